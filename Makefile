@@ -1,0 +1,49 @@
+# dstcc: `make demo` and `make test` do their own set-up; `make help` lists the rest.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO ?= demo
+ONLY ?=
+STAMP := $(VENV)/.ready
+NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*) $(wildcard svc/dstcc_svc/src/*)
+
+.PHONY: help setup demo test test-slow bench lint format docs clean
+.DEFAULT_GOAL := help
+
+help:            ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(STAMP)  ## system packages, virtual environment, native build
+$(STAMP): $(NATIVE) scripts/setup-debian.sh requirements/constraints.txt
+	scripts/setup-debian.sh
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[dev]'
+	touch $@
+
+demo: $(STAMP)   ## encode a real clip, send it from Mars under four controls, write the report and the video
+	scripts/demo.sh $(BIN) $(DEMO)
+
+test: $(STAMP)   ## lint and the whole test suite
+	$(MAKE) lint
+	$(BIN)/python -m pytest -n 2 -m 'not slow' --dstcc examples
+
+test-slow: $(STAMP)  ## the suites that take longer
+	$(BIN)/python -m pytest -n 2 -m slow
+
+bench: $(STAMP)  ## speed figures, each with its ratio; ONLY=NAME runs one
+	$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY))
+
+lint: $(STAMP)   ## ruff and mypy --strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP) ## let ruff rewrite the formatting
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(STAMP)   ## regenerate the README's picture from the demo's report
+	$(BIN)/python scripts/screenshot.py $(DEMO)/report.html docs/report.png
+
+clean:           ## remove what the targets above made
+	rm -rf $(VENV) build dist demo *.egg-info dstcc/engine/*.so svc/dstcc_svc/*.so

@@ -1,0 +1,40 @@
+"""The packet-level virtual-time simulator of MPTCP over long, lossy links.
+
+:func:`simulate` runs one trial; :func:`clairvoyant_weight` bounds what any sender could have played over the same
+channel draws. Both are C++ (``src/``) and release the GIL.
+"""
+
+from __future__ import annotations
+
+from .config import (
+    NEVER_NS,
+    CrossTraffic,
+    EngineConfig,
+    EngineResult,
+    Link,
+    Loss,
+    ObjectResults,
+    Objects,
+    Samples,
+    TcpConstants,
+    Transport,
+)
+from .simulate import CONGESTION_NAMES, SCHEDULER_NAMES, clairvoyant_weight, simulate
+
+__all__ = [
+    "CONGESTION_NAMES",
+    "NEVER_NS",
+    "SCHEDULER_NAMES",
+    "CrossTraffic",
+    "EngineConfig",
+    "EngineResult",
+    "Link",
+    "Loss",
+    "ObjectResults",
+    "Objects",
+    "Samples",
+    "TcpConstants",
+    "Transport",
+    "clairvoyant_weight",
+    "simulate",
+]

@@ -1,0 +1,211 @@
+"""What the engine is told and what it answers: plain frozen dataclasses, integers in nanoseconds and bytes.
+
+The engine knows nothing of files, videos or random scenarios; ``dstcc.run`` resolves those first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Int64Array = NDArray[np.int64]
+    Float64Array = NDArray[np.float64]
+
+NEVER_NS = (1 << 63) - 1
+"""A deadline or an end that never comes."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss process of one link direction; a draw per service slot, see ``engine/src/channel.hpp``.
+
+    ``kind`` is ``none``, ``packet`` (``rate``: probability a packet), ``ber`` (``rate``: probability a bit, so
+    loss grows with packet size) or ``gilbert-elliott`` (``p`` good→bad and ``r`` bad→good per service slot, ``good``
+    and ``bad`` the packet loss probability in each state).
+    """
+
+    kind: str = "none"
+    rate: float = 0.0
+    p: float = 0.0
+    r: float = 1.0
+    good: float = 0.0
+    bad: float = 1.0
+
+
+@dataclass(frozen=True)
+class CrossTraffic:
+    """Constant-bit-rate datagrams that share a link's data-direction queue; on and off by turns."""
+
+    rate_bps: float
+    packet_bytes: int = 1500
+    start_ns: int = 0
+    stop_ns: int = NEVER_NS
+    on_ns: int = NEVER_NS
+    off_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Link:
+    """One physical path: *down* carries data (spacecraft to Earth), *up* carries acknowledgements."""
+
+    name: str
+    rate_bps: float
+    up_rate_bps: float
+    delay_t_ns: tuple[int, ...]
+    """Times of the one-way delay's table, strictly rising; one entry is a constant delay."""
+    delay_ns: tuple[int, ...]
+    """One-way delay at those times, linear in between and constant outside."""
+    queue_bytes: int
+    """Drop-tail limit of the data direction's queue, in wire bytes, the packet in service included."""
+    up_queue_bytes: int
+    loss: Loss = Loss()
+    up_loss: Loss = Loss()
+    outages_ns: tuple[tuple[int, int], ...] = ()
+    """Half-open [from, to) intervals, rising and disjoint: what is sent meanwhile is lost, both directions."""
+    cross_traffic: tuple[CrossTraffic, ...] = ()
+
+
+@dataclass(frozen=True)
+class TcpConstants:
+    """Linux's time constants in *emulated* seconds; the engine multiplies them by ``Transport.scale``."""
+
+    rto_initial_s: float = 1.0
+    """TCP_TIMEOUT_INIT."""
+    rto_min_s: float = 0.2
+    """TCP_RTO_MIN."""
+    rto_max_s: float = 120.0
+    """TCP_RTO_MAX."""
+    delayed_ack_s: float = 0.04
+    """TCP_DELACK_MIN; an ACK leaves after this long or with the second segment."""
+    tlp_min_s: float = 0.002
+    """The least probe timeout's slack (two jiffies of Linux at HZ=1000)."""
+    hystart_ack_delta_s: float = 0.002
+    """CUBIC's ``hystart_ack_delta_us``."""
+    hystart_delay_min_s: float = 0.004
+    hystart_delay_max_s: float = 0.016
+    bbr_min_rtt_window_s: float = 10.0
+    bbr_probe_rtt_s: float = 0.2
+    westwood_rtt_min_s: float = 0.05
+    """TCP_WESTWOOD_RTT_MIN: the least time between two bandwidth samples."""
+    quick_acks: int = 16
+    """TCP_MAX_QUICKACKS: segments acknowledged one by one at the start of a connection."""
+
+
+@dataclass(frozen=True)
+class Transport:
+    """The MPTCP connection: what it sends with, and how it keeps order."""
+
+    congestion: str
+    scheduler: str
+    mode: str = "stream"
+    """``stream``: one ordering domain; ``lanes``: ``lanes_per_link`` of them per link, a layer whole on one."""
+    lanes_per_link: int = 1
+    mss_bytes: int = 1460
+    header_bytes: int = 40
+    """Wire bytes beside the payload in each data packet, and the size of a pure ACK."""
+    initial_cwnd: int = 10
+    receive_buffer_bytes: int = 0
+    """Shared by all subflows; 0 means never the limit."""
+    scale: float = 1.0
+    fixed_cwnd_segments: tuple[int, ...] = ()
+    """``fixed``: a window per link; empty means each link's bandwidth-delay product."""
+    open_loop_bps: tuple[float, ...] = ()
+    """``open-loop``: a wire rate per link; empty means each link's own rate."""
+    layer_links: tuple[int, ...] = ()
+    """``layer-pinned``: the link index of each layer; empty lets the earliest expected delivery decide."""
+    join_rtts: float = 3.0
+    """``stream``: later subflows start their handshake this many RTTs of the first path after its start."""
+    drop_late: bool = True
+    """Stop sending what cannot arrive by its deadline."""
+    constants: TcpConstants = field(default_factory=TcpConstants)
+
+
+@dataclass(frozen=True)
+class Objects:
+    """The source: one row per chunk and layer, in sending order (chunks rising, base layer first).
+
+    All arrays are int64 of the same length: ``chunk``, ``layer``, ``payload_bytes`` (≥ 1), ``release_ns`` (when it
+    may be sent, non-decreasing) and ``deadline_ns`` (when Earth needs all of it; ``NEVER_NS`` for none).
+    """
+
+    chunk: Int64Array
+    layer: Int64Array
+    payload_bytes: Int64Array
+    release_ns: Int64Array
+    deadline_ns: Int64Array
+
+
+@dataclass(frozen=True)
+class EngineConfig:
+    """One trial, wholly resolved."""
+
+    seed: int
+    links: tuple[Link, ...]
+    transport: Transport
+    objects: Objects
+    slot_ns: int
+    """Spacing of the samples."""
+    duration_ns: int = NEVER_NS
+    """The run ends here, or earlier when every object is delivered or given up."""
+
+
+@dataclass(frozen=True)
+class ObjectResults:
+    """One row per object of the configuration, in its order; times are -1 where a thing never happened."""
+
+    first_sent_ns: Int64Array
+    first_arrival_ns: Int64Array
+    complete_ns: Int64Array
+    """When the last byte became deliverable in order in its ordering domain."""
+    sent_bytes: Int64Array
+    """Payload bytes transmitted, repeats included."""
+    delivered_bytes: Int64Array
+    """Distinct payload bytes delivered in order to the application."""
+    retransmissions: Int64Array
+    """Segments sent again (retransmissions, reinjections and redundant copies)."""
+    subflow: Int64Array
+    """The subflow that carried most of it first; -1 if never sent."""
+    given_up: Int64Array
+    """1 where the sender dropped unsent bytes because the deadline could not be met."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """One row per slot and subflow; a row describes the slot that ends at ``t_ns``."""
+
+    t_ns: Int64Array
+    subflow: Int64Array
+    cwnd_segments: Int64Array
+    inflight_segments: Int64Array
+    srtt_ns: Int64Array
+    """0 before the first RTT sample."""
+    min_rtt_ns: Int64Array
+    sent_segments: Int64Array
+    lost_segments: Int64Array
+    """Segments the sender marked lost in the slot."""
+    retransmitted_segments: Int64Array
+    delivered_bytes: Int64Array
+    """Payload bytes newly acknowledged in the slot."""
+    queue_bytes: Int64Array
+    """Data-direction queue of the subflow's link at the slot's end."""
+    pacing_bps: Float64Array
+    """0 where the control does not pace."""
+
+
+@dataclass(frozen=True)
+class EngineResult:
+    """What happened."""
+
+    objects: ObjectResults
+    samples: Samples
+    end_ns: int
+    totals: dict[str, float]
+    """Sums over the run: ``sent_wire_bytes``, ``sent_payload_bytes``, ``retransmitted_payload_bytes``,
+    ``arrived_payload_bytes`` (distinct), ``delivered_payload_bytes``, ``duplicate_payload_bytes``,
+    ``hol_payload_bytes``, ``hol_wait_byte_s`` (Σ bytes × wait), ``rtt_sum_s``, ``rtt_samples``,
+    ``queue_p95_s``, ``data_packets``, ``dropped_queue_packets``, ``lost_channel_packets``, ``timeouts``,
+    ``events``, ``engine_peak_bytes``; times ``first_send_s`` and ``last_delivery_s`` (NaN if never)."""

@@ -1,0 +1,43 @@
+"""Every error dstcc raises on purpose.
+
+::
+
+    DstccError                 the work failed              (exit 1)
+    ├── InputError             bad usage or bad input       (exit 2)
+    │   ├── ScenarioError      a scenario file or an override
+    │   ├── StreamError        a video, a stream directory or a payload
+    │   └── RunError           a run directory
+    └── MissingCapabilityError this machine lacks something (exit 1)
+
+A message names the file, the value and the rule it broke; the command line prints it without a traceback.
+"""
+
+from __future__ import annotations
+
+
+class DstccError(Exception):
+    """The work failed for a reason we can explain."""
+
+    exit_code = 1
+
+
+class InputError(DstccError):
+    """What the user gave cannot be used: a value, a file, a name."""
+
+    exit_code = 2
+
+
+class ScenarioError(InputError):
+    """A scenario file or a ``--set`` override breaks a rule."""
+
+
+class StreamError(InputError):
+    """A video, a stream directory or one of its payloads cannot be used."""
+
+
+class RunError(InputError):
+    """A run directory is missing, incomplete or already there."""
+
+
+class MissingCapabilityError(DstccError):
+    """This machine lacks a program, a library or a privilege; the message says how to get it."""

@@ -1,0 +1,33 @@
+#!/bin/sh
+# Install the Debian packages dstcc uses, each with its reason. Does nothing when all are there.
+set -eu
+
+# package        why
+PACKAGES="
+g++              the simulator is a C++ extension
+python3-dev      its headers
+python3-venv     the project's own virtual environment
+libvpx-dev       VP9 quality-scalable encoding
+chromium         the tests open the report in a real browser
+fonts-dejavu-core  the report's screenshots need a font
+"
+
+missing=""
+for package in $(printf '%s' "$PACKAGES" | awk 'NF {print $1}'); do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing="$missing $package"
+done
+[ -z "$missing" ] && exit 0
+
+if ! command -v apt-get >/dev/null; then
+    echo "setup-debian: not a Debian system; install the equivalents of:$missing" >&2
+    exit 1
+fi
+run=""
+if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { echo "setup-debian: run as root: apt-get install$missing" >&2; exit 1; }
+    run=sudo
+fi
+echo "setup-debian: installing:$missing"
+printf '%s' "$PACKAGES" | awk 'NF {name=$1; $1=""; print "  " name ":" $0}'
+$run apt-get update -qq
+DEBIAN_FRONTEND=noninteractive $run apt-get install -y -qq --no-install-recommends $missing >/dev/null
