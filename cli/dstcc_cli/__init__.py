@@ -1,1 +1,1 @@
-"""To be written."""
+"""The ``dstcc`` command line: one thin module per command."""

@@ -1,0 +1,127 @@
+"""The ``dstcc`` group: commands are imported when called, errors become exit codes.
+
+Exit codes: 0 done, 1 the work failed, 2 bad usage or bad input, 3 an ``[expect]`` bound missed,
+130 interrupted. A command whose callback returns an int ends with that code.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+import click
+
+from dstcc.errors import DstccError
+from dstcc.version import __version__
+
+COMMANDS = {
+    "encode": "Turn a video file into a layered stream directory.",
+    "emulate": "Send a scenario's video over its links, once per combination of algorithms and seeds.",
+    "play": "Write the video as Earth saw it, lost chunks frozen.",
+    "report": "Compare runs on one self-contained page.",
+    "algorithms": "List every congestion control and scheduler.",
+    "doctor": "Say what this machine can do and how to get the rest.",
+}
+"""Command name → help line; module ``dstcc_cli.NAME`` exports it as ``command``."""
+
+LATER = ("train", "links", "reproduce", "sweep", "kernel")
+"""Commands of the interface that this version does not have."""
+
+INTERRUPTED = 130
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT)
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands' help lines and imports a command's module only when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the commands, in the order in which one uses them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, its module imported now; ``None`` when there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"dstcc_cli.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that ``args`` name; explain names that are unknown or not there yet."""
+        name = args[0]
+        if name in LATER:
+            raise click.UsageError(f"'{name}' is not in this version of dstcc ({__version__})", ctx)
+        if name not in COMMANDS:
+            near = get_close_matches(name, COMMANDS, 1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            raise click.UsageError(f"no command '{name}'{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help page's command table without importing any command."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command line; ends the process with the exit code unless ``standalone_mode`` is off."""
+        name = prog_name or "dstcc"
+        if not standalone_mode:
+            return super().main(args, name, complete_var, standalone_mode=False, **extra)
+        try:
+            outcome = super().main(args, name, complete_var, standalone_mode=False, **extra)
+            sys.stdout.flush()
+        except (click.ClickException, click.Abort, DstccError, OSError, KeyboardInterrupt) as error:
+            sys.exit(_explain(error))
+        sys.exit(outcome if isinstance(outcome, int) else 0)
+
+
+def _explain(error: BaseException) -> int:
+    """Put an error we can explain on stderr as a line, never a traceback; the exit code it stands for."""
+    if isinstance(error, click.ClickException):
+        error.show()
+        return error.exit_code
+    if isinstance(error, DstccError):
+        return _fail(str(error), error.exit_code)
+    if isinstance(error, OSError):
+        return _explain_os(error)
+    return _fail("interrupted", INTERRUPTED)
+
+
+def _explain_os(error: OSError) -> int:
+    if isinstance(error, BrokenPipeError):  # the reader of our output went away: `dstcc algorithms | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    if error.errno in DISK_ERRORS:
+        where = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{where}the disk is full ({error.strerror}); nothing half-written was left", 1)
+    return _fail(str(error), 1)
+
+
+def _fail(message: str, code: int) -> int:
+    click.echo(f"dstcc: {message}", err=True)
+    return code
+
+
+@click.group(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
+@click.version_option(__version__, prog_name="dstcc")
+def main() -> None:
+    """Carry scalable video home from deep space: encode it, emulate its links, compare what arrives.
+
+    Every command takes --json (one document on stdout, all else on stderr).
+    Exit codes: 0 done, 1 failed, 2 bad input, 3 an [expect] bound missed, 130 interrupted.
+    """

@@ -1,0 +1,73 @@
+"""What commands print with: JSON on stdout, everything meant for people on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import isfinite
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Progress(Protocol):
+    """What :func:`progress` yields."""
+
+    def advance(self, n: float) -> None:
+        """Report ``n`` more units of the total as done."""
+
+
+def console() -> Console:
+    """A console on stderr; rich itself honours ``NO_COLOR`` and whether stderr is a terminal."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+def emit_json(document: object) -> None:
+    """Print ``document`` as the command's one JSON document on stdout; NaN and infinity become null."""
+    import json
+
+    sys.stdout.write(json.dumps(_finite(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+@contextmanager
+def progress(description: str, total: float | None) -> Iterator[Progress]:
+    """A progress bar on stderr while the block runs; nothing is drawn unless stderr is a terminal."""
+    if not sys.stderr.isatty():
+        yield _Silent()
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as RichProgress
+
+    counted = total is not None and float(total).is_integer() and total > 1
+    amount = MofNCompleteColumn() if counted else TaskProgressColumn()
+    columns = (TextColumn("{task.description}"), BarColumn(), amount, TimeElapsedColumn())
+    with RichProgress(*columns, console=console(), transient=True) as bar:
+        task = bar.add_task(description, total=total)
+        yield _Drawn(lambda n: bar.advance(task, n))
+
+
+class _Silent:
+    def advance(self, n: float) -> None:
+        """Draw nothing."""
+
+
+class _Drawn:
+    def __init__(self, advance: Callable[[float], None]) -> None:
+        self._advance = advance
+
+    def advance(self, n: float) -> None:
+        """Move the bar on by ``n``."""
+        self._advance(n)
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not isfinite(value) else value

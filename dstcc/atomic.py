@@ -1,0 +1,137 @@
+"""Files and folders that appear whole or not at all.
+
+What is written goes to a hidden sibling first, is flushed to the disk and then renamed, so that a crash, a
+full disk or Ctrl-C leaves the old version or the new one, never half of one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from .errors import InputError
+
+AT_FDCWD = -100
+"""``renameat2``: relative paths are relative to the working folder (fcntl.h)."""
+RENAME_EXCHANGE = 2
+"""``renameat2``: swap the two names (linux/fs.h)."""
+
+
+def atomic_write(path: Path, data: bytes | str) -> None:
+    """Replace the file ``path`` by ``data`` (text as UTF-8) in one step.
+
+    Raises :class:`OSError` when the disk is full or the folder cannot be written; the old file then stays.
+    """
+    content = data.encode() if isinstance(data, str) else data
+    path = Path(path)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _fsync_folder(path.parent)
+
+
+@contextmanager
+def atomic_directory(path: Path, *, force: bool = False) -> Iterator[Path]:
+    """Yield a hidden sibling folder to fill; it becomes ``path`` when the block ends well.
+
+    With ``force`` an existing ``path`` is replaced, but only after the new folder is complete. Leaving the
+    block by any exception (``KeyboardInterrupt`` included) removes the temporary folder and leaves the old.
+
+    Raises :class:`InputError` when ``path`` exists and ``force`` is not given, or its parent is not a folder.
+    """
+    path = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow a link that is the target itself
+    check_free(path, force=force)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
+    try:
+        yield temporary
+        _fsync_tree(temporary)
+        temporary.chmod(0o777 & ~_umask())
+        check_free(path, force=force)
+        _swap(temporary, path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    _fsync_folder(path.parent)
+
+
+def check_free(path: Path, *, force: bool) -> None:
+    """Raise :class:`InputError` unless a result may be put at ``path``.
+
+    Commands call it before long work, so that a folder that is in the way is reported at once.
+    """
+    path = Path(path)
+    if not force and (path.exists() or path.is_symlink()):
+        raise InputError(f"{path}: already exists; --force replaces it")
+    parent = next(folder for folder in path.absolute().parents if folder.exists())
+    if not parent.is_dir():
+        raise InputError(f"{path}: cannot be made, {parent} is not a folder")
+
+
+def _swap(new: Path, path: Path) -> None:
+    """Put the folder ``new`` at ``path`` and remove what was there, in one step where the system can."""
+    if not (path.exists() or path.is_symlink()):
+        new.rename(path)
+    elif _exchange(new, path):
+        _remove(new)
+    else:  # a file system without RENAME_EXCHANGE: two renames
+        old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent)) / path.name
+        path.rename(old)
+        new.rename(path)
+        shutil.rmtree(old.parent, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two names in one atomic step (Linux ``renameat2``); False where that does not exist."""
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if call is None:
+        return False
+    done: int = call(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE)
+    return done == 0
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _fsync_tree(folder: Path) -> None:
+    for root, _folders, files in os.walk(folder):
+        for name in files:
+            with (Path(root) / name).open("rb") as file:
+                os.fsync(file.fileno())
+        _fsync_folder(Path(root))
+
+
+def _fsync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with suppress(OSError):  # some file systems refuse fsync on a folder; the rename stands without it
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    """The process's file mode mask (POSIX has no call that only reads it; Linux tells it in /proc)."""
+    with Path("/proc/self/status").open() as status:
+        for line in status:
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    return 0o022

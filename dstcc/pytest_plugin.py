@@ -1,0 +1,106 @@
+"""Scenarios as regression tests: ``pytest --dstcc FOLDER`` runs every scenario under FOLDER as a test item.
+
+A scenario is a ``*.toml`` file with a ``[scenario]`` table. Its item runs all its trials and fails where a trial
+fails or a bound of ``[expect]`` is missed, showing the metric, the bound and the value. Nothing heavy is imported
+unless the option is used.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from _pytest._code.code import TerminalRepr
+
+
+class ScenarioFailedError(Exception):
+    """A scenario's trials failed or missed their bounds; the text has a line for each."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--dstcc``."""
+    parser.getgroup("dstcc").addoption(
+        "--dstcc",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="run every dstcc scenario (*.toml with a [scenario] table) under FOLDER as a test; repeatable",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let pytest look into the folders of ``--dstcc`` beside those it was asked for."""
+    for folder in _folders(config):
+        if not folder.is_dir():
+            raise pytest.UsageError(f"--dstcc {folder}: no such folder")
+        asked = [(config.invocation_params.dir / arg.split("::")[0]).resolve() for arg in config.args]
+        if not any(folder.is_relative_to(path) for path in asked):
+            config.args.append(str(folder))
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
+    """Collect a scenario file under a folder of ``--dstcc``."""
+    if file_path.suffix != ".toml":
+        return None
+    if not any(file_path.resolve().is_relative_to(folder) for folder in _folders(parent.config)):
+        return None
+    if not _is_scenario(file_path):
+        return None
+    return ScenarioFile.from_parent(parent, path=file_path)
+
+
+class ScenarioFile(pytest.File):
+    """A scenario file: one item."""
+
+    def collect(self) -> Iterator[ScenarioItem]:
+        """The scenario's only item."""
+        yield ScenarioItem.from_parent(self, name="expect")
+
+
+class ScenarioItem(pytest.Item):
+    """Runs a scenario's trials and holds them against its ``[expect]``."""
+
+    def runtest(self) -> None:
+        """Run the scenario; raises :class:`ScenarioFailedError` with a line per failed trial and missed bound."""
+        from dstcc.expect import check
+        from dstcc.run import run_trials
+        from dstcc.scenario import load_scenario
+
+        scenario = load_scenario(self.path)
+        trials = run_trials(scenario)
+        lines = [f"{trial.id}: failed: {trial.error}" for trial in trials if trial.status == "failed"]
+        lines += [str(miss) for miss in check(scenario.expect, trials, where=str(self.path))]
+        if lines:
+            raise ScenarioFailedError("\n".join(lines))
+
+    def repr_failure(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None
+    ) -> str | TerminalRepr:
+        """The lines of what went wrong, without a traceback for errors that we can explain."""
+        from dstcc.errors import DstccError
+
+        if isinstance(excinfo.value, (ScenarioFailedError, DstccError)):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """Where the item comes from, for the report's heading."""
+        return self.path, None, f"scenario {self.path.name}"
+
+
+def _folders(config: pytest.Config) -> list[Path]:
+    given: list[str] = config.getoption("--dstcc")
+    return [(config.invocation_params.dir / folder).resolve() for folder in given]
+
+
+def _is_scenario(path: Path) -> bool:
+    """Whether the file has a ``[scenario]`` table; one that is no TOML counts, so that its item reports it."""
+    try:
+        return "scenario" in tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return True
