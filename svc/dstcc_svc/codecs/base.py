@@ -1,0 +1,131 @@
+"""What a codec does for dstcc: layered access units out of frames, and frames out of a prefix of layers.
+
+Two kinds of scalability share the one interface:
+
+* *temporal*: every frame is one access unit and belongs to one layer; the prefix ``0..m`` has the frames of
+  layers ``0..m``, hence fewer frames than the source.
+* *quality*: every frame has one access unit per layer; the prefix ``0..m`` has every frame, coded more coarsely.
+
+The rules a codec keeps:
+
+1. A chunk stands alone: nothing refers across a chunk boundary, so any chunk decodes with no other.
+2. :meth:`Codec.encode` yields the units of a chunk in decode order and finishes a chunk before the next one.
+3. Layer ``m`` refers to layers ``0..m`` only, so dropping the layers above ``m`` changes no pixel of the rest.
+4. The first frame of a chunk has a layer-0 unit, so whoever holds layer 0 can show something at once.
+5. :meth:`Codec.decode` gives frames of ``settings.width`` x ``settings.height``, yuv420p, in pts order.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from av.video.frame import VideoFrame
+
+
+@dataclass(frozen=True, slots=True)
+class EncodeSettings:
+    """What is fixed for a whole stream."""
+
+    width: int
+    """Luma width, even."""
+    height: int
+    """Luma height, even."""
+    time_base: Fraction
+    """Seconds per tick of every pts, dts and duration."""
+    fps: Fraction
+    """Mean frame rate; the real times are in the pts."""
+    layers: int
+    """Number of layers, 1..``Codec.max_layers``."""
+    crf: int = 28
+    """Constant quality of the full stream, in the codec's own scale (x264 0..51, VP9 0..63)."""
+    preset: str = "medium"
+    """Effort, by x264's names; other codecs map it or ignore it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFrame:
+    """A picture on its way into the encoder."""
+
+    chunk: int
+    """Chunk it belongs to, from 0, never falling."""
+    frame: int
+    """Place within its chunk in pts order; 0 starts the chunk."""
+    image: VideoFrame
+    """yuv420p of the settings' size; ``pts`` in the settings' time base, strictly increasing."""
+    duration: int
+    """Ticks until the next picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessUnit:
+    """The bytes one layer holds of one frame."""
+
+    chunk: int
+    """Chunk it belongs to."""
+    layer: int
+    """Temporal or quality layer, from 0."""
+    frame: int
+    """Place of its frame within the chunk in pts order."""
+    pts: int
+    """Presentation time in ticks, as the source frame's."""
+    dts: int
+    """Decode time in ticks; over a chunk's frames it strictly increases in decode order and is <= pts."""
+    data: bytes
+    """The coded bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What a decoder or a muxer takes in one piece: one frame of a prefix of layers."""
+
+    pts: int
+    dts: int
+    key: bool
+    """True where decoding can start."""
+    data: bytes
+
+
+class Codec(ABC):
+    """One way of coding layered video. Stateless: every call stands alone."""
+
+    name: str
+    """As given to ``--codec`` and written into the manifest."""
+    scalability: str
+    """``temporal`` or ``quality``."""
+    max_layers: int
+    muxable: bool
+    """Whether ordinary players show :meth:`samples` of any prefix correctly out of an MP4 as they are."""
+    default_crf: int = 28
+
+    def require(self) -> None:
+        """Raise :class:`~dstcc.errors.MissingCapabilityError`, naming the package, if this machine cannot."""
+        return
+
+    @abstractmethod
+    def encode(self, frames: Iterable[SourceFrame], settings: EncodeSettings) -> Iterator[AccessUnit]:
+        """Code the frames of all chunks; lazily, so that neither frames nor units pile up."""
+
+    @abstractmethod
+    def samples(self, units: Iterable[AccessUnit]) -> list[Sample]:
+        """Interleave units of one chunk (a prefix of its layers, any order) into samples in decode order.
+
+        A temporal codec sorts by ``dts``; a quality codec joins the units of a frame into a superframe.
+        """
+
+    @abstractmethod
+    def decode(self, samples: Iterable[Sample], settings: EncodeSettings) -> Iterator[VideoFrame]:
+        """Decode the samples of one chunk; each sample gives exactly one frame with the sample's pts.
+
+        Raises :class:`~dstcc.errors.StreamError` when the decoder refuses the bytes or loses a frame.
+        """
+
+    def extradata(self, sample: Sample) -> bytes:
+        """Give what the muxer needs beside the samples (H.264: SPS and PPS in Annex B), from a key sample."""
+        raise NotImplementedError(
+            f"{self.name} is not muxed as it is (key sample of {len(sample.data)} bytes)"
+        )
