@@ -4,13 +4,13 @@ Two kinds of scalability share the one interface:
 
 * *temporal*: every frame is one access unit and belongs to one layer; the prefix ``0..m`` has the frames of
   layers ``0..m``, hence fewer frames than the source.
-* *quality*: every frame has one access unit per layer; the prefix ``0..m`` has every frame, coded more coarsely.
+* *quality*: every frame has one access unit per layer; the prefix ``0..m`` has every frame, only coarser.
 
 The rules a codec keeps:
 
 1. A chunk stands alone: nothing refers across a chunk boundary, so any chunk decodes with no other.
 2. :meth:`Codec.encode` yields the units of a chunk in decode order and finishes a chunk before the next one.
-3. Layer ``m`` refers to layers ``0..m`` only, so dropping the layers above ``m`` changes no pixel of the rest.
+3. Layer ``m`` refers to layers ``0..m`` only, so dropping layers above ``m`` changes no pixel of the rest.
 4. The first frame of a chunk has a layer-0 unit, so whoever holds layer 0 can show something at once.
 5. :meth:`Codec.decode` gives frames of ``settings.width`` x ``settings.height``, yuv420p, in pts order.
 """

@@ -170,7 +170,7 @@ def allow_frame_num_gaps(data: bytes) -> bytes:
 
 
 class H264Codec(Codec):
-    """What the H.264 encoders share: one access unit per frame, in Annex B with headers at each chunk's IDR."""
+    """What the H.264 encoders share: a unit per frame, Annex B, headers at each chunk's IDR."""
 
     scalability = "temporal"
     muxable = True
@@ -185,7 +185,6 @@ class H264Codec(Codec):
 
         decoder = av.CodecContext.create("h264", "r")
         decoder.thread_count = 0
-        decoder.time_base = settings.time_base
         fed = shown = 0
         try:
             for sample in samples:
