@@ -1,0 +1,174 @@
+"""The metrics a report shows: their names, units, which way is better, and what they mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One row of the summary."""
+
+    key: str
+    """Column of ``trials.parquet``."""
+    label: str
+    kind: str
+    """How it is written: ``share``, ``bps``, ``seconds``, ``bytes``, ``db``, ``score`` or ``count``."""
+    better: int
+    """+1 more is better, −1 less is better, 0 neither (no winner is marked)."""
+    group: str
+    meaning: str
+
+
+METRICS = (
+    Metric(
+        "playback_ratio",
+        "Chunks played",
+        "share",
+        +1,
+        "What Earth saw",
+        "Share of chunks of which at least the base layer was complete by its playout deadline.",
+    ),
+    Metric(
+        "full_quality_ratio",
+        "Chunks at full quality",
+        "share",
+        +1,
+        "What Earth saw",
+        "Share of chunks played with every layer.",
+    ),
+    Metric(
+        "weighted_layers",
+        "Weighted layers",
+        "share",
+        +1,
+        "What Earth saw",
+        "Σ weights of the layers played ÷ Σ weights of all layers; layer L of M weighs (M − L) · 100, so the base "
+        "layer counts most (paper 1, equation 1).",
+    ),
+    Metric(
+        "oracle_ratio",
+        "Share of the clairvoyant bound",
+        "share",
+        +1,
+        "What Earth saw",
+        "Weighted layers ÷ what a sender that knows every loss in advance could have played over the same channel "
+        "draws. 100 % means no algorithm can do better here.",
+    ),
+    Metric(
+        "startup_s",
+        "Start-up",
+        "seconds",
+        -1,
+        "What Earth saw",
+        "Time until playout starts (playout that stalls rather than skips).",
+    ),
+    Metric(
+        "stall_s",
+        "Time stalled",
+        "seconds",
+        -1,
+        "What Earth saw",
+        "Total time playout stood still after its start, waiting for a chunk.",
+    ),
+    Metric("stalls", "Stalls", "count", -1, "What Earth saw", "How often playout stood still after its start."),
+    Metric(
+        "psnr_db",
+        "PSNR",
+        "db",
+        +1,
+        "What Earth saw",
+        "Peak signal-to-noise ratio of the played video against the source, mean over frames; frozen frames count.",
+    ),
+    Metric(
+        "ssim",
+        "SSIM",
+        "score",
+        +1,
+        "What Earth saw",
+        "Structural similarity of the played video to the source (1 = equal), mean over frames; frozen frames count.",
+    ),
+    Metric(
+        "vmaf",
+        "VMAF",
+        "score",
+        +1,
+        "What Earth saw",
+        "Netflix's perceptual quality score (0 to 100) of the played video, mean over frames; frozen frames count.",
+    ),
+    Metric(
+        "goodput_bps",
+        "Goodput",
+        "bps",
+        +1,
+        "Transport",
+        "Payload of the layers that came in time to play ÷ active time.",
+    ),
+    Metric(
+        "throughput_bps",
+        "Throughput",
+        "bps",
+        +1,
+        "Transport",
+        "Distinct payload delivered ÷ active time, in time to play or not.",
+    ),
+    Metric(
+        "completion_s",
+        "Completion",
+        "seconds",
+        -1,
+        "Transport",
+        "First send to last layer delivered; a trial that gives a layer up never completes and has no value.",
+    ),
+    Metric(
+        "hol_blocking_ratio",
+        "Head-of-line blocked",
+        "share",
+        -1,
+        "Transport",
+        "Payload that on arrival had to wait for an earlier byte of its ordering domain ÷ payload that arrived.",
+    ),
+    Metric(
+        "hol_wait_s",
+        "Head-of-line wait",
+        "seconds",
+        -1,
+        "Transport",
+        "Mean wait of a delivered byte between its arrival and its delivery in order.",
+    ),
+    Metric(
+        "mean_rtt_s", "Mean RTT", "seconds", -1, "Cost", "Mean of the round-trip time samples of all subflows."
+    ),
+    Metric("p95_queue_s", "Queueing, 95th percentile", "seconds", -1, "Cost", "95th percentile of queueing delay."),
+    Metric(
+        "retransmitted_ratio",
+        "Retransmitted",
+        "share",
+        -1,
+        "Cost",
+        "Payload sent again ÷ payload sent.",
+    ),
+    Metric("sent_bytes", "Sent", "bytes", 0, "Cost", "Payload sent, repeats included."),
+    Metric("delivered_bytes", "Delivered", "bytes", 0, "Cost", "Distinct payload delivered in order."),
+)
+"""In the order of the summary; ``layers_played`` has a figure of its own."""
+
+METRIC = {metric.key: metric for metric in METRICS}
+RANKING = ("playback_ratio", "weighted_layers", "goodput_bps")
+"""What makes an algorithm the best of a scenario: the first of these in which it is ahead."""
+PAIRED = ("playback_ratio", "weighted_layers", "goodput_bps", "hol_wait_s")
+"""What is compared seed by seed."""
+
+TERMS = (
+    ("Chunk, layer", "A piece of video, cut into a base layer (BL) and enhancement layers (EL1 …); layer m needs 0…m."),
+    ("Mission time", "What clocks on the spacecraft and on Earth show. Every time in this report is mission time."),
+    ("Scale", "One emulated second stands for this many mission seconds; 1 is unscaled."),
+    ("RTT, BDP", "Round-trip time; bandwidth-delay product, rate × RTT: what must be in flight to fill a link."),
+    ("Subflow", "One TCP connection of an MPTCP connection, on one link."),
+    ("Trial", "One algorithm with one seed. The same seed gives every algorithm the same links and the same losses."),
+    (
+        "Interval",
+        "95 % percentile bootstrap of the interquartile mean over seeds (of the plain mean below four seeds). With "
+        "fewer than five seeds it is narrower than it should be: take it as a hint.",
+    ),
+)

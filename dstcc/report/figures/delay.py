@@ -1,0 +1,112 @@
+"""How long layers took from capture to complete: a cumulative distribution per layer, a line an algorithm."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dstcc.report.model import Algorithm, Section
+from dstcc.report.numbers import Unit, unit_for
+from dstcc.report.tables import Tables
+
+from .style import INK, MUTED, algorithm_dashes, draw_svg, layer_name, quiet_ticks, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+COLUMNS = 4
+PANEL_IN = 2.5
+QUANTILES = 400
+BEYOND_DEADLINE = 2.5
+
+
+def delay_figure(section: Section, tables: Tables, colours: dict[str, str], salt: str) -> str:
+    """All finished trials pooled; what never completed keeps its line below 100 %."""
+    curves, deadline = _gather(section, tables)
+    layers = sorted({layer for _, layer in curves})
+    longest = max((float(values[-1]) for values, _ in curves.values() if values.size), default=1.0)
+    right = max(deadline * 1.1, min(longest, deadline * BEYOND_DEADLINE)) if deadline else longest * 1.02
+    unit = unit_for("seconds", [right])
+    columns = min(COLUMNS, max(1, len(layers)))
+    rows = -(-len(layers) // columns)
+    dashes = algorithm_dashes(tuple(colours))
+
+    def draw(figure: Figure) -> None:
+        grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+        for axes, layer in zip(grid.flat, layers, strict=False):
+            for algorithm in section.finished:
+                values, total = curves[algorithm.name, layer]
+                x, y = _steps(values, total, right)
+                axes.plot(
+                    x / unit.factor, y, color=colours[algorithm.name], linestyle=dashes[algorithm.name],
+                    linewidth=1.5, label=short(algorithm.name),
+                )  # fmt: skip
+            _dress(axes, layer, deadline, unit)
+        for axes in grid.flat[len(layers) :]:
+            axes.set_visible(False)
+        grid[0][0].set_xlim(0, right / unit.factor)
+        _frame(figure, grid, unit)
+
+    return draw_svg(f"{salt}-delay", PANEL_IN * rows + 0.9, draw)
+
+
+def _gather(
+    section: Section, tables: Tables
+) -> tuple[dict[tuple[str, int], tuple[NDArray[Any], int]], float]:
+    """(algorithm, layer) → sorted delays in s and how many there could be; the usual playout delay, 0 if none."""
+    curves: dict[tuple[str, int], tuple[NDArray[Any], int]] = {}
+    deadlines: list[float] = []
+    for algorithm in section.finished:
+        delays, layer, deadline = _delays(algorithm, tables)
+        deadlines += [float(np.median(deadline))] if deadline.size else []
+        for index in range(max(section.levels) + 1):
+            here = delays[layer == index]
+            curves[algorithm.name, index] = (np.sort(here[np.isfinite(here)]), int(here.size))
+    return curves, float(np.median(deadlines)) if deadlines else 0.0
+
+
+def _delays(algorithm: Algorithm, tables: Tables) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    columns = [tables.chunks(trial) for trial in algorithm.finished]
+    delays = np.concatenate([c["complete_s"] - c["capture_s"] for c in columns])
+    deadline = np.concatenate([c["deadline_s"] - c["capture_s"] for c in columns])
+    return delays, np.concatenate([c["layer"] for c in columns]), deadline[np.isfinite(deadline)]
+
+
+def _steps(values: NDArray[Any], total: int, right: float) -> tuple[NDArray[Any], NDArray[Any]]:
+    """A curve of at most :data:`QUANTILES` points that goes on, flat, to the right edge."""
+    if values.size == 0:
+        return np.array([0.0, right]), np.zeros(2)
+    ranks = np.unique(np.linspace(0, values.size - 1, QUANTILES).astype(int))
+    x = np.concatenate([[0.0, values[0]], values[ranks], [max(right, float(values[-1]))]])
+    y = np.concatenate([[0.0, 0.0], (ranks + 1) / total, [values.size / total]])
+    return x, y
+
+
+def _dress(axes: Axes, layer: int, deadline: float, unit: Unit) -> None:
+    axes.set_title(layer_name(layer), loc="left", color=INK, weight="bold")
+    if deadline:
+        axes.axvline(deadline / unit.factor, color=INK, linewidth=1.0, linestyle=(0, (4, 2)))
+        axes.annotate(
+            "playout deadline ", (deadline / unit.factor, 0.03), xycoords=("data", "axes fraction"), ha="right",
+            color=MUTED, fontsize=8,
+        )  # fmt: skip
+    axes.set_ylim(0, 1.02)
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0], labels=["0 %", "25 %", "50 %", "75 %", "100 %"])
+    quiet_ticks(axes)
+
+
+def _frame(figure: Figure, grid: Any, unit: Unit) -> None:
+    for axes in grid[-1]:
+        axes.set_xlabel(f"capture to complete ({unit.name})")
+    for row in grid:
+        row[0].set_ylabel("share of layers")
+    handles, labels = grid[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="upper center", ncols=min(len(labels), 5))
+    height = figure.get_figheight()
+    extra = 0.2 * (-(-len(labels) // 5) - 1)
+    figure.subplots_adjust(
+        left=0.075, right=0.99, top=1 - (0.62 + extra) / height, bottom=0.5 / height, wspace=0.08, hspace=0.3
+    )

@@ -1,0 +1,62 @@
+"""Stacked bars: the share of chunks played up to each layer (figure 4 of paper 1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dstcc.report.model import Algorithm, Section
+
+from .style import INK, draw_svg, level_colours, level_name, quiet_ticks, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LABELLED_SHARE = 0.045
+"""A narrower segment has no room for its number."""
+
+
+def layers_figure(section: Section, salt: str) -> str:
+    """The bars as SVG, an algorithm a row, full quality at the left and not played at the right."""
+    rows = section.finished
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        for row, algorithm in enumerate(rows):
+            _bar(axes, row, algorithm, section.levels)
+        axes.set(ylim=(len(rows) - 0.5, -0.5), xlim=(0, 1), yticks=range(len(rows)))
+        axes.set_yticklabels([short(algorithm.name) for algorithm in rows], color=INK)
+        axes.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1.0], labels=["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"])
+        axes.set_xlabel("share of chunks")
+        axes.grid(axis="y", visible=False)
+        axes.set_axisbelow(True)
+        axes.spines["left"].set_visible(False)
+        quiet_ticks(axes)
+        handles, labels = axes.get_legend_handles_labels()
+        unique = dict(zip(labels, handles, strict=True))
+        figure.legend(
+            unique.values(), unique.keys(), loc="upper center", ncols=len(unique), handlelength=1.1, handleheight=1.1
+        )
+        height = figure.get_figheight()
+        figure.subplots_adjust(left=0.19, right=0.98, top=1 - 0.36 / height, bottom=0.5 / height)
+
+    return draw_svg(f"{salt}-layers", 0.95 + 0.42 * len(rows), draw)
+
+
+def _bar(axes: Axes, row: int, algorithm: Algorithm, levels: tuple[int, ...]) -> None:
+    colours = level_colours(levels)
+    left = 0.0
+    for level in reversed(levels):
+        share = algorithm.played.get(level, 0.0)
+        axes.barh(
+            row, share, left=left, height=0.68, color=colours[level], label=level_name(level, len(levels) - 1)
+        )
+        if share >= LABELLED_SHARE:
+            text = f"{share * 100:.0f} %" if share < 0.995 or share == 1.0 else f"{share * 100:.1f} %"
+            axes.text(left + share / 2, row, text, ha="center", va="center", color=_contrast(colours[level]))
+        left += share
+
+
+def _contrast(colour: str) -> str:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return "#ffffff" if 0.299 * red + 0.587 * green + 0.114 * blue < 128 else "#101418"

@@ -1,0 +1,165 @@
+"""How every figure looks, and how it becomes inline SVG that is the same, byte for byte, every time.
+
+Text stays text in the SVG, in the page's font; colours of :data:`THEMED` become CSS variables, so a page can be
+light or dark. The categorical palette is Okabe and Ito's (2008), which colour-blind readers can tell apart.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH_IN = 11.2
+FONT_PT = 9.0
+RASTER_DPI = 144
+
+INK = "#1b2430"
+MUTED = "#5c6874"
+GRID = "#e4e8ec"
+SPINE = "#a3adb7"
+NOT_PLAYED = "#b4bcc5"
+ALGORITHM_COLOURS = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#b65c93",
+    "#e69f00",
+    "#56b4e9",
+    "#4f5963",
+    "#8a8a12",
+)
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)))
+"""A line's style tells apart algorithms that have to share a colour."""
+THEMED = {INK: "ink", MUTED: "muted", GRID: "grid", SPINE: "spine"} | {
+    colour: f"a{index}" for index, colour in enumerate(ALGORITHM_COLOURS)
+}
+LEVEL_RANGE = (0.22, 0.84)
+"""The part of viridis that stands out from white and from black."""
+LABEL_CHARS = 34
+
+RC = {
+    "axes.edgecolor": SPINE,
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.labelcolor": MUTED,
+    "axes.labelsize": FONT_PT,
+    "axes.linewidth": 0.7,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": FONT_PT,
+    "axes.unicode_minus": True,
+    "figure.facecolor": "none",
+    "font.family": "DejaVu Sans",
+    "font.size": FONT_PT,
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "legend.fontsize": FONT_PT,
+    "path.simplify": True,
+    "path.simplify_threshold": 0.3,
+    "svg.fonttype": "none",
+    "svg.image_inline": True,
+    "text.color": INK,
+    "text.parse_math": False,
+    "xtick.color": SPINE,
+    "xtick.labelcolor": MUTED,
+    "xtick.labelsize": FONT_PT - 0.5,
+    "ytick.color": SPINE,
+    "ytick.labelcolor": MUTED,
+    "ytick.labelsize": FONT_PT - 0.5,
+}
+
+
+def draw_svg(name: str, height_in: float, draw: Callable[[Figure], None]) -> str:
+    """An ``<svg>`` element, :data:`WIDTH_IN` wide in its own units, that ``draw`` has filled.
+
+    ``name`` salts the element ids: figures of one page must not share them.
+    """
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    buffer = io.StringIO()
+    with matplotlib.rc_context({**RC, "svg.hashsalt": f"dstcc-{name}"}), warnings.catch_warnings():
+        # A name may hold characters that matplotlib's own font lacks; the reader's browser draws the text.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure = Figure(figsize=(WIDTH_IN, height_in), dpi=RASTER_DPI)
+        draw(figure)
+        figure.savefig(
+            buffer,
+            format="svg",
+            dpi=RASTER_DPI,
+            transparent=True,
+            metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
+        )
+    return _inline(buffer.getvalue())
+
+
+def algorithm_colours(names: tuple[str, ...]) -> dict[str, str]:
+    """A colour for each algorithm, by its place in the report."""
+    return {name: ALGORITHM_COLOURS[i % len(ALGORITHM_COLOURS)] for i, name in enumerate(names)}
+
+
+def algorithm_dashes(names: tuple[str, ...]) -> dict[str, Any]:
+    """A line style for each algorithm; it changes when the colours start again."""
+    return {name: DASHES[i // len(ALGORITHM_COLOURS) % len(DASHES)] for i, name in enumerate(names)}
+
+
+def level_colours(levels: tuple[int, ...]) -> dict[int, str]:
+    """A colour for each highest layer played; −1, not played, is grey, and more layers are brighter."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    layers = [level for level in levels if level >= 0]
+    low, high = LEVEL_RANGE
+    steps = max(1, len(layers) - 1)
+    shades = {level: to_hex(colormaps["viridis"](low + (high - low) * i / steps)) for i, level in enumerate(layers)}
+    return {-1: NOT_PLAYED, **shades}
+
+
+def level_name(level: int, layers: int) -> str:
+    """What playing up to a layer is called."""
+    if level < 0:
+        return "not played"
+    full = ", full quality" if level == layers - 1 else ""
+    return f"base layer only{full}" if level == 0 else f"up to EL{level}{full}"
+
+
+def layer_name(layer: int) -> str:
+    """``BL``, ``EL1`` …"""
+    return "base layer" if layer == 0 else f"EL{layer}"
+
+
+def short(name: str) -> str:
+    """A name that fits a figure's margin, on one line."""
+    flat = " ".join("".join(c if c.isprintable() else " " for c in name).split())
+    return flat if len(flat) <= LABEL_CHARS else f"{flat[: LABEL_CHARS - 1]}…"
+
+
+def quiet_ticks(axes: Axes) -> None:
+    """Keep the grid, drop the tick marks."""
+    axes.tick_params(length=0, pad=4)
+
+
+def _inline(svg: str) -> str:
+    """Strip what an inline element does not need, shorten coordinates, and let the page set font and colours."""
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
+    body = re.sub(r'<svg [^>]*?viewBox="([^"]+)"[^>]*>', r'<svg viewBox="\1" aria-hidden="true">', body, count=1)
+    body = re.sub(r'<g id="[A-Za-z0-9]+_\d+">', "<g>", body)
+    body = re.sub(r"\bd=\"[^\"]*\"", _short_path, body)
+    body = re.sub(r"font: ([^;\"]*?)'DejaVu Sans'[^;\"]*", r"font: \1var(--font)", body)
+    for colour, variable in THEMED.items():
+        body = body.replace(colour, f"var(--{variable})")
+    return body.strip()
+
+
+def _short_path(match: re.Match[str]) -> str:
+    text = re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), match[0])
+    return text.replace("\n", "")

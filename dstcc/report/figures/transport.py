@@ -1,0 +1,174 @@
+"""Window, round-trip time and throughput over mission time: an algorithm a row, a link a column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dstcc.report.model import Section, Trial, TrialLink
+from dstcc.report.numbers import Unit, quantity, unit_for
+from dstcc.report.tables import Tables
+
+from .style import INK, MUTED, draw_svg, quiet_ticks, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from dstcc.report.tables import Columns
+
+ROW_IN = 0.92
+POINTS = 700
+"""Per line; beyond this, two pixels of a wide screen show the same."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What one figure shows."""
+
+    key: str
+    title: str
+    kind: str
+    log: bool
+    reference: Callable[[TrialLink, int], float | None]
+    """The link's own limit, drawn as a dashed line; takes the link and a segment's size on the wire in bytes."""
+    reference_name: str
+
+
+QUANTITIES = (
+    Quantity("cwnd_segments", "Congestion window", "count", True, lambda link, wire: link.bdp_segments(wire), "BDP"),
+    Quantity("srtt_s", "Smoothed round-trip time", "seconds", False, lambda link, _: link.rtt_s, "propagation"),
+    Quantity("rate_bps", "Throughput", "bps", False, lambda link, _: link.rate_bps, "link rate"),
+)
+
+
+def transport_figure(section: Section, tables: Tables, what: Quantity, colours: dict[str, str], salt: str) -> str:
+    """The small multiples as SVG; rows share a column's axes, so that heights compare."""
+    trials = section.representative
+    columns = [tables.samples(trial) for trial in trials]
+    links = list(dict.fromkeys(str(name) for samples in columns for name in samples["link"]))
+    clock = unit_for("seconds", [float(samples["t_s"].max(initial=0.0)) for samples in columns])
+    unit = unit_for(what.kind, [_top(samples[what.key]) for samples in columns])
+    wire_bytes = _wire_bytes(section)
+
+    def draw(figure: Figure) -> None:
+        grid = figure.subplots(len(trials), len(links), sharex=True, sharey="col", squeeze=False)
+        for row, (trial, samples) in enumerate(zip(trials, columns, strict=True)):
+            for column, link in enumerate(links):
+                axes = grid[row][column]
+                _lines(axes, samples, link, what, (clock, unit), colours[trial.algorithm])
+                _reference(axes, _find(trial, link), what, unit, wire_bytes, named=row == 0)
+        _dress(figure, grid, trials, links, what, unit, clock, colours)
+
+    return draw_svg(f"{salt}-{what.key}", ROW_IN * len(trials) + 1.0, draw)
+
+
+def _lines(
+    axes: Axes, samples: Columns, link: str, what: Quantity, units: tuple[Unit, Unit], colour: str
+) -> None:
+    clock, unit = units
+    here = samples["link"] == link
+    for subflow in np.unique(samples["subflow"][here]):
+        chosen = here & (samples["subflow"] == subflow)
+        t, values = _thin(samples["t_s"][chosen], samples[what.key][chosen].astype(float))
+        axes.plot(t / clock.factor, values / unit.factor, color=colour, linewidth=1.1, drawstyle="steps-pre")
+
+
+def _thin(t: NDArray[Any], values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Keep the least and the greatest value of each of :data:`POINTS` / 2 equal spans, so no peak is lost."""
+    if t.size <= POINTS:
+        return t, values
+    edges = np.linspace(0, t.size, POINTS // 2 + 1).astype(int)
+    kept: list[int] = []
+    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+        piece = np.nan_to_num(values[start:stop], nan=-1.0)
+        kept += sorted({start + int(piece.argmin()), start + int(piece.argmax())})
+    return t[kept], values[kept]
+
+
+def _reference(
+    axes: Axes, link: TrialLink | None, what: Quantity, unit: Unit, wire_bytes: int, *, named: bool
+) -> None:
+    value = what.reference(link, wire_bytes) if link else None
+    if value is None:
+        return
+    axes.axhline(value / unit.factor, color=MUTED, linewidth=0.9, linestyle=(0, (4, 2)))
+    if named:
+        text = f"{value:,.0f} segments" if what.kind == "count" else quantity(what.kind, value)
+        axes.annotate(
+            f"{what.reference_name} {text}",
+            (1.0, value / unit.factor),
+            xycoords=("axes fraction", "data"),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="right",
+            va="bottom",
+            color=MUTED,
+            fontsize=8,
+        )
+
+
+def _dress(
+    figure: Figure,
+    grid: Any,
+    trials: tuple[Trial, ...],
+    links: list[str],
+    what: Quantity,
+    unit: Unit,
+    clock: Unit,
+    colours: dict[str, str],
+) -> None:
+    for row, trial in enumerate(trials):
+        for axes in grid[row]:
+            quiet_ticks(axes)
+            axes.margins(x=0.0)
+        grid[row][0].set_title(short(trial.algorithm), loc="left", color=colours[trial.algorithm], weight="bold", pad=3)
+    for column, link in enumerate(links):
+        _set_scale(grid[0][column], what)
+        grid[0][column].annotate(
+            short(link), (0, 1), (0, 19), xycoords="axes fraction", textcoords="offset points", color=INK, weight="bold"
+        )
+        grid[-1][column].set_xlabel(f"mission time ({clock.name})")
+    name = "segments" if what.kind == "count" else unit.name
+    for row in range(len(trials)):
+        grid[row][0].set_ylabel(name)
+    height = figure.get_figheight()
+    figure.subplots_adjust(
+        left=0.065, right=0.99, top=1 - 0.46 / height, bottom=0.48 / height, hspace=0.42, wspace=0.12
+    )
+    figure.align_ylabels()
+
+
+def _set_scale(axes: Axes, what: Quantity) -> None:
+    if what.log:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(lambda value, _: _si(value))
+        axes.yaxis.minorticks_off()
+        axes.set_ylim(bottom=1, top=axes.get_ylim()[1] * 3)
+    else:
+        axes.set_ylim(bottom=0, top=axes.get_ylim()[1] * 1.22)
+
+
+def _si(value: float) -> str:
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= factor:
+            return f"{value / factor:g}{prefix}"
+    return f"{value:g}"
+
+
+def _top(values: NDArray[Any]) -> float:
+    finite = values[np.isfinite(values.astype(float))]
+    return float(finite.max(initial=0.0))
+
+
+def _find(trial: Trial, name: str) -> TrialLink | None:
+    return next((link for link in trial.links if link.name == name), None)
+
+
+def _wire_bytes(section: Section) -> int:
+    transport = section.scenario.get("transport") or {}
+    return int(transport.get("mss_bytes", 1460)) + int(transport.get("header_bytes", 40))

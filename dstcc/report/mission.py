@@ -1,0 +1,200 @@
+"""The mission at a glance: links, video, playout and scale, in words and round numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .model import Section
+from .numbers import quantity, scientific, span
+from .tables import Tables
+
+CUBIC_C_POWER = 3
+"""CUBIC's window grows with C·t³, so stretching time by S divides C by S³."""
+BBR_MIN_RTT_WINDOW_S = 10.0
+"""tcp_bbr.c: bbr_min_rtt_win_sec."""
+RTO_MIN_S = 0.2
+"""Linux TCP_RTO_MIN."""
+DELAYED_ACK_S = 0.04
+"""Linux TCP_DELACK_MIN."""
+
+
+@dataclass(frozen=True)
+class LinkFacts:
+    """One row of the table of links, every cell as text."""
+
+    name: str
+    rtt: str
+    rate: str
+    loss: str
+    bdp: str
+    more: str
+    """Queue, outages, cross traffic: what the scenario says beyond the rest."""
+
+
+@dataclass(frozen=True)
+class Mission:
+    """What was sent over what."""
+
+    links: tuple[LinkFacts, ...]
+    facts: tuple[tuple[str, str], ...]
+    """Term and text."""
+    description: str
+
+
+def describe_mission(section: Section, tables: Tables) -> Mission:
+    """Everything from the scenario, the drawn links and one trial's chunks."""
+    links = section.scenario.get("link") or section.meta.get("links") or []
+    about = section.scenario.get("scenario") or {}
+    facts = [
+        *_video(section, tables),
+        ("Playout", _playout(section)),
+        ("Transport", _transport(section)),
+        ("Scale", describe_scale(float(section.meta.get("scale") or 1.0))),
+        ("Backend", str(section.meta.get("backend", "unknown"))),
+        ("Trials", _trials(section)),
+    ]
+    rows = tuple(_link(section, link) for link in links)
+    return Mission(rows, tuple(facts), str(about.get("description") or ""))
+
+
+def describe_scale(scale: float) -> str:
+    """The scale and what it does to constants that do not scale with it."""
+    if scale == 1.0:
+        return "1: unscaled, every constant of the transport is Linux's own."
+    return (
+        f"1 emulated second stands for {scale:g} mission seconds. The transport's constants are Linux's in emulated "
+        f"time, so in mission time the least retransmission timeout is {quantity('seconds', RTO_MIN_S * scale)}, "
+        f"a delayed ACK waits {quantity('seconds', DELAYED_ACK_S * scale)}, CUBIC's C is "
+        f"{scientific(scale**CUBIC_C_POWER)} times smaller, and BBR's minimum-RTT window is "
+        f"{quantity('seconds', BBR_MIN_RTT_WINDOW_S * scale)} (bbr-scaled counts in RTTs instead)."
+    )
+
+
+def describe_loss(loss: Any) -> str:
+    """A loss process in a few words."""
+    if not loss:
+        return "none"
+    if not isinstance(loss, Mapping):
+        return f"{scientific(float(loss))} of packets"
+    if "packet" in loss:
+        return f"{_drawn_share(loss['packet'])} of packets"
+    if "ber" in loss:
+        return f"{_drawn_share(loss['ber'])} of bits"
+    if "gilbert_elliott" in loss:
+        states = loss["gilbert_elliott"]
+        return (
+            f"bursts: {scientific(float(states.get('good', 0)))} / {scientific(float(states.get('bad', 1)))} of packets "
+            f"in good / bad state (good→bad {scientific(float(states['p']))}, bad→good {scientific(float(states['r']))})"
+        )
+    return ", ".join(f"{key} {value}" for key, value in loss.items())
+
+
+def _drawn_share(value: Any) -> str:
+    if isinstance(value, Mapping):
+        (law, (low, high)), *_ = value.items()
+        return f"{scientific(float(low))} – {scientific(float(high))} ({law.replace('_', '-')} draw)"
+    return scientific(float(value))
+
+
+def _link(section: Section, link: Mapping[str, Any]) -> LinkFacts:
+    name = str(link.get("name", ""))
+    drawn = [found for trial in section.trials for found in trial.links if found.name == name]
+    rtts = [found.rtt_s for found in drawn if found.rtt_s is not None] or _delays(link)
+    rates = [found.rate_bps for found in drawn if found.rate_bps is not None] or _bounds(link.get("rate_bps"))
+    pairs = [(f.rate_bps, f.rtt_s) for f in drawn if f.rate_bps is not None and f.rtt_s is not None]
+    products = [rate * rtt / 8 for rate, rtt in pairs or [(rate, rtt) for rate in rates for rtt in rtts]]
+    mss = int((section.scenario.get("transport") or {}).get("mss_bytes", 1460))
+    segments = sorted(product / mss for product in products)
+    bdp = span("bytes", products)
+    if segments:
+        low, high = (f"{count:,.0f}".replace(",", "\u202f") for count in (segments[0], segments[-1]))
+        bdp += f" ({low if low == high else f'{low}–{high}'} segments)"
+    return LinkFacts(name, span("seconds", rtts), span("bps", rates), describe_loss(link.get("loss")), bdp, _more(link))
+
+
+def _delays(link: Mapping[str, Any]) -> list[float]:
+    """Round-trip times that a scenario's link allows: of a number, a draw's bounds, or a table over time."""
+    delay = link.get("delay_s")
+    if isinstance(delay, Sequence) and not isinstance(delay, str):
+        return [2.0 * float(row[1]) for row in delay]
+    return [2.0 * bound for bound in _bounds(delay)] or _bounds(link.get("rtt_s"))
+
+
+def _bounds(value: Any) -> list[float]:
+    if isinstance(value, Mapping):
+        return [float(bound) for bounds in value.values() for bound in bounds]
+    return [float(value)] if isinstance(value, (int, float)) else []
+
+
+def _more(link: Mapping[str, Any]) -> str:
+    said = []
+    if link.get("up_rate_bps") not in (None, link.get("rate_bps")):
+        said.append(f"up {span('bps', _bounds(link['up_rate_bps']))}")
+    if link.get("queue_bytes"):
+        said.append(f"queue {quantity('bytes', float(link['queue_bytes']))}")
+    if outages := link.get("outages"):
+        gone = sum(float(stop) - float(start) for start, stop in outages)
+        said.append(f"{_count(len(outages), 'outage')}, {quantity('seconds', gone)} in all")
+    said += [f"cross traffic {quantity('bps', float(other['rate_bps']))}" for other in link.get("cross_traffic") or ()]
+    return "; ".join(said) or "–"
+
+
+def _video(section: Section, tables: Tables) -> list[tuple[str, str]]:
+    video = section.scenario.get("video") or {}
+    origin = video.get("stream") or video.get("input") or "synthetic"
+    kind = f"{origin} ({video.get('source', 'live')})"
+    if not section.representative:
+        return [("Video", kind)]
+    chunks = tables.chunks(section.representative[0])
+    layers, count = chunks["layer"], int(np.unique(chunks["chunk"]).size)
+    capture = np.unique(chunks["capture_s"])
+    chunk_s = float(np.median(np.diff(capture))) if capture.size > 1 else 1.0
+    rates = [float(chunks["bytes"][layers == layer].sum()) * 8 / (count * chunk_s) for layer in np.unique(layers)]
+    named = ["BL", *(f"EL{layer}" for layer in range(1, len(rates)))]
+    parts = " + ".join(f"{name} {quantity('bps', rate)}" for name, rate in zip(named, rates, strict=True))
+    offered = sum(rates)
+    facts = [
+        ("Video", f"{kind}, {quantity('seconds', count * chunk_s)} in {_count(count, 'chunk')}"),
+        ("Layers", f"{parts} = {quantity('bps', offered)}"),
+    ]
+    capacity = sum(link.rate_bps or 0.0 for link in section.representative[0].links)
+    if capacity:
+        facts.append(("Load", f"{offered / capacity * 100:.0f} % of the links' {quantity('bps', capacity)} together"))
+    return facts
+
+
+def _playout(section: Section) -> str:
+    playout = section.scenario.get("playout") or {}
+    mode = playout.get("mode", "deadline")
+    words = "skips what is not there" if mode == "deadline" else "waits for what is not there"
+    if (delay := playout.get("delay_s")) is not None:
+        return f"{quantity('seconds', float(delay))} after capture; {words} ({mode})."
+    rtts = float(playout.get("delay_rtts") or (2.0 if mode == "deadline" else 0.0))
+    longest = [max(known) for t in section.trials if (known := [link.rtt_s for link in t.links if link.rtt_s])]
+    absolute = f" ({span('seconds', [rtts * rtt for rtt in longest])})" if longest and rtts else ""
+    return f"{rtts:g} RTTs of the longest link{absolute} after capture; {words} ({mode})."
+
+
+def _transport(section: Section) -> str:
+    transport = section.scenario.get("transport") or {}
+    mode = transport.get("mode", "stream")
+    if mode == "lanes":
+        lanes = int(transport.get("lanes_per_link", 1))
+        return f"MPTCP, an ordering domain per lane, {_count(lanes, 'lane')} per link"
+    return "MPTCP, one ordering domain (stream)"
+
+
+def _trials(section: Section) -> str:
+    failed = sum(not trial.ok for trial in section.trials)
+    text = f"{_count(len(section.algorithms), 'algorithm')} × {_count(len(section.seeds), 'seed')}"
+    text += f", {_count(len(section.trials), 'trial')}"
+    return f"{text}, {failed} failed" if failed else text
+
+
+def _count(number: int, noun: str) -> str:
+    grouped = f"{number:,}".replace(",", "\u202f")
+    return f"{grouped} {noun}" if number == 1 else f"{grouped} {noun}s"

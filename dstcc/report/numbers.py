@@ -1,0 +1,101 @@
+"""Numbers as people read them: one unit for a row, three digits where they are known, SI prefixes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+SPACE = "\u202f"
+"""Narrow no-break space between number and unit (SI brochure 5.4.3)."""
+MINUS = "\u2212"
+
+_SECONDS = ((86_400.0 * 3, 86_400.0, "d"), (7_200.0, 3_600.0, "h"), (120.0, 60.0, "min"), (1.0, 1.0, "s"), (0.0, 1e-3, "ms"))
+_BPS = ((1e9, 1e9, "Gb/s"), (1e6, 1e6, "Mb/s"), (1e3, 1e3, "kb/s"), (0.0, 1.0, "b/s"))
+_BYTES = ((1e9, 1e9, "GB"), (1e6, 1e6, "MB"), (1e3, 1e3, "kB"), (0.0, 1.0, "B"))
+_FIXED = {"share": (100.0, "%"), "db": (1.0, "dB"), "score": (1.0, ""), "count": (1.0, "")}
+_LADDERS = {"seconds": _SECONDS, "bps": _BPS, "bytes": _BYTES}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit and a number of decimals, chosen once for numbers that are read together."""
+
+    factor: float
+    name: str
+    decimals: int
+
+    def number(self, value: float) -> str:
+        """``value`` (in base units) in this unit, without its name."""
+        text = f"{value / self.factor:,.{self.decimals}f}".replace(",", SPACE)
+        if float(text.replace(SPACE, "")) == 0.0:
+            text = text.lstrip("-")
+        return text.replace("-", MINUS)
+
+    def text(self, value: float) -> str:
+        """``value`` (in base units) with the unit's name."""
+        return f"{self.number(value)}{SPACE}{self.name}" if self.name else self.number(value)
+
+    def signed(self, value: float) -> str:
+        """As :meth:`number`, a plus sign before what is positive."""
+        text = self.number(value)
+        return f"+{text}" if value > 0 and any(digit in text for digit in "123456789") else text
+
+
+def unit_for(kind: str, values: Iterable[float]) -> Unit:
+    """The unit in which the largest of ``values`` has a comfortable size, and about three digits for it."""
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    if kind in _FIXED:
+        multiple, name = _FIXED[kind]
+        factor = 1.0 / multiple
+        return Unit(factor, name, _decimals(kind, largest / factor))
+    factor, name = next((factor, name) for floor, factor, name in _LADDERS[kind] if largest >= floor)
+    if largest == 0.0:
+        factor, name = _LADDERS[kind][-1][1:] if kind != "seconds" else (1.0, "s")
+    return Unit(factor, name, _decimals(kind, largest / factor))
+
+
+def quantity(kind: str, value: float) -> str:
+    """``value`` alone, with its own unit, trailing zeros dropped: ``115.2 kb/s``, ``20 min``."""
+    unit = unit_for(kind, [value])
+    text = unit.number(value)
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return f"{text}{SPACE}{unit.name}" if unit.name else text
+
+
+def span(kind: str, values: Iterable[float]) -> str:
+    """One value, or the range of several: ``8.5–20 min``."""
+    numbers = sorted(values)
+    if not numbers:
+        return "unknown"
+    low, high = quantity(kind, numbers[0]), quantity(kind, numbers[-1])
+    if low == high:
+        return low
+    low_number, _, low_unit = low.rpartition(SPACE)
+    high_unit = high.rpartition(SPACE)[2]
+    return f"{low_number}–{high}" if low_unit == high_unit else f"{low} – {high}"
+
+
+def scientific(value: float) -> str:
+    """A small probability: ``0``, ``0.012`` or ``3.2 × 10⁻⁴``."""
+    if value == 0.0 or 0.01 <= abs(value) < 1000:
+        return f"{value:.3g}"
+    mantissa, exponent = f"{value:.1e}".split("e")
+    power = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    mantissa = mantissa.removesuffix(".0")
+    return f"10{power}" if mantissa == "1" else f"{mantissa}{SPACE}×{SPACE}10{power}"
+
+
+def _decimals(kind: str, largest: float) -> int:
+    if kind == "count":
+        return 0 if largest >= 10 else 1
+    if kind == "share":
+        return 1 if largest >= 1 else min(6, 2 - _exponent(largest))
+    if kind == "score" and largest <= 1.0:
+        return 3
+    return max(0, min(6, 2 - _exponent(largest)))
+
+
+def _exponent(value: float) -> int:
+    return math.floor(math.log10(value)) if value > 0 else 0
