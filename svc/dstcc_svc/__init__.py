@@ -1,1 +1,23 @@
-"""To be written."""
+"""Video into layered chunks, chunks into video again, and how much of the picture is left.
+
+:func:`encode` writes a stream directory, :func:`load_manifest` and :func:`verify` read one,
+:func:`played_quality` judges and :func:`play` shows what arrived of it.
+"""
+
+from __future__ import annotations
+
+from dstcc_svc.encode import EncodeReport, LayerReport, encode
+from dstcc_svc.manifest import Chunk, Layer, Manifest, Quality, load_manifest
+from dstcc_svc.stream import verify
+
+__all__ = [
+    "Chunk",
+    "EncodeReport",
+    "Layer",
+    "LayerReport",
+    "Manifest",
+    "Quality",
+    "encode",
+    "load_manifest",
+    "verify",
+]

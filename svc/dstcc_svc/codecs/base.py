@@ -60,6 +60,12 @@ class SourceFrame:
     duration: int
     """Ticks until the next picture."""
 
+    @property
+    def pts(self) -> int:
+        """The picture's presentation time in ticks."""
+        assert self.image.pts is not None
+        return self.image.pts
+
 
 @dataclass(frozen=True, slots=True)
 class AccessUnit:

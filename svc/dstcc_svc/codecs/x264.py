@@ -1,8 +1,8 @@
 """Temporal layers with x264: a strict B-pyramid whose picture types are the layers.
 
-With four layers: IDR / P / reference B / non-reference B, mini-GOPs of four frames. ``b-pyramid=strict`` is what
-makes a prefix exact: P pictures then never refer to a B, nor do the B pictures of one mini-GOP to those of
-another. (With ``normal`` they do, and the base layers decode to wrong pixels without one error line.)
+With four layers: IDR / P / reference B / non-reference B, mini-GOPs of four frames. ``b-pyramid=strict`` is
+what makes a prefix exact: P pictures then never refer to a B, nor the B pictures of one mini-GOP to those
+of another. (With ``normal`` they do, and the base layers decode to wrong pixels without one error line.)
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dstcc_svc.codecs.h264 import NAL_IDR, SLICE_B, H264Codec, allow_frame_num_g
 if TYPE_CHECKING:
     from av.packet import Packet
     from av.video.codeccontext import VideoCodecContext
+    from av.video.stream import VideoStream
 
 _OPTIONS = {
     "forced-idr": "1",  # the I asked for at a chunk's start is an IDR: closed GOP
@@ -58,7 +59,7 @@ class X264(H264Codec):
         try:
             for source in frames:
                 source.image.pict_type = PictureType.I if source.frame == 0 else PictureType.NONE
-                waiting[source.image.pts] = (source.chunk, source.frame)
+                waiting[source.pts] = (source.chunk, source.frame)
                 for packet in encoder.encode(source.image):
                     yield _unit(packet, waiting, settings.layers)
             for packet in encoder.encode(None):
@@ -78,8 +79,9 @@ def _open(settings: EncodeSettings) -> VideoCodecContext:
     return encoder
 
 
-def _unit(packet: Packet, waiting: dict[int, tuple[int, int]], layers: int) -> AccessUnit:
+def _unit(packet: Packet[VideoStream], waiting: dict[int, tuple[int, int]], layers: int) -> AccessUnit:
     data = bytes(packet)
+    assert packet.pts is not None and packet.dts is not None
     chunk, frame = waiting.pop(packet.pts)
     nal_type, ref_idc, slice_type = slice_kind(data)
     kinds = _LAYER_OF_KIND[layers]
@@ -90,5 +92,7 @@ def _unit(packet: Packet, waiting: dict[int, tuple[int, int]], layers: int) -> A
     else:
         layer = kinds[1]
     if (nal_type == NAL_IDR) != (frame == 0):
-        raise DstccError(f"x264: frame {frame} of chunk {chunk} is of NAL type {nal_type}; only the first is an IDR")
+        raise DstccError(
+            f"x264: frame {frame} of chunk {chunk} is of NAL type {nal_type}; only the first is an IDR"
+        )
     return AccessUnit(chunk, layer, frame, packet.pts, packet.dts, data)

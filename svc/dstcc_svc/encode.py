@@ -1,0 +1,266 @@
+"""``encode``: a video file into a stream directory."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from dstcc.atomic import atomic_directory, check_free
+from dstcc.errors import InputError, StreamError
+from dstcc_svc.codecs import DEFAULT_CODEC, AccessUnit, Codec, EncodeSettings, SourceFrame, get_codec
+from dstcc_svc.judge import judge
+from dstcc_svc.manifest import (
+    MANIFEST_NAME,
+    PAYLOAD_FOLDER,
+    Chunk,
+    Document,
+    Encoding,
+    Layer,
+    Manifest,
+    Quality,
+    Source,
+    Unit,
+    dump,
+    payload_name,
+)
+from dstcc_svc.source import probe, read_frames, sha256_file
+from dstcc_svc.stream import Stream
+
+_MIN_CHUNK_S = 0.05
+_JUDGING_SHARE = 0.6  # of the progress bar, when the quality is measured
+
+
+@dataclass(frozen=True, slots=True)
+class LayerReport:
+    """A layer of the whole stream."""
+
+    layer: int
+    bytes: int
+    """Of this layer alone."""
+    bitrate_bps: float
+    """Of this layer alone, mean over the stream."""
+    psnr_db: float | None
+    """Of the prefix that ends at this layer, as ssim and vmaf; ``None`` if it was not measured."""
+    ssim: float | None
+    vmaf: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class EncodeReport:
+    """What ``dstcc encode`` says at its end."""
+
+    stream: str
+    codec: str
+    scalability: str
+    duration_s: float
+    frames: int
+    chunks: int
+    layers: tuple[LayerReport, ...]
+
+    def document(self) -> dict[str, Any]:
+        """The JSON document."""
+        return asdict(self)
+
+
+def encode(
+    input: Path,
+    output: Path,
+    *,
+    scalability: str = "temporal",
+    codec: str | None = None,
+    layers: int = 4,
+    chunk_s: float = 1.0,
+    crf: int | None = None,
+    height: int | None = None,
+    preset: str = "medium",
+    quality: bool = True,
+    force: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> EncodeReport:
+    """Encode the video ``input`` into the stream directory ``output``.
+
+    ``crf`` defaults to the codec's own, ``height`` (luma rows, aspect kept) to the source's. ``quality``
+    measures every prefix of every chunk and takes most of the time. ``progress`` is told the share done.
+
+    Raises :class:`StreamError` for a video that cannot be used, :class:`InputError` for an option,
+    :class:`MissingCapabilityError` when the codec is not on this machine. Nothing is left behind on failure.
+    """
+    coder = _chosen_codec(scalability, codec, layers)
+    if not (math.isfinite(chunk_s) and chunk_s >= _MIN_CHUNK_S):
+        raise InputError(f"chunk length {chunk_s}: must be a number of seconds, at least {_MIN_CHUNK_S}")
+    check_free(output, force=force)
+    source = probe(input, height)
+    settings = EncodeSettings(
+        source.width,
+        source.height,
+        source.time_base,
+        source.fps,
+        layers,
+        coder.default_crf if crf is None else crf,
+        preset,
+    )
+    encoding = Encoding(settings.crf, preset, float(chunk_s), height)
+    tell = progress or (lambda _share: None)
+    span_s = source.declared_s or math.inf
+    with atomic_directory(output, force=force) as folder:
+        (folder / PAYLOAD_FOLDER).mkdir()
+        share = 1 - _JUDGING_SHARE if quality else 1.0
+        frames = read_frames(source, _exact(chunk_s))
+        counted = _Counted(frames, lambda end: tell(share * min(1, end * source.time_base / span_s)))
+        chunks = tuple(_write_chunks(coder.encode(counted, settings), counted, settings, folder))
+        document = Document(
+            codec=coder.name,
+            scalability=coder.scalability,  # type: ignore[arg-type]
+            source=Source(os.path.relpath(input.resolve(), output.resolve()), sha256_file(input)),
+            encoding=encoding,
+            width=settings.width,
+            height=settings.height,
+            fps=counted.total / chunks[-1].end_s,
+            time_base=f"{settings.time_base.numerator}/{settings.time_base.denominator}",
+            duration_s=chunks[-1].end_s,
+            layers=layers,
+            chunks=chunks,
+        )
+        if quality:
+            chunks = tuple(
+                _judged(document, folder, source_frames=read_frames(source, _exact(chunk_s)), tell=tell)
+            )
+            document = replace(document, chunks=chunks)
+        (folder / MANIFEST_NAME).write_text(dump(document), encoding="utf-8")
+    tell(1.0)
+    return report_of(document, output)
+
+
+def report_of(document: Document, stream: Path) -> EncodeReport:
+    """Sum a manifest up."""
+    rows = []
+    for index in range(document.layers):
+        held = [chunk.layers[index] for chunk in document.chunks]
+        total = sum(layer.bytes for layer in held)
+        mean = mean_quality((chunk.frames, chunk.layers[index].quality) for chunk in document.chunks)
+        rows.append(
+            LayerReport(
+                index,
+                total,
+                total * 8 / document.duration_s,
+                mean.psnr_db if mean else None,
+                mean.ssim if mean else None,
+                mean.vmaf if mean else None,
+            )
+        )
+    return EncodeReport(
+        str(stream),
+        document.codec,
+        document.scalability,
+        document.duration_s,
+        document.frames,
+        len(document.chunks),
+        tuple(rows),
+    )
+
+
+def mean_quality(weighted: Iterable[tuple[int, Quality | None]]) -> Quality | None:
+    """Mean of (frames, quality) over frames; ``None`` where a part was not measured."""
+    parts = list(weighted)
+    total = sum(frames for frames, _ in parts)
+    known = [(frames, quality) for frames, quality in parts if quality is not None]
+    if not total or len(known) < len(parts):
+        return None
+    vmaf = [(frames, quality.vmaf) for frames, quality in known if quality.vmaf is not None]
+    return Quality(
+        math.fsum(frames * quality.psnr_db for frames, quality in known) / total,
+        math.fsum(frames * quality.ssim for frames, quality in known) / total,
+        math.fsum(frames * value for frames, value in vmaf) / total if len(vmaf) == len(parts) else None,
+    )
+
+
+def _chosen_codec(scalability: str, name: str | None, layers: int) -> Codec:
+    if scalability not in DEFAULT_CODEC:
+        raise InputError(f"scalability {scalability!r}: must be one of {', '.join(DEFAULT_CODEC)}")
+    codec = get_codec(name or DEFAULT_CODEC[scalability])
+    if codec.scalability != scalability:
+        raise InputError(f"codec {codec.name}: has {codec.scalability} layers, not {scalability} ones")
+    if not 1 <= layers <= codec.max_layers:
+        raise InputError(f"layers {layers}: {codec.name} has 1..{codec.max_layers}")
+    codec.require()
+    return codec
+
+
+def _exact(chunk_s: float) -> Fraction:
+    return Fraction(chunk_s).limit_denominator(1_000_000)
+
+
+class _Counted:
+    """Passes frames on and remembers when each chunk ends."""
+
+    def __init__(self, frames: Iterable[SourceFrame], tell: Callable[[int], None]) -> None:
+        self._frames, self._tell = frames, tell
+        self.total = 0
+        self.ends: dict[int, int] = {}
+        self.counts: Counter[int] = Counter()
+
+    def __iter__(self) -> Iterator[SourceFrame]:
+        for source in self._frames:
+            self.total += 1
+            self.counts[source.chunk] += 1
+            self.ends[source.chunk] = source.pts + source.duration
+            self._tell(self.ends[source.chunk])
+            yield source
+
+
+def _write_chunks(
+    units: Iterable[AccessUnit], counted: _Counted, settings: EncodeSettings, folder: Path
+) -> Iterator[Chunk]:
+    tick = settings.time_base
+    start = 0
+    for index, group in groupby(units, key=lambda unit: unit.chunk):
+        held = sorted(group, key=lambda unit: (unit.layer, unit.dts))
+        end = counted.ends[index]
+        yield Chunk(
+            index,
+            (start, end),
+            float(start * tick),
+            float(end * tick),
+            counted.counts[index],
+            tuple(_write_layer(index, layer, held, folder) for layer in range(settings.layers)),
+        )
+        start = end
+
+
+def _write_layer(chunk: int, layer: int, units: list[AccessUnit], folder: Path) -> Layer:
+    body = bytearray()
+    index = []
+    for unit in units:
+        if unit.layer == layer:
+            index.append(Unit(unit.frame, len(body), len(unit.data), unit.pts, unit.dts))
+            body += unit.data
+    name = payload_name(chunk, layer)
+    (folder / name).write_bytes(body)
+    digest = hashlib.sha256(body).hexdigest()
+    return Layer(layer, name, len(body), digest, tuple(range(layer)), None, tuple(index))
+
+
+def _judged(
+    document: Document, folder: Path, *, source_frames: Iterable[SourceFrame], tell: Callable[[float], None]
+) -> Iterator[Chunk]:
+    """Measure every prefix of every chunk against the source's frames."""
+    stream = Stream.of(Manifest(path=folder, sha256="", **vars(document)))
+    by_chunk = groupby(source_frames, key=lambda source: source.chunk)
+    for chunk, (_, group) in zip(document.chunks, by_chunk, strict=True):
+        reference = [source.image for source in group]
+        if len(reference) != chunk.frames:
+            raise StreamError(
+                f"chunk {chunk.index}: the source gave {len(reference)} frames, then {chunk.frames}"
+            )
+        scores = judge(reference, [stream.shown(chunk, level) for level in range(document.layers)])
+        measured = (replace(layer, quality=score) for layer, score in zip(chunk.layers, scores, strict=True))
+        yield replace(chunk, layers=tuple(measured))
+        tell(1 - _JUDGING_SHARE * (1 - chunk.end_s / document.duration_s))

@@ -1,0 +1,106 @@
+"""Reading a stream directory: payloads checked against their hashes, any prefix assembled and decoded."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dstcc.errors import InputError, StreamError
+from dstcc_svc.codecs import AccessUnit, EncodeSettings, Sample, get_codec
+from dstcc_svc.manifest import Chunk, Layer, Manifest, load_manifest
+
+if TYPE_CHECKING:
+    from av.video.frame import VideoFrame
+
+NOTHING = -1
+"""The level of a chunk of which not even layer 0 is there."""
+
+
+class Stream:
+    """A stream directory opened for reading.
+
+    Raises :class:`StreamError` when the manifest is broken, a payload is missing or its bytes are not those
+    the manifest was written for.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.manifest: Manifest = load_manifest(path)
+        self._bind()
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> Stream:
+        """Open a stream whose manifest is at hand."""
+        stream = cls.__new__(cls)
+        stream.manifest = manifest
+        stream._bind()
+        return stream
+
+    def _bind(self) -> None:
+        manifest = self.manifest
+        try:
+            self.codec = get_codec(manifest.codec)
+        except InputError as error:
+            raise StreamError(f"{manifest.path / 'manifest.json'}: {error}") from None
+        self.settings = EncodeSettings(
+            manifest.width,
+            manifest.height,
+            manifest.tick_s,
+            Fraction(manifest.fps).limit_denominator(1001),
+            manifest.layers,
+            manifest.encoding.crf,
+            manifest.encoding.preset,
+        )
+
+    def payload(self, layer: Layer) -> bytes:
+        """Read one payload and check it."""
+        path = self.manifest.path / layer.file
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise StreamError(f"{path}: payload cannot be read: {error.strerror}") from error
+        if len(data) != layer.bytes:
+            raise StreamError(f"{path}: corrupt: {len(data)} bytes, the manifest says {layer.bytes}")
+        if hashlib.sha256(data).hexdigest() != layer.sha256:
+            raise StreamError(f"{path}: corrupt: its SHA-256 is not the manifest's {layer.sha256[:12]}...")
+        return data
+
+    def samples(self, chunk: Chunk, level: int) -> list[Sample]:
+        """Assemble layers ``0..level`` of a chunk, in decode order."""
+        units = []
+        for layer in chunk.layers[: level + 1]:
+            data = self.payload(layer)
+            for unit in layer.access_units:
+                body = data[unit.offset : unit.offset + unit.bytes]
+                units.append(AccessUnit(chunk.index, layer.layer, unit.frame, unit.pts, unit.dts, body))
+        return self.codec.samples(units)
+
+    def decode(self, chunk: Chunk, level: int) -> Iterator[VideoFrame]:
+        """Decode layers ``0..level`` of a chunk: the frames they hold, in pts order."""
+        try:
+            yield from self.codec.decode(self.samples(chunk, level), self.settings)
+        except StreamError as error:
+            raise StreamError(
+                f"{self.manifest.path}: chunk {chunk.index}, layers 0..{level}: {error}"
+            ) from error
+
+    def shown(self, chunk: Chunk, level: int) -> list[VideoFrame]:
+        """Pictures on the screen at each of the chunk's frame times: a missing frame is frozen over."""
+        decoded = {image.pts: image for image in self.decode(chunk, level)}
+        pictures: list[VideoFrame] = []
+        for pts in chunk.frame_times():
+            pictures.append(
+                decoded.get(pts) or pictures[-1]
+            )  # rule 4 of codecs.base: the first is always there
+        return pictures
+
+
+def verify(path: Path) -> Manifest:
+    """Check the manifest and every payload's size and hash; :class:`StreamError` names the corrupt file."""
+    stream = Stream(path)
+    for chunk in stream.manifest.chunks:
+        for layer in chunk.layers:
+            stream.payload(layer)
+    return stream.manifest
