@@ -8,6 +8,7 @@ g++              the simulator is a C++ extension
 python3-dev      its headers
 python3-venv     the project's own virtual environment
 libvpx-dev       VP9 quality-scalable encoding
+libopenh264-dev  OpenH264 temporal layers
 chromium         the tests open the report in a real browser
 fonts-dejavu-core  the report's screenshots need a font
 "

@@ -1,0 +1,18 @@
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_LAYERS: int
+MIN_SIDE: int
+MAX_QUANTIZER: int
+
+def library_version() -> str: ...
+
+class Encoder:
+    def __init__(self, width: int, height: int, quantizers: Sequence[int], speed: int) -> None: ...
+    def encode(self, picture: NDArray[np.uint8]) -> list[bytes]: ...
+
+class LayerDecoder:
+    def __init__(self, layer: int) -> None: ...
+    def decode(self, superframe: bytes) -> tuple[int, int, bytes]: ...

@@ -1,0 +1,58 @@
+"""What the codecs with a native part share: loading it, and handing it pictures chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from itertools import groupby
+from types import ModuleType
+from typing import TYPE_CHECKING, cast
+
+from dstcc.errors import DstccError, InputError, MissingCapabilityError
+from dstcc_svc.codecs.base import EncodeSettings, SourceFrame
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def load(module: str, codec: str, package: str) -> ModuleType:
+    """Import a native module; :class:`MissingCapabilityError` names the Debian package if it is not there."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingCapabilityError(
+            f"codec {codec}: its native part was not built ({error}); "
+            f"install the Debian package {package} and install dstcc again (`make setup`)"
+        ) from error
+
+
+def check(codec: str, settings: EncodeSettings, max_layers: int, max_crf: int, min_side: int) -> None:
+    """Refuse settings out of a codec's bounds with :class:`~dstcc.errors.InputError`."""
+    if not 1 <= settings.layers <= max_layers:
+        raise InputError(f"layers {settings.layers}: codec {codec} makes 1..{max_layers}")
+    if not 0 <= settings.crf <= max_crf:
+        raise InputError(
+            f"crf {settings.crf}: codec {codec} with {settings.layers} layers takes 0..{max_crf}"
+        )
+    if min(settings.width, settings.height) < min_side:
+        raise InputError(
+            f"size {settings.width}x{settings.height}: codec {codec} needs at least {min_side} pixels a side"
+        )
+
+
+def by_chunk(frames: Iterable[SourceFrame]) -> Iterator[Iterator[SourceFrame]]:
+    """Split the frames at chunk boundaries, lazily; take each part to its end before the next."""
+    for _, part in groupby(frames, key=lambda source: source.chunk):
+        yield part
+
+
+def picture(codec: str, source: SourceFrame, settings: EncodeSettings) -> NDArray[np.uint8]:
+    """Return the frame as the native parts take it: (height * 3/2, width) uint8, Y over U over V."""
+    image = source.image
+    if (image.width, image.height, image.format.name) != (settings.width, settings.height, "yuv420p"):
+        raise DstccError(
+            f"codec {codec}: frame {source.frame} of chunk {source.chunk} is {image.width}x{image.height} "
+            f"{image.format.name}, the stream {settings.width}x{settings.height} yuv420p"
+        )
+    return cast("NDArray[np.uint8]", image.to_ndarray())

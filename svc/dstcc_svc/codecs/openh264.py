@@ -1,0 +1,59 @@
+"""Temporal layers with OpenH264: dyadic hierarchical P frames.
+
+With ``M`` layers the group of pictures has ``2**(M - 1)`` frames and layer 0 one of them, so with four
+layers the base layer moves at an eighth of the frame rate, evenly, where x264's is a single picture a chunk.
+There are no B frames: decode order is display order. The library gives each access unit its temporal id and
+quantizes the lower layers finer, since the upper ones are predicted from them.
+
+FFmpeg's wrapper of the library has no option for temporal layers, hence the native part on the library's own
+interface. (Its *spatial* layers are simulcast, independent streams, and not used.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from dstcc.errors import DstccError
+from dstcc_svc.codecs.base import AccessUnit, EncodeSettings, SourceFrame
+from dstcc_svc.codecs.h264 import H264Codec
+from dstcc_svc.codecs.native import by_chunk, check, load, picture
+
+if TYPE_CHECKING:
+    from dstcc_svc import _openh264
+
+
+class OpenH264(H264Codec):
+    """OpenH264 through its own interface; ``crf`` is the H.264 quantizer (0..51) of the highest layer."""
+
+    name = "openh264"
+    max_layers = 4
+
+    def require(self) -> None:
+        """Raise :class:`~dstcc.errors.MissingCapabilityError` when the native part was not built."""
+        _native()
+
+    def encode(self, frames: Iterable[SourceFrame], settings: EncodeSettings) -> Iterator[AccessUnit]:
+        """Code each chunk with an encoder of its own: a chunk is a function of its frames alone."""
+        native = _native()
+        check(self.name, settings, self.max_layers, native.MAX_QP, native.MIN_SIDE)
+        fps = min(max(float(settings.fps), native.MIN_FPS), native.MAX_FPS)
+        for chunk in by_chunk(frames):
+            encoder = native.Encoder(settings.width, settings.height, settings.crf, settings.layers, fps)
+            for source in chunk:
+                yield _unit(encoder, source, settings)
+
+
+def _native() -> Any:
+    return load("dstcc_svc._openh264", "openh264", "libopenh264-dev")
+
+
+def _unit(encoder: _openh264.Encoder, source: SourceFrame, settings: EncodeSettings) -> AccessUnit:
+    try:
+        layer, idr, data = encoder.encode(picture("openh264", source, settings))
+    except RuntimeError as error:
+        raise DstccError(
+            f"frame {source.frame} of chunk {source.chunk}: {error}; a larger --crf than {settings.crf} helps"
+        ) from error
+    assert idr == (source.frame == 0), "an IDR picture inside a chunk, though the intra period is 0"
+    return AccessUnit(source.chunk, layer, source.frame, source.pts, source.pts, data)

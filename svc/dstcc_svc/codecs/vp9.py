@@ -1,0 +1,143 @@
+"""Quality (SNR) layers with VP9 SVC: each frame once a layer, all of one size, each finer than the last.
+
+A prefix ``0..m`` has every frame; its frames of one picture are joined into a superframe (VP9 bitstream
+specification, annex B), of which libvpx shows the last, that is the finest. FFmpeg's own VP9 decoder shows
+*every* frame of a superframe, so streams are decoded with libvpx and not muxed as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from dstcc.errors import DstccError, InputError, MissingCapabilityError, StreamError
+from dstcc_svc.codecs.base import AccessUnit, Codec, EncodeSettings, Sample, SourceFrame
+from dstcc_svc.codecs.native import by_chunk, check, load, picture
+
+if TYPE_CHECKING:
+    from av.video.codeccontext import VideoCodecContext
+    from av.video.frame import VideoFrame
+
+    from dstcc_svc import _vpx
+
+_STEP = 8  # between the quantizers of neighbouring layers (of 0..63): about 2 to 3 dB a layer
+_MIN_STEP = 4  # what is left of it near the coarse end; below, a layer would hardly be worth its overhead
+
+# x264's preset names -> VP8E_SET_CPUUSED. Up to 3 libvpx decides by rate and distortion: a fifth fewer bits
+# for ten times the work. 4 is slower than 5 and no smaller.
+_SPEED = {
+    "placebo": 0,
+    "veryslow": 1,
+    "slower": 2,
+    "slow": 3,
+    "medium": 5,
+    "fast": 5,
+    "faster": 6,
+    "veryfast": 7,
+    "superfast": 8,
+    "ultrafast": 9,
+}
+
+
+class Vp9(Codec):
+    """VP9 SVC through libvpx; ``crf`` is the quantizer (0..63) of the highest layer."""
+
+    name = "vp9"
+    scalability = "quality"
+    max_layers = 4
+    muxable = False
+    default_crf = 32
+
+    def require(self) -> None:
+        """Raise :class:`~dstcc.errors.MissingCapabilityError` when the native part was not built."""
+        _native()
+
+    def encode(self, frames: Iterable[SourceFrame], settings: EncodeSettings) -> Iterator[AccessUnit]:
+        """Code each chunk with an encoder of its own: a chunk is a function of its frames alone."""
+        native = _native()
+        max_crf = native.MAX_QUANTIZER - _MIN_STEP * (settings.layers - 1)
+        check(self.name, settings, self.max_layers, max_crf, native.MIN_SIDE)
+        if settings.preset not in _SPEED:
+            raise InputError(f"preset {settings.preset!r}: must be one of {', '.join(_SPEED)}")
+        steps = quantizers(settings.crf, settings.layers, native.MAX_QUANTIZER)
+        for chunk in by_chunk(frames):
+            encoder = native.Encoder(settings.width, settings.height, steps, _SPEED[settings.preset])
+            for source in chunk:
+                yield from _units(encoder, source, settings)
+
+    def samples(self, units: Iterable[AccessUnit]) -> list[Sample]:
+        """Join the units of each frame into a superframe; layers must be 0..m without a hole."""
+        ordered = sorted(units, key=lambda unit: (unit.dts, unit.layer))
+        result = []
+        for _, group in groupby(ordered, key=lambda unit: unit.dts):
+            frame = list(group)
+            if [unit.layer for unit in frame] != list(range(len(frame))):
+                raise StreamError(
+                    f"VP9: frame {frame[0].frame} of chunk {frame[0].chunk} "
+                    f"has layers {[unit.layer for unit in frame]}; they must be 0..m without a hole"
+                )
+            base = frame[0]
+            data = superframe([unit.data for unit in frame])
+            result.append(Sample(base.pts, base.dts, base.frame == 0, data))
+        return result
+
+    def decode(self, samples: Iterable[Sample], settings: EncodeSettings) -> Iterator[VideoFrame]:
+        """Decode with libvpx: one frame per superframe, its finest."""
+        import av
+
+        decoder = _decoder()
+        for count, sample in enumerate(samples):
+            packet = av.Packet(sample.data)
+            packet.pts, packet.dts, packet.time_base = sample.pts, sample.dts, settings.time_base
+            try:
+                images = decoder.decode(packet)
+            except av.FFmpegError as error:
+                raise StreamError(f"VP9 decoder: {error.strerror} after {count} frames") from error
+            if len(images) != 1:
+                raise StreamError(
+                    f"VP9 decoder: {len(images)} pictures for superframe {count}; each must give one"
+                )
+            yield images[0]
+
+
+def quantizers(crf: int, layers: int, largest: int) -> list[int]:
+    """Return the quantizer of each layer, base first: ``crf`` at the top, evenly coarser below."""
+    step = min(_STEP, (largest - crf) // max(layers - 1, 1))
+    return [crf + step * (layers - 1 - layer) for layer in range(layers)]
+
+
+def superframe(frames: list[bytes]) -> bytes:
+    """Join VP9 frames: the frames, then an index of their sizes between two equal marker bytes (annex B)."""
+    if len(frames) == 1:
+        return frames[0]
+    width = (max(len(frame) for frame in frames).bit_length() + 7) // 8
+    marker = bytes([0b110 << 5 | width - 1 << 3 | len(frames) - 1])
+    sizes = b"".join(len(frame).to_bytes(width, "little") for frame in frames)
+    return b"".join(frames) + marker + sizes + marker
+
+
+def _native() -> Any:
+    return load("dstcc_svc._vpx", "vp9", "libvpx-dev")
+
+
+def _units(encoder: _vpx.Encoder, source: SourceFrame, settings: EncodeSettings) -> Iterator[AccessUnit]:
+    try:
+        frames = encoder.encode(picture("vp9", source, settings))
+    except RuntimeError as error:
+        raise DstccError(f"frame {source.frame} of chunk {source.chunk}: {error}") from error
+    for layer, data in enumerate(frames):
+        yield AccessUnit(source.chunk, layer, source.frame, source.pts, source.pts, data)
+
+
+def _decoder() -> VideoCodecContext:
+    import av
+
+    try:
+        decoder = av.CodecContext.create("libvpx-vp9", "r")
+    except av.codec.codec.UnknownCodecError as error:
+        raise MissingCapabilityError(
+            "codec vp9: PyAV was built without libvpx-vp9; install PyAV's own wheel (pip install av)"
+        ) from error
+    decoder.thread_count = 0
+    return decoder

@@ -1,0 +1,251 @@
+// VP9 quality (SNR) scalability through libvpx: spatial layers of equal size and falling quantizer.
+//
+// Layer k of a frame is predicted from layer k of the frame before and from layer k-1 of the same frame,
+// never from a higher layer, so frames 0..m of every superframe form a stream of their own.
+// `g_error_resilient` is what makes that true in the entropy coder too: without it a frame inherits
+// the probabilities adapted by the frame coded before it, which is the top layer of the last picture,
+// and the base layer alone decodes to garbage.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <vpx/vp8cx.h>
+#include <vpx/vp8dx.h>
+#include <vpx/vpx_decoder.h>
+#include <vpx/vpx_encoder.h>
+
+#include <algorithm>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "i420.hpp"
+
+namespace py = pybind11;
+
+namespace dstcc_svc {
+namespace {
+
+constexpr int kMinSide = 16;        // below this libvpx's one-pass mode has no whole block to work on
+constexpr int kMaxLayers = 4;       // libvpx has 5, and 8 reference slots; four is what dstcc streams use
+constexpr int kMaxQuantizer = 63;   // libvpx's external scale, 0 (finest) .. 63
+constexpr int kMaxSpeed = 9;        // VP8E_SET_CPUUSED of VP9
+constexpr int kTileColumnsLog2 = 2;  // at most four, fewer below 1024 pixels of width: what threads share out
+constexpr unsigned kThreads = 4;     // one per tile column; the bytes do not depend on it
+constexpr unsigned kRateKbps = 1000000;  // per layer; out of the way: the quantizers are fixed
+
+[[noreturn]] void fail(vpx_codec_ctx_t& codec, const std::string& what) {
+    const char* detail = vpx_codec_error_detail(&codec);
+    throw std::runtime_error("libvpx: " + what + ": " + vpx_codec_error(&codec) +
+                             (detail != nullptr ? std::string(" (") + detail + ")" : ""));
+}
+
+// Owns the codec context; the constructor of its user may throw after the library's init.
+struct Context {
+    vpx_codec_ctx_t codec{};
+    Context() = default;
+    Context(const Context&) = delete;
+    Context& operator=(const Context&) = delete;
+    ~Context() { vpx_codec_destroy(&codec); }
+};
+
+// Frame sizes of a superframe (VP9 bitstream specification, annex B); one size when there is no index.
+std::vector<size_t> frame_sizes(const uint8_t* data, size_t bytes) {
+    if (bytes == 0) throw std::runtime_error("libvpx: empty packet");
+    const uint8_t marker = data[bytes - 1];
+    if ((marker & 0xe0) != 0xc0) return {bytes};
+    const size_t frames = (marker & 7u) + 1u;
+    const size_t width = ((marker >> 3) & 3u) + 1u;
+    const size_t index = 2 + frames * width;
+    if (bytes < index || data[bytes - index] != marker) return {bytes};
+    std::vector<size_t> sizes;
+    size_t total = 0;
+    const uint8_t* cursor = data + bytes - index + 1;
+    for (size_t frame = 0; frame < frames; ++frame) {
+        size_t size = 0;
+        for (size_t i = 0; i < width; ++i) size |= static_cast<size_t>(*cursor++) << (8 * i);
+        sizes.push_back(size);
+        total += size;
+    }
+    if (total + index != bytes) throw std::runtime_error("libvpx: a superframe's index does not add up");
+    return sizes;
+}
+
+class Encoder {
+public:
+    Encoder(int width, int height, const std::vector<int>& quantizers, int speed)
+        : width_(width), height_(height), layers_(static_cast<int>(quantizers.size())) {
+        check_size(width, height, kMinSide);
+        if (layers_ < 1 || layers_ > kMaxLayers)
+            throw std::invalid_argument("quantizers: 1..4 layers, not " + std::to_string(layers_));
+        for (const int q : quantizers)
+            if (q < 0 || q > kMaxQuantizer)
+                throw std::invalid_argument("quantizer " + std::to_string(q) + ": must be 0..63");
+        if (speed < 0 || speed > kMaxSpeed)
+            throw std::invalid_argument("speed " + std::to_string(speed) + ": must be 0..9");
+        open(quantizers);
+        configure(quantizers, speed);
+    }
+
+    // -> one VP9 frame per layer, base first
+    py::list encode(const py::buffer& picture) {
+        const I420View view(picture, width_, height_);
+        std::vector<std::string> frames;
+        {
+            const py::gil_scoped_release unlocked;
+            const std::lock_guard<std::mutex> guard(mutex_);
+            frames = encode_unlocked(view);
+        }
+        py::list result;
+        for (const std::string& frame : frames) result.append(py::bytes(frame));
+        return result;
+    }
+
+private:
+    void open(const std::vector<int>& quantizers) {
+        vpx_codec_iface_t* interface = vpx_codec_vp9_cx();
+        vpx_codec_enc_cfg_t cfg{};
+        if (vpx_codec_enc_config_default(interface, &cfg, 0) != VPX_CODEC_OK)
+            throw std::runtime_error("libvpx: no default VP9 configuration");
+        const auto layers = static_cast<unsigned>(layers_);
+        cfg.g_w = static_cast<unsigned>(width_);
+        cfg.g_h = static_cast<unsigned>(height_);
+        cfg.g_timebase = {1, 30};
+        cfg.g_threads = kThreads;
+        cfg.g_error_resilient = VPX_ERROR_RESILIENT_DEFAULT;
+        cfg.g_lag_in_frames = 0;
+        cfg.g_pass = VPX_RC_ONE_PASS;
+        cfg.kf_mode = VPX_KF_DISABLED;  // one key frame per encoder: an encoder encodes one chunk
+        cfg.rc_end_usage = VPX_CBR;     // the one mode in which libvpx does one-pass SVC
+        cfg.rc_dropframe_thresh = 0;
+        cfg.rc_resize_allowed = 0;
+        cfg.rc_min_quantizer = static_cast<unsigned>(*std::min_element(quantizers.begin(), quantizers.end()));
+        cfg.rc_max_quantizer = static_cast<unsigned>(*std::max_element(quantizers.begin(), quantizers.end()));
+        cfg.rc_target_bitrate = kRateKbps * layers;
+        cfg.ss_number_layers = layers;
+        cfg.ts_number_layers = 1;
+        cfg.ts_rate_decimator[0] = 1;
+        cfg.temporal_layering_mode = VP9E_TEMPORAL_LAYERING_MODE_NOLAYERING;
+        for (unsigned k = 0; k < layers; ++k) cfg.layer_target_bitrate[k] = cfg.ss_target_bitrate[k] = kRateKbps;
+        if (vpx_codec_enc_init(&context_.codec, interface, &cfg, 0) != VPX_CODEC_OK)
+            fail(context_.codec, "cannot open a VP9 encoder");
+    }
+
+    void configure(const std::vector<int>& quantizers, int speed) {
+        vpx_svc_extra_cfg_t svc{};
+        for (size_t k = 0; k < quantizers.size(); ++k) {
+            svc.min_quantizers[k] = svc.max_quantizers[k] = quantizers[k];
+            svc.scaling_factor_num[k] = svc.scaling_factor_den[k] = 1;  // equal sizes: quality scalability
+            svc.speed_per_layer[k] = speed;
+        }
+        svc.temporal_layering_mode = VP9E_TEMPORAL_LAYERING_MODE_NOLAYERING;
+        vpx_codec_ctx_t* codec = &context_.codec;
+        const bool ok = vpx_codec_control(codec, VP8E_SET_CPUUSED, speed) == VPX_CODEC_OK &&
+                        vpx_codec_control(codec, VP9E_SET_SVC, 1) == VPX_CODEC_OK &&
+                        vpx_codec_control(codec, VP9E_SET_SVC_PARAMETERS, &svc) == VPX_CODEC_OK &&
+                        vpx_codec_control(codec, VP9E_SET_SVC_INTER_LAYER_PRED, 0u) == VPX_CODEC_OK &&  // 0: on
+                        vpx_codec_control(codec, VP9E_SET_TILE_COLUMNS, kTileColumnsLog2) == VPX_CODEC_OK &&
+                        vpx_codec_control(codec, VP9E_SET_AQ_MODE, 0u) == VPX_CODEC_OK &&
+                        vpx_codec_control(codec, VP9E_SET_NOISE_SENSITIVITY, 0u) == VPX_CODEC_OK;
+        if (!ok) fail(context_.codec, "cannot set up the layers");
+    }
+
+    std::vector<std::string> encode_unlocked(const I420View& view) {
+        vpx_image_t image{};
+        if (vpx_img_wrap(&image, VPX_IMG_FMT_I420, static_cast<unsigned>(width_), static_cast<unsigned>(height_), 1,
+                         view.data()) == nullptr)
+            throw std::runtime_error("libvpx: cannot wrap the picture");
+        const vpx_enc_frame_flags_t flags = frame_ == 0 ? VPX_EFLAG_FORCE_KF : 0;
+        if (vpx_codec_encode(&context_.codec, &image, frame_, 1, flags, VPX_DL_REALTIME) != VPX_CODEC_OK)
+            fail(context_.codec, "encoding failed at frame " + std::to_string(frame_));
+        ++frame_;
+        std::vector<std::string> frames;
+        vpx_codec_iter_t iterator = nullptr;
+        while (const vpx_codec_cx_pkt_t* packet = vpx_codec_get_cx_data(&context_.codec, &iterator)) {
+            if (packet->kind != VPX_CODEC_CX_FRAME_PKT) continue;
+            const auto* data = static_cast<const uint8_t*>(packet->data.frame.buf);
+            for (const size_t size : frame_sizes(data, packet->data.frame.sz)) {
+                frames.emplace_back(reinterpret_cast<const char*>(data), size);
+                data += size;
+            }
+        }
+        if (static_cast<int>(frames.size()) != layers_)
+            throw std::runtime_error("libvpx: a picture gave " + std::to_string(frames.size()) + " frames for " +
+                                     std::to_string(layers_) + " layers");
+        return frames;
+    }
+
+    const int width_;
+    const int height_;
+    const int layers_;
+    vpx_codec_pts_t frame_ = 0;
+    std::mutex mutex_;
+    Context context_;
+};
+
+// libvpx's own reading of "layers 0..m of the whole stream": the reference that assembled prefixes must equal.
+class LayerDecoder {
+public:
+    LayerDecoder(int layer) {
+        if (layer < 0 || layer >= kMaxLayers)
+            throw std::invalid_argument("layer " + std::to_string(layer) + ": must be 0..3");
+        if (vpx_codec_dec_init(&context_.codec, vpx_codec_vp9_dx(), nullptr, 0) != VPX_CODEC_OK ||
+            vpx_codec_control(&context_.codec, VP9_DECODE_SVC_SPATIAL_LAYER, layer) != VPX_CODEC_OK)
+            fail(context_.codec, "cannot open a VP9 decoder");
+    }
+
+    // One superframe -> (width, height, I420 bytes without padding)
+    py::tuple decode(const py::bytes& superframe) {
+        const auto view = static_cast<std::string_view>(superframe);
+        if (view.empty()) throw std::invalid_argument("superframe: empty");
+        if (vpx_codec_decode(&context_.codec, reinterpret_cast<const uint8_t*>(view.data()),
+                             static_cast<unsigned>(view.size()), nullptr, 0) != VPX_CODEC_OK)
+            fail(context_.codec, "cannot decode");
+        vpx_codec_iter_t iterator = nullptr;
+        const vpx_image_t* image = vpx_codec_get_frame(&context_.codec, &iterator);
+        if (image == nullptr || image->fmt != VPX_IMG_FMT_I420)
+            throw std::runtime_error("libvpx: no 8-bit 4:2:0 frame");
+        if (vpx_codec_get_frame(&context_.codec, &iterator) != nullptr)
+            throw std::runtime_error("libvpx: more than one frame for a superframe");
+        return py::make_tuple(image->d_w, image->d_h, py::bytes(pack(*image)));
+    }
+
+private:
+    static std::string pack(const vpx_image_t& image) {
+        std::string result;
+        for (int plane = 0; plane < 3; ++plane) {
+            const unsigned shift = plane == 0 ? 0 : 1;
+            const unsigned columns = (image.d_w + shift) >> shift;
+            const unsigned rows = (image.d_h + shift) >> shift;
+            for (unsigned row = 0; row < rows; ++row)
+                result.append(reinterpret_cast<const char*>(image.planes[plane]) +
+                                  static_cast<ptrdiff_t>(row) * image.stride[plane],
+                              columns);
+        }
+        return result;
+    }
+
+    Context context_;
+};
+
+}  // namespace
+}  // namespace dstcc_svc
+
+PYBIND11_MODULE(_vpx, m) {
+    using dstcc_svc::Encoder;
+    using dstcc_svc::LayerDecoder;
+    m.doc() = "libvpx's VP9 with quality layers";
+    m.def("library_version", [] { return std::string(vpx_codec_version_str()); });
+    m.attr("MAX_LAYERS") = dstcc_svc::kMaxLayers;
+    m.attr("MIN_SIDE") = dstcc_svc::kMinSide;
+    m.attr("MAX_QUANTIZER") = dstcc_svc::kMaxQuantizer;
+    py::class_<Encoder>(m, "Encoder", py::module_local(), "Encodes one chunk: its first picture is a key frame.")
+        .def(py::init<int, int, const std::vector<int>&, int>(), py::arg("width"), py::arg("height"),
+             py::arg("quantizers"), py::arg("speed"))
+        .def("encode", &Encoder::encode, py::arg("picture"),
+             "A (height * 3/2, width) uint8 picture -> one VP9 frame per layer, base first.");
+    py::class_<LayerDecoder>(m, "LayerDecoder", py::module_local(),
+                             "Decodes whole superframes up to one layer: the reference for assembled prefixes.")
+        .def(py::init<int>(), py::arg("layer"))
+        .def("decode", &LayerDecoder::decode, py::arg("superframe"), "-> (width, height, I420 bytes).");
+}
