@@ -1,8 +1,8 @@
 """Scenarios as regression tests: ``pytest --dstcc FOLDER`` runs every scenario under FOLDER as a test item.
 
-A scenario is a ``*.toml`` file with a ``[scenario]`` table. Its item runs all its trials and fails where a trial
-fails or a bound of ``[expect]`` is missed, showing the metric, the bound and the value. Nothing heavy is imported
-unless the option is used.
+A scenario is a ``*.toml`` file with a ``[scenario]`` table. Its item runs all its trials and fails where a
+trial fails or a bound of ``[expect]`` is missed, showing the metric, the bound and the value. Nothing heavy
+is imported unless the option is used.
 """
 
 from __future__ import annotations
@@ -16,6 +16,10 @@ import pytest
 
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr
+
+
+PICTURES = ("psnr_db", "ssim", "vmaf")
+"""Metrics that need the pictures decoded: left out of a test that has no bound on them."""
 
 
 class ScenarioFailedError(Exception):
@@ -66,13 +70,15 @@ class ScenarioItem(pytest.Item):
     """Runs a scenario's trials and holds them against its ``[expect]``."""
 
     def runtest(self) -> None:
-        """Run the scenario; raises :class:`ScenarioFailedError` with a line per failed trial and missed bound."""
+        """Run the scenario; raises :class:`ScenarioFailedError` with a line per failed trial and missed
+        bound."""
         from dstcc.expect import check
         from dstcc.run import run_trials
         from dstcc.scenario import load_scenario
 
         scenario = load_scenario(self.path)
-        trials = run_trials(scenario)
+        pictures = any(key.endswith(PICTURES) for key in scenario.expect)
+        trials = run_trials(scenario, quality=pictures)
         lines = [f"{trial.id}: failed: {trial.error}" for trial in trials if trial.status == "failed"]
         lines += [str(miss) for miss in check(scenario.expect, trials, where=str(self.path))]
         if lines:
@@ -99,7 +105,8 @@ def _folders(config: pytest.Config) -> list[Path]:
 
 
 def _is_scenario(path: Path) -> bool:
-    """Whether the file has a ``[scenario]`` table; one that is no TOML counts, so that its item reports it."""
+    """Whether the file has a ``[scenario]`` table; one that is no TOML counts, so that its item reports
+    it."""
     try:
         return "scenario" in tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):

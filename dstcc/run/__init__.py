@@ -1,1 +1,20 @@
-"""To be written."""
+"""Runs: a scenario's trials carried out, written to a run directory and read back."""
+
+from __future__ import annotations
+
+from .directory import Done, Finished, Run, load_run, write_run
+from .plan import Plan, plan
+from .trials import Trial, run_trials, trial_keys
+
+__all__ = [
+    "Done",
+    "Finished",
+    "Plan",
+    "Run",
+    "Trial",
+    "load_run",
+    "plan",
+    "run_trials",
+    "trial_keys",
+    "write_run",
+]

@@ -1,1 +1,30 @@
-"""To be written."""
+"""Scenarios: TOML files, checked, drawn per seed and turned into what the engine takes."""
+
+from __future__ import annotations
+
+from .build import Setting, engine_config, horizon_s, scale_of, settle
+from .draws import describe, draw_links, rtt_s
+from .load import Override, load_scenario, parse_override, parse_scenario
+from .model import Scenario
+from .video import Source, content_hash, load_source
+from .write import to_toml
+
+__all__ = [
+    "Override",
+    "Scenario",
+    "Setting",
+    "Source",
+    "content_hash",
+    "describe",
+    "draw_links",
+    "engine_config",
+    "horizon_s",
+    "load_scenario",
+    "load_source",
+    "parse_override",
+    "parse_scenario",
+    "rtt_s",
+    "scale_of",
+    "settle",
+    "to_toml",
+]

@@ -1,0 +1,29 @@
+"""``dstcc algorithms``: the table of congestion controls and schedulers."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from .output import emit_json
+
+
+@click.command(short_help="List every congestion control and scheduler.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def command(as_json: bool) -> None:
+    """List every congestion control and scheduler: name, kind, state, source and backends."""
+    from dstcc.algorithms import TABLE, documents
+
+    if as_json:
+        emit_json(documents())
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table()
+    for heading in ("name", "kind", "state", "source", "backends"):
+        table.add_column(heading, no_wrap=heading == "name")
+    for row in TABLE:
+        table.add_row(row.name, row.kind, row.state, row.source, ", ".join(row.backends))
+    Console(file=sys.stdout, highlight=False).print(table)

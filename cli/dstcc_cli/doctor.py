@@ -1,0 +1,33 @@
+"""``dstcc doctor``: what this machine can do and how to get the rest."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from .output import emit_json
+
+
+@click.command(short_help="Say what this machine can do.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def command(as_json: bool) -> int:
+    """Say what this machine can do and how to get the rest; exit code 1 when something required is
+    missing."""
+    from dstcc.checks import diagnose
+
+    findings = diagnose()
+    if as_json:
+        emit_json([finding.document() for finding in findings])
+    else:
+        from rich.console import Console
+        from rich.markup import escape
+        from rich.table import Table
+
+        table = Table("check", "", "found", "how to get it")
+        for finding in findings:
+            missing = "[red]missing[/]" if finding.required else "[yellow]optional[/]"
+            mark = "[green]ok[/]" if finding.ok else missing
+            table.add_row(finding.check, mark, escape(finding.detail), escape(finding.remedy or ""))
+        Console(file=sys.stdout, highlight=False).print(table)
+    return 1 if any(finding.required and not finding.ok for finding in findings) else 0

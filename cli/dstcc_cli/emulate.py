@@ -1,0 +1,225 @@
+"""``dstcc emulate``: run every combination of algorithms and seeds of a scenario."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .output import console, emit_json, progress
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from dstcc.run import Done, Finished, Plan
+    from dstcc.scenario import Override, Scenario
+
+BACKENDS = ("simulator", "kernel", "host")
+SHOWN = {
+    "playback_ratio": "playback",
+    "full_quality_ratio": "full quality",
+    "weighted_layers": "weighted",
+    "goodput_bps": "goodput kbit/s",
+    "completion_s": "completion s",
+    "oracle_ratio": "of the best",
+}
+"""The metrics of the table for people, and their headings."""
+
+
+@click.command(short_help="Send a scenario's video over its links.")
+@click.argument("scenario", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Run directory to write (without --dry-run)."
+)
+@click.option(
+    "--backend", type=click.Choice(BACKENDS), default="simulator", show_default=True, help="What carries it."
+)
+@click.option(
+    "--congestion", "congestions", multiple=True, metavar="NAME", help="Congestion control; repeatable."
+)
+@click.option("--scheduler", "schedulers", multiple=True, metavar="NAME", help="Scheduler; repeatable.")
+@click.option("--controller", metavar="POLICY", help="A learned policy in the place of both.")
+@click.option("--seeds", type=int, metavar="N", help="How many seeds, one trial each.")
+@click.option("--seed", type=int, metavar="K", help="The first seed.")
+@click.option("--scale", metavar="S", help="Mission seconds an emulated second stands for, or auto.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, like link.0.loss.packet=1e-3."
+)
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Trials at a time; all cores unless given.")
+@click.option("--no-quality", is_flag=True, help="Leave out PSNR, SSIM and VMAF.")
+@click.option("--dry-run", is_flag=True, help="Say what would be run, and run nothing.")
+@click.option("--force", is_flag=True, help="Replace a run that is there.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def command(
+    *,
+    scenario: Path,
+    output: Path | None,
+    backend: str,
+    congestions: tuple[str, ...],
+    schedulers: tuple[str, ...],
+    controller: str | None,
+    seeds: int | None,
+    seed: int | None,
+    scale: str | None,
+    settings: tuple[str, ...],
+    jobs: int | None,
+    no_quality: bool,
+    dry_run: bool,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Send SCENARIO's video over its links, once per congestion control, scheduler and seed, into a run
+    directory.
+
+    Exit codes: 0 done, 1 a trial failed, 2 bad input, 3 an [expect] bound missed, 130 interrupted.
+    """
+    _refuse_later(backend, controller)
+    if output is None and not dry_run:
+        raise click.UsageError("needs -o RUN, or --dry-run")
+    from dstcc.atomic import check_free
+    from dstcc.scenario import load_scenario, load_source
+
+    if output is not None and not dry_run:
+        check_free(output, force=force)
+    overrides = _overrides(
+        settings, scale, congestion=congestions, scheduler=schedulers, seeds=seeds, seed=seed
+    )
+    loaded = load_scenario(scenario, overrides)
+    source = load_source(loaded)
+    if dry_run or output is None:
+        from dstcc.run import plan
+
+        return _show_plan(plan(loaded, source, backend), as_json)
+    from dstcc.run import trial_keys, write_run
+
+    with progress(loaded.scenario.name, len(trial_keys(loaded))) as bar:
+        finished = write_run(
+            output,
+            loaded,
+            source,
+            argv=sys.argv,
+            force=force,
+            quality=not no_quality,
+            jobs=jobs,
+            advance=lambda: bar.advance(1),
+        )
+    return _conclude(scenario, output, loaded, finished, as_json)
+
+
+def _refuse_later(backend: str, controller: str | None) -> None:
+    from dstcc.errors import InputError
+
+    if backend != "simulator":
+        raise InputError(f"--backend {backend}: not available in this version of dstcc; use simulator")
+    if controller is not None:
+        raise InputError(
+            f"--controller {controller}: not available in this version of dstcc; "
+            "use --congestion and --scheduler"
+        )
+
+
+def _overrides(settings: tuple[str, ...], scale: str | None, **options: object) -> list[Override]:
+    """Everything from the command line that changes the scenario; the named options win over ``--set``."""
+    from dstcc.scenario import Override, parse_override
+
+    found = [parse_override(text) for text in settings]
+    if scale is not None:
+        found.append(parse_override(f"run.scale={scale}"))
+    for name, value in options.items():
+        if value is not None and value != ():
+            table = "run" if name.startswith("seed") else "transport"
+            found.append(Override((table, name), list(value) if isinstance(value, tuple) else value))
+    return found
+
+
+def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, as_json: bool) -> int:
+    """Print what came out; the exit code."""
+    from dstcc.expect import MISSED, check
+
+    done, meta = finished.trials, finished.meta
+    misses = check(scenario.expect, done, where=str(path))
+    failed = [trial for trial in done if trial.status == "failed"]
+    if as_json:
+        emit_json(_document(output, meta, done))
+    else:
+        console().print(_table(scenario.scenario.name, done))
+    notes = [*meta["warnings"], *(f"{trial.id} failed: {trial.error}" for trial in failed), *map(str, misses)]
+    for note in notes:
+        click.echo(f"dstcc: {note}", err=True)
+    if not as_json:
+        click.echo(f"dstcc: {len(done) - len(failed)} of {len(done)} trials in {output}", err=True)
+    if failed:
+        return 1
+    return MISSED if misses else 0
+
+
+def _document(output: Path, meta: dict[str, Any], done: list[Done]) -> dict[str, object]:
+    return {
+        "run": str(output),
+        "scenario": meta["scenario_name"],
+        "backend": meta["backend"],
+        "scale": meta["scale"],
+        "trials": [trial.document() for trial in done],
+    }
+
+
+def _table(title: str, done: list[Done]) -> Table:
+    from rich.table import Table
+
+    table = Table(title=title)
+    table.add_column("trial")
+    for heading in SHOWN.values():
+        table.add_column(heading, justify="right")
+    for trial in done:
+        values = trial.metrics.values if trial.metrics else {}
+        cells = [_cell(name, values.get(name)) for name in SHOWN] if trial.metrics else ["failed"]
+        table.add_row(trial.id, *cells)
+    return table
+
+
+def _cell(name: str, value: float | None) -> str:
+    if value is None:
+        return "–"
+    if name == "goodput_bps":
+        return f"{value / 1e3:,.1f}"
+    return f"{value:,.0f}" if name == "completion_s" else f"{value:.3f}"
+
+
+def _show_plan(found: Plan, as_json: bool) -> int:
+    if as_json:
+        emit_json(found.document())
+        return 0
+    from rich.table import Table
+
+    table = Table(title=f"{found.scenario} (links as seed {found.seed} draws them)")
+    for heading in ("link", "RTT s", "rate bit/s", "BDP packets", "loss", "queue bytes", "outages s"):
+        table.add_column(heading, justify="left" if heading in ("link", "loss") else "right")
+    for link in found.links:
+        loss = ", ".join(f"{kind} {value}" for kind, value in link.loss.items()) or "none"
+        table.add_row(
+            link.name,
+            f"{link.rtt_s:,.6g}",
+            f"{link.rate_bps:,.0f}",
+            f"{link.bdp_packets:,.1f}",
+            loss,
+            f"{link.queue_bytes:,}",
+            f"{link.outage_s:,.0f}" if link.outages else "–",
+        )
+    out = console()
+    out.print(table)
+    out.print(f"video: {found.chunks:,} chunks of {found.layers} layers, {found.payload_bytes:,} bytes")
+    out.print(
+        f"playout delay {found.playout_delay_s:,.6g} s; a run takes about {found.mission_s:,.6g} mission seconds"
+    )
+    out.print(
+        f"time scale S = {found.scale:g}"
+        + ("; in mission time:" if found.distorts else ", nothing is distorted")
+    )
+    for line in found.distorts:
+        out.print(f"  {line}")
+    out.print(f"{len(found.trials)} trials, about {found.estimated_packets:,} data packets:")
+    for trial in found.trials:
+        out.print(f"  {trial}")
+    return 0

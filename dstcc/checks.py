@@ -1,0 +1,171 @@
+"""What this machine can do: the checks behind ``dstcc doctor``.
+
+Each check returns what it found or raises; only what the simulator's way through dstcc needs is *required*.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+
+class Lacking(Exception):  # noqa: N818 - not an error: the answer of a check
+    """What a check looked for is not there; the text says what was found instead."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of ``dstcc doctor``."""
+
+    name: str
+    look: Callable[[], str]
+    """Returns what was found; raises :class:`Lacking` when it is not enough."""
+    remedy: str
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found."""
+
+    check: str
+    ok: bool
+    detail: str
+    remedy: str | None
+    """How to get it; ``None`` when it is there."""
+    required: bool
+
+    def document(self) -> dict[str, object]:
+        """As ``dstcc doctor --json`` prints it."""
+        return {"check": self.check, "ok": self.ok, "detail": self.detail, "remedy": self.remedy}
+
+
+def diagnose() -> list[Finding]:
+    """Run every check; none of them changes anything."""
+    return [_find(check) for check in CHECKS]
+
+
+def _find(check: Check) -> Finding:
+    try:
+        return Finding(check.name, True, check.look(), None, check.required)
+    except (Lacking, ImportError, OSError, subprocess.SubprocessError, RuntimeError) as error:
+        return Finding(check.name, False, str(error), check.remedy, check.required)
+
+
+def _python() -> str:
+    if sys.version_info < (3, 11):
+        raise Lacking(f"Python {platform.python_version()}, but 3.11 is the oldest that works")
+    return f"Python {platform.python_version()}"
+
+
+def _engine() -> str:
+    engine = import_module("dstcc.engine")
+    return f"{len(engine.CONGESTION_NAMES)} congestion controls, {len(engine.SCHEDULER_NAMES)} schedulers"
+
+
+def _ffmpeg_has(listing: str, *names: str) -> Callable[[], str]:
+    """A check that the bundled ffmpeg lists all ``names`` under ``-encoders`` or ``-filters``."""
+
+    def look() -> str:
+        program = import_module("imageio_ffmpeg").get_ffmpeg_exe()
+        output = _output(program, "-hide_banner", listing)
+        missing = [name for name in names if name not in output]
+        if missing:
+            raise Lacking(f"{program} lacks {', '.join(missing)}")
+        return f"{', '.join(names)} in {Path(program).name}"
+
+    return look
+
+
+def _pyav_x264() -> str:
+    av = import_module("av")
+    if "libx264" not in av.codecs_available:
+        raise Lacking(f"PyAV {av.__version__} has no libx264")
+    return f"PyAV {av.__version__} with libx264"
+
+
+def _extension(module: str) -> Callable[[], str]:
+    def look() -> str:
+        if find_spec(module) is None:
+            raise Lacking("not built")
+        import_module(module)
+        return "built"
+
+    return look
+
+
+def _chromium() -> str:
+    with import_module("playwright.sync_api").sync_playwright() as playwright:
+        program = Path(playwright.chromium.executable_path)
+    system = [Path(folder, name) for folder in os.get_exec_path() for name in ("chromium", "google-chrome")]
+    for found in (program, *system):
+        if found.exists():
+            return found.name
+    raise Lacking("no Chromium for Playwright and none on the PATH")
+
+
+def _torch() -> str:
+    if find_spec("torch") is None:
+        raise Lacking("not installed")
+    return f"torch {import_module('torch').__version__}"
+
+
+def _mptcp() -> str:
+    switch = Path("/proc/sys/net/mptcp/enabled")
+    if not switch.exists():
+        raise Lacking(f"kernel {platform.release()} has no MPTCP")
+    if switch.read_text().strip() != "1":
+        raise Lacking("MPTCP is there but switched off")
+    return f"kernel {platform.release()}, enabled"
+
+
+def _netem() -> str:
+    release = platform.release()
+    if Path("/sys/module/sch_netem").exists():
+        return f"kernel {release}, loaded"
+    modules = Path("/lib/modules", release)
+    for name in ("modules.builtin", "modules.dep"):
+        listing = modules / name
+        if listing.exists() and "sch_netem" in listing.read_text():
+            return f"kernel {release}, as a module"
+    raise Lacking(f"kernel {release}: no sched/sch_netem found")
+
+
+def _output(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    return done.stdout
+
+
+_REINSTALL = "reinstall dstcc where a C++17 compiler is: pip install --force-reinstall dstcc"
+_FFMPEG = (
+    "pip install --force-reinstall imageio-ffmpeg (its bundled ffmpeg has it), and unset IMAGEIO_FFMPEG_EXE"
+)
+
+CHECKS = (
+    Check("python", _python, "install Python 3.11 or newer", required=True),
+    Check("engine", _engine, _REINSTALL, required=True),
+    Check("x264 encoder", _pyav_x264, "pip install --force-reinstall av", required=True),
+    Check("ffmpeg x264", _ffmpeg_has("-encoders", "libx264"), _FFMPEG),
+    Check("ffmpeg OpenH264", _ffmpeg_has("-encoders", "libopenh264"), _FFMPEG),
+    Check("ffmpeg VMAF", _ffmpeg_has("-filters", "libvmaf"), _FFMPEG),
+    Check(
+        "OpenH264 layers",
+        _extension("dstcc_svc._openh264"),
+        f"apt install libopenh264-dev, then {_REINSTALL}",
+    ),
+    Check("VP9 layers", _extension("dstcc_svc._vpx"), f"apt install libvpx-dev, then {_REINSTALL}"),
+    Check("chromium", _chromium, "playwright install chromium, or apt install chromium"),
+    Check("torch", _torch, "pip install 'dstcc[learn]'"),
+    Check("kernel MPTCP", _mptcp, "a kernel with CONFIG_MPTCP, and: sysctl net.mptcp.enabled=1"),
+    Check(
+        "kernel netem", _netem, "a kernel with CONFIG_NET_SCH_NETEM; apt install the kernel's extra modules"
+    ),
+)
+"""Every check, in the order of a scenario's way through dstcc."""

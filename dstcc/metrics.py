@@ -1,0 +1,218 @@
+"""The metrics of a trial, from what the engine reports.
+
+Times in mission seconds, bytes of payload unless named otherwise. A metric is ``None`` where it has no
+value, such as ``completion_s`` of a transfer that never finishes or ``startup_s`` of a playout against
+deadlines.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .weights import layer_weights
+
+if TYPE_CHECKING:
+    from dstcc_svc import Quality
+    from numpy.typing import NDArray
+
+    from .engine.config import EngineResult, Objects
+
+    Int64Array = NDArray[np.int64]
+
+METRICS = (
+    "playback_ratio",
+    "full_quality_ratio",
+    "weighted_layers",
+    "hol_blocking_ratio",
+    "hol_wait_s",
+    "throughput_bps",
+    "goodput_bps",
+    "completion_s",
+    "startup_s",
+    "stall_s",
+    "stalls",
+    "retransmitted_ratio",
+    "sent_bytes",
+    "delivered_bytes",
+    "mean_rtt_s",
+    "p95_queue_s",
+    "psnr_db",
+    "ssim",
+    "vmaf",
+    "oracle_ratio",
+)
+"""Every metric that is one number; ``layers_played.none``, ``layers_played.0``, .. come before them."""
+
+NS = 1e-9
+NEVER = np.iinfo(np.int64).max
+
+_LAYERS_PLAYED = re.compile(r"layers_played\.(none|[0-7])")
+
+
+def is_metric(name: str) -> bool:
+    """Whether ``name`` is a metric's, ``layers_played.none`` and ``layers_played.0`` and so on included."""
+    return name in METRICS or _LAYERS_PLAYED.fullmatch(name) is not None
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """The metrics of one trial."""
+
+    layers_played: tuple[float, ...]
+    """Shares of chunks by highest layer played: nothing first, then layer 0, 1, ..; they sum to 1."""
+    values: dict[str, float | None]
+    """Every name of :data:`METRICS` in its order."""
+
+    def document(self) -> dict[str, object]:
+        """As ``dstcc emulate --json`` prints them."""
+        names = ["none", *map(str, range(len(self.layers_played) - 1))]
+        return {"layers_played": dict(zip(names, self.layers_played, strict=True)), **self.values}
+
+    def flat(self) -> dict[str, float | None]:
+        """Name → value with ``layers_played`` spread out, as ``trials.parquet`` and ``[expect]`` use them."""
+        names = ["none", *map(str, range(len(self.layers_played) - 1))]
+        shares = {
+            f"layers_played.{name}": share for name, share in zip(names, self.layers_played, strict=True)
+        }
+        return {**shares, **self.values}
+
+
+@dataclass(frozen=True)
+class Playback:
+    """What was shown: one entry per chunk."""
+
+    levels: Int64Array
+    """The highest layer played, all lower ones included; −1 where nothing was."""
+    shown_ns: Int64Array
+    """When the chunk was due on the screen; what is complete by then is played. ``NEVER`` if that moment
+    never came."""
+    startup_s: float | None = None
+    stall_s: float | None = None
+    stalls: int | None = None
+
+
+def layer_table(objects: Objects, values: Int64Array, fill: int) -> Int64Array:
+    """Values per object as a chunks × layers table, ``fill`` where a chunk lacks a layer."""
+    table = np.full((int(objects.chunk.max()) + 1, int(objects.layer.max()) + 1), fill, dtype=np.int64)
+    table[objects.chunk, objects.layer] = values
+    return table
+
+
+def prefix_levels(in_time: NDArray[np.bool_]) -> Int64Array:
+    """The highest layer of each row (a chunk) with all lower ones in time; −1 where the base layer is not."""
+    levels: Int64Array = np.cumprod(in_time, axis=1, dtype=np.int64).sum(axis=1) - 1
+    return levels
+
+
+def play_by_deadline(objects: Objects, result: EngineResult) -> Playback:
+    """Playout that shows each chunk at its deadline with whatever prefix is there (complete ≤ deadline)."""
+    complete = layer_table(objects, _arrival(result), NEVER)
+    due = layer_table(objects, objects.deadline_ns, -1).max(axis=1)
+    return Playback(prefix_levels((complete <= due[:, None]) & (complete != NEVER)), due)
+
+
+def play_with_stalls(objects: Objects, result: EngineResult, chunk_ns: Int64Array, delay_ns: int) -> Playback:
+    """Playout without deadlines, that waits for base layers.
+
+    The first chunk is shown ``delay_ns`` after its base layer is complete; ``startup_s`` is that moment.
+    Each later chunk is due when the one before has been shown for its length ``chunk_ns``. If its base
+    layer is not complete by then, playout stalls until it is. At the moment a chunk is shown, the prefix of
+    its layers complete by then is played. If a base layer never comes, playout stands still from that chunk
+    on: it and the later ones count as not played, and the stall lasts until the end of the run. Without the
+    first base layer there is no startup and no stall, only silence.
+    """
+    complete = layer_table(objects, _arrival(result), NEVER)
+    base = complete[:, 0]
+    shown = np.full(len(base), NEVER, dtype=np.int64)
+    if base[0] == NEVER:
+        return Playback(np.full(len(base), -1, dtype=np.int64), shown, None, 0.0, 0)
+    clock = first = int(base[0]) + delay_ns
+    stall_ns = stalls = 0
+    for chunk, (ready, length) in enumerate(zip(base.tolist(), chunk_ns.tolist(), strict=True)):
+        if ready > clock:
+            stalls += 1
+            stall_ns += (max(result.end_ns, clock) if ready == NEVER else ready) - clock
+        if ready == NEVER:
+            break
+        clock = max(clock, ready)
+        shown[chunk] = clock
+        clock += length
+    levels = prefix_levels((complete <= shown[:, None]) & (complete != NEVER))
+    levels[shown == NEVER] = -1
+    return Playback(levels, shown, first * NS, stall_ns * NS, stalls)
+
+
+def compute(
+    objects: Objects,
+    result: EngineResult,
+    playback: Playback,
+    *,
+    best_weight: float | None,
+    quality: Quality | None = None,
+) -> Metrics:
+    """All metrics of a trial.
+
+    ``best_weight`` is the clairvoyant sender's Σ of eq.-1 weights, ``None`` where there are no deadlines;
+    ``quality`` that of the played video, ``None`` without pictures.
+    """
+    layers = int(objects.layer.max()) + 1
+    weights = layer_weights(objects.layer, layers)
+    played = objects.layer <= playback.levels[objects.chunk]
+    weighted = float(weights[played].sum() / weights.sum())
+    counts = np.bincount(playback.levels + 1, minlength=layers + 1)
+    shares = tuple((counts / len(playback.levels)).tolist())
+    values: dict[str, float | None] = dict.fromkeys(METRICS)
+    values |= {
+        "playback_ratio": 1.0 - shares[0],
+        "full_quality_ratio": shares[-1],
+        "weighted_layers": weighted,
+        "startup_s": playback.startup_s,
+        "stall_s": playback.stall_s,
+        "stalls": None if playback.stalls is None else float(playback.stalls),
+    }
+    values |= _transfer(objects, result, played)
+    if quality is not None:
+        values |= {"psnr_db": quality.psnr_db, "ssim": quality.ssim, "vmaf": quality.vmaf}
+    if best_weight is not None:
+        values["oracle_ratio"] = _ratio(weighted * float(weights.sum()), best_weight)
+    return Metrics(shares, values)
+
+
+def _transfer(objects: Objects, result: EngineResult, played: NDArray[np.bool_]) -> dict[str, float | None]:
+    """The metrics of moving bytes.
+
+    Active time is from the first send to the last delivery. ``throughput_bps`` counts distinct payload
+    delivered in order to the application, ``goodput_bps`` the payload of the layers that were played.
+    """
+    totals, done = result.totals, result.objects.complete_ns
+    delivered = totals["delivered_payload_bytes"]
+    active_s = totals["last_delivery_s"] - totals["first_send_s"]
+    in_time = float(objects.payload_bytes[played].sum())
+    finished = bool((done >= 0).all())
+    return {
+        "hol_blocking_ratio": _ratio(totals["hol_payload_bytes"], totals["arrived_payload_bytes"]),
+        "hol_wait_s": _ratio(totals["hol_wait_byte_s"], delivered),
+        "throughput_bps": _ratio(8 * delivered, active_s),
+        "goodput_bps": _ratio(8 * in_time, active_s),
+        "completion_s": float(done.max()) * NS - totals["first_send_s"] if finished else None,
+        "retransmitted_ratio": _ratio(totals["retransmitted_payload_bytes"], totals["sent_payload_bytes"]),
+        "sent_bytes": float(totals["sent_payload_bytes"]),
+        "delivered_bytes": float(delivered),
+        "mean_rtt_s": _ratio(totals["rtt_sum_s"], totals["rtt_samples"]),
+        "p95_queue_s": float(totals["queue_p95_s"]),
+    }
+
+
+def _arrival(result: EngineResult) -> Int64Array:
+    """Completion times with ``NEVER`` in place of the engine's −1."""
+    complete: Int64Array = np.where(result.objects.complete_ns < 0, NEVER, result.objects.complete_ns)
+    return complete
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    """``part / whole``; ``None`` where the whole is 0 or unknown (NaN)."""
+    return float(part / whole) if whole > 0 else None

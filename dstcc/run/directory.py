@@ -1,0 +1,241 @@
+"""The run directory: written whole or not at all, and read back.
+
+::
+
+    run.json          what was run, from what, where; the only file with the clock in it
+    scenario.toml     the scenario as resolved
+    trials.parquet    a row a trial: status, metrics, drawn links
+    chunks.parquet    a row a trial, chunk and layer
+    samples.parquet   a row a trial, subflow and slot
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dstcc.atomic import atomic_directory, atomic_write
+from dstcc.errors import RunError
+from dstcc.scenario import Scenario, Source, content_hash, describe, draw_links, scale_of, to_toml
+
+from .machine import git_commit, machine
+from .tables import CHUNKS, SAMPLES, chunk_rows, sample_rows, trial_row, trials_schema, trials_table
+from .trials import Judge, Trial, iter_trials, trial_keys
+
+if TYPE_CHECKING:
+    from dstcc.metrics import Metrics
+
+SCHEMA = 1
+BACKEND = "simulator"
+
+
+@dataclass(frozen=True)
+class Done:
+    """What is kept of a trial once its rows are written."""
+
+    id: str
+    congestion: str
+    scheduler: str
+    seed: int
+    status: str
+    error: str | None
+    metrics: Metrics | None
+
+    def document(self) -> dict[str, object]:
+        """The trial as ``dstcc emulate --json`` prints it."""
+        return {
+            "id": self.id,
+            "congestion": self.congestion,
+            "scheduler": self.scheduler,
+            "controller": None,
+            "seed": self.seed,
+            "status": self.status,
+            "metrics": self.metrics.document() if self.metrics else None,
+        }
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that was written: its trials and its ``run.json``."""
+
+    trials: list[Done]
+    meta: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run read back."""
+
+    path: Path
+    meta: dict[str, Any]
+    """``run.json``."""
+    scenario: dict[str, Any]
+    """``scenario.toml`` as resolved."""
+    trials: list[dict[str, Any]]
+    """The rows of ``trials.parquet``."""
+
+    def chunks(self) -> pa.Table:
+        """``chunks.parquet``; raises :class:`RunError` when it cannot be used."""
+        return self._chunks
+
+    def samples(self) -> pa.Table:
+        """``samples.parquet``; raises :class:`RunError` when it cannot be used."""
+        return self._samples
+
+    @cached_property
+    def _chunks(self) -> pa.Table:
+        return _read_table(self.path / "chunks.parquet", CHUNKS)
+
+    @cached_property
+    def _samples(self) -> pa.Table:
+        return _read_table(self.path / "samples.parquet", SAMPLES)
+
+
+def write_run(
+    path: Path,
+    scenario: Scenario,
+    source: Source,
+    *,
+    argv: Sequence[str],
+    force: bool = False,
+    quality: bool = True,
+    jobs: int | None = None,
+    advance: Callable[[], None] = lambda: None,
+) -> Finished:
+    """Run a scenario's trials and put the run directory at ``path``; calls ``advance`` after each trial.
+
+    Raises :class:`~dstcc.errors.InputError` when ``path`` exists and ``force`` is not given. Whatever stops
+    it, no half-written run stays.
+    """
+    started, resolved = time.monotonic(), _resolve(scenario, source)
+    judge = Judge(source, quality and scenario.video.quality)
+    with atomic_directory(path, force=force) as folder:
+        done, rows = [], []
+        with (
+            _writer(folder / "chunks.parquet", CHUNKS) as chunks,
+            _writer(folder / "samples.parquet", SAMPLES) as samples,
+        ):
+            for trial in iter_trials(scenario, source, judge, jobs=jobs):
+                rows.append(trial_row(trial))
+                if trial.outcome is not None:
+                    chunks.write_table(chunk_rows(trial.id, trial.outcome))
+                    lanes = scenario.transport.lanes_per_link
+                    samples.write_table(sample_rows(trial.id, trial.outcome, lanes))
+                done.append(_done(trial))
+                advance()
+        pq.write_table(trials_table(rows, source.layers), folder / "trials.parquet", compression="zstd")
+        meta = _meta(resolved, argv, wall_s=time.monotonic() - started, warnings=judge.warnings)
+        heading = f"# dstcc {meta['dstcc_version']}, scenario {meta['scenario_sha256']}\n"
+        atomic_write(folder / "scenario.toml", heading + to_toml(resolved))
+        atomic_write(folder / "run.json", json.dumps(meta, indent=2, ensure_ascii=False) + "\n")
+    return Finished(done, meta)
+
+
+def load_run(path: Path) -> Run:
+    """Read a run directory; raises :class:`RunError` naming the file that is missing or cannot be used."""
+    path = Path(path)
+    if not path.is_dir():
+        raise RunError(f"{path}: {'not a run directory' if path.exists() else 'no such run'}")
+    meta = _read_meta(path / "run.json")
+    scenario = _read_scenario(path / "scenario.toml")
+    for name, schema in (("chunks.parquet", CHUNKS), ("samples.parquet", SAMPLES)):
+        _check_columns(path / name, schema)
+    trials = _read_table(path / "trials.parquet", trials_schema(0)).to_pylist()
+    return Run(path, meta, scenario, trials)
+
+
+def _resolve(scenario: Scenario, source: Source) -> Scenario:
+    """The scenario with the stream that an input was encoded to in the input's place."""
+    if source.stream is None or scenario.video.stream is not None:
+        return scenario
+    video = scenario.video.model_copy(update={"stream": str(source.stream), "input": None, "encode": None})
+    return scenario.model_copy(update={"video": video})
+
+
+def _done(trial: Trial) -> Done:
+    key, metrics = trial.key, trial.metrics
+    return Done(trial.id, key.congestion, key.scheduler, key.seed, trial.status, trial.error, metrics)
+
+
+def _meta(scenario: Scenario, argv: Sequence[str], *, wall_s: float, warnings: list[str]) -> dict[str, Any]:
+    from dstcc.version import __version__
+
+    links = [describe(link) for link in draw_links(scenario, scenario.run.seed)]
+    return {
+        "schema": SCHEMA,
+        "dstcc_version": __version__,
+        "git_commit": git_commit(),
+        "argv": list(argv),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "scenario_name": scenario.scenario.name,
+        "scenario_sha256": content_hash(scenario),
+        "backend": BACKEND,
+        "scale": scale_of(scenario),
+        "seeds": list(scenario.seeds),
+        "machine": machine(),
+        "wall_s": wall_s,
+        "links": [{key: link[key] for key in ("name", "rate_bps", "rtt_s", "loss")} for link in links],
+        "trials": len(trial_keys(scenario)),
+        "warnings": warnings,
+    }
+
+
+def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    return pq.ParquetWriter(path, schema, compression="zstd")
+
+
+def _read_meta(path: Path) -> dict[str, Any]:
+    try:
+        meta = json.loads(_read_text(path))
+    except ValueError as error:
+        raise RunError(f"{path}: not JSON ({error})") from None
+    schema = meta.get("schema") if isinstance(meta, dict) else None
+    if schema != SCHEMA:
+        raise RunError(f"{path}: schema {schema!r}, but this version reads {SCHEMA}")
+    return dict(meta)
+
+
+def _read_scenario(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(_read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise RunError(f"{path}: not TOML ({error})") from None
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise RunError(f"{path}: missing, so {path.parent} is not a whole run") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise RunError(f"{path}: cannot be read ({error})") from None
+
+
+def _check_columns(path: Path, schema: pa.Schema) -> None:
+    try:
+        found = set(pq.read_schema(path).names)
+    except FileNotFoundError:
+        raise RunError(f"{path}: missing, so {path.parent} is not a whole run") from None
+    except (OSError, pa.ArrowException) as error:
+        raise RunError(f"{path}: not a Parquet file ({error})") from None
+    missing = [name for name in schema.names if name not in found]
+    if missing:
+        raise RunError(f"{path}: lacks the column {missing[0]}")
+
+
+def _read_table(path: Path, schema: pa.Schema) -> pa.Table:
+    _check_columns(path, schema)
+    try:
+        return pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise RunError(f"{path}: damaged ({error})") from None

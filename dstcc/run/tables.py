@@ -1,0 +1,193 @@
+"""The three Parquet tables of a run: their columns, and a trial's rows of each.
+
+Nothing in them depends on the clock, the machine or the order in which threads finish.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from dstcc.metrics import METRICS, NEVER
+from dstcc.scenario import describe
+
+from .trials import Outcome, Trial
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dstcc.engine import EngineResult
+
+NS_PER_S = 1e9
+
+CHUNKS = pa.schema(
+    [
+        pa.field("trial", pa.string(), nullable=False),
+        pa.field("chunk", pa.int32(), nullable=False),
+        pa.field("layer", pa.int8(), nullable=False),
+        pa.field("capture_s", pa.float64(), nullable=False),
+        pa.field("release_s", pa.float64(), nullable=False),
+        pa.field("deadline_s", pa.float64()),
+        pa.field("bytes", pa.int64(), nullable=False),
+        pa.field("first_sent_s", pa.float64()),
+        pa.field("first_arrival_s", pa.float64()),
+        pa.field("complete_s", pa.float64()),
+        pa.field("sent_bytes", pa.int64(), nullable=False),
+        pa.field("delivered_bytes", pa.int64(), nullable=False),
+        pa.field("subflow", pa.int8(), nullable=False),
+        pa.field("retransmissions", pa.int32(), nullable=False),
+        pa.field("given_up", pa.bool_(), nullable=False),
+        pa.field("played_level", pa.int8(), nullable=False),
+    ]
+)
+"""A row per trial, chunk and layer. ``capture_s``: when the chunk's last frame is captured; ``deadline_s``:
+when Earth shows it (in ``stall`` mode the moment it was shown), null if never; ``played_level``: of the
+chunk, −1 none."""
+
+SAMPLES = pa.schema(
+    [
+        pa.field("trial", pa.string(), nullable=False),
+        pa.field("t_s", pa.float64(), nullable=False),
+        pa.field("subflow", pa.int8(), nullable=False),
+        pa.field("link", pa.string(), nullable=False),
+        pa.field("cwnd_segments", pa.int64(), nullable=False),
+        pa.field("inflight_segments", pa.int64(), nullable=False),
+        pa.field("srtt_s", pa.float64()),
+        pa.field("min_rtt_s", pa.float64()),
+        pa.field("sent_segments", pa.int64(), nullable=False),
+        pa.field("lost_segments", pa.int64(), nullable=False),
+        pa.field("retransmitted_segments", pa.int64(), nullable=False),
+        pa.field("loss", pa.float64(), nullable=False),
+        pa.field("rate_bps", pa.float64(), nullable=False),
+        pa.field("queue_bytes", pa.int64(), nullable=False),
+        pa.field("pacing_bps", pa.float64(), nullable=False),
+    ]
+)
+"""A row per trial, subflow and slot; a row describes the slot that ends at ``t_s``. ``loss``: segments
+marked lost ÷ segments sent in the slot; ``rate_bps``: payload acknowledged in the slot ÷ its length."""
+
+
+def trials_schema(layers: int) -> pa.Schema:
+    """The columns of ``trials.parquet`` for a video of that many layers; a row per trial."""
+    shares = ["layers_played.none", *(f"layers_played.{layer}" for layer in range(layers))]
+    return pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("congestion", pa.string(), nullable=False),
+            pa.field("scheduler", pa.string(), nullable=False),
+            pa.field("controller", pa.string()),
+            pa.field("seed", pa.int64(), nullable=False),
+            pa.field("status", pa.string(), nullable=False),
+            pa.field("error", pa.string()),
+            *(pa.field(name, pa.float64()) for name in [*shares, *METRICS]),
+            pa.field("links", pa.string()),
+            pa.field("end_s", pa.float64()),
+            pa.field("duration_s", pa.float64()),
+        ]
+    )
+
+
+def trials_table(rows: Sequence[dict[str, Any]], layers: int) -> pa.Table:
+    """``trials.parquet`` from the rows of :func:`trial_row`."""
+    return pa.Table.from_pylist(list(rows), schema=trials_schema(layers))
+
+
+def trial_row(trial: Trial) -> dict[str, Any]:
+    """A trial's row of ``trials.parquet``; a failed one has no metrics."""
+    key = trial.key
+    row: dict[str, Any] = {
+        "id": trial.id,
+        "congestion": key.congestion,
+        "scheduler": key.scheduler,
+        "seed": key.seed,
+        "status": trial.status,
+        "error": trial.error,
+    }
+    if trial.outcome is not None:
+        setting, result = trial.outcome.setting, trial.outcome.result
+        row |= trial.outcome.metrics.flat()
+        row["links"] = json.dumps([describe(link) for link in setting.links])
+        row["end_s"] = result.end_ns / NS_PER_S
+        row["duration_s"] = _duration_s(result)
+    return row
+
+
+def chunk_rows(trial_id: str, outcome: Outcome) -> pa.Table:
+    """A trial's rows of ``chunks.parquet``."""
+    objects, done, playback = outcome.setting.objects, outcome.result.objects, outcome.playback
+    columns = [
+        _repeat(trial_id, len(objects.chunk)),
+        objects.chunk,
+        objects.layer,
+        outcome.setting.capture_ns[objects.chunk] / NS_PER_S,
+        objects.release_ns / NS_PER_S,
+        _seconds(playback.shown_ns[objects.chunk], playback.shown_ns[objects.chunk] != NEVER),
+        objects.payload_bytes,
+        _seconds(done.first_sent_ns, done.first_sent_ns >= 0),
+        _seconds(done.first_arrival_ns, done.first_arrival_ns >= 0),
+        _seconds(done.complete_ns, done.complete_ns >= 0),
+        done.sent_bytes,
+        done.delivered_bytes,
+        done.subflow,
+        done.retransmissions,
+        done.given_up != 0,
+        playback.levels[objects.chunk],
+    ]
+    return _table(columns, CHUNKS)
+
+
+def sample_rows(trial_id: str, outcome: Outcome, lanes_per_link: int) -> pa.Table:
+    """A trial's rows of ``samples.parquet``; the subflows of a link follow one another."""
+    samples, links = outcome.result.samples, outcome.setting.links
+    names = np.array([link.name for link in links])[samples.subflow // lanes_per_link]
+    columns = [
+        _repeat(trial_id, len(samples.t_ns)),
+        samples.t_ns / NS_PER_S,
+        samples.subflow,
+        names,
+        samples.cwnd_segments,
+        samples.inflight_segments,
+        _seconds(samples.srtt_ns, samples.srtt_ns > 0),
+        _seconds(samples.min_rtt_ns, samples.srtt_ns > 0),
+        samples.sent_segments,
+        samples.lost_segments,
+        samples.retransmitted_segments,
+        samples.lost_segments / np.maximum(samples.sent_segments, 1),
+        samples.delivered_bytes * 8 / (_slot_lengths_ns(outcome) / NS_PER_S),
+        samples.queue_bytes,
+        samples.pacing_bps,
+    ]
+    return _table(columns, SAMPLES)
+
+
+def _slot_lengths_ns(outcome: Outcome) -> NDArray[np.int64]:
+    """The length of each row's slot; the last one of a run may be cut short."""
+    ends, slot = outcome.result.samples.t_ns, outcome.setting.slot_ns
+    lengths: NDArray[np.int64] = np.where(ends % slot == 0, slot, np.maximum(ends % slot, 1))
+    return lengths
+
+
+def _duration_s(result: EngineResult) -> float | None:
+    """From the first send to the last delivery; ``None`` when nothing was delivered."""
+    active_s = result.totals["last_delivery_s"] - result.totals["first_send_s"]
+    return float(active_s) if np.isfinite(active_s) else None
+
+
+def _seconds(time_ns: NDArray[np.int64], known: NDArray[np.bool_]) -> pa.Array:
+    return pa.array(time_ns / NS_PER_S, type=pa.float64(), mask=~known)
+
+
+def _repeat(text: str, count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(text, pa.string()), count)
+
+
+def _table(columns: Sequence[Any], schema: pa.Schema) -> pa.Table:
+    arrays = [
+        column if isinstance(column, pa.Array) else pa.array(column).cast(field.type)
+        for column, field in zip(columns, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)

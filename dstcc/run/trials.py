@@ -1,0 +1,204 @@
+"""Trials: every combination of congestion control, scheduler and seed of a scenario, run in threads.
+
+The engine gives up Python's global lock, so threads use all cores. Trials come out in a fixed order,
+whatever order they finish in, and a trial that raises is a failed trial that stops no other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from dstcc import engine
+from dstcc.engine import EngineConfig, EngineResult
+from dstcc.errors import DstccError, MissingCapabilityError
+from dstcc.metrics import Metrics, Playback, compute, play_by_deadline, play_with_stalls
+from dstcc.scenario import Scenario, Setting, Source, engine_config, settle
+from dstcc.weights import layer_weights
+
+if TYPE_CHECKING:
+    from dstcc_svc import Quality
+
+
+@dataclass(frozen=True)
+class TrialKey:
+    """Which trial: its algorithms and its seed."""
+
+    congestion: str
+    scheduler: str
+    seed: int
+
+    @property
+    def id(self) -> str:
+        """The trial's name in every table, such as ``cubic+minrtt/s1``."""
+        return f"{self.congestion}+{self.scheduler}/s{self.seed}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a trial that ran to its end leaves."""
+
+    setting: Setting
+    result: EngineResult
+    playback: Playback
+    metrics: Metrics
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A trial, done or failed."""
+
+    key: TrialKey
+    outcome: Outcome | None = None
+    """``None`` when it failed."""
+    error: str | None = None
+
+    @property
+    def id(self) -> str:
+        """Its name in every table."""
+        return self.key.id
+
+    @property
+    def congestion(self) -> str:
+        """Its congestion control."""
+        return self.key.congestion
+
+    @property
+    def scheduler(self) -> str:
+        """Its scheduler."""
+        return self.key.scheduler
+
+    @property
+    def metrics(self) -> Metrics | None:
+        """Its metrics; ``None`` when it failed."""
+        return self.outcome.metrics if self.outcome else None
+
+    @property
+    def status(self) -> str:
+        """``ok`` or ``failed``."""
+        return "failed" if self.outcome is None else "ok"
+
+
+@dataclass
+class Judge:
+    """Scores the pictures of what was played, where there are any and they are asked for."""
+
+    source: Source
+    wanted: bool
+    warnings: list[str] = field(default_factory=list)
+    """Why there are no scores, once."""
+
+    def score(self, playback: Playback) -> Quality | None:
+        """PSNR, SSIM and VMAF of the played video; ``None`` without pictures or without the tools for
+        them."""
+        if self.source.stream is None or not self.wanted:
+            return None
+        from dstcc_svc import played_quality
+
+        try:
+            return played_quality(self.source.stream, playback.levels.tolist())
+        except MissingCapabilityError as error:
+            self.wanted = False
+            self.warnings.append(f"no psnr_db, ssim and vmaf: {error}")
+            return None
+
+
+def trial_keys(scenario: Scenario) -> tuple[TrialKey, ...]:
+    """The trials of a scenario in their order: by congestion control, then scheduler, then seed."""
+    transport = scenario.transport
+    return tuple(
+        TrialKey(congestion, scheduler, seed)
+        for congestion in transport.congestion
+        for scheduler in transport.scheduler
+        for seed in scenario.seeds
+    )
+
+
+def iter_trials(
+    scenario: Scenario, source: Source, judge: Judge, *, jobs: int | None = None
+) -> Iterator[Trial]:
+    """Run the trials of a scenario, ``jobs`` at a time (all cores unless given), and yield them in order.
+
+    At most a few finished trials wait in memory. Leaving the iterator early starts no further trial and
+    does not wait for those under way.
+    """
+    keys, workers = deque(trial_keys(scenario)), jobs or os.cpu_count() or 1
+    runner = _Runner(scenario, source)
+    pool = ThreadPoolExecutor(workers, thread_name_prefix=WORKER_NAME)
+    waiting: deque[tuple[TrialKey, Future[_Raw]]] = deque()
+    try:
+        while keys or waiting:
+            while keys and len(waiting) <= workers:
+                key = keys.popleft()
+                waiting.append((key, pool.submit(runner.run, key)))
+            key, future = waiting.popleft()
+            yield _finish(key, future.result, judge)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def run_trials(
+    scenario: Scenario, source: Source | None = None, *, quality: bool = True, jobs: int | None = None
+) -> list[Trial]:
+    """Run all trials of a scenario and keep them in memory: for few trials, such as a scenario's as a
+    test."""
+    from dstcc.scenario import load_source
+
+    source = source or load_source(scenario)
+    judge = Judge(source, quality and scenario.video.quality)
+    return list(iter_trials(scenario, source, judge, jobs=jobs))
+
+
+WORKER_NAME = "dstcc-trial"
+"""Prefix of the worker threads' names."""
+
+
+@dataclass(frozen=True)
+class _Raw:
+    """A simulated trial before it is scored."""
+
+    setting: Setting
+    result: EngineResult
+    best_weight: float | None
+
+
+@dataclass(frozen=True)
+class _Runner:
+    scenario: Scenario
+    source: Source
+    bounds: dict[int, float] = field(default_factory=dict)
+    """Seed → the clairvoyant sender's weight; the same for all algorithms."""
+
+    def run(self, key: TrialKey) -> _Raw:
+        setting = settle(self.scenario, self.source, key.seed)
+        config = engine_config(self.scenario, setting, key.congestion, key.scheduler)
+        result = engine.simulate(config)
+        best = self._best_weight(config) if self.scenario.playout.mode == "deadline" else None
+        return _Raw(setting, result, best)
+
+    def _best_weight(self, config: EngineConfig) -> float:
+        if config.seed not in self.bounds:
+            weights = layer_weights(config.objects.layer, self.source.layers)
+            self.bounds[config.seed] = engine.clairvoyant_weight(config, weights)
+        return self.bounds[config.seed]
+
+
+def _finish(key: TrialKey, simulated: Callable[[], _Raw], judge: Judge) -> Trial:
+    try:
+        raw = simulated()
+        objects, result, setting = raw.setting.objects, raw.result, raw.setting
+        if raw.best_weight is None:
+            playback = play_with_stalls(objects, result, setting.chunk_ns, setting.playout_delay_ns)
+        else:
+            playback = play_by_deadline(objects, result)
+        quality = judge.score(playback)
+        metrics = compute(objects, result, playback, best_weight=raw.best_weight, quality=quality)
+        return Trial(key, Outcome(setting, result, playback, metrics))
+    except DstccError as error:
+        return Trial(key, error=str(error))
+    except Exception as error:
+        return Trial(key, error=f"{type(error).__name__}: {error}")

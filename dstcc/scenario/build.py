@@ -1,0 +1,157 @@
+"""From a checked scenario to what the engine takes, one :class:`EngineConfig` per algorithms and seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dstcc.engine.config import NEVER_NS, EngineConfig, Link, Objects, Transport
+
+from .draws import NS_PER_S, draw_links, longest_possible_rtt_s, ns, rtt_s
+from .model import Scenario
+from .video import Source
+
+T = TypeVar("T")
+
+LINUX_RTT_LIMIT_S = 40.0
+"""Linux's first timeout is 3 RTTs, clipped at TCP_RTO_MAX = 120 s: above this RTT it fires too early."""
+DELAY_RTTS = {"deadline": 2.0, "stall": 0.0}
+"""Playout delay unless given. Two RTTs of the longest link: a loss shows after 1, its repeat arrives at
+1.5."""
+DEFAULT_SLOT_RTTS = 0.25
+MAX_DEFAULT_SLOTS = 2_000
+MAX_SLOTS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all trials of one seed share."""
+
+    seed: int
+    links: tuple[Link, ...]
+    objects: Objects
+    chunk_ns: NDArray[np.int64]
+    """How long each chunk is shown."""
+    capture_ns: NDArray[np.int64]
+    """When each chunk's last frame is captured."""
+    playout_delay_ns: int
+    slot_ns: int
+    duration_ns: int
+    scale: float
+
+
+def scale_of(scenario: Scenario) -> float:
+    """Mission seconds per emulated second, the same for all trials."""
+    if scenario.run.scale is not None:
+        return scenario.run.scale
+    return float(max(1, ceil(longest_possible_rtt_s(scenario) / LINUX_RTT_LIMIT_S)))
+
+
+def settle(scenario: Scenario, source: Source, seed: int) -> Setting:
+    """Draw the links of a seed and lay out the source against them."""
+    links = draw_links(scenario, seed)
+    delay_ns = ns(_playout_delay_s(scenario, links))
+    objects = _objects(scenario, source, delay_ns)
+    duration_s = scenario.scenario.duration_s
+    return Setting(
+        seed=seed,
+        links=links,
+        objects=objects,
+        chunk_ns=_whole_ns(source.end_s - source.start_s),
+        capture_ns=_whole_ns(source.end_s),
+        playout_delay_ns=delay_ns,
+        slot_ns=_slot_ns(scenario, links, objects),
+        duration_ns=NEVER_NS if duration_s is None else ns(duration_s),
+        scale=scale_of(scenario),
+    )
+
+
+def engine_config(scenario: Scenario, setting: Setting, congestion: str, scheduler: str) -> EngineConfig:
+    """One trial for the engine."""
+    return EngineConfig(
+        seed=setting.seed,
+        links=setting.links,
+        transport=_transport(scenario, setting, congestion, scheduler),
+        objects=setting.objects,
+        slot_ns=setting.slot_ns,
+        duration_ns=setting.duration_ns,
+    )
+
+
+def horizon_s(scenario: Scenario, links: tuple[Link, ...], objects: Objects) -> float:
+    """A guess at the run's length in seconds: its duration, else what the rates and the deadlines suggest."""
+    if scenario.scenario.duration_s is not None:
+        return scenario.scenario.duration_s
+    round_trips = 2 * max(map(rtt_s, links))
+    sending_s = 8 * float(objects.payload_bytes.sum()) / sum(link.rate_bps for link in links)
+    released_s = float(objects.release_ns.max()) / NS_PER_S
+    if scenario.playout.mode == "deadline":
+        return float(objects.deadline_ns.max()) / NS_PER_S + round_trips
+    return max(released_s, sending_s) + round_trips
+
+
+def _playout_delay_s(scenario: Scenario, links: tuple[Link, ...]) -> float:
+    playout = scenario.playout
+    if playout.delay_s is not None:
+        return playout.delay_s
+    rtts = DELAY_RTTS[playout.mode] if playout.delay_rtts is None else playout.delay_rtts
+    return rtts * max(map(rtt_s, links))
+
+
+def _objects(scenario: Scenario, source: Source, playout_delay_ns: int) -> Objects:
+    layers, live = source.layers, scenario.video.source == "live"
+    captured = _whole_ns(source.end_s)
+    if scenario.playout.mode == "deadline":
+        deadline = captured + playout_delay_ns
+    else:
+        deadline = np.full_like(captured, NEVER_NS)
+    return Objects(
+        chunk=np.repeat(np.arange(source.chunks, dtype=np.int64), layers),
+        layer=np.tile(np.arange(layers, dtype=np.int64), source.chunks),
+        payload_bytes=np.ascontiguousarray(source.layer_bytes.reshape(-1)),
+        release_ns=np.repeat(captured if live else np.zeros_like(captured), layers),
+        deadline_ns=np.repeat(deadline, layers),
+    )
+
+
+def _slot_ns(scenario: Scenario, links: tuple[Link, ...], objects: Objects) -> int:
+    run, shortest = scenario.run, min(map(rtt_s, links))
+    length_s = horizon_s(scenario, links, objects)
+    if run.slot_s is None and run.slot_rtts is None:
+        return max(1, ns(max(DEFAULT_SLOT_RTTS * shortest, length_s / MAX_DEFAULT_SLOTS)))
+    slot_s = run.slot_s if run.slot_s is not None else (run.slot_rtts or 0.0) * shortest
+    return max(1, ns(max(slot_s, length_s / MAX_SLOTS)))
+
+
+def _transport(scenario: Scenario, setting: Setting, congestion: str, scheduler: str) -> Transport:
+    told, names = scenario.transport, [link.name for link in setting.links]
+    pinned = told.layer_links if scheduler == "layer-pinned" else None
+    return Transport(
+        congestion=congestion,
+        scheduler=scheduler,
+        mode=told.mode,
+        lanes_per_link=told.lanes_per_link,
+        mss_bytes=told.mss_bytes,
+        initial_cwnd=told.initial_cwnd,
+        receive_buffer_bytes=told.receive_buffer_bytes or 0,
+        scale=setting.scale,
+        fixed_cwnd_segments=_each(told.fixed_cwnd_segments, len(names)),
+        open_loop_bps=_each(told.open_loop_bps, len(names)),
+        layer_links=tuple(names.index(name) for name in pinned or ()),
+        drop_late=scenario.playout.mode == "deadline",
+    )
+
+
+def _whole_ns(seconds: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.round(seconds * NS_PER_S).astype(np.int64)
+
+
+def _each(values: tuple[T, ...] | None, links: int) -> tuple[T, ...]:
+    """A value per link: one given for all is repeated."""
+    if values is None:
+        return ()
+    return values * links if len(values) == 1 else values

@@ -1,0 +1,172 @@
+"""The types that a scenario's keys have: bounded numbers, seeded draws, delay tables, loss processes.
+
+Bounds are wide, there to keep a slip (a rate in the place of a delay, a day counted in milliseconds) from
+turning into an endless run, and every time from overflowing an int64 in nanoseconds.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from itertools import pairwise
+from typing import Annotated, Any, ClassVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+MAX_TIME_S = 1e9
+"""31 years; an int64 holds nine times that in nanoseconds."""
+MIN_RATE_BPS, MAX_RATE_BPS = 1.0, 1e12
+MIN_DELAY_S, MAX_DELAY_S = 1e-6, 1e6
+"""A microsecond; eleven days, the light time of 2,000 astronomical units."""
+MAX_BYTES = 1 << 40
+
+
+def broken(rule: str, **context: Any) -> PydanticCustomError:
+    """The error for a value that breaks ``rule``; the loader puts file, key and value before it."""
+    return PydanticCustomError("rule", "{rule}", {"rule": rule, **context})
+
+
+class Table(BaseModel):
+    """A TOML table: strict types, finite numbers, no unknown key; immutable once read."""
+
+    model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False, extra="forbid")
+
+    later: ClassVar[dict[str, str]] = {}
+    """Keys that the format knows but this version does not have, and what to use instead."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        for key in data:
+            if key in cls.later:
+                raise broken(f"not available in this version of dstcc; {cls.later[key]}", key=key)
+            if key not in cls.model_fields:
+                near = get_close_matches(str(key), cls.model_fields, 1)
+                hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(cls.model_fields)}"
+                raise broken(f"unknown key; {hint}", key=str(key))
+        return data
+
+
+def _to_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+AsTuple = BeforeValidator(_to_tuple)
+"""TOML arrays arrive as lists; models hold tuples."""
+
+Seconds = Annotated[float, Field(gt=0, le=MAX_TIME_S)]
+Instant = Annotated[float, Field(ge=0, le=MAX_TIME_S)]
+Bytes = Annotated[int, Field(gt=0, le=MAX_BYTES)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+Pair = Annotated[tuple[float, float], AsTuple]
+
+
+class Draw(Table):
+    """``{uniform = [a, b]}`` or ``{log_uniform = [a, b]}``: drawn once per seed, the same for every
+    algorithm."""
+
+    uniform: Pair | None = None
+    """Evenly between the two bounds."""
+    log_uniform: Pair | None = None
+    """Its logarithm evenly between the bounds' logarithms; both above 0."""
+
+    @model_validator(mode="after")
+    def _one_range(self) -> Draw:
+        if (self.uniform is None) == (self.log_uniform is None):
+            raise broken("needs exactly one of uniform and log_uniform")
+        low, high = self.bounds
+        if low > high:
+            raise broken(f"the range [{low}, {high}] is out of order")
+        if self.log_uniform is not None and low <= 0:
+            raise broken(f"log_uniform needs bounds above 0, not {low}")
+        return self
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the greatest value that can be drawn."""
+        return self.uniform or self.log_uniform or (0.0, 0.0)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, (dict, Draw)):
+        return "<draw>"
+    return "<table>" if isinstance(value, (list, tuple)) else "<number>"
+
+
+def _choice(rule: str) -> Discriminator:
+    return Discriminator(_kind, custom_error_type="rule", custom_error_message=rule)
+
+
+def _numbers(value: Any) -> tuple[float, ...]:
+    """What a bound must hold for: a number, both ends of a draw, every delay of a table."""
+    if isinstance(value, Draw):
+        return value.bounds
+    return tuple(delay for _time, delay in value) if isinstance(value, tuple) else (value,)
+
+
+def _within(low: float, high: float) -> AfterValidator:
+    def check(value: Any) -> Any:
+        for number in _numbers(value):
+            if not low <= number <= high:
+                raise broken(f"must be between {low:g} and {high:g}, not {number:g}")
+        return value
+
+    return AfterValidator(check)
+
+
+_Number = Annotated[float, Tag("<number>")]
+_Drawn = Annotated[Draw, Tag("<draw>")]
+_Drawable = Annotated[
+    _Number | _Drawn, _choice("must be a number, {uniform = [a, b]} or {log_uniform = [a, b]}")
+]
+
+Rate = Annotated[float, _within(MIN_RATE_BPS, MAX_RATE_BPS)]
+"""Bits per second."""
+DrawableRate = Annotated[_Drawable, _within(MIN_RATE_BPS, MAX_RATE_BPS)]
+"""Bits per second, or a draw of them."""
+DrawableProbability = Annotated[_Drawable, _within(0, 1)]
+
+
+def _rising(rows: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
+    for number, (before, after) in enumerate(pairwise(rows), 1):
+        if after[0] <= before[0]:
+            raise broken(f"times must rise, but row {number} is at {after[0]:g} s after {before[0]:g} s")
+    return rows
+
+
+def _no_body_pair(value: Any) -> Any:
+    known = Draw.model_fields
+    if isinstance(value, dict) and value and not any(get_close_matches(str(key), known, 1) for key in value):
+        raise broken(
+            "a delay from two bodies is not available in this version of dstcc; use a number, "
+            "[[t_s, delay_s], ..], {uniform = [a, b]} or {log_uniform = [a, b]}"
+        )
+    return value
+
+
+_DelayTable = Annotated[
+    tuple[Annotated[tuple[Instant, float], AsTuple], ...],
+    AsTuple,
+    Field(min_length=1),
+    AfterValidator(_rising),
+    Tag("<table>"),
+]
+Delay = Annotated[
+    _Number | _Drawn | _DelayTable,
+    _choice("must be a number, [[t_s, delay_s], ..] or a draw"),
+    BeforeValidator(_no_body_pair),
+    _within(MIN_DELAY_S, MAX_DELAY_S),
+]
+"""One-way delay in seconds: constant, drawn per seed, or a table over mission time with lines between its
+rows."""

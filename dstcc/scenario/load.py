@@ -1,0 +1,145 @@
+"""From a TOML file and ``--set`` overrides to a checked :class:`~dstcc.scenario.model.Scenario`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from dstcc.errors import ScenarioError
+
+from .model import Scenario
+
+MAX_FILE_BYTES = 16 << 20
+"""A scenario is written by people; what is longer is some other file."""
+SHOWN_PROBLEMS = 8
+"""Problems listed at once; one slip can break many keys."""
+
+
+@dataclass(frozen=True)
+class Override:
+    """One ``--set KEY=VALUE``: a key path such as ``link.0.loss.packet``, and its value."""
+
+    keys: tuple[str, ...]
+    value: Any
+
+
+def parse_override(text: str) -> Override:
+    """Read ``link.0.loss.packet=1e-3``.
+
+    The value is typed as in TOML; what is not TOML (``cubic``, ``clips/a.mp4``) is a string. Raises
+    :class:`ScenarioError` when there is no key or no ``=``.
+    """
+    key, equals, raw = text.partition("=")
+    keys = tuple(part.strip() for part in key.split("."))
+    if not equals or not all(keys):
+        raise ScenarioError(f"--set {text}: must be KEY=VALUE, like link.0.loss.packet=1e-3")
+    try:
+        parsed = tomllib.loads(f"value = {raw}")
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
+        return Override(keys, raw)
+    return Override(keys, parsed["value"] if len(parsed) == 1 else raw)
+
+
+def load_scenario(path: Path, overrides: Sequence[Override] = ()) -> Scenario:
+    """Read and check a scenario file; later overrides win over earlier ones and over the file.
+
+    Relative paths in the file are relative to its folder, those in overrides to the working directory. Raises
+    :class:`ScenarioError` naming the file, the key, the value and the rule that is broken.
+    """
+    path = Path(path)
+    document = _read(path)
+    _anchor(document, path.parent.absolute())
+    for override in overrides:
+        _apply(document, override, str(path))
+    _anchor(document, Path.cwd())
+    return parse_scenario(document, source=str(path))
+
+
+def parse_scenario(document: dict[str, Any], *, source: str) -> Scenario:
+    """Check a parsed TOML document; ``source`` is what messages call it. Raises :class:`ScenarioError`."""
+    try:
+        return Scenario.model_validate(document)
+    except ValidationError as error:
+        problems = [_describe(dict(item)) for item in error.errors(include_url=False)]
+        hidden = len(problems) - SHOWN_PROBLEMS
+        lines = [f"{source}: {problem}" for problem in problems[:SHOWN_PROBLEMS]]
+        lines += [f"{source}: and {hidden} more"] if hidden > 0 else []
+        raise ScenarioError("\n".join(lines)) from None
+    except (RecursionError, OverflowError) as error:
+        raise ScenarioError(f"{source}: a value is out of any range ({error})") from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise ScenarioError(f"{path}: too long for a scenario ({path.stat().st_size} bytes)")
+        return tomllib.loads(path.read_bytes().decode())
+    except FileNotFoundError:
+        raise ScenarioError(f"{path}: no such scenario file") from None
+    except (IsADirectoryError, NotADirectoryError, PermissionError) as error:
+        raise ScenarioError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{path}: not UTF-8 at byte {error.start}") from None
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise ScenarioError(f"{path}: not TOML: {error}") from None
+
+
+def _anchor(document: dict[str, Any], folder: Path) -> None:
+    """Make the paths of ``[video]`` absolute, relative ones from ``folder``."""
+    video = document.get("video")
+    if not isinstance(video, dict):
+        return
+    for key in ("stream", "input"):
+        if isinstance(video.get(key), str) and video[key]:
+            video[key] = str(Path(folder, video[key]))
+
+
+def _apply(document: dict[str, Any], override: Override, source: str) -> None:
+    where = f"{source}: --set {'.'.join(override.keys)}"
+    node: Any = document
+    for key in override.keys[:-1]:
+        node = _step(node, key, where)
+    last = override.keys[-1]
+    if isinstance(node, list):
+        node[_index(node, last, where)] = override.value
+    else:
+        node[last] = override.value
+
+
+def _step(node: Any, key: str, where: str) -> Any:
+    """Go one key down; a missing table, or a plain value in the place of one, becomes an empty table."""
+    if isinstance(node, list):
+        place: Any = _index(node, key, where)
+    else:
+        place = key
+        node.setdefault(key, {})
+    if not isinstance(node[place], (dict, list)):
+        node[place] = {}
+    return node[place]
+
+
+def _index(items: list[Any], key: str, where: str) -> int:
+    if not (key.isascii() and key.isdigit()) or int(key[:9]) >= len(items):
+        raise ScenarioError(f"{where}: no entry '{key}'; there are {len(items)}, counted from 0")
+    return int(key)
+
+
+def _describe(item: dict[str, Any]) -> str:
+    """One pydantic error as ``key.path = value: rule``."""
+    keys = [str(part) for part in item["loc"] if not str(part).startswith("<")]
+    context = item.get("ctx") or {}
+    rule = str(item["msg"])
+    if item["type"] == "rule" and "key" in context:
+        return f"{'.'.join([*keys, str(context['key'])])}: {rule}"
+    if item["type"] == "missing":
+        return f"{'.'.join(keys)}: missing"
+    shown = repr(item["input"])
+    if isinstance(item["input"], (dict, list, tuple)) and item["type"] == "rule":
+        return f"{'.'.join(keys)}: {rule}"
+    shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
+    return f"{'.'.join(keys)} = {shown}: {rule[0].lower()}{rule[1:]}"

@@ -1,0 +1,342 @@
+"""The scenario's tables and what their keys mean; every time in mission seconds, every rate in bits per
+second."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import pairwise
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from dstcc.algorithms import rule_for
+
+from .bounds import Bounds
+from .fields import (
+    AsTuple,
+    Bytes,
+    Delay,
+    DrawableProbability,
+    DrawableRate,
+    Instant,
+    Probability,
+    Rate,
+    Seconds,
+    Table,
+    broken,
+)
+
+MAX_LAYERS = 8
+MAX_SUBFLOWS = 64
+MAX_OBJECTS = 10_000_000
+"""Chunks × layers of a mission; a day of seconds with 4 layers has 345,600."""
+
+
+class About(Table):
+    """``[scenario]``."""
+
+    name: Annotated[str, Field(min_length=1)]
+    description: str = ""
+    duration_s: Seconds | None = None
+    """Ends the run, delivered or not; without it the run ends when every layer is delivered or given up."""
+    start: datetime | None = None
+    """What the clocks show at mission time 0; recorded, links with an ephemeris will need it."""
+
+
+class Synthetic(Table):
+    """A source without pictures: every chunk has the same layers."""
+
+    chunk_s: Seconds
+    layer_bps: Annotated[tuple[Rate, ...], AsTuple, Field(min_length=1, max_length=MAX_LAYERS)]
+    """Payload rate of each layer, base layer first."""
+
+
+class Encode(Table):
+    """How ``[video] input`` is encoded; the defaults are those of ``dstcc encode``."""
+
+    scalability: Literal["temporal", "quality"] = "temporal"
+    codec: Literal["x264", "openh264", "vp9"] | None = None
+    layers: Annotated[int, Field(ge=1, le=MAX_LAYERS)] = 4
+    chunk_s: Seconds = 1.0
+    crf: Annotated[int, Field(ge=0, le=63)] = 28
+    height: Annotated[int, Field(ge=16, le=4320)] | None = None
+
+
+class Video(Table):
+    """``[video]``: what is sent. Exactly one of ``stream``, ``input`` and ``synthetic``."""
+
+    stream: str | None = None
+    """An encoded stream directory."""
+    input: str | None = None
+    """A video file, encoded on the fly and kept in a cache."""
+    encode: Encode | None = None
+    """How ``input`` is encoded."""
+    synthetic: Synthetic | None = None
+    loop_to_s: Seconds | None = None
+    """The mission's length: the video is repeated (or cut) to the chunks that start before this time."""
+    source: Literal["live", "stored"] = "live"
+    """``live``: a chunk may be sent when its last frame is captured; ``stored``: all of them from time 0."""
+    quality: bool = True
+    """Compute PSNR, SSIM and VMAF of the played video; needs real pictures, so ``synthetic`` ignores it."""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Video:
+        given = [name for name in ("stream", "input", "synthetic") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise broken(
+                f"needs exactly one of stream, input and synthetic, not {' and '.join(given) or 'none'}"
+            )
+        if self.encode is not None and self.input is None:
+            raise broken("only an input is encoded", key="encode")
+        return self
+
+
+class GilbertElliott(Table):
+    """Two-state loss: ``p`` good→bad and ``r`` bad→good per packet slot, and the loss probability in each
+    state."""
+
+    p: Probability
+    r: Probability
+    good: Probability = 0.0
+    bad: Probability = 1.0
+
+
+class LossModel(Table):
+    """Exactly one loss process of a link direction."""
+
+    later: ClassVar[dict[str, str]] = {
+        "ebn0_db": "give the loss itself: {packet = p} or {ber = b}",
+        "code": "give the loss itself: {packet = p} or {ber = b}",
+    }
+
+    packet: DrawableProbability | None = None
+    """Probability that a packet is lost, whatever its size."""
+    ber: DrawableProbability | None = None
+    """Probability that a bit is wrong; a packet with a wrong bit is lost."""
+    gilbert_elliott: GilbertElliott | None = None
+
+    @model_validator(mode="after")
+    def _one_process(self) -> LossModel:
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise broken(
+                f"needs exactly one of packet, ber and gilbert_elliott, not {' and '.join(given) or 'none'}"
+            )
+        return self
+
+
+class CrossTraffic(Table):
+    """Datagrams of others in a link's data direction, at a constant rate, on and off by turns."""
+
+    rate_bps: Rate
+    packet_bytes: Annotated[int, Field(ge=28, le=65_535)] = 1500
+    """On the wire; 28 is an empty UDP datagram, 65,535 the largest."""
+    start_s: Instant = 0.0
+    stop_s: Seconds | None = None
+    """Never, unless given."""
+    on_s: Seconds | None = None
+    """Length of a burst; without it the traffic does not pause."""
+    off_s: Instant = 0.0
+
+    @model_validator(mode="after")
+    def _ordered(self) -> CrossTraffic:
+        if self.stop_s is not None and self.stop_s <= self.start_s:
+            raise broken(f"must be after start_s = {self.start_s:g}, not {self.stop_s:g}", key="stop_s")
+        if self.on_s is None and self.off_s:
+            raise broken("needs on_s beside it", key="off_s")
+        return self
+
+
+def _disjoint(rows: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
+    for start, end in rows:
+        if end <= start:
+            raise broken(f"an outage ends after it starts, unlike [{start:g}, {end:g}]")
+    for (start, end), (later, until) in pairwise(rows):
+        if later < end:
+            raise broken(
+                f"outages rise and do not overlap, unlike [{start:g}, {end:g}] and [{later:g}, {until:g}]"
+            )
+    return rows
+
+
+Outages = Annotated[
+    tuple[Annotated[tuple[Instant, Instant], AsTuple], ...], AsTuple, AfterValidator(_disjoint)
+]
+
+
+class Link(Table):
+    """``[[link]]``: one physical path; *down* carries the data, *up* the acknowledgements."""
+
+    later: ClassVar[dict[str, str]] = {
+        "profile": "give rate_bps, delay_s and loss",
+        "contacts": "give the gaps between contacts as outages",
+    }
+
+    name: Annotated[str, Field(min_length=1)]
+    rate_bps: DrawableRate
+    up_rate_bps: DrawableRate | None = None
+    """``rate_bps`` unless given."""
+    delay_s: Delay
+    """One way, both directions alike."""
+    loss: LossModel | None = None
+    """Of the data direction; none unless given."""
+    up_loss: LossModel | None = None
+    """Of the acknowledgements; ``loss``'s process with draws of its own unless given."""
+    queue_bytes: Bytes | None = None
+    """Drop-tail limit; the larger of 64 kB and one bandwidth-delay product unless given."""
+    up_queue_bytes: Bytes | None = None
+    outages: Outages = ()
+    """``[from_s, to_s)``: what is sent meanwhile is lost, in both directions."""
+    cross_traffic: Annotated[tuple[CrossTraffic, ...], AsTuple] = ()
+
+
+def _to_names(value: Any) -> Any:
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
+
+
+_Names = Annotated[tuple[str, ...], BeforeValidator(_to_names), Field(min_length=1)]
+
+
+def _known(kind: str) -> AfterValidator:
+    def check(names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            rule = rule_for(name, kind)
+            if rule is not None:
+                raise broken(f"'{name}': {rule}")
+        if len(set(names)) != len(names):
+            raise broken("names one twice")
+        return names
+
+    return AfterValidator(check)
+
+
+def _to_each(value: Any) -> Any:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _auto(value: Any) -> Any:
+    return None if value == "auto" else value
+
+
+class Transport(Table):
+    """``[transport]``: the MPTCP connection."""
+
+    later: ClassVar[dict[str, str]] = {"controller": "use congestion and scheduler"}
+
+    mode: Literal["stream", "lanes"] = "stream"
+    """``stream``: one ordering domain, as stock MPTCP; ``lanes``: one per subflow, a layer whole on one
+    lane."""
+    lanes_per_link: Annotated[int, Field(ge=1, le=16)] = 1
+    mss_bytes: Annotated[int, Field(ge=64, le=65_000)] = 1460
+    """Payload of a full segment; 40 bytes of headers come on top."""
+    initial_cwnd: Annotated[int, Field(ge=1, le=1_000_000)] = 10
+    """Segments."""
+    receive_buffer_bytes: Annotated[Bytes | None, BeforeValidator(_auto)] = None
+    """Shared by all subflows; ``"auto"`` grows with need and is never the limit."""
+    congestion: Annotated[_Names, _known("congestion")] = ("cubic",)
+    """A name or a list of them, one trial each."""
+    scheduler: Annotated[_Names, _known("scheduler")] = ("minrtt",)
+    fixed_cwnd_segments: (
+        Annotated[
+            tuple[Annotated[int, Field(ge=1, le=1_000_000_000)], ...],
+            BeforeValidator(_to_each),
+            Field(min_length=1),
+        ]
+        | None
+    ) = None
+    """``fixed``: the window, one for all links or a list with one each; the bandwidth-delay product unless
+    given."""
+    open_loop_bps: Annotated[tuple[Rate, ...], BeforeValidator(_to_each), Field(min_length=1)] | None = None
+    """``open-loop``: the wire rate, one for all links or a list with one each; each link's own unless
+    given."""
+    layer_links: Annotated[tuple[str, ...], AsTuple, Field(min_length=1, max_length=MAX_LAYERS)] | None = None
+    """``layer-pinned``: each layer's link by name; the earliest expected delivery decides unless given."""
+
+    @model_validator(mode="after")
+    def _lanes(self) -> Transport:
+        if self.lanes_per_link > 1 and self.mode != "lanes":
+            raise broken('needs mode = "lanes"', key="lanes_per_link")
+        if self.layer_links is not None and "layer-pinned" not in self.scheduler:
+            raise broken('needs scheduler = "layer-pinned"', key="layer_links")
+        return self
+
+
+class Playout(Table):
+    """``[playout]``: when a chunk is shown."""
+
+    mode: Literal["deadline", "stall"] = "deadline"
+    """``deadline``: ``delay`` after its capture, come what may; ``stall``: playout waits for each base
+    layer."""
+    delay_s: Annotated[float, Field(ge=0, le=1e9)] | None = None
+    delay_rtts: Annotated[float, Field(ge=0, le=1e6)] | None = None
+    """In round trips of the longest link; 2 (``deadline``) or 0 (``stall``) unless one of the two is
+    given."""
+
+    @model_validator(mode="after")
+    def _one_delay(self) -> Playout:
+        if self.delay_s is not None and self.delay_rtts is not None:
+            raise broken("cannot stand beside delay_s", key="delay_rtts")
+        return self
+
+
+class Run(Table):
+    """``[run]``."""
+
+    seed: Annotated[int, Field(ge=0, lt=1 << 62)] = 1
+    """The first seed."""
+    seeds: Annotated[int, Field(ge=1, le=100_000)] = 1
+    """How many seeds, one after another."""
+    slot_s: Seconds | None = None
+    """Spacing of the samples."""
+    slot_rtts: Annotated[float, Field(gt=0, le=1e6)] | None = None
+    """In round trips of the shortest link; a quarter, or what gives 2,000 slots if that is longer."""
+    scale: Annotated[Annotated[float, Field(ge=1, le=1e6)] | None, BeforeValidator(_auto)] = None
+    """Mission seconds an emulated second stands for. ``"auto"`` (the default): the least whole number that
+    keeps the longest RTT within 40 emulated seconds, as Linux clips its first timeout of 3 RTTs at 120 s."""
+
+    @model_validator(mode="after")
+    def _one_slot(self) -> Run:
+        if self.slot_s is not None and self.slot_rtts is not None:
+            raise broken("cannot stand beside slot_s", key="slot_rtts")
+        return self
+
+
+class Scenario(Table):
+    """A whole scenario, checked."""
+
+    scenario: About
+    video: Video
+    link: Annotated[tuple[Link, ...], AsTuple, Field(min_length=1, max_length=MAX_SUBFLOWS)]
+    transport: Transport = Transport()
+    playout: Playout = Playout()
+    run: Run = Run()
+    expect: Bounds = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Scenario:
+        names = [link.name for link in self.link]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise broken(f"two links are named '{twice[0]}'", key="link")
+        lanes = len(names) * self.transport.lanes_per_link
+        if lanes > MAX_SUBFLOWS:
+            raise broken(f"{lanes} lanes in all are more than {MAX_SUBFLOWS}", key="transport.lanes_per_link")
+        for key in ("fixed_cwnd_segments", "open_loop_bps"):
+            values = getattr(self.transport, key)
+            if values is not None and len(values) not in (1, len(names)):
+                raise broken(f"{len(values)} values for {len(names)} links", key=f"transport.{key}")
+        for name in self.transport.layer_links or ():
+            if name not in names:
+                raise broken(f"no link is named '{name}' ({', '.join(names)})", key="transport.layer_links")
+        if self.video.synthetic and not (self.video.loop_to_s or self.scenario.duration_s):
+            raise broken("a synthetic source needs video.loop_to_s or scenario.duration_s", key="video")
+        return self
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of its trials."""
+        return tuple(range(self.run.seed, self.run.seed + self.run.seeds))

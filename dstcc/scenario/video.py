@@ -1,0 +1,150 @@
+"""What a scenario's video weighs: the bytes of every layer of every chunk, and when each is captured."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dstcc.errors import ScenarioError
+
+from .model import MAX_OBJECTS, Encode, Scenario, Video
+
+if TYPE_CHECKING:
+    from dstcc_svc import Manifest
+    from numpy.typing import NDArray
+
+    Float64Array = NDArray[np.float64]
+
+
+NOT_EMULATED: Any = {
+    "scenario": {"description"},
+    "transport": {"congestion", "scheduler"},
+    "run": {"seed", "seeds", "scale"},
+    "expect": True,
+}
+"""What :func:`content_hash` leaves out."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A mission's chunks in order."""
+
+    start_s: Float64Array
+    """When the first frame of each chunk is captured."""
+    end_s: Float64Array
+    """When its last frame is captured."""
+    layer_bytes: NDArray[np.int64]
+    """Payload by chunk and layer; at least 1, as an empty layer must be announced too."""
+    stream: Path | None = None
+    """The stream directory it comes from; ``None`` for a synthetic source."""
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks there are."""
+        return len(self.start_s)
+
+    @property
+    def layers(self) -> int:
+        """How many layers a chunk has."""
+        return int(self.layer_bytes.shape[1])
+
+
+def load_source(scenario: Scenario) -> Source:
+    """The source of a scenario; a looped video repeats chunk ``i % n`` of its n chunks as chunk ``i``.
+
+    Raises :class:`ScenarioError` when the mission has too many chunks, and the stream's errors.
+    """
+    video = scenario.video
+    if video.synthetic is not None:
+        mission_s = video.loop_to_s or scenario.scenario.duration_s or 0.0
+        return _synthetic(video.synthetic.chunk_s, video.synthetic.layer_bps, mission_s)
+    from dstcc_svc import load_manifest
+
+    stream = Path(video.stream) if video.stream is not None else encode_input(video)
+    return _of_stream(load_manifest(stream), stream, video.loop_to_s)
+
+
+def encode_input(video: Video) -> Path:
+    """The stream of ``[video] input``, encoded unless the cache has it already.
+
+    The cache ($DSTCC_CACHE, else ~/.cache/dstcc) is keyed by the file's content and the settings.
+    """
+    from dstcc_svc import encode
+
+    clip, settings = Path(video.input or ""), video.encode or Encode()
+    key = hashlib.sha256(f"{_file_hash(clip)}{json.dumps(settings.model_dump(), sort_keys=True)}".encode())
+    folder = cache_folder() / "streams" / key.hexdigest()[:32]
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        encode(clip, folder, **settings.model_dump())
+    return folder
+
+
+def cache_folder() -> Path:
+    """Where results that can be made again are kept."""
+    given = os.environ.get("DSTCC_CACHE")
+    return Path(given) if given else Path.home() / ".cache" / "dstcc"
+
+
+def content_hash(scenario: Scenario) -> str:
+    """SHA-256 of what is emulated, so that runs with the same hash can be compared.
+
+    It leaves out which algorithms and seeds are tried, the scale (runs record it beside the hash), the
+    bounds and the description; a stream or an input counts by its content, wherever it lies.
+    """
+    document = scenario.model_dump(mode="json", exclude=NOT_EMULATED)
+    video = scenario.video
+    if video.stream is not None:
+        document["video"]["stream"] = _file_hash(Path(video.stream) / "manifest.json")
+    if video.input is not None:
+        document["video"]["input"] = _file_hash(Path(video.input))
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _file_hash(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _synthetic(chunk_s: float, layer_bps: tuple[float, ...], mission_s: float) -> Source:
+    chunks = ceil(mission_s / chunk_s)
+    _check_size(chunks, len(layer_bps))
+    row = np.maximum(1, np.round(np.array(layer_bps) * chunk_s / 8)).astype(np.int64)
+    start = np.arange(chunks, dtype=np.float64) * chunk_s
+    return Source(start, start + chunk_s, np.tile(row, (chunks, 1)))
+
+
+def _of_stream(manifest: Manifest, stream: Path, loop_to_s: float | None) -> Source:
+    first_s = manifest.chunks[0].start_s
+    once_start: Float64Array = np.array([chunk.start_s - first_s for chunk in manifest.chunks])
+    once_end: Float64Array = np.array([chunk.end_s - first_s for chunk in manifest.chunks])
+    sizes = [[layer.bytes for layer in chunk.layers] for chunk in manifest.chunks]
+    once_bytes = np.maximum(1, np.array(sizes, dtype=np.int64))
+    if loop_to_s is None:
+        return Source(once_start, once_end, once_bytes, stream)
+    length_s = float(once_end[-1])
+    rounds = ceil(loop_to_s / length_s)
+    _check_size(rounds * len(once_start), once_bytes.shape[1])
+    shift = np.repeat(np.arange(rounds) * length_s, len(once_start))
+    start: Float64Array = np.tile(once_start, rounds) + shift
+    end: Float64Array = np.tile(once_end, rounds) + shift
+    keep = int(np.searchsorted(start, loop_to_s, side="left"))
+    return Source(start[:keep], end[:keep], np.tile(once_bytes, (rounds, 1))[:keep], stream)
+
+
+def _check_size(chunks: int, layers: int) -> None:
+    if chunks * layers > MAX_OBJECTS:
+        raise ScenarioError(
+            f"video: {chunks} chunks × {layers} layers are more than {MAX_OBJECTS}; shorten it"
+        )

@@ -1,0 +1,50 @@
+"""A scenario as resolved, written back as TOML that the loader reads to the same scenario."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime
+from typing import Any
+
+from .model import Scenario
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def to_toml(scenario: Scenario) -> str:
+    """TOML text with every key that has a value, defaults included."""
+    document = scenario.model_dump(exclude_none=True)
+    links = document.pop("link")
+    parts = [_table(f"[{name}]", keys) for name, keys in document.items() if keys]
+    parts += [_table("[[link]]", link) for link in links]
+    return "\n".join(parts)
+
+
+def _table(heading: str, keys: dict[str, Any]) -> str:
+    lines = [f"{_key(name)} = {_value(value)}" for name, value in keys.items() if value != ()]
+    return "\n".join([heading, *lines, ""])
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _string(name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, dict):
+        pairs = ", ".join(f"{_key(name)} = {_value(item)}" for name, item in value.items())
+        return f"{{{pairs}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_value, value))}]"
+    return repr(value)
+
+
+def _string(text: str) -> str:
+    """A basic string; JSON's escapes are TOML's, but for DEL, which TOML wants escaped as well."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
