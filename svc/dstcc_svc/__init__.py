@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dstcc_svc.encode import EncodeReport, LayerReport, encode
 from dstcc_svc.manifest import Chunk, Layer, Manifest, Quality, load_manifest
+from dstcc_svc.play import PlayReport, play
+from dstcc_svc.played import played_quality
 from dstcc_svc.stream import verify
 
 __all__ = [
@@ -16,8 +18,11 @@ __all__ = [
     "Layer",
     "LayerReport",
     "Manifest",
+    "PlayReport",
     "Quality",
     "encode",
     "load_manifest",
+    "play",
+    "played_quality",
     "verify",
 ]

@@ -8,7 +8,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
-from fractions import Fraction
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from dstcc_svc.manifest import (
     dump,
     payload_name,
 )
-from dstcc_svc.source import probe, read_frames, sha256_file
+from dstcc_svc.source import exact, probe, read_frames, sha256_file
 from dstcc_svc.stream import Stream
 
 _MIN_CHUNK_S = 0.05
@@ -113,7 +112,7 @@ def encode(
     with atomic_directory(output, force=force) as folder:
         (folder / PAYLOAD_FOLDER).mkdir()
         share = 1 - _JUDGING_SHARE if quality else 1.0
-        frames = read_frames(source, _exact(chunk_s))
+        frames = read_frames(source, exact(chunk_s))
         counted = _Counted(frames, lambda end: tell(share * min(1, end * source.time_base / span_s)))
         chunks = tuple(_write_chunks(coder.encode(counted, settings), counted, settings, folder))
         document = Document(
@@ -131,7 +130,7 @@ def encode(
         )
         if quality:
             chunks = tuple(
-                _judged(document, folder, source_frames=read_frames(source, _exact(chunk_s)), tell=tell)
+                _judged(document, folder, source_frames=read_frames(source, exact(chunk_s)), tell=tell)
             )
             document = replace(document, chunks=chunks)
         (folder / MANIFEST_NAME).write_text(dump(document), encoding="utf-8")
@@ -192,10 +191,6 @@ def _chosen_codec(scalability: str, name: str | None, layers: int) -> Codec:
         raise InputError(f"layers {layers}: {codec.name} has 1..{codec.max_layers}")
     codec.require()
     return codec
-
-
-def _exact(chunk_s: float) -> Fraction:
-    return Fraction(chunk_s).limit_denominator(1_000_000)
 
 
 class _Counted:

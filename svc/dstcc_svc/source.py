@@ -182,6 +182,11 @@ class _Graph:
         return turned
 
 
+def exact(chunk_s: float) -> Fraction:
+    """The chunk length that a decimal number means: 0.1 s is a tenth."""
+    return Fraction(chunk_s).limit_denominator(1_000_000)
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[InputContainer, VideoStream]]:
     import av
