@@ -1,2 +1,257 @@
+// Python face of the engine: reads the dataclasses of dstcc/engine/config.py, answers with numpy arrays.
+#include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
-PYBIND11_MODULE(_engine, m) { m.attr("ready") = false; }
+#include <pybind11/stl.h>
+
+#include "oracle.hpp"
+#include "simulation.hpp"
+
+namespace py = pybind11;
+
+namespace dstcc {
+namespace {
+
+LossConfig read_loss(const py::handle& loss) {
+    LossConfig out;
+    const auto kind = loss.attr("kind").cast<std::string>();
+    if (kind == "none") out.kind = LossKind::kNone;
+    else if (kind == "packet") out.kind = LossKind::kPacket;
+    else if (kind == "ber") out.kind = LossKind::kBer;
+    else if (kind == "gilbert-elliott") out.kind = LossKind::kGilbertElliott;
+    else throw py::value_error("unknown loss kind '" + kind + "'");
+    out.rate = loss.attr("rate").cast<double>();
+    out.p = loss.attr("p").cast<double>();
+    out.r = loss.attr("r").cast<double>();
+    out.good = loss.attr("good").cast<double>();
+    out.bad = loss.attr("bad").cast<double>();
+    return out;
+}
+
+CrossTrafficConfig read_cross(const py::handle& source) {
+    CrossTrafficConfig out;
+    out.rate_bps = source.attr("rate_bps").cast<double>();
+    out.packet_bytes = source.attr("packet_bytes").cast<std::int64_t>();
+    out.start_ns = source.attr("start_ns").cast<Time>();
+    out.stop_ns = source.attr("stop_ns").cast<Time>();
+    out.on_ns = source.attr("on_ns").cast<Time>();
+    out.off_ns = source.attr("off_ns").cast<Time>();
+    return out;
+}
+
+LinkConfig read_link(const py::handle& link) {
+    LinkConfig out;
+    out.rate_bps = link.attr("rate_bps").cast<double>();
+    out.up_rate_bps = link.attr("up_rate_bps").cast<double>();
+    out.delay_t_ns = link.attr("delay_t_ns").cast<std::vector<Time>>();
+    out.delay_ns = link.attr("delay_ns").cast<std::vector<Time>>();
+    out.queue_bytes = link.attr("queue_bytes").cast<std::int64_t>();
+    out.up_queue_bytes = link.attr("up_queue_bytes").cast<std::int64_t>();
+    out.loss = read_loss(link.attr("loss"));
+    out.up_loss = read_loss(link.attr("up_loss"));
+    out.outages_ns = link.attr("outages_ns").cast<std::vector<std::pair<Time, Time>>>();
+    for (const auto& source : link.attr("cross_traffic")) out.cross_traffic.push_back(read_cross(source));
+    return out;
+}
+
+ConstantsNs read_constants(const py::handle& constants, double scale) {
+    const auto ns = [&](const char* name) {
+        return static_cast<Time>(constants.attr(name).cast<double>() * scale * kNsPerS);
+    };
+    ConstantsNs out{};
+    out.rto_initial = ns("rto_initial_s");
+    out.rto_min = ns("rto_min_s");
+    out.rto_max = ns("rto_max_s");
+    out.delayed_ack = ns("delayed_ack_s");
+    out.tlp_min = ns("tlp_min_s");
+    out.hystart_ack_delta = ns("hystart_ack_delta_s");
+    out.hystart_delay_min = ns("hystart_delay_min_s");
+    out.hystart_delay_max = ns("hystart_delay_max_s");
+    out.bbr_min_rtt_window = ns("bbr_min_rtt_window_s");
+    out.bbr_probe_rtt = ns("bbr_probe_rtt_s");
+    out.westwood_rtt_min = ns("westwood_rtt_min_s");
+    out.quick_acks = constants.attr("quick_acks").cast<int>();
+    out.scale = scale;
+    return out;
+}
+
+TransportConfig read_transport(const py::handle& transport) {
+    TransportConfig out;
+    out.congestion = transport.attr("congestion").cast<std::string>();
+    out.scheduler = transport.attr("scheduler").cast<std::string>();
+    const auto mode = transport.attr("mode").cast<std::string>();
+    if (mode != "stream" && mode != "lanes") throw py::value_error("unknown transport mode '" + mode + "'");
+    out.lanes = mode == "lanes";
+    out.lanes_per_link = transport.attr("lanes_per_link").cast<int>();
+    out.mss_bytes = transport.attr("mss_bytes").cast<int>();
+    out.header_bytes = transport.attr("header_bytes").cast<int>();
+    out.initial_cwnd = transport.attr("initial_cwnd").cast<int>();
+    out.receive_buffer_bytes = transport.attr("receive_buffer_bytes").cast<std::int64_t>();
+    out.fixed_cwnd_segments = transport.attr("fixed_cwnd_segments").cast<std::vector<std::int64_t>>();
+    out.open_loop_bps = transport.attr("open_loop_bps").cast<std::vector<double>>();
+    out.layer_links = transport.attr("layer_links").cast<std::vector<int>>();
+    out.join_rtts = transport.attr("join_rtts").cast<double>();
+    out.drop_late = transport.attr("drop_late").cast<bool>();
+    out.constants = read_constants(transport.attr("constants"), transport.attr("scale").cast<double>());
+    return out;
+}
+
+std::vector<std::int64_t> read_column(const py::handle& objects, const char* name) {
+    const auto array = py::array_t<std::int64_t, py::array::c_style | py::array::forcecast>::ensure(objects.attr(name));
+    if (!array || array.ndim() != 1) throw py::value_error(std::string("objects.") + name + " must be a flat int64 array");
+    return {array.data(), array.data() + array.size()};
+}
+
+void require(bool holds, const char* rule) {
+    if (!holds) throw py::value_error(rule);
+}
+
+// The engine's own preconditions: what would make its arithmetic meaningless. (Users' mistakes are caught earlier.)
+void validate(const EngineConfig& config) {
+    const TransportConfig& t = config.transport;
+    require(!config.links.empty() && config.links.size() <= 64, "1 to 64 links are needed");
+    require(config.slot_ns > 0, "slot_ns must be positive");
+    require(config.duration_ns > 0, "duration_ns must be positive");
+    require(t.mss_bytes >= 1 && t.header_bytes >= 1 && t.mss_bytes + t.header_bytes <= 65535,
+            "mss_bytes and header_bytes must be positive and fit 65,535 bytes together");
+    require(t.initial_cwnd >= 1, "initial_cwnd must be at least 1");
+    require(t.lanes_per_link >= 1 && t.lanes_per_link <= 16, "lanes_per_link must be 1 to 16");
+    require(t.constants.scale > 0, "scale must be positive");
+    for (const int link : t.layer_links)
+        require(link >= 0 && static_cast<std::size_t>(link) < config.links.size(), "layer_links names a link that is not there");
+    for (const std::int64_t w : t.fixed_cwnd_segments) require(w >= 1, "fixed_cwnd_segments must be at least 1");
+    for (const LinkConfig& link : config.links) {
+        require(link.rate_bps > 0 && link.up_rate_bps > 0, "rates must be positive");
+        require(!link.delay_ns.empty() && link.delay_ns.size() == link.delay_t_ns.size(), "a delay table has as many times as delays");
+        for (std::size_t i = 0; i < link.delay_ns.size(); ++i) {
+            require(link.delay_ns[i] >= 0, "delays must not be negative");
+            require(i == 0 || link.delay_t_ns[i] > link.delay_t_ns[i - 1], "delay table times must rise");
+        }
+        for (std::size_t i = 0; i < link.outages_ns.size(); ++i) {
+            require(link.outages_ns[i].first < link.outages_ns[i].second, "an outage ends after it begins");
+            require(i == 0 || link.outages_ns[i].first >= link.outages_ns[i - 1].second, "outages must rise and not overlap");
+        }
+        for (const CrossTrafficConfig& c : link.cross_traffic)
+            require(c.rate_bps > 0 && c.packet_bytes > 0 && c.on_ns > 0 && c.off_ns >= 0, "cross traffic needs a rate, a size and an on time");
+    }
+    const ObjectsConfig& o = config.objects;
+    const std::size_t n = o.size();
+    require(o.chunk.size() == n && o.layer.size() == n && o.release_ns.size() == n && o.deadline_ns.size() == n,
+            "the columns of objects differ in length");
+    for (std::size_t i = 0; i < n; ++i) {
+        require(o.payload_bytes[i] >= 1, "objects hold at least one byte");
+        require(o.release_ns[i] >= 0 && (i == 0 || o.release_ns[i] >= o.release_ns[i - 1]), "release_ns must not fall");
+    }
+}
+
+EngineConfig read_config(const py::handle& config) {
+    EngineConfig out;
+    out.seed = static_cast<std::uint64_t>(config.attr("seed").cast<std::int64_t>());
+    for (const auto& link : config.attr("links")) out.links.push_back(read_link(link));
+    out.transport = read_transport(config.attr("transport"));
+    const py::handle objects = config.attr("objects");
+    out.objects.chunk = read_column(objects, "chunk");
+    out.objects.layer = read_column(objects, "layer");
+    out.objects.payload_bytes = read_column(objects, "payload_bytes");
+    out.objects.release_ns = read_column(objects, "release_ns");
+    out.objects.deadline_ns = read_column(objects, "deadline_ns");
+    out.slot_ns = config.attr("slot_ns").cast<Time>();
+    out.duration_ns = config.attr("duration_ns").cast<Time>();
+    validate(out);
+    return out;
+}
+
+template <class T>
+py::array_t<T> to_array(const std::vector<T>& values) {
+    return py::array_t<T>(static_cast<py::ssize_t>(values.size()), values.data());
+}
+
+template <class Field>
+py::array_t<std::int64_t> outcome_column(const std::vector<ObjectOutcome>& outcomes, Field&& field) {
+    py::array_t<std::int64_t> out(static_cast<py::ssize_t>(outcomes.size()));
+    auto view = out.mutable_unchecked<1>();
+    for (std::size_t i = 0; i < outcomes.size(); ++i) view(static_cast<py::ssize_t>(i)) = field(outcomes[i]);
+    return out;
+}
+
+bool interrupted() {
+    py::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
+}
+
+py::dict simulate(const py::object& config) {
+    Simulation simulation(read_config(config));
+    {
+        py::gil_scoped_release release;
+        simulation.run_until(kNever, interrupted);
+    }
+    if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+    const auto& o = simulation.objects();
+    using O = ObjectOutcome;
+    py::dict objects;
+    objects["first_sent_ns"] = outcome_column(o, [](const O& x) { return x.first_sent_ns; });
+    objects["first_arrival_ns"] = outcome_column(o, [](const O& x) { return x.first_arrival_ns; });
+    objects["complete_ns"] = outcome_column(o, [](const O& x) { return x.complete_ns; });
+    objects["sent_bytes"] = outcome_column(o, [](const O& x) { return x.sent_bytes; });
+    objects["delivered_bytes"] = outcome_column(o, [](const O& x) { return x.delivered_bytes; });
+    objects["retransmissions"] = outcome_column(o, [](const O& x) { return x.retransmissions; });
+    objects["subflow"] = outcome_column(o, [](const O& x) { return static_cast<std::int64_t>(x.subflow); });
+    objects["given_up"] = outcome_column(o, [](const O& x) { return static_cast<std::int64_t>(x.given_up); });
+    const SampleColumns& s = simulation.samples();
+    py::dict samples;
+    samples["t_ns"] = to_array(s.t_ns);
+    samples["subflow"] = to_array(s.subflow);
+    samples["cwnd_segments"] = to_array(s.cwnd);
+    samples["inflight_segments"] = to_array(s.inflight);
+    samples["srtt_ns"] = to_array(s.srtt_ns);
+    samples["min_rtt_ns"] = to_array(s.min_rtt_ns);
+    samples["sent_segments"] = to_array(s.sent);
+    samples["lost_segments"] = to_array(s.lost);
+    samples["retransmitted_segments"] = to_array(s.retransmitted);
+    samples["delivered_bytes"] = to_array(s.delivered);
+    samples["queue_bytes"] = to_array(s.queue);
+    samples["pacing_bps"] = to_array(s.pacing_bps);
+    py::dict out;
+    out["objects"] = objects;
+    out["samples"] = samples;
+    out["end_ns"] = simulation.now();
+    out["totals"] = simulation.totals();
+    return out;
+}
+
+double clairvoyant(const py::object& config, const std::vector<double>& weights) {
+    const EngineConfig native = read_config(config);
+    require(weights.size() == native.objects.size(), "weights must have one entry per object");
+    py::gil_scoped_release release;
+    return clairvoyant_weight(native, weights);
+}
+
+// Whether each of `slots` service slots of a link's data direction loses a full-size packet (for tests and traces).
+py::array_t<bool> channel_losses(const py::object& link, std::int64_t seed, std::uint64_t index, std::uint32_t bytes,
+                                 std::int64_t slots) {
+    LossProcess process(read_link(link).loss, static_cast<std::uint64_t>(seed), index, 0);
+    py::array_t<bool> out(slots);
+    auto view = out.mutable_unchecked<1>();
+    for (std::int64_t k = 0; k < slots; ++k) view(k) = process.lost(k, 0, bytes);
+    return out;
+}
+
+template <class Table>
+py::tuple names(const Table& table) {
+    py::tuple out(table.size());
+    for (std::size_t i = 0; i < table.size(); ++i) out[i] = py::str(table[i].first);
+    return out;
+}
+
+}  // namespace
+}  // namespace dstcc
+
+PYBIND11_MODULE(_engine, m, py::mod_gil_not_used()) {
+    m.doc() = "Packet-level virtual-time simulator of MPTCP; see dstcc.engine.";
+    py::register_exception<dstcc::InvariantError>(m, "InvariantError", PyExc_RuntimeError);
+    m.def("simulate", &dstcc::simulate, py::arg("config"));
+    m.def("clairvoyant_weight", &dstcc::clairvoyant, py::arg("config"), py::arg("weights"));
+    m.def("channel_losses", &dstcc::channel_losses, py::arg("link"), py::arg("seed"), py::arg("index"),
+          py::arg("packet_bytes"), py::arg("slots"));
+    m.attr("CONGESTION_NAMES") = dstcc::names(dstcc::congestion_table());
+    m.attr("SCHEDULER_NAMES") = dstcc::names(dstcc::scheduler_table());
+}

@@ -1,0 +1,45 @@
+"""The two calls into the compiled engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import _engine
+from .config import EngineConfig, EngineResult, Link, ObjectResults, Samples
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+CONGESTION_NAMES: tuple[str, ...] = _engine.CONGESTION_NAMES
+SCHEDULER_NAMES: tuple[str, ...] = _engine.SCHEDULER_NAMES
+InvariantError = _engine.InvariantError
+
+
+def simulate(config: EngineConfig) -> EngineResult:
+    """Run one trial to its end.
+
+    The same configuration gives the same result, bit for bit. Raises ValueError for a configuration that makes no
+    sense and :class:`InvariantError` if the engine catches itself in a mistake.
+    """
+    raw = _engine.simulate(config)
+    return EngineResult(
+        objects=ObjectResults(**raw["objects"]),
+        samples=Samples(**raw["samples"]),
+        end_ns=raw["end_ns"],
+        totals=raw["totals"],
+    )
+
+
+def clairvoyant_weight(config: EngineConfig, weights: NDArray[np.float64]) -> float:
+    """Give the largest Σ ``weights`` (one per object) that any sender could have brought in time.
+
+    It meets the same channel draws as :func:`simulate`, knows them all, and may split layers; so it is an upper bound.
+    Without deadlines everything is in time.
+    """
+    return _engine.clairvoyant_weight(config, weights)
+
+
+def channel_losses(link: Link, seed: int, index: int, packet_bytes: int, slots: int) -> NDArray[np.bool_]:
+    """Tell for each of the first ``slots`` service slots of a link's data direction whether its packet is lost."""
+    return _engine.channel_losses(link, seed, index, packet_bytes, slots)

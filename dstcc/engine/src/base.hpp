@@ -1,0 +1,55 @@
+// Time, checks and counter-based randomness: what every other file of the engine stands on.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace dstcc {
+
+using Time = std::int64_t;  // nanoseconds of mission time since the start of the run
+constexpr Time kNever = INT64_MAX;
+constexpr double kNsPerS = 1e9;
+
+// A broken invariant is a bug in the engine, never bad input; it ends the trial in release builds too.
+struct InvariantError : std::logic_error {
+    using std::logic_error::logic_error;
+};
+
+[[noreturn]] inline void invariant_failed(const char* rule, const char* file, int line) {
+    throw InvariantError(std::string("engine invariant broken: ") + rule + " (" + file + ":" +
+                         std::to_string(line) + ")");
+}
+
+#define DSTCC_CHECK(condition, rule)                                         \
+    do {                                                                     \
+        if (__builtin_expect(!(condition), 0))                               \
+            ::dstcc::invariant_failed(rule, __FILE__, __LINE__);             \
+    } while (0)
+
+// SplitMix64 finaliser (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+inline std::uint64_t mix64(std::uint64_t x) {
+    x += 0x9E3779B97F4A7C15ull;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+    return x ^ (x >> 31);
+}
+
+// A named stream of draws: draw(i) depends on the key and i only, never on how many draws came before.
+class Stream {
+public:
+    Stream() = default;
+    Stream(std::uint64_t seed, std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0)
+        : key_(mix64(mix64(mix64(mix64(seed) ^ a) + b) ^ c)) {}
+    std::uint64_t bits(std::uint64_t index) const { return mix64(key_ ^ (index * 0xD1342543DE82EF95ull)); }
+    // Uniform in (0, 1], so that its logarithm is finite.
+    double uniform(std::uint64_t index) const { return static_cast<double>((bits(index) >> 11) + 1) * 0x1p-53; }
+
+private:
+    std::uint64_t key_ = 0;
+};
+
+// What each stream is for; the numbers are part of the seed's meaning and never change.
+enum StreamName : std::uint64_t { kStreamLoss = 1, kStreamSojourn = 2, kStreamBbr = 3 };
+
+}  // namespace dstcc

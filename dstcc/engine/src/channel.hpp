@@ -1,0 +1,129 @@
+// One direction of a link: drop-tail queue, serialisation at a constant rate, loss per service slot, propagation.
+//
+//   start  = max(now, busy);  depart = start + bytes / rate;  arrive = depart + delay(depart)
+//
+// A *service slot* is the time a full-size packet takes on the line; slot k covers [k T, (k+1) T). A packet's draw is
+// indexed by the slot in which its service starts, so the channel is a function of (seed, link, direction, time) and two
+// policies meet the same one. Later packets that start in the same slot (short ones) take the slot's further draws.
+#pragma once
+
+#include "config.hpp"
+
+namespace dstcc {
+
+// Whether the packet served in a slot is lost.
+class LossProcess {
+public:
+    LossProcess() = default;
+    LossProcess(const LossConfig& config, std::uint64_t seed, std::uint64_t link, std::uint64_t direction);
+    bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t bytes) {
+        if (config_.kind == LossKind::kNone) return false;
+        return draws_.bits(static_cast<std::uint64_t>(slot) + (std::uint64_t{nth} << 48)) < threshold(slot, bytes);
+    }
+
+private:
+    std::uint64_t threshold(std::int64_t slot, std::uint32_t bytes) {
+        if (config_.kind == LossKind::kPacket) return packet_threshold_;
+        if (config_.kind == LossKind::kBer) return bytes == cached_bytes_ ? packet_threshold_ : size_threshold(bytes);
+        return burst_threshold(slot);
+    }
+    std::uint64_t size_threshold(std::uint32_t bytes);
+    std::uint64_t burst_threshold(std::int64_t slot);
+
+    LossConfig config_;
+    Stream draws_, sojourns_;
+    std::uint64_t packet_threshold_ = 0, good_threshold_ = 0, bad_threshold_ = 0;
+    std::uint32_t cached_bytes_ = 0;
+    bool bad_state_ = false;
+    std::int64_t sojourn_end_ = 0;
+    std::uint64_t sojourn_ = 0;
+};
+
+class Direction {
+public:
+    struct Passage {
+        Time arrive_ns;  // kNever: lost or dropped
+        Time wait_ns;    // time in the queue before service; -1 when the queue was full
+    };
+
+    Direction() = default;
+    Direction(const LinkConfig& link, bool up, std::uint64_t seed, std::uint64_t index, std::uint32_t full_bytes);
+
+    Passage transmit(Time now, std::uint32_t bytes) {
+        const Time start = busy_ns_ > now ? busy_ns_ : now;
+        const Time service = bytes == full_bytes_ ? slot_ns_ : service_ns(bytes);
+        ++sent_;
+        if (start - now + service > limit_ns_) {
+            ++dropped_;
+            return {kNever, -1};
+        }
+        busy_ns_ = start + service;
+        const bool lost = in_outage(start, busy_ns_) | loss_at(start, bytes);
+        if (lost) {
+            ++lost_;
+            return {kNever, start - now};
+        }
+        Time arrive = busy_ns_ + delay_at(busy_ns_);
+        if (arrive < last_arrival_ns_) arrive = last_arrival_ns_;  // first in, first out, even while the path shortens
+        last_arrival_ns_ = arrive;
+        return {arrive, start - now};
+    }
+
+    Time service_ns(std::uint32_t bytes) const { return static_cast<Time>(ns_per_byte_ * bytes + 0.5); }
+    Time slot_ns() const { return slot_ns_; }
+    std::int64_t queue_bytes(Time now) const {
+        return busy_ns_ > now ? static_cast<std::int64_t>(static_cast<double>(busy_ns_ - now) / ns_per_byte_) : 0;
+    }
+    // Propagation delay of a packet that departs at `at`, which never goes back.
+    Time delay_at(Time at) {
+        if (delay_ns_.size() == 1) return delay_ns_[0];
+        return table_delay(at);
+    }
+    // The same for any time, without moving the cursor.
+    Time delay_lookup(Time at) const;
+    // A usable (neither lost nor in an outage) full-size slot?  For the clairvoyant bound; slots must rise.
+    bool slot_delivers(std::int64_t slot) {
+        const Time start = slot * slot_ns_;
+        return !in_outage(start, start + slot_ns_) && !loss_.lost(slot, 0, full_bytes_);
+    }
+
+    std::int64_t sent() const { return sent_; }
+    std::int64_t dropped() const { return dropped_; }
+    std::int64_t lost() const { return lost_; }
+
+private:
+    bool in_outage(Time start, Time depart) {
+        while (outage_ < outages_.size() && start >= outages_[outage_].second) ++outage_;
+        return outage_ < outages_.size() && depart > outages_[outage_].first;
+    }
+    bool loss_at(Time start, std::uint32_t bytes) {
+        if (start < slot_end_ns_) {
+            ++nth_;
+        } else {
+            nth_ = 0;
+            if (start < slot_end_ns_ + slot_ns_) {
+                ++slot_;
+                slot_end_ns_ += slot_ns_;
+            } else {
+                slot_ = start / slot_ns_;
+                slot_end_ns_ = (slot_ + 1) * slot_ns_;
+            }
+        }
+        return loss_.lost(slot_, nth_, bytes);
+    }
+    Time table_delay(Time at);
+
+    double ns_per_byte_ = 0;
+    std::uint32_t full_bytes_ = 0;
+    Time slot_ns_ = 1, limit_ns_ = 0, busy_ns_ = 0, last_arrival_ns_ = 0;
+    std::int64_t slot_ = -1;
+    Time slot_end_ns_ = 0;
+    std::uint32_t nth_ = 0;
+    LossProcess loss_;
+    std::vector<std::pair<Time, Time>> outages_;
+    std::size_t outage_ = 0, delay_cursor_ = 0;
+    std::vector<Time> delay_t_ns_, delay_ns_;
+    std::int64_t sent_ = 0, dropped_ = 0, lost_ = 0;
+};
+
+}  // namespace dstcc

@@ -1,0 +1,72 @@
+// What the engine is told, already validated and in its own units; mirrors dstcc/engine/config.py.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base.hpp"
+
+namespace dstcc {
+
+enum class LossKind { kNone, kPacket, kBer, kGilbertElliott };
+
+struct LossConfig {
+    LossKind kind = LossKind::kNone;
+    double rate = 0;                        // kPacket: per packet; kBer: per bit
+    double p = 0, r = 1, good = 0, bad = 1;  // kGilbertElliott, per service slot
+};
+
+struct CrossTrafficConfig {
+    double rate_bps = 0;
+    std::int64_t packet_bytes = 1500;
+    Time start_ns = 0, stop_ns = kNever, on_ns = kNever, off_ns = 0;
+};
+
+struct LinkConfig {
+    double rate_bps = 0, up_rate_bps = 0;
+    std::vector<Time> delay_t_ns, delay_ns;
+    std::int64_t queue_bytes = 0, up_queue_bytes = 0;
+    LossConfig loss, up_loss;
+    std::vector<std::pair<Time, Time>> outages_ns;
+    std::vector<CrossTrafficConfig> cross_traffic;
+};
+
+// Linux's time constants, already multiplied by the scale.
+struct ConstantsNs {
+    Time rto_initial, rto_min, rto_max, delayed_ack, tlp_min;
+    Time hystart_ack_delta, hystart_delay_min, hystart_delay_max;
+    Time bbr_min_rtt_window, bbr_probe_rtt, westwood_rtt_min;
+    int quick_acks;
+    double scale;
+};
+
+struct TransportConfig {
+    std::string congestion, scheduler;
+    bool lanes = false;
+    int lanes_per_link = 1;
+    int mss_bytes = 1460, header_bytes = 40, initial_cwnd = 10;
+    std::int64_t receive_buffer_bytes = 0;
+    std::vector<std::int64_t> fixed_cwnd_segments;
+    std::vector<double> open_loop_bps;
+    std::vector<int> layer_links;
+    double join_rtts = 3;
+    bool drop_late = true;
+    ConstantsNs constants{};
+};
+
+struct ObjectsConfig {
+    std::vector<std::int64_t> chunk, layer, payload_bytes;
+    std::vector<Time> release_ns, deadline_ns;
+    std::size_t size() const { return payload_bytes.size(); }
+};
+
+struct EngineConfig {
+    std::uint64_t seed = 1;
+    std::vector<LinkConfig> links;
+    TransportConfig transport;
+    ObjectsConfig objects;
+    Time slot_ns = 0, duration_ns = kNever;
+};
+
+}  // namespace dstcc

@@ -1,0 +1,20 @@
+#include "congestion.hpp"
+
+namespace dstcc {
+
+const std::vector<std::pair<std::string, CongestionFactory>>& congestion_table() {
+    static const std::vector<std::pair<std::string, CongestionFactory>> table = {
+        {"fixed", make_fixed},       {"open-loop", make_open_loop}, {"newreno", make_newreno},
+        {"cubic", make_cubic},       {"westwood", make_westwood},   {"bbr", make_bbr},
+        {"bbr-scaled", make_bbr_scaled},
+    };
+    return table;
+}
+
+std::unique_ptr<CongestionControl> make_congestion(const std::string& name) {
+    for (const auto& [known, factory] : congestion_table())
+        if (known == name) return factory();
+    throw std::invalid_argument("unknown congestion control '" + name + "'");
+}
+
+}  // namespace dstcc

@@ -1,0 +1,82 @@
+// BlockRing: a FIFO with absolute indices, kept in fixed blocks that are freed as the front moves on.
+// Sequential use touches memory in order; memory follows the number of live records, both ways.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base.hpp"
+
+namespace dstcc {
+
+template <class T, unsigned kLog = 9>
+class BlockRing {
+public:
+    static constexpr std::int64_t kBlock = std::int64_t{1} << kLog;
+
+    std::int64_t begin() const { return begin_; }
+    std::int64_t end() const { return end_; }
+    bool empty() const { return begin_ == end_; }
+    std::int64_t size() const { return end_ - begin_; }
+
+    T& operator[](std::int64_t i) { return table_[static_cast<std::size_t>(i >> kLog) & mask_][i & (kBlock - 1)]; }
+    const T& operator[](std::int64_t i) const {
+        return table_[static_cast<std::size_t>(i >> kLog) & mask_][i & (kBlock - 1)];
+    }
+    T& front() { return (*this)[begin_]; }
+
+    T& push_back(const T& value) {
+        if ((end_ & (kBlock - 1)) == 0 || begin_ == end_) ensure_block(end_ >> kLog);
+        T& slot = (*this)[end_++];
+        slot = value;
+        return slot;
+    }
+    void pop_front() {
+        ++begin_;
+        if ((begin_ & (kBlock - 1)) == 0) release_block((begin_ - 1) >> kLog);
+    }
+    std::int64_t bytes() const { return live_blocks_ * kBlock * static_cast<std::int64_t>(sizeof(T)); }
+    std::int64_t peak_bytes() const { return peak_blocks_ * kBlock * static_cast<std::int64_t>(sizeof(T)); }
+
+private:
+    using Block = std::unique_ptr<T[]>;
+
+    void ensure_block(std::int64_t number) {
+        if (!table_.empty() && table_[static_cast<std::size_t>(number) & mask_] && number >= (begin_ >> kLog) &&
+            (number - (begin_ >> kLog)) <= static_cast<std::int64_t>(mask_))
+            return;
+        const std::int64_t first = begin_ >> kLog;
+        while (table_.empty() || number - first > static_cast<std::int64_t>(mask_)) grow(first);
+        auto& place = table_[static_cast<std::size_t>(number) & mask_];
+        if (!place) {
+            place = spare_ ? std::move(spare_) : Block(new T[kBlock]);
+            if (++live_blocks_ > peak_blocks_) peak_blocks_ = live_blocks_;
+        }
+    }
+    void release_block(std::int64_t number) {
+        auto& place = table_[static_cast<std::size_t>(number) & mask_];
+        if (!spare_)
+            spare_ = std::move(place);
+        else
+            place.reset();
+        --live_blocks_;
+    }
+    void grow(std::int64_t first) {
+        const std::size_t old = table_.size(), now = old == 0 ? 4 : old * 2;
+        std::vector<Block> wider(now);
+        for (std::size_t k = 0; k < old; ++k) {
+            const auto number = static_cast<std::size_t>(first) + k;
+            wider[number & (now - 1)] = std::move(table_[number & (old - 1)]);
+        }
+        table_ = std::move(wider);
+        mask_ = now - 1;
+    }
+
+    std::vector<Block> table_;
+    std::size_t mask_ = 0;
+    Block spare_;
+    std::int64_t begin_ = 0, end_ = 0, live_blocks_ = 0, peak_blocks_ = 0;
+};
+
+}  // namespace dstcc

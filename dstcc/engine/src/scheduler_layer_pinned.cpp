@@ -1,0 +1,41 @@
+// layer-pinned: each layer of a chunk stays whole on one subflow, chosen when the layer is released.
+//
+// With `layer_links` layer m goes to that link (the last entry serves the layers above). Without, the base layer goes to
+// the path with the earliest expected delivery and each enhancement layer to the earliest of the others, so that a base
+// layer never queues behind an enhancement layer of its own chunk.
+#include "scheduler.hpp"
+
+namespace dstcc {
+namespace {
+
+class LayerPinned final : public Scheduler {
+public:
+    explicit LayerPinned(const TransportConfig& transport) : links_(transport.layer_links) {}
+    bool pins() const override { return true; }
+    int pick(const std::vector<Path>&, std::uint64_t ready) override { return __builtin_ctzll(ready); }
+    int assign(const std::vector<Path>& paths, int layer, std::int64_t bytes, std::uint64_t usable) override {
+        if (!links_.empty()) {
+            const auto place = std::min(static_cast<std::size_t>(layer), links_.size() - 1);
+            return links_[place];
+        }
+        const auto delivery = [&](int i) { return paths[static_cast<std::size_t>(i)].expected_delivery_s(bytes); };
+        if (layer == 0) {
+            base_ = least(usable, delivery);
+            return base_;
+        }
+        const std::uint64_t others = base_ < 0 ? usable : usable & ~(std::uint64_t{1} << base_);
+        return least(others != 0 ? others : usable, delivery);
+    }
+
+private:
+    std::vector<int> links_;
+    int base_ = -1;
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_layer_pinned(const TransportConfig& transport) {
+    return std::make_unique<LayerPinned>(transport);
+}
+
+}  // namespace dstcc

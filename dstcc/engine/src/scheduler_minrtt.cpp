@@ -1,0 +1,18 @@
+// minrtt: the ready subflow with the least smoothed RTT (the default of the MPTCP v0.9x kernels; Raiciu et al., NSDI 2012).
+#include "scheduler.hpp"
+
+namespace dstcc {
+namespace {
+
+class MinRtt final : public Scheduler {
+public:
+    int pick(const std::vector<Path>& paths, std::uint64_t ready) override {
+        return least(ready, [&](int i) { return paths[static_cast<std::size_t>(i)].subflow->tcp().srtt_ns; });
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_minrtt(const TransportConfig&) { return std::make_unique<MinRtt>(); }
+
+}  // namespace dstcc

@@ -1,0 +1,752 @@
+#include "simulation.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace dstcc {
+
+namespace {
+
+constexpr std::size_t kMaxSubflows = 64;                  // the ready set is one machine word
+constexpr std::int64_t kSackOptionBytes = 4, kSackBlockBytes = 8;  // RFC 2018, padded to 32 bits
+constexpr int kStallTimeouts = 64;  // a run without duration ends after so many RTO_MAX without a delivery
+constexpr unsigned kInterruptMask = (1u << 16) - 1;  // poll for Ctrl-C every so many events
+
+std::uint64_t bit(std::size_t i) { return std::uint64_t{1} << i; }
+
+// The full number whose low 32 bits are `low`, nearest to `reference`.
+std::int64_t widen(std::int64_t reference, std::uint32_t low) {
+    return reference + static_cast<std::int32_t>(low - static_cast<std::uint32_t>(reference));
+}
+
+}  // namespace
+
+double LogHistogram::quantile(double q) const {
+    if (total_ == 0) return std::numeric_limits<double>::quiet_NaN();
+    const auto wanted = static_cast<std::int64_t>(std::ceil(q * static_cast<double>(total_)));
+    std::int64_t seen = 0;
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+        seen += counts_[i];
+        if (seen < wanted) continue;
+        if (i == 0) return 0;
+        const auto octave = static_cast<int>(i / 16) - 1;  // value in [2^octave, 2^(octave+1)) scaled by 16 earlier
+        return std::ldexp(1.0 + (static_cast<double>(i % 16) + 0.5) / 16.0, octave);
+    }
+    return 0;
+}
+
+Simulation::Simulation(const EngineConfig& config)
+    : config_(config),
+      wire_bytes_(static_cast<std::uint32_t>(config.transport.mss_bytes + config.transport.header_bytes)),
+      scheduler_(make_scheduler(config_.transport)),
+      outcomes_(config.objects.size()),
+      unsettled_(config.objects.size()) {
+    const TransportConfig& transport = config_.transport;
+    DSTCC_CHECK(config_.links.size() <= kMaxSubflows, "at most 64 subflows");
+    for (std::size_t i = 0; i < config_.links.size(); ++i) {
+        const LinkConfig& link = config_.links[i];
+        LinkState state;
+        state.down = Direction(link, false, config_.seed, i, wire_bytes_);
+        state.up = Direction(link, true, config_.seed, i, wire_bytes_);
+        links_.push_back(std::move(state));
+        for (const CrossTrafficConfig& source : link.cross_traffic)
+            cross_.push_back({source, i, static_cast<Time>(source.packet_bytes * 8.0 * kNsPerS / source.rate_bps)});
+    }
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+        TcpState tcp;
+        tcp.mss_bytes = static_cast<std::uint32_t>(transport.mss_bytes);
+        tcp.wire_bytes = wire_bytes_;
+        tcp.seed = config_.seed;
+        tcp.subflow = i;
+        tcp.link_rate_bps = config_.links[i].rate_bps;
+        if (i < transport.open_loop_bps.size()) tcp.open_loop_bps = transport.open_loop_bps[i];
+        const Time rtt = 2 * links_[i].down.delay_lookup(0) + links_[i].down.slot_ns() +
+                         links_[i].up.service_ns(static_cast<std::uint32_t>(transport.header_bytes));
+        const Time slot = links_[i].down.slot_ns();
+        tcp.fixed_cwnd = i < transport.fixed_cwnd_segments.size() ? transport.fixed_cwnd_segments[i]
+                                                                  : std::max<Time>((rtt + slot - 1) / slot, 2);
+        subflows_.push_back({Subflow(config_.transport, make_congestion(transport.congestion), tcp),
+                             SubflowReceiver(config_.transport.constants), {}});
+    }
+    const bool per_link = transport.lanes && !scheduler_->duplicates();
+    const auto lanes = static_cast<std::size_t>(transport.lanes ? transport.lanes_per_link : 1);
+    domains_.resize(per_link ? lanes * links_.size() : lanes);
+    paths_.resize(links_.size());
+    for (std::size_t i = 0; i < paths_.size(); ++i) paths_[i].subflow = &subflows_[i].sender;
+    refresh_delays();
+
+    tree_ = EventTree(head_cross(cross_.size()));
+    for (std::size_t i = 0; i < cross_.size(); ++i) tree_.set(head_cross(i), cross_[i].config.start_ns);
+    if (unsettled_ > 0) tree_.set(head_release(), config_.objects.release_ns[0]);
+    tree_.set(head_slot(), config_.slot_ns);
+    // A lane is a connection of its own and starts at once; the later subflows of one connection wait to join.
+    for (std::size_t s = 0; s < subflows_.size(); ++s)
+        if (s == 0 || transport.lanes) {
+            subflows_[s].syn_at = 0;
+            arm_timer(s);
+        }
+}
+
+bool Simulation::run_until(Time until, bool (*interrupted)()) {
+    const Time end = std::min(until, config_.duration_ns);
+    while (!over_) {
+        if (unsettled_ == 0) {
+            over_ = true;
+            break;
+        }
+        const Time at = tree_.time();
+        if (at > end) break;
+        DSTCC_CHECK(at >= now_, "time never goes back");
+        now_ = at;
+        dispatch(tree_.head());
+        if ((++events_ & kInterruptMask) == 0 && interrupted != nullptr && interrupted()) over_ = true;
+    }
+    if (!over_ && end < kNever) now_ = end;
+    if (now_ >= config_.duration_ns) over_ = true;
+    check_conservation();
+    return !over_;
+}
+
+void Simulation::dispatch(std::size_t head) {
+    const std::size_t links = links_.size(), subflows = subflows_.size();
+    if (head < links) return on_data(head);
+    head -= links;
+    if (head < links) return on_acks(head);
+    head -= links;
+    if (head < subflows) return on_timer(head);
+    head -= subflows;
+    if (head < subflows) {
+        tree_.set(head_pace(head), kNever);
+        refresh(head);
+        return pump(head);
+    }
+    head -= subflows;
+    if (head < subflows) return on_delayed_ack(head);
+    head -= subflows;
+    if (head == 0) return on_release();
+    if (head == 1) return on_slot();
+    on_cross(head - 2);
+}
+
+// ------------------------------------------------------------------------------------------------------ coming in
+
+void Simulation::on_data(std::size_t link) {
+    LinkState& state = links_[link];
+    const DataPacket packet = state.data.front();
+    state.data.pop_front();
+    tree_.set(link, state.data.empty() ? kNever : state.data.front().arrive_ns);
+    const std::size_t s = packet.subflow;
+    if (packet.kind == Kind::kSyn) return send_ack(s, true);
+    SubflowState& subflow = subflows_[s];
+    const std::int64_t number = widen(subflow.receiver.next(), packet.number);
+    on_segment(s, number);
+    if (subflow.receiver.handle_segment(now_, number, packet.sent_ns) == SubflowReceiver::Answer::kNow) {
+        send_ack(s, false);
+    } else if (subflow.receiver.ack_deadline() < tree_.at(head_delayed_ack(s))) {
+        tree_.set(head_delayed_ack(s), subflow.receiver.ack_deadline());
+    }
+}
+
+// Account for a segment at the receiver and pass up what its ordering domain sets free.
+void Simulation::on_segment(std::size_t s, std::int64_t number) {
+    SubflowState& subflow = subflows_[s];
+    if (subflow.receiver.received(number)) return;  // a needless repeat; its payload was counted
+    const Segment& segment = subflow.sender.segment(number);
+    ObjectOutcome& carried = outcomes_[segment.object];
+    const auto domain = static_cast<std::size_t>(carried.domain);
+    bool blocked = false;
+    const auto deliver = [this](std::uint32_t object, std::uint16_t bytes, Time wait) {
+        ObjectOutcome& outcome = outcomes_[object];
+        outcome.delivered_bytes += bytes;
+        delivered_payload_ += bytes;
+        if (wait > 0) hol_wait_byte_s_ += static_cast<double>(bytes) * (static_cast<double>(wait) / kNsPerS);
+        last_progress_ns_ = now_;
+        if (outcome.delivered_bytes < config_.objects.payload_bytes[object]) return;
+        DSTCC_CHECK(outcome.delivered_bytes == config_.objects.payload_bytes[object], "bytes are delivered once");
+        outcome.complete_ns = now_;
+        last_delivery_ns_ = now_;
+        settle();
+    };
+    if (!domains_[domain].handle_segment(now_, segment.order, segment.object, segment.bytes, blocked, deliver)) {
+        duplicate_payload_ += segment.bytes;
+        return;
+    }
+    arrived_payload_ += segment.bytes;
+    if (blocked) hol_payload_ += segment.bytes;
+    if (carried.first_arrival_ns < 0) carried.first_arrival_ns = now_;
+}
+
+void Simulation::on_acks(std::size_t link) {
+    LinkState& state = links_[link];
+    const AckPacket packet = state.acks.front();
+    state.acks.pop_front();
+    tree_.set(head_acks(link), state.acks.empty() ? kNever : state.acks.front().arrive_ns);
+    const std::size_t s = packet.subflow;
+    if (packet.syn != 0) return on_established(s);
+    SubflowState& subflow = subflows_[s];
+    AckBlocks ack;
+    ack.cumulative = widen(subflow.sender.tcp().snd_una, packet.cumulative);
+    ack.echo_ns = packet.echo_ns;
+    for (int i = 0; i < packet.sacks; ++i) {
+        const SackBlock block = state.blocks.front();
+        state.blocks.pop_front();
+        ack.sack[ack.sacks++] = {ack.cumulative + block.offset, ack.cumulative + block.offset + block.length};
+    }
+    peer_delivered_ = std::max(peer_delivered_, packet.delivered_bytes);
+    const bool was_stale = subflow.sender.stale();
+    subflow.slot_delivered += subflow.sender.handle_ack(now_, ack);
+    if (was_stale && !subflow.sender.stale()) stale_ &= ~bit(s);
+    if (!joined_) {
+        joined_ = true;
+        const Time wait = static_cast<Time>(config_.transport.join_rtts * static_cast<double>(subflow.sender.tcp().srtt_ns));
+        for (std::size_t other = 0; other < subflows_.size(); ++other) {
+            if (subflows_[other].syns > 0 || subflows_[other].syn_at != kNever) continue;
+            subflows_[other].syn_at = std::max(now_, subflow.first_syn_ns + wait);
+            arm_timer(other);
+        }
+    }
+    pump(s);
+}
+
+void Simulation::on_established(std::size_t s) {
+    SubflowState& subflow = subflows_[s];
+    if (subflow.sender.established()) return;  // an answer to a repeated SYN
+    subflow.syn_at = kNever;
+    subflow.sender.establish(now_, now_ - subflow.first_syn_ns);
+    if (subflow.copied < log_.begin()) subflow.copied = log_.begin();
+    established_ |= bit(s);
+    pump(s);
+}
+
+void Simulation::on_timer(std::size_t s) {
+    SubflowState& subflow = subflows_[s];
+    tree_.set(head_timer(s), kNever);
+    if (!subflow.sender.established()) {
+        if (subflow.syn_at <= now_) send_syn(s);
+        return arm_timer(s);
+    }
+    switch (subflow.sender.handle_timer(now_)) {
+        case TimerResult::kNothing:
+            return arm_timer(s);
+        case TimerResult::kProbe:
+            send_probe(s);
+            break;
+        case TimerResult::kTimeout:
+            on_timeout(s);
+            break;
+        case TimerResult::kRetry:
+            break;
+    }
+    pump(s);
+}
+
+// What the path still owes goes to the others as well; layers it has not begun go back to be scheduled anew.
+void Simulation::on_timeout(std::size_t s) {
+    SubflowState& subflow = subflows_[s];
+    stale_ |= bit(s);
+    if ((established_ & ~stale_) == 0) return;
+    subflow.sender.reinject([&](std::int64_t number, const Segment& segment) {
+        reinjections_.push_back({segment.object, segment.order, segment.bytes, static_cast<std::uint16_t>(s), number});
+    });
+    if (!config_.transport.layer_links.empty()) return;
+    std::deque<std::uint32_t> kept, moved;
+    for (const std::uint32_t object : subflow.assigned)
+        (outcomes_[object].offset > 0 ? kept : moved).push_back(object);
+    subflow.assigned = kept;
+    if (kept.empty()) has_assigned_ &= ~bit(s);
+    for (auto it = moved.rbegin(); it != moved.rend(); ++it) {
+        paths_[s].assigned_bytes -= config_.objects.payload_bytes[*it];
+        outcomes_[*it].domain = -1;
+        if (!scheduler_->pins()) pending_.push_front(*it);
+    }
+    if (scheduler_->pins())
+        for (const std::uint32_t object : moved) assign_released(object);
+    offer();
+}
+
+void Simulation::on_delayed_ack(std::size_t s) {
+    const Time deadline = subflows_[s].receiver.ack_deadline();
+    if (deadline > now_) {
+        tree_.set(head_delayed_ack(s), deadline);
+        return;
+    }
+    tree_.set(head_delayed_ack(s), kNever);
+    send_ack(s, false);
+}
+
+void Simulation::on_release() {
+    const auto& release = config_.objects.release_ns;
+    while (released_ < release.size() && release[released_] <= now_) {
+        const auto object = static_cast<std::uint32_t>(released_++);
+        if (scheduler_->pins())
+            assign_released(object);
+        else
+            pending_.push_back(object);
+    }
+    tree_.set(head_release(), released_ < release.size() ? release[released_] : kNever);
+    offer();
+    for (std::size_t s = 0; s < subflows_.size(); ++s)
+        if (subflows_[s].sender.established()) {
+            const bool more = more_to_send(s);
+            subflows_[s].sender.finish_sending(now_, !more, more && !subflows_[s].sender.window_open());
+            arm_timer(s);
+        }
+}
+
+void Simulation::on_slot() {
+    refresh_delays();
+    for (std::size_t s = 0; s < subflows_.size(); ++s) {
+        SubflowState& state = subflows_[s];
+        const TcpState& tcp = state.sender.tcp();
+        SampleColumns& out = samples_;
+        out.t_ns.push_back(now_);
+        out.subflow.push_back(static_cast<std::int64_t>(s));
+        out.cwnd.push_back(state.sender.established() ? std::min(tcp.cwnd, kInfiniteWindow) : 0);
+        out.inflight.push_back(tcp.in_flight());
+        out.srtt_ns.push_back(tcp.srtt_ns);
+        out.min_rtt_ns.push_back(tcp.min_rtt_ns == kNever ? 0 : tcp.min_rtt_ns);
+        out.sent.push_back(state.slot_sent);
+        out.lost.push_back(static_cast<std::int64_t>(tcp.lost - state.slot_lost_base));
+        out.retransmitted.push_back(state.slot_retransmitted);
+        out.delivered.push_back(state.slot_delivered);
+        out.queue.push_back(links_[s].down.queue_bytes(now_));
+        out.pacing_bps.push_back(tcp.pacing_bytes_per_ns * 8.0 * kNsPerS);
+        state.slot_sent = state.slot_retransmitted = state.slot_delivered = 0;
+        state.slot_lost_base = tcp.lost;
+    }
+    check_conservation();
+    const Time patience = config_.transport.constants.rto_max;
+    if (config_.duration_ns == kNever && released_ == outcomes_.size() && patience < kNever / kStallTimeouts &&
+        now_ - last_progress_ns_ > kStallTimeouts * patience)
+        over_ = true;
+    tree_.set(head_slot(), now_ + config_.slot_ns);
+}
+
+void Simulation::on_cross(std::size_t i) {
+    const CrossSource& source = cross_[i];
+    const CrossTrafficConfig& c = source.config;
+    if (now_ >= c.stop_ns) {
+        tree_.set(head_cross(i), kNever);
+        return;
+    }
+    if (c.on_ns != kNever) {
+        const Time cycle = c.on_ns + c.off_ns;
+        const Time phase = (now_ - c.start_ns) % cycle;
+        if (phase >= c.on_ns) {
+            tree_.set(head_cross(i), now_ + cycle - phase);
+            return;
+        }
+    }
+    links_[source.link].down.transmit(now_, static_cast<std::uint32_t>(c.packet_bytes));
+    tree_.set(head_cross(i), now_ + std::max<Time>(source.gap, 1));
+}
+
+// ------------------------------------------------------------------------------------------------------ going out
+
+void Simulation::send_syn(std::size_t s) {
+    SubflowState& subflow = subflows_[s];
+    if (subflow.first_syn_ns < 0) subflow.first_syn_ns = now_;
+    const ConstantsNs& constants = config_.transport.constants;
+    // RFC 6298: doubling from the initial RTO; there is no giving up.
+    const unsigned shift = std::min(subflow.syns++, 30u);
+    subflow.syn_at = now_ + (constants.rto_initial > (constants.rto_max >> shift) ? constants.rto_max
+                                                                                   : constants.rto_initial << shift);
+    LinkState& link = links_[s];
+    const auto bytes = static_cast<std::uint32_t>(config_.transport.header_bytes);
+    const auto passage = link.down.transmit(now_, bytes);
+    sent_wire_ += bytes;
+    if (passage.arrive_ns == kNever) return;
+    const bool first = link.data.empty();
+    link.data.push_back({passage.arrive_ns, now_, 0, static_cast<std::uint16_t>(s), Kind::kSyn});
+    if (first) tree_.set(s, passage.arrive_ns);
+}
+
+void Simulation::send_ack(std::size_t s, bool syn) {
+    LinkState& link = links_[s];
+    auto bytes = static_cast<std::uint32_t>(config_.transport.header_bytes);
+    AckBlocks ack;
+    if (!syn) {
+        ack = subflows_[s].receiver.make_ack();
+        if (ack.sacks > 0) bytes += static_cast<std::uint32_t>(kSackOptionBytes + kSackBlockBytes * ack.sacks);
+    }
+    const auto passage = link.up.transmit(now_, bytes);
+    if (passage.arrive_ns == kNever) return;
+    for (int i = 0; i < ack.sacks; ++i)
+        link.blocks.push_back({static_cast<std::uint32_t>(ack.sack[i].begin - ack.cumulative),
+                               static_cast<std::uint32_t>(ack.sack[i].end - ack.sack[i].begin)});
+    const bool first = link.acks.empty();
+    link.acks.push_back({passage.arrive_ns, ack.echo_ns, delivered_payload_, static_cast<std::uint32_t>(ack.cumulative),
+                         static_cast<std::uint16_t>(s), static_cast<std::uint8_t>(ack.sacks),
+                         static_cast<std::uint8_t>(syn)});
+    if (first) tree_.set(head_acks(s), passage.arrive_ns);
+}
+
+void Simulation::transmit(std::size_t s, std::int64_t number, std::uint16_t bytes, bool repeat) {
+    LinkState& link = links_[s];
+    SubflowState& subflow = subflows_[s];
+    const std::uint32_t wire = bytes + static_cast<std::uint32_t>(config_.transport.header_bytes);
+    const auto passage = link.down.transmit(now_, wire);
+    ++data_packets_;
+    sent_wire_ += wire;
+    sent_payload_ += bytes;
+    ++subflow.slot_sent;
+    if (repeat) {
+        repeated_payload_ += bytes;
+        ++subflow.slot_retransmitted;
+    }
+    if (passage.wait_ns >= 0) waits_.add(passage.wait_ns);
+    if (passage.arrive_ns == kNever) return;
+    const bool first = link.data.empty();
+    link.data.push_back({passage.arrive_ns, now_, static_cast<std::uint32_t>(number), static_cast<std::uint16_t>(s),
+                         Kind::kData});
+    if (first) tree_.set(s, passage.arrive_ns);
+}
+
+// Let a subflow use what an event gave it: repairs first, then new data.
+void Simulation::pump(std::size_t s) {
+    Subflow& sender = subflows_[s].sender;
+    repair(s);
+    refresh(s);
+    if (ready_ != 0) offer();
+    const bool more = more_to_send(s);
+    sender.finish_sending(now_, !more, more && !sender.window_open());
+    arm_timer(s);
+}
+
+void Simulation::repair(std::size_t s) {
+    Subflow& sender = subflows_[s].sender;
+    std::int64_t number = 0;
+    while (sender.window_open() && sender.pacing_until() <= now_ && sender.poll_retransmit(number)) {
+        const Segment segment = sender.segment(number);
+        sender.mark_retransmitted(now_, number);
+        ObjectOutcome& outcome = outcomes_[segment.object];
+        outcome.sent_bytes += segment.bytes;
+        ++outcome.retransmissions;
+        transmit(s, number, segment.bytes, true);
+    }
+}
+
+// Tail loss probe (RFC 8985 section 7.3): new data if there is any, else the last segment again.
+void Simulation::send_probe(std::size_t s) {
+    Subflow& sender = subflows_[s].sender;
+    std::uint32_t object = 0;
+    if (!config_.transport.lanes && !scheduler_->pins() && !scheduler_->duplicates() && head_object(object) &&
+        !late(object, s) && room_at_receiver(config_.transport.mss_bytes)) {
+        send_new(s, object);
+        return;
+    }
+    const std::int64_t number = sender.tcp().snd_nxt - 1;
+    const Segment segment = sender.segment(number);
+    if ((segment.flags & (kSacked | kLost | kRetransOut)) != 0) return;
+    sender.mark_retransmitted(now_, number);
+    sender.mark_probe_repeated();
+    ObjectOutcome& outcome = outcomes_[segment.object];
+    outcome.sent_bytes += segment.bytes;
+    ++outcome.retransmissions;
+    transmit(s, number, segment.bytes, true);
+}
+
+void Simulation::offer() {
+    if (!reinjections_.empty()) offer_reinjections();
+    if (scheduler_->duplicates())
+        offer_copies();
+    else if (config_.transport.lanes || scheduler_->pins())
+        offer_assigned();
+    else
+        offer_stream();
+}
+
+void Simulation::offer_reinjections() {
+    while (!reinjections_.empty()) {
+        const Reinjection entry = reinjections_.front();
+        if (subflows_[entry.origin].sender.acknowledged(entry.number)) {
+            reinjections_.pop_front();
+            continue;
+        }
+        const std::uint64_t others = ready_ & ~bit(entry.origin) & ~stale_;
+        if (others == 0) return;
+        const int s = least(others, [&](int i) { return paths_[static_cast<std::size_t>(i)].subflow->tcp().srtt_ns; });
+        reinjections_.pop_front();
+        send_copy(static_cast<std::size_t>(s), entry.object, entry.order, entry.bytes);
+    }
+}
+
+void Simulation::offer_stream() {
+    std::uint32_t object = 0;
+    while (std::uint64_t ready = usable()) {
+        if (!head_object(object) || !room_at_receiver(config_.transport.mss_bytes)) return;
+        ready = in_time(object, ready);
+        if (ready == 0) return;
+        const int s = scheduler_->pick(paths_, ready);
+        if (s < 0) return;
+        send_new(static_cast<std::size_t>(s), object);
+    }
+}
+
+void Simulation::offer_assigned() {
+    for (;;) {
+        if (!room_at_receiver(config_.transport.mss_bytes)) return;
+        if (const std::uint64_t busy = ready_ & has_assigned_) {
+            const auto s = static_cast<std::size_t>(__builtin_ctzll(busy));
+            const std::uint32_t object = subflows_[s].assigned.front();
+            if (late(object, s))
+                give_up(object);
+            else
+                send_new(s, object);
+            continue;
+        }
+        std::uint32_t object = 0;
+        std::uint64_t idle = usable();
+        if (idle == 0 || !head_object(object)) return;
+        idle = in_time(object, idle);
+        if (idle == 0) return;
+        const int s = scheduler_->pick(paths_, idle);
+        if (s < 0) return;
+        pending_.pop_front();
+        bind(object, static_cast<std::size_t>(s));
+    }
+}
+
+// redundant: each subflow walks the log of what was sent first and copies what is not known to have arrived.
+void Simulation::offer_copies() {
+    for (std::uint64_t set = ready_; set != 0; set &= set - 1) {
+        const auto s = static_cast<std::size_t>(__builtin_ctzll(set));
+        SubflowState& subflow = subflows_[s];
+        while ((ready_ & bit(s)) != 0) {
+            if (subflow.copied < log_.end()) {
+                const Sent entry = log_[subflow.copied++];
+                if (!subflows_[entry.subflow].sender.acknowledged(entry.number))
+                    send_copy(s, entry.object, entry.order, entry.bytes);
+                continue;
+            }
+            std::uint32_t object = 0;
+            if (!head_object(object) || late(object, s) || !room_at_receiver(config_.transport.mss_bytes)) break;
+            const std::int64_t number = send_new(s, object);
+            const Segment& segment = subflow.sender.segment(number);
+            log_.push_back({segment.object, segment.order, segment.bytes, static_cast<std::uint16_t>(s), number});
+            subflow.copied = log_.end();
+        }
+    }
+    std::int64_t needed = log_.end();
+    for (std::uint64_t set = established_; set != 0; set &= set - 1)
+        needed = std::min(needed, subflows_[static_cast<std::size_t>(__builtin_ctzll(set))].copied);
+    while (log_.begin() < needed) log_.pop_front();
+}
+
+// The next layer bound to no subflow; those that no path can bring in time are given up on the way.
+bool Simulation::head_object(std::uint32_t& object) {
+    while (!pending_.empty()) {
+        object = pending_.front();
+        if (!config_.transport.drop_late || config_.objects.deadline_ns[object] == kNever) return true;
+        for (std::size_t s = 0; s < subflows_.size(); ++s)
+            if (!late(object, s)) return true;
+        give_up(object);
+    }
+    return false;
+}
+
+std::uint64_t Simulation::in_time(std::uint32_t object, std::uint64_t set) {
+    if (!config_.transport.drop_late || config_.objects.deadline_ns[object] == kNever) return set;
+    std::uint64_t kept = set;
+    for (std::uint64_t left = set; left != 0; left &= left - 1) {
+        const auto s = static_cast<std::size_t>(__builtin_ctzll(left));
+        if (late(object, s)) kept &= ~bit(s);
+    }
+    return kept;
+}
+
+// Transmit the next segment of a layer for the first time.
+std::int64_t Simulation::send_new(std::size_t s, std::uint32_t object) {
+    SubflowState& subflow = subflows_[s];
+    ObjectOutcome& outcome = outcomes_[object];
+    const std::int64_t payload = config_.objects.payload_bytes[object];
+    const auto bytes = static_cast<std::uint16_t>(
+        std::min<std::int64_t>(config_.transport.mss_bytes, payload - outcome.offset));
+    if (outcome.first_sent_ns < 0) {
+        outcome.first_sent_ns = now_;
+        outcome.subflow = static_cast<std::int32_t>(s);
+        if (outcome.domain < 0) {
+            const int lanes = config_.transport.lanes ? config_.transport.lanes_per_link : 1;
+            outcome.domain = static_cast<std::int32_t>(subflow.next_lane);
+            subflow.next_lane = (subflow.next_lane + 1) % lanes;
+        }
+        if (first_send_ns_ < 0) first_send_ns_ = now_;
+    }
+    const std::uint32_t order = domains_[static_cast<std::size_t>(outcome.domain)].take_order();
+    const std::int64_t number = subflow.sender.append(now_, object, order, bytes);
+    outcome.offset += bytes;
+    outcome.sent_bytes += bytes;
+    new_payload_ += bytes;
+    if (!subflow.assigned.empty() && subflow.assigned.front() == object) {
+        paths_[s].assigned_bytes -= bytes;
+        if (outcome.offset == payload) {
+            subflow.assigned.pop_front();
+            if (subflow.assigned.empty()) has_assigned_ &= ~bit(s);
+        }
+    } else if (outcome.offset == payload) {
+        pending_.pop_front();
+    }
+    transmit(s, number, bytes, false);
+    refresh(s);
+    return number;
+}
+
+// A further copy of data that another subflow carries too (reinjection, redundancy).
+void Simulation::send_copy(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes) {
+    const std::int64_t number = subflows_[s].sender.append(now_, object, order, bytes);
+    ObjectOutcome& outcome = outcomes_[object];
+    outcome.sent_bytes += bytes;
+    ++outcome.retransmissions;
+    transmit(s, number, bytes, true);
+    refresh(s);
+}
+
+// Would the layer's next byte arrive after its deadline? Light time is known to the sender, as to any mission planner.
+bool Simulation::late(std::uint32_t object, std::size_t s) const {
+    const Time deadline = config_.objects.deadline_ns[object];
+    return config_.transport.drop_late && deadline != kNever && now_ + paths_[s].one_way_ns > deadline;
+}
+
+// The layer is the front of its queue: stop sending it.
+void Simulation::give_up(std::uint32_t object) {
+    ObjectOutcome& outcome = outcomes_[object];
+    outcome.given_up = true;
+    settle();
+    if (!pending_.empty() && pending_.front() == object) {
+        pending_.pop_front();
+        return;
+    }
+    for (std::size_t s = 0; s < subflows_.size(); ++s) {
+        auto& assigned = subflows_[s].assigned;
+        if (assigned.empty() || assigned.front() != object) continue;
+        assigned.pop_front();
+        paths_[s].assigned_bytes -= config_.objects.payload_bytes[object] - outcome.offset;
+        if (assigned.empty()) has_assigned_ &= ~bit(s);
+        return;
+    }
+}
+
+// Give a layer to a subflow: whole, and on lanes to the next lane of its link.
+void Simulation::bind(std::uint32_t object, std::size_t s) {
+    SubflowState& subflow = subflows_[s];
+    ObjectOutcome& outcome = outcomes_[object];
+    if (config_.transport.lanes) {
+        outcome.domain = static_cast<std::int32_t>(s) * config_.transport.lanes_per_link + subflow.next_lane;
+        subflow.next_lane = (subflow.next_lane + 1) % config_.transport.lanes_per_link;
+    } else {
+        outcome.domain = 0;
+    }
+    subflow.assigned.push_back(object);
+    paths_[s].assigned_bytes += config_.objects.payload_bytes[object] - outcome.offset;
+    has_assigned_ |= bit(s);
+}
+
+void Simulation::assign_released(std::uint32_t object) {
+    const std::uint64_t all = links_.size() == 64 ? ~std::uint64_t{0} : bit(links_.size()) - 1;
+    std::uint64_t set = all & ~stale_ ? all & ~stale_ : all;
+    if (const std::uint64_t timely = in_time(object, set)) set = timely;
+    const int s = scheduler_->assign(paths_, static_cast<int>(config_.objects.layer[object]),
+                                     config_.objects.payload_bytes[object], set);
+    bind(object, static_cast<std::size_t>(s));
+}
+
+bool Simulation::room_at_receiver(std::int64_t bytes) const {
+    return config_.transport.receive_buffer_bytes == 0 ||
+           new_payload_ + bytes - peer_delivered_ <= config_.transport.receive_buffer_bytes;
+}
+
+bool Simulation::more_to_send(std::size_t s) const {
+    return !pending_.empty() || (has_assigned_ & bit(s)) != 0 || !reinjections_.empty() ||
+           (scheduler_->duplicates() && subflows_[s].copied < log_.end());
+}
+
+// --------------------------------------------------------------------------------------------------- bookkeeping
+
+// Is the subflow free to send now? If only pacing holds it, wake it when pacing lets go.
+void Simulation::refresh(std::size_t s) {
+    const Subflow& sender = subflows_[s].sender;
+    if (!sender.window_open()) {
+        ready_ &= ~bit(s);
+    } else if (sender.pacing_until() > now_) {
+        ready_ &= ~bit(s);
+        tree_.set(head_pace(s), sender.pacing_until());
+    } else {
+        ready_ |= bit(s);
+    }
+}
+
+// The timer's head may be early; it is never late.
+void Simulation::arm_timer(std::size_t s) {
+    const SubflowState& subflow = subflows_[s];
+    const Time at = subflow.sender.established() ? subflow.sender.next_timer() : subflow.syn_at;
+    if (at < tree_.at(head_timer(s))) tree_.set(head_timer(s), std::max(at, now_));
+}
+
+// Ready subflows that may take new data: on lanes those with nothing assigned; the stale only when all are.
+std::uint64_t Simulation::usable() const {
+    const std::uint64_t set = ready_ & ~has_assigned_;
+    return (established_ & ~stale_) != 0 ? set & ~stale_ : set;
+}
+
+void Simulation::refresh_delays() {
+    for (std::size_t i = 0; i < links_.size(); ++i) paths_[i].one_way_ns = links_[i].down.delay_lookup(now_);
+}
+
+void Simulation::settle() {
+    DSTCC_CHECK(unsettled_ > 0, "a layer is settled once");
+    --unsettled_;
+}
+
+void Simulation::check_conservation() const {
+    for (const LinkState& link : links_) {
+        DSTCC_CHECK(link.down.sent() >= link.down.dropped() + link.down.lost() + link.data.size(), "packets are conserved");
+        DSTCC_CHECK(link.up.sent() >= link.up.dropped() + link.up.lost() + link.acks.size(), "packets are conserved");
+    }
+    std::int64_t delivered = 0;
+    for (const ObjectOutcome& outcome : outcomes_) delivered += outcome.delivered_bytes;
+    DSTCC_CHECK(delivered == delivered_payload_ && delivered_payload_ <= arrived_payload_ &&
+                    arrived_payload_ + duplicate_payload_ <= sent_payload_,
+                "bytes are conserved");
+}
+
+std::map<std::string, double> Simulation::totals() const {
+    double rtt_sum = 0, timeouts = 0, bytes = 0;
+    std::int64_t rtt_samples = 0, dropped = 0, lost = 0;
+    for (const SubflowState& s : subflows_) {
+        rtt_sum += s.sender.rtt_sum_s();
+        rtt_samples += s.sender.rtt_samples();
+        timeouts += static_cast<double>(s.sender.timeouts());
+        bytes += static_cast<double>(s.sender.peak_bytes());
+    }
+    for (const LinkState& l : links_) {
+        dropped += l.down.dropped();
+        lost += l.down.lost();
+        bytes += static_cast<double>(l.data.peak_bytes() + l.acks.peak_bytes() + l.blocks.peak_bytes());
+    }
+    double waiting = 0;
+    for (const OrderingDomain& d : domains_) waiting += static_cast<double>(d.peak_bytes());
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const auto seconds = [&](Time at) { return at < 0 ? nan : static_cast<double>(at) / kNsPerS; };
+    return {{"sent_wire_bytes", static_cast<double>(sent_wire_)},
+            {"sent_payload_bytes", static_cast<double>(sent_payload_)},
+            {"retransmitted_payload_bytes", static_cast<double>(repeated_payload_)},
+            {"arrived_payload_bytes", static_cast<double>(arrived_payload_)},
+            {"delivered_payload_bytes", static_cast<double>(delivered_payload_)},
+            {"duplicate_payload_bytes", static_cast<double>(duplicate_payload_)},
+            {"hol_payload_bytes", static_cast<double>(hol_payload_)},
+            {"hol_wait_byte_s", hol_wait_byte_s_},
+            {"rtt_sum_s", rtt_sum},
+            {"rtt_samples", static_cast<double>(rtt_samples)},
+            {"queue_p95_s", waits_.quantile(0.95) / kNsPerS},
+            {"data_packets", static_cast<double>(data_packets_)},
+            {"dropped_queue_packets", static_cast<double>(dropped)},
+            {"lost_channel_packets", static_cast<double>(lost)},
+            {"timeouts", timeouts},
+            {"events", static_cast<double>(events_)},
+            {"engine_peak_bytes", bytes},
+            {"reorder_peak_bytes", waiting},
+            {"first_send_s", seconds(first_send_ns_)},
+            {"last_delivery_s", seconds(last_delivery_ns_)}};
+}
+
+}  // namespace dstcc

@@ -1,0 +1,55 @@
+// What a congestion control sees and sets of its subflow. Windows count segments, as in Linux.
+#pragma once
+
+#include <algorithm>
+
+#include "config.hpp"
+
+namespace dstcc {
+
+enum class CaState : std::uint8_t { kOpen, kRecovery, kLoss };  // RFC 6675 / Linux icsk_ca_state, Disorder left out
+
+constexpr std::int64_t kInfiniteWindow = std::int64_t{1} << 40;
+
+struct TcpState {
+    std::int64_t cwnd = 10, cwnd_cnt = 0, ssthresh = kInfiniteWindow;
+    std::int64_t prior_cwnd = 0;  // at the start of the current reduction
+    CaState ca_state = CaState::kOpen;
+
+    std::int64_t snd_una = 0, snd_nxt = 0;                       // segment numbers
+    std::int64_t sacked_out = 0, lost_out = 0, retrans_out = 0;  // RFC 6675's pipe, as Linux counts it
+    std::uint64_t delivered = 0, lost = 0;                       // segments, ever
+    Time delivered_ns = 0, first_sent_ns = 0;                    // draft-cheng-iccrg-delivery-rate-estimation
+    std::uint64_t app_limited = 0;                               // `delivered` at which the bubble leaves; 0: none
+
+    Time last_sent_ns = 0;
+    Time srtt_ns = 0, min_rtt_ns = kNever, last_rtt_ns = -1;
+    bool is_cwnd_limited = false;
+    std::int64_t max_packets_out = 0, cwnd_usage_seq = 0;
+
+    double pacing_bytes_per_ns = 0;  // 0: not paced
+    std::uint32_t mss_bytes = 1460, wire_bytes = 1500;
+    int initial_cwnd = 10;
+    std::uint64_t seed = 0, subflow = 0;
+    double link_rate_bps = 0;            // what `open-loop` is told
+    std::int64_t fixed_cwnd = 0;         // what `fixed` holds
+    double open_loop_bps = 0;
+    const ConstantsNs* constants = nullptr;
+
+    std::int64_t packets_out() const { return snd_nxt - snd_una; }
+    std::int64_t in_flight() const { return packets_out() - sacked_out - lost_out + retrans_out; }
+    bool in_slow_start() const { return cwnd < ssthresh; }
+    // tcp_is_cwnd_limited(): growth is earned only by a window that was in use.
+    bool cwnd_limited() const { return is_cwnd_limited || (in_slow_start() && cwnd < 2 * max_packets_out); }
+};
+
+struct RateSample {
+    std::int64_t delivered = 0;        // segments over `interval_ns`
+    Time interval_ns = -1;             // -1: no valid sample
+    std::uint64_t prior_delivered = 0;  // `delivered` when the sampled segment left
+    Time rtt_ns = -1;
+    std::int64_t acked_sacked = 0, losses = 0, prior_in_flight = 0;
+    bool is_app_limited = false;
+};
+
+}  // namespace dstcc
