@@ -34,6 +34,7 @@ from dstcc_svc.source import exact, probe, read_frames, sha256_file
 from dstcc_svc.stream import Stream
 
 _MIN_CHUNK_S = 0.05
+_USUAL_LAYERS = 4
 _JUDGING_SHARE = 0.6  # of the progress bar, when the quality is measured
 
 
@@ -75,7 +76,7 @@ def encode(
     *,
     scalability: str = "temporal",
     codec: str | None = None,
-    layers: int = 4,
+    layers: int | None = None,
     chunk_s: float = 1.0,
     crf: int | None = None,
     height: int | None = None,
@@ -86,15 +87,19 @@ def encode(
 ) -> EncodeReport:
     """Encode the video ``input`` into the stream directory ``output``.
 
-    ``crf`` defaults to the codec's own, ``height`` (luma rows, aspect kept) to the source's. ``quality``
-    measures every prefix of every chunk and takes most of the time. ``progress`` is told the share done.
+    ``layers`` defaults to 4 or the most the codec has, ``crf`` to the codec's own, ``height`` (luma rows,
+    aspect kept) to the source's. ``quality`` measures every prefix of every chunk and takes most of the time.
+    ``progress`` is told the share done.
 
     Raises :class:`StreamError` for a video that cannot be used, :class:`InputError` for an option,
     :class:`MissingCapabilityError` when the codec is not on this machine. Nothing is left behind on failure.
     """
-    coder = _chosen_codec(scalability, codec, layers)
+    coder = _chosen_codec(scalability, codec)
+    layers = _checked_layers(coder, layers)
     if not (math.isfinite(chunk_s) and chunk_s >= _MIN_CHUNK_S):
         raise InputError(f"chunk length {chunk_s}: must be a number of seconds, at least {_MIN_CHUNK_S}")
+    if crf is not None and not 0 <= crf <= coder.max_crf:
+        raise InputError(f"crf {crf}: {coder.name} has 0..{coder.max_crf}")
     check_free(output, force=force)
     source = probe(input, height)
     settings = EncodeSettings(
@@ -181,16 +186,22 @@ def mean_quality(weighted: Iterable[tuple[int, Quality | None]]) -> Quality | No
     )
 
 
-def _chosen_codec(scalability: str, name: str | None, layers: int) -> Codec:
+def _chosen_codec(scalability: str, name: str | None) -> Codec:
     if scalability not in DEFAULT_CODEC:
         raise InputError(f"scalability {scalability!r}: must be one of {', '.join(DEFAULT_CODEC)}")
     codec = get_codec(name or DEFAULT_CODEC[scalability])
     if codec.scalability != scalability:
         raise InputError(f"codec {codec.name}: has {codec.scalability} layers, not {scalability} ones")
-    if not 1 <= layers <= codec.max_layers:
-        raise InputError(f"layers {layers}: {codec.name} has 1..{codec.max_layers}")
     codec.require()
     return codec
+
+
+def _checked_layers(codec: Codec, layers: int | None) -> int:
+    if layers is None:
+        return min(_USUAL_LAYERS, codec.max_layers)
+    if not 1 <= layers <= codec.max_layers:
+        raise InputError(f"layers {layers}: {codec.name} has 1..{codec.max_layers}")
+    return layers
 
 
 class _Counted:

@@ -107,6 +107,7 @@ class Codec(ABC):
     muxable: bool
     """Whether ordinary players show :meth:`samples` of any prefix correctly out of an MP4 as they are."""
     default_crf: int = 28
+    max_crf: int = 63
 
     def require(self) -> None:
         """Raise :class:`~dstcc.errors.MissingCapabilityError`, naming the package, if this machine cannot."""

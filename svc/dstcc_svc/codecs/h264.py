@@ -173,6 +173,7 @@ class H264Codec(Codec):
     """What the H.264 encoders share: a unit per frame, Annex B, headers at each chunk's IDR."""
 
     scalability = "temporal"
+    max_crf = 51
     muxable = True
 
     def samples(self, units: Iterable[AccessUnit]) -> list[Sample]:

@@ -1,0 +1,123 @@
+"""``dstcc encode``: a video file into a layered stream directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .output import console, emit_json, progress
+
+if TYPE_CHECKING:
+    from dstcc_svc import EncodeReport
+    from rich.table import Table
+
+SCALABILITIES = ("temporal", "quality")
+CODECS = ("x264", "openh264", "vp9")
+PRESETS = ("ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow")
+
+
+@click.command(short_help="Turn a video file into a layered stream directory.")
+@click.argument("input", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, help="Stream directory to write."
+)
+@click.option(
+    "--scalability",
+    type=click.Choice(SCALABILITIES),
+    default="temporal",
+    show_default=True,
+    help="What a layer adds: frames, or quality to every frame.",
+)
+@click.option(
+    "--codec", type=click.Choice(CODECS), help="temporal: x264 (default) or openh264; quality: vp9."
+)
+@click.option("--layers", type=int, metavar="M", help="Number of layers; 4 or the codec's most unless given.")
+@click.option("--chunk-seconds", type=float, default=1.0, show_default=True, help="Chunk length, seconds.")
+@click.option("--crf", type=int, metavar="Q", help="Constant quality, lower is better; 28 for x264.")
+@click.option("--height", type=int, metavar="ROWS", help="Scale down to this height, pixels.")
+@click.option("--preset", type=click.Choice(PRESETS), default="medium", show_default=True, help="Effort.")
+@click.option(
+    "--no-quality", is_flag=True, help="Leave out PSNR, SSIM and VMAF, which take most of the time."
+)
+@click.option("--force", is_flag=True, help="Replace a stream that is there.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def command(
+    *,
+    input: Path,
+    output: Path,
+    scalability: str,
+    codec: str | None,
+    layers: int | None,
+    chunk_seconds: float,
+    crf: int | None,
+    height: int | None,
+    preset: str,
+    no_quality: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Encode the video INPUT into chunks of layers that can be sent, lost and played one by one.
+
+    Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted.
+    """
+    from dstcc_svc import encode
+
+    with progress("encoding", 1.0) as bar:
+        done = 0.0
+
+        def tell(share: float) -> None:
+            nonlocal done
+            bar.advance(share - done)
+            done = share
+
+        report = encode(
+            input,
+            output,
+            scalability=scalability,
+            codec=codec,
+            layers=layers,
+            chunk_s=chunk_seconds,
+            crf=crf,
+            height=height,
+            preset=preset,
+            quality=not no_quality,
+            force=force,
+            progress=tell,
+        )
+    if as_json:
+        emit_json(report.document())
+        return
+    console().print(
+        f"{report.stream}: {report.duration_s:.2f} s, {report.frames} frames in {report.chunks} chunks "
+        f"of {len(report.layers)} {report.scalability} layers by {report.codec}",
+        soft_wrap=True,
+        highlight=False,
+    )
+    console().print(_table(report))
+
+
+def _table(report: EncodeReport) -> Table:
+    """A row per layer: its own rate and bytes, and the prefix that ends with it."""
+    from rich.box import SIMPLE
+    from rich.table import Table
+
+    table = Table(box=SIMPLE)
+    for heading in ("layer", "bytes", "kbit/s", "prefix", "kbit/s", "PSNR dB", "SSIM", "VMAF"):
+        table.add_column(heading, justify="right")
+    total = 0.0
+    for row in report.layers:
+        total += row.bitrate_bps
+        table.add_row(
+            str(row.layer),
+            f"{row.bytes:,}",
+            f"{row.bitrate_bps / 1e3:.1f}",
+            f"0..{row.layer}" if row.layer else "0",
+            f"{total / 1e3:.1f}",
+            *(
+                "-" if value is None else f"{value:.{digits}f}"
+                for value, digits in ((row.psnr_db, 2), (row.ssim, 4), (row.vmaf, 1))
+            ),
+        )
+    return table

@@ -1,0 +1,124 @@
+"""``dstcc play``: the video of a run's trial as Earth saw it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .output import console, emit_json
+
+if TYPE_CHECKING:
+    from dstcc.run import Run
+
+USUAL_S = 600.0
+"""How much of a longer mission is written unless ``--to`` says otherwise."""
+
+
+@click.command(short_help="Write the video as Earth saw it, lost chunks frozen.")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="MP4 to write.")
+@click.option("--trial", metavar="ID", help="Trial, like cubic+minrtt/s1; unless given, the best one.")
+@click.option("--from", "from_s", type=float, default=0.0, metavar="S", help="Start, seconds of video; 0.")
+@click.option(
+    "--to", "to_s", type=float, metavar="S", help=f"End, seconds of video; {USUAL_S:.0f} s after the start."
+)
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def command(
+    *,
+    run: Path,
+    output: Path,
+    trial: str | None,
+    from_s: float,
+    to_s: float | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write the video of a trial of RUN as an ordinary MP4: the layers in time, lost chunks frozen.
+
+    Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted.
+    """
+    from dstcc_svc import play
+
+    from dstcc.atomic import check_free
+    from dstcc.run import load_run
+
+    check_free(output, force=force)
+    loaded = load_run(run)
+    stream = _stream_of(loaded)
+    chosen = _named(loaded, trial) if trial is not None else _best(loaded)
+    levels = _levels(loaded, chosen["id"])
+    report = play(
+        stream, levels, output, from_s=from_s, to_s=from_s + USUAL_S if to_s is None else to_s, force=force
+    )
+    if as_json:
+        emit_json({"run": str(run), "trial": chosen["id"], **report.document()})
+        return
+    cut = report.chunks < len(levels) and to_s is None
+    console().print(
+        f"{output}: {report.duration_s:.2f} s from {report.start_s:.2f} s on, trial {chosen['id']}, "
+        f"{report.frozen_chunks} of {report.chunks} chunks frozen"
+        + (
+            ", coded again with x264 because players do not show the stream's layers"
+            if report.recoded
+            else ""
+        )
+        + ("; the mission is longer, --to S shows more" if cut else ""),
+        soft_wrap=True,
+        highlight=False,
+    )
+
+
+def _stream_of(run: Run) -> Path:
+    from dstcc.errors import RunError
+
+    stream = run.scenario.get("video", {}).get("stream")
+    if stream is None:
+        raise RunError(f"{run.path}: its video is synthetic, there are no pictures to play")
+    return Path(stream)
+
+
+def _named(run: Run, trial: str) -> dict[str, Any]:
+    from difflib import get_close_matches
+
+    from dstcc.errors import RunError
+
+    ids = [row["id"] for row in run.trials]
+    if trial not in ids:
+        near = get_close_matches(trial, ids, 1) or ids[:1]
+        raise RunError(f"{run.path}: no trial {trial!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    return run.trials[ids.index(trial)]
+
+
+def _best(run: Run) -> dict[str, Any]:
+    """The trial with the most weighted layers; the first of equals."""
+    from dstcc.errors import RunError
+
+    scored = [row for row in run.trials if row["status"] == "ok" and row["weighted_layers"] is not None]
+    if not scored:
+        raise RunError(f"{run.path}: no trial came to an end, there is nothing to play")
+    best = max(scored, key=lambda row: float(row["weighted_layers"]))
+    if len(run.trials) > 1:
+        console().print(
+            f"trial {best['id']}: the best of {len(run.trials)} by weighted_layers",
+            soft_wrap=True,
+            highlight=False,
+        )
+    return best
+
+
+def _levels(run: Run, trial: str) -> list[int]:
+    """Played level of each chunk in order."""
+    import pyarrow.compute as pc
+
+    from dstcc.errors import RunError
+
+    table = run.chunks()
+    table = table.filter(pc.and_(pc.equal(table["trial"], trial), pc.equal(table["layer"], 0))).sort_by(
+        "chunk"
+    )
+    if table["chunk"].to_pylist() != list(range(table.num_rows)) or not table.num_rows:
+        raise RunError(f"{run.path / 'chunks.parquet'}: trial {trial!r} has no row for every chunk")
+    return [int(level) for level in table["played_level"].to_pylist()]
