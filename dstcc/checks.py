@@ -15,6 +15,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+OLDEST_PYTHON = (3, 11)
+
 
 class Lacking(Exception):  # noqa: N818 - not an error: the answer of a check
     """What a check looked for is not there; the text says what was found instead."""
@@ -60,7 +62,7 @@ def _find(check: Check) -> Finding:
 
 
 def _python() -> str:
-    if sys.version_info < (3, 11):
+    if sys.version_info < OLDEST_PYTHON:
         raise Lacking(f"Python {platform.python_version()}, but 3.11 is the oldest that works")
     return f"Python {platform.python_version()}"
 

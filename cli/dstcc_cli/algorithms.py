@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
-from .output import emit_json
+from .output import console, emit_json
 
 
 @click.command(short_help="List every congestion control and scheduler.")
@@ -18,12 +16,12 @@ def command(as_json: bool) -> None:
     if as_json:
         emit_json(documents())
         return
-    from rich.console import Console
+    from rich.box import SIMPLE
     from rich.table import Table
 
-    table = Table()
+    table = Table(box=SIMPLE)
     for heading in ("name", "kind", "state", "source", "backends"):
         table.add_column(heading, no_wrap=heading == "name")
     for row in TABLE:
         table.add_row(row.name, row.kind, row.state, row.source, ", ".join(row.backends))
-    Console(file=sys.stdout, highlight=False).print(table)
+    console().print(table)

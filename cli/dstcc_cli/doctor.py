@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
-from .output import emit_json
+from .output import console, emit_json
 
 
 @click.command(short_help="Say what this machine can do.")
@@ -20,14 +18,14 @@ def command(as_json: bool) -> int:
     if as_json:
         emit_json([finding.document() for finding in findings])
     else:
-        from rich.console import Console
+        from rich.box import SIMPLE
         from rich.markup import escape
         from rich.table import Table
 
-        table = Table("check", "", "found", "how to get it")
+        table = Table("check", "", "found", "how to get it", box=SIMPLE)
         for finding in findings:
             missing = "[red]missing[/]" if finding.required else "[yellow]optional[/]"
             mark = "[green]ok[/]" if finding.ok else missing
             table.add_row(finding.check, mark, escape(finding.detail), escape(finding.remedy or ""))
-        Console(file=sys.stdout, highlight=False).print(table)
+        console().print(table)
     return 1 if any(finding.required and not finding.ok for finding in findings) else 0

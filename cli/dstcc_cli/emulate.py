@@ -166,10 +166,11 @@ def _document(output: Path, meta: dict[str, Any], done: list[Done]) -> dict[str,
 
 
 def _table(title: str, done: list[Done]) -> Table:
+    from rich.box import SIMPLE
     from rich.table import Table
 
-    table = Table(title=title)
-    table.add_column("trial")
+    table = Table(title=title, box=SIMPLE)
+    table.add_column("trial", no_wrap=True)
     for heading in SHOWN.values():
         table.add_column(heading, justify="right")
     for trial in done:
@@ -191,9 +192,10 @@ def _show_plan(found: Plan, as_json: bool) -> int:
     if as_json:
         emit_json(found.document())
         return 0
+    from rich.box import SIMPLE
     from rich.table import Table
 
-    table = Table(title=f"{found.scenario} (links as seed {found.seed} draws them)")
+    table = Table(box=SIMPLE, title=f"{found.scenario} (links as seed {found.seed} draws them)")
     for heading in ("link", "RTT s", "rate bit/s", "BDP packets", "loss", "queue bytes", "outages s"):
         table.add_column(heading, justify="left" if heading in ("link", "loss") else "right")
     for link in found.links:
@@ -213,10 +215,8 @@ def _show_plan(found: Plan, as_json: bool) -> int:
     out.print(
         f"playout delay {found.playout_delay_s:,.6g} s; a run takes about {found.mission_s:,.6g} mission seconds"
     )
-    out.print(
-        f"time scale S = {found.scale:g}"
-        + ("; in mission time:" if found.distorts else ", nothing is distorted")
-    )
+    heading = "in mission time:" if found.distorts else "nothing distorted"
+    out.print(f"time scale S = {found.scale:g}, {heading}")
     for line in found.distorts:
         out.print(f"  {line}")
     out.print(f"{len(found.trials)} trials, about {found.estimated_packets:,} data packets:")

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dstcc.engine.config import NEVER_NS, EngineConfig
+from dstcc.scenario import (
+    Setting,
+    engine_config,
+    load_scenario,
+    load_source,
+    parse_override,
+    scale_of,
+    settle,
+)
+
+S = 1_000_000_000
+
+
+def built(path: Path, *overrides: str, congestion: str = "cubic", scheduler: str = "minrtt") -> EngineConfig:
+    scenario = load_scenario(path, [parse_override(text) for text in overrides])
+    return engine_config(scenario, setting(path, *overrides), congestion, scheduler)
+
+
+def setting(path: Path, *overrides: str) -> Setting:
+    scenario = load_scenario(path, [parse_override(text) for text in overrides])
+    return settle(scenario, load_source(scenario), 1)
+
+
+def test_objects_are_chunk_by_chunk_base_layer_first(minimal: Path) -> None:
+    objects = built(minimal).objects
+    assert objects.chunk.tolist() == [chunk for chunk in range(10) for _ in range(3)]
+    assert objects.layer.tolist() == [0, 1, 2] * 10
+    # 40, 30 and 20 kbit/s for a second
+    assert objects.payload_bytes.tolist() == [5000, 3750, 2500] * 10
+
+
+def test_live_chunks_are_released_when_captured_and_due_the_delay_later(minimal: Path) -> None:
+    objects = built(minimal, "playout.delay_s=30").objects
+    assert objects.release_ns[:6].tolist() == [S, S, S, 2 * S, 2 * S, 2 * S]
+    assert (objects.deadline_ns - objects.release_ns == 30 * S).all()
+
+
+def test_stored_chunks_are_there_from_the_start_with_the_same_deadlines(minimal: Path) -> None:
+    live, stored = built(minimal).objects, built(minimal, "video.source=stored").objects
+    assert not stored.release_ns.any()
+    assert stored.deadline_ns.tolist() == live.deadline_ns.tolist()
+
+
+def test_delay_in_round_trips_is_of_the_longest_link(minimal: Path) -> None:
+    # the longest RTT is 16 s
+    assert setting(minimal, "playout.delay_rtts=1.5").playout_delay_ns == 24 * S
+    assert setting(minimal).playout_delay_ns == 32 * S
+    assert setting(minimal, "playout.mode=stall").playout_delay_ns == 0
+
+
+def test_stall_mode_has_no_deadlines_and_drops_nothing(minimal: Path) -> None:
+    config = built(minimal, "playout.mode=stall")
+    assert (config.objects.deadline_ns == NEVER_NS).all()
+    assert not config.transport.drop_late
+    assert built(minimal).transport.drop_late
+
+
+@pytest.mark.parametrize(
+    ("delay_s", "scale"), [(5, 1), (20, 1), (20.5, 2), (600, 30), (1200, 60)]
+)  # 2 × delay / 40 s, rounded up
+def test_auto_scale(minimal: Path, delay_s: float, scale: float) -> None:
+    overrides = [parse_override(f"link.1.delay_s={delay_s}"), parse_override("link.0.delay_s=1")]
+    assert scale_of(load_scenario(minimal, overrides)) == scale
+
+
+def test_auto_scale_holds_for_every_seed(minimal: Path) -> None:
+    drawn = parse_override("link.1.delay_s={uniform = [300, 1200]}")
+    assert scale_of(load_scenario(minimal, [drawn])) == 60
+
+
+def test_scale_can_be_set(minimal: Path) -> None:
+    assert built(minimal, "run.scale=13").transport.scale == 13
+    assert built(minimal, "run.scale=auto").transport.scale == 1
+
+
+def test_slots(minimal: Path) -> None:
+    # a quarter of the shortest RTT of 10 s
+    assert setting(minimal).slot_ns == 2.5 * S
+    assert setting(minimal, "run.slot_rtts=0.1").slot_ns == S
+    assert setting(minimal, "run.slot_s=0.3").slot_ns == 0.3 * S
+    # at most 2,000 slots of a run of 100,000 s
+    assert setting(minimal, "scenario.duration_s=100_000").slot_ns == 50 * S
+
+
+def test_transport(minimal: Path) -> None:
+    transport = built(
+        minimal,
+        'transport={mode = "lanes", lanes_per_link = 2, fixed_cwnd_segments = 7, open_loop_bps = [1e3, 2e3], '
+        'scheduler = "layer-pinned", layer_links = ["direct", "relay"], receive_buffer_bytes = 1000}',
+        congestion="fixed",
+        scheduler="layer-pinned",
+    ).transport
+    assert (transport.mode, transport.lanes_per_link) == ("lanes", 2)
+    assert transport.fixed_cwnd_segments == (7, 7)
+    assert transport.open_loop_bps == (1e3, 2e3)
+    assert transport.layer_links == (1, 0)
+    assert transport.receive_buffer_bytes == 1000
+    assert built(minimal).transport.receive_buffer_bytes == 0
+
+
+def test_duration(minimal: Path) -> None:
+    assert built(minimal).duration_ns == NEVER_NS
+    assert built(minimal, "scenario.duration_s=5").duration_ns == 5 * S
+
+
+def test_outages_and_cross_traffic(minimal: Path) -> None:
+    traffic = "{rate_bps = 1000, packet_bytes = 500, start_s = 1, stop_s = 9, on_s = 2, off_s = 3}"
+    link = built(minimal, "link.0.outages=[[1, 2], [2, 3]]", f"link.0.cross_traffic=[{traffic}]").links[0]
+    assert link.outages_ns == ((S, 2 * S), (2 * S, 3 * S))
+    (cross,) = link.cross_traffic
+    assert (cross.rate_bps, cross.packet_bytes) == (1000, 500)
+    assert (cross.start_ns, cross.stop_ns, cross.on_ns, cross.off_ns) == (S, 9 * S, 2 * S, 3 * S)

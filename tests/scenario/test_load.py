@@ -1,0 +1,291 @@
+from __future__ import annotations
+
+import string
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dstcc.errors import ScenarioError
+from dstcc.scenario import Override, Scenario, load_scenario, parse_override, parse_scenario, to_toml
+
+BAD = [
+    ("link.0.rate_bps=-5", "link.0.rate_bps = -5: must be between 1 and 1e+12, not -5"),
+    ("link.0.rate_bps=0", "link.0.rate_bps = 0: must be between"),
+    ("link.0.rate_bps=nan", "link.0.rate_bps = nan: input should be a finite number"),
+    ("link.0.rate_bps=inf", "link.0.rate_bps = inf: input should be a finite number"),
+    ("link.0.rate_bps=1 Mbit/s", "link.0.rate_bps = '1 Mbit/s': input should be a valid number"),
+    ("link.0.rate_bps=true", "link.0.rate_bps = True: input should be a valid number"),
+    ("link.0.rate_bps={uniform=[5, 2]}", "link.0.rate_bps: the range [5.0, 2.0] is out of order"),
+    ("link.0.rate_bps={log_uniform=[0, 2]}", "log_uniform needs bounds above 0"),
+    ("link.0.rate_bps={uniform=[1, 2], log_uniform=[1, 2]}", "exactly one of uniform and log_uniform"),
+    ("link.0.rate_bps={unifrm=[1, 2]}", "link.0.rate_bps.unifrm: unknown key; did you mean 'uniform'?"),
+    ("link.0.rate_bps=[1]", "link.0.rate_bps: must be a number, {uniform = [a, b]} or"),
+    ("link.0.rate_bsp=5", "link.0.rate_bsp: unknown key; did you mean 'rate_bps'?"),
+    ("link.0.rate_kbps=5", "link.0.rate_kbps: unknown key; did you mean"),
+    ("link.0.delay_ms=5", "link.0.delay_ms: unknown key; did you mean 'delay_s'?"),
+    ("link.0.delay_s=-1", "link.0.delay_s = -1: must be between"),
+    ("link.0.delay_s=[[0, 5], [10, 6], [10, 7]]", "times must rise, but row 2 is at 10 s after 10 s"),
+    ("link.0.delay_s=[[0, 5], [10, nan]]", "link.0.delay_s.1.1 = nan: input should be a finite number"),
+    ("link.0.delay_s=[[0, 5], [10, -1]]", "link.0.delay_s: must be between"),
+    ("link.0.delay_s=[]", "link.0.delay_s"),
+    ('link.0.delay_s={from = "mars", to = "earth"}', "not available in this version"),
+    ("link.0.loss.packet=1.5", "link.0.loss.packet = 1.5: must be between 0 and 1, not 1.5"),
+    ("link.0.loss.packet=-0.1", "link.0.loss.packet = -0.1: must be between 0 and 1"),
+    ("link.0.loss.ber=1e-6", "link.0.loss: needs exactly one of packet, ber and gilbert_elliott"),
+    ("link.0.loss={}", "link.0.loss: needs exactly one"),
+    ("link.0.loss={gilbert_elliott = {p = 2, r = 0.1}}", "link.0.loss.gilbert_elliott.p = 2"),
+    ('link.0.loss={ebn0_db = 1, code = "uncoded"}', "link.0.loss.ebn0_db: not available in this version"),
+    ("link.0.outages=[[5, 3]]", "an outage ends after it starts, unlike [5, 3]"),
+    ("link.0.outages=[[1, 5], [4, 6]]", "outages rise and do not overlap, unlike [1, 5] and [4, 6]"),
+    ("link.0.outages=[[7, 8], [4, 6]]", "outages rise and do not overlap"),
+    ("link.0.queue_bytes=0", "link.0.queue_bytes = 0"),
+    ("link.0.queue_bytes=1.5", "link.0.queue_bytes = 1.5: input should be a valid integer"),
+    (
+        "link.0.cross_traffic=[{rate_bps = 1, start_s = 5, stop_s = 4}]",
+        "link.0.cross_traffic.0.stop_s: must be",
+    ),
+    ("link.0.cross_traffic=[{rate_bps = 1, off_s = 5}]", "link.0.cross_traffic.0.off_s: needs on_s"),
+    ('link.0.profile="mars-dte"', "link.0.profile: not available in this version of dstcc"),
+    ('link.0.contacts="plan.txt"', "link.0.contacts: not available in this version of dstcc"),
+    ("link.1.name=relay", "link: two links are named 'relay'"),
+    ("link=[]", "link = []"),
+    ("link.2.rate_bps=1", "no entry '2'; there are 2, counted from 0"),
+    ("link.-1.rate_bps=1", "no entry '-1'"),
+    ("transport.congestion=cubik", "did you mean 'cubic'?"),
+    ("transport.congestion=[]", "transport.congestion"),
+    ('transport.congestion=["cubic", "cubic"]', "names one twice"),
+    ("transport.scheduler=minrt", "did you mean 'minrtt'?"),
+    ("transport.controller=iodst-dqn", "transport.controller: not available in this version"),
+    ("transport.mode=lane", "transport.mode = 'lane': input should be 'stream' or 'lanes'"),
+    ("transport.lanes_per_link=4", 'transport.lanes_per_link: needs mode = "lanes"'),
+    ("transport.lanes_per_link=17", "transport.lanes_per_link = 17"),
+    ("transport.initial_cwnd=0", "transport.initial_cwnd = 0"),
+    ("transport.receive_buffer_bytes=big", "transport.receive_buffer_bytes = 'big'"),
+    ("transport.fixed_cwnd_segments=[1, 2, 3]", "transport.fixed_cwnd_segments: 3 values for 2 links"),
+    ("transport.open_loop_bps=-1", "transport.open_loop_bps"),
+    ('transport.layer_links=["relay"]', 'transport.layer_links: needs scheduler = "layer-pinned"'),
+    ("playout.mode=wait", "playout.mode = 'wait'"),
+    ("playout.delay_s=-1", "playout.delay_s = -1"),
+    ("playout={delay_s = 1, delay_rtts = 2}", "playout.delay_rtts: cannot stand beside delay_s"),
+    ("run.seeds=0", "run.seeds = 0"),
+    ("run.seed=1.5", "run.seed = 1.5: input should be a valid integer"),
+    ("run.scale=0.5", "run.scale = 0.5"),
+    ("run.scale=fast", "run.scale = 'fast'"),
+    ("run={slot_s = 1, slot_rtts = 2}", "run.slot_rtts: cannot stand beside slot_s"),
+    ("scenario.duration_s=0", "scenario.duration_s = 0"),
+    ("scenario.name=", "scenario.name"),
+    ("scenario=3", "scenario = 3"),
+    ("video.stream=x", "video: needs exactly one of stream, input and synthetic, not stream and synthetic"),
+    ("video={}", "video: needs exactly one of stream, input and synthetic, not none"),
+    ("video.encode={crf = 20}", "video.encode: only an input is encoded"),
+    ("video.loop_to_s=-1", "video.loop_to_s = -1"),
+    ("video={synthetic = {chunk_s = 1, layer_bps = [1]}}", "needs video.loop_to_s or scenario.duration_s"),
+    ("video.synthetic.layer_bps=[]", "video.synthetic.layer_bps"),
+    ("video.synthetic.layer_bps=[1,1,1,1,1,1,1,1,1]", "video.synthetic.layer_bps"),
+    ('expect.playbak=">= 1"', "expect.playbak: no metric 'playbak'; did you mean 'playback_ratio'?"),
+    ("expect.playback_ratio=0.9", "expect.playback_ratio = 0.9: input should be a valid string"),
+    ('expect.playback_ratio="about 1"', "a bound is a comparison and a number"),
+    ('expect.playback_ratio=">= nan"', "a bound is a comparison and a number"),
+    ('expect.cubik.ssim=">= 1"', "did you mean 'cubic'?"),
+    ("typo={}", "typo: unknown key"),
+]
+
+
+@pytest.mark.parametrize(("override", "message"), BAD, ids=[text for text, _ in BAD])
+def test_bad_values_are_named(minimal: Path, override: str, message: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(minimal, [parse_override(override)])
+    assert str(caught.value).startswith(f"{minimal}: ")
+    assert message in str(caught.value)
+
+
+def test_every_problem_is_listed(minimal: Path) -> None:
+    overrides = [parse_override("link.0.rate_bps=-1"), parse_override("run.seeds=-1")]
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(minimal, overrides)
+    assert len(str(caught.value).splitlines()) == 2
+
+
+@pytest.mark.parametrize("text", ["=1", "a", "a..b=1", ".=2", ""])
+def test_overrides_need_a_key_and_a_value(text: str) -> None:
+    with pytest.raises(ScenarioError, match="must be KEY=VALUE"):
+        parse_override(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a=1e-3", 1e-3),
+        ("a=cubic", "cubic"),
+        ('a="1"', "1"),
+        ("a=[1, 2]", [1, 2]),
+        ("a=b=c", "b=c"),
+        ("a=1\nb=2", "1\nb=2"),
+    ],
+)
+def test_override_values_are_typed_as_in_toml(text: str, value: object) -> None:
+    assert parse_override(text) == Override(("a",), value)
+
+
+def test_overrides_reach_into_tables_and_lists(minimal: Path) -> None:
+    overrides = [
+        "link.0.loss.packet=0.5",
+        "link.1.up_loss.ber=1e-6",
+        "run.seeds=3",
+        "transport.congestion=bbr",
+    ]
+    scenario = load_scenario(minimal, [parse_override(text) for text in overrides])
+    assert scenario.link[0].loss is not None
+    assert scenario.link[0].loss.packet == 0.5
+    assert scenario.link[1].up_loss is not None
+    assert scenario.link[1].up_loss.ber == 1e-6
+    assert scenario.seeds == (1, 2, 3)
+    assert scenario.transport.congestion == ("bbr",)
+
+
+def test_paths_of_the_file_are_relative_to_it_and_those_of_overrides_to_the_working_directory(
+    tmp_path: Path, minimal: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "deep"
+    folder.mkdir()
+    file = folder / "s.toml"
+    synthetic = "synthetic = {chunk_s = 1.0, layer_bps = [40_000, 30_000, 20_000]}"
+    file.write_text(minimal.read_text().replace(synthetic, 'stream = "../stream"'))
+    monkeypatch.chdir(tmp_path)
+    assert load_scenario(Path("deep/s.toml")).video.stream == str(folder / "../stream")
+    override = parse_override("video.stream=other")
+    assert load_scenario(file, [override]).video.stream == str(tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[scenario", "not TOML"),
+        (b"\xff", "not UTF-8"),
+        (b"a = " + b"[" * 5000, "not TOML"),
+        (b"", "scenario: missing"),
+    ],
+)
+def test_files_that_are_no_scenario(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "s.toml"
+    path.write_bytes(content)
+    with pytest.raises(ScenarioError, match=message):
+        load_scenario(path)
+
+
+def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="no such scenario file"):
+        load_scenario(tmp_path / "none.toml")
+    with pytest.raises(ScenarioError, match="cannot be read"):
+        load_scenario(tmp_path)
+
+
+def test_expect_keys_with_and_without_quotes(minimal: Path) -> None:
+    text = minimal.read_text() + '[expect]\nplayback_ratio = ">= 0.98"\ncubic.startup_s = "< 9e3"\n'
+    minimal.write_text(text + '"cubic+minrtt.layers_played.none" = "== 0"\n')
+    assert load_scenario(minimal).expect == {
+        "playback_ratio": ">= 0.98",
+        "cubic.startup_s": "< 9e3",
+        "cubic+minrtt.layers_played.none": "== 0",
+    }
+
+
+def test_resolved_text_reads_back_to_the_same_scenario(minimal: Path) -> None:
+    overrides = [
+        "link.0.outages=[[1, 2], [3, 4.5]]",
+        "link.0.delay_s=[[0, 5], [10, 6]]",
+        "link.1.delay_s={uniform = [1, 2]}",
+        "link.1.loss={gilbert_elliott = {p = 0.1, r = 0.5}}",
+        "link.1.cross_traffic=[{rate_bps = 1000, on_s = 5, off_s = 2}]",
+        'transport={mode = "lanes", lanes_per_link = 4, congestion = ["cubic", "bbr"]}',
+        "transport.open_loop_bps=[1, 2]",
+        "scenario.start=2026-11-21T00:00:00Z",
+        'scenario.description="tab\\t, quote \\", del \\u007f, ümlaut"',
+        'expect={"cubic.startup_s" = "< 9"}',
+    ]
+    scenario = load_scenario(minimal, [parse_override(text) for text in overrides])
+    assert parse_scenario(tomllib.loads(to_toml(scenario)), source="again") == scenario
+
+
+# Any TOML document is a scenario or a ScenarioError.
+
+KEYS = [
+    *Scenario.model_fields,
+    "name",
+    "rate_bps",
+    "delay_s",
+    "loss",
+    "packet",
+    "uniform",
+    "synthetic",
+    "layer_bps",
+]
+LEAVES = st.one_of(
+    st.none().map(lambda _: ""),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=8),
+    st.datetimes(),
+    st.dates(),
+    st.times(),
+    st.sampled_from(["cubic", "auto", "lanes", ">= 1", 10**400]),
+)
+KEY = st.one_of(st.sampled_from(KEYS), st.text(string.ascii_lowercase + "._", max_size=8))
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEY, inner, max_size=4)),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(KEY, VALUES, max_size=6))
+def test_any_document_is_a_scenario_or_a_scenario_error(document: dict[str, object]) -> None:
+    try:
+        parse_scenario(document, source="any.toml")
+    except ScenarioError as error:
+        assert str(error).startswith("any.toml: ")
+
+
+PLACES = """
+scenario.name scenario.start scenario.duration_s
+video video.loop_to_s video.synthetic video.synthetic.layer_bps video.stream video.quality
+link link.0 link.0.name link.0.rate_bps link.0.delay_s link.0.loss link.0.loss.packet link.0.outages
+link.0.queue_bytes link.0.cross_traffic
+transport.congestion transport.fixed_cwnd_segments transport.open_loop_bps
+transport.receive_buffer_bytes transport.layer_links
+playout playout.delay_s run.seed run.scale run.slot_s expect expect.playback_ratio
+""".split()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(st.sampled_from(PLACES), VALUES)
+def test_any_value_in_any_place_loads_and_round_trips_or_is_a_scenario_error(
+    minimal: Path, place: str, value: object
+) -> None:
+    try:
+        scenario = load_scenario(minimal, [Override(tuple(place.split(".")), value)])
+    except ScenarioError as error:
+        assert str(error).startswith(f"{minimal}: ")
+        return
+    assert parse_scenario(tomllib.loads(to_toml(scenario)), source="again") == scenario
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(st.binary(max_size=60))
+def test_any_file_is_a_scenario_error(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "any.toml"
+    path.write_bytes(content)
+    with pytest.raises(ScenarioError):
+        load_scenario(path)
+
+
+@given(st.text(max_size=30))
+def test_any_override_text_is_an_override_or_a_scenario_error(text: str) -> None:
+    try:
+        parse_override(text)
+    except ScenarioError:
+        assert "=" not in text or not all(part.strip() for part in text.partition("=")[0].split("."))

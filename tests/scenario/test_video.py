@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import dstcc_svc
+import pytest
+
+from dstcc.errors import ScenarioError
+from dstcc.scenario import Source, content_hash, load_scenario, load_source, parse_override
+
+
+@dataclass(frozen=True)
+class Layer:
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Chunk:
+    start_s: float
+    end_s: float
+    layers: tuple[Layer, ...]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    chunks: tuple[Chunk, ...]
+
+
+# Two chunks, of 1 s and of 0.5 s; the second's enhancement layer is empty.
+CLIP = Manifest((Chunk(0.0, 1.0, (Layer(10), Layer(20))), Chunk(1.0, 1.5, (Layer(5), Layer(0)))))
+
+
+def with_source(path: Path, video: str) -> Path:
+    head, tail = path.read_text().split("[video]")
+    path.write_text(f"{head}[video]\n{video}\n[[link]]{tail.partition('[[link]]')[2]}")
+    return path
+
+
+@pytest.fixture
+def stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "stream"
+    folder.mkdir()
+    (folder / "manifest.json").write_text("{}")
+    monkeypatch.setattr(dstcc_svc, "load_manifest", lambda _path: CLIP, raising=False)
+    return folder
+
+
+def source_of(path: Path, *overrides: str) -> Source:
+    return load_source(load_scenario(path, [parse_override(text) for text in overrides]))
+
+
+def test_synthetic_layers(minimal: Path) -> None:
+    source = source_of(minimal)
+    assert (source.chunks, source.layers, source.stream) == (10, 3, None)
+    assert source.layer_bytes[0].tolist() == [5000, 3750, 2500]
+    assert source.end_s.tolist() == list(range(1, 11))
+
+
+def test_a_mission_ends_with_the_chunk_that_starts_before_its_end(minimal: Path) -> None:
+    assert source_of(minimal, "video.loop_to_s=3.5").chunks == 4
+
+
+def test_a_stream_once(minimal: Path, stream: Path) -> None:
+    source = source_of(with_source(minimal, 'stream = "stream"'))
+    assert source.stream == stream
+    assert source.layer_bytes.tolist() == [[10, 20], [5, 1]]
+    assert source.end_s.tolist() == [1.0, 1.5]
+
+
+def test_a_looped_stream_repeats_its_chunks(minimal: Path, stream: Path) -> None:
+    # rounds of 1.5 s: chunks start at 0, 1 | 1.5, 2.5 | 3, 4; those before 3.2 s are five
+    source = source_of(with_source(minimal, 'stream = "stream"\nloop_to_s = 3.2'))
+    assert source.start_s.tolist() == [0, 1, 1.5, 2.5, 3]
+    assert source.layer_bytes[:, 0].tolist() == [10, 5, 10, 5, 10]
+
+
+def test_an_input_is_encoded_once_per_content_and_settings(
+    minimal: Path, stream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[dict[str, object]] = []
+
+    def encode(_clip: Path, folder: Path, **settings: object) -> None:
+        calls.append(settings)
+        folder.mkdir()
+
+    monkeypatch.setattr(dstcc_svc, "encode", encode, raising=False)
+    monkeypatch.setenv("DSTCC_CACHE", str(tmp_path / "cache"))
+    clip = tmp_path / "clip.mp4"
+    clip.write_bytes(b"first")
+    path = with_source(minimal, 'input = "clip.mp4"')
+    first = source_of(path).stream
+    assert source_of(path).stream == first
+    assert source_of(path, "video.encode.crf=20").stream != first
+    clip.write_bytes(b"second")
+    assert source_of(path).stream != first
+    assert [call["crf"] for call in calls] == [28, 20, 28]
+
+
+def test_a_missing_input_is_named(minimal: Path, tmp_path: Path) -> None:
+    path = with_source(minimal, 'input = "none.mp4"')
+    with pytest.raises(ScenarioError, match=r"none\.mp4: cannot be read"):
+        source_of(path)
+
+
+def test_a_mission_can_be_too_long(minimal: Path) -> None:
+    with pytest.raises(ScenarioError, match="1000000000 chunks"):
+        source_of(minimal, "video.loop_to_s=1e9")
+
+
+def test_the_hash_ignores_what_is_compared_and_sees_what_is_emulated(minimal: Path) -> None:
+    def hashed(*overrides: str) -> str:
+        return content_hash(load_scenario(minimal, [parse_override(text) for text in overrides]))
+
+    same = [
+        "transport.congestion=bbr",
+        "transport.scheduler=redundant",
+        "run.seeds=9",
+        "run.seed=4",
+        "run.scale=7",
+    ]
+    assert {hashed(), *(hashed(text) for text in same)} == {hashed()}
+    assert hashed("link.0.loss.packet=0.002") != hashed()
+
+
+def test_the_hash_follows_a_streams_content_not_its_place(
+    minimal: Path, stream: Path, tmp_path: Path
+) -> None:
+    path = with_source(minimal, 'stream = "stream"')
+    before = content_hash(load_scenario(path))
+    moved = stream.rename(tmp_path / "moved")
+    assert content_hash(load_scenario(path, [parse_override(f"video.stream={moved}")])) == before
+    (moved / "manifest.json").write_text('{"other": 1}')
+    assert content_hash(load_scenario(path, [parse_override(f"video.stream={moved}")])) != before
