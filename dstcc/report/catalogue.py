@@ -71,7 +71,9 @@ METRICS = (
         "What Earth saw",
         "Total time playout stood still after its start, waiting for a chunk.",
     ),
-    Metric("stalls", "Stalls", "count", -1, "What Earth saw", "How often playout stood still after its start."),
+    Metric(
+        "stalls", "Stalls", "count", -1, "What Earth saw", "How often playout stood still after its start."
+    ),
     Metric(
         "psnr_db",
         "PSNR",
@@ -137,9 +139,21 @@ METRICS = (
         "Mean wait of a delivered byte between its arrival and its delivery in order.",
     ),
     Metric(
-        "mean_rtt_s", "Mean RTT", "seconds", -1, "Cost", "Mean of the round-trip time samples of all subflows."
+        "mean_rtt_s",
+        "Mean RTT",
+        "seconds",
+        -1,
+        "Cost",
+        "Mean of the round-trip time samples of all subflows.",
     ),
-    Metric("p95_queue_s", "Queueing, 95th percentile", "seconds", -1, "Cost", "95th percentile of queueing delay."),
+    Metric(
+        "p95_queue_s",
+        "Queueing, 95th percentile",
+        "seconds",
+        -1,
+        "Cost",
+        "95th percentile of queueing delay.",
+    ),
     Metric(
         "retransmitted_ratio",
         "Retransmitted",
@@ -160,12 +174,24 @@ PAIRED = ("playback_ratio", "weighted_layers", "goodput_bps", "hol_wait_s")
 """What is compared seed by seed."""
 
 TERMS = (
-    ("Chunk, layer", "A piece of video, cut into a base layer (BL) and enhancement layers (EL1 …); layer m needs 0…m."),
-    ("Mission time", "What clocks on the spacecraft and on Earth show. Every time in this report is mission time."),
+    (
+        "Chunk, layer",
+        "A piece of video, cut into a base layer (BL) and enhancement layers (EL1 …); layer m needs 0…m.",
+    ),
+    (
+        "Mission time",
+        "What clocks on the spacecraft and on Earth show. Every time in this report is mission time.",
+    ),
     ("Scale", "One emulated second stands for this many mission seconds; 1 is unscaled."),
-    ("RTT, BDP", "Round-trip time; bandwidth-delay product, rate × RTT: what must be in flight to fill a link."),
+    (
+        "RTT, BDP",
+        "Round-trip time; bandwidth-delay product, rate × RTT: what must be in flight to fill a link.",
+    ),
     ("Subflow", "One TCP connection of an MPTCP connection, on one link."),
-    ("Trial", "One algorithm with one seed. The same seed gives every algorithm the same links and the same losses."),
+    (
+        "Trial",
+        "One algorithm with one seed. The same seed gives every algorithm the same links and the same losses.",
+    ),
     (
         "Interval",
         "95 % percentile bootstrap of the interquartile mean over seeds (of the plain mean below four seeds). With "

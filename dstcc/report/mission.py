@@ -53,9 +53,9 @@ def describe_mission(section: Section, tables: Tables) -> Mission:
         *_video(section, tables),
         ("Playout", _playout(section)),
         ("Transport", _transport(section)),
-        ("Scale", describe_scale(float(section.meta.get("scale") or 1.0))),
         ("Backend", str(section.meta.get("backend", "unknown"))),
         ("Trials", _trials(section)),
+        ("Scale", describe_scale(float(section.meta.get("scale") or 1.0))),
     ]
     rows = tuple(_link(section, link) for link in links)
     return Mission(rows, tuple(facts), str(about.get("description") or ""))
@@ -103,7 +103,9 @@ def _drawn_share(value: Any) -> str:
 def _link(section: Section, link: Mapping[str, Any]) -> LinkFacts:
     name = str(link.get("name", ""))
     drawn = [found for trial in section.trials for found in trial.links if found.name == name]
-    rtts = [found.rtt_s for found in drawn if found.rtt_s is not None] or _delays(link)
+    rtts = [found.rtt_s for found in drawn if found.rtt_s is not None]
+    if not rtts or isinstance(link.get("delay_s"), list):
+        rtts = _delays(link)
     rates = [found.rate_bps for found in drawn if found.rate_bps is not None] or _bounds(link.get("rate_bps"))
     pairs = [(f.rate_bps, f.rtt_s) for f in drawn if f.rate_bps is not None and f.rtt_s is not None]
     products = [rate * rtt / 8 for rate, rtt in pairs or [(rate, rtt) for rate in rates for rtt in rtts]]
@@ -113,7 +115,9 @@ def _link(section: Section, link: Mapping[str, Any]) -> LinkFacts:
     if segments:
         low, high = (f"{count:,.0f}".replace(",", "\u202f") for count in (segments[0], segments[-1]))
         bdp += f" ({low if low == high else f'{low}–{high}'} segments)"
-    return LinkFacts(name, span("seconds", rtts), span("bps", rates), describe_loss(link.get("loss")), bdp, _more(link))
+    return LinkFacts(
+        name, span("seconds", rtts), span("bps", rates), describe_loss(link.get("loss")), bdp, _more(link)
+    )
 
 
 def _delays(link: Mapping[str, Any]) -> list[float]:
@@ -139,7 +143,10 @@ def _more(link: Mapping[str, Any]) -> str:
     if outages := link.get("outages"):
         gone = sum(float(stop) - float(start) for start, stop in outages)
         said.append(f"{_count(len(outages), 'outage')}, {quantity('seconds', gone)} in all")
-    said += [f"cross traffic {quantity('bps', float(other['rate_bps']))}" for other in link.get("cross_traffic") or ()]
+    said += [
+        f"cross traffic {quantity('bps', float(other['rate_bps']))}"
+        for other in link.get("cross_traffic") or ()
+    ]
     return "; ".join(said) or "–"
 
 
@@ -153,7 +160,9 @@ def _video(section: Section, tables: Tables) -> list[tuple[str, str]]:
     layers, count = chunks["layer"], int(np.unique(chunks["chunk"]).size)
     capture = np.unique(chunks["capture_s"])
     chunk_s = float(np.median(np.diff(capture))) if capture.size > 1 else 1.0
-    rates = [float(chunks["bytes"][layers == layer].sum()) * 8 / (count * chunk_s) for layer in np.unique(layers)]
+    rates = [
+        float(chunks["bytes"][layers == layer].sum()) * 8 / (count * chunk_s) for layer in np.unique(layers)
+    ]
     named = ["BL", *(f"EL{layer}" for layer in range(1, len(rates)))]
     parts = " + ".join(f"{name} {quantity('bps', rate)}" for name, rate in zip(named, rates, strict=True))
     offered = sum(rates)
@@ -163,7 +172,9 @@ def _video(section: Section, tables: Tables) -> list[tuple[str, str]]:
     ]
     capacity = sum(link.rate_bps or 0.0 for link in section.representative[0].links)
     if capacity:
-        facts.append(("Load", f"{offered / capacity * 100:.0f} % of the links' {quantity('bps', capacity)} together"))
+        facts.append(
+            ("Load", f"{offered / capacity * 100:.0f} % of the links' {quantity('bps', capacity)} together")
+        )
     return facts
 
 
@@ -174,7 +185,9 @@ def _playout(section: Section) -> str:
     if (delay := playout.get("delay_s")) is not None:
         return f"{quantity('seconds', float(delay))} after capture; {words} ({mode})."
     rtts = float(playout.get("delay_rtts") or (2.0 if mode == "deadline" else 0.0))
-    longest = [max(known) for t in section.trials if (known := [link.rtt_s for link in t.links if link.rtt_s])]
+    longest = [
+        max(known) for t in section.trials if (known := [link.rtt_s for link in t.links if link.rtt_s])
+    ]
     absolute = f" ({span('seconds', [rtts * rtt for rtt in longest])})" if longest and rtts else ""
     return f"{rtts:g} RTTs of the longest link{absolute} after capture; {words} ({mode})."
 

@@ -51,6 +51,9 @@ class Trial:
     run: Run
     id: str
     algorithm: str
+    congestion: str | None
+    scheduler: str | None
+    controller: str | None
     seed: int
     ok: bool
     error: str
@@ -98,7 +101,9 @@ class Algorithm:
         """Highest layer played → mean share of chunks over the finished trials."""
         levels = sorted({level for trial in self.finished for level in trial.played})
         count = len(self.finished)
-        return {level: sum(trial.played.get(level, 0.0) for trial in self.finished) / count for level in levels}
+        return {
+            level: sum(trial.played.get(level, 0.0) for trial in self.finished) / count for level in levels
+        }
 
 
 @dataclass(frozen=True)
@@ -171,7 +176,8 @@ class Section:
         middle = median(means.values())
         chosen = min(shared, key=lambda seed: (abs(means[seed] - middle), seed))
         return tuple(
-            next((trial for trial in a.finished if trial.seed == chosen), a.finished[0]) for a in self.finished
+            next((trial for trial in a.finished if trial.seed == chosen), a.finished[0])
+            for a in self.finished
         )
 
     def _mean_played(self, seed: int) -> float:
@@ -218,7 +224,9 @@ def best_of(section: Section, metric: Metric) -> tuple[set[str], set[str]]:
         return set(), set()
     values = {a.name: a.estimates[metric.key] for a in rivals}
     top = max(values.values(), key=lambda one: metric.better * one.value)
-    winners = {name for name, one in values.items() if math.isclose(one.value, top.value, rel_tol=TIE, abs_tol=TIE)}
+    winners = {
+        name for name, one in values.items() if math.isclose(one.value, top.value, rel_tol=TIE, abs_tol=TIE)
+    }
     if len(winners) == len(rivals):
         return set(), set()
     close = {name for name, one in values.items() if one.has_interval and one.overlaps(top)} - winners
@@ -231,7 +239,9 @@ def paired_to_best(section: Section, key: str) -> dict[str, Estimate]:
     if best is None or key not in METRIC:
         return {}
     found = {
-        a.name: paired_difference(a.by_seed(key), best.by_seed(key)) for a in section.finished if a is not best
+        a.name: paired_difference(a.by_seed(key), best.by_seed(key))
+        for a in section.finished
+        if a is not best
     }
     return {name: one for name, one in found.items() if one is not None}
 
@@ -257,7 +267,9 @@ def _section(runs: list[Run]) -> Section:
 
 def _duplicate_note(known: Trial, other: Trial) -> str:
     same = known.ok == other.ok and dict(known.metrics) == dict(other.metrics)
-    verdict = "with the same result" if same else "with a DIFFERENT result; compare versions and commits below"
+    verdict = (
+        "with the same result" if same else "with a DIFFERENT result; compare versions and commits below"
+    )
     return f"{other.id} is in {known.run.path} and in {other.run.path}, {verdict}; the first is used."
 
 
@@ -268,10 +280,15 @@ def _trial(run: Run, row: Mapping[str, Any]) -> Trial:
             run=run,
             id=str(row["id"]),
             algorithm=str(name),
+            congestion=row["congestion"],
+            scheduler=row["scheduler"],
+            controller=row["controller"],
             seed=int(row["seed"]),
             ok=row["status"] == "ok",
             error=str(row.get("error") or ""),
-            metrics={metric.key: value for metric in METRICS if (value := _finite(row, metric.key)) is not None},
+            metrics={
+                metric.key: value for metric in METRICS if (value := _finite(row, metric.key)) is not None
+            },
             played=_played(row),
             links=_links(row.get("links")),
         )

@@ -48,9 +48,7 @@ class Tables:
         """A row per subflow and slot, :data:`SAMPLE_COLUMNS`; missing RTTs are NaN."""
         return self._columns(trial, "samples", SAMPLE_COLUMNS, trial.run.samples)
 
-    def _columns(
-        self, trial: Trial, name: str, columns: tuple[str, ...], read: Callable[[], Any]
-    ) -> Columns:
+    def _columns(self, trial: Trial, name: str, columns: tuple[str, ...], read: Callable[[], Any]) -> Columns:
         table = self._table(trial.run, name, columns, read)
         rows = trial.rows(table)
         return {column: rows[column].combine_chunks().to_numpy(zero_copy_only=False) for column in columns}

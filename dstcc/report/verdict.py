@@ -46,13 +46,17 @@ def _confidence(section: Section, best: Algorithm, others: list[Algorithm]) -> s
     apart = [a.name for a in close if a.name in differences and _clear(differences[a.name])]
     unclear = [a.name for a in close if a.name not in apart]
     if unclear:
-        parts.append(f"The intervals of {_list([best.name, *unclear])} overlap: these seeds do not tell them apart.")
+        parts.append(
+            f"The intervals of {_list([best.name, *unclear])} overlap: these seeds do not tell them apart."
+        )
     if apart:
         parts.append(f"{_list(apart)}: the intervals overlap, but seed by seed {best.name} is ahead.")
     if others and not close:
         parts.append("Its interval overlaps no other.")
     if top.n < FEW_SEEDS:
-        parts.append(f"With {top.n} seeds the intervals are narrower than they should be: take them as a hint.")
+        parts.append(
+            f"With {top.n} seeds the intervals are narrower than they should be: take them as a hint."
+        )
     return " ".join(parts)
 
 

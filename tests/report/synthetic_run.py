@@ -176,9 +176,13 @@ def chunk_table(
     subflow = (layer + chunk) % len(links)
     rtt = np.array([link.rtt_s for link in links])[subflow]
     loss = np.array([link.loss for link in links])[subflow]
-    reached = np.minimum(1.0, utilisation * (0.25 + 0.75 * np.minimum(1.0, (chunk + 1) / (spec.chunks * 0.4))))
+    reached = np.minimum(
+        1.0, utilisation * (0.25 + 0.75 * np.minimum(1.0, (chunk + 1) / (spec.chunks * 0.4)))
+    )
     wanted = sum(spec.layer_bps) / sum(link.rate_bps for link in links)
-    backlog = np.maximum(0.0, np.cumsum(np.repeat(np.maximum(0.0, wanted - reached[::layers]), layers)) / layers)
+    backlog = np.maximum(
+        0.0, np.cumsum(np.repeat(np.maximum(0.0, wanted - reached[::layers]), layers)) / layers
+    )
     sent = capture + backlog * 1.6
     repeats = draw.geometric(np.power(1 - loss, size / MSS_BYTES * 3)) - 1
     complete = sent + rtt * (0.5 + repeats) + draw.exponential(8.0, chunk.size)

@@ -25,10 +25,11 @@ BEYOND_DEADLINE = 2.5
 
 def delay_figure(section: Section, tables: Tables, colours: dict[str, str], salt: str) -> str:
     """All finished trials pooled; what never completed keeps its line below 100 %."""
-    curves, deadline = _gather(section, tables)
+    curves, deadlines = _gather(section, tables)
+    deadline = max(deadlines, default=0.0)
     layers = sorted({layer for _, layer in curves})
     longest = max((float(values[-1]) for values, _ in curves.values() if values.size), default=1.0)
-    right = max(deadline * 1.1, min(longest, deadline * BEYOND_DEADLINE)) if deadline else longest * 1.02
+    right = max(deadline * 1.45, min(longest, deadline * BEYOND_DEADLINE)) if deadline else longest * 1.02
     unit = unit_for("seconds", [right])
     columns = min(COLUMNS, max(1, len(layers)))
     rows = -(-len(layers) // columns)
@@ -44,7 +45,7 @@ def delay_figure(section: Section, tables: Tables, colours: dict[str, str], salt
                     x / unit.factor, y, color=colours[algorithm.name], linestyle=dashes[algorithm.name],
                     linewidth=1.5, label=short(algorithm.name),
                 )  # fmt: skip
-            _dress(axes, layer, deadline, unit)
+            _dress(axes, layer, deadlines, unit)
         for axes in grid.flat[len(layers) :]:
             axes.set_visible(False)
         grid[0][0].set_xlim(0, right / unit.factor)
@@ -55,17 +56,17 @@ def delay_figure(section: Section, tables: Tables, colours: dict[str, str], salt
 
 def _gather(
     section: Section, tables: Tables
-) -> tuple[dict[tuple[str, int], tuple[NDArray[Any], int]], float]:
-    """(algorithm, layer) → sorted delays in s and how many there could be; the usual playout delay, 0 if none."""
+) -> tuple[dict[tuple[str, int], tuple[NDArray[Any], int]], list[float]]:
+    """(algorithm, layer) → sorted delays in s and how many there could be; the playout delays of the trials."""
     curves: dict[tuple[str, int], tuple[NDArray[Any], int]] = {}
     deadlines: list[float] = []
     for algorithm in section.finished:
         delays, layer, deadline = _delays(algorithm, tables)
-        deadlines += [float(np.median(deadline))] if deadline.size else []
+        deadlines += [float(bound) for bound in (deadline.min(), deadline.max())] if deadline.size else []
         for index in range(max(section.levels) + 1):
             here = delays[layer == index]
             curves[algorithm.name, index] = (np.sort(here[np.isfinite(here)]), int(here.size))
-    return curves, float(np.median(deadlines)) if deadlines else 0.0
+    return curves, deadlines
 
 
 def _delays(algorithm: Algorithm, tables: Tables) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -85,14 +86,16 @@ def _steps(values: NDArray[Any], total: int, right: float) -> tuple[NDArray[Any]
     return x, y
 
 
-def _dress(axes: Axes, layer: int, deadline: float, unit: Unit) -> None:
+def _dress(axes: Axes, layer: int, deadlines: list[float], unit: Unit) -> None:
     axes.set_title(layer_name(layer), loc="left", color=INK, weight="bold")
-    if deadline:
-        axes.axvline(deadline / unit.factor, color=INK, linewidth=1.0, linestyle=(0, (4, 2)))
+    if deadlines:
+        first, last = min(deadlines) / unit.factor, max(deadlines) / unit.factor
+        for edge in {first, last}:
+            axes.axvline(edge, color=INK, linewidth=1.0, linestyle=(0, (4, 2)), zorder=1)
+        axes.axvspan(first, last, color=MUTED, alpha=0.13, linewidth=0, zorder=0)
         axes.annotate(
-            "playout deadline ", (deadline / unit.factor, 0.03), xycoords=("data", "axes fraction"), ha="right",
-            color=MUTED, fontsize=8,
-        )  # fmt: skip
+            " playout deadline", (last, 0.03), xycoords=("data", "axes fraction"), color=MUTED, fontsize=8
+        )
     axes.set_ylim(0, 1.02)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0], labels=["0 %", "25 %", "50 %", "75 %", "100 %"])
     quiet_ticks(axes)

@@ -35,7 +35,12 @@ def layers_figure(section: Section, salt: str) -> str:
         handles, labels = axes.get_legend_handles_labels()
         unique = dict(zip(labels, handles, strict=True))
         figure.legend(
-            unique.values(), unique.keys(), loc="upper center", ncols=len(unique), handlelength=1.1, handleheight=1.1
+            unique.values(),
+            unique.keys(),
+            loc="upper center",
+            ncols=len(unique),
+            handlelength=1.1,
+            handleheight=1.1,
         )
         height = figure.get_figheight()
         figure.subplots_adjust(left=0.19, right=0.98, top=1 - 0.36 / height, bottom=0.5 / height)

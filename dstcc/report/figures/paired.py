@@ -32,7 +32,9 @@ def paired_figure(section: Section, colours: dict[str, str], salt: str) -> str:
         grid[0].set(ylim=(len(others) - 0.5, -0.5), yticks=range(len(others)))
         grid[0].set_yticklabels([short(algorithm.name) for algorithm in others], color=INK)
         height = figure.get_figheight()
-        figure.subplots_adjust(left=0.19, right=0.985, top=1 - 0.32 / height, bottom=0.52 / height, wspace=0.12)
+        figure.subplots_adjust(
+            left=0.19, right=0.985, top=1 - 0.32 / height, bottom=0.52 / height, wspace=0.12
+        )
 
     return draw_svg(f"{salt}-paired", 0.95 + 0.36 * len(others), draw)
 

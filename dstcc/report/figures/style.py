@@ -40,7 +40,7 @@ DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 
 THEMED = {INK: "ink", MUTED: "muted", GRID: "grid", SPINE: "spine"} | {
     colour: f"a{index}" for index, colour in enumerate(ALGORITHM_COLOURS)
 }
-LEVEL_RANGE = (0.22, 0.84)
+LEVEL_RANGE = (0.22, 0.74)
 """The part of viridis that stands out from white and from black."""
 LABEL_CHARS = 34
 
@@ -119,7 +119,9 @@ def level_colours(levels: tuple[int, ...]) -> dict[int, str]:
     layers = [level for level in levels if level >= 0]
     low, high = LEVEL_RANGE
     steps = max(1, len(layers) - 1)
-    shades = {level: to_hex(colormaps["viridis"](low + (high - low) * i / steps)) for i, level in enumerate(layers)}
+    shades = {
+        level: to_hex(colormaps["viridis"](low + (high - low) * i / steps)) for i, level in enumerate(layers)
+    }
     return {-1: NOT_PLAYED, **shades}
 
 
@@ -151,7 +153,9 @@ def _inline(svg: str) -> str:
     """Strip what an inline element does not need, shorten coordinates, and let the page set font and colours."""
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
-    body = re.sub(r'<svg [^>]*?viewBox="([^"]+)"[^>]*>', r'<svg viewBox="\1" aria-hidden="true">', body, count=1)
+    body = re.sub(
+        r'<svg [^>]*?viewBox="([^"]+)"[^>]*>', r'<svg viewBox="\1" aria-hidden="true">', body, count=1
+    )
     body = re.sub(r'<g id="[A-Za-z0-9]+_\d+">', "<g>", body)
     body = re.sub(r"\bd=\"[^\"]*\"", _short_path, body)
     body = re.sub(r"font: ([^;\"]*?)'DejaVu Sans'[^;\"]*", r"font: \1var(--font)", body)

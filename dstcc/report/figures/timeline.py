@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
     from dstcc.report.tables import Columns
 
-ROW_IN = 1.75
+ROW_IN = 1.9
 BINS = 280
 """Columns of the played strip; a chunk has a column of its own when there are no more of them."""
 SENT = "#8f98a3"
 HEADROOM = 1.12
+NEAR_ZERO = 0.02
+"""A time axis that would start before this share of its length starts at zero."""
 BEYOND_DEADLINE = 2.5
 """The axis ends at this many playout delays; what comes later still is shown at its upper edge."""
 
@@ -38,7 +40,9 @@ def timeline_figure(section: Section, tables: Tables, colours: dict[str, str], s
     delay = unit_for("seconds", [top])
 
     def draw(figure: Figure) -> None:
-        layout = figure.add_gridspec(len(trials) * 3, 1, height_ratios=[10, 2.4, 3.1] * len(trials), hspace=0.06)
+        layout = figure.add_gridspec(
+            len(trials) * 3, 1, height_ratios=[10, 2.0, 3.0] * len(trials), hspace=0.06
+        )
         shared: Axes | None = None
         for row, (trial, chunks) in enumerate(zip(trials, columns, strict=True)):
             shared = _row(figure, layout, row, trial, chunks, section, (clock, delay), top, colours, shared)
@@ -72,7 +76,7 @@ def _row(
     _strip(strip, chunks, section.levels, clock)
     panel.set_title(short(trial.algorithm), loc="left", color=colours[trial.algorithm], weight="bold", pad=3)
     panel.set_title(f"seed {trial.seed}", loc="right", color=MUTED, pad=3)
-    panel.set_ylabel(f"after capture ({delay.name})")
+    panel.set_ylabel(f"delay ({delay.name})")
     panel.set(ylim=(0, top / delay.factor), xlim=_limits(chunks, clock))
     panel.tick_params(labelbottom=False)
     strip.tick_params(labelbottom=False)
@@ -81,12 +85,16 @@ def _row(
     return strip
 
 
-def _delays(axes: Axes, chunks: Columns, levels: tuple[int, ...], units: tuple[Unit, Unit], top: float) -> None:
+def _delays(
+    axes: Axes, chunks: Columns, levels: tuple[int, ...], units: tuple[Unit, Unit], top: float
+) -> None:
     """Grey: first byte sent. Colour: complete, by layer. At the upper edge: later than the axis, or never."""
     clock, delay = units
     capture = chunks["capture_s"] / clock.factor
     dots: dict[str, Any] = {"s": 2.2, "linewidths": 0, "rasterized": True}
-    axes.scatter(capture, (chunks["first_sent_s"] - chunks["capture_s"]) / delay.factor, color=SENT, zorder=2, **dots)
+    axes.scatter(
+        capture, (chunks["first_sent_s"] - chunks["capture_s"]) / delay.factor, color=SENT, zorder=2, **dots
+    )
     shades = level_colours(levels)
     took = chunks["complete_s"] - chunks["capture_s"]
     late = ~(took <= top)
@@ -109,7 +117,9 @@ def _delays(axes: Axes, chunks: Columns, levels: tuple[int, ...], units: tuple[U
     deadline = chunks["deadline_s"] - chunks["capture_s"]
     if np.isfinite(deadline).any():
         order = np.argsort(capture, kind="stable")
-        axes.plot(capture[order], deadline[order] / delay.factor, color=INK, linewidth=1.0, linestyle=(0, (4, 2)))
+        axes.plot(
+            capture[order], deadline[order] / delay.factor, color=INK, linewidth=1.0, linestyle=(0, (4, 2))
+        )
         axes.annotate(
             "playout\ndeadline",
             (1.0, float(np.nanmedian(deadline)) / delay.factor),
@@ -156,9 +166,15 @@ def _legend(figure: Figure, levels: tuple[int, ...]) -> None:
         return Line2D([], [], marker="o", linestyle="", markersize=4, color=colour, label=label)
 
     handles = [dot(SENT, "first byte sent")]
-    handles += [dot(shades[level], f"{layer_name(level)} complete / played") for level in levels if level >= 0]
-    handles.append(Line2D([], [], marker="s", linestyle="", markersize=6, color=shades[-1], label="not played"))
-    figure.legend(handles=handles, loc="upper center", ncols=len(handles), handletextpad=0.1, columnspacing=1.4)
+    handles += [
+        dot(shades[level], f"{layer_name(level)} complete / played") for level in levels if level >= 0
+    ]
+    handles.append(
+        Line2D([], [], marker="s", linestyle="", markersize=6, color=shades[-1], label="not played")
+    )
+    figure.legend(
+        handles=handles, loc="upper center", ncols=len(handles), handletextpad=0.1, columnspacing=1.4
+    )
 
 
 def _top(columns: list[Columns]) -> float:
@@ -175,6 +191,8 @@ def _limits(chunks: Columns, clock: Unit) -> tuple[float, float]:
     if capture.size == 0:
         return 0.0, 1.0
     start, stop = float(capture.min()), float(capture.max()) + _spacing(np.unique(capture))
+    if start < NEAR_ZERO * stop:
+        start = 0.0
     return start / clock.factor, stop / clock.factor
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from dstcc.report.tables import Columns
 
 ROW_IN = 0.92
+LEAST_RISE = 1.25
+"""An axis that does not start at zero shows at least a quarter above its least value: jitter must not look large."""
 POINTS = 700
 """Per line; beyond this, two pixels of a wide screen show the same."""
 
@@ -34,19 +36,38 @@ class Quantity:
     title: str
     kind: str
     log: bool
+    from_zero: bool
     reference: Callable[[TrialLink, int], float | None]
     """The link's own limit, drawn as a dashed line; takes the link and a segment's size on the wire in bytes."""
     reference_name: str
 
 
 QUANTITIES = (
-    Quantity("cwnd_segments", "Congestion window", "count", True, lambda link, wire: link.bdp_segments(wire), "BDP"),
-    Quantity("srtt_s", "Smoothed round-trip time", "seconds", False, lambda link, _: link.rtt_s, "propagation"),
-    Quantity("rate_bps", "Throughput", "bps", False, lambda link, _: link.rate_bps, "link rate"),
+    Quantity(
+        "cwnd_segments",
+        "Congestion window",
+        "count",
+        True,
+        False,
+        lambda link, wire: link.bdp_segments(wire),
+        "BDP",
+    ),
+    Quantity(
+        "srtt_s",
+        "Smoothed round-trip time",
+        "seconds",
+        False,
+        False,
+        lambda link, _: link.rtt_s,
+        "propagation",
+    ),
+    Quantity("rate_bps", "Throughput", "bps", False, True, lambda link, _: link.rate_bps, "link rate"),
 )
 
 
-def transport_figure(section: Section, tables: Tables, what: Quantity, colours: dict[str, str], salt: str) -> str:
+def transport_figure(
+    section: Section, tables: Tables, what: Quantity, colours: dict[str, str], salt: str
+) -> str:
     """The small multiples as SVG; rows share a column's axes, so that heights compare."""
     trials = section.representative
     columns = [tables.samples(trial) for trial in trials]
@@ -126,12 +147,16 @@ def _dress(
         for axes in grid[row]:
             quiet_ticks(axes)
             axes.margins(x=0.0)
-        grid[row][0].set_title(short(trial.algorithm), loc="left", color=colours[trial.algorithm], weight="bold", pad=3)
+            axes.set_xlim(left=0.0)
+        grid[row][0].set_title(
+            short(trial.algorithm), loc="left", color=colours[trial.algorithm], weight="bold", pad=3
+        )
     for column, link in enumerate(links):
         _set_scale(grid[0][column], what)
         grid[0][column].annotate(
-            short(link), (0, 1), (0, 19), xycoords="axes fraction", textcoords="offset points", color=INK, weight="bold"
-        )
+            _heading(_find(trials[0], link), link), (0, 1), (0, 19), xycoords="axes fraction",
+            textcoords="offset points", color=INK, weight="bold",
+        )  # fmt: skip
         grid[-1][column].set_xlabel(f"mission time ({clock.name})")
     name = "segments" if what.kind == "count" else unit.name
     for row in range(len(trials)):
@@ -143,14 +168,24 @@ def _dress(
     figure.align_ylabels()
 
 
+def _heading(link: TrialLink | None, name: str) -> str:
+    """The link's name and what it drew."""
+    drawn = [quantity("bps", link.rate_bps)] if link and link.rate_bps else []
+    drawn += [f"RTT {quantity('seconds', link.rtt_s)}"] if link and link.rtt_s else []
+    return " · ".join([short(name), *drawn])
+
+
 def _set_scale(axes: Axes, what: Quantity) -> None:
     if what.log:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda value, _: _si(value))
         axes.yaxis.minorticks_off()
         axes.set_ylim(bottom=1, top=axes.get_ylim()[1] * 3)
-    else:
+    elif what.from_zero:
         axes.set_ylim(bottom=0, top=axes.get_ylim()[1] * 1.22)
+    else:
+        low, high = axes.get_ylim()
+        axes.set_ylim(bottom=low * 0.95, top=max(high, low * LEAST_RISE) * 1.08)
 
 
 def _si(value: float) -> str:

@@ -1,0 +1,100 @@
+"""``dstcc report``: compare runs on one self-contained page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .output import console, emit_json, progress
+
+if TYPE_CHECKING:
+    from dstcc.report import Report
+
+FORMATS = ("html", "md", "csv", "json")
+STDOUT = "-"
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, metavar="FILE", help="File to write; - is stdout.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    help="Format of the report.  [default: by FILE's ending, else html; md on stdout]",
+)
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was written and the summary as JSON.")
+def command(runs: tuple[Path, ...], output: str, form: str | None, force: bool, as_json: bool) -> None:
+    """Compare RUNs: trials of the same scenario are pooled, others get a section of their own.
+
+    An HTML report holds tables and figures and needs no network; md, csv and json carry the summary alone.
+    """
+    chosen = form or _format_of(output)
+    if output == STDOUT and as_json:
+        raise click.UsageError("--json has stdout for itself: give -o a file, or use -o - --format json")
+    report = _load(runs, None if output == STDOUT else Path(output), force)
+    if output == STDOUT:
+        _print(report, chosen)
+        return
+    written = _write(report, Path(output), chosen)
+    if as_json:
+        emit_json(_document(report, output, chosen, written))
+    else:
+        _say(report, output, written)
+
+
+def _format_of(output: str) -> str:
+    if output == STDOUT:
+        return "md"
+    ending = Path(output).suffix.lower().removeprefix(".")
+    return ending if ending in FORMATS else "html"
+
+
+def _load(runs: tuple[Path, ...], output: Path | None, force: bool) -> Report:
+    """Read the runs, but look first whether their report has a place to go."""
+    from dstcc.atomic import check_free
+    from dstcc.errors import InputError
+    from dstcc.report import load_report
+
+    if output is not None:
+        check_free(output, force=force)
+        if output.is_dir():
+            raise InputError(f"{output}: is a folder; -o takes a file")
+        if not output.absolute().parent.is_dir():
+            raise InputError(f"{output}: the folder {output.parent} does not exist")
+    return load_report(runs)
+
+
+def _print(report: Report, form: str) -> None:
+    from dstcc.report import render
+
+    click.echo(render(report, form), nl=False)
+
+
+def _write(report: Report, output: Path, form: str) -> int:
+    """Write the report whole or not at all; returns its size in bytes."""
+    from dstcc.atomic import atomic_write
+    from dstcc.report import render
+
+    with progress("report", None):
+        data = render(report, form).encode()
+    atomic_write(output, data)
+    return len(data)
+
+
+def _document(report: Report, output: str, form: str, written: int) -> dict[str, Any]:
+    from dstcc.report.summary import document
+
+    return {"report": output, "format": form, "bytes": written, **document(report)}
+
+
+def _say(report: Report, output: str, written: int) -> None:
+    from dstcc.report.verdict import verdict
+
+    out = console()
+    for section in report.sections:
+        out.print(f"{section.name}: {verdict(section)}", markup=False)
+    out.print(f"wrote {output} ({written / 1e6:.2f} MB)", markup=False)

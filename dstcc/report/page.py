@@ -1,0 +1,227 @@
+"""The report as one HTML page that asks nothing of the network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from dstcc.stats import FEW_SEEDS, Estimate
+from dstcc.version import __version__
+
+from .catalogue import METRICS, TERMS, Metric
+from .figures import style
+from .figures.delay import delay_figure
+from .figures.layers import layers_figure
+from .figures.paired import paired_figure, paired_metrics
+from .figures.timeline import timeline_figure
+from .figures.transport import QUANTITIES, transport_figure
+from .mission import Mission, describe_mission
+from .model import Report, Section, Trial, paired_to_best
+from .numbers import quantity, unit_for
+from .summary import SummaryRow, command_line, summary_table
+from .tables import Tables
+from .verdict import verdict
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure of the page."""
+
+    svg: str
+    label: str
+    """What a screen reader says in its place."""
+
+
+@dataclass(frozen=True)
+class PairedRow:
+    """An algorithm's differences to the best one, value and interval as text, in the order of the metrics."""
+
+    algorithm: str
+    cells: tuple[tuple[str, str], ...]
+
+
+class SectionView:
+    """What the template asks of a section; figures are drawn when it asks."""
+
+    def __init__(self, section: Section, index: int, colours: dict[str, str]) -> None:
+        self.section = section
+        self.id = f"s{index}"
+        self.name = section.name
+        self.verdict = verdict(section)
+        self.algorithms = [(a.name, style.THEMED[colours[a.name]]) for a in section.finished]
+        self._colours = colours
+        self._tables = Tables()
+
+    @cached_property
+    def mission(self) -> Mission:
+        """The mission at a glance."""
+        return describe_mission(self.section, self._tables)
+
+    @property
+    def groups(self) -> list[tuple[str, list[SummaryRow]]]:
+        """The summary, cut at the metrics' groups."""
+        rows = summary_table(self.section)
+        return [(name, list(found)) for name, found in groupby(rows, key=lambda row: row.metric.group)]
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether any algorithm has at least two seeds."""
+        return any(one.has_interval for a in self.section.finished for one in a.estimates.values())
+
+    @property
+    def few_seeds(self) -> bool:
+        """Whether the intervals deserve a warning."""
+        return self.has_intervals and len(self.section.seeds) < FEW_SEEDS
+
+    @property
+    def failed(self) -> list[Trial]:
+        """Trials that failed."""
+        return [trial for trial in self.section.trials if not trial.ok]
+
+    @property
+    def representative(self) -> str:
+        """Which trials the figures over time show."""
+        trials = self.section.representative
+        seeds = {trial.seed for trial in trials}
+        if len(seeds) == 1:
+            return f"seed {trials[0].seed}"
+        return ", ".join(f"{trial.algorithm}: seed {trial.seed}" for trial in trials)
+
+    def layers(self) -> Plot:
+        """The layers-played bars."""
+        names = {
+            level: style.level_name(level, len(self.section.levels) - 1) for level in self.section.levels
+        }
+        said = "; ".join(
+            f"{a.name}: "
+            + ", ".join(f"{names[level]} {share * 100:.0f} %" for level, share in a.played.items())
+            for a in self.section.finished
+        )
+        return Plot(layers_figure(self.section, self.id), f"Share of chunks played up to each layer. {said}.")
+
+    def transport(self) -> Iterator[tuple[str, Plot]]:
+        """Window, RTT and throughput: title and figure of each."""
+        for what in QUANTITIES:
+            svg = transport_figure(self.section, self._tables, what, self._colours, self.id)
+            label = f"{what.title} of each algorithm and link over mission time, {self.representative}."
+            yield what.title, Plot(svg, label)
+
+    def timeline(self) -> Plot:
+        """The chunk timeline."""
+        svg = timeline_figure(self.section, self._tables, self._colours, self.id)
+        return Plot(
+            svg,
+            "For every chunk, by capture time: when its first byte was sent, when each layer was complete, the "
+            f"playout deadline, and the share played at each level; {self.representative}.",
+        )
+
+    def delay(self) -> Plot:
+        """The distribution of delivery delay."""
+        svg = delay_figure(self.section, self._tables, self._colours, self.id)
+        return Plot(
+            svg, "Cumulative share of layers complete within a delay after capture, per layer and algorithm."
+        )
+
+    @cached_property
+    def paired_metrics(self) -> tuple[Metric, ...]:
+        """What can be compared seed by seed; empty with fewer than two common seeds."""
+        return paired_metrics(self.section)
+
+    def paired(self) -> Plot:
+        """Differences to the best algorithm, as a figure."""
+        svg = paired_figure(self.section, self._colours, self.id)
+        labels = ", ".join(metric.label.lower() for metric in self.paired_metrics)
+        return Plot(
+            svg, f"Differences to {self.best} over common seeds in {labels}; the table below has the numbers."
+        )
+
+    def paired_rows(self) -> list[PairedRow]:
+        """Differences to the best algorithm, as text."""
+        columns = [
+            _signed_column(metric, paired_to_best(self.section, metric.key)) for metric in self.paired_metrics
+        ]
+        names = dict.fromkeys(name for column in columns for name in column)
+        return [PairedRow(name, tuple(column.get(name, ("–", "")) for column in columns)) for name in names]
+
+    @property
+    def best(self) -> str:
+        """The best algorithm's name."""
+        return self.section.best.name if self.section.best else ""
+
+    @property
+    def settings(self) -> list[dict[str, Any]]:
+        """What is needed to run each run again."""
+        commands = command_line(self.section)
+        return [
+            {
+                "command": command,
+                "path": str(run.path),
+                "rows": _settings(run.meta),
+                "scenario": _toml(run.path),
+            }
+            for run, command in zip(self.section.runs, commands, strict=True)
+        ]
+
+
+def render_html(report: Report) -> str:
+    """The page; the same runs give the same bytes."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    colours = style.algorithm_colours(report.algorithms)
+    sections = [SectionView(section, index, colours) for index, section in enumerate(report.sections, 1)]
+    title = sections[0].name if len(sections) == 1 else f"{len(sections)} scenarios compared"
+    return environment.get_template("report.html").render(
+        title=title,
+        sections=sections,
+        version=__version__,
+        css=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
+        metrics=METRICS,
+        terms=TERMS,
+        quantity=quantity,
+        reference={what.key: what.reference_name for what in QUANTITIES},
+    )
+
+
+def _signed_column(metric: Metric, estimates: dict[str, Estimate]) -> dict[str, tuple[str, str]]:
+    unit = unit_for(metric.kind, [bound for one in estimates.values() for bound in one.bounds()])
+    name = "pp" if metric.kind == "share" else unit.name
+    texts = {}
+    for algorithm, one in estimates.items():
+        low, high = one.bounds()
+        interval = f"{unit.signed(low)} to {unit.signed(high)}, {one.n} seeds"
+        texts[algorithm] = f"{unit.signed(one.value)} {name}", interval
+    return texts
+
+
+def _settings(meta: dict[str, Any]) -> list[tuple[str, str]]:
+    machine = meta.get("machine") or {}
+    words = (
+        [f"{key}: {value}" for key, value in machine.items()] if isinstance(machine, dict) else [str(machine)]
+    )
+    wall = meta.get("wall_s")
+    return [
+        ("dstcc", str(meta.get("dstcc_version", "unknown"))),
+        ("Git commit", str(meta.get("git_commit") or "unknown")),
+        ("Scenario SHA-256", str(meta.get("scenario_sha256", "unknown"))),
+        ("Seeds", ", ".join(str(seed) for seed in meta.get("seeds") or [])),
+        ("Backend, scale", f"{meta.get('backend', 'unknown')}, {meta.get('scale') or 1:g}"),
+        ("Machine", ", ".join(words) or "unknown"),
+        ("Wall time", quantity("seconds", float(wall)) if wall is not None else "unknown"),
+    ]
+
+
+def _toml(path: Path) -> str:
+    return (path / "scenario.toml").read_text(encoding="utf-8")

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dstcc_cli.main import main
+from tests.report.synthetic_run import RunSpec, build_run
+
+
+@pytest.fixture
+def run_path(tmp_path: Path) -> Path:
+    return build_run(tmp_path / "run", RunSpec(chunks=90, seeds=(1, 2)))
+
+
+def report(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["report", *map(str, arguments)])
+
+
+def test_writes_a_page_and_says_so(run_path: Path, tmp_path: Path) -> None:
+    output = tmp_path / "report.html"
+    result = report(run_path, "-o", output)
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert "played" in result.stderr
+    assert output.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "start"),
+    [
+        ("r.md", [], "# "),
+        ("r.csv", [], "scenario,"),
+        ("r.json", [], "{"),
+        ("r", [], "<!doctype"),
+        ("r.html", ["--format", "csv"], "scenario,"),
+    ],
+)
+def test_the_ending_or_the_option_chooses_the_format(
+    run_path: Path, tmp_path: Path, name: str, options: list[str], start: str
+) -> None:
+    assert report(run_path, "-o", tmp_path / name, *options).exit_code == 0
+    assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
+
+
+@pytest.mark.parametrize(("form", "start"), [("md", "# "), ("csv", "scenario,"), ("json", "{")])
+def test_a_dash_is_stdout(run_path: Path, form: str, start: str) -> None:
+    result = report(run_path, "-o", "-", "--format", form)
+    assert result.exit_code == 0
+    assert result.stdout.startswith(start)
+
+
+def test_json_is_one_document_on_stdout(run_path: Path, tmp_path: Path) -> None:
+    output = tmp_path / "report.html"
+    document = json.loads(report(run_path, "-o", output, "--json").stdout)
+    assert document["report"] == str(output)
+    assert document["bytes"] == output.stat().st_size
+    assert len(document["sections"][0]["rows"]) == 4
+
+
+def test_json_and_stdout_cannot_share(run_path: Path) -> None:
+    result = report(run_path, "-o", "-", "--json")
+    assert result.exit_code == 2
+    assert "--json" in result.stderr
+
+
+def test_an_existing_file_needs_force(run_path: Path, tmp_path: Path) -> None:
+    output = tmp_path / "notes.md"
+    output.write_text("mine")
+    result = report(run_path, "-o", output)
+    assert result.exit_code == 2
+    assert "--force" in result.stderr
+    assert output.read_text() == "mine"
+    assert report(run_path, "-o", output, "--force").exit_code == 0
+    assert output.read_text(encoding="utf-8").startswith("# ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["missing", "-o", "r.html"], "missing"),
+        (["-o", "r.html"], "RUN"),
+        (["missing", "-o", "no/such/folder/r.html"], "does not exist"),
+        (["missing", "-o", ".", "--force"], "is a folder"),
+    ],
+)
+def test_bad_input_is_exit_2_and_named(arguments: list[str], said: str) -> None:
+    result = report(*arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_damaged_run_names_the_file(run_path: Path, tmp_path: Path) -> None:
+    (run_path / "chunks.parquet").write_bytes(b"PAR1 no more")
+    result = report(run_path, "-o", tmp_path / "r.html")
+    assert result.exit_code == 2
+    assert "chunks.parquet" in result.stderr
+    assert not (tmp_path / "r.html").exists()

@@ -1,0 +1,115 @@
+"""The page in a real browser: everything is there, visible, and nothing is asked of the network."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dstcc.report import load_report, render
+from tests.report.conftest import RunFactory
+from tests.report.synthetic_run import RunSpec
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+FIGURES = 7
+SCREENSHOT = Path(__file__).parents[2] / "scripts" / "screenshot.py"
+
+
+def find_chromium() -> str:
+    found = shutil.which("chromium")
+    if found is None:
+        pytest.fail("this test opens the report in Chromium, which is missing: apt-get install chromium")
+    return found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def report(make_run: RunFactory, tmp_path: Path) -> Path:
+    path = tmp_path / "report.html"
+    path.write_text(render(load_report([make_run(RunSpec(chunks=600))]), "html"), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (1200, "dark"), (390, "light")])
+def test_the_page_is_whole_and_quiet(browser: Browser, report: Path, width: int, scheme: str) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+    said: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(report.as_uri(), wait_until="load")
+    assert_visible(page)
+    assert said == []
+    assert [url for url in asked if not url.startswith("data:")] == [report.as_uri()]
+    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert overflow == 0
+    page.close()
+
+
+def assert_visible(page: Page) -> None:
+    figures = page.locator("figure svg")
+    assert figures.count() == FIGURES
+    for figure in [*figures.all(), page.locator("table.summary"), page.locator("table.links")]:
+        assert figure.is_visible()
+        box = figure.bounding_box()
+        assert box is not None
+        assert box["width"] > 300
+        assert box["height"] > 60
+    assert page.locator("table.summary tbody td").count() >= 4 * 10
+    assert page.locator("p.verdict").inner_text()
+
+
+def test_labels_of_a_figure_do_not_overlap(browser: Browser, report: Path) -> None:
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
+    page.goto(report.as_uri())
+    overlaps = page.evaluate(
+        """() => [...document.querySelectorAll('figure svg')].flatMap(svg => {
+            const boxes = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+            const found = [];
+            for (let i = 0; i < boxes.length; i++) for (let j = i + 1; j < boxes.length; j++) {
+                const [a, b] = [boxes[i][1], boxes[j][1]];
+                const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+                const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+                if (wide > 1 && high > 4) found.push([boxes[i][0], boxes[j][0]]);
+            }
+            return found;
+        })"""
+    )
+    page.close()
+    assert overlaps == []
+
+
+def test_the_glossary_unfolds(browser: Browser, report: Path) -> None:
+    page = browser.new_page()
+    page.goto(report.as_uri())
+    glossary = page.locator("dl.glossary")
+    assert not glossary.is_visible()
+    page.get_by_text("Every metric and term of this page").click()
+    assert glossary.is_visible()
+    page.close()
+
+
+def test_the_screenshot_script_writes_a_picture(report: Path, tmp_path: Path) -> None:
+    find_chromium()
+    picture = tmp_path / "report.png"
+    subprocess.run([sys.executable, str(SCREENSHOT), str(report), str(picture)], check=True, timeout=120)
+    data = picture.read_bytes()
+    assert data.startswith(b"\x89PNG")
+    assert int.from_bytes(data[16:20], "big") == 1200

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from dstcc.report import FORMATS, load_report, render
+from dstcc.report.mission import describe_loss, describe_scale
+from tests.report.conftest import RunFactory
+from tests.report.synthetic_run import RunSpec
+
+HOSTILE = '<script>alert("1")</script> | `x` $y_{$ & \\ 火星'
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_same_runs_give_the_same_bytes(make_run: RunFactory, form: str) -> None:
+    runs = [make_run(RunSpec(chunks=120)), make_run(RunSpec(chunks=120, sha="beef" * 16, name="other"))]
+    assert render(load_report(runs), form) == render(load_report(runs), form)
+
+
+def test_json_carries_rows_and_failures(make_run: RunFactory) -> None:
+    run = make_run(RunSpec(chunks=120, failures={"cubic+minrtt/s2": "boom"}))
+    (section,) = json.loads(render(load_report([run]), "json"))["sections"]
+    assert section["scenario"] == "mars-two-links"
+    assert [row["algorithm"] for row in section["rows"]] == [
+        "cubic+minrtt",
+        "newreno+minrtt",
+        "bbr-scaled+minrtt",
+        "westwood+minrtt",
+    ]
+    assert section["failed"] == [{"id": "cubic+minrtt/s2", "seed": 2, "error": "boom"}]
+    played = section["rows"][2]["layers_played"]
+    assert sum(played.values()) == pytest.approx(1.0)
+    assert section["rows"][0]["metrics"]["playback_ratio"]["n"] == 2
+
+
+def test_csv_has_a_row_a_metric_with_the_numbers_of_json(make_run: RunFactory) -> None:
+    report = load_report([make_run(RunSpec(chunks=120))])
+    rows = list(csv.DictReader(io.StringIO(render(report, "csv"))))
+    (section,) = json.loads(render(report, "json"))["sections"]
+    found = {(row["algorithm"], row["metric"]): row for row in rows}
+    for expected in section["rows"]:
+        for key, one in expected["metrics"].items():
+            row = found[expected["algorithm"], key]
+            assert float(row["value"]) == one["value"]
+            assert float(row["low"]) == one["low"]
+            assert int(row["n"]) == one["n"] == 3
+    assert ("cubic+minrtt", "layers_played.none") in found
+
+
+def test_csv_of_one_seed_leaves_intervals_empty(make_run: RunFactory) -> None:
+    rows = csv.DictReader(io.StringIO(render(load_report([make_run(RunSpec(seeds=(1,)))]), "csv")))
+    assert {row["low"] for row in rows} == {""}
+
+
+def test_markdown_has_tables_verdict_and_command(make_run: RunFactory) -> None:
+    text = render(load_report([make_run(RunSpec(chunks=120, failures={"cubic+minrtt/s1": "a|b"}))]), "md")
+    lines = text.splitlines()
+    header = next(line for line in lines if line.startswith("| Metric"))
+    body = [line for line in lines if line.startswith("| ")]
+    assert header.count("|") == 6
+    assert {line.count("|") for line in body} == {6}
+    assert "    dstcc emulate 'examples/mars table1.toml'" in text
+    assert r"a\|b" in text
+
+
+def test_hostile_names_stay_text_in_markdown(make_run: RunFactory) -> None:
+    text = render(load_report([make_run(RunSpec(name=HOSTILE, chunks=60, seeds=(1,)))]), "md")
+    assert "<script>" not in text
+    assert text.startswith("# &lt;script&gt;")
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        (None, "none"),
+        ({}, "none"),
+        ({"packet": 0.01}, "0.01 of packets"),
+        ({"ber": 1e-6}, "10⁻⁶ of bits"),
+        ({"packet": {"log_uniform": [1e-4, 1e-2]}}, "10⁻⁴ – 0.01 (log-uniform draw) of packets"),
+    ],
+)
+def test_losses_in_words(loss: object, expected: str) -> None:
+    assert describe_loss(loss) == expected
+
+
+def test_bursts_in_words() -> None:
+    text = describe_loss({"gilbert_elliott": {"p": 0.02, "r": 0.25, "bad": 0.5}})
+    assert text == "bursts: 0 / 0.5 of packets in good / bad state (good→bad 0.02, bad→good 0.25)"
+
+
+def test_the_scale_says_what_it_distorts() -> None:
+    # 30 × 0.2 s = 6 s; 30 × 40 ms = 1.2 s; 30³ = 2.7e4; 30 × 10 s = 5 min.
+    text = describe_scale(30.0).replace("\u202f", " ")
+    for part in ("6 s", "1.2 s", "2.7 × 10⁴", "5 min"):
+        assert part in text
+    assert describe_scale(1.0).startswith("1: unscaled")

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dstcc.errors import RunError
+from dstcc.report import load_report
+from dstcc.report.catalogue import METRIC
+from dstcc.report.model import Section, best_of, paired_to_best
+from dstcc.report.verdict import verdict
+from tests.report.conftest import RunFactory
+from tests.report.synthetic_run import RunSpec
+
+
+def only_section(*paths: Path) -> Section:
+    (section,) = load_report(paths).sections
+    return section
+
+
+def test_trials_become_algorithms_in_order_of_appearance(make_run: RunFactory) -> None:
+    section = only_section(make_run(RunSpec(congestion=("cubic", "bbr-scaled"), seeds=(1, 2, 3))))
+    assert [algorithm.name for algorithm in section.algorithms] == ["cubic+minrtt", "bbr-scaled+minrtt"]
+    assert section.seeds == (1, 2, 3)
+    assert [trial.seed for trial in section.algorithms[0].trials] == [1, 2, 3]
+
+
+def test_runs_of_one_scenario_pool_and_others_do_not(make_run: RunFactory) -> None:
+    one = make_run(RunSpec(congestion=("cubic",)))
+    two = make_run(RunSpec(congestion=("westwood",)))
+    other = make_run(RunSpec(congestion=("cubic",), sha="beef" * 16, name="other"))
+    rescaled = make_run(RunSpec(congestion=("cubic",), scale=1.0))
+    report = load_report([one, other, two, rescaled])
+    assert [[a.name for a in section.algorithms] for section in report.sections] == [
+        ["cubic+minrtt", "westwood+minrtt"],
+        ["cubic+minrtt"],
+        ["cubic+minrtt"],
+    ]
+    assert report.algorithms == ("cubic+minrtt", "westwood+minrtt")
+
+
+def test_the_same_trial_twice_counts_once_and_is_noted(make_run: RunFactory) -> None:
+    spec = RunSpec(congestion=("cubic",), seeds=(1, 2))
+    section = only_section(make_run(spec), make_run(spec))
+    assert len(section.trials) == 2
+    assert len(section.notes) == 2
+    assert "the same result" in section.notes[0]
+
+
+def test_the_same_trial_with_another_result_is_called_out(make_run: RunFactory) -> None:
+    one = make_run(RunSpec(congestion=("cubic",), seeds=(1,)))
+    two = make_run(RunSpec(congestion=("cubic",), seeds=(1,), chunks=500))
+    assert "DIFFERENT" in only_section(one, two).notes[0]
+
+
+def test_a_path_given_twice_is_refused(make_run: RunFactory) -> None:
+    run = make_run(RunSpec(seeds=(1,)))
+    with pytest.raises(RunError, match="given twice"):
+        load_report([run, run])
+
+
+@pytest.mark.parametrize(
+    "name", ["run.json", "scenario.toml", "trials.parquet", "chunks.parquet", "samples.parquet"]
+)
+def test_a_missing_file_is_named(make_run: RunFactory, name: str) -> None:
+    run = make_run(RunSpec(congestion=("cubic",), seeds=(1,)))
+    (run / name).unlink()
+    with pytest.raises(RunError, match=name.replace(".", r"\.")):
+        load_report([run])
+
+
+def test_failed_trials_are_left_out_of_the_estimates(make_run: RunFactory) -> None:
+    section = only_section(make_run(RunSpec(congestion=("cubic",), failures={"cubic+minrtt/s2": "boom"})))
+    (cubic,) = section.algorithms
+    assert cubic.estimates["playback_ratio"].n == 2
+    assert [trial.error for trial in section.trials if not trial.ok] == ["boom"]
+
+
+def test_metrics_that_no_trial_has_are_not_rows(make_run: RunFactory) -> None:
+    keys = {metric.key for metric in only_section(make_run(RunSpec(seeds=(1,)))).metrics}
+    assert "playback_ratio" in keys
+    assert not keys & {"psnr_db", "vmaf", "startup_s", "stalls"}
+
+
+def test_completing_some_seeds_does_not_win(make_run: RunFactory) -> None:
+    section = only_section(make_run(RunSpec(seeds=(1, 2, 3))))
+    partial = {a.name for a in section.finished if not a.complete("completion_s")}
+    assert partial
+    assert not best_of(section, METRIC["completion_s"])[0] & partial
+
+
+def test_equal_values_have_no_winner(make_run: RunFactory) -> None:
+    section = only_section(make_run(RunSpec(congestion=("bbr-scaled", "x1", "x2"), seeds=(2,), chunks=60)))
+    assert {a.estimates["playback_ratio"].value for a in section.finished} == {1.0}
+    assert best_of(section, METRIC["playback_ratio"]) == (set(), set())
+    assert "each played 100.0" in verdict(section)
+
+
+def test_paired_differences_are_to_the_best_over_common_seeds(make_run: RunFactory) -> None:
+    spec = RunSpec(congestion=("cubic", "bbr-scaled"), failures={"cubic+minrtt/s2": "boom"}, chunks=7200)
+    section = only_section(make_run(spec))
+    assert section.best is not None
+    assert section.best.name == "bbr-scaled+minrtt"
+    (one,) = paired_to_best(section, "playback_ratio").values()
+    assert one.n == 2
+    assert one.value < 0
+
+
+def test_the_representative_seed_is_one_that_all_finished(make_run: RunFactory) -> None:
+    spec = RunSpec(failures={"cubic+minrtt/s1": "boom", "westwood+minrtt/s3": "boom"})
+    section = only_section(make_run(spec))
+    assert {trial.seed for trial in section.representative} == {2}
+
+
+class TestVerdict:
+    def test_one_seed_has_no_interval(self, make_run: RunFactory) -> None:
+        text = verdict(only_section(make_run(RunSpec(seeds=(1,)))))
+        assert "no interval exists" in text
+        assert "95 % interval" not in text
+
+    def test_few_seeds_are_a_hint(self, make_run: RunFactory) -> None:
+        assert "With 3 seeds" in verdict(only_section(make_run(RunSpec())))
+
+    def test_overlap_is_said(self, make_run: RunFactory) -> None:
+        spec = RunSpec(congestion=("cubic", "newreno"), seeds=(1, 2, 3, 4, 5), chunks=7200)
+        assert "overlap" in verdict(only_section(make_run(spec)))
+
+    def test_separation_is_said(self, make_run: RunFactory) -> None:
+        spec = RunSpec(congestion=("cubic", "bbr-scaled"), seeds=(2, 3, 4, 5, 6), chunks=14_400)
+        assert "overlaps no other" in verdict(only_section(make_run(spec)))
+
+    def test_failures_are_counted(self, make_run: RunFactory) -> None:
+        text = verdict(only_section(make_run(RunSpec(failures={"cubic+minrtt/s2": "boom"}))))
+        assert "1 of 12 trials failed" in text
+
+    def test_nothing_finished(self, make_run: RunFactory) -> None:
+        spec = RunSpec(congestion=("cubic",), seeds=(1,), failures={"cubic+minrtt/s1": "boom"})
+        assert verdict(only_section(make_run(spec))) == "No trial finished: there is nothing to compare."

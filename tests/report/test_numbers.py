@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dstcc.report.numbers import SPACE, quantity, scientific, span, unit_for
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("bps", 115_200.0, "115 kb/s"),
+        ("bps", 12_500_000.0, "12.5 Mb/s"),
+        ("bps", 0.0, "0 b/s"),
+        ("seconds", 510.0, "8.5 min"),
+        ("seconds", 2400.0, "40 min"),
+        ("seconds", 14_400.0, "4 h"),
+        ("seconds", 4 * 86_400.0, "4 d"),
+        ("seconds", 0.04, "40 ms"),
+        ("seconds", 0.0, "0 s"),
+        ("bytes", 65_536.0, "65.5 kB"),
+        ("share", 0.834, "83.4 %"),
+        ("db", 38.25, "38.2 dB"),
+        ("count", 4.0, "4"),
+    ],
+)
+def test_a_quantity_has_a_fitting_unit(kind: str, value: float, expected: str) -> None:
+    assert quantity(kind, value) == expected.replace(" ", SPACE)
+
+
+def test_numbers_of_a_row_share_unit_and_decimals() -> None:
+    unit = unit_for("seconds", [30.0, 7_500.0])
+    assert unit.name == "h"
+    assert [unit.number(value) for value in (30.0, 7_500.0)] == ["0.01", "2.08"]
+
+
+def test_signs_are_typographic_and_zero_has_none() -> None:
+    unit = unit_for("share", [0.5])
+    assert [unit.signed(value) for value in (0.123, -0.123, -0.00001, 0.00001, 0.0)] == [
+        "+12.3",
+        "\u221212.3",
+        "0.0",
+        "0.0",
+        "0.0",
+    ]
+
+
+def test_a_span_names_a_shared_unit_once() -> None:
+    assert span("seconds", [1200.0, 510.0]) == "8.5–20 min".replace(" ", SPACE)
+    assert span("seconds", [30.0, 1200.0]) == f"30{SPACE}s – 20{SPACE}min"
+    assert span("bps", [115_200.0, 115_200.0]) == f"115{SPACE}kb/s"
+    assert span("bps", []) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(0.0, "0"), (0.01, "0.01"), (1e-4, "10⁻⁴"), (3.2e-5, "3.2 × 10⁻⁵"), (27_000.0, "2.7 × 10⁴")],
+)
+def test_probabilities(value: float, expected: str) -> None:
+    assert scientific(value) == expected.replace(" ", SPACE)
+
+
+@given(st.sampled_from(["share", "bps", "seconds", "bytes", "db", "score", "count"]), st.floats(1e-7, 1e13))
+def test_any_value_is_written_to_within_its_last_digit(kind: str, value: float) -> None:
+    unit = unit_for(kind, [value])
+    text = unit.number(value).replace(SPACE, "")
+    assert abs(float(text) * unit.factor - value) <= 0.51 * unit.factor * 10**-unit.decimals

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from dstcc.report import load_report, render
+from tests.report.conftest import RunFactory
+from tests.report.synthetic_run import RunSpec
+
+HOSTILE = '<script>alert("1")</script><img src=x onerror=alert(2)> $y_{$ & "quoted" 火星'
+VOID = {"meta", "link", "br", "img", "hr", "input"}
+
+
+class Outline(HTMLParser):
+    """Collects what the tests ask for and checks that tags nest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    @property
+    def plain(self) -> str:
+        return " ".join(" ".join(self.text).split())
+
+
+def outline(page: str) -> Outline:
+    parsed = Outline()
+    parsed.feed(page)
+    parsed.close()
+    assert parsed.open == []
+    return parsed
+
+
+def test_the_page_has_every_part(make_run: RunFactory) -> None:
+    parsed = outline(render(load_report([make_run(RunSpec(chunks=300))]), "html"))
+    for heading in (
+        "The mission",
+        "Summary",
+        "Layers played",
+        "Delivery delay",
+        "Seed by seed against bbr-scaled+minrtt",
+        "What became of each chunk",
+        "Congestion window",
+        "Smoothed round-trip time",
+        "Throughput",
+        "Run it again",
+        "Definitions",
+    ):
+        assert heading in parsed.plain
+    assert len(parsed.named("figure")) == 7
+    assert all(plot["aria-label"] for plot in parsed.named("div") if plot.get("role") == "img")
+    assert "dstcc emulate 'examples/mars table1.toml'" in parsed.plain
+    assert "log_uniform" in parsed.plain
+
+
+def test_ids_are_unique_and_references_resolve(make_run: RunFactory) -> None:
+    runs = [make_run(RunSpec(chunks=90)), make_run(RunSpec(chunks=90, sha="beef" * 16))]
+    page = render(load_report(runs), "html")
+    ids = [attributes["id"] for _, attributes in outline(page).tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    used = set(re.findall(r'(?:href="#|url\(#|aria-labelledby=")([^")]+)', page))
+    assert used <= set(ids)
+
+
+def test_the_page_asks_nothing_of_the_network(make_run: RunFactory) -> None:
+    page = render(load_report([make_run(RunSpec(chunks=90))]), "html")
+    outside = re.findall(r'(?:src|href)="(?!#|data:)([^"]*)"', page)
+    assert outside == []
+    assert "@import" not in page
+    assert "<script" not in page
+
+
+def test_hostile_names_stay_text(make_run: RunFactory) -> None:
+    spec = RunSpec(
+        name=HOSTILE,
+        congestion=(HOSTILE, "cubic"),
+        seeds=(1, 2),
+        chunks=60,
+        failures={"cubic+minrtt/s2": "</style><script>alert(3)</script>"},
+    )
+    parsed = outline(render(load_report([make_run(spec)]), "html"))
+    assert parsed.named("script") == []
+    assert parsed.named("img") == []
+    assert not any(name.startswith("on") for _, attributes in parsed.tags for name in attributes)
+    assert HOSTILE.split("$")[0].strip() in parsed.plain
+    assert "</style><script>alert(3)</script>" in parsed.plain
+
+
+def test_one_seed_shows_values_without_intervals(make_run: RunFactory) -> None:
+    page = render(load_report([make_run(RunSpec(seeds=(1,), chunks=90))]), "html")
+    assert 'class="interval"' not in page
+    assert "Seed by seed" not in page
+    assert "there are no intervals" in page
+
+
+def test_failed_trials_are_listed_with_their_error(make_run: RunFactory) -> None:
+    spec = RunSpec(chunks=90, failures={"cubic+minrtt/s2": "EngineError: out of events"})
+    page = render(load_report([make_run(spec)]), "html")
+    assert "Failed trials" in page
+    assert "cubic+minrtt/s2" in page
+    assert "EngineError: out of events" in page
+
+
+def test_only_failures_still_give_a_page(make_run: RunFactory) -> None:
+    spec = RunSpec(congestion=("cubic",), seeds=(1,), failures={"cubic+minrtt/s1": "boom"})
+    parsed = outline(render(load_report([make_run(spec)]), "html"))
+    assert "No trial finished" in parsed.plain
+    assert parsed.named("figure") == []
+    assert "Run it again" in parsed.plain
+
+
+def test_several_scenarios_get_an_overview(make_run: RunFactory) -> None:
+    runs = [make_run(RunSpec(chunks=90)), make_run(RunSpec(chunks=90, sha="beef" * 16, name="venus"))]
+    parsed = outline(render(load_report(runs), "html"))
+    assert "2 scenarios compared" in parsed.plain
+    assert [link["href"] for link in parsed.named("a")] == ["#s1", "#s2"]
+    assert len(parsed.named("figure")) == 14
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        RunSpec(chunks=90, seeds=(1,), stalling=True),
+        RunSpec(chunks=90, seeds=(1,), quality=True),
+        RunSpec(chunks=1, seeds=(1,)),
+        RunSpec(chunks=40, seeds=(1,), layer_bps=(9_000.0,)),
+        RunSpec(chunks=40, seeds=(1,), congestion=tuple(f"cc{i}" for i in range(10))),
+    ],
+    ids=["stall", "quality", "one-chunk", "one-layer", "ten-algorithms"],
+)
+def test_unusual_runs_give_a_page(make_run: RunFactory, spec: RunSpec) -> None:
+    assert len(outline(render(load_report([make_run(spec)]), "html")).named("figure")) == 6
+
+
+def test_stalls_and_quality_show_where_they_exist(make_run: RunFactory) -> None:
+    stalling = render(load_report([make_run(RunSpec(chunks=90, seeds=(1,), stalling=True))]), "html")
+    assert "Start-up" in stalling.split("Definitions")[0]
+    assert "playout deadline" not in stalling.split("<figcaption>")[0]
+    quality = render(load_report([make_run(RunSpec(chunks=90, seeds=(1,), quality=True))]), "html")
+    assert "PSNR" in quality.split("Definitions")[0]
+
+
+def test_a_long_mission_stays_small(make_run: RunFactory) -> None:
+    page = render(load_report([make_run(RunSpec(chunks=14_400, seeds=(1,)))]), "html")
+    assert len(page.encode()) < 3_000_000
