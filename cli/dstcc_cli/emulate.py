@@ -213,8 +213,8 @@ def _show_plan(found: Plan, as_json: bool) -> int:
     out.print(table)
     out.print(f"video: {found.chunks:,} chunks of {found.layers} layers, {found.payload_bytes:,} bytes")
     out.print(
-        f"playout delay {found.playout_delay_s:,.6g} s; a run takes about {found.mission_s:,.6g} mission seconds"
-    )
+    delay, length = found.playout_delay_s, found.mission_s
+    out.print(f"playout delay {delay:,.6g} s; a run lasts about {length:,.6g} s")
     heading = "in mission time:" if found.distorts else "nothing distorted"
     out.print(f"time scale S = {found.scale:g}, {heading}")
     for line in found.distorts:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any
+from typing import Any, Never
 
 import click
 
@@ -33,6 +34,10 @@ LATER = ("train", "links", "reproduce", "sweep", "kernel")
 """Commands of the interface that this version does not have."""
 
 INTERRUPTED = 130
+EXPLAINED = (click.ClickException, click.Abort, DstccError, OSError, KeyboardInterrupt)
+"""What ends as a line on stderr and an exit code; anything else is a mistake of ours and shows its traceback."""
+WORKERS = "dstcc-trial"
+"""Prefix of the names of the threads that trials run in (``dstcc.run``)."""
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -83,9 +88,17 @@ class LazyGroup(click.Group):
         try:
             outcome = super().main(args, name, complete_var, standalone_mode=False, **extra)
             sys.stdout.flush()
-        except (click.ClickException, click.Abort, DstccError, OSError, KeyboardInterrupt) as error:
-            sys.exit(_explain(error))
+        except EXPLAINED as error:
+            _leave(_explain(error))
         sys.exit(outcome if isinstance(outcome, int) else 0)
+
+
+def _leave(code: int) -> Never:
+    """End the process; trials under way in threads have nothing to put away, so they are not waited for."""
+    if any(thread.name.startswith(WORKERS) for thread in threading.enumerate()):
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _explain(error: BaseException) -> int:

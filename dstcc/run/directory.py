@@ -129,8 +129,7 @@ def write_run(
                 rows.append(trial_row(trial))
                 if trial.outcome is not None:
                     chunks.write_table(chunk_rows(trial.id, trial.outcome))
-                    lanes = scenario.transport.lanes_per_link
-                    samples.write_table(sample_rows(trial.id, trial.outcome, lanes))
+                    samples.write_table(sample_rows(trial.id, trial.outcome))
                 done.append(_done(trial))
                 advance()
         pq.write_table(trials_table(rows, source.layers), folder / "trials.parquet", compression="zstd")

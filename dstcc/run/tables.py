@@ -140,10 +140,10 @@ def chunk_rows(trial_id: str, outcome: Outcome) -> pa.Table:
     return _table(columns, CHUNKS)
 
 
-def sample_rows(trial_id: str, outcome: Outcome, lanes_per_link: int) -> pa.Table:
-    """A trial's rows of ``samples.parquet``; the subflows of a link follow one another."""
+def sample_rows(trial_id: str, outcome: Outcome) -> pa.Table:
+    """A trial's rows of ``samples.parquet``; subflow i is on link i, whose window all its lanes share."""
     samples, links = outcome.result.samples, outcome.setting.links
-    names = np.array([link.name for link in links])[samples.subflow // lanes_per_link]
+    names = np.array([link.name for link in links])[samples.subflow]
     columns = [
         _repeat(trial_id, len(samples.t_ns)),
         samples.t_ns / NS_PER_S,

@@ -27,7 +27,7 @@ from .fields import (
 )
 
 MAX_LAYERS = 8
-MAX_SUBFLOWS = 64
+MAX_LINKS = 64
 MAX_OBJECTS = 10_000_000
 """Chunks × layers of a mission; a day of seconds with 4 layers has 345,600."""
 
@@ -310,7 +310,7 @@ class Scenario(Table):
 
     scenario: About
     video: Video
-    link: Annotated[tuple[Link, ...], AsTuple, Field(min_length=1, max_length=MAX_SUBFLOWS)]
+    link: Annotated[tuple[Link, ...], AsTuple, Field(min_length=1, max_length=MAX_LINKS)]
     transport: Transport = Transport()
     playout: Playout = Playout()
     run: Run = Run()
@@ -322,9 +322,6 @@ class Scenario(Table):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise broken(f"two links are named '{twice[0]}'", key="link")
-        lanes = len(names) * self.transport.lanes_per_link
-        if lanes > MAX_SUBFLOWS:
-            raise broken(f"{lanes} lanes in all are more than {MAX_SUBFLOWS}", key="transport.lanes_per_link")
         for key in ("fixed_cwnd_segments", "open_loop_bps"):
             values = getattr(self.transport, key)
             if values is not None and len(values) not in (1, len(names)):

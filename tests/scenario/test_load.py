@@ -250,15 +250,15 @@ def test_any_document_is_a_scenario_or_a_scenario_error(document: dict[str, obje
         assert str(error).startswith("any.toml: ")
 
 
-PLACES = """
-scenario.name scenario.start scenario.duration_s
-video video.loop_to_s video.synthetic video.synthetic.layer_bps video.stream video.quality
-link link.0 link.0.name link.0.rate_bps link.0.delay_s link.0.loss link.0.loss.packet link.0.outages
-link.0.queue_bytes link.0.cross_traffic
-transport.congestion transport.fixed_cwnd_segments transport.open_loop_bps
-transport.receive_buffer_bytes transport.layer_links
-playout playout.delay_s run.seed run.scale run.slot_s expect expect.playback_ratio
-""".split()
+PLACES = [
+    "scenario.name", "scenario.start", "scenario.duration_s", "video", "video.loop_to_s",
+    "video.synthetic", "video.synthetic.layer_bps", "video.stream", "video.quality", "link", "link.0",
+    "link.0.name", "link.0.rate_bps", "link.0.delay_s", "link.0.loss", "link.0.loss.packet",
+    "link.0.outages", "link.0.queue_bytes", "link.0.cross_traffic", "transport.congestion",
+    "transport.fixed_cwnd_segments", "transport.open_loop_bps", "transport.receive_buffer_bytes",
+    "transport.layer_links", "playout", "playout.delay_s", "run.seed", "run.scale", "run.slot_s",
+    "expect", "expect.playback_ratio",
+]  # fmt: skip
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
