@@ -212,7 +212,6 @@ def _show_plan(found: Plan, as_json: bool) -> int:
     out = console()
     out.print(table)
     out.print(f"video: {found.chunks:,} chunks of {found.layers} layers, {found.payload_bytes:,} bytes")
-    out.print(
     delay, length = found.playout_delay_s, found.mission_s
     out.print(f"playout delay {delay:,.6g} s; a run lasts about {length:,.6g} s")
     heading = "in mission time:" if found.distorts else "nothing distorted"

@@ -35,7 +35,7 @@ LATER = ("train", "links", "reproduce", "sweep", "kernel")
 
 INTERRUPTED = 130
 EXPLAINED = (click.ClickException, click.Abort, DstccError, OSError, KeyboardInterrupt)
-"""What ends as a line on stderr and an exit code; anything else is a mistake of ours and shows its traceback."""
+"""What ends as one line and an exit code; anything else is our mistake, shown with its traceback."""
 WORKERS = "dstcc-trial"
 """Prefix of the names of the threads that trials run in (``dstcc.run``)."""
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT)
