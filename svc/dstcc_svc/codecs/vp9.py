@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
     from dstcc_svc import _vpx
 
-_STEP = 8  # between the quantizers of neighbouring layers (of 0..63): about 2 to 3 dB a layer
-_MIN_STEP = 4  # what is left of it near the coarse end; below, a layer would hardly be worth its overhead
+# Quantizers (0..63) of neighbouring layers. The wider apart, the less a layer repeats of the one below, but base
+# layers beyond 56 are hard to look at: 24 in all, at most 12 a layer (about 3.5 dB).
+_SPAN, _MAX_STEP = 24, 12
+_MIN_STEP = 4  # near the coarse end; below, a layer would hardly be worth its overhead
 
-# x264's preset names -> VP8E_SET_CPUUSED. Up to 3 libvpx decides by rate and distortion: a fifth fewer bits
-# for ten times the work. 4 is slower than 5 and no smaller.
-_SPEED = {
-    "placebo": 0,
-    "veryslow": 1,
-    "slower": 2,
-    "slow": 3,
-    "medium": 5,
-    "fast": 5,
-    "faster": 6,
-    "veryfast": 7,
-    "superfast": 8,
-    "ultrafast": 9,
+_EFFORT = {  # x264's preset names -> (VP8E_SET_CPUUSED, libvpx's real-time deadline)
+    "placebo": (1, False),
+    "veryslow": (1, False),
+    "slower": (3, False),
+    "slow": (3, False),
+    "medium": (5, False),
+    "fast": (5, True),
+    "faster": (5, True),
+    "veryfast": (9, True),
+    "superfast": (9, True),
+    "ultrafast": (9, True),
 }
 
 
@@ -58,11 +58,11 @@ class Vp9(Codec):
         native = _native()
         max_crf = native.MAX_QUANTIZER - _MIN_STEP * (settings.layers - 1)
         check(self.name, settings, self.max_layers, max_crf, native.MIN_SIDE)
-        if settings.preset not in _SPEED:
-            raise InputError(f"preset {settings.preset!r}: must be one of {', '.join(_SPEED)}")
+        if settings.preset not in _EFFORT:
+            raise InputError(f"preset {settings.preset!r}: must be one of {', '.join(_EFFORT)}")
         steps = quantizers(settings.crf, settings.layers, native.MAX_QUANTIZER)
         for chunk in by_chunk(frames):
-            encoder = native.Encoder(settings.width, settings.height, steps, _SPEED[settings.preset])
+            encoder = native.Encoder(settings.width, settings.height, steps, *_EFFORT[settings.preset])
             for source in chunk:
                 yield from _units(encoder, source, settings)
 
@@ -103,7 +103,8 @@ class Vp9(Codec):
 
 def quantizers(crf: int, layers: int, largest: int) -> list[int]:
     """Return the quantizer of each layer, base first: ``crf`` at the top, evenly coarser below."""
-    step = min(_STEP, (largest - crf) // max(layers - 1, 1))
+    gaps = max(layers - 1, 1)
+    step = min(_MAX_STEP, _SPAN // gaps, (largest - crf) // gaps)
     return [crf + step * (layers - 1 - layer) for layer in range(layers)]
 
 

@@ -32,7 +32,7 @@ constexpr int kMaxQuantizer = 63;   // libvpx's external scale, 0 (finest) .. 63
 constexpr int kMaxSpeed = 9;        // VP8E_SET_CPUUSED of VP9
 constexpr int kTileColumnsLog2 = 2;  // at most four, fewer below 1024 pixels of width: what threads share out
 constexpr unsigned kThreads = 4;     // one per tile column; the bytes do not depend on it
-constexpr unsigned kRateKbps = 1000000;  // per layer; out of the way: the quantizers are fixed
+constexpr unsigned kRateKbps = 100000;  // per layer; out of the way, as the quantizers are fixed, and four fit an int
 
 [[noreturn]] void fail(vpx_codec_ctx_t& codec, const std::string& what) {
     const char* detail = vpx_codec_error_detail(&codec);
@@ -73,8 +73,11 @@ std::vector<size_t> frame_sizes(const uint8_t* data, size_t bytes) {
 
 class Encoder {
 public:
-    Encoder(int width, int height, const std::vector<int>& quantizers, int speed)
-        : width_(width), height_(height), layers_(static_cast<int>(quantizers.size())) {
+    Encoder(int width, int height, const std::vector<int>& quantizers, int speed, bool realtime)
+        : width_(width),
+          height_(height),
+          layers_(static_cast<int>(quantizers.size())),
+          deadline_(realtime ? VPX_DL_REALTIME : VPX_DL_GOOD_QUALITY) {
         check_size(width, height, kMinSide);
         if (layers_ < 1 || layers_ > kMaxLayers)
             throw std::invalid_argument("quantizers: 1..4 layers, not " + std::to_string(layers_));
@@ -156,7 +159,7 @@ private:
                          view.data()) == nullptr)
             throw std::runtime_error("libvpx: cannot wrap the picture");
         const vpx_enc_frame_flags_t flags = frame_ == 0 ? VPX_EFLAG_FORCE_KF : 0;
-        if (vpx_codec_encode(&context_.codec, &image, frame_, 1, flags, VPX_DL_REALTIME) != VPX_CODEC_OK)
+        if (vpx_codec_encode(&context_.codec, &image, frame_, 1, flags, deadline_) != VPX_CODEC_OK)
             fail(context_.codec, "encoding failed at frame " + std::to_string(frame_));
         ++frame_;
         std::vector<std::string> frames;
@@ -178,6 +181,7 @@ private:
     const int width_;
     const int height_;
     const int layers_;
+    const unsigned long deadline_;
     vpx_codec_pts_t frame_ = 0;
     std::mutex mutex_;
     Context context_;
@@ -240,8 +244,8 @@ PYBIND11_MODULE(_vpx, m) {
     m.attr("MIN_SIDE") = dstcc_svc::kMinSide;
     m.attr("MAX_QUANTIZER") = dstcc_svc::kMaxQuantizer;
     py::class_<Encoder>(m, "Encoder", py::module_local(), "Encodes one chunk: its first picture is a key frame.")
-        .def(py::init<int, int, const std::vector<int>&, int>(), py::arg("width"), py::arg("height"),
-             py::arg("quantizers"), py::arg("speed"))
+        .def(py::init<int, int, const std::vector<int>&, int, bool>(), py::arg("width"), py::arg("height"),
+             py::arg("quantizers"), py::arg("speed"), py::arg("realtime"))
         .def("encode", &Encoder::encode, py::arg("picture"),
              "A (height * 3/2, width) uint8 picture -> one VP9 frame per layer, base first.");
     py::class_<LayerDecoder>(m, "LayerDecoder", py::module_local(),

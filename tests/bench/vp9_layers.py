@@ -1,0 +1,86 @@
+"""Measure what VP9's quality layers cost: rate and PSNR of every prefix beside single-layer encodes.
+
+::
+
+    python tests/bench/vp9_layers.py [CLIP] [--height 360] [--seconds 2] [--preset medium]
+
+The overhead of a prefix is its rate over that of the single-layer encoder, which has the same speed and the
+same key frames, at the same PSNR. That rate is read off a curve of single-layer encodes, interpolating its
+logarithm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import replace
+from fractions import Fraction
+from itertools import takewhile
+from pathlib import Path
+
+import numpy as np
+from dstcc_svc.codecs import EncodeSettings, SourceFrame, get_codec
+from dstcc_svc.source import probe, read_frames
+
+CLIP = Path(__file__).parents[2] / "examples/clips/big-buck-bunny.mp4"
+CURVE = range(20, 64, 4)  # quantizers of the single-layer encodes
+TOP = 32  # quantizer of the highest layer
+
+
+def measure(frames: list[SourceFrame], settings: EncodeSettings) -> list[tuple[float, float]]:
+    """(bits per second, luma PSNR in dB) of every prefix."""
+    codec = get_codec("vp9")
+    units = list(codec.encode(frames, settings))
+    span_s = float(sum(source.duration for source in frames) * settings.time_base)
+    result = []
+    for layer in range(settings.layers):
+        held = [unit for unit in units if unit.layer <= layer]
+        errors = []
+        for chunk in range(frames[-1].chunk + 1):
+            samples = codec.samples(unit for unit in held if unit.chunk == chunk)
+            sources = [source.image for source in frames if source.chunk == chunk]
+            for image, source in zip(codec.decode(samples, settings), sources, strict=True):
+                luma = [picture.to_ndarray()[: settings.height].astype(float) for picture in (image, source)]
+                errors.append(np.mean((luma[0] - luma[1]) ** 2))
+        rate = sum(len(unit.data) for unit in held) * 8 / span_s
+        result.append((rate, float(np.mean(10 * np.log10(255**2 / np.array(errors))))))
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("clip", nargs="?", type=Path, default=CLIP)
+    parser.add_argument("--height", type=int, default=360, help="luma rows")
+    parser.add_argument("--seconds", type=float, default=2.0, help="how much of the clip")
+    parser.add_argument("--preset", default="medium", help="x264's name of the effort")
+    options = parser.parse_args()
+    source = probe(options.clip, options.height)
+    base = EncodeSettings(
+        source.width, source.height, source.time_base, source.fps, 1, TOP, preset=options.preset
+    )
+    limit = options.seconds / source.time_base
+    frames = list(takewhile(lambda frame: frame.pts < limit, read_frames(source, Fraction(1))))
+    print(
+        f"{options.clip.name}, {source.width}x{source.height}, {len(frames)} frames, preset {options.preset}"
+    )
+
+    curve = [measure(frames, replace(base, crf=crf))[0] for crf in reversed(CURVE)]
+    print("single layer   " + "  ".join(f"{rate / 1e3:.0f} kb/s {psnr:.2f} dB" for rate, psnr in curve))
+    for layers in range(1, 5):
+        start = time.process_time()
+        prefixes = measure(frames, replace(base, layers=layers))
+        took_s = time.process_time() - start
+        levels, rates = [point[1] for point in curve], [np.log(point[0]) for point in curve]
+        for layer, (rate, psnr) in enumerate(prefixes):
+            single = float(np.exp(np.interp(psnr, levels, rates)))
+            print(
+                f"layers {layers}  prefix 0..{layer}  {rate / 1e3:7.0f} kb/s  {psnr:6.2f} dB  "
+                f"single {single / 1e3:7.0f} kb/s  overhead {100 * (rate / single - 1):+5.1f} %"
+            )
+        print(
+            f"          {len(frames) / took_s:.1f} frames per CPU second, encoding and decoding every prefix"
+        )
+
+
+if __name__ == "__main__":
+    main()
