@@ -1,9 +1,9 @@
 """Estimates over seeds: interquartile means with bootstrap intervals.
 
-The interquartile mean (IQM) drops the lowest and the highest quarter of the values (rounded down to whole values)
-and averages the rest, so one lucky seed moves it little; below four values it is the plain mean. The interval is
-the 95 % percentile bootstrap of the same statistic. Source: R. Agarwal et al., "Deep Reinforcement Learning at the
-Edge of the Statistical Precipice", NeurIPS 2021.
+The interquartile mean (IQM) drops the lowest and the highest quarter of the values (rounded down to whole
+values) and averages the rest, so one lucky seed moves it little; below four values it is the plain mean. The
+interval is the 95 % percentile bootstrap of the same statistic. Source: R. Agarwal et al., "Deep
+Reinforcement Learning at the Edge of the Statistical Precipice", NeurIPS 2021.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def interquartile_mean(values: NDArray[np.float64] | Sequence[float], axis: int 
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """IQM and bootstrap interval of finite ``values``; raises ValueError when there are none or one is not finite."""
+    """IQM and bootstrap interval of ``values``; ValueError when none or not all are finite."""
     import numpy as np
     from scipy import stats
 
@@ -88,7 +88,7 @@ def estimate(values: Sequence[float]) -> Estimate:
 def paired_difference(a: Mapping[int, float], b: Mapping[int, float]) -> Estimate | None:
     """Estimate of ``a − b`` over the seeds both have; None with fewer than two of them.
 
-    Both sides met the same channel draws at the same seed, so the difference is free of what the draws do to both.
+    Both sides met the same channel draws at the same seed: the difference is free of what these do to both.
     """
     common = sorted(a.keys() & b.keys())
     if len(common) < 2:

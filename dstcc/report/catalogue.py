@@ -43,8 +43,8 @@ METRICS = (
         "share",
         +1,
         "What Earth saw",
-        "Σ weights of the layers played ÷ Σ weights of all layers; layer L of M weighs (M − L) · 100, so the base "
-        "layer counts most (paper 1, equation 1).",
+        "Σ weights of the layers played ÷ Σ weights of all layers; layer L of M weighs (M − L) · 100, so the "
+        "base layer counts most (paper 1, equation 1).",
     ),
     Metric(
         "oracle_ratio",
@@ -52,8 +52,8 @@ METRICS = (
         "share",
         +1,
         "What Earth saw",
-        "Weighted layers ÷ what a sender that knows every loss in advance could have played over the same channel "
-        "draws. 100 % means no algorithm can do better here.",
+        "Weighted layers ÷ what a sender that knows every loss in advance could have played over the same "
+        "channel draws. 100 % means no algorithm can do better here.",
     ),
     Metric(
         "startup_s",
@@ -80,7 +80,8 @@ METRICS = (
         "db",
         +1,
         "What Earth saw",
-        "Peak signal-to-noise ratio of the played video against the source, mean over frames; frozen frames count.",
+        "Peak signal-to-noise ratio of the played video against the source, mean over frames; frozen frames "
+        "count.",
     ),
     Metric(
         "ssim",
@@ -88,7 +89,8 @@ METRICS = (
         "score",
         +1,
         "What Earth saw",
-        "Structural similarity of the played video to the source (1 = equal), mean over frames; frozen frames count.",
+        "Structural similarity of the played video to the source (1 = equal), mean over frames; frozen "
+        "frames count.",
     ),
     Metric(
         "vmaf",
@@ -96,7 +98,8 @@ METRICS = (
         "score",
         +1,
         "What Earth saw",
-        "Netflix's perceptual quality score (0 to 100) of the played video, mean over frames; frozen frames count.",
+        "Netflix's perceptual quality score (0 to 100) of the played video, mean over frames; frozen frames "
+        "count.",
     ),
     Metric(
         "goodput_bps",
@@ -128,7 +131,7 @@ METRICS = (
         "share",
         -1,
         "Transport",
-        "Payload that on arrival had to wait for an earlier byte of its ordering domain ÷ payload that arrived.",
+        "Payload that on arrival had to wait for an earlier byte of its ordering domain ÷ payload arrived.",
     ),
     Metric(
         "hol_wait_s",
@@ -190,11 +193,11 @@ TERMS = (
     ("Subflow", "One TCP connection of an MPTCP connection, on one link."),
     (
         "Trial",
-        "One algorithm with one seed. The same seed gives every algorithm the same links and the same losses.",
+        "One algorithm with one seed. A seed gives every algorithm the same links and the same losses.",
     ),
     (
         "Interval",
-        "95 % percentile bootstrap of the interquartile mean over seeds (of the plain mean below four seeds). With "
-        "fewer than five seeds it is narrower than it should be: take it as a hint.",
+        "95 % percentile bootstrap of the interquartile mean over seeds (of the plain mean below four "
+        "seeds). With fewer than five seeds it is narrower than it should be: take it as a hint.",
     ),
 )

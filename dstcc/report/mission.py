@@ -66,8 +66,9 @@ def describe_scale(scale: float) -> str:
     if scale == 1.0:
         return "1: unscaled, every constant of the transport is Linux's own."
     return (
-        f"1 emulated second stands for {scale:g} mission seconds. The transport's constants are Linux's in emulated "
-        f"time, so in mission time the least retransmission timeout is {quantity('seconds', RTO_MIN_S * scale)}, "
+        f"1 emulated second stands for {scale:g} mission seconds. The transport's constants are Linux's in "
+        "emulated time, so in mission time the least retransmission timeout is "
+        f"{quantity('seconds', RTO_MIN_S * scale)}, "
         f"a delayed ACK waits {quantity('seconds', DELAYED_ACK_S * scale)}, CUBIC's C is "
         f"{scientific(scale**CUBIC_C_POWER)} times smaller, and BBR's minimum-RTT window is "
         f"{quantity('seconds', BBR_MIN_RTT_WINDOW_S * scale)} (bbr-scaled counts in RTTs instead)."
@@ -85,11 +86,9 @@ def describe_loss(loss: Any) -> str:
     if "ber" in loss:
         return f"{_drawn_share(loss['ber'])} of bits"
     if "gilbert_elliott" in loss:
-        states = loss["gilbert_elliott"]
-        return (
-            f"bursts: {scientific(float(states.get('good', 0)))} / {scientific(float(states.get('bad', 1)))} of packets "
-            f"in good / bad state (good→bad {scientific(float(states['p']))}, bad→good {scientific(float(states['r']))})"
-        )
+        states = {"good": 0.0, "bad": 1.0, **loss["gilbert_elliott"]}
+        good, bad, p, r = (scientific(float(states[key])) for key in ("good", "bad", "p", "r"))
+        return f"bursts: {good} / {bad} of packets in good / bad state (good→bad {p}, bad→good {r})"
     return ", ".join(f"{key} {value}" for key, value in loss.items())
 
 

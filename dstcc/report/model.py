@@ -1,7 +1,7 @@
 """What a report is about: runs read, trials pooled by scenario, one summary row an algorithm.
 
-A *section* is everything that can be compared: the same scenario (by its hash), backend and scale. Runs that share
-these pool their trials; the rest become sections of their own.
+A *section* is everything that can be compared: the same scenario (by its hash), backend and scale. Runs that
+share these pool their trials; the rest become sections of their own.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class Section:
 
     @cached_property
     def representative(self) -> tuple[Trial, ...]:
-        """One trial an algorithm, of one seed where possible: the most ordinary one that most of them finished."""
+        """One trial an algorithm, of one seed where possible: the most ordinary one most of them finished."""
         if not self.finished:
             return ()
         counts = {seed: sum(seed in _seeds(a) for a in self.finished) for seed in self.seeds}
@@ -217,7 +217,8 @@ def load_report(paths: Sequence[Path]) -> Report:
 def best_of(section: Section, metric: Metric) -> tuple[set[str], set[str]]:
     """Names of the algorithms that hold the best value, and of those whose interval overlaps the best one's.
 
-    Only algorithms of which every finished trial has a value can win: completing one seed of three is no record.
+    Only algorithms of which every finished trial has a value can win: completing one seed of three is no
+    record.
     """
     rivals = [a for a in section.finished if metric.key in a.estimates and a.complete(metric.key)]
     if metric.better == 0 or len(rivals) < 2:
@@ -308,7 +309,7 @@ def _played(row: Mapping[str, Any]) -> dict[int, float]:
 
 
 def _links(text: object) -> tuple[TrialLink, ...]:
-    """The drawn links of a trial; a value that is not a plain number (a table over time) counts as unknown."""
+    """The drawn links of a trial; a value that is not a plain number (a table over time) is unknown."""
     drawn = json.loads(text) if isinstance(text, str) and text else []
     if isinstance(drawn, Mapping):
         drawn = [{"name": name, **values} for name, values in drawn.items()]

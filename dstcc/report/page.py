@@ -117,8 +117,8 @@ class SectionView:
         svg = timeline_figure(self.section, self._tables, self._colours, self.id)
         return Plot(
             svg,
-            "For every chunk, by capture time: when its first byte was sent, when each layer was complete, the "
-            f"playout deadline, and the share played at each level; {self.representative}.",
+            "For every chunk, by capture time: when its first byte was sent, when each layer was complete, "
+            f"the playout deadline, and the share played at each level; {self.representative}.",
         )
 
     def delay(self) -> Plot:

@@ -11,7 +11,6 @@ from dstcc.errors import RunError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from .model import Trial
 
-    Columns = dict[str, NDArray[np.generic]]
+    Columns = dict[str, NDArray[Any]]
 
 CHUNK_COLUMNS = (
     "chunk",

@@ -80,9 +80,12 @@ def _section(section: Section) -> Iterator[str]:
         yield ""
     yield from (f"- Note: {_escape(note)}" for note in section.notes)
     seeds = ", ".join(map(str, section.seeds))
+    version, commit, sha = (
+        _code(str(meta.get(key))) for key in ("dstcc_version", "git_commit", "scenario_sha256")
+    )
     yield (
-        f"dstcc {_escape(str(meta.get('dstcc_version')))}, commit {_escape(str(meta.get('git_commit')))}, "
-        f"seeds {seeds}, scale {meta.get('scale')}, scenario sha256 `{_code(str(meta.get('scenario_sha256')))}`:"
+        f"dstcc `{version}`, commit `{commit}`, seeds {seeds}, scale {meta.get('scale')}, "
+        f"scenario SHA-256 `{sha}`:"
     )
     yield ""
     yield from (f"    {_code(command)}" for command in command_line(section))

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-
 from dstcc_cli.main import main
+
 from tests.report.synthetic_run import RunSpec, build_run
 
 

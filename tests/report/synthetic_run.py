@@ -1,7 +1,7 @@
-"""Builds run directories that look like real ones, without the simulator: the report is tested on its input format.
+"""Builds run directories that look like real ones, without the simulator.
 
-The numbers are a cartoon of the physics (a backlog where the window is small, a round trip more for every loss), but
-all three tables are consistent with each other: what ``chunks`` says was in time is what ``trials`` counts.
+The numbers are a cartoon of the physics (a backlog where the window is small, a round trip more for every
+loss), but the tables agree with each other: what ``chunks`` says was in time is what ``trials`` counts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ class RunSpec:
     quality: bool = False
     failures: dict[str, str] = field(default_factory=dict)
     """Trial id → error of a trial that failed."""
-    drop_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,9 +67,8 @@ def build_run(path: Path, spec: RunSpec | None = None) -> Path:
                 samples.append(sample_table(spec, trial_id, ALGORITHMS.get(congestion, 0.4), links, seed))
                 row |= metrics
             trials.append(row)
-    columns = dict.fromkeys(key for row in trials for key in row)
-    full = [{key: row.get(key) for key in columns if key not in spec.drop_columns} for row in trials]
-    pq.write_table(pa.Table.from_pylist(full), path / "trials.parquet")
+    schema = trials_schema(len(spec.layer_bps))
+    pq.write_table(pa.Table.from_pylist(trials, schema=schema), path / "trials.parquet")
     pq.write_table(
         pa.concat_tables(chunks) if chunks else empty_table(CHUNK_COLUMNS), path / "chunks.parquet"
     )
@@ -82,6 +80,28 @@ def build_run(path: Path, spec: RunSpec | None = None) -> Path:
     return path
 
 
+METRICS = (
+    *("playback_ratio", "full_quality_ratio", "weighted_layers", "hol_blocking_ratio", "hol_wait_s"),
+    *(
+        "throughput_bps",
+        "goodput_bps",
+        "completion_s",
+        "startup_s",
+        "stall_s",
+        "stalls",
+        "retransmitted_ratio",
+    ),
+    *(
+        "sent_bytes",
+        "delivered_bytes",
+        "mean_rtt_s",
+        "p95_queue_s",
+        "psnr_db",
+        "ssim",
+        "vmaf",
+        "oracle_ratio",
+    ),
+)
 CHUNK_COLUMNS = {
     "trial": pa.string(),
     "chunk": pa.int32(),
@@ -117,6 +137,16 @@ SAMPLE_COLUMNS = {
     "queue_bytes": pa.int64(),
     "pacing_bps": pa.float64(),
 }
+
+
+def trials_schema(layers: int) -> pa.Schema:
+    words = ("id", "congestion", "scheduler", "controller", "status", "error", "links")
+    levels = [f"layers_played.{level}" for level in ("none", *range(layers))]
+    numbers = (*levels, *METRICS, "end_s", "duration_s")
+    fields = [pa.field(name, pa.string()) for name in words]
+    return pa.schema(
+        [*fields, pa.field("seed", pa.int64()), *(pa.field(name, pa.float64()) for name in numbers)]
+    )
 
 
 def empty_table(columns: dict[str, pa.DataType]) -> pa.Table:

@@ -81,7 +81,8 @@ def test_labels_of_a_figure_do_not_overlap(browser: Browser, report: Path) -> No
     page.goto(report.as_uri())
     overlaps = page.evaluate(
         """() => [...document.querySelectorAll('figure svg')].flatMap(svg => {
-            const boxes = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+            const texts = [...svg.querySelectorAll('text')];
+            const boxes = texts.map(t => [t.textContent, t.getBoundingClientRect()]);
             const found = [];
             for (let i = 0; i < boxes.length; i++) for (let j = i + 1; j < boxes.length; j++) {
                 const [a, b] = [boxes[i][1], boxes[j][1]];

@@ -1,0 +1,1 @@
+"""The report's figures: each module draws one kind as inline SVG."""

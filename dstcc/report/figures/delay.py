@@ -57,7 +57,7 @@ def delay_figure(section: Section, tables: Tables, colours: dict[str, str], salt
 def _gather(
     section: Section, tables: Tables
 ) -> tuple[dict[tuple[str, int], tuple[NDArray[Any], int]], list[float]]:
-    """(algorithm, layer) → sorted delays in s and how many there could be; the playout delays of the trials."""
+    """(algorithm, layer) → sorted delays in s, how many there could be; the trials' playout delays."""
     curves: dict[tuple[str, int], tuple[NDArray[Any], int]] = {}
     deadlines: list[float] = []
     for algorithm in section.finished:

@@ -1,7 +1,7 @@
 """How every figure looks, and how it becomes inline SVG that is the same, byte for byte, every time.
 
-Text stays text in the SVG, in the page's font; colours of :data:`THEMED` become CSS variables, so a page can be
-light or dark. The categorical palette is Okabe and Ito's (2008), which colour-blind readers can tell apart.
+Text stays text in the SVG, in the page's font; colours of :data:`THEMED` become CSS variables, so a page
+can be light or dark. The palette is Okabe and Ito's (2008), which colour-blind readers can tell apart.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LEVEL_RANGE = (0.22, 0.74)
 """The part of viridis that stands out from white and from black."""
 LABEL_CHARS = 34
 
-RC = {
+RC: dict[Any, Any] = {
     "axes.edgecolor": SPINE,
     "axes.facecolor": "none",
     "axes.grid": True,
@@ -150,13 +150,13 @@ def quiet_ticks(axes: Axes) -> None:
 
 
 def _inline(svg: str) -> str:
-    """Strip what an inline element does not need, shorten coordinates, and let the page set font and colours."""
+    """Strip what an inline element does not need, shorten coordinates, let the page set font and colours."""
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
     body = re.sub(
         r'<svg [^>]*?viewBox="([^"]+)"[^>]*>', r'<svg viewBox="\1" aria-hidden="true">', body, count=1
     )
-    body = re.sub(r'<g id="[A-Za-z0-9]+_\d+">', "<g>", body)
+    body = re.sub(r'<g id="[A-Za-z0-9.]+_\d+"', "<g", body)
     body = re.sub(r"\bd=\"[^\"]*\"", _short_path, body)
     body = re.sub(r"font: ([^;\"]*?)'DejaVu Sans'[^;\"]*", r"font: \1var(--font)", body)
     for colour, variable in THEMED.items():

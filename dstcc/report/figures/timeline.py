@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from .style import INK, MUTED, draw_svg, layer_name, level_colours, quiet_ticks,
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.gridspec import GridSpec
     from numpy.typing import NDArray
 
     from dstcc.report.tables import Columns
@@ -25,10 +25,24 @@ BINS = 280
 """Columns of the played strip; a chunk has a column of its own when there are no more of them."""
 SENT = "#8f98a3"
 HEADROOM = 1.12
+EDGE_ROW = 0.028
+"""Height of a layer's row of marks at the upper edge, as a share of the panel."""
 NEAR_ZERO = 0.02
 """A time axis that would start before this share of its length starts at zero."""
 BEYOND_DEADLINE = 2.5
 """The axis ends at this many playout delays; what comes later still is shown at its upper edge."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the rows of the figure share."""
+
+    levels: tuple[int, ...]
+    colours: dict[str, str]
+    clock: Unit
+    delay: Unit
+    top_s: float
+    """Upper end of the delay axes."""
 
 
 def timeline_figure(section: Section, tables: Tables, colours: dict[str, str], salt: str) -> str:
@@ -36,19 +50,21 @@ def timeline_figure(section: Section, tables: Tables, colours: dict[str, str], s
     trials = section.representative
     columns = [tables.chunks(trial) for trial in trials]
     top = _top(columns)
-    clock = unit_for("seconds", [float(np.nanmax(c["capture_s"], initial=0.0)) for c in columns])
-    delay = unit_for("seconds", [top])
+    clock = unit_for("seconds", [float(c["capture_s"].max(initial=0.0)) for c in columns])
+    scene = Scene(section.levels, colours, clock, unit_for("seconds", [top]), top)
 
     def draw(figure: Figure) -> None:
         layout = figure.add_gridspec(
             len(trials) * 3, 1, height_ratios=[10, 2.0, 3.0] * len(trials), hspace=0.06
         )
-        shared: Axes | None = None
+        strip: Axes | None = None
         for row, (trial, chunks) in enumerate(zip(trials, columns, strict=True)):
-            shared = _row(figure, layout, row, trial, chunks, section, (clock, delay), top, colours, shared)
-        if shared is not None:
-            shared.set_xlabel(f"captured at mission time ({clock.name})")
-            shared.tick_params(labelbottom=True)
+            panel = figure.add_subplot(layout[row * 3], sharex=strip)
+            strip = figure.add_subplot(layout[row * 3 + 1], sharex=panel)
+            _row(panel, strip, trial, chunks, scene)
+        if strip is not None:
+            strip.set_xlabel(f"captured at mission time ({clock.name})")
+            strip.tick_params(labelbottom=True)
         _legend(figure, section.levels)
         height = figure.get_figheight()
         # The last row's gap lies below the axes: the bottom margin counts it in.
@@ -57,83 +73,55 @@ def timeline_figure(section: Section, tables: Tables, colours: dict[str, str], s
     return draw_svg(f"{salt}-timeline", ROW_IN * len(trials) + 0.75, draw)
 
 
-def _row(
-    figure: Figure,
-    layout: GridSpec,
-    row: int,
-    trial: Trial,
-    chunks: Columns,
-    section: Section,
-    units: tuple[Unit, Unit],
-    top: float,
-    colours: dict[str, str],
-    shared: Axes | None,
-) -> Axes:
-    clock, delay = units
-    panel = figure.add_subplot(layout[row * 3], sharex=shared)
-    strip = figure.add_subplot(layout[row * 3 + 1], sharex=panel)
-    _delays(panel, chunks, section.levels, units, top)
-    _strip(strip, chunks, section.levels, clock)
-    panel.set_title(short(trial.algorithm), loc="left", color=colours[trial.algorithm], weight="bold", pad=3)
+def _row(panel: Axes, strip: Axes, trial: Trial, chunks: Columns, scene: Scene) -> None:
+    _delays(panel, chunks, scene)
+    _deadline(panel, chunks, scene)
+    _strip(strip, chunks, scene.levels, scene.clock)
+    colour = scene.colours[trial.algorithm]
+    panel.set_title(short(trial.algorithm), loc="left", color=colour, weight="bold", pad=3)
     panel.set_title(f"seed {trial.seed}", loc="right", color=MUTED, pad=3)
-    panel.set_ylabel(f"delay ({delay.name})")
-    panel.set(ylim=(0, top / delay.factor), xlim=_limits(chunks, clock))
-    panel.tick_params(labelbottom=False)
-    strip.tick_params(labelbottom=False)
+    panel.set_ylabel(f"delay ({scene.delay.name})")
+    panel.set(ylim=(0, scene.top_s / scene.delay.factor), xlim=_limits(chunks, scene.clock))
     for axes in (panel, strip):
+        axes.tick_params(labelbottom=False)
         quiet_ticks(axes)
-    return strip
 
 
-def _delays(
-    axes: Axes, chunks: Columns, levels: tuple[int, ...], units: tuple[Unit, Unit], top: float
-) -> None:
+def _delays(axes: Axes, chunks: Columns, scene: Scene) -> None:
     """Grey: first byte sent. Colour: complete, by layer. At the upper edge: later than the axis, or never."""
-    clock, delay = units
-    capture = chunks["capture_s"] / clock.factor
-    dots: dict[str, Any] = {"s": 2.2, "linewidths": 0, "rasterized": True}
-    axes.scatter(
-        capture, (chunks["first_sent_s"] - chunks["capture_s"]) / delay.factor, color=SENT, zorder=2, **dots
-    )
-    shades = level_colours(levels)
+    capture = chunks["capture_s"] / scene.clock.factor
+    sent = (chunks["first_sent_s"] - chunks["capture_s"]) / scene.delay.factor
     took = chunks["complete_s"] - chunks["capture_s"]
-    late = ~(took <= top)
-    for layer in np.unique(chunks["layer"])[::-1]:
-        here = chunks["layer"] == layer
-        colour = shades.get(int(layer), INK)
-        axes.scatter(capture[here], took[here] / delay.factor, color=colour, zorder=3, **dots)
-        height = 1.0 - 0.028 * (int(layer) + 0.5)
-        axes.scatter(
-            capture[here & late],
-            np.full(int((here & late).sum()), height),
-            color=colour,
-            marker="|",
-            s=9,
-            linewidths=0.6,
-            transform=axes.get_xaxis_transform(),
-            zorder=3,
-            rasterized=True,
-        )
-    deadline = chunks["deadline_s"] - chunks["capture_s"]
-    if np.isfinite(deadline).any():
-        order = np.argsort(capture, kind="stable")
-        axes.plot(
-            capture[order], deadline[order] / delay.factor, color=INK, linewidth=1.0, linestyle=(0, (4, 2))
-        )
-        axes.annotate(
-            "playout\ndeadline",
-            (1.0, float(np.nanmedian(deadline)) / delay.factor),
-            (5, 0),
-            xycoords=("axes fraction", "data"),
-            textcoords="offset points",
-            va="center",
-            fontsize=8,
-        )
+    late = ~(took <= scene.top_s)
+    shades = level_colours(scene.levels)
+    dots: dict[str, Any] = {"s": 2.2, "linewidths": 0, "rasterized": True}
+    axes.scatter(capture, sent, color=SENT, zorder=2, **dots)
+    for layer in map(int, np.unique(chunks["layer"])[::-1]):
+        here, colour = chunks["layer"] == layer, shades[layer]
+        axes.scatter(capture[here], took[here] / scene.delay.factor, color=colour, zorder=3, **dots)
+        gone = capture[here & late]
+        height = np.full(gone.size, 1.0 - EDGE_ROW * (layer + 0.5))
+        edge: dict[str, Any] = {"marker": "|", "s": 9, "linewidths": 0.6, "rasterized": True}
+        axes.scatter(gone, height, color=colour, zorder=3, transform=axes.get_xaxis_transform(), **edge)
     if late.any():
-        axes.annotate(
-            "later or never", (1.0, 1.0), (5, -2), xycoords="axes fraction", textcoords="offset points", va="top",
-            color=MUTED, fontsize=8,
-        )  # fmt: skip
+        _beside(axes, "later or never", (1.0, 1.0), "axes fraction", va="top", color=MUTED)
+
+
+def _deadline(axes: Axes, chunks: Columns, scene: Scene) -> None:
+    """The time after capture at which a chunk is played, if there is one."""
+    deadline = (chunks["deadline_s"] - chunks["capture_s"]) / scene.delay.factor
+    if not np.isfinite(deadline).any():
+        return
+    order = np.argsort(chunks["capture_s"], kind="stable")
+    capture = chunks["capture_s"][order] / scene.clock.factor
+    axes.plot(capture, deadline[order], color=INK, linewidth=1.0, linestyle=(0, (4, 2)))
+    at = (1.0, float(np.nanmedian(deadline)))
+    _beside(axes, "playout\ndeadline", at, ("axes fraction", "data"), va="center", color=INK)
+
+
+def _beside(axes: Axes, text: str, at: tuple[float, float], coordinates: Any, **look: Any) -> None:
+    """A small label to the right of the axes."""
+    axes.annotate(text, at, (5, 0), xycoords=coordinates, textcoords="offset points", fontsize=8, **look)
 
 
 def _strip(axes: Axes, chunks: Columns, levels: tuple[int, ...], clock: Unit) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 ROW_IN = 0.92
 LEAST_RISE = 1.25
-"""An axis that does not start at zero shows at least a quarter above its least value: jitter must not look large."""
+"""An axis that does not start at zero ends a quarter or more above its least value: jitter must look small."""
 POINTS = 700
 """Per line; beyond this, two pixels of a wide screen show the same."""
 
@@ -38,7 +39,7 @@ class Quantity:
     log: bool
     from_zero: bool
     reference: Callable[[TrialLink, int], float | None]
-    """The link's own limit, drawn as a dashed line; takes the link and a segment's size on the wire in bytes."""
+    """The link's own limit, a dashed line; takes the link and a segment's size on the wire in bytes."""
     reference_name: str
 
 
@@ -65,38 +66,49 @@ QUANTITIES = (
 )
 
 
+@dataclass(frozen=True)
+class Scene:
+    """What the panels of a figure share."""
+
+    what: Quantity
+    trials: tuple[Trial, ...]
+    links: tuple[str, ...]
+    colours: dict[str, str]
+    clock: Unit
+    unit: Unit
+    wire_bytes: int
+    """A full segment with its headers."""
+
+
 def transport_figure(
     section: Section, tables: Tables, what: Quantity, colours: dict[str, str], salt: str
 ) -> str:
     """The small multiples as SVG; rows share a column's axes, so that heights compare."""
     trials = section.representative
     columns = [tables.samples(trial) for trial in trials]
-    links = list(dict.fromkeys(str(name) for samples in columns for name in samples["link"]))
+    links = tuple(dict.fromkeys(str(name) for samples in columns for name in samples["link"]))
     clock = unit_for("seconds", [float(samples["t_s"].max(initial=0.0)) for samples in columns])
     unit = unit_for(what.kind, [_top(samples[what.key]) for samples in columns])
-    wire_bytes = _wire_bytes(section)
+    scene = Scene(what, trials, links, colours, clock, unit, _wire_bytes(section))
 
     def draw(figure: Figure) -> None:
         grid = figure.subplots(len(trials), len(links), sharex=True, sharey="col", squeeze=False)
         for row, (trial, samples) in enumerate(zip(trials, columns, strict=True)):
-            for column, link in enumerate(links):
-                axes = grid[row][column]
-                _lines(axes, samples, link, what, (clock, unit), colours[trial.algorithm])
-                _reference(axes, _find(trial, link), what, unit, wire_bytes, named=row == 0)
-        _dress(figure, grid, trials, links, what, unit, clock, colours)
+            for axes, link in zip(grid[row], links, strict=True):
+                _lines(axes, samples, link, colours[trial.algorithm], scene)
+                _reference(axes, _find(trial, link), scene, named=row == 0)
+        _dress(figure, grid, scene)
 
     return draw_svg(f"{salt}-{what.key}", ROW_IN * len(trials) + 1.0, draw)
 
 
-def _lines(
-    axes: Axes, samples: Columns, link: str, what: Quantity, units: tuple[Unit, Unit], colour: str
-) -> None:
-    clock, unit = units
+def _lines(axes: Axes, samples: Columns, link: str, colour: str, scene: Scene) -> None:
     here = samples["link"] == link
     for subflow in np.unique(samples["subflow"][here]):
         chosen = here & (samples["subflow"] == subflow)
-        t, values = _thin(samples["t_s"][chosen], samples[what.key][chosen].astype(float))
-        axes.plot(t / clock.factor, values / unit.factor, color=colour, linewidth=1.1, drawstyle="steps-pre")
+        t, values = _thin(samples["t_s"][chosen], samples[scene.what.key][chosen].astype(float))
+        t, values = t / scene.clock.factor, values / scene.unit.factor
+        axes.plot(t, values, color=colour, linewidth=1.1, drawstyle="steps-pre")
 
 
 def _thin(t: NDArray[Any], values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -105,16 +117,15 @@ def _thin(t: NDArray[Any], values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[
         return t, values
     edges = np.linspace(0, t.size, POINTS // 2 + 1).astype(int)
     kept: list[int] = []
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in pairwise(edges):
         piece = np.nan_to_num(values[start:stop], nan=-1.0)
         kept += sorted({start + int(piece.argmin()), start + int(piece.argmax())})
     return t[kept], values[kept]
 
 
-def _reference(
-    axes: Axes, link: TrialLink | None, what: Quantity, unit: Unit, wire_bytes: int, *, named: bool
-) -> None:
-    value = what.reference(link, wire_bytes) if link else None
+def _reference(axes: Axes, link: TrialLink | None, scene: Scene, *, named: bool) -> None:
+    what, unit = scene.what, scene.unit
+    value = what.reference(link, scene.wire_bytes) if link else None
     if value is None:
         return
     axes.axhline(value / unit.factor, color=MUTED, linewidth=0.9, linestyle=(0, (4, 2)))
@@ -133,34 +144,22 @@ def _reference(
         )
 
 
-def _dress(
-    figure: Figure,
-    grid: Any,
-    trials: tuple[Trial, ...],
-    links: list[str],
-    what: Quantity,
-    unit: Unit,
-    clock: Unit,
-    colours: dict[str, str],
-) -> None:
-    for row, trial in enumerate(trials):
+def _dress(figure: Figure, grid: Any, scene: Scene) -> None:
+    name = "segments" if scene.what.kind == "count" else scene.unit.name
+    for row, trial in enumerate(scene.trials):
         for axes in grid[row]:
             quiet_ticks(axes)
             axes.margins(x=0.0)
             axes.set_xlim(left=0.0)
-        grid[row][0].set_title(
-            short(trial.algorithm), loc="left", color=colours[trial.algorithm], weight="bold", pad=3
-        )
-    for column, link in enumerate(links):
-        _set_scale(grid[0][column], what)
-        grid[0][column].annotate(
-            _heading(_find(trials[0], link), link), (0, 1), (0, 19), xycoords="axes fraction",
-            textcoords="offset points", color=INK, weight="bold",
-        )  # fmt: skip
-        grid[-1][column].set_xlabel(f"mission time ({clock.name})")
-    name = "segments" if what.kind == "count" else unit.name
-    for row in range(len(trials)):
+        colour = scene.colours[trial.algorithm]
+        grid[row][0].set_title(short(trial.algorithm), loc="left", color=colour, weight="bold", pad=3)
         grid[row][0].set_ylabel(name)
+    for column, link in enumerate(scene.links):
+        _set_scale(grid[0][column], scene.what)
+        heading = _heading(_find(scene.trials[0], link), link)
+        place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+        grid[0][column].annotate(heading, (0, 1), (0, 19), color=INK, weight="bold", **place)
+        grid[-1][column].set_xlabel(f"mission time ({scene.clock.name})")
     height = figure.get_figheight()
     figure.subplots_adjust(
         left=0.065, right=0.99, top=1 - 0.46 / height, bottom=0.48 / height, hspace=0.42, wspace=0.12
