@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
 
-_MISSING_SHARE, _MISSING_S = 0.02, 0.5  # a file that ends this much before its declared end is truncated
+_MISSING_SHARE, _MISSING_S = 0.02, 0.15  # a file that ends this much before its declared end is truncated
 _FALLBACK_FPS = Fraction(25)  # for a file that tells neither times nor rate
 
 

@@ -30,6 +30,7 @@ _OPTIONS = {
             "open-gop=0",
             "keyint=infinite",  # the chunk boundaries are forced, wherever pts put them
             "repeat-headers=1",  # every chunk carries its SPS and PPS
+            "cpu-independent=1",  # or mbtree's rounding, and with it the bytes, differ from run to run
         )
     ),
 }

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import imageio_ffmpeg
+import numpy as np
+import pytest
+from dstcc_svc import encode, play
+from dstcc_svc.codecs.h264 import parameter_sets
+from dstcc_svc.stream import Stream
+from numpy.typing import NDArray
+
+from dstcc.errors import InputError, StreamError
+
+Picture = tuple[float, NDArray[np.uint8]]
+
+
+def pictures(path: Path) -> list[Picture]:
+    """(time in s, samples) of everything a decoder gives for the file."""
+    with av.open(str(path)) as container:
+        track = container.streams.video[0]
+        return [(float(i.pts * track.time_base), i.to_ndarray()) for i in container.decode(track)]
+
+
+def expected(stream: Path, levels: list[int]) -> list[Picture]:
+    """The same from the chunks, decoded one by one."""
+    opened = Stream(stream)
+    chunks = opened.manifest.chunks
+    found = []
+    for index, level in enumerate(levels):
+        chunk = chunks[index % len(chunks)]
+        loop_s = index // len(chunks) * opened.manifest.duration_s
+        for image in opened.decode(chunk, level) if level >= 0 else ():
+            found.append((loop_s + float(image.pts * opened.settings.time_base), image.to_ndarray()))
+    return found
+
+
+def assert_same(found: list[Picture], wanted: list[Picture]) -> None:
+    assert [at for at, _ in found] == pytest.approx([at for at, _ in wanted], abs=1e-6)
+    assert all((one == other).all() for (_, one), (_, other) in zip(found, wanted, strict=True))
+
+
+def length_s(path: Path) -> float:
+    with av.open(str(path)) as container:
+        return float(container.duration / 1e6)
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [[3, 3, 3], [0, 0, 0], [1, 2, 3], [3, -1, 2], [2, -1, -1], [0, -1, -1], [3, 1, -1, -1, 2, 0, 3]],
+)
+def test_the_file_shows_the_arrived_frames_at_their_times(stream: Path, tmp_path: Path, levels) -> None:
+    report = play(stream, levels, tmp_path / "o.mp4")
+    assert_same(pictures(tmp_path / "o.mp4"), expected(stream, levels))
+    mission_s = 2.4 * (len(levels) // 3) + len(levels) % 3
+    assert report.duration_s == pytest.approx(mission_s)
+    assert length_s(tmp_path / "o.mp4") == pytest.approx(mission_s, abs=0.002)
+    assert (report.chunks, report.frozen_chunks) == (len(levels), levels.count(-1))
+    assert not report.recoded
+    assert [path.name for path in tmp_path.iterdir()] == ["o.mp4"]
+
+
+def test_before_anything_arrived_the_picture_is_black(stream: Path, tmp_path: Path) -> None:
+    play(stream, [-1, -1, 3, 2], tmp_path / "o.mp4")
+    first, *rest = pictures(tmp_path / "o.mp4")
+    assert first[0] == 0
+    np.testing.assert_array_equal(first[1][:64], 16)
+    np.testing.assert_array_equal(first[1][64:], 128)
+    assert_same(rest, expected(stream, [-1, -1, 3, 2]))
+
+
+def test_the_black_picture_has_the_stream_s_parameter_sets(stream: Path, tmp_path: Path) -> None:
+    """Players that read only the MP4's header, not those in the samples, then decode all of it."""
+    play(stream, [-1, 3, 0], tmp_path / "o.mp4")
+    with av.open(str(tmp_path / "o.mp4")) as container:
+        header = container.streams.video[0].codec_context.extradata
+    opened = Stream(stream)
+    sets = parameter_sets(opened.samples(opened.manifest.chunks[1], 0)[0].data)
+    assert header is not None
+    for nal in sets.split(b"\0\0\0\1")[1:]:
+        assert nal in header
+
+
+def test_nothing_at_all_is_black_for_the_whole_time(stream: Path, tmp_path: Path) -> None:
+    assert play(stream, [-1] * 3, tmp_path / "o.mp4").frames == 1
+    assert length_s(tmp_path / "o.mp4") == pytest.approx(2.4, abs=0.002)
+
+
+def test_a_player_at_a_constant_rate_freezes(stream: Path, tmp_path: Path) -> None:
+    """FFmpeg as the player: 25 pictures a second, chunk 1 lost, so picture 24 stays until chunk 2."""
+    play(stream, [3, -1, 3], tmp_path / "o.mp4")
+    arguments = ["-loglevel", "error", "-i", str(tmp_path / "o.mp4"), "-vf", "fps=25", "-f", "rawvideo", "-"]
+    done = subprocess.run([imageio_ffmpeg.get_ffmpeg_exe(), *arguments], capture_output=True, check=True)
+    assert done.stderr == b""
+    shown = np.frombuffer(done.stdout, np.uint8).reshape(-1, 96, 96)
+    assert len(shown) == 60
+    arrived = [samples for _, samples in expected(stream, [3, -1, 3])]
+    for index in range(60):
+        wanted = index if index < 25 else 24 if index < 50 else index - 25
+        np.testing.assert_array_equal(shown[index], arrived[wanted])
+
+
+def test_variable_frame_times_are_kept(make_clip, tmp_path: Path) -> None:
+    times = [0, 10, 50, 51, 300, 420, 430, 999, 1000, 1033, 2900, 2950, 4100]
+    encode(make_clip("c.mkv", times_ms=times), tmp_path / "s", quality=False)
+    play(tmp_path / "s", [3, 3, 3, 3], tmp_path / "o.mp4")
+    assert_same(pictures(tmp_path / "o.mp4"), expected(tmp_path / "s", [3, 3, 3, 3]))
+
+
+def test_a_stretch_starts_with_the_picture_before_it(stream: Path, tmp_path: Path) -> None:
+    report = play(stream, [3, -1, 3, 3], tmp_path / "o.mp4", from_s=1.5, to_s=2.1)
+    assert (report.start_s, report.duration_s, report.chunks) == (pytest.approx(1), pytest.approx(1.4), 2)
+    first, *rest = pictures(tmp_path / "o.mp4")
+    held = expected(stream, [3])[-1][1]
+    assert np.abs(first[1].astype(int) - held).mean() < 6  # coded again on its own, as coarsely
+    assert_same([(at + 1, samples) for at, samples in rest], expected(stream, [-1, -1, 3]))
+
+
+@pytest.mark.parametrize(("from_s", "to_s"), [(-1, None), (2, 1), (0, 0), (2.4, None), (float("nan"), None)])
+def test_impossible_stretches_are_refused(stream: Path, tmp_path: Path, from_s: float, to_s) -> None:
+    with pytest.raises(InputError, match="from"):
+        play(stream, [3, 3, 3], tmp_path / "o.mp4", from_s=from_s, to_s=to_s)
+    assert not list(tmp_path.glob("*"))
+
+
+def test_an_existing_file_needs_force(stream: Path, tmp_path: Path) -> None:
+    (tmp_path / "o.mp4").write_text("precious")
+    with pytest.raises(InputError, match="--force"):
+        play(stream, [3], tmp_path / "o.mp4")
+    assert (tmp_path / "o.mp4").read_text() == "precious"
+    play(stream, [3], tmp_path / "o.mp4", force=True)
+    assert len(pictures(tmp_path / "o.mp4")) == 25
+
+
+def test_a_corrupt_payload_is_named_and_nothing_is_left(stream: Path, tmp_path: Path) -> None:
+    copied = Path(shutil.copytree(stream, tmp_path / "s"))
+    (copied / "payload" / "000001-0.bin").write_bytes(b"")
+    with pytest.raises(StreamError, match=r"000001-0\.bin: corrupt"):
+        play(copied, [3, 3, 3], tmp_path / "o.mp4")
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]
+
+
+def test_streams_that_players_do_not_show_are_coded_again(
+    stream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dstcc_svc.codecs.x264 import X264
+
+    monkeypatch.setattr(X264, "muxable", False)
+    assert play(stream, [-1, 3, -1, 1], tmp_path / "o.mp4").recoded
+    black, *found = pictures(tmp_path / "o.mp4")
+    wanted = expected(stream, [-1, 3, -1, 1])
+    assert black[0] == 0
+    assert [at for at, _ in found] == pytest.approx([at for at, _ in wanted], abs=1e-6)
+    assert (
+        max(
+            np.abs(one.astype(int) - other).mean() for (_, one), (_, other) in zip(found, wanted, strict=True)
+        )
+        < 4
+    )
+    assert length_s(tmp_path / "o.mp4") == pytest.approx(3.4, abs=0.002)
+
+
+def test_a_long_mission_keeps_its_clock(stream: Path, tmp_path: Path) -> None:
+    play(stream, [0, -1, -1] * 500, tmp_path / "o.mp4")
+    times = [Fraction(at).limit_denominator(100) for at, _ in pictures(tmp_path / "o.mp4")]
+    assert times == [Fraction(12, 5) * loop for loop in range(500)]
