@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 MAX_LAYERS: int
 MIN_SIDE: int
+MIN_QUANTIZER: int
 MAX_QUANTIZER: int
 
 def library_version() -> str: ...

@@ -27,13 +27,13 @@ def load(module: str, codec: str, package: str) -> ModuleType:
         ) from error
 
 
-def check(codec: str, settings: EncodeSettings, max_layers: int, max_crf: int, min_side: int) -> None:
+def check(codec: str, settings: EncodeSettings, max_layers: int, crf: tuple[int, int], min_side: int) -> None:
     """Refuse settings out of a codec's bounds with :class:`~dstcc.errors.InputError`."""
     if not 1 <= settings.layers <= max_layers:
         raise InputError(f"layers {settings.layers}: codec {codec} makes 1..{max_layers}")
-    if not 0 <= settings.crf <= max_crf:
+    if not crf[0] <= settings.crf <= crf[1]:
         raise InputError(
-            f"crf {settings.crf}: codec {codec} with {settings.layers} layers takes 0..{max_crf}"
+            f"crf {settings.crf}: codec {codec} with {settings.layers} layers takes {crf[0]}..{crf[1]}"
         )
     if min(settings.width, settings.height) < min_side:
         raise InputError(

@@ -36,7 +36,7 @@ class OpenH264(H264Codec):
     def encode(self, frames: Iterable[SourceFrame], settings: EncodeSettings) -> Iterator[AccessUnit]:
         """Code each chunk with an encoder of its own: a chunk is a function of its frames alone."""
         native = _native()
-        check(self.name, settings, self.max_layers, native.MAX_QP, native.MIN_SIDE)
+        check(self.name, settings, self.max_layers, (0, native.MAX_QP), native.MIN_SIDE)
         fps = min(max(float(settings.fps), native.MIN_FPS), native.MAX_FPS)
         for chunk in by_chunk(frames):
             encoder = native.Encoder(settings.width, settings.height, settings.crf, settings.layers, fps)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dstcc_svc import _vpx
 
-# Quantizers (0..63) of neighbouring layers. The wider apart, the less a layer repeats of the one below, but base
+# Quantizers (0..63) of neighbouring layers: the wider apart, the less one repeats of the one below; but base
 # layers beyond 56 are hard to look at: 24 in all, at most 12 a layer (about 3.5 dB).
 _SPAN, _MAX_STEP = 24, 12
 _MIN_STEP = 4  # near the coarse end; below, a layer would hardly be worth its overhead
@@ -41,7 +41,7 @@ _EFFORT = {  # x264's preset names -> (VP8E_SET_CPUUSED, libvpx's real-time dead
 
 
 class Vp9(Codec):
-    """VP9 SVC through libvpx; ``crf`` is the quantizer (0..63) of the highest layer."""
+    """VP9 SVC through libvpx; ``crf`` is the quantizer (8..63) of the highest layer."""
 
     name = "vp9"
     scalability = "quality"
@@ -57,7 +57,7 @@ class Vp9(Codec):
         """Code each chunk with an encoder of its own: a chunk is a function of its frames alone."""
         native = _native()
         max_crf = native.MAX_QUANTIZER - _MIN_STEP * (settings.layers - 1)
-        check(self.name, settings, self.max_layers, max_crf, native.MIN_SIDE)
+        check(self.name, settings, self.max_layers, (native.MIN_QUANTIZER, max_crf), native.MIN_SIDE)
         if settings.preset not in _EFFORT:
             raise InputError(f"preset {settings.preset!r}: must be one of {', '.join(_EFFORT)}")
         steps = quantizers(settings.crf, settings.layers, native.MAX_QUANTIZER)
@@ -126,7 +126,9 @@ def _units(encoder: _vpx.Encoder, source: SourceFrame, settings: EncodeSettings)
     try:
         frames = encoder.encode(picture("vp9", source, settings))
     except RuntimeError as error:
-        raise DstccError(f"frame {source.frame} of chunk {source.chunk}: {error}") from error
+        raise DstccError(
+            f"frame {source.frame} of chunk {source.chunk}: {error}; a larger --crf than {settings.crf} helps"
+        ) from error
     for layer, data in enumerate(frames):
         yield AccessUnit(source.chunk, layer, source.frame, source.pts, source.pts, data)
 

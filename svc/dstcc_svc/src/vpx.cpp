@@ -29,6 +29,9 @@ namespace {
 constexpr int kMinSide = 16;        // below this libvpx's one-pass mode has no whole block to work on
 constexpr int kMaxLayers = 4;       // libvpx has 5, and 8 reference slots; four is what dstcc streams use
 constexpr int kMaxQuantizer = 63;   // libvpx's external scale, 0 (finest) .. 63
+// libvpx 1.12 starts a layer when its output buffer has room for one raw picture and does not check further.
+// Black-and-white noise, the worst there is, takes 0.91 of that at quantizer 8 and 1.39 at 0.
+constexpr int kMinQuantizer = 8;
 constexpr int kMaxSpeed = 9;        // VP8E_SET_CPUUSED of VP9
 constexpr int kTileColumnsLog2 = 2;  // at most four, fewer below 1024 pixels of width: what threads share out
 constexpr unsigned kThreads = 4;     // one per tile column; the bytes do not depend on it
@@ -82,8 +85,8 @@ public:
         if (layers_ < 1 || layers_ > kMaxLayers)
             throw std::invalid_argument("quantizers: 1..4 layers, not " + std::to_string(layers_));
         for (const int q : quantizers)
-            if (q < 0 || q > kMaxQuantizer)
-                throw std::invalid_argument("quantizer " + std::to_string(q) + ": must be 0..63");
+            if (q < kMinQuantizer || q > kMaxQuantizer)
+                throw std::invalid_argument("quantizer " + std::to_string(q) + ": must be 8..63");
         if (speed < 0 || speed > kMaxSpeed)
             throw std::invalid_argument("speed " + std::to_string(speed) + ": must be 0..9");
         open(quantizers);
@@ -97,7 +100,10 @@ public:
         {
             const py::gil_scoped_release unlocked;
             const std::lock_guard<std::mutex> guard(mutex_);
-            frames = encode_unlocked(view);
+            if (failed_) throw std::runtime_error("libvpx: this encoder has failed before");
+            failed_ = true;
+            frames = encode_locked(view);
+            failed_ = false;
         }
         py::list result;
         for (const std::string& frame : frames) result.append(py::bytes(frame));
@@ -153,7 +159,7 @@ private:
         if (!ok) fail(context_.codec, "cannot set up the layers");
     }
 
-    std::vector<std::string> encode_unlocked(const I420View& view) {
+    std::vector<std::string> encode_locked(const I420View& view) {
         vpx_image_t image{};
         if (vpx_img_wrap(&image, VPX_IMG_FMT_I420, static_cast<unsigned>(width_), static_cast<unsigned>(height_), 1,
                          view.data()) == nullptr)
@@ -173,8 +179,8 @@ private:
             }
         }
         if (static_cast<int>(frames.size()) != layers_)
-            throw std::runtime_error("libvpx: a picture gave " + std::to_string(frames.size()) + " frames for " +
-                                     std::to_string(layers_) + " layers");
+            throw std::runtime_error("libvpx: picture " + std::to_string(frame_ - 1) +
+                                     " has no room in the library's buffer with all its layers");
         return frames;
     }
 
@@ -183,6 +189,7 @@ private:
     const int layers_;
     const unsigned long deadline_;
     vpx_codec_pts_t frame_ = 0;
+    bool failed_ = false;  // layers of the failed picture may still be inside the library
     std::mutex mutex_;
     Context context_;
 };
@@ -242,6 +249,7 @@ PYBIND11_MODULE(_vpx, m) {
     m.def("library_version", [] { return std::string(vpx_codec_version_str()); });
     m.attr("MAX_LAYERS") = dstcc_svc::kMaxLayers;
     m.attr("MIN_SIDE") = dstcc_svc::kMinSide;
+    m.attr("MIN_QUANTIZER") = dstcc_svc::kMinQuantizer;
     m.attr("MAX_QUANTIZER") = dstcc_svc::kMaxQuantizer;
     py::class_<Encoder>(m, "Encoder", py::module_local(), "Encodes one chunk: its first picture is a key frame.")
         .def(py::init<int, int, const std::vector<int>&, int, bool>(), py::arg("width"), py::arg("height"),
