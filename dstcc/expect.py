@@ -47,10 +47,6 @@ class Miss:
         value = "none" if self.value is None else f"{self.value:.6g}"
         return f"{self.trial}: {self.metric} is {value}, expected {self.bound}"
 
-    def document(self) -> dict[str, object]:
-        """As ``dstcc emulate --json`` prints it."""
-        return {"trial": self.trial, "metric": self.metric, "bound": self.bound, "value": self.value}
-
 
 def check(expect: Mapping[str, str], trials: Iterable[Judged], *, where: str) -> list[Miss]:
     """Every bound that a trial misses; each covered trial must keep it by itself.

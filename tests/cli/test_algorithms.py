@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import json
+
+from click.testing import CliRunner
+from dstcc_cli.main import main
+
+from dstcc.algorithms import TABLE
+
+
+def test_table_for_people_on_stderr() -> None:
+    done = CliRunner().invoke(main, ["algorithms"])
+    assert done.exit_code == 0
+    assert done.stdout == ""
+    assert all(row.name in done.stderr for row in TABLE)
+
+
+def test_json() -> None:
+    done = CliRunner().invoke(main, ["algorithms", "--json"])
+    rows = json.loads(done.stdout)
+    assert done.stderr == ""
+    assert [row["name"] for row in rows] == [row.name for row in TABLE]
+    assert all(row.keys() == {"name", "kind", "state", "source", "backends"} for row in rows)
+    assert all(row["backends"] == ["simulator"] for row in rows)

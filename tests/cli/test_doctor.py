@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from dstcc_cli.main import main
+
+from dstcc import checks
+from dstcc.checks import Check, Lacking
+
+
+def doctor(*args: str) -> Result:
+    return CliRunner().invoke(main, ["doctor", *args])
+
+
+def lacking() -> str:
+    raise Lacking("nothing found")
+
+
+def with_checks(monkeypatch: pytest.MonkeyPatch, *given: Check) -> None:
+    monkeypatch.setattr(checks, "CHECKS", given)
+
+
+def test_this_machine_has_what_is_required() -> None:
+    done = doctor("--json")
+    found = {row["check"]: row for row in json.loads(done.stdout)}
+    assert done.exit_code == 0
+    assert all(row.keys() == {"check", "ok", "detail", "remedy"} for row in found.values())
+    assert found["python"]["ok"]
+    assert found["engine"]["ok"]
+    assert found["x264 encoder"]["ok"]
+
+
+def test_every_lack_comes_with_a_remedy_and_only_a_lack_does() -> None:
+    for row in json.loads(doctor("--json").stdout):
+        assert (row["remedy"] is None) is row["ok"]
+
+
+def test_an_optional_lack_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_checks(monkeypatch, Check("torch", lacking, "pip install it"))
+    done = doctor()
+    assert done.exit_code == 0
+    assert done.stdout == ""
+    for part in ("torch", "optional", "nothing found", "pip install it"):
+        assert part in done.stderr
+
+
+def test_a_required_lack_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_checks(monkeypatch, Check("engine", lacking, "build it", required=True))
+    assert doctor().exit_code == 1
+    done = doctor("--json")
+    assert done.exit_code == 1
+    assert json.loads(done.stdout) == [
+        {"check": "engine", "ok": False, "detail": "nothing found", "remedy": "build it"}
+    ]
+
+
+def test_a_check_that_breaks_is_a_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks() -> str:
+        raise ImportError("libfoo.so: cannot open")
+
+    with_checks(monkeypatch, Check("foo", breaks, "install foo"))
+    assert json.loads(doctor("--json").stdout)[0]["detail"] == "libfoo.so: cannot open"
+
+
+def test_ffmpeg_is_asked_for_all_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "_output", lambda *_: "V libx264 H.264\n")
+    assert checks._ffmpeg_has("-encoders", "libx264")()
+    with pytest.raises(Lacking, match="libvmaf"):
+        checks._ffmpeg_has("-filters", "libvmaf")()
+
+
+def test_an_extension_that_was_not_built() -> None:
+    with pytest.raises(Lacking, match="not built"):
+        checks._extension("dstcc_svc._nothing")()
+
+
+@pytest.mark.parametrize("content", ["0\n", None])
+def test_mptcp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None) -> None:
+    switch = tmp_path / "enabled"
+    if content:
+        switch.write_text(content)
+    monkeypatch.setattr(checks, "Path", lambda *_: switch)
+    with pytest.raises(Lacking, match="switched off" if content else "has no MPTCP"):
+        checks._mptcp()

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from dstcc_cli.main import main
+
+from dstcc import engine
+from dstcc.metrics import METRICS
+from dstcc.run import load_run
+from tests.made_results import toy_bound, toy_simulate
+
+SCENARIO = """
+[scenario]
+name = "quick"
+[video]
+synthetic = {chunk_s = 1.0, layer_bps = [8000, 8000]}
+loop_to_s = 5
+[[link]]
+name = "a"
+rate_bps = 1_000_000
+delay_s = 0.05
+loss = {packet = 1e-3}
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    path = tmp_path / "quick.toml"
+    path.write_text(SCENARIO)
+    return path
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "run"
+
+
+def emulate(*args: object) -> Result:
+    return CliRunner().invoke(main, ["emulate", *map(str, args)])
+
+
+def test_json_is_the_document_of_the_interface(scenario: Path, out: Path) -> None:
+    done = emulate(scenario, "-o", out, "--json")
+    assert done.exit_code == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document.keys() == {"run", "scenario", "backend", "scale", "trials"}
+    assert (document["run"], document["scenario"], document["backend"]) == (str(out), "quick", "simulator")
+    (trial,) = document["trials"]
+    assert trial.keys() == {"id", "congestion", "scheduler", "controller", "seed", "status", "metrics"}
+    assert trial["id"] == "cubic+minrtt/s1"
+    assert trial["controller"] is None
+    assert set(trial["metrics"]) == {"layers_played", *METRICS}
+    assert trial["metrics"]["layers_played"].keys() == {"none", "0", "1"}
+    assert trial["metrics"]["playback_ratio"] == 1.0
+
+
+def test_people_read_stderr(scenario: Path, out: Path) -> None:
+    done = emulate(scenario, "-o", out)
+    assert done.stdout == ""
+    assert "cubic+minrtt/s1" in done.stderr
+    assert f"1 of 1 trials in {out}" in done.stderr
+
+
+def test_repeated_options_give_the_product(scenario: Path, out: Path) -> None:
+    options = (
+        "--congestion cubic --congestion bbr --scheduler minrtt --scheduler redundant --seeds 2 --seed 5"
+    )
+    done = emulate(scenario, "-o", out, *options.split(), "--jobs", "2", "--json")
+    ids = [trial["id"] for trial in json.loads(done.stdout)["trials"]]
+    assert ids == [f"{c}+{s}/s{k}" for c in ("cubic", "bbr") for s in ("minrtt", "redundant") for k in (5, 6)]
+
+
+def test_set_and_scale(scenario: Path, out: Path) -> None:
+    assert emulate(scenario, "-o", out, "--set", "link.0.loss.packet=0.25", "--scale", "4").exit_code == 0
+    run = load_run(out)
+    assert run.meta["scale"] == 4
+    assert run.scenario["link"][0]["loss"] == {"packet": 0.25}
+
+
+BAD_USAGE = [
+    ([], "needs -o RUN"),
+    (["-o", "OUT", "--congestion", "cubik"], "did you mean 'cubic'?"),
+    (["-o", "OUT", "--scheduler", "vegas"], "no such scheduler"),
+    (["-o", "OUT", "--controller", "iodst-dqn"], "--controller iodst-dqn: not available in this version"),
+    (["-o", "OUT", "--backend", "kernel"], "--backend kernel: not available in this version"),
+    (["-o", "OUT", "--backend", "moon"], "Invalid value for '--backend'"),
+    (["-o", "OUT", "--seeds", "0"], "run.seeds = 0"),
+    (["-o", "OUT", "--seeds", "x"], "Invalid value for '--seeds'"),
+    (["-o", "OUT", "--scale", "-1"], "run.scale = -1"),
+    (["-o", "OUT", "--set", "link.0.rate_bps=-5"], "link.0.rate_bps = -5"),
+    (["-o", "OUT", "--set", "nonsense"], "must be KEY=VALUE"),
+    (["-o", "OUT", "--set", "video={stream = 'nowhere'}"], "nowhere"),
+]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"), BAD_USAGE, ids=[" ".join(args[2:]) or "none" for args, _ in BAD_USAGE]
+)
+def test_bad_usage_is_exit_2_and_leaves_nothing(
+    scenario: Path, out: Path, args: list[str], message: str
+) -> None:
+    done = emulate(scenario, *(str(out) if arg == "OUT" else arg for arg in args))
+    assert done.exit_code == 2, done.output
+    assert message in done.stderr
+    assert done.stdout == ""
+    assert sorted(path.name for path in out.parent.iterdir()) == ["quick.toml"]
+
+
+def test_a_missing_scenario(tmp_path: Path, out: Path) -> None:
+    done = emulate(tmp_path / "none.toml", "-o", out)
+    assert done.exit_code == 2
+    assert "none.toml: no such scenario file" in done.stderr
+
+
+def test_an_existing_run_needs_force(scenario: Path, out: Path) -> None:
+    out.mkdir()
+    (out / "mine").write_text("")
+    done = emulate(scenario, "-o", out)
+    assert done.exit_code == 2
+    assert "already exists; --force replaces it" in done.stderr
+    assert (out / "mine").exists()
+    assert emulate(scenario, "-o", out, "--force").exit_code == 0
+    assert not (out / "mine").exists()
+
+
+def test_a_missed_bound_is_exit_3_and_named(scenario: Path, out: Path) -> None:
+    bounds = ["--set", 'expect.playback_ratio="> 1"', "--set", 'expect.cubic.sent_bytes="< 5"']
+    done = emulate(scenario, "-o", out, *bounds, "--json")
+    assert done.exit_code == 3
+    assert "playback_ratio is 1, expected > 1" in done.stderr
+    assert "sent_bytes is" in done.stderr
+    assert json.loads(done.stdout)["trials"][0]["status"] == "ok"
+    assert load_run(out).trials
+
+
+def test_a_failed_trial_is_exit_1_and_the_others_go_on(
+    scenario: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "simulate", toy_simulate)
+    monkeypatch.setattr(engine, "clairvoyant_weight", toy_bound)
+    done = emulate(scenario, "-o", out, "--congestion", "bbr", "--congestion", "cubic", "--json")
+    assert done.exit_code == 1
+    assert "bbr+minrtt/s1 failed: RuntimeError: the toy engine has no bbr" in done.stderr
+    trials = json.loads(done.stdout)["trials"]
+    assert [(trial["status"], trial["metrics"] is None) for trial in trials] == [
+        ("failed", True),
+        ("ok", False),
+    ]
+
+
+def test_dry_run_runs_nothing(scenario: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("the dry run called the engine")
+
+    monkeypatch.setattr(engine, "simulate", never)
+    done = emulate(scenario, "-o", out, "--dry-run", "--seeds", "2", "--set", "link.0.delay_s=600")
+    assert done.exit_code == 0
+    assert done.stdout == ""
+    assert not out.exists()
+    # 1 Mbit/s × 1200 s / 8 / 1500 bytes = 100,000 packets; S = 1200 / 40 = 30
+    for part in ("1,200", "1,000,000", "100,000.0", "S = 30", "CUBIC's C", "cubic+minrtt/s2", "2 trials"):
+        assert part in done.stderr, part
+
+
+def test_dry_run_as_json(scenario: Path) -> None:
+    document = json.loads(emulate(scenario, "--dry-run", "--json").stdout)
+    assert document["dry_run"] is True
+    assert document["trials"] == ["cubic+minrtt/s1"]
+    assert document["links"][0]["rtt_s"] == 0.1
+    assert document["scale"] == 1
+
+
+def test_bad_input_shows_no_traceback(tmp_path: Path) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text("[scenario")
+    command = [sys.executable, "-m", "dstcc_cli", "emulate", str(path), "-o", str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"dstcc: {path}: not TOML")
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_leaves_no_half_written_run(scenario: Path, tmp_path: Path, out: Path) -> None:
+    """A mission too long to finish here, interrupted once its temporary folder is there."""
+    options = [
+        "--set",
+        "video.loop_to_s=1e6",
+        "--set",
+        "link.0.rate_bps=1e9",
+        "--set",
+        "video.synthetic.layer_bps=[5e8]",
+    ]
+    # A shell may start us with SIGINT ignored; a user's terminal does not.
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from dstcc_cli.main import main; main(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", code, "emulate", str(scenario), "-o", str(out), *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not list(tmp_path.glob(".run.*.tmp")) and process.poll() is None:
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate()
+    assert process.returncode == 130
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert [path.name for path in tmp_path.iterdir()] == ["quick.toml"]

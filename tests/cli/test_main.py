@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from importlib import import_module
+
+import click
+import pytest
+from click.testing import CliRunner
+from dstcc_cli.main import COMMANDS, LATER, main
+from dstcc_cli.output import console, emit_json, progress
+
+from dstcc.errors import DstccError, InputError, MissingCapabilityError
+from dstcc.version import __version__
+
+HEAVY = ("numpy", "pyarrow", "pydantic", "av", "matplotlib", "rich", "scipy", "torch", "jinja2")
+
+
+def invoke(*args: str):
+    return CliRunner().invoke(main, list(args))
+
+
+def test_help_lists_the_commands_that_are_there() -> None:
+    done = invoke("--help")
+    assert done.exit_code == 0
+    assert all(name in done.output for name in COMMANDS)
+    assert not any(f"  {name} " in done.output for name in LATER)
+
+
+def test_version() -> None:
+    assert invoke("--version").output == f"dstcc, version {__version__}\n"
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_commands_of_later_versions_say_so(name: str) -> None:
+    done = invoke(name, "anything", "--quick")
+    assert done.exit_code == 2
+    assert f"'{name}' is not in this version" in done.stderr
+
+
+def test_a_slip_gets_the_nearest_command() -> None:
+    done = invoke("emulat")
+    assert done.exit_code == 2
+    assert "did you mean 'emulate'?" in done.stderr
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_there_with_json_and_help(name: str) -> None:
+    command = import_module(f"dstcc_cli.{name}").command
+    assert isinstance(command, click.Command)
+    assert "--json" in invoke(name, "--help").output
+
+
+@pytest.mark.parametrize("args", [["--help"], *([name, "--help"] for name in COMMANDS)])
+def test_help_imports_nothing_heavy(args: list[str]) -> None:
+    """What keeps ``--help`` fast on any machine: none of the heavy packages is loaded for it."""
+    code = (
+        "import sys\nfrom dstcc_cli.main import main\n"
+        f"main({args}, standalone_mode=False)\n"
+        f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+
+
+def test_python_m() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "dstcc_cli", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"dstcc, version {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (DstccError("it broke"), 1, "dstcc: it broke"),
+        (InputError("a.toml: bad"), 2, "dstcc: a.toml: bad"),
+        (MissingCapabilityError("no ffmpeg"), 1, "dstcc: no ffmpeg"),
+        (KeyboardInterrupt(), 130, "dstcc: interrupted"),
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/data/x"), 1, "dstcc: /data/x: the disk is full"),
+        (PermissionError(errno.EACCES, "Permission denied", "/data"), 1, "Permission denied"),
+        (click.UsageError("wrong"), 2, "wrong"),
+    ],
+)
+def test_errors_become_a_line_and_an_exit_code(
+    monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, message: str
+) -> None:
+    def fail() -> None:
+        raise error
+
+    from dstcc_cli import algorithms
+
+    monkeypatch.setattr(algorithms, "command", click.command()(fail))
+    done = invoke("algorithms")
+    assert done.exit_code == code
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error_message() -> None:
+    command = f"{sys.executable} -m dstcc_cli algorithms --json"
+    done = subprocess.run(["bash", "-c", f"{command} | true"], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+def test_json_has_no_nan(capsys: pytest.CaptureFixture[str]) -> None:
+    emit_json({"a": float("nan"), "b": [float("inf"), 1.5], 3: "ü"})
+    out = capsys.readouterr().out
+    assert json.loads(out) == {"a": None, "b": [None, 1.5], "3": "ü"}
+    assert "ü" in out
+
+
+def test_progress_is_silent_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress("work", 3) as bar:
+        bar.advance(1)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_draws_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress("work", 3) as bar:
+        bar.advance(3)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "work" in err
+
+
+def test_the_console_writes_to_stderr(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    console().print("[red]hello[/]")
+    assert capsys.readouterr() == ("", "hello\n")

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dstcc.errors import InputError, RunError
+from dstcc.metrics import METRICS
+from dstcc.run import Finished, load_run, write_run
+from dstcc.run import directory as run_directory
+from dstcc.run.tables import CHUNKS, SAMPLES
+from dstcc.scenario import load_scenario, load_source, parse_override, parse_scenario
+
+FILES = ["chunks.parquet", "run.json", "samples.parquet", "scenario.toml", "trials.parquet"]
+
+
+def write(path: Path, scenario_file: Path, *overrides: str, force: bool = False) -> Finished:
+    scenario = load_scenario(scenario_file, [parse_override(text) for text in overrides])
+    return write_run(path, scenario, load_source(scenario), argv=["dstcc", "emulate"], force=force, jobs=2)
+
+
+@pytest.fixture
+def run_path(tmp_path: Path, scenario_file: Path, toy: None) -> Path:
+    write(tmp_path / "run", scenario_file)
+    return tmp_path / "run"
+
+
+def test_a_run_has_its_five_files(run_path: Path) -> None:
+    assert sorted(path.name for path in run_path.iterdir()) == FILES
+
+
+def test_run_json(run_path: Path) -> None:
+    meta = json.loads((run_path / "run.json").read_text())
+    assert meta["schema"] == 1
+    assert meta["argv"] == ["dstcc", "emulate"]
+    assert (meta["scenario_name"], meta["backend"], meta["scale"]) == ("toy", "simulator", 1.0)
+    assert (meta["seeds"], meta["trials"], meta["warnings"]) == ([1, 2], 4, [])
+    assert len(meta["scenario_sha256"]) == 64
+    assert meta["links"][0].keys() == {"name", "rate_bps", "rtt_s", "loss"}
+    assert {"dstcc_version", "git_commit", "created", "machine", "wall_s"} <= meta.keys()
+
+
+def test_the_scenario_in_the_run_is_the_scenario(run_path: Path, scenario_file: Path) -> None:
+    text = (run_path / "scenario.toml").read_text()
+    assert text.startswith("# dstcc ")
+    assert parse_scenario(tomllib.loads(text), source="run") == load_scenario(scenario_file)
+
+
+def test_trials_rows(run_path: Path) -> None:
+    rows = load_run(run_path).trials
+    assert [row["id"] for row in rows] == [
+        f"{name}+minrtt/s{seed}" for name in ("cubic", "newreno") for seed in (1, 2)
+    ]
+    assert rows[0]["controller"] is None
+    assert rows[0]["error"] is None
+    assert rows[0]["layers_played.1"] == 1.0
+    assert rows[2]["layers_played.0"] == 1.0
+    assert all(name in rows[0] for name in METRICS)
+    links = json.loads(rows[0]["links"])
+    assert 2 <= links[0]["delay_s"] <= 4
+    assert links == json.loads(rows[2]["links"])
+    assert links != json.loads(rows[1]["links"])
+
+
+def test_chunk_rows(run_path: Path) -> None:
+    table = load_run(run_path).chunks()
+    assert table.schema.equals(CHUNKS)
+    rows = table.to_pylist()
+    assert len(rows) == 4 * 3 * 2
+    first = rows[0]
+    assert (first["trial"], first["chunk"], first["layer"]) == ("cubic+minrtt/s1", 0, 0)
+    assert (first["capture_s"], first["release_s"], first["deadline_s"]) == (1.0, 1.0, 11.0)
+    assert first["played_level"] == 1
+    lost = [row for row in rows if row["trial"] == "newreno+minrtt/s1" and row["layer"] == 1]
+    assert [row["complete_s"] for row in lost] == [None] * 3
+    assert all(row["given_up"] and row["played_level"] == 0 for row in lost)
+
+
+def test_sample_rows(run_path: Path) -> None:
+    table = load_run(run_path).samples()
+    assert table.schema.equals(SAMPLES)
+    first, second, third = table.slice(0, 3).to_pylist()
+    assert first["link"] == "a"
+    assert (first["srtt_s"], second["srtt_s"]) == (None, 2.0)
+    # 1 of 4, 0 of 0, 2 of 8 segments lost
+    assert [row["loss"] for row in (first, second, third)] == [0.25, 0.0, 0.25]
+    # the slot is a quarter of the drawn RTT, 1 to 2 s, and the toy's samples end at 1, 2 and 3 s
+    assert all(row["rate_bps"] > 0 for row in (first, second, third))
+
+
+def test_a_failed_trial_has_a_row_and_no_chunks(tmp_path: Path, scenario_file: Path, toy: None) -> None:
+    finished = write(tmp_path / "run", scenario_file, 'transport.congestion=["bbr", "cubic"]', "run.seeds=1")
+    assert [trial.status for trial in finished.trials] == ["failed", "ok"]
+    run = load_run(tmp_path / "run")
+    assert run.trials[0]["status"] == "failed"
+    assert "no bbr" in run.trials[0]["error"]
+    assert run.trials[0]["weighted_layers"] is None
+    assert set(run.chunks()["trial"].to_pylist()) == {"cubic+minrtt/s1"}
+
+
+def test_a_run_of_only_failed_trials_can_be_read(tmp_path: Path, scenario_file: Path, toy: None) -> None:
+    write(tmp_path / "run", scenario_file, "transport.congestion=bbr")
+    run = load_run(tmp_path / "run")
+    assert run.chunks().num_rows == run.samples().num_rows == 0
+
+
+def test_an_existing_run_stays_without_force(run_path: Path, scenario_file: Path) -> None:
+    before = (run_path / "run.json").read_text()
+    with pytest.raises(InputError, match="--force"):
+        write(run_path, scenario_file)
+    assert (run_path / "run.json").read_text() == before
+    write(run_path, scenario_file, "scenario.name=new", force=True)
+    assert load_run(run_path).meta["scenario_name"] == "new"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
+def test_a_run_that_is_stopped_leaves_nothing(
+    tmp_path: Path, scenario_file: Path, toy: None, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def stop(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(run_directory, "sample_rows", stop)
+    with pytest.raises((KeyboardInterrupt, OSError)):
+        write(tmp_path / "run", scenario_file)
+    assert [path.name for path in tmp_path.iterdir()] == ["toy.toml"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_named(run_path: Path, name: str) -> None:
+    (run_path / name).unlink()
+    with pytest.raises(RunError, match=rf"{name}: missing"):
+        load_run(run_path)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_file_is_named(run_path: Path, name: str) -> None:
+    (run_path / name).write_bytes(b"\x00\xff not this")
+    with pytest.raises(RunError, match=name):
+        load_run(run_path)
+
+
+def test_a_file_cut_short_is_named(run_path: Path) -> None:
+    path = run_path / "chunks.parquet"
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(RunError, match=r"chunks\.parquet"):
+        load_run(run_path)
+
+
+def test_other_schemas_are_refused(run_path: Path) -> None:
+    path = run_path / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 99}))
+    with pytest.raises(RunError, match=r"run\.json: schema 99, but this version reads 1"):
+        load_run(run_path)
+    path.write_text("[]")
+    with pytest.raises(RunError, match=r"run\.json: schema None"):
+        load_run(run_path)
+
+
+def test_a_lacking_column_is_named(run_path: Path) -> None:
+    path = run_path / "samples.parquet"
+    pq.write_table(pq.read_table(path).drop(["srtt_s"]), path)
+    with pytest.raises(RunError, match=r"samples\.parquet: lacks the column srtt_s"):
+        load_run(run_path)
+
+
+def test_what_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no such run"):
+        load_run(tmp_path / "none")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="not a run directory"):
+        load_run(tmp_path / "file")
+
+
+def tables(path: Path) -> list[pa.Table]:
+    return [pq.read_table(path / name) for name in FILES if name.endswith(".parquet")]
+
+
+def test_the_same_seed_gives_equal_contents_whatever_the_threads_do(
+    tmp_path: Path, scenario_file: Path
+) -> None:
+    """On the real engine: loss, two controls, two seeds; files equal byte for byte, too."""
+    scenario = load_scenario(scenario_file, [parse_override("link.0.loss.packet=0.05")])
+    for name, jobs in (("one", 1), ("two", 4)):
+        write_run(tmp_path / name, scenario, load_source(scenario), argv=[], jobs=jobs)
+    for first, second in zip(tables(tmp_path / "one"), tables(tmp_path / "two"), strict=True):
+        assert first.num_rows > 0
+        assert first.equals(second)
+    for name in FILES:
+        if name != "run.json":
+            assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+
+
+def test_another_seed_gives_other_contents(tmp_path: Path, scenario_file: Path) -> None:
+    for seed in (1, 2):
+        write(tmp_path / str(seed), scenario_file, f"run.seed={seed}", "run.seeds=1")
+    first, second = (tables(tmp_path / name)[0] for name in ("1", "2"))
+    assert not first.drop(["trial"]).equals(second.drop(["trial"]))

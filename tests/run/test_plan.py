@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dstcc.run import Plan, plan
+from dstcc.run.plan import distortions
+from dstcc.scenario import load_scenario, load_source, parse_override
+
+
+def planned(path: Path, *overrides: str) -> Plan:
+    scenario = load_scenario(path, [parse_override(text) for text in overrides])
+    return plan(scenario, load_source(scenario), "simulator")
+
+
+def test_links(scenario_file: Path) -> None:
+    (link,) = planned(scenario_file, "link.0.delay_s=3", "link.0.outages=[[1, 2], [5, 9]]").links
+    assert (link.rtt_s, link.rate_bps, link.loss) == (6, 80_000, {"packet": 1e-3})
+    # 80,000 bit/s × 6 s / 8 / 1,500 bytes
+    assert link.bdp_packets == pytest.approx(40)
+    assert (link.outages, link.outage_s) == (2, 5)
+
+
+def test_trials_and_packets(scenario_file: Path) -> None:
+    found = planned(scenario_file)
+    assert found.trials == ("cubic+minrtt/s1", "cubic+minrtt/s2", "newreno+minrtt/s1", "newreno+minrtt/s2")
+    # 3 chunks of two layers of 1,000 bytes, a packet each, in 4 trials
+    assert (found.chunks, found.layers, found.payload_bytes) == (3, 2, 6000)
+    assert found.estimated_packets == 3 * 2 * 4
+
+
+def test_a_large_layer_takes_several_packets(scenario_file: Path) -> None:
+    # 1,000,000 bit/s for a second: 125,000 bytes = 86 packets of 1,460
+    one = planned(
+        scenario_file, "video.synthetic.layer_bps=[1e6]", "run.seeds=1", "transport.congestion=cubic"
+    )
+    assert one.estimated_packets == 3 * 86
+
+
+def test_unscaled_runs_distort_nothing() -> None:
+    assert distortions(1.0, ("cubic", "bbr")) == ()
+
+
+def test_what_a_scale_distorts() -> None:
+    text = "\n".join(distortions(10.0, ("cubic", "bbr", "westwood")))
+    for part in ("0.2 s → 2 s", "40 ms → 400 ms", "0.0004 segments/s³", "10 s → 100 s", "50 ms → 500 ms"):
+        assert part in text
+    assert "BBR" not in "\n".join(distortions(10.0, ("cubic",)))

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import dstcc_svc
+import pytest
+
+from dstcc import engine
+from dstcc.engine import EngineConfig, EngineResult
+from dstcc.errors import MissingCapabilityError
+from dstcc.run import run_trials
+from dstcc.run.trials import Judge
+from dstcc.scenario import Scenario, load_scenario, load_source, parse_override
+from tests.made_results import objects, result, toy_simulate
+
+pytestmark = pytest.mark.usefixtures("toy")
+
+
+def load(path: Path, *overrides: str) -> Scenario:
+    return load_scenario(path, [parse_override(text) for text in overrides])
+
+
+def test_trials_are_the_product_in_a_fixed_order(scenario_file: Path) -> None:
+    trials = run_trials(load(scenario_file, 'transport.scheduler=["minrtt", "redundant"]'), jobs=4)
+    assert [trial.id for trial in trials] == [
+        f"{congestion}+{scheduler}/s{seed}"
+        for congestion in ("cubic", "newreno")
+        for scheduler in ("minrtt", "redundant")
+        for seed in (1, 2)
+    ]
+
+
+def test_metrics_of_a_toy_trial(scenario_file: Path) -> None:
+    cubic, newreno = run_trials(load(scenario_file, "run.seeds=1"))
+    assert cubic.metrics is not None
+    assert newreno.metrics is not None
+    assert cubic.metrics.layers_played == (0.0, 0.0, 1.0)
+    assert cubic.metrics.values["oracle_ratio"] == 1.0
+    # newreno's toy loses the enhancement layer: 200 of 300 a chunk
+    assert newreno.metrics.layers_played == (0.0, 1.0, 0.0)
+    assert newreno.metrics.values["weighted_layers"] == pytest.approx(2 / 3)
+
+
+def test_all_algorithms_meet_the_same_draws(scenario_file: Path) -> None:
+    links = {
+        (trial.key.seed, json.dumps([link.delay_ns for link in trial.outcome.setting.links]))
+        for trial in run_trials(load(scenario_file))
+        if trial.outcome
+    }
+    assert len(links) == 2
+
+
+def test_a_trial_that_raises_fails_alone(scenario_file: Path) -> None:
+    trials = run_trials(load(scenario_file, 'transport.congestion=["bbr", "cubic"]', "run.seeds=1"))
+    assert [trial.status for trial in trials] == ["failed", "ok"]
+    assert trials[0].error == "RuntimeError: the toy engine has no bbr"
+    assert trials[0].metrics is None
+
+
+def test_stall_mode_has_no_oracle(scenario_file: Path) -> None:
+    (trial,) = run_trials(
+        load(scenario_file, "run.seeds=1", "transport.congestion=cubic", "playout.mode=stall")
+    )
+    assert trial.metrics is not None
+    assert trial.metrics.values["oracle_ratio"] is None
+    assert trial.metrics.values["stalls"] == 0.0
+    assert trial.outcome is not None
+    # first base layer: captured at 1 s, one way, 1000 bytes at 80 kbit/s = 0.1 s; then the delay of 10 s
+    one_way_s = trial.outcome.setting.links[0].delay_ns[0] / 1e9
+    assert trial.metrics.values["startup_s"] == pytest.approx(1 + one_way_s + 0.1 + 10)
+
+
+def test_the_clairvoyant_bound_is_worked_out_once_a_seed(
+    scenario_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeds: list[int] = []
+
+    def bound(config: EngineConfig, _weights: object) -> float:
+        seeds.append(config.seed)
+        return 1.0
+
+    monkeypatch.setattr(engine, "clairvoyant_weight", bound)
+    run_trials(load(scenario_file), jobs=1)
+    assert seeds == [1, 2]
+
+
+def test_few_trials_wait_in_memory(scenario_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dstcc.run.trials import iter_trials
+
+    started: list[int] = []
+
+    def count(config: EngineConfig) -> EngineResult:
+        started.append(config.seed)
+        return toy_simulate(config)
+
+    monkeypatch.setattr(engine, "simulate", count)
+    scenario = load(scenario_file, "run.seeds=50", "transport.congestion=cubic")
+    source = load_source(scenario)
+    trials = iter_trials(scenario, source, Judge(source, wanted=False), jobs=2)
+    next(trials)
+    trials.close()
+    assert len(started) <= 4
+
+
+@dataclass(frozen=True)
+class Scores:
+    psnr_db: float
+    ssim: float
+    vmaf: float
+
+
+def test_pictures_are_judged_where_there_are_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[int]] = []
+
+    def score(_stream: Path, levels: list[int]) -> Scores:
+        asked.append(levels)
+        return Scores(40.0, 0.9, 90.0)
+
+    monkeypatch.setattr(dstcc_svc, "played_quality", score, raising=False)
+    playback = _playback()
+    assert Judge(_source(None), wanted=True).score(playback) is None
+    assert Judge(_source(tmp_path), wanted=False).score(playback) is None
+    assert Judge(_source(tmp_path), wanted=True).score(playback) == Scores(40.0, 0.9, 90.0)
+    assert asked == [[1, -1]]
+
+
+def test_a_machine_without_vmaf_is_a_warning_not_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacking(_stream: Path, _levels: list[int]) -> None:
+        raise MissingCapabilityError("no libvmaf here")
+
+    monkeypatch.setattr(dstcc_svc, "played_quality", lacking, raising=False)
+    judge = Judge(_source(tmp_path), wanted=True)
+    assert [judge.score(_playback()), judge.score(_playback())] == [None, None]
+    assert judge.warnings == ["no psnr_db, ssim and vmaf: no libvmaf here"]
+
+
+def _source(stream: Path | None):
+    import numpy as np
+
+    from dstcc.scenario import Source
+
+    return Source(np.arange(2.0), np.arange(1.0, 3.0), np.ones((2, 2), dtype=np.int64), stream)
+
+
+def _playback():
+    from dstcc.metrics import play_by_deadline
+
+    made = objects(2, [1] * 4, [0, 1], [5, 6])
+    return play_by_deadline(made, result(made, [1, 2, None, 3]))

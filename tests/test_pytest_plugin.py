@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCENARIO = """
+[scenario]
+name = "quick"
+[video]
+synthetic = {chunk_s = 1.0, layer_bps = [8000, 8000]}
+loop_to_s = 5
+[[link]]
+name = "a"
+rate_bps = 1_000_000
+delay_s = 0.05
+[expect]
+"""
+
+
+def run_pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """A pytest of its own in ``folder``, warnings being errors there too."""
+    command = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", *options]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    scenarios = tmp_path / "scenarios" / "deep"
+    scenarios.mkdir(parents=True)
+    (scenarios / "good.toml").write_text(SCENARIO + 'playback_ratio = ">= 0.99"')
+    (scenarios / "bare.toml").write_text(SCENARIO.replace("[expect]", ""))
+    (scenarios / "other.toml").write_text("[tool]\nx = 1\n")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_own.py").write_text("def test_own():\n    pass\n")
+    return tmp_path
+
+
+def test_scenarios_are_items_beside_the_own_tests(folder: Path) -> None:
+    done = run_pytest(folder, "tests", "--dstcc", "scenarios")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 passed" in done.stdout
+
+
+def test_a_folder_is_run_once_when_it_is_asked_for_twice(folder: Path) -> None:
+    done = run_pytest(folder, ".", "--dstcc", "scenarios", "--dstcc", "scenarios/deep")
+    assert "3 passed" in done.stdout
+
+
+def test_without_the_option_nothing_is_collected(folder: Path) -> None:
+    assert "1 passed" in run_pytest(folder).stdout
+
+
+def test_it_works_with_several_processes(folder: Path) -> None:
+    done = run_pytest(folder, "tests", "--dstcc", "scenarios", "-n", "2")
+    assert "3 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_missed_bound_shows_metric_bound_and_value(folder: Path) -> None:
+    (folder / "scenarios" / "bad.toml").write_text(
+        SCENARIO + '"cubic.playback_ratio" = "> 1"\nsent_bytes = "< 5"'
+    )
+    done = run_pytest(folder, "--dstcc", "scenarios")
+    assert done.returncode == 1
+    assert "cubic+minrtt/s1: playback_ratio is 1, expected > 1" in done.stdout
+    assert "cubic+minrtt/s1: sent_bytes is 10000, expected < 5" in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_a_scenario_that_cannot_be_read_fails_with_its_message(folder: Path) -> None:
+    (folder / "scenarios" / "bad.toml").write_text(SCENARIO.replace("rate_bps", "rate_kbps"))
+    (folder / "scenarios" / "worse.toml").write_text("[scenario")
+    done = run_pytest(folder, "--dstcc", "scenarios")
+    assert "2 failed" in done.stdout
+    assert "link.0.rate_kbps: unknown key" in done.stdout
+    assert "worse.toml: not TOML" in done.stdout
+
+
+def test_a_folder_that_is_not_there(folder: Path) -> None:
+    done = run_pytest(folder, "--dstcc", "nowhere")
+    assert done.returncode == 4
+    assert "no such folder" in done.stderr
+
+
+def test_the_plugin_imports_nothing_heavy() -> None:
+    heavy = ("numpy", "pydantic", "pyarrow", "av")
+    code = f"import dstcc.pytest_plugin, sys; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
