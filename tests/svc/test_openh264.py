@@ -116,6 +116,12 @@ def test_too_small_a_picture_is_refused(make_clip) -> None:
         list(CODEC.encode(frames, settings))
 
 
+def test_too_large_a_picture_is_refused(make_clip) -> None:
+    frames, settings = frames_of(make_clip(frames=2))
+    with pytest.raises(InputError, match="size 20000x64"):
+        list(CODEC.encode(frames, replace(settings, width=20000)))
+
+
 def test_a_frame_of_another_size_is_refused(make_clip) -> None:
     frames, settings = frames_of(make_clip(frames=2))
     with pytest.raises(DstccError, match="96x64"):

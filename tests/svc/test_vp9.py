@@ -54,7 +54,7 @@ def whole_superframes(chunk: list[AccessUnit]) -> dict[int, bytes]:
 
 
 def assert_prefixes_are_exact(units: list[AccessUnit], settings: EncodeSettings) -> None:
-    """Against two readings of the *whole* stream: libvpx up to a layer, and FFmpeg, which shows every layer."""
+    """Against two readings of the *whole* stream: libvpx up to a layer, FFmpeg showing every layer."""
     for _, group in groupby(units, key=lambda unit: unit.chunk):
         chunk = list(group)
         whole = whole_superframes(chunk)
@@ -193,6 +193,12 @@ def test_settings_out_of_bounds_are_refused(make_clip, change: dict[str, int], n
     frames, settings = frames_of(make_clip(frames=2))
     with pytest.raises(InputError, match=named):
         list(CODEC.encode(frames, replace(settings, **change)))
+
+
+def test_too_large_a_picture_is_refused(make_clip) -> None:
+    frames, settings = frames_of(make_clip(frames=2))
+    with pytest.raises(InputError, match="size 20000x64"):
+        list(CODEC.encode(frames, replace(settings, width=20000)))
 
 
 def test_a_frame_of_another_size_is_refused(make_clip) -> None:

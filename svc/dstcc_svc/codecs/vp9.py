@@ -62,7 +62,10 @@ class Vp9(Codec):
             raise InputError(f"preset {settings.preset!r}: must be one of {', '.join(_EFFORT)}")
         steps = quantizers(settings.crf, settings.layers, native.MAX_QUANTIZER)
         for chunk in by_chunk(frames):
-            encoder = native.Encoder(settings.width, settings.height, steps, *_EFFORT[settings.preset])
+            try:
+                encoder = native.Encoder(settings.width, settings.height, steps, *_EFFORT[settings.preset])
+            except (RuntimeError, ValueError) as error:
+                raise InputError(f"codec {self.name}: {error}") from error
             for source in chunk:
                 yield from _units(encoder, source, settings)
 
