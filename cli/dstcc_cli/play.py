@@ -10,17 +10,25 @@ import click
 from .output import console, emit_json
 
 if TYPE_CHECKING:
+    from dstcc_svc import Manifest
+
     from dstcc.run import Run
 
 USUAL_S = 600.0
-"""How much of a longer mission is written unless ``--to`` says otherwise."""
+"""How much of a longer mission is written, from the first chunk that arrived on, unless told otherwise."""
 
 
 @click.command(short_help="Write the video as Earth saw it, lost chunks frozen.")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="MP4 to write.")
 @click.option("--trial", metavar="ID", help="Trial, like cubic+minrtt/s1; unless given, the best one.")
-@click.option("--from", "from_s", type=float, default=0.0, metavar="S", help="Start, seconds of video; 0.")
+@click.option(
+    "--from",
+    "from_s",
+    type=float,
+    metavar="S",
+    help=f"Start, seconds of video; 0, or the first that arrived if it lasts more than {USUAL_S:.0f} s.",
+)
 @click.option(
     "--to", "to_s", type=float, metavar="S", help=f"End, seconds of video; {USUAL_S:.0f} s after the start."
 )
@@ -31,7 +39,7 @@ def command(
     run: Path,
     output: Path,
     trial: str | None,
-    from_s: float,
+    from_s: float | None,
     to_s: float | None,
     force: bool,
     as_json: bool,
@@ -40,7 +48,7 @@ def command(
 
     Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted.
     """
-    from dstcc_svc import play
+    from dstcc_svc import load_manifest, play
 
     from dstcc.atomic import check_free
     from dstcc.run import load_run
@@ -50,9 +58,10 @@ def command(
     stream = _stream_of(loaded)
     chosen = _named(loaded, trial) if trial is not None else _best(loaded)
     levels = _levels(loaded, chosen["id"])
-    report = play(
-        stream, levels, output, from_s=from_s, to_s=from_s + USUAL_S if to_s is None else to_s, force=force
-    )
+    if from_s is None:
+        from_s = _start_s(load_manifest(stream), levels)
+    end_s = from_s + USUAL_S if to_s is None else to_s
+    report = play(stream, levels, output, from_s=from_s, to_s=end_s, force=force)
     if as_json:
         emit_json({"run": str(run), "trial": chosen["id"], **report.document()})
         return
@@ -65,10 +74,19 @@ def command(
             if report.recoded
             else ""
         )
-        + ("; the mission is longer, --to S shows more" if cut else ""),
+        + ("; the mission is longer, --from S --to S show more" if cut else ""),
         soft_wrap=True,
         highlight=False,
     )
+
+
+def _start_s(manifest: Manifest, levels: list[int]) -> float:
+    """Where to begin: at the first chunk that arrived, if the mission is too long to be shown whole."""
+    from dstcc_svc import chunk_start_s
+
+    if chunk_start_s(manifest, len(levels)) <= USUAL_S:
+        return 0.0
+    return chunk_start_s(manifest, next((index for index, level in enumerate(levels) if level >= 0), 0))
 
 
 def _stream_of(run: Run) -> Path:

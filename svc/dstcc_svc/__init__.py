@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dstcc_svc.encode import EncodeReport, LayerReport, encode
 from dstcc_svc.manifest import Chunk, Layer, Manifest, Quality, load_manifest
-from dstcc_svc.play import PlayReport, play
+from dstcc_svc.play import PlayReport, chunk_start_s, play
 from dstcc_svc.played import played_quality
 from dstcc_svc.stream import verify
 
@@ -20,6 +20,7 @@ __all__ = [
     "Manifest",
     "PlayReport",
     "Quality",
+    "chunk_start_s",
     "encode",
     "load_manifest",
     "play",

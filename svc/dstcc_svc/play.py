@@ -99,13 +99,18 @@ def play(
     frames = _mux(samples, manifest, end, output)
     return PlayReport(
         str(output),
-        float(origin * manifest.tick_s),
+        chunk_start_s(manifest, span[0]),
         float(end * manifest.tick_s),
         frames,
         len(slots),
         sum(slot.level == NOTHING for slot in slots),
         not opened.codec.muxable,
     )
+
+
+def chunk_start_s(manifest: Manifest, index: int) -> float:
+    """Mission time at which mission chunk ``index`` starts, in seconds."""
+    return float(_start(manifest, index) * manifest.tick_s)
 
 
 def _start(manifest: Manifest, index: int) -> int:
@@ -118,7 +123,7 @@ def _span(manifest: Manifest, count: int, from_s: float, to_s: float | None) -> 
     """Mission chunks that ``from_s``..``to_s`` touches."""
     if not (0 <= from_s < (math.inf if to_s is None else to_s)):
         raise InputError(f"from {from_s} to {to_s}: must be two mission times in seconds, the later one last")
-    starts = [float(_start(manifest, index) * manifest.tick_s) for index in range(count + 1)]
+    starts = [chunk_start_s(manifest, index) for index in range(count + 1)]
     first = bisect_right(starts, from_s) - 1
     last = count if to_s is None else min(count, bisect_right(starts, to_s - 1e-9))
     if first >= last:

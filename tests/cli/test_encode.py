@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+
+def dstcc(*arguments: object, timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "dstcc_cli", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout_s,
+    )
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("clip") / "clip.mp4"
+    rng = np.random.default_rng(0)
+    with av.open(str(path), "w") as container:
+        track = container.add_stream("libx264", rate=25)
+        track.width, track.height, track.pix_fmt = 64, 48, "yuv420p"
+        for index in range(30):
+            picture = av.VideoFrame.from_ndarray(rng.integers(0, 8 * index + 1, (48, 64, 3), np.uint8))
+            picture.pts, picture.time_base = index, Fraction(1, 25)
+            container.mux(track.encode(picture))
+        container.mux(track.encode(None))
+    return path
+
+
+def test_json_is_the_interface_s_document(clip: Path, tmp_path: Path) -> None:
+    done = dstcc("encode", clip, "-o", tmp_path / "s", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    layers = document.pop("layers")
+    assert document == {
+        "stream": str(tmp_path / "s"),
+        "codec": "x264",
+        "scalability": "temporal",
+        "duration_s": pytest.approx(1.2),
+        "frames": 30,
+        "chunks": 2,
+    }
+    assert [row["layer"] for row in layers] == [0, 1, 2, 3]
+    for row in layers:
+        assert row["bitrate_bps"] == pytest.approx(row["bytes"] * 8 / 1.2)
+        assert 0 < row["psnr_db"] <= 100
+        assert 0 < row["ssim"] <= 1
+    assert (tmp_path / "s" / "manifest.json").is_file()
+
+
+def test_people_get_a_table_on_stderr(clip: Path, tmp_path: Path) -> None:
+    done = dstcc("encode", clip, "-o", tmp_path / "s", "--layers", 3, "--no-quality", "--chunk-seconds", 0.4)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "30 frames in 3 chunks of 3 temporal layers by x264" in done.stderr
+    for heading in ("kbit/s", "PSNR", "SSIM", "VMAF"):
+        assert heading in done.stderr
+
+
+def test_existing_output_is_kept_without_force(clip: Path, tmp_path: Path) -> None:
+    (tmp_path / "s").mkdir()
+    done = dstcc("encode", clip, "-o", tmp_path / "s", "--no-quality")
+    assert done.returncode == 2
+    assert "--force" in done.stderr
+    assert not list((tmp_path / "s").iterdir())
+    assert dstcc("encode", clip, "-o", tmp_path / "s", "--no-quality", "--force").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.mp4"], "nowhere.mp4: no such file"),
+        (["{clip}", "--layers", 9], "layers 9: x264 has 1..4"),
+        (["{clip}", "--chunk-seconds", -1], "chunk length -1"),
+        (["{clip}", "--scalability", "quality", "--codec", "x264"], "x264: has temporal layers"),
+        (["{clip}", "--codec", "av1"], "'av1' is not one of"),
+        (["{clip}", "--height", 9000], "height 9000: outside 16..48"),
+        ([__file__], "not a video file"),
+    ],
+)
+def test_bad_input_is_named_and_leaves_nothing(clip: Path, tmp_path: Path, arguments, message: str) -> None:
+    given = [str(clip) if word == "{clip}" else word for word in arguments]
+    done = dstcc("encode", *given, "-o", tmp_path / "s")
+    assert done.returncode == 2, done.stderr
+    assert message in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, dstcc_cli.encode, dstcc_cli.play; print({'av', 'numpy', 'pydantic'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
