@@ -49,7 +49,8 @@ public:
         SEncParamExt parameters = settings(qp, layers, fps);
         if (encoder_->InitializeExt(&parameters) != cmResultSuccess)
             throw std::runtime_error("OpenH264: refused " + std::to_string(width) + "x" + std::to_string(height) +
-                                     " with " + std::to_string(layers) + " temporal layers; it codes at most 36864 macroblocks (4096x2304)");
+                                     " with " + std::to_string(layers) +
+                                     " temporal layers; it codes at most 36864 macroblocks (4096x2304)");
     }
 
     // -> (temporal id, is it an IDR picture, Annex B access unit)
