@@ -25,7 +25,8 @@ class Loss:
 
     ``kind`` is ``none``, ``packet`` (``rate``: probability a packet), ``ber`` (``rate``: probability a bit, so
     loss grows with packet size) or ``gilbert-elliott`` (``p`` good→bad and ``r`` bad→good per service slot, ``good``
-    and ``bad`` the packet loss probability in each state).
+    and ``bad`` the packet loss probability in each state). ``periodic`` loses one packet in every 1/``rate``, by count:
+    the textbook case that response functions are derived for, not a channel two policies could share.
     """
 
     kind: str = "none"

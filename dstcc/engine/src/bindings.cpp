@@ -18,8 +18,11 @@ LossConfig read_loss(const py::handle& loss) {
     else if (kind == "packet") out.kind = LossKind::kPacket;
     else if (kind == "ber") out.kind = LossKind::kBer;
     else if (kind == "gilbert-elliott") out.kind = LossKind::kGilbertElliott;
+    else if (kind == "periodic") out.kind = LossKind::kPeriodic;
     else throw py::value_error("unknown loss kind '" + kind + "'");
     out.rate = loss.attr("rate").cast<double>();
+    if (out.kind == LossKind::kPeriodic && !(out.rate > 0 && out.rate <= 1))
+        throw py::value_error("periodic loss needs a rate in (0, 1]");
     out.p = loss.attr("p").cast<double>();
     out.r = loss.attr("r").cast<double>();
     out.good = loss.attr("good").cast<double>();

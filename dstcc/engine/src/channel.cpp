@@ -27,6 +27,7 @@ LossProcess::LossProcess(const LossConfig& config, std::uint64_t seed, std::uint
       packet_threshold_(to_threshold(config.rate)),
       good_threshold_(to_threshold(config.good)),
       bad_threshold_(to_threshold(config.bad)) {
+    if (config.kind == LossKind::kPeriodic) period_ = std::max<std::int64_t>(1, std::llround(1.0 / config.rate));
     if (config.kind == LossKind::kBer) packet_threshold_ = 0;
     if (config.kind == LossKind::kGilbertElliott) {
         // Start in the stationary law, so that the first hour is like any other.

@@ -18,6 +18,7 @@ public:
     LossProcess(const LossConfig& config, std::uint64_t seed, std::uint64_t link, std::uint64_t direction);
     bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t bytes) {
         if (config_.kind == LossKind::kNone) return false;
+        if (config_.kind == LossKind::kPeriodic) return ++served_ % period_ == 0;
         return draws_.bits(static_cast<std::uint64_t>(slot) + (std::uint64_t{nth} << 48)) < threshold(slot, bytes);
     }
 
@@ -34,6 +35,7 @@ private:
     Stream draws_, sojourns_;
     std::uint64_t packet_threshold_ = 0, good_threshold_ = 0, bad_threshold_ = 0;
     std::uint32_t cached_bytes_ = 0;
+    std::int64_t served_ = 0, period_ = 1;
     bool bad_state_ = false;
     std::int64_t sojourn_end_ = 0;
     std::uint64_t sojourn_ = 0;
@@ -81,10 +83,13 @@ public:
     }
     // The same for any time, without moving the cursor.
     Time delay_lookup(Time at) const;
-    // A usable (neither lost nor in an outage) full-size slot?  For the clairvoyant bound; slots must rise.
+    // Could a packet served in this slot get through?  For the clairvoyant bound; slots must rise.
     bool slot_delivers(std::int64_t slot) {
         const Time start = slot * slot_ns_;
-        return !in_outage(start, start + slot_ns_) && !loss_.lost(slot, 0, full_bytes_);
+        in_outage(start, start);  // moves the cursor
+        const bool dark = outage_ < outages_.size() && outages_[outage_].first <= start &&
+                          start + slot_ns_ <= outages_[outage_].second;
+        return !dark && !loss_.lost(slot, 0, full_bytes_);
     }
 
     std::int64_t sent() const { return sent_; }

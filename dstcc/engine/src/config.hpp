@@ -9,11 +9,11 @@
 
 namespace dstcc {
 
-enum class LossKind { kNone, kPacket, kBer, kGilbertElliott };
+enum class LossKind { kNone, kPacket, kBer, kGilbertElliott, kPeriodic };
 
 struct LossConfig {
     LossKind kind = LossKind::kNone;
-    double rate = 0;                        // kPacket: per packet; kBer: per bit
+    double rate = 0;                        // kPacket: per packet; kBer: per bit; kPeriodic: one in every 1/rate
     double p = 0, r = 1, good = 0, bad = 1;  // kGilbertElliott, per service slot
 };
 

@@ -6,7 +6,7 @@
 //
 //     n_i + ... + n_j  <=  P_j - Q_i,     P_j = Σ_l A_l(deadline_j - delay_l),   Q_i = Σ_l A_l(release_i),
 //
-// A_l(t) = bytes of slots that deliver and end by t. With N_k the running sum of demands that is
+// A_l(t) = bytes of the slots that deliver, counted up to t. With N_k the running sum of demands that is
 // max_{j>=k}(N_j - P_j) <= min_{i<=k}(N_{i-1} - Q_i): two range-add trees give what still fits at k in O(log n).
 //
 // Feasible byte sets form a matroid, so taking bytes by weight per byte is optimal for divisible layers. Precedence (an
@@ -65,9 +65,10 @@ class Supply {
 public:
     Supply(Direction direction, std::uint32_t bytes, Time horizon)
         : direction_(std::move(direction)), bytes_(bytes), horizon_(horizon) {}
-    double until(Time at) {
+    // Bytes of the delivering slots that begin before `at`.
+    double before(Time at) {
         at = std::min(at, horizon_);
-        while ((next_ + 1) * direction_.slot_ns() <= at)
+        while (next_ * direction_.slot_ns() < at)
             if (direction_.slot_delivers(next_++)) total_ += bytes_;
         return total_;
     }
@@ -148,9 +149,9 @@ double clairvoyant_weight(const EngineConfig& config, const std::vector<double>&
         if (!useful) continue;
         Supply at_release(direction, wire, config.duration_ns), at_end(direction, wire, config.duration_ns);
         for (std::size_t k = 0; k < n; ++k) {
-            // The slot under way at the release counts: a packet that starts within it takes its draw.
-            q[k] += at_release.until(release[k]);
-            p[k] += at_end.until(end[k]);
+            // A packet that starts within a slot takes its draw: the slots under way at both ends count.
+            q[k] += at_release.before(std::max<Time>(release[k] - direction.slot_ns(), 0));
+            p[k] += at_end.before(end[k]);
         }
     }
     std::vector<Demand> demands;

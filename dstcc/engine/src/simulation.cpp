@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMaxSubflows = 64;                  // the ready set is one machine word
 constexpr std::int64_t kSackOptionBytes = 4, kSackBlockBytes = 8;  // RFC 2018, padded to 32 bits
-constexpr int kStallTimeouts = 64;  // a run without duration ends after so many RTO_MAX without a delivery
+constexpr int kStallTimeouts = 20;  // a run without duration ends after so many RTO_MAX (or 2 RTT) without a delivery
 constexpr unsigned kInterruptMask = (1u << 16) - 1;  // poll for Ctrl-C every so many events
 
 std::uint64_t bit(std::size_t i) { return std::uint64_t{1} << i; }
@@ -196,15 +196,6 @@ void Simulation::on_acks(std::size_t link) {
     const bool was_stale = subflow.sender.stale();
     subflow.slot_delivered += subflow.sender.handle_ack(now_, ack);
     if (was_stale && !subflow.sender.stale()) stale_ &= ~bit(s);
-    if (!joined_) {
-        joined_ = true;
-        const Time wait = static_cast<Time>(config_.transport.join_rtts * static_cast<double>(subflow.sender.tcp().srtt_ns));
-        for (std::size_t other = 0; other < subflows_.size(); ++other) {
-            if (subflows_[other].syns > 0 || subflows_[other].syn_at != kNever) continue;
-            subflows_[other].syn_at = std::max(now_, subflow.first_syn_ns + wait);
-            arm_timer(other);
-        }
-    }
     pump(s);
 }
 
@@ -215,6 +206,14 @@ void Simulation::on_established(std::size_t s) {
     subflow.sender.establish(now_, now_ - subflow.first_syn_ns);
     if (subflow.copied < log_.begin()) subflow.copied = log_.begin();
     established_ |= bit(s);
+    // The later subflows of a connection join once the first has carried data and its DATA_ACK came back.
+    const double rtt = static_cast<double>(now_ - subflow.first_syn_ns);
+    const Time join = subflow.first_syn_ns + static_cast<Time>(config_.transport.join_rtts * rtt);
+    for (std::size_t other = 0; other < subflows_.size(); ++other) {
+        if (subflows_[other].syns > 0 || subflows_[other].syn_at != kNever) continue;
+        subflows_[other].syn_at = std::max(now_, join);
+        arm_timer(other);
+    }
     pump(s);
 }
 
@@ -315,7 +314,8 @@ void Simulation::on_slot() {
         state.slot_lost_base = tcp.lost;
     }
     check_conservation();
-    const Time patience = config_.transport.constants.rto_max;
+    Time patience = config_.transport.constants.rto_max;
+    for (const Path& path : paths_) patience = std::max(patience, 4 * path.one_way_ns);
     if (config_.duration_ns == kNever && released_ == outcomes_.size() && patience < kNever / kStallTimeouts &&
         now_ - last_progress_ns_ > kStallTimeouts * patience)
         over_ = true;
@@ -395,6 +395,7 @@ void Simulation::transmit(std::size_t s, std::int64_t number, std::uint16_t byte
         ++subflow.slot_retransmitted;
     }
     if (passage.wait_ns >= 0) waits_.add(passage.wait_ns);
+    arm_timer(s);
     if (passage.arrive_ns == kNever) return;
     const bool first = link.data.empty();
     link.data.push_back({passage.arrive_ns, now_, static_cast<std::uint32_t>(number), static_cast<std::uint16_t>(s),

@@ -185,7 +185,6 @@ private:
     std::deque<Reinjection> reinjections_;
     BlockRing<Sent> log_;
     std::uint64_t ready_ = 0, established_ = 0, stale_ = 0, has_assigned_ = 0;
-    bool joined_ = false;
 
     SampleColumns samples_;
     LogHistogram waits_;

@@ -141,7 +141,8 @@ std::int64_t Subflow::handle_ack(Time now, const AckBlocks& ack) {
     work.prior_lost = tcp_.lost;
     work.echo_ns = ack.echo_ns;
     for (int i = 0; i < ack.sacks; ++i) {
-        const Range& block = ack.sack[i];
+        const Range block = ack.sack[i];
+        if (seen_before(block)) continue;  // most blocks repeat the last ACK's
         sacked_.add(std::max(block.begin, tcp_.snd_una), block.end, [&](std::int64_t from, std::int64_t to) {
             for (std::int64_t n = from; n < to; ++n) {
                 Segment& s = segments_[n];
@@ -152,6 +153,7 @@ std::int64_t Subflow::handle_ack(Time now, const AckBlocks& ack) {
             }
         });
     }
+    for (int i = 0; i < ack.sacks; ++i) last_sack_[i] = ack.sack[i];
     if (ack.cumulative > tcp_.snd_una) advance_una(ack.cumulative, work);
     if (work.newly_delivered > 0) {
         tcp_.delivered_ns = now;
@@ -178,6 +180,7 @@ void Subflow::deliver(std::int64_t number, AckWork& work) {
     Segment& s = segments_[number];
     if ((s.flags & kLost) != 0) --tcp_.lost_out;
     if ((s.flags & kRetransOut) != 0) --tcp_.retrans_out;
+    s.flags &= static_cast<std::uint8_t>(~(kLost | kRetransOut));
     ++tcp_.delivered;
     ++work.newly_delivered;
     work.payload_bytes += s.bytes;

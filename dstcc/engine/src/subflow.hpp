@@ -97,6 +97,11 @@ public:
 
 private:
     struct AckWork;
+    bool seen_before(const Range& block) const {
+        for (const Range& last : last_sack_)
+            if (last.begin == block.begin && last.end == block.end) return true;
+        return false;
+    }
     void deliver(std::int64_t number, AckWork& work);
     void advance_una(std::int64_t to, AckWork& work);
     void take_rtt(Time now, AckWork& work);
@@ -122,6 +127,7 @@ private:
     const ConstantsNs& constants_;
     BlockRing<Segment> segments_;
     RangeSet sacked_;
+    Range last_sack_[3]{};
     std::deque<std::int64_t> to_repeat_;  // judged lost, not yet repeated; entries may have gone stale
     struct Repeat {
         std::int64_t number;
