@@ -19,10 +19,25 @@ MAX_FILE_BYTES = 16 << 20
 SHOWN_PROBLEMS = 8
 """Problems listed at once; one slip can break many keys."""
 
+_LOSS = frozenset({"packet", "ber", "gilbert_elliott"})
+ALTERNATIVES = {
+    "video": frozenset({"stream", "input", "synthetic"}),
+    "loss": _LOSS,
+    "up_loss": _LOSS,
+    "playout": frozenset({"delay_s", "delay_rtts"}),
+    "run": frozenset({"slot_s", "slot_rtts"}),
+}
+"""Table → keys of which it holds one: an override of one takes the others' place."""
+ENDS_ENCODE = {("video", "stream"), ("video", "synthetic")}
+
 
 @dataclass(frozen=True)
 class Override:
-    """One ``--set KEY=VALUE``: a key path such as ``link.0.loss.packet``, and its value."""
+    """One ``--set KEY=VALUE``: a key path such as ``link.0.loss.packet``, and its value.
+
+    Where a table holds one of several keys (a loss process, a source of video), the override of one takes the
+    place of the others.
+    """
 
     keys: tuple[str, ...]
     value: Any
@@ -107,8 +122,19 @@ def _apply(document: dict[str, Any], override: Override, source: str) -> None:
     last = override.keys[-1]
     if isinstance(node, list):
         node[_index(node, last, where)] = override.value
-    else:
-        node[last] = override.value
+        return
+    for other in _rivals(override.keys):
+        node.pop(other, None)
+    node[last] = override.value
+
+
+def _rivals(keys: tuple[str, ...]) -> set[str]:
+    """The keys that cannot stand beside the one that an override sets."""
+    table, last = keys[-2] if len(keys) > 1 else "", keys[-1]
+    group = ALTERNATIVES.get(table, frozenset())
+    if last not in group:
+        return set()
+    return set(group - {last}) | ({"encode"} if (table, last) in ENDS_ENCODE else set())
 
 
 def _step(node: Any, key: str, where: str) -> Any:

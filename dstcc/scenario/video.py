@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dstcc.errors import ScenarioError
+from dstcc.errors import InputError, ScenarioError
 
 from .model import MAX_OBJECTS, Encode, Scenario, Video
 
@@ -83,7 +83,11 @@ def encode_input(video: Video) -> Path:
     folder = cache_folder() / "streams" / key.hexdigest()[:32]
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        encode(clip, folder, **settings.model_dump())
+        try:
+            encode(clip, folder, **settings.model_dump())
+        except InputError:
+            if not folder.exists():  # else another process was faster with the same stream
+                raise
     return folder
 
 

@@ -34,7 +34,10 @@ BAD = [
     ('link.0.delay_s={from = "mars", to = "earth"}', "not available in this version"),
     ("link.0.loss.packet=1.5", "link.0.loss.packet = 1.5: must be between 0 and 1, not 1.5"),
     ("link.0.loss.packet=-0.1", "link.0.loss.packet = -0.1: must be between 0 and 1"),
-    ("link.0.loss.ber=1e-6", "link.0.loss: needs exactly one of packet, ber and gilbert_elliott"),
+    (
+        "link.0.loss={packet = 0.1, ber = 1e-6}",
+        "link.0.loss: needs exactly one of packet, ber and gilbert_elliott",
+    ),
     ("link.0.loss={}", "link.0.loss: needs exactly one"),
     ("link.0.loss={gilbert_elliott = {p = 2, r = 0.1}}", "link.0.loss.gilbert_elliott.p = 2"),
     ('link.0.loss={ebn0_db = 1, code = "uncoded"}', "link.0.loss.ebn0_db: not available in this version"),
@@ -78,7 +81,10 @@ BAD = [
     ("scenario.duration_s=0", "scenario.duration_s = 0"),
     ("scenario.name=", "scenario.name"),
     ("scenario=3", "scenario = 3"),
-    ("video.stream=x", "video: needs exactly one of stream, input and synthetic, not stream and synthetic"),
+    (
+        "video={stream = 'x', input = 'y'}",
+        "video: needs exactly one of stream, input and synthetic, not stream and",
+    ),
     ("video={}", "video: needs exactly one of stream, input and synthetic, not none"),
     ("video.encode={crf = 20}", "video.encode: only an input is encoded"),
     ("video.loop_to_s=-1", "video.loop_to_s = -1"),
@@ -144,6 +150,21 @@ def test_overrides_reach_into_tables_and_lists(minimal: Path) -> None:
     assert scenario.link[1].up_loss.ber == 1e-6
     assert scenario.seeds == (1, 2, 3)
     assert scenario.transport.congestion == ("bbr",)
+
+
+def test_an_override_takes_the_place_of_what_cannot_stand_beside_it(minimal: Path) -> None:
+    overrides = ["link.0.loss.ber=1e-6", "playout.delay_s=5", "playout.delay_rtts=2", "video.stream=/s"]
+    scenario = load_scenario(minimal, [parse_override(text) for text in overrides])
+    assert scenario.link[0].loss is not None
+    assert (scenario.link[0].loss.packet, scenario.link[0].loss.ber) == (None, 1e-6)
+    assert (scenario.playout.delay_s, scenario.playout.delay_rtts) == (None, 2)
+    assert (scenario.video.synthetic, scenario.video.stream) == (None, "/s")
+
+
+def test_a_stream_in_the_place_of_an_input_needs_no_encoding(minimal: Path) -> None:
+    overrides = ["video.input=clip.mp4", "video.encode.crf=30", "video.stream=/s"]
+    video = load_scenario(minimal, [parse_override(text) for text in overrides]).video
+    assert (video.input, video.encode, video.stream) == (None, None, "/s")
 
 
 def test_paths_of_the_file_are_relative_to_it_and_those_of_overrides_to_the_working_directory(
