@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -108,8 +109,7 @@ def _link(section: Section, link: Mapping[str, Any]) -> LinkFacts:
     rates = [found.rate_bps for found in drawn if found.rate_bps is not None] or _bounds(link.get("rate_bps"))
     pairs = [(f.rate_bps, f.rtt_s) for f in drawn if f.rate_bps is not None and f.rtt_s is not None]
     products = [rate * rtt / 8 for rate, rtt in pairs or [(rate, rtt) for rate in rates for rtt in rtts]]
-    mss = int((section.scenario.get("transport") or {}).get("mss_bytes", 1460))
-    segments = sorted(product / mss for product in products)
+    segments = sorted(product / section.segment_bytes for product in products)
     bdp = span("bytes", products)
     if segments:
         low, high = (f"{count:,.0f}".replace(",", "\u202f") for count in (segments[0], segments[-1]))
@@ -152,21 +152,20 @@ def _more(link: Mapping[str, Any]) -> str:
 def _video(section: Section, tables: Tables) -> list[tuple[str, str]]:
     video = section.scenario.get("video") or {}
     origin = video.get("stream") or video.get("input") or "synthetic"
-    kind = f"{origin} ({video.get('source', 'live')})"
+    kind = f"{PurePath(origin).name} ({video.get('source', 'live')})"
     if not section.representative:
         return [("Video", kind)]
     chunks = tables.chunks(section.representative[0])
     layers, count = chunks["layer"], int(np.unique(chunks["chunk"]).size)
     capture = np.unique(chunks["capture_s"])
     chunk_s = float(np.median(np.diff(capture))) if capture.size > 1 else 1.0
-    rates = [
-        float(chunks["bytes"][layers == layer].sum()) * 8 / (count * chunk_s) for layer in np.unique(layers)
-    ]
+    duration_s = float(capture.max() - capture.min()) + chunk_s
+    rates = [float(chunks["bytes"][layers == layer].sum()) * 8 / duration_s for layer in np.unique(layers)]
     named = ["BL", *(f"EL{layer}" for layer in range(1, len(rates)))]
     parts = " + ".join(f"{name} {quantity('bps', rate)}" for name, rate in zip(named, rates, strict=True))
     offered = sum(rates)
     facts = [
-        ("Video", f"{kind}, {quantity('seconds', count * chunk_s)} in {_count(count, 'chunk')}"),
+        ("Video", f"{kind}, {quantity('seconds', duration_s)} in {_count(count, 'chunk')}"),
         ("Layers", f"{parts} = {quantity('bps', offered)}"),
     ]
     capacity = sum(link.rate_bps or 0.0 for link in section.representative[0].links)
@@ -184,10 +183,12 @@ def _playout(section: Section) -> str:
     if (delay := playout.get("delay_s")) is not None:
         return f"{quantity('seconds', float(delay))} after capture; {words} ({mode})."
     rtts = float(playout.get("delay_rtts") or (2.0 if mode == "deadline" else 0.0))
+    if rtts == 0.0:
+        return f"Right after capture; {words} ({mode})."
     longest = [
         max(known) for t in section.trials if (known := [link.rtt_s for link in t.links if link.rtt_s])
     ]
-    absolute = f" ({span('seconds', [rtts * rtt for rtt in longest])})" if longest and rtts else ""
+    absolute = f" ({span('seconds', [rtts * rtt for rtt in longest])})" if longest else ""
     return f"{rtts:g} RTTs of the longest link{absolute} after capture; {words} ({mode})."
 
 

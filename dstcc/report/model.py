@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from dstcc.run import Run
 
+MSS_BYTES, HEADER_BYTES = 1460, 40
+"""The scenario format's default payload of a full segment, and the headers on top of it."""
 TIE = 1e-9
 """Values this close (relative) are the same result."""
 
@@ -128,6 +130,11 @@ class Section:
     def name(self) -> str:
         """The scenario's name."""
         return str(self.meta.get("scenario_name") or "unnamed scenario")
+
+    @property
+    def segment_bytes(self) -> int:
+        """A full segment on the wire: payload and headers."""
+        return int((self.scenario.get("transport") or {}).get("mss_bytes", MSS_BYTES)) + HEADER_BYTES
 
     @cached_property
     def trials(self) -> tuple[Trial, ...]:

@@ -99,3 +99,41 @@ def test_a_damaged_run_names_the_file(run_path: Path, tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "chunks.parquet" in result.stderr
     assert not (tmp_path / "r.html").exists()
+
+
+def test_a_real_run_can_be_reported(tmp_path: Path) -> None:
+    scenario = tmp_path / "short.toml"
+    scenario.write_text(
+        """
+        [scenario]
+        name = "short"
+        [video]
+        synthetic = {chunk_s = 1.0, layer_bps = [40_000, 30_000]}
+        loop_to_s = 20
+        [[link]]
+        name = "a"
+        rate_bps = 100_000
+        delay_s = 1
+        [[link]]
+        name = "b"
+        rate_bps = 50_000
+        delay_s = [[0, 2], [20, 3]]
+        loss = {packet = 0.01}
+        [transport]
+        congestion = ["cubic", "open-loop"]
+        [playout]
+        delay_s = 30
+        [run]
+        seeds = 2
+        """
+    )
+    run = tmp_path / "run"
+    assert CliRunner().invoke(main, ["emulate", str(scenario), "-o", str(run)]).exit_code == 0
+    output = tmp_path / "report.html"
+    document = json.loads(report(run, "-o", output, "--json").stdout)
+    (section,) = document["sections"]
+    assert [row["algorithm"] for row in section["rows"]] == ["cubic+minrtt", "open-loop+minrtt"]
+    assert section["failed"] == []
+    assert section["seeds"] == [1, 2]
+    page = output.read_text(encoding="utf-8")
+    assert "4–6" in page  # the RTT of the link whose delay moves: twice 2 s to 3 s

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 MSS_BYTES = 1460
-LAYER_WEIGHTS = (300.0, 200.0, 100.0)
+UNBOUNDED = 1 << 40
+"""The window that the engine reports for a sender without one."""
 ALGORITHMS: dict[str, float] = {"cubic": 0.08, "newreno": 0.05, "bbr-scaled": 0.93, "westwood": 0.55}
 """Congestion control → share of the links' rate its windows reach once grown."""
 
@@ -242,7 +243,7 @@ def chunk_table(
     shares = {"none": float(np.mean(prefix == -1))} | {
         str(level): float(np.mean(prefix == level)) for level in range(layers)
     }
-    weights = np.array(LAYER_WEIGHTS[:layers])
+    weights = 100.0 * (layers - np.arange(layers))
     weighted = float((weights[layer] * (layer <= np.repeat(prefix, layers))).sum() / weights[layer].sum())
     finished = not given_up.any()
     span = float(np.nanmax(complete, initial=1.0) - 1.0)
@@ -279,6 +280,7 @@ def sample_table(
 ) -> pa.Table:
     draw = np.random.default_rng([seed, 77, round(utilisation * 1000)])
     tables = []
+    paced = trial_id.startswith("open-loop")
     end = spec.chunks + 2.0 * max(link.rtt_s for link in links)
     for index, link in enumerate(links):
         t = np.arange(link.rtt_s / 4, end, max(link.rtt_s / 4, end / 1500))
@@ -299,7 +301,7 @@ def sample_table(
                     "t_s": t,
                     "subflow": np.full(t.size, index),
                     "link": [link.name] * t.size,
-                    "cwnd_segments": np.round(cwnd).astype(int),
+                    "cwnd_segments": np.full(t.size, UNBOUNDED) if paced else np.round(cwnd).astype(int),
                     "inflight_segments": np.round(cwnd * 0.95).astype(int),
                     "srtt_s": srtt,
                     "min_rtt_s": np.where(np.isnan(srtt), np.nan, link.rtt_s),

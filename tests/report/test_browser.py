@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dstcc.report import load_report, render
-from tests.report.conftest import RunFactory
-from tests.report.synthetic_run import RunSpec
+from tests.report.synthetic_run import RunSpec, build_run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -39,10 +38,12 @@ def browser() -> Iterator[Browser]:
         launched.close()
 
 
-@pytest.fixture
-def report(make_run: RunFactory, tmp_path: Path) -> Path:
-    path = tmp_path / "report.html"
-    path.write_text(render(load_report([make_run(RunSpec(chunks=600))]), "html"), encoding="utf-8")
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("browser")
+    run = build_run(folder / "run", RunSpec(chunks=600))
+    path = folder / "report.html"
+    path.write_text(render(load_report([run]), "html"), encoding="utf-8")
     return path
 
 

@@ -6,11 +6,12 @@ from html.parser import HTMLParser
 import pytest
 
 from dstcc.report import load_report, render
+from dstcc.report.figures.layers import percent
 from tests.report.conftest import RunFactory
 from tests.report.synthetic_run import RunSpec
 
 HOSTILE = '<script>alert("1")</script><img src=x onerror=alert(2)> $y_{$ & "quoted" 火星'
-VOID = {"meta", "link", "br", "img", "hr", "input"}
+VOID = {"wbr", "meta", "link", "br", "img", "hr", "input"}
 
 
 class Outline(HTMLParser):
@@ -76,7 +77,8 @@ def test_the_page_has_every_part(make_run: RunFactory) -> None:
 
 
 def test_ids_are_unique_and_references_resolve(make_run: RunFactory) -> None:
-    runs = [make_run(RunSpec(chunks=90)), make_run(RunSpec(chunks=90, sha="beef" * 16))]
+    pair = ("cubic", "westwood")
+    runs = [make_run(RunSpec(chunks=90, congestion=pair, sha=sha)) for sha in ("f00d" * 16, "beef" * 16)]
     page = render(load_report(runs), "html")
     ids = [attributes["id"] for _, attributes in outline(page).tags if "id" in attributes]
     assert len(ids) == len(set(ids))
@@ -132,7 +134,11 @@ def test_only_failures_still_give_a_page(make_run: RunFactory) -> None:
 
 
 def test_several_scenarios_get_an_overview(make_run: RunFactory) -> None:
-    runs = [make_run(RunSpec(chunks=90)), make_run(RunSpec(chunks=90, sha="beef" * 16, name="venus"))]
+    pair = ("cubic", "bbr-scaled")
+    runs = [
+        make_run(RunSpec(chunks=90, congestion=pair)),
+        make_run(RunSpec(chunks=90, congestion=pair, sha="beef" * 16, name="venus")),
+    ]
     parsed = outline(render(load_report(runs), "html"))
     assert "2 scenarios compared" in parsed.plain
     assert [link["href"] for link in parsed.named("a")] == ["#s1", "#s2"]
@@ -165,3 +171,17 @@ def test_stalls_and_quality_show_where_they_exist(make_run: RunFactory) -> None:
 def test_a_long_mission_stays_small(make_run: RunFactory) -> None:
     page = render(load_report([make_run(RunSpec(chunks=14_400, seeds=(1,)))]), "html")
     assert len(page.encode()) < 3_000_000
+
+
+def test_a_sender_without_a_window_does_not_stretch_the_axis(make_run: RunFactory) -> None:
+    page = render(load_report([make_run(RunSpec(congestion=("cubic", "open-loop"), seeds=(1,)))]), "html")
+    assert page.count(">paced, no window<") == 2  # one a link
+    assert not re.search(r">\d+[MG]<", page)  # tick labels stay in the range of real windows
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(1.0, "100 %"), (0.99999, "99.9 %"), (0.996, "99.6 %"), (0.994, "99 %"), (0.25, "25 %")],
+)
+def test_only_all_of_it_is_100_percent(share: float, text: str) -> None:
+    assert percent(share) == text

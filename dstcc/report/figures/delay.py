@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COLUMNS = 4
+LEGEND_COLUMNS = 5
 PANEL_IN = 2.5
 QUANTILES = 400
+DEADLINE: dict[str, Any] = {"color": INK, "linewidth": 1.0, "linestyle": (0, (4, 2))}
 BEYOND_DEADLINE = 2.5
 
 
@@ -43,13 +45,13 @@ def delay_figure(section: Section, tables: Tables, colours: dict[str, str], salt
                 x, y = _steps(values, total, right)
                 axes.plot(
                     x / unit.factor, y, color=colours[algorithm.name], linestyle=dashes[algorithm.name],
-                    linewidth=1.5, label=short(algorithm.name),
+                    linewidth=1.5, drawstyle="steps-post", label=short(algorithm.name),
                 )  # fmt: skip
             _dress(axes, layer, deadlines, unit)
         for axes in grid.flat[len(layers) :]:
             axes.set_visible(False)
         grid[0][0].set_xlim(0, right / unit.factor)
-        _frame(figure, grid, unit)
+        _frame(figure, grid, unit, deadline=bool(deadlines))
 
     return draw_svg(f"{salt}-delay", PANEL_IN * rows + 0.9, draw)
 
@@ -91,25 +93,26 @@ def _dress(axes: Axes, layer: int, deadlines: list[float], unit: Unit) -> None:
     if deadlines:
         first, last = min(deadlines) / unit.factor, max(deadlines) / unit.factor
         for edge in {first, last}:
-            axes.axvline(edge, color=INK, linewidth=1.0, linestyle=(0, (4, 2)), zorder=1)
+            axes.axvline(edge, zorder=1, **DEADLINE)
         axes.axvspan(first, last, color=MUTED, alpha=0.13, linewidth=0, zorder=0)
-        axes.annotate(
-            " playout deadline", (last, 0.03), xycoords=("data", "axes fraction"), color=MUTED, fontsize=8
-        )
     axes.set_ylim(0, 1.02)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0], labels=["0 %", "25 %", "50 %", "75 %", "100 %"])
     quiet_ticks(axes)
 
 
-def _frame(figure: Figure, grid: Any, unit: Unit) -> None:
+def _frame(figure: Figure, grid: Any, unit: Unit, *, deadline: bool) -> None:
+    from matplotlib.lines import Line2D
+
     for axes in grid[-1]:
         axes.set_xlabel(f"capture to complete ({unit.name})")
     for row in grid:
         row[0].set_ylabel("share of layers")
-    handles, labels = grid[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="upper center", ncols=min(len(labels), 5))
+    handles = grid[0][0].get_legend_handles_labels()[0]
+    if deadline:
+        handles.append(Line2D([], [], label="playout deadline", **DEADLINE))
+    figure.legend(handles=handles, loc="upper center", ncols=min(len(handles), LEGEND_COLUMNS))
     height = figure.get_figheight()
-    extra = 0.2 * (-(-len(labels) // 5) - 1)
+    extra = 0.2 * (-(-len(handles) // LEGEND_COLUMNS) - 1)
     figure.subplots_adjust(
         left=0.075, right=0.99, top=1 - (0.62 + extra) / height, bottom=0.5 / height, wspace=0.08, hspace=0.3
     )

@@ -57,9 +57,21 @@ def _bar(axes: Axes, row: int, algorithm: Algorithm, levels: tuple[int, ...]) ->
             row, share, left=left, height=0.68, color=colours[level], label=level_name(level, len(levels) - 1)
         )
         if share >= LABELLED_SHARE:
-            text = f"{share * 100:.0f} %" if share < 0.995 or share == 1.0 else f"{share * 100:.1f} %"
-            axes.text(left + share / 2, row, text, ha="center", va="center", color=_contrast(colours[level]))
+            axes.text(
+                left + share / 2,
+                row,
+                percent(share),
+                ha="center",
+                va="center",
+                color=_contrast(colours[level]),
+            )
         left += share
+
+
+def percent(share: float) -> str:
+    """Whole percents, but never 100 % for less than all."""
+    almost = 0.995 <= share < 1.0
+    return f"{int(share * 1000) / 10:.1f} %" if almost else f"{share * 100:.0f} %"
 
 
 def _contrast(colour: str) -> str:

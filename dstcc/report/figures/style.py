@@ -40,9 +40,10 @@ DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 
 THEMED = {INK: "ink", MUTED: "muted", GRID: "grid", SPINE: "spine"} | {
     colour: f"a{index}" for index, colour in enumerate(ALGORITHM_COLOURS)
 }
-LEVEL_RANGE = (0.22, 0.74)
+LEVEL_RANGE = (0.27, 0.75)
 """The part of viridis that stands out from white and from black."""
-LABEL_CHARS = 34
+LABEL_CHARS = 27
+"""What fits the margin at the left of the bars."""
 
 RC: dict[Any, Any] = {
     "axes.edgecolor": SPINE,

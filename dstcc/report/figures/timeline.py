@@ -25,6 +25,8 @@ BINS = 280
 """Columns of the played strip; a chunk has a column of its own when there are no more of them."""
 SENT = "#8f98a3"
 HEADROOM = 1.12
+DOT_AREA = 4000.0
+"""Of all dots of a row together, in pt²: few chunks get larger dots."""
 EDGE_ROW = 0.028
 """Height of a layer's row of marks at the upper edge, as a share of the panel."""
 NEAR_ZERO = 0.02
@@ -94,7 +96,8 @@ def _delays(axes: Axes, chunks: Columns, scene: Scene) -> None:
     took = chunks["complete_s"] - chunks["capture_s"]
     late = ~(took <= scene.top_s)
     shades = level_colours(scene.levels)
-    dots: dict[str, Any] = {"s": 2.2, "linewidths": 0, "rasterized": True}
+    size = min(12.0, max(2.2, DOT_AREA / max(1, capture.size)))
+    dots: dict[str, Any] = {"s": size, "linewidths": 0, "rasterized": True}
     axes.scatter(capture, sent, color=SENT, zorder=2, **dots)
     for layer in map(int, np.unique(chunks["layer"])[::-1]):
         here, colour = chunks["layer"] == layer, shades[layer]

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 ROW_IN = 0.92
 LEAST_RISE = 1.25
-"""An axis that does not start at zero ends a quarter or more above its least value: jitter must look small."""
+"""An axis that does not start at zero ends at least a quarter above it: jitter must look small."""
+MAX_WINDOW_SEGMENTS = 10**9
+"""More than any window a scenario can set: the sender has none, it paces."""
 POINTS = 700
 """Per line; beyond this, two pixels of a wide screen show the same."""
 
@@ -88,8 +90,9 @@ def transport_figure(
     columns = [tables.samples(trial) for trial in trials]
     links = tuple(dict.fromkeys(str(name) for samples in columns for name in samples["link"]))
     clock = unit_for("seconds", [float(samples["t_s"].max(initial=0.0)) for samples in columns])
-    unit = unit_for(what.kind, [_top(samples[what.key]) for samples in columns])
-    scene = Scene(what, trials, links, colours, clock, unit, _wire_bytes(section))
+    limits = [what.reference(link, section.segment_bytes) or 0.0 for trial in trials for link in trial.links]
+    unit = unit_for(what.kind, [*limits, *(_top(_values(samples, what)) for samples in columns)])
+    scene = Scene(what, trials, links, colours, clock, unit, section.segment_bytes)
 
     def draw(figure: Figure) -> None:
         grid = figure.subplots(len(trials), len(links), sharex=True, sharey="col", squeeze=False)
@@ -103,12 +106,24 @@ def transport_figure(
 
 
 def _lines(axes: Axes, samples: Columns, link: str, colour: str, scene: Scene) -> None:
+    if _unbounded(samples, scene.what):
+        axes.text(0.01, 0.1, "paced, no window", transform=axes.transAxes, color=MUTED, fontsize=8)
     here = samples["link"] == link
     for subflow in np.unique(samples["subflow"][here]):
         chosen = here & (samples["subflow"] == subflow)
-        t, values = _thin(samples["t_s"][chosen], samples[scene.what.key][chosen].astype(float))
+        t, values = _thin(samples["t_s"][chosen], _values(samples, scene.what)[chosen])
         t, values = t / scene.clock.factor, values / scene.unit.factor
         axes.plot(t, values, color=colour, linewidth=1.1, drawstyle="steps-pre")
+
+
+def _values(samples: Columns, what: Quantity) -> NDArray[Any]:
+    """The quantity as floats; NaN where a sender that only paces reports a window without bound."""
+    values: NDArray[Any] = samples[what.key].astype(float)
+    return np.where(values > MAX_WINDOW_SEGMENTS, np.nan, values) if what.key == "cwnd_segments" else values
+
+
+def _unbounded(samples: Columns, what: Quantity) -> bool:
+    return what.key == "cwnd_segments" and bool((samples[what.key] > MAX_WINDOW_SEGMENTS).any())
 
 
 def _thin(t: NDArray[Any], values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -195,14 +210,9 @@ def _si(value: float) -> str:
 
 
 def _top(values: NDArray[Any]) -> float:
-    finite = values[np.isfinite(values.astype(float))]
+    finite = values[np.isfinite(values)]
     return float(finite.max(initial=0.0))
 
 
 def _find(trial: Trial, name: str) -> TrialLink | None:
     return next((link for link in trial.links if link.name == name), None)
-
-
-def _wire_bytes(section: Section) -> int:
-    transport = section.scenario.get("transport") or {}
-    return int(transport.get("mss_bytes", 1460)) + int(transport.get("header_bytes", 40))
