@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 BACKENDS = ("simulator", "kernel", "host")
 SHOWN = {
-    "playback_ratio": "playback",
-    "full_quality_ratio": "full quality",
-    "weighted_layers": "weighted",
-    "goodput_bps": "goodput kbit/s",
-    "completion_s": "completion s",
-    "oracle_ratio": "of the best",
+    "playback_ratio": "played",
+    "full_quality_ratio": "in full",
+    "weighted_layers": "weight",
+    "goodput_bps": "kbit/s",
+    "completion_s": "done s",
+    "oracle_ratio": "of best",
 }
 """The metrics of the table for people, and their headings."""
 
@@ -78,22 +78,18 @@ def command(
     _refuse_later(backend, controller)
     if output is None and not dry_run:
         raise click.UsageError("needs -o RUN, or --dry-run")
-    from dstcc.atomic import check_free
+    from dstcc.run import check_target, plan, trial_keys, write_run
     from dstcc.scenario import load_scenario, load_source
 
     if output is not None and not dry_run:
-        check_free(output, force=force)
+        check_target(output, force=force)
     overrides = _overrides(
         settings, scale, congestion=congestions, scheduler=schedulers, seeds=seeds, seed=seed
     )
     loaded = load_scenario(scenario, overrides)
     source = load_source(loaded)
     if dry_run or output is None:
-        from dstcc.run import plan
-
         return _show_plan(plan(loaded, source, backend), as_json)
-    from dstcc.run import trial_keys, write_run
-
     with progress(loaded.scenario.name, len(trial_keys(loaded))) as bar:
         finished = write_run(
             output,
@@ -169,7 +165,7 @@ def _table(title: str, done: list[Done]) -> Table:
     from rich.box import SIMPLE
     from rich.table import Table
 
-    table = Table(title=title, box=SIMPLE)
+    table = Table(title=title, box=SIMPLE, pad_edge=False)
     table.add_column("trial", no_wrap=True)
     for heading in SHOWN.values():
         table.add_column(heading, justify="right")
@@ -217,7 +213,7 @@ def _show_plan(found: Plan, as_json: bool) -> int:
     heading = "in mission time:" if found.distorts else "nothing distorted"
     out.print(f"time scale S = {found.scale:g}, {heading}")
     for line in found.distorts:
-        out.print(f"  {line}")
+        out.print(f"  {line}", soft_wrap=True)
     out.print(f"{len(found.trials)} trials, about {found.estimated_packets:,} data packets:")
     for trial in found.trials:
         out.print(f"  {trial}")

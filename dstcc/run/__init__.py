@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .directory import Done, Finished, Run, load_run, write_run
+from .directory import Done, Finished, Run, check_target, load_run, write_run
 from .plan import Plan, plan
 from .trials import Trial, run_trials, trial_keys
 
@@ -12,6 +12,7 @@ __all__ = [
     "Plan",
     "Run",
     "Trial",
+    "check_target",
     "load_run",
     "plan",
     "run_trials",

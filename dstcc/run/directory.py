@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dstcc.atomic import atomic_directory, atomic_write
+from dstcc.atomic import atomic_directory, atomic_write, check_free
 from dstcc.errors import RunError
 from dstcc.scenario import Scenario, Source, content_hash, describe, draw_links, scale_of, to_toml
 
@@ -117,6 +117,7 @@ def write_run(
     Raises :class:`~dstcc.errors.InputError` when ``path`` exists and ``force`` is not given. Whatever stops
     it, no half-written run stays.
     """
+    check_target(path, force=force)
     started, resolved = time.monotonic(), _resolve(scenario, source)
     judge = Judge(source, quality and scenario.video.quality)
     with atomic_directory(path, force=force) as folder:
@@ -138,6 +139,16 @@ def write_run(
         atomic_write(folder / "scenario.toml", heading + to_toml(resolved))
         atomic_write(folder / "run.json", json.dumps(meta, indent=2, ensure_ascii=False) + "\n")
     return Finished(done, meta)
+
+
+def check_target(path: Path, *, force: bool) -> None:
+    """Raise :class:`~dstcc.errors.InputError` unless a run may be written to ``path``.
+
+    ``force`` lets it replace a run or an empty folder, but never a folder of something else.
+    """
+    check_free(path, force=force)
+    if path.is_dir() and any(path.iterdir()) and not (path / "run.json").exists():
+        raise RunError(f"{path}: holds something else than a run, which --force does not replace")
 
 
 def load_run(path: Path) -> Run:

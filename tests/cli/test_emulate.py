@@ -121,14 +121,23 @@ def test_a_missing_scenario(tmp_path: Path, out: Path) -> None:
 
 
 def test_an_existing_run_needs_force(scenario: Path, out: Path) -> None:
-    out.mkdir()
-    (out / "mine").write_text("")
-    done = emulate(scenario, "-o", out)
+    assert emulate(scenario, "-o", out).exit_code == 0
+    done = emulate(scenario, "-o", out, "--seed", "7")
     assert done.exit_code == 2
     assert "already exists; --force replaces it" in done.stderr
-    assert (out / "mine").exists()
+    assert load_run(out).meta["seeds"] == [1]
+    assert emulate(scenario, "-o", out, "--seed", "7", "--force").exit_code == 0
+    assert load_run(out).meta["seeds"] == [7]
+
+
+def test_force_does_not_replace_what_is_no_run(scenario: Path, out: Path) -> None:
+    out.mkdir()
     assert emulate(scenario, "-o", out, "--force").exit_code == 0
-    assert not (out / "mine").exists()
+    (out / "run.json").unlink()
+    done = emulate(scenario, "-o", out, "--force")
+    assert done.exit_code == 2
+    assert "holds something else than a run" in done.stderr
+    assert (out / "trials.parquet").exists()
 
 
 def test_a_missed_bound_is_exit_3_and_named(scenario: Path, out: Path) -> None:
