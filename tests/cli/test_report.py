@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -137,3 +140,13 @@ def test_a_real_run_can_be_reported(tmp_path: Path) -> None:
     assert section["seeds"] == [1, 2]
     page = output.read_text(encoding="utf-8")
     assert "4–6" in page  # the RTT of the link whose delay moves: twice 2 s to 3 s
+
+
+def test_another_process_writes_the_same_bytes(run_path: Path, tmp_path: Path) -> None:
+    pages = []
+    for seed in ("1", "2"):  # of Python's string hashes, which order sets
+        output = tmp_path / f"report-{seed}.html"
+        command = [sys.executable, "-m", "dstcc_cli", "report", str(run_path), "-o", str(output)]
+        subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": seed}, timeout=120)
+        pages.append(output.read_bytes())
+    assert pages[0] == pages[1]

@@ -89,6 +89,12 @@ def test_completing_some_seeds_does_not_win(make_run: RunFactory) -> None:
     assert not best_of(section, METRIC["completion_s"])[0] & partial
 
 
+def test_a_failed_trial_cannot_make_a_winner(make_run: RunFactory) -> None:
+    spec = RunSpec(failures={"bbr-scaled+minrtt/s2": "boom"}, chunks=7200)
+    section = only_section(make_run(spec))
+    assert "bbr-scaled+minrtt" not in best_of(section, METRIC["playback_ratio"])[0]
+
+
 def test_equal_values_have_no_winner(make_run: RunFactory) -> None:
     section = only_section(make_run(RunSpec(congestion=("bbr-scaled", "x1", "x2"), seeds=(2,), chunks=60)))
     assert {a.estimates["playback_ratio"].value for a in section.finished} == {1.0}
