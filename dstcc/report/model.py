@@ -224,8 +224,8 @@ def load_report(paths: Sequence[Path]) -> Report:
 def best_of(section: Section, metric: Metric) -> tuple[set[str], set[str]]:
     """Names of the algorithms that hold the best value, and of those whose interval overlaps the best one's.
 
-    Only algorithms of which every trial has a value can win: completing one seed of three is no record, nor is
-    an average that a failed trial is missing from.
+    Only algorithms of which every trial has a value can win: completing one seed of three is no record, nor
+    is an average that lacks a failed trial.
     """
     rivals = [a for a in section.finished if metric.key in a.estimates and a.complete(metric.key)]
     if metric.better == 0 or len(rivals) < 2:
