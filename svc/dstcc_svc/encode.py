@@ -15,7 +15,7 @@ from typing import Any
 from dstcc.atomic import atomic_directory, check_free
 from dstcc.errors import InputError, StreamError
 from dstcc_svc.codecs import DEFAULT_CODEC, AccessUnit, Codec, EncodeSettings, SourceFrame, get_codec
-from dstcc_svc.judge import judge
+from dstcc_svc.judge import ffmpeg_path, judge
 from dstcc_svc.manifest import (
     MANIFEST_NAME,
     PAYLOAD_FOLDER,
@@ -101,6 +101,8 @@ def encode(
     if crf is not None and not 0 <= crf <= coder.max_crf:
         raise InputError(f"crf {crf}: {coder.name} has 0..{coder.max_crf}")
     check_free(output, force=force)
+    if quality:
+        ffmpeg_path()  # its absence is told before the long work
     source = probe(input, height)
     settings = EncodeSettings(
         source.width,
@@ -258,7 +260,7 @@ def _judged(
     document: Document, folder: Path, *, source_frames: Iterable[SourceFrame], tell: Callable[[float], None]
 ) -> Iterator[Chunk]:
     """Measure every prefix of every chunk against the source's frames."""
-    stream = Stream.of(Manifest(path=folder, sha256="", **vars(document)))
+    stream = Stream(Manifest(path=folder, sha256="", **vars(document)))
     by_chunk = groupby(source_frames, key=lambda source: source.chunk)
     for chunk, (_, group) in zip(document.chunks, by_chunk, strict=True):
         reference = [source.image for source in group]

@@ -80,7 +80,7 @@ def play(
     ``force`` or the times hold no chunk. Nothing half-written stays.
     """
     check_free(output, force=force)
-    opened = Stream(stream)
+    opened = Stream.open(stream)
     manifest = opened.manifest
     plain = checked_levels(manifest, levels)
     span = _span(manifest, len(plain), from_s, to_s)

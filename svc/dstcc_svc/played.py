@@ -69,7 +69,7 @@ def played_quality(stream: Path, levels: Sequence[int]) -> Quality:
     encoded without measuring, need the source video: :class:`StreamError` if it is not where it was, or not
     the same. :class:`InputError` for a level the stream does not have.
     """
-    opened = Stream(stream)
+    opened = Stream.open(stream)
     views = Counter(views_of(opened.manifest, levels))
     scores = _known(opened.manifest, views)
     missing = sorted((view for view in views if view not in scores), key=View.key)

@@ -20,26 +20,14 @@ NOTHING = -1
 
 
 class Stream:
-    """A stream directory opened for reading.
+    """A stream directory for reading.
 
-    Raises :class:`StreamError` when the manifest is broken, a payload is missing or its bytes are not those
-    the manifest was written for.
+    Its methods raise :class:`StreamError` when a payload is missing or its bytes are not those the manifest
+    was written for.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.manifest: Manifest = load_manifest(path)
-        self._bind()
-
-    @classmethod
-    def of(cls, manifest: Manifest) -> Stream:
-        """Open a stream whose manifest is at hand."""
-        stream = cls.__new__(cls)
-        stream.manifest = manifest
-        stream._bind()
-        return stream
-
-    def _bind(self) -> None:
-        manifest = self.manifest
+    def __init__(self, manifest: Manifest) -> None:
+        self.manifest = manifest
         try:
             self.codec = get_codec(manifest.codec)
         except InputError as error:
@@ -53,6 +41,11 @@ class Stream:
             manifest.encoding.crf,
             manifest.encoding.preset,
         )
+
+    @classmethod
+    def open(cls, path: Path) -> Stream:
+        """Read the manifest; :class:`StreamError` names the file, the key and the rule it broke."""
+        return cls(load_manifest(path))
 
     def payload(self, layer: Layer) -> bytes:
         """Read one payload and check it."""
@@ -99,7 +92,7 @@ class Stream:
 
 def verify(path: Path) -> Manifest:
     """Check the manifest and every payload's size and hash; :class:`StreamError` names the corrupt file."""
-    stream = Stream(path)
+    stream = Stream.open(path)
     for chunk in stream.manifest.chunks:
         for layer in chunk.layers:
             stream.payload(layer)

@@ -58,7 +58,7 @@ def test_one_frame_makes_a_stream(make_clip, tmp_path: Path) -> None:
     report = encode(make_clip(frames=1), tmp_path / "s")
     assert (report.frames, report.chunks) == (1, 1)
     assert [row.bytes > 0 for row in report.layers] == [True, False, False, False]
-    assert len(Stream(tmp_path / "s").shown(verify(tmp_path / "s").chunks[0], 3)) == 1
+    assert len(Stream.open(tmp_path / "s").shown(verify(tmp_path / "s").chunks[0], 3)) == 1
 
 
 def test_an_odd_and_uneven_video_makes_a_stream(make_clip, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_an_odd_and_uneven_video_makes_a_stream(make_clip, tmp_path: Path) -> No
 
 
 def test_missing_frames_are_frozen_over(stream: Path) -> None:
-    opened = Stream(stream)
+    opened = Stream.open(stream)
     chunk = opened.manifest.chunks[0]
     full, base = opened.shown(chunk, 3), opened.shown(chunk, 1)
     assert len({id(image) for image in base}) == 7  # IDR and 6 P of 25 frames

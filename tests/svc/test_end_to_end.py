@@ -40,7 +40,7 @@ def pixels(image: av.VideoFrame) -> str:
 
 def test_frames_of_a_prefix(stream: Path) -> None:
     """Temporal: the very pixels of the full decode; quality: every frame, better with each layer."""
-    opened = Stream(stream)
+    opened = Stream.open(stream)
     chunk = opened.manifest.chunks[1]
     hashes = [
         {
@@ -72,7 +72,7 @@ def test_the_picture_after_a_finer_one_is_finer(stream: Path) -> None:
 
 def test_play_keeps_times_and_length(stream: Path, tmp_path: Path) -> None:
     report = play(stream, [-1, 1, -1, 2], tmp_path / "o.mp4")
-    opened = Stream(stream)
+    opened = Stream.open(stream)
     tick = opened.manifest.tick_s
     wanted = [0.0, *(float(i.pts * tick) for i in opened.decode(opened.manifest.chunks[1], 1))]
     wanted += [2.4 + float(i.pts * tick) for i in opened.decode(opened.manifest.chunks[0], 2)]

@@ -28,7 +28,7 @@ def pictures(path: Path) -> list[Picture]:
 
 def expected(stream: Path, levels: list[int]) -> list[Picture]:
     """The same from the chunks, decoded one by one."""
-    opened = Stream(stream)
+    opened = Stream.open(stream)
     chunks = opened.manifest.chunks
     found = []
     for index, level in enumerate(levels):
@@ -78,7 +78,7 @@ def test_the_black_picture_has_the_stream_s_parameter_sets(stream: Path, tmp_pat
     play(stream, [-1, 3, 0], tmp_path / "o.mp4")
     with av.open(str(tmp_path / "o.mp4")) as container:
         header = container.streams.video[0].codec_context.extradata
-    opened = Stream(stream)
+    opened = Stream.open(stream)
     sets = parameter_sets(opened.samples(opened.manifest.chunks[1], 0)[0].data)
     assert header is not None
     for nal in sets.split(b"\0\0\0\1")[1:]:

@@ -17,7 +17,7 @@ from dstcc.errors import InputError, StreamError
 
 def own_psnr(stream: Path, levels: list[int]) -> float:
     """Play frame by frame, compare with the source, average: the rule itself, by numpy."""
-    opened = Stream(stream)
+    opened = Stream.open(stream)
     manifest = opened.manifest
     source = [f.image.to_ndarray() for f in read_frames(probe(manifest.source_path), exact(1.0))]
     screen = black(manifest.width, manifest.height).to_ndarray()
