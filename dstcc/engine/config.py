@@ -121,7 +121,9 @@ class Transport:
     join_rtts: float = 3.0
     """``stream``: later subflows start their handshake this many RTTs of the first path after its start."""
     drop_late: bool = True
-    """Stop sending what cannot arrive by its deadline."""
+    """Stop sending a layer whose last byte cannot arrive by its deadline, and those that build on it."""
+    layer_first: bool = False
+    """Send every released base layer before any enhancement layer (and so on up), not chunk after chunk."""
     constants: TcpConstants = field(default_factory=TcpConstants)
 
 

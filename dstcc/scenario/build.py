@@ -143,6 +143,7 @@ def _transport(scenario: Scenario, setting: Setting, congestion: str, scheduler:
         open_loop_bps=_each(told.open_loop_bps, len(names)),
         layer_links=tuple(names.index(name) for name in pinned or ()),
         drop_late=scenario.playout.mode == "deadline",
+        layer_first=scenario.playout.mode == "deadline" and scenario.video.source == "live",
     )
 
 

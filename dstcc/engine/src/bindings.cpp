@@ -94,6 +94,7 @@ TransportConfig read_transport(const py::handle& transport) {
     out.layer_links = transport.attr("layer_links").cast<std::vector<int>>();
     out.join_rtts = transport.attr("join_rtts").cast<double>();
     out.drop_late = transport.attr("drop_late").cast<bool>();
+    out.layer_first = transport.attr("layer_first").cast<bool>();
     out.constants = read_constants(transport.attr("constants"), transport.attr("scale").cast<double>());
     return out;
 }
@@ -141,6 +142,7 @@ void validate(const EngineConfig& config) {
     require(o.chunk.size() == n && o.layer.size() == n && o.release_ns.size() == n && o.deadline_ns.size() == n,
             "the columns of objects differ in length");
     for (std::size_t i = 0; i < n; ++i) {
+        require(o.layer[i] >= 0 && o.layer[i] < 256, "layers are numbered 0 to 255");
         require(o.payload_bytes[i] >= 1, "objects hold at least one byte");
         require(o.release_ns[i] >= 0 && (i == 0 || o.release_ns[i] >= o.release_ns[i - 1]), "release_ns must not fall");
     }

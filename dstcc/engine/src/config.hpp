@@ -51,7 +51,7 @@ struct TransportConfig {
     std::vector<double> open_loop_bps;
     std::vector<int> layer_links;
     double join_rtts = 3;
-    bool drop_late = true;
+    bool drop_late = true, layer_first = false;
     ConstantsNs constants{};
 };
 

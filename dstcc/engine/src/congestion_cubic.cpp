@@ -26,10 +26,9 @@ public:
     }
     std::int64_t ssthresh(TcpState& tcp, Time) override {
         epoch_start_ = 0;
-        const auto cwnd = static_cast<double>(tcp.cwnd);
         // Fast convergence (RFC 9438 section 4.7): a flow that shrinks gives room sooner.
-        last_max_ = cwnd < last_max_ ? cwnd * (1 + kBeta) / 2 : cwnd;
-        return std::max<std::int64_t>(static_cast<std::int64_t>(cwnd * kBeta), 2);
+        last_max_ = tcp.cwnd < last_max_ ? share(tcp.cwnd, (1 + kBeta) / 2) : tcp.cwnd;
+        return std::max<std::int64_t>(share(tcp.cwnd, kBeta), 2);
     }
     void cong_avoid(TcpState& tcp, std::int64_t acked, Time now) override {
         if (!tcp.cwnd_limited()) return;
@@ -56,9 +55,12 @@ public:
             epoch_start_ = std::min(now, epoch_start_ + (now - tcp.last_sent_ns));
         }
     }
-    void on_undo(TcpState& tcp, Time) override { last_max_ = std::max(last_max_, static_cast<double>(tcp.cwnd)); }
+    void on_undo(TcpState& tcp, Time) override { last_max_ = std::max(last_max_, tcp.cwnd); }
 
 private:
+    static std::int64_t share(std::int64_t cwnd, double of) {
+        return static_cast<std::int64_t>(static_cast<double>(cwnd) * of);
+    }
     static Time emulated(const TcpState& tcp, double seconds) {
         return static_cast<Time>(seconds * tcp.constants->scale * kNsPerS);
     }
@@ -105,21 +107,22 @@ private:
         count_ = std::max<std::int64_t>(count_, 2);  // at most 1.5 × per RTT
     }
     void cubic_target(TcpState& tcp, std::int64_t acked, Time now) {
-        const auto cwnd = static_cast<double>(tcp.cwnd);
-        last_cwnd_ = tcp.cwnd;
+        const std::int64_t cwnd = tcp.cwnd;
+        last_cwnd_ = cwnd;
         last_time_ = now;
         if (epoch_start_ == 0) {
             epoch_start_ = now;
             ack_count_ = acked;
-            reno_cwnd_ = tcp.cwnd;
-            k_ = last_max_ <= cwnd ? 0 : std::cbrt((last_max_ - cwnd) / kC);
+            reno_cwnd_ = cwnd;
+            k_ = last_max_ <= cwnd ? 0 : std::cbrt(static_cast<double>(last_max_ - cwnd) / kC);
             origin_ = std::max(last_max_, cwnd);
         }
+        // Whole segments, rounded as Linux rounds them: towards the origin.
         const double t = static_cast<double>(now - epoch_start_ + delay_min_) / (kNsPerS * tcp.constants->scale);
-        const double distance = t - k_;
-        const double target = origin_ + kC * distance * distance * distance;
-        const double count = target > cwnd ? cwnd / (target - cwnd) : 100 * cwnd;
-        count_ = static_cast<std::int64_t>(std::min(count, 1e15));
+        const double distance = std::fabs(t - k_);
+        const auto offset = static_cast<std::int64_t>(std::min(kC * distance * distance * distance, 1e12));
+        const std::int64_t target = t < k_ ? origin_ - offset : origin_ + offset;
+        count_ = target > cwnd ? cwnd / (target - cwnd) : 100 * cwnd;
         if (last_max_ == 0 && count_ > 20) count_ = 20;  // at least 5 % an RTT before the first loss
     }
     void friendliness(const TcpState& tcp) {
@@ -132,8 +135,8 @@ private:
         if (reno_cwnd_ > tcp.cwnd) count_ = std::min(count_, tcp.cwnd / (reno_cwnd_ - tcp.cwnd));
     }
 
-    double last_max_ = 0, origin_ = 0, k_ = 0;
-    std::int64_t last_cwnd_ = 0, count_ = 1, ack_count_ = 0, reno_cwnd_ = 0;
+    double k_ = 0;  // emulated seconds from the epoch to the origin
+    std::int64_t last_max_ = 0, origin_ = 0, last_cwnd_ = 0, count_ = 1, ack_count_ = 0, reno_cwnd_ = 0;
     Time last_time_ = 0, epoch_start_ = 0, delay_min_ = 0;
     // HyStart
     Time round_start_ = 0, last_ack_ = 0, round_rtt_ = kNever;

@@ -40,7 +40,8 @@ Simulation::Simulation(const EngineConfig& config)
       wire_bytes_(static_cast<std::uint32_t>(config.transport.mss_bytes + config.transport.header_bytes)),
       scheduler_(make_scheduler(config_.transport)),
       outcomes_(config.objects.size()),
-      unsettled_(config.objects.size()) {
+      unsettled_(config.objects.size()),
+      pending_(config_.transport.layer_first) {
     const TransportConfig& transport = config_.transport;
     DSTCC_CHECK(config_.links.size() <= kMaxSubflows, "at most 64 subflows");
     for (std::size_t i = 0; i < config_.links.size(); ++i) {
@@ -66,7 +67,7 @@ Simulation::Simulation(const EngineConfig& config)
         tcp.fixed_cwnd = i < transport.fixed_cwnd_segments.size() ? transport.fixed_cwnd_segments[i]
                                                                   : std::max<Time>((rtt + slot - 1) / slot, 2);
         subflows_.push_back({Subflow(config_.transport, make_congestion(transport.congestion), tcp),
-                             SubflowReceiver(config_.transport.constants), {}});
+                             SubflowReceiver(config_.transport.constants), LayerQueue(transport.layer_first)});
     }
     const bool per_link = transport.lanes && !scheduler_->duplicates();
     const auto lanes = static_cast<std::size_t>(transport.lanes ? transport.lanes_per_link : 1);
@@ -160,11 +161,10 @@ void Simulation::on_segment(std::size_t s, std::int64_t number) {
         outcome.delivered_bytes += bytes;
         delivered_payload_ += bytes;
         if (wait > 0) hol_wait_byte_s_ += static_cast<double>(bytes) * (static_cast<double>(wait) / kNsPerS);
-        last_progress_ns_ = now_;
+        last_delivery_ns_ = now_;
         if (outcome.delivered_bytes < config_.objects.payload_bytes[object]) return;
         DSTCC_CHECK(outcome.delivered_bytes == config_.objects.payload_bytes[object], "bytes are delivered once");
         outcome.complete_ns = now_;
-        last_delivery_ns_ = now_;
         settle();
     };
     if (!domains_[domain].handle_segment(now_, segment.order, segment.object, segment.bytes, blocked, deliver)) {
@@ -248,15 +248,12 @@ void Simulation::on_timeout(std::size_t s) {
         reinjections_.push_back({segment.object, segment.order, segment.bytes, static_cast<std::uint16_t>(s), number});
     });
     if (!config_.transport.layer_links.empty()) return;
-    std::deque<std::uint32_t> kept, moved;
-    for (const std::uint32_t object : subflow.assigned)
-        (outcomes_[object].offset > 0 ? kept : moved).push_back(object);
-    subflow.assigned = kept;
-    if (kept.empty()) has_assigned_ &= ~bit(s);
+    const auto moved = subflow.assigned.extract([&](std::uint32_t object) { return outcomes_[object].offset == 0; });
+    if (subflow.assigned.empty()) has_assigned_ &= ~bit(s);
     for (auto it = moved.rbegin(); it != moved.rend(); ++it) {
         paths_[s].assigned_bytes -= config_.objects.payload_bytes[*it];
         outcomes_[*it].domain = -1;
-        if (!scheduler_->pins()) pending_.push_front(*it);
+        if (!scheduler_->pins()) pending_.push_front(*it, config_.objects.layer[*it]);
     }
     if (scheduler_->pins())
         for (const std::uint32_t object : moved) assign_released(object);
@@ -280,7 +277,7 @@ void Simulation::on_release() {
         if (scheduler_->pins())
             assign_released(object);
         else
-            pending_.push_back(object);
+            pending_.push_back(object, config_.objects.layer[object]);
     }
     tree_.set(head_release(), released_ < release.size() ? release[released_] : kNever);
     offer();
@@ -317,7 +314,7 @@ void Simulation::on_slot() {
     Time patience = config_.transport.constants.rto_max;
     for (const Path& path : paths_) patience = std::max(patience, 4 * path.one_way_ns);
     if (config_.duration_ns == kNever && released_ == outcomes_.size() && patience < kNever / kStallTimeouts &&
-        now_ - last_progress_ns_ > kStallTimeouts * patience)
+        now_ - std::max<Time>(last_delivery_ns_, 0) > kStallTimeouts * patience)
         over_ = true;
     tree_.set(head_slot(), now_ + config_.slot_ns);
 }
@@ -490,8 +487,8 @@ void Simulation::offer_assigned() {
         if (const std::uint64_t busy = ready_ & has_assigned_) {
             const auto s = static_cast<std::size_t>(__builtin_ctzll(busy));
             const std::uint32_t object = subflows_[s].assigned.front();
-            if (late(object, s))
-                give_up(object);
+            if (hopeless(object) || late(object, s))
+                drop_from_assigned(s);
             else
                 send_new(s, object);
             continue;
@@ -539,9 +536,10 @@ bool Simulation::head_object(std::uint32_t& object) {
     while (!pending_.empty()) {
         object = pending_.front();
         if (!config_.transport.drop_late || config_.objects.deadline_ns[object] == kNever) return true;
-        for (std::size_t s = 0; s < subflows_.size(); ++s)
-            if (!late(object, s)) return true;
-        give_up(object);
+        if (!hopeless(object))
+            for (std::size_t s = 0; s < subflows_.size(); ++s)
+                if (!late(object, s)) return true;
+        give_up_front(pending_);
     }
     return false;
 }
@@ -602,29 +600,43 @@ void Simulation::send_copy(std::size_t s, std::uint32_t object, std::uint32_t or
     refresh(s);
 }
 
-// Would the layer's next byte arrive after its deadline? Light time is known to the sender, as to any mission planner.
-bool Simulation::late(std::uint32_t object, std::size_t s) const {
-    const Time deadline = config_.objects.deadline_ns[object];
-    return config_.transport.drop_late && deadline != kNever && now_ + paths_[s].one_way_ns > deadline;
+// A layer below it was given up: it could not be decoded.
+bool Simulation::hopeless(std::uint32_t object) const {
+    return config_.transport.drop_late && config_.objects.layer[object] > 0 && object > 0 &&
+           config_.objects.chunk[object - 1] == config_.objects.chunk[object] && outcomes_[object - 1].given_up;
 }
 
-// The layer is the front of its queue: stop sending it.
-void Simulation::give_up(std::uint32_t object) {
-    ObjectOutcome& outcome = outcomes_[object];
-    outcome.given_up = true;
+// Would the layer's last byte arrive after its deadline, if nothing more were lost? Light time is known to the sender, as
+// to any mission planner; the queue on the way is what the RTT shows above its minimum; what exceeds the window leaves at
+// a window per round trip, or at the pacing rate.
+bool Simulation::late(std::uint32_t object, std::size_t s) const {
+    const Time deadline = config_.objects.deadline_ns[object];
+    if (!config_.transport.drop_late || deadline == kNever) return false;
+    const Path& path = paths_[s];
+    if (now_ + path.one_way_ns > deadline) return true;
+    const TcpState& tcp = path.subflow->tcp();
+    if (!path.subflow->established()) return false;
+    const std::int64_t remaining = config_.objects.payload_bytes[object] - outcomes_[object].offset;
+    const std::int64_t room = tcp.pacing_bytes_per_ns > 0
+                                  ? 0
+                                  : std::max<std::int64_t>(tcp.cwnd - tcp.in_flight(), 0) * tcp.mss_bytes;
+    const Time queueing = std::max<Time>(tcp.srtt_ns - tcp.min_rtt_ns, 0);
+    const double sending_s = static_cast<double>(std::max<std::int64_t>(remaining - room, 0)) / path.expected_rate();
+    return now_ + path.one_way_ns + queueing + static_cast<Time>(sending_s * kNsPerS) > deadline;
+}
+
+void Simulation::give_up_front(LayerQueue& queue) {
+    outcomes_[queue.front()].given_up = true;
     settle();
-    if (!pending_.empty() && pending_.front() == object) {
-        pending_.pop_front();
-        return;
-    }
-    for (std::size_t s = 0; s < subflows_.size(); ++s) {
-        auto& assigned = subflows_[s].assigned;
-        if (assigned.empty() || assigned.front() != object) continue;
-        assigned.pop_front();
-        paths_[s].assigned_bytes -= config_.objects.payload_bytes[object] - outcome.offset;
-        if (assigned.empty()) has_assigned_ &= ~bit(s);
-        return;
-    }
+    queue.pop_front();
+}
+
+void Simulation::drop_from_assigned(std::size_t s) {
+    auto& assigned = subflows_[s].assigned;
+    const std::uint32_t object = assigned.front();
+    paths_[s].assigned_bytes -= config_.objects.payload_bytes[object] - outcomes_[object].offset;
+    give_up_front(assigned);
+    if (assigned.empty()) has_assigned_ &= ~bit(s);
 }
 
 // Give a layer to a subflow: whole, and on lanes to the next lane of its link.
@@ -637,7 +649,7 @@ void Simulation::bind(std::uint32_t object, std::size_t s) {
     } else {
         outcome.domain = 0;
     }
-    subflow.assigned.push_back(object);
+    subflow.assigned.push_back(object, config_.objects.layer[object]);
     paths_[s].assigned_bytes += config_.objects.payload_bytes[object] - outcome.offset;
     has_assigned_ |= bit(s);
 }

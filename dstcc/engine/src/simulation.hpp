@@ -32,6 +32,52 @@ struct SampleColumns {
     std::vector<double> pacing_bps;
 };
 
+// Layers waiting to be sent: oldest first, or (layer_first) the lowest layer first and the oldest within it.
+class LayerQueue {
+public:
+    explicit LayerQueue(bool layer_first = false) : layer_first_(layer_first) {}
+    bool empty() const { return size_ == 0; }
+    std::uint32_t front() const { return by_layer_[first()].front(); }
+    void pop_front() {
+        by_layer_[first()].pop_front();
+        --size_;
+    }
+    void push_back(std::uint32_t object, std::int64_t layer) { place(layer).push_back(object); }
+    void push_front(std::uint32_t object, std::int64_t layer) { place(layer).push_front(object); }
+    // Take out what `moves` says, in order.
+    template <class Moves>
+    std::vector<std::uint32_t> extract(Moves&& moves) {
+        std::vector<std::uint32_t> out;
+        for (auto& queue : by_layer_) {
+            std::deque<std::uint32_t> kept;
+            for (const std::uint32_t object : queue)
+                if (moves(object))
+                    out.push_back(object);
+                else
+                    kept.push_back(object);
+            queue = kept;
+        }
+        size_ -= out.size();
+        return out;
+    }
+
+private:
+    std::size_t first() const {
+        std::size_t i = 0;
+        while (by_layer_[i].empty()) ++i;
+        return i;
+    }
+    std::deque<std::uint32_t>& place(std::int64_t layer) {
+        const auto i = layer_first_ ? static_cast<std::size_t>(layer) : 0;
+        if (by_layer_.size() <= i) by_layer_.resize(i + 1);
+        ++size_;
+        return by_layer_[i];
+    }
+    bool layer_first_;
+    std::vector<std::deque<std::uint32_t>> by_layer_;
+    std::size_t size_ = 0;
+};
+
 // Counts per 1/16 octave: a quantile within 5 % at a few instructions a packet.
 class LogHistogram {
 public:
@@ -90,7 +136,7 @@ private:
     struct SubflowState {
         Subflow sender;
         SubflowReceiver receiver;
-        std::deque<std::uint32_t> assigned;  // layers that are this subflow's to send
+        LayerQueue assigned;  // layers that are this subflow's to send
         int next_lane = 0;
         std::int64_t copied = 0;             // redundant: place in the log
         Time syn_at = kNever, first_syn_ns = -1;
@@ -153,8 +199,10 @@ private:
     std::uint64_t in_time(std::uint32_t object, std::uint64_t set);
     std::int64_t send_new(std::size_t s, std::uint32_t object);
     void send_copy(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
+    bool hopeless(std::uint32_t object) const;
     bool late(std::uint32_t object, std::size_t s) const;
-    void give_up(std::uint32_t object);
+    void give_up_front(LayerQueue& queue);
+    void drop_from_assigned(std::size_t s);
     void bind(std::uint32_t object, std::size_t s);
     void assign_released(std::uint32_t object);
     bool room_at_receiver(std::int64_t bytes) const;
@@ -181,7 +229,7 @@ private:
 
     std::vector<ObjectOutcome> outcomes_;
     std::size_t released_ = 0, unsettled_ = 0;
-    std::deque<std::uint32_t> pending_;  // released, bound to no subflow
+    LayerQueue pending_;  // released, bound to no subflow
     std::deque<Reinjection> reinjections_;
     BlockRing<Sent> log_;
     std::uint64_t ready_ = 0, established_ = 0, stale_ = 0, has_assigned_ = 0;
@@ -192,7 +240,7 @@ private:
     std::int64_t delivered_payload_ = 0, arrived_payload_ = 0, duplicate_payload_ = 0, hol_payload_ = 0;
     std::int64_t sent_payload_ = 0, repeated_payload_ = 0, sent_wire_ = 0, data_packets_ = 0, events_ = 0;
     double hol_wait_byte_s_ = 0;
-    Time first_send_ns_ = -1, last_delivery_ns_ = -1, last_progress_ns_ = 0;
+    Time first_send_ns_ = -1, last_delivery_ns_ = -1;
     bool over_ = false;
 };
 

@@ -1,0 +1,132 @@
+"""Small networks with named knobs; a test reads like the rule it checks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dstcc.engine import (
+    NEVER_NS,
+    EngineConfig,
+    EngineResult,
+    Link,
+    Loss,
+    Objects,
+    TcpConstants,
+    Transport,
+    simulate,
+)
+
+S = 10**9
+WIRE = 1500
+MSS = 1460
+QUICK_ACK = TcpConstants(delayed_ack_s=1e-4)
+"""As good as one ACK a segment pair at once: textbook laws know no delayed-ACK timer."""
+
+
+def ns(seconds: float) -> int:
+    return round(seconds * S)
+
+
+def link(
+    rate_bps: float = 12e6,
+    rtt_s: float = 1.0,
+    *,
+    queue_bdp: float = 1.0,
+    loss: Loss | None = None,
+    up_loss: Loss | None = None,
+    outages_s: tuple[tuple[float, float], ...] = (),
+    **more: object,
+) -> Link:
+    """A link of that data rate and round-trip propagation; its queue in bandwidth-delay products."""
+    bdp_bytes = rate_bps * rtt_s / 8
+    fields: dict[str, object] = {
+        "name": "link",
+        "rate_bps": rate_bps,
+        "up_rate_bps": rate_bps,
+        "delay_t_ns": (0,),
+        "delay_ns": (ns(rtt_s / 2),),
+        "queue_bytes": max(int(queue_bdp * bdp_bytes), WIRE),
+        "up_queue_bytes": 10**9,
+        "loss": loss or Loss(),
+        "up_loss": up_loss or Loss(),
+        "outages_ns": tuple((ns(a), ns(b)) for a, b in outages_s),
+    }
+    return Link(**(fields | more))  # type: ignore[arg-type]
+
+
+def bulk(payload_bytes: int = 10**12) -> Objects:
+    """One file, there from the start, without a deadline."""
+    one = np.ones(1, dtype=np.int64)
+    return Objects(0 * one, 0 * one, payload_bytes * one, 0 * one, NEVER_NS * one)
+
+
+def live(
+    chunks: int, layer_bytes: tuple[int, ...], *, chunk_s: float = 1.0, playout_s: float | None = None
+) -> Objects:
+    """Chunks captured one after the other, each with those layers, due ``playout_s`` after their capture."""
+    chunk = np.repeat(np.arange(chunks, dtype=np.int64), len(layer_bytes))
+    layer = np.tile(np.arange(len(layer_bytes), dtype=np.int64), chunks)
+    payload = np.tile(np.array(layer_bytes, dtype=np.int64), chunks)
+    release = (chunk + 1) * ns(chunk_s)
+    deadline = np.full_like(release, NEVER_NS) if playout_s is None else release + ns(playout_s)
+    return Objects(chunk, layer, payload, release, deadline)
+
+
+def run(
+    congestion: str,
+    links: Link | tuple[Link, ...],
+    *,
+    objects: Objects | None = None,
+    duration_s: float | None = None,
+    slot_s: float = 0.25,
+    seed: int = 1,
+    scheduler: str = "minrtt",
+    **transport: object,
+) -> EngineResult:
+    """One trial; what is not named has the transport's defaults."""
+    return simulate(
+        config(
+            congestion,
+            links,
+            objects=objects,
+            duration_s=duration_s,
+            slot_s=slot_s,
+            seed=seed,
+            scheduler=scheduler,
+            **transport,
+        )
+    )
+
+
+def config(
+    congestion: str,
+    links: Link | tuple[Link, ...],
+    *,
+    objects: Objects | None = None,
+    duration_s: float | None = None,
+    slot_s: float = 0.25,
+    seed: int = 1,
+    scheduler: str = "minrtt",
+    **transport: object,
+) -> EngineConfig:
+    return EngineConfig(
+        seed=seed,
+        links=links if isinstance(links, tuple) else (links,),
+        transport=Transport(congestion=congestion, scheduler=scheduler, **transport),  # type: ignore[arg-type]
+        objects=objects if objects is not None else bulk(),
+        slot_ns=ns(slot_s),
+        duration_ns=NEVER_NS if duration_s is None else ns(duration_s),
+    )
+
+
+def mean_window(result: EngineResult, rtt_s: float, *, skip: float = 0.3) -> float:
+    """Payload acknowledged per RTT, in segments, after the first ``skip`` of the run."""
+    t = result.samples.t_ns
+    first = int(len(t) * skip)
+    seconds = (t[-1] - t[first]) / S
+    return float(result.samples.delivered_bytes[first + 1 :].sum()) / MSS / seconds * rtt_s
+
+
+def utilisation(result: EngineResult, rate_bps: float, *, skip: float = 0.5) -> float:
+    """Share of the wire rate that new payload used after the first ``skip`` of the run."""
+    return mean_window(result, 1.0, skip=skip) * WIRE * 8 / rate_bps
