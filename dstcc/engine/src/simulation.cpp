@@ -428,8 +428,9 @@ void Simulation::repair(std::size_t s) {
 void Simulation::send_probe(std::size_t s) {
     Subflow& sender = subflows_[s].sender;
     std::uint32_t object = 0;
-    if (!config_.transport.lanes && !scheduler_->pins() && !scheduler_->duplicates() && head_object(object) &&
-        !late(object, s) && room_at_receiver(config_.transport.mss_bytes)) {
+    std::uint64_t only = bit(s);
+    if (!config_.transport.lanes && !scheduler_->pins() && !scheduler_->duplicates() &&
+        room_at_receiver(config_.transport.mss_bytes) && next_unbound(only, object)) {
         send_new(s, object);
         return;
     }
@@ -472,9 +473,7 @@ void Simulation::offer_reinjections() {
 void Simulation::offer_stream() {
     std::uint32_t object = 0;
     while (std::uint64_t ready = usable()) {
-        if (!head_object(object) || !room_at_receiver(config_.transport.mss_bytes)) return;
-        ready = in_time(object, ready);
-        if (ready == 0) return;
+        if (!room_at_receiver(config_.transport.mss_bytes) || !next_unbound(ready, object)) return;
         const int s = scheduler_->pick(paths_, ready);
         if (s < 0) return;
         send_new(static_cast<std::size_t>(s), object);
@@ -495,12 +494,10 @@ void Simulation::offer_assigned() {
         }
         std::uint32_t object = 0;
         std::uint64_t idle = usable();
-        if (idle == 0 || !head_object(object)) return;
-        idle = in_time(object, idle);
-        if (idle == 0) return;
+        if (idle == 0 || !next_unbound(idle, object)) return;
         const int s = scheduler_->pick(paths_, idle);
         if (s < 0) return;
-        pending_.pop_front();
+        unbind(object);
         bind(object, static_cast<std::size_t>(s));
     }
 }
@@ -518,7 +515,8 @@ void Simulation::offer_copies() {
                 continue;
             }
             std::uint32_t object = 0;
-            if (!head_object(object) || late(object, s) || !room_at_receiver(config_.transport.mss_bytes)) break;
+            std::uint64_t only = bit(s);
+            if (!room_at_receiver(config_.transport.mss_bytes) || !next_unbound(only, object)) break;
             const std::int64_t number = send_new(s, object);
             const Segment& segment = subflow.sender.segment(number);
             log_.push_back({segment.object, segment.order, segment.bytes, static_cast<std::uint16_t>(s), number});
@@ -531,20 +529,43 @@ void Simulation::offer_copies() {
     while (log_.begin() < needed) log_.pop_front();
 }
 
-// The next layer bound to no subflow; those that no path can bring in time are given up on the way.
-bool Simulation::head_object(std::uint32_t& object) {
-    while (!pending_.empty()) {
-        object = pending_.front();
-        if (!config_.transport.drop_late || config_.objects.deadline_ns[object] == kNever) return true;
-        if (!hopeless(object))
-            for (std::size_t s = 0; s < subflows_.size(); ++s)
-                if (!late(object, s)) return true;
-        give_up_front(pending_);
+// The next layer, bound to no subflow, that one of `ready` can bring in time; `ready` is narrowed to those that can.
+// Layers that no path can bring in time are given up on the way.
+bool Simulation::next_unbound(std::uint64_t& ready, std::uint32_t& object) {
+    for (const auto& queue : pending_.levels()) {
+        while (!queue.empty() && lost_cause(queue.front())) {
+            const std::uint32_t lost = queue.front();
+            unbind(lost);
+            give_up(lost);
+        }
+        if (queue.empty() || !first_in_time(queue, ready, object)) continue;
+        ready = in_time(object, ready);
+        return true;
     }
     return false;
 }
 
-std::uint64_t Simulation::in_time(std::uint32_t object, std::uint64_t set) {
+// A path with a longer light time passes over what only a shorter one can still save.
+bool Simulation::first_in_time(const std::deque<std::uint32_t>& queue, std::uint64_t ready,
+                               std::uint32_t& object) const {
+    object = queue.front();
+    if (in_time(object, ready) != 0) return true;
+    const auto& deadline = config_.objects.deadline_ns;
+    bool found = false;
+    for (; ready != 0; ready &= ready - 1) {
+        const auto s = static_cast<std::size_t>(__builtin_ctzll(ready));
+        const Time soonest = now_ + paths_[s].one_way_ns;
+        auto at = std::partition_point(queue.begin(), queue.end(),
+                                       [&](std::uint32_t o) { return deadline[o] < soonest; });
+        while (at != queue.end() && (late(*at, s) || hopeless(*at))) ++at;
+        if (at == queue.end() || (found && *at >= object)) continue;
+        object = *at;
+        found = true;
+    }
+    return found;
+}
+
+std::uint64_t Simulation::in_time(std::uint32_t object, std::uint64_t set) const {
     if (!config_.transport.drop_late || config_.objects.deadline_ns[object] == kNever) return set;
     std::uint64_t kept = set;
     for (std::uint64_t left = set; left != 0; left &= left - 1) {
@@ -553,6 +574,8 @@ std::uint64_t Simulation::in_time(std::uint32_t object, std::uint64_t set) {
     }
     return kept;
 }
+
+void Simulation::unbind(std::uint32_t object) { pending_.erase(object, config_.objects.layer[object]); }
 
 // Transmit the next segment of a layer for the first time.
 std::int64_t Simulation::send_new(std::size_t s, std::uint32_t object) {
@@ -583,7 +606,7 @@ std::int64_t Simulation::send_new(std::size_t s, std::uint32_t object) {
             if (subflow.assigned.empty()) has_assigned_ &= ~bit(s);
         }
     } else if (outcome.offset == payload) {
-        pending_.pop_front();
+        unbind(object);
     }
     transmit(s, number, bytes, false);
     refresh(s);
@@ -606,6 +629,15 @@ bool Simulation::hopeless(std::uint32_t object) const {
            config_.objects.chunk[object - 1] == config_.objects.chunk[object] && outcomes_[object - 1].given_up;
 }
 
+// No path can bring it in time.
+bool Simulation::lost_cause(std::uint32_t object) const {
+    if (!config_.transport.drop_late || config_.objects.deadline_ns[object] == kNever) return false;
+    if (hopeless(object)) return true;
+    for (std::size_t s = 0; s < subflows_.size(); ++s)
+        if (!late(object, s)) return false;
+    return true;
+}
+
 // Would the layer's last byte arrive after its deadline, if nothing more were lost? Light time is known to the sender, as
 // to any mission planner; the queue on the way is what the RTT shows above its minimum; what exceeds the window leaves at
 // a window per round trip, or at the pacing rate.
@@ -625,17 +657,17 @@ bool Simulation::late(std::uint32_t object, std::size_t s) const {
     return now_ + path.one_way_ns + queueing + static_cast<Time>(sending_s * kNsPerS) > deadline;
 }
 
-void Simulation::give_up_front(LayerQueue& queue) {
-    outcomes_[queue.front()].given_up = true;
+void Simulation::give_up(std::uint32_t object) {
+    outcomes_[object].given_up = true;
     settle();
-    queue.pop_front();
 }
 
 void Simulation::drop_from_assigned(std::size_t s) {
     auto& assigned = subflows_[s].assigned;
     const std::uint32_t object = assigned.front();
     paths_[s].assigned_bytes -= config_.objects.payload_bytes[object] - outcomes_[object].offset;
-    give_up_front(assigned);
+    assigned.pop_front();
+    give_up(object);
     if (assigned.empty()) has_assigned_ &= ~bit(s);
 }
 

@@ -44,6 +44,15 @@ public:
     }
     void push_back(std::uint32_t object, std::int64_t layer) { place(layer).push_back(object); }
     void push_front(std::uint32_t object, std::int64_t layer) { place(layer).push_front(object); }
+    // The queues in sending order; objects rise within each, and so do their deadlines.
+    const std::vector<std::deque<std::uint32_t>>& levels() const { return by_layer_; }
+    void erase(std::uint32_t object, std::int64_t layer) {
+        auto& queue = by_layer_[layer_first_ ? static_cast<std::size_t>(layer) : 0];
+        const auto at = queue.front() == object ? queue.begin() : std::find(queue.begin(), queue.end(), object);
+        DSTCC_CHECK(at != queue.end(), "a layer is taken from the queue it is in");
+        queue.erase(at);
+        --size_;
+    }
     // Take out what `moves` says, in order.
     template <class Moves>
     std::vector<std::uint32_t> extract(Moves&& moves) {
@@ -195,13 +204,16 @@ private:
     void offer_stream();
     void offer_assigned();
     void offer_copies();
-    bool head_object(std::uint32_t& object);
-    std::uint64_t in_time(std::uint32_t object, std::uint64_t set);
+    bool next_unbound(std::uint64_t& ready, std::uint32_t& object);
+    bool first_in_time(const std::deque<std::uint32_t>& queue, std::uint64_t ready, std::uint32_t& object) const;
+    void unbind(std::uint32_t object);
+    std::uint64_t in_time(std::uint32_t object, std::uint64_t set) const;
     std::int64_t send_new(std::size_t s, std::uint32_t object);
     void send_copy(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
     bool hopeless(std::uint32_t object) const;
+    bool lost_cause(std::uint32_t object) const;
     bool late(std::uint32_t object, std::size_t s) const;
-    void give_up_front(LayerQueue& queue);
+    void give_up(std::uint32_t object);
     void drop_from_assigned(std::size_t s);
     void bind(std::uint32_t object, std::size_t s);
     void assign_released(std::uint32_t object);
