@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "floor.hpp"
 #include "oracle.hpp"
 #include "simulation.hpp"
 
@@ -257,6 +258,11 @@ PYBIND11_MODULE(_engine, m, py::mod_gil_not_used()) {
     m.def("clairvoyant_weight", &dstcc::clairvoyant, py::arg("config"), py::arg("weights"));
     m.def("channel_losses", &dstcc::channel_losses, py::arg("link"), py::arg("seed"), py::arg("index"),
           py::arg("packet_bytes"), py::arg("slots"));
+    using Unlocked = py::call_guard<py::gil_scoped_release>;
+    m.def("ring_walk", &dstcc::ring_walk, py::arg("packets"), py::arg("window"), py::arg("loss"), py::arg("seed"),
+          Unlocked());
+    m.def("event_walk", &dstcc::event_walk, py::arg("packets"), py::arg("window"), py::arg("subflows"), py::arg("loss"),
+          py::arg("seed"), Unlocked());
     m.attr("CONGESTION_NAMES") = dstcc::names(dstcc::congestion_table());
     m.attr("SCHEDULER_NAMES") = dstcc::names(dstcc::scheduler_table());
 }
