@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -162,14 +163,14 @@ def compute(
     layers = int(objects.layer.max()) + 1
     weights = layer_weights(objects.layer, layers)
     played = objects.layer <= playback.levels[objects.chunk]
-    weighted = float(weights[played].sum() / weights.sum())
+    earned = float(weights[played].sum())
     counts = np.bincount(playback.levels + 1, minlength=layers + 1)
     shares = tuple((counts / len(playback.levels)).tolist())
     values: dict[str, float | None] = dict.fromkeys(METRICS)
     values |= {
         "playback_ratio": 1.0 - shares[0],
         "full_quality_ratio": shares[-1],
-        "weighted_layers": weighted,
+        "weighted_layers": earned / float(weights.sum()),
         "startup_s": playback.startup_s,
         "stall_s": playback.stall_s,
         "stalls": None if playback.stalls is None else float(playback.stalls),
@@ -178,7 +179,7 @@ def compute(
     if quality is not None:
         values |= {"psnr_db": quality.psnr_db, "ssim": quality.ssim, "vmaf": quality.vmaf}
     if best_weight is not None:
-        values["oracle_ratio"] = _ratio(weighted * float(weights.sum()), best_weight)
+        values["oracle_ratio"] = _ratio(earned, best_weight)
     return Metrics(shares, values)
 
 
@@ -203,7 +204,7 @@ def _transfer(objects: Objects, result: EngineResult, played: NDArray[np.bool_])
         "sent_bytes": float(totals["sent_payload_bytes"]),
         "delivered_bytes": float(delivered),
         "mean_rtt_s": _ratio(totals["rtt_sum_s"], totals["rtt_samples"]),
-        "p95_queue_s": float(totals["queue_p95_s"]),
+        "p95_queue_s": None if isnan(totals["queue_p95_s"]) else float(totals["queue_p95_s"]),
     }
 
 

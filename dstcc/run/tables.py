@@ -67,8 +67,9 @@ SAMPLES = pa.schema(
         pa.field("pacing_bps", pa.float64(), nullable=False),
     ]
 )
-"""A row per trial, subflow and slot; a row describes the slot that ends at ``t_s``. ``loss``: segments
-marked lost ÷ segments sent in the slot; ``rate_bps``: payload acknowledged in the slot ÷ its length."""
+"""A row per trial, subflow and slot; a row describes the slot that ends at ``t_s``. ``loss``: of the segments
+whose fate the sender learned in the slot, acknowledged or marked lost, the share marked lost (acknowledged
+payload counted in full segments); ``rate_bps``: payload acknowledged in the slot ÷ its length."""
 
 
 def trials_schema(layers: int) -> pa.Schema:
@@ -156,12 +157,20 @@ def sample_rows(trial_id: str, outcome: Outcome) -> pa.Table:
         samples.sent_segments,
         samples.lost_segments,
         samples.retransmitted_segments,
-        samples.lost_segments / np.maximum(samples.sent_segments, 1),
+        _loss(outcome),
         samples.delivered_bytes * 8 / (_slot_lengths_ns(outcome) / NS_PER_S),
         samples.queue_bytes,
         samples.pacing_bps,
     ]
     return _table(columns, SAMPLES)
+
+
+def _loss(outcome: Outcome) -> NDArray[np.float64]:
+    """The share of lost segments in each slot; 0 where the sender learned nothing."""
+    samples = outcome.result.samples
+    known = samples.lost_segments + samples.delivered_bytes / outcome.setting.mss_bytes
+    share: NDArray[np.float64] = samples.lost_segments / np.where(known > 0, known, 1.0)
+    return share
 
 
 def _slot_lengths_ns(outcome: Outcome) -> NDArray[np.int64]:

@@ -39,6 +39,7 @@ class Setting:
     capture_ns: NDArray[np.int64]
     """When each chunk's last frame is captured."""
     playout_delay_ns: int
+    mss_bytes: int
     slot_ns: int
     duration_ns: int
     scale: float
@@ -64,6 +65,7 @@ def settle(scenario: Scenario, source: Source, seed: int) -> Setting:
         chunk_ns=_whole_ns(source.end_s - source.start_s),
         capture_ns=_whole_ns(source.end_s),
         playout_delay_ns=delay_ns,
+        mss_bytes=scenario.transport.mss_bytes,
         slot_ns=_slot_ns(scenario, links, objects),
         duration_ns=NEVER_NS if duration_s is None else ns(duration_s),
         scale=scale_of(scenario),

@@ -165,7 +165,7 @@ def _describe(item: dict[str, Any]) -> str:
     if item["type"] == "missing":
         return f"{'.'.join(keys)}: missing"
     shown = repr(item["input"])
-    if isinstance(item["input"], (dict, list, tuple)) and item["type"] == "rule":
+    if item["type"] == "rule" and (isinstance(item["input"], (dict, list, tuple)) or rule.startswith(shown)):
         return f"{'.'.join(keys)}: {rule}"
     shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
     return f"{'.'.join(keys)} = {shown}: {rule[0].lower()}{rule[1:]}"

@@ -52,14 +52,20 @@ class Synthetic(Table):
 
 
 class Encode(Table):
-    """How ``[video] input`` is encoded; the defaults are those of ``dstcc encode``."""
+    """How ``[video] input`` is encoded: the options of ``dstcc encode``, with its defaults."""
 
     scalability: Literal["temporal", "quality"] = "temporal"
     codec: Literal["x264", "openh264", "vp9"] | None = None
-    layers: Annotated[int, Field(ge=1, le=MAX_LAYERS)] = 4
+    layers: Annotated[int, Field(ge=1, le=MAX_LAYERS)] | None = None
+    """4 or the codec's most unless given."""
     chunk_s: Seconds = 1.0
-    crf: Annotated[int, Field(ge=0, le=63)] = 28
+    crf: Annotated[int, Field(ge=0, le=63)] | None = None
+    """Constant quality, lower is better; the codec's own default unless given."""
     height: Annotated[int, Field(ge=16, le=4320)] | None = None
+    """Scaled to so many rows; as the input unless given."""
+    preset: Literal[
+        "ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow"
+    ] = "medium"
 
 
 class Video(Table):

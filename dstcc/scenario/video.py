@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dstcc.errors import InputError, ScenarioError
+from dstcc.errors import ScenarioError, StreamError
 
 from .model import MAX_OBJECTS, Encode, Scenario, Video
 
@@ -59,36 +59,36 @@ class Source:
 def load_source(scenario: Scenario) -> Source:
     """The source of a scenario; a looped video repeats chunk ``i % n`` of its n chunks as chunk ``i``.
 
-    Raises :class:`ScenarioError` when the mission has too many chunks, and the stream's errors.
+    Raises :class:`ScenarioError` when the mission has too many chunks, and :class:`StreamError` naming the file
+    when a payload is not what the stream's manifest says.
     """
     video = scenario.video
     if video.synthetic is not None:
         mission_s = video.loop_to_s or scenario.scenario.duration_s or 0.0
         return _synthetic(video.synthetic.chunk_s, video.synthetic.layer_bps, mission_s)
-    from dstcc_svc import load_manifest
+    from dstcc_svc import verify
 
-    stream = Path(video.stream) if video.stream is not None else encode_input(video)
-    return _of_stream(load_manifest(stream), stream, video.loop_to_s)
+    if video.stream is not None:
+        return _of_stream(verify(Path(video.stream)), Path(video.stream), video.loop_to_s)
+    return _of_stream(*_encoded_input(video), video.loop_to_s)
 
 
-def encode_input(video: Video) -> Path:
-    """The stream of ``[video] input``, encoded unless the cache has it already.
+def _encoded_input(video: Video) -> tuple[Manifest, Path]:
+    """The stream of ``[video] input``, encoded unless the cache has it already, whole.
 
-    The cache ($DSTCC_CACHE, else ~/.cache/dstcc) is keyed by the file's content and the settings.
+    The cache ($DSTCC_CACHE, else ~/.cache/dstcc) is keyed by the file's content and the settings. Pictures are
+    judged when a trial has played them, so the encoder need not.
     """
-    from dstcc_svc import encode
+    from dstcc_svc import encode, verify
 
     clip, settings = Path(video.input or ""), video.encode or Encode()
     key = hashlib.sha256(f"{_file_hash(clip)}{json.dumps(settings.model_dump(), sort_keys=True)}".encode())
     folder = cache_folder() / "streams" / key.hexdigest()[:32]
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            encode(clip, folder, **settings.model_dump())
-        except InputError:
-            if not folder.exists():  # else another process was faster with the same stream
-                raise
-    return folder
+    try:
+        return verify(folder), folder
+    except StreamError:  # not there yet, or damaged since
+        encode(clip, folder, **settings.model_dump(), quality=False, force=True)
+        return verify(folder), folder
 
 
 def cache_folder() -> Path:

@@ -86,8 +86,11 @@ def test_sample_rows(run_path: Path) -> None:
     first, second, third = table.slice(0, 3).to_pylist()
     assert first["link"] == "a"
     assert (first["srtt_s"], second["srtt_s"]) == (None, 2.0)
-    # 1 of 4, 0 of 0, 2 of 8 segments lost
-    assert [row["loss"] for row in (first, second, third)] == [0.25, 0.0, 0.25]
+    # 1, 0 and 2 segments marked lost beside 1000 bytes acknowledged, which are 1000/1460 of a segment
+    acknowledged = 1000 / 1460
+    assert [row["loss"] for row in (first, second, third)] == pytest.approx(
+        [1 / (1 + acknowledged), 0.0, 2 / (2 + acknowledged)]
+    )
     # the slot is a quarter of the drawn RTT, 1 to 2 s, and the toy's samples end at 1, 2 and 3 s
     assert all(row["rate_bps"] > 0 for row in (first, second, third))
 

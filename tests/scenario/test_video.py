@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import Parameter, signature
 from pathlib import Path
 
 import dstcc_svc
 import pytest
 
-from dstcc.errors import ScenarioError
+from dstcc.errors import ScenarioError, StreamError
 from dstcc.scenario import Source, content_hash, load_scenario, load_source, parse_override
+from dstcc.scenario.model import Encode
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,13 @@ def stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "stream"
     folder.mkdir()
     (folder / "manifest.json").write_text("{}")
-    monkeypatch.setattr(dstcc_svc, "load_manifest", lambda _path: CLIP, raising=False)
+
+    def verify(path: Path) -> Manifest:
+        if not path.exists():
+            raise StreamError(f"{path}: no such stream directory")
+        return CLIP
+
+    monkeypatch.setattr(dstcc_svc, "verify", verify)
     return folder
 
 
@@ -82,7 +90,7 @@ def test_an_input_is_encoded_once_per_content_and_settings(
 
     def encode(_clip: Path, folder: Path, **settings: object) -> None:
         calls.append(settings)
-        folder.mkdir()
+        folder.mkdir(parents=True)
 
     monkeypatch.setattr(dstcc_svc, "encode", encode, raising=False)
     monkeypatch.setenv("DSTCC_CACHE", str(tmp_path / "cache"))
@@ -94,7 +102,32 @@ def test_an_input_is_encoded_once_per_content_and_settings(
     assert source_of(path, "video.encode.crf=20").stream != first
     clip.write_bytes(b"second")
     assert source_of(path).stream != first
-    assert [call["crf"] for call in calls] == [28, 20, 28]
+    assert [call["crf"] for call in calls] == [None, 20, None]  # None: the codec's own default
+
+
+def test_encoding_an_input_takes_the_options_of_encode_with_its_defaults() -> None:
+    known = {
+        name: option.default
+        for name, option in signature(dstcc_svc.encode).parameters.items()
+        if option.kind is Parameter.KEYWORD_ONLY and name not in ("quality", "force", "progress")
+    }
+    assert Encode().model_dump() == known
+
+
+def test_a_damaged_stream_is_named_and_a_damaged_cache_is_mended(
+    minimal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DSTCC_CACHE", str(tmp_path / "cache"))
+    clip = Path(__file__).parents[2] / "examples" / "clips" / "big-buck-bunny.mp4"
+    path = with_source(minimal, f'input = "{clip}"\nencode = {{height = 64, preset = "ultrafast"}}')
+    stream = source_of(path).stream
+    assert stream is not None
+    payload = sorted((stream / "payload").iterdir())[5]
+    payload.write_bytes(payload.read_bytes()[:-1])
+    with pytest.raises(StreamError, match=rf"{payload.name}: corrupt"):
+        source_of(with_source(minimal, f'stream = "{stream}"'))
+    source_of(with_source(minimal, f'input = "{clip}"\nencode = {{height = 64, preset = "ultrafast"}}'))
+    dstcc_svc.verify(stream)
 
 
 def test_a_missing_input_is_named(minimal: Path, tmp_path: Path) -> None:
