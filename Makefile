@@ -42,7 +42,7 @@ format: $(STAMP) ## let ruff rewrite the formatting
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(STAMP)   ## regenerate the README's picture from the demo's report
+docs: demo       ## regenerate the README's picture from the demo's report
 	$(BIN)/python scripts/screenshot.py $(DEMO)/report.html docs/report.png
 
 clean:           ## remove what the targets above made
