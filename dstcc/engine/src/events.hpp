@@ -12,30 +12,56 @@ class EventTree {
 public:
     explicit EventTree(std::size_t heads = 1) {
         while (leaves_ < heads) leaves_ *= 2;
-        time_.assign(leaves_, kNever);
-        winner_.resize(2 * leaves_);
-        for (std::size_t i = 0; i < leaves_; ++i) winner_[leaves_ + i] = static_cast<std::uint32_t>(i);
-        for (std::size_t i = leaves_ - 1; i > 0; --i) winner_[i] = winner_[2 * i];
-        if (leaves_ == 1) winner_[1] = 0;
+        nodes_.resize(2 * leaves_);
+        for (std::size_t i = 0; i < leaves_; ++i) nodes_[leaves_ + i] = {kNever, static_cast<std::uint32_t>(i)};
+        for (std::size_t i = leaves_ - 1; i > 0; --i) nodes_[i] = nodes_[2 * i];
     }
-    std::uint32_t head() const { return winner_[1]; }
-    Time time() const { return time_[winner_[1]]; }
-    Time at(std::size_t head) const { return time_[head]; }
+    std::uint32_t head() const { return nodes_[1].head; }
+    Time time() const { return nodes_[1].at; }
+    Time at(std::size_t head) const { return nodes_[leaves_ + head].at; }
     void set(std::size_t head, Time at) {
-        if (time_[head] == at) return;
-        time_[head] = at;
-        for (std::size_t i = (leaves_ + head) >> 1; i > 0; i >>= 1) {
-            const std::uint32_t left = winner_[2 * i], right = winner_[2 * i + 1];
-            const std::uint32_t won = time_[right] < time_[left] ? right : left;
-            if (won == winner_[i] && won != head) return;  // the change stays below this node
-            winner_[i] = won;
+        std::size_t i = leaves_ + head;
+        Node winner{at, static_cast<std::uint32_t>(head)};
+        nodes_[i] = winner;
+        // Every sibling's address is known from the start and nothing branches on data: the walk is a few cycles a level.
+        while (i > 1) {
+            const Node sibling = nodes_[i ^ 1];
+            const bool sibling_wins = sibling.at - static_cast<Time>(i & 1) < winner.at;  // a left sibling wins ties
+            winner.at = sibling_wins ? sibling.at : winner.at;
+            winner.head = sibling_wins ? sibling.head : winner.head;
+            i >>= 1;
+            nodes_[i] = winner;
         }
     }
 
 private:
+    struct Node {
+        Time at;
+        std::uint32_t head;
+    };
     std::size_t leaves_ = 1;
-    std::vector<Time> time_;
-    std::vector<std::uint32_t> winner_;
+    std::vector<Node> nodes_;
+};
+
+// Two trees: the heads that move with every packet stand in a small one of their own, and win ties.
+class EventHeads {
+public:
+    EventHeads(std::size_t busy, std::size_t idle) : busy_count_(busy), busy_(busy), idle_(idle) {}
+    bool busy_next() const { return busy_.time() <= idle_.time(); }
+    Time time() const { return busy_next() ? busy_.time() : idle_.time(); }
+    std::size_t head() const { return busy_next() ? busy_.head() : busy_count_ + idle_.head(); }
+    Time at(std::size_t head) const { return head < busy_count_ ? busy_.at(head) : idle_.at(head - busy_count_); }
+    void set_busy(std::size_t head, Time at) { busy_.set(head, at); }
+    void set(std::size_t head, Time at) {
+        if (head < busy_count_)
+            busy_.set(head, at);
+        else
+            idle_.set(head - busy_count_, at);
+    }
+
+private:
+    std::size_t busy_count_;
+    EventTree busy_, idle_;
 };
 
 }  // namespace dstcc

@@ -24,17 +24,23 @@ public:
     const T& operator[](std::int64_t i) const {
         return table_[static_cast<std::size_t>(i >> kLog) & mask_][i & (kBlock - 1)];
     }
-    T& front() { return (*this)[begin_]; }
+    T& front() { return front_block_[begin_ & (kBlock - 1)]; }
+    // Bring what the front will reach soon into the cache; rings are longer than any.
+    void prefetch_ahead(std::int64_t steps) const {
+        const std::int64_t i = begin_ + steps;
+        if (i < end_) __builtin_prefetch(&(*this)[i]);
+    }
 
     T& push_back(const T& value) {
-        if ((end_ & (kBlock - 1)) == 0 || begin_ == end_) ensure_block(end_ >> kLog);
-        T& slot = (*this)[end_++];
+        if ((end_ & (kBlock - 1)) == 0) open_block(end_ >> kLog);
+        T& slot = back_block_[end_ & (kBlock - 1)];
+        ++end_;
         slot = value;
         return slot;
     }
     void pop_front() {
         ++begin_;
-        if ((begin_ & (kBlock - 1)) == 0) release_block((begin_ - 1) >> kLog);
+        if ((begin_ & (kBlock - 1)) == 0) next_block();
     }
     std::int64_t bytes() const { return live_blocks_ * kBlock * static_cast<std::int64_t>(sizeof(T)); }
     std::int64_t peak_bytes() const { return peak_blocks_ * kBlock * static_cast<std::int64_t>(sizeof(T)); }
@@ -42,25 +48,24 @@ public:
 private:
     using Block = std::unique_ptr<T[]>;
 
-    void ensure_block(std::int64_t number) {
-        if (!table_.empty() && table_[static_cast<std::size_t>(number) & mask_] && number >= (begin_ >> kLog) &&
-            (number - (begin_ >> kLog)) <= static_cast<std::int64_t>(mask_))
-            return;
+    void open_block(std::int64_t number) {
         const std::int64_t first = begin_ >> kLog;
         while (table_.empty() || number - first > static_cast<std::int64_t>(mask_)) grow(first);
         auto& place = table_[static_cast<std::size_t>(number) & mask_];
-        if (!place) {
-            place = spare_ ? std::move(spare_) : Block(new T[kBlock]);
-            if (++live_blocks_ > peak_blocks_) peak_blocks_ = live_blocks_;
-        }
+        place = spare_ ? std::move(spare_) : Block(new T[kBlock]);
+        if (++live_blocks_ > peak_blocks_) peak_blocks_ = live_blocks_;
+        back_block_ = place.get();
+        if (number == first) front_block_ = back_block_;
     }
-    void release_block(std::int64_t number) {
-        auto& place = table_[static_cast<std::size_t>(number) & mask_];
+    // The front has left its block: free it and move on (to none, if the ring is empty).
+    void next_block() {
+        auto& left = table_[static_cast<std::size_t>((begin_ - 1) >> kLog) & mask_];
         if (!spare_)
-            spare_ = std::move(place);
+            spare_ = std::move(left);
         else
-            place.reset();
+            left.reset();
         --live_blocks_;
+        front_block_ = begin_ == end_ ? nullptr : table_[static_cast<std::size_t>(begin_ >> kLog) & mask_].get();
     }
     void grow(std::int64_t first) {
         const std::size_t old = table_.size(), now = old == 0 ? 4 : old * 2;
@@ -76,6 +81,7 @@ private:
     std::vector<Block> table_;
     std::size_t mask_ = 0;
     Block spare_;
+    T *front_block_ = nullptr, *back_block_ = nullptr;
     std::int64_t begin_ = 0, end_ = 0, live_blocks_ = 0, peak_blocks_ = 0;
 };
 

@@ -10,9 +10,16 @@ namespace {
 constexpr std::size_t kMaxSubflows = 64;                  // the ready set is one machine word
 constexpr std::int64_t kSackOptionBytes = 4, kSackBlockBytes = 8;  // RFC 2018, padded to 32 bits
 constexpr int kStallTimeouts = 20;  // a run without duration ends after so many RTO_MAX (or 2 RTT) without a delivery
+constexpr std::int64_t kPrefetch = 8;  // packets ahead; about one memory latency
 constexpr unsigned kInterruptMask = (1u << 16) - 1;  // poll for Ctrl-C every so many events
 
 std::uint64_t bit(std::size_t i) { return std::uint64_t{1} << i; }
+
+std::size_t cross_sources(const EngineConfig& config) {
+    std::size_t sources = 0;
+    for (const LinkConfig& link : config.links) sources += link.cross_traffic.size();
+    return sources;
+}
 
 // The full number whose low 32 bits are `low`, nearest to `reference`.
 std::int64_t widen(std::int64_t reference, std::uint32_t low) {
@@ -39,6 +46,7 @@ Simulation::Simulation(const EngineConfig& config)
     : config_(config),
       wire_bytes_(static_cast<std::uint32_t>(config.transport.mss_bytes + config.transport.header_bytes)),
       scheduler_(make_scheduler(config_.transport)),
+      tree_(2 * config.links.size(), 3 * config.links.size() + 2 + cross_sources(config)),
       outcomes_(config.objects.size()),
       unsettled_(config.objects.size()),
       pending_(config_.transport.layer_first) {
@@ -76,7 +84,8 @@ Simulation::Simulation(const EngineConfig& config)
     for (std::size_t i = 0; i < paths_.size(); ++i) paths_[i].subflow = &subflows_[i].sender;
     refresh_delays();
 
-    tree_ = EventTree(head_cross(cross_.size()));
+    for (const Time deadline : config_.objects.deadline_ns)
+        deadlines_ = deadlines_ || (transport.drop_late && deadline != kNever);
     for (std::size_t i = 0; i < cross_.size(); ++i) tree_.set(head_cross(i), cross_[i].config.start_ns);
     if (unsettled_ > 0) tree_.set(head_release(), config_.objects.release_ns[0]);
     tree_.set(head_slot(), config_.slot_ns);
@@ -135,25 +144,23 @@ void Simulation::on_data(std::size_t link) {
     LinkState& state = links_[link];
     const DataPacket packet = state.data.front();
     state.data.pop_front();
-    tree_.set(link, state.data.empty() ? kNever : state.data.front().arrive_ns);
+    state.data.prefetch_ahead(kPrefetch);
+    tree_.set_busy(link, state.data.empty() ? kNever : state.data.front().arrive_ns);
     const std::size_t s = packet.subflow;
-    if (packet.kind == Kind::kSyn) return send_ack(s, true);
-    SubflowState& subflow = subflows_[s];
-    const std::int64_t number = widen(subflow.receiver.next(), packet.number);
-    on_segment(s, number);
-    if (subflow.receiver.handle_segment(now_, number, packet.sent_ns) == SubflowReceiver::Answer::kNow) {
+    if (packet.bytes == 0) return send_ack(s, true);
+    SubflowReceiver& receiver = subflows_[s].receiver;
+    const std::int64_t number = widen(receiver.next(), packet.number);
+    if (!receiver.received(number)) on_segment(packet);  // else a needless repeat; its payload was counted
+    if (receiver.handle_segment(now_, number, packet.sent_ns) == SubflowReceiver::Answer::kNow) {
         send_ack(s, false);
-    } else if (subflow.receiver.ack_deadline() < tree_.at(head_delayed_ack(s))) {
-        tree_.set(head_delayed_ack(s), subflow.receiver.ack_deadline());
+    } else if (receiver.ack_deadline() < tree_.at(head_delayed_ack(s))) {
+        tree_.set(head_delayed_ack(s), receiver.ack_deadline());
     }
 }
 
 // Account for a segment at the receiver and pass up what its ordering domain sets free.
-void Simulation::on_segment(std::size_t s, std::int64_t number) {
-    SubflowState& subflow = subflows_[s];
-    if (subflow.receiver.received(number)) return;  // a needless repeat; its payload was counted
-    const Segment& segment = subflow.sender.segment(number);
-    ObjectOutcome& carried = outcomes_[segment.object];
+void Simulation::on_segment(const DataPacket& packet) {
+    ObjectOutcome& carried = outcomes_[packet.object];
     const auto domain = static_cast<std::size_t>(carried.domain);
     bool blocked = false;
     const auto deliver = [this](std::uint32_t object, std::uint16_t bytes, Time wait) {
@@ -167,12 +174,12 @@ void Simulation::on_segment(std::size_t s, std::int64_t number) {
         outcome.complete_ns = now_;
         settle();
     };
-    if (!domains_[domain].handle_segment(now_, segment.order, segment.object, segment.bytes, blocked, deliver)) {
-        duplicate_payload_ += segment.bytes;
+    if (!domains_[domain].handle_segment(now_, packet.order, packet.object, packet.bytes, blocked, deliver)) {
+        duplicate_payload_ += packet.bytes;
         return;
     }
-    arrived_payload_ += segment.bytes;
-    if (blocked) hol_payload_ += segment.bytes;
+    arrived_payload_ += packet.bytes;
+    if (blocked) hol_payload_ += packet.bytes;
     if (carried.first_arrival_ns < 0) carried.first_arrival_ns = now_;
 }
 
@@ -180,7 +187,8 @@ void Simulation::on_acks(std::size_t link) {
     LinkState& state = links_[link];
     const AckPacket packet = state.acks.front();
     state.acks.pop_front();
-    tree_.set(head_acks(link), state.acks.empty() ? kNever : state.acks.front().arrive_ns);
+    state.acks.prefetch_ahead(kPrefetch);
+    tree_.set_busy(head_acks(link), state.acks.empty() ? kNever : state.acks.front().arrive_ns);
     const std::size_t s = packet.subflow;
     if (packet.syn != 0) return on_established(s);
     SubflowState& subflow = subflows_[s];
@@ -354,8 +362,8 @@ void Simulation::send_syn(std::size_t s) {
     sent_wire_ += bytes;
     if (passage.arrive_ns == kNever) return;
     const bool first = link.data.empty();
-    link.data.push_back({passage.arrive_ns, now_, 0, static_cast<std::uint16_t>(s), Kind::kSyn});
-    if (first) tree_.set(s, passage.arrive_ns);
+    link.data.push_back({passage.arrive_ns, now_, 0, 0, 0, 0, static_cast<std::uint16_t>(s)});
+    if (first) tree_.set_busy(s, passage.arrive_ns);
 }
 
 void Simulation::send_ack(std::size_t s, bool syn) {
@@ -375,10 +383,11 @@ void Simulation::send_ack(std::size_t s, bool syn) {
     link.acks.push_back({passage.arrive_ns, ack.echo_ns, delivered_payload_, static_cast<std::uint32_t>(ack.cumulative),
                          static_cast<std::uint16_t>(s), static_cast<std::uint8_t>(ack.sacks),
                          static_cast<std::uint8_t>(syn)});
-    if (first) tree_.set(head_acks(s), passage.arrive_ns);
+    if (first) tree_.set_busy(head_acks(s), passage.arrive_ns);
 }
 
-void Simulation::transmit(std::size_t s, std::int64_t number, std::uint16_t bytes, bool repeat) {
+void Simulation::transmit(std::size_t s, std::int64_t number, const Segment& segment, bool repeat) {
+    const std::uint16_t bytes = segment.bytes;
     LinkState& link = links_[s];
     SubflowState& subflow = subflows_[s];
     const std::uint32_t wire = bytes + static_cast<std::uint32_t>(config_.transport.header_bytes);
@@ -395,15 +404,15 @@ void Simulation::transmit(std::size_t s, std::int64_t number, std::uint16_t byte
     arm_timer(s);
     if (passage.arrive_ns == kNever) return;
     const bool first = link.data.empty();
-    link.data.push_back({passage.arrive_ns, now_, static_cast<std::uint32_t>(number), static_cast<std::uint16_t>(s),
-                         Kind::kData});
-    if (first) tree_.set(s, passage.arrive_ns);
+    link.data.push_back({passage.arrive_ns, now_, static_cast<std::uint32_t>(number), segment.object, segment.order,
+                         bytes, static_cast<std::uint16_t>(s)});
+    if (first) tree_.set_busy(s, passage.arrive_ns);
 }
 
 // Let a subflow use what an event gave it: repairs first, then new data.
 void Simulation::pump(std::size_t s) {
     Subflow& sender = subflows_[s].sender;
-    repair(s);
+    if (sender.repairs_waiting()) repair(s);
     refresh(s);
     if (ready_ != 0) offer();
     const bool more = more_to_send(s);
@@ -420,7 +429,7 @@ void Simulation::repair(std::size_t s) {
         ObjectOutcome& outcome = outcomes_[segment.object];
         outcome.sent_bytes += segment.bytes;
         ++outcome.retransmissions;
-        transmit(s, number, segment.bytes, true);
+        transmit(s, number, segment, true);
     }
 }
 
@@ -442,7 +451,7 @@ void Simulation::send_probe(std::size_t s) {
     ObjectOutcome& outcome = outcomes_[segment.object];
     outcome.sent_bytes += segment.bytes;
     ++outcome.retransmissions;
-    transmit(s, number, segment.bytes, true);
+    transmit(s, number, segment, true);
 }
 
 void Simulation::offer() {
@@ -532,6 +541,11 @@ void Simulation::offer_copies() {
 // The next layer, bound to no subflow, that one of `ready` can bring in time; `ready` is narrowed to those that can.
 // Layers that no path can bring in time are given up on the way.
 bool Simulation::next_unbound(std::uint64_t& ready, std::uint32_t& object) {
+    if (!deadlines_) {
+        if (pending_.empty()) return false;
+        object = pending_.front();
+        return true;
+    }
     for (const auto& queue : pending_.levels()) {
         while (!queue.empty() && lost_cause(queue.front())) {
             const std::uint32_t lost = queue.front();
@@ -566,7 +580,7 @@ bool Simulation::first_in_time(const std::deque<std::uint32_t>& queue, std::uint
 }
 
 std::uint64_t Simulation::in_time(std::uint32_t object, std::uint64_t set) const {
-    if (!config_.transport.drop_late || config_.objects.deadline_ns[object] == kNever) return set;
+    if (!deadlines_ || config_.objects.deadline_ns[object] == kNever) return set;
     std::uint64_t kept = set;
     for (std::uint64_t left = set; left != 0; left &= left - 1) {
         const auto s = static_cast<std::size_t>(__builtin_ctzll(left));
@@ -608,7 +622,7 @@ std::int64_t Simulation::send_new(std::size_t s, std::uint32_t object) {
     } else if (outcome.offset == payload) {
         unbind(object);
     }
-    transmit(s, number, bytes, false);
+    transmit(s, number, subflow.sender.segment(number), false);
     refresh(s);
     return number;
 }
@@ -619,19 +633,19 @@ void Simulation::send_copy(std::size_t s, std::uint32_t object, std::uint32_t or
     ObjectOutcome& outcome = outcomes_[object];
     outcome.sent_bytes += bytes;
     ++outcome.retransmissions;
-    transmit(s, number, bytes, true);
+    transmit(s, number, subflows_[s].sender.segment(number), true);
     refresh(s);
 }
 
 // A layer below it was given up: it could not be decoded.
 bool Simulation::hopeless(std::uint32_t object) const {
-    return config_.transport.drop_late && config_.objects.layer[object] > 0 && object > 0 &&
+    return deadlines_ && config_.objects.layer[object] > 0 && object > 0 &&
            config_.objects.chunk[object - 1] == config_.objects.chunk[object] && outcomes_[object - 1].given_up;
 }
 
 // No path can bring it in time.
 bool Simulation::lost_cause(std::uint32_t object) const {
-    if (!config_.transport.drop_late || config_.objects.deadline_ns[object] == kNever) return false;
+    if (!deadlines_ || config_.objects.deadline_ns[object] == kNever) return false;
     if (hopeless(object)) return true;
     for (std::size_t s = 0; s < subflows_.size(); ++s)
         if (!late(object, s)) return false;
@@ -643,7 +657,7 @@ bool Simulation::lost_cause(std::uint32_t object) const {
 // a window per round trip, or at the pacing rate.
 bool Simulation::late(std::uint32_t object, std::size_t s) const {
     const Time deadline = config_.objects.deadline_ns[object];
-    if (!config_.transport.drop_late || deadline == kNever) return false;
+    if (!deadlines_ || deadline == kNever) return false;
     const Path& path = paths_[s];
     if (now_ + path.one_way_ns > deadline) return true;
     const TcpState& tcp = path.subflow->tcp();

@@ -116,14 +116,14 @@ public:
     std::map<std::string, double> totals() const;
 
 private:
-    enum class Kind : std::uint16_t { kData, kSyn };
     struct DataPacket {
         Time arrive_ns, sent_ns;
-        std::uint32_t number;  // low bits of the segment number
+        std::uint32_t number;         // low bits of the segment number
+        std::uint32_t object, order;  // of the segment, so that its arrival need not look the sender up
+        std::uint16_t bytes;          // payload; 0 for a SYN
         std::uint16_t subflow;
-        Kind kind;
     };
-    static_assert(sizeof(DataPacket) == 24, "the memory budget counts on it");
+    static_assert(sizeof(DataPacket) == 32, "the memory budget counts on it");
     struct AckPacket {
         Time arrive_ns, echo_ns;
         std::int64_t delivered_bytes;  // in-order payload at the receiver, for its window
@@ -171,6 +171,7 @@ private:
     };
 
     // heads
+    // A link's own number is its data head.
     std::size_t head_acks(std::size_t link) const { return links_.size() + link; }
     std::size_t head_timer(std::size_t s) const { return 2 * links_.size() + s; }
     std::size_t head_pace(std::size_t s) const { return 2 * links_.size() + subflows_.size() + s; }
@@ -188,14 +189,14 @@ private:
     void on_release();
     void on_slot();
     void on_cross(std::size_t i);
-    void on_segment(std::size_t s, std::int64_t number);
+    void on_segment(const DataPacket& packet);
     void on_established(std::size_t s);
     void on_timeout(std::size_t s);
 
     // going out
     void send_syn(std::size_t s);
     void send_ack(std::size_t s, bool syn);
-    void transmit(std::size_t s, std::int64_t number, std::uint16_t bytes, bool repeat);
+    void transmit(std::size_t s, std::int64_t number, const Segment& segment, bool repeat);
     void pump(std::size_t s);
     void repair(std::size_t s);
     void send_probe(std::size_t s);
@@ -236,7 +237,7 @@ private:
     std::unique_ptr<Scheduler> scheduler_;
     std::vector<Path> paths_;
     std::vector<CrossSource> cross_;
-    EventTree tree_;
+    EventHeads tree_;
     Time now_ = 0;
 
     std::vector<ObjectOutcome> outcomes_;
@@ -253,6 +254,7 @@ private:
     std::int64_t sent_payload_ = 0, repeated_payload_ = 0, sent_wire_ = 0, data_packets_ = 0, events_ = 0;
     double hol_wait_byte_s_ = 0;
     Time first_send_ns_ = -1, last_delivery_ns_ = -1;
+    bool deadlines_ = false;  // some layer has one, and late ones are dropped
     bool over_ = false;
 };
 

@@ -13,6 +13,7 @@ std::uint32_t delta(Time later, Time earlier) {
 
 constexpr std::int64_t kDupThreshold = 3;        // RFC 5681; RFC 8985 section 6.2 before reordering is seen
 constexpr double kMinRttWindowS = 300;           // Linux tcp_min_rtt_wlen
+constexpr std::int64_t kPrefetch = 16;           // segments ahead; about one memory latency
 constexpr unsigned kMaxBackoff = 30;             // the shift below stays in range; RTO_MAX caps long before
 
 }  // namespace
@@ -39,6 +40,7 @@ Subflow::Subflow(const TransportConfig& transport, std::unique_ptr<CongestionCon
     tcp_.cwnd = transport.initial_cwnd;
     tcp_.initial_cwnd = transport.initial_cwnd;
     rto_ = constants_.rto_initial;
+    min_rtt_window_ = static_cast<Time>(kMinRttWindowS * constants_.scale * kNsPerS);
 }
 
 void Subflow::establish(Time now, Time handshake_rtt) {
@@ -86,7 +88,8 @@ std::int64_t Subflow::append(Time now, std::uint32_t object, std::uint32_t order
     DSTCC_CHECK(segments_.end() == tcp_.snd_nxt, "a record per segment in flight");
     ++prr_out_;
     pace(now, bytes + tcp_.wire_bytes - tcp_.mss_bytes);
-    if (timer_kind_ == Timer::kNone || timer_kind_ == Timer::kProbe) arm(now);
+    // A new transmission restarts the probe timeout (RFC 8985 section 7.2).
+    if (timer_kind_ == Timer::kNone || (timer_kind_ == Timer::kProbe && armed_at_ != now)) arm(now);
     return number;
 }
 
@@ -140,6 +143,14 @@ std::int64_t Subflow::handle_ack(Time now, const AckBlocks& ack) {
     work.prior_in_flight = tcp_.in_flight();
     work.prior_lost = tcp_.lost;
     work.echo_ns = ack.echo_ns;
+    if (nothing_amiss(ack)) {
+        advance_clean(ack.cumulative, work);
+        finish_delivery(now, work);
+        control_window(now, work);
+        if (work.newly_delivered > 0 || timer_kind_ == Timer::kNone) arm(now);
+        DSTCC_CHECK(tcp_.cwnd >= 1, "cwnd >= 1");
+        return work.payload_bytes;
+    }
     for (int i = 0; i < ack.sacks; ++i) {
         const Range block = ack.sack[i];
         if (seen_before(block)) continue;  // most blocks repeat the last ACK's
@@ -155,14 +166,10 @@ std::int64_t Subflow::handle_ack(Time now, const AckBlocks& ack) {
     }
     for (int i = 0; i < ack.sacks; ++i) last_sack_[i] = ack.sack[i];
     if (ack.cumulative > tcp_.snd_una) advance_una(ack.cumulative, work);
-    if (work.newly_delivered > 0) {
-        tcp_.delivered_ns = now;
-        if (tcp_.app_limited != 0 && tcp_.delivered > tcp_.app_limited) tcp_.app_limited = 0;
-    }
-    take_rtt(now, work);
+    finish_delivery(now, work);
     const bool una_advanced = tcp_.snd_una > work.prior_una;
     if (timer_kind_ == Timer::kReorder) timer_kind_ = Timer::kNone;
-    detect_losses(now, work);
+    detect_losses(now);
     update_state(now, ack, work);
     control_window(now, work);
     if (timer_kind_ != Timer::kReorder && (una_advanced || work.sacked_more || tcp_.packets_out() == 0 ||
@@ -191,15 +198,58 @@ void Subflow::deliver(std::int64_t number, AckWork& work) {
         // The ACK answers an older transmission than the latest: the repeat is still under way and says nothing yet.
         return;
     }
-    if (s.sent_ns > work.sampled_sent_ns || (s.sent_ns == work.sampled_sent_ns && number > work.sampled_number)) {
-        work.sampled = true;
-        work.sampled_sent_ns = s.sent_ns;
-        work.sampled_number = number;
-        work.sampled_delivered = s.delivered;
-        work.since_delivered = s.since_delivered;
-        work.since_first = s.since_first;
-        work.sampled_app_limited = (s.flags & kAppLimited) != 0;
+    if (s.sent_ns > work.sampled_sent_ns || (s.sent_ns == work.sampled_sent_ns && number > work.sampled_number))
+        sample(s, number, work);
+}
+
+// No hole, no doubt, no probe: what the ACK covers was sent once, in order, and needs no scoreboard.
+bool Subflow::nothing_amiss(const AckBlocks& ack) const {
+    return ack.sacks == 0 && tcp_.ca_state == CaState::kOpen && tcp_.sacked_out == 0 && tcp_.lost_out == 0 &&
+           repeats_.empty() && probe_high_ < 0 && timer_kind_ != Timer::kReorder;
+}
+
+// advance_una() for that case.
+void Subflow::advance_clean(std::int64_t to, AckWork& work) {
+    if (to <= tcp_.snd_una) return;
+    work.first_clean_sent_ns = segments_.front().sent_ns;
+    Segment last{};
+    work.newly_delivered = to - tcp_.snd_una;
+    tcp_.delivered += static_cast<std::uint64_t>(work.newly_delivered);
+    while (tcp_.snd_una < to) {
+        last = segments_.front();
+        work.payload_bytes += last.bytes;
+        segments_.pop_front();
+        ++tcp_.snd_una;
     }
+    segments_.prefetch_ahead(kPrefetch);
+    rack_cursor_ = to;
+    work.last_clean_sent_ns = last.sent_ns;
+    sample(last, to - 1, work);
+}
+
+// What any delivery means: the delivery clock, the RTT, the latest-sent segment known to have arrived.
+void Subflow::finish_delivery(Time now, AckWork& work) {
+    if (work.newly_delivered > 0) {
+        tcp_.delivered_ns = now;
+        if (tcp_.app_limited != 0 && tcp_.delivered > tcp_.app_limited) tcp_.app_limited = 0;
+    }
+    take_rtt(now, work);
+    if (work.sampled && (work.sampled_sent_ns > rack_sent_ns_ ||
+                         (work.sampled_sent_ns == rack_sent_ns_ && work.sampled_number > rack_number_))) {
+        rack_sent_ns_ = work.sampled_sent_ns;
+        rack_number_ = work.sampled_number;
+        rack_rtt_ = now - work.sampled_sent_ns;
+    }
+}
+
+void Subflow::sample(const Segment& segment, std::int64_t number, AckWork& work) {
+    work.sampled = true;
+    work.sampled_sent_ns = segment.sent_ns;
+    work.sampled_number = number;
+    work.sampled_delivered = segment.delivered;
+    work.since_delivered = segment.since_delivered;
+    work.since_first = segment.since_first;
+    work.sampled_app_limited = (segment.flags & kAppLimited) != 0;
 }
 
 void Subflow::advance_una(std::int64_t to, AckWork& work) {
@@ -210,6 +260,7 @@ void Subflow::advance_una(std::int64_t to, AckWork& work) {
         else
             deliver(number, work);
         segments_.pop_front();
+        segments_.prefetch_ahead(kPrefetch);
         ++tcp_.snd_una;
     }
     if (!sacked_.empty()) sacked_.drop_below(to);
@@ -231,7 +282,7 @@ void Subflow::take_rtt(Time now, AckWork& work) {
     rtt_.sample(std::max<Time>(sample, 1), constants_.rto_min, round_passed);
     tcp_.srtt_ns = rtt_.srtt();
     tcp_.last_rtt_ns = work.rtt_ns;
-    min_rtt_.sample(work.rtt_ns, now, static_cast<Time>(kMinRttWindowS * constants_.scale * kNsPerS));
+    min_rtt_.sample(work.rtt_ns, now, min_rtt_window_);
     tcp_.min_rtt_ns = min_rtt_.value();
     rto_ = std::min(rtt_.rto(), constants_.rto_max);
     backoff_ = 0;
@@ -272,13 +323,7 @@ bool Subflow::judge(Time now, std::int64_t number) {
     return true;
 }
 
-void Subflow::detect_losses(Time now, const AckWork& work) {
-    if (work.sampled && (work.sampled_sent_ns > rack_sent_ns_ ||
-                         (work.sampled_sent_ns == rack_sent_ns_ && work.sampled_number > rack_number_))) {
-        rack_sent_ns_ = work.sampled_sent_ns;
-        rack_number_ = work.sampled_number;
-        rack_rtt_ = now - work.sampled_sent_ns;
-    }
+void Subflow::detect_losses(Time now) {
     while (rack_cursor_ < tcp_.snd_nxt) {
         const Segment& s = segments_[rack_cursor_];
         if ((s.flags & (kSacked | kEverRetrans | kLost)) == 0) {
@@ -419,6 +464,7 @@ void Subflow::control_window(Time now, AckWork& work) {
 // -------------------------------------------------------------------------------------------------------- timers
 
 void Subflow::arm(Time now) {
+    armed_at_ = now;
     if (tcp_.packets_out() == 0) {
         timer_kind_ = Timer::kNone;
         timer_ = kNever;
@@ -444,9 +490,7 @@ TimerResult Subflow::handle_timer(Time now) {
     timer_kind_ = Timer::kNone;
     timer_ = kNever;
     if (kind == Timer::kReorder) {
-        AckWork work;
-        work.prior_una = tcp_.snd_una;
-        detect_losses(now, work);
+        detect_losses(now);
         if (tcp_.ca_state == CaState::kOpen && tcp_.lost_out > 0) {
             enter_recovery(now);
             if (!control_->owns_window())  // the first repeat leaves at once (tcp_cwnd_reduction with one segment)

@@ -73,6 +73,7 @@ public:
     // --- going out
     void establish(Time now, Time handshake_rtt);
     std::int64_t append(Time now, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
+    bool repairs_waiting() const { return !to_repeat_.empty(); }
     bool poll_retransmit(std::int64_t& number);
     void mark_retransmitted(Time now, std::int64_t number);
     // Call after a round of sending: `starved` = nothing left to send, `window_full` = more would have gone.
@@ -104,8 +105,12 @@ private:
     }
     void deliver(std::int64_t number, AckWork& work);
     void advance_una(std::int64_t to, AckWork& work);
+    bool nothing_amiss(const AckBlocks& ack) const;
+    void advance_clean(std::int64_t to, AckWork& work);
+    void finish_delivery(Time now, AckWork& work);
+    static void sample(const Segment& segment, std::int64_t number, AckWork& work);
     void take_rtt(Time now, AckWork& work);
-    void detect_losses(Time now, const AckWork& work);
+    void detect_losses(Time now);
     bool judge(Time now, std::int64_t number);
     void mark_lost(std::int64_t number);
     void update_state(Time now, const AckBlocks& ack, AckWork& work);
@@ -141,6 +146,7 @@ private:
     bool established_ = false;
     RttEstimator rtt_;
     WindowedMin min_rtt_;
+    Time min_rtt_window_ = 0;
     std::int64_t rtt_round_end_ = 0;
     Time rto_ = 0;
     double rtt_sum_s_ = 0;
@@ -150,7 +156,7 @@ private:
 
     enum class Timer { kNone, kRto, kProbe, kReorder };
     Timer timer_kind_ = Timer::kNone;
-    Time timer_ = kNever;
+    Time timer_ = kNever, armed_at_ = -1;
     std::int64_t probe_high_ = -1;  // TLP: snd_nxt when the probe left; -1: none out
     Time probe_sent_ns_ = 0;
     bool probe_repeats_ = false;
