@@ -1,0 +1,198 @@
+"""The connection: handshakes, loss repair, ordering domains, reinjection, deadlines, the receive window."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dstcc.engine import CONGESTION_NAMES, SCHEDULER_NAMES, Loss, TcpConstants
+
+from . import net
+
+RTT_S = 2.0
+
+
+def test_data_leaves_one_round_trip_after_the_syn():
+    result = net.run("newreno", net.link(12e6, RTT_S), objects=net.bulk(net.MSS))
+    assert result.totals["first_send_s"] == pytest.approx(RTT_S, abs=1e-3)
+    # SYN, SYN-ACK, then the light time down.
+    assert result.totals["last_delivery_s"] == pytest.approx(1.5 * RTT_S, abs=2e-3)
+
+
+def test_slow_start_doubles_from_ten_segments():
+    # IW 10 (RFC 6928): 10, 20, 40, .. a round trip, so n round trips carry 10 (2^n - 1) segments.
+    result = net.run("newreno", net.link(120e6, RTT_S), duration_s=7 * RTT_S + 0.9, slot_s=RTT_S)
+    sent = result.samples.sent_segments
+    np.testing.assert_array_equal(sent[1:7], 10 * 2 ** np.arange(6))
+
+
+def test_later_subflows_join_after_about_three_round_trips():
+    # Path 1: RTT 2 s. The second subflow starts its SYN at 3 RTTs = 6 s and, its own RTT being 1 s, sends at 7 s.
+    links = (net.link(12e6, 2.0), net.link(12e6, 1.0))
+    result = net.run("fixed", links, objects=net.bulk(10**9), duration_s=12)
+    second = result.samples.subflow == 1
+    first_sample = result.samples.t_ns[second & (result.samples.sent_segments > 0)][0] / net.S
+    assert first_sample == pytest.approx(7.0, abs=0.26)
+
+
+def test_lanes_start_at_once_on_every_link():
+    links = (net.link(12e6, 2.0), net.link(12e6, 1.0))
+    objects = net.live(30, (20_000, 20_000), chunk_s=0.1)
+    result = net.run("fixed", links, objects=objects, mode="lanes", slot_s=0.1)
+    second = result.samples.subflow == 1
+    first_sample = result.samples.t_ns[second & (result.samples.sent_segments > 0)][0] / net.S
+    assert first_sample == pytest.approx(1.0, abs=0.11)
+
+
+def test_a_lost_syn_is_repeated_after_the_initial_rto():
+    # Dark for the first 0.5 s: the SYN is lost, its repeat leaves after 1 s (RFC 6298 section 2.1).
+    link = net.link(12e6, 0.1, outages_s=((0.0, 0.5),))
+    result = net.run("newreno", link, objects=net.bulk(net.MSS))
+    assert result.totals["first_send_s"] == pytest.approx(1.1, abs=5e-3)
+
+
+def test_one_loss_costs_one_round_trip_of_repair():
+    # A packet a second; the tenth is lost once. RACK sees the eleventh's SACK; by then the tenth is a second older, more
+    # than the reordering window of a quarter RTT (RFC 8985 section 6.2), and is repeated at once.
+    dark = net.link(12e6, RTT_S, outages_s=((9.9, 10.1),))
+    objects = net.live(30, (net.MSS,))
+    result = net.run("open-loop", dark, objects=objects, slot_s=1)
+    repair = (result.objects.complete_ns[9] - objects.release_ns[9]) / net.S
+    #  1 s until the next packet + RTT until its SACK + RTT/2 down
+    assert repair == pytest.approx(1 + RTT_S + RTT_S / 2, abs=0.01)
+    assert result.objects.retransmissions.sum() == 1
+
+
+def test_a_tail_loss_is_probed_before_the_timeout():
+    # The last packet of a burst is lost: TLP repeats it after 2 srtt (RFC 8985 section 7.2) + RTO_MIN's slack for one
+    # packet in flight, long before RTO = 3 RTT and more.
+    objects = net.live(1, (5 * net.MSS,), chunk_s=0.001)
+    # the burst leaves when the handshake is done; its fifth packet is in service from 4 to 5 ms later
+    start = RTT_S + 2 * 26.7e-6
+    dark = net.link(12e6, RTT_S, outages_s=((start + 0.0042, start + 0.0045),))
+    result = net.run("newreno", dark, objects=objects, slot_s=1)
+    assert result.totals["timeouts"] == 0
+    assert result.totals["retransmitted_payload_bytes"] == net.MSS
+    waited = result.totals["last_delivery_s"] - result.totals["first_send_s"]
+    assert waited == pytest.approx(RTT_S + 2 * RTT_S + 0.2 + RTT_S / 2, abs=0.1)
+
+
+def test_timeouts_back_off_exponentially_through_an_outage():
+    # Everything is lost from 10 s to 200 s: the RTO of about 3 RTT doubles until the light is back.
+    dark = net.link(1.2e6, RTT_S, outages_s=((10.0, 200.0),))
+    result = net.run("newreno", dark, objects=net.bulk(5_000_000))
+    assert 4 <= result.totals["timeouts"] <= 8
+    assert result.objects.complete_ns[0] > net.ns(200)
+
+
+def test_rto_is_capped_by_the_scaled_maximum():
+    # With RTO_MAX = 1 s and RTT = 2 s every wait is cut short: spurious timeouts, as real stacks suffer beyond 120 s.
+    short = TcpConstants(rto_initial_s=0.5, rto_max_s=1.0)
+    spoiled = net.run("newreno", net.link(12e6, RTT_S), objects=net.bulk(10**6), constants=short)
+    assert spoiled.totals["timeouts"] > 0
+    healed = net.run("newreno", net.link(12e6, RTT_S), objects=net.bulk(10**6), constants=short, scale=10)
+    assert healed.totals["timeouts"] == 0
+
+
+def test_more_lanes_confine_the_damage_of_a_loss():
+    # One ordering domain: a loss holds up everything behind it for a round trip. Sixteen: a sixteenth of it.
+    link = net.link(1.2e6, 10.0, loss=Loss("packet", 0.01))
+    objects = net.live(2_000, (5_000,), chunk_s=0.1)
+
+    def blocked(lanes: int) -> float:
+        result = net.run("fixed", link, objects=objects, mode="lanes", lanes_per_link=lanes, slot_s=5)
+        assert (result.objects.complete_ns > 0).all()
+        return result.totals["hol_wait_byte_s"] / result.totals["delivered_payload_bytes"]
+
+    assert blocked(16) < blocked(1) / 4
+
+
+def test_lossless_single_path_never_blocks():
+    result = net.run("cubic", net.link(12e6, 1.0, queue_bdp=100), objects=net.bulk(10**7))
+    assert result.totals["hol_payload_bytes"] == 0
+
+
+def test_reinjection_carries_on_over_the_other_path():
+    # Path 1 goes dark for good at 20 s; what it owed crosses on path 2 after its timeout.
+    links = (net.link(1.2e6, RTT_S, outages_s=((20.0, 1e6),)), net.link(1.2e6, RTT_S))
+    result = net.run("fixed", links, objects=net.bulk(8_000_000))
+    assert result.objects.complete_ns[0] > 0
+    # 8 MB at 2.4 Mbit/s until 20 s, then at 1.2 Mbit/s: about 40 s; the timeout adds a few round trips.
+    assert result.totals["last_delivery_s"] < 60
+
+
+@pytest.mark.parametrize("mode", ["stream", "lanes"])
+def test_redundant_copies_everything_and_survives_a_dead_path(mode):
+    objects = net.live(50, (3_000, 4_000))
+    alive = net.link(12e6, RTT_S)
+    result = net.run("fixed", (alive, alive), objects=objects, scheduler="redundant", mode=mode, slot_s=1)
+    totals = result.totals
+    # In one connection the second subflow joins at 4 RTTs: what was known to be there by then is not copied.
+    assert 1.8 <= totals["sent_payload_bytes"] / objects.payload_bytes.sum() <= 2.0
+    dead = net.link(12e6, RTT_S, outages_s=((10.0, 1e5),))
+    result = net.run("fixed", (dead, alive), objects=objects, scheduler="redundant", mode=mode, slot_s=1)
+    wait = (result.objects.complete_ns - objects.release_ns)[30:]
+    assert wait.max() / net.S < RTT_S / 2 + 0.1  # nothing waits for the dead path
+
+
+def test_late_layers_are_not_sent():
+    # Twice the rate is offered: what cannot arrive within 5 s is given up, so that the link carries what still can.
+    objects = net.live(200, (150_000, 150_000), playout_s=5.0)
+    result = net.run("open-loop", net.link(1.2e6, RTT_S), objects=objects, slot_s=1)
+    on_time = result.objects.complete_ns <= objects.deadline_ns
+    done = result.objects.complete_ns >= 0
+    assert result.objects.given_up.sum() > 100
+    assert (on_time & done).sum() == pytest.approx(200 * 1.2e6 * (1460 / 1500) / 8 / 150_000, rel=0.15)
+    kept = net.run("open-loop", net.link(1.2e6, RTT_S), objects=objects, slot_s=1, drop_late=False)
+    assert kept.objects.given_up.sum() == 0
+
+
+def test_layer_first_saves_base_layers_under_overload():
+    objects = net.live(200, (60_000, 240_000), playout_s=5.0)
+
+    def base_layers_in_time(layer_first: bool) -> float:
+        result = net.run(
+            "open-loop", net.link(0.9e6, RTT_S), objects=objects, slot_s=1, layer_first=layer_first
+        )
+        done = (result.objects.complete_ns >= 0) & (result.objects.complete_ns <= objects.deadline_ns)
+        return float(done[::2].mean())
+
+    assert base_layers_in_time(True) > 0.95
+    assert base_layers_in_time(True) >= base_layers_in_time(False)
+
+
+def test_an_enhancement_layer_without_its_base_is_not_sent():
+    objects = net.live(100, (300_000, 1_000), playout_s=3.0)  # the base layer never fits
+    result = net.run("open-loop", net.link(1.2e6, RTT_S), objects=objects, slot_s=1)
+    given_up = result.objects.given_up.reshape(-1, 2)
+    assert (given_up[:, 1] >= given_up[:, 0]).all()
+
+
+def test_the_receive_window_bounds_what_is_in_flight():
+    # 100 kB of buffer over a 2 s round trip: 50 kB/s, whatever the link could do; the delayed ACK of a window's last
+    # segment adds 40 ms, and a segment that does not fit whole waits.
+    result = net.run("fixed", net.link(12e6, RTT_S), duration_s=60, receive_buffer_bytes=100_000)
+    assert result.samples.inflight_segments.max() <= 100_000 // net.MSS
+    assert net.utilisation(result, 12e6) == pytest.approx(100_000 * 8 / RTT_S * 1500 / 1460 / 12e6, rel=0.08)
+
+
+def test_an_app_limited_window_does_not_grow():
+    # One packet a second never fills ten segments: the window stays (RFC 7661, Linux tcp_is_cwnd_limited).
+    objects = net.live(60, (net.MSS,))
+    result = net.run("newreno", net.link(12e6, 0.5), objects=objects, slot_s=1)
+    assert result.samples.cwnd_segments.max() <= 10
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULER_NAMES)
+@pytest.mark.parametrize("congestion", CONGESTION_NAMES)
+@pytest.mark.parametrize("mode", ["stream", "lanes"])
+def test_every_combination_delivers_everything(congestion, scheduler, mode):
+    links = (
+        net.link(1.2e6, 0.2, loss=Loss("packet", 0.01), up_loss=Loss("packet", 0.01)),
+        net.link(2.4e6, 0.4, loss=Loss("packet", 0.001)),
+    )
+    objects = net.live(40, (6_000, 12_000, 3_000), chunk_s=0.2)
+    result = net.run(congestion, links, objects=objects, scheduler=scheduler, mode=mode, lanes_per_link=2)
+    assert (result.objects.complete_ns >= objects.release_ns).all()
+    np.testing.assert_array_equal(result.objects.delivered_bytes, objects.payload_bytes)
+    assert result.totals["delivered_payload_bytes"] == objects.payload_bytes.sum()

@@ -1,0 +1,122 @@
+"""Links: rate, delay, queue, loss per service slot, outages, cross traffic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dstcc.engine import CrossTraffic, Loss
+from dstcc.engine.simulate import channel_losses
+
+from . import net
+
+
+def one_way_times(link, *, chunks: int = 20, chunk_s: float = 10.0, payload: int = net.MSS) -> np.ndarray:
+    """Delivery time less release time of single packets sent far apart, start-up left out."""
+    objects = net.live(chunks, (payload,), chunk_s=chunk_s)
+    result = net.run("open-loop", link, objects=objects, slot_s=chunk_s)
+    return (result.objects.complete_ns - objects.release_ns)[2:] / net.S
+
+
+def test_a_packet_takes_its_service_time_and_the_light_time():
+    # 1,500 bytes at 12 kbit/s take 1 s; 2 s of light time.
+    np.testing.assert_allclose(one_way_times(net.link(12e3, 4.0)), 3.0, atol=1e-6)
+
+
+def test_delay_follows_its_table_over_time():
+    # 2 s until t = 50 s, then falling by 10 ms a second to 1 s at t = 150 s.
+    moving = net.link(
+        12e6, 4.0, delay_t_ns=(0, net.ns(50), net.ns(150)), delay_ns=(net.ns(2), net.ns(2), net.ns(1))
+    )
+    seen = one_way_times(moving)
+    sent = 10.0 * np.arange(3, 21)
+    expected = np.interp(sent, [50, 150], [2, 1]) + 0.001
+    np.testing.assert_allclose(seen, expected, atol=2e-5)
+
+
+def test_a_shortening_path_never_reorders():
+    # The light time falls by 0.5 s within 1 s while 1 ms packets follow each other: first in, first out all the same.
+    falling = net.link(12e6, 4.0, delay_t_ns=(net.ns(10), net.ns(11)), delay_ns=(net.ns(2), net.ns(1.5)))
+    result = net.run("fixed", falling, objects=net.bulk(30_000_000))
+    assert result.totals["hol_payload_bytes"] == 0
+    assert result.totals["retransmitted_payload_bytes"] == 0
+
+
+def test_the_queue_drops_what_exceeds_its_bytes():
+    # An open loop at twice the rate fills 10 packets of queue, then every second packet finds no room.
+    narrow = net.link(12e6, 0.1, queue_bdp=10 / 100)
+    result = net.run("open-loop", narrow, duration_s=10, open_loop_bps=(24e6,))
+    totals = result.totals
+    assert totals["dropped_queue_packets"] / totals["data_packets"] == pytest.approx(0.5, abs=0.02)
+    assert totals["queue_p95_s"] == pytest.approx(
+        0.009, rel=0.06
+    )  # nine packets of 1 ms wait before the tenth
+
+
+def test_packet_loss_is_the_given_share_and_independent_of_the_seed_beside_it():
+    link = net.link(loss=Loss("packet", 0.01))
+    lost = channel_losses(link, 7, 0, net.WIRE, 1_000_000)
+    assert lost.mean() == pytest.approx(0.01, rel=0.05)
+    other = channel_losses(link, 8, 0, net.WIRE, 1_000_000)
+    assert (lost & other).mean() == pytest.approx(1e-4, rel=0.3)
+    assert (lost != channel_losses(link, 7, 1, net.WIRE, 1_000_000)).any()
+
+
+@pytest.mark.parametrize("size", [40, 576, 1500])
+def test_bit_errors_hit_large_packets_more(size):
+    # p = 1 - (1 - ber)^(8 · size)
+    ber = 1e-5
+    lost = channel_losses(net.link(loss=Loss("ber", ber)), 1, 0, size, 1_000_000)
+    assert lost.mean() == pytest.approx(1 - (1 - ber) ** (8 * size), rel=0.06)
+
+
+def test_gilbert_elliott_dwells_and_loses_as_its_chain_says():
+    # p = 0.01, r = 0.1: a tenth-length-10 bad state, share p / (p + r); every packet lost in it.
+    link = net.link(loss=Loss("gilbert-elliott", p=0.01, r=0.1, good=0.0, bad=1.0))
+    lost = channel_losses(link, 3, 0, net.WIRE, 2_000_000)
+    assert lost.mean() == pytest.approx(0.01 / 0.11, rel=0.03)
+    edges = np.flatnonzero(np.diff(lost.astype(np.int8)))
+    runs = np.diff(edges)
+    bad_runs = runs[lost[edges[:-1] + 1]]
+    assert bad_runs.mean() == pytest.approx(10, rel=0.03)
+
+
+def test_two_controls_meet_the_same_channel():
+    # Draws belong to service slots, not to packets: a slot that kills one control's packet kills the other's.
+    link = net.link(1.2e6, 1.0, loss=Loss("packet", 0.02))
+    table = channel_losses(link, 5, 0, net.WIRE, 10_000)
+    for congestion in ("newreno", "fixed"):
+        objects = net.live(80, (net.MSS,), chunk_s=1.0)
+        result = net.run(congestion, link, objects=objects, seed=5, slot_s=10)
+        slots = result.objects.first_sent_ns // net.ns(0.01)
+        first_copy_lost = (result.objects.first_arrival_ns - result.objects.first_sent_ns) > net.ns(0.6)
+        alone = result.objects.first_sent_ns >= net.ns(
+            4
+        )  # after start-up a packet a second, each in its own slot
+        np.testing.assert_array_equal(first_copy_lost[alone], table[slots[alone]])
+
+
+def test_an_outage_takes_what_is_sent_meanwhile_and_spares_what_is_in_flight():
+    # One packet a second; dark from t = 20.5 s to 30.5 s. The packet sent at 20 s is under way and arrives at 22 s.
+    dark = net.link(12e6, 4.0, outages_s=((20.5, 30.5),))
+    objects = net.live(40, (net.MSS,))
+    result = net.run("open-loop", dark, objects=objects, slot_s=1)
+    late = (result.objects.first_arrival_ns - objects.release_ns) / net.S > 2.1
+    sent_in_the_dark = (objects.release_ns >= net.ns(20.5)) & (objects.release_ns < net.ns(30.5))
+    started = objects.release_ns >= net.ns(5)
+    np.testing.assert_array_equal(late[started], sent_in_the_dark[started])
+    assert (result.objects.complete_ns > 0).all()
+
+
+def test_cross_traffic_takes_its_share_of_the_queue():
+    # Half the line is another's: a window of one BDP then carries half, and the rest of the window waits in the queue.
+    shared = net.link(12e6, 0.5, cross_traffic=(CrossTraffic(rate_bps=6e6),))
+    result = net.run("fixed", shared, duration_s=60)
+    assert net.utilisation(result, 12e6) == pytest.approx(0.5, abs=0.02)
+
+
+def test_cross_traffic_goes_on_and_off():
+    # On 1 s, off 1 s at the full rate: on average half the line.
+    shared = net.link(12e6, 0.1, queue_bdp=30, cross_traffic=(CrossTraffic(12e6, on_ns=net.S, off_ns=net.S),))
+    result = net.run("fixed", shared, duration_s=60, fixed_cwnd_segments=(1000,))
+    assert net.utilisation(result, 12e6) == pytest.approx(0.5, abs=0.03)
