@@ -52,8 +52,8 @@ def test_a_lost_syn_is_repeated_after_the_initial_rto():
 
 
 def test_one_loss_costs_one_round_trip_of_repair():
-    # A packet a second; the tenth is lost once. RACK sees the eleventh's SACK; by then the tenth is a second older, more
-    # than the reordering window of a quarter RTT (RFC 8985 section 6.2), and is repeated at once.
+    # A packet a second; the tenth is lost once. RACK sees the eleventh's SACK; by then the tenth is a second older,
+    # more than the reordering window of a quarter RTT (RFC 8985 section 6.2), and is repeated at once.
     dark = net.link(12e6, RTT_S, outages_s=((9.9, 10.1),))
     objects = net.live(30, (net.MSS,))
     result = net.run("open-loop", dark, objects=objects, slot_s=1)

@@ -163,8 +163,8 @@ def test_nobody_beats_the_clairvoyant(config: EngineConfig) -> None:
 
 
 def test_seed_1160_every_sender_keeps_a_timer() -> None:
-    # Found by random scenarios: data sent on one subflow while another's ACK was handled left its timer unset, and a loss
-    # of that data was never noticed.
+    # Found by random scenarios: data sent on one subflow while another's ACK was handled left its timer unset, and a
+    # loss of that data was never noticed.
     lossy = net.link(1.2e6, 0.1, loss=Loss("packet", 0.3))
     other = net.link(1.2e6, 0.4)
     result = net.run("newreno", (lossy, other), objects=net.bulk(300_000))
