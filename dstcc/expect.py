@@ -62,6 +62,13 @@ def check(expect: Mapping[str, str], trials: Iterable[Judged], *, where: str) ->
     return misses
 
 
+def idle(expect: Mapping[str, str], trials: Iterable[Judged]) -> list[str]:
+    """The keys of bounds on algorithms that no trial is of: they say nothing of what was run."""
+    tried = {(trial.congestion, trial.scheduler) for trial in trials}
+    bounds = [parse_bound(key, text) for key, text in expect.items()]
+    return [bound.key for bound in bounds if not any(bound.covers(*names) for names in tried)]
+
+
 def _miss(bound: Bound, trial: Judged, where: str) -> list[Miss]:
     values = trial.metrics.flat() if trial.metrics else {}
     if bound.metric not in values:

@@ -70,9 +70,9 @@ class ScenarioItem(pytest.Item):
     """Runs a scenario's trials and holds them against its ``[expect]``."""
 
     def runtest(self) -> None:
-        """Run the scenario; raises :class:`ScenarioFailedError` with a line per failed trial and missed
-        bound."""
-        from dstcc.expect import check
+        """Run the scenario; raises :class:`ScenarioFailedError` with a line for each failed trial and each
+        bound that was missed or that no trial could miss."""
+        from dstcc.expect import check, idle
         from dstcc.run import run_trials
         from dstcc.scenario import load_scenario
 
@@ -81,6 +81,7 @@ class ScenarioItem(pytest.Item):
         trials = run_trials(scenario, quality=pictures)
         lines = [f"{trial.id}: failed: {trial.error}" for trial in trials if trial.status == "failed"]
         lines += [str(miss) for miss in check(scenario.expect, trials, where=str(self.path))]
+        lines += [f"{self.path}: expect.{key}: no trial is of it" for key in idle(scenario.expect, trials)]
         if lines:
             raise ScenarioFailedError("\n".join(lines))
 

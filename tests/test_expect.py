@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from dstcc.errors import ScenarioError
-from dstcc.expect import check
+from dstcc.expect import check, idle
 from dstcc.metrics import METRICS, Metrics
 
 
@@ -74,3 +74,9 @@ def test_a_layer_that_the_video_lacks_is_an_error() -> None:
 
 def test_a_failed_trial_misses_nothing() -> None:
     assert missed({"playback_ratio": "> 1"}, [Trial("cubic")]) == []
+
+
+def test_bounds_that_no_trial_could_miss_are_named() -> None:
+    keys = ("playback_ratio", "cubic.ssim", "westwood.ssim", "bbr+redundant.ssim")
+    expect = dict.fromkeys(keys, "> 0")
+    assert idle(expect, TRIALS) == ["westwood.ssim", "bbr+redundant.ssim"]

@@ -69,6 +69,13 @@ def test_a_missed_bound_shows_metric_bound_and_value(folder: Path) -> None:
     assert "Traceback" not in done.stdout
 
 
+def test_a_bound_on_an_algorithm_that_is_not_run_fails(folder: Path) -> None:
+    (folder / "scenarios" / "idle.toml").write_text(SCENARIO + '"bbr.playback_ratio" = ">= 0"')
+    done = run_pytest(folder, "--dstcc", "scenarios")
+    assert done.returncode == 1
+    assert "expect.bbr.playback_ratio: no trial is of it" in done.stdout
+
+
 def test_a_scenario_that_cannot_be_read_fails_with_its_message(folder: Path) -> None:
     (folder / "scenarios" / "bad.toml").write_text(SCENARIO.replace("rate_bps", "rate_kbps"))
     (folder / "scenarios" / "worse.toml").write_text("[scenario")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .output import console, emit_json, progress
+from .output import console, emit_json, progress, show_figures
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,36 +18,78 @@ if TYPE_CHECKING:
 
 BACKENDS = ("simulator", "kernel", "host")
 SHOWN = {
-    "playback_ratio": "played",
-    "full_quality_ratio": "in full",
-    "weighted_layers": "weight",
-    "goodput_bps": "kbit/s",
-    "completion_s": "done s",
-    "oracle_ratio": "of best",
+    "playback_ratio": ("played", "{:.1%}"),
+    "full_quality_ratio": ("in full", "{:.1%}"),
+    "weighted_layers": ("weight", "{:.1%}"),
+    "oracle_ratio": ("of best", "{:.1%}"),
+    "goodput_bps": ("good bit/s", "{:,.0f}"),
+    "startup_s": ("start s", "{:,.1f}"),
+    "stalls": ("stalls", "{:.0f}"),
+    "stall_s": ("stall s", "{:,.1f}"),
+    "completion_s": ("done s", "{:,.1f}"),
+    "psnr_db": ("PSNR", "{:.2f}"),
+    "vmaf": ("VMAF", "{:.1f}"),
 }
-"""The metrics of the table for people, and their headings."""
+"""The metrics of the table for people, headings and formats; those that no trial has are left out."""
+
+SHOWN_TRIALS = 30
+"""Trials that a dry run names."""
+
+EXAMPLES = """\b
+Examples:
+  dstcc emulate mars.toml --dry-run
+  dstcc emulate mars.toml -o run
+  dstcc emulate mars.toml -o run --congestion cubic --congestion bbr-scaled --seeds 5
+  dstcc emulate mars.toml -o run --set link.0.loss.packet=1e-3 --set playout.delay_s=3600
+"""
 
 
-@click.command(short_help="Send a scenario's video over its links.")
+@click.command(short_help="Send a scenario's video over its links.", epilog=EXAMPLES)
 @click.argument("scenario", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Run directory to write (without --dry-run)."
 )
 @click.option(
-    "--backend", type=click.Choice(BACKENDS), default="simulator", show_default=True, help="What carries it."
+    "--backend",
+    type=click.Choice(BACKENDS),
+    default="simulator",
+    show_default=True,
+    help="What carries the packets; this version has the simulator.",
 )
 @click.option(
-    "--congestion", "congestions", multiple=True, metavar="NAME", help="Congestion control; repeatable."
+    "--congestion",
+    "congestions",
+    multiple=True,
+    metavar="NAME",
+    help="Congestion control in the scenario's place, see `dstcc algorithms`; repeatable.",
 )
-@click.option("--scheduler", "schedulers", multiple=True, metavar="NAME", help="Scheduler; repeatable.")
-@click.option("--controller", metavar="POLICY", help="A learned policy in the place of both.")
-@click.option("--seeds", type=int, metavar="N", help="How many seeds, one trial each.")
-@click.option("--seed", type=int, metavar="K", help="The first seed.")
-@click.option("--scale", metavar="S", help="Mission seconds an emulated second stands for, or auto.")
 @click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, like link.0.loss.packet=1e-3."
+    "--scheduler",
+    "schedulers",
+    multiple=True,
+    metavar="NAME",
+    help="Scheduler in the scenario's place; repeatable.",
 )
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Trials at a time; all cores unless given.")
+@click.option(
+    "--controller", metavar="POLICY", help="A learned policy in the place of both; not in this version."
+)
+@click.option(
+    "--seeds", type=int, metavar="N", help="How many seeds, a trial of each.  [default: the scenario's, or 1]"
+)
+@click.option("--seed", type=int, metavar="K", help="The first seed.  [default: the scenario's, or 1]")
+@click.option(
+    "--scale",
+    metavar="S",
+    help="Mission seconds an emulated second stands for, or auto.  [default: the scenario's, or auto]",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Override a key, like link.0.loss.packet=1e-3 (links count from 0); repeatable.",
+)
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Trials at a time.  [default: all cores]")
 @click.option("--no-quality", is_flag=True, help="Leave out PSNR, SSIM and VMAF.")
 @click.option("--dry-run", is_flag=True, help="Say what would be run, and run nothing.")
 @click.option("--force", is_flag=True, help="Replace a run that is there.")
@@ -132,7 +174,7 @@ def _overrides(settings: tuple[str, ...], scale: str | None, **options: object) 
 
 def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, as_json: bool) -> int:
     """Print what came out; the exit code."""
-    from dstcc.expect import MISSED, check
+    from dstcc.expect import MISSED, check, idle
 
     done, meta = finished.trials, finished.meta
     misses = check(scenario.expect, done, where=str(path))
@@ -140,8 +182,9 @@ def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, 
     if as_json:
         emit_json(_document(output, meta, done))
     else:
-        console().print(_table(scenario.scenario.name, done))
+        show_figures(_table(scenario.scenario.name, done))
     notes = [*meta["warnings"], *(f"{trial.id} failed: {trial.error}" for trial in failed), *map(str, misses)]
+    notes += [f"expect.{key} was not looked at: no trial is of it" for key in idle(scenario.expect, done)]
     for note in notes:
         click.echo(f"dstcc: {note}", err=True)
     if not as_json:
@@ -165,23 +208,19 @@ def _table(title: str, done: list[Done]) -> Table:
     from rich.box import SIMPLE
     from rich.table import Table
 
-    table = Table(title=title, box=SIMPLE, pad_edge=False)
+    found = [trial.metrics.values if trial.metrics else {} for trial in done]
+    names = [name for name in SHOWN if any(values.get(name) is not None for values in found)]
+    table = Table(title=title, box=SIMPLE, pad_edge=False, collapse_padding=True)
     table.add_column("trial", no_wrap=True)
-    for heading in SHOWN.values():
-        table.add_column(heading, justify="right")
-    for trial in done:
-        values = trial.metrics.values if trial.metrics else {}
-        cells = [_cell(name, values.get(name)) for name in SHOWN] if trial.metrics else ["failed"]
-        table.add_row(trial.id, *cells)
+    for name in names:
+        table.add_column(SHOWN[name][0], justify="right", no_wrap=True)
+    for trial, values in zip(done, found, strict=True):
+        table.add_row(trial.id, *([_cell(name, values[name]) for name in names] if values else ["failed"]))
     return table
 
 
 def _cell(name: str, value: float | None) -> str:
-    if value is None:
-        return "–"
-    if name == "goodput_bps":
-        return f"{value / 1e3:,.1f}"
-    return f"{value:,.0f}" if name == "completion_s" else f"{value:.3f}"
+    return "–" if value is None else SHOWN[name][1].format(value)
 
 
 def _show_plan(found: Plan, as_json: bool) -> int:
@@ -195,18 +234,17 @@ def _show_plan(found: Plan, as_json: bool) -> int:
     for heading in ("link", "RTT s", "rate bit/s", "BDP packets", "loss", "queue bytes", "outages s"):
         table.add_column(heading, justify="left" if heading in ("link", "loss") else "right")
     for link in found.links:
-        loss = ", ".join(f"{kind} {value}" for kind, value in link.loss.items()) or "none"
         table.add_row(
             link.name,
             f"{link.rtt_s:,.6g}",
             f"{link.rate_bps:,.0f}",
             f"{link.bdp_packets:,.1f}",
-            loss,
+            _loss(link.loss),
             f"{link.queue_bytes:,}",
             f"{link.outage_s:,.0f}" if link.outages else "–",
         )
+    show_figures(table)
     out = console()
-    out.print(table)
     out.print(f"video: {found.chunks:,} chunks of {found.layers} layers, {found.payload_bytes:,} bytes")
     delay, length = found.playout_delay_s, found.mission_s
     out.print(f"playout delay {delay:,.6g} s; a run lasts about {length:,.6g} s")
@@ -215,6 +253,16 @@ def _show_plan(found: Plan, as_json: bool) -> int:
     for line in found.distorts:
         out.print(f"  {line}", soft_wrap=True)
     out.print(f"{len(found.trials)} trials, about {found.estimated_packets:,} data packets:")
-    for trial in found.trials:
+    for trial in found.trials[:SHOWN_TRIALS]:
         out.print(f"  {trial}")
+    if len(found.trials) > SHOWN_TRIALS:
+        out.print(f"  and {len(found.trials) - SHOWN_TRIALS} more")
     return 0
+
+
+def _loss(loss: dict[str, Any]) -> str:
+    """A loss process in a few words: ``packet 0.001``, or Gilbert-Elliott's four numbers."""
+    if "gilbert_elliott" in loss:
+        values = loss["gilbert_elliott"]
+        return " ".join(f"{key} {values[key]:g}" for key in ("p", "r", "good", "bad"))
+    return ", ".join(f"{kind} {value:.3g}" for kind, value in loss.items()) or "none"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .output import console, emit_json, progress
+from .output import console, emit_json, progress, show_figures
 
 if TYPE_CHECKING:
     from dstcc_svc import EncodeReport
@@ -18,7 +18,15 @@ CODECS = ("x264", "openh264", "vp9")
 PRESETS = ("ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow")
 
 
-@click.command(short_help="Turn a video file into a layered stream directory.")
+EXAMPLES = """\b
+Examples:
+  dstcc encode clip.mp4 -o stream
+  dstcc encode clip.mp4 -o stream --codec openh264 --layers 3 --height 360
+  dstcc encode clip.mp4 -o stream --scalability quality --chunk-seconds 2
+"""
+
+
+@click.command(short_help="Turn a video file into a layered stream directory.", epilog=EXAMPLES)
 @click.argument("input", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), required=True, help="Stream directory to write."
@@ -33,11 +41,33 @@ PRESETS = ("ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "sl
 @click.option(
     "--codec", type=click.Choice(CODECS), help="temporal: x264 (default) or openh264; quality: vp9."
 )
-@click.option("--layers", type=int, metavar="M", help="Number of layers; 4 or the codec's most unless given.")
-@click.option("--chunk-seconds", type=float, default=1.0, show_default=True, help="Chunk length, seconds.")
-@click.option("--crf", type=int, metavar="Q", help="Constant quality, lower is better; 28 for x264.")
-@click.option("--height", type=int, metavar="ROWS", help="Scale down to this height, pixels.")
-@click.option("--preset", type=click.Choice(PRESETS), default="medium", show_default=True, help="Effort.")
+@click.option("--layers", type=int, metavar="M", help="Number of layers.  [default: 4]")
+@click.option(
+    "--chunk-seconds",
+    type=float,
+    default=1.0,
+    show_default=True,
+    metavar="S",
+    help="Length of a chunk, seconds; each can be decoded by itself.",
+)
+@click.option(
+    "--crf",
+    type=int,
+    metavar="Q",
+    help="Constant quality of the highest layer, lower is better: x264 and openh264 0..51, vp9 8..63.  "
+    "[default: x264 28, openh264 30, vp9 32]",
+)
+@click.option(
+    "--height", type=int, metavar="ROWS", help="Scale to this height, pixels.  [default: the input's]"
+)
+@click.option(
+    "--preset",
+    type=click.Choice(PRESETS),
+    metavar="NAME",
+    default="medium",
+    show_default=True,
+    help=f"The encoder's effort, one of {', '.join(PRESETS)}.",
+)
 @click.option(
     "--no-quality", is_flag=True, help="Leave out PSNR, SSIM and VMAF, which take most of the time."
 )
@@ -95,7 +125,7 @@ def command(
         soft_wrap=True,
         highlight=False,
     )
-    console().print(_table(report))
+    show_figures(_table(report))
 
 
 def _table(report: EncodeReport) -> Table:

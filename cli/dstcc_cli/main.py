@@ -38,7 +38,11 @@ EXPLAINED = (click.ClickException, click.Abort, DstccError, OSError, KeyboardInt
 """What ends as one line and an exit code; anything else is our mistake, shown with its traceback."""
 WORKERS = "dstcc-trial"
 """Prefix of the names of the threads that trials run in (``dstcc.run``)."""
-DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT)
+DISK_ERRORS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "a file outgrew its size limit",
+}
 
 
 class LazyGroup(click.Group):
@@ -119,7 +123,8 @@ def _explain_os(error: OSError) -> int:
         return 1
     if error.errno in DISK_ERRORS:
         where = f"{error.filename}: " if error.filename else ""
-        return _fail(f"{where}the disk is full ({error.strerror}); nothing half-written was left", 1)
+        why = f"{DISK_ERRORS[error.errno]} ({error.strerror})"
+        return _fail(f"{where}{why}; nothing half-written was left", 1)
     return _fail(str(error), 1)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 
 class Progress(Protocol):
@@ -24,6 +25,15 @@ def console() -> Console:
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)
+
+
+def show_figures(table: Table) -> None:
+    """Print a table of numbers on stderr, never cut: on a narrow terminal its lines run over."""
+    from rich.measure import Measurement
+
+    out = console()
+    out.width = max(out.width, Measurement.get(out, out.options.update(max_width=10_000), table).maximum)
+    out.print(table)
 
 
 def emit_json(document: object) -> None:

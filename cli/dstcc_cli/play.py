@@ -18,7 +18,14 @@ USUAL_S = 600.0
 """How much of a longer mission is written, from the first chunk that arrived on, unless told otherwise."""
 
 
-@click.command(short_help="Write the video as Earth saw it, lost chunks frozen.")
+EXAMPLES = """\b
+Examples:
+  dstcc play run -o earth.mp4
+  dstcc play run --trial cubic+minrtt/s1 --from 3600 --to 3660 -o minute.mp4
+"""
+
+
+@click.command(short_help="Write the video as Earth saw it, lost chunks frozen.", epilog=EXAMPLES)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="MP4 to write.")
 @click.option("--trial", metavar="ID", help="Trial, like cubic+minrtt/s1; unless given, the best one.")

@@ -16,7 +16,15 @@ FORMATS = ("html", "md", "csv", "json")
 STDOUT = "-"
 
 
-@click.command()
+EXAMPLES = """\b
+Examples:
+  dstcc report run -o report.html
+  dstcc report monday tuesday -o both.html
+  dstcc report run -o - --format csv
+"""
+
+
+@click.command(epilog=EXAMPLES)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, metavar="FILE", help="File to write; - is stdout.")
 @click.option(

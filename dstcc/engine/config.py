@@ -211,4 +211,5 @@ class EngineResult:
     ``arrived_payload_bytes`` (distinct), ``delivered_payload_bytes``, ``duplicate_payload_bytes``,
     ``hol_payload_bytes``, ``hol_wait_byte_s`` (Σ bytes × wait), ``rtt_sum_s``, ``rtt_samples``,
     ``queue_p95_s``, ``data_packets``, ``dropped_queue_packets``, ``lost_channel_packets``, ``timeouts``,
-    ``events``, ``engine_peak_bytes`` (sender and links), ``reorder_peak_bytes`` (receiver); times ``first_send_s`` and ``last_delivery_s`` (NaN if never)."""
+    ``events``, ``engine_peak_bytes`` (sender and links), ``reorder_peak_bytes`` (receiver); times
+    ``first_send_s`` and ``last_delivery_s`` (NaN if never)."""

@@ -107,10 +107,8 @@ def _playout_delay_s(scenario: Scenario, links: tuple[Link, ...]) -> float:
 def _objects(scenario: Scenario, source: Source, playout_delay_ns: int) -> Objects:
     layers, live = source.layers, scenario.video.source == "live"
     captured = _whole_ns(source.end_s)
-    if scenario.playout.mode == "deadline":
-        deadline = captured + playout_delay_ns
-    else:
-        deadline = np.full_like(captured, NEVER_NS)
+    timed = scenario.playout.mode == "deadline"
+    deadline = captured + playout_delay_ns if timed else np.full_like(captured, NEVER_NS)
     return Objects(
         chunk=np.repeat(np.arange(source.chunks, dtype=np.int64), layers),
         layer=np.tile(np.arange(layers, dtype=np.int64), source.chunks),

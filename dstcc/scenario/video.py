@@ -59,8 +59,8 @@ class Source:
 def load_source(scenario: Scenario) -> Source:
     """The source of a scenario; a looped video repeats chunk ``i % n`` of its n chunks as chunk ``i``.
 
-    Raises :class:`ScenarioError` when the mission has too many chunks, and :class:`StreamError` naming the file
-    when a payload is not what the stream's manifest says.
+    Raises :class:`ScenarioError` when the mission has too many chunks, and :class:`StreamError` naming the
+    file when a payload is not what the stream's manifest says.
     """
     video = scenario.video
     if video.synthetic is not None:
@@ -76,8 +76,8 @@ def load_source(scenario: Scenario) -> Source:
 def _encoded_input(video: Video) -> tuple[Manifest, Path]:
     """The stream of ``[video] input``, encoded unless the cache has it already, whole.
 
-    The cache ($DSTCC_CACHE, else ~/.cache/dstcc) is keyed by the file's content and the settings. Pictures are
-    judged when a trial has played them, so the encoder need not.
+    The cache ($DSTCC_CACHE, else ~/.cache/dstcc) is keyed by the file's content and the settings. Pictures
+    are judged when a trial has played them, so the encoder need not.
     """
     from dstcc_svc import encode, verify
 
