@@ -1,6 +1,5 @@
 #include "channel.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 namespace dstcc {
@@ -63,6 +62,9 @@ Direction::Direction(const LinkConfig& link, bool up, std::uint64_t seed, std::u
       outages_(link.outages_ns),
       delay_t_ns_(link.delay_t_ns),
       delay_ns_(link.delay_ns) {
+    first_delay_ns_ = delay_ns_.front();
+    lossless_ = (up ? link.up_loss : link.loss).kind == LossKind::kNone;
+    if (!outages_.empty()) dark_from_ns_ = outages_.front().first;
     slot_ns_ = std::max<Time>(1, service_ns(full_bytes));
     const double limit = static_cast<double>(up ? link.up_queue_bytes : link.queue_bytes) * ns_per_byte_ + 0.5;
     limit_ns_ = limit > 4e18 ? kNever : static_cast<Time>(limit);

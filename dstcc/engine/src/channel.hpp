@@ -7,6 +7,8 @@
 // policies meet the same one. Later packets that start in the same slot (short ones) take the slot's further draws.
 #pragma once
 
+#include <algorithm>
+
 #include "config.hpp"
 
 namespace dstcc {
@@ -60,15 +62,16 @@ public:
             return {kNever, -1};
         }
         busy_ns_ = start + service;
-        const bool lost = in_outage(start, busy_ns_) | loss_at(start, bytes);
+        bool lost = busy_ns_ > dark_from_ns_ && in_outage(start, busy_ns_);
+        if (!lossless_) lost |= loss_at(start, bytes);
         if (lost) {
             ++lost_;
             return {kNever, start - now};
         }
-        Time arrive = busy_ns_ + delay_at(busy_ns_);
-        if (arrive < last_arrival_ns_) arrive = last_arrival_ns_;  // first in, first out, even while the path shortens
-        last_arrival_ns_ = arrive;
-        return {arrive, start - now};
+        if (delay_ns_.size() == 1) return {busy_ns_ + first_delay_ns_, start - now};
+        // First in, first out, even while the path shortens.
+        last_arrival_ns_ = std::max(last_arrival_ns_, busy_ns_ + table_delay(busy_ns_));
+        return {last_arrival_ns_, start - now};
     }
 
     Time service_ns(std::uint32_t bytes) const { return static_cast<Time>(ns_per_byte_ * bytes + 0.5); }
@@ -76,12 +79,7 @@ public:
     std::int64_t queue_bytes(Time now) const {
         return busy_ns_ > now ? static_cast<std::int64_t>(static_cast<double>(busy_ns_ - now) / ns_per_byte_) : 0;
     }
-    // Propagation delay of a packet that departs at `at`, which never goes back.
-    Time delay_at(Time at) {
-        if (delay_ns_.size() == 1) return delay_ns_[0];
-        return table_delay(at);
-    }
-    // The same for any time, without moving the cursor.
+    // Propagation delay of a packet that departs at `at`.
     Time delay_lookup(Time at) const;
     // Could a packet served in this slot get through?  For the clairvoyant bound; slots must rise.
     bool slot_delivers(std::int64_t slot) {
@@ -97,9 +95,11 @@ public:
     std::int64_t lost() const { return lost_; }
 
 private:
+    // Does service in [start, depart) touch an outage?  Moves on to the next outage once this one is over.
     bool in_outage(Time start, Time depart) {
         while (outage_ < outages_.size() && start >= outages_[outage_].second) ++outage_;
-        return outage_ < outages_.size() && depart > outages_[outage_].first;
+        dark_from_ns_ = outage_ < outages_.size() ? outages_[outage_].first : kNever;
+        return depart > dark_from_ns_;
     }
     bool loss_at(Time start, std::uint32_t bytes) {
         if (start < slot_end_ns_) {
@@ -120,6 +120,8 @@ private:
 
     double ns_per_byte_ = 0;
     std::uint32_t full_bytes_ = 0;
+    Time first_delay_ns_ = 0, dark_from_ns_ = kNever;
+    bool lossless_ = true;
     Time slot_ns_ = 1, limit_ns_ = 0, busy_ns_ = 0, last_arrival_ns_ = 0;
     std::int64_t slot_ = -1;
     Time slot_end_ns_ = 0;
