@@ -2,7 +2,7 @@
 
 ::
 
-    python tests/bench/vp9_layers.py [CLIP] [--height 360] [--seconds 2] [--preset medium]
+    python -m bench.vp9_layers [CLIP] [--height 360] [--seconds 2] [--preset medium]
 
 The overhead of a prefix is its rate over that of the single-layer encoder, which has the same speed and the
 same key frames, at the same PSNR. That rate is read off a curve of single-layer encodes, interpolating its
@@ -22,7 +22,7 @@ import numpy as np
 from dstcc_svc.codecs import EncodeSettings, SourceFrame, get_codec
 from dstcc_svc.source import probe, read_frames
 
-CLIP = Path(__file__).parents[2] / "examples/clips/big-buck-bunny.mp4"
+CLIP = Path(__file__).parents[1] / "examples/clips/big-buck-bunny.mp4"
 CURVE = range(20, 64, 4)  # quantizers of the single-layer encodes
 TOP = 32  # quantizer of the highest layer
 

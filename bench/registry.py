@@ -1,0 +1,42 @@
+"""The figures, in the order they are printed."""
+
+from __future__ import annotations
+
+import difflib
+
+from dstcc.errors import InputError
+
+from . import channel, engine, laws, linux_grid, memory, missions, video
+from .figure import Figure, Goal
+
+FIGURES = (
+    Figure("engine_ns_per_packet", engine.ns_per_packet, Goal("value", "<=", 60)),
+    Figure("engine_floor", engine.floor, Goal("ratio", "<=", 6)),
+    Figure("engine_event_floor", engine.event_floor),
+    Figure("engine_bdp_growth", engine.bdp_growth, Goal("ratio", "<=", 1.5)),
+    Figure("engine_subflow_growth", engine.subflow_growth, Goal("ratio", "<=", 3)),
+    Figure("engine_bytes_per_packet", memory.bytes_per_packet, Goal("value", "<=", 64)),
+    Figure("mission_day_s", missions.day, Goal("value", "<=", 0.1)),
+    Figure("demo_emulate_s", missions.demo, Goal("value", "<=", 3)),
+    Figure("cli_help_s", missions.cli_help, Goal("value", "<=", 0.4)),
+    Figure("encode_fps", video.encode_fps, Goal("ratio", ">=", 0.85)),
+    Figure("loss_draw_ns", channel.loss_draw_ns),
+    Figure("linux_grid", linux_grid.linux_grid),
+    Figure("laws", laws.laws),
+)
+
+
+def chosen(only: str | None, figures: tuple[Figure, ...] = FIGURES) -> tuple[Figure, ...]:
+    """Pick the figures of a comma-separated list of names, in the table's order; all without one.
+
+    Raises :class:`InputError` for a name that is not there, with the nearest that is.
+    """
+    if only is None:
+        return figures
+    wanted = [name.strip() for name in only.split(",") if name.strip()]
+    known = [figure.name for figure in figures]
+    for name in wanted:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0)
+            raise InputError(f"figure {name!r}: not known; the nearest is {near[0]!r}")
+    return tuple(figure for figure in figures if figure.name in wanted)
