@@ -5,7 +5,6 @@
 // traffic. Timers are lazy: a head may be early, and is set anew when it fires.
 #pragma once
 
-#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -13,6 +12,8 @@
 
 #include "channel.hpp"
 #include "events.hpp"
+#include "histogram.hpp"
+#include "layer_queue.hpp"
 #include "receiver.hpp"
 #include "scheduler.hpp"
 
@@ -32,77 +33,7 @@ struct SampleColumns {
     std::vector<double> pacing_bps;
 };
 
-// Layers waiting to be sent: oldest first, or (layer_first) the lowest layer first and the oldest within it.
-class LayerQueue {
-public:
-    explicit LayerQueue(bool layer_first = false) : layer_first_(layer_first) {}
-    bool empty() const { return size_ == 0; }
-    std::uint32_t front() const { return by_layer_[first()].front(); }
-    void pop_front() {
-        by_layer_[first()].pop_front();
-        --size_;
-    }
-    void push_back(std::uint32_t object, std::int64_t layer) { place(layer).push_back(object); }
-    void push_front(std::uint32_t object, std::int64_t layer) { place(layer).push_front(object); }
-    // The queues in sending order; objects rise within each, and so do their deadlines.
-    const std::vector<std::deque<std::uint32_t>>& levels() const { return by_layer_; }
-    void erase(std::uint32_t object, std::int64_t layer) {
-        auto& queue = by_layer_[layer_first_ ? static_cast<std::size_t>(layer) : 0];
-        const auto at = queue.front() == object ? queue.begin() : std::find(queue.begin(), queue.end(), object);
-        DSTCC_CHECK(at != queue.end(), "a layer is taken from the queue it is in");
-        queue.erase(at);
-        --size_;
-    }
-    // Take out what `moves` says, in order.
-    template <class Moves>
-    std::vector<std::uint32_t> extract(Moves&& moves) {
-        std::vector<std::uint32_t> out;
-        for (auto& queue : by_layer_) {
-            std::deque<std::uint32_t> kept;
-            for (const std::uint32_t object : queue)
-                if (moves(object))
-                    out.push_back(object);
-                else
-                    kept.push_back(object);
-            queue = kept;
-        }
-        size_ -= out.size();
-        return out;
-    }
-
-private:
-    std::size_t first() const {
-        std::size_t i = 0;
-        while (by_layer_[i].empty()) ++i;
-        return i;
-    }
-    std::deque<std::uint32_t>& place(std::int64_t layer) {
-        const auto i = layer_first_ ? static_cast<std::size_t>(layer) : 0;
-        if (by_layer_.size() <= i) by_layer_.resize(i + 1);
-        ++size_;
-        return by_layer_[i];
-    }
-    bool layer_first_;
-    std::vector<std::deque<std::uint32_t>> by_layer_;
-    std::size_t size_ = 0;
-};
-
-// Counts per 1/16 octave: a quantile within 5 % at a few instructions a packet.
-class LogHistogram {
-public:
-    void add(Time value) { ++counts_[bin(value)]; ++total_; }
-    double quantile(double q) const;
-
-private:
-    static std::size_t bin(Time value) {
-        if (value <= 0) return 0;
-        const auto v = static_cast<std::uint64_t>(value) << 4;
-        const int top = 63 - __builtin_clzll(v);
-        return static_cast<std::size_t>((top - 3) * 16 + static_cast<int>((v >> (top - 4)) & 15));
-    }
-    std::array<std::int64_t, 64 * 16> counts_{};
-    std::int64_t total_ = 0;
-};
+inline std::uint64_t bit(std::size_t i) { return std::uint64_t{1} << i; }
 
 class Simulation {
 public:
@@ -206,14 +137,17 @@ private:
     void offer_assigned();
     void offer_copies();
     bool next_unbound(std::uint64_t& ready, std::uint32_t& object);
-    bool first_in_time(const std::deque<std::uint32_t>& queue, std::uint64_t ready, std::uint32_t& object) const;
+    enum class Slack { kAny, kRepair };  // in time at all, or with time to repeat what is lost
+    bool first_in_time(const std::deque<std::uint32_t>& queue, Slack slack, std::uint64_t ready,
+                       std::uint32_t& object) const;
+    Time margin(std::uint32_t object, std::size_t s) const;
     void unbind(std::uint32_t object);
-    std::uint64_t in_time(std::uint32_t object, std::uint64_t set) const;
+    std::uint64_t in_time(std::uint32_t object, Slack slack, std::uint64_t set) const;
     std::int64_t send_new(std::size_t s, std::uint32_t object);
     void send_copy(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
     bool hopeless(std::uint32_t object) const;
     bool lost_cause(std::uint32_t object) const;
-    bool late(std::uint32_t object, std::size_t s) const;
+    bool late(std::uint32_t object, std::size_t s, Slack slack = Slack::kAny) const;
     void give_up(std::uint32_t object);
     void drop_from_assigned(std::size_t s);
     void bind(std::uint32_t object, std::size_t s);
@@ -257,5 +191,33 @@ private:
     bool deadlines_ = false;  // some layer has one, and late ones are dropped
     bool over_ = false;
 };
+
+// ------------------------------------------------------------------------ small and in every packet's way
+
+// Is the subflow free to send now? If only pacing holds it, wake it when pacing lets go.
+inline void Simulation::refresh(std::size_t s) {
+    const Subflow& sender = subflows_[s].sender;
+    if (!sender.window_open()) {
+        ready_ &= ~bit(s);
+    } else if (sender.pacing_until() > now_) {
+        ready_ &= ~bit(s);
+        tree_.set(head_pace(s), sender.pacing_until());
+    } else {
+        ready_ |= bit(s);
+    }
+}
+
+// The timer's head may be early; it is never late.
+inline void Simulation::arm_timer(std::size_t s) {
+    const SubflowState& subflow = subflows_[s];
+    const Time at = subflow.sender.established() ? subflow.sender.next_timer() : subflow.syn_at;
+    if (at < tree_.at(head_timer(s))) tree_.set(head_timer(s), std::max(at, now_));
+}
+
+// Ready subflows that may take new data: on lanes those with nothing assigned; the stale only when all are.
+inline std::uint64_t Simulation::usable() const {
+    const std::uint64_t set = ready_ & ~has_assigned_;
+    return (established_ & ~stale_) != 0 ? set & ~stale_ : set;
+}
 
 }  // namespace dstcc

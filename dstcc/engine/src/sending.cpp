@@ -1,0 +1,399 @@
+// What a connection puts on its links: handshakes, ACKs, repairs, probes, and which layer's next segment goes where.
+#include "simulation.hpp"
+
+namespace dstcc {
+
+namespace {
+
+constexpr std::int64_t kSackOptionBytes = 4, kSackBlockBytes = 8;  // RFC 2018, padded to 32 bits
+
+}  // namespace
+
+void Simulation::send_syn(std::size_t s) {
+    SubflowState& subflow = subflows_[s];
+    if (subflow.first_syn_ns < 0) subflow.first_syn_ns = now_;
+    const ConstantsNs& constants = config_.transport.constants;
+    // RFC 6298: doubling from the initial RTO; there is no giving up.
+    const unsigned shift = std::min(subflow.syns++, 30u);
+    subflow.syn_at = now_ + (constants.rto_initial > (constants.rto_max >> shift) ? constants.rto_max
+                                                                                   : constants.rto_initial << shift);
+    LinkState& link = links_[s];
+    const auto bytes = static_cast<std::uint32_t>(config_.transport.header_bytes);
+    const auto passage = link.down.transmit(now_, bytes);
+    sent_wire_ += bytes;
+    if (passage.arrive_ns == kNever) return;
+    const bool first = link.data.empty();
+    link.data.push_back({passage.arrive_ns, now_, 0, 0, 0, 0, static_cast<std::uint16_t>(s)});
+    if (first) tree_.set_busy(s, passage.arrive_ns);
+}
+
+void Simulation::send_ack(std::size_t s, bool syn) {
+    LinkState& link = links_[s];
+    auto bytes = static_cast<std::uint32_t>(config_.transport.header_bytes);
+    AckBlocks ack;
+    if (!syn) {
+        ack = subflows_[s].receiver.make_ack();
+        if (ack.sacks > 0) bytes += static_cast<std::uint32_t>(kSackOptionBytes + kSackBlockBytes * ack.sacks);
+    }
+    const auto passage = link.up.transmit(now_, bytes);
+    if (passage.arrive_ns == kNever) return;
+    for (int i = 0; i < ack.sacks; ++i)
+        link.blocks.push_back({static_cast<std::uint32_t>(ack.sack[i].begin - ack.cumulative),
+                               static_cast<std::uint32_t>(ack.sack[i].end - ack.sack[i].begin)});
+    const bool first = link.acks.empty();
+    link.acks.push_back({passage.arrive_ns, ack.echo_ns, delivered_payload_, static_cast<std::uint32_t>(ack.cumulative),
+                         static_cast<std::uint16_t>(s), static_cast<std::uint8_t>(ack.sacks),
+                         static_cast<std::uint8_t>(syn)});
+    if (first) tree_.set_busy(head_acks(s), passage.arrive_ns);
+}
+
+void Simulation::transmit(std::size_t s, std::int64_t number, const Segment& segment, bool repeat) {
+    const std::uint16_t bytes = segment.bytes;
+    LinkState& link = links_[s];
+    SubflowState& subflow = subflows_[s];
+    const std::uint32_t wire = bytes + static_cast<std::uint32_t>(config_.transport.header_bytes);
+    const auto passage = link.down.transmit(now_, wire);
+    ++data_packets_;
+    sent_wire_ += wire;
+    sent_payload_ += bytes;
+    ++subflow.slot_sent;
+    if (repeat) {
+        repeated_payload_ += bytes;
+        ++subflow.slot_retransmitted;
+    }
+    if (passage.wait_ns >= 0) waits_.add(passage.wait_ns);
+    arm_timer(s);
+    if (passage.arrive_ns == kNever) return;
+    const bool first = link.data.empty();
+    link.data.push_back({passage.arrive_ns, now_, static_cast<std::uint32_t>(number), segment.object, segment.order,
+                         bytes, static_cast<std::uint16_t>(s)});
+    if (first) tree_.set_busy(s, passage.arrive_ns);
+}
+
+// Let a subflow use what an event gave it: repairs first, then new data.
+void Simulation::pump(std::size_t s) {
+    Subflow& sender = subflows_[s].sender;
+    if (sender.repairs_waiting()) repair(s);
+    refresh(s);
+    if (ready_ != 0) offer();
+    const bool more = more_to_send(s);
+    sender.finish_sending(now_, !more, more && !sender.window_open());
+    arm_timer(s);
+}
+
+void Simulation::repair(std::size_t s) {
+    Subflow& sender = subflows_[s].sender;
+    std::int64_t number = 0;
+    while (sender.window_open() && sender.pacing_until() <= now_ && sender.poll_retransmit(number)) {
+        const Segment segment = sender.segment(number);
+        sender.mark_retransmitted(now_, number);
+        ObjectOutcome& outcome = outcomes_[segment.object];
+        outcome.sent_bytes += segment.bytes;
+        ++outcome.retransmissions;
+        transmit(s, number, segment, true);
+    }
+}
+
+// Tail loss probe (RFC 8985 section 7.3): new data if there is any, else the last segment again.
+void Simulation::send_probe(std::size_t s) {
+    Subflow& sender = subflows_[s].sender;
+    std::uint32_t object = 0;
+    std::uint64_t only = bit(s);
+    if (!config_.transport.lanes && !scheduler_->pins() && !scheduler_->duplicates() &&
+        room_at_receiver(config_.transport.mss_bytes) && next_unbound(only, object)) {
+        send_new(s, object);
+        return;
+    }
+    const std::int64_t number = sender.tcp().snd_nxt - 1;
+    const Segment segment = sender.segment(number);
+    if ((segment.flags & (kSacked | kLost | kRetransOut)) != 0) return;
+    sender.mark_retransmitted(now_, number);
+    sender.mark_probe_repeated();
+    ObjectOutcome& outcome = outcomes_[segment.object];
+    outcome.sent_bytes += segment.bytes;
+    ++outcome.retransmissions;
+    transmit(s, number, segment, true);
+}
+
+void Simulation::offer() {
+    if (!reinjections_.empty()) offer_reinjections();
+    if (scheduler_->duplicates())
+        offer_copies();
+    else if (config_.transport.lanes || scheduler_->pins())
+        offer_assigned();
+    else
+        offer_stream();
+}
+
+void Simulation::offer_reinjections() {
+    while (!reinjections_.empty()) {
+        const Reinjection entry = reinjections_.front();
+        if (subflows_[entry.origin].sender.acknowledged(entry.number)) {
+            reinjections_.pop_front();
+            continue;
+        }
+        const std::uint64_t others = ready_ & ~bit(entry.origin) & ~stale_;
+        if (others == 0) return;
+        const int s = least(others, [&](int i) { return paths_[static_cast<std::size_t>(i)].subflow->tcp().srtt_ns; });
+        reinjections_.pop_front();
+        send_copy(static_cast<std::size_t>(s), entry.object, entry.order, entry.bytes);
+    }
+}
+
+void Simulation::offer_stream() {
+    std::uint32_t object = 0;
+    while (std::uint64_t ready = usable()) {
+        if (!room_at_receiver(config_.transport.mss_bytes) || !next_unbound(ready, object)) return;
+        const int s = scheduler_->pick(paths_, ready);
+        if (s < 0) return;
+        send_new(static_cast<std::size_t>(s), object);
+    }
+}
+
+void Simulation::offer_assigned() {
+    for (;;) {
+        if (!room_at_receiver(config_.transport.mss_bytes)) return;
+        if (const std::uint64_t busy = ready_ & has_assigned_) {
+            const auto s = static_cast<std::size_t>(__builtin_ctzll(busy));
+            const std::uint32_t object = subflows_[s].assigned.front();
+            const bool others_wait = subflows_[s].assigned.size() > 1;
+            if (hopeless(object) || late(object, s, others_wait ? Slack::kRepair : Slack::kAny))
+                drop_from_assigned(s);
+            else
+                send_new(s, object);
+            continue;
+        }
+        std::uint32_t object = 0;
+        std::uint64_t idle = usable();
+        if (idle == 0 || !next_unbound(idle, object)) return;
+        const int s = scheduler_->pick(paths_, idle);
+        if (s < 0) return;
+        unbind(object);
+        bind(object, static_cast<std::size_t>(s));
+    }
+}
+
+// redundant: each subflow walks the log of what was sent first and copies what is not known to have arrived.
+void Simulation::offer_copies() {
+    for (std::uint64_t set = ready_; set != 0; set &= set - 1) {
+        const auto s = static_cast<std::size_t>(__builtin_ctzll(set));
+        SubflowState& subflow = subflows_[s];
+        while ((ready_ & bit(s)) != 0) {
+            if (subflow.copied < log_.end()) {
+                const Sent entry = log_[subflow.copied++];
+                if (!subflows_[entry.subflow].sender.acknowledged(entry.number))
+                    send_copy(s, entry.object, entry.order, entry.bytes);
+                continue;
+            }
+            std::uint32_t object = 0;
+            std::uint64_t only = bit(s);
+            if (!room_at_receiver(config_.transport.mss_bytes) || !next_unbound(only, object)) break;
+            const std::int64_t number = send_new(s, object);
+            const Segment& segment = subflow.sender.segment(number);
+            log_.push_back({segment.object, segment.order, segment.bytes, static_cast<std::uint16_t>(s), number});
+            subflow.copied = log_.end();
+        }
+    }
+    std::int64_t needed = log_.end();
+    for (std::uint64_t set = established_; set != 0; set &= set - 1)
+        needed = std::min(needed, subflows_[static_cast<std::size_t>(__builtin_ctzll(set))].copied);
+    while (log_.begin() < needed) log_.pop_front();
+}
+
+// The next layer, bound to no subflow, that one of `ready` can bring in time; `ready` is narrowed to those that can.
+// Layers that no path can bring in time are given up on the way. Oldest first would spend a short window on layers that
+// one loss or a little queueing makes late; so those with time for a repair go before those without.
+bool Simulation::next_unbound(std::uint64_t& ready, std::uint32_t& object) {
+    if (!deadlines_) {
+        if (pending_.empty()) return false;
+        object = pending_.front();
+        return true;
+    }
+    for (const auto& queue : pending_.levels()) {
+        while (!queue.empty() && lost_cause(queue.front())) {
+            const std::uint32_t lost = queue.front();
+            unbind(lost);
+            give_up(lost);
+        }
+        if (queue.empty()) continue;
+        for (const Slack slack : {Slack::kRepair, Slack::kAny}) {
+            if (!first_in_time(queue, slack, ready, object)) continue;
+            ready = in_time(object, slack, ready);
+            return true;
+        }
+    }
+    return false;
+}
+
+// A path with a longer light time passes over what only a shorter one can still save.
+bool Simulation::first_in_time(const std::deque<std::uint32_t>& queue, Slack slack, std::uint64_t ready,
+                               std::uint32_t& object) const {
+    object = queue.front();
+    if (in_time(object, slack, ready) != 0) return true;
+    const auto& deadline = config_.objects.deadline_ns;
+    bool found = false;
+    for (; ready != 0; ready &= ready - 1) {
+        const auto s = static_cast<std::size_t>(__builtin_ctzll(ready));
+        const Time soonest = now_ + paths_[s].one_way_ns;
+        auto at = std::partition_point(queue.begin(), queue.end(),
+                                       [&](std::uint32_t o) {
+            return deadline[o] - (slack == Slack::kRepair ? margin(o, s) : 0) < soonest;
+        });
+        while (at != queue.end() && (late(*at, s, slack) || hopeless(*at))) ++at;
+        if (at == queue.end() || (found && *at >= object)) continue;
+        object = *at;
+        found = true;
+    }
+    return found;
+}
+
+std::uint64_t Simulation::in_time(std::uint32_t object, Slack slack, std::uint64_t set) const {
+    if (!deadlines_ || config_.objects.deadline_ns[object] == kNever) return set;
+    std::uint64_t kept = set;
+    for (std::uint64_t left = set; left != 0; left &= left - 1) {
+        const auto s = static_cast<std::size_t>(__builtin_ctzll(left));
+        if (late(object, s, slack)) kept &= ~bit(s);
+    }
+    return kept;
+}
+
+void Simulation::unbind(std::uint32_t object) { pending_.erase(object, config_.objects.layer[object]); }
+
+// Transmit the next segment of a layer for the first time.
+std::int64_t Simulation::send_new(std::size_t s, std::uint32_t object) {
+    SubflowState& subflow = subflows_[s];
+    ObjectOutcome& outcome = outcomes_[object];
+    const std::int64_t payload = config_.objects.payload_bytes[object];
+    const auto bytes = static_cast<std::uint16_t>(
+        std::min<std::int64_t>(config_.transport.mss_bytes, payload - outcome.offset));
+    if (outcome.first_sent_ns < 0) {
+        outcome.first_sent_ns = now_;
+        outcome.subflow = static_cast<std::int32_t>(s);
+        if (outcome.domain < 0) {
+            const int lanes = config_.transport.lanes ? config_.transport.lanes_per_link : 1;
+            outcome.domain = static_cast<std::int32_t>(subflow.next_lane);
+            subflow.next_lane = (subflow.next_lane + 1) % lanes;
+        }
+        if (first_send_ns_ < 0) first_send_ns_ = now_;
+    }
+    const std::uint32_t order = domains_[static_cast<std::size_t>(outcome.domain)].take_order();
+    const std::int64_t number = subflow.sender.append(now_, object, order, bytes);
+    outcome.offset += bytes;
+    outcome.sent_bytes += bytes;
+    new_payload_ += bytes;
+    if (!subflow.assigned.empty() && subflow.assigned.front() == object) {
+        paths_[s].assigned_bytes -= bytes;
+        if (outcome.offset == payload) {
+            subflow.assigned.pop_front();
+            if (subflow.assigned.empty()) has_assigned_ &= ~bit(s);
+        }
+    } else if (outcome.offset == payload) {
+        unbind(object);
+    }
+    transmit(s, number, subflow.sender.segment(number), false);
+    refresh(s);
+    return number;
+}
+
+// A further copy of data that another subflow carries too (reinjection, redundancy).
+void Simulation::send_copy(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes) {
+    const std::int64_t number = subflows_[s].sender.append(now_, object, order, bytes);
+    ObjectOutcome& outcome = outcomes_[object];
+    outcome.sent_bytes += bytes;
+    ++outcome.retransmissions;
+    transmit(s, number, subflows_[s].sender.segment(number), true);
+    refresh(s);
+}
+
+// A layer below it was given up: it could not be decoded.
+bool Simulation::hopeless(std::uint32_t object) const {
+    return deadlines_ && config_.objects.layer[object] > 0 && object > 0 &&
+           config_.objects.chunk[object - 1] == config_.objects.chunk[object] && outcomes_[object - 1].given_up;
+}
+
+// Time a layer not yet begun should have in hand: a round trip, for one repeat, but no more than half of what the playout
+// delay leaves beyond the light time.
+Time Simulation::margin(std::uint32_t object, std::size_t s) const {
+    if (outcomes_[object].offset > 0) return 0;
+    const Time spare = config_.objects.deadline_ns[object] - config_.objects.release_ns[object] - paths_[s].one_way_ns;
+    return std::clamp<Time>(spare / 2, 0, std::max(paths_[s].subflow->tcp().srtt_ns, 2 * paths_[s].one_way_ns));
+}
+
+// No path can bring it in time.
+bool Simulation::lost_cause(std::uint32_t object) const {
+    if (!deadlines_ || config_.objects.deadline_ns[object] == kNever) return false;
+    if (hopeless(object)) return true;
+    for (std::size_t s = 0; s < subflows_.size(); ++s)
+        if (!late(object, s)) return false;
+    return true;
+}
+
+// Would the layer's last byte arrive after its deadline, if nothing more were lost? Light time is known to the sender, as
+// to any mission planner; the queue on the way is what the RTT shows above its minimum; what exceeds the window leaves at
+// a window per round trip, or at the pacing rate.
+bool Simulation::late(std::uint32_t object, std::size_t s, Slack slack) const {
+    Time deadline = config_.objects.deadline_ns[object];
+    if (!deadlines_ || deadline == kNever) return false;
+    if (slack == Slack::kRepair) deadline -= margin(object, s);
+    const Path& path = paths_[s];
+    if (now_ + path.one_way_ns > deadline) return true;
+    const TcpState& tcp = path.subflow->tcp();
+    if (!path.subflow->established()) return false;
+    const std::int64_t remaining = config_.objects.payload_bytes[object] - outcomes_[object].offset;
+    const std::int64_t room = tcp.pacing_bytes_per_ns > 0
+                                  ? 0
+                                  : std::max<std::int64_t>(tcp.cwnd - tcp.in_flight(), 0) * tcp.mss_bytes;
+    const Time queueing = std::max<Time>(tcp.srtt_ns - tcp.min_rtt_ns, 0);
+    const double sending_s = static_cast<double>(std::max<std::int64_t>(remaining - room, 0)) / path.expected_rate();
+    return now_ + path.one_way_ns + queueing + static_cast<Time>(sending_s * kNsPerS) > deadline;
+}
+
+void Simulation::give_up(std::uint32_t object) {
+    outcomes_[object].given_up = true;
+    settle();
+}
+
+void Simulation::drop_from_assigned(std::size_t s) {
+    auto& assigned = subflows_[s].assigned;
+    const std::uint32_t object = assigned.front();
+    paths_[s].assigned_bytes -= config_.objects.payload_bytes[object] - outcomes_[object].offset;
+    assigned.pop_front();
+    give_up(object);
+    if (assigned.empty()) has_assigned_ &= ~bit(s);
+}
+
+// Give a layer to a subflow: whole, and on lanes to the next lane of its link.
+void Simulation::bind(std::uint32_t object, std::size_t s) {
+    SubflowState& subflow = subflows_[s];
+    ObjectOutcome& outcome = outcomes_[object];
+    if (config_.transport.lanes) {
+        outcome.domain = static_cast<std::int32_t>(s) * config_.transport.lanes_per_link + subflow.next_lane;
+        subflow.next_lane = (subflow.next_lane + 1) % config_.transport.lanes_per_link;
+    } else {
+        outcome.domain = 0;
+    }
+    subflow.assigned.push_back(object, config_.objects.layer[object]);
+    paths_[s].assigned_bytes += config_.objects.payload_bytes[object] - outcome.offset;
+    has_assigned_ |= bit(s);
+}
+
+void Simulation::assign_released(std::uint32_t object) {
+    const std::uint64_t all = links_.size() == 64 ? ~std::uint64_t{0} : bit(links_.size()) - 1;
+    std::uint64_t set = all & ~stale_ ? all & ~stale_ : all;
+    if (const std::uint64_t timely = in_time(object, Slack::kAny, set)) set = timely;
+    const int s = scheduler_->assign(paths_, static_cast<int>(config_.objects.layer[object]),
+                                     config_.objects.payload_bytes[object], set);
+    bind(object, static_cast<std::size_t>(s));
+}
+
+bool Simulation::room_at_receiver(std::int64_t bytes) const {
+    return config_.transport.receive_buffer_bytes == 0 ||
+           new_payload_ + bytes - peer_delivered_ <= config_.transport.receive_buffer_bytes;
+}
+
+bool Simulation::more_to_send(std::size_t s) const {
+    return !pending_.empty() || (has_assigned_ & bit(s)) != 0 || !reinjections_.empty() ||
+           (scheduler_->duplicates() && subflows_[s].copied < log_.end());
+}
+
+}  // namespace dstcc
