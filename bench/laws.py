@@ -71,7 +71,7 @@ def _reno_window(p: float, _rtt_s: float) -> float:
 
 
 def _cubic_window(p: float, rtt_s: float) -> float:
-    return max(1.054 * (rtt_s / p) ** 0.75, _reno_window(p, rtt_s))
+    return max(1.054 * math.pow(rtt_s / p, 0.75), _reno_window(p, rtt_s))
 
 
 LAWS = (
