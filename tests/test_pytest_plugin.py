@@ -6,18 +6,9 @@ from pathlib import Path
 
 import pytest
 
-SCENARIO = """
-[scenario]
-name = "quick"
-[video]
-synthetic = {chunk_s = 1.0, layer_bps = [8000, 8000]}
-loop_to_s = 5
-[[link]]
-name = "a"
-rate_bps = 1_000_000
-delay_s = 0.05
-[expect]
-"""
+from tests.quick import QUICK
+
+SCENARIO = QUICK + "[expect]\n"
 
 
 def run_pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:

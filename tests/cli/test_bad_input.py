@@ -17,19 +17,9 @@ import numpy as np
 import pytest
 
 from dstcc.run import load_run
+from tests.quick import QUICK
 
 CLIP = Path(__file__).parents[2] / "examples" / "clips" / "big-buck-bunny.mp4"
-SCENARIO = """
-[scenario]
-name = "short"
-[video]
-synthetic = {chunk_s = 1.0, layer_bps = [8000, 8000]}
-loop_to_s = 5
-[[link]]
-name = "a"
-rate_bps = 1_000_000
-delay_s = 0.05
-"""
 LONG = ("video.loop_to_s=1e6", "link.0.rate_bps=1e9", "video.synthetic.layer_bps=[5e8]")
 """Overrides that make the mission too long to finish in a test."""
 
@@ -45,7 +35,7 @@ COMMAND = [sys.executable, "-c", PROGRAM]
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DSTCC_CACHE", str(tmp_path / "cache"))
-    Path("s.toml").write_text(SCENARIO)
+    Path("s.toml").write_text(QUICK)
 
 
 @pytest.fixture(scope="module")

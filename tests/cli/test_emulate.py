@@ -16,19 +16,9 @@ from dstcc import engine
 from dstcc.metrics import METRICS
 from dstcc.run import load_run
 from tests.made_results import toy_bound, toy_simulate
+from tests.quick import QUICK
 
-SCENARIO = """
-[scenario]
-name = "quick"
-[video]
-synthetic = {chunk_s = 1.0, layer_bps = [8000, 8000]}
-loop_to_s = 5
-[[link]]
-name = "a"
-rate_bps = 1_000_000
-delay_s = 0.05
-loss = {packet = 1e-3}
-"""
+SCENARIO = QUICK + "loss = {packet = 1e-3}\n"
 
 
 @pytest.fixture
