@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc.cache import cache_folder
 from dstcc.errors import ScenarioError, StreamError
 
 from .model import MAX_OBJECTS, Encode, Scenario, Video
@@ -89,12 +89,6 @@ def _encoded_input(video: Video) -> tuple[Manifest, Path]:
     except StreamError:  # not there yet, or damaged since
         encode(clip, folder, **settings.model_dump(), quality=False, force=True)
         return verify(folder), folder
-
-
-def cache_folder() -> Path:
-    """Where results that can be made again are kept."""
-    given = os.environ.get("DSTCC_CACHE")
-    return Path(given) if given else Path.home() / ".cache" / "dstcc"
 
 
 def content_hash(scenario: Scenario) -> str:

@@ -7,7 +7,6 @@ picture. Such a *view* is judged once and remembered: a mission of days over a l
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dstcc.atomic import atomic_write
+from dstcc.cache import cache_folder
 from dstcc.errors import InputError, StreamError
 from dstcc_svc.encode import mean_quality
 from dstcc_svc.judge import judge
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
 
     from dstcc_svc.codecs import SourceFrame
-
-CACHE_VARIABLE = "DSTCC_CACHE"
-"""Environment variable with the cache folder; default ``~/.cache/dstcc``."""
 
 
 class Held(NamedTuple):
@@ -186,10 +183,7 @@ def _checked_source(manifest: Manifest) -> Iterator[SourceFrame]:
 
 
 def _cache_file(manifest: Manifest) -> Path:
-    given = os.environ.get(CACHE_VARIABLE)
-    return (
-        (Path(given) if given else Path.home() / ".cache" / "dstcc") / "quality" / f"{manifest.sha256}.json"
-    )
+    return cache_folder() / "quality" / f"{manifest.sha256}.json"
 
 
 def _read_cache(path: Path) -> dict[str, Quality]:

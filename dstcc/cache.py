@@ -1,0 +1,15 @@
+"""Where results that can be made again are kept."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+CACHE_VARIABLE = "DSTCC_CACHE"
+"""Environment variable with the cache folder."""
+
+
+def cache_folder() -> Path:
+    """``$DSTCC_CACHE``, or ``~/.cache/dstcc`` unless that is set."""
+    given = os.environ.get(CACHE_VARIABLE)
+    return Path(given) if given else Path.home() / ".cache" / "dstcc"
