@@ -9,7 +9,7 @@
 
 namespace dstcc {
 
-// Layers waiting to be sent: oldest first, or (layer_first) the lowest layer first and the oldest within it.
+// Layers bound to a subflow: oldest first, or (layer_first) the lowest layer first and the oldest within it.
 class LayerQueue {
 public:
     explicit LayerQueue(bool layer_first = false) : layer_first_(layer_first) {}
@@ -20,16 +20,11 @@ public:
         by_layer_[first()].pop_front();
         --size_;
     }
-    void push_back(std::uint32_t object, std::int64_t layer) { place(layer).push_back(object); }
-    void push_front(std::uint32_t object, std::int64_t layer) { place(layer).push_front(object); }
-    // The queues in sending order; objects rise within each, and so do their deadlines.
-    const std::vector<std::deque<std::uint32_t>>& levels() const { return by_layer_; }
-    void erase(std::uint32_t object, std::int64_t layer) {
-        auto& queue = by_layer_[layer_first_ ? static_cast<std::size_t>(layer) : 0];
-        const auto at = queue.front() == object ? queue.begin() : std::find(queue.begin(), queue.end(), object);
-        DSTCC_CHECK(at != queue.end(), "a layer is taken from the queue it is in");
-        queue.erase(at);
-        --size_;
+    void push_back(std::uint32_t object, std::int64_t layer) {
+        const auto i = layer_first_ ? static_cast<std::size_t>(layer) : 0;
+        if (by_layer_.size() <= i) by_layer_.resize(i + 1);
+        by_layer_[i].push_back(object);
+        ++size_;
     }
     // Take out what `moves` says, in order.
     template <class Moves>
@@ -54,14 +49,87 @@ private:
         while (by_layer_[i].empty()) ++i;
         return i;
     }
-    std::deque<std::uint32_t>& place(std::int64_t layer) {
-        const auto i = layer_first_ ? static_cast<std::size_t>(layer) : 0;
-        if (by_layer_.size() <= i) by_layer_.resize(i + 1);
-        ++size_;
-        return by_layer_[i];
-    }
     bool layer_first_;
     std::vector<std::deque<std::uint32_t>> by_layer_;
+    std::size_t size_ = 0;
+};
+
+// Layers bound to nothing yet, at one level of urgency: they come in rising order (and so with rising deadlines) and are
+// taken from anywhere. What was taken is skipped by a union-find over places, so every call is next to constant time.
+class WaitingLevel {
+public:
+    bool empty() const { return waiting_ == 0; }
+    std::uint32_t front() const { return objects_[find(head_)]; }
+    void push_back(std::uint32_t object) {
+        objects_.push_back(object);
+        next_.push_back(static_cast<std::uint32_t>(next_.size()));
+        ++waiting_;
+    }
+    void take(std::uint32_t object) {
+        const auto place = static_cast<std::size_t>(
+            std::lower_bound(objects_.begin() + static_cast<std::ptrdiff_t>(find(head_)), objects_.end(), object) -
+            objects_.begin());
+        DSTCC_CHECK(place < objects_.size() && objects_[place] == object && next_[place] == place,
+                    "a layer is taken where it waits");
+        next_[place] = static_cast<std::uint32_t>(place + 1);
+        head_ = find(head_);
+        --waiting_;
+    }
+    // The first waiting layer for which `skip` (true up to some place, false from there on) is false; calls with
+    // `rejects` pass over single layers. False if there is none.
+    template <class Skip, class Rejects>
+    bool first(Skip&& skip, Rejects&& rejects, std::uint32_t& object) const {
+        const auto begin = objects_.begin() + static_cast<std::ptrdiff_t>(head_);
+        auto place = find(static_cast<std::size_t>(std::partition_point(begin, objects_.end(), skip) - objects_.begin()));
+        while (place < objects_.size() && rejects(objects_[place])) place = find(place + 1);
+        if (place >= objects_.size()) return false;
+        object = objects_[place];
+        return true;
+    }
+
+private:
+    // The first place at or after `place` that still waits; objects_.size() if none does.
+    std::size_t find(std::size_t place) const {
+        std::size_t root = place;
+        while (root < next_.size() && next_[root] != root) root = next_[root];
+        while (place < root && place < next_.size()) {
+            const std::size_t after = next_[place];
+            next_[place] = static_cast<std::uint32_t>(root);
+            place = after;
+        }
+        return root;
+    }
+    std::vector<std::uint32_t> objects_;
+    mutable std::vector<std::uint32_t> next_;
+    std::size_t head_ = 0, waiting_ = 0;
+};
+
+class WaitingLayers {
+public:
+    explicit WaitingLayers(bool layer_first = false) : layer_first_(layer_first) {}
+    bool empty() const { return size_ == 0; }
+    // The next in sending order; only for a queue that is not empty.
+    std::uint32_t front() const {
+        std::size_t i = 0;
+        while (levels_[i].empty()) ++i;
+        return levels_[i].front();
+    }
+    const std::vector<WaitingLevel>& levels() const { return levels_; }
+    void push_back(std::uint32_t object, std::int64_t layer) {
+        const std::size_t i = place(layer);
+        if (levels_.size() <= i) levels_.resize(i + 1);
+        levels_[i].push_back(object);
+        ++size_;
+    }
+    void take(std::uint32_t object, std::int64_t layer) {
+        levels_[place(layer)].take(object);
+        --size_;
+    }
+
+private:
+    std::size_t place(std::int64_t layer) const { return layer_first_ ? static_cast<std::size_t>(layer) : 0; }
+    bool layer_first_;
+    std::vector<WaitingLevel> levels_;
     std::size_t size_ = 0;
 };
 

@@ -134,7 +134,7 @@ void Simulation::offer_reinjections() {
         }
         const std::uint64_t others = ready_ & ~bit(entry.origin) & ~stale_;
         if (others == 0) return;
-        const int s = least(others, [&](int i) { return paths_[static_cast<std::size_t>(i)].subflow->tcp().srtt_ns; });
+        const int s = quickest(others);
         reinjections_.pop_front();
         send_copy(static_cast<std::size_t>(s), entry.object, entry.order, entry.bytes);
     }
@@ -209,15 +209,15 @@ bool Simulation::next_unbound(std::uint64_t& ready, std::uint32_t& object) {
         object = pending_.front();
         return true;
     }
-    for (const auto& queue : pending_.levels()) {
-        while (!queue.empty() && lost_cause(queue.front())) {
-            const std::uint32_t lost = queue.front();
+    for (const WaitingLevel& waiting : pending_.levels()) {
+        while (!waiting.empty() && lost_cause(waiting.front())) {
+            const std::uint32_t lost = waiting.front();
             unbind(lost);
             give_up(lost);
         }
-        if (queue.empty()) continue;
+        if (waiting.empty()) continue;
         for (const Slack slack : {Slack::kRepair, Slack::kAny}) {
-            if (!first_in_time(queue, slack, ready, object)) continue;
+            if (!first_in_time(waiting, slack, ready, object)) continue;
             ready = in_time(object, slack, ready);
             return true;
         }
@@ -226,22 +226,21 @@ bool Simulation::next_unbound(std::uint64_t& ready, std::uint32_t& object) {
 }
 
 // A path with a longer light time passes over what only a shorter one can still save.
-bool Simulation::first_in_time(const std::deque<std::uint32_t>& queue, Slack slack, std::uint64_t ready,
+bool Simulation::first_in_time(const WaitingLevel& waiting, Slack slack, std::uint64_t ready,
                                std::uint32_t& object) const {
-    object = queue.front();
+    object = waiting.front();
     if (in_time(object, slack, ready) != 0) return true;
     const auto& deadline = config_.objects.deadline_ns;
     bool found = false;
     for (; ready != 0; ready &= ready - 1) {
         const auto s = static_cast<std::size_t>(__builtin_ctzll(ready));
         const Time soonest = now_ + paths_[s].one_way_ns;
-        auto at = std::partition_point(queue.begin(), queue.end(),
-                                       [&](std::uint32_t o) {
-            return deadline[o] - (slack == Slack::kRepair ? margin(o, s) : 0) < soonest;
-        });
-        while (at != queue.end() && (late(*at, s, slack) || hopeless(*at))) ++at;
-        if (at == queue.end() || (found && *at >= object)) continue;
-        object = *at;
+        std::uint32_t candidate = 0;
+        const bool any = waiting.first(
+            [&](std::uint32_t o) { return deadline[o] - (slack == Slack::kRepair ? margin(o, s) : 0) < soonest; },
+            [&](std::uint32_t o) { return late(o, s, slack) || hopeless(o); }, candidate);
+        if (!any || (found && candidate >= object)) continue;
+        object = candidate;
         found = true;
     }
     return found;
@@ -257,7 +256,7 @@ std::uint64_t Simulation::in_time(std::uint32_t object, Slack slack, std::uint64
     return kept;
 }
 
-void Simulation::unbind(std::uint32_t object) { pending_.erase(object, config_.objects.layer[object]); }
+void Simulation::unbind(std::uint32_t object) { pending_.take(object, config_.objects.layer[object]); }
 
 // Transmit the next segment of a layer for the first time.
 std::int64_t Simulation::send_new(std::size_t s, std::uint32_t object) {
@@ -337,14 +336,15 @@ bool Simulation::late(std::uint32_t object, std::size_t s, Slack slack) const {
     if (slack == Slack::kRepair) deadline -= margin(object, s);
     const Path& path = paths_[s];
     if (now_ + path.one_way_ns > deadline) return true;
+    if (outcomes_[object].offset > 0) return false;  // begun is finished, while its bytes can be there at all
     const TcpState& tcp = path.subflow->tcp();
     if (!path.subflow->established()) return false;
-    const std::int64_t remaining = config_.objects.payload_bytes[object] - outcomes_[object].offset;
+    const std::int64_t payload = config_.objects.payload_bytes[object];
     const std::int64_t room = tcp.pacing_bytes_per_ns > 0
                                   ? 0
                                   : std::max<std::int64_t>(tcp.cwnd - tcp.in_flight(), 0) * tcp.mss_bytes;
     const Time queueing = std::max<Time>(tcp.srtt_ns - tcp.min_rtt_ns, 0);
-    const double sending_s = static_cast<double>(std::max<std::int64_t>(remaining - room, 0)) / path.expected_rate();
+    const double sending_s = static_cast<double>(std::max<std::int64_t>(payload - room, 0)) / path.expected_rate();
     return now_ + path.one_way_ns + queueing + static_cast<Time>(sending_s * kNsPerS) > deadline;
 }
 

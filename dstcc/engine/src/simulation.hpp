@@ -138,7 +138,7 @@ private:
     void offer_copies();
     bool next_unbound(std::uint64_t& ready, std::uint32_t& object);
     enum class Slack { kAny, kRepair };  // in time at all, or with time to repeat what is lost
-    bool first_in_time(const std::deque<std::uint32_t>& queue, Slack slack, std::uint64_t ready,
+    bool first_in_time(const WaitingLevel& waiting, Slack slack, std::uint64_t ready,
                        std::uint32_t& object) const;
     Time margin(std::uint32_t object, std::size_t s) const;
     void unbind(std::uint32_t object);
@@ -159,9 +159,13 @@ private:
     void refresh(std::size_t s);
     void arm_timer(std::size_t s);
     std::uint64_t usable() const;
+    int quickest(std::uint64_t set) const {  // by least smoothed RTT
+        return least(set, [&](int i) { return paths_[static_cast<std::size_t>(i)].subflow->tcp().srtt_ns; });
+    }
     void refresh_delays();
     void settle();
     void check_conservation() const;
+    void check_deliveries() const;
 
     EngineConfig config_;
     std::uint32_t wire_bytes_;
@@ -176,7 +180,7 @@ private:
 
     std::vector<ObjectOutcome> outcomes_;
     std::size_t released_ = 0, unsettled_ = 0;
-    LayerQueue pending_;  // released, bound to no subflow
+    WaitingLayers pending_;  // released, bound to no subflow
     std::deque<Reinjection> reinjections_;
     BlockRing<Sent> log_;
     std::uint64_t ready_ = 0, established_ = 0, stale_ = 0, has_assigned_ = 0;
