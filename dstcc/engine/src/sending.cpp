@@ -230,15 +230,13 @@ bool Simulation::first_in_time(const WaitingLevel& waiting, Slack slack, std::ui
                                std::uint32_t& object) const {
     object = waiting.front();
     if (in_time(object, slack, ready) != 0) return true;
-    const auto& deadline = config_.objects.deadline_ns;
     bool found = false;
     for (; ready != 0; ready &= ready - 1) {
         const auto s = static_cast<std::size_t>(__builtin_ctzll(ready));
-        const Time soonest = now_ + paths_[s].one_way_ns;
         std::uint32_t candidate = 0;
-        const bool any = waiting.first(
-            [&](std::uint32_t o) { return deadline[o] - (slack == Slack::kRepair ? margin(o, s) : 0) < soonest; },
-            [&](std::uint32_t o) { return late(o, s, slack) || hopeless(o); }, candidate);
+        // Deadlines rise along the queue, so lateness ends at one place; sizes blur it a little.
+        const auto too_late = [&](std::uint32_t o) { return late(o, s, slack); };
+        const bool any = waiting.first(too_late, [&](std::uint32_t o) { return too_late(o) || hopeless(o); }, candidate);
         if (!any || (found && candidate >= object)) continue;
         object = candidate;
         found = true;
