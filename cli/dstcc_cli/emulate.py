@@ -32,6 +32,9 @@ SHOWN = {
 }
 """The metrics of the table for people, headings and formats; those that no trial has are left out."""
 
+SILENT = (
+    "its first link never answered, or no layer could arrive whole by its deadline at the rate it began with"
+)
 SHOWN_TRIALS = 30
 """Trials that a dry run names."""
 
@@ -184,6 +187,7 @@ def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, 
     else:
         show_figures(_table(scenario.scenario.name, done))
     notes = [*meta["warnings"], *(f"{trial.id} failed: {trial.error}" for trial in failed), *map(str, misses)]
+    notes += [f"{trial.id} sent nothing: {SILENT}" for trial in done if _sent_nothing(trial)]
     notes += [f"expect.{key} was not looked at: no trial is of it" for key in idle(scenario.expect, done)]
     for note in notes:
         click.echo(f"dstcc: {note}", err=True)
@@ -192,6 +196,10 @@ def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, 
     if failed:
         return 1
     return MISSED if misses else 0
+
+
+def _sent_nothing(trial: Done) -> bool:
+    return trial.metrics is not None and trial.metrics.values["sent_bytes"] == 0
 
 
 def _document(output: Path, meta: dict[str, Any], done: list[Done]) -> dict[str, object]:

@@ -155,6 +155,22 @@ def test_a_failed_trial_is_exit_1_and_the_others_go_on(
     ]
 
 
+def test_a_trial_that_could_send_nothing_says_why(scenario: Path, out: Path) -> None:
+    done = emulate(scenario, "-o", out, "--set", "link.0.outages=[[0, 1e6]]")
+    assert done.exit_code == 0
+    assert "cubic+minrtt/s1 sent nothing: its first link never answered" in done.stderr
+
+
+def test_the_table_shows_what_the_trials_have(scenario: Path, out: Path) -> None:
+    by_deadline = emulate(scenario, "-o", out).stderr
+    assert "of best" in by_deadline
+    assert "stalls" not in by_deadline
+    with_stalls = emulate(scenario, "-o", out, "--force", "--set", "playout.mode=stall").stderr
+    assert "stalls" in with_stalls
+    assert "of best" not in with_stalls
+    assert "PSNR" not in with_stalls
+
+
 def test_dry_run_runs_nothing(scenario: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object) -> None:
         raise AssertionError("the dry run called the engine")
