@@ -54,7 +54,8 @@ Examples:
     "--crf",
     type=int,
     metavar="Q",
-    help="Constant quality of the highest layer, lower is better: x264 and openh264 0..51, vp9 8..63.  "
+    help="Constant quality of the highest layer, lower is better: x264 and openh264 0..51, vp9 8..63 "
+    "less 4 for each layer below it.  "
     "[default: x264 28, openh264 30, vp9 32]",
 )
 @click.option(
