@@ -47,9 +47,8 @@ private:
 class EventHeads {
 public:
     EventHeads(std::size_t busy, std::size_t idle) : busy_count_(busy), busy_(busy), idle_(idle) {}
-    bool busy_next() const { return busy_.time() <= idle_.time(); }
-    Time time() const { return busy_next() ? busy_.time() : idle_.time(); }
-    std::size_t head() const { return busy_next() ? busy_.head() : busy_count_ + idle_.head(); }
+    const EventTree& busy() const { return busy_; }
+    const EventTree& idle() const { return idle_; }
     Time at(std::size_t head) const { return head < busy_count_ ? busy_.at(head) : idle_.at(head - busy_count_); }
     void set_busy(std::size_t head, Time at) { busy_.set(head, at); }
     void set(std::size_t head, Time at) {

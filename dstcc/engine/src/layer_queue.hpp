@@ -59,21 +59,22 @@ private:
 class WaitingLevel {
 public:
     bool empty() const { return waiting_ == 0; }
-    std::uint32_t front() const { return objects_[find(head_)]; }
+    std::uint32_t front() const { return front_; }
     void push_back(std::uint32_t object) {
+        if (waiting_ == 0) front_ = object;
         objects_.push_back(object);
         next_.push_back(static_cast<std::uint32_t>(next_.size()));
         ++waiting_;
     }
     void take(std::uint32_t object) {
         const auto place = static_cast<std::size_t>(
-            std::lower_bound(objects_.begin() + static_cast<std::ptrdiff_t>(find(head_)), objects_.end(), object) -
+            std::lower_bound(objects_.begin() + static_cast<std::ptrdiff_t>(head_), objects_.end(), object) -
             objects_.begin());
         DSTCC_CHECK(place < objects_.size() && objects_[place] == object && next_[place] == place,
                     "a layer is taken where it waits");
         next_[place] = static_cast<std::uint32_t>(place + 1);
         head_ = find(head_);
-        --waiting_;
+        if (--waiting_ > 0) front_ = objects_[head_];
     }
     // The first waiting layer for which `skip` (true up to some place, false from there on) is false; calls with
     // `rejects` pass over single layers. False if there is none.
@@ -102,6 +103,7 @@ private:
     std::vector<std::uint32_t> objects_;
     mutable std::vector<std::uint32_t> next_;
     std::size_t head_ = 0, waiting_ = 0;
+    std::uint32_t front_ = 0;
 };
 
 class WaitingLayers {

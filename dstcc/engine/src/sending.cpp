@@ -20,7 +20,6 @@ void Simulation::send_syn(std::size_t s) {
     LinkState& link = links_[s];
     const auto bytes = static_cast<std::uint32_t>(config_.transport.header_bytes);
     const auto passage = link.down.transmit(now_, bytes);
-    sent_wire_ += bytes;
     if (passage.arrive_ns == kNever) return;
     const bool first = link.data.empty();
     link.data.push_back({passage.arrive_ns, now_, 0, 0, 0, 0, static_cast<std::uint16_t>(s)});
@@ -54,8 +53,6 @@ void Simulation::transmit(std::size_t s, std::int64_t number, const Segment& seg
     const std::uint32_t wire = bytes + static_cast<std::uint32_t>(config_.transport.header_bytes);
     const auto passage = link.down.transmit(now_, wire);
     ++data_packets_;
-    sent_wire_ += wire;
-    sent_payload_ += bytes;
     ++subflow.slot_sent;
     if (repeat) {
         repeated_payload_ += bytes;

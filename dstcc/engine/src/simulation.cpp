@@ -82,16 +82,20 @@ Simulation::Simulation(const EngineConfig& config)
 
 bool Simulation::run_until(Time until, bool (*interrupted)()) {
     const Time end = std::min(until, config_.duration_ns);
+    over_ = over_ || unsettled_ == 0;
     while (!over_) {
-        if (unsettled_ == 0) {
-            over_ = true;
-            break;
-        }
-        const Time at = tree_.time();
-        if (at > end) break;
-        DSTCC_CHECK(at >= now_, "time never goes back");
-        now_ = at;
-        dispatch(tree_.head());
+        const bool busy = tree_.busy().time() <= tree_.idle().time();
+        const EventTree& next = busy ? tree_.busy() : tree_.idle();
+        if (next.time() > end) break;
+        DSTCC_CHECK(next.time() >= now_, "time never goes back");
+        now_ = next.time();
+        const std::size_t head = next.head();
+        if (!busy)
+            on_idle_head(head);
+        else if (head < links_.size())
+            on_data(head);
+        else
+            on_acks(head - links_.size());
         if ((++events_ & kInterruptMask) == 0 && interrupted != nullptr && interrupted()) over_ = true;
     }
     if (!over_ && end < kNever) now_ = end;
@@ -101,12 +105,9 @@ bool Simulation::run_until(Time until, bool (*interrupted)()) {
     return !over_;
 }
 
-void Simulation::dispatch(std::size_t head) {
-    const std::size_t links = links_.size(), subflows = subflows_.size();
-    if (head < links) return on_data(head);
-    head -= links;
-    if (head < links) return on_acks(head);
-    head -= links;
+// Timers, pacing, delayed ACKs, one per subflow each; then the source, the sampler, the cross traffic.
+void Simulation::on_idle_head(std::size_t head) {
+    const std::size_t subflows = subflows_.size();
     if (head < subflows) return on_timer(head);
     head -= subflows;
     if (head < subflows) {
@@ -134,7 +135,7 @@ void Simulation::on_data(std::size_t link) {
     if (packet.bytes == 0) return send_ack(s, true);
     SubflowReceiver& receiver = subflows_[s].receiver;
     const std::int64_t number = widen(receiver.next(), packet.number);
-    if (!receiver.received(number)) on_segment(packet);  // else a needless repeat; its payload was counted
+    if (number == receiver.next() || !receiver.received(number)) on_segment(packet);  // else a needless repeat; its payload was counted
     if (receiver.handle_segment(now_, number, packet.sent_ns) == SubflowReceiver::Answer::kNow) {
         send_ack(s, false);
     } else if (receiver.ack_deadline() < tree_.at(head_delayed_ack(s))) {
@@ -338,7 +339,7 @@ void Simulation::refresh_delays() {
 
 void Simulation::settle() {
     DSTCC_CHECK(unsettled_ > 0, "a layer is settled once");
-    --unsettled_;
+    over_ = --unsettled_ == 0;
 }
 
 void Simulation::check_conservation() const {
@@ -346,7 +347,7 @@ void Simulation::check_conservation() const {
         DSTCC_CHECK(link.down.sent() >= link.down.dropped() + link.down.lost() + link.data.size(), "packets are conserved");
         DSTCC_CHECK(link.up.sent() >= link.up.dropped() + link.up.lost() + link.acks.size(), "packets are conserved");
     }
-    DSTCC_CHECK(delivered_payload_ <= arrived_payload_ && arrived_payload_ + duplicate_payload_ <= sent_payload_,
+    DSTCC_CHECK(delivered_payload_ <= arrived_payload_ && arrived_payload_ + duplicate_payload_ <= new_payload_ + repeated_payload_,
                 "bytes are conserved");
 }
 
@@ -358,12 +359,13 @@ void Simulation::check_deliveries() const {
 
 std::map<std::string, double> Simulation::totals() const {
     double rtt_sum = 0, timeouts = 0, bytes = 0;
-    std::int64_t rtt_samples = 0, dropped = 0, lost = 0;
+    std::int64_t rtt_samples = 0, dropped = 0, lost = 0, syns = 0;
     for (const SubflowState& s : subflows_) {
         rtt_sum += s.sender.rtt_sum_s();
         rtt_samples += s.sender.rtt_samples();
         timeouts += static_cast<double>(s.sender.timeouts());
         bytes += static_cast<double>(s.sender.peak_bytes());
+        syns += s.syns;
     }
     for (const LinkState& l : links_) {
         dropped += l.down.dropped();
@@ -374,8 +376,10 @@ std::map<std::string, double> Simulation::totals() const {
     for (const OrderingDomain& d : domains_) waiting += static_cast<double>(d.peak_bytes());
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const auto seconds = [&](Time at) { return at < 0 ? nan : static_cast<double>(at) / kNsPerS; };
-    return {{"sent_wire_bytes", static_cast<double>(sent_wire_)},
-            {"sent_payload_bytes", static_cast<double>(sent_payload_)},
+    const std::int64_t sent_payload = new_payload_ + repeated_payload_;
+    const std::int64_t sent_wire = sent_payload + config_.transport.header_bytes * (data_packets_ + syns);
+    return {{"sent_wire_bytes", static_cast<double>(sent_wire)},
+            {"sent_payload_bytes", static_cast<double>(sent_payload)},
             {"retransmitted_payload_bytes", static_cast<double>(repeated_payload_)},
             {"arrived_payload_bytes", static_cast<double>(arrived_payload_)},
             {"delivered_payload_bytes", static_cast<double>(delivered_payload_)},

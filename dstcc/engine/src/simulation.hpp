@@ -110,7 +110,7 @@ private:
     std::size_t head_release() const { return 2 * links_.size() + 3 * subflows_.size(); }
     std::size_t head_slot() const { return head_release() + 1; }
     std::size_t head_cross(std::size_t i) const { return head_release() + 2 + i; }
-    void dispatch(std::size_t head);
+    void on_idle_head(std::size_t head);
 
     // coming in
     void on_data(std::size_t link);
@@ -187,9 +187,10 @@ private:
 
     SampleColumns samples_;
     LogHistogram waits_;
-    std::int64_t new_payload_ = 0, peer_delivered_ = 0;  // receive window bookkeeping, sender's side
+    std::int64_t new_payload_ = 0;     // sent for the first time
+    std::int64_t peer_delivered_ = 0;  // what the receiver has said of its window
     std::int64_t delivered_payload_ = 0, arrived_payload_ = 0, duplicate_payload_ = 0, hol_payload_ = 0;
-    std::int64_t sent_payload_ = 0, repeated_payload_ = 0, sent_wire_ = 0, data_packets_ = 0, events_ = 0;
+    std::int64_t repeated_payload_ = 0, data_packets_ = 0, events_ = 0;
     double hol_wait_byte_s_ = 0;
     Time first_send_ns_ = -1, last_delivery_ns_ = -1;
     bool deadlines_ = false;  // some layer has one, and late ones are dropped
