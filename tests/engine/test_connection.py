@@ -196,3 +196,24 @@ def test_every_combination_delivers_everything(congestion, scheduler, mode):
     assert (result.objects.complete_ns >= objects.release_ns).all()
     np.testing.assert_array_equal(result.objects.delivered_bytes, objects.payload_bytes)
     assert result.totals["delivered_payload_bytes"] == objects.payload_bytes.sum()
+
+
+@pytest.mark.parametrize("congestion", ["newreno", "cubic", "bbr", "bbr-scaled", "westwood"])
+@pytest.mark.parametrize("mode", ["stream", "lanes"])
+def test_a_small_window_is_no_reason_not_to_grow_it(congestion, mode):
+    # Two layers of 500 kB a second, due 10 s later, over 10 Mbit/s at RTT 1 s: at 10 segments a round trip neither could
+    # ever be in time. A sender that therefore sent nothing would never learn better.
+    objects = net.live(100, (500_000, 500_000), playout_s=10.0)
+    result = net.run(congestion, net.link(10e6, 1.0), objects=objects, mode=mode, layer_first=True, slot_s=1)
+    done = (result.objects.complete_ns >= 0) & (result.objects.complete_ns <= objects.deadline_ns)
+    # Westwood+ restarts from its lagging estimate after slow start's overshoot and carries four base layers in five.
+    assert done[::2].mean() > 0.75
+
+
+def test_a_moment_at_a_tiny_window_does_not_silence_a_path():
+    # BBR's PROBE_RTT holds 4 segments until their ACKs come: the path must go on sending to get them.
+    objects = net.live(200, (100_000, 100_000), playout_s=20.0)
+    result = net.run("bbr", net.link(2e6, 4.0), objects=objects, mode="lanes", layer_first=True, slot_s=1)
+    sent = result.samples.sent_segments[12:-30]
+    idle = np.flatnonzero(sent == 0)
+    assert not idle.size or np.diff(np.flatnonzero(sent)).max() < 10

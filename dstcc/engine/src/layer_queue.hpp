@@ -16,6 +16,8 @@ public:
     bool empty() const { return size_ == 0; }
     std::size_t size() const { return size_; }
     std::uint32_t front() const { return by_layer_[first()].front(); }
+    // The newest of the front's layer.
+    std::uint32_t newest() const { return by_layer_[first()].back(); }
     void pop_front() {
         by_layer_[first()].pop_front();
         --size_;
@@ -76,6 +78,17 @@ public:
         head_ = find(head_);
         if (--waiting_ > 0) front_ = objects_[head_];
     }
+    // The newest waiting layer that `accepts`. False if there is none among the last few dozen.
+    template <class Accepts>
+    bool last(Accepts&& accepts, std::uint32_t& object) const {
+        const std::size_t stop = objects_.size() > kLastFew ? std::max(head_, objects_.size() - kLastFew) : head_;
+        for (std::size_t place = objects_.size(); place-- > stop;)
+            if (next_[place] == place && accepts(objects_[place])) {
+                object = objects_[place];
+                return true;
+            }
+        return false;
+    }
     // The first waiting layer for which `skip` (true up to some place, false from there on) is false; calls with
     // `rejects` pass over single layers. False if there is none.
     template <class Skip, class Rejects>
@@ -89,6 +102,7 @@ public:
     }
 
 private:
+    static constexpr std::size_t kLastFew = 64;
     // The first place at or after `place` that still waits; objects_.size() if none does.
     std::size_t find(std::size_t place) const {
         std::size_t root = place;

@@ -15,6 +15,7 @@
 #include "oracle.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -60,23 +61,39 @@ private:
     std::vector<double> least_, added_;
 };
 
+// A link with more slots than this by the last deadline is taken for lossless: still an upper bound, and no hour's work.
+constexpr double kMostSlots = 3e7;
+
 // Delivering bytes of one link as a function of time, for queries in rising order.
 class Supply {
 public:
-    Supply(Direction direction, std::uint32_t bytes, Time horizon)
-        : direction_(std::move(direction)), bytes_(bytes), horizon_(horizon) {}
+    Supply(Direction direction, const LinkConfig& link, std::uint32_t bytes, Time horizon, Time last)
+        : direction_(std::move(direction)),
+          outages_(link.outages_ns),
+          bytes_(bytes),
+          horizon_(horizon),
+          coarse_(static_cast<double>(std::min(last, horizon)) / static_cast<double>(direction_.slot_ns()) > kMostSlots) {}
     // Bytes of the delivering slots that begin before `at`.
     double before(Time at) {
         at = std::min(at, horizon_);
+        if (coarse_) return bytes_ * std::ceil(static_cast<double>(lit_before(at)) / static_cast<double>(direction_.slot_ns()));
         while (next_ * direction_.slot_ns() < at)
             if (direction_.slot_delivers(next_++)) total_ += bytes_;
         return total_;
     }
 
 private:
+    // Time outside outages, up to `at`.
+    Time lit_before(Time at) const {
+        Time lit = at;
+        for (const auto& [from, to] : outages_) lit -= std::clamp<Time>(at - from, 0, to - from);
+        return lit;
+    }
     Direction direction_;
+    std::vector<std::pair<Time, Time>> outages_;
     std::uint32_t bytes_;
     Time horizon_;
+    bool coarse_;
     std::int64_t next_ = 0;
     double total_ = 0;
 };
@@ -147,7 +164,8 @@ double clairvoyant_weight(const EngineConfig& config, const std::vector<double>&
             useful = useful || end[k] > release[k];
         }
         if (!useful) continue;
-        Supply at_release(direction, wire, config.duration_ns), at_end(direction, wire, config.duration_ns);
+        Supply at_release(direction, config.links[l], wire, config.duration_ns, end.back());
+        Supply at_end(direction, config.links[l], wire, config.duration_ns, end.back());
         for (std::size_t k = 0; k < n; ++k) {
             // A packet that starts within a slot takes its draw: the slots under way at both ends count.
             q[k] += at_release.before(std::max<Time>(release[k] - direction.slot_ns(), 0));

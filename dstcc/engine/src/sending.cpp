@@ -153,8 +153,9 @@ void Simulation::offer_assigned() {
         if (const std::uint64_t busy = ready_ & has_assigned_) {
             const auto s = static_cast<std::size_t>(__builtin_ctzll(busy));
             const std::uint32_t object = subflows_[s].assigned.front();
-            const bool others_wait = subflows_[s].assigned.size() > 1;
-            if (hopeless(object) || late(object, s, others_wait ? Slack::kRepair : Slack::kAny))
+            const bool newer_is_better = late(object, s, Slack::kRepair) &&
+                                         !late(subflows_[s].assigned.newest(), s, Slack::kRepair);
+            if (hopeless(object) || late(object, s, Slack::kLight) || newer_is_better)
                 drop_from_assigned(s);
             else
                 send_new(s, object);
@@ -198,7 +199,7 @@ void Simulation::offer_copies() {
 }
 
 // The next layer, bound to no subflow, that one of `ready` can bring in time; `ready` is narrowed to those that can.
-// Layers that no path can bring in time are given up on the way. Oldest first would spend a short window on layers that
+// Layers that not even light could bring in time are given up on the way. Oldest first would spend a short window on layers that
 // one loss or a little queueing makes late; so those with time for a repair go before those without.
 bool Simulation::next_unbound(std::uint64_t& ready, std::uint32_t& object) {
     if (!deadlines_) {
@@ -207,33 +208,58 @@ bool Simulation::next_unbound(std::uint64_t& ready, std::uint32_t& object) {
         return true;
     }
     for (const WaitingLevel& waiting : pending_.levels()) {
-        while (!waiting.empty() && lost_cause(waiting.front())) {
-            const std::uint32_t lost = waiting.front();
-            unbind(lost);
-            give_up(lost);
-        }
+        drop_lost_causes(waiting);
         if (waiting.empty()) continue;
-        for (const Slack slack : {Slack::kRepair, Slack::kAny}) {
+        for (const Slack slack : {Slack::kRepair, Slack::kWindow}) {
             if (!first_in_time(waiting, slack, ready, object)) continue;
             ready = in_time(object, slack, ready);
             return true;
         }
     }
+    // Nothing would be in time at the present windows. They grow only if used, so the newest is tried all the same.
+    for (const WaitingLevel& waiting : pending_.levels())
+        if (!waiting.empty() && last_in_time(waiting, ready, object)) {
+            ready = in_time(object, Slack::kLight, ready);
+            return true;
+        }
     return false;
+}
+
+bool Simulation::last_in_time(const WaitingLevel& waiting, std::uint64_t ready, std::uint32_t& object) const {
+    object = waiting.front();
+    if (outcomes_[object].offset > 0 && in_time(object, Slack::kLight, ready) != 0) return true;  // finish what is begun
+    return waiting.last([&](std::uint32_t o) { return !premature(o) && in_time(o, Slack::kLight, ready) != 0; }, object);
+}
+
+void Simulation::drop_lost_causes(const WaitingLevel& waiting) {
+    while (!waiting.empty() && lost_cause(waiting.front())) {
+        const std::uint32_t lost = waiting.front();
+        unbind(lost);
+        give_up(lost);
+    }
+}
+
+// What has become too late is given up even where nothing is free to send.
+void Simulation::drop_expired() {
+    if (!deadlines_) return;
+    for (const WaitingLevel& waiting : pending_.levels()) drop_lost_causes(waiting);
+    for (std::size_t s = 0; s < subflows_.size(); ++s)
+        while (!subflows_[s].assigned.empty() && late(subflows_[s].assigned.front(), s, Slack::kLight))
+            drop_from_assigned(s);
 }
 
 // A path with a longer light time passes over what only a shorter one can still save.
 bool Simulation::first_in_time(const WaitingLevel& waiting, Slack slack, std::uint64_t ready,
                                std::uint32_t& object) const {
     object = waiting.front();
-    if (in_time(object, slack, ready) != 0) return true;
+    if (!premature(object) && in_time(object, slack, ready) != 0) return true;
     bool found = false;
     for (; ready != 0; ready &= ready - 1) {
         const auto s = static_cast<std::size_t>(__builtin_ctzll(ready));
         std::uint32_t candidate = 0;
         // Deadlines rise along the queue, so lateness ends at one place; sizes blur it a little.
         const auto too_late = [&](std::uint32_t o) { return late(o, s, slack); };
-        const bool any = waiting.first(too_late, [&](std::uint32_t o) { return too_late(o) || hopeless(o); }, candidate);
+        const bool any = waiting.first(too_late, [&](std::uint32_t o) { return too_late(o) || premature(o); }, candidate);
         if (!any || (found && candidate >= object)) continue;
         object = candidate;
         found = true;
@@ -299,10 +325,19 @@ void Simulation::send_copy(std::size_t s, std::uint32_t object, std::uint32_t or
     refresh(s);
 }
 
-// A layer below it was given up: it could not be decoded.
+// The layer it builds on was given up: it could not be decoded.
 bool Simulation::hopeless(std::uint32_t object) const {
-    return deadlines_ && config_.objects.layer[object] > 0 && object > 0 &&
-           config_.objects.chunk[object - 1] == config_.objects.chunk[object] && outcomes_[object - 1].given_up;
+    return deadlines_ && builds_on_another(object) && outcomes_[object - 1].given_up;
+}
+
+// The layer it builds on has not been begun, and comes first.
+bool Simulation::premature(std::uint32_t object) const {
+    return builds_on_another(object) && (outcomes_[object - 1].domain < 0 || outcomes_[object - 1].given_up);
+}
+
+bool Simulation::builds_on_another(std::uint32_t object) const {
+    return config_.objects.layer[object] > 0 && object > 0 &&
+           config_.objects.chunk[object - 1] == config_.objects.chunk[object];
 }
 
 // Time a layer not yet begun should have in hand: a round trip, for one repeat, but no more than half of what the playout
@@ -318,11 +353,12 @@ bool Simulation::lost_cause(std::uint32_t object) const {
     if (!deadlines_ || config_.objects.deadline_ns[object] == kNever) return false;
     if (hopeless(object)) return true;
     for (std::size_t s = 0; s < subflows_.size(); ++s)
-        if (!late(object, s)) return false;
+        if (!late(object, s, Slack::kLight)) return false;
     return true;
 }
 
-// Would the layer's last byte arrive after its deadline, if nothing more were lost? Light time is known to the sender, as
+// Would the layer arrive after its deadline, if nothing more were lost? kLight asks for its next byte only; the others for
+// its last. Light time is known to the sender, as
 // to any mission planner; the queue on the way is what the RTT shows above its minimum; what exceeds the window leaves at
 // a window per round trip, or at the pacing rate.
 bool Simulation::late(std::uint32_t object, std::size_t s, Slack slack) const {
@@ -331,7 +367,7 @@ bool Simulation::late(std::uint32_t object, std::size_t s, Slack slack) const {
     if (slack == Slack::kRepair) deadline -= margin(object, s);
     const Path& path = paths_[s];
     if (now_ + path.one_way_ns > deadline) return true;
-    if (outcomes_[object].offset > 0) return false;  // begun is finished, while its bytes can be there at all
+    if (slack == Slack::kLight || outcomes_[object].offset > 0) return false;  // what is begun is finished if it can be
     const TcpState& tcp = path.subflow->tcp();
     if (!path.subflow->established()) return false;
     const std::int64_t payload = config_.objects.payload_bytes[object];
@@ -375,7 +411,7 @@ void Simulation::bind(std::uint32_t object, std::size_t s) {
 void Simulation::assign_released(std::uint32_t object) {
     const std::uint64_t all = links_.size() == 64 ? ~std::uint64_t{0} : bit(links_.size()) - 1;
     std::uint64_t set = all & ~stale_ ? all & ~stale_ : all;
-    if (const std::uint64_t timely = in_time(object, Slack::kAny, set)) set = timely;
+    if (const std::uint64_t timely = in_time(object, Slack::kLight, set)) set = timely;
     const int s = scheduler_->assign(paths_, static_cast<int>(config_.objects.layer[object]),
                                      config_.objects.payload_bytes[object], set);
     bind(object, static_cast<std::size_t>(s));

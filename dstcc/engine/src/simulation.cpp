@@ -52,7 +52,7 @@ Simulation::Simulation(const EngineConfig& config)
         tcp.subflow = i;
         tcp.link_rate_bps = config_.links[i].rate_bps;
         if (i < transport.open_loop_bps.size()) tcp.open_loop_bps = transport.open_loop_bps[i];
-        const Time rtt = 2 * links_[i].down.delay_lookup(0) + links_[i].down.slot_ns() +
+        const Time rtt = 2 * *std::max_element(config_.links[i].delay_ns.begin(), config_.links[i].delay_ns.end()) + links_[i].down.slot_ns() +
                          links_[i].up.service_ns(static_cast<std::uint32_t>(transport.header_bytes));
         const Time slot = links_[i].down.slot_ns();
         tcp.fixed_cwnd = i < transport.fixed_cwnd_segments.size() ? transport.fixed_cwnd_segments[i]
@@ -284,6 +284,7 @@ void Simulation::on_release() {
 
 void Simulation::on_slot() {
     refresh_delays();
+    drop_expired();
     for (std::size_t s = 0; s < subflows_.size(); ++s) {
         SubflowState& state = subflows_[s];
         const TcpState& tcp = state.sender.tcp();

@@ -136,18 +136,24 @@ private:
     void offer_stream();
     void offer_assigned();
     void offer_copies();
+    void drop_expired();
+    void drop_lost_causes(const WaitingLevel& waiting);
     bool next_unbound(std::uint64_t& ready, std::uint32_t& object);
-    enum class Slack { kAny, kRepair };  // in time at all, or with time to repeat what is lost
+    // In time: as far as light goes; at the present window; that, with time to repeat what is lost.
+    enum class Slack { kLight, kWindow, kRepair };
     bool first_in_time(const WaitingLevel& waiting, Slack slack, std::uint64_t ready,
                        std::uint32_t& object) const;
+    bool last_in_time(const WaitingLevel& waiting, std::uint64_t ready, std::uint32_t& object) const;
     Time margin(std::uint32_t object, std::size_t s) const;
     void unbind(std::uint32_t object);
     std::uint64_t in_time(std::uint32_t object, Slack slack, std::uint64_t set) const;
     std::int64_t send_new(std::size_t s, std::uint32_t object);
     void send_copy(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
+    bool builds_on_another(std::uint32_t object) const;
     bool hopeless(std::uint32_t object) const;
+    bool premature(std::uint32_t object) const;
     bool lost_cause(std::uint32_t object) const;
-    bool late(std::uint32_t object, std::size_t s, Slack slack = Slack::kAny) const;
+    bool late(std::uint32_t object, std::size_t s, Slack slack) const;
     void give_up(std::uint32_t object);
     void drop_from_assigned(std::size_t s);
     void bind(std::uint32_t object, std::size_t s);
