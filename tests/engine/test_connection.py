@@ -201,7 +201,7 @@ def test_every_combination_delivers_everything(congestion, scheduler, mode):
 @pytest.mark.parametrize("congestion", ["newreno", "cubic", "bbr", "bbr-scaled", "westwood"])
 @pytest.mark.parametrize("mode", ["stream", "lanes"])
 def test_a_small_window_is_no_reason_not_to_grow_it(congestion, mode):
-    # Two layers of 500 kB a second, due 10 s later, over 10 Mbit/s at RTT 1 s: at 10 segments a round trip neither could
+    # Two layers of 500 kB a second, due 10 s later, at RTT 1 s: at 10 segments a round trip neither could
     # ever be in time. A sender that therefore sent nothing would never learn better.
     objects = net.live(100, (500_000, 500_000), playout_s=10.0)
     result = net.run(congestion, net.link(10e6, 1.0), objects=objects, mode=mode, layer_first=True, slot_s=1)
