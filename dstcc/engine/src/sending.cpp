@@ -258,7 +258,7 @@ bool Simulation::first_in_time(const WaitingLevel& waiting, Slack slack, std::ui
         const auto s = static_cast<std::size_t>(__builtin_ctzll(ready));
         std::uint32_t candidate = 0;
         // Deadlines rise along the queue, so lateness ends at one place; sizes blur it a little.
-        const auto too_late = [&](std::uint32_t o) { return late(o, s, slack); };
+        const auto too_late = [&, path = forecast(s)](std::uint32_t o) { return late(o, path, slack); };
         const bool any = waiting.first(too_late, [&](std::uint32_t o) { return too_late(o) || premature(o); }, candidate);
         if (!any || (found && candidate >= object)) continue;
         object = candidate;
@@ -340,14 +340,6 @@ bool Simulation::builds_on_another(std::uint32_t object) const {
            config_.objects.chunk[object - 1] == config_.objects.chunk[object];
 }
 
-// Time a layer not yet begun should have in hand: a round trip, for one repeat, but no more than half of what the playout
-// delay leaves beyond the light time.
-Time Simulation::margin(std::uint32_t object, std::size_t s) const {
-    if (outcomes_[object].offset > 0) return 0;
-    const Time spare = config_.objects.deadline_ns[object] - config_.objects.release_ns[object] - paths_[s].one_way_ns;
-    return std::clamp<Time>(spare / 2, 0, std::max(paths_[s].subflow->tcp().srtt_ns, 2 * paths_[s].one_way_ns));
-}
-
 // No path can bring it in time.
 bool Simulation::lost_cause(std::uint32_t object) const {
     if (!deadlines_ || config_.objects.deadline_ns[object] == kNever) return false;
@@ -357,26 +349,33 @@ bool Simulation::lost_cause(std::uint32_t object) const {
     return true;
 }
 
-// Would the layer arrive after its deadline, if nothing more were lost? kLight asks for its next byte only; the others for
-// its last. Light time is known to the sender, as
-// to any mission planner; the queue on the way is what the RTT shows above its minimum; what exceeds the window leaves at
-// a window per round trip, or at the pacing rate.
-bool Simulation::late(std::uint32_t object, std::size_t s, Slack slack) const {
-    Time deadline = config_.objects.deadline_ns[object];
-    if (!deadlines_ || deadline == kNever) return false;
-    if (slack == Slack::kRepair) deadline -= margin(object, s);
+// Light time is known to the sender, as to any mission planner; the queue on the way is what the RTT shows above its
+// minimum; what exceeds the window leaves at a window per round trip, or at the pacing rate.
+Simulation::Forecast Simulation::forecast(std::size_t s) const {
     const Path& path = paths_[s];
-    if (now_ + path.one_way_ns > deadline) return true;
-    if (slack == Slack::kLight || outcomes_[object].offset > 0) return false;  // what is begun is finished if it can be
     const TcpState& tcp = path.subflow->tcp();
-    if (!path.subflow->established()) return false;
-    const std::int64_t payload = config_.objects.payload_bytes[object];
-    const std::int64_t room = tcp.pacing_bytes_per_ns > 0
-                                  ? 0
-                                  : std::max<std::int64_t>(tcp.cwnd - tcp.in_flight(), 0) * tcp.mss_bytes;
-    const Time queueing = std::max<Time>(tcp.srtt_ns - tcp.min_rtt_ns, 0);
-    const double sending_s = static_cast<double>(std::max<std::int64_t>(payload - room, 0)) / path.expected_rate();
-    return now_ + path.one_way_ns + queueing + static_cast<Time>(sending_s * kNsPerS) > deadline;
+    const Time light = now_ + path.one_way_ns;
+    const Time repair = std::max(tcp.srtt_ns, 2 * path.one_way_ns);
+    if (!path.subflow->established()) return {light, light, 0, 0, path.one_way_ns, repair};
+    const bool paced = tcp.pacing_bytes_per_ns > 0;
+    return {light, light + std::max<Time>(tcp.srtt_ns - tcp.min_rtt_ns, 0), kNsPerS / path.expected_rate(),
+            paced ? 0 : std::max<std::int64_t>(tcp.cwnd - tcp.in_flight(), 0) * tcp.mss_bytes, path.one_way_ns, repair};
+}
+
+// Would the layer arrive after its deadline, if nothing more were lost? kLight asks for its next byte only; the others for
+// its last, and kRepair for time in hand: a round trip for one repeat, but no more than half of what the playout delay
+// leaves beyond the light time. What is begun is finished while it can be.
+bool Simulation::late(std::uint32_t object, const Forecast& path, Slack slack) const {
+    Time deadline = config_.objects.deadline_ns[object];
+    if (deadline == kNever) return false;
+    if (path.light_ns > deadline) return true;
+    if (slack == Slack::kLight || outcomes_[object].offset > 0) return false;
+    if (slack == Slack::kRepair) {
+        const Time spare = deadline - config_.objects.release_ns[object] - path.one_way_ns;
+        deadline -= std::clamp<Time>(spare / 2, 0, path.repair_ns);
+    }
+    const auto excess = static_cast<double>(std::max<std::int64_t>(config_.objects.payload_bytes[object] - path.room_bytes, 0));
+    return path.window_ns + static_cast<Time>(excess * path.ns_per_byte) > deadline;
 }
 
 void Simulation::give_up(std::uint32_t object) {

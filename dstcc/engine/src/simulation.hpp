@@ -144,7 +144,16 @@ private:
     bool first_in_time(const WaitingLevel& waiting, Slack slack, std::uint64_t ready,
                        std::uint32_t& object) const;
     bool last_in_time(const WaitingLevel& waiting, std::uint64_t ready, std::uint32_t& object) const;
-    Time margin(std::uint32_t object, std::size_t s) const;
+    // When a subflow could bring a layer, as far as the sender can tell.
+    struct Forecast {
+        Time light_ns;        // a byte sent now arrives
+        Time window_ns;       // the same behind what queues on the way
+        double ns_per_byte;   // of what exceeds `room_bytes`
+        std::int64_t room_bytes;
+        Time one_way_ns, repair_ns;
+    };
+    Forecast forecast(std::size_t s) const;
+    bool late(std::uint32_t object, const Forecast& path, Slack slack) const;
     void unbind(std::uint32_t object);
     std::uint64_t in_time(std::uint32_t object, Slack slack, std::uint64_t set) const;
     std::int64_t send_new(std::size_t s, std::uint32_t object);
@@ -153,7 +162,9 @@ private:
     bool hopeless(std::uint32_t object) const;
     bool premature(std::uint32_t object) const;
     bool lost_cause(std::uint32_t object) const;
-    bool late(std::uint32_t object, std::size_t s, Slack slack) const;
+    bool late(std::uint32_t object, std::size_t s, Slack slack) const {
+        return deadlines_ && late(object, forecast(s), slack);
+    }
     void give_up(std::uint32_t object);
     void drop_from_assigned(std::size_t s);
     void bind(std::uint32_t object, std::size_t s);
