@@ -1,15 +1,19 @@
 """Files and folders that appear whole or not at all.
 
 What is written goes to a hidden sibling first, is flushed to the disk and then renamed, so that a crash, a
-full disk or Ctrl-C leaves the old version or the new one, never half of one.
+full disk or Ctrl-C leaves the old version or the new one, never half of one. The sibling's name tells who
+writes it; what a killed process left behind goes when the same target is next written.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
+import socket
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +24,7 @@ AT_FDCWD = -100
 """``renameat2``: relative paths are relative to the working folder (fcntl.h)."""
 RENAME_EXCHANGE = 2
 """``renameat2``: swap the two names (linux/fs.h)."""
+SUFFIX = ".tmp"
 
 
 def atomic_write(path: Path, data: bytes | str) -> None:
@@ -27,15 +32,24 @@ def atomic_write(path: Path, data: bytes | str) -> None:
 
     Raises :class:`OSError` when the disk is full or the folder cannot be written; the old file then stays.
     """
-    content = data.encode() if isinstance(data, str) else data
+    with atomic_file(path) as temporary:
+        temporary.write_bytes(data.encode() if isinstance(data, str) else data)
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """Yield a hidden empty sibling file to write; it replaces ``path`` when the block ends well.
+
+    Leaving the block by any exception removes it and leaves the old file.
+    """
     path = Path(path)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    _sweep(path)
+    handle, name = tempfile.mkstemp(prefix=_prefix(path), suffix=SUFFIX, dir=path.parent)
+    os.close(handle)
     temporary = Path(name)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        yield temporary
+        _fsync_file(temporary)
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except BaseException:
@@ -56,7 +70,8 @@ def atomic_directory(path: Path, *, force: bool = False) -> Iterator[Path]:
     path = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow a link that is the target itself
     check_free(path, force=force)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
+    _sweep(path)
+    temporary = Path(tempfile.mkdtemp(prefix=_prefix(path), suffix=SUFFIX, dir=path.parent))
     try:
         yield temporary
         _fsync_tree(temporary)
@@ -80,6 +95,37 @@ def check_free(path: Path, *, force: bool) -> None:
     parent = next(folder for folder in path.absolute().parents if folder.exists())
     if not parent.is_dir():
         raise InputError(f"{path}: cannot be made, {parent} is not a folder")
+
+
+def _local(path: Path) -> str:
+    """How the names of this machine's temporary siblings of ``path`` begin.
+
+    The machine counts because a process id means nothing on another one that shares the disk.
+    """
+    return f".{path.name}.{zlib.crc32(socket.gethostname().encode()):08x}-"
+
+
+def _prefix(path: Path) -> str:
+    return f"{_local(path)}{os.getpid()}."
+
+
+def _sweep(path: Path) -> None:
+    """Remove what processes of this machine that are gone left beside ``path``."""
+    left = re.compile(rf"{re.escape(_local(path))}([0-9]{{1,9}})\.[^.]+{re.escape(SUFFIX)}")
+    for entry in path.parent.iterdir():
+        owner = left.fullmatch(entry.name)
+        if owner and not _alive(int(owner[1])):
+            _remove(entry)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's
+        pass
+    return True
 
 
 def _swap(new: Path, path: Path) -> None:
@@ -114,9 +160,13 @@ def _remove(path: Path) -> None:
 def _fsync_tree(folder: Path) -> None:
     for root, _folders, files in os.walk(folder):
         for name in files:
-            with (Path(root) / name).open("rb") as file:
-                os.fsync(file.fileno())
+            _fsync_file(Path(root) / name)
         _fsync_folder(Path(root))
+
+
+def _fsync_file(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 def _fsync_folder(folder: Path) -> None:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -90,3 +93,40 @@ def test_a_file_as_parent_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="not a folder"), atomic_directory(tmp_path / "file" / "run"):
         pass
+
+
+def killed_writer(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Leave a half-written folder and a half-written file behind, as SIGKILL does."""
+    code = (
+        "import os, sys\nfrom pathlib import Path\nfrom dstcc.atomic import atomic_directory, atomic_file\n"
+        "folder = Path(sys.argv[1])\nfolder.mkdir(exist_ok=True)\n"
+        "with atomic_directory(folder / 'run') as run, atomic_file(folder / 'run.html') as page:\n"
+        "    (run / 'half').touch()\n    page.write_text('half')\n    os.kill(os.getpid(), 9)"
+    )
+    return subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=False)
+
+
+def test_what_a_killed_process_left_goes_with_the_next_write_of_the_same_target(tmp_path: Path) -> None:
+    assert killed_writer(tmp_path).returncode == -9
+    assert len(names(tmp_path)) == 2
+    with atomic_directory(tmp_path / "other"):
+        pass
+    assert len(names(tmp_path)) == 3, "what others left is not touched"
+    with atomic_directory(tmp_path / "run"):
+        pass
+    assert sorted(name[:9] for name in names(tmp_path)) == [".run.html", "other", "run"]
+    atomic_write(tmp_path / "run.html", "whole")
+    assert names(tmp_path) == ["other", "run", "run.html"]
+
+
+def test_writers_at_work_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with atomic_directory(tmp_path / "run") as first:
+        with atomic_directory(tmp_path / "run", force=True) as second:
+            assert first.exists()
+            assert first != second
+        shutil.rmtree(tmp_path / "run")
+    monkeypatch.setattr(atomic.socket, "gethostname", lambda: "another machine")
+    assert killed_writer(tmp_path / "deep").returncode == -9
+    with atomic_directory(tmp_path / "deep" / "run"):
+        pass
+    assert len(names(tmp_path / "deep")) == 3, "a process id means nothing on another machine"

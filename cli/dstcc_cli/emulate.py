@@ -118,7 +118,7 @@ def command(
     """Send SCENARIO's video over its links, once per congestion control, scheduler and seed, into a run
     directory.
 
-    Exit codes: 0 done, 1 a trial failed, 2 bad input, 3 an [expect] bound missed, 130 interrupted.
+    Exit codes: 0 done, 1 a trial failed, 2 bad input, 3 an [expect] bound missed, 130 interrupted, 143 terminated.
     """
     _refuse_later(backend, controller)
     if output is None and not dry_run:

@@ -1,16 +1,18 @@
 """The ``dstcc`` group: commands are imported when called, errors become exit codes.
 
 Exit codes: 0 done, 1 the work failed, 2 bad usage or bad input, 3 an ``[expect]`` bound missed,
-130 interrupted. A command whose callback returns an int ends with that code.
+130 interrupted, 143 terminated (SIGTERM). A command whose callback returns an int ends with that code.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Never
@@ -34,7 +36,14 @@ LATER = ("train", "links", "reproduce", "sweep", "kernel")
 """Commands of the interface that this version does not have."""
 
 INTERRUPTED = 130
-EXPLAINED = (click.ClickException, click.Abort, DstccError, OSError, KeyboardInterrupt)
+TERMINATED = 128 + signal.SIGTERM
+
+
+class Terminated(BaseException):
+    """SIGTERM, raised so that what is under way is put away as after Ctrl-C."""
+
+
+EXPLAINED = (click.ClickException, click.Abort, DstccError, OSError, KeyboardInterrupt, Terminated)
 """What ends as one line and an exit code; anything else is our mistake, shown with its traceback."""
 WORKERS = "dstcc-trial"
 """Prefix of the names of the threads that trials run in (``dstcc.run``)."""
@@ -90,11 +99,32 @@ class LazyGroup(click.Group):
         if not standalone_mode:
             return super().main(args, name, complete_var, standalone_mode=False, **extra)
         try:
-            outcome = super().main(args, name, complete_var, standalone_mode=False, **extra)
-            sys.stdout.flush()
+            with _terminable():
+                outcome = super().main(args, name, complete_var, standalone_mode=False, **extra)
+                sys.stdout.flush()
         except EXPLAINED as error:
             _leave(_explain(error))
         sys.exit(outcome if isinstance(outcome, int) else 0)
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM raise :class:`Terminated`, once; whoever started us with it ignored wants it ignored."""
+
+    def end(number: int, _frame: object) -> Never:
+        signal.signal(number, signal.SIG_IGN)  # a second one is not to stop the tidying up
+        raise Terminated
+
+    if threading.current_thread() is not threading.main_thread():  # only that one may set handlers
+        yield
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _leave(code: int) -> Never:
@@ -114,6 +144,8 @@ def _explain(error: BaseException) -> int:
         return _fail(str(error), error.exit_code)
     if isinstance(error, OSError):
         return _explain_os(error)
+    if isinstance(error, Terminated):
+        return _fail("terminated", TERMINATED)
     return _fail("interrupted", INTERRUPTED)
 
 
@@ -141,5 +173,5 @@ def main() -> None:
     """Carry scalable video home from deep space: encode it, emulate its links, compare what arrives.
 
     Every command takes --json (one document on stdout, all else on stderr).
-    Exit codes: 0 done, 1 failed, 2 bad input, 3 an [expect] bound missed, 130 interrupted.
+    Exit codes: 0 done, 1 failed, 2 bad input, 3 an [expect] bound missed, 130 interrupted, 143 terminated.
     """

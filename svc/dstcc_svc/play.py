@@ -8,7 +8,6 @@ layers) are decoded and coded again with x264.
 from __future__ import annotations
 
 import math
-import tempfile
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dstcc.atomic import check_free
+from dstcc.atomic import atomic_file, check_free
 from dstcc.errors import DstccError, InputError
 from dstcc_svc.codecs import Codec, EncodeSettings, Sample, SourceFrame, get_codec
 from dstcc_svc.manifest import Manifest
@@ -180,9 +179,8 @@ def _mux(samples: Iterator[Sample], manifest: Manifest, end: int, output: Path) 
     import av
 
     output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as folder:
-        part = Path(folder) / "out.mp4"
-        count = 0
+    count = 0
+    with atomic_file(output) as part:
         try:
             with av.open(str(part), "w", format="mp4", options={"movflags": "+faststart"}) as container:
                 track = container.add_mux_stream(
@@ -197,7 +195,6 @@ def _mux(samples: Iterator[Sample], manifest: Manifest, end: int, output: Path) 
                     count += 1
         except av.FFmpegError as error:
             raise DstccError(f"{output}: cannot be written: {error.strerror}") from error
-        part.replace(output)
     return count
 
 

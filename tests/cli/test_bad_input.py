@@ -201,12 +201,16 @@ def used_ticks(pid: int) -> int:
     return int(fields[11]) + int(fields[12])
 
 
-def test_ctrl_c_while_the_engine_works_leaves_the_old_run() -> None:
+@pytest.mark.parametrize(
+    ("number", "code", "message"),
+    [(signal.SIGINT, 130, "dstcc: interrupted"), (signal.SIGTERM, 143, "dstcc: terminated")],
+)
+def test_a_signal_while_the_engine_works_leaves_the_old_run(number: int, code: int, message: str) -> None:
     assert emulate().returncode == 0
-    process = interrupt(signal.SIGINT)
+    process = interrupt(number)
     _, err = process.communicate()
-    assert process.returncode == 130
-    assert err.strip() == "dstcc: interrupted"
+    assert process.returncode == code
+    assert err.strip() == message
     assert left() == ["run", "s.toml"]
     assert load_run(Path("run")).trials[0]["status"] == "ok"
 
@@ -215,4 +219,16 @@ def test_a_killed_command_leaves_the_old_run_and_hinders_no_other() -> None:
     assert emulate().returncode == 0
     interrupt(signal.SIGKILL).communicate()
     assert load_run(Path("run")).trials[0]["status"] == "ok"
+    assert len(left()) == 3
     assert dstcc("emulate", "s.toml", "-o", "run", "--force").returncode == 0
+    assert left() == ["run", "s.toml"]
+
+
+def test_sigterm_while_encoding_leaves_nothing() -> None:
+    process = subprocess.Popen([*COMMAND, "encode", CLIP, "-o", "stream"], stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not list(Path.cwd().glob(".stream.*.tmp/payload/*")):
+        time.sleep(0.02)
+    process.terminate()
+    _, err = process.communicate()
+    assert (process.returncode, err.strip()) == (143, "dstcc: terminated")
+    assert left() == ["s.toml"]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import subprocess
 import sys
 from importlib import import_module
@@ -98,6 +99,23 @@ def test_errors_become_a_line_and_an_exit_code(
     assert done.exit_code == code
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("before", "code"), [(signal.SIG_DFL, 143), (signal.SIG_IGN, 0)])
+def test_sigterm_ends_with_its_code_unless_it_was_ignored(
+    monkeypatch: pytest.MonkeyPatch, before: signal.Handlers, code: int
+) -> None:
+    from dstcc_cli import algorithms
+
+    monkeypatch.setattr(algorithms, "command", click.command()(lambda: signal.raise_signal(signal.SIGTERM)))
+    found = signal.signal(signal.SIGTERM, before)
+    try:
+        done = invoke("algorithms")
+        assert signal.getsignal(signal.SIGTERM) is before, "the handler goes with the command"
+    finally:
+        signal.signal(signal.SIGTERM, found)
+    assert done.exit_code == code
+    assert done.stderr == ("dstcc: terminated\n" if code else "")
 
 
 def test_a_reader_that_goes_away_is_no_error_message() -> None:
