@@ -22,6 +22,7 @@ EXAMPLES = """\b
 Examples:
   dstcc play run -o earth.mp4
   dstcc play run --trial cubic+minrtt/s1 --from 3600 --to 3660 -o minute.mp4
+  dstcc play copied/run --stream streams/bunny -o earth.mp4
 """
 
 
@@ -39,6 +40,13 @@ Examples:
 @click.option(
     "--to", "to_s", type=float, metavar="S", help=f"End, seconds of video; {USUAL_S:.0f} s after the start."
 )
+@click.option(
+    "--stream",
+    "moved_to",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Where the run's stream lies now, if it moved.",
+)
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
@@ -48,12 +56,13 @@ def command(
     trial: str | None,
     from_s: float | None,
     to_s: float | None,
+    moved_to: Path | None,
     force: bool,
     as_json: bool,
 ) -> None:
     """Write the video of a trial of RUN as an ordinary MP4: the layers in time, lost chunks frozen.
 
-    Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted.
+    Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated.
     """
     from dstcc_svc import load_manifest, play
 
@@ -62,7 +71,7 @@ def command(
 
     check_free(output, force=force)
     loaded = load_run(run)
-    stream = _stream_of(loaded)
+    stream = _stream_of(loaded, moved_to)
     chosen = _named(loaded, trial) if trial is not None else _best(loaded)
     levels = _levels(loaded, chosen["id"])
     if from_s is None:
@@ -96,13 +105,13 @@ def _start_s(manifest: Manifest, levels: list[int]) -> float:
     return chunk_start_s(manifest, next((index for index, level in enumerate(levels) if level >= 0), 0))
 
 
-def _stream_of(run: Run) -> Path:
+def _stream_of(run: Run, moved_to: Path | None) -> Path:
     from dstcc.errors import RunError
 
-    stream = run.scenario.get("video", {}).get("stream")
+    stream = run.stream(moved_to)
     if stream is None:
         raise RunError(f"{run.path}: its video is synthetic, there are no pictures to play")
-    return Path(stream)
+    return stream
 
 
 def _named(run: Run, trial: str) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -151,8 +150,8 @@ def _more(link: Mapping[str, Any]) -> str:
 
 def _video(section: Section, tables: Tables) -> list[tuple[str, str]]:
     video = section.scenario.get("video") or {}
-    origin = video.get("stream") or video.get("input") or "synthetic"
-    kind = f"{PurePath(origin).name} ({video.get('source', 'live')})"
+    name = (section.meta.get("video") or {}).get("name", "synthetic")
+    kind = f"{name} ({video.get('source', 'live')})"
     if not section.representative:
         return [("Video", kind)]
     chunks = tables.chunks(section.representative[0])

@@ -26,7 +26,16 @@ import pyarrow.parquet as pq
 
 from dstcc.atomic import atomic_directory, atomic_write, check_free
 from dstcc.errors import RunError
-from dstcc.scenario import Scenario, Source, content_hash, describe, draw_links, scale_of, to_toml
+from dstcc.scenario import (
+    Scenario,
+    Source,
+    content_hash,
+    describe,
+    draw_links,
+    manifest_hash,
+    scale_of,
+    to_toml,
+)
 
 from .machine import git_commit, machine
 from .tables import CHUNKS, SAMPLES, chunk_rows, sample_rows, trial_row, trials_schema, trials_table
@@ -84,6 +93,23 @@ class Run:
     trials: list[dict[str, Any]]
     """The rows of ``trials.parquet``."""
 
+    def stream(self, moved_to: Path | None = None) -> Path | None:
+        """The stream directory that the run was made from, ``None`` for a synthetic video.
+
+        ``moved_to`` says where it lies now, if not where ``scenario.toml`` has it. Raises :class:`RunError`
+        when there is no stream, or not the one that the run was made from.
+        """
+        named = self.scenario.get("video", {}).get("stream")
+        if named is None:
+            return None
+        stream = self.path / named if moved_to is None else Path(moved_to)
+        if not stream.is_dir():
+            hint = "; if it moved, --stream PATH says where to" if moved_to is None else ""
+            raise RunError(f"{stream}: no such stream directory{hint}")
+        if manifest_hash(stream) != (self.meta.get("video") or {}).get("manifest_sha256"):
+            raise RunError(f"{stream}: not the stream that {self.path} was made from (its manifest differs)")
+        return stream
+
     def chunks(self) -> pa.Table:
         """``chunks.parquet``; raises :class:`RunError` when it cannot be used."""
         return self._chunks
@@ -134,9 +160,9 @@ def write_run(
                 done.append(_done(trial))
                 advance()
         pq.write_table(trials_table(rows, source.layers), folder / "trials.parquet", compression="zstd")
-        meta = _meta(resolved, argv, wall_s=time.monotonic() - started, warnings=judge.warnings)
+        meta = _meta(resolved, source, argv, wall_s=time.monotonic() - started, warnings=judge.warnings)
         heading = f"# dstcc {meta['dstcc_version']}, scenario {meta['scenario_sha256']}\n"
-        atomic_write(folder / "scenario.toml", heading + to_toml(resolved))
+        atomic_write(folder / "scenario.toml", heading + to_toml(_beside(resolved, scenario, path)))
         atomic_write(folder / "run.json", json.dumps(meta, indent=2, ensure_ascii=False) + "\n")
     return Finished(done, meta)
 
@@ -172,12 +198,28 @@ def _resolve(scenario: Scenario, source: Source) -> Scenario:
     return scenario.model_copy(update={"video": video})
 
 
+def _beside(resolved: Scenario, given: Scenario, run: Path) -> Scenario:
+    """The scenario with its stream's path relative to the run directory, where a move is likely to take both.
+
+    That is where the stream lies in the folder that holds the run. Streams in the cache stay where they are.
+    """
+    if given.video.stream is None:
+        return resolved
+    home, stream = run.absolute().parent.resolve(), Path(given.video.stream).resolve()
+    if not stream.is_relative_to(home):
+        return resolved
+    video = resolved.video.model_copy(update={"stream": str(Path("..", stream.relative_to(home)))})
+    return resolved.model_copy(update={"video": video})
+
+
 def _done(trial: Trial) -> Done:
     key, metrics = trial.key, trial.metrics
     return Done(trial.id, key.congestion, key.scheduler, key.seed, trial.status, trial.error, metrics)
 
 
-def _meta(scenario: Scenario, argv: Sequence[str], *, wall_s: float, warnings: list[str]) -> dict[str, Any]:
+def _meta(
+    scenario: Scenario, source: Source, argv: Sequence[str], *, wall_s: float, warnings: list[str]
+) -> dict[str, Any]:
     from dstcc.version import __version__
 
     links = [describe(link) for link in draw_links(scenario, scenario.run.seed)]
@@ -189,6 +231,7 @@ def _meta(scenario: Scenario, argv: Sequence[str], *, wall_s: float, warnings: l
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "scenario_name": scenario.scenario.name,
         "scenario_sha256": content_hash(scenario),
+        "video": _video(source),
         "backend": BACKEND,
         "scale": scale_of(scenario),
         "seeds": list(scenario.seeds),
@@ -198,6 +241,13 @@ def _meta(scenario: Scenario, argv: Sequence[str], *, wall_s: float, warnings: l
         "trials": len(trial_keys(scenario)),
         "warnings": warnings,
     }
+
+
+def _video(source: Source) -> dict[str, str | None]:
+    """What people call the video, and what tells its stream from others."""
+    if source.stream is None:
+        return {"name": "synthetic", "manifest_sha256": None}
+    return {"name": source.name, "manifest_sha256": manifest_hash(source.stream)}
 
 
 def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:

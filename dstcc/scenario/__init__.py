@@ -6,7 +6,7 @@ from .build import Setting, engine_config, horizon_s, scale_of, settle
 from .draws import describe, draw_links, rtt_s
 from .load import Override, load_scenario, parse_override, parse_scenario
 from .model import Scenario
-from .video import Source, content_hash, load_source
+from .video import Source, content_hash, load_source, manifest_hash
 from .write import to_toml
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "horizon_s",
     "load_scenario",
     "load_source",
+    "manifest_hash",
     "parse_override",
     "parse_scenario",
     "rtt_s",

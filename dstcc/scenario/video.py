@@ -44,6 +44,8 @@ class Source:
     """Payload by chunk and layer; at least 1, as an empty layer must be announced too."""
     stream: Path | None = None
     """The stream directory it comes from; ``None`` for a synthetic source."""
+    name: str = "synthetic"
+    """What people call it: the name of the video file it was made from."""
 
     @property
     def chunks(self) -> int:
@@ -100,11 +102,16 @@ def content_hash(scenario: Scenario) -> str:
     document = scenario.model_dump(mode="json", exclude=NOT_EMULATED)
     video = scenario.video
     if video.stream is not None:
-        document["video"]["stream"] = _file_hash(Path(video.stream) / "manifest.json")
+        document["video"]["stream"] = manifest_hash(Path(video.stream))
     if video.input is not None:
         document["video"]["input"] = _file_hash(Path(video.input))
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def manifest_hash(stream: Path) -> str:
+    """SHA-256 of a stream's manifest, which holds the hash of every payload: the stream's identity."""
+    return _file_hash(stream / "manifest.json")
 
 
 def _file_hash(path: Path) -> str:
@@ -129,8 +136,9 @@ def _of_stream(manifest: Manifest, stream: Path, loop_to_s: float | None) -> Sou
     once_end: Float64Array = np.array([chunk.end_s - first_s for chunk in manifest.chunks])
     sizes = [[layer.bytes for layer in chunk.layers] for chunk in manifest.chunks]
     once_bytes = np.maximum(1, np.array(sizes, dtype=np.int64))
+    name = Path(manifest.source.path).name
     if loop_to_s is None:
-        return Source(once_start, once_end, once_bytes, stream)
+        return Source(once_start, once_end, once_bytes, stream, name)
     length_s = float(once_end[-1])
     rounds = ceil(loop_to_s / length_s)
     _check_size(rounds * len(once_start), once_bytes.shape[1])
@@ -138,7 +146,7 @@ def _of_stream(manifest: Manifest, stream: Path, loop_to_s: float | None) -> Sou
     start: Float64Array = np.tile(once_start, rounds) + shift
     end: Float64Array = np.tile(once_end, rounds) + shift
     keep = int(np.searchsorted(start, loop_to_s, side="left"))
-    return Source(start[:keep], end[:keep], np.tile(once_bytes, (rounds, 1))[:keep], stream)
+    return Source(start[:keep], end[:keep], np.tile(once_bytes, (rounds, 1))[:keep], stream, name)
 
 
 def _check_size(chunks: int, layers: int) -> None:

@@ -164,5 +164,34 @@ def test_a_lost_and_a_corrupt_stream_are_named(stream: Path, tmp_path: Path) -> 
     assert (done.exit_code, "000000-0.bin: corrupt" in done.stderr) == (2, True)
     shutil.rmtree(copied)
     done = dstcc("play", run, "-o", tmp_path / "o.mp4")
-    assert (done.exit_code, "no such stream directory" in done.stderr) == (2, True)
+    assert (done.exit_code, "no such stream directory; if it moved, --stream" in done.stderr) == (2, True)
     assert not (tmp_path / "o.mp4").exists()
+
+
+def test_a_run_and_its_stream_move_together(stream: Path, tmp_path: Path) -> None:
+    home = tmp_path / "here"
+    shutil.copytree(stream, home / "streams" / "s")
+    run_of(home, f'stream = "{home}/streams/s"')
+    assert 'stream = "../streams/s"' in (home / "run" / "scenario.toml").read_text()
+    home.rename(tmp_path / "there")
+    assert dstcc("play", tmp_path / "there" / "run", "-o", tmp_path / "o.mp4").exit_code == 0
+    again = dstcc("emulate", tmp_path / "there/run/scenario.toml", "-o", tmp_path / "again", "--no-quality")
+    assert again.exit_code == 0, again.stderr
+
+
+def test_a_moved_stream_is_pointed_at_and_another_refused(stream: Path, tmp_path: Path) -> None:
+    moved = Path(shutil.copytree(stream, tmp_path / "s"))
+    run = run_of(tmp_path, f'stream = "{moved}"')
+    moved = moved.rename(tmp_path / "t")
+    assert dstcc("play", run, "--stream", moved, "-o", tmp_path / "o.mp4").exit_code == 0
+    done = dstcc("play", run, "--stream", tmp_path / "nowhere", "-o", tmp_path / "p.mp4")
+    assert (done.exit_code, f"{tmp_path}/nowhere: no such stream directory\n" in done.stderr) == (2, True)
+    manifest = moved / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"crf": 40', '"crf": 41'))
+    for options in (["--stream", moved], []):
+        if not options:
+            moved.rename(tmp_path / "s")
+        done = dstcc("play", run, *options, "-o", tmp_path / "p.mp4")
+        assert done.exit_code == 2
+        assert f"not the stream that {run} was made from" in done.stderr
+    assert not (tmp_path / "p.mp4").exists()

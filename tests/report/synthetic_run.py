@@ -365,6 +365,7 @@ def run_document(spec: RunSpec, trials: int) -> dict[str, Any]:
         "created": "2026-11-21T00:00:00Z",
         "scenario_name": spec.name,
         "scenario_sha256": spec.sha,
+        "video": {"name": "synthetic", "manifest_sha256": None},
         "backend": "simulator",
         "scale": spec.scale,
         "seeds": list(spec.seeds),

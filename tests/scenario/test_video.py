@@ -25,8 +25,14 @@ class Chunk:
 
 
 @dataclass(frozen=True)
+class Clip:
+    path: str = "../clips/a.mp4"
+
+
+@dataclass(frozen=True)
 class Manifest:
     chunks: tuple[Chunk, ...]
+    source: Clip = Clip()
 
 
 # Two chunks, of 1 s and of 0.5 s; the second's enhancement layer is empty.
@@ -71,7 +77,7 @@ def test_a_mission_ends_with_the_chunk_that_starts_before_its_end(minimal: Path)
 
 def test_a_stream_once(minimal: Path, stream: Path) -> None:
     source = source_of(with_source(minimal, 'stream = "stream"'))
-    assert source.stream == stream
+    assert (source.stream, source.name) == (stream, "a.mp4")
     assert source.layer_bytes.tolist() == [[10, 20], [5, 1]]
     assert source.end_s.tolist() == [1.0, 1.5]
 
