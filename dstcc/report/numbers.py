@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 SPACE = "\u202f"
 """Narrow no-break space between number and unit (SI brochure 5.4.3)."""
 MINUS = "\u2212"
+
+MORE_DECIMALS = 2
+"""How many decimals more than usual a number may get to differ from its neighbours."""
 
 _SECONDS = (
     (86_400.0 * 3, 86_400.0, "d"),
@@ -30,6 +33,16 @@ class Unit:
     factor: float
     name: str
     decimals: int
+
+    def telling_apart(self, values: Iterable[float]) -> Unit:
+        """This unit, with up to two more decimals where they tell more of ``values`` apart."""
+        known = list(values)
+
+        def told(unit: Unit) -> int:
+            return len({unit.number(value) for value in known})
+
+        finer = [replace(self, decimals=self.decimals + more) for more in range(MORE_DECIMALS + 1)]
+        return max(finer, key=told)
 
     def number(self, value: float) -> str:
         """``value`` (in base units) in this unit, without its name."""

@@ -63,13 +63,24 @@ def _command(argv: list[str]) -> str:
 
 def _row(section: Section, metric: Metric) -> SummaryRow:
     found = {a.name: a.estimates[metric.key] for a in section.finished if metric.key in a.estimates}
-    unit = unit_for(metric.kind, [bound for one in found.values() for bound in (one.value, *one.bounds())])
-    winners, close = best_of(section, metric)
-    marks = dict.fromkeys(close, "close") | dict.fromkeys(winners, "best")
+    bounds = [bound for one in found.values() for bound in (one.value, *one.bounds())]
+    unit = unit_for(metric.kind, bounds).telling_apart([one.value for one in found.values()])
+    marks = _marks(section, metric, {name: unit.number(one.value) for name, one in found.items()})
     cells = tuple(
         _cell(algorithm, metric, unit, marks.get(algorithm.name, "")) for algorithm in section.finished
     )
     return SummaryRow(metric, unit.name, cells)
+
+
+def _marks(section: Section, metric: Metric, shown: dict[str, str]) -> dict[str, str]:
+    """Mark each algorithm that is best or close; what reads like the best is marked like it."""
+    winners, close = best_of(section, metric)
+    texts = {shown[name] for name in winners}
+    rivals = {algorithm.name for algorithm in section.finished if algorithm.complete(metric.key)}
+    winners |= {name for name in rivals if shown[name] in texts}
+    if winners == rivals:
+        return {}
+    return dict.fromkeys(close, "close") | dict.fromkeys(winners, "best")
 
 
 def _cell(algorithm: Algorithm, metric: Metric, unit: Unit, mark: str) -> Cell:

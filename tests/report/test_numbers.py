@@ -35,6 +35,20 @@ def test_numbers_of_a_row_share_unit_and_decimals() -> None:
     assert [unit.number(value) for value in (30.0, 7_500.0)] == ["0.01", "2.08"]
 
 
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([0.0, 0.000232, 0.082], ["0.00", "0.02", "8.20"]),
+        ([0.0, 0.000232, 0.00001, 0.082], ["0.000", "0.023", "0.001", "8.200"]),
+        ([0.1234, 0.5678], ["12.3", "56.8"]),
+        ([0.5, 0.5 + 1e-9, 0.5 + 2e-9], ["50.0", "50.0", "50.0"]),
+    ],
+)
+def test_more_decimals_only_where_they_tell_values_apart(values: list[float], expected: list[str]) -> None:
+    unit = unit_for("share", values).telling_apart(values)
+    assert [unit.number(value) for value in values] == expected
+
+
 def test_signs_are_typographic_and_zero_has_none() -> None:
     unit = unit_for("share", [0.5])
     assert [unit.signed(value) for value in (0.123, -0.123, -0.00001, 0.00001, 0.0)] == [

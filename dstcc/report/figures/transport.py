@@ -145,7 +145,7 @@ def _reference(axes: Axes, link: TrialLink | None, scene: Scene, *, named: bool)
         return
     axes.axhline(value / unit.factor, color=MUTED, linewidth=0.9, linestyle=(0, (4, 2)))
     if named:
-        text = f"{value:,.0f} segments" if what.kind == "count" else quantity(what.kind, value)
+        text = quantity(what.kind, value) + (" segments" if what.kind == "count" else "")
         axes.annotate(
             f"{what.reference_name} {text}",
             (1.0, value / unit.factor),
