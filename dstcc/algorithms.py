@@ -36,7 +36,12 @@ TABLE = (
     Algorithm("westwood", "congestion", "built-in", "Westwood+ as in Linux's tcp_westwood.c"),
     Algorithm("bbr", "congestion", "built-in", "BBRv1: Cardwell et al., ACM Queue 2016; Linux tcp_bbr.c"),
     Algorithm("bbr-scaled", "congestion", "built-in", "BBRv1 with its windows counted in round trips"),
-    Algorithm("minrtt", "scheduler", "built-in", "Linux MPTCP's default: the open subflow of the least SRTT"),
+    Algorithm(
+        "minrtt",
+        "scheduler",
+        "built-in",
+        "least SRTT: default of the MPTCP v0.9x kernels; Raiciu et al., NSDI 2012",
+    ),
     Algorithm("round-robin", "scheduler", "built-in", "subflows with window in turn; MPTCP v0.9x mptcp_rr.c"),
     Algorithm("redundant", "scheduler", "built-in", "all on every subflow; MPTCP v0.9x mptcp_redundant.c"),
     Algorithm(
