@@ -89,12 +89,13 @@ public:
             }
         return false;
     }
-    // The first waiting layer for which `skip` (true up to some place, false from there on) is false; calls with
-    // `rejects` pass over single layers. False if there is none.
+    // The first waiting layer for which `skip` (true up to some place, false from there on) is false; `rejects` passes over
+    // single layers. False if there is none. `asker` numbers who asks: the answer is looked for near its last one.
     template <class Skip, class Rejects>
-    bool first(Skip&& skip, Rejects&& rejects, std::uint32_t& object) const {
-        const auto begin = objects_.begin() + static_cast<std::ptrdiff_t>(head_);
-        auto place = find(static_cast<std::size_t>(std::partition_point(begin, objects_.end(), skip) - objects_.begin()));
+    bool first(std::size_t asker, Skip&& skip, Rejects&& rejects, std::uint32_t& object) const {
+        if (hints_.size() <= asker) hints_.resize(asker + 1, 0);
+        std::size_t place = find(boundary(hints_[asker], skip));
+        hints_[asker] = place;
         while (place < objects_.size() && rejects(objects_[place])) place = find(place + 1);
         if (place >= objects_.size()) return false;
         object = objects_[place];
@@ -103,6 +104,24 @@ public:
 
 private:
     static constexpr std::size_t kLastFew = 64;
+    // Where `skip` turns false, by galloping from `near`.
+    template <class Skip>
+    std::size_t boundary(std::size_t near, Skip&& skip) const {
+        std::size_t low = head_, high = objects_.size();
+        near = std::clamp(near, low, high);
+        std::size_t step = 1;
+        if (near < high && skip(objects_[near])) {
+            for (low = near + 1; low + step <= high && skip(objects_[low + step - 1]); step *= 2) low += step;
+            high = std::min(high, low + step - 1);
+        } else {
+            for (high = near; high - low >= step && !skip(objects_[high - step]); step *= 2) high -= step;
+            if (high - low >= step) low = high - step + 1;
+        }
+        const auto from = objects_.begin();
+        return static_cast<std::size_t>(std::partition_point(from + static_cast<std::ptrdiff_t>(low),
+                                                             from + static_cast<std::ptrdiff_t>(high), skip) -
+                                        from);
+    }
     // The first place at or after `place` that still waits; objects_.size() if none does.
     std::size_t find(std::size_t place) const {
         std::size_t root = place;
@@ -116,6 +135,7 @@ private:
     }
     std::vector<std::uint32_t> objects_;
     mutable std::vector<std::uint32_t> next_;
+    mutable std::vector<std::size_t> hints_;
     std::size_t head_ = 0, waiting_ = 0;
     std::uint32_t front_ = 0;
 };

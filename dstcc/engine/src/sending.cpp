@@ -257,9 +257,12 @@ bool Simulation::first_in_time(const WaitingLevel& waiting, Slack slack, std::ui
     for (; ready != 0; ready &= ready - 1) {
         const auto s = static_cast<std::size_t>(__builtin_ctzll(ready));
         std::uint32_t candidate = 0;
-        // Deadlines rise along the queue, so lateness ends at one place; sizes blur it a little.
-        const auto too_late = [&, path = forecast(s)](std::uint32_t o) { return late(o, path, slack); };
-        const bool any = waiting.first(too_late, [&](std::uint32_t o) { return too_late(o) || premature(o); }, candidate);
+        const Forecast path = forecast(s);
+        // Deadlines rise along the queue: search by them, then pass over what is late for its size.
+        const bool any = waiting.first(
+            2 * s + (slack == Slack::kRepair ? 1 : 0),
+            [&](std::uint32_t o) { return due(o, path, slack) < path.window_ns; },
+            [&](std::uint32_t o) { return late(o, path, slack) || premature(o); }, candidate);
         if (!any || (found && candidate >= object)) continue;
         object = candidate;
         found = true;
@@ -362,20 +365,24 @@ Simulation::Forecast Simulation::forecast(std::size_t s) const {
             paced ? 0 : std::max<std::int64_t>(tcp.cwnd - tcp.in_flight(), 0) * tcp.mss_bytes, path.one_way_ns, repair};
 }
 
-// Would the layer arrive after its deadline, if nothing more were lost? kLight asks for its next byte only; the others for
-// its last, and kRepair for time in hand: a round trip for one repeat, but no more than half of what the playout delay
-// leaves beyond the light time. What is begun is finished while it can be.
+// When the layer must be there; kRepair wants time in hand: a round trip for one repeat, but no more than half of what the
+// playout delay leaves beyond the light time.
+Time Simulation::due(std::uint32_t object, const Forecast& path, Slack slack) const {
+    const Time deadline = config_.objects.deadline_ns[object];
+    if (slack != Slack::kRepair || deadline == kNever) return deadline;
+    const Time spare = deadline - config_.objects.release_ns[object] - path.one_way_ns;
+    return deadline - std::clamp<Time>(spare / 2, 0, path.repair_ns);
+}
+
+// Would the layer arrive after it is due, if nothing more were lost? kLight asks for its next byte only, the others for its
+// last. What is begun is finished while it can be.
 bool Simulation::late(std::uint32_t object, const Forecast& path, Slack slack) const {
-    Time deadline = config_.objects.deadline_ns[object];
+    const Time deadline = config_.objects.deadline_ns[object];
     if (deadline == kNever) return false;
     if (path.light_ns > deadline) return true;
     if (slack == Slack::kLight || outcomes_[object].offset > 0) return false;
-    if (slack == Slack::kRepair) {
-        const Time spare = deadline - config_.objects.release_ns[object] - path.one_way_ns;
-        deadline -= std::clamp<Time>(spare / 2, 0, path.repair_ns);
-    }
     const auto excess = static_cast<double>(std::max<std::int64_t>(config_.objects.payload_bytes[object] - path.room_bytes, 0));
-    return path.window_ns + static_cast<Time>(excess * path.ns_per_byte) > deadline;
+    return path.window_ns + static_cast<Time>(excess * path.ns_per_byte) > due(object, path, slack);
 }
 
 void Simulation::give_up(std::uint32_t object) {

@@ -153,6 +153,7 @@ private:
         Time one_way_ns, repair_ns;
     };
     Forecast forecast(std::size_t s) const;
+    Time due(std::uint32_t object, const Forecast& path, Slack slack) const;
     bool late(std::uint32_t object, const Forecast& path, Slack slack) const;
     void unbind(std::uint32_t object);
     std::uint64_t in_time(std::uint32_t object, Slack slack, std::uint64_t set) const;
