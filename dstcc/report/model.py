@@ -132,6 +132,11 @@ class Section:
         return str(self.meta.get("scenario_name") or "unnamed scenario")
 
     @property
+    def waits(self) -> bool:
+        """Whether playout waits for base layers (``stall`` mode) instead of keeping a deadline."""
+        return (self.scenario.get("playout") or {}).get("mode") == "stall"
+
+    @property
     def segment_bytes(self) -> int:
         """A full segment on the wire: payload and headers."""
         return int((self.scenario.get("transport") or {}).get("mss_bytes", MSS_BYTES)) + HEADER_BYTES

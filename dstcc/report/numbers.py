@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 SPACE = "\u202f"
 """Narrow no-break space between number and unit (SI brochure 5.4.3)."""
@@ -12,6 +13,9 @@ MINUS = "\u2212"
 
 MORE_DECIMALS = 2
 """How many decimals more than usual a number may get to differ from its neighbours."""
+SAME = 0.01
+FAR_APART = 1e4
+"""Values smaller than the largest by more than this do not count when a row's unit is chosen."""
 
 _SECONDS = (
     (86_400.0 * 3, 86_400.0, "d"),
@@ -35,11 +39,18 @@ class Unit:
     decimals: int
 
     def telling_apart(self, values: Iterable[float]) -> Unit:
-        """This unit, with up to two more decimals where they tell more of ``values`` apart."""
-        known = list(values)
+        """This unit, with up to two more decimals where they tell more of ``values`` apart, and apart from 0.
+
+        Values count as different from 1 % on.
+        """
+        pairs = [
+            (one, other)
+            for one, other in combinations(sorted({0.0, *values}), 2)
+            if not math.isclose(one, other, rel_tol=SAME)
+        ]
 
         def told(unit: Unit) -> int:
-            return len({unit.number(value) for value in known})
+            return sum(unit.number(one) != unit.number(other) for one, other in pairs)
 
         finer = [replace(self, decimals=self.decimals + more) for more in range(MORE_DECIMALS + 1)]
         return max(finer, key=told)
@@ -72,6 +83,15 @@ def unit_for(kind: str, values: Iterable[float]) -> Unit:
     if largest == 0.0:
         factor, name = _LADDERS[kind][-1][1:] if kind != "seconds" else (1.0, "s")
     return Unit(factor, name, _decimals(kind, largest / factor))
+
+
+def unit_for_row(kind: str, values: Iterable[float]) -> Unit:
+    """The unit for values read side by side, which may be far apart: it suits what lies between them."""
+    sizes = [abs(value) for value in values if math.isfinite(value) and value]
+    if kind not in _LADDERS or not sizes:
+        return unit_for(kind, sizes)
+    largest = max(sizes)
+    return unit_for(kind, [math.sqrt(largest * max(min(sizes), largest / FAR_APART))])
 
 
 def quantity(kind: str, value: float) -> str:

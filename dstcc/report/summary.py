@@ -11,7 +11,7 @@ from dstcc.version import __version__
 
 from .catalogue import Metric
 from .model import Algorithm, Report, Section, best_of
-from .numbers import Unit, unit_for
+from .numbers import Unit, unit_for_row
 from .verdict import verdict
 
 
@@ -64,7 +64,7 @@ def _command(argv: list[str]) -> str:
 def _row(section: Section, metric: Metric) -> SummaryRow:
     found = {a.name: a.estimates[metric.key] for a in section.finished if metric.key in a.estimates}
     bounds = [bound for one in found.values() for bound in (one.value, *one.bounds())]
-    unit = unit_for(metric.kind, bounds).telling_apart([one.value for one in found.values()])
+    unit = unit_for_row(metric.kind, bounds).telling_apart([one.value for one in found.values()])
     marks = _marks(section, metric, {name: unit.number(one.value) for name, one in found.items()})
     cells = tuple(
         _cell(algorithm, metric, unit, marks.get(algorithm.name, "")) for algorithm in section.finished

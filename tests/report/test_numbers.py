@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dstcc.report.numbers import SPACE, quantity, scientific, span, unit_for
+from dstcc.report.numbers import SPACE, quantity, scientific, span, unit_for, unit_for_row
 
 
 @pytest.mark.parametrize(
@@ -41,12 +41,26 @@ def test_numbers_of_a_row_share_unit_and_decimals() -> None:
         ([0.0, 0.000232, 0.082], ["0.00", "0.02", "8.20"]),
         ([0.0, 0.000232, 0.00001, 0.082], ["0.000", "0.023", "0.001", "8.200"]),
         ([0.1234, 0.5678], ["12.3", "56.8"]),
-        ([0.5, 0.5 + 1e-9, 0.5 + 2e-9], ["50.0", "50.0", "50.0"]),
+        ([0.5, 0.502, 0.498], ["50.0", "50.2", "49.8"]),
+        ([0.1002, 0.1003], ["10.0", "10.0"]),
+        ([0.0001, 0.3], ["0.01", "30.00"]),
     ],
 )
 def test_more_decimals_only_where_they_tell_values_apart(values: list[float], expected: list[str]) -> None:
     unit = unit_for("share", values).telling_apart(values)
     assert [unit.number(value) for value in values] == expected
+
+
+def test_a_row_of_values_far_apart_has_a_unit_between_them() -> None:
+    completion_s = [3_136.5, 783_660.2, 19_564.5]
+    assert unit_for("seconds", completion_s).name == "d"
+    unit = unit_for_row("seconds", completion_s)
+    assert [unit.text(value) for value in completion_s] == [
+        text.replace(" ", SPACE) for text in ("0.9 h", "217.7 h", "5.4 h")
+    ]
+    assert unit_for_row("seconds", [0.0, 1e-9, 1_000.0]).name == "s"
+    assert unit_for_row("seconds", [0.0, 0.0]) == unit_for("seconds", [0.0])
+    assert unit_for_row("share", [0.001, 0.5]) == unit_for("share", [0.5])
 
 
 def test_signs_are_typographic_and_zero_has_none() -> None:

@@ -64,7 +64,8 @@ def _gather(
     deadlines: list[float] = []
     for algorithm in section.finished:
         delays, layer, deadline = _delays(algorithm, tables)
-        deadlines += [float(bound) for bound in (deadline.min(), deadline.max())] if deadline.size else []
+        if deadline.size and not section.waits:
+            deadlines += [float(deadline.min()), float(deadline.max())]
         for index in range(max(section.levels) + 1):
             here = delays[layer == index]
             curves[algorithm.name, index] = (np.sort(here[np.isfinite(here)]), int(here.size))

@@ -45,6 +45,8 @@ class Scene:
     delay: Unit
     top_s: float
     """Upper end of the delay axes."""
+    shown: str
+    """What the line of the times at which chunks are shown is called."""
 
 
 def timeline_figure(section: Section, tables: Tables, colours: dict[str, str], salt: str) -> str:
@@ -53,7 +55,8 @@ def timeline_figure(section: Section, tables: Tables, colours: dict[str, str], s
     columns = [tables.chunks(trial) for trial in trials]
     top = _top(columns)
     clock = unit_for("seconds", [float(c["capture_s"].max(initial=0.0)) for c in columns])
-    scene = Scene(section.levels, colours, clock, unit_for("seconds", [top]), top)
+    shown = "shown" if section.waits else "playout\ndeadline"
+    scene = Scene(section.levels, colours, clock, unit_for("seconds", [top]), top, shown)
 
     def draw(figure: Figure) -> None:
         layout = figure.add_gridspec(
@@ -119,7 +122,7 @@ def _deadline(axes: Axes, chunks: Columns, scene: Scene) -> None:
     capture = chunks["capture_s"][order] / scene.clock.factor
     axes.plot(capture, deadline[order], color=INK, linewidth=1.0, linestyle=(0, (4, 2)))
     at = (1.0, float(np.nanmedian(deadline)))
-    _beside(axes, "playout\ndeadline", at, ("axes fraction", "data"), va="center", color=INK)
+    _beside(axes, scene.shown, at, ("axes fraction", "data"), va="center", color=INK)
 
 
 def _beside(axes: Axes, text: str, at: tuple[float, float], coordinates: Any, **look: Any) -> None:
