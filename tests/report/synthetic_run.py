@@ -228,7 +228,7 @@ def chunk_table(
         "layer": layer,
         "capture_s": capture,
         "release_s": capture,
-        "deadline_s": np.full(chunk.size, np.nan) if spec.stalling else deadline,
+        "deadline_s": deadline,
         "bytes": size,
         "first_sent_s": np.where(given_up, np.nan, sent),
         "first_arrival_s": np.where(given_up, np.nan, sent + rtt / 2),

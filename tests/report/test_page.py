@@ -163,7 +163,8 @@ def test_unusual_runs_give_a_page(make_run: RunFactory, spec: RunSpec) -> None:
 def test_stalls_and_quality_show_where_they_exist(make_run: RunFactory) -> None:
     stalling = render(load_report([make_run(RunSpec(chunks=90, seeds=(1,), stalling=True))]), "html")
     assert "Start-up" in stalling.partition("Definitions")[0]
-    assert ">playout<" not in stalling  # no deadline, so no line and no label for it
+    assert ">playout<" not in stalling  # there is no deadline, only when each chunk was shown
+    assert ">shown<" in stalling
     quality = render(load_report([make_run(RunSpec(chunks=90, seeds=(1,), quality=True))]), "html")
     assert "PSNR" in quality.partition("Definitions")[0]
 
