@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "base.hpp"
@@ -16,11 +17,12 @@ public:
     double quantile(double q) const;
 
 private:
+    // The leading bits of the value as a double: its octave and a sixteenth of it. Bin 0 is for zero.
     static std::size_t bin(Time value) {
-        if (value <= 0) return 0;
-        const auto v = static_cast<std::uint64_t>(value) << 4;
-        const int top = 63 - __builtin_clzll(v);
-        return static_cast<std::size_t>((top - 3) * 16 + static_cast<int>((v >> (top - 4)) & 15));
+        const double v = static_cast<double>(value < 0 ? 0 : value);
+        std::uint64_t bits;
+        std::memcpy(&bits, &v, sizeof bits);
+        return value <= 0 ? 0 : static_cast<std::size_t>((bits >> 48) - (std::uint64_t{1023} << 4) + 1);
     }
     std::array<std::int64_t, 64 * 16> counts_{};
     std::int64_t total_ = 0;
@@ -34,8 +36,7 @@ inline double LogHistogram::quantile(double q) const {
         seen += counts_[i];
         if (seen < wanted) continue;
         if (i == 0) return 0;
-        const auto octave = static_cast<int>(i / 16) - 1;  // value in [2^octave, 2^(octave+1)) scaled by 16 earlier
-        return std::ldexp(1.0 + (static_cast<double>(i % 16) + 0.5) / 16.0, octave);
+        return std::ldexp(1.0 + (static_cast<double>((i - 1) % 16) + 0.5) / 16.0, static_cast<int>((i - 1) / 16));
     }
     return 0;
 }
