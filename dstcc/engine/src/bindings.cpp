@@ -120,6 +120,8 @@ void validate(const EngineConfig& config) {
             "mss_bytes and header_bytes must be positive and fit 65,535 bytes together");
     require(t.initial_cwnd >= 1, "initial_cwnd must be at least 1");
     require(t.lanes_per_link >= 1 && t.lanes_per_link <= 16, "lanes_per_link must be 1 to 16");
+    require(t.receive_buffer_bytes == 0 || t.receive_buffer_bytes >= t.mss_bytes,
+            "receive_buffer_bytes must hold at least one segment (0: no limit)");
     require(t.constants.scale > 0, "scale must be positive");
     for (const int link : t.layer_links)
         require(link >= 0 && static_cast<std::size_t>(link) < config.links.size(), "layer_links names a link that is not there");

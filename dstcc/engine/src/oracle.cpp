@@ -98,11 +98,18 @@ private:
     double total_ = 0;
 };
 
-// The latest departure that still arrives by `deadline` (delays move slowly, so two steps settle it).
-Time latest_departure(const Direction& direction, Time deadline) {
-    Time depart = deadline - direction.delay_lookup(deadline);
-    for (int step = 0; step < 2; ++step) depart = deadline - direction.delay_lookup(depart);
-    return depart;
+// The latest departure that still arrives by `deadline`: departure plus delay is linear between the table's times.
+Time latest_departure(const LinkConfig& link, Time deadline) {
+    const std::vector<Time>&t = link.delay_t_ns, &delay = link.delay_ns;
+    const std::size_t n = t.size();
+    if (t[n - 1] + delay[n - 1] <= deadline) return deadline - delay[n - 1];
+    for (std::size_t i = n - 1; i > 0; --i) {
+        const Time begin = t[i - 1] + delay[i - 1], end = t[i] + delay[i];
+        if (begin > deadline) continue;  // its end is too late as well, or it would have been taken
+        const double share = static_cast<double>(deadline - begin) / static_cast<double>(end - begin);
+        return t[i - 1] + static_cast<Time>(std::ceil(share * static_cast<double>(t[i] - t[i - 1])));
+    }
+    return deadline - delay[0];
 }
 
 struct Demand {
@@ -159,7 +166,7 @@ double clairvoyant_weight(const EngineConfig& config, const std::vector<double>&
         std::vector<Time> end(n);
         bool useful = false;
         for (std::size_t k = 0; k < n; ++k) {
-            end[k] = std::max(latest_departure(direction, deadline[k]), release[k]);
+            end[k] = std::max(latest_departure(config.links[l], deadline[k]), release[k]);
             if (k > 0) end[k] = std::max(end[k], end[k - 1]);
             useful = useful || end[k] > release[k];
         }

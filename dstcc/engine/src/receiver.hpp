@@ -25,7 +25,8 @@ public:
         ++pending_;
         if (number != next_) {
             echo_ = sent_ns;  // every out-of-order segment is answered at once and by itself
-            if (!received(number)) {
+            duplicate_ = received(number);
+            if (!duplicate_) {
                 out_of_order_.add(number, number + 1, [](std::int64_t, std::int64_t) {});
                 note_block(number);
             }
@@ -55,6 +56,8 @@ public:
         AckBlocks ack;
         ack.cumulative = next_;
         ack.echo_ns = echo_;
+        ack.duplicate = duplicate_;
+        duplicate_ = false;
         for (int i = 0; i < blocks_ && ack.sacks < 3; ++i) ack.sack[ack.sacks++] = block_[i];
         return ack;
     }
@@ -99,6 +102,7 @@ private:
     RangeSet out_of_order_;
     Range block_[4]{};
     int blocks_ = 0, pending_ = 0;
+    bool duplicate_ = false;
     Time echo_ = 0, ack_deadline_ = kNever;
 };
 
@@ -121,7 +125,7 @@ public:
     bool handle_segment(Time now, std::uint32_t order, std::uint32_t object, std::uint16_t bytes, bool& blocked,
                         Deliver&& deliver) {
         blocked = false;
-        if (order < next_) return false;
+        if (static_cast<std::int32_t>(order - next_) < 0) return false;  // 32 bits wrap; no window spans half of them
         if (order == next_) {
             if (queue_.empty()) {
                 ++next_;

@@ -42,7 +42,7 @@ void Simulation::send_ack(std::size_t s, bool syn) {
     const bool first = link.acks.empty();
     link.acks.push_back({passage.arrive_ns, ack.echo_ns, delivered_payload_, static_cast<std::uint32_t>(ack.cumulative),
                          static_cast<std::uint16_t>(s), static_cast<std::uint8_t>(ack.sacks),
-                         static_cast<std::uint8_t>(syn)});
+                         syn, ack.duplicate});
     if (first) tree_.set_busy(head_acks(s), passage.arrive_ns);
 }
 

@@ -175,11 +175,12 @@ void Simulation::on_acks(std::size_t link) {
     state.acks.prefetch_ahead(kPrefetch);
     tree_.set_busy(head_acks(link), state.acks.empty() ? kNever : state.acks.front().arrive_ns);
     const std::size_t s = packet.subflow;
-    if (packet.syn != 0) return on_established(s);
+    if (packet.syn) return on_established(s);
     SubflowState& subflow = subflows_[s];
     AckBlocks ack;
     ack.cumulative = widen(subflow.sender.tcp().snd_una, packet.cumulative);
     ack.echo_ns = packet.echo_ns;
+    ack.duplicate = packet.duplicate;
     for (int i = 0; i < packet.sacks; ++i) {
         const SackBlock block = state.blocks.front();
         state.blocks.pop_front();

@@ -61,7 +61,7 @@ private:
         std::uint32_t cumulative;      // low bits
         std::uint16_t subflow;
         std::uint8_t sacks;
-        std::uint8_t syn;
+        bool syn : 1, duplicate : 1;
     };
     static_assert(sizeof(AckPacket) == 32, "the memory budget counts on it");
     struct SackBlock {

@@ -88,8 +88,10 @@ std::int64_t Subflow::append(Time now, std::uint32_t object, std::uint32_t order
     DSTCC_CHECK(segments_.end() == tcp_.snd_nxt, "a record per segment in flight");
     ++prr_out_;
     pace(now, bytes + tcp_.wire_bytes - tcp_.mss_bytes);
-    // A new transmission restarts the probe timeout (RFC 8985 section 7.2).
-    if (timer_kind_ == Timer::kNone || (timer_kind_ == Timer::kProbe && armed_at_ != now)) arm(now);
+    if (timer_kind_ == Timer::kNone)
+        arm(now);
+    else if (timer_kind_ == Timer::kProbe && (armed_at_ != now || tcp_.packets_out() == 2))
+        arm_probe(now);
     return number;
 }
 
@@ -391,7 +393,8 @@ void Subflow::undo(Time now) {
 
 void Subflow::handle_probe_ack(Time now, const AckBlocks& ack) {
     if (probe_high_ < 0 || tcp_.snd_una < probe_high_) return;
-    const bool repaired = probe_repeats_ && ack.echo_ns == probe_sent_ns_ && tcp_.ca_state == CaState::kOpen;
+    const bool repaired =
+        probe_repeats_ && ack.echo_ns == probe_sent_ns_ && !ack.duplicate && tcp_.ca_state == CaState::kOpen;
     probe_high_ = -1;
     if (!repaired) return;
     // The probe repaired a tail loss that nothing else showed: reduce as for any loss (RFC 8985 section 7.4.2).
@@ -464,24 +467,26 @@ void Subflow::control_window(Time now, AckWork& work) {
 // -------------------------------------------------------------------------------------------------------- timers
 
 void Subflow::arm(Time now) {
-    armed_at_ = now;
     if (tcp_.packets_out() == 0) {
         timer_kind_ = Timer::kNone;
         timer_ = kNever;
         return;
     }
-    const Time rto = now + (rto_ > (constants_.rto_max >> backoff_) ? constants_.rto_max : rto_ << backoff_);
+    rto_at_ = now + (rto_ > (constants_.rto_max >> backoff_) ? constants_.rto_max : rto_ << backoff_);
     timer_kind_ = Timer::kRto;
-    timer_ = rto;
+    timer_ = rto_at_;
     const bool probe_allowed =
         tcp_.ca_state == CaState::kOpen && tcp_.lost_out == 0 && probe_high_ < 0 && tcp_.srtt_ns > 0 && backoff_ == 0;
-    if (!probe_allowed) return;
+    if (probe_allowed) arm_probe(now);
+}
+
+// RFC 8985 section 7.2: two round trips from now, but no later than the retransmission timeout, in whose place it then
+// comes. New data restarts the one and not the other.
+void Subflow::arm_probe(Time now) {
     const Time slack = tcp_.packets_out() == 1 ? constants_.rto_min : constants_.tlp_min;
-    const Time probe = now + 2 * tcp_.srtt_ns + slack;
-    if (probe < rto) {
-        timer_kind_ = Timer::kProbe;
-        timer_ = probe;
-    }
+    armed_at_ = now;
+    timer_kind_ = Timer::kProbe;
+    timer_ = std::min(now + 2 * tcp_.srtt_ns + slack, rto_at_);
 }
 
 TimerResult Subflow::handle_timer(Time now) {

@@ -41,6 +41,7 @@ constexpr std::uint32_t kDeltaSaturated = UINT32_MAX;
 
 struct AckBlocks {
     std::int64_t cumulative = 0;
+    bool duplicate = false;  // it answers a segment that was there already (RFC 2883)
     Time echo_ns = 0;  // send time of the transmission this ACK answers (RFC 7323 timestamp echo)
     Range sack[3];
     int sacks = 0;
@@ -122,6 +123,7 @@ private:
     RateSample rate_sample(Time now, const AckWork& work) const;
     void handle_probe_ack(Time now, const AckBlocks& ack);
     void arm(Time now);
+    void arm_probe(Time now);
     void pace(Time now, std::uint32_t wire_bytes);
     void stamp(Time now, Segment& segment);
     Time rack_window() const;
@@ -156,7 +158,7 @@ private:
 
     enum class Timer { kNone, kRto, kProbe, kReorder };
     Timer timer_kind_ = Timer::kNone;
-    Time timer_ = kNever, armed_at_ = -1;
+    Time timer_ = kNever, armed_at_ = -1, rto_at_ = kNever;
     std::int64_t probe_high_ = -1;  // TLP: snd_nxt when the probe left; -1: none out
     Time probe_sent_ns_ = 0;
     bool probe_repeats_ = false;
