@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import secrets
 import shutil
 import socket
 import tempfile
@@ -71,8 +72,10 @@ def atomic_directory(path: Path, *, force: bool = False) -> Iterator[Path]:
     check_free(path, force=force)
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
-    temporary = Path(tempfile.mkdtemp(prefix=_prefix(path), suffix=SUFFIX, dir=path.parent))
+    # Named before it is made, so that an interrupt at any moment finds it inside the block that removes it.
+    temporary = path.parent / f"{_prefix(path)}{secrets.token_hex(4)}{SUFFIX}"
     try:
+        temporary.mkdir(mode=0o700)
         yield temporary
         _fsync_tree(temporary)
         temporary.chmod(0o777 & ~_umask())
