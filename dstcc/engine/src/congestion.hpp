@@ -27,6 +27,8 @@ public:
     virtual void on_undo(TcpState&, Time /*now*/) {}
     // True: the engine never touches the window (no slow start, no reduction).
     virtual bool owns_window() const { return false; }
+    // True: cong_control() sets the window in and after a recovery too (Linux: icsk_ca_ops->cong_control).
+    virtual bool governs_recovery() const { return owns_window(); }
 };
 
 // Linux's tcp_slow_start(): grow by what was acked up to ssthresh; the rest is returned.

@@ -81,13 +81,22 @@ public:
         return tcp.ssthresh;
     }
     void cong_avoid(TcpState&, std::int64_t, Time) override {}
-    void on_event(TcpState& tcp, CaEvent event, Time) override {
+    bool governs_recovery() const override { return true; }
+    void on_event(TcpState& tcp, CaEvent event, Time now) override {
         if (event == CaEvent::kEnterLoss) {
             previous_state_ = CaState::kLoss;
             full_bandwidth_ = 0;
             round_start_ = true;
         } else if (event == CaEvent::kIdleRestart && tcp.app_limited != 0) {
+            // Linux bbr_cwnd_event(TX_START): what left idle returns at the estimated bandwidth, not at a probing gain.
             idle_restart_ = true;
+            epoch_start_ = now;
+            epoch_acked_ = 0;
+            if (mode_ == Mode::kProbeBw) {
+                set_pacing(tcp, 1);
+            } else if (mode_ == Mode::kProbeRtt && probe_done_ != 0 && now > probe_done_) {
+                leave_probe_rtt(tcp, now);
+            }
         }
     }
     void on_undo(TcpState& tcp, Time) override {
@@ -103,7 +112,7 @@ public:
         check_drain(tcp);
         update_min_rtt(tcp, sample, now);
         set_gains();
-        set_pacing(tcp);
+        set_pacing(tcp, pacing_gain_);
         set_cwnd(tcp, sample);
         return true;
     }
@@ -219,15 +228,16 @@ private:
             next_rtt_delivered_ = tcp.delivered;
         } else if (probe_done_ != 0) {
             probe_round_done_ = probe_round_done_ || round_start_;
-            if (probe_round_done_ && now > probe_done_) {
-                min_rtt_stamp_ = now;
-                tcp.cwnd = std::max(tcp.cwnd, saved_cwnd_);
-                if (full_bandwidth_reached_)
-                    enter_probe_bw(tcp);
-                else
-                    mode_ = Mode::kStartup;
-            }
+            if (probe_round_done_ && now > probe_done_) leave_probe_rtt(tcp, now);
         }
+    }
+    void leave_probe_rtt(TcpState& tcp, Time now) {
+        min_rtt_stamp_ = now;
+        tcp.cwnd = std::max(tcp.cwnd, saved_cwnd_);
+        if (full_bandwidth_reached_)
+            enter_probe_bw(tcp);
+        else
+            mode_ = Mode::kStartup;
     }
     void set_gains() {
         static constexpr double kCwndGains[] = {kHighGain, kHighGain, kCwndGain, 1};
@@ -235,8 +245,8 @@ private:
         cwnd_gain_ = kCwndGains[static_cast<int>(mode_)];
         pacing_gain_ = mode_ == Mode::kProbeBw ? kCycle[cycle_] : kPacingGains[static_cast<int>(mode_)];
     }
-    void set_pacing(TcpState& tcp) const {
-        const double rate = bandwidth() * tcp.wire_bytes * pacing_gain_ * kPacingMargin;
+    void set_pacing(TcpState& tcp, double gain) const {
+        const double rate = bandwidth() * tcp.wire_bytes * gain * kPacingMargin;
         if (full_bandwidth_reached_ || rate > tcp.pacing_bytes_per_ns)
             if (rate > 0) tcp.pacing_bytes_per_ns = rate;
     }

@@ -6,6 +6,7 @@ namespace dstcc {
 namespace {
 
 constexpr std::int64_t kSackOptionBytes = 4, kSackBlockBytes = 8;  // RFC 2018, padded to 32 bits
+constexpr double kFarNs = 4e18;  // beyond any deadline, and two of them are within a Time
 
 }  // namespace
 
@@ -81,39 +82,39 @@ void Simulation::pump(std::size_t s) {
 void Simulation::repair(std::size_t s) {
     Subflow& sender = subflows_[s].sender;
     std::int64_t number = 0;
-    while (sender.window_open() && sender.pacing_until() <= now_ && sender.poll_retransmit(number)) {
-        const Segment segment = sender.segment(number);
-        sender.mark_retransmitted(now_, number);
-        ObjectOutcome& outcome = outcomes_[segment.object];
-        outcome.sent_bytes += segment.bytes;
-        ++outcome.retransmissions;
-        transmit(s, number, segment, true);
-    }
+    while (sender.window_open() && sender.pacing_until() <= now_ && sender.poll_retransmit(number)) repeat(s, number);
 }
 
-// Tail loss probe (RFC 8985 section 7.3): new data if there is any, else the last segment again.
-void Simulation::send_probe(std::size_t s) {
+// Send a segment again on its own subflow.
+void Simulation::repeat(std::size_t s, std::int64_t number) {
     Subflow& sender = subflows_[s].sender;
-    std::uint32_t object = 0;
-    std::uint64_t only = bit(s);
-    if (!config_.transport.lanes && !scheduler_->pins() && !scheduler_->duplicates() &&
-        room_at_receiver(config_.transport.mss_bytes) && next_unbound(only, object)) {
-        send_new(s, object);
-        return;
-    }
-    const std::int64_t number = sender.tcp().snd_nxt - 1;
     const Segment segment = sender.segment(number);
-    if ((segment.flags & (kSacked | kLost | kRetransOut)) != 0) return;
     sender.mark_retransmitted(now_, number);
-    sender.mark_probe_repeated();
     ObjectOutcome& outcome = outcomes_[segment.object];
     outcome.sent_bytes += segment.bytes;
     ++outcome.retransmissions;
     transmit(s, number, segment, true);
 }
 
+// Tail loss probe (RFC 8985 section 7.3): new data if there is any, else the last segment again.
+void Simulation::send_probe(std::size_t s) {
+    Subflow& sender = subflows_[s].sender;
+    const std::int64_t next = sender.tcp().snd_nxt;
+    // A probe may exceed the window by a segment: for one offer this subflow, and no other, counts as free.
+    const std::uint64_t others = ready_ & ~bit(s);
+    ready_ = bit(s);
+    offer();
+    ready_ |= others;
+    refresh(s);
+    if (sender.tcp().snd_nxt > next) return;
+    const std::int64_t number = next - 1;
+    if ((sender.segment(number).flags & (kSacked | kLost | kRetransOut)) != 0) return;
+    repeat(s, number);
+    sender.mark_probe_repeated();
+}
+
 void Simulation::offer() {
-    if (!reinjections_.empty()) offer_reinjections();
+    if (reinjecting_ != 0) offer_reinjections();
     if (scheduler_->duplicates())
         offer_copies();
     else if (config_.transport.lanes || scheduler_->pins())
@@ -123,17 +124,18 @@ void Simulation::offer() {
 }
 
 void Simulation::offer_reinjections() {
-    while (!reinjections_.empty()) {
-        const Reinjection entry = reinjections_.front();
-        if (subflows_[entry.origin].sender.acknowledged(entry.number)) {
-            reinjections_.pop_front();
-            continue;
+    for (std::uint64_t origins = reinjecting_; origins != 0; origins &= origins - 1) {
+        const auto origin = static_cast<std::size_t>(__builtin_ctzll(origins));
+        auto& waiting = subflows_[origin].reinjections;
+        while (!waiting.empty()) {
+            const Reinjection entry = waiting.front();
+            const std::uint64_t others = ready_ & ~bit(origin) & ~stale_;
+            const bool arrived = subflows_[origin].sender.acknowledged(entry.number);
+            if (!arrived && others == 0) break;
+            waiting.pop_front();
+            if (!arrived) send_copy(static_cast<std::size_t>(quickest(others)), entry.object, entry.order, entry.bytes);
         }
-        const std::uint64_t others = ready_ & ~bit(entry.origin) & ~stale_;
-        if (others == 0) return;
-        const int s = quickest(others);
-        reinjections_.pop_front();
-        send_copy(static_cast<std::size_t>(s), entry.object, entry.order, entry.bytes);
+        if (waiting.empty()) reinjecting_ &= ~bit(origin);
     }
 }
 
@@ -382,7 +384,7 @@ bool Simulation::late(std::uint32_t object, const Forecast& path, Slack slack) c
     if (path.light_ns > deadline) return true;
     if (slack == Slack::kLight || outcomes_[object].offset > 0) return false;
     const auto excess = static_cast<double>(std::max<std::int64_t>(config_.objects.payload_bytes[object] - path.room_bytes, 0));
-    return path.window_ns + static_cast<Time>(excess * path.ns_per_byte) > due(object, path, slack);
+    return path.window_ns + static_cast<Time>(std::min(excess * path.ns_per_byte, kFarNs)) > due(object, path, slack);
 }
 
 void Simulation::give_up(std::uint32_t object) {
@@ -429,7 +431,7 @@ bool Simulation::room_at_receiver(std::int64_t bytes) const {
 }
 
 bool Simulation::more_to_send(std::size_t s) const {
-    return !pending_.empty() || (has_assigned_ & bit(s)) != 0 || !reinjections_.empty() ||
+    return !pending_.empty() || (has_assigned_ & bit(s)) != 0 || reinjecting_ != 0 ||
            (scheduler_->duplicates() && subflows_[s].copied < log_.end());
 }
 

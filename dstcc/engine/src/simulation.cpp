@@ -239,7 +239,8 @@ void Simulation::on_timeout(std::size_t s) {
     stale_ |= bit(s);
     if ((established_ & ~stale_) == 0) return;
     subflow.sender.reinject([&](std::int64_t number, const Segment& segment) {
-        reinjections_.push_back({segment.object, segment.order, segment.bytes, static_cast<std::uint16_t>(s), number});
+        subflow.reinjections.push_back({segment.object, segment.order, segment.bytes, number});
+        reinjecting_ |= bit(s);
     });
     if (!config_.transport.layer_links.empty()) return;
     const auto moved = subflow.assigned.extract([&](std::uint32_t object) { return outcomes_[object].offset == 0; });

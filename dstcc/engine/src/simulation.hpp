@@ -73,6 +73,11 @@ private:
         BlockRing<AckPacket> acks;
         BlockRing<SackBlock> blocks;
     };
+    struct Reinjection {  // what a subflow with a timeout still owes, for the others
+        std::uint32_t object, order;
+        std::uint16_t bytes;
+        std::int64_t number;
+    };
     struct SubflowState {
         Subflow sender;
         SubflowReceiver receiver;
@@ -81,14 +86,10 @@ private:
         std::int64_t copied = 0;             // redundant: place in the log
         Time syn_at = kNever, first_syn_ns = -1;
         unsigned syns = 0;
+        std::deque<Reinjection> reinjections{};
         // since the last sample
         std::int64_t slot_sent = 0, slot_retransmitted = 0, slot_delivered = 0;
         std::uint64_t slot_lost_base = 0;
-    };
-    struct Reinjection {
-        std::uint32_t object, order;
-        std::uint16_t bytes, origin;
-        std::int64_t number;
     };
     struct Sent {  // redundant: what went out first where
         std::uint32_t object, order;
@@ -130,6 +131,7 @@ private:
     void transmit(std::size_t s, std::int64_t number, const Segment& segment, bool repeat);
     void pump(std::size_t s);
     void repair(std::size_t s);
+    void repeat(std::size_t s, std::int64_t number);
     void send_probe(std::size_t s);
     void offer();
     void offer_reinjections();
@@ -199,9 +201,8 @@ private:
     std::vector<ObjectOutcome> outcomes_;
     std::size_t released_ = 0, unsettled_ = 0;
     WaitingLayers pending_;  // released, bound to no subflow
-    std::deque<Reinjection> reinjections_;
     BlockRing<Sent> log_;
-    std::uint64_t ready_ = 0, established_ = 0, stale_ = 0, has_assigned_ = 0;
+    std::uint64_t ready_ = 0, established_ = 0, stale_ = 0, has_assigned_ = 0, reinjecting_ = 0;
 
     SampleColumns samples_;
     LogHistogram waits_;

@@ -6,11 +6,6 @@ namespace dstcc {
 
 namespace {
 
-std::uint32_t delta(Time later, Time earlier) {
-    const std::uint64_t units = static_cast<std::uint64_t>(later - earlier) >> kDeltaShift;
-    return units >= kDeltaSaturated ? kDeltaSaturated : static_cast<std::uint32_t>(units);
-}
-
 constexpr std::int64_t kDupThreshold = 3;        // RFC 5681; RFC 8985 section 6.2 before reordering is seen
 constexpr double kMinRttWindowS = 300;           // Linux tcp_min_rtt_wlen
 constexpr std::int64_t kPrefetch = 16;           // segments ahead; about one memory latency
@@ -27,7 +22,8 @@ struct Subflow::AckWork {
     bool sampled = false;
     Time sampled_sent_ns = -1;
     std::int64_t sampled_number = -1;
-    std::uint32_t sampled_delivered = 0, since_delivered = 0, since_first = 0;
+    std::uint32_t sampled_delivered = 0;
+    float since_delivered = 0, since_first = 0;
     bool sampled_app_limited = false;
     Time first_clean_sent_ns = -1, last_clean_sent_ns = -1;  // never repeated: fit for an RTT sample (Karn)
     Time echo_ns = 0;
@@ -66,8 +62,8 @@ void Subflow::stamp(Time now, Segment& segment) {
     if (tcp_.packets_out() == 0) tcp_.first_sent_ns = tcp_.delivered_ns = now;
     segment.sent_ns = now;
     segment.delivered = static_cast<std::uint32_t>(tcp_.delivered);
-    segment.since_delivered = delta(now, tcp_.delivered_ns);
-    segment.since_first = delta(now, tcp_.first_sent_ns);
+    segment.since_delivered = static_cast<float>(now - tcp_.delivered_ns);
+    segment.since_first = static_cast<float>(now - tcp_.first_sent_ns);
     segment.flags = static_cast<std::uint8_t>((segment.flags & ~kAppLimited) |
                                               (tcp_.app_limited != 0 ? kAppLimited : 0));
     tcp_.last_sent_ns = now;
@@ -120,7 +116,7 @@ void Subflow::mark_retransmitted(Time now, std::int64_t number) {
     if (tcp_.ca_state == CaState::kLoss && undo_stamp_ == kNever) undo_stamp_ = now;
     ++prr_out_;
     pace(now, segment.bytes + tcp_.wire_bytes - tcp_.mss_bytes);
-    if (timer_kind_ == Timer::kNone) arm(now);
+    if (timer_kind_ == Timer::kNone || (number == tcp_.snd_una && timer_kind_ == Timer::kRto)) arm(now);
 }
 
 void Subflow::finish_sending(Time now, bool starved, bool window_full) {
@@ -174,14 +170,21 @@ std::int64_t Subflow::handle_ack(Time now, const AckBlocks& ack) {
     detect_losses(now);
     update_state(now, ack, work);
     control_window(now, work);
-    if (timer_kind_ != Timer::kReorder && (una_advanced || work.sacked_more || tcp_.packets_out() == 0 ||
-                                           timer_kind_ == Timer::kNone))
+    if (timer_kind_ != Timer::kReorder &&
+        (una_advanced || restarts_timer(work) || tcp_.packets_out() == 0 || timer_kind_ == Timer::kNone))
         arm(now);
     DSTCC_CHECK(tcp_.cwnd >= 1, "cwnd >= 1");
     DSTCC_CHECK(tcp_.sacked_out >= 0 && tcp_.lost_out >= 0 && tcp_.retrans_out >= 0 &&
                     tcp_.sacked_out + tcp_.lost_out <= tcp_.packets_out(),
                 "the scoreboard adds up");
     return work.payload_bytes;
+}
+
+// A SACK of what was sent after the head's last transmission says nothing of the head and must not put its timeout off
+// (Linux tcp_clean_rtx_queue).
+bool Subflow::restarts_timer(const AckWork& work) const {
+    return work.sacked_more && work.first_clean_sent_ns >= 0 && tcp_.packets_out() > 0 &&
+           work.first_clean_sent_ns < segments_[tcp_.snd_una].sent_ns;
 }
 
 // A segment reaches the other side for the first time: leave the loss lists, remember the latest sent of this ACK.
@@ -273,8 +276,8 @@ void Subflow::take_rtt(Time now, AckWork& work) {
     Time sample = -1;
     if (work.first_clean_sent_ns >= 0)
         sample = now - work.first_clean_sent_ns;
-    else if (work.newly_delivered > 0)
-        sample = now - work.echo_ns;  // RFC 7323: valid even when everything acknowledged was repeated
+    else if (work.newly_delivered > 0 && tcp_.snd_una > work.prior_una)
+        sample = now - work.echo_ns;  // RFC 7323 section 4.1: only where SND.UNA advances; fit even for repeats
     if (sample < 0) return;
     work.rtt_ns = work.last_clean_sent_ns >= 0 ? now - work.last_clean_sent_ns : sample;
     const bool round_passed = tcp_.snd_una > rtt_round_end_;
@@ -365,7 +368,7 @@ void Subflow::leave_reduction(Time now) {
     const bool reduced = tcp_.ca_state == CaState::kRecovery;
     tcp_.ca_state = CaState::kOpen;
     undo_stamp_ = kNever;
-    if (!reduced || control_->owns_window()) return;
+    if (!reduced || control_->governs_recovery()) return;
     if (tcp_.ssthresh < kInfiniteWindow) tcp_.cwnd = tcp_.ssthresh;
     control_->on_event(tcp_, CaEvent::kExitReduction, now);
 }
@@ -399,7 +402,7 @@ void Subflow::handle_probe_ack(Time now, const AckBlocks& ack) {
     if (!repaired) return;
     // The probe repaired a tail loss that nothing else showed: reduce as for any loss (RFC 8985 section 7.4.2).
     enter_recovery(now);
-    if (!control_->owns_window()) tcp_.cwnd = std::max<std::int64_t>(1, std::min(tcp_.cwnd, tcp_.ssthresh));
+    if (!control_->governs_recovery()) tcp_.cwnd = std::max<std::int64_t>(1, std::min(tcp_.cwnd, tcp_.ssthresh));
     leave_reduction(now);
 }
 
@@ -439,16 +442,16 @@ RateSample Subflow::rate_sample(Time now, const AckWork& work) const {
     sample.losses = static_cast<std::int64_t>(tcp_.lost - work.prior_lost);
     sample.prior_in_flight = work.prior_in_flight;
     sample.rtt_ns = work.rtt_ns;
-    if (!work.sampled || work.since_delivered == kDeltaSaturated || work.since_first == kDeltaSaturated) return sample;
+    if (!work.sampled) return sample;
     const std::uint32_t carried = static_cast<std::uint32_t>(tcp_.delivered) - work.sampled_delivered;
     sample.delivered = carried;
     sample.prior_delivered = tcp_.delivered - carried;
     sample.is_app_limited = work.sampled_app_limited;
-    const Time send_interval = static_cast<Time>(work.since_first) << kDeltaShift;
-    const Time ack_interval = now - (work.sampled_sent_ns - (static_cast<Time>(work.since_delivered) << kDeltaShift));
+    const Time send_interval = static_cast<Time>(work.since_first);
+    const Time ack_interval = now - work.sampled_sent_ns + static_cast<Time>(work.since_delivered);
     const Time interval = std::max(send_interval, ack_interval);
     // Shorter than any round trip: the sample spans a repeat and would overestimate (draft section 3.2).
-    sample.interval_ns = interval + (Time{1} << (kDeltaShift + 1)) < tcp_.min_rtt_ns ? -1 : interval;
+    sample.interval_ns = interval + interval / (1 << 20) < tcp_.min_rtt_ns ? -1 : interval;
     return sample;
 }
 
@@ -498,7 +501,7 @@ TimerResult Subflow::handle_timer(Time now) {
         detect_losses(now);
         if (tcp_.ca_state == CaState::kOpen && tcp_.lost_out > 0) {
             enter_recovery(now);
-            if (!control_->owns_window())  // the first repeat leaves at once (tcp_cwnd_reduction with one segment)
+            if (!control_->governs_recovery())  // the first repeat leaves at once (tcp_cwnd_reduction with one segment)
                 tcp_.cwnd = std::max<std::int64_t>(tcp_.in_flight() + 1, 1);
         }
         if (timer_kind_ != Timer::kReorder) arm(now);
@@ -531,6 +534,11 @@ void Subflow::timeout(Time now) {
         const std::int64_t threshold = control_->ssthresh(tcp_, now);
         if (!control_->owns_window()) tcp_.ssthresh = threshold;
         control_->on_event(tcp_, CaEvent::kEnterLoss, now);
+    } else if (tcp_.ca_state == CaState::kRecovery) {
+        // The losses that began the recovery were real: an undo takes back the timeout, not the reduction.
+        undo_cwnd_ = std::min(tcp_.ssthresh, tcp_.prior_cwnd);
+        undo_ssthresh_ = tcp_.ssthresh;
+        undo_stamp_ = kNever;
     }
     to_repeat_.clear();
     for (std::int64_t n = tcp_.snd_una; n < tcp_.snd_nxt; ++n) {
