@@ -2,18 +2,24 @@
 //
 // In `stream` mode pick() is asked for every segment; in `lanes` mode once per layer, which then stays whole on the lane.
 // A scheduler that pins assigns each layer when it is released instead.
+//
+// pick() may wait. It is asked again at the next event of any subflow (an ACK, a timer, the end of a pacing gap) and at
+// the next release. A wait needs something to wait for: when no subflow has anything in flight or to send, so that no
+// event would come, the connection does not heed it and takes the quickest subflow.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "channel.hpp"
 #include "subflow.hpp"
 
 namespace dstcc {
 
 struct Path {
     const Subflow* subflow = nullptr;
+    const Direction* link = nullptr;  // the data direction; its queue is the sender's own
     Time one_way_ns = 0;             // propagation delay now
     std::int64_t assigned_bytes = 0;  // payload given to this subflow and not yet sent
     // Payload bytes per second the path seems to carry: a window per round trip.
@@ -33,11 +39,29 @@ struct Path {
     }
 };
 
+constexpr std::int64_t kNoLimit = INT64_MAX;
+
+// What is to be sent, and for which subflows one might wait.
+struct Next {
+    Time now_ns = 0;
+    int layer = 0;
+    std::int64_t bytes = 0;       // payload: the next segment's; on lanes what the layer has left
+    std::int64_t backlog = 0;     // payload released and never sent, this included
+    std::int64_t room = kNoLimit;  // payload that the receiver's buffer still takes
+    std::uint64_t busy = 0;       // established and not stale, but with no room now
+};
+
 class Scheduler {
 public:
     virtual ~Scheduler() = default;
     // The subflow to use out of the set bits of `ready` (never empty), or -1 to wait.
-    virtual int pick(const std::vector<Path>& paths, std::uint64_t ready) = 0;
+    virtual int pick(const std::vector<Path>& paths, std::uint64_t ready, const Next& next) = 0;
+    // Feedback, for those that listen: a packet was put on the link behind `wait_ns` of others (or dropped there); an ACK
+    // to what was sent at `sent_ns` came in; what subflow `path` owes goes to others as well.
+    virtual bool listens() const { return false; }
+    virtual void on_sent(int /*path*/, std::int64_t /*bytes*/, Time /*wait_ns*/, Time /*now*/) {}
+    virtual void on_ack(int /*path*/, std::int64_t /*acked_bytes*/, Time /*sent_ns*/, Time /*now*/) {}
+    virtual void on_reinjection(int /*path*/, std::int64_t /*bytes*/, Time /*now*/) {}
     virtual bool duplicates() const { return false; }
     virtual bool pins() const { return false; }
     // For schedulers that pin: the subflow, out of `usable`, for a whole layer.
@@ -46,15 +70,23 @@ public:
     }
 };
 
-using SchedulerFactory = std::unique_ptr<Scheduler> (*)(const TransportConfig&);
+// What a scheduler is made with; random ones draw from Stream(seed, kStreamScheduler, ..).
+struct SchedulerSetup {
+    const TransportConfig& transport;
+    std::uint64_t seed = 1;
+    Time slot_ns = 0;
+    std::size_t links = 1;
+};
 
-std::unique_ptr<Scheduler> make_minrtt(const TransportConfig&);
-std::unique_ptr<Scheduler> make_round_robin(const TransportConfig&);
-std::unique_ptr<Scheduler> make_redundant(const TransportConfig&);
-std::unique_ptr<Scheduler> make_layer_pinned(const TransportConfig&);
+using SchedulerFactory = std::unique_ptr<Scheduler> (*)(const SchedulerSetup&);
+
+std::unique_ptr<Scheduler> make_minrtt(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_round_robin(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_redundant(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_layer_pinned(const SchedulerSetup&);
 
 const std::vector<std::pair<std::string, SchedulerFactory>>& scheduler_table();
-std::unique_ptr<Scheduler> make_scheduler(const TransportConfig& transport);
+std::unique_ptr<Scheduler> make_scheduler(const SchedulerSetup& setup);
 
 // The member of `set` with the least `key`; ties to the lower index.
 template <class Key>

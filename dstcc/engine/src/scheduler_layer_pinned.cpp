@@ -10,9 +10,9 @@ namespace {
 
 class LayerPinned final : public Scheduler {
 public:
-    explicit LayerPinned(const TransportConfig& transport) : links_(transport.layer_links) {}
+    explicit LayerPinned(const SchedulerSetup& setup) : links_(setup.transport.layer_links) {}
     bool pins() const override { return true; }
-    int pick(const std::vector<Path>&, std::uint64_t ready) override { return __builtin_ctzll(ready); }
+    int pick(const std::vector<Path>&, std::uint64_t ready, const Next&) override { return __builtin_ctzll(ready); }
     int assign(const std::vector<Path>& paths, int layer, std::int64_t bytes, std::uint64_t usable) override {
         if (!links_.empty()) {
             const auto place = std::min(static_cast<std::size_t>(layer), links_.size() - 1);
@@ -34,8 +34,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Scheduler> make_layer_pinned(const TransportConfig& transport) {
-    return std::make_unique<LayerPinned>(transport);
+std::unique_ptr<Scheduler> make_layer_pinned(const SchedulerSetup& setup) {
+    return std::make_unique<LayerPinned>(setup);
 }
 
 }  // namespace dstcc

@@ -6,13 +6,13 @@ namespace {
 
 class MinRtt final : public Scheduler {
 public:
-    int pick(const std::vector<Path>& paths, std::uint64_t ready) override {
+    int pick(const std::vector<Path>& paths, std::uint64_t ready, const Next&) override {
         return least(ready, [&](int i) { return paths[static_cast<std::size_t>(i)].subflow->tcp().srtt_ns; });
     }
 };
 
 }  // namespace
 
-std::unique_ptr<Scheduler> make_minrtt(const TransportConfig&) { return std::make_unique<MinRtt>(); }
+std::unique_ptr<Scheduler> make_minrtt(const SchedulerSetup&) { return std::make_unique<MinRtt>(); }
 
 }  // namespace dstcc

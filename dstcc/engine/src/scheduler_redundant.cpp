@@ -7,12 +7,12 @@ namespace {
 
 class Redundant final : public Scheduler {
 public:
-    int pick(const std::vector<Path>&, std::uint64_t ready) override { return __builtin_ctzll(ready); }
+    int pick(const std::vector<Path>&, std::uint64_t ready, const Next&) override { return __builtin_ctzll(ready); }
     bool duplicates() const override { return true; }
 };
 
 }  // namespace
 
-std::unique_ptr<Scheduler> make_redundant(const TransportConfig&) { return std::make_unique<Redundant>(); }
+std::unique_ptr<Scheduler> make_redundant(const SchedulerSetup&) { return std::make_unique<Redundant>(); }
 
 }  // namespace dstcc

@@ -6,7 +6,7 @@ namespace {
 
 class RoundRobin final : public Scheduler {
 public:
-    int pick(const std::vector<Path>&, std::uint64_t ready) override {
+    int pick(const std::vector<Path>&, std::uint64_t ready, const Next&) override {
         const std::uint64_t after = ready & ~((std::uint64_t{2} << last_) - 1);
         last_ = __builtin_ctzll(after != 0 ? after : ready);
         return last_;
@@ -18,6 +18,6 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Scheduler> make_round_robin(const TransportConfig&) { return std::make_unique<RoundRobin>(); }
+std::unique_ptr<Scheduler> make_round_robin(const SchedulerSetup&) { return std::make_unique<RoundRobin>(); }
 
 }  // namespace dstcc

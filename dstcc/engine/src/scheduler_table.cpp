@@ -12,10 +12,10 @@ const std::vector<std::pair<std::string, SchedulerFactory>>& scheduler_table() {
     return table;
 }
 
-std::unique_ptr<Scheduler> make_scheduler(const TransportConfig& transport) {
+std::unique_ptr<Scheduler> make_scheduler(const SchedulerSetup& setup) {
     for (const auto& [known, factory] : scheduler_table())
-        if (known == transport.scheduler) return factory(transport);
-    throw std::invalid_argument("unknown scheduler '" + transport.scheduler + "'");
+        if (known == setup.transport.scheduler) return factory(setup);
+    throw std::invalid_argument("unknown scheduler '" + setup.transport.scheduler + "'");
 }
 
 }  // namespace dstcc

@@ -60,6 +60,7 @@ void Simulation::transmit(std::size_t s, std::int64_t number, const Segment& seg
         ++subflow.slot_retransmitted;
     }
     if (passage.wait_ns >= 0) waits_.add(passage.wait_ns);
+    if (listens_) scheduler_->on_sent(static_cast<int>(s), bytes, std::max<Time>(passage.wait_ns, 0), now_);
     arm_timer(s);
     if (passage.arrive_ns == kNever) return;
     const bool first = link.data.empty();
@@ -74,7 +75,13 @@ void Simulation::pump(std::size_t s) {
     if (sender.repairs_waiting()) repair(s);
     refresh(s);
     if (ready_ != 0) offer();
-    const bool more = more_to_send(s);
+    finish_sending(s);
+}
+
+// A subflow with room that the scheduler passes over is as starved as one without data.
+void Simulation::finish_sending(std::size_t s) {
+    Subflow& sender = subflows_[s].sender;
+    const bool more = more_to_send(s) && (held_ & bit(s)) == 0;
     sender.finish_sending(now_, !more, more && !sender.window_open());
     arm_timer(s);
 }
@@ -141,9 +148,11 @@ void Simulation::offer_reinjections() {
 
 void Simulation::offer_stream() {
     std::uint32_t object = 0;
-    while (std::uint64_t ready = usable()) {
+    while (const std::uint64_t idle = usable()) {
+        std::uint64_t ready = idle;
         if (!room_at_receiver(config_.transport.mss_bytes) || !next_unbound(ready, object)) return;
-        const int s = scheduler_->pick(paths_, ready);
+        const int s = choose(idle, ready, object,
+                             std::min<std::int64_t>(config_.transport.mss_bytes, unsent_bytes(object)));
         if (s < 0) return;
         send_new(static_cast<std::size_t>(s), object);
     }
@@ -164,13 +173,42 @@ void Simulation::offer_assigned() {
             continue;
         }
         std::uint32_t object = 0;
-        std::uint64_t idle = usable();
-        if (idle == 0 || !next_unbound(idle, object)) return;
-        const int s = scheduler_->pick(paths_, idle);
+        const std::uint64_t idle = usable();
+        std::uint64_t ready = idle;
+        if (idle == 0 || !next_unbound(ready, object)) return;
+        const int s = choose(idle, ready, object, unsent_bytes(object));
         if (s < 0) return;
         unbind(object);
         bind(object, static_cast<std::size_t>(s));
     }
+}
+
+// The scheduler's choice among `ready`, which is what of `idle` can bring the layer in time.
+int Simulation::choose(std::uint64_t idle, std::uint64_t ready, std::uint32_t object, std::int64_t bytes) {
+    Next next;
+    next.now_ns = now_;
+    next.layer = static_cast<int>(config_.objects.layer[object]);
+    next.bytes = bytes;
+    next.backlog = backlog_;
+    if (const std::int64_t buffer = config_.transport.receive_buffer_bytes; buffer != 0)
+        next.room = buffer - (new_payload_ - peer_delivered_);
+    next.busy = established_ & ~stale_ & ~idle;
+    const int s = scheduler_->pick(paths_, ready, next);
+    if (s >= 0) {
+        DSTCC_CHECK((ready & bit(static_cast<std::size_t>(s))) != 0, "a scheduler picks a subflow that is ready");
+        held_ = 0;
+        return s;
+    }
+    if (next.busy == 0 && !anything_under_way()) return quickest(ready);
+    held_ = ready;
+    return -1;
+}
+
+// Will some subflow's ACK or timer come?
+bool Simulation::anything_under_way() const {
+    for (const SubflowState& subflow : subflows_)
+        if (subflow.sender.established() && subflow.sender.tcp().packets_out() > 0) return true;
+    return false;
 }
 
 // redundant: each subflow walks the log of what was sent first and copies what is not known to have arrived.
@@ -306,6 +344,7 @@ std::int64_t Simulation::send_new(std::size_t s, std::uint32_t object) {
     outcome.offset += bytes;
     outcome.sent_bytes += bytes;
     new_payload_ += bytes;
+    backlog_ -= bytes;
     if (!subflow.assigned.empty() && subflow.assigned.front() == object) {
         paths_[s].assigned_bytes -= bytes;
         if (outcome.offset == payload) {
@@ -389,6 +428,7 @@ bool Simulation::late(std::uint32_t object, const Forecast& path, Slack slack) c
 
 void Simulation::give_up(std::uint32_t object) {
     outcomes_[object].given_up = true;
+    backlog_ -= unsent_bytes(object);
     settle();
 }
 

@@ -28,7 +28,8 @@ std::int64_t widen(std::int64_t reference, std::uint32_t low) {
 Simulation::Simulation(const EngineConfig& config)
     : config_(config),
       wire_bytes_(static_cast<std::uint32_t>(config.transport.mss_bytes + config.transport.header_bytes)),
-      scheduler_(make_scheduler(config_.transport)),
+      scheduler_(make_scheduler({config_.transport, config_.seed, config_.slot_ns, config_.links.size()})),
+      listens_(scheduler_->listens()),
       tree_(2 * config.links.size(), 3 * config.links.size() + 2 + cross_sources(config)),
       outcomes_(config.objects.size()),
       unsettled_(config.objects.size()),
@@ -64,7 +65,10 @@ Simulation::Simulation(const EngineConfig& config)
     const auto lanes = static_cast<std::size_t>(transport.lanes ? transport.lanes_per_link : 1);
     domains_.resize(per_link ? lanes * links_.size() : lanes);
     paths_.resize(links_.size());
-    for (std::size_t i = 0; i < paths_.size(); ++i) paths_[i].subflow = &subflows_[i].sender;
+    for (std::size_t i = 0; i < paths_.size(); ++i) {
+        paths_[i].subflow = &subflows_[i].sender;
+        paths_[i].link = &links_[i].down;
+    }
     refresh_delays();
 
     for (const Time deadline : config_.objects.deadline_ns)
@@ -188,7 +192,9 @@ void Simulation::on_acks(std::size_t link) {
     }
     peer_delivered_ = std::max(peer_delivered_, packet.delivered_bytes);
     const bool was_stale = subflow.sender.stale();
-    subflow.slot_delivered += subflow.sender.handle_ack(now_, ack);
+    const std::int64_t acked = subflow.sender.handle_ack(now_, ack);
+    subflow.slot_delivered += acked;
+    if (listens_) scheduler_->on_ack(static_cast<int>(s), acked, ack.echo_ns, now_);
     if (was_stale && !subflow.sender.stale()) stale_ &= ~bit(s);
     pump(s);
 }
@@ -241,6 +247,7 @@ void Simulation::on_timeout(std::size_t s) {
     subflow.sender.reinject([&](std::int64_t number, const Segment& segment) {
         subflow.reinjections.push_back({segment.object, segment.order, segment.bytes, number});
         reinjecting_ |= bit(s);
+        if (listens_) scheduler_->on_reinjection(static_cast<int>(s), segment.bytes, now_);
     });
     if (!config_.transport.layer_links.empty()) return;
     const auto moved = subflow.assigned.extract([&](std::uint32_t object) { return outcomes_[object].offset == 0; });
@@ -269,6 +276,7 @@ void Simulation::on_release() {
     const auto& release = config_.objects.release_ns;
     while (released_ < release.size() && release[released_] <= now_) {
         const auto object = static_cast<std::uint32_t>(released_++);
+        backlog_ += config_.objects.payload_bytes[object];
         if (scheduler_->pins())
             assign_released(object);
         else
@@ -278,9 +286,7 @@ void Simulation::on_release() {
     offer();
     for (std::size_t s = 0; s < subflows_.size(); ++s)
         if (subflows_[s].sender.established()) {
-            const bool more = more_to_send(s);
-            subflows_[s].sender.finish_sending(now_, !more, more && !subflows_[s].sender.window_open());
-            arm_timer(s);
+            finish_sending(s);
         }
 }
 
@@ -358,6 +364,10 @@ void Simulation::check_deliveries() const {
     std::int64_t delivered = 0;
     for (const ObjectOutcome& outcome : outcomes_) delivered += outcome.delivered_bytes;
     DSTCC_CHECK(delivered == delivered_payload_, "bytes are conserved");
+    std::int64_t unsent = 0;
+    for (std::uint32_t object = 0; object < released_; ++object)
+        if (!outcomes_[object].given_up) unsent += unsent_bytes(object);
+    DSTCC_CHECK(unsent == backlog_, "what was released is sent, given up, or waits");
 }
 
 std::map<std::string, double> Simulation::totals() const {

@@ -161,6 +161,9 @@ private:
     std::uint64_t in_time(std::uint32_t object, Slack slack, std::uint64_t set) const;
     std::int64_t send_new(std::size_t s, std::uint32_t object);
     void send_copy(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
+    std::int64_t unsent_bytes(std::uint32_t object) const {
+        return config_.objects.payload_bytes[object] - outcomes_[object].offset;
+    }
     bool builds_on_another(std::uint32_t object) const;
     bool hopeless(std::uint32_t object) const;
     bool premature(std::uint32_t object) const;
@@ -174,6 +177,9 @@ private:
     void assign_released(std::uint32_t object);
     bool room_at_receiver(std::int64_t bytes) const;
     bool more_to_send(std::size_t s) const;
+    int choose(std::uint64_t idle, std::uint64_t ready, std::uint32_t object, std::int64_t bytes);
+    bool anything_under_way() const;
+    void finish_sending(std::size_t s);
 
     // bookkeeping
     void refresh(std::size_t s);
@@ -193,6 +199,8 @@ private:
     std::vector<SubflowState> subflows_;
     std::vector<OrderingDomain> domains_;
     std::unique_ptr<Scheduler> scheduler_;
+    bool listens_;
+    std::uint64_t held_ = 0;  // ready, but the scheduler waits
     std::vector<Path> paths_;
     std::vector<CrossSource> cross_;
     EventHeads tree_;
@@ -206,6 +214,7 @@ private:
 
     SampleColumns samples_;
     LogHistogram waits_;
+    std::int64_t backlog_ = 0;         // released, neither sent nor given up
     std::int64_t new_payload_ = 0;     // sent for the first time
     std::int64_t peer_delivered_ = 0;  // what the receiver has said of its window
     std::int64_t delivered_payload_ = 0, arrived_payload_ = 0, duplicate_payload_ = 0, hol_payload_ = 0;
