@@ -1,0 +1,163 @@
+"""The codes: frame error rate over Eb/N0, and what a packet of whole frames then loses.
+
+::
+
+    uncoded    Pb  = 1/2 erfc(sqrt(Eb/N0))                    exact (BPSK, QPSK); a "frame" is one bit
+    a table    log10 FER = monotone cubic through the rows    tables/fer.csv, each row with its source
+    packet     n = ceil(8 bytes / k),  p = 1 - (1 - FER)^n    k information bits a frame; frames fall whole
+
+Outside its rows a table is clamped to its first or last one, and :meth:`Code.outside` says so in words. The last row
+of every table is its floor: no code is credited with fewer errors than that, since nobody measured them for us.
+
+Sources: CCSDS 131.0-B (the codes), CCSDS 130.1-G-3 and our own bit-true simulations (the rows); the cubic is that of
+Fritsch and Carlson (SIAM J. Numer. Anal. 17, 1980), which never leaves the interval between two rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dstcc.errors import InputError
+
+from .data import nearest, rows
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+UNCODED = "uncoded"
+CODE_NAMES: tuple[str, ...] = (UNCODED, *(row["code"] for row in rows("codes.csv")))
+UNCODED_RANGE_DB = (-30.0, 14.0)
+"""Where :meth:`Code.curve` samples the exact formula: from a coin's toss to one error in 1e12 bits."""
+CURVE_STEP_DB = 0.01
+"""Of :meth:`Code.curve`: a tenth of the steepest table's finest row distance."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """A code and its frame error rate over Eb/N0 per information bit."""
+
+    name: str
+    frame_bits: int
+    """Information bits of a frame, which is lost or kept as a whole; 1 for ``uncoded``: bits err independently."""
+    rate: float
+    """Information bits per channel bit."""
+    ebn0_db: NDArray[np.float64]
+    """The table's Eb/N0, ascending; empty for ``uncoded``."""
+    table_fer: NDArray[np.float64]
+    """The table's frame error rates, falling."""
+    refs: tuple[str, ...]
+    """The source of each row."""
+
+    @property
+    def range_db(self) -> tuple[float, float]:
+        """The Eb/N0 that the model covers, dB; unbounded where it is exact."""
+        if self.name == UNCODED:
+            return -np.inf, np.inf
+        return float(self.ebn0_db[0]), float(self.ebn0_db[-1])
+
+    @property
+    def floor(self) -> float:
+        """The frame error rate below which the model never goes."""
+        return 0.0 if self.name == UNCODED else float(self.table_fer[-1])
+
+    def frame_error_rate(self, ebn0_db: ArrayLike) -> NDArray[np.float64]:
+        """Frame error rate at each Eb/N0 (dB, any shape); clamped outside :attr:`range_db`, see :meth:`outside`."""
+        from scipy.special import erfc
+
+        at = np.asarray(ebn0_db, dtype=np.float64)
+        if self.name == UNCODED:
+            return np.asarray(0.5 * erfc(10 ** (at / 20)), dtype=np.float64)
+        inside = np.clip(at, *self.range_db)
+        return np.asarray(10 ** _interpolant(self.name)(inside), dtype=np.float64)
+
+    def packet_loss(self, ebn0_db: ArrayLike, packet_bytes: int) -> NDArray[np.float64]:
+        """Share of packets of ``packet_bytes`` that lose at least one of their frames; shape of ``ebn0_db``."""
+        frames = self.frames(packet_bytes)
+        with np.errstate(divide="ignore"):  # log1p(-1) is -inf, and the packet is lost
+            return np.asarray(-np.expm1(frames * np.log1p(-self.frame_error_rate(ebn0_db))))
+
+    def frames(self, packet_bytes: int) -> int:
+        """Frames that a packet spans. Raises :class:`InputError` for a size that no packet has."""
+        if packet_bytes < 1:
+            raise InputError(f"bytes = {packet_bytes}: a packet has at least 1 byte")
+        return -(-8 * packet_bytes // self.frame_bits)
+
+    def outside(self, ebn0_db: ArrayLike) -> str | None:
+        """Say which of these Eb/N0 (dB) lie outside the table and what is taken for them; ``None``: none do."""
+        at = np.asarray(ebn0_db, dtype=np.float64)
+        low, high = self.range_db
+        told = []
+        if np.any(at < low):
+            told.append(
+                f"Eb/N0 down to {at.min():.2f} dB is below the table of {self.name} ({low:g} to {high:g} dB): "
+                f"clamped to its first row, frame error rate {self.table_fer[0]:.3g}"
+            )
+        if np.any(at > high):
+            told.append(
+                f"Eb/N0 up to {at.max():.2f} dB is above the table of {self.name} ({low:g} to {high:g} dB): "
+                f"clamped to its last row, frame error rate {self.floor:.3g}"
+            )
+        return "; ".join(told) or None
+
+    def required_ebn0_db(self, frame_error_rate: float) -> float:
+        """The least Eb/N0 (dB) at which frames fail no more often than that; the inverse of the model.
+
+        Raises :class:`InputError` outside the rates that the model covers.
+        """
+        from scipy.optimize import brentq
+
+        low, high = UNCODED_RANGE_DB if self.name == UNCODED else self.range_db
+        most, least = (float(self.frame_error_rate(edge)) for edge in (low, high))
+        if not least <= frame_error_rate <= most:
+            raise InputError(
+                f"frame_error_rate = {frame_error_rate:g}: {self.name} is known from {most:.3g} down to {least:.3g}"
+            )
+        target = np.log10(frame_error_rate)
+        return float(brentq(lambda db: np.log10(self.frame_error_rate(db)) - target, low, high))
+
+    def curve(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The model on a uniform grid of ``CURVE_STEP_DB``: Eb/N0 in dB, and log10 of the frame error rate."""
+        low, high = UNCODED_RANGE_DB if self.name == UNCODED else self.range_db
+        steps = np.arange(round((high - low) / CURVE_STEP_DB) + 1, dtype=np.float64)
+        grid: NDArray[np.float64] = low + CURVE_STEP_DB * steps
+        return grid, np.asarray(np.log10(self.frame_error_rate(grid)), dtype=np.float64)
+
+
+@cache
+def code(name: str) -> Code:
+    """Look a code up by its name, one of :data:`CODE_NAMES`. Raises :class:`InputError` with the nearest."""
+    if name == UNCODED:
+        return Code(UNCODED, 1, 1.0, np.empty(0), np.empty(0), ())
+    known = {row["code"]: row for row in rows("codes.csv")}
+    if name not in known:
+        raise InputError(f"code = {name!r}: not known; {nearest(name, CODE_NAMES)}")
+    points = sorted(
+        (float(row["ebn0_db"]), float(row["frame_error_rate"]), row["ref"])
+        for row in rows("fer.csv")
+        if row["code"] == name
+    )
+    information, channel = int(known[name]["information_bits"]), int(known[name]["channel_bits"])
+    ebn0_db, fer, refs = zip(*points, strict=True)
+    return Code(name, information, information / channel, np.array(ebn0_db), np.array(fer), refs)
+
+
+def packet_loss(name: str, ebn0_db: ArrayLike, packet_bytes: int) -> NDArray[np.float64]:
+    """:meth:`Code.packet_loss` of the code of that name."""
+    return code(name).packet_loss(ebn0_db, packet_bytes)
+
+
+@cache
+def _interpolant(name: str) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+    """log10 of the frame error rate as a function of Eb/N0 in dB, within the table."""
+    from scipy.interpolate import PchipInterpolator
+
+    known = code(name)
+    cubic: Callable[[NDArray[np.float64]], NDArray[np.float64]] = PchipInterpolator(
+        known.ebn0_db, np.log10(known.table_fer)
+    )
+    return cubic

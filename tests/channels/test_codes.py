@@ -1,0 +1,136 @@
+"""Codes: the rows are reproduced, what lies between them falls, what lies outside is clamped and said."""
+
+from __future__ import annotations
+
+from math import erfc, sqrt
+
+import numpy as np
+import pytest
+from dstcc_channels.codes import CODE_NAMES, UNCODED, code, packet_loss
+from dstcc_channels.data import rows
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dstcc.errors import InputError
+
+TABLES = [name for name in CODE_NAMES if name != UNCODED]
+
+PUBLISHED = {
+    # Eb/N0 in dB for frame error rates of 1e-2, 1e-3, 1e-4
+    "ccsds-turbo-1/6-1784": (0.03, 0.16, 0.29),
+    "ccsds-turbo-1/2-1784": (1.19, 1.35, 1.47),
+    "ccsds-turbo-1/6-8920": (-0.23, -0.15, -0.07),
+    "ccsds-turbo-1/3-8920": (0.30, 0.36, 0.44),
+    "ccsds-ar4ja-1/2-1024": (1.41, 1.60, 1.81),
+    "ccsds-ar4ja-4/5-4096": (2.81, 2.92, 3.03),
+    "ccsds-c2": (3.65, 3.76, 3.86),
+    "ccsds-rs-conv-1": (2.45, 2.70, 2.91),
+    "ccsds-rs-conv-5": (2.16, 2.29, 2.39),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_row_of_the_table_is_reproduced_within_two_percent(name):
+    points = [row for row in rows("fer.csv") if row["code"] == name]
+    assert len(points) >= 5
+    for row in points:
+        assert code(name).frame_error_rate(float(row["ebn0_db"])) == pytest.approx(
+            float(row["frame_error_rate"]), rel=0.02
+        )
+        assert row["ref"]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_published_thresholds(name):
+    assert code(name).frame_error_rate(PUBLISHED[name]) == pytest.approx([1e-2, 1e-3, 1e-4], rel=0.02)
+
+
+def test_simulated_rows_say_what_they_rest_on():
+    for row in rows("fer.csv"):
+        if row["frames"]:
+            rate = int(row["frame_errors"]) / int(row["frames"])
+            assert float(row["frame_error_rate"]) == pytest.approx(rate, rel=1e-4)
+
+
+@pytest.mark.parametrize("ebn0_db", [-10.0, 0.0, 4.3, 9.6, 12.0])
+def test_uncoded_bits_are_exact(ebn0_db):
+    bit_error = 0.5 * erfc(sqrt(10 ** (ebn0_db / 10)))
+    assert code(UNCODED).frame_error_rate(ebn0_db) == pytest.approx(bit_error, rel=1e-12)
+    assert packet_loss(UNCODED, ebn0_db, 1500) == pytest.approx(1 - (1 - bit_error) ** 12000, abs=1e-12)
+
+
+def test_known_uncoded_rate():
+    assert code(UNCODED).frame_error_rate(9.587) == pytest.approx(1e-5, rel=0.01)  # the textbook's 9.6 dB
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_more_energy_never_means_more_errors(name):
+    low, high = code(name).range_db
+    assert np.all(np.diff(code(name).frame_error_rate(np.linspace(low - 1, high + 1, 2000))) <= 0)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_outside_its_rows_a_table_is_clamped_and_says_so(name):
+    known = code(name)
+    low, high = known.range_db
+    assert known.frame_error_rate(low - 30) == 1
+    assert known.frame_error_rate(high + 30) == pytest.approx(known.floor)
+    assert known.outside([low, high]) is None
+    below, above = known.outside(low - 30), known.outside([high + 30, high])
+    assert below is not None and "below the table" in below and "clamped" in below and name in below
+    assert above is not None and "above the table" in above and f"{high + 30:.2f} dB" in above
+
+
+def test_the_exact_formula_has_no_outside():
+    assert code(UNCODED).outside([-100, 100]) is None
+    assert code(UNCODED).floor == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "packet_bytes", "frames"),
+    [
+        ("ccsds-turbo-1/6-8920", 1115, 1),  # 1115 bytes are 8920 bits
+        ("ccsds-turbo-1/6-8920", 1116, 2),
+        ("ccsds-turbo-1/2-1784", 1500, 7),  # 12000 / 1784 = 6.7
+        ("ccsds-c2", 1500, 2),
+        ("ccsds-ar4ja-1/2-1024", 1, 1),
+    ],
+)
+def test_a_packet_is_lost_with_any_of_its_frames(name, packet_bytes, frames):
+    known = code(name)
+    ebn0_db = known.required_ebn0_db(3e-3)
+    assert known.frames(packet_bytes) == frames
+    assert known.packet_loss(ebn0_db, packet_bytes) == pytest.approx(1 - (1 - 3e-3) ** frames, rel=1e-6)
+
+
+@given(st.sampled_from(CODE_NAMES), st.floats(-5, -2))
+def test_required_energy_is_the_inverse(name, exponent):
+    known = code(name)
+    rate = max(10**exponent, known.floor)
+    assert known.frame_error_rate(known.required_ebn0_db(rate)) == pytest.approx(rate, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", CODE_NAMES)
+def test_the_curve_is_the_model_on_a_uniform_grid(name):
+    known = code(name)
+    grid, log10_fer = known.curve()
+    assert np.diff(grid) == pytest.approx(0.01)
+    assert 10 ** log10_fer[::17] == pytest.approx(known.frame_error_rate(grid[::17]), rel=1e-9)
+    if name != UNCODED:
+        assert (grid[0], grid[-1]) == pytest.approx(known.range_db)
+
+
+def test_rates_follow_the_standard():
+    assert code("ccsds-turbo-1/6-8920").rate == pytest.approx(8920 / (6 * 8924))
+    assert code("ccsds-ar4ja-4/5-4096").rate == 0.8
+    assert code("ccsds-c2").rate == pytest.approx(7136 / 8160)
+    assert code("ccsds-rs-conv-5").rate == pytest.approx(223 / 255 / 2)
+
+
+def test_unknown_names_and_sizes_are_refused():
+    with pytest.raises(InputError, match=r"did you mean 'ccsds-turbo-1/6-8920'.*allowed: uncoded"):
+        code("ccsds-turbo-1/6-8902")
+    with pytest.raises(InputError, match="at least 1 byte"):
+        packet_loss(UNCODED, 5, 0)
+    with pytest.raises(InputError, match="is known from"):
+        code("ccsds-c2").required_ebn0_db(1e-9)
