@@ -72,30 +72,9 @@ def live(
     return Objects(chunk, layer, payload, release, deadline)
 
 
-def run(
-    congestion: str,
-    links: Link | tuple[Link, ...],
-    *,
-    objects: Objects | None = None,
-    duration_s: float | None = None,
-    slot_s: float = 0.25,
-    seed: int = 1,
-    scheduler: str = "minrtt",
-    **transport: object,
-) -> EngineResult:
-    """One trial; what is not named has the transport's defaults."""
-    return simulate(
-        config(
-            congestion,
-            links,
-            objects=objects,
-            duration_s=duration_s,
-            slot_s=slot_s,
-            seed=seed,
-            scheduler=scheduler,
-            **transport,
-        )
-    )
+def run(congestion: str, links: Link | tuple[Link, ...], **knobs: object) -> EngineResult:
+    """One trial of :func:`config`'s network."""
+    return simulate(config(congestion, links, **knobs))  # type: ignore[arg-type]
 
 
 def config(
@@ -109,6 +88,7 @@ def config(
     scheduler: str = "minrtt",
     **transport: object,
 ) -> EngineConfig:
+    """A small network; what is not named has the transport's defaults."""
     return EngineConfig(
         seed=seed,
         links=links if isinstance(links, tuple) else (links,),
