@@ -42,11 +42,40 @@ class CrossTraffic:
     """Constant-bit-rate datagrams that share a link's data-direction queue; on and off by turns."""
 
     rate_bps: float
+    """While on, on the wire."""
     packet_bytes: int = 1500
     start_ns: int = 0
     stop_ns: int = NEVER_NS
     on_ns: int = NEVER_NS
     off_ns: int = 0
+    periods: str = "constant"
+    """``constant``: on and off last ``on_ns`` and ``off_ns``; ``exponential`` or ``pareto``: these are
+    means."""
+    pareto_shape: float = 1.5
+    """Above 1; at 2 and below the variance is infinite."""
+
+
+SAME = "same"
+"""The congestion control of the trial itself, as a background flow's."""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A TCP connection of somebody else over one link: it shares the link's queues in both directions.
+
+    Its segments and acknowledgements have the sizes of the connection under test. After ``stop_ns`` it sends
+    nothing new, and repairs what it still owes.
+    """
+
+    congestion: str = SAME
+    """``fixed`` and ``open-loop`` take an equal share of the link: one of its subflows and flows."""
+    start_ns: int = 0
+    """Of its handshake."""
+    stop_ns: int = NEVER_NS
+    payload_bytes: int = 0
+    """What it has to send; 0: without end."""
+    source: CrossTraffic | None = None
+    """Sends only what this writes: a packet's payload (``packet_bytes`` less headers) at a time."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +97,10 @@ class Link:
     outages_ns: tuple[tuple[int, int], ...] = ()
     """Half-open [from, to) intervals, rising and disjoint: what is sent meanwhile is lost, both directions."""
     cross_traffic: tuple[CrossTraffic, ...] = ()
+    subflows: int = 1
+    """Of the connection under test. They divide what ``fixed`` and ``open-loop`` would give one."""
+    flows: tuple[Flow, ...] = ()
+    """Connections of others."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +211,10 @@ class ObjectResults:
 
 @dataclass(frozen=True)
 class Samples:
-    """One row per slot and subflow; a row describes the slot that ends at ``t_ns``."""
+    """One row per slot and subflow; a row describes the slot that ends at ``t_ns``.
+
+    Subflows are numbered link by link.
+    """
 
     t_ns: Int64Array
     subflow: Int64Array
@@ -200,6 +236,37 @@ class Samples:
 
 
 @dataclass(frozen=True)
+class FlowResult:
+    """What became of a background flow; the ``slot_`` columns have an entry per slot, as :class:`Samples`."""
+
+    link: int
+    congestion: str
+    app_limited: bool
+    """It had a ``source``."""
+    start_ns: int
+    stop_ns: int
+    complete_ns: int
+    """When its last payload byte arrived; -1 if it did not, or has no end."""
+    sent_bytes: int
+    """Payload, repeats included."""
+    retransmitted_bytes: int
+    delivered_bytes: int
+    """Distinct payload that arrived."""
+    lost_segments: int
+    """Marked lost by its sender."""
+    timeouts: int
+    rtt_samples: int
+    rtt_sum_s: float
+    slot_cwnd_segments: Int64Array
+    slot_inflight_segments: Int64Array
+    slot_srtt_ns: Int64Array
+    slot_sent_segments: Int64Array
+    slot_lost_segments: Int64Array
+    slot_delivered_bytes: Int64Array
+    """Payload newly acknowledged in the slot."""
+
+
+@dataclass(frozen=True)
 class EngineResult:
     """What happened."""
 
@@ -212,4 +279,7 @@ class EngineResult:
     ``hol_payload_bytes``, ``hol_wait_byte_s`` (Σ bytes × wait), ``rtt_sum_s``, ``rtt_samples``,
     ``queue_p95_s``, ``data_packets``, ``dropped_queue_packets``, ``lost_channel_packets``, ``timeouts``,
     ``events``, ``engine_peak_bytes`` (sender and links), ``reorder_peak_bytes`` (receiver); times
-    ``first_send_s`` and ``last_delivery_s`` (NaN if never)."""
+    ``first_send_s`` and ``last_delivery_s`` (NaN if never). Bytes, RTTs and timeouts are those of the connection
+    under test; drops and losses are the links', whoever's packets they hit."""
+    flows: tuple[FlowResult, ...] = ()
+    """One per background flow: link by link, in each link's order."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import _engine
-from .config import EngineConfig, EngineResult, Link, ObjectResults, Samples
+from .config import EngineConfig, EngineResult, FlowResult, Link, ObjectResults, Samples
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +28,7 @@ def simulate(config: EngineConfig) -> EngineResult:
         samples=Samples(**raw["samples"]),
         end_ns=raw["end_ns"],
         totals=raw["totals"],
+        flows=tuple(FlowResult(**flow) for flow in raw["flows"]),
     )
 
 

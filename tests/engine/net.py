@@ -8,6 +8,7 @@ from dstcc.engine import (
     NEVER_NS,
     EngineConfig,
     EngineResult,
+    Flow,
     Link,
     Loss,
     Objects,
@@ -97,6 +98,41 @@ def config(
         slot_ns=ns(slot_s),
         duration_ns=NEVER_NS if duration_s is None else ns(duration_s),
     )
+
+
+def sharing(
+    congestion: str,
+    *,
+    subflows: int = 1,
+    rivals: tuple[str, ...] = ("newreno",),
+    rate_bps: float = 10e6,
+    rtt_s: float = 0.1,
+    queue_bdp: float = 1.0,
+    loss: Loss | None = None,
+    duration_s: float = 300,
+    seed: int = 1,
+    **transport: object,
+) -> EngineResult:
+    """A connection of ``subflows`` subflows and a background flow per rival, all greedy, at one bottleneck."""
+    flows = tuple(Flow(rival) for rival in rivals)
+    shared = link(rate_bps, rtt_s, queue_bdp=queue_bdp, loss=loss, subflows=subflows, flows=flows)
+    return run(congestion, shared, duration_s=duration_s, seed=seed, slot_s=rtt_s, **transport)
+
+
+def shares_bps(result: EngineResult, *, skip: float = 0.3) -> tuple[float, ...]:
+    """Payload acknowledged per second after the first ``skip`` of the run: the connection's, then each background
+    flow's."""
+    slots = np.unique(result.samples.t_ns)
+    after = slots[int(len(slots) * skip)]
+    seconds = (slots[-1] - after) / S
+    own = result.samples.delivered_bytes[result.samples.t_ns > after].sum()
+    others = [flow.slot_delivered_bytes[slots > after].sum() for flow in result.flows]
+    return tuple(8 * float(total) / seconds for total in (own, *others))
+
+
+def jain(shares: tuple[float, ...]) -> float:
+    """Jain's fairness index: 1 when all are equal, 1/n when one has everything."""
+    return sum(shares) ** 2 / (len(shares) * sum(x * x for x in shares))
 
 
 def mean_window(result: EngineResult, rtt_s: float, *, skip: float = 0.3) -> float:

@@ -50,6 +50,12 @@ private:
 };
 
 // What each stream is for; the numbers are part of the seed's meaning and never change.
-enum StreamName : std::uint64_t { kStreamLoss = 1, kStreamSojourn = 2, kStreamBbr = 3, kStreamScheduler = 4 };
+enum StreamName : std::uint64_t {
+    kStreamLoss = 1,
+    kStreamSojourn = 2,
+    kStreamBbr = 3,
+    kStreamScheduler = 4,
+    kStreamTraffic = 10
+};
 
 }  // namespace dstcc

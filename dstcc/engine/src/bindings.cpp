@@ -39,6 +39,24 @@ CrossTrafficConfig read_cross(const py::handle& source) {
     out.stop_ns = source.attr("stop_ns").cast<Time>();
     out.on_ns = source.attr("on_ns").cast<Time>();
     out.off_ns = source.attr("off_ns").cast<Time>();
+    const auto periods = source.attr("periods").cast<std::string>();
+    if (periods == "constant") out.periods = Periods::kConstant;
+    else if (periods == "exponential") out.periods = Periods::kExponential;
+    else if (periods == "pareto") out.periods = Periods::kPareto;
+    else throw py::value_error("unknown law of periods '" + periods + "'");
+    out.pareto_shape = source.attr("pareto_shape").cast<double>();
+    return out;
+}
+
+FlowConfig read_flow(const py::handle& flow) {
+    FlowConfig out;
+    out.congestion = flow.attr("congestion").cast<std::string>();
+    out.start_ns = flow.attr("start_ns").cast<Time>();
+    out.stop_ns = flow.attr("stop_ns").cast<Time>();
+    out.payload_bytes = flow.attr("payload_bytes").cast<std::int64_t>();
+    const py::object source = flow.attr("source");
+    out.app_limited = !source.is_none();
+    if (out.app_limited) out.source = read_cross(source);
     return out;
 }
 
@@ -54,6 +72,8 @@ LinkConfig read_link(const py::handle& link) {
     out.up_loss = read_loss(link.attr("up_loss"));
     out.outages_ns = link.attr("outages_ns").cast<std::vector<std::pair<Time, Time>>>();
     for (const auto& source : link.attr("cross_traffic")) out.cross_traffic.push_back(read_cross(source));
+    out.subflows = link.attr("subflows").cast<int>();
+    for (const auto& flow : link.attr("flows")) out.flows.push_back(read_flow(flow));
     return out;
 }
 
@@ -110,6 +130,30 @@ void require(bool holds, const char* rule) {
     if (!holds) throw py::value_error(rule);
 }
 
+void validate_source(const CrossTrafficConfig& c) {
+    require(c.rate_bps > 0 && c.packet_bytes > 0 && c.on_ns > 0 && c.off_ns >= 0, "cross traffic needs a rate, a size and an on time");
+    require(c.start_ns >= 0, "traffic starts at 0 or later");
+    require(c.periods != Periods::kPareto || c.pareto_shape > 1, "Pareto periods have a mean for shapes above 1");
+}
+
+void validate_sharing(const EngineConfig& config) {
+    std::size_t subflows = 0, flows = 0;
+    for (const LinkConfig& link : config.links) {
+        require(link.subflows >= 1, "a link carries at least one subflow");
+        require(link.subflows == 1 || config.transport.layer_links.empty(), "layer_links need one subflow a link");
+        subflows += static_cast<std::size_t>(link.subflows);
+        flows += link.flows.size();
+        for (const CrossTrafficConfig& c : link.cross_traffic) validate_source(c);
+        for (const FlowConfig& flow : link.flows) {
+            require(flow.start_ns >= 0 && flow.stop_ns > flow.start_ns, "a background flow stops after it starts");
+            require(flow.payload_bytes >= 0, "a background flow's bytes are positive, or 0 for all it can");
+            if (flow.app_limited) validate_source(flow.source);
+        }
+    }
+    require(subflows <= 64, "1 to 64 subflows are needed");
+    require(subflows + flows <= 65'535, "at most 65,535 TCP senders");
+}
+
 // The engine's own preconditions: what would make its arithmetic meaningless. (Users' mistakes are caught earlier.)
 void validate(const EngineConfig& config) {
     const TransportConfig& t = config.transport;
@@ -137,9 +181,8 @@ void validate(const EngineConfig& config) {
             require(link.outages_ns[i].first < link.outages_ns[i].second, "an outage ends after it begins");
             require(i == 0 || link.outages_ns[i].first >= link.outages_ns[i - 1].second, "outages must rise and not overlap");
         }
-        for (const CrossTrafficConfig& c : link.cross_traffic)
-            require(c.rate_bps > 0 && c.packet_bytes > 0 && c.on_ns > 0 && c.off_ns >= 0, "cross traffic needs a rate, a size and an on time");
     }
+    validate_sharing(config);
     const ObjectsConfig& o = config.objects;
     const std::size_t n = o.size();
     require(o.chunk.size() == n && o.layer.size() == n && o.release_ns.size() == n && o.deadline_ns.size() == n,
@@ -186,6 +229,37 @@ bool interrupted() {
     return PyErr_CheckSignals() != 0;
 }
 
+py::list flow_results(const Simulation& simulation) {
+    py::list out;
+    const std::vector<FlowOutcome> flows = simulation.flows();
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+        const FlowOutcome& flow = flows[f];
+        const FlowSampleColumns& s = simulation.flow_samples(f);
+        py::dict row;
+        row["link"] = flow.link;
+        row["congestion"] = flow.congestion;
+        row["app_limited"] = flow.app_limited;
+        row["start_ns"] = flow.start_ns;
+        row["stop_ns"] = flow.stop_ns;
+        row["complete_ns"] = flow.complete_ns;
+        row["sent_bytes"] = flow.sent_bytes;
+        row["retransmitted_bytes"] = flow.retransmitted_bytes;
+        row["delivered_bytes"] = flow.delivered_bytes;
+        row["lost_segments"] = flow.lost_segments;
+        row["timeouts"] = flow.timeouts;
+        row["rtt_samples"] = flow.rtt_samples;
+        row["rtt_sum_s"] = flow.rtt_sum_s;
+        row["slot_cwnd_segments"] = to_array(s.cwnd);
+        row["slot_inflight_segments"] = to_array(s.inflight);
+        row["slot_srtt_ns"] = to_array(s.srtt_ns);
+        row["slot_sent_segments"] = to_array(s.sent);
+        row["slot_lost_segments"] = to_array(s.lost);
+        row["slot_delivered_bytes"] = to_array(s.delivered);
+        out.append(row);
+    }
+    return out;
+}
+
 py::dict simulate(const py::object& config) {
     Simulation simulation(read_config(config));
     {
@@ -223,6 +297,7 @@ py::dict simulate(const py::object& config) {
     out["samples"] = samples;
     out["end_ns"] = simulation.now();
     out["totals"] = simulation.totals();
+    out["flows"] = flow_results(simulation);
     return out;
 }
 

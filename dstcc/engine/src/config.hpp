@@ -17,10 +17,23 @@ struct LossConfig {
     double p = 0, r = 1, good = 0, bad = 1;  // kGilbertElliott, per service slot
 };
 
+enum class Periods { kConstant, kExponential, kPareto };
+
 struct CrossTrafficConfig {
     double rate_bps = 0;
     std::int64_t packet_bytes = 1500;
-    Time start_ns = 0, stop_ns = kNever, on_ns = kNever, off_ns = 0;
+    Time start_ns = 0, stop_ns = kNever, on_ns = kNever, off_ns = 0;  // random periods: their means
+    Periods periods = Periods::kConstant;
+    double pareto_shape = 1.5;
+};
+
+// A TCP connection of somebody else over one link.
+struct FlowConfig {
+    std::string congestion;  // "same": the trial's own
+    Time start_ns = 0, stop_ns = kNever;
+    std::int64_t payload_bytes = 0;  // 0: as much as it can
+    bool app_limited = false;        // only what `source` writes
+    CrossTrafficConfig source;
 };
 
 struct LinkConfig {
@@ -30,6 +43,8 @@ struct LinkConfig {
     LossConfig loss, up_loss;
     std::vector<std::pair<Time, Time>> outages_ns;
     std::vector<CrossTrafficConfig> cross_traffic;
+    int subflows = 1;  // of the connection under test
+    std::vector<FlowConfig> flows;
 };
 
 // Linux's time constants, already multiplied by the scale.

@@ -10,29 +10,25 @@ constexpr double kFarNs = 4e18;  // beyond any deadline, and two of them are wit
 
 }  // namespace
 
-void Simulation::send_syn(std::size_t s) {
-    SubflowState& subflow = subflows_[s];
-    if (subflow.first_syn_ns < 0) subflow.first_syn_ns = now_;
+void Simulation::send_syn(std::size_t sender, Endpoint& from) {
+    if (from.first_syn_ns < 0) from.first_syn_ns = now_;
     const ConstantsNs& constants = config_.transport.constants;
     // RFC 6298: doubling from the initial RTO; there is no giving up.
-    const unsigned shift = std::min(subflow.syns++, 30u);
-    subflow.syn_at = now_ + (constants.rto_initial > (constants.rto_max >> shift) ? constants.rto_max
+    const unsigned shift = std::min(from.syns++, 30u);
+    from.syn_at = now_ + (constants.rto_initial > (constants.rto_max >> shift) ? constants.rto_max
                                                                                    : constants.rto_initial << shift);
-    LinkState& link = links_[s];
     const auto bytes = static_cast<std::uint32_t>(config_.transport.header_bytes);
-    const auto passage = link.down.transmit(now_, bytes);
+    const auto passage = links_[from.link].down.transmit(now_, bytes);
     if (passage.arrive_ns == kNever) return;
-    const bool first = link.data.empty();
-    link.data.push_back({passage.arrive_ns, now_, 0, 0, 0, 0, static_cast<std::uint16_t>(s)});
-    if (first) tree_.set_busy(s, passage.arrive_ns);
+    put_data(from.link, {passage.arrive_ns, now_, 0, 0, 0, 0, static_cast<std::uint16_t>(sender)});
 }
 
-void Simulation::send_ack(std::size_t s, bool syn) {
-    LinkState& link = links_[s];
+void Simulation::send_ack(std::size_t sender, Endpoint& from, bool syn) {
+    LinkState& link = links_[from.link];
     auto bytes = static_cast<std::uint32_t>(config_.transport.header_bytes);
     AckBlocks ack;
     if (!syn) {
-        ack = subflows_[s].receiver.make_ack();
+        ack = from.receiver.make_ack();
         if (ack.sacks > 0) bytes += static_cast<std::uint32_t>(kSackOptionBytes + kSackBlockBytes * ack.sacks);
     }
     const auto passage = link.up.transmit(now_, bytes);
@@ -42,17 +38,16 @@ void Simulation::send_ack(std::size_t s, bool syn) {
                                static_cast<std::uint32_t>(ack.sack[i].end - ack.sack[i].begin)});
     const bool first = link.acks.empty();
     link.acks.push_back({passage.arrive_ns, ack.echo_ns, delivered_payload_, static_cast<std::uint32_t>(ack.cumulative),
-                         static_cast<std::uint16_t>(s), static_cast<std::uint8_t>(ack.sacks),
+                         static_cast<std::uint16_t>(sender), static_cast<std::uint8_t>(ack.sacks),
                          syn, ack.duplicate});
-    if (first) tree_.set_busy(head_acks(s), passage.arrive_ns);
+    if (first) tree_.set_busy(head_acks(from.link), passage.arrive_ns);
 }
 
 void Simulation::transmit(std::size_t s, std::int64_t number, const Segment& segment, bool repeat) {
     const std::uint16_t bytes = segment.bytes;
-    LinkState& link = links_[s];
     SubflowState& subflow = subflows_[s];
     const std::uint32_t wire = bytes + static_cast<std::uint32_t>(config_.transport.header_bytes);
-    const auto passage = link.down.transmit(now_, wire);
+    const auto passage = links_[subflow.link].down.transmit(now_, wire);
     ++data_packets_;
     ++subflow.slot_sent;
     if (repeat) {
@@ -63,10 +58,8 @@ void Simulation::transmit(std::size_t s, std::int64_t number, const Segment& seg
     if (listens_) scheduler_->on_sent(static_cast<int>(s), bytes, std::max<Time>(passage.wait_ns, 0), now_);
     arm_timer(s);
     if (passage.arrive_ns == kNever) return;
-    const bool first = link.data.empty();
-    link.data.push_back({passage.arrive_ns, now_, static_cast<std::uint32_t>(number), segment.object, segment.order,
-                         bytes, static_cast<std::uint16_t>(s)});
-    if (first) tree_.set_busy(s, passage.arrive_ns);
+    put_data(subflow.link, {passage.arrive_ns, now_, static_cast<std::uint32_t>(number), segment.object, segment.order,
+                            bytes, static_cast<std::uint16_t>(s)});
 }
 
 // Let a subflow use what an event gave it: repairs first, then new data.
@@ -457,7 +450,7 @@ void Simulation::bind(std::uint32_t object, std::size_t s) {
 }
 
 void Simulation::assign_released(std::uint32_t object) {
-    const std::uint64_t all = links_.size() == 64 ? ~std::uint64_t{0} : bit(links_.size()) - 1;
+    const std::uint64_t all = subflows_.size() == 64 ? ~std::uint64_t{0} : bit(subflows_.size()) - 1;
     std::uint64_t set = all & ~stale_ ? all & ~stale_ : all;
     if (const std::uint64_t timely = in_time(object, Slack::kLight, set)) set = timely;
     const int s = scheduler_->assign(paths_, static_cast<int>(config_.objects.layer[object]),

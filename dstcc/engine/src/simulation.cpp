@@ -12,15 +12,25 @@ constexpr int kStallTimeouts = 20;  // a run without duration ends after so many
 constexpr std::int64_t kPrefetch = 8;  // packets ahead; about one memory latency
 constexpr unsigned kInterruptMask = (1u << 16) - 1;  // poll for Ctrl-C every so many events
 
-std::size_t cross_sources(const EngineConfig& config) {
-    std::size_t sources = 0;
-    for (const LinkConfig& link : config.links) sources += link.cross_traffic.size();
-    return sources;
+std::size_t count_subflows(const EngineConfig& config) {
+    std::size_t subflows = 0;
+    for (const LinkConfig& link : config.links) subflows += static_cast<std::size_t>(link.subflows);
+    return subflows;
 }
 
-// The full number whose low 32 bits are `low`, nearest to `reference`.
-std::int64_t widen(std::int64_t reference, std::uint32_t low) {
-    return reference + static_cast<std::int32_t>(low - static_cast<std::uint32_t>(reference));
+std::size_t count_senders(const EngineConfig& config) {
+    std::size_t senders = count_subflows(config);
+    for (const LinkConfig& link : config.links) senders += link.flows.size();
+    return senders;
+}
+
+std::size_t count_sources(const EngineConfig& config) {
+    std::size_t sources = 0;
+    for (const LinkConfig& link : config.links) {
+        sources += link.cross_traffic.size();
+        for (const FlowConfig& flow : link.flows) sources += flow.app_limited;
+    }
+    return sources;
 }
 
 }  // namespace
@@ -28,52 +38,41 @@ std::int64_t widen(std::int64_t reference, std::uint32_t low) {
 Simulation::Simulation(const EngineConfig& config)
     : config_(config),
       wire_bytes_(static_cast<std::uint32_t>(config.transport.mss_bytes + config.transport.header_bytes)),
-      scheduler_(make_scheduler({config_.transport, config_.seed, config_.slot_ns, config_.links.size()})),
+      scheduler_(make_scheduler({config_.transport, config_.seed, config_.slot_ns, count_subflows(config)})),
       listens_(scheduler_->listens()),
-      tree_(2 * config.links.size(), 3 * config.links.size() + 2 + cross_sources(config)),
+      senders_(count_senders(config)),
+      tree_(2 * config.links.size(), 3 * senders_ + 2 + count_sources(config)),
       outcomes_(config.objects.size()),
       unsettled_(config.objects.size()),
       pending_(config_.transport.layer_first) {
     const TransportConfig& transport = config_.transport;
-    DSTCC_CHECK(config_.links.size() <= kMaxSubflows, "at most 64 subflows");
     for (std::size_t i = 0; i < config_.links.size(); ++i) {
         const LinkConfig& link = config_.links[i];
         LinkState state;
         state.down = Direction(link, false, config_.seed, i, wire_bytes_);
         state.up = Direction(link, true, config_.seed, i, wire_bytes_);
         links_.push_back(std::move(state));
-        for (const CrossTrafficConfig& source : link.cross_traffic)
-            cross_.push_back({source, i, static_cast<Time>(source.packet_bytes * 8.0 * kNsPerS / source.rate_bps)});
+        for (std::size_t k = 0; k < link.cross_traffic.size(); ++k)
+            sources_.push_back({TrafficSource(link.cross_traffic[k], config_.seed, i, k), i});
     }
-    for (std::size_t i = 0; i < links_.size(); ++i) {
-        TcpState tcp;
-        tcp.mss_bytes = static_cast<std::uint32_t>(transport.mss_bytes);
-        tcp.wire_bytes = wire_bytes_;
-        tcp.seed = config_.seed;
-        tcp.subflow = i;
-        tcp.link_rate_bps = config_.links[i].rate_bps;
-        if (i < transport.open_loop_bps.size()) tcp.open_loop_bps = transport.open_loop_bps[i];
-        const Time rtt = 2 * *std::max_element(config_.links[i].delay_ns.begin(), config_.links[i].delay_ns.end()) + links_[i].down.slot_ns() +
-                         links_[i].up.service_ns(static_cast<std::uint32_t>(transport.header_bytes));
-        const Time slot = links_[i].down.slot_ns();
-        tcp.fixed_cwnd = i < transport.fixed_cwnd_segments.size() ? transport.fixed_cwnd_segments[i]
-                                                                  : std::max<Time>((rtt + slot - 1) / slot, 2);
-        subflows_.push_back({Subflow(config_.transport, make_congestion(transport.congestion), tcp),
-                             SubflowReceiver(config_.transport.constants), LayerQueue(transport.layer_first)});
-    }
-    const bool per_link = transport.lanes && !scheduler_->duplicates();
+    for (std::size_t i = 0; i < links_.size(); ++i)
+        for (int k = 0; k < config_.links[i].subflows; ++k) add_subflow(i);
+    DSTCC_CHECK(subflows_.size() <= kMaxSubflows, "at most 64 subflows");
+    for (std::size_t i = 0; i < links_.size(); ++i)
+        for (std::size_t k = 0; k < config_.links[i].flows.size(); ++k) add_flow(i, k);
+    const bool per_subflow = transport.lanes && !scheduler_->duplicates();
     const auto lanes = static_cast<std::size_t>(transport.lanes ? transport.lanes_per_link : 1);
-    domains_.resize(per_link ? lanes * links_.size() : lanes);
-    paths_.resize(links_.size());
+    domains_.resize(per_subflow ? lanes * subflows_.size() : lanes);
+    paths_.resize(subflows_.size());
     for (std::size_t i = 0; i < paths_.size(); ++i) {
         paths_[i].subflow = &subflows_[i].sender;
-        paths_[i].link = &links_[i].down;
+        paths_[i].link = &links_[subflows_[i].link].down;
     }
     refresh_delays();
 
     for (const Time deadline : config_.objects.deadline_ns)
         deadlines_ = deadlines_ || (transport.drop_late && deadline != kNever);
-    for (std::size_t i = 0; i < cross_.size(); ++i) tree_.set(head_cross(i), cross_[i].config.start_ns);
+    for (std::size_t i = 0; i < sources_.size(); ++i) tree_.set(head_source(i), sources_[i].traffic.start());
     if (unsettled_ > 0) tree_.set(head_release(), config_.objects.release_ns[0]);
     tree_.set(head_slot(), config_.slot_ns);
     // A lane is a connection of its own and starts at once; the later subflows of one connection wait to join.
@@ -82,6 +81,34 @@ Simulation::Simulation(const EngineConfig& config)
             subflows_[s].syn_at = 0;
             arm_timer(s);
         }
+    for (std::size_t f = 0; f < flows_.size(); ++f) arm_timer(subflows_.size() + f, flows_[f]);
+}
+
+TcpState Simulation::initial_state(std::size_t link, int sharers) const {
+    const LinkConfig& config = config_.links[link];
+    const Direction &down = links_[link].down, &up = links_[link].up;
+    TcpState tcp;
+    tcp.mss_bytes = static_cast<std::uint32_t>(config_.transport.mss_bytes);
+    tcp.wire_bytes = wire_bytes_;
+    tcp.seed = config_.seed;
+    tcp.link_rate_bps = config.rate_bps / sharers;
+    const Time rtt = 2 * *std::max_element(config.delay_ns.begin(), config.delay_ns.end()) + down.slot_ns() +
+                     up.service_ns(static_cast<std::uint32_t>(config_.transport.header_bytes));
+    const Time slot = down.slot_ns() * sharers;
+    tcp.fixed_cwnd = std::max<Time>((rtt + slot - 1) / slot, 2);
+    return tcp;
+}
+
+// The subflows of a link divide what an open loop or a fixed window would give one.
+void Simulation::add_subflow(std::size_t link) {
+    const TransportConfig& transport = config_.transport;
+    TcpState tcp = initial_state(link, config_.links[link].subflows);
+    tcp.subflow = subflows_.size();
+    if (link < transport.open_loop_bps.size()) tcp.open_loop_bps = transport.open_loop_bps[link];
+    if (link < transport.fixed_cwnd_segments.size()) tcp.fixed_cwnd = transport.fixed_cwnd_segments[link];
+    subflows_.push_back({{Subflow(config_.transport, make_congestion(transport.congestion), tcp),
+                          SubflowReceiver(config_.transport.constants), link},
+                         LayerQueue(transport.layer_first)});
 }
 
 bool Simulation::run_until(Time until, bool (*interrupted)()) {
@@ -109,22 +136,23 @@ bool Simulation::run_until(Time until, bool (*interrupted)()) {
     return !over_;
 }
 
-// Timers, pacing, delayed ACKs, one per subflow each; then the source, the sampler, the cross traffic.
+// Timers, pacing, delayed ACKs, one per sender each; then the source, the sampler, the others' traffic.
 void Simulation::on_idle_head(std::size_t head) {
     const std::size_t subflows = subflows_.size();
-    if (head < subflows) return on_timer(head);
-    head -= subflows;
-    if (head < subflows) {
+    if (head < senders_) return head < subflows ? on_timer(head) : on_flow_timer(head - subflows);
+    head -= senders_;
+    if (head < senders_) {
         tree_.set(head_pace(head), kNever);
+        if (head >= subflows) return pump_flow(head - subflows);
         refresh(head);
         return pump(head);
     }
-    head -= subflows;
-    if (head < subflows) return on_delayed_ack(head);
-    head -= subflows;
+    head -= senders_;
+    if (head < senders_) return on_delayed_ack(head);
+    head -= senders_;
     if (head == 0) return on_release();
     if (head == 1) return on_slot();
-    on_cross(head - 2);
+    on_source(head - 2);
 }
 
 // ------------------------------------------------------------------------------------------------------ coming in
@@ -136,15 +164,13 @@ void Simulation::on_data(std::size_t link) {
     state.data.prefetch_ahead(kPrefetch);
     tree_.set_busy(link, state.data.empty() ? kNever : state.data.front().arrive_ns);
     const std::size_t s = packet.subflow;
-    if (packet.bytes == 0) return send_ack(s, true);
-    SubflowReceiver& receiver = subflows_[s].receiver;
+    if (packet.bytes == 0) return send_ack(s, endpoint(s), true);
+    if (s >= subflows_.size()) return on_flow_data(s - subflows_.size(), packet);
+    SubflowState& subflow = subflows_[s];
+    const SubflowReceiver& receiver = subflow.receiver;
     const std::int64_t number = widen(receiver.next(), packet.number);
     if (number == receiver.next() || !receiver.received(number)) on_segment(packet);  // else a needless repeat; its payload was counted
-    if (receiver.handle_segment(now_, number, packet.sent_ns) == SubflowReceiver::Answer::kNow) {
-        send_ack(s, false);
-    } else if (receiver.ack_deadline() < tree_.at(head_delayed_ack(s))) {
-        tree_.set(head_delayed_ack(s), receiver.ack_deadline());
-    }
+    answer(s, subflow, number, packet.sent_ns);
 }
 
 // Account for a segment at the receiver and pass up what its ordering domain sets free.
@@ -179,10 +205,10 @@ void Simulation::on_acks(std::size_t link) {
     state.acks.prefetch_ahead(kPrefetch);
     tree_.set_busy(head_acks(link), state.acks.empty() ? kNever : state.acks.front().arrive_ns);
     const std::size_t s = packet.subflow;
-    if (packet.syn) return on_established(s);
-    SubflowState& subflow = subflows_[s];
+    const bool background = s >= subflows_.size();
+    if (packet.syn) return background ? on_flow_established(s - subflows_.size()) : on_established(s);
     AckBlocks ack;
-    ack.cumulative = widen(subflow.sender.tcp().snd_una, packet.cumulative);
+    ack.cumulative = widen(endpoint(s).sender.tcp().snd_una, packet.cumulative);
     ack.echo_ns = packet.echo_ns;
     ack.duplicate = packet.duplicate;
     for (int i = 0; i < packet.sacks; ++i) {
@@ -190,6 +216,8 @@ void Simulation::on_acks(std::size_t link) {
         state.blocks.pop_front();
         ack.sack[ack.sacks++] = {ack.cumulative + block.offset, ack.cumulative + block.offset + block.length};
     }
+    if (background) return on_flow_ack(s - subflows_.size(), ack);
+    SubflowState& subflow = subflows_[s];
     peer_delivered_ = std::max(peer_delivered_, packet.delivered_bytes);
     const bool was_stale = subflow.sender.stale();
     const std::int64_t acked = subflow.sender.handle_ack(now_, ack);
@@ -221,7 +249,7 @@ void Simulation::on_timer(std::size_t s) {
     SubflowState& subflow = subflows_[s];
     tree_.set(head_timer(s), kNever);
     if (!subflow.sender.established()) {
-        if (subflow.syn_at <= now_) send_syn(s);
+        if (subflow.syn_at <= now_) send_syn(s, subflow);
         return arm_timer(s);
     }
     switch (subflow.sender.handle_timer(now_)) {
@@ -263,13 +291,14 @@ void Simulation::on_timeout(std::size_t s) {
 }
 
 void Simulation::on_delayed_ack(std::size_t s) {
-    const Time deadline = subflows_[s].receiver.ack_deadline();
+    Endpoint& to = endpoint(s);
+    const Time deadline = to.receiver.ack_deadline();
     if (deadline > now_) {
         tree_.set(head_delayed_ack(s), deadline);
         return;
     }
     tree_.set(head_delayed_ack(s), kNever);
-    send_ack(s, false);
+    send_ack(s, to, false);
 }
 
 void Simulation::on_release() {
@@ -307,11 +336,12 @@ void Simulation::on_slot() {
         out.lost.push_back(static_cast<std::int64_t>(tcp.lost - state.slot_lost_base));
         out.retransmitted.push_back(state.slot_retransmitted);
         out.delivered.push_back(state.slot_delivered);
-        out.queue.push_back(links_[s].down.queue_bytes(now_));
+        out.queue.push_back(links_[state.link].down.queue_bytes(now_));
         out.pacing_bps.push_back(tcp.pacing_bytes_per_ns * 8.0 * kNsPerS);
         state.slot_sent = state.slot_retransmitted = state.slot_delivered = 0;
         state.slot_lost_base = tcp.lost;
     }
+    sample_flows();
     check_conservation();
     Time patience = config_.transport.constants.rto_max;
     for (const Path& path : paths_) patience = std::max(patience, 4 * path.one_way_ns);
@@ -321,29 +351,22 @@ void Simulation::on_slot() {
     tree_.set(head_slot(), now_ + config_.slot_ns);
 }
 
-void Simulation::on_cross(std::size_t i) {
-    const CrossSource& source = cross_[i];
-    const CrossTrafficConfig& c = source.config;
-    if (now_ >= c.stop_ns) {
-        tree_.set(head_cross(i), kNever);
-        return;
-    }
-    if (c.on_ns != kNever) {
-        const Time cycle = c.on_ns + c.off_ns;
-        const Time phase = (now_ - c.start_ns) % cycle;
-        if (phase >= c.on_ns) {
-            tree_.set(head_cross(i), now_ + cycle - phase);
-            return;
-        }
-    }
-    links_[source.link].down.transmit(now_, static_cast<std::uint32_t>(c.packet_bytes));
-    tree_.set(head_cross(i), now_ + std::max<Time>(source.gap, 1));
+void Simulation::on_source(std::size_t i) {
+    Source& source = sources_[i];
+    Time next = kNever;
+    const bool due = source.traffic.poll(now_, next);
+    tree_.set(head_source(i), next);
+    if (!due) return;
+    if (source.flow >= 0) return on_flow_write(static_cast<std::size_t>(source.flow));
+    links_[source.link].down.transmit(now_, source.traffic.packet_bytes());
+    ++cross_packets_;
 }
 
 // --------------------------------------------------------------------------------------------------- bookkeeping
 
 void Simulation::refresh_delays() {
-    for (std::size_t i = 0; i < links_.size(); ++i) paths_[i].one_way_ns = links_[i].down.delay_lookup(now_);
+    for (std::size_t s = 0; s < subflows_.size(); ++s)
+        paths_[s].one_way_ns = links_[subflows_[s].link].down.delay_lookup(now_);
 }
 
 void Simulation::settle() {
@@ -352,10 +375,16 @@ void Simulation::settle() {
 }
 
 void Simulation::check_conservation() const {
+    std::int64_t sent = 0;
     for (const LinkState& link : links_) {
+        sent += link.down.sent();
         DSTCC_CHECK(link.down.sent() >= link.down.dropped() + link.down.lost() + link.data.size(), "packets are conserved");
         DSTCC_CHECK(link.up.sent() >= link.up.dropped() + link.up.lost() + link.acks.size(), "packets are conserved");
     }
+    for (const SubflowState& subflow : subflows_) sent -= subflow.syns;
+    for (const FlowState& flow : flows_) sent -= flow.syns + flow.data_packets;
+    DSTCC_CHECK(sent == data_packets_ + cross_packets_, "what links carried, somebody sent");
+    check_flows();
     DSTCC_CHECK(delivered_payload_ <= arrived_payload_ && arrived_payload_ + duplicate_payload_ <= new_payload_ + repeated_payload_,
                 "bytes are conserved");
 }
@@ -380,6 +409,7 @@ std::map<std::string, double> Simulation::totals() const {
         bytes += static_cast<double>(s.sender.peak_bytes());
         syns += s.syns;
     }
+    for (const FlowState& flow : flows_) bytes += static_cast<double>(flow.sender.peak_bytes());
     for (const LinkState& l : links_) {
         dropped += l.down.dropped();
         lost += l.down.lost();

@@ -1,8 +1,11 @@
 // The connection and its links in virtual time: one trial.
 //
 // Each link direction keeps its packets in flight in arrival order, so the next event is the least of a few heads: a
-// front per direction, a timer, a pacing and a delayed-ACK deadline per subflow, the source, the sampler, the cross
+// front per direction, a timer, a pacing and a delayed-ACK deadline per TCP sender, the source, the sampler, the cross
 // traffic. Timers are lazy: a head may be early, and is set anew when it fires.
+//
+// TCP senders are numbered: first the connection's subflows, then the background flows (background.cpp), each of which is
+// a connection of its own that shares a link's queues and nothing else.
 #pragma once
 
 #include <deque>
@@ -16,6 +19,7 @@
 #include "layer_queue.hpp"
 #include "receiver.hpp"
 #include "scheduler.hpp"
+#include "traffic.hpp"
 
 namespace dstcc {
 
@@ -33,6 +37,25 @@ struct SampleColumns {
     std::vector<double> pacing_bps;
 };
 
+struct FlowOutcome {
+    std::int64_t link = 0, start_ns = 0, stop_ns = kNever, complete_ns = -1;
+    std::int64_t sent_bytes = 0, retransmitted_bytes = 0, delivered_bytes = 0;  // payload
+    std::int64_t lost_segments = 0, timeouts = 0, rtt_samples = 0;
+    double rtt_sum_s = 0;
+    std::string congestion;
+    bool app_limited = false;
+};
+
+// A background flow, slot by slot.
+struct FlowSampleColumns {
+    std::vector<std::int64_t> cwnd, inflight, srtt_ns, sent, lost, delivered;
+};
+
+// The full number whose low 32 bits are `low`, nearest to `reference`.
+inline std::int64_t widen(std::int64_t reference, std::uint32_t low) {
+    return reference + static_cast<std::int32_t>(low - static_cast<std::uint32_t>(reference));
+}
+
 inline std::uint64_t bit(std::size_t i) { return std::uint64_t{1} << i; }
 
 class Simulation {
@@ -43,6 +66,8 @@ public:
 
     const std::vector<ObjectOutcome>& objects() const { return outcomes_; }
     const SampleColumns& samples() const { return samples_; }
+    std::vector<FlowOutcome> flows() const;
+    const FlowSampleColumns& flow_samples(std::size_t flow) const { return flows_[flow].samples; }
     Time now() const { return now_; }
     std::map<std::string, double> totals() const;
 
@@ -78,39 +103,51 @@ private:
         std::uint16_t bytes;
         std::int64_t number;
     };
-    struct SubflowState {
+    struct Endpoint {
         Subflow sender;
         SubflowReceiver receiver;
-        LayerQueue assigned;  // layers that are this subflow's to send
-        int next_lane = 0;
-        std::int64_t copied = 0;             // redundant: place in the log
+        std::size_t link;
         Time syn_at = kNever, first_syn_ns = -1;
         unsigned syns = 0;
-        std::deque<Reinjection> reinjections{};
         // since the last sample
         std::int64_t slot_sent = 0, slot_retransmitted = 0, slot_delivered = 0;
         std::uint64_t slot_lost_base = 0;
+    };
+    struct SubflowState : Endpoint {
+        LayerQueue assigned;  // layers that are this subflow's to send
+        int next_lane = 0;
+        std::int64_t copied = 0;             // redundant: place in the log
+        std::deque<Reinjection> reinjections{};
+    };
+    struct FlowState : Endpoint {
+        FlowConfig config;
+        std::int64_t unwritten_bytes;  // what its application will still write
+        std::int64_t unsent_bytes;     // written and not yet sent
+        std::int64_t sent_bytes = 0, retransmitted_bytes = 0, arrived_bytes = 0, data_packets = 0;
+        Time complete_ns = -1;
+        FlowSampleColumns samples{};
     };
     struct Sent {  // redundant: what went out first where
         std::uint32_t object, order;
         std::uint16_t bytes, subflow;
         std::int64_t number;
     };
-    struct CrossSource {
-        CrossTrafficConfig config;
+    // Datagrams into a link, or what a background flow's application writes.
+    struct Source {
+        TrafficSource traffic;
         std::size_t link;
-        Time gap;
+        std::int64_t flow = -1;
     };
 
     // heads
     // A link's own number is its data head.
     std::size_t head_acks(std::size_t link) const { return links_.size() + link; }
-    std::size_t head_timer(std::size_t s) const { return 2 * links_.size() + s; }
-    std::size_t head_pace(std::size_t s) const { return 2 * links_.size() + subflows_.size() + s; }
-    std::size_t head_delayed_ack(std::size_t s) const { return 2 * links_.size() + 2 * subflows_.size() + s; }
-    std::size_t head_release() const { return 2 * links_.size() + 3 * subflows_.size(); }
+    std::size_t head_timer(std::size_t sender) const { return 2 * links_.size() + sender; }
+    std::size_t head_pace(std::size_t sender) const { return 2 * links_.size() + senders_ + sender; }
+    std::size_t head_delayed_ack(std::size_t sender) const { return 2 * links_.size() + 2 * senders_ + sender; }
+    std::size_t head_release() const { return 2 * links_.size() + 3 * senders_; }
     std::size_t head_slot() const { return head_release() + 1; }
-    std::size_t head_cross(std::size_t i) const { return head_release() + 2 + i; }
+    std::size_t head_source(std::size_t i) const { return head_release() + 2 + i; }
     void on_idle_head(std::size_t head);
 
     // coming in
@@ -120,14 +157,39 @@ private:
     void on_delayed_ack(std::size_t s);
     void on_release();
     void on_slot();
-    void on_cross(std::size_t i);
+    void on_source(std::size_t i);
     void on_segment(const DataPacket& packet);
     void on_established(std::size_t s);
     void on_timeout(std::size_t s);
 
+    // setting up
+    TcpState initial_state(std::size_t link, int sharers) const;
+    void add_subflow(std::size_t link);
+
+    // background flows
+    void add_flow(std::size_t link, std::size_t number);
+    void on_flow_data(std::size_t f, const DataPacket& packet);
+    void on_flow_established(std::size_t f);
+    void on_flow_ack(std::size_t f, const AckBlocks& ack);
+    void on_flow_timer(std::size_t f);
+    void on_flow_write(std::size_t f);
+    void send_flow_probe(std::size_t f);
+    void pump_flow(std::size_t f);
+    bool flow_has_data(const FlowState& flow) const { return flow.unsent_bytes > 0 && now_ < flow.config.stop_ns; }
+    void send_flow_segment(std::size_t f);
+    void repeat_flow_segment(std::size_t f, std::int64_t number);
+    void put_flow_segment(std::size_t f, std::int64_t number, std::uint16_t bytes);
+    void sample_flows();
+    void check_flows() const;
+
     // going out
-    void send_syn(std::size_t s);
-    void send_ack(std::size_t s, bool syn);
+    Endpoint& endpoint(std::size_t sender) {
+        return sender < subflows_.size() ? static_cast<Endpoint&>(subflows_[sender]) : flows_[sender - subflows_.size()];
+    }
+    void put_data(std::size_t link, const DataPacket& packet);
+    void send_syn(std::size_t sender, Endpoint& from);
+    void send_ack(std::size_t sender, Endpoint& from, bool syn);
+    void answer(std::size_t sender, Endpoint& to, std::int64_t number, Time sent_ns);
     void transmit(std::size_t s, std::int64_t number, const Segment& segment, bool repeat);
     void pump(std::size_t s);
     void repair(std::size_t s);
@@ -183,7 +245,8 @@ private:
 
     // bookkeeping
     void refresh(std::size_t s);
-    void arm_timer(std::size_t s);
+    void arm_timer(std::size_t s) { arm_timer(s, subflows_[s]); }
+    void arm_timer(std::size_t sender, const Endpoint& endpoint);
     std::uint64_t usable() const;
     int quickest(std::uint64_t set) const {  // by least smoothed RTT
         return least(set, [&](int i) { return paths_[static_cast<std::size_t>(i)].subflow->tcp().srtt_ns; });
@@ -202,7 +265,10 @@ private:
     bool listens_;
     std::uint64_t held_ = 0;  // ready, but the scheduler waits
     std::vector<Path> paths_;
-    std::vector<CrossSource> cross_;
+    std::size_t senders_;  // subflows and background flows
+    std::vector<FlowState> flows_;
+    std::vector<Source> sources_;
+    std::int64_t cross_packets_ = 0;
     EventHeads tree_;
     Time now_ = 0;
 
@@ -241,10 +307,25 @@ inline void Simulation::refresh(std::size_t s) {
 }
 
 // The timer's head may be early; it is never late.
-inline void Simulation::arm_timer(std::size_t s) {
-    const SubflowState& subflow = subflows_[s];
-    const Time at = subflow.sender.established() ? subflow.sender.next_timer() : subflow.syn_at;
-    if (at < tree_.at(head_timer(s))) tree_.set(head_timer(s), std::max(at, now_));
+inline void Simulation::arm_timer(std::size_t sender, const Endpoint& endpoint) {
+    const Time at = endpoint.sender.established() ? endpoint.sender.next_timer() : endpoint.syn_at;
+    if (at < tree_.at(head_timer(sender))) tree_.set(head_timer(sender), std::max(at, now_));
+}
+
+inline void Simulation::put_data(std::size_t link, const DataPacket& packet) {
+    BlockRing<DataPacket>& ring = links_[link].data;
+    const bool first = ring.empty();
+    ring.push_back(packet);
+    if (first) tree_.set_busy(link, packet.arrive_ns);
+}
+
+// The receiver's end of a segment: an ACK now, or a deadline for one.
+inline void Simulation::answer(std::size_t sender, Endpoint& to, std::int64_t number, Time sent_ns) {
+    if (to.receiver.handle_segment(now_, number, sent_ns) == SubflowReceiver::Answer::kNow) {
+        send_ack(sender, to, false);
+    } else if (to.receiver.ack_deadline() < tree_.at(head_delayed_ack(sender))) {
+        tree_.set(head_delayed_ack(sender), to.receiver.ack_deadline());
+    }
 }
 
 // Ready subflows that may take new data: on lanes those with nothing assigned; the stale only when all are.
