@@ -44,7 +44,7 @@ void Simulation::on_flow_data(std::size_t f, const DataPacket& packet) {
         flow.arrived_bytes += packet.bytes;
         if (flow.arrived_bytes == flow.config.payload_bytes) flow.complete_ns = now_;
     }
-    answer(subflows_.size() + f, flow, number, packet.sent_ns);
+    answer(first_flow_ + f, flow, number, packet.sent_ns);
 }
 
 void Simulation::on_flow_established(std::size_t f) {
@@ -62,7 +62,7 @@ void Simulation::on_flow_ack(std::size_t f, const AckBlocks& ack) {
 }
 
 void Simulation::on_flow_timer(std::size_t f) {
-    const std::size_t sender = subflows_.size() + f;
+    const std::size_t sender = first_flow_ + f;
     FlowState& flow = flows_[f];
     tree_.set(head_timer(sender), kNever);
     if (!flow.sender.established()) {
@@ -90,7 +90,7 @@ void Simulation::on_flow_write(std::size_t f) {
 
 // Repairs first, then new data; woken again when pacing lets go.
 void Simulation::pump_flow(std::size_t f) {
-    const std::size_t sender = subflows_.size() + f;
+    const std::size_t sender = first_flow_ + f;
     FlowState& flow = flows_[f];
     Subflow& tcp = flow.sender;
     std::int64_t number = 0;
@@ -137,7 +137,7 @@ void Simulation::put_flow_segment(std::size_t f, std::int64_t number, std::uint1
     const auto passage = links_[flow.link].down.transmit(now_, wire);
     if (passage.arrive_ns == kNever) return;
     put_data(flow.link, {passage.arrive_ns, now_, static_cast<std::uint32_t>(number), 0, 0, bytes,
-                         static_cast<std::uint16_t>(subflows_.size() + f)});
+                         static_cast<std::uint16_t>(first_flow_ + f)});
 }
 
 // --------------------------------------------------------------------------------------------------- bookkeeping

@@ -40,6 +40,7 @@ Simulation::Simulation(const EngineConfig& config)
       wire_bytes_(static_cast<std::uint32_t>(config.transport.mss_bytes + config.transport.header_bytes)),
       scheduler_(make_scheduler({config_.transport, config_.seed, config_.slot_ns, count_subflows(config)})),
       listens_(scheduler_->listens()),
+      first_flow_(count_subflows(config)),
       senders_(count_senders(config)),
       tree_(2 * config.links.size(), 3 * senders_ + 2 + count_sources(config)),
       outcomes_(config.objects.size()),
@@ -81,7 +82,7 @@ Simulation::Simulation(const EngineConfig& config)
             subflows_[s].syn_at = 0;
             arm_timer(s);
         }
-    for (std::size_t f = 0; f < flows_.size(); ++f) arm_timer(subflows_.size() + f, flows_[f]);
+    for (std::size_t f = 0; f < flows_.size(); ++f) arm_timer(first_flow_ + f, flows_[f]);
 }
 
 TcpState Simulation::initial_state(std::size_t link, int sharers) const {
@@ -138,7 +139,7 @@ bool Simulation::run_until(Time until, bool (*interrupted)()) {
 
 // Timers, pacing, delayed ACKs, one per sender each; then the source, the sampler, the others' traffic.
 void Simulation::on_idle_head(std::size_t head) {
-    const std::size_t subflows = subflows_.size();
+    const std::size_t subflows = first_flow_;
     if (head < senders_) return head < subflows ? on_timer(head) : on_flow_timer(head - subflows);
     head -= senders_;
     if (head < senders_) {
@@ -165,7 +166,7 @@ void Simulation::on_data(std::size_t link) {
     tree_.set_busy(link, state.data.empty() ? kNever : state.data.front().arrive_ns);
     const std::size_t s = packet.subflow;
     if (packet.bytes == 0) return send_ack(s, endpoint(s), true);
-    if (s >= subflows_.size()) return on_flow_data(s - subflows_.size(), packet);
+    if (s >= first_flow_) return on_flow_data(s - first_flow_, packet);
     SubflowState& subflow = subflows_[s];
     const SubflowReceiver& receiver = subflow.receiver;
     const std::int64_t number = widen(receiver.next(), packet.number);
@@ -205,8 +206,8 @@ void Simulation::on_acks(std::size_t link) {
     state.acks.prefetch_ahead(kPrefetch);
     tree_.set_busy(head_acks(link), state.acks.empty() ? kNever : state.acks.front().arrive_ns);
     const std::size_t s = packet.subflow;
-    const bool background = s >= subflows_.size();
-    if (packet.syn) return background ? on_flow_established(s - subflows_.size()) : on_established(s);
+    const bool background = s >= first_flow_;
+    if (packet.syn) return background ? on_flow_established(s - first_flow_) : on_established(s);
     AckBlocks ack;
     ack.cumulative = widen(endpoint(s).sender.tcp().snd_una, packet.cumulative);
     ack.echo_ns = packet.echo_ns;
@@ -216,7 +217,7 @@ void Simulation::on_acks(std::size_t link) {
         state.blocks.pop_front();
         ack.sack[ack.sacks++] = {ack.cumulative + block.offset, ack.cumulative + block.offset + block.length};
     }
-    if (background) return on_flow_ack(s - subflows_.size(), ack);
+    if (background) return on_flow_ack(s - first_flow_, ack);
     SubflowState& subflow = subflows_[s];
     peer_delivered_ = std::max(peer_delivered_, packet.delivered_bytes);
     const bool was_stale = subflow.sender.stale();

@@ -184,7 +184,7 @@ private:
 
     // going out
     Endpoint& endpoint(std::size_t sender) {
-        return sender < subflows_.size() ? static_cast<Endpoint&>(subflows_[sender]) : flows_[sender - subflows_.size()];
+        return sender < first_flow_ ? static_cast<Endpoint&>(subflows_[sender]) : flows_[sender - first_flow_];
     }
     void put_data(std::size_t link, const DataPacket& packet);
     void send_syn(std::size_t sender, Endpoint& from);
@@ -265,7 +265,8 @@ private:
     bool listens_;
     std::uint64_t held_ = 0;  // ready, but the scheduler waits
     std::vector<Path> paths_;
-    std::size_t senders_;  // subflows and background flows
+    std::size_t first_flow_;  // the number of subflows, and of the first background flow
+    std::size_t senders_;     // subflows and background flows
     std::vector<FlowState> flows_;
     std::vector<Source> sources_;
     std::int64_t cross_packets_ = 0;
