@@ -119,6 +119,13 @@ def _torch() -> str:
     return f"torch {import_module('torch').__version__}"
 
 
+def _ephemeris() -> str:
+    missing = [module for module in ("skyfield", "skyfield_data") if find_spec(module) is None]
+    if missing:
+        raise Lacking(f"{' and '.join(missing)} not installed")
+    return f"DE421 through skyfield {import_module('skyfield').__version__}"
+
+
 def _mptcp() -> str:
     switch = Path("/proc/sys/net/mptcp/enabled")
     if not switch.exists():
@@ -165,6 +172,7 @@ CHECKS = (
     Check("VP9 layers", _extension("dstcc_svc._vpx"), f"apt install libvpx-dev, then {_REINSTALL}"),
     Check("chromium", _chromium, "playwright install chromium, or apt install chromium"),
     Check("torch", _torch, "pip install 'dstcc[learn]'"),
+    Check("DE421", _ephemeris, "pip install 'dstcc[ephemeris]'"),
     Check("kernel MPTCP", _mptcp, "a kernel with CONFIG_MPTCP, and: sysctl net.mptcp.enabled=1"),
     Check(
         "kernel netem", _netem, "a kernel with CONFIG_NET_SCH_NETEM; apt install the kernel's extra modules"

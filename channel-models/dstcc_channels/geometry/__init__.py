@@ -1,3 +1,53 @@
-"""Where bodies, stations and spacecraft are, and who sees whom."""
+"""Where bodies, stations and spacecraft are, and who sees whom.
+
+Times are seconds after a ``start`` (a ``datetime``, UTC where it names no zone); angles are degrees, lengths metres.
+Functions over times take any shape and answer in it. ``ephemeris`` is ``kepler`` (built in) or ``de421`` (exact; the
+packages of ``dstcc[ephemeris]``).
+"""
 
 from __future__ import annotations
+
+from .angles import (
+    FLAGS_DEG,
+    Alignment,
+    alignments,
+    conjunction_windows,
+    sun_earth_probe_deg,
+    sun_probe_earth_deg,
+)
+from .bodies import BODIES, Body, body
+from .ephemeris import EPHEMERIDES, Ephemeris
+from .light_time import LIGHT_M_S, distance_m, light_time_s, sight_m
+from .stations import COMPLEXES, STATIONS, Station, elevation_deg, station, visibility
+from .windows import Windows, above, complement, intersection, total_s, union, windows
+
+__all__ = [
+    "BODIES",
+    "COMPLEXES",
+    "EPHEMERIDES",
+    "FLAGS_DEG",
+    "LIGHT_M_S",
+    "STATIONS",
+    "Alignment",
+    "Body",
+    "Ephemeris",
+    "Station",
+    "Windows",
+    "above",
+    "alignments",
+    "body",
+    "complement",
+    "conjunction_windows",
+    "distance_m",
+    "elevation_deg",
+    "intersection",
+    "light_time_s",
+    "sight_m",
+    "station",
+    "sun_earth_probe_deg",
+    "sun_probe_earth_deg",
+    "total_s",
+    "union",
+    "visibility",
+    "windows",
+]

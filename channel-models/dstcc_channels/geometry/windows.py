@@ -1,0 +1,84 @@
+"""Windows of time, ``[(from_s, to_s), ..]``: rising, apart from each other, none empty; and their algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+Windows = list[tuple[float, float]]
+
+
+def windows(mask: ArrayLike, t_s: ArrayLike) -> Windows:
+    """Where ``mask`` is true: each run from its first sample to the first one after it (or to the last of all)."""
+    inside = np.concatenate([[False], np.asarray(mask, dtype=bool), [False]])
+    times = np.asarray(t_s, dtype=np.float64)
+    edges = np.flatnonzero(inside[1:] != inside[:-1])
+    pairs = zip(edges[::2], edges[1::2], strict=True)
+    last = times.size - 1
+    return tidy((float(times[i]), float(times[min(j, last)])) for i, j in pairs)
+
+
+def above(values: ArrayLike, t_s: ArrayLike, threshold: float) -> Windows:
+    """Where ``values`` exceed ``threshold``, with the crossings put between the samples by a straight line."""
+    over = np.asarray(values, dtype=np.float64) - threshold
+    times = np.asarray(t_s, dtype=np.float64)
+    inside = over > 0
+    before = np.flatnonzero(inside[1:] != inside[:-1])
+    rise = over[before + 1] - over[before]
+    crossings = times[before] - over[before] * (times[before + 1] - times[before]) / rise
+    starts = [float(times[0])] if inside.size and inside[0] else []
+    ends = [float(times[-1])] if inside.size and inside[-1] else []
+    edges = starts + [float(at) for at in crossings] + ends
+    return tidy(zip(edges[::2], edges[1::2], strict=True))
+
+
+def tidy(pieces: Iterable[tuple[float, float]]) -> Windows:
+    """Sort; merge what overlaps or touches; drop what is empty."""
+    merged: Windows = []
+    for begin, end in sorted(pieces):
+        if end <= begin:
+            continue
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((begin, end))
+    return merged
+
+
+def union(*several: Iterable[tuple[float, float]]) -> Windows:
+    """What lies in any of them."""
+    return tidy(piece for pieces in several for piece in pieces)
+
+
+def intersection(one: Iterable[tuple[float, float]], other: Iterable[tuple[float, float]]) -> Windows:
+    """What lies in both."""
+    left, right = tidy(one), tidy(other)
+    both: Windows = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        both.append((max(left[i][0], right[j][0]), min(left[i][1], right[j][1])))
+        if left[i][1] < right[j][1]:
+            i += 1
+        else:
+            j += 1
+    return tidy(both)
+
+
+def complement(pieces: Iterable[tuple[float, float]], from_s: float, to_s: float) -> Windows:
+    """What of ``[from_s, to_s]`` lies in none of them."""
+    gaps: Windows = []
+    reached = from_s
+    for begin, end in tidy(pieces):
+        gaps.append((reached, min(begin, to_s)))
+        reached = max(reached, end)
+    return tidy([*gaps, (reached, to_s)])
+
+
+def total_s(pieces: Sequence[tuple[float, float]]) -> float:
+    """How long they are together, seconds."""
+    return float(sum(end - begin for begin, end in pieces))
