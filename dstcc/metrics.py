@@ -8,19 +8,21 @@ deadlines.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .sharing import sharing_metrics
 from .weights import layer_weights
 
 if TYPE_CHECKING:
     from dstcc_svc import Quality
     from numpy.typing import NDArray
 
-    from .engine.config import EngineResult, Objects
+    from .engine.config import EngineResult, Link, Objects
 
     Int64Array = NDArray[np.int64]
 
@@ -41,6 +43,9 @@ METRICS = (
     "delivered_bytes",
     "mean_rtt_s",
     "p95_queue_s",
+    "fairness_jain",
+    "own_share",
+    "flows_bps",
     "psnr_db",
     "ssim",
     "vmaf",
@@ -154,11 +159,13 @@ def compute(
     *,
     best_weight: float | None,
     quality: Quality | None = None,
+    links: Sequence[Link] = (),
 ) -> Metrics:
     """All metrics of a trial.
 
     ``best_weight`` is the clairvoyant sender's Σ of eq.-1 weights, ``None`` where there are no deadlines;
-    ``quality`` that of the played video, ``None`` without pictures.
+    ``quality`` that of the played video, ``None`` without pictures; ``links`` those of the trial, which say
+    who shares what.
     """
     layers = int(objects.layer.max()) + 1
     weights = layer_weights(objects.layer, layers)
@@ -175,7 +182,7 @@ def compute(
         "stall_s": playback.stall_s,
         "stalls": None if playback.stalls is None else float(playback.stalls),
     }
-    values |= _transfer(objects, result, played)
+    values |= _transfer(objects, result, played) | sharing_metrics(links, result)
     if quality is not None:
         values |= {"psnr_db": quality.psnr_db, "ssim": quality.ssim, "vmaf": quality.vmaf}
     if best_weight is not None:

@@ -27,6 +27,8 @@ SHOWN = {
     "stalls": ("stalls", "{:.0f}"),
     "stall_s": ("stall s", "{:,.1f}"),
     "completion_s": ("done s", "{:,.1f}"),
+    "fairness_jain": ("fair", "{:.3f}"),
+    "own_share": ("share", "{:.1%}"),
     "psnr_db": ("PSNR", "{:.2f}"),
     "vmaf": ("VMAF", "{:.1f}"),
 }

@@ -5,6 +5,7 @@ The engine knows nothing of files, videos or random scenarios; ``dstcc.run`` res
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -101,6 +102,11 @@ class Link:
     """Of the connection under test. They divide what ``fixed`` and ``open-loop`` would give one."""
     flows: tuple[Flow, ...] = ()
     """Connections of others."""
+
+
+def subflow_links(links: Sequence[Link]) -> tuple[int, ...]:
+    """The link of each subflow: subflows are numbered link by link."""
+    return tuple(index for index, link in enumerate(links) for _ in range(link.subflows))
 
 
 @dataclass(frozen=True)

@@ -142,6 +142,31 @@ METRICS = (
         "Mean wait of a delivered byte between its arrival and its delivery in order.",
     ),
     Metric(
+        "fairness_jain",
+        "Fairness",
+        "score",
+        +1,
+        "Sharing",
+        "Jain's index over the connection's and every competing flow's throughput while all of them send: 1 is "
+        "equal shares, 1/n is one for all. The least of the links that have such flows.",
+    ),
+    Metric(
+        "own_share",
+        "Own share",
+        "share",
+        0,
+        "Sharing",
+        "The connection's part of what it and the competing flows had acknowledged while all of them sent.",
+    ),
+    Metric(
+        "flows_bps",
+        "Competing flows",
+        "bps",
+        0,
+        "Sharing",
+        "Throughput of the competing flows together while all of them sent.",
+    ),
+    Metric(
         "mean_rtt_s",
         "Mean RTT",
         "seconds",

@@ -59,6 +59,8 @@ class Done:
     status: str
     error: str | None
     metrics: Metrics | None
+    flows: list[dict[str, object]]
+    """What became of the background flows; the document has them where there are any."""
 
     def document(self) -> dict[str, object]:
         """The trial as ``dstcc emulate --json`` prints it."""
@@ -70,6 +72,7 @@ class Done:
             "seed": self.seed,
             "status": self.status,
             "metrics": self.metrics.document() if self.metrics else None,
+            **({"flows": self.flows} if self.flows else {}),
         }
 
 
@@ -214,7 +217,8 @@ def _beside(resolved: Scenario, given: Scenario, run: Path) -> Scenario:
 
 def _done(trial: Trial) -> Done:
     key, metrics = trial.key, trial.metrics
-    return Done(trial.id, key.congestion, key.scheduler, key.seed, trial.status, trial.error, metrics)
+    flows = trial.outcome.flows if trial.outcome else []
+    return Done(trial.id, key.congestion, key.scheduler, key.seed, trial.status, trial.error, metrics, flows)
 
 
 def _meta(

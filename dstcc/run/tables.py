@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from dstcc.engine.config import subflow_links
 from dstcc.metrics import METRICS, NEVER
 from dstcc.scenario import describe
 
@@ -86,6 +87,7 @@ def trials_schema(layers: int) -> pa.Schema:
             pa.field("error", pa.string()),
             *(pa.field(name, pa.float64()) for name in [*shares, *METRICS]),
             pa.field("links", pa.string()),
+            pa.field("flows", pa.string()),
             pa.field("end_s", pa.float64()),
             pa.field("duration_s", pa.float64()),
         ]
@@ -112,6 +114,7 @@ def trial_row(trial: Trial) -> dict[str, Any]:
         setting, result = trial.outcome.setting, trial.outcome.result
         row |= trial.outcome.metrics.flat()
         row["links"] = json.dumps([describe(link) for link in setting.links])
+        row["flows"] = json.dumps(trial.outcome.flows) if trial.outcome.flows else None
         row["end_s"] = result.end_ns / NS_PER_S
         row["duration_s"] = _duration_s(result)
     return row
@@ -142,9 +145,9 @@ def chunk_rows(trial_id: str, outcome: Outcome) -> pa.Table:
 
 
 def sample_rows(trial_id: str, outcome: Outcome) -> pa.Table:
-    """A trial's rows of ``samples.parquet``; subflow i is on link i, whose window all its lanes share."""
+    """A trial's rows of ``samples.parquet``; all lanes of a subflow share its window."""
     samples, links = outcome.result.samples, outcome.setting.links
-    names = np.array([link.name for link in links])[samples.subflow]
+    names = np.array([links[index].name for index in subflow_links(links)])[samples.subflow]
     columns = [
         _repeat(trial_id, len(samples.t_ns)),
         samples.t_ns / NS_PER_S,

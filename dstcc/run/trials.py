@@ -18,6 +18,7 @@ from dstcc.engine import EngineConfig, EngineResult
 from dstcc.errors import DstccError, MissingCapabilityError
 from dstcc.metrics import Metrics, Playback, compute, play_by_deadline, play_with_stalls
 from dstcc.scenario import Scenario, Setting, Source, engine_config, settle
+from dstcc.sharing import flow_documents
 from dstcc.weights import layer_weights
 
 if TYPE_CHECKING:
@@ -46,6 +47,11 @@ class Outcome:
     result: EngineResult
     playback: Playback
     metrics: Metrics
+
+    @property
+    def flows(self) -> list[dict[str, object]]:
+        """What became of the background flows."""
+        return flow_documents(self.setting.links, self.result)
 
 
 @dataclass(frozen=True)
@@ -196,7 +202,9 @@ def _finish(key: TrialKey, simulated: Callable[[], _Raw], judge: Judge) -> Trial
         else:
             playback = play_by_deadline(objects, result)
         quality = judge.score(playback)
-        metrics = compute(objects, result, playback, best_weight=raw.best_weight, quality=quality)
+        metrics = compute(
+            objects, result, playback, best_weight=raw.best_weight, quality=quality, links=setting.links
+        )
         return Trial(key, Outcome(setting, result, playback, metrics))
     except DstccError as error:
         return Trial(key, error=str(error))

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from dstcc.engine.config import NEVER_NS, EngineConfig, Link, Objects, Transport
 
-from .draws import NS_PER_S, draw_links, longest_possible_rtt_s, ns, rtt_s
+from .draws import draw_links, longest_possible_rtt_s, rtt_s
+from .fields import NS_PER_S, ns
 from .model import Scenario
 from .video import Source
 

@@ -10,27 +10,22 @@ import hashlib
 
 import numpy as np
 
-from dstcc.engine.config import NEVER_NS
-from dstcc.engine.config import CrossTraffic as EngineTraffic
+from dstcc.engine.config import Flow as EngineFlow
 from dstcc.engine.config import Link as EngineLink
 from dstcc.engine.config import Loss as EngineLoss
 
-from .fields import Draw
-from .model import CrossTraffic, Link, LossModel, Scenario
+from .fields import NS_PER_S, Draw, ns
+from .model import Link, LossModel, Scenario
+from .traffic import engine_flows, engine_traffic
 
-NS_PER_S = 1_000_000_000
 MIN_QUEUE_BYTES = 64_000
 """The least default queue: 43 full packets."""
 
 
-def ns(seconds: float) -> int:
-    """Seconds as whole nanoseconds."""
-    return round(seconds * NS_PER_S)
-
-
 def draw_links(scenario: Scenario, seed: int) -> tuple[EngineLink, ...]:
     """The links of the trials with this seed, as the engine takes them."""
-    return tuple(_link(link, seed) for link in scenario.link)
+    mss_bytes = scenario.transport.mss_bytes
+    return tuple(_link(link, seed, mss_bytes) for link in scenario.link)
 
 
 def rtt_s(link: EngineLink) -> float:
@@ -45,6 +40,7 @@ def longest_possible_rtt_s(scenario: Scenario) -> float:
 
 def describe(link: EngineLink) -> dict[str, object]:
     """A drawn link as it is recorded beside its trials (one-way delay, RTT in seconds; rates in bit/s)."""
+    others = [_describe_flow(flow) for flow in link.flows]
     table = [[t / NS_PER_S, d / NS_PER_S] for t, d in zip(link.delay_t_ns, link.delay_ns, strict=True)]
     return {
         "name": link.name,
@@ -56,6 +52,18 @@ def describe(link: EngineLink) -> dict[str, object]:
         "up_loss": describe_loss(link.up_loss),
         "queue_bytes": link.queue_bytes,
         "up_queue_bytes": link.up_queue_bytes,
+        "subflows": link.subflows,
+        "flows": others,
+        "datagrams_bps": [source.rate_bps for source in link.cross_traffic],
+    }
+
+
+def _describe_flow(flow: EngineFlow) -> dict[str, object]:
+    return {
+        "congestion": flow.congestion,
+        "start_s": flow.start_ns / NS_PER_S,
+        "bytes": flow.payload_bytes or None,
+        "rate_bps": flow.source.rate_bps if flow.source else None,
     }
 
 
@@ -68,7 +76,7 @@ def describe_loss(loss: EngineLoss) -> dict[str, object]:
     return {loss.kind: loss.rate}
 
 
-def _link(link: Link, seed: int) -> EngineLink:
+def _link(link: Link, seed: int, mss_bytes: int) -> EngineLink:
     rate = _draw(link.rate_bps, seed, link.name, "rate_bps")
     up_rate = rate if link.up_rate_bps is None else _draw(link.up_rate_bps, seed, link.name, "up_rate_bps")
     times, delays = _delay(link, seed)
@@ -85,7 +93,11 @@ def _link(link: Link, seed: int) -> EngineLink:
         loss=loss,
         up_loss=loss if link.up_loss is None else _loss(link.up_loss, seed, link.name, "up_loss"),
         outages_ns=tuple((ns(start), ns(end)) for start, end in link.outages),
-        cross_traffic=tuple(_traffic(traffic) for traffic in link.cross_traffic),
+        cross_traffic=engine_traffic(link.cross_traffic, link.mix),
+        subflows=link.subflows,
+        flows=engine_flows(
+            link.flows, link.mix, mss_bytes, lambda value, key: _draw(value, seed, link.name, key)
+        ),
     )
 
 
@@ -107,17 +119,6 @@ def _loss(model: LossModel | None, seed: int, link: str, key: str) -> EngineLoss
         return EngineLoss("gilbert-elliott", p=ge.p, r=ge.r, good=ge.good, bad=ge.bad)
     kind, value = ("packet", model.packet) if model.packet is not None else ("ber", model.ber)
     return EngineLoss(kind, rate=_draw(value or 0.0, seed, link, f"{key}.{kind}"))
-
-
-def _traffic(traffic: CrossTraffic) -> EngineTraffic:
-    return EngineTraffic(
-        rate_bps=traffic.rate_bps,
-        packet_bytes=traffic.packet_bytes,
-        start_ns=ns(traffic.start_s),
-        stop_ns=NEVER_NS if traffic.stop_s is None else ns(traffic.stop_s),
-        on_ns=NEVER_NS if traffic.on_s is None else ns(traffic.on_s),
-        off_ns=ns(traffic.off_s),
-    )
 
 
 def _bounds(value: object) -> tuple[float, float]:

@@ -30,6 +30,14 @@ MIN_DELAY_S, MAX_DELAY_S = 1e-6, 1e6
 MAX_BYTES = 1 << 40
 
 
+NS_PER_S = 1_000_000_000
+
+
+def ns(seconds: float) -> int:
+    """Seconds as whole nanoseconds."""
+    return round(seconds * NS_PER_S)
+
+
 def broken(rule: str, **context: Any) -> PydanticCustomError:
     """The error for a value that breaks ``rule``; the loader puts file, key and value before it."""
     return PydanticCustomError("rule", "{rule}", {"rule": rule, **context})
@@ -136,6 +144,8 @@ Rate = Annotated[float, _within(MIN_RATE_BPS, MAX_RATE_BPS)]
 DrawableRate = Annotated[_Drawable, _within(MIN_RATE_BPS, MAX_RATE_BPS)]
 """Bits per second, or a draw of them."""
 DrawableProbability = Annotated[_Drawable, _within(0, 1)]
+DrawableInstant = Annotated[_Drawable, _within(0, MAX_TIME_S)]
+"""A time in seconds, or a draw of it."""
 
 
 def _rising(rows: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:

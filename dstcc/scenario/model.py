@@ -25,9 +25,10 @@ from .fields import (
     Table,
     broken,
 )
+from .traffic import CrossTraffic, Flow, Mix
 
 MAX_LAYERS = 8
-MAX_LINKS = 64
+MAX_LINKS = MAX_SUBFLOWS = 64
 MAX_OBJECTS = 10_000_000
 """Chunks × layers of a mission; a day of seconds with 4 layers has 345,600."""
 
@@ -131,28 +132,6 @@ class LossModel(Table):
         return self
 
 
-class CrossTraffic(Table):
-    """Datagrams of others in a link's data direction, at a constant rate, on and off by turns."""
-
-    rate_bps: Rate
-    packet_bytes: Annotated[int, Field(ge=28, le=65_535)] = 1500
-    """On the wire; 28 is an empty UDP datagram, 65,535 the largest."""
-    start_s: Instant = 0.0
-    stop_s: Seconds | None = None
-    """Never, unless given."""
-    on_s: Seconds | None = None
-    """Length of a burst; without it the traffic does not pause."""
-    off_s: Instant = 0.0
-
-    @model_validator(mode="after")
-    def _ordered(self) -> CrossTraffic:
-        if self.stop_s is not None and self.stop_s <= self.start_s:
-            raise broken(f"must be after start_s = {self.start_s:g}, not {self.stop_s:g}", key="stop_s")
-        if self.on_s is None and self.off_s:
-            raise broken("needs on_s beside it", key="off_s")
-        return self
-
-
 def _disjoint(rows: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
     for start, end in rows:
         if end <= start:
@@ -194,6 +173,13 @@ class Link(Table):
     outages: Outages = ()
     """``[from_s, to_s)``: what is sent meanwhile is lost, in both directions."""
     cross_traffic: Annotated[tuple[CrossTraffic, ...], AsTuple] = ()
+    """Others' datagrams in the data direction's queue."""
+    flows: Annotated[tuple[Flow, ...], AsTuple] = ()
+    """Others' TCP connections."""
+    mix: Mix | None = None
+    """Others' TCP and UDP in given shares."""
+    subflows: Annotated[int, Field(ge=1, le=MAX_SUBFLOWS)] = 1
+    """Of the connection under test, all over this link."""
 
 
 def _to_names(value: Any) -> Any:
@@ -328,6 +314,11 @@ class Scenario(Table):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise broken(f"two links are named '{twice[0]}'", key="link")
+        subflows = sum(link.subflows for link in self.link)
+        if subflows > MAX_SUBFLOWS:
+            raise broken(f"{subflows} subflows; at most {MAX_SUBFLOWS} over all links", key="link")
+        if self.transport.layer_links is not None and subflows > len(names):
+            raise broken("needs one subflow a link", key="transport.layer_links")
         for key in ("fixed_cwnd_segments", "open_loop_bps"):
             values = getattr(self.transport, key)
             if values is not None and len(values) not in (1, len(names)):

@@ -37,6 +37,14 @@ def emulate(*args: object) -> Result:
     return CliRunner().invoke(main, ["emulate", *map(str, args)])
 
 
+def test_json_tells_of_background_flows(scenario: Path, out: Path) -> None:
+    done = emulate(scenario, "-o", out, "--json", "--set", "link.0.flows=[{count = 2}]")
+    (trial,) = json.loads(done.stdout)["trials"]
+    assert [flow["congestion"] for flow in trial["flows"]] == ["cubic", "cubic"]
+    assert 0 < trial["metrics"]["own_share"] < 1
+    assert trial["metrics"]["flows_bps"] > 0
+
+
 def test_json_is_the_document_of_the_interface(scenario: Path, out: Path) -> None:
     done = emulate(scenario, "-o", out, "--json")
     assert done.exit_code == 0, done.stderr

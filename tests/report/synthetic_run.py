@@ -97,6 +97,9 @@ METRICS = (
         "delivered_bytes",
         "mean_rtt_s",
         "p95_queue_s",
+        "fairness_jain",
+        "own_share",
+        "flows_bps",
         "psnr_db",
         "ssim",
         "vmaf",
@@ -141,7 +144,7 @@ SAMPLE_COLUMNS = {
 
 
 def trials_schema(layers: int) -> pa.Schema:
-    words = ("id", "congestion", "scheduler", "controller", "status", "error", "links")
+    words = ("id", "congestion", "scheduler", "controller", "status", "error", "links", "flows")
     levels = [f"layers_played.{level}" for level in ("none", *range(layers))]
     numbers = (*levels, *METRICS, "end_s", "duration_s")
     fields = [pa.field(name, pa.string()) for name in words]

@@ -1,0 +1,169 @@
+"""Who else uses a link: datagrams, TCP connections, and a mix of both; and what the engine takes for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from dstcc.algorithms import rule_for
+from dstcc.engine.config import NEVER_NS, SAME
+from dstcc.engine.config import CrossTraffic as EngineTraffic
+from dstcc.engine.config import Flow as EngineFlow
+
+from .fields import Bytes, Draw, DrawableInstant, Instant, Rate, Seconds, Table, broken, ns
+
+HEADER_BYTES = 40
+"""Wire bytes beside the payload of a full segment."""
+MAX_FLOWS = 1_000
+"""Of one entry; each costs the memory of its window."""
+
+DrawStart = Callable[["float | Draw", str], float]
+"""A value or its draw, and the name of its stream, to the seed's value."""
+
+
+def _known(name: str) -> str:
+    rule = None if name == SAME else rule_for(name, "congestion")
+    if rule is not None:
+        raise broken(f'{rule}; or "{SAME}"')
+    return name
+
+
+_Control = Annotated[str, AfterValidator(_known)]
+"""A congestion control, or ``same``: the one under test."""
+
+
+class _OnOff(Table):
+    """When traffic is there, and how it comes and goes meanwhile."""
+
+    stop_s: Seconds | None = None
+    """Never, unless given."""
+    on_s: Seconds | None = None
+    """Length of a burst; without it the traffic does not pause."""
+    off_s: Instant = 0.0
+    periods: Literal["constant", "exponential", "pareto"] = "constant"
+    """``constant``: bursts and gaps last ``on_s`` and ``off_s``; else these are the means of random ones."""
+    pareto_shape: Annotated[float, Field(gt=1, le=100)] | None = None
+    """1.5 unless given: a finite mean and an infinite variance."""
+
+    @model_validator(mode="after")
+    def _periods(self) -> _OnOff:
+        if self.on_s is None and self.off_s:
+            raise broken("needs on_s beside it", key="off_s")
+        if self.on_s is None and self.periods != "constant":
+            raise broken("needs on_s beside it", key="periods")
+        if self.pareto_shape is not None and self.periods != "pareto":
+            raise broken('needs periods = "pareto"', key="pareto_shape")
+        return self
+
+    def source(self, rate_bps: float, packet_bytes: int, start_s: float) -> EngineTraffic:
+        """Packets of that size at that rate while it is on."""
+        return EngineTraffic(
+            rate_bps=rate_bps,
+            packet_bytes=packet_bytes,
+            start_ns=ns(start_s),
+            stop_ns=_stop_ns(self.stop_s),
+            on_ns=NEVER_NS if self.on_s is None else ns(self.on_s),
+            off_ns=ns(self.off_s),
+            periods=self.periods,
+            pareto_shape=self.pareto_shape or 1.5,
+        )
+
+
+class CrossTraffic(_OnOff):
+    """Datagrams of others in a link's data direction, at a constant rate, on and off by turns."""
+
+    rate_bps: Rate
+    packet_bytes: Annotated[int, Field(ge=28, le=65_535)] = 1500
+    """On the wire; 28 is an empty UDP datagram, 65,535 the largest."""
+    start_s: Instant = 0.0
+
+    @model_validator(mode="after")
+    def _ordered(self) -> CrossTraffic:
+        _check_order(self.start_s, self.stop_s)
+        return self
+
+
+class Flow(_OnOff):
+    """``count`` TCP connections of others, data and acknowledgements in the link's two queues."""
+
+    congestion: _Control = SAME
+    """A name, or ``same``: the control under test, each trial its own."""
+    count: Annotated[int, Field(ge=1, le=MAX_FLOWS)] = 1
+    start_s: DrawableInstant = 0.0
+    """Of the handshake; each of ``count`` draws its own."""
+    bytes: Bytes | None = None
+    """Payload each has to send; without it there is no end."""
+    rate_bps: Rate | None = None
+    """What its application writes while on, in wire bits of full segments; without it as much as TCP
+    lets it."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Flow:
+        latest = self.start_s.bounds[1] if isinstance(self.start_s, Draw) else self.start_s
+        _check_order(latest, self.stop_s)
+        if self.rate_bps is None and self.on_s is not None:
+            raise broken("needs rate_bps beside it: only an application pauses", key="on_s")
+        return self
+
+
+class Mix(_OnOff):
+    """Cross traffic of TCP and UDP as PO-MPTCP's: by default four TCP sources and one UDP source, which offer a
+    fifth of ``rate_bps`` each."""
+
+    rate_bps: Rate
+    """Offered by all sources together while they are on, on the wire."""
+    tcp_share: Annotated[float, Field(ge=0, le=1)] = 0.8
+    tcp_flows: Annotated[int, Field(ge=1, le=MAX_FLOWS)] = 4
+    udp_sources: Annotated[int, Field(ge=1, le=MAX_FLOWS)] = 1
+    congestion: _Control = "newreno"
+    """Of the TCP sources."""
+    packet_bytes: Annotated[int, Field(ge=28, le=65_535)] = 1500
+    """Of the datagrams."""
+    start_s: Instant = 0.0
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Mix:
+        _check_order(self.start_s, self.stop_s)
+        return self
+
+
+def engine_traffic(cross: tuple[CrossTraffic, ...], mix: Mix | None) -> tuple[EngineTraffic, ...]:
+    """The datagrams of a link."""
+    found = [item.source(item.rate_bps, item.packet_bytes, item.start_s) for item in cross]
+    if mix is not None and mix.tcp_share < 1:
+        each_bps = mix.rate_bps * (1 - mix.tcp_share) / mix.udp_sources
+        found += [mix.source(each_bps, mix.packet_bytes, mix.start_s)] * mix.udp_sources
+    return tuple(found)
+
+
+def engine_flows(
+    flows: tuple[Flow, ...], mix: Mix | None, mss_bytes: int, draw: DrawStart
+) -> tuple[EngineFlow, ...]:
+    """The TCP connections of others on a link."""
+    found: list[EngineFlow] = []
+    for entry, flow in enumerate(flows):
+        for number in range(flow.count):
+            start_s = draw(flow.start_s, f"flows.{entry}.{number}.start_s")
+            found.append(_flow(flow, start_s, flow.rate_bps, mss_bytes, flow.bytes or 0))
+    if mix is not None and mix.tcp_share > 0:
+        each_bps = mix.rate_bps * mix.tcp_share / mix.tcp_flows
+        found += [_flow(mix, mix.start_s, each_bps, mss_bytes)] * mix.tcp_flows
+    return tuple(found)
+
+
+def _flow(
+    told: Flow | Mix, start_s: float, rate_bps: float | None, mss_bytes: int, payload_bytes: int = 0
+) -> EngineFlow:
+    written = None if rate_bps is None else told.source(rate_bps, mss_bytes + HEADER_BYTES, start_s)
+    return EngineFlow(told.congestion, ns(start_s), _stop_ns(told.stop_s), payload_bytes, written)
+
+
+def _stop_ns(stop_s: float | None) -> int:
+    return NEVER_NS if stop_s is None else ns(stop_s)
+
+
+def _check_order(start_s: float, stop_s: float | None) -> None:
+    if stop_s is not None and stop_s <= start_s:
+        raise broken(f"must be after start_s = {start_s:g}, not {stop_s:g}", key="stop_s")

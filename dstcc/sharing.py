@@ -1,0 +1,118 @@
+"""How a connection and the TCP flows of others share a link.
+
+Compared are the connection under test (all its subflows on the link together) and the *competing* flows: those
+that send all they can. Flows fed by an application ask for no more than that and are left out. The *contested
+time* of a link lies between the moment when all of these have started and the moment when the first of them
+ends; whole slots only. Throughput is payload newly acknowledged at the sender.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .engine.config import subflow_links
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .engine.config import EngineResult, FlowResult, Link
+
+NS = 1e-9
+
+
+@dataclass(frozen=True)
+class Contest:
+    """One link's contested time."""
+
+    seconds: float
+    own_bytes: float
+    flows_bytes: tuple[float, ...]
+    """Of each competing flow."""
+
+    @property
+    def fairness(self) -> float | None:
+        """Jain's index over the connection and the flows; ``None`` if none of them got anything."""
+        return jain((self.own_bytes, *self.flows_bytes))
+
+
+def jain(shares: Sequence[float]) -> float | None:
+    """(Σx)² ÷ (n Σx²): 1 when all are equal, 1/n when one has everything.
+
+    Jain, Chiu, Hawe, DEC-TR-301, 1984. ``None`` when everything is 0.
+    """
+    squares = sum(x * x for x in shares)
+    return sum(shares) ** 2 / (len(shares) * squares) if squares > 0 else None
+
+
+def sharing_metrics(links: Sequence[Link], result: EngineResult) -> dict[str, float | None]:
+    """``fairness_jain`` (the least over links), ``own_share`` and ``flows_bps`` (over all links together)."""
+    contests = [found for index in range(len(links)) if (found := contest(links, result, index))]
+    indices = [index for found in contests if (index := found.fairness) is not None]
+    own = sum(found.own_bytes for found in contests)
+    others = sum(sum(found.flows_bytes) for found in contests)
+    return {
+        "fairness_jain": min(indices, default=None),
+        "own_share": own / (own + others) if own + others > 0 else None,
+        "flows_bps": sum(8 * sum(c.flows_bytes) / c.seconds for c in contests) if contests else None,
+    }
+
+
+def contest(links: Sequence[Link], result: EngineResult, link: int) -> Contest | None:
+    """What happened in a link's contested time; ``None`` without competing flows or without such time."""
+    flows = [flow for flow in result.flows if flow.link == link and not flow.app_limited]
+    if not flows or np.isnan(result.totals["first_send_s"]):
+        return None
+    ends = np.unique(result.samples.t_ns)
+    starts = np.concatenate([[0], ends[:-1]])
+    begin = max(result.totals["first_send_s"] / NS, *(flow.start_ns for flow in flows))
+    end = min(_last_delivery_ns(result), *(_end_ns(flow, result) for flow in flows))
+    inside = (starts >= begin) & (ends <= end)
+    if not inside.any():
+        return None
+    seconds = float((ends - starts)[inside].sum()) * NS
+    ours = np.flatnonzero(np.array(subflow_links(links)) == link)
+    sampled = np.isin(result.samples.subflow, ours) & np.isin(result.samples.t_ns, ends[inside])
+    own = float(result.samples.delivered_bytes[sampled].sum())
+    return Contest(seconds, own, tuple(_acknowledged(flow, inside) for flow in flows))
+
+
+def flow_documents(links: Sequence[Link], result: EngineResult) -> list[dict[str, object]]:
+    """Every background flow as it is recorded beside a trial; throughput over its own time."""
+    return [_document(links[flow.link].name, flow, result) for flow in result.flows]
+
+
+def _document(link: str, flow: FlowResult, result: EngineResult) -> dict[str, object]:
+    active_s = (_end_ns(flow, result) - flow.start_ns) * NS
+    return {
+        "link": link,
+        "congestion": flow.congestion,
+        "app_limited": flow.app_limited,
+        "start_s": flow.start_ns * NS,
+        "active_s": max(active_s, 0.0),
+        "completion_s": None if flow.complete_ns < 0 else (flow.complete_ns - flow.start_ns) * NS,
+        "throughput_bps": 8 * flow.delivered_bytes / active_s if active_s > 0 else None,
+        "delivered_bytes": flow.delivered_bytes,
+        "retransmitted_ratio": flow.retransmitted_bytes / flow.sent_bytes if flow.sent_bytes else None,
+        "lost_segments": flow.lost_segments,
+        "timeouts": flow.timeouts,
+        "mean_rtt_s": flow.rtt_sum_s / flow.rtt_samples if flow.rtt_samples else None,
+    }
+
+
+def _acknowledged(flow: FlowResult, inside: NDArray[np.bool_]) -> float:
+    return float(flow.slot_delivered_bytes[inside].sum())
+
+
+def _end_ns(flow: FlowResult, result: EngineResult) -> int:
+    """When it has stopped, completed, or the run ended."""
+    completed = flow.complete_ns if flow.complete_ns >= 0 else result.end_ns
+    return min(flow.stop_ns, completed, result.end_ns)
+
+
+def _last_delivery_ns(result: EngineResult) -> float:
+    last_s = result.totals["last_delivery_s"]
+    return -1.0 if np.isnan(last_s) else last_s / NS

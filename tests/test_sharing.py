@@ -1,0 +1,121 @@
+"""Fairness and shares, from made results whose sums are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dstcc.engine import EngineResult, FlowResult, Link, ObjectResults, Samples
+from dstcc.engine.config import NEVER_NS
+from dstcc.sharing import flow_documents, jain, sharing_metrics
+
+S = 10**9
+SLOTS = 10
+
+
+def link(subflows: int = 1) -> Link:
+    return Link("l", 1e6, 1e6, (0,), (S,), 10**6, 10**6, subflows=subflows)
+
+
+def flow(each_slot: int, *, on: int = 0, **more: object) -> FlowResult:
+    """A flow that has ``each_slot`` bytes acknowledged in each of ten slots of a second."""
+    none = np.zeros(SLOTS, dtype=np.int64)
+    told: dict[str, object] = {
+        "link": on,
+        "congestion": "cubic",
+        "app_limited": False,
+        "start_ns": 0,
+        "stop_ns": NEVER_NS,
+        "complete_ns": -1,
+        "sent_bytes": 12 * each_slot,
+        "retransmitted_bytes": 2 * each_slot,
+        "delivered_bytes": 10 * each_slot,
+        "lost_segments": 0,
+        "timeouts": 0,
+        "rtt_samples": 4,
+        "rtt_sum_s": 1.0,
+        "slot_delivered_bytes": np.full(SLOTS, each_slot, dtype=np.int64),
+    }
+    slots = ("cwnd_segments", "inflight_segments", "srtt_ns", "sent_segments", "lost_segments")
+    return FlowResult(**{f"slot_{name}": none for name in slots} | told | more)  # type: ignore[arg-type]
+
+
+def result(own: list[int], *flows: FlowResult, first_s: float = 0.0, last_s: float = 10.0) -> EngineResult:
+    """Subflow i has ``own[i]`` bytes acknowledged in each slot."""
+    none = np.zeros(0, dtype=np.int64)
+    t = np.repeat(np.arange(1, SLOTS + 1, dtype=np.int64) * S, len(own))
+    subflow = np.tile(np.arange(len(own), dtype=np.int64), SLOTS)
+    columns = {name: np.zeros(len(t)) for name in Samples.__dataclass_fields__}
+    columns |= {"t_ns": t, "subflow": subflow, "delivered_bytes": np.array(own, dtype=np.int64)[subflow]}
+    objects = ObjectResults(**dict.fromkeys(ObjectResults.__dataclass_fields__, none))
+    totals = {"first_send_s": first_s, "last_delivery_s": last_s}
+    return EngineResult(objects, Samples(**columns), SLOTS * S, totals, tuple(flows))  # type: ignore[arg-type]
+
+
+def test_jains_index_of_known_shares() -> None:
+    assert jain((5, 5, 5)) == 1
+    assert jain((1, 0, 0, 0)) == pytest.approx(1 / 4)
+    assert jain((1, 2, 3)) == pytest.approx(36 / (3 * 14))
+    assert jain((0, 0)) is None
+
+
+@given(st.lists(st.floats(0, 1e12), min_size=1, max_size=20))
+def test_jains_index_lies_between_one_nth_and_one(shares: list[float]) -> None:
+    index = jain(shares)
+    assert index is None or 1 / len(shares) - 1e-9 <= index <= 1 + 1e-9
+
+
+def test_without_competing_flows_there_is_nothing_to_share() -> None:
+    nothing = {"fairness_jain": None, "own_share": None, "flows_bps": None}
+    assert sharing_metrics([link()], result([100])) == nothing
+    assert sharing_metrics([link()], result([100], flow(50, app_limited=True))) == nothing
+
+
+def test_all_subflows_on_the_link_are_one_competitor() -> None:
+    found = sharing_metrics([link(2)], result([100, 200], flow(300), flow(600)))
+    # 300, 300 and 600 bytes a second: (1200)² / (3 · 540,000)
+    assert found["fairness_jain"] == pytest.approx(1_440_000 / 1_620_000)
+    assert found["own_share"] == pytest.approx(1 / 4)
+    assert found["flows_bps"] == pytest.approx(900 * 8)
+
+
+def test_links_without_flows_do_not_count() -> None:
+    found = sharing_metrics([link(), link()], result([1000, 100], flow(300, on=1)))
+    assert found["own_share"] == pytest.approx(1 / 4)
+
+
+def test_the_least_fair_link_counts() -> None:
+    found = sharing_metrics([link(), link()], result([300, 100], flow(300), flow(300, on=1)))
+    assert found["fairness_jain"] == pytest.approx(400**2 / (2 * (300**2 + 100**2)))
+    assert found["own_share"] == pytest.approx(400 / 1000)
+
+
+def test_only_whole_slots_in_which_all_send_count() -> None:
+    early, late = flow(100, stop_ns=8 * S - 1), flow(100, start_ns=3 * S + 1)
+    late.slot_delivered_bytes[:4] = 9999  # before its start was over
+    found = sharing_metrics([link()], result([100], early, late, first_s=0.5, last_s=9.0))
+    # the slots that end at 5, 6 and 7 s
+    assert found["own_share"] == pytest.approx(1 / 3)
+    assert found["flows_bps"] == pytest.approx(200 * 8)
+
+
+def test_flows_that_never_meet_have_no_contest() -> None:
+    found = sharing_metrics([link()], result([100], flow(1, stop_ns=4 * S), flow(1, start_ns=5 * S)))
+    assert found["fairness_jain"] is None
+
+
+def test_every_flow_is_told_of() -> None:
+    done = flow(100, start_ns=2 * S, complete_ns=7 * S)
+    never = flow(0, start_ns=20 * S, sent_bytes=0, rtt_samples=0)
+    first, second = flow_documents([link()], result([100], done, never))
+    assert first["completion_s"] == first["active_s"] == pytest.approx(5)
+    assert first["throughput_bps"] == pytest.approx(8 * 1000 / 5)
+    assert first["retransmitted_ratio"] == pytest.approx(200 / 1200)
+    assert first["mean_rtt_s"] == pytest.approx(0.25)
+    assert (second["throughput_bps"], second["retransmitted_ratio"], second["mean_rtt_s"]) == (
+        None,
+        None,
+        None,
+    )
