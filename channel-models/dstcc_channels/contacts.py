@@ -1,0 +1,304 @@
+"""Contact plans in the words of ION: who may send to whom, when, how fast, and how far apart they are.
+
+::
+
+    a contact START STOP SOURCE DESTINATION RATE [CONFIDENCE]    bytes per second, one direction
+    a range   START STOP ONE OTHER LIGHT_SECONDS                 ONE < OTHER holds both ways unless OTHER ONE says else
+    @ TIME                                                       what +seconds counts from, until the next @
+    # a comment                                                  and empty lines
+
+A time is ``+seconds`` or ``yyyy/mm/dd-hh:mm:ss`` (UTC). Here ``+0`` is the start of the run; a file that names dates
+needs a run that names its own. Times and rates are whole numbers, as ION has them. ION also cuts light seconds to
+whole ones; here they may have decimals, which are kept. Registration (``-1``) and hypothetical (``0``) contacts have
+no times, and the rest of ION's commands no place in a plan: both are refused.
+
+Source: the manual page ionrc(5) of ION-DTN, commands ``a contact``, ``a range`` and ``@``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+from dstcc.atomic import atomic_write
+from dstcc.errors import InputError
+
+from .geometry.times import iso, utc
+from .geometry.windows import Windows, complement, tidy
+
+DATE = "%Y/%m/%d-%H:%M:%S"
+DATE_SHAPE = re.compile(r"\d{4}/\d{2}/\d{2}-\d{2}:\d{2}:\d{2}")
+MOST_S = 10**10
+"""Largest time, 317 years: beyond it a number is a slip."""
+EDGE_S = 0.001
+"""Within which the delay steps from one range to the next: a table's rows rise in time."""
+CONTACT = "a contact START STOP SOURCE DESTINATION RATE [CONFIDENCE]"
+RANGE = "a range START STOP ONE OTHER LIGHT_SECONDS"
+
+
+@dataclass(frozen=True, order=True)
+class Contact:
+    """A time in which one node may send to another."""
+
+    from_s: int
+    """Seconds after the start of the run, like ``to_s``."""
+    to_s: int
+    source: int
+    destination: int
+    rate_bytes_s: int
+    confidence: float = 1.0
+    """How likely it comes about; 1 for a scheduled contact."""
+
+    @property
+    def rate_bps(self) -> float:
+        """Bits per second."""
+        return 8.0 * self.rate_bytes_s
+
+
+@dataclass(frozen=True, order=True)
+class Range:
+    """A time in which two nodes are a constant light time apart."""
+
+    from_s: int
+    to_s: int
+    one: int
+    other: int
+    light_s: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A contact plan, in order of time."""
+
+    contacts: tuple[Contact, ...] = ()
+    ranges: tuple[Range, ...] = ()
+
+    def windows(self, source: int, destination: int) -> Windows:
+        """When ``source`` may send to ``destination``; none is an ``InputError`` that lists the plan's pairs."""
+        return tidy((one.from_s, one.to_s) for one in self._contacts(source, destination))
+
+    def outages(self, source: int, destination: int, duration_s: float) -> Windows:
+        """When it may not, within ``duration_s`` of the start."""
+        return complement(self.windows(source, destination), 0.0, duration_s)
+
+    def rate_bps(self, source: int, destination: int) -> float:
+        """The rate of all its contacts; ``InputError`` if they differ, since a link has one."""
+        contacts = self._contacts(source, destination)
+        for one, other in pairwise(contacts):
+            if one.rate_bytes_s != other.rate_bytes_s:
+                raise InputError(
+                    f"contacts from {source} to {destination} differ in rate: {one.rate_bytes_s} bytes/s from "
+                    f"+{one.from_s} s, {other.rate_bytes_s} from +{other.from_s} s; give the link its rate_bps"
+                )
+        return contacts[0].rate_bps
+
+    def delay_table(self, source: int, destination: int) -> list[tuple[float, float]]:
+        """One-way light time as rows ``(t_s, delay_s)``, lines between them: steps where ranges meet.
+
+        Between ranges that do not meet the delay goes straight from one to the next. ``InputError`` when the plan
+        has no range for that direction.
+        """
+        ranges = [one for one in self.ranges if (one.one, one.other) == (source, destination)]
+        if not ranges and destination < source:  # the lower node's word holds for both ways
+            ranges = [one for one in self.ranges if (one.one, one.other) == (destination, source)]
+        if not ranges:
+            raise InputError(
+                f"no range from {source} to {destination}; "
+                f"the plan has {_pairs((one.one, one.other) for one in self.ranges)}"
+            )
+        table: list[tuple[float, float]] = []
+        for one in ranges:
+            begin = float(one.from_s)
+            if table and table[-1][0] >= begin:
+                table[-1] = (begin - EDGE_S, table[-1][1])
+            table += [(begin, one.light_s), (float(one.to_s), one.light_s)]
+        return table
+
+    def _contacts(self, source: int, destination: int) -> list[Contact]:
+        found = [one for one in self.contacts if (one.source, one.destination) == (source, destination)]
+        if not found:
+            pairs = _pairs((one.source, one.destination) for one in self.contacts)
+            raise InputError(f"no contact from {source} to {destination}; the plan has {pairs}")
+        return found
+
+
+def read_plan(path: str | Path, start: datetime | None = None) -> Plan:
+    """Read a plan; ``start`` (UTC without a zone) is what ``+0`` means where the file names dates.
+
+    Raises ``InputError`` with file, line number and rule for a line that breaks one, and for contacts (or ranges) of
+    one direction that overlap.
+    """
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: cannot be read as a contact plan: {error}") from error
+    return parse_plan(text, start, name=str(file))
+
+
+def parse_plan(text: str, start: datetime | None = None, *, name: str = "contact plan") -> Plan:
+    """Like :func:`read_plan`, from text; ``name`` is what messages call it."""
+    contacts: list[tuple[int, Contact]] = []
+    ranges: list[tuple[int, Range]] = []
+    reference = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        clock = _Clock(reference, start)
+        try:
+            match words:
+                case ["@", time]:
+                    reference = clock.read(time)
+                case ["a", "contact", *fields]:
+                    contacts.append((number, _contact(fields, clock)))
+                case ["a", "range", *fields]:
+                    ranges.append((number, _range(fields, clock)))
+                case _:
+                    raise _Broken(f"a line is '{CONTACT}', '{RANGE}', '@ TIME' or a # comment")
+        except _Broken as broken:
+            raise InputError(f"{name}:{number}: {broken}; found: {line.strip()!r}") from None
+    _apart((((one.source, one.destination), one.from_s, one.to_s, number) for number, one in contacts), name)
+    _apart((((one.one, one.other), one.from_s, one.to_s, number) for number, one in ranges), name)
+    return Plan(tuple(sorted(one for _, one in contacts)), tuple(sorted(one for _, one in ranges)))
+
+
+def write_plan(plan: Plan, path: str | Path, start: datetime | None = None) -> None:
+    """Write a plan that :func:`read_plan` gives back; with ``start`` in dates, else in seconds after the start."""
+    atomic_write(Path(path), "".join(f"{line}\n" for line in format_plan(plan, start)))
+
+
+def format_plan(plan: Plan, start: datetime | None = None) -> Iterator[str]:
+    """The lines of :func:`write_plan`; ``InputError`` where they could not be read back."""
+    if start is not None and utc(start).microsecond:
+        raise InputError(f"a contact plan in dates starts on a whole second, unlike {utc(start).isoformat()}")
+
+    def time(seconds: int) -> str:
+        if start is not None:
+            return f"{utc(start) + timedelta(seconds=seconds):{DATE}}"
+        if seconds < 0:
+            raise InputError(f"a plan that begins {-seconds} s before the start can be written in dates only")
+        return f"+{seconds}"
+
+    for one in plan.contacts:
+        confidence = "" if one.confidence == 1 else f" {_plain(one.confidence)}"
+        yield (
+            f"a contact {time(one.from_s)} {time(one.to_s)} "
+            f"{one.source} {one.destination} {one.rate_bytes_s}{confidence}"
+        )
+    for span in plan.ranges:
+        yield f"a range {time(span.from_s)} {time(span.to_s)} {span.one} {span.other} {_plain(span.light_s)}"
+
+
+class _Broken(Exception):  # noqa: N818 - the rule a line breaks; becomes an InputError that names the line
+    """What is wrong with a line."""
+
+
+@dataclass(frozen=True)
+class _Clock:
+    """What a time in the file means."""
+
+    reference_s: int
+    start: datetime | None
+
+    def read(self, word: str) -> int:
+        """Seconds after the start of the run."""
+        if re.fullmatch(r"\+[0-9]+", word, re.ASCII):
+            seconds = self.reference_s + int(word[1:])
+        elif DATE_SHAPE.fullmatch(word):
+            seconds = self._date(word)
+        else:
+            raise _Broken(f"a time is +seconds or yyyy/mm/dd-hh:mm:ss, not {word!r}")
+        if abs(seconds) > MOST_S:
+            raise _Broken(f"{word!r} is more than {MOST_S} s from the start")
+        return seconds
+
+    def _date(self, word: str) -> int:
+        if self.start is None:
+            raise _Broken(f"the date {word!r} means nothing without the run's own: give [scenario] start")
+        try:
+            moment = datetime.strptime(word, DATE).replace(tzinfo=UTC)
+        except ValueError as error:
+            raise _Broken(f"{word!r} is no date: {error}") from None
+        seconds = (moment - utc(self.start)).total_seconds()
+        if seconds != int(seconds):
+            raise _Broken(f"dates count from a start on a whole second, unlike {iso(self.start)}")
+        return int(seconds)
+
+
+def _contact(fields: list[str], clock: _Clock) -> Contact:
+    if len(fields) not in (5, 6):
+        raise _Broken(f"a contact is '{CONTACT}'")
+    begin, end, source, destination, rate, *confidence = fields
+    if begin == "-1":
+        raise _Broken("a registration contact (start -1) has no times")
+    if end == "0":
+        raise _Broken("a hypothetical contact (stop 0) has no times")
+    contact = Contact(
+        *_span(begin, end, clock), *_nodes(source, destination), _whole(rate, "a rate in bytes/s")
+    )
+    if not confidence:
+        return contact
+    likely = _decimal(confidence[0], "a confidence")
+    if not 0 < likely <= 1:
+        raise _Broken(f"a confidence is above 0 and at most 1, not {confidence[0]}")
+    return replace(contact, confidence=likely)
+
+
+def _range(fields: list[str], clock: _Clock) -> Range:
+    if len(fields) != 5:
+        raise _Broken(f"a range is '{RANGE}'")
+    begin, end, one, other, light = fields
+    return Range(*_span(begin, end, clock), *_nodes(one, other), _decimal(light, "a range in light seconds"))
+
+
+def _span(begin: str, end: str, clock: _Clock) -> tuple[int, int]:
+    from_s, to_s = clock.read(begin), clock.read(end)
+    if from_s >= to_s:
+        raise _Broken(f"it stops after it starts, unlike {begin} to {end}")
+    return from_s, to_s
+
+
+def _nodes(one: str, other: str) -> tuple[int, int]:
+    pair = _whole(one, "a node number"), _whole(other, "a node number")
+    if pair[0] == pair[1]:
+        raise _Broken(f"it joins two nodes, not {one} with itself")
+    return pair
+
+
+def _whole(word: str, what: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,18}", word, re.ASCII) or int(word) == 0:
+        raise _Broken(f"{what} is a whole number above 0, not {word!r}")
+    return int(word)
+
+
+def _decimal(word: str, what: str) -> float:
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?", word, re.ASCII):
+        raise _Broken(f"{what} is a decimal number, not {word!r}")
+    return float(word)
+
+
+def _apart(found: Iterable[tuple[tuple[int, int], int, int, int]], name: str) -> None:
+    """Refuse overlaps within a direction; entries are its nodes, from, to and line number."""
+    for (nodes, _, end, first), (later_nodes, begin, _, second) in pairwise(sorted(found)):
+        if nodes == later_nodes and begin < end:
+            raise InputError(
+                f"{name}:{max(first, second)}: overlaps line {min(first, second)}: from {nodes[0]} to {nodes[1]} "
+                f"one is until {end} s after the start, the other from {begin} s"
+            )
+
+
+def _pairs(pairs: Iterable[tuple[int, int]]) -> str:
+    found = ", ".join(f"{one} to {other}" for one, other in sorted(set(pairs)))
+    return found or "none"
+
+
+def _plain(number: float) -> str:
+    """Without an exponent, which the format does not know, and to the last bit."""
+    import numpy as np
+
+    return f"{int(number)}" if number == int(number) else np.format_float_positional(number)
