@@ -7,6 +7,8 @@ from .config import EngineConfig, Link
 CONGESTION_NAMES: tuple[str, ...]
 SCHEDULER_NAMES: tuple[str, ...]
 
+rules: Any
+
 class InvariantError(RuntimeError): ...
 
 def simulate(config: EngineConfig) -> dict[str, Any]: ...

@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "bindings_rules.hpp"
 #include "floor.hpp"
 #include "oracle.hpp"
 #include "simulation.hpp"
@@ -340,6 +341,7 @@ PYBIND11_MODULE(_engine, m, py::mod_gil_not_used()) {
           Unlocked());
     m.def("event_walk", &dstcc::event_walk, py::arg("packets"), py::arg("window"), py::arg("subflows"), py::arg("loss"),
           py::arg("seed"), Unlocked());
+    dstcc::bind_rules(m);
     m.attr("CONGESTION_NAMES") = dstcc::names(dstcc::congestion_table());
     m.attr("SCHEDULER_NAMES") = dstcc::names(dstcc::scheduler_table());
 }

@@ -76,6 +76,8 @@ public:
 
     Time service_ns(std::uint32_t bytes) const { return static_cast<Time>(ns_per_byte_ * bytes + 0.5); }
     Time slot_ns() const { return slot_ns_; }
+    // How long a packet that comes now waits for its service.
+    Time queue_ns(Time now) const { return busy_ns_ > now ? busy_ns_ - now : 0; }
     std::int64_t queue_bytes(Time now) const {
         return busy_ns_ > now ? static_cast<std::int64_t>(static_cast<double>(busy_ns_ - now) / ns_per_byte_) : 0;
     }

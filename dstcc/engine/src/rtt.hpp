@@ -39,6 +39,8 @@ public:
         }
     }
     Time srtt() const { return srtt8_ / 8; }
+    // Smoothed mean deviation (RFC 6298's RTTVAR, without Linux's floor).
+    Time deviation() const { return mdev4_ / 4; }
     Time rto() const { return srtt8_ / 8 + rttvar_; }
 
 private:

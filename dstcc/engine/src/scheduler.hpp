@@ -62,6 +62,10 @@ public:
     virtual void on_sent(int /*path*/, std::int64_t /*bytes*/, Time /*wait_ns*/, Time /*now*/) {}
     virtual void on_ack(int /*path*/, std::int64_t /*acked_bytes*/, Time /*sent_ns*/, Time /*now*/) {}
     virtual void on_reinjection(int /*path*/, std::int64_t /*bytes*/, Time /*now*/) {}
+    // The receiver's buffer is full while some subflow has room.
+    virtual void on_blocked(Time /*now*/) {}
+    // Should the base layers of all chunks go before any enhancement layer, whatever the connection says?
+    virtual bool layers_first() const { return false; }
     virtual bool duplicates() const { return false; }
     virtual bool pins() const { return false; }
     // For schedulers that pin: the subflow, out of `usable`, for a whole layer.
@@ -84,9 +88,24 @@ std::unique_ptr<Scheduler> make_minrtt(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_round_robin(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_redundant(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_layer_pinned(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_blest(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_ecf(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_qaware(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_po_mptcp(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_probabilistic_25(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_probabilistic_50(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_probabilistic_75(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_fast_only(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_minrtt_then_fast_15(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_minrtt_then_fast_30(const SchedulerSetup&);
 
 const std::vector<std::pair<std::string, SchedulerFactory>>& scheduler_table();
 std::unique_ptr<Scheduler> make_scheduler(const SchedulerSetup& setup);
+
+inline const TcpState& tcp_of(const std::vector<Path>& paths, int i) {
+    return paths[static_cast<std::size_t>(i)].subflow->tcp();
+}
+inline std::uint64_t bit_of(int i) { return std::uint64_t{1} << i; }
 
 // The member of `set` with the least `key`; ties to the lower index.
 template <class Key>
@@ -104,6 +123,11 @@ int least(std::uint64_t set, Key&& key) {
         }
     }
     return best;
+}
+
+// The member of `set` with the least smoothed RTT.
+inline int fastest(const std::vector<Path>& paths, std::uint64_t set) {
+    return least(set, [&](int i) { return tcp_of(paths, i).srtt_ns; });
 }
 
 }  // namespace dstcc

@@ -8,6 +8,16 @@ const std::vector<std::pair<std::string, SchedulerFactory>>& scheduler_table() {
         {"round-robin", make_round_robin},
         {"redundant", make_redundant},
         {"layer-pinned", make_layer_pinned},
+        {"blest", make_blest},
+        {"ecf", make_ecf},
+        {"qaware", make_qaware},
+        {"po-mptcp", make_po_mptcp},
+        {"probabilistic-0.25", make_probabilistic_25},
+        {"probabilistic-0.5", make_probabilistic_50},
+        {"probabilistic-0.75", make_probabilistic_75},
+        {"fast-only", make_fast_only},
+        {"minrtt-then-fast-15", make_minrtt_then_fast_15},
+        {"minrtt-then-fast-30", make_minrtt_then_fast_30},
     };
     return table;
 }

@@ -143,7 +143,11 @@ void Simulation::offer_stream() {
     std::uint32_t object = 0;
     while (const std::uint64_t idle = usable()) {
         std::uint64_t ready = idle;
-        if (!room_at_receiver(config_.transport.mss_bytes) || !next_unbound(ready, object)) return;
+        if (!room_at_receiver(config_.transport.mss_bytes)) {
+            if (listens_ && !pending_.empty()) scheduler_->on_blocked(now_);
+            return;
+        }
+        if (!next_unbound(ready, object)) return;
         const int s = choose(idle, ready, object,
                              std::min<std::int64_t>(config_.transport.mss_bytes, unsent_bytes(object)));
         if (s < 0) return;

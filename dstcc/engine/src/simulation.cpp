@@ -45,7 +45,7 @@ Simulation::Simulation(const EngineConfig& config)
       tree_(2 * config.links.size(), 3 * senders_ + 2 + count_sources(config)),
       outcomes_(config.objects.size()),
       unsettled_(config.objects.size()),
-      pending_(config_.transport.layer_first) {
+      pending_(config_.transport.layer_first || scheduler_->layers_first()) {
     const TransportConfig& transport = config_.transport;
     for (std::size_t i = 0; i < config_.links.size(); ++i) {
         const LinkConfig& link = config_.links[i];
@@ -109,7 +109,7 @@ void Simulation::add_subflow(std::size_t link) {
     if (link < transport.fixed_cwnd_segments.size()) tcp.fixed_cwnd = transport.fixed_cwnd_segments[link];
     subflows_.push_back({{Subflow(config_.transport, make_congestion(transport.congestion), tcp),
                           SubflowReceiver(config_.transport.constants), link},
-                         LayerQueue(transport.layer_first)});
+                         LayerQueue(transport.layer_first || scheduler_->layers_first())});
 }
 
 bool Simulation::run_until(Time until, bool (*interrupted)()) {

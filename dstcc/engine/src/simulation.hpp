@@ -249,7 +249,7 @@ private:
     void arm_timer(std::size_t sender, const Endpoint& endpoint);
     std::uint64_t usable() const;
     int quickest(std::uint64_t set) const {  // by least smoothed RTT
-        return least(set, [&](int i) { return paths_[static_cast<std::size_t>(i)].subflow->tcp().srtt_ns; });
+        return fastest(paths_, set);
     }
     void refresh_delays();
     void settle();

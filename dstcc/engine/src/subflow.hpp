@@ -61,6 +61,7 @@ public:
     Time next_timer() const { return timer_; }
     const Segment& segment(std::int64_t number) const { return segments_[number]; }
     std::uint64_t timeouts() const { return timeouts_; }
+    Time rtt_deviation() const { return rtt_.deviation(); }
     double rtt_sum_s() const { return rtt_sum_s_; }
     std::int64_t rtt_samples() const { return rtt_samples_; }
     std::int64_t peak_bytes() const { return segments_.peak_bytes(); }

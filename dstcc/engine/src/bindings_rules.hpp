@@ -1,0 +1,9 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace dstcc {
+
+void bind_rules(pybind11::module_& engine);
+
+}  // namespace dstcc

@@ -1,0 +1,262 @@
+"""The schedulers' decisions against the published arithmetic, on both sides of each threshold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dstcc.engine import Loss, _engine
+
+from . import net
+
+rules = _engine.rules
+MS = 10**6
+MINUTE = 60 * net.S
+INFINITE = 2.0**40
+
+
+# ---------------------------------------------------------------------------------------------- BLEST
+
+
+def fast_bytes(*, cwnd: float, ssthresh: float, rtt: int, linger: int, lam: float = 1.0) -> float:
+    return rules.blest_fast_bytes(cwnd, ssthresh, rtt, linger, net.MSS, lam)
+
+
+def test_blest_counts_a_window_a_round_in_congestion_avoidance():
+    # 20 ms against 100 ms: n = 100 / 20 + 1 = 6 rounds; (10 + floor(5 / 2)) × 6 = 72 segments.
+    assert fast_bytes(cwnd=10, ssthresh=5, rtt=20 * MS, linger=100 * MS) == 72 * net.MSS
+    # Below the threshold it is as if slow start were over: cwnd = ssthresh + 1 = 21, so (21 + 2) × 6.
+    assert fast_bytes(cwnd=10, ssthresh=20, rtt=20 * MS, linger=100 * MS) == 138 * net.MSS
+
+
+def test_blest_doubles_the_window_a_round_before_the_first_loss():
+    # n = 3 rounds: 10 + 20 + 40; at most 16 rounds, and λ on top.
+    assert fast_bytes(cwnd=10, ssthresh=INFINITE, rtt=20 * MS, linger=50 * MS) == 70 * net.MSS
+    capped = 10 * (2**16 - 1) * net.MSS
+    assert fast_bytes(cwnd=10, ssthresh=INFINITE, rtt=1 * MS, linger=100 * MS) == capped
+    assert fast_bytes(cwnd=10, ssthresh=5, rtt=20 * MS, linger=100 * MS, lam=1.2) == pytest.approx(
+        72 * 1.2 * net.MSS
+    )
+
+
+def test_blest_needs_more_than_32_bits_at_deep_space_round_trips():
+    # 8.5 against 40 minutes, 100,000 segments: n = 5, (100000 + 2) × 5 × 1460 bytes = 730,014,600.
+    large = fast_bytes(cwnd=100_000, ssthresh=50_000, rtt=int(8.5 * MINUTE), linger=40 * MINUTE)
+    assert large == 100_002 * 5 * net.MSS
+    assert rules.blest_linger_ns(40 * MINUTE, 30 * MINUTE, 50 * MINUTE, 99_999, 100_000) == 50 * MINUTE
+
+
+def test_blest_expects_a_segment_to_linger_as_long_as_its_window_is_full():
+    # Halfway up its window, halfway between the least and the largest RTT; never less than the smoothed one.
+    assert rules.blest_linger_ns(100 * MS, 100 * MS, 200 * MS, 4, 10) == 150 * MS
+    assert rules.blest_linger_ns(180 * MS, 100 * MS, 200 * MS, 4, 10) == 180 * MS
+    assert rules.blest_linger_ns(100 * MS, 100 * MS, 200 * MS, 10, 10) == 200 * MS
+
+
+def test_blest_lambda_follows_what_went_wrong_within_its_range():
+    assert rules.blest_lambda(1.2, True) == pytest.approx(1.24)
+    assert rules.blest_lambda(1.2, False) == pytest.approx(1.19)
+    assert rules.blest_lambda(1.29, True) == 1.3
+    assert rules.blest_lambda(1.005, False) == 1.0
+
+
+def first_on(result, path: int) -> float:
+    """When that subflow first put data on its link, in seconds."""
+    samples = result.samples
+    used = (samples.subflow == path) & (samples.sent_segments > 0)
+    return float(samples.t_ns[used][0]) / net.S if used.any() else float("inf")
+
+
+def carried(result) -> np.ndarray:
+    """Payload acknowledged per subflow."""
+    return np.bincount(result.samples.subflow, weights=result.samples.delivered_bytes)
+
+
+@pytest.mark.parametrize(("buffer_segments", "uses_slow"), [(75, False), (2_000, True)])
+def test_blest_waits_when_the_slow_path_would_block_the_send_window(buffer_segments: int, uses_slow: bool):
+    # Fixed windows of 10 and 10 segments at RTTs of 0.2 and 1 s: n = 6 rounds, X = 10 (2⁶ − 1) segments as
+    # ssthresh is infinite. 630 λ > 75, so every segment on the slow path would block; 630 × 1.3 < 2000: none would.
+    links = (net.link(12e6, 0.2), net.link(12e6, 1.0))
+    result = net.run(
+        "fixed",
+        links,
+        objects=net.bulk(2_000_000),
+        scheduler="blest",
+        fixed_cwnd_segments=(10, 10),
+        receive_buffer_bytes=buffer_segments * net.MSS,
+    )
+    assert (carried(result)[1] > 0) == uses_slow
+
+
+def test_blest_is_minrtt_where_nothing_limits_the_send_window():
+    links = (net.link(12e6, 0.2), net.link(12e6, 1.0))
+    blest, minrtt = (
+        net.run("cubic", links, objects=net.bulk(5_000_000), scheduler=name) for name in ("blest", "minrtt")
+    )
+    np.testing.assert_array_equal(blest.samples.delivered_bytes, minrtt.samples.delivered_bytes)
+
+
+# ------------------------------------------------------------------------------------------------ ECF
+
+
+def ecf(unsent: float, *, delta: float = 0.0, waiting: bool = False, fast=(10, 20.0), slow=(10, 100.0)):
+    return rules.ecf(unsent, *fast, *slow, delta, waiting)
+
+
+def test_ecf_waits_while_the_fast_path_would_be_done_first():
+    # (1 + k / 10) × 20 < 100 up to k = 40; and 100 × max(k, 10) / 10 ≥ 2 × 20.
+    assert ecf(39) == rules.Ecf.WAIT
+    assert ecf(40) == rules.Ecf.SEND
+
+
+def test_ecf_keeps_waiting_a_quarter_longer():
+    # β = 1/4: (1 + k / 10) × 20 < 125 up to k = 52.5.
+    assert ecf(52, waiting=True) == rules.Ecf.WAIT
+    assert ecf(53, waiting=True) == rules.Ecf.SEND
+
+
+def test_ecf_does_not_wait_for_a_path_twice_as_fast_or_less():
+    # RTT_s × x_s / cwnd_s ≥ 2 RTT_f + δ: 39 < 2 × 20, 40 is enough; with δ = 5 it takes 45.
+    assert ecf(5, slow=(10, 39.0)) == rules.Ecf.SEND_FOR_NOW
+    assert ecf(5, slow=(10, 40.0)) == rules.Ecf.WAIT
+    assert ecf(5, slow=(10, 44.0), delta=5) == rules.Ecf.SEND_FOR_NOW
+    assert ecf(5, slow=(10, 45.0), delta=5) == rules.Ecf.WAIT
+
+
+def test_ecf_allows_for_how_much_the_rtts_vary():
+    # δ = 20: (1 + k / 10) × 20 < 120 up to k = 50.
+    assert ecf(49, delta=20) == rules.Ecf.WAIT
+    assert ecf(50, delta=20) == rules.Ecf.SEND
+
+
+def test_ecf_at_deep_space_round_trips():
+    # 8.5 and 40 minutes in nanoseconds, windows of 100,000: (1 + k/10⁵) × 8.5 < 40 up to k = 370,588.
+    fast, slow = (1e5, 8.5 * MINUTE), (1e5, 40.0 * MINUTE)
+    assert ecf(370_588, fast=fast, slow=slow) == rules.Ecf.WAIT
+    assert ecf(370_589, fast=fast, slow=slow) == rules.Ecf.SEND
+
+
+@pytest.mark.parametrize(("segments", "uses_slow"), [(30, False), (200, True)])
+def test_ecf_uses_the_slow_path_only_for_what_the_fast_one_would_take_too_long_over(
+    segments: int, uses_slow: bool
+):
+    # Windows of 10 at RTTs of 0.2 and 1.2 s: the fast path is done first with up to 50 unsent.
+    links = (net.link(12e6, 0.2), net.link(12e6, 1.2))
+    objects = net.live(6, (segments * net.MSS,), chunk_s=30)
+    result = net.run("fixed", links, objects=objects, scheduler="ecf", fixed_cwnd_segments=(10, 10), slot_s=1)
+    assert (carried(result)[1] > 0) == uses_slow
+
+
+# --------------------------------------------------------------------------------------------- QAware
+
+
+def test_qaware_weighs_queue_against_service_time():
+    # An empty path of 100 ms beats one of 20 ms with 5 in its queue (6 × 20 = 120), not with 3 (80).
+    slow = rules.qaware_cost(0, 100.0, 0.0)
+    assert rules.qaware_cost(5, 20.0, 0.0) > slow > rules.qaware_cost(3, 20.0, 0.0)
+
+
+def test_qaware_takes_the_wait_in_its_own_queue_out_of_the_round_trip():
+    # SRTT 50 of which 30 were spent in the queue: service 20, and 2 packets ahead.
+    assert rules.qaware_cost(2, 50.0, 30.0) == 60.0
+
+
+def test_qaware_balances_what_minrtt_piles_up():
+    # Two alike paths with deep queues and windows of four bandwidth-delay products, unpaced: minrtt fills one queue and
+    # learns of it a round trip later, QAware sees both queues and keeps them level.
+    links = (net.link(1.2e6, 0.2, queue_bdp=10), net.link(1.2e6, 0.201, queue_bdp=10))
+    objects = net.live(20, (120_000,), chunk_s=1.0)  # 0.96 of 2.4 Mbit/s
+    queues = {}
+    for name in ("qaware", "minrtt"):
+        result = net.run("newreno", links, objects=objects, scheduler=name, initial_cwnd=80, slot_s=0.05)
+        queue = result.samples.queue_bytes.reshape(-1, 2)
+        queues[name] = np.abs(queue[:, 0] - queue[:, 1]).max()
+    assert queues["qaware"] <= 3 * net.WIRE
+    assert queues["minrtt"] > 20 * net.WIRE
+
+
+# ------------------------------------------------------------------------------------------- PO-MPTCP
+
+
+def test_po_mptcp_sorts_by_round_trip_then_by_window():
+    assert rules.po_mptcp_before(10, 5, 20, 50)
+    assert not rules.po_mptcp_before(20, 50, 10, 5)
+    assert rules.po_mptcp_before(10, 50, 10, 5)
+    assert not rules.po_mptcp_before(10, 5, 10, 50)
+
+
+def test_po_mptcp_sends_every_base_layer_before_any_other():
+    # Three chunks there from the start, a slow link: base layers leave first, and on the shorter path.
+    links = (net.link(1.2e6, 1.0), net.link(1.2e6, 0.2))
+    objects = net.live(3, (100_000, 100_000), chunk_s=1e-6)
+    result = net.run("fixed", links, objects=objects, scheduler="po-mptcp", mode="lanes", slot_s=1)
+    first = result.objects.first_sent_ns.reshape(3, 2)
+    assert first[:, 0].max() < first[:, 1].min()
+
+
+# -------------------------------------------------------------------------------- policies of paper 2
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
+def test_probabilistic_shares_are_binomial(share: float):
+    # The share on path 1 within 3.3 standard deviations, √(p (1 − p) / n).
+    links = (net.link(12e6, 0.2), net.link(12e6, 0.3))
+    result = net.run("fixed", links, objects=net.bulk(8_000 * net.MSS), scheduler=f"probabilistic-{share}")
+    # The second subflow joins three round trips later; the first has sent alone until then.
+    both = result.samples.t_ns > 2 * net.S
+    alone = result.samples.sent_segments[~both].reshape(-1, 2).sum(axis=0)
+    sent = result.samples.sent_segments.reshape(-1, 2).sum(axis=0) - alone
+    assert sent.sum() > 1_000
+    assert sent[0] / sent.sum() == pytest.approx(share, abs=3.3 * np.sqrt(share * (1 - share) / sent.sum()))
+
+
+def test_probabilistic_draws_belong_to_the_seed():
+    links = (net.link(12e6, 0.2), net.link(12e6, 0.3))
+
+    def sent(seed: int) -> np.ndarray:
+        result = net.run(
+            "fixed", links, objects=net.bulk(5_000_000), seed=seed, scheduler="probabilistic-0.5", slot_s=0.01
+        )
+        return result.samples.sent_segments
+
+    np.testing.assert_array_equal(sent(1), sent(1))
+    assert sent(1).shape != sent(2).shape or (sent(1) != sent(2)).any()
+
+
+def test_fast_only_never_touches_the_slower_path():
+    links = (net.link(12e6, 1.0), net.link(1.2e6, 0.2))
+    result = net.run("fixed", links, objects=net.live(40, (150_000,)), scheduler="fast-only", mode="lanes")
+    assert carried(result)[0] == 0
+
+
+@pytest.mark.parametrize(("name", "part"), [("minrtt-then-fast-15", 0.3), ("minrtt-then-fast-30", 0.6)])
+def test_minrtt_then_fast_uses_the_slow_path_in_the_first_part_of_each_slot(name: str, part: float):
+    # Slots of 10 s, samples of the same length cannot tell; so look at layers: one a second, each too much for the
+    # fast path's second, sent on release. Those of a slot's later part stay on the fast path.
+    fast, slow = net.link(12e6, 0.01), net.link(12e6, 0.2)
+    objects = net.live(100, (3_000_000,), chunk_s=1.0)
+    result = net.run("fixed", (fast, slow), objects=objects, scheduler=name, slot_s=10.0, duration_s=95)
+    sent = result.samples.sent_segments.reshape(-1, 2)[1:]
+    # The slow path runs at its full window in that part of the time, give or take a round trip a slot.
+    full = 12e6 / 8 / net.WIRE * 10
+    np.testing.assert_allclose(sent[:, 1] / full, part, atol=0.05)
+
+
+# ------------------------------------------------------------------------------------------ redundant
+
+
+def test_redundant_sends_everything_once_more_on_every_other_path():
+    # Three equal lossless paths: each segment leaves three times, before any ACK can tell.
+    links = (net.link(12e6, 1.0),) * 3
+    objects = net.live(50, (10 * net.MSS,))
+    result = net.run("fixed", links, objects=objects, scheduler="redundant", mode="lanes", slot_s=1)
+    settled = objects.release_ns > 10 * net.S
+    np.testing.assert_array_equal(result.objects.sent_bytes[settled], 3 * objects.payload_bytes[settled])
+
+
+def test_redundant_stops_copying_what_is_known_to_have_arrived():
+    # Five seconds' light time against five: the slower path hears in time of less and less.
+    near, far = net.link(12e6, 0.1), net.link(1.2e5, 0.2, loss=Loss())
+    result = net.run("fixed", (near, far), objects=net.bulk(3_000_000), scheduler="redundant", slot_s=1)
+    # The far one could carry 3 MB in 200 s, but the near one is done after 2 s.
+    assert result.totals["sent_payload_bytes"] < 1.1 * 3_000_000
