@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 
+RECONSTRUCTED = "(reconstruction)"
+"""The mark of an algorithm whose source leaves gaps that we filled."""
 SIMULATOR = ("simulator",)
 """The backends of this version."""
 
@@ -24,7 +26,16 @@ class Algorithm:
     """``built-in``: written after its source; ``learned``; ``reconstruction``: the source leaves gaps."""
     source: str
     backends: tuple[str, ...] = SIMULATOR
+    needs: tuple[str, ...] = ()
+    """What makes it meaningful, keys of :data:`NEEDS`."""
 
+
+NEEDS = {
+    "paths": "it weighs one path against another; the connection has one",
+    "stream": 'it keeps one stream in order across paths; mode = "lanes" has an order per lane, none across',
+    "layers": "it tells layers apart; the source has one",
+}
+"""What an algorithm may need, and what is wrong without it."""
 
 TABLE = (
     Algorithm("fixed", "congestion", "built-in", "a constant window; the link's BDP unless told"),
@@ -49,6 +60,62 @@ TABLE = (
         "scheduler",
         "built-in",
         "a layer on one subflow each, after Ha et al., ICT Express 2023; base layer on the soonest delivery",
+        needs=("layers",),
+    ),
+    Algorithm(
+        "blest",
+        "scheduler",
+        "built-in",
+        "Ferlin et al., IFIP Networking 2016; mptcp_blest.c of MPTCP v0.95",
+        needs=("paths", "stream"),
+    ),
+    Algorithm(
+        "ecf",
+        "scheduler",
+        "built-in",
+        "Lim et al., CoNEXT 2017; mptcp_ecf.c of MPTCP v0.95",
+        needs=("paths",),
+    ),
+    Algorithm(
+        "qaware",
+        "scheduler",
+        "built-in",
+        "Shreedhar et al., WiOpt 2018; the device queue is the link's at the sender",
+        needs=("paths",),
+    ),
+    Algorithm(
+        "po-mptcp",
+        "scheduler",
+        "built-in",
+        "Wei et al., Security and Communication Networks 2019; the base layer is the priority data",
+        needs=("paths", "layers"),
+    ),
+    *(
+        Algorithm(
+            f"probabilistic-{share}",
+            "scheduler",
+            "built-in",
+            f"Lee and Yoo, Sensors 2022: path 1 with probability {share}, waiting for its window",
+            needs=("paths",),
+        )
+        for share in ("0.25", "0.5", "0.75")
+    ),
+    Algorithm(
+        "fast-only",
+        "scheduler",
+        "built-in",
+        "Lee and Yoo, Sensors 2022: the path of least SRTT, waiting for its window",
+        needs=("paths",),
+    ),
+    *(
+        Algorithm(
+            f"minrtt-then-fast-{part}",
+            "scheduler",
+            "built-in",
+            f"Lee and Yoo, Sensors 2022: minrtt for {part} of every 50 ms, then fast-only; by [run] slots",
+            needs=("paths",),
+        )
+        for part in ("15", "30")
     ),
 )
 """Every algorithm of this version, congestion controls first."""
@@ -71,6 +138,31 @@ def rule_for(name: str, kind: str) -> str | None:
     return f"no such {what} in this version ({', '.join(names)}){hint}"
 
 
+def unmet(name: str, kind: str, *, paths: int, mode: str, layers: int | None = None) -> str | None:
+    """Why a known algorithm cannot do its work in such a trial; ``None`` when it can.
+
+    ``paths`` counts the connection's subflows, ``layers`` those of the source, ``None`` while it is not read.
+    """
+    (row,) = (row for row in TABLE if (row.name, row.kind) == (name, kind))
+    met = {"paths": paths > 1, "stream": mode == "stream", "layers": layers is None or layers > 1}
+    return next((NEEDS[need] for need in row.needs if not met[need]), None)
+
+
 def documents() -> list[dict[str, object]]:
     """The table as ``dstcc algorithms --json`` prints it."""
-    return [{**asdict(row), "backends": list(row.backends)} for row in TABLE]
+    hidden = {"needs"}
+    return [
+        {
+            key: list(value) if key == "backends" else value
+            for key, value in asdict(row).items()
+            if key not in hidden
+        }
+        for row in TABLE
+    ]
+
+
+def mark(congestion: str, scheduler: str) -> str:
+    """What every table and plot puts behind the names: a blank and the mark where one is a reconstruction."""
+    used = {("congestion", congestion), ("scheduler", scheduler)}
+    rebuilt = any(row.state == "reconstruction" for row in TABLE if (row.kind, row.name) in used)
+    return f" {RECONSTRUCTED}" if rebuilt else ""

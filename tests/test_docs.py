@@ -112,7 +112,8 @@ def test_every_metric_is_described():
 
 
 def test_every_algorithm_has_its_section():
-    assert {row.name for row in TABLE} - anchors(text_of("docs/algorithms.md")) == set()
+    there = anchors(text_of("docs/algorithms.md"))
+    assert [row.name for row in TABLE if not anchors(f"# {row.name}") <= there] == []
 
 
 def test_every_time_constant_is_named():

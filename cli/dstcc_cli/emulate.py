@@ -218,6 +218,8 @@ def _table(title: str, done: list[Done]) -> Table:
     from rich.box import SIMPLE
     from rich.table import Table
 
+    from dstcc.algorithms import mark
+
     found = [trial.metrics.values if trial.metrics else {} for trial in done]
     names = [name for name in SHOWN if any(values.get(name) is not None for values in found)]
     table = Table(title=title, box=SIMPLE, pad_edge=False, collapse_padding=True)
@@ -225,7 +227,8 @@ def _table(title: str, done: list[Done]) -> Table:
     for name in names:
         table.add_column(SHOWN[name][0], justify="right", no_wrap=True)
     for trial, values in zip(done, found, strict=True):
-        table.add_row(trial.id, *([_cell(name, values[name]) for name in names] if values else ["failed"]))
+        name = f"{trial.id}{mark(trial.congestion, trial.scheduler)}"
+        table.add_row(name, *([_cell(name, values[name]) for name in names] if values else ["failed"]))
     return table
 
 

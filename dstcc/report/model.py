@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from dstcc.algorithms import mark
 from dstcc.errors import RunError
 from dstcc.stats import Estimate, estimate, paired_difference
 
@@ -288,7 +289,7 @@ def _duplicate_note(known: Trial, other: Trial) -> str:
 
 def _trial(run: Run, row: Mapping[str, Any]) -> Trial:
     try:
-        name = row["controller"] or f"{row['congestion']}+{row['scheduler']}"
+        name = row["controller"] or _name(row["congestion"], row["scheduler"])
         return Trial(
             run=run,
             id=str(row["id"]),
@@ -307,6 +308,10 @@ def _trial(run: Run, row: Mapping[str, Any]) -> Trial:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise RunError(f"{run.path / 'trials.parquet'}: a trial's row cannot be used: {error!r}") from error
+
+
+def _name(congestion: str, scheduler: str) -> str:
+    return f"{congestion}+{scheduler}{mark(congestion, scheduler)}"
 
 
 def _finite(row: Mapping[str, Any], key: str) -> float | None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from dstcc.algorithms import rule_for
+from dstcc.algorithms import rule_for, unmet
 
 from .bounds import Bounds
 from .fields import (
@@ -328,7 +328,26 @@ class Scenario(Table):
                 raise broken(f"no link is named '{name}' ({', '.join(names)})", key="transport.layer_links")
         if self.video.synthetic and not (self.video.loop_to_s or self.scenario.duration_s):
             raise broken("a synthetic source needs video.loop_to_s or scenario.duration_s", key="video")
+        made = self.video.synthetic
+        problem = self.misfit(layers=len(made.layer_bps) if made else None)
+        if problem is not None:
+            raise broken(problem[1], key=problem[0])
         return self
+
+    def misfit(self, *, layers: int | None = None) -> tuple[str, str] | None:
+        """An algorithm that cannot do its work here: its key and the rule; ``None`` when all can.
+
+        ``layers`` of the source, ``None`` while it is not read.
+        """
+        for kind, names in (
+            ("congestion", self.transport.congestion),
+            ("scheduler", self.transport.scheduler),
+        ):
+            for name in names:
+                rule = unmet(name, kind, paths=len(self.link), mode=self.transport.mode, layers=layers)
+                if rule is not None:
+                    return f"transport.{kind}", f"'{name}': {rule}"
+        return None
 
     @property
     def seeds(self) -> tuple[int, ...]:

@@ -61,9 +61,17 @@ class Source:
 def load_source(scenario: Scenario) -> Source:
     """The source of a scenario; a looped video repeats chunk ``i % n`` of its n chunks as chunk ``i``.
 
-    Raises :class:`ScenarioError` when the mission has too many chunks, and :class:`StreamError` naming the
-    file when a payload is not what the stream's manifest says.
+    Raises :class:`ScenarioError` when the mission has too many chunks or an algorithm needs more layers, and
+    :class:`StreamError` naming the file when a payload is not what the stream's manifest says.
     """
+    source = _read_source(scenario)
+    problem = scenario.misfit(layers=source.layers)
+    if problem is not None:
+        raise ScenarioError(f"{scenario.scenario.name}: {problem[0]}: {problem[1]}")
+    return source
+
+
+def _read_source(scenario: Scenario) -> Source:
     video = scenario.video
     if video.synthetic is not None:
         mission_s = video.loop_to_s or scenario.scenario.duration_s or 0.0

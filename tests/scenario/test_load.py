@@ -330,3 +330,31 @@ def test_any_override_text_is_an_override_or_a_scenario_error(text: str) -> None
         parse_override(text)
     except ScenarioError:
         assert "=" not in text or not all(part.strip() for part in text.partition("=")[0].split("."))
+
+
+MISFITS = [
+    ("blest", ["link=[{name = 'one', rate_bps = 1e6, delay_s = 1}]"], "the connection has one"),
+    ("ecf", ["link=[{name = 'one', rate_bps = 1e6, delay_s = 1}]"], "the connection has one"),
+    ("blest", ["transport.mode=lanes"], 'mode = "lanes" has an order per lane'),
+    ("layer-pinned", ["video.synthetic.layer_bps=[40_000]"], "the source has one"),
+    ("po-mptcp", ["video.synthetic.layer_bps=[40_000]"], "the source has one"),
+]
+
+
+@pytest.mark.parametrize(("scheduler", "overrides", "rule"), MISFITS, ids=[f"{m[0]} {m[2]}" for m in MISFITS])
+def test_what_cannot_do_its_work_is_refused(
+    minimal: Path, scheduler: str, overrides: list[str], rule: str
+) -> None:
+    settings = [
+        parse_override(text) for text in [f'transport.scheduler=["minrtt", "{scheduler}"]', *overrides]
+    ]
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(minimal, settings)
+    assert str(caught.value).startswith(f"{minimal}: transport.scheduler: '{scheduler}': ")
+    assert rule in str(caught.value)
+
+
+def test_one_link_is_enough_for_what_weighs_nothing(minimal: Path) -> None:
+    one = parse_override("link=[{name = 'one', rate_bps = 1e6, delay_s = 1}]")
+    for scheduler in ("minrtt", "round-robin", "redundant", "layer-pinned"):
+        load_scenario(minimal, [one, parse_override(f"transport.scheduler={scheduler}")])

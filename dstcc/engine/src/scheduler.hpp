@@ -79,7 +79,7 @@ struct SchedulerSetup {
     const TransportConfig& transport;
     std::uint64_t seed = 1;
     Time slot_ns = 0;
-    std::size_t links = 1;
+    std::size_t paths = 1;  // subflows of the connection
 };
 
 using SchedulerFactory = std::unique_ptr<Scheduler> (*)(const SchedulerSetup&);

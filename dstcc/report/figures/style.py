@@ -12,6 +12,8 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from dstcc.algorithms import RECONSTRUCTED
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -140,9 +142,11 @@ def layer_name(layer: int) -> str:
 
 
 def short(name: str) -> str:
-    """A name that fits a figure's margin, on one line."""
+    """A name that fits a figure's margin, on one line; what marks a reconstruction has a line of its own."""
     flat = " ".join("".join(c if c.isprintable() else " " for c in name).split())
-    return flat if len(flat) <= LABEL_CHARS else f"{flat[: LABEL_CHARS - 1]}…"
+    flat, marked, _ = flat.partition(f" {RECONSTRUCTED}")
+    line = flat if len(flat) <= LABEL_CHARS else f"{flat[: LABEL_CHARS - 1]}…"
+    return f"{line}\n{RECONSTRUCTED}" if marked else line
 
 
 def quiet_ticks(axes: Axes) -> None:
