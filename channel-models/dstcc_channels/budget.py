@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .geometry import LIGHT_M_S
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-LIGHT_M_S = 299_792_458.0
 BOLTZMANN_DB = 10 * np.log10(1.380649e-23)
 """dBW per kelvin and hertz; exact by the SI."""
 
@@ -51,7 +52,7 @@ class Budget:
     def cn0_db(self) -> NDArray[np.float64]:
         """Carrier over noise density, dB-Hz, before implementation losses."""
         carrier = self.eirp_dbw - self.space_loss_db - self.atmosphere_db - self.losses_db + self.gain_dbi
-        return carrier - BOLTZMANN_DB - 10 * np.log10(self.noise_k)
+        return np.asarray(carrier - BOLTZMANN_DB - 10 * np.log10(self.noise_k))
 
     def ebn0_db(self, rate_bps: ArrayLike) -> NDArray[np.float64]:
         """Eb/N0 at the decoder, dB, at an information rate."""

@@ -36,6 +36,9 @@ UNCODED_RANGE_DB = (-30.0, 14.0)
 CURVE_STEP_DB = 0.01
 """Of :meth:`Code.curve`: a tenth of the steepest table's finest row distance."""
 
+ROUNDING = 1e-9
+"""Of a rate that is a table's first or last."""
+
 
 @dataclass(frozen=True)
 class Code:
@@ -77,9 +80,7 @@ class Code:
 
     def packet_loss(self, ebn0_db: ArrayLike, packet_bytes: int) -> NDArray[np.float64]:
         """Share of packets of ``packet_bytes`` that lose at least one of their frames; shape of ``ebn0_db``."""
-        frames = self.frames(packet_bytes)
-        with np.errstate(divide="ignore"):  # log1p(-1) is -inf, and the packet is lost
-            return np.asarray(-np.expm1(frames * np.log1p(-self.frame_error_rate(ebn0_db))))
+        return any_lost(self.frames(packet_bytes), self.frame_error_rate(ebn0_db))
 
     def frames(self, packet_bytes: int) -> int:
         """Frames that a packet spans. Raises :class:`InputError` for a size that no packet has."""
@@ -113,11 +114,11 @@ class Code:
 
         low, high = UNCODED_RANGE_DB if self.name == UNCODED else self.range_db
         most, least = (float(self.frame_error_rate(edge)) for edge in (low, high))
-        if not least <= frame_error_rate <= most:
+        if not least * (1 - ROUNDING) <= frame_error_rate <= most * (1 + ROUNDING):
             raise InputError(
                 f"frame_error_rate = {frame_error_rate:g}: {self.name} is known from {most:.3g} down to {least:.3g}"
             )
-        target = np.log10(frame_error_rate)
+        target = np.log10(np.clip(frame_error_rate, least, most))
         return float(brentq(lambda db: np.log10(self.frame_error_rate(db)) - target, low, high))
 
     def curve(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -126,6 +127,12 @@ class Code:
         steps = np.arange(round((high - low) / CURVE_STEP_DB) + 1, dtype=np.float64)
         grid: NDArray[np.float64] = low + CURVE_STEP_DB * steps
         return grid, np.asarray(np.log10(self.frame_error_rate(grid)), dtype=np.float64)
+
+
+def any_lost(frames: int, frame_error_rate: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How often at least one of so many frames is lost, each on its own; any shape."""
+    with np.errstate(divide="ignore"):  # log1p(-1) is -inf, and one of them is lost
+        return np.asarray(-np.expm1(frames * np.log1p(-frame_error_rate)))
 
 
 @cache

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .codes import CURVE_STEP_DB, code
+from .codes import CURVE_STEP_DB, any_lost, code
+from .geometry import LIGHT_M_S
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -29,7 +30,6 @@ FITS = {"x": (1.1, (1.14, 0.0, 0.02, 0.0)), "ka": (0.6, (1.50, -0.231, 0.176, -0
 """Band → (xt in degrees, a1 to a4). K band (26 GHz) is the Moon's, far from the Sun's corona."""
 AU_M = 149_597_870_700.0
 WIND_M_S = 4e5
-LIGHT_M_S = 299_792_458.0
 INDEX_STEPS = 20
 """Of the table behind :func:`faded`: m in steps of 0.05."""
 
@@ -57,29 +57,29 @@ def coherence_s(frequency_hz: float) -> float:
     return float(np.sqrt(LIGHT_M_S / frequency_hz * AU_M) / WIND_M_S)
 
 
-def faded(name: str, ebn0_db: ArrayLike, index: ArrayLike) -> NDArray[np.float64]:
-    """Frame error rate of a code, averaged over the fading at each Eb/N0 (mean, dB) and index; they broadcast."""
+def faded(
+    name: str, ebn0_db: NDArray[np.float64], index: NDArray[np.float64], frames: int = 1
+) -> NDArray[np.float64]:
+    """How often one of so many frames of a code fails, averaged over the fading, at each Eb/N0 (mean, dB) and index.
+
+    The frames are short beside :func:`coherence_s`, so that they share one gain. Both arrays have one shape.
+    """
     from scipy.ndimage import map_coordinates
 
-    mean, depth = np.broadcast_arrays(np.asarray(ebn0_db, dtype=np.float64), np.asarray(index, dtype=np.float64))
-    steady = code(name).frame_error_rate(mean)
-    fading = depth > 0
-    if not fading.any():
-        return steady
-    first_db, table = _table(name)
-    at = (depth[fading] * INDEX_STEPS, (mean[fading] - first_db) / _GRID_DB)
-    result = np.array(steady)
-    result[fading] = 10 ** map_coordinates(table, at, order=1, mode="nearest")
-    return result
+    first_db, table = _table(name, frames)
+    at = (index * INDEX_STEPS, (ebn0_db - first_db) / _GRID_DB)
+    return np.asarray(10 ** map_coordinates(table, at, order=1, mode="nearest"), dtype=np.float64)
 
 
+_LEAST = 1e-300
+"""An error rate whose logarithm still exists."""
 _GRID_DB = 5 * CURVE_STEP_DB
 _DEEP_DB, _HIGH_DB = -50.0, 12.0
 """Gains outside have odds below 1e-5 even under Rayleigh fading; their weight goes to the outermost bin."""
 
 
 @cache
-def _table(name: str) -> tuple[float, NDArray[np.float64]]:
+def _table(name: str, frames: int) -> tuple[float, NDArray[np.float64]]:
     """First Eb/N0 in dB, and log10 of the averaged rate by (index step, Eb/N0 step)."""
     from scipy.special import chndtr
 
@@ -89,12 +89,13 @@ def _table(name: str) -> tuple[float, NDArray[np.float64]]:
     edges = np.arange(_DEEP_DB, _HIGH_DB + _GRID_DB, _GRID_DB)
     middles = (edges[1:] + edges[:-1]) / 2
     powers = 10 ** (edges / 10)
-    rates = code(name).frame_error_rate(means[0] + middles[0] + _GRID_DB * np.arange(len(means) + len(middles) - 1))
-    table = [code(name).frame_error_rate(means)]
+    instant_db = means[0] + middles[0] + _GRID_DB * np.arange(len(means) + len(middles) - 1)
+    rates = any_lost(frames, code(name).frame_error_rate(instant_db))
+    table = [any_lost(frames, code(name).frame_error_rate(means))]
     for index in np.linspace(0, 1, INDEX_STEPS + 1)[1:]:
         factor = float(rician_k(index))
         # power gain of mean 1: chi-squared with 2 degrees of freedom, noncentral by 2K, over 2 (1 + K)
         below = chndtr(2 * (1 + factor) * powers, 2, 2 * factor)
         below[0], below[-1] = 0, 1
         table.append(np.correlate(rates, np.diff(below), "valid"))
-    return float(means[0]), np.log10(np.array(table))
+    return float(means[0]), np.log10(np.maximum(table, _LEAST))

@@ -57,21 +57,24 @@ class Terminal:
         """Radiated power towards the spacecraft, dBW. Raises :class:`InputError` without a transmitter."""
         if self.up_g0_dbi is None or self.up_power_w is None:
             raise InputError(f"station = '{self.station}': no {self.band}-band transmitter in terminals.csv")
-        return 10 * np.log10(self.up_power_w) + self.up_g0_dbi - self._sag_db(elevation_deg)
+        boresight_dbw = 10 * float(np.log10(self.up_power_w)) + self.up_g0_dbi
+        return boresight_dbw - self._sag_db(elevation_deg)
 
     def noise_k(self, elevation_deg: ArrayLike, zenith_db: ArrayLike, cd: ArrayLike) -> NDArray[np.float64]:
         """System noise temperature in kelvin; the arguments broadcast."""
-        antenna = self.t1_k
-        if self.t2_k:
-            antenna = antenna + self.t2_k * np.exp(-self.a_per_deg * np.asarray(elevation_deg))
+        receiver_k = self.t1_k + self.t2_k * np.exp(
+            -self.a_per_deg * np.asarray(elevation_deg, dtype=np.float64)
+        )
         through = 10 ** (-atmosphere_db(elevation_deg, zenith_db) / 10)
         mean_radiating_k = 255 + 25 * np.asarray(cd, dtype=np.float64)
-        return np.asarray(antenna + mean_radiating_k * (1 - through) + BACKGROUND_K * through)
+        return np.asarray(receiver_k + mean_radiating_k * (1 - through) + BACKGROUND_K * through)
 
-    def g_over_t_db(self, elevation_deg: ArrayLike, zenith_db: ArrayLike, cd: ArrayLike) -> NDArray[np.float64]:
+    def g_over_t_db(
+        self, elevation_deg: ArrayLike, zenith_db: ArrayLike, cd: ArrayLike
+    ) -> NDArray[np.float64]:
         """Figure of merit in dB/K, the atmosphere's attenuation included as in the handbook's plots."""
-        noise = 10 * np.log10(self.noise_k(elevation_deg, zenith_db, cd))
-        return self.gain_dbi(elevation_deg) - atmosphere_db(elevation_deg, zenith_db) - noise
+        noise_db = 10 * np.log10(self.noise_k(elevation_deg, zenith_db, cd))
+        return np.asarray(self.gain_dbi(elevation_deg) - atmosphere_db(elevation_deg, zenith_db) - noise_db)
 
     def _sag_db(self, elevation_deg: ArrayLike) -> NDArray[np.float64]:
         off: NDArray[np.float64] = np.asarray(elevation_deg, dtype=np.float64) - self.gamma_deg
@@ -94,7 +97,9 @@ def terminal(station: str, band: str) -> Terminal:
         bands = sorted(there for name, there in table if name == station)
         raise InputError(f"band = {band!r}: {station} has no such receiver; allowed: {', '.join(bands)}")
     row = table[station, band]
-    numbers = {key: float(row[key]) for key in ("g0_dbi", "g1_db_per_deg2", "gamma_deg", "t1_k", "t2_k", "a_per_deg")}
+    numbers = {
+        key: float(row[key]) for key in ("g0_dbi", "g1_db_per_deg2", "gamma_deg", "t1_k", "t2_k", "a_per_deg")
+    }
     up_gain, up_power = (float(row[key]) if row[key] else None for key in ("up_g0_dbi", "up_power_w"))
     return Terminal(
         station, band, row["site"], **numbers, up_g0_dbi=up_gain, up_power_w=up_power, ref=row["ref"]

@@ -1,0 +1,229 @@
+"""What a profile file may say: each table's keys, their units and their bounds.
+
+A profile is *abstract* (``[link]`` holds keys of a scenario's ``[[link]]``, draws included) or *physical* (``[path]``
+and ``[down]``, with ``[up]`` for the other way): never both.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic_core import PydanticCustomError
+
+from ..codes import CODE_NAMES
+from ..data import nearest
+from ..geometry import BODIES, EPHEMERIDES
+from ..terminals import Terminal, terminal
+
+BANDS = ("x", "k", "ka")
+LINK_KEYS = frozenset(
+    {
+        "rate_bps",
+        "up_rate_bps",
+        "delay_s",
+        "loss",
+        "up_loss",
+        "queue_bytes",
+        "up_queue_bytes",
+        "outages",
+        "cross_traffic",
+    }
+)
+"""Of a scenario's ``[[link]]``, which checks their values."""
+
+
+def broken(rule: str) -> PydanticCustomError:
+    """The error for a value that breaks ``rule``; the loader puts file and key before it."""
+    return PydanticCustomError("rule", "{rule}", {"rule": rule})
+
+
+class Table(BaseModel):
+    """Strict types, finite numbers, no unknown key."""
+
+    model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, data: Any) -> Any:
+        for key in data if isinstance(data, dict) else ():
+            if key not in cls.model_fields:
+                raise broken(f"unknown key '{key}'; {nearest(key, cls.model_fields)}")
+        return data
+
+
+def _one_of(names: Any) -> BeforeValidator:
+    def check(value: Any) -> Any:
+        if value not in names:
+            raise broken(f"{value!r} is not known; {nearest(value, names)}")
+        return value
+
+    return BeforeValidator(check)
+
+
+Db = Annotated[float, Field(ge=0, le=100)]
+"""A loss."""
+Gain = Annotated[float, Field(ge=-50, le=200)]
+RateBps = Annotated[float, Field(ge=1, le=1e12)]
+CodeName = Annotated[str, _one_of(CODE_NAMES)]
+
+
+class Orbit(Table):
+    """A circular orbit round ``[path] body``, for what the body hides; angles as :class:`.CircularOrbit` has them."""
+
+    altitude_m: Annotated[float, Field(gt=0, le=1e9)]
+    inclination_deg: Annotated[float, Field(ge=0, le=180)] = 0.0
+    node_deg: Annotated[float, Field(ge=-360, le=360)] | None = None
+    """Drawn per seed unless given."""
+    phase_deg: Annotated[float, Field(ge=-360, le=360)] | None = None
+    """Drawn per seed unless given."""
+
+
+class PathTable(Table):
+    """``[path]``: from where to where."""
+
+    body: Annotated[str, _one_of(BODIES)]
+    """Where the spacecraft is."""
+    station: str
+    band: Annotated[str, _one_of(BANDS)]
+    ephemeris: Annotated[str, _one_of(EPHEMERIDES)] = "kepler"
+    mask_deg: Annotated[float, Field(ge=6, lt=90)] = 10.0
+    """The station's least elevation; the handbook's gain model starts at 6."""
+    conjunction_deg: Annotated[float, Field(ge=0, le=20)] = 0.0
+    """Below this Sun-Earth-probe angle the link is not used."""
+    orbit: Orbit | None = None
+    body_noise_k: Annotated[float, Field(ge=0, le=1e4)] = 0.0
+    """What the body itself adds to the station's noise, by filling its beam."""
+    extra_m: Annotated[float, Field(ge=0, le=1e12)] = 0.0
+    """Way on top of the bodies' distance, for instance from the ground to a relay."""
+
+    @model_validator(mode="after")
+    def _terminal_exists(self) -> PathTable:
+        if self.body == "earth":
+            raise broken("body: the spacecraft is not at the earth")
+        terminal(self.station, self.band)
+        return self
+
+    @property
+    def terminal(self) -> Terminal:
+        """The station's figures in this band."""
+        return terminal(self.station, self.band)
+
+
+class Weather(Table):
+    """``[weather]``: what the rate is planned for."""
+
+    cd: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    """The share of time in which the weather is no worse."""
+
+
+class Direction(Table):
+    """What ``[down]`` and ``[up]`` share."""
+
+    frequency_hz: Annotated[float, Field(ge=1e8, le=1e12)]
+    gain_dbi: Gain
+    """Of the spacecraft's antenna."""
+    pointing_loss_db: Db = 0.0
+    polarisation_loss_db: Db = 0.0
+    implementation_loss_db: Db = 0.0
+    code: CodeName
+    frame_error_rate: Annotated[float, Field(gt=0, lt=1)] = 1e-4
+    """Where the threshold lies that the margin is counted from."""
+    margin_db: Annotated[float, Field(ge=-50, le=50)] = 3.0
+    """Kept by the rate; without meaning where ``rate_bps`` is given."""
+    max_rate_bps: RateBps
+    """What the equipment can do at most, whatever the budget allows."""
+    rate_bps: RateBps | None = None
+    """A fixed information rate; the highest that keeps the margin unless given."""
+
+    @model_validator(mode="after")
+    def _rates_agree(self) -> Direction:
+        if self.rate_bps is not None and self.rate_bps > self.max_rate_bps:
+            raise broken(f"rate_bps = {self.rate_bps:g} is above max_rate_bps = {self.max_rate_bps:g}")
+        return self
+
+
+class Down(Direction):
+    """``[down]``: spacecraft to Earth."""
+
+    power_w: Annotated[float, Field(gt=0, le=1e6)]
+    circuit_loss_db: Db = 0.0
+    """Between the amplifier and the antenna."""
+
+
+class Up(Direction):
+    """``[up]``: Earth to spacecraft, from the station's own transmitter."""
+
+    noise_k: Annotated[float, Field(gt=0, le=1e5)]
+    """System noise temperature of the spacecraft's receiver."""
+
+
+class FixedUp(Table):
+    """``[up]`` of a link whose way up has no published budget: a rate, and nothing lost."""
+
+    rate_bps: RateBps
+
+
+def _kind_of_up(value: Any) -> str:
+    # by its keys, so that a slip in one kind is not reported as a slip in the other too
+    fixed = set(value) <= {"rate_bps"} if isinstance(value, dict) else isinstance(value, FixedUp)
+    return "<rate>" if fixed else "<budget>"
+
+
+AnyUp = Annotated[
+    Annotated[Up, Tag("<budget>")] | Annotated[FixedUp, Tag("<rate>")], Discriminator(_kind_of_up)
+]
+
+
+class Profile(Table):
+    """A profile file."""
+
+    name: str
+    """The file's name without its ending."""
+    file: Path
+    summary: Annotated[str, Field(min_length=1)]
+    references: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
+    """Where the numbers come from."""
+    notes: list[str] = []
+    link: dict[str, Any] | None = None
+    path: PathTable | None = None
+    down: Down | None = None
+    up: AnyUp | None = None
+    weather: Weather = Weather()
+
+    @property
+    def kind(self) -> Literal["abstract", "physical"]:
+        """``abstract`` with ``[link]``, else ``physical``."""
+        return "physical" if self.link is None else "abstract"
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Profile:
+        given = [key for key in ("path", "down", "up") if getattr(self, key) is not None]
+        if self.link is not None:
+            if given:
+                raise broken(f"[link] makes the profile abstract; it cannot have [{given[0]}] too")
+            _check_link(self.link)
+        elif missing := [key for key in ("path", "down", "up") if key not in given]:
+            raise broken(f"{missing[0]}: missing; a profile has [link], or [path], [down] and [up]")
+        elif isinstance(self.up, Up) and self.path is not None and self.path.terminal.up_g0_dbi is None:
+            raise broken(
+                f"up: {self.path.station} has no {self.path.band}-band transmitter in our tables; "
+                "allowed: up = {rate_bps = ..}"
+            )
+        return self
+
+
+def _check_link(link: dict[str, Any]) -> None:
+    for key in link:
+        if key not in LINK_KEYS:
+            raise broken(f"link.{key}: unknown key; {nearest(key, sorted(LINK_KEYS))}")
+    for key in ("rate_bps", "delay_s"):
+        if key not in link:
+            raise broken(f"link.{key}: missing")
+        value = link[key]
+        if isinstance(value, dict) and not (set(value) <= {"uniform", "log_uniform"} and len(value) == 1):
+            raise broken(f"link.{key}: must be a number, {{uniform = [a, b]}} or {{log_uniform = [a, b]}}")
+        for number in next(iter(value.values())) if isinstance(value, dict) else [value]:
+            if isinstance(number, (int, float)) and not number > 0:
+                raise broken(f"link.{key} = {value}: must be above 0")

@@ -1,0 +1,105 @@
+"""Budgets against published arithmetic."""
+
+from __future__ import annotations
+
+from math import log10, pi
+
+import numpy as np
+import pytest
+from dstcc_channels.budget import Budget, space_loss_db
+from dstcc_channels.data import rows
+from dstcc_channels.terminals import atmosphere_db, terminal
+from dstcc_channels.weather import zenith_db
+
+from dstcc.errors import InputError
+
+
+def test_free_space_loss_over_400_gigametres():
+    assert space_loss_db(400e9, 8.439e9) == pytest.approx(283.01, abs=0.005)
+    assert space_loss_db(400e9, 32e9) == pytest.approx(294.59, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("station", "noise_k", "g_over_t_db"),
+    [("dss-24", 40.5, 52.0), ("dss-35", 25.5, 54.1)],  # 810-005 module 104, at 20 degrees, CD 0.5
+)
+def test_the_handbooks_figures_at_20_degrees(station, noise_k, g_over_t_db):
+    here = terminal(station, "x")
+    zenith = zenith_db(here.site, "x", 0.5)
+    assert here.noise_k(20, zenith, 0.5) == pytest.approx(noise_k, abs=0.05)
+    assert here.g_over_t_db(20, zenith, 0.5) == pytest.approx(g_over_t_db, abs=0.05)
+
+
+def test_the_k_band_terminal_near_zenith():
+    # 77.68 - 2.5e-4 (90 - 47.8)^2 = 77.23 dBi; 32.4 + 10.3 + 2.6 = 45.4 K in weather of CD 0.25
+    here = terminal("dss-34", "k")
+    assert here.gain_dbi(90) == pytest.approx(77.23, abs=0.01)
+    assert here.noise_k(90, zenith_db("canberra", "k", 0.25), 0.25) == pytest.approx(45.4, abs=0.1)
+
+
+def test_a_bigger_dish_gains_what_its_area_does():
+    # (70 / 34)^2 is 6.3 dB
+    gain = terminal("dss-14", "x").gain_dbi(45) - terminal("dss-24", "x").gain_dbi(45)
+    assert gain == pytest.approx(20 * log10(70 / 34), abs=0.1)
+
+
+def test_bad_weather_takes_twice():
+    here = terminal("dss-25", "ka")
+    clear, rain = (here.g_over_t_db(20, zenith_db("goldstone", "ka", cd), cd) for cd in (0.5, 0.999))
+    attenuation = atmosphere_db(20, zenith_db("goldstone", "ka", 0.999) - zenith_db("goldstone", "ka", 0.5))
+    assert clear - rain > attenuation + 3, "the sky's noise rises too"
+
+
+def test_eb_over_n0_follows_its_formula():
+    # 20 dBW + 46.7 dBi over 400 Gm into 68.3 dBi at 25.5 K: C/N0 = 66.7 - 283.01 + 68.3 - 14.07 + 228.60 = 66.52
+    budget = Budget(
+        *map(np.asarray, (66.7, space_loss_db(400e9, 8.439e9), 0.0)), 0.0, *map(np.asarray, (68.3, 25.5)), 0.5
+    )
+    assert budget.cn0_db == pytest.approx(66.52, abs=0.01)
+    assert budget.ebn0_db(1e6) == pytest.approx(66.52 - 60 - 0.5, abs=0.01)
+    rate = budget.highest_rate_bps(threshold_db=1.06, margin_db=3, cap_bps=6e6)
+    assert budget.ebn0_db(rate) == pytest.approx(4.06)
+    assert budget.highest_rate_bps(1.06, 3, 5e5) == 5e5
+
+
+def test_the_published_check_of_the_orbiters_rates():
+    # 14.5 Mb/s at 101 Gm and 0.94 Mb/s at 400 Gm with turbo 1/2 and 3 dB margin: (400 / 101)^2 apart
+    here, rates = terminal("dss-24", "x"), []
+    for distance_m in (101e9, 400e9):
+        zenith = zenith_db("goldstone", "x", 0.5)
+        budget = Budget(
+            eirp_dbw=np.asarray(20 + 46.7),
+            space_loss_db=space_loss_db(distance_m, 8.439e9),
+            atmosphere_db=atmosphere_db(20, zenith),
+            losses_db=0.0,
+            gain_dbi=here.gain_dbi(20),
+            noise_k=here.noise_k(20, zenith, 0.5),
+            implementation_db=0.5,
+        )
+        rates.append(float(budget.highest_rate_bps(1.06, 3, 1e9)))
+    assert rates == pytest.approx([14.5e6, 0.94e6], rel=0.03)
+
+
+def test_a_station_transmits_its_twenty_kilowatts():
+    assert terminal("dss-24", "x").up_eirp_dbw(51.5) == pytest.approx(10 * log10(20e3) + 66.88)
+    with pytest.raises(InputError, match="no x-band transmitter"):
+        terminal("dss-14", "x").up_eirp_dbw(45)
+
+
+def test_the_ka_gain_is_that_of_its_efficiency():
+    wavelength = 299_792_458 / 32e9
+    assert terminal("dss-25", "ka").g0_dbi == pytest.approx(
+        10 * log10(0.606 * (pi * 34 / wavelength) ** 2), abs=0.01
+    )
+
+
+def test_unknown_stations_and_bands_are_refused():
+    with pytest.raises(InputError, match=r"did you mean 'dss-24'.*allowed: dss-14"):
+        terminal("dss-241", "x")
+    with pytest.raises(InputError, match=r"band = 'ka': dss-24 has no such receiver; allowed: x"):
+        terminal("dss-24", "ka")
+
+
+@pytest.mark.parametrize("table", ["terminals.csv", "zenith.csv", "codes.csv", "fer.csv"])
+def test_every_row_has_a_source(table):
+    assert all(row["ref"] for row in rows(table))
