@@ -47,6 +47,11 @@ TABLE = (
     Algorithm("westwood", "congestion", "built-in", "Westwood+ as in Linux's tcp_westwood.c"),
     Algorithm("bbr", "congestion", "built-in", "BBRv1: Cardwell et al., ACM Queue 2016; Linux tcp_bbr.c"),
     Algorithm("bbr-scaled", "congestion", "built-in", "BBRv1 with its windows counted in round trips"),
+    Algorithm("bic", "congestion", "built-in", "Xu et al., INFOCOM 2004; constants of Linux's tcp_bic.c"),
+    Algorithm(
+        "vegas", "congestion", "built-in", "Brakmo, Peterson, JSAC 1995; Linux's tcp_vegas.c, α 2, β 4, γ 1"
+    ),
+    Algorithm("ledbat", "congestion", "built-in", "RFC 6817: 100 ms of one-way queueing delay"),
     Algorithm(
         "minrtt",
         "scheduler",

@@ -131,6 +131,10 @@ class TcpConstants:
     bbr_probe_rtt_s: float = 0.2
     westwood_rtt_min_s: float = 0.05
     """TCP_WESTWOOD_RTT_MIN: the least time between two bandwidth samples."""
+    ledbat_target_s: float = 0.1
+    """The one-way queueing delay that LEDBAT keeps (RFC 6817 section 2.3)."""
+    ledbat_minute_s: float = 60.0
+    """Spacing of LEDBAT's ten base delays (RFC 6817 section 2.5)."""
     quick_acks: int = 16
     """TCP_MAX_QUICKACKS: segments acknowledged one by one at the start of a connection."""
 

@@ -105,6 +105,13 @@ def distortions(scale: float, congestion: tuple[str, ...]) -> tuple[str, ...]:
             f"Westwood's least sample {tcp.westwood_rtt_min_s * 1e3:g} ms → "
             f"{tcp.westwood_rtt_min_s * scale * 1e3:g} ms"
         )
+    if "ledbat" in congestion:
+        found.append(
+            f"LEDBAT's target {tcp.ledbat_target_s * 1e3:g} ms → {tcp.ledbat_target_s * scale * 1e3:g} ms, "
+            f"base history {10 * tcp.ledbat_minute_s:g} s → {10 * tcp.ledbat_minute_s * scale:g} s"
+        )
+    if "bic" in congestion:
+        found.append(f"BIC's pause between steps 1/32 s → {scale / 32:g} s")
     return tuple(found)
 
 

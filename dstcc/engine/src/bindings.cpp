@@ -5,6 +5,7 @@
 
 #include "bindings_rules.hpp"
 #include "floor.hpp"
+#include "law.hpp"
 #include "oracle.hpp"
 #include "simulation.hpp"
 
@@ -94,6 +95,8 @@ ConstantsNs read_constants(const py::handle& constants, double scale) {
     out.bbr_min_rtt_window = ns("bbr_min_rtt_window_s");
     out.bbr_probe_rtt = ns("bbr_probe_rtt_s");
     out.westwood_rtt_min = ns("westwood_rtt_min_s");
+    out.ledbat_target = ns("ledbat_target_s");
+    out.ledbat_minute = ns("ledbat_minute_s");
     out.quick_acks = constants.attr("quick_acks").cast<int>();
     out.scale = scale;
     return out;
@@ -319,6 +322,33 @@ py::array_t<bool> channel_losses(const py::object& link, std::int64_t seed, std:
     return out;
 }
 
+template <class T>
+void field(py::class_<LawBench>& bench, const char* name, T TcpState::*member) {
+    bench.def(name, [member](LawBench& b, std::size_t i) { return b.state(i).*member; }, py::arg("subflow"));
+    bench.def((std::string("set_") + name).c_str(), [member](LawBench& b, std::size_t i, T value) { b.state(i).*member = value; },
+              py::arg("subflow"), py::arg("value"));
+}
+
+// For the tests of the laws.
+void bind_law_bench(py::module_& m) {
+    py::class_<LawBench> bench(m, "LawBench");
+    bench.def(py::init([](const py::object& transport, std::size_t subflows) {
+                  const TransportConfig native = read_transport(transport);
+                  return std::make_unique<LawBench>(native.congestion, native, subflows);
+              }),
+              py::arg("transport"), py::arg("subflows") = 1);
+    bench.def("establish", &LawBench::establish, py::arg("subflow"), py::arg("now_ns"), py::arg("rtt_ns"));
+    bench.def("send", &LawBench::send, py::arg("subflow"), py::arg("segments"), py::arg("now_ns"));
+    bench.def("ack", &LawBench::ack, py::arg("subflow"), py::arg("segments"), py::arg("rtt_ns"), py::arg("now_ns"),
+              py::arg("one_way_ns") = -1);
+    bench.def("lose", &LawBench::lose, py::arg("subflow"), py::arg("segments"), py::arg("now_ns"));
+    bench.def("time_out", &LawBench::time_out, py::arg("subflow"), py::arg("now_ns"));
+    field(bench, "cwnd", &TcpState::cwnd);
+    field(bench, "ssthresh", &TcpState::ssthresh);
+    field(bench, "srtt_ns", &TcpState::srtt_ns);
+    field(bench, "pacing_bytes_per_ns", &TcpState::pacing_bytes_per_ns);
+}
+
 template <class Table>
 py::tuple names(const Table& table) {
     py::tuple out(table.size());
@@ -336,6 +366,7 @@ PYBIND11_MODULE(_engine, m, py::mod_gil_not_used()) {
     m.def("clairvoyant_weight", &dstcc::clairvoyant, py::arg("config"), py::arg("weights"));
     m.def("channel_losses", &dstcc::channel_losses, py::arg("link"), py::arg("seed"), py::arg("index"),
           py::arg("packet_bytes"), py::arg("slots"));
+    dstcc::bind_law_bench(m);
     using Unlocked = py::call_guard<py::gil_scoped_release>;
     m.def("ring_walk", &dstcc::ring_walk, py::arg("packets"), py::arg("window"), py::arg("loss"), py::arg("seed"),
           Unlocked());

@@ -29,6 +29,8 @@ public:
     virtual bool owns_window() const { return false; }
     // True: cong_control() sets the window in and after a recovery too (Linux: icsk_ca_ops->cong_control).
     virtual bool governs_recovery() const { return owns_window(); }
+    // True: TcpState::one_way_ns is wanted; receivers then stamp their ACKs.
+    virtual bool wants_one_way_delay() const { return false; }
 };
 
 // Linux's tcp_slow_start(): grow by what was acked up to ssthresh; the rest is returned.
@@ -73,6 +75,9 @@ std::unique_ptr<CongestionControl> make_cubic();
 std::unique_ptr<CongestionControl> make_westwood();
 std::unique_ptr<CongestionControl> make_bbr();
 std::unique_ptr<CongestionControl> make_bbr_scaled();
+std::unique_ptr<CongestionControl> make_bic();
+std::unique_ptr<CongestionControl> make_vegas();
+std::unique_ptr<CongestionControl> make_ledbat();
 
 const std::vector<std::pair<std::string, CongestionFactory>>& congestion_table();
 std::unique_ptr<CongestionControl> make_congestion(const std::string& name);

@@ -6,7 +6,8 @@ const std::vector<std::pair<std::string, CongestionFactory>>& congestion_table()
     static const std::vector<std::pair<std::string, CongestionFactory>> table = {
         {"fixed", make_fixed},       {"open-loop", make_open_loop}, {"newreno", make_newreno},
         {"cubic", make_cubic},       {"westwood", make_westwood},   {"bbr", make_bbr},
-        {"bbr-scaled", make_bbr_scaled},
+        {"bbr-scaled", make_bbr_scaled}, {"bic", make_bic},      {"vegas", make_vegas},
+        {"ledbat", make_ledbat},
     };
     return table;
 }

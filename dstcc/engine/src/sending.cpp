@@ -36,6 +36,7 @@ void Simulation::send_ack(std::size_t sender, Endpoint& from, bool syn) {
     for (int i = 0; i < ack.sacks; ++i)
         link.blocks.push_back({static_cast<std::uint32_t>(ack.sack[i].begin - ack.cumulative),
                                static_cast<std::uint32_t>(ack.sack[i].end - ack.sack[i].begin)});
+    if (stamps_) link.stamps.push_back(from.one_way_ns);
     const bool first = link.acks.empty();
     link.acks.push_back({passage.arrive_ns, ack.echo_ns, delivered_payload_, static_cast<std::uint32_t>(ack.cumulative),
                          static_cast<std::uint16_t>(sender), static_cast<std::uint8_t>(ack.sacks),

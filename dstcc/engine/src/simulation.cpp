@@ -69,6 +69,8 @@ Simulation::Simulation(const EngineConfig& config)
         paths_[i].subflow = &subflows_[i].sender;
         paths_[i].link = &links_[subflows_[i].link].down;
     }
+    for (const SubflowState& subflow : subflows_) stamps_ = stamps_ || subflow.sender.wants_one_way_delay();
+    for (const FlowState& flow : flows_) stamps_ = stamps_ || flow.sender.wants_one_way_delay();
     refresh_delays();
 
     for (const Time deadline : config_.objects.deadline_ns)
@@ -105,6 +107,7 @@ void Simulation::add_subflow(std::size_t link) {
     const TransportConfig& transport = config_.transport;
     TcpState tcp = initial_state(link, config_.links[link].subflows);
     tcp.subflow = subflows_.size();
+    tcp.siblings = &siblings_;
     if (link < transport.open_loop_bps.size()) tcp.open_loop_bps = transport.open_loop_bps[link];
     if (link < transport.fixed_cwnd_segments.size()) tcp.fixed_cwnd = transport.fixed_cwnd_segments[link];
     subflows_.push_back({{Subflow(config_.transport, make_congestion(transport.congestion), tcp),
@@ -207,8 +210,12 @@ void Simulation::on_acks(std::size_t link) {
     tree_.set_busy(head_acks(link), state.acks.empty() ? kNever : state.acks.front().arrive_ns);
     const std::size_t s = packet.subflow;
     const bool background = s >= first_flow_;
-    if (packet.syn) return background ? on_flow_established(s - first_flow_) : on_established(s);
     AckBlocks ack;
+    if (stamps_) {
+        ack.one_way_ns = state.stamps.front();
+        state.stamps.pop_front();
+    }
+    if (packet.syn) return background ? on_flow_established(s - first_flow_) : on_established(s);
     ack.cumulative = widen(endpoint(s).sender.tcp().snd_una, packet.cumulative);
     ack.echo_ns = packet.echo_ns;
     ack.duplicate = packet.duplicate;
@@ -232,6 +239,7 @@ void Simulation::on_established(std::size_t s) {
     SubflowState& subflow = subflows_[s];
     if (subflow.sender.established()) return;  // an answer to a repeated SYN
     subflow.syn_at = kNever;
+    siblings_.push_back(&subflow.sender.tcp());
     subflow.sender.establish(now_, now_ - subflow.first_syn_ns);
     if (subflow.copied < log_.begin()) subflow.copied = log_.begin();
     established_ |= bit(s);
@@ -414,7 +422,8 @@ std::map<std::string, double> Simulation::totals() const {
     for (const LinkState& l : links_) {
         dropped += l.down.dropped();
         lost += l.down.lost();
-        bytes += static_cast<double>(l.data.peak_bytes() + l.acks.peak_bytes() + l.blocks.peak_bytes());
+        bytes += static_cast<double>(l.data.peak_bytes() + l.acks.peak_bytes() + l.blocks.peak_bytes() +
+                                     l.stamps.peak_bytes());
     }
     double waiting = 0;
     for (const OrderingDomain& d : domains_) waiting += static_cast<double>(d.peak_bytes());

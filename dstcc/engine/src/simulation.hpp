@@ -61,6 +61,8 @@ inline std::uint64_t bit(std::size_t i) { return std::uint64_t{1} << i; }
 class Simulation {
 public:
     explicit Simulation(const EngineConfig& config);
+    Simulation(const Simulation&) = delete;  // its parts point at each other
+    Simulation& operator=(const Simulation&) = delete;
     // Process everything up to and including `until`; false when the run is over. `interrupted` is polled now and then.
     bool run_until(Time until, bool (*interrupted)());
 
@@ -97,6 +99,7 @@ private:
         BlockRing<DataPacket> data;
         BlockRing<AckPacket> acks;
         BlockRing<SackBlock> blocks;
+        BlockRing<Time> stamps;  // beside each ACK, while a control wants one-way delays
     };
     struct Reinjection {  // what a subflow with a timeout still owes, for the others
         std::uint32_t object, order;
@@ -109,6 +112,7 @@ private:
         std::size_t link;
         Time syn_at = kNever, first_syn_ns = -1;
         unsigned syns = 0;
+        Time one_way_ns = -1;  // of the segment that came in last
         // since the last sample
         std::int64_t slot_sent = 0, slot_retransmitted = 0, slot_delivered = 0;
         std::uint64_t slot_lost_base = 0;
@@ -265,6 +269,8 @@ private:
     bool listens_;
     std::uint64_t held_ = 0;  // ready, but the scheduler waits
     std::vector<Path> paths_;
+    std::vector<const TcpState*> siblings_;  // the established ones
+    bool stamps_ = false;                    // receivers tell the one-way delay
     std::size_t first_flow_;  // the number of subflows, and of the first background flow
     std::size_t senders_;     // subflows and background flows
     std::vector<FlowState> flows_;
@@ -322,6 +328,7 @@ inline void Simulation::put_data(std::size_t link, const DataPacket& packet) {
 
 // The receiver's end of a segment: an ACK now, or a deadline for one.
 inline void Simulation::answer(std::size_t sender, Endpoint& to, std::int64_t number, Time sent_ns) {
+    to.one_way_ns = now_ - sent_ns;
     if (to.receiver.handle_segment(now_, number, sent_ns) == SubflowReceiver::Answer::kNow) {
         send_ack(sender, to, false);
     } else if (to.receiver.ack_deadline() < tree_.at(head_delayed_ack(sender))) {

@@ -141,6 +141,7 @@ std::int64_t Subflow::handle_ack(Time now, const AckBlocks& ack) {
     work.prior_in_flight = tcp_.in_flight();
     work.prior_lost = tcp_.lost;
     work.echo_ns = ack.echo_ns;
+    tcp_.one_way_ns = ack.one_way_ns;
     if (nothing_amiss(ack)) {
         advance_clean(ack.cumulative, work);
         finish_delivery(now, work);

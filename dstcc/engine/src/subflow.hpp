@@ -41,6 +41,7 @@ struct AckBlocks {
     std::int64_t cumulative = 0;
     bool duplicate = false;  // it answers a segment that was there already (RFC 2883)
     Time echo_ns = 0;  // send time of the transmission this ACK answers (RFC 7323 timestamp echo)
+    Time one_way_ns = -1;  // what the newest segment took; -1: receivers do not stamp
     Range sack[3];
     int sacks = 0;
 };
@@ -55,6 +56,7 @@ public:
     const TcpState& tcp() const { return tcp_; }
     TcpState& tcp() { return tcp_; }
     bool established() const { return established_; }
+    bool wants_one_way_delay() const { return control_->wants_one_way_delay(); }
     bool stale() const { return backoff_ > 0; }
     bool window_open() const { return established_ && tcp_.in_flight() < tcp_.cwnd; }
     Time pacing_until() const { return pacing_until_; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <vector>
 
 #include "config.hpp"
 
@@ -24,6 +25,7 @@ struct TcpState {
 
     Time last_sent_ns = 0;
     Time srtt_ns = 0, min_rtt_ns = kNever, last_rtt_ns = -1;
+    Time one_way_ns = -1;  // of the newest segment that this ACK answers; -1 unless the control asked for it
     bool is_cwnd_limited = false;
     std::int64_t max_packets_out = 0, cwnd_usage_seq = 0;
 
@@ -35,6 +37,10 @@ struct TcpState {
     std::int64_t fixed_cwnd = 0;         // what `fixed` holds
     double open_loop_bps = 0;
     const ConstantsNs* constants = nullptr;
+
+    // Coupled laws: the established subflows of the connection, this one included, and what a law tells the others.
+    const std::vector<const TcpState*>* siblings = nullptr;
+    double told = 0;  // OLIA: segments between losses; wVegas: rate
 
     std::int64_t packets_out() const { return snd_nxt - snd_una; }
     std::int64_t in_flight() const { return packets_out() - sacked_out - lost_out + retrans_out; }

@@ -1,0 +1,64 @@
+"""A congestion control by itself: windows are set, ACKs and losses handed in, the published arithmetic compared."""
+
+from __future__ import annotations
+
+from dstcc.engine import TcpConstants, Transport
+from dstcc.engine._engine import LawBench
+
+from .net import ns
+
+
+class Law:
+    """Subflows of one connection with these RTTs; time passes only when a test says so."""
+
+    def __init__(self, name: str, *rtt_s: float, scale: float = 1.0, **transport: object) -> None:
+        self.rtt_s = list(rtt_s)
+        self.now_ns = ns(max(rtt_s))
+        self._bench = LawBench(
+            Transport(name, "minrtt", scale=scale, constants=TcpConstants(), **transport),  # type: ignore[arg-type]
+            len(rtt_s),
+        )
+        for i, rtt in enumerate(rtt_s):
+            self._bench.establish(i, self.now_ns, ns(rtt))
+
+    def set(self, i: int = 0, *, cwnd: int, ssthresh: int | None = None) -> None:
+        """Set a window; without a threshold congestion avoidance has begun."""
+        self._bench.set_cwnd(i, cwnd)
+        self._bench.set_ssthresh(i, cwnd if ssthresh is None else ssthresh)
+
+    def cwnd(self, i: int = 0) -> int:
+        return self._bench.cwnd(i)
+
+    def ssthresh(self, i: int = 0) -> int:
+        return self._bench.ssthresh(i)
+
+    def pacing_bps(self, i: int = 0) -> float:
+        return self._bench.pacing_bytes_per_ns(i) * 8e9
+
+    def wait(self, seconds: float) -> None:
+        self.now_ns += ns(seconds)
+
+    def send(self, segments: int, i: int = 0) -> None:
+        self._bench.send(i, segments, self.now_ns)
+
+    def ack(self, segments: int, i: int = 0, *, rtt_s: float | None = None, one_way_s: float = -1e-9) -> None:
+        """Acknowledge segments sent before."""
+        rtt = self.rtt_s[i] if rtt_s is None else rtt_s
+        self._bench.ack(i, segments, ns(rtt), self.now_ns, ns(one_way_s))
+
+    def round(
+        self, i: int = 0, *, rtt_s: float | None = None, step: int = 1, one_way_s: float = -1e-9
+    ) -> None:
+        """Send a window, wait a round trip, acknowledge it in ACKs of ``step`` segments."""
+        window = self.cwnd(i)
+        self.send(window, i)
+        self.wait(self.rtt_s[i] if rtt_s is None else rtt_s)
+        for acked in range(0, window, step):
+            self.ack(min(step, window - acked), i, rtt_s=rtt_s, one_way_s=one_way_s)
+
+    def lose(self, i: int = 0) -> None:
+        """Lose a segment, and be through with the recovery."""
+        self._bench.lose(i, 1, self.now_ns)
+
+    def time_out(self, i: int = 0) -> None:
+        self._bench.time_out(i, self.now_ns)
