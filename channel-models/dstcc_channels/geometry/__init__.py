@@ -18,6 +18,9 @@ from .angles import (
 from .bodies import BODIES, Body, body
 from .ephemeris import EPHEMERIDES, Ephemeris
 from .light_time import LIGHT_M_S, distance_m, light_time_s, sight_m
+from .links import link_outages, link_windows
+from .orbits import CircularOrbit, beta_deg, occultation, occultation_share, stationary_orbit
+from .sites import Site, earth_windows, relay_elevation_deg, relay_windows, site_elevation_deg
 from .stations import COMPLEXES, STATIONS, Station, elevation_deg, station, visibility
 from .windows import Windows, above, complement, intersection, total_s, union, windows
 
@@ -30,20 +33,32 @@ __all__ = [
     "STATIONS",
     "Alignment",
     "Body",
+    "CircularOrbit",
     "Ephemeris",
+    "Site",
     "Station",
     "Windows",
     "above",
     "alignments",
+    "beta_deg",
     "body",
     "complement",
     "conjunction_windows",
     "distance_m",
+    "earth_windows",
     "elevation_deg",
     "intersection",
     "light_time_s",
+    "link_outages",
+    "link_windows",
+    "occultation",
+    "occultation_share",
+    "relay_elevation_deg",
+    "relay_windows",
     "sight_m",
+    "site_elevation_deg",
     "station",
+    "stationary_orbit",
     "sun_earth_probe_deg",
     "sun_probe_earth_deg",
     "total_s",

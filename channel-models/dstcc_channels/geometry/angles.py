@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .light_time import sight_m
-from .windows import Windows, above
+from .windows import Windows, above, moments
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -62,7 +62,7 @@ def alignments(
     By the turning points of the Sun-Earth-probe angle, to about a minute for conjunctions of planets. A turning
     point at the very ends of the run is not found.
     """
-    times = np.linspace(0.0, duration_s, max(3, int(np.ceil(duration_s / STEP_S)) + 1))
+    times = moments(0.0, duration_s, STEP_S)
     sep = sun_earth_probe_deg(target, start, times, ephemeris=ephemeris)
     step = times[1] - times[0]
     found = []
@@ -87,7 +87,7 @@ def conjunction_windows(
     ephemeris: str = "kepler",
 ) -> dict[float, Windows]:
     """For each angle of ``below_deg`` when the Sun-Earth-probe angle is smaller: windows after ``start``."""
-    times = np.linspace(0.0, duration_s, max(2, int(np.ceil(duration_s / STEP_S)) + 1))
+    times = moments(0.0, duration_s, STEP_S)
     sep = sun_earth_probe_deg(target, start, times, ephemeris=ephemeris)
     return {angle: above(-sep, times, -angle) for angle in below_deg}
 

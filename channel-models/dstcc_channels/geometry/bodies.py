@@ -20,15 +20,21 @@ class Body:
     """Equatorial radius; altitudes count from it."""
     gm_m3_s2: float
     """Gravitational parameter of the body alone."""
+    j2: float
+    """Second zonal harmonic: how much its flatness turns an orbit."""
 
 
 BODIES: dict[str, Body] = {
     row["name"]: Body(
-        row["name"], row["kernel"], float(row["radius_km"]) * 1e3, float(row["gm_km3_s2"]) * 1e9
+        row["name"],
+        row["kernel"],
+        float(row["radius_km"]) * 1e3,
+        float(row["gm_km3_s2"]) * 1e9,
+        float(row["j2"]),
     )
     for row in rows("bodies.csv")
 }
-"""Every body, by name; radii and GM with their sources in ``tables/bodies.csv``."""
+"""Every body, by name; with their sources in ``tables/bodies.csv``."""
 
 
 def body(name: str) -> Body:

@@ -26,7 +26,7 @@ from dstcc.errors import InputError
 from ..data import nearest, rows
 from .light_time import sight_m
 from .times import CENTURY_S, DAY_S, tdb_s, ut1_s
-from .windows import Windows, above
+from .windows import Windows, above, moments
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -127,9 +127,13 @@ def visibility(
     *,
     mask_deg: float = DEFAULT_MASK_DEG,
     ephemeris: str = "kepler",
+    from_s: float = 0.0,
 ) -> Windows:
-    """When a station sees ``target`` above ``mask_deg``: windows in seconds after ``start``, Earth time."""
-    times = np.linspace(0.0, duration_s, max(2, int(np.ceil(duration_s / STEP_S)) + 1))
+    """When a station sees ``target`` above ``mask_deg``: windows in seconds after ``start``, Earth time.
+
+    Within ``duration_s`` from ``from_s`` after the start on.
+    """
+    times = moments(from_s, duration_s, STEP_S)
     return above(elevation_deg(station_name, target, start, times, ephemeris=ephemeris), times, mask_deg)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
 Windows = list[tuple[float, float]]
 
@@ -35,6 +35,11 @@ def above(values: ArrayLike, t_s: ArrayLike, threshold: float) -> Windows:
     ends = [float(times[-1])] if inside.size and inside[-1] else []
     edges = starts + [float(at) for at in crossings] + ends
     return tidy(zip(edges[::2], edges[1::2], strict=True))
+
+
+def moments(from_s: float, duration_s: float, step_s: float) -> NDArray[np.float64]:
+    """Even times from ``from_s`` on for ``duration_s``, both ends included, at most ``step_s`` apart."""
+    return np.linspace(from_s, from_s + duration_s, max(2, int(np.ceil(duration_s / step_s)) + 1))
 
 
 def tidy(pieces: Iterable[tuple[float, float]]) -> Windows:

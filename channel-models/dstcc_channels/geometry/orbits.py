@@ -1,0 +1,173 @@
+"""Relay orbiters on circular orbits: where they are, and when their planet hides the Earth.
+
+::
+
+    period      T = 2 pi sqrt(a^3 / GM),  a = R + h
+    node drift  -3/2 n J2 (R/a)^2 cos i
+    hidden      r . e < -sqrt(a^2 - R^2)               e: unit vector to the Earth
+    share       f = (1/pi) arccos( sqrt(h^2 + 2 R h) / ((R + h) cos beta) ),  0 where the argument is above 1
+    stationary  a = (GM / w^2)^(1/3),  w the planet's rotation
+
+beta is the angle between the Earth and the orbit's plane. The planet is a sphere of its equatorial radius, without an
+atmosphere; the Earth is far away. Source: two-body motion and the first-order drift of D. A. Vallado, "Fundamentals of
+Astrodynamics and Applications", section 9.6; the share is the arc of the circle inside the planet's shadow cylinder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dstcc.errors import InputError
+
+from .bodies import body
+from .light_time import sight_m
+from .rotation import rotation
+from .times import tdb_s
+from .windows import Windows, above, moments
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+STEPS_A_TURN = 360
+"""Samples of an orbit when windows are sought: a straight line between two errs by 1e-5 of a period."""
+LIMB_EPSILON = 1e-9
+"""Of the radius: an orbit must not be the ground."""
+
+
+@dataclass(frozen=True)
+class CircularOrbit:
+    """A circular orbit around a planet whose rotation is known (``mars``, ``venus``, ``mercury``)."""
+
+    body: str
+    altitude_m: float
+    """Above the equatorial radius."""
+    inclination_deg: float = 0.0
+    """To the planet's equator."""
+    node_deg: float = 0.0
+    """Ascending node at the start, east from where the planet's equator rises through the ICRF's."""
+    phase_deg: float = 0.0
+    """Place on the orbit at the start, from the node on."""
+
+    def __post_init__(self) -> None:
+        rotation(self.body)
+        if not self.altitude_m > LIMB_EPSILON * body(self.body).radius_m:
+            raise InputError(f"altitude_m: an orbit is above the ground, not at {self.altitude_m:g} m")
+
+    @property
+    def radius_m(self) -> float:
+        """From the planet's centre."""
+        return body(self.body).radius_m + self.altitude_m
+
+    @property
+    def rate_rad_s(self) -> float:
+        """Angle travelled per second."""
+        return float(np.sqrt(body(self.body).gm_m3_s2 / self.radius_m**3))
+
+    @property
+    def period_s(self) -> float:
+        """Time of a turn."""
+        return float(2 * np.pi / self.rate_rad_s)
+
+    @property
+    def node_drift_rad_s(self) -> float:
+        """How the planet's flatness turns the orbit's plane: to the east for a retrograde orbit.
+
+        None for an orbit in the equator, which has no node; its places stay where the rates say.
+        """
+        if self.inclination_deg == 0:
+            return 0.0
+        planet = body(self.body)
+        flat = 1.5 * planet.j2 * (planet.radius_m / self.radius_m) ** 2
+        return float(-flat * self.rate_rad_s * np.cos(np.radians(self.inclination_deg)))
+
+    def position_m(self, start: datetime, t_s: ArrayLike) -> NDArray[np.float64]:
+        """From the planet's centre at ``t_s`` seconds after ``start``: ``(n, 3)`` metres, ICRF."""
+        along, plane = self._angles(t_s)
+        tilt = np.radians(self.inclination_deg)
+        cos, sin = np.cos(along), np.sin(along)
+        in_equator = np.stack(
+            [
+                cos * np.cos(plane) - sin * np.cos(tilt) * np.sin(plane),
+                cos * np.sin(plane) + sin * np.cos(tilt) * np.cos(plane),
+                sin * np.sin(tilt),
+            ],
+            axis=1,
+        )
+        return np.asarray(self.radius_m * in_equator @ self._equator(start), dtype=np.float64)
+
+    def normal(self, start: datetime, t_s: ArrayLike) -> NDArray[np.float64]:
+        """Unit vectors perpendicular to the orbit's plane, ``(n, 3)``, ICRF."""
+        _, plane = self._angles(t_s)
+        tilt = np.radians(self.inclination_deg)
+        in_equator = np.stack(
+            [np.sin(tilt) * np.sin(plane), -np.sin(tilt) * np.cos(plane), np.full(plane.shape, np.cos(tilt))],
+            axis=1,
+        )
+        return np.asarray(in_equator @ self._equator(start), dtype=np.float64)
+
+    def _angles(self, t_s: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        times = np.asarray(t_s, dtype=np.float64).ravel()
+        along = np.radians(self.phase_deg) + self.rate_rad_s * times
+        return along, np.radians(self.node_deg) + self.node_drift_rad_s * times
+
+    def _equator(self, start: datetime) -> NDArray[np.float64]:
+        return rotation(self.body).equator(tdb_s(start))  # the pole itself moves 0.001 degrees a year
+
+
+def stationary_orbit(name: str, longitude_deg: float, start: datetime) -> CircularOrbit:
+    """The orbit that stays above an east longitude of a planet's equator (areostationary for ``mars``)."""
+    turning = rotation(name)
+    if turning.rate_rad_s <= 0:
+        raise InputError(f"{name!r} turns backwards; stationary orbits are made for planets that turn east")
+    planet = body(name)
+    radius_m = (planet.gm_m3_s2 / turning.rate_rad_s**2) ** (1 / 3)
+    place_deg = float(np.degrees(turning.meridian_rad(np.array(tdb_s(start))))) + longitude_deg
+    return CircularOrbit(name, radius_m - planet.radius_m, phase_deg=place_deg % 360)
+
+
+def occultation_share(name: str, altitude_m: float, beta_deg: float = 0.0) -> float:
+    """Share of a circular orbit from which the planet hides the Earth, which stands ``beta_deg`` off its plane."""
+    radius_m = body(name).radius_m
+    cos_beta = float(np.cos(np.radians(beta_deg)))
+    tangent = float(np.sqrt(altitude_m**2 + 2 * radius_m * altitude_m))
+    if tangent >= (radius_m + altitude_m) * cos_beta:
+        return 0.0
+    return float(np.arccos(tangent / ((radius_m + altitude_m) * cos_beta)) / np.pi)
+
+
+def beta_deg(
+    orbit: CircularOrbit, start: datetime, t_s: ArrayLike, *, ephemeris: str = "kepler"
+) -> NDArray[np.float64]:
+    """Angle of the Earth above the orbit's plane at ``t_s`` seconds after ``start``; shape of ``t_s``."""
+    earth = _earth(orbit.body, start, t_s, ephemeris)
+    sine = np.sum(orbit.normal(start, t_s) * earth, axis=1)
+    return np.asarray(np.degrees(np.arcsin(sine)), dtype=np.float64).reshape(np.shape(t_s))
+
+
+def occultation(
+    orbit: CircularOrbit,
+    start: datetime,
+    duration_s: float,
+    *,
+    ephemeris: str = "kepler",
+    from_s: float = 0.0,
+) -> Windows:
+    """When the planet hides the Earth from the orbiter: windows in seconds after ``start``, spacecraft time.
+
+    Within ``duration_s`` from ``from_s`` after the start on; the orbit's angles hold at the start itself.
+    """
+    times = moments(from_s, duration_s, orbit.period_s / STEPS_A_TURN)
+    earth = _earth(orbit.body, start, times, ephemeris)
+    along = np.sum(orbit.position_m(start, times) * earth, axis=1)
+    tangent = np.sqrt(orbit.radius_m**2 - body(orbit.body).radius_m ** 2)
+    return above(-along, times, float(tangent))
+
+
+def _earth(name: str, start: datetime, t_s: ArrayLike, ephemeris: str) -> NDArray[np.float64]:
+    """Unit vectors to where a signal that leaves now meets the Earth."""
+    sight = sight_m(name, "earth", start, t_s, ephemeris=ephemeris, sent=True)
+    return np.asarray(sight / np.linalg.norm(sight, axis=1, keepdims=True), dtype=np.float64)

@@ -1,0 +1,118 @@
+"""A lander's view: how high the Earth and a relay stand above a place on a planet.
+
+The planet is a sphere of its equatorial radius: the vertical points away from its centre, latitudes are planetocentric
+(on Mars at most 0.34 degrees from the plumb line, and 20 km from its ground at the poles). Rotation: :mod:`.rotation`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dstcc.errors import InputError
+
+from .bodies import body
+from .light_time import sight_m
+from .orbits import STEPS_A_TURN, CircularOrbit
+from .rotation import rotation
+from .stations import DEFAULT_MASK_DEG
+from .times import tdb_s
+from .windows import Windows, above, moments
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+STEP_S = 120.0
+"""Between elevations of the Earth: a straight line between two errs by 0.2 s of time where it rises steeply."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place on a planet whose rotation is known (``mars``, ``venus``, ``mercury``)."""
+
+    body: str
+    latitude_deg: float
+    """North, planetocentric."""
+    longitude_deg: float
+    """East."""
+
+    def __post_init__(self) -> None:
+        rotation(self.body)
+        if not -90 <= self.latitude_deg <= 90:
+            raise InputError(f"latitude_deg: from -90 to 90, not {self.latitude_deg:g}")
+
+    def up(self, start: datetime, t_s: ArrayLike) -> NDArray[np.float64]:
+        """The vertical at ``t_s`` seconds after ``start``: unit vectors ``(n, 3)``, ICRF."""
+        turning = rotation(self.body)
+        times = tdb_s(start) + np.asarray(t_s, dtype=np.float64).ravel()
+        east = turning.meridian_rad(times) + np.radians(self.longitude_deg)
+        north = np.radians(self.latitude_deg)
+        in_equator = np.stack(
+            [np.cos(north) * np.cos(east), np.cos(north) * np.sin(east), np.full(east.shape, np.sin(north))],
+            axis=1,
+        )
+        return np.asarray(in_equator @ turning.equator(tdb_s(start)), dtype=np.float64)
+
+
+def site_elevation_deg(
+    site: Site, target: str, start: datetime, t_s: ArrayLike, *, ephemeris: str = "kepler"
+) -> NDArray[np.float64]:
+    """Degrees above a lander's horizon at which ``target`` (a body) meets what it sends; shape of ``t_s``."""
+    sight = sight_m(site.body, target, start, t_s, ephemeris=ephemeris, sent=True)
+    return _elevation(site, start, t_s, sight).reshape(np.shape(t_s))
+
+
+def relay_elevation_deg(
+    site: Site, orbit: CircularOrbit, start: datetime, t_s: ArrayLike
+) -> NDArray[np.float64]:
+    """Degrees above a lander's horizon at which an orbiter of the same planet stands; shape of ``t_s``."""
+    _same(site, orbit)
+    return _elevation(site, start, t_s, orbit.position_m(start, t_s)).reshape(np.shape(t_s))
+
+
+def earth_windows(
+    site: Site,
+    start: datetime,
+    duration_s: float,
+    *,
+    mask_deg: float = DEFAULT_MASK_DEG,
+    ephemeris: str = "kepler",
+    from_s: float = 0.0,
+) -> Windows:
+    """When a lander has the Earth above ``mask_deg``: windows in seconds after ``start``, the lander's time.
+
+    Within ``duration_s`` from ``from_s`` after the start on.
+    """
+    times = moments(from_s, duration_s, STEP_S)
+    return above(site_elevation_deg(site, "earth", start, times, ephemeris=ephemeris), times, mask_deg)
+
+
+def relay_windows(
+    site: Site,
+    orbit: CircularOrbit,
+    start: datetime,
+    duration_s: float,
+    *,
+    mask_deg: float = DEFAULT_MASK_DEG,
+) -> Windows:
+    """When an orbiter stands above ``mask_deg`` at a lander: windows in seconds after ``start``."""
+    _same(site, orbit)
+    times = moments(0.0, duration_s, orbit.period_s / STEPS_A_TURN)
+    return above(relay_elevation_deg(site, orbit, start, times), times, mask_deg)
+
+
+def _elevation(
+    site: Site, start: datetime, t_s: ArrayLike, from_centre_m: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    up = site.up(start, t_s)
+    sight = from_centre_m - body(site.body).radius_m * up
+    sine = np.sum(sight * up, axis=1) / np.linalg.norm(sight, axis=1)
+    return np.asarray(np.degrees(np.arcsin(np.clip(sine, -1, 1))), dtype=np.float64)
+
+
+def _same(site: Site, orbit: CircularOrbit) -> None:
+    if body(site.body) != body(orbit.body):
+        raise InputError(f"a relay around {orbit.body!r} serves no site on {site.body!r}")
