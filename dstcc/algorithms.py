@@ -122,6 +122,20 @@ TABLE = (
         )
         for part in ("15", "30")
     ),
+    Algorithm(
+        "peekaboo",
+        "scheduler",
+        "built-in",
+        "Wu et al., IEEE JSAC 38(10), 2020; constants of the authors' MPQUIC code",
+        needs=("paths",),
+    ),
+    Algorithm(
+        "qle-ds",
+        "scheduler",
+        "reconstruction",
+        "after Zhong et al., IEEE Trans. Broadcasting, 2022; states, constants and energy model are ours",
+        needs=("paths",),
+    ),
 )
 """Every algorithm of this version, congestion controls first."""
 

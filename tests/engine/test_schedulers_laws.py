@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dstcc.engine import Loss, _engine
+from dstcc.engine import SCHEDULER_NAMES, Loss, _engine
 
 from . import net
 
@@ -240,6 +240,90 @@ def test_minrtt_then_fast_uses_the_slow_path_in_the_first_part_of_each_slot(name
     # The slow path runs at its full window in that part of the time, give or take a round trip a slot.
     full = 12e6 / 8 / net.WIRE * 10
     np.testing.assert_allclose(sent[:, 1] / full, part, atol=0.05)
+
+
+# ------------------------------------------------------------------------------------------- Peekaboo
+
+
+def test_linucb_two_steps_by_hand():
+    arm = rules.LinearArm()
+    # A = I, b = 0: nothing known, bound = α √(x'x).
+    assert arm.bound([3, 4], 0.75) == 0.75 * 5
+    # x = (1, 0), r = 1: A = diag(2, 1), b = (1, 0), θ = A⁻¹ b = (1/2, 0).
+    arm.update([1, 0], 1)
+    np.testing.assert_allclose(arm.inverse, [[1 / 2, 0], [0, 1]])
+    np.testing.assert_allclose(arm.theta, [1 / 2, 0])
+    # x = (1, 1), r = 1: A = (3 1; 1 2), b = (2, 1), A⁻¹ = (2 −1; −1 3) / 5, θ = (3, 1) / 5.
+    arm.update([1, 1], 1)
+    np.testing.assert_allclose(arm.inverse, [[2 / 5, -1 / 5], [-1 / 5, 3 / 5]])
+    np.testing.assert_allclose(arm.theta, [3 / 5, 1 / 5])
+    # x = (0, 1): θ'x + α √(x' A⁻¹ x) = 1/5 + 0.75 √(3/5).
+    assert arm.bound([0, 1], 0.75) == pytest.approx(0.2 + 0.75 * np.sqrt(0.6))
+    assert arm.mean([0, 1]) == pytest.approx(0.2)
+
+
+def on_slow(scheduler: str, slow_rtt_s: float, *, seed: int = 1) -> float:
+    """Share of the segments that leave on the slower of two paths, both with room for 40, in the first 6 s."""
+    links = (net.link(4.8e6, 0.1), net.link(4.8e6 * 0.1 / slow_rtt_s, slow_rtt_s))
+    result = net.run("newreno", links, scheduler=scheduler, seed=seed, duration_s=6)
+    sent = result.samples.sent_segments.reshape(-1, 2).sum(axis=0)
+    return float(sent[1] / sent.sum())
+
+
+def test_peekaboo_learns_to_leave_a_much_slower_path_alone():
+    # A segment waits a few milliseconds for the fast path and 0.1 s for its ACK: a reward near 1; the slow path
+    # pays 0.1 / 2. After its first window of 10 the slow path, there since 2.4 s, gets nothing.
+    assert on_slow("peekaboo", 2.0) < 0.6 * on_slow("minrtt", 2.0)
+
+
+def test_peekaboo_uses_a_path_that_is_nearly_as_fast_more_than_one_that_is_not():
+    assert on_slow("peekaboo", 0.11) > 10 * on_slow("peekaboo", 2.0)
+
+
+def test_peekaboo_is_deterministic_by_seed():
+    # 20 s are more than the 500 rewards after which draws matter.
+    links = (net.link(4.8e6, 0.1), net.link(1.6e6, 0.3))
+
+    def sent(seed: int) -> list[int]:
+        result = net.run("newreno", links, scheduler="peekaboo", seed=seed, duration_s=20)
+        return result.samples.sent_segments.tolist()
+
+    assert sent(1) == sent(1)
+    assert sent(1) != sent(2)
+
+
+# --------------------------------------------------------------------------------------------- QLE-DS
+
+
+def test_qle_ds_learns_to_save_energy():
+    # The second path costs 20 times the energy a byte and adds a twentieth of the rate. `all` pays 1 − ½ e with
+    # e = (20 + 20) / 21 − 1 = 0.90, hence 0.55; `fast` 20 / 21 = 0.95.
+    links = (net.link(12e6, 0.1), net.link(0.6e6, 0.15))
+
+    def dear_bytes(scheduler: str) -> float:
+        result = net.run("newreno", links, objects=net.bulk(150_000_000), scheduler=scheduler, slot_s=1)
+        return float(carried(result)[1])
+
+    assert dear_bytes("qle-ds") < 0.5 * dear_bytes("minrtt")
+
+
+def test_qle_ds_uses_all_paths_where_energy_is_the_same():
+    # Equal rates: no action wastes energy, `all` has twice the rate of the others.
+    links = (net.link(12e6, 0.1), net.link(12e6, 0.12))
+    share = carried(net.run("newreno", links, objects=net.bulk(150_000_000), scheduler="qle-ds", slot_s=1))
+    assert share.min() > 0.3 * share.sum()
+
+
+# ------------------------------------------------------------------------------------- deep-space RTTs
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULER_NAMES)
+def test_every_scheduler_stands_round_trips_of_forty_minutes(scheduler: str):
+    # 8.5 and 40 minutes at 10 packets a second, windows of 5,100 and 24,000 segments: 200 MB, 137,000 segments, take
+    # the first path alone 228 minutes and a round trip, both together 181. A scheduler at its worst is a single path.
+    links = tuple(net.link(120e3, minutes * 60.0, loss=Loss("packet", 1e-4)) for minutes in (8.5, 40.0))
+    result = net.run("fixed", links, objects=net.bulk(200_000_000), scheduler=scheduler, slot_s=600, scale=60)
+    assert 180 * MINUTE < result.objects.complete_ns[0] < 245 * MINUTE
 
 
 # ------------------------------------------------------------------------------------------ redundant

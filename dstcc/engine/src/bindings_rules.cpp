@@ -3,6 +3,7 @@
 
 #include <pybind11/stl.h>
 
+#include "linucb.hpp"
 #include "scheduler_rules.hpp"
 
 namespace py = pybind11;
@@ -22,6 +23,14 @@ void bind_rules(py::module_& engine) {
           py::arg("rtt_slow"), py::arg("delta"), py::arg("waiting"));
     m.def("qaware_cost", &qaware_cost, py::arg("queued_packets"), py::arg("srtt"), py::arg("queue_wait"));
     m.def("po_mptcp_before", &po_mptcp_before, py::arg("rtt_a"), py::arg("cwnd_a"), py::arg("rtt_b"), py::arg("cwnd_b"));
+    using Arm = LinearArm<2>;
+    py::class_<Arm>(m, "LinearArm")
+        .def(py::init<>())
+        .def_property_readonly("theta", &Arm::theta)
+        .def_property_readonly("inverse", &Arm::inverse)
+        .def("mean", &Arm::mean, py::arg("x"))
+        .def("bound", &Arm::bound, py::arg("x"), py::arg("alpha"))
+        .def("update", &Arm::update, py::arg("x"), py::arg("reward"));
 }
 
 }  // namespace dstcc

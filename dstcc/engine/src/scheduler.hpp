@@ -98,6 +98,8 @@ std::unique_ptr<Scheduler> make_probabilistic_75(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_fast_only(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_minrtt_then_fast_15(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_minrtt_then_fast_30(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_peekaboo(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_qle_ds(const SchedulerSetup&);
 
 const std::vector<std::pair<std::string, SchedulerFactory>>& scheduler_table();
 std::unique_ptr<Scheduler> make_scheduler(const SchedulerSetup& setup);

@@ -18,6 +18,8 @@ const std::vector<std::pair<std::string, SchedulerFactory>>& scheduler_table() {
         {"fast-only", make_fast_only},
         {"minrtt-then-fast-15", make_minrtt_then_fast_15},
         {"minrtt-then-fast-30", make_minrtt_then_fast_30},
+        {"peekaboo", make_peekaboo},
+        {"qle-ds", make_qle_ds},
     };
     return table;
 }
