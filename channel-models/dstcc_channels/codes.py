@@ -129,7 +129,7 @@ class Code:
         return grid, np.asarray(np.log10(self.frame_error_rate(grid)), dtype=np.float64)
 
 
-def any_lost(frames: int, frame_error_rate: NDArray[np.float64]) -> NDArray[np.float64]:
+def any_lost(frames: float, frame_error_rate: NDArray[np.float64]) -> NDArray[np.float64]:
     """How often at least one of so many frames is lost, each on its own; any shape."""
     with np.errstate(divide="ignore"):  # log1p(-1) is -inf, and one of them is lost
         return np.asarray(-np.expm1(frames * np.log1p(-frame_error_rate)))

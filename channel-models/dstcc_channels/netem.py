@@ -1,0 +1,111 @@
+"""A link as netem would have it: delay, rate and loss over time, as rows or as ``tc`` commands.
+
+netem loses packets by its Gilbert-Elliott chain (``loss gemodel p r 1-h 1-k``, tc-netem(8)); a link whose packets share
+code frames is given the chain that has the same loss and the same chance of two in a row::
+
+    bad: lost,  good: kept;   r from the timeline,   p = r loss / (1 - loss)
+
+Source: tc-netem(8), and S. Salsano et al., "Definition of a general and intuitive loss model for packet networks and
+its implementation in the Netem module in the Linux kernel" (2012).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dstcc.atomic import atomic_write
+from dstcc.errors import InputError
+
+from .data import nearest
+from .timeline import Timeline
+
+FORMATS = (".csv", ".json", ".sh")
+QUEUE_ROOM = 1.5
+"""netem's limit counts packets in flight too: the link's own delay full, and half as many to queue."""
+LEAST_LIMIT = 1000
+"""netem's default."""
+
+
+def netem_rows(line: Timeline, packet_bytes: int) -> list[dict[str, float]]:
+    """One row of netem parameters per step: seconds, milliseconds, bit/s, percent, packets."""
+    rows = []
+    for t_s, delay_s, lost, end in zip(line.t_s, line.delay_s, line.packet_loss, line.burst_end, strict=True):
+        bursts = line.bursts
+        if bursts is not None and lost < 1:
+            p, r, bad, good = bursts.p, bursts.r, bursts.bad, bursts.good
+        else:
+            p, r, bad, good = _chain(float(lost), float(end))
+        in_flight = delay_s * line.rate_bps / (8 * packet_bytes)
+        rows.append(
+            {
+                "t_s": float(t_s),
+                "delay_ms": round(1e3 * float(delay_s), 6),
+                "rate_bps": round(line.rate_bps),
+                "loss_percent": 100 * float(lost),
+                "gemodel_p_percent": 100 * p,
+                "gemodel_r_percent": 100 * r,
+                "gemodel_1_h_percent": 100 * bad,
+                "gemodel_1_k_percent": 100 * good,
+                "limit_packets": max(LEAST_LIMIT, round(QUEUE_ROOM * in_flight)),
+            }
+        )
+    return rows
+
+
+def write_netem(rows: list[dict[str, float]], path: Path, meta: dict[str, Any]) -> None:
+    """Write the rows by the file's ending: ``.csv``, ``.json``, or ``.sh`` with the ``tc`` commands.
+
+    ``meta`` heads the file. Raises :class:`InputError` for another ending.
+    """
+    ending = path.suffix.lower()
+    if ending not in FORMATS:
+        raise InputError(f"{path}: cannot tell the format from {ending!r}; {nearest(ending, FORMATS)}")
+    render = {".csv": _csv, ".json": _json, ".sh": _shell}[ending]
+    atomic_write(path, render(rows, meta))
+
+
+def _chain(lost: float, end: float) -> tuple[float, float, float, float]:
+    """p, r, and the loss in the bad and the good state."""
+    if lost <= 0:
+        return 0.0, 1.0, 1.0, 0.0
+    if lost >= 1:
+        return 1.0, 0.0, 1.0, 0.0
+    # p is a probability too: where nearly all is lost, bursts end no more often than that allows
+    r = min(end, (1 - lost) / lost)
+    return r * lost / (1 - lost), r, 1.0, 0.0
+
+
+def _csv(rows: list[dict[str, float]], meta: dict[str, Any]) -> str:
+    text = io.StringIO()
+    text.writelines(f"# {key}: {value}\n" for key, value in meta.items())
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _json(rows: list[dict[str, float]], meta: dict[str, Any]) -> str:
+    return json.dumps({**meta, "rows": rows}, indent=1) + "\n"
+
+
+def _shell(rows: list[dict[str, float]], meta: dict[str, Any]) -> str:
+    lines = ["#!/bin/sh", "# Shapes what leaves a device. Usage: sh FILE DEVICE"]
+    lines += [f"# {key}: {value}" for key, value in meta.items()]
+    lines += ["set -eu", "DEVICE=${1:?give the device}", "trap 'tc qdisc del dev \"$DEVICE\" root' EXIT"]
+    ends = np.append([row["t_s"] for row in rows[1:]], float(meta["duration_s"]))
+    verb = "replace"
+    for row, end in zip(rows, ends, strict=True):
+        chain = " ".join(f"{row[f'gemodel_{key}_percent']:.7g}%" for key in ("p", "r", "1_h", "1_k"))
+        lines.append(
+            f'tc qdisc {verb} dev "$DEVICE" root netem limit {row["limit_packets"]:.0f} '
+            f"delay {row['delay_ms']:.6f}ms rate {row['rate_bps']:.0f}bit loss gemodel {chain}"
+        )
+        lines.append(f"sleep {end - row['t_s']:g}")
+        verb = "change"
+    return "\n".join(lines) + "\n"
