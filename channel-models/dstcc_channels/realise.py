@@ -132,7 +132,7 @@ class _Run:
         distance_m = delay_s * geometry.LIGHT_M_S
         known, threshold_db = threshold(direction)
         outages = self.outages(way)
-        usable = ~inside(self.times, outages)
+        usable = ~inside(np.minimum(self.times, np.nextafter(self.times[-1], 0)), outages)  # the end is open
         notes: list[str] = []
         if direction.rate_bps is not None:
             rate_bps = direction.rate_bps
@@ -198,11 +198,11 @@ class _Run:
         Links to one site thus meet the same weather, however far their spacecraft are.
         """
         steps = np.floor(at_earth / STEP_S).astype(np.int64)
-        grid = STEP_S * np.arange(int(steps.max()) + 1)
+        grid: NDArray[np.float64] = STEP_S * np.arange(int(steps.max()) + 1, dtype=np.float64)
         return weather_cd(self.path.terminal.site, grid, self.seed)[steps]
 
 
 def inside(times: NDArray[np.float64], windows: Iterable[tuple[float, float]]) -> NDArray[np.bool_]:
     """Which times lie in one of the windows ``[from, to)``, which rise and do not overlap."""
     edges = np.array([edge for window in windows for edge in window])
-    return np.searchsorted(edges, times, side="right") % 2 == 1
+    return np.asarray(np.searchsorted(edges, times, side="right") % 2 == 1)

@@ -74,7 +74,7 @@ def timeline(
         raise InputError(f"step_s = {step_s:g}: must be above 0 and at most duration_s = {duration_s:g}")
     if duration_s / step_s > MAX_STEPS:
         raise InputError(f"step_s = {step_s:g}: makes more than {MAX_STEPS} rows of {duration_s:g} s")
-    times = step_s * np.arange(int(np.ceil(duration_s / step_s)))
+    times: NDArray[np.float64] = step_s * np.arange(int(np.ceil(duration_s / step_s)), dtype=np.float64)
     if profile.link is not None:
         return _drawn(profile.name, profile.link, times, seed=seed, packet_bytes=packet_bytes, up=up)
     run = realise(profile, start, duration_s, seed)
