@@ -48,13 +48,14 @@ class Bulk:
     subflows: int = 2
     packets: int = 5_000_000
     loss: Loss = NO_LOSS
+    congestion: str = "cubic"
 
     def config(self) -> EngineConfig:
         rate_bps = self.bdp_packets * WIRE * 8.0
         return EngineConfig(
             seed=1,
             links=tuple(link(rate_bps, 1.0, loss=self.loss) for _ in range(self.subflows)),
-            transport=Transport("cubic", "minrtt"),
+            transport=Transport(self.congestion, "minrtt"),
             objects=bulk(self.packets * MSS),
             slot_ns=ns(0.25),
         )

@@ -20,7 +20,7 @@ FIGURES = (
     Figure("demo_emulate_s", missions.demo, Goal("value", "<=", 3)),
     Figure("cli_help_s", missions.cli_help, Goal("value", "<=", 0.4)),
     Figure("encode_fps", video.encode_fps, Goal("ratio", ">=", 0.85)),
-    Figure("loss_draw_ns", channel.loss_draw_ns),
+    Figure("loss_draw_ns", channel.loss_draw_ns, Goal("value", "<=", 10)),
     Figure("light_time_us", geometry.light_time_us, Goal("value", "<=", 0.25e6 / geometry.YEAR_MINUTES)),
     Figure("linux_grid", linux_grid.linux_grid),
     Figure("laws", laws.laws),

@@ -20,14 +20,37 @@ NEVER_NS = (1 << 63) - 1
 """A deadline or an end that never comes."""
 
 
+@dataclass(frozen=True, eq=False)
+class FrameSchedule:
+    """A code's frames on one link direction, under an Eb/N0 that changes; see ``engine/src/frames.hpp``."""
+
+    frame_bits: int
+    """Information bits a frame; one lasts ``frame_bits`` / rate."""
+    t_ns: Int64Array
+    """Times of the two columns below, strictly rising; linear in between, constant outside."""
+    ebn0_db: Float64Array
+    """Mean over the scintillation."""
+    scintillation_index: Float64Array
+    """m in [0, 1]; 0 is a steady signal, 1 Rayleigh fading."""
+    coherence_ns: int
+    """A scintillation's gain lasts so long, then the next one is drawn."""
+    curve_from_db: float
+    curve_step_db: float
+    log10_fer: Float64Array
+    """The code's frame error rate on the grid ``curve_from_db``, + ``curve_step_db``, ..; linear in between,
+    constant outside."""
+
+
 @dataclass(frozen=True)
 class Loss:
-    """A loss process of one link direction; a draw per service slot, see ``engine/src/channel.hpp``.
+    """A loss process of one link direction.
 
     ``kind`` is ``none``, ``packet`` (``rate``: probability a packet), ``ber`` (``rate``: probability a bit, so
     loss grows with packet size) or ``gilbert-elliott`` (``p`` good→bad and ``r`` bad→good per service slot, ``good``
-    and ``bad`` the packet loss probability in each state). ``periodic`` loses one packet in every 1/``rate``, by count:
-    the textbook case that response functions are derived for, not a channel two policies could share.
+    and ``bad`` the packet loss probability in each state), all with draws by service slot
+    (``engine/src/channel.hpp``); or ``frames``: whole code frames are erased, and every packet with a bit in one.
+    ``periodic`` loses one packet in every 1/``rate``, by count: the textbook case that response functions are derived
+    for, not a channel two policies could share.
     """
 
     kind: str = "none"
@@ -36,6 +59,7 @@ class Loss:
     r: float = 1.0
     good: float = 0.0
     bad: float = 1.0
+    frames: FrameSchedule | None = None
 
 
 @dataclass(frozen=True)
@@ -89,7 +113,7 @@ class Link:
     delay_t_ns: tuple[int, ...]
     """Times of the one-way delay's table, strictly rising; one entry is a constant delay."""
     delay_ns: tuple[int, ...]
-    """One-way delay at those times, linear in between and constant outside."""
+    """One-way delay at those times, constant outside; linear in between unless there are slopes."""
     queue_bytes: int
     """Drop-tail limit of the data direction's queue, in wire bytes, the packet in service included."""
     up_queue_bytes: int
@@ -102,6 +126,8 @@ class Link:
     """Of the connection under test. They divide what ``fixed`` and ``open-loop`` would give one."""
     flows: tuple[Flow, ...] = ()
     """Connections of others."""
+    delay_slope: tuple[float, ...] = ()
+    """The delay's derivative (s/s) at each time of its table, above -1: cubic curves between the rows."""
 
 
 def subflow_links(links: Sequence[Link]) -> tuple[int, ...]:

@@ -41,6 +41,11 @@ def clairvoyant_weight(config: EngineConfig, weights: NDArray[np.float64]) -> fl
     return _engine.clairvoyant_weight(config, weights)
 
 
-def channel_losses(link: Link, seed: int, index: int, packet_bytes: int, slots: int) -> NDArray[np.bool_]:
-    """Tell for each of the first ``slots`` service slots of a link's data direction whether its packet is lost."""
-    return _engine.channel_losses(link, seed, index, packet_bytes, slots)
+def channel_losses(
+    link: Link, seed: int, index: int, packet_bytes: int, slots: int, *, first: int = 0
+) -> NDArray[np.bool_]:
+    """Tell for ``slots`` service slots of a link's data direction, from ``first`` on, whether their packet is lost.
+
+    A service slot is the time that ``packet_bytes`` take on the line, and its packet starts with it.
+    """
+    return _engine.channel_losses(link, seed, index, packet_bytes, slots, first)

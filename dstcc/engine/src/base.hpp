@@ -1,9 +1,11 @@
 // Time, checks and counter-based randomness: what every other file of the engine stands on.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace dstcc {
 
@@ -26,6 +28,15 @@ struct InvariantError : std::logic_error {
         if (__builtin_expect(!(condition), 0))                               \
             ::dstcc::invariant_failed(rule, __FILE__, __LINE__);             \
     } while (0)
+
+// The last of some rising times that is not after `at` (0 if all are), sought near `row`, where the last search ended.
+inline std::size_t row_before(const std::vector<Time>& times, Time at, std::size_t row) {
+    if (times[row] > at || (row + 2 < times.size() && times[row + 2] <= at)) {
+        const auto after = std::upper_bound(times.begin(), times.end(), at);
+        return after == times.begin() ? 0 : static_cast<std::size_t>(after - times.begin()) - 1;
+    }
+    return row + 1 < times.size() && times[row + 1] <= at ? row + 1 : row;
+}
 
 // SplitMix64 finaliser (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 inline std::uint64_t mix64(std::uint64_t x) {
@@ -55,6 +66,9 @@ enum StreamName : std::uint64_t {
     kStreamSojourn = 2,
     kStreamBbr = 3,
     kStreamScheduler = 4,
+    kStreamFrame = 5,
+    kStreamFrameGroup = 6,
+    kStreamGain = 7,
     kStreamTraffic = 10
 };
 

@@ -3,6 +3,9 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "bindings_rules.hpp"
 #include "floor.hpp"
 #include "law.hpp"
@@ -14,6 +17,42 @@ namespace py = pybind11;
 namespace dstcc {
 namespace {
 
+void require(bool holds, const char* rule) {
+    if (!holds) throw py::value_error(rule);
+}
+
+template <class T>
+std::vector<T> read_column(const py::handle& table, const char* name) {
+    const auto array = py::array_t<T, py::array::c_style | py::array::forcecast>::ensure(table.attr(name));
+    if (!array || array.ndim() != 1) throw py::value_error(std::string(name) + " must be a flat array of numbers");
+    return {array.data(), array.data() + array.size()};
+}
+
+std::shared_ptr<const FrameSchedule> read_frames(const py::handle& frames) {
+    auto out = std::make_shared<FrameSchedule>();
+    out->frame_bits = frames.attr("frame_bits").cast<std::int64_t>();
+    out->t_ns = read_column<std::int64_t>(frames, "t_ns");
+    out->ebn0_db = read_column<double>(frames, "ebn0_db");
+    out->scintillation = read_column<double>(frames, "scintillation_index");
+    out->coherence_ns = frames.attr("coherence_ns").cast<Time>();
+    out->curve_from_db = frames.attr("curve_from_db").cast<double>();
+    out->curve_step_db = frames.attr("curve_step_db").cast<double>();
+    out->log10_fer = read_column<double>(frames, "log10_fer");
+    const std::size_t rows = out->t_ns.size();
+    require(out->frame_bits >= 1, "a frame has at least one bit");
+    require(rows > 0 && out->ebn0_db.size() == rows && out->scintillation.size() == rows,
+            "frame loss needs Eb/N0 and a scintillation index at each time");
+    for (std::size_t i = 0; i < rows; ++i) {
+        require(i == 0 || out->t_ns[i] > out->t_ns[i - 1], "times of frame loss must rise");
+        require(std::isfinite(out->ebn0_db[i]), "Eb/N0 must be finite");
+        require(out->scintillation[i] >= 0 && out->scintillation[i] <= 1, "a scintillation index is between 0 and 1");
+    }
+    require(out->coherence_ns > 0 && out->coherence_ns <= kNever / 4, "coherence_ns must be positive and below 2^61");
+    require(out->curve_step_db > 0 && !out->log10_fer.empty(), "a curve of frame error rates needs points and a step");
+    for (const double log10_fer : out->log10_fer) require(log10_fer <= 0, "a frame error rate is at most 1");
+    return out;
+}
+
 LossConfig read_loss(const py::handle& loss) {
     LossConfig out;
     const auto kind = loss.attr("kind").cast<std::string>();
@@ -22,6 +61,7 @@ LossConfig read_loss(const py::handle& loss) {
     else if (kind == "ber") out.kind = LossKind::kBer;
     else if (kind == "gilbert-elliott") out.kind = LossKind::kGilbertElliott;
     else if (kind == "periodic") out.kind = LossKind::kPeriodic;
+    else if (kind == "frames") out.kind = LossKind::kFrames;
     else throw py::value_error("unknown loss kind '" + kind + "'");
     out.rate = loss.attr("rate").cast<double>();
     if (out.kind == LossKind::kPeriodic && !(out.rate > 0 && out.rate <= 1))
@@ -30,6 +70,7 @@ LossConfig read_loss(const py::handle& loss) {
     out.r = loss.attr("r").cast<double>();
     out.good = loss.attr("good").cast<double>();
     out.bad = loss.attr("bad").cast<double>();
+    if (out.kind == LossKind::kFrames) out.frames = read_frames(loss.attr("frames"));
     return out;
 }
 
@@ -68,6 +109,7 @@ LinkConfig read_link(const py::handle& link) {
     out.up_rate_bps = link.attr("up_rate_bps").cast<double>();
     out.delay_t_ns = link.attr("delay_t_ns").cast<std::vector<Time>>();
     out.delay_ns = link.attr("delay_ns").cast<std::vector<Time>>();
+    out.delay_slope = link.attr("delay_slope").cast<std::vector<double>>();
     out.queue_bytes = link.attr("queue_bytes").cast<std::int64_t>();
     out.up_queue_bytes = link.attr("up_queue_bytes").cast<std::int64_t>();
     out.loss = read_loss(link.attr("loss"));
@@ -124,16 +166,6 @@ TransportConfig read_transport(const py::handle& transport) {
     return out;
 }
 
-std::vector<std::int64_t> read_column(const py::handle& objects, const char* name) {
-    const auto array = py::array_t<std::int64_t, py::array::c_style | py::array::forcecast>::ensure(objects.attr(name));
-    if (!array || array.ndim() != 1) throw py::value_error(std::string("objects.") + name + " must be a flat int64 array");
-    return {array.data(), array.data() + array.size()};
-}
-
-void require(bool holds, const char* rule) {
-    if (!holds) throw py::value_error(rule);
-}
-
 void validate_source(const CrossTrafficConfig& c) {
     require(c.rate_bps > 0 && c.packet_bytes > 0 && c.on_ns > 0 && c.off_ns >= 0, "cross traffic needs a rate, a size and an on time");
     require(c.start_ns >= 0, "traffic starts at 0 or later");
@@ -174,12 +206,22 @@ void validate(const EngineConfig& config) {
     for (const int link : t.layer_links)
         require(link >= 0 && static_cast<std::size_t>(link) < config.links.size(), "layer_links names a link that is not there");
     for (const std::int64_t w : t.fixed_cwnd_segments) require(w >= 1, "fixed_cwnd_segments must be at least 1");
+    // 65,535 bytes must take no more than a quarter of what a time can hold.
+    constexpr double kLeastRateBps = 65535 * 8.0 * kNsPerS / static_cast<double>(kNever / 4);
     for (const LinkConfig& link : config.links) {
-        require(link.rate_bps > 0 && link.up_rate_bps > 0, "rates must be positive");
+        require(link.rate_bps >= kLeastRateBps && link.up_rate_bps >= kLeastRateBps, "rates must be at least 0.00023 bit/s");
         require(!link.delay_ns.empty() && link.delay_ns.size() == link.delay_t_ns.size(), "a delay table has as many times as delays");
         for (std::size_t i = 0; i < link.delay_ns.size(); ++i) {
             require(link.delay_ns[i] >= 0, "delays must not be negative");
             require(i == 0 || link.delay_t_ns[i] > link.delay_t_ns[i - 1], "delay table times must rise");
+        }
+        require(link.delay_slope.empty() || link.delay_slope.size() == link.delay_ns.size(), "a delay table has as many slopes as delays");
+        for (std::size_t i = 1; i < link.delay_slope.size(); ++i) {
+            // Control values of the derivative's Bernstein form bound it from below.
+            const double m0 = link.delay_slope[i - 1], m1 = link.delay_slope[i];
+            const double secant = static_cast<double>(link.delay_ns[i] - link.delay_ns[i - 1]) /
+                                  static_cast<double>(link.delay_t_ns[i] - link.delay_t_ns[i - 1]);
+            require(std::min({m0, m1, 3 * secant - m0 - m1}) > -1, "a curved delay must fall more slowly than time passes");
         }
         for (std::size_t i = 0; i < link.outages_ns.size(); ++i) {
             require(link.outages_ns[i].first < link.outages_ns[i].second, "an outage ends after it begins");
@@ -204,11 +246,11 @@ EngineConfig read_config(const py::handle& config) {
     for (const auto& link : config.attr("links")) out.links.push_back(read_link(link));
     out.transport = read_transport(config.attr("transport"));
     const py::handle objects = config.attr("objects");
-    out.objects.chunk = read_column(objects, "chunk");
-    out.objects.layer = read_column(objects, "layer");
-    out.objects.payload_bytes = read_column(objects, "payload_bytes");
-    out.objects.release_ns = read_column(objects, "release_ns");
-    out.objects.deadline_ns = read_column(objects, "deadline_ns");
+    out.objects.chunk = read_column<std::int64_t>(objects, "chunk");
+    out.objects.layer = read_column<std::int64_t>(objects, "layer");
+    out.objects.payload_bytes = read_column<std::int64_t>(objects, "payload_bytes");
+    out.objects.release_ns = read_column<std::int64_t>(objects, "release_ns");
+    out.objects.deadline_ns = read_column<std::int64_t>(objects, "deadline_ns");
     out.slot_ns = config.attr("slot_ns").cast<Time>();
     out.duration_ns = config.attr("duration_ns").cast<Time>();
     validate(out);
@@ -312,13 +354,22 @@ double clairvoyant(const py::object& config, const std::vector<double>& weights)
     return clairvoyant_weight(native, weights);
 }
 
-// Whether each of `slots` service slots of a link's data direction loses a full-size packet (for tests and traces).
+// Whether a full packet of `bytes` that starts with each of `slots` service slots, from `first` on, is lost (for tests and
+// traces).
 py::array_t<bool> channel_losses(const py::object& link, std::int64_t seed, std::uint64_t index, std::uint32_t bytes,
-                                 std::int64_t slots) {
-    LossProcess process(read_link(link).loss, static_cast<std::uint64_t>(seed), index, 0);
+                                 std::int64_t slots, std::int64_t first) {
+    const LinkConfig config = read_link(link);
+    const auto key = static_cast<std::uint64_t>(seed);
+    const auto slot_ns = std::max<Time>(1, static_cast<Time>(8.0 * kNsPerS / config.rate_bps * bytes + 0.5));
     py::array_t<bool> out(slots);
     auto view = out.mutable_unchecked<1>();
-    for (std::int64_t k = 0; k < slots; ++k) view(k) = process.lost(k, 0, bytes);
+    if (config.loss.kind == LossKind::kFrames && config.loss.frames->frame_bits > 1) {
+        FrameLoss process(config.loss.frames, config.rate_bps, bytes, key, index, 0);
+        for (std::int64_t k = 0; k < slots; ++k) view(k) = process.lost((first + k) * slot_ns, bytes);
+    } else {
+        LossProcess process(config.loss, slot_ns, key, index, 0);
+        for (std::int64_t k = 0; k < slots; ++k) view(k) = process.lost(first + k, 0, bytes);
+    }
     return out;
 }
 
@@ -349,6 +400,26 @@ void bind_law_bench(py::module_& m) {
     field(bench, "pacing_bytes_per_ns", &TcpState::pacing_bytes_per_ns);
 }
 
+// How many draws tell a Gilbert-Elliott state in `slot` to someone who last asked in slot 0 (for tests).
+std::int64_t burst_draws(const py::object& loss, std::int64_t seed, std::int64_t slot) {
+    LossProcess process(read_loss(loss), 1, static_cast<std::uint64_t>(seed), 0, 0);
+    process.lost(0, 0, 1);
+    process.lost(slot, 0, 1);
+    return process.bursts().drawn();
+}
+
+// The delay of what departs at each of some times, and the latest departure that arrives by each (for tests).
+py::tuple delays(const py::object& link, const std::vector<Time>& at) {
+    const LinkConfig config = read_link(link);
+    const DelayTable table(config.delay_t_ns, config.delay_ns, config.delay_slope);
+    std::vector<Time> delay, departure;
+    for (const Time t : at) {
+        delay.push_back(table.at(t));
+        departure.push_back(table.latest_departure(t));
+    }
+    return py::make_tuple(to_array(delay), to_array(departure));
+}
+
 template <class Table>
 py::tuple names(const Table& table) {
     py::tuple out(table.size());
@@ -365,7 +436,9 @@ PYBIND11_MODULE(_engine, m, py::mod_gil_not_used()) {
     m.def("simulate", &dstcc::simulate, py::arg("config"));
     m.def("clairvoyant_weight", &dstcc::clairvoyant, py::arg("config"), py::arg("weights"));
     m.def("channel_losses", &dstcc::channel_losses, py::arg("link"), py::arg("seed"), py::arg("index"),
-          py::arg("packet_bytes"), py::arg("slots"));
+          py::arg("packet_bytes"), py::arg("slots"), py::arg("first") = 0);
+    m.def("burst_draws", &dstcc::burst_draws, py::arg("loss"), py::arg("seed"), py::arg("slot"));
+    m.def("delays", &dstcc::delays, py::arg("link"), py::arg("at_ns"));
     dstcc::bind_law_bench(m);
     using Unlocked = py::call_guard<py::gil_scoped_release>;
     m.def("ring_walk", &dstcc::ring_walk, py::arg("packets"), py::arg("window"), py::arg("loss"), py::arg("seed"),

@@ -1,47 +1,19 @@
-// One direction of a link: drop-tail queue, serialisation at a constant rate, loss per service slot, propagation.
+// One direction of a link: drop-tail queue, serialisation at a constant rate, loss, propagation.
 //
 //   start  = max(now, busy);  depart = start + bytes / rate;  arrive = depart + delay(depart)
 //
-// A *service slot* is the time a full-size packet takes on the line; slot k covers [k T, (k+1) T). A packet's draw is
-// indexed by the slot in which its service starts, so the channel is a function of (seed, link, direction, time) and two
-// policies meet the same one. Later packets that start in the same slot (short ones) take the slot's further draws.
+// A *service slot* is the time a full-size packet takes on the line; slot k covers [k T, (k+1) T). A full packet's draw is
+// the first of the slot in which its service starts (no two start in one), so the channel is a function of (seed, link,
+// direction, time) and two policies meet the same one. The nth short packet of a slot takes its nth draw. Coded links have
+// a clock of frames instead of slots (frames.hpp).
 #pragma once
 
 #include <algorithm>
 
-#include "config.hpp"
+#include "delay.hpp"
+#include "frames.hpp"
 
 namespace dstcc {
-
-// Whether the packet served in a slot is lost.
-class LossProcess {
-public:
-    LossProcess() = default;
-    LossProcess(const LossConfig& config, std::uint64_t seed, std::uint64_t link, std::uint64_t direction);
-    bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t bytes) {
-        if (config_.kind == LossKind::kNone) return false;
-        if (config_.kind == LossKind::kPeriodic) return ++served_ % period_ == 0;
-        return draws_.bits(static_cast<std::uint64_t>(slot) + (std::uint64_t{nth} << 48)) < threshold(slot, bytes);
-    }
-
-private:
-    std::uint64_t threshold(std::int64_t slot, std::uint32_t bytes) {
-        if (config_.kind == LossKind::kPacket) return packet_threshold_;
-        if (config_.kind == LossKind::kBer) return bytes == cached_bytes_ ? packet_threshold_ : size_threshold(bytes);
-        return burst_threshold(slot);
-    }
-    std::uint64_t size_threshold(std::uint32_t bytes);
-    std::uint64_t burst_threshold(std::int64_t slot);
-
-    LossConfig config_;
-    Stream draws_, sojourns_;
-    std::uint64_t packet_threshold_ = 0, good_threshold_ = 0, bad_threshold_ = 0;
-    std::uint32_t cached_bytes_ = 0;
-    std::int64_t served_ = 0, period_ = 1;
-    bool bad_state_ = false;
-    std::int64_t sojourn_end_ = 0;
-    std::uint64_t sojourn_ = 0;
-};
 
 class Direction {
 public:
@@ -68,9 +40,9 @@ public:
             ++lost_;
             return {kNever, start - now};
         }
-        if (delay_ns_.size() == 1) return {busy_ns_ + first_delay_ns_, start - now};
+        if (steady_delay_) return {busy_ns_ + first_delay_ns_, start - now};
         // First in, first out, even while the path shortens.
-        last_arrival_ns_ = std::max(last_arrival_ns_, busy_ns_ + table_delay(busy_ns_));
+        last_arrival_ns_ = std::max(last_arrival_ns_, busy_ns_ + delay_.at(busy_ns_, delay_row_));
         return {last_arrival_ns_, start - now};
     }
 
@@ -82,15 +54,17 @@ public:
         return busy_ns_ > now ? static_cast<std::int64_t>(static_cast<double>(busy_ns_ - now) / ns_per_byte_) : 0;
     }
     // Propagation delay of a packet that departs at `at`.
-    Time delay_lookup(Time at) const;
-    // Could a packet served in this slot get through?  For the clairvoyant bound; slots must rise.
-    bool slot_delivers(std::int64_t slot) {
-        const Time start = slot * slot_ns_;
-        in_outage(start, start);  // moves the cursor
-        const bool dark = outage_ < outages_.size() && outages_[outage_].first <= start &&
-                          start + slot_ns_ <= outages_[outage_].second;
-        return !dark && !loss_.lost(slot, 0, full_bytes_);
-    }
+    Time delay_lookup(Time at) const { return delay_.at(at); }
+
+    // For the clairvoyant bound, in times that rise: the first start in [from, to) of a full packet that gets through,
+    // else `to`.
+    Time next_delivering(Time from, Time to);
+    // The line time, in frames, that packets of any size which get through can use, of the frames that begin before
+    // `to`; `frame` is where the count goes on. A packet needs the frame it starts in, so its line time lies in frames
+    // that are whole or follow a whole one.
+    double usable_frames(std::int64_t& frame, Time to);
+    bool framed() const { return framed_; }
+    Time frame_ns() const { return static_cast<Time>(frames_.frame_ns()); }
 
     std::int64_t sent() const { return sent_; }
     std::int64_t dropped() const { return dropped_; }
@@ -104,9 +78,8 @@ private:
         return depart > dark_from_ns_;
     }
     bool loss_at(Time start, std::uint32_t bytes) {
-        if (start < slot_end_ns_) {
-            ++nth_;
-        } else {
+        if (framed_) return frames_.lost(start, bytes);
+        if (start >= slot_end_ns_) {
             nth_ = 0;
             if (start < slot_end_ns_ + slot_ns_) {
                 ++slot_;
@@ -116,22 +89,23 @@ private:
                 slot_end_ns_ = (slot_ + 1) * slot_ns_;
             }
         }
-        return loss_.lost(slot_, nth_, bytes);
+        const std::uint32_t nth = nth_++;
+        return loss_.lost(slot_, bytes == full_bytes_ ? 0 : nth, bytes);
     }
-    Time table_delay(Time at);
 
     double ns_per_byte_ = 0;
     std::uint32_t full_bytes_ = 0;
     Time first_delay_ns_ = 0, dark_from_ns_ = kNever;
-    bool lossless_ = true;
+    bool lossless_ = true, framed_ = false, steady_delay_ = true;
     Time slot_ns_ = 1, limit_ns_ = 0, busy_ns_ = 0, last_arrival_ns_ = 0;
     std::int64_t slot_ = -1;
     Time slot_end_ns_ = 0;
     std::uint32_t nth_ = 0;
     LossProcess loss_;
+    FrameLoss frames_;
     std::vector<std::pair<Time, Time>> outages_;
-    std::size_t outage_ = 0, delay_cursor_ = 0;
-    std::vector<Time> delay_t_ns_, delay_ns_;
+    std::size_t outage_ = 0, delay_row_ = 0;
+    DelayTable delay_;
     std::int64_t sent_ = 0, dropped_ = 0, lost_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // What the engine is told, already validated and in its own units; mirrors dstcc/engine/config.py.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,12 +10,24 @@
 
 namespace dstcc {
 
-enum class LossKind { kNone, kPacket, kBer, kGilbertElliott, kPeriodic };
+enum class LossKind { kNone, kPacket, kBer, kGilbertElliott, kPeriodic, kFrames };
+
+// A code's frames under an Eb/N0 that changes; shared, as it may hold a year of minutes.
+struct FrameSchedule {
+    std::int64_t frame_bits = 1;       // information bits a frame
+    std::vector<Time> t_ns;            // rising; Eb/N0 and scintillation run in lines between, constant outside
+    std::vector<double> ebn0_db;       // mean over the scintillation
+    std::vector<double> scintillation;  // index m in [0, 1]
+    Time coherence_ns = kNever;        // a gain lasts so long
+    double curve_from_db = 0, curve_step_db = 1;
+    std::vector<double> log10_fer;     // of the code, on that grid; lines between, constant outside
+};
 
 struct LossConfig {
     LossKind kind = LossKind::kNone;
     double rate = 0;                        // kPacket: per packet; kBer: per bit; kPeriodic: one in every 1/rate
     double p = 0, r = 1, good = 0, bad = 1;  // kGilbertElliott, per service slot
+    std::shared_ptr<const FrameSchedule> frames;  // kFrames
 };
 
 enum class Periods { kConstant, kExponential, kPareto };
@@ -39,6 +52,7 @@ struct FlowConfig {
 struct LinkConfig {
     double rate_bps = 0, up_rate_bps = 0;
     std::vector<Time> delay_t_ns, delay_ns;
+    std::vector<double> delay_slope;  // s/s at those times; empty: straight lines
     std::int64_t queue_bytes = 0, up_queue_bytes = 0;
     LossConfig loss, up_loss;
     std::vector<std::pair<Time, Time>> outages_ns;

@@ -1,17 +1,25 @@
 // The clairvoyant bound.
 //
-// A sender that knows every draw uses the service slots that deliver and no others. Chunk k's bytes may use, on link l,
-// the delivering slots in [release_k, deadline_k - delay_l]. Releases and deadlines rise with k, so a set of demands n_k is
-// feasible iff for every i <= j (Hall's condition for agreeable intervals)
+// A sender that knows every draw starts packets where they get through and nowhere else. Chunk k's bytes may use, on link
+// l, the line from release_k to deadline_k - delay_l. Releases and deadlines rise with k, so a set of demands n_k is
+// feasible only if for every i <= j (Hall's condition for agreeable intervals)
 //
-//     n_i + ... + n_j  <=  P_j - Q_i,     P_j = Σ_l A_l(deadline_j - delay_l),   Q_i = Σ_l A_l(release_i),
+//     n_i + ... + n_j  <=  P_j - Q_i,     P_j = sum over l of A_l(deadline_j - delay_l),   Q_i = sum of A_l(release_i),
 //
-// A_l(t) = bytes of the slots that deliver, counted up to t. With N_k the running sum of demands that is
+// A_l(t) = what link l can carry up to t. With N_k the running sum of demands that is
 // max_{j>=k}(N_j - P_j) <= min_{i<=k}(N_{i-1} - Q_i): two range-add trees give what still fits at k in O(log n).
 //
-// Feasible byte sets form a matroid, so taking bytes by weight per byte is optimal for divisible layers. Precedence (an
+// Feasible sets form a matroid, so taking bytes by weight per byte is optimal for divisible layers. Precedence (an
 // enhancement layer counts only with all below) is kept by pooling a layer denser than the one below it with that one.
 // Divisible layers and ordering-free arrival make it an upper bound.
+//
+// A is counted twice, and the lesser bound taken, since neither alone is right for packets of all sizes:
+//
+//   full packets   Starting each as early as it gets through brings the most of them; from any time on, at most one more
+//                  than that count. Demands are full packets only: the short one at a layer's end is free, as it may slip
+//                  through on draws or frames that a full one cannot use.
+//   line time      Every byte counts, but losses hardly do: lit time at the link's rate, of coded links without frames
+//                  that are erased behind an erased one.
 #include "oracle.hpp"
 
 #include <algorithm>
@@ -61,56 +69,71 @@ private:
     std::vector<double> least_, added_;
 };
 
-// A link with more slots than this by the last deadline is taken for lossless: still an upper bound, and no hour's work.
-constexpr double kMostSlots = 3e7;
+// A link with more slots or frames than this by the last deadline is taken for lossless: still an upper bound, and no
+// hour's work.
+constexpr double kMostDraws = 3e7;
 
-// Delivering bytes of one link as a function of time, for queries in rising order.
+// What one link can carry as a function of time, in bytes, for queries in rising order.
 class Supply {
 public:
-    Supply(Direction direction, const LinkConfig& link, std::uint32_t bytes, Time horizon, Time last)
-        : direction_(std::move(direction)),
-          outages_(link.outages_ns),
-          bytes_(bytes),
-          horizon_(horizon),
-          coarse_(static_cast<double>(std::min(last, horizon)) / static_cast<double>(direction_.slot_ns()) > kMostSlots) {}
-    // Bytes of the delivering slots that begin before `at`.
-    double before(Time at) {
-        at = std::min(at, horizon_);
-        if (coarse_) return bytes_ * std::ceil(static_cast<double>(lit_before(at)) / static_cast<double>(direction_.slot_ns()));
-        while (next_ * direction_.slot_ns() < at)
-            if (direction_.slot_delivers(next_++)) total_ += bytes_;
-        return total_;
+    Supply(const Direction& direction, const EngineConfig& config, std::size_t link, Time last)
+        : full_(direction),
+          any_(direction),
+          outages_(config.links[link].outages_ns),
+          horizon_(config.duration_ns),
+          wire_(config.transport.mss_bytes + config.transport.header_bytes),
+          slot_ns_(direction.slot_ns()) {
+        last = std::min(last, horizon_);
+        const auto most = static_cast<double>(last) / kMostDraws;
+        coarse_ = static_cast<double>(slot_ns_) < most;
+        framed_ = direction.framed() && static_cast<double>(direction.frame_ns()) >= most;
+        // Service times are rounded to nanoseconds: the shortest packet may take half of one less than its bytes.
+        const double ns_per_byte = 8.0 * kNsPerS / config.links[link].rate_bps - 0.5 / (config.transport.header_bytes + 1);
+        bytes_per_ns_ = ns_per_byte > 0 ? 1 / ns_per_byte : std::numeric_limits<double>::infinity();
     }
+    // Full packets that depart by `at`.
+    double full_until(Time at) { return wire_ * packets_before(std::min(at, horizon_) - slot_ns_ + 1); }
+    // The least that is used up before `at`, in windows that begin there.
+    double full_from(Time at) { return wire_ * std::max(packets_before(std::min(at, horizon_)) - 1, 0.0); }
+    double any_until(Time at) { return any(std::min(at, horizon_), false); }
+    double any_from(Time at) { return any(std::min(at, horizon_), true); }
 
 private:
+    double packets_before(Time at) {
+        if (coarse_) return std::max(0.0, static_cast<double>(lit_before(at + slot_ns_)) / static_cast<double>(slot_ns_));
+        while (next_ < at) {
+            next_ = full_.next_delivering(next_, at);
+            if (next_ >= at) break;
+            ++packets_;
+            next_ += slot_ns_;
+        }
+        return packets_;
+    }
+    double any(Time at, bool begins) {
+        if (!framed_) return static_cast<double>(lit_before(at)) * bytes_per_ns_;
+        // A frame that is under way counts for windows that end in it and for those that begin in it.
+        usable_ += any_.usable_frames(frame_, at);
+        const double frames = begins ? std::max(usable_ - 1, 0.0) : usable_;
+        return frames * static_cast<double>(any_.frame_ns() + 1) * bytes_per_ns_;
+    }
     // Time outside outages, up to `at`.
     Time lit_before(Time at) const {
         Time lit = at;
         for (const auto& [from, to] : outages_) lit -= std::clamp<Time>(at - from, 0, to - from);
-        return lit;
+        return std::max<Time>(lit, 0);
     }
-    Direction direction_;
-    std::vector<std::pair<Time, Time>> outages_;
-    std::uint32_t bytes_;
-    Time horizon_;
-    bool coarse_;
-    std::int64_t next_ = 0;
-    double total_ = 0;
-};
 
-// The latest departure that still arrives by `deadline`: departure plus delay is linear between the table's times.
-Time latest_departure(const LinkConfig& link, Time deadline) {
-    const std::vector<Time>&t = link.delay_t_ns, &delay = link.delay_ns;
-    const std::size_t n = t.size();
-    if (t[n - 1] + delay[n - 1] <= deadline) return deadline - delay[n - 1];
-    for (std::size_t i = n - 1; i > 0; --i) {
-        const Time begin = t[i - 1] + delay[i - 1], end = t[i] + delay[i];
-        if (begin > deadline) continue;  // its end is too late as well, or it would have been taken
-        const double share = static_cast<double>(deadline - begin) / static_cast<double>(end - begin);
-        return t[i - 1] + static_cast<Time>(std::ceil(share * static_cast<double>(t[i] - t[i - 1])));
-    }
-    return deadline - delay[0];
-}
+    Direction full_, any_;
+    std::vector<std::pair<Time, Time>> outages_;
+    Time horizon_;
+    double wire_;
+    Time slot_ns_;
+    double bytes_per_ns_ = 0;
+    bool coarse_ = false, framed_ = false;
+    Time next_ = 0;
+    double packets_ = 0, usable_ = 0;
+    std::int64_t frame_ = 0;
+};
 
 struct Demand {
     std::size_t chunk;
@@ -135,64 +158,33 @@ void pool(std::vector<Layer>& layers) {
     layers = pooled;
 }
 
-}  // namespace
+// What may be carried up to each chunk's deadline (p), and what is gone by its release (q).
+struct Windows {
+    std::vector<double> p, q;
+};
 
-double clairvoyant_weight(const EngineConfig& config, const std::vector<double>& weights) {
-    const ObjectsConfig& objects = config.objects;
-    const double header = config.transport.header_bytes;
-    const auto wire = static_cast<std::uint32_t>(config.transport.mss_bytes + config.transport.header_bytes);
-    std::vector<Time> release, deadline;
-    std::vector<std::vector<Layer>> chunks;
-    double free_weight = 0;
-    for (std::size_t o = 0; o < objects.size(); ++o) {
-        if (o == 0 || objects.chunk[o] != objects.chunk[o - 1]) {
-            release.push_back(objects.release_ns[o]);
-            deadline.push_back(std::min(objects.deadline_ns[o], config.duration_ns));
-            chunks.emplace_back();
-        }
-        const auto payload = static_cast<double>(objects.payload_bytes[o]);
-        const double segments = static_cast<double>((objects.payload_bytes[o] + config.transport.mss_bytes - 1) /
-                                                    config.transport.mss_bytes);
-        chunks.back().push_back({payload + segments * header, weights[o]});
-        free_weight += weights[o];
-    }
-    if (chunks.empty()) return 0;
-    if (deadline.back() == kNever) return free_weight;  // no end: everything comes in time
-
+// The most weight that fits the windows.
+double most_weight(const Windows& windows, std::vector<std::vector<Layer>> chunks) {
     const std::size_t n = chunks.size();
-    std::vector<double> p(n, 0.0), q(n, 0.0);
-    for (std::size_t l = 0; l < config.links.size(); ++l) {
-        const Direction direction(config.links[l], false, config.seed, l, wire);
-        std::vector<Time> end(n);
-        bool useful = false;
-        for (std::size_t k = 0; k < n; ++k) {
-            end[k] = std::max(latest_departure(config.links[l], deadline[k]), release[k]);
-            if (k > 0) end[k] = std::max(end[k], end[k - 1]);
-            useful = useful || end[k] > release[k];
-        }
-        if (!useful) continue;
-        Supply at_release(direction, config.links[l], wire, config.duration_ns, end.back());
-        Supply at_end(direction, config.links[l], wire, config.duration_ns, end.back());
-        for (std::size_t k = 0; k < n; ++k) {
-            // A packet that starts within a slot takes its draw: the slots under way at both ends count.
-            q[k] += at_release.before(std::max<Time>(release[k] - direction.slot_ns(), 0));
-            p[k] += at_end.before(end[k]);
-        }
-    }
     std::vector<Demand> demands;
     for (std::size_t k = 0; k < n; ++k) {
         pool(chunks[k]);
-        for (const Layer& layer : chunks[k]) demands.push_back({k, layer.bytes, layer.weight / layer.bytes});
+        for (const Layer& layer : chunks[k])
+            demands.push_back({k, layer.bytes, layer.bytes > 0 ? layer.weight / layer.bytes : layer.weight});
     }
     std::stable_sort(demands.begin(), demands.end(),
                      [](const Demand& a, const Demand& b) { return a.density > b.density; });
 
     // slack(k) = min_{j>=k}(P_j - N_j) + min_{i<=k}(N_{i-1} - Q_i)
     std::vector<double> minus_q(n);
-    for (std::size_t k = 0; k < n; ++k) minus_q[k] = -q[k];
-    RangeAddMin upper(p), lower(minus_q);
+    for (std::size_t k = 0; k < n; ++k) minus_q[k] = -windows.q[k];
+    RangeAddMin upper(windows.p), lower(minus_q);
     double total = 0;
     for (const Demand& demand : demands) {
+        if (demand.bytes <= 0) {
+            total += demand.density;
+            continue;
+        }
         const double slack = upper.min(demand.chunk, n) + lower.min(0, demand.chunk + 1);
         const double taken = std::clamp(slack, 0.0, demand.bytes);
         if (taken <= 0) continue;
@@ -201,6 +193,58 @@ double clairvoyant_weight(const EngineConfig& config, const std::vector<double>&
         total += taken * demand.density;
     }
     return total;
+}
+
+}  // namespace
+
+double clairvoyant_weight(const EngineConfig& config, const std::vector<double>& weights) {
+    const ObjectsConfig& objects = config.objects;
+    const TransportConfig& transport = config.transport;
+    const double wire = transport.mss_bytes + transport.header_bytes;
+    std::vector<Time> release, deadline;
+    std::vector<std::vector<Layer>> full, any;  // demands in full packets, and in all bytes
+    double free_weight = 0;
+    for (std::size_t o = 0; o < objects.size(); ++o) {
+        if (o == 0 || objects.chunk[o] != objects.chunk[o - 1]) {
+            release.push_back(objects.release_ns[o]);
+            deadline.push_back(std::min(objects.deadline_ns[o], config.duration_ns));
+            full.emplace_back();
+            any.emplace_back();
+        }
+        const auto payload = static_cast<double>(objects.payload_bytes[o]);
+        const auto packets = static_cast<double>(objects.payload_bytes[o] / transport.mss_bytes);
+        const bool short_one = objects.payload_bytes[o] % transport.mss_bytes > 0;
+        full.back().push_back({packets * wire, weights[o]});
+        any.back().push_back({payload + (packets + short_one) * transport.header_bytes, weights[o]});
+        free_weight += weights[o];
+    }
+    if (full.empty()) return 0;
+    if (deadline.back() == kNever) return free_weight;  // no end: everything comes in time
+
+    const std::size_t n = full.size();
+    const Windows empty{std::vector<double>(n, 0.0), std::vector<double>(n, 0.0)};
+    Windows full_windows = empty, any_windows = empty;
+    for (std::size_t l = 0; l < config.links.size(); ++l) {
+        const LinkConfig& link = config.links[l];
+        const Direction direction(link, false, config.seed, l, static_cast<std::uint32_t>(wire));
+        const DelayTable delay(link.delay_t_ns, link.delay_ns, link.delay_slope);
+        std::vector<Time> end(n);
+        bool useful = false;
+        for (std::size_t k = 0; k < n; ++k) {
+            end[k] = std::max(delay.latest_departure(deadline[k]), release[k]);
+            if (k > 0) end[k] = std::max(end[k], end[k - 1]);
+            useful = useful || end[k] > release[k];
+        }
+        if (!useful) continue;
+        Supply at_end(direction, config, l, end.back()), at_release = at_end;
+        for (std::size_t k = 0; k < n; ++k) {
+            full_windows.q[k] += at_release.full_from(release[k]);
+            full_windows.p[k] += at_end.full_until(end[k]);
+            any_windows.q[k] += at_release.any_from(release[k]);
+            any_windows.p[k] += at_end.any_until(end[k]);
+        }
+    }
+    return std::min(most_weight(full_windows, std::move(full)), most_weight(any_windows, std::move(any)));
 }
 
 }  // namespace dstcc
