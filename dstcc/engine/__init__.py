@@ -22,12 +22,19 @@ from .config import (
     TcpConstants,
     Transport,
 )
-from .simulate import CONGESTION_NAMES, SCHEDULER_NAMES, clairvoyant_weight, simulate
+from .simulate import (
+    CONGESTION_NAMES,
+    SCHEDULER_NAMES,
+    TRANSFER_NAMES,
+    clairvoyant_weight,
+    simulate,
+)
 
 __all__ = [
     "CONGESTION_NAMES",
     "NEVER_NS",
     "SCHEDULER_NAMES",
+    "TRANSFER_NAMES",
     "CrossTraffic",
     "EngineConfig",
     "EngineResult",

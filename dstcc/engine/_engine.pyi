@@ -6,6 +6,7 @@ from .config import EngineConfig, Link, Loss, Transport
 
 CONGESTION_NAMES: tuple[str, ...]
 SCHEDULER_NAMES: tuple[str, ...]
+TRANSFER_NAMES: tuple[str, ...]
 
 rules: Any
 

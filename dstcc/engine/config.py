@@ -184,9 +184,14 @@ class Transport:
     fixed_cwnd_segments: tuple[int, ...] = ()
     """``fixed``: a window per link; empty means each link's bandwidth-delay product."""
     open_loop_bps: tuple[float, ...] = ()
-    """``open-loop``: a wire rate per link; empty means each link's own rate."""
+    """``open-loop`` and ``ltp``: a wire rate per link; empty means each link's own rate."""
     layer_links: tuple[int, ...] = ()
     """``layer-pinned``: the link index of each layer; empty lets the earliest expected delivery decide."""
+    ltp_green_from_layer: int = -1
+    """``ltp``: this layer and those above are green, sent once and never repeated; below 0: none is."""
+    ltp_retry_limit: int = 20
+    """``ltp``: how often an unanswered checkpoint, report or cancellation is sent again before the session is
+    cancelled."""
     join_rtts: float = 3.0
     """``stream``: later subflows start their handshake this many RTTs of the first path after its start."""
     drop_late: bool = True

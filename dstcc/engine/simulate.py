@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 CONGESTION_NAMES: tuple[str, ...] = _engine.CONGESTION_NAMES
 SCHEDULER_NAMES: tuple[str, ...] = _engine.SCHEDULER_NAMES
+TRANSFER_NAMES: tuple[str, ...] = _engine.TRANSFER_NAMES
+"""Given in the place of a congestion control: transfers without TCP, which take no scheduler."""
 InvariantError = _engine.InvariantError
 
 

@@ -9,6 +9,7 @@
 #include "bindings_rules.hpp"
 #include "floor.hpp"
 #include "law.hpp"
+#include "ltp.hpp"
 #include "oracle.hpp"
 #include "simulation.hpp"
 
@@ -159,6 +160,8 @@ TransportConfig read_transport(const py::handle& transport) {
     out.fixed_cwnd_segments = transport.attr("fixed_cwnd_segments").cast<std::vector<std::int64_t>>();
     out.open_loop_bps = transport.attr("open_loop_bps").cast<std::vector<double>>();
     out.layer_links = transport.attr("layer_links").cast<std::vector<int>>();
+    out.ltp_green_from_layer = transport.attr("ltp_green_from_layer").cast<int>();
+    out.ltp_retry_limit = transport.attr("ltp_retry_limit").cast<std::uint32_t>();
     out.join_rtts = transport.attr("join_rtts").cast<double>();
     out.drop_late = transport.attr("drop_late").cast<bool>();
     out.layer_first = transport.attr("layer_first").cast<bool>();
@@ -203,6 +206,10 @@ void validate(const EngineConfig& config) {
     require(t.receive_buffer_bytes == 0 || t.receive_buffer_bytes >= t.mss_bytes,
             "receive_buffer_bytes must hold at least one segment (0: no limit)");
     require(t.constants.scale > 0, "scale must be positive");
+    require(t.congestion != kTransferLtp || t.scheduler == "none" || t.scheduler == "layer-pinned",
+            "ltp takes no scheduler: none, or layer-pinned");
+    for (const LinkConfig& link : config.links)
+        require(t.congestion != kTransferLtp || link.flows.empty(), "ltp shares its links with datagrams, not with background flows");
     for (const int link : t.layer_links)
         require(link >= 0 && static_cast<std::size_t>(link) < config.links.size(), "layer_links names a link that is not there");
     for (const std::int64_t w : t.fixed_cwnd_segments) require(w >= 1, "fixed_cwnd_segments must be at least 1");
@@ -306,8 +313,13 @@ py::list flow_results(const Simulation& simulation) {
     return out;
 }
 
-py::dict simulate(const py::object& config) {
-    Simulation simulation(read_config(config));
+// Background flows are TCP's; a trial of ltp has none.
+py::list flow_results(const Ltp&) { return {}; }
+
+// Run a trial and hand over what it leaves; Engine is Simulation or Ltp.
+template <class Engine>
+py::dict simulate_with(const EngineConfig& config) {
+    Engine simulation(config);
     {
         py::gil_scoped_release release;
         simulation.run_until(kNever, interrupted);
@@ -345,6 +357,11 @@ py::dict simulate(const py::object& config) {
     out["totals"] = simulation.totals();
     out["flows"] = flow_results(simulation);
     return out;
+}
+
+py::dict simulate(const py::object& config) {
+    const EngineConfig native = read_config(config);
+    return native.transport.congestion == kTransferLtp ? simulate_with<Ltp>(native) : simulate_with<Simulation>(native);
 }
 
 double clairvoyant(const py::object& config, const std::vector<double>& weights) {
@@ -447,5 +464,6 @@ PYBIND11_MODULE(_engine, m, py::mod_gil_not_used()) {
           py::arg("seed"), Unlocked());
     dstcc::bind_rules(m);
     m.attr("CONGESTION_NAMES") = dstcc::names(dstcc::congestion_table());
+    m.attr("TRANSFER_NAMES") = py::make_tuple(dstcc::kTransferLtp);
     m.attr("SCHEDULER_NAMES") = dstcc::names(dstcc::scheduler_table());
 }

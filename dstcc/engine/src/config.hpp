@@ -80,6 +80,8 @@ struct TransportConfig {
     std::vector<std::int64_t> fixed_cwnd_segments;
     std::vector<double> open_loop_bps;
     std::vector<int> layer_links;
+    int ltp_green_from_layer = -1;  // below 0: every layer is red
+    std::uint32_t ltp_retry_limit = 20;
     double join_rtts = 3;
     bool drop_late = true, layer_first = false;
     ConstantsNs constants{};

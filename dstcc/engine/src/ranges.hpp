@@ -67,6 +67,13 @@ public:
         ranges_[static_cast<std::size_t>(index)] = {merged_begin, merged_end};
     }
 
+    // Call f(a, b) for what is there of [begin, end), in rising order.
+    template <class F>
+    void each(std::int64_t begin, std::int64_t end, F&& f) const {
+        for (auto it = first_ending_after(begin); it != ranges_.end() && it->begin < end; ++it)
+            f(std::max(begin, it->begin), std::min(end, it->end));
+    }
+
     // Forget everything below x.
     void drop_below(std::int64_t x) {
         while (!ranges_.empty() && ranges_.front().end <= x) ranges_.pop_front();
