@@ -1,4 +1,4 @@
-"""The one table of congestion controls and schedulers: what each is and where it comes from.
+"""The one table of congestion controls, transfers without TCP and schedulers: what each is and where it comes from.
 
 Scenarios, the command line and the tests read the names from here; a test holds the table against the names
 that the engine was compiled with.
@@ -21,7 +21,7 @@ class Algorithm:
 
     name: str
     kind: str
-    """``congestion`` or ``scheduler``."""
+    """``congestion``, ``transfer`` (without TCP, in a congestion control's place) or ``scheduler``."""
     state: str
     """``built-in``: written after its source; ``learned``; ``reconstruction``: the source leaves gaps."""
     source: str
@@ -52,6 +52,7 @@ TABLE = (
         "vegas", "congestion", "built-in", "Brakmo, Peterson, JSAC 1995; Linux's tcp_vegas.c, α 2, β 4, γ 1"
     ),
     Algorithm("ledbat", "congestion", "built-in", "RFC 6817: 100 ms of one-way queueing delay"),
+    Algorithm("ltp", "transfer", "built-in", "Licklider Transmission Protocol: RFC 5326"),
     Algorithm(
         "minrtt",
         "scheduler",
@@ -140,15 +141,24 @@ TABLE = (
 """Every algorithm of this version, congestion controls first."""
 
 CONGESTION = tuple(row.name for row in TABLE if row.kind == "congestion")
+TRANSFERS = tuple(row.name for row in TABLE if row.kind == "transfer")
+"""Named in the place of a congestion control. They choose links themselves and take no scheduler."""
 SCHEDULERS = tuple(row.name for row in TABLE if row.kind == "scheduler")
+NO_SCHEDULER = "none"
+"""What stands in a scheduler's place in the trials of a transfer."""
+PINNED = "layer-pinned"
+"""The one scheduler that a transfer heeds: a layer's link is the operator's to choose."""
 
 if len({row.name for row in TABLE}) != len(TABLE):
     raise RuntimeError("dstcc.algorithms.TABLE names an algorithm twice")
 
 
 def rule_for(name: str, kind: str) -> str | None:
-    """Why ``name`` is no algorithm of that kind, with the nearest name; ``None`` when it is one."""
-    names = CONGESTION if kind == "congestion" else SCHEDULERS
+    """Why ``name`` is no algorithm of that kind, with the nearest name; ``None`` when it is one.
+
+    Where a congestion control is wanted a transfer will do.
+    """
+    names = (*CONGESTION, *TRANSFERS) if kind == "congestion" else SCHEDULERS
     if name in names:
         return None
     near = get_close_matches(name, names, 1)
@@ -162,9 +172,25 @@ def unmet(name: str, kind: str, *, paths: int, mode: str, layers: int | None = N
 
     ``paths`` counts the connection's subflows, ``layers`` those of the source, ``None`` while it is not read.
     """
-    (row,) = (row for row in TABLE if (row.name, row.kind) == (name, kind))
+    kinds = ("congestion", "transfer") if kind == "congestion" else (kind,)
+    (row,) = (row for row in TABLE if row.name == name and row.kind in kinds)
     met = {"paths": paths > 1, "stream": mode == "stream", "layers": layers is None or layers > 1}
     return next((NEEDS[need] for need in row.needs if not met[need]), None)
+
+
+def schedulers_of(congestion: str, schedulers: tuple[str, ...]) -> tuple[str, ...]:
+    """The schedulers that ``congestion`` is tried with, of those a scenario names.
+
+    A transfer is tried once: with ``layer-pinned`` where that is named, else with none.
+    """
+    if congestion not in TRANSFERS:
+        return schedulers
+    return (PINNED,) if PINNED in schedulers else (NO_SCHEDULER,)
+
+
+def algorithm_name(congestion: str, scheduler: str) -> str:
+    """What tables and plots call a pair: ``cubic+minrtt``, and ``ltp`` alone where there is no scheduler."""
+    return congestion if scheduler == NO_SCHEDULER else f"{congestion}+{scheduler}"
 
 
 def documents() -> list[dict[str, object]]:

@@ -1,17 +1,29 @@
 from __future__ import annotations
 
-from dstcc.algorithms import CONGESTION, NEEDS, SCHEDULERS, TABLE, documents, mark, rule_for
-from dstcc.engine import CONGESTION_NAMES, SCHEDULER_NAMES
+from dstcc.algorithms import (
+    CONGESTION,
+    NEEDS,
+    SCHEDULERS,
+    TABLE,
+    TRANSFERS,
+    documents,
+    mark,
+    rule_for,
+    schedulers_of,
+    unmet,
+)
+from dstcc.engine import CONGESTION_NAMES, SCHEDULER_NAMES, TRANSFER_NAMES
 
 
 def test_the_table_lists_what_the_engine_has_and_nothing_else() -> None:
     assert sorted(CONGESTION) == sorted(CONGESTION_NAMES)
+    assert sorted(TRANSFERS) == sorted(TRANSFER_NAMES)
     assert sorted(SCHEDULERS) == sorted(SCHEDULER_NAMES)
 
 
 def test_every_row_is_whole() -> None:
     for row in TABLE:
-        assert row.kind in ("congestion", "scheduler")
+        assert row.kind in ("congestion", "transfer", "scheduler")
         assert row.state in ("built-in", "learned", "reconstruction")
         assert row.source
         assert row.backends
@@ -39,3 +51,12 @@ def test_reconstructions_are_marked() -> None:
         if row.state == "reconstruction":
             pair = (row.name, built) if row.kind == "congestion" else ("cubic", row.name)
             assert mark(*pair) == " (reconstruction)"
+
+
+def test_a_transfer_stands_where_a_congestion_control_would_and_takes_no_scheduler() -> None:
+    assert rule_for("ltp", "congestion") is None
+    assert rule_for("ltp", "scheduler") is not None
+    assert schedulers_of("cubic", ("minrtt", "redundant")) == ("minrtt", "redundant")
+    assert schedulers_of("ltp", ("minrtt", "redundant")) == ("none",)
+    assert schedulers_of("ltp", ("minrtt", "layer-pinned")) == ("layer-pinned",)
+    assert unmet("ltp", "congestion", paths=1, mode="stream") is None

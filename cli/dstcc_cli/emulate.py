@@ -135,6 +135,7 @@ def command(
     )
     loaded = load_scenario(scenario, overrides)
     source = load_source(loaded)
+    _say_unscheduled(loaded)
     if dry_run or output is None:
         return _show_plan(plan(loaded, source, backend), as_json)
     with progress(loaded.scenario.name, len(trial_keys(loaded))) as bar:
@@ -161,6 +162,17 @@ def _refuse_later(backend: str, controller: str | None) -> None:
             f"--controller {controller}: not available in this version of dstcc; "
             "use --congestion and --scheduler"
         )
+
+
+def _say_unscheduled(scenario: Scenario) -> None:
+    """Before the run, which of several schedulers do not apply to a transfer."""
+    from dstcc.algorithms import TRANSFERS, schedulers_of
+
+    named = scenario.transport.scheduler
+    for name in scenario.transport.congestion:
+        idle = [scheduler for scheduler in named if scheduler not in schedulers_of(name, named)]
+        if name in TRANSFERS and len(named) > 1 and idle:
+            click.echo(f"dstcc: {name} takes no scheduler, one trial a seed: not {', '.join(idle)}", err=True)
 
 
 def _overrides(settings: tuple[str, ...], scale: str | None, **options: object) -> list[Override]:

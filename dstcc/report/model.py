@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from dstcc.algorithms import mark
+from dstcc.algorithms import algorithm_name, mark
 from dstcc.errors import RunError
 from dstcc.stats import Estimate, estimate, paired_difference
 
@@ -311,7 +311,7 @@ def _trial(run: Run, row: Mapping[str, Any]) -> Trial:
 
 
 def _name(congestion: str, scheduler: str) -> str:
-    return f"{congestion}+{scheduler}{mark(congestion, scheduler)}"
+    return f"{algorithm_name(congestion, scheduler)}{mark(congestion, scheduler)}"
 
 
 def _finite(row: Mapping[str, Any], key: str) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dstcc.algorithms import TRANSFERS
 from dstcc.engine import Link
 from dstcc.engine.config import TcpConstants
 from dstcc.scenario import Scenario, Source, describe, horizon_s, rtt_s, scale_of, settle
@@ -83,8 +84,8 @@ def plan(scenario: Scenario, source: Source, backend: str) -> Plan:
 
 def distortions(scale: float, congestion: tuple[str, ...]) -> tuple[str, ...]:
     """What time scale S changes, in mission time: constants in seconds grow S-fold, per-second growth
-    shrinks."""
-    if scale == 1:
+    shrinks. Transfers without TCP have no such constants."""
+    if scale == 1 or all(name in TRANSFERS for name in congestion):
         return ()
     tcp = TcpConstants()
     found = [

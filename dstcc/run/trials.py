@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dstcc import engine
+from dstcc.algorithms import schedulers_of
 from dstcc.engine import EngineConfig, EngineResult
 from dstcc.errors import DstccError, MissingCapabilityError
 from dstcc.metrics import Metrics, Playback, compute, play_by_deadline, play_with_stalls
@@ -114,12 +115,15 @@ class Judge:
 
 
 def trial_keys(scenario: Scenario) -> tuple[TrialKey, ...]:
-    """The trials of a scenario in their order: by congestion control, then scheduler, then seed."""
+    """The trials of a scenario in their order: by congestion control, then scheduler, then seed.
+
+    A transfer without TCP runs once a seed, whatever schedulers are named beside it.
+    """
     transport = scenario.transport
     return tuple(
         TrialKey(congestion, scheduler, seed)
         for congestion in transport.congestion
-        for scheduler in transport.scheduler
+        for scheduler in schedulers_of(congestion, transport.scheduler)
         for seed in scenario.seeds
     )
 

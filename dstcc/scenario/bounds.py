@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
 
-from dstcc.algorithms import rule_for
+from dstcc.algorithms import NO_SCHEDULER, TRANSFERS, rule_for
 from dstcc.metrics import METRICS, is_metric
 
 from .fields import broken
@@ -65,7 +65,8 @@ def parse_bound(key: str, text: str) -> Bound:
         hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(METRICS)}"
         raise broken(f"no metric '{name}'; {hint}", key=key)
     congestion, _, scheduler = who.partition("+")
-    for name, kind in ((congestion, "congestion"), (scheduler, "scheduler")):
+    unscheduled = congestion in TRANSFERS and scheduler == NO_SCHEDULER
+    for name, kind in ((congestion, "congestion"), ("" if unscheduled else scheduler, "scheduler")):
         rule = rule_for(name, kind) if name else None
         if rule is not None:
             raise broken(f"'{name}': {rule}", key=key)

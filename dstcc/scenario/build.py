@@ -142,6 +142,8 @@ def _transport(scenario: Scenario, setting: Setting, congestion: str, scheduler:
         scale=setting.scale,
         fixed_cwnd_segments=_each(told.fixed_cwnd_segments, len(names)),
         open_loop_bps=_each(told.open_loop_bps, len(names)),
+        ltp_green_from_layer=-1 if told.ltp_green_from_layer is None else told.ltp_green_from_layer,
+        ltp_retry_limit=told.ltp_retry_limit,
         layer_links=tuple(names.index(name) for name in pinned or ()),
         drop_late=scenario.playout.mode == "deadline",
         layer_first=scenario.playout.mode == "deadline" and scenario.video.source == "live",

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from dstcc.algorithms import rule_for, unmet
+from dstcc.algorithms import PINNED, TRANSFERS, rule_for, unmet
 
 from .bounds import Bounds
 from .fields import (
@@ -27,6 +27,7 @@ from .fields import (
 )
 from .traffic import CrossTraffic, Flow, Mix
 
+DEFAULT_SCHEDULER = "minrtt"
 MAX_LAYERS = 8
 MAX_LINKS = MAX_SUBFLOWS = 64
 MAX_OBJECTS = 10_000_000
@@ -231,7 +232,7 @@ class Transport(Table):
     """Shared by all subflows; ``"auto"`` grows with need and is never the limit."""
     congestion: Annotated[_Names, _known("congestion")] = ("cubic",)
     """A name or a list of them, one trial each."""
-    scheduler: Annotated[_Names, _known("scheduler")] = ("minrtt",)
+    scheduler: Annotated[_Names, _known("scheduler")] = (DEFAULT_SCHEDULER,)
     fixed_cwnd_segments: (
         Annotated[
             tuple[Annotated[int, Field(ge=1, le=1_000_000_000)], ...],
@@ -243,10 +244,15 @@ class Transport(Table):
     """``fixed``: the window, one for all links or a list with one each; the bandwidth-delay product unless
     given."""
     open_loop_bps: Annotated[tuple[Rate, ...], BeforeValidator(_to_each), Field(min_length=1)] | None = None
-    """``open-loop``: the wire rate, one for all links or a list with one each; each link's own unless
-    given."""
+    """``open-loop`` and ``ltp``: the wire rate, one for all links or a list with one each; each link's own
+    unless given."""
     layer_links: Annotated[tuple[str, ...], AsTuple, Field(min_length=1, max_length=MAX_LAYERS)] | None = None
     """``layer-pinned``: each layer's link by name; the earliest expected delivery decides unless given."""
+    ltp_green_from_layer: Annotated[int, Field(ge=0, le=MAX_LAYERS)] | None = None
+    """``ltp``: this layer and those above are green, sent once and never repeated; all are red unless given."""
+    ltp_retry_limit: Annotated[int, Field(ge=0, le=1_000_000)] = 20
+    """``ltp``: how often an unanswered checkpoint, report or cancellation is sent again before the layer is
+    given up."""
 
     @model_validator(mode="after")
     def _lanes(self) -> Transport:
@@ -254,6 +260,18 @@ class Transport(Table):
             raise broken('needs mode = "lanes"', key="lanes_per_link")
         if self.layer_links is not None and "layer-pinned" not in self.scheduler:
             raise broken('needs scheduler = "layer-pinned"', key="layer_links")
+        return self
+
+    @model_validator(mode="after")
+    def _transfers(self) -> Transport:
+        only = all(name in TRANSFERS for name in self.congestion)
+        idle = [name for name in self.scheduler if name not in (DEFAULT_SCHEDULER, PINNED)]
+        if only and idle:
+            raise broken(
+                f"'{idle[0]}': {self.congestion[0]} takes no scheduler; it sends a layer where its delivery is "
+                f"expected first. Leave scheduler out, or use {PINNED}",
+                key="scheduler",
+            )
         return self
 
 
@@ -319,6 +337,13 @@ class Scenario(Table):
             raise broken(f"{subflows} subflows; at most {MAX_SUBFLOWS} over all links", key="link")
         if self.transport.layer_links is not None and subflows > len(names):
             raise broken("needs one subflow a link", key="transport.layer_links")
+        shared = [link.name for link in self.link if link.flows or link.mix]
+        transfers = [name for name in self.transport.congestion if name in TRANSFERS]
+        if shared and transfers:
+            raise broken(
+                f"'{transfers[0]}': shares a link with cross_traffic only, and '{shared[0]}' has TCP flows on it",
+                key="transport.congestion",
+            )
         for key in ("fixed_cwnd_segments", "open_loop_bps"):
             values = getattr(self.transport, key)
             if values is not None and len(values) not in (1, len(names)):

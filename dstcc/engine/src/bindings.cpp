@@ -314,7 +314,7 @@ py::list flow_results(const Simulation& simulation) {
 }
 
 // Background flows are TCP's; a trial of ltp has none.
-py::list flow_results(const Ltp&) { return {}; }
+py::list flow_results(const Ltp&) { return py::list(); }
 
 // Run a trial and hand over what it leaves; Engine is Simulation or Ltp.
 template <class Engine>
