@@ -16,6 +16,7 @@ from dstcc.engine import (
     CONGESTION_NAMES,
     NEVER_NS,
     SCHEDULER_NAMES,
+    TRANSFER_NAMES,
     CrossTraffic,
     EngineConfig,
     Link,
@@ -111,9 +112,21 @@ def configs(draw: st.DrawFn) -> EngineConfig:
     )
 
 
-@given(configs())
-@settings(max_examples=150)
-def test_every_scenario_keeps_the_books(config: EngineConfig) -> None:
+@st.composite
+def transfers(draw: st.DrawFn) -> EngineConfig:
+    """The same networks under a transfer without TCP."""
+    config = draw(configs())
+    transport = dataclasses.replace(
+        config.transport,
+        congestion=draw(st.sampled_from(TRANSFER_NAMES)),
+        scheduler="none",
+        ltp_green_from_layer=draw(st.integers(-1, 3)),
+        ltp_retry_limit=draw(st.sampled_from([0, 1, 20])),
+    )
+    return dataclasses.replace(config, transport=transport)
+
+
+def keeps_the_books(config: EngineConfig) -> None:
     result = simulate(config)
     objects, outcome = config.objects, result.objects
     done = outcome.complete_ns >= 0
@@ -130,13 +143,25 @@ def test_every_scenario_keeps_the_books(config: EngineConfig) -> None:
     assert totals["delivered_payload_bytes"] == outcome.delivered_bytes.sum()
     assert totals["arrived_payload_bytes"] >= totals["delivered_payload_bytes"]
     assert result.end_ns <= config.duration_ns
-    if config.transport.congestion not in ("fixed", "open-loop"):
+    if config.transport.congestion not in ("fixed", "open-loop", *TRANSFER_NAMES):
         established = result.samples.srtt_ns > 0
         assert (result.samples.cwnd_segments[established] >= 1).all()
 
 
 @given(configs())
-@settings(max_examples=40)
+@settings(max_examples=150)
+def test_every_scenario_keeps_the_books(config: EngineConfig) -> None:
+    keeps_the_books(config)
+
+
+@given(transfers())
+@settings(max_examples=150)
+def test_every_transfer_keeps_the_books(config: EngineConfig) -> None:
+    keeps_the_books(config)
+
+
+@given(st.one_of(configs(), transfers()))
+@settings(max_examples=60)
 def test_the_same_scenario_gives_the_same_bytes(config: EngineConfig) -> None:
     first, second = simulate(config), simulate(config)
     for part in ("objects", "samples"):
@@ -147,8 +172,8 @@ def test_the_same_scenario_gives_the_same_bytes(config: EngineConfig) -> None:
     np.testing.assert_equal(first.totals, second.totals)
 
 
-@given(configs())
-@settings(max_examples=80)
+@given(st.one_of(configs(), transfers()))
+@settings(max_examples=120)
 def test_nobody_beats_the_clairvoyant(config: EngineConfig) -> None:
     # Layers much larger than a packet: the bound counts whole service slots, not the scraps short packets fit between.
     objects = config.objects
