@@ -2,7 +2,7 @@
 
 The usual link: 12 Mbit/s, so that a full segment (1,500 bytes on the wire) takes 1 ms either way; round-trip light time
 10 s. A report has 40 + 12 bytes and a claim twice the bytes of the block's length as an SDNV (7 bits each); control
-segments have 40 bytes. The timers run for light there and back and a margin of 2 × (a full segment down + one up) = 4 ms.
+segments have 40 bytes. Timers run for light there and back and a margin of 2 × (a full segment down + one up) = 4 ms.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def test_a_red_block_goes_up_whole():
 
 
 def test_a_lost_segment_costs_one_checkpoint_round_trip():
-    # The sixth of eight is lost. The checkpoint is there at 8 ms + light, its report (two claims) a report and light later;
-    # the sender acknowledges it, sends the segment again, and light takes it there.
+    # The sixth of eight is lost. The checkpoint is there at 8 ms + light, its report (two claims) a report and light
+    # later; the sender acknowledges it, sends the segment again, and light takes it there.
     result = transfer(path(loss=nth_lost(6)), blocks(1, 8))
     lossless = 8e-3 + LIGHT_S
     assert result.totals["lost_channel_packets"] == 1
@@ -112,8 +112,8 @@ def test_a_lost_checkpoint_costs_its_timer():
 
 
 def test_a_lost_report_costs_its_timer():
-    # Two blocks of four; segment 3 of the second and the second report are lost. The report is sent again when its timer,
-    # which starts as it departs, runs out; the gap is closed after the acknowledgement.
+    # Two blocks of four; segment 3 of the second and the second report are lost. The report is sent again when its
+    # timer, which starts as it departs, runs out; the gap is closed after the acknowledgement.
     result = transfer(path(loss=nth_lost(7), up_loss=nth_lost(2)), blocks(2, 4))
     departed = 8e-3 + LIGHT_S + report_s(2)
     again = departed + RTT_S + MARGIN_S + report_s(2)
@@ -163,8 +163,8 @@ def test_a_report_is_answered_for_its_own_scope():
 
 
 def test_an_unanswered_checkpoint_cancels_the_session():
-    # Nothing comes back. The checkpoint is sent three times, each a timeout after the one before; then the layer is given
-    # up, as its third segment never came.
+    # Nothing comes back. The checkpoint is sent three times, each a timeout after the one before; then the layer is
+    # given up, as its third segment never came.
     result = transfer(path(loss=nth_lost(3), up_loss=Loss("packet", 1.0)), blocks(1, 4), ltp_retry_limit=2)
     assert result.objects.given_up[0] == 1
     assert result.end_ns / net.S == pytest.approx(
@@ -208,7 +208,7 @@ def test_only_the_layers_named_are_green():
 
 
 def test_a_known_outage_suspends_the_timers():
-    # Dark from 1 s to 100 s: the checkpoint arrives at 5.005 s, its report leaves at 100 s. No timer runs out meanwhile.
+    # Dark from 1 s to 100 s: the checkpoint arrives at 5.005 s, its report leaves at 100 s. No timer runs out.
     result = transfer(path(loss=nth_lost(4), outages_s=((1, 100),)), blocks(1, 5))
     assert result.totals["timeouts"] == 0
     repaired = 100 + report_s(2) + LIGHT_S + CONTROL_S + SEGMENT_S + LIGHT_S
@@ -274,8 +274,10 @@ def test_a_repair_that_light_could_not_bring_in_time_is_a_cancelled_session():
 
 
 def test_overload_is_shed_before_it_is_sent():
-    # Twice what the line carries: half of the layers arrive, all of these in time, and hardly a byte is sent for nothing.
-    result = transfer(path(), net.live(60, (1000 * net.MSS, 1000 * net.MSS), playout_s=12.0), layer_first=True)
+    # Twice what the line carries: half of the layers arrive, all of them in time; hardly a byte is sent for nothing.
+    result = transfer(
+        path(), net.live(60, (1000 * net.MSS, 1000 * net.MSS), playout_s=12.0), layer_first=True
+    )
     done = result.objects.complete_ns >= 0
     assert done[::2].mean() > 0.95
     assert result.totals["delivered_payload_bytes"] > 0.97 * result.totals["sent_payload_bytes"]
