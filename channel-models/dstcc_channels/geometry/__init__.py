@@ -19,7 +19,7 @@ from .bodies import BODIES, Body, body
 from .ephemeris import EPHEMERIDES, Ephemeris
 from .light_time import LIGHT_M_S, distance_m, light_time_s, sight_m
 from .links import link_outages, link_windows
-from .orbits import CircularOrbit, beta_deg, occultation, occultation_share, stationary_orbit
+from .orbits import CircularOrbit, areostationary_orbit, beta_deg, occultation, occultation_share
 from .sites import Site, earth_windows, relay_elevation_deg, relay_windows, site_elevation_deg
 from .stations import COMPLEXES, STATIONS, Station, elevation_deg, station, visibility
 from .windows import Windows, above, complement, intersection, total_s, union, windows
@@ -40,6 +40,7 @@ __all__ = [
     "Windows",
     "above",
     "alignments",
+    "areostationary_orbit",
     "beta_deg",
     "body",
     "complement",
@@ -58,7 +59,6 @@ __all__ = [
     "sight_m",
     "site_elevation_deg",
     "station",
-    "stationary_orbit",
     "sun_earth_probe_deg",
     "sun_probe_earth_deg",
     "total_s",

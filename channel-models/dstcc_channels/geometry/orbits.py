@@ -4,12 +4,13 @@
 
     period      T = 2 pi sqrt(a^3 / GM),  a = R + h
     node drift  -3/2 n J2 (R/a)^2 cos i
-    hidden      r . e < -sqrt(a^2 - R^2)               e: unit vector to the Earth
+    hidden      r . e < -sqrt(a^2 - R^2)               e: unit vector from the orbiter to the Earth
     share       f = (1/pi) arccos( sqrt(h^2 + 2 R h) / ((R + h) cos beta) ),  0 where the argument is above 1
-    stationary  a = (GM / w^2)^(1/3),  w the planet's rotation
+    stationary  a = (GM / w^2)^(1/3),  w the rotation of Mars
 
 beta is the angle between the Earth and the orbit's plane. The planet is a sphere of its equatorial radius, without an
-atmosphere; the Earth is far away. Source: two-body motion and the first-order drift of D. A. Vallado, "Fundamentals of
+atmosphere, and what pulls at the orbit besides is left out (around the Moon the Earth does, within weeks). The share
+is for an Earth that is far away. Source: two-body motion and the first-order drift of D. A. Vallado, "Fundamentals of
 Astrodynamics and Applications", section 9.6; the share is the arc of the circle inside the planet's shadow cylinder.
 """
 
@@ -34,13 +35,14 @@ if TYPE_CHECKING:
 
 STEPS_A_TURN = 360
 """Samples of an orbit when windows are sought: a straight line between two errs by 1e-5 of a period."""
+MARS = "mars"
 LIMB_EPSILON = 1e-9
 """Of the radius: an orbit must not be the ground."""
 
 
 @dataclass(frozen=True)
 class CircularOrbit:
-    """A circular orbit around a planet whose rotation is known (``mars``, ``venus``, ``mercury``)."""
+    """A circular orbit around a body whose rotation is known (``mars``, ``moon``, ``venus``, ``mercury``)."""
 
     body: str
     altitude_m: float
@@ -118,15 +120,16 @@ class CircularOrbit:
         return rotation(self.body).equator(tdb_s(start))  # the pole itself moves 0.001 degrees a year
 
 
-def stationary_orbit(name: str, longitude_deg: float, start: datetime) -> CircularOrbit:
-    """The orbit that stays above an east longitude of a planet's equator (areostationary for ``mars``)."""
-    turning = rotation(name)
-    if turning.rate_rad_s <= 0:
-        raise InputError(f"{name!r} turns backwards; stationary orbits are made for planets that turn east")
-    planet = body(name)
+def areostationary_orbit(longitude_deg: float, start: datetime) -> CircularOrbit:
+    """The orbit that stays above an east longitude of Mars' equator.
+
+    No other of our bodies has one: Venus turns backwards, Mercury and the Moon so slowly that the Sun's or the Earth's
+    pull would take what circles as slowly.
+    """
+    planet, turning = body(MARS), rotation(MARS)
     radius_m = (planet.gm_m3_s2 / turning.rate_rad_s**2) ** (1 / 3)
-    place_deg = float(np.degrees(turning.meridian_rad(np.array(tdb_s(start))))) + longitude_deg
-    return CircularOrbit(name, radius_m - planet.radius_m, phase_deg=place_deg % 360)
+    place_deg = float(np.degrees(turning.meridian_rad(tdb_s(start)))) + longitude_deg
+    return CircularOrbit(MARS, radius_m - planet.radius_m, phase_deg=place_deg % 360)
 
 
 def occultation_share(name: str, altitude_m: float, beta_deg: float = 0.0) -> float:
@@ -143,8 +146,8 @@ def beta_deg(
     orbit: CircularOrbit, start: datetime, t_s: ArrayLike, *, ephemeris: str = "kepler"
 ) -> NDArray[np.float64]:
     """Angle of the Earth above the orbit's plane at ``t_s`` seconds after ``start``; shape of ``t_s``."""
-    earth = _earth(orbit.body, start, t_s, ephemeris)
-    sine = np.sum(orbit.normal(start, t_s) * earth, axis=1)
+    sight = sight_m(orbit.body, "earth", start, t_s, ephemeris=ephemeris, sent=True)
+    sine = np.sum(orbit.normal(start, t_s) * sight, axis=1) / np.linalg.norm(sight, axis=1)
     return np.asarray(np.degrees(np.arcsin(sine)), dtype=np.float64).reshape(np.shape(t_s))
 
 
@@ -161,13 +164,8 @@ def occultation(
     Within ``duration_s`` from ``from_s`` after the start on; the orbit's angles hold at the start itself.
     """
     times = moments(from_s, duration_s, orbit.period_s / STEPS_A_TURN)
-    earth = _earth(orbit.body, start, times, ephemeris)
-    along = np.sum(orbit.position_m(start, times) * earth, axis=1)
+    place = orbit.position_m(start, times)
+    sight = sight_m(orbit.body, "earth", start, times, ephemeris=ephemeris, sent=True) - place
+    along = np.sum(place * sight, axis=1) / np.linalg.norm(sight, axis=1)
     tangent = np.sqrt(orbit.radius_m**2 - body(orbit.body).radius_m ** 2)
     return above(-along, times, float(tangent))
-
-
-def _earth(name: str, start: datetime, t_s: ArrayLike, ephemeris: str) -> NDArray[np.float64]:
-    """Unit vectors to where a signal that leaves now meets the Earth."""
-    sight = sight_m(name, "earth", start, t_s, ephemeris=ephemeris, sent=True)
-    return np.asarray(sight / np.linalg.norm(sight, axis=1, keepdims=True), dtype=np.float64)

@@ -1,19 +1,19 @@
-"""How a planet turns: its pole, its equator and its prime meridian.
+"""How a body turns: its pole, its equator and its prime meridian.
 
 ::
 
-    pole = (a0, d0)                       right ascension and declination, ICRF
-    q    = (-sin a0, cos a0, 0)           where its equator rises through the ICRF's
-    W    = W0 + rate * days               from q along its equator to the prime meridian; east longitudes add
+    a, d  = at J2000 + rate * centuries + sum A sin E, sum D cos E     right ascension, declination of the pole (ICRF)
+    W     = at J2000 + rate * days      + sum B sin E                  from q along its equator to the prime meridian
+    E     = at J2000 + rate * days                                     the Moon has 13 of them, planets none
+    q     = (-sin a, cos a, 0)                                         where its equator rises through the ICRF's
 
-Source: IAU/IAG working group on cartographic coordinates and rotational elements, report of 2000 (Seidelmann et al.,
-Celest. Mech. Dyn. Astron. 82, 2002), table I. Linear in time there, but for the bodies that it gives more terms: they
-are left out of the table.
+East longitudes add to W. Source: IAU/IAG working group on cartographic coordinates and rotational elements, report of
+2000 (Seidelmann et al., Celest. Mech. Dyn. Astron. 82, 2002), tables I and II, without the Moon's 1.4e-12 deg/day^2.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -26,12 +26,27 @@ from .bodies import body
 from .times import CENTURY_S, DAY_S
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True)
+class Term:
+    """A periodic part of a rotation, degrees."""
+
+    angle_deg: float
+    angle_deg_day: float
+    pole_ra_sin_deg: float
+    pole_dec_cos_deg: float
+    meridian_sin_deg: float
+
+    def angle_rad(self, tdb_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """E at a time."""
+        return np.radians(self.angle_deg + self.angle_deg_day * (tdb_s / DAY_S))
 
 
 @dataclass(frozen=True)
 class Rotation:
-    """A planet's pole and prime meridian at J2000 with their rates, degrees."""
+    """A body's pole and prime meridian at J2000, their rates and periodic terms, degrees."""
 
     pole_ra_deg: float
     pole_ra_deg_cy: float
@@ -39,30 +54,43 @@ class Rotation:
     pole_dec_deg_cy: float
     meridian_deg: float
     meridian_deg_day: float
+    terms: tuple[Term, ...] = field(default=(), kw_only=True)
 
     @property
     def rate_rad_s(self) -> float:
         """Of the sidereal rotation; negative for Venus."""
         return float(np.radians(self.meridian_deg_day)) / DAY_S
 
-    def equator(self, tdb_s: float) -> NDArray[np.float64]:
-        """The equator's frame in the ICRF at a time: rows q, 90 degrees east of it, and the pole."""
-        centuries = tdb_s / CENTURY_S
-        ra = np.radians(self.pole_ra_deg + self.pole_ra_deg_cy * centuries)
-        dec = np.radians(self.pole_dec_deg + self.pole_dec_deg_cy * centuries)
-        node = np.array([-np.sin(ra), np.cos(ra), 0.0])
-        pole = np.array([np.cos(dec) * np.cos(ra), np.cos(dec) * np.sin(ra), np.sin(dec)])
-        return np.stack([node, np.cross(pole, node), pole])
+    def equator(self, tdb_s: ArrayLike) -> NDArray[np.float64]:
+        """The equator's frame in the ICRF, ``(.., 3, 3)``: rows q, 90 degrees east of it, and the pole."""
+        at = np.asarray(tdb_s, dtype=np.float64)
+        ra = self.pole_ra_deg + self.pole_ra_deg_cy * at / CENTURY_S
+        dec = self.pole_dec_deg + self.pole_dec_deg_cy * at / CENTURY_S
+        for term in self.terms:
+            ra = ra + term.pole_ra_sin_deg * np.sin(term.angle_rad(at))
+            dec = dec + term.pole_dec_cos_deg * np.cos(term.angle_rad(at))
+        ra, dec = np.radians(ra), np.radians(dec)
+        node = np.stack([-np.sin(ra), np.cos(ra), np.zeros_like(ra)], axis=-1)
+        pole = np.stack([np.cos(dec) * np.cos(ra), np.cos(dec) * np.sin(ra), np.sin(dec)], axis=-1)
+        return np.stack([node, np.cross(pole, node), pole], axis=-2)
 
-    def meridian_rad(self, tdb_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def meridian_rad(self, tdb_s: ArrayLike) -> NDArray[np.float64]:
         """From q to the prime meridian, radians."""
-        return np.radians(self.meridian_deg + self.meridian_deg_day * (tdb_s / DAY_S))
+        at = np.asarray(tdb_s, dtype=np.float64)
+        meridian = self.meridian_deg + self.meridian_deg_day * (at / DAY_S)
+        for term in self.terms:
+            meridian = meridian + term.meridian_sin_deg * np.sin(term.angle_rad(at))
+        return np.asarray(np.radians(meridian), dtype=np.float64)
 
 
 @cache
 def _rotations() -> dict[str, Rotation]:
+    def numbers(row: dict[str, str]) -> list[float]:
+        return [float(row[key]) for key in row if key not in ("body", "ref")]
+
+    terms = [(row["body"], Term(*numbers(row))) for row in rows("rotation-terms.csv")]
     return {
-        row["body"]: Rotation(*(float(row[key]) for key in row if key not in ("body", "ref")))
+        row["body"]: Rotation(*numbers(row), terms=tuple(term for name, term in terms if name == row["body"]))
         for row in rows("rotation.csv")
     }
 

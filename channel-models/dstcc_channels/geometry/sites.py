@@ -1,6 +1,6 @@
 """A lander's view: how high the Earth and a relay stand above a place on a planet.
 
-The planet is a sphere of its equatorial radius: the vertical points away from its centre, latitudes are planetocentric
+The body is a sphere of its equatorial radius: the vertical points away from its centre, latitudes are planetocentric
 (on Mars at most 0.34 degrees from the plumb line, and 20 km from its ground at the poles). Rotation: :mod:`.rotation`.
 """
 
@@ -31,7 +31,7 @@ STEP_S = 120.0
 
 @dataclass(frozen=True)
 class Site:
-    """A place on a planet whose rotation is known (``mars``, ``venus``, ``mercury``)."""
+    """A place on a body whose rotation is known (``mars``, ``moon``, ``venus``, ``mercury``)."""
 
     body: str
     latitude_deg: float
@@ -54,7 +54,7 @@ class Site:
             [np.cos(north) * np.cos(east), np.cos(north) * np.sin(east), np.full(east.shape, np.sin(north))],
             axis=1,
         )
-        return np.asarray(in_equator @ turning.equator(tdb_s(start)), dtype=np.float64)
+        return np.asarray(np.einsum("nj,njk->nk", in_equator, turning.equator(times)), dtype=np.float64)
 
 
 def site_elevation_deg(

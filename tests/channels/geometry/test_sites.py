@@ -9,13 +9,14 @@ import pytest
 from dstcc_channels.geometry import (
     CircularOrbit,
     Site,
+    areostationary_orbit,
     earth_windows,
     relay_elevation_deg,
     relay_windows,
     site_elevation_deg,
-    stationary_orbit,
     total_s,
 )
+from dstcc_channels.geometry.rotation import rotation
 
 from dstcc.errors import InputError
 
@@ -31,6 +32,25 @@ def test_the_sun_stands_where_mars24_has_it():
     at = datetime(2000, 1, 6)
     below = Site("mars", -24.98, 360 - 174.726)
     assert float(site_elevation_deg(below, "sun", at, 0.0)) > 90 - 0.05
+
+
+def test_the_moon_is_turned_as_spice_has_it():
+    # CSPICE, frame IAU_MOON with pck00011.tpc, 14,610 days after J2000: where its prime meridian and its pole point.
+    at_s = 14_610 * DAY_S
+    frame, meridian = rotation("moon").equator(at_s), float(rotation("moon").meridian_rad(at_s))
+    prime = np.cos(meridian) * frame[0] + np.sin(meridian) * frame[1]
+    # The quadratic term that is left out: 1.4e-12 * 14610^2 degrees = 5e-6 rad.
+    assert prime == pytest.approx([0.5720547, -0.7610737, -0.3058106], abs=6e-6)
+    assert frame[2] == pytest.approx([-0.0258425, -0.3893808, 0.9207143], abs=1e-7)
+
+
+def test_the_earth_hangs_over_the_middle_of_the_moons_near_side():
+    # Librations: up to 8 degrees of longitude and 7 of latitude, never both at their most; in the mean none.
+    times = np.arange(0, 365, 0.25) * DAY_S
+    height = site_elevation_deg(Site("moon", 0.0, 0.0), "earth", START, times)
+    assert 79 < height.min() < 84
+    assert height.max() > 89
+    assert earth_windows(Site("moon", 0.0, 180.0), START, 30 * DAY_S, mask_deg=0.0) == []
 
 
 @pytest.mark.parametrize("latitude", [-60.0, 0.0, 18.4])
@@ -72,7 +92,7 @@ def test_passes_of_a_low_relay():
 
 
 def test_a_stationary_relay_is_below_the_other_sides_horizon():
-    orbit = stationary_orbit("mars", 0.0, START)
+    orbit = areostationary_orbit(0.0, START)
     assert float(relay_elevation_deg(Site("mars", 0.0, 180.0), orbit, START, 0.0)) < -80
     assert relay_windows(Site("mars", 0.0, 180.0), orbit, START, DAY_S) == []
 
@@ -81,7 +101,7 @@ def test_a_stationary_relay_is_below_the_other_sides_horizon():
     ("make", "message"),
     [
         (lambda: Site("mars", 91.0, 0.0), "latitude_deg: from -90 to 90, not 91"),
-        (lambda: Site("moon", 0.0, 0.0), "no rotation is known of 'moon'"),
+        (lambda: Site("saturn", 0.0, 0.0), "no rotation is known of 'saturn'"),
         (
             lambda: relay_windows(Site("mars", 0.0, 0.0), CircularOrbit("venus", 1e6), START, 1.0),
             "a relay around 'venus' serves no site on 'mars'",
