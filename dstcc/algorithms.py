@@ -53,6 +53,28 @@ TABLE = (
     ),
     Algorithm("ledbat", "congestion", "built-in", "RFC 6817: 100 ms of one-way queueing delay"),
     Algorithm("ltp", "transfer", "built-in", "Licklider Transmission Protocol: RFC 5326"),
+    Algorithm("lia", "congestion", "built-in", "coupled: RFC 6356", needs=("paths",)),
+    Algorithm(
+        "olia",
+        "congestion",
+        "built-in",
+        "coupled: Khalili et al., CoNEXT 2012; draft-khalili-mptcp-congestion-control-05",
+        needs=("paths",),
+    ),
+    Algorithm(
+        "balia",
+        "congestion",
+        "built-in",
+        "coupled: Peng et al., ToN 2016; draft-walid-mptcp-congestion-control-04",
+        needs=("paths",),
+    ),
+    Algorithm(
+        "wvegas",
+        "congestion",
+        "built-in",
+        "coupled: Cao et al., ICNP 2012; draft-xu-mptcp-congestion-control-05",
+        needs=("paths",),
+    ),
     Algorithm(
         "minrtt",
         "scheduler",

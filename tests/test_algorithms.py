@@ -21,6 +21,14 @@ def test_the_table_lists_what_the_engine_has_and_nothing_else() -> None:
     assert sorted(SCHEDULERS) == sorted(SCHEDULER_NAMES)
 
 
+def test_coupled_controls_need_paths_to_couple() -> None:
+    coupled = {row.name for row in TABLE if row.source.startswith("coupled")}
+    assert coupled == {"lia", "olia", "balia", "wvegas"}
+    for name in coupled:
+        assert unmet(name, "congestion", paths=2, mode="stream") is None
+        assert unmet(name, "congestion", paths=1, mode="stream") == NEEDS["paths"]
+
+
 def test_every_row_is_whole() -> None:
     for row in TABLE:
         assert row.kind in ("congestion", "transfer", "scheduler")

@@ -78,6 +78,10 @@ std::unique_ptr<CongestionControl> make_bbr_scaled();
 std::unique_ptr<CongestionControl> make_bic();
 std::unique_ptr<CongestionControl> make_vegas();
 std::unique_ptr<CongestionControl> make_ledbat();
+std::unique_ptr<CongestionControl> make_lia();
+std::unique_ptr<CongestionControl> make_olia();
+std::unique_ptr<CongestionControl> make_balia();
+std::unique_ptr<CongestionControl> make_wvegas();
 
 const std::vector<std::pair<std::string, CongestionFactory>>& congestion_table();
 std::unique_ptr<CongestionControl> make_congestion(const std::string& name);
