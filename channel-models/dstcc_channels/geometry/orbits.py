@@ -28,7 +28,7 @@ from .bodies import body
 from .light_time import sight_m
 from .rotation import rotation
 from .times import tdb_s
-from .windows import Windows, above, moments
+from .windows import Windows, where_above
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -163,9 +163,11 @@ def occultation(
 
     Within ``duration_s`` from ``from_s`` after the start on; the orbit's angles hold at the start itself.
     """
-    times = moments(from_s, duration_s, orbit.period_s / STEPS_A_TURN)
-    place = orbit.position_m(start, times)
-    sight = sight_m(orbit.body, "earth", start, times, ephemeris=ephemeris, sent=True) - place
-    along = np.sum(place * sight, axis=1) / np.linalg.norm(sight, axis=1)
-    tangent = np.sqrt(orbit.radius_m**2 - body(orbit.body).radius_m ** 2)
-    return above(-along, times, float(tangent))
+    tangent = float(np.sqrt(orbit.radius_m**2 - body(orbit.body).radius_m ** 2))
+
+    def behind(times: NDArray[np.float64]) -> NDArray[np.float64]:
+        place = orbit.position_m(start, times)
+        sight = sight_m(orbit.body, "earth", start, times, ephemeris=ephemeris, sent=True) - place
+        return np.asarray(-np.sum(place * sight, axis=1) / np.linalg.norm(sight, axis=1), dtype=np.float64)
+
+    return where_above(behind, tangent, from_s, duration_s, orbit.period_s / STEPS_A_TURN)

@@ -20,7 +20,7 @@ from .orbits import STEPS_A_TURN, CircularOrbit
 from .rotation import rotation
 from .stations import DEFAULT_MASK_DEG
 from .times import tdb_s
-from .windows import Windows, above, moments
+from .windows import Windows, where_above
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -86,8 +86,11 @@ def earth_windows(
 
     Within ``duration_s`` from ``from_s`` after the start on.
     """
-    times = moments(from_s, duration_s, STEP_S)
-    return above(site_elevation_deg(site, "earth", start, times, ephemeris=ephemeris), times, mask_deg)
+
+    def height(times: NDArray[np.float64]) -> NDArray[np.float64]:
+        return site_elevation_deg(site, "earth", start, times, ephemeris=ephemeris)
+
+    return where_above(height, mask_deg, from_s, duration_s, STEP_S)
 
 
 def relay_windows(
@@ -100,8 +103,10 @@ def relay_windows(
 ) -> Windows:
     """When an orbiter stands above ``mask_deg`` at a lander: windows in seconds after ``start``."""
     _same(site, orbit)
-    times = moments(0.0, duration_s, orbit.period_s / STEPS_A_TURN)
-    return above(relay_elevation_deg(site, orbit, start, times), times, mask_deg)
+    step_s = orbit.period_s / STEPS_A_TURN
+    return where_above(
+        lambda times: relay_elevation_deg(site, orbit, start, times), mask_deg, 0.0, duration_s, step_s
+    )
 
 
 def _elevation(

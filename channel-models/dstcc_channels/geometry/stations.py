@@ -26,7 +26,7 @@ from dstcc.errors import InputError
 from ..data import nearest, rows
 from .light_time import sight_m
 from .times import CENTURY_S, DAY_S, tdb_s, ut1_s
-from .windows import Windows, above, moments
+from .windows import Windows, where_above
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -133,8 +133,11 @@ def visibility(
 
     Within ``duration_s`` from ``from_s`` after the start on.
     """
-    times = moments(from_s, duration_s, STEP_S)
-    return above(elevation_deg(station_name, target, start, times, ephemeris=ephemeris), times, mask_deg)
+
+    def height(times: NDArray[np.float64]) -> NDArray[np.float64]:
+        return elevation_deg(station_name, target, start, times, ephemeris=ephemeris)
+
+    return where_above(height, mask_deg, from_s, duration_s, STEP_S)
 
 
 def _of_date(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 Windows = list[tuple[float, float]]
+
+BLOCK = 50_000
+"""Samples at once when windows are sought: a few megabytes, however long the run."""
 
 
 def windows(mask: ArrayLike, t_s: ArrayLike) -> Windows:
@@ -40,6 +43,19 @@ def above(values: ArrayLike, t_s: ArrayLike, threshold: float) -> Windows:
 def moments(from_s: float, duration_s: float, step_s: float) -> NDArray[np.float64]:
     """Even times from ``from_s`` on for ``duration_s``, both ends included, at most ``step_s`` apart."""
     return np.linspace(from_s, from_s + duration_s, max(2, int(np.ceil(duration_s / step_s)) + 1))
+
+
+def where_above(
+    function: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    threshold: float,
+    from_s: float,
+    duration_s: float,
+    step_s: float,
+) -> Windows:
+    """Where ``function`` of time exceeds ``threshold``: :func:`above` on even times, a block of them at once."""
+    times = moments(from_s, duration_s, step_s)
+    blocks = range(0, times.size - 1, BLOCK)
+    return union(*(above(function(part := times[i : i + BLOCK + 1]), part, threshold) for i in blocks))
 
 
 def tidy(pieces: Iterable[tuple[float, float]]) -> Windows:

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from dstcc_channels.geometry import above, complement, intersection, total_s, union, windows
+from dstcc_channels.geometry.windows import where_above
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,6 +60,16 @@ def test_crossings_lie_between_the_samples():
     assert above([-1.0, 3.0, 0.0], [0.0, 4.0, 7.0], 1.0) == [(2.0, 6.0)]
     assert above([2.0, 2.0], [0.0, 4.0], 1.0) == [(0.0, 4.0)]
     assert above([0.0, 1.0], [0.0, 4.0], 1.0) == []
+
+
+def test_blocks_join(monkeypatch):
+    # sin t > 1/2 for a third of its turn, from pi/6 on; with blocks of 7 samples as with one.
+    whole = where_above(np.sin, 0.5, 0.0, 40.0, 0.01)
+    monkeypatch.setitem(where_above.__globals__, "BLOCK", 7)  # the module's name is its function's too
+    assert np.array(where_above(np.sin, 0.5, 0.0, 40.0, 0.01)) == pytest.approx(np.array(whole))
+    assert whole[0] == pytest.approx((np.pi / 6, 5 * np.pi / 6), abs=1e-4)
+    assert len(whole) == 7
+    assert where_above(np.sin, 0.5, 0.0, 0.0, 0.01) == []
 
 
 @given(st.lists(st.floats(-5, 5, allow_subnormal=False), min_size=2, max_size=20))
