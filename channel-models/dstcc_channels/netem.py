@@ -75,7 +75,12 @@ def _chain(lost: float, end: float) -> tuple[float, float, float, float]:
     if lost <= 0:
         return 0.0, 1.0, 1.0, 0.0
     if lost >= 1:
-        return 1.0, 0.0, 1.0, 0.0
+        return (
+            1.0,
+            0.0,
+            1.0,
+            1.0,
+        )  # lossy in both states: netem moves to the bad one only after its first packet
     # p is a probability too: where nearly all is lost, bursts end no more often than that allows
     r = min(end, (1 - lost) / lost)
     return r * lost / (1 - lost), r, 1.0, 0.0

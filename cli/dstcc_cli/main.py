@@ -27,12 +27,13 @@ COMMANDS = {
     "emulate": "Send a scenario's video over its links, once per combination of algorithms and seeds.",
     "play": "Write the video as Earth saw it, lost chunks frozen.",
     "report": "Compare runs on one self-contained page.",
+    "links": "List link profiles; what one does at a date, or what a code loses.",
     "algorithms": "List every congestion control and scheduler.",
     "doctor": "Say what this machine can do and how to get the rest.",
 }
 """Command name → help line; module ``dstcc_cli.NAME`` exports it as ``command``."""
 
-LATER = ("train", "links", "reproduce", "sweep", "kernel")
+LATER = ("train", "reproduce", "sweep", "kernel")
 """Commands of the interface that this version does not have."""
 
 INTERRUPTED = 130

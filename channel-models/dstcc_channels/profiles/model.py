@@ -12,9 +12,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
+from dstcc.errors import InputError
+
 from ..codes import CODE_NAMES
 from ..data import nearest
-from ..geometry import BODIES, EPHEMERIDES
+from ..geometry import BODIES, EPHEMERIDES, CircularOrbit
 from ..terminals import Terminal, terminal
 
 BANDS = ("x", "k", "ka")
@@ -100,9 +102,14 @@ class PathTable(Table):
 
     @model_validator(mode="after")
     def _terminal_exists(self) -> PathTable:
-        if self.body == "earth":
-            raise broken("body: the spacecraft is not at the earth")
+        if self.body in ("earth", "sun"):
+            raise broken(f"body: the spacecraft is not at the {self.body}")
         terminal(self.station, self.band)
+        if self.orbit is not None:
+            try:
+                CircularOrbit(self.body, self.orbit.altitude_m)
+            except InputError as error:
+                raise broken(f"orbit: {error}") from None
         return self
 
     @property

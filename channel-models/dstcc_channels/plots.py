@@ -1,0 +1,219 @@
+"""Pictures: a link's rate and light time over a synodic period, and a code's error rate with its table on it.
+
+Deterministic: the same input gives the same bytes of SVG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dstcc.atomic import atomic_file
+from dstcc.errors import InputError
+
+from . import geometry
+from .codes import UNCODED, code
+from .data import nearest, rows
+from .profiles import Profile
+from .states import PACKET_BYTES, link_states, parts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = (".svg", ".png")
+SYNODIC_DAYS = {
+    "mercury": 116,
+    "venus": 584,
+    "moon": 29.5,
+    "mars": 780,
+    "jupiter": 399,
+    "saturn": 378,
+}
+"""From one conjunction to the next, as seen from the Earth (NSSDC planetary fact sheet)."""
+POINTS = 1500
+ELEVATIONS_DEG = (10, 20, 45)
+"""The middle one is the line, the others bound its band."""
+DAY_S = 86_400.0
+MOON = {"inferior conjunction": "new moon", "opposition": "full moon"}
+NEAR_DEG = 5.0
+"""Of the Sun: where scintillation begins."""
+# Okabe and Ito (2008): colours that colour-blind readers tell apart
+BLUE, ORANGE, GREEN, GREY, INK = "#0072b2", "#d55e00", "#009e73", "#8a8f98", "#1b2430"
+RC: dict[Any, Any] = {
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "font.size": 9.0,
+    "grid.color": "#e4e8ec",
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "dstcc",
+}
+
+
+def plot_profile(profile: Profile, start: datetime, path: Path) -> None:
+    """Draw rate and light time of a physical profile from ``start`` (UTC) on for a synodic period, as SVG or PNG.
+
+    Raises :class:`InputError` for another ending, an abstract profile, or dates outside the ephemeris.
+    """
+    _check(path)
+    where, down = parts(profile)
+    days = SYNODIC_DAYS.get(where.body, 780)
+    t_s = np.linspace(0, days * DAY_S, POINTS)
+    states = [link_states(profile, start, t_s, elevation_deg=float(angle)) for angle in ELEVATIONS_DEG]
+    dates: Any = [start + timedelta(seconds=float(at)) for at in t_s]
+    near = geometry.conjunction_windows(
+        where.body, start, days * DAY_S, [NEAR_DEG, where.conjunction_deg], ephemeris=where.ephemeris
+    )
+    turns = geometry.alignments(where.body, start, days * DAY_S, ephemeris=where.ephemeris)
+
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    with _figure(path, (9, 6)) as figure:
+        top, middle, bottom = figure.subplots(3, 1, sharex=True, height_ratios=(3, 2, 1.6))
+        low, line, high = (state.rate_bps / 1e3 for state in states)
+        top.fill_between(dates, low, high, color=BLUE, alpha=0.18, lw=0)
+        top.plot(dates, line, color=BLUE, lw=1.6)
+        top.axhline(down.max_rate_bps / 1e3, color=GREY, lw=1, ls=(0, (4, 3)))
+        top.set_ylim(bottom=0, top=1.15 * high.max())  # room for the names of conjunctions above the cap
+        top.set_ylabel("rate down, kb/s")
+        top.set_title(f"{profile.name}: {profile.summary}", loc="left", fontsize=10, color=INK)
+        angles = f"elevation {ELEVATIONS_DEG[1]}° (band {ELEVATIONS_DEG[0]}° to {ELEVATIONS_DEG[2]}°)"
+        caption = (
+            f"{angles}; dashed: what the equipment can do; shaded: Sun within {NEAR_DEG:g}°, darker: not used"
+        )
+        figure.supxlabel(caption, fontsize=8, color=GREY)
+        unit, seconds = ("min", 60.0) if states[1].one_way_s.max() > 120 else ("s", 1.0)
+        middle.plot(dates, states[1].one_way_s / seconds, color=ORANGE, lw=1.6)
+        middle.set_ylabel(f"one way, {unit}")
+        middle.set_ylim(bottom=0)
+        bottom.plot(dates, np.maximum(states[1].frame_error_rate, 1e-12), color=GREEN, lw=1.6)
+        bottom.set_ylim(1e-6, 2)
+        bottom.set_yscale("log")
+        bottom.yaxis.set_major_formatter("{x:g}")
+        bottom.set_ylabel("frames lost")
+        _mark(figure.axes, start, list(near.values()), turns, moon=where.body == "moon")
+        locator: Any = AutoDateLocator()  # type: ignore[no-untyped-call]
+        bottom.xaxis.set_major_locator(locator)
+        bottom.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+        figure.align_ylabels()
+
+
+def plot_code(name: str, path: Path) -> None:
+    """Draw a code's frame error rate over Eb/N0 with the rows of its table, as SVG or PNG."""
+    _check(path)
+    known = code(name)
+    low, high = known.range_db if name != UNCODED else (0.0, 12.0)
+    room = 0.12 * (high - low)
+    with _figure(path, (7.5, 5)) as figure:
+        axes = figure.subplots()
+        at = np.linspace(low, high, 800)
+        what = "bit errors" if known.frame_bits == 1 else f"frames of {known.frame_bits} bits lost"
+        axes.plot(at, known.frame_error_rate(at), color=BLUE, lw=1.6, label=what)
+        packets = known.packet_loss(at, PACKET_BYTES)
+        axes.plot(
+            at, packets, color=BLUE, lw=1.2, ls=(0, (4, 2)), label=f"packets of {PACKET_BYTES} bytes lost"
+        )
+        for edge, ends in ((low, (low - room, low)), (high, (high, high + room))):
+            held = np.array([edge, edge])
+            label = "clamped outside the table" if edge == high and name != UNCODED else None
+            if name != UNCODED:
+                axes.plot(
+                    ends, known.frame_error_rate(held), color=GREY, lw=1.6, ls=(0, (1.5, 1.5)), label=label
+                )
+        _points(axes, name)
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.set_ylim(bottom=min(5e-6, 0.3 * float(known.frame_error_rate(high))), top=2)
+        axes.set_xlabel("Eb/N0, dB")
+        axes.set_ylabel("error rate")
+        axes.set_title(f"{name}: rate {known.rate:.3f}", loc="left", fontsize=10, color=INK)
+        axes.legend(loc="lower left")
+
+
+def _points(axes: Axes, name: str) -> None:
+    """The table's rows by where they come from; simulated ones with the interval of their counts."""
+    table = [row for row in rows("fer.csv") if row["code"] == name]
+    kinds: dict[str, list[dict[str, str]]] = {}
+    for row in table:
+        ref = row["ref"]
+        kind = (
+            "limit, floor"
+            if ref.startswith(("Shannon", "floor"))
+            else "simulated"
+            if row["frames"]
+            else "published"
+        )
+        kinds.setdefault(
+            "read off a simulation" if kind == "published" and "own" in ref else kind, []
+        ).append(row)
+    markers = {
+        "published": ("o", ORANGE),
+        "simulated": ("s", GREEN),
+        "read off a simulation": ("D", GREEN),
+        "limit, floor": ("x", GREY),
+    }
+    for kind, points in kinds.items():
+        marker, colour = markers[kind]
+        at, rates, frames = np.array(
+            [
+                (float(row["ebn0_db"]), float(row["frame_error_rate"]), float(row["frames"] or np.inf))
+                for row in points
+            ]
+        ).T
+        # two standard deviations of a binomial share, where there are counts
+        spread = 2 * np.sqrt(rates * (1 - rates) / frames) if kind == "simulated" else None
+        axes.errorbar(at, rates, yerr=spread, fmt=marker, color=colour, ms=5, capsize=2, lw=1, label=kind)
+
+
+def _mark(
+    all_axes: list[Axes],
+    start: datetime,
+    near: list[geometry.Windows],
+    turns: list[geometry.Alignment],
+    *,
+    moon: bool,
+) -> None:
+    """Shade where the Sun is near; name conjunctions and oppositions at the top."""
+    for axes in all_axes:
+        for windows in near:
+            for begin, end in windows:
+                span: Any = [start + timedelta(seconds=at) for at in (begin, end)]
+                axes.axvspan(*span, color="#e69f00", alpha=0.22, lw=0)
+        for turn in turns:
+            when: Any = start + timedelta(seconds=turn.t_s)
+            axes.axvline(when, color=GREY, lw=0.8, ls=(0, (2, 2)))
+    for turn in turns:
+        when = start + timedelta(seconds=turn.t_s)
+        name = MOON.get(turn.kind, turn.kind) if moon else turn.kind
+        text = f" {name}, {turn.sep_deg:.1f}° from the Sun" if "conj" in turn.kind else f" {name}"
+        all_axes[0].annotate(
+            text, (when, 0.99), xycoords=("data", "axes fraction"), va="top", color=INK, fontsize=8
+        )
+
+
+def _check(path: Path) -> None:
+    if path.suffix.lower() not in FORMATS:
+        raise InputError(f"{path}: cannot draw as {path.suffix!r}; {nearest(path.suffix.lower(), FORMATS)}")
+
+
+@contextmanager
+def _figure(path: Path, size_in: tuple[float, float]) -> Iterator[Figure]:
+    """A figure that is written to ``path`` when the block ends well."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(RC):
+        figure = Figure(figsize=size_in, layout="constrained")
+        yield figure
+        form = path.suffix.lower().removeprefix(".")
+        # without a date, so that the same link gives the same file
+        metadata = {"Date": None} if form == "svg" else {"Software": None}
+        with atomic_file(path) as temporary:
+            figure.savefig(temporary, format=form, dpi=144, metadata=metadata)

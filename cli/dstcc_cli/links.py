@@ -1,0 +1,169 @@
+"""``dstcc links``: link profiles, what a link really does at a date, codes, and exports."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .output import console, emit_json
+
+if TYPE_CHECKING:
+    from dstcc_channels.describe import Described
+    from dstcc_channels.profiles import Profile
+
+EXAMPLES = """\b
+Examples:
+  dstcc links
+  dstcc links mro-x-dss35 --date 2026-11-21 --elevation 20
+  dstcc links mro-x-dss35 --plot link.svg
+  dstcc links --code ccsds-turbo-1/2-8920 --ebn0 1.1 --bytes 1500
+  dstcc links mars-ka-dss25 --date 2026-11-21 --duration 86400 --netem day.sh
+"""
+DAY_S = 86_400.0
+OUTPUT = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("profile", required=False)
+@click.option("--date", metavar="ISO", help="UTC date, with or without a time.  [default: now]")
+@click.option("--elevation", type=float, metavar="DEG", help="Elevation at the station instead of its own.")
+@click.option("--up", is_flag=True, help="The way from the Earth to the spacecraft.")
+@click.option("--code", "code_name", metavar="CODE", help="A code instead of a profile.")
+@click.option("--ebn0", type=float, metavar="DB", help="Eb/N0 per information bit for --code, dB.")
+@click.option(
+    "--bytes", "packet_bytes", type=int, default=1500, show_default=True, help="Size of a packet on the link."
+)
+@click.option("--plot", type=OUTPUT, metavar="FILE", help="Draw the link or the code: .svg or .png.")
+@click.option(
+    "--netem", type=OUTPUT, metavar="FILE", help="netem's parameters over time: .csv, .json or .sh."
+)
+@click.option("--trace", type=OUTPUT, metavar="FILE", help="The link's loss states over time, as CSV.")
+@click.option(
+    "--duration", type=float, default=DAY_S, show_default=True, help="Of --netem and --trace, seconds."
+)
+@click.option("--step", type=float, default=600.0, show_default=True, help="Between their rows, seconds.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of their weather, orbits and draws.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def command(profile: str | None, code_name: str | None, as_json: bool, **asked: Any) -> None:
+    """List link profiles; say what one does at a date, or what a code loses.
+
+    PROFILE is a listed name or a profile file of your own (ending in .toml).
+    """
+    if profile is not None and code_name is not None:
+        raise click.UsageError("give a PROFILE or --code, not both")
+    if code_name is not None:
+        _code(code_name, as_json, asked)
+    elif profile is not None:
+        _profile(profile, as_json, asked)
+    else:
+        _list(as_json, asked)
+
+
+def _list(as_json: bool, asked: dict[str, Any]) -> None:
+    for option in ("date", "elevation", "ebn0", "plot", "netem", "trace"):
+        if asked[option] is not None:
+            raise click.UsageError(f"--{option} needs a PROFILE{' or --code' if option in ('plot',) else ''}")
+    from dstcc_channels.describe import profile_documents
+
+    documents = profile_documents()
+    if as_json:
+        emit_json(documents)
+        return
+    _table([(row["profile"], row["summary"]) for row in documents])
+
+
+def _code(name: str, as_json: bool, asked: dict[str, Any]) -> None:
+    for option in ("netem", "trace", "date", "elevation"):
+        if asked[option] is not None:
+            raise click.UsageError(f"--{option} needs a PROFILE, not --code")
+    if asked["ebn0"] is None and asked["plot"] is None:
+        raise click.UsageError("--code needs --ebn0 or --plot")
+    if asked["plot"] is not None:
+        from dstcc_channels.plots import plot_code
+
+        plot_code(name, asked["plot"])
+        _wrote(asked["plot"])
+    if asked["ebn0"] is not None:
+        from dstcc_channels.describe import describe_code
+
+        _show(describe_code(name, asked["ebn0"], asked["packet_bytes"]), as_json)
+
+
+def _profile(name: str, as_json: bool, asked: dict[str, Any]) -> None:
+    if asked["ebn0"] is not None:
+        raise click.UsageError("--ebn0 needs --code")
+    from dstcc_channels.describe import describe_profile, parse_date
+    from dstcc_channels.profiles import load_profile
+
+    profile = load_profile(name)
+    date = datetime.now(UTC).replace(microsecond=0) if asked["date"] is None else parse_date(asked["date"])
+    described = describe_profile(
+        profile, date, elevation_deg=asked["elevation"], packet_bytes=asked["packet_bytes"], up=asked["up"]
+    )
+    if asked["plot"] is not None:
+        from dstcc_channels.plots import plot_profile
+
+        plot_profile(profile, date, asked["plot"])
+        _wrote(asked["plot"])
+    _export(profile, date, asked)
+    _show(described, as_json)
+
+
+def _export(profile: Profile, date: datetime, asked: dict[str, Any]) -> None:
+    if asked["netem"] is None and asked["trace"] is None:
+        return
+    from dstcc_channels.describe import iso
+    from dstcc_channels.netem import netem_rows, write_netem
+    from dstcc_channels.timeline import timeline
+    from dstcc_channels.trace import write_trace
+
+    seed, packet_bytes = asked["seed"], asked["packet_bytes"]
+    span = (asked["duration"], asked["step"], seed)
+    line = timeline(profile, date, *span, packet_bytes=packet_bytes, up=asked["up"])
+    meta = {
+        "profile": profile.name,
+        "direction": "up" if asked["up"] else "down",
+        "start": iso(date),
+        "duration_s": asked["duration"],
+        "packet_bytes": packet_bytes,
+        "seed": seed,
+    }
+    if asked["netem"] is not None:
+        write_netem(netem_rows(line, packet_bytes), asked["netem"], meta)
+        _wrote(asked["netem"])
+    if asked["trace"] is not None:
+        write_trace(line, asked["trace"], meta, seed, packet_bytes)
+        _wrote(asked["trace"])
+    _warn(line.notes)
+
+
+def _show(described: Described, as_json: bool) -> None:
+    _warn(described.notes)
+    if as_json:
+        emit_json(described.document)
+    else:
+        _table(described.lines)
+
+
+def _table(lines: Any) -> None:
+    from rich.box import SIMPLE
+    from rich.table import Table
+
+    table = Table(box=SIMPLE, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for label, text in lines:
+        table.add_row(label, text)
+    console().print(table, markup=False)
+
+
+def _warn(notes: tuple[str, ...]) -> None:
+    for note in notes:
+        console().print(f"warning: {note}", markup=False, soft_wrap=True)
+
+
+def _wrote(path: Path) -> None:
+    console().print(f"wrote {path}", markup=False, soft_wrap=True)

@@ -1,0 +1,180 @@
+"""Timelines, netem's parameters and traces: what another emulator is fed with."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from dstcc_channels import geometry
+from dstcc_channels.codes import code
+from dstcc_channels.netem import netem_rows, write_netem
+from dstcc_channels.profiles import load_profile
+from dstcc_channels.realise import realise
+from dstcc_channels.timeline import timeline
+from dstcc_channels.trace import write_trace
+
+from dstcc.errors import InputError
+
+START = datetime(2026, 11, 21, tzinfo=UTC)
+DAY = 86_400.0
+META = {"profile": "x", "start": "2026-11-21T00:00:00Z", "duration_s": DAY}
+
+BURSTS = """\
+summary = "bursts"
+references = ["me"]
+[link]
+rate_bps = 1_200_000
+delay_s = [[0, 10], [86400, 20]]
+loss = {gilbert_elliott = {p = 0.01, r = 0.1, good = 0.0, bad = 1.0}}
+outages = [[3600, 7200]]
+"""
+
+
+@pytest.fixture
+def bursts(tmp_path):
+    path = tmp_path / "bursts.toml"
+    path.write_text(BURSTS, encoding="utf-8")
+    return load_profile(path)
+
+
+def test_a_physical_links_timeline_is_its_run():
+    profile = load_profile("mro-x-dss35")
+    run = realise(profile, START, DAY, 1)
+    line = timeline(profile, START, DAY, 600, 1, packet_bytes=1500)
+    assert len(line.t_s) == 144
+    assert line.rate_bps == run.rate_bps
+    assert line.delay_s == pytest.approx(np.interp(line.t_s, run.delay_t_s, run.delay_s))
+    for t_s, usable, lost in zip(line.t_s, line.usable, line.packet_loss, strict=True):
+        out = any(begin <= t_s < end for begin, end in run.outages_s)
+        assert bool(usable) != out
+        assert lost == 1 if out else lost < 1e-3
+
+
+def test_the_way_up_is_a_line_of_its_own():
+    profile = load_profile("mro-x-dss35")
+    up = timeline(profile, START, DAY, 600, 1, packet_bytes=60, up=True)
+    assert up.rate_bps == 256e3
+    assert up.packet_loss[up.usable].max() < 1e-5
+
+
+def test_the_papers_link_draws_within_its_bounds():
+    profile = load_profile("iodst-link-1")
+    lines = [timeline(profile, START, DAY, DAY, seed, packet_bytes=1500) for seed in range(50)]
+    delays = [float(line.delay_s[0]) for line in lines]
+    losses = [float(line.packet_loss[0]) for line in lines]
+    assert 255 <= min(delays) < 300
+    assert 550 < max(delays) <= 600
+    assert 1e-4 <= min(losses) < 2e-4
+    assert 5e-3 < max(losses) <= 1e-2
+    assert delays[3] == float(timeline(profile, START, DAY, DAY, 3, packet_bytes=1500).delay_s[0])
+
+
+def test_netems_chain_has_the_links_loss_and_bursts():
+    # two frames of 8920 bits a packet of 12000: the next packet's first frame is 1.345 on, so that they share 0.655
+    profile = load_profile("mro-x-dss35")
+    line = timeline(profile, START, DAY, 600, 1, packet_bytes=1500)
+    at = int(np.flatnonzero(line.usable)[0])
+    row = netem_rows(line, 1500)[at]
+    p, r = row["gemodel_p_percent"] / 100, row["gemodel_r_percent"] / 100
+    fer = float(line.frame_error_rate[at])
+    assert p / (p + r) == pytest.approx(1 - (1 - fer) ** 2)
+    assert 1 - r == pytest.approx((2 - 12000 / 8920) / 2, abs=1e-3)
+    assert row["delay_ms"] == pytest.approx(1e3 * float(line.delay_s[at]), abs=1e-5)
+
+
+def test_frames_shared_by_packets_cluster_losses():
+    # the chain's r against packets laid over a clock of frames, each lost on its own; the same rule as the engine's
+    known, packet_bytes, fer = code("ccsds-turbo-1/2-1784"), 1500, 0.05
+    n, q = known.frames(packet_bytes), 8 * packet_bytes / known.frame_bits
+    lost_frames = np.random.default_rng(1).random(int(400_000 * q) + n + 2) < fer
+    sums = np.concatenate(([0], np.cumsum(lost_frames)))
+    first = np.floor(np.arange(400_000) * q).astype(int)
+    lost = sums[first + n] > sums[first]
+    both = 1 - 2 * (1 - fer) ** n + (1 - fer) ** (n + q)
+    assert lost.mean() == pytest.approx(1 - (1 - fer) ** n, rel=0.02)
+    assert np.mean(lost[1:] & lost[:-1]) == pytest.approx(both, rel=0.02)
+
+
+def test_outages_lose_everything(bursts):
+    line = timeline(bursts, START, DAY, 600, 1, packet_bytes=1500)
+    rows = netem_rows(line, 1500)
+    out = [row for row in rows if 3600 <= row["t_s"] < 7200]
+    assert len(out) == 6
+    assert all(row["loss_percent"] == row["gemodel_1_k_percent"] == 100 for row in out)
+    assert line.delay_s[72] == pytest.approx(15), "half way through its table"
+
+
+def test_a_links_own_chain_is_handed_on(bursts):
+    row = netem_rows(timeline(bursts, START, DAY, 600, 1, packet_bytes=1500), 1500)[0]
+    keys = ("gemodel_p_percent", "gemodel_r_percent", "gemodel_1_h_percent", "gemodel_1_k_percent")
+    assert [row[key] for key in keys] == pytest.approx([1, 10, 100, 0])
+    assert row["loss_percent"] == pytest.approx(100 * 0.01 / 0.11)
+    assert row["limit_packets"] == pytest.approx(1.5 * 10 * 1.2e6 / 12000)
+
+
+def test_netem_files_agree(tmp_path, bursts):
+    rows = netem_rows(timeline(bursts, START, DAY, 600, 1, packet_bytes=1500), 1500)
+    for ending in ("csv", "json", "sh"):
+        write_netem(rows, tmp_path / f"n.{ending}", META)
+    text = (tmp_path / "n.csv").read_text(encoding="utf-8")
+    read = list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
+    assert [float(row["delay_ms"]) for row in read] == [row["delay_ms"] for row in rows]
+    document = json.loads((tmp_path / "n.json").read_text(encoding="utf-8"))
+    assert document["rows"] == rows
+    assert document["profile"] == "x"
+    script = (tmp_path / "n.sh").read_text(encoding="utf-8")
+    assert script.count("tc qdisc change") == len(rows) - 1
+    assert "delay 10000.000000ms rate 1200000bit loss gemodel 1% 10% 100% 0%" in script
+    assert sum(float(line.split()[1]) for line in script.splitlines() if line.startswith("sleep")) == DAY
+    subprocess.run(["sh", "-n", tmp_path / "n.sh"], check=True)
+
+
+def test_an_unknown_format_is_refused(tmp_path):
+    with pytest.raises(
+        InputError, match=r"cannot tell the format from '\.txt'; .*allowed: \.csv, \.json, \.sh"
+    ):
+        write_netem([], tmp_path / "n.txt", META)
+
+
+def test_a_trace_has_a_row_a_step(tmp_path):
+    profile = load_profile("mars-ka-dss25")
+    line = timeline(profile, START, DAY, 600, 1, packet_bytes=1500)
+    write_trace(line, tmp_path / "t.csv", META, 1, 1500)
+    text = (tmp_path / "t.csv").read_text(encoding="utf-8")
+    read = list(csv.DictReader(row for row in text.splitlines() if not row.startswith("#")))
+    assert len(read) == 144
+    assert {row["state"] for row in read} == {"open", "out"}
+    assert float(read[-1]["ebn0_db"]) == pytest.approx(line.ebn0_db[-1], abs=1e-3)
+
+
+def test_a_trace_of_bursts_has_a_row_a_change(tmp_path, bursts):
+    line = timeline(bursts, START, DAY, 600, 1, packet_bytes=1500)
+    write_trace(line, tmp_path / "t.csv", META, 1, 1500)
+    text = (tmp_path / "t.csv").read_text(encoding="utf-8")
+    read = list(csv.DictReader(row for row in text.splitlines() if not row.startswith("#")))
+    times = np.array([float(row["t_s"]) for row in read])
+    lengths = np.diff(times) / 0.01  # a packet of 12000 bits at 1.2 Mb/s
+    assert all(one["state"] != other["state"] for one, other in pairwise(read))
+    bad = lengths[[row["state"] == "bad" for row in read[:-1]]]
+    assert bad.mean() == pytest.approx(10, rel=0.03)  # 78,000 bursts
+
+
+def test_steps_that_make_no_sense_are_refused():
+    profile = load_profile("lab")
+    with pytest.raises(InputError, match="step_s = 0: must be above 0"):
+        timeline(profile, START, DAY, 0, 1, packet_bytes=1500)
+    with pytest.raises(InputError, match="at most duration_s"):
+        timeline(profile, START, 10, 60, 1, packet_bytes=1500)
+    with pytest.raises(InputError, match="makes more than 1000000 rows"):
+        timeline(profile, START, DAY, 1e-3, 1, packet_bytes=1500)
+
+
+def test_visibility_shows_in_the_timeline():
+    line = timeline(load_profile("lunar"), START, DAY, 60, 1, packet_bytes=1500)
+    windows = geometry.link_windows("moon", ["dss-34"], START, DAY, direction="down")
+    assert line.usable.mean() * DAY == pytest.approx(geometry.total_s(windows), abs=120)

@@ -1,0 +1,150 @@
+"""``dstcc links``: documents as the interface has them, exports, and answers to bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from dstcc_channels.profiles import profile_names
+from dstcc_cli.main import main
+
+KEYS = {
+    "profile",
+    "date",
+    "distance_m",
+    "one_way_s",
+    "ebn0_db",
+    "margin_db",
+    "frame_error_rate",
+    "packet_loss",
+    "rate_bps",
+    "visible",
+}
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def links(*args: object) -> Result:
+    return CliRunner().invoke(main, ["links", *map(str, args)])
+
+
+def refused(message: str, *args: object) -> None:
+    done = links(*args)
+    assert done.exit_code == 2, done.stderr
+    assert message in done.stderr
+    assert done.stdout == ""
+    assert list(Path().iterdir()) == []
+
+
+def test_the_list() -> None:
+    rows = json.loads(links("--json").stdout)
+    assert [row["profile"] for row in rows] == list(profile_names())
+    assert all(row.keys() == {"profile", "summary"} for row in rows)
+    done = links()
+    assert done.exit_code == 0
+    assert done.stdout == ""
+    assert all(name in done.stderr for name in profile_names())
+
+
+def test_a_links_state_at_a_date() -> None:
+    done = links("mro-x-dss35", "--date", "2026-11-21", "--elevation", 20, "--json")
+    document = json.loads(done.stdout)
+    assert document.keys() == KEYS
+    assert document["date"] == "2026-11-21T00:00:00Z"
+    assert document["one_way_s"] == pytest.approx(630.943, abs=0.2)
+    assert document["rate_bps"] == 6e6
+    assert document["margin_db"] > 3
+    assert document["visible"] is True
+    assert "clamped to its last row" in done.stderr
+
+
+def test_the_budget_for_people() -> None:
+    done = links("mro-x-dss35", "--date", "2026-11-21", "--elevation", 20)
+    assert done.exit_code == 0
+    assert done.stdout == ""
+    for words in ("EIRP", "66.70 dBW", "space loss", "276.51 dB", "noise temperature", "threshold"):
+        assert words in done.stderr
+
+
+def test_the_way_up() -> None:
+    done = links("mro-x-dss35", "--date", "2026-11-21", "--elevation", 20, "--up", "--json")
+    assert json.loads(done.stdout)["rate_bps"] == 256e3
+
+
+def test_an_abstract_profile_says_its_keys() -> None:
+    document = json.loads(links("iodst-link-1", "--date", "2026-11-21", "--json").stdout)
+    assert document.keys() == KEYS
+    assert document["rate_bps"] == 115_200
+    assert document["one_way_s"] == {"uniform": [255.0, 600.0]}
+    assert document["packet_loss"] == {"log_uniform": [1e-4, 1e-2]}
+
+
+def test_a_code() -> None:
+    done = links("--code", "ccsds-turbo-1/6-8920", "--ebn0", -0.15, "--bytes", 1500, "--json")
+    document = json.loads(done.stdout)
+    assert document.keys() == {"code", "ebn0_db", "frame_error_rate", "packet_loss"}
+    assert document["frame_error_rate"] == pytest.approx(1e-3, rel=0.02)
+    assert document["packet_loss"] == pytest.approx(2e-3, rel=0.02)  # 12000 bits span two frames of 8920
+
+
+def test_far_outside_a_table_the_answer_is_clamped_and_says_so() -> None:
+    done = links("--code", "ccsds-c2", "--ebn0", 30, "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["frame_error_rate"] == pytest.approx(1e-5)
+    assert (
+        "warning: Eb/N0 up to 30.00 dB is above the table of ccsds-c2 (2.83 to 3.96 dB): clamped"
+        in done.stderr
+    )
+    assert "below the table" in links("--code", "ccsds-c2", "--ebn0", -5).stderr
+
+
+def test_pictures_and_exports() -> None:
+    options = ("--date", "2026-11-21", "--duration", 7200, "--step", 600)
+    done = links(
+        "mro-x-dss35", *options, "--plot", "l.svg", "--netem", "n.json", "--trace", "t.csv", "--json"
+    )
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout).keys() == KEYS
+    rows = json.loads(Path("n.json").read_text())["rows"]
+    assert len(rows) == 12
+    assert rows[0]["delay_ms"] == pytest.approx(630_900, abs=300)
+    assert Path("l.svg").exists()
+    assert Path("t.csv").exists()
+    assert links("--code", "ccsds-c2", "--plot", "c.png").exit_code == 0
+
+
+def test_below_the_horizon_is_said() -> None:
+    done = links("mars-ka-dss25", "--date", "2026-11-21", "--json")
+    assert json.loads(done.stdout)["visible"] is False
+    assert "below its mask of 10" in done.stderr
+
+
+def test_bad_input_names_key_and_allowed_values() -> None:
+    refused("not known; did you mean 'mro-x-dss", "mro-x-dss36")
+    refused("mine.toml: no such profile file", "mine.toml")
+    refused("not ISO 8601; allowed: 2026-11-21 or", "mro-x-dss35", "--date", "yesterday")
+    refused("outside what ephemeris = 'kepler' covers", "mro-x-dss35", "--date", "2060-01-01")
+    refused("elevation: must be between", "mro-x-dss35", "--date", "2026-11-21", "--elevation", 100)
+    refused("an abstract profile has no station", "lab", "--elevation", 20)
+    refused("code = 'ccsds-c3': not known; did you mean 'ccsds-c2'?", "--code", "ccsds-c3", "--ebn0", 3)
+    refused("ebn0 = nan: must be a finite number", "--code", "ccsds-c2", "--ebn0", "nan")
+    refused("bytes = 0: a packet has at least 1 byte", "--code", "ccsds-c2", "--ebn0", 3, "--bytes", 0)
+    refused("--code needs --ebn0 or --plot", "--code", "ccsds-c2")
+    refused("--ebn0 needs --code", "lab", "--ebn0", 3)
+    refused("not both", "lab", "--code", "ccsds-c2")
+    refused("--plot needs a PROFILE or --code", "--plot", "l.svg")
+    refused("cannot draw as '.pdf'", "--code", "ccsds-c2", "--plot", "c.pdf")
+    refused("cannot tell the format", "lab", "--netem", "n.txt")
+    refused("step_s = 0", "lab", "--netem", "n.csv", "--step", 0)
+
+
+def test_a_slip_in_a_file_of_ones_own() -> None:
+    Path("mine.toml").write_text('summary = "m"\nreferences = ["m"]\n[link]\nrate_bps = 1e6\n')
+    done = links("mine.toml")
+    assert done.exit_code == 2
+    assert "mine.toml: link.delay_s: missing" in done.stderr
