@@ -104,7 +104,11 @@ def test_an_unknown_name_is_answered_with_the_known_ones():
         ("noise_k = 606.0\n", "", "up.noise_k: missing"),
         ("conjunction_deg = 2.0", "conjunction_deg = 200.0", "path.conjunction_deg = 200.0: "),
         ("summary", "name", "is the file's own"),
-        ('body = "mars"', 'body = "moon"', "path: orbit: no rotation is known of 'moon': allowed: mercury"),
+        (
+            'body = "mars"',
+            'body = "saturn"',
+            "path: orbit: no rotation is known of 'saturn': allowed: mercury",
+        ),
     ],
 )
 def test_a_slip_names_file_key_and_rule(edited, old, new, message):
