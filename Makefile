@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO ?= demo
 ONLY ?=
 STAMP := $(VENV)/.ready
-NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*) $(wildcard svc/dstcc_svc/src/*)
+NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*) $(wildcard kernel-cc/law/*) $(wildcard svc/dstcc_svc/src/*)
 
 .PHONY: help setup demo test test-slow bench lint format docs clean
 .DEFAULT_GOAL := help

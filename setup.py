@@ -14,7 +14,10 @@ FLAGS = ["-O3", "-march=x86-64-v2", "-ffp-contract=off", "-Wall", "-Wextra", "-W
 engine = Pybind11Extension(
     "dstcc.engine._engine",
     sorted(str(path) for path in Path("dstcc/engine/src").glob("*.cpp")),
-    depends=sorted(str(path) for path in Path("dstcc/engine/src").glob("*.hpp")),
+    depends=[
+        "kernel-cc/law/dstcc_law.h",
+        *sorted(str(path) for path in Path("dstcc/engine/src").glob("*.hpp")),
+    ],
     cxx_std=17,
     extra_compile_args=FLAGS,
 )

@@ -6,7 +6,7 @@ import difflib
 
 from dstcc.errors import InputError
 
-from . import channel, engine, geometry, laws, links, linux_grid, memory, missions, video
+from . import channel, engine, geometry, laws, learning, links, linux_grid, memory, missions, video
 from .figure import Figure, Goal
 
 FIGURES = (
@@ -23,6 +23,7 @@ FIGURES = (
     Figure("loss_draw_ns", channel.loss_draw_ns, Goal("value", "<=", 10)),
     Figure("link_states_year_s", links.year_s, Goal("value", "<=", 0.5)),
     Figure("light_time_us", geometry.light_time_us, Goal("value", "<=", 0.25e6 / geometry.YEAR_MINUTES)),
+    Figure("env_steps_per_s", learning.env_steps_per_s, Goal("value", ">=", 10_000)),
     Figure("linux_grid", linux_grid.linux_grid),
     Figure("laws", laws.laws),
 )

@@ -1,12 +1,14 @@
 """The packet-level virtual-time simulator of MPTCP over long, lossy links.
 
-:func:`simulate` runs one trial; :func:`clairvoyant_weight` bounds what any sender could have played over the same
-channel draws. Both are C++ (``src/``) and release the GIL.
+:func:`simulate` runs one trial; :class:`Stepper` runs several slot by slot, steered from outside;
+:func:`clairvoyant_weight` bounds what any sender could have played over the same
+channel draws. All are C++ (``src/``) and release the GIL.
 """
 
 from __future__ import annotations
 
 from .config import (
+    AGENT,
     NEVER_NS,
     CrossTraffic,
     EngineConfig,
@@ -29,8 +31,10 @@ from .simulate import (
     clairvoyant_weight,
     simulate,
 )
+from .stepper import Stepper
 
 __all__ = [
+    "AGENT",
     "CONGESTION_NAMES",
     "NEVER_NS",
     "SCHEDULER_NAMES",
@@ -46,6 +50,7 @@ __all__ = [
     "ObjectResults",
     "Objects",
     "Samples",
+    "Stepper",
     "TcpConstants",
     "Transport",
     "clairvoyant_weight",

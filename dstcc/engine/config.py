@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     Int64Array = NDArray[np.int64]
     Float64Array = NDArray[np.float64]
 
+AGENT = "agent"
+"""The congestion control and the scheduler that :class:`dstcc.engine.Stepper` steers; NewReno if nothing does."""
 NEVER_NS = (1 << 63) - 1
 """A deadline or an end that never comes."""
 
@@ -198,6 +200,10 @@ class Transport:
     """Stop sending a layer whose last byte cannot arrive by its deadline, and those that build on it."""
     layer_first: bool = False
     """Send every released base layer before any enhancement layer (and so on up), not chunk after chunk."""
+    agent_headroom: int = 2
+    """``agent``: the largest window, in measured bandwidth-delay products or initial windows; 0: no such cap."""
+    agent_silence_slots: float = 4.0
+    """``agent``: NewReno takes over after so many slots without an action."""
     constants: TcpConstants = field(default_factory=TcpConstants)
 
 

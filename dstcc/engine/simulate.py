@@ -1,8 +1,8 @@
-"""The two calls into the compiled engine."""
+"""Whole trials by the compiled engine."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import _engine
 from .config import EngineConfig, EngineResult, FlowResult, Link, ObjectResults, Samples
@@ -24,7 +24,11 @@ def simulate(config: EngineConfig) -> EngineResult:
     The same configuration gives the same result, bit for bit. Raises ValueError for a configuration that makes no
     sense and :class:`InvariantError` if the engine catches itself in a mistake.
     """
-    raw = _engine.simulate(config)
+    return to_result(_engine.simulate(config))
+
+
+def to_result(raw: dict[str, Any]) -> EngineResult:
+    """Put the compiled engine's answer into its dataclasses."""
     return EngineResult(
         objects=ObjectResults(**raw["objects"]),
         samples=Samples(**raw["samples"]),

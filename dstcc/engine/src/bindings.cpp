@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bindings_engine.hpp"
 #include "bindings_rules.hpp"
 #include "floor.hpp"
 #include "law.hpp"
@@ -165,6 +166,8 @@ TransportConfig read_transport(const py::handle& transport) {
     out.join_rtts = transport.attr("join_rtts").cast<double>();
     out.drop_late = transport.attr("drop_late").cast<bool>();
     out.layer_first = transport.attr("layer_first").cast<bool>();
+    out.agent_headroom = transport.attr("agent_headroom").cast<int>();
+    out.agent_silence_slots = transport.attr("agent_silence_slots").cast<double>();
     out.constants = read_constants(transport.attr("constants"), transport.attr("scale").cast<double>());
     return out;
 }
@@ -210,6 +213,8 @@ void validate(const EngineConfig& config) {
             "ltp takes no scheduler: none, or layer-pinned");
     for (const LinkConfig& link : config.links)
         require(t.congestion != kTransferLtp || link.flows.empty(), "ltp shares its links with datagrams, not with background flows");
+    require(t.agent_headroom >= 0 && t.agent_headroom <= 1024, "agent_headroom must be 0 (none) to 1,024");
+    require(t.agent_silence_slots >= 1, "agent_silence_slots must be at least 1");
     for (const int link : t.layer_links)
         require(link >= 0 && static_cast<std::size_t>(link) < config.links.size(), "layer_links names a link that is not there");
     for (const std::int64_t w : t.fixed_cwnd_segments) require(w >= 1, "fixed_cwnd_segments must be at least 1");
@@ -316,15 +321,8 @@ py::list flow_results(const Simulation& simulation) {
 // Background flows are TCP's; a trial of ltp has none.
 py::list flow_results(const Ltp&) { return py::list(); }
 
-// Run a trial and hand over what it leaves; Engine is Simulation or Ltp.
 template <class Engine>
-py::dict simulate_with(const EngineConfig& config) {
-    Engine simulation(config);
-    {
-        py::gil_scoped_release release;
-        simulation.run_until(kNever, interrupted);
-    }
-    if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+py::dict document(const Engine& simulation) {
     const auto& o = simulation.objects();
     using O = ObjectOutcome;
     py::dict objects;
@@ -357,6 +355,18 @@ py::dict simulate_with(const EngineConfig& config) {
     out["totals"] = simulation.totals();
     out["flows"] = flow_results(simulation);
     return out;
+}
+
+// Run a trial and hand over what it leaves; Engine is Simulation or Ltp.
+template <class Engine>
+py::dict simulate_with(const EngineConfig& config) {
+    Engine simulation(config);
+    {
+        py::gil_scoped_release release;
+        simulation.run_until(kNever, interrupted);
+    }
+    if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+    return document(simulation);
 }
 
 py::dict simulate(const py::object& config) {
@@ -445,6 +455,10 @@ py::tuple names(const Table& table) {
 }
 
 }  // namespace
+
+EngineConfig read_engine_config(const py::handle& config) { return read_config(config); }
+py::dict engine_result(const Simulation& simulation) { return document(simulation); }
+
 }  // namespace dstcc
 
 PYBIND11_MODULE(_engine, m, py::mod_gil_not_used()) {
@@ -463,6 +477,7 @@ PYBIND11_MODULE(_engine, m, py::mod_gil_not_used()) {
     m.def("event_walk", &dstcc::event_walk, py::arg("packets"), py::arg("window"), py::arg("subflows"), py::arg("loss"),
           py::arg("seed"), Unlocked());
     dstcc::bind_rules(m);
+    dstcc::bind_stepper(m);
     m.attr("CONGESTION_NAMES") = dstcc::names(dstcc::congestion_table());
     m.attr("TRANSFER_NAMES") = py::make_tuple(dstcc::kTransferLtp);
     m.attr("SCHEDULER_NAMES") = dstcc::names(dstcc::scheduler_table());

@@ -84,6 +84,8 @@ struct TransportConfig {
     std::uint32_t ltp_retry_limit = 20;
     double join_rtts = 3;
     bool drop_late = true, layer_first = false;
+    int agent_headroom = 2;              // AgentState::headroom
+    double agent_silence_slots = 4;      // AgentState::silence_ns, in slots
     ConstantsNs constants{};
 };
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "agent.hpp"
 #include "tcp_state.hpp"
 
 namespace dstcc {
@@ -25,6 +26,8 @@ public:
     virtual bool cong_control(TcpState&, const RateSample&, Time /*now*/) { return false; }
     virtual void on_event(TcpState&, CaEvent, Time /*now*/) {}
     virtual void on_undo(TcpState&, Time /*now*/) {}
+    // An action from outside; for `agent`.
+    virtual void steer(TcpState&, const WindowAction&, Time /*now*/) {}
     // True: the engine never touches the window (no slow start, no reduction).
     virtual bool owns_window() const { return false; }
     // True: cong_control() sets the window in and after a recovery too (Linux: icsk_ca_ops->cong_control).
@@ -66,6 +69,8 @@ inline void reno_cong_avoid(TcpState& tcp, std::int64_t acked) {
 }
 
 using CongestionFactory = std::unique_ptr<CongestionControl> (*)();
+
+std::unique_ptr<CongestionControl> make_agent();  // not in the table: nobody's choice, but what a controller runs on
 
 // One factory per algorithm file.
 std::unique_ptr<CongestionControl> make_fixed();

@@ -16,6 +16,7 @@ const std::vector<std::pair<std::string, CongestionFactory>>& congestion_table()
 std::unique_ptr<CongestionControl> make_congestion(const std::string& name) {
     for (const auto& [known, factory] : congestion_table())
         if (known == name) return factory();
+    if (name == kAgent) return make_agent();
     throw std::invalid_argument("unknown congestion control '" + name + "'");
 }
 

@@ -28,6 +28,10 @@ public:
         by_layer_[i].push_back(object);
         ++size_;
     }
+    // Oldest first again, after older ones were pushed behind newer.
+    void restore_order() {
+        for (auto& queue : by_layer_) std::sort(queue.begin(), queue.end());
+    }
     // Take out what `moves` says, in order.
     template <class Moves>
     std::vector<std::uint32_t> extract(Moves&& moves) {

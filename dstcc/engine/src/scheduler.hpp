@@ -72,6 +72,8 @@ public:
     virtual int assign(const std::vector<Path>&, int /*layer*/, std::int64_t /*bytes*/, std::uint64_t usable) {
         return __builtin_ctzll(usable);
     }
+    // An action from outside; for `agent`.
+    virtual void steer(const LayerAction&) {}
 };
 
 // What a scheduler is made with; random ones draw from Stream(seed, kStreamScheduler, ..).
@@ -100,6 +102,7 @@ std::unique_ptr<Scheduler> make_minrtt_then_fast_15(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_minrtt_then_fast_30(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_peekaboo(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_qle_ds(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_agent_scheduler(const SchedulerSetup&);  // not in the table
 
 const std::vector<std::pair<std::string, SchedulerFactory>>& scheduler_table();
 std::unique_ptr<Scheduler> make_scheduler(const SchedulerSetup& setup);

@@ -27,6 +27,7 @@ const std::vector<std::pair<std::string, SchedulerFactory>>& scheduler_table() {
 std::unique_ptr<Scheduler> make_scheduler(const SchedulerSetup& setup) {
     for (const auto& [known, factory] : scheduler_table())
         if (known == setup.transport.scheduler) return factory(setup);
+    if (setup.transport.scheduler == kAgent) return make_agent_scheduler(setup);
     throw std::invalid_argument("unknown scheduler '" + setup.transport.scheduler + "'");
 }
 

@@ -343,6 +343,8 @@ std::int64_t Simulation::send_new(std::size_t s, std::uint32_t object) {
     outcome.sent_bytes += bytes;
     new_payload_ += bytes;
     backlog_ -= bytes;
+    if (outcome.offset == payload) sent_out(object);
+    if (copied_layers_ != 0) copy_elsewhere(s, object, order, bytes, number);
     if (!subflow.assigned.empty() && subflow.assigned.front() == object) {
         paths_[s].assigned_bytes -= bytes;
         if (outcome.offset == payload) {
@@ -427,6 +429,7 @@ bool Simulation::late(std::uint32_t object, const Forecast& path, Slack slack) c
 void Simulation::give_up(std::uint32_t object) {
     outcomes_[object].given_up = true;
     backlog_ -= unsent_bytes(object);
+    layer_backlog_[static_cast<std::size_t>(config_.objects.layer[object])] -= config_.objects.payload_bytes[object];
     settle();
 }
 

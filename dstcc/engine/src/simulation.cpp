@@ -7,6 +7,7 @@ namespace dstcc {
 
 namespace {
 
+constexpr double kFarNs = 4e18;  // longer than any run, and within a Time
 constexpr std::size_t kMaxSubflows = 64;                  // the ready set is one machine word
 constexpr int kStallTimeouts = 20;  // a run without duration ends after so many RTO_MAX (or 2 RTT) without a delivery
 constexpr std::int64_t kPrefetch = 8;  // packets ahead; about one memory latency
@@ -108,6 +109,9 @@ void Simulation::add_subflow(std::size_t link) {
     TcpState tcp = initial_state(link, config_.links[link].subflows);
     tcp.subflow = subflows_.size();
     tcp.siblings = &siblings_;
+    tcp.agent.headroom = transport.agent_headroom;
+    tcp.agent.silence_ns =
+        static_cast<Time>(std::min(transport.agent_silence_slots * static_cast<double>(config_.slot_ns), kFarNs));
     if (link < transport.open_loop_bps.size()) tcp.open_loop_bps = transport.open_loop_bps[link];
     if (link < transport.fixed_cwnd_segments.size()) tcp.fixed_cwnd = transport.fixed_cwnd_segments[link];
     subflows_.push_back({{Subflow(config_.transport, make_congestion(transport.congestion), tcp),
@@ -136,7 +140,7 @@ bool Simulation::run_until(Time until, bool (*interrupted)()) {
     if (!over_ && end < kNever) now_ = end;
     if (now_ >= config_.duration_ns) over_ = true;
     check_conservation();
-    check_deliveries();
+    if (over_ || until == kNever) check_deliveries();  // looks at every layer: not after each slot of a stepped trial
     return !over_;
 }
 
@@ -191,6 +195,7 @@ void Simulation::on_segment(const DataPacket& packet) {
         if (outcome.delivered_bytes < config_.objects.payload_bytes[object]) return;
         DSTCC_CHECK(outcome.delivered_bytes == config_.objects.payload_bytes[object], "bytes are delivered once");
         outcome.complete_ns = now_;
+        if (watch_ != nullptr) watch_->delivered.push_back(object);
         settle();
     };
     if (!domains_[domain].handle_segment(now_, packet.order, packet.object, packet.bytes, blocked, deliver)) {
@@ -315,6 +320,7 @@ void Simulation::on_release() {
     while (released_ < release.size() && release[released_] <= now_) {
         const auto object = static_cast<std::uint32_t>(released_++);
         backlog_ += config_.objects.payload_bytes[object];
+        layer_backlog_[static_cast<std::size_t>(config_.objects.layer[object])] += config_.objects.payload_bytes[object];
         if (scheduler_->pins())
             assign_released(object);
         else
@@ -347,6 +353,9 @@ void Simulation::on_slot() {
         out.delivered.push_back(state.slot_delivered);
         out.queue.push_back(links_[state.link].down.queue_bytes(now_));
         out.pacing_bps.push_back(tcp.pacing_bytes_per_ns * 8.0 * kNsPerS);
+        state.past_sent += state.slot_sent;
+        state.past_retransmitted += state.slot_retransmitted;
+        state.past_delivered += state.slot_delivered;
         state.slot_sent = state.slot_retransmitted = state.slot_delivered = 0;
         state.slot_lost_base = tcp.lost;
     }

@@ -8,6 +8,7 @@
 // a connection of its own that shares a link's queues and nothing else.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -23,6 +24,22 @@
 #include "traffic.hpp"
 
 namespace dstcc {
+
+// What an agent sees of a subflow.
+struct SubflowView {
+    const TcpState* tcp = nullptr;
+    bool established = false;
+    std::int64_t sent = 0, lost = 0, retransmitted = 0, delivered_bytes = 0;  // ever; segments, and acknowledged payload
+    std::int64_t queue_bytes = 0, assigned_bytes = 0;
+    Time one_way_ns = 0;
+    bool up = true;                // the link is in contact
+    Time change_ns = kNever;       // until that changes
+};
+
+// Layers in the order in which their last byte was sent, or delivered in order.
+struct Watch {
+    std::vector<std::uint32_t> sent, delivered;
+};
 
 // The full number whose low 32 bits are `low`, nearest to `reference`.
 inline std::int64_t widen(std::int64_t reference, std::uint32_t low) {
@@ -44,6 +61,19 @@ public:
     std::vector<FlowOutcome> flows() const;
     const FlowSampleColumns& flow_samples(std::size_t flow) const { return flows_[flow].samples; }
     Time now() const { return now_; }
+
+    // --- steering.cpp: a trial steered from outside; call between two run_until()
+    // An action per subflow (those beyond the vector are silent) and one for the layers (nullptr: as before).
+    void steer(const std::vector<WindowAction>& windows, const LayerAction* layers);
+    bool over() const { return over_; }
+    bool settled() const { return unsettled_ == 0; }  // every layer delivered or given up
+    std::size_t subflows() const { return subflows_.size(); }
+    SubflowView observe(std::size_t s) const;
+    const EngineConfig& config() const { return config_; }
+    std::size_t released() const { return released_; }
+    std::int64_t layer_backlog(std::size_t layer) const { return layer_backlog_[layer]; }
+    // Layers whose last byte was sent, or delivered, from now on are noted there.
+    void watch(Watch* watch) { watch_ = watch; }
     std::map<std::string, double> totals() const;
 
 private:
@@ -88,6 +118,8 @@ private:
         Time one_way_ns = -1;  // of the segment that came in last
         // since the last sample
         std::int64_t slot_sent = 0, slot_retransmitted = 0, slot_delivered = 0;
+        // before that
+        std::int64_t past_sent = 0, past_retransmitted = 0, past_delivered = 0;
         std::uint64_t slot_lost_base = 0;
     };
     struct SubflowState : Endpoint {
@@ -199,6 +231,8 @@ private:
     void unbind(std::uint32_t object);
     std::uint64_t in_time(std::uint32_t object, Slack slack, std::uint64_t set) const;
     std::int64_t send_new(std::size_t s, std::uint32_t object);
+    void sent_out(std::uint32_t object);
+    void copy_elsewhere(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes, std::int64_t number);
     void send_copy(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
     std::int64_t unsent_bytes(std::uint32_t object) const {
         return config_.objects.payload_bytes[object] - outcomes_[object].offset;
@@ -214,6 +248,7 @@ private:
     void drop_from_assigned(std::size_t s);
     void bind(std::uint32_t object, std::size_t s);
     void assign_released(std::uint32_t object);
+    void reassign(const std::vector<std::int32_t>& table);
     bool room_at_receiver(std::int64_t bytes) const;
     bool more_to_send(std::size_t s) const;
     int choose(std::uint64_t idle, std::uint64_t ready, std::uint32_t object, std::int64_t bytes);
@@ -261,6 +296,10 @@ private:
     SampleColumns samples_;
     LogHistogram waits_;
     std::int64_t backlog_ = 0;         // released, neither sent nor given up
+    std::array<std::int64_t, 256> layer_backlog_{};  // the same by layer, a layer begun counted whole
+    std::uint64_t copied_layers_ = 0;  // LayerAction::copied
+    std::vector<std::int32_t> layer_table_;  // LayerAction::subflow
+    Watch* watch_ = nullptr;
     std::int64_t new_payload_ = 0;     // sent for the first time
     std::int64_t peer_delivered_ = 0;  // what the receiver has said of its window
     std::int64_t delivered_payload_ = 0, arrived_payload_ = 0, duplicate_payload_ = 0, hol_payload_ = 0;

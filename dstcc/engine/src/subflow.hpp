@@ -95,6 +95,7 @@ public:
     // Returns payload bytes newly acknowledged.
     std::int64_t handle_ack(Time now, const AckBlocks& ack);
     TimerResult handle_timer(Time now);
+    void steer(const WindowAction& action, Time now) { control_->steer(tcp_, action, now); }
     // The probe went out as a repeat of the last segment (else it was new data).
     void mark_probe_repeated() { probe_repeats_ = true; }
 

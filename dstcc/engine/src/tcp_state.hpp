@@ -12,6 +12,16 @@ enum class CaState : std::uint8_t { kOpen, kRecovery, kLoss };  // RFC 6675 / Li
 
 constexpr std::int64_t kInfiniteWindow = std::int64_t{1} << 40;
 
+// What `agent` keeps where the one that steers it can see it.
+struct AgentState {
+    Time silence_ns = kNever;      // after so long without an action it is NewReno
+    int headroom = 2;              // the window's cap in BDPs; 0: none
+    bool steered = false;          // the window is the agent's now
+    std::int64_t bdp_segments = 0;  // as measured, 0 while unknown
+    std::int64_t clamps = 0;       // actions that asked for a window out of bounds
+    std::int64_t fallbacks = 0;    // times that NewReno took over
+};
+
 struct TcpState {
     std::int64_t cwnd = 10, cwnd_cnt = 0, ssthresh = kInfiniteWindow;
     std::int64_t prior_cwnd = 0;  // at the start of the current reduction
@@ -37,6 +47,7 @@ struct TcpState {
     std::int64_t fixed_cwnd = 0;         // what `fixed` holds
     double open_loop_bps = 0;
     const ConstantsNs* constants = nullptr;
+    AgentState agent;
 
     // Coupled laws: the established subflows of the connection, this one included, and what a law tells the others.
     const std::vector<const TcpState*>* siblings = nullptr;

@@ -1,0 +1,82 @@
+"""What stepping costs: environment steps a second and core, the engine alone."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import replace
+
+import numpy as np
+
+from dstcc.engine import AGENT, EngineConfig, Objects, Stepper, Transport, simulate
+from dstcc.engine.stepper import RUNNING
+
+from .figure import Measured, by_turns, core_s, median_ratio
+from .nets import link, ns
+
+EPISODES = 16
+RTTS_S = (8.5, 10.0)
+"""The shortest round trips of Ha et al.'s table 1, in seconds for its minutes: 82 and 200 packets of BDP."""
+RATES_BPS = (115_200, 240_000)
+SLOTS = 300
+
+
+def env_steps_per_s() -> Measured:
+    """Slots of one round trip on one core, both windows at their BDP, a live source at 90 % of both rates."""
+    configs = [_config(seed) for seed in range(EPISODES)]
+    stepper = Stepper(EPISODES, 2, 3)
+    steps = packets = 0
+
+    def stepped() -> None:
+        nonlocal steps, packets
+        steps = 0
+        for place, config in enumerate(configs):
+            stepper.load(place, config)
+        stepper.alpha_q16[:], stepper.beta[:] = 0, _windows()
+        stepper.layer_subflow[:] = (1, 0, 1)
+        while (stepper.done == RUNNING).any():
+            steps += int((stepper.done == RUNNING).sum())
+            stepper.step()
+        packets = sum(int(stepper.result(k).totals["data_packets"]) for k in range(EPISODES))
+
+    def uninterrupted() -> None:
+        for config in configs:
+            told = replace(config.transport, congestion="fixed", fixed_cwnd_segments=_windows())
+            simulate(replace(config, transport=told))
+
+    stepped()
+    times, plain = by_turns(5, lambda: core_s(stepped), lambda: core_s(uninterrupted))
+    rates = tuple(steps / spent for spent in times)
+    return Measured(
+        statistics.median(rates),
+        "steps/s/core",
+        "CPU of whole trials, windows fixed / stepped",
+        median_ratio(plain, times),
+        repeats=rates,
+        details={"packets_per_step": packets / steps},
+        notes=(f"env_steps_per_s: {packets / steps:.0f} data packets a step",),
+    )
+
+
+def _windows() -> tuple[int, ...]:
+    return tuple(int(rate * rtt / 12_000) for rate, rtt in zip(RATES_BPS, RTTS_S, strict=True))
+
+
+def _config(seed: int) -> EngineConfig:
+    layer_bytes = np.array([15_500, 13_625, 9_750], dtype=np.int64)  # table-1.toml's layers: 311 kbit/s
+    chunks = int(SLOTS * RTTS_S[0])
+    chunk = np.repeat(np.arange(chunks, dtype=np.int64), 3)
+    release = (chunk + 1) * ns(1.0)
+    objects = Objects(
+        chunk,
+        np.tile(np.arange(3, dtype=np.int64), chunks),
+        np.tile(layer_bytes, chunks),
+        release,
+        release + ns(2 * RTTS_S[1]),
+    )
+    return EngineConfig(
+        seed=seed,
+        links=tuple(link(rate, rtt) for rate, rtt in zip(RATES_BPS, RTTS_S, strict=True)),
+        transport=Transport(AGENT, AGENT, mode="lanes", lanes_per_link=16, layer_first=True),
+        objects=objects,
+        slot_ns=ns(RTTS_S[0]),
+    )

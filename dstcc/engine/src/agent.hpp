@@ -1,0 +1,28 @@
+// What an agent outside the engine may ask of a trial, once per slot.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace dstcc {
+
+// The name of the control and the scheduler that an agent steers.
+inline constexpr const char* kAgent = "agent";
+
+// For one subflow: W <- alpha W + beta (kernel-cc/law/dstcc_law.h), nothing, or the window back to NewReno.
+struct WindowAction {
+    enum class Kind : std::uint8_t { kSilent, kSet, kFallBack };
+    Kind kind = Kind::kSilent;
+    std::uint32_t alpha_q16 = 1u << 16;
+    std::int32_t beta = 0;
+};
+
+constexpr std::int32_t kAutomatic = -1;  // the subflow with the earliest expected delivery
+
+// Which subflow carries each layer, from now on and for what waits; layers above the table's last are automatic.
+struct LayerAction {
+    std::vector<std::int32_t> subflow;
+    std::uint64_t copied = 0;  // bit m: layer m goes out a second time on whatever other subflow is free first
+};
+
+}  // namespace dstcc

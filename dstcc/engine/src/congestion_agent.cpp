@@ -1,0 +1,91 @@
+// agent: a window that is set from outside once per slot and held in between, paced over the round trip.
+//
+//   action  W <- clamp(alpha W + beta)   pace = W wire / srtt   (kernel-cc/law/dstcc_law.h, shared with the kernel)
+//
+//   steered    the engine never touches W: a loss is repaired and moves no window
+//   fallback   NewReno: before the first action, after AgentState::silence_ns without one, or when the agent says so;
+//              it starts from W with ssthresh = W (W / 2 amid a reduction), unpaced. The next action takes W back.
+#include "../../../kernel-cc/law/dstcc_law.h"
+#include "congestion.hpp"
+
+namespace dstcc {
+namespace {
+
+constexpr Time kNsPerUs = 1000;
+
+class Agent final : public CongestionControl {
+public:
+    void init(TcpState& tcp, Time now) override {
+        established_ = true;
+        tcp.agent.steered = acted_ns_ >= 0 && !silent(tcp, now);
+        if (tcp.agent.steered) pace(tcp);
+    }
+    std::int64_t ssthresh(TcpState& tcp, Time now) override {
+        heed_silence(tcp, now);
+        return tcp.agent.steered ? tcp.cwnd : std::max<std::int64_t>(tcp.cwnd / 2, 2);
+    }
+    void cong_avoid(TcpState& tcp, std::int64_t acked, Time) override { reno_cong_avoid(tcp, acked); }
+    bool cong_control(TcpState& tcp, const RateSample& sample, Time now) override {
+        measure(tcp, sample);
+        heed_silence(tcp, now);
+        steered_ = tcp.agent.steered;
+        if (steered_) pace(tcp);
+        return steered_;
+    }
+    void steer(TcpState& tcp, const WindowAction& action, Time now) override {
+        if (action.kind == WindowAction::Kind::kFallBack) return fall_back(tcp);
+        acted_ns_ = now;
+        if (!established_) return;
+        const std::uint32_t cap = dstcc_law_cap(dstcc_law_bdp_segments(&bdp_), static_cast<std::uint32_t>(tcp.initial_cwnd),
+                                                static_cast<std::uint32_t>(tcp.agent.headroom));
+        const auto before = static_cast<std::uint32_t>(std::min<std::int64_t>(tcp.cwnd, DSTCC_LAW_CWND_MAX));
+        const std::uint32_t window = dstcc_law_window(before, action.alpha_q16, action.beta, cap);
+        tcp.agent.clamps += window != dstcc_law_window(before, action.alpha_q16, action.beta, DSTCC_LAW_CWND_MAX);
+        tcp.cwnd = window;
+        tcp.agent.steered = steered_ = true;
+        pace(tcp);
+    }
+    bool owns_window() const override { return steered_; }
+
+private:
+    bool silent(const TcpState& tcp, Time now) const { return now - acted_ns_ > tcp.agent.silence_ns; }
+    void heed_silence(TcpState& tcp, Time now) {
+        if (tcp.agent.steered && silent(tcp, now)) fall_back(tcp);
+    }
+    void fall_back(TcpState& tcp) {
+        if (!tcp.agent.steered) return;
+        tcp.agent.steered = steered_ = false;
+        ++tcp.agent.fallbacks;
+        tcp.ssthresh = tcp.ca_state == CaState::kOpen ? tcp.cwnd : std::max<std::int64_t>(tcp.cwnd / 2, 2);
+        tcp.prior_cwnd = tcp.cwnd;
+        tcp.cwnd_cnt = 0;
+        tcp.pacing_bytes_per_ns = 0;
+    }
+    static void pace(TcpState& tcp) {
+        const std::uint64_t rate = dstcc_law_pace(static_cast<std::uint32_t>(tcp.cwnd), tcp.wire_bytes,
+                                                  static_cast<std::uint64_t>(tcp.srtt_ns / kNsPerUs));
+        tcp.pacing_bytes_per_ns = static_cast<double>(rate) / kNsPerS;
+    }
+    void measure(TcpState& tcp, const RateSample& sample) {
+        if (sample.interval_ns <= 0 || sample.delivered <= 0 || tcp.min_rtt_ns == kNever) return;
+        if (sample.prior_delivered >= round_end_) {
+            round_end_ = tcp.delivered;
+            dstcc_law_round(&bdp_);
+        }
+        dstcc_law_sample(&bdp_, static_cast<std::uint64_t>(sample.delivered),
+                         static_cast<std::uint64_t>(sample.interval_ns / kNsPerUs),
+                         static_cast<std::uint64_t>(tcp.min_rtt_ns / kNsPerUs));
+        tcp.agent.bdp_segments = dstcc_law_bdp_segments(&bdp_);
+    }
+
+    dstcc_law_bdp bdp_{};
+    std::uint64_t round_end_ = 0;
+    Time acted_ns_ = -1;
+    bool established_ = false, steered_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<CongestionControl> make_agent() { return std::make_unique<Agent>(); }
+
+}  // namespace dstcc

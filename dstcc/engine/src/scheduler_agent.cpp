@@ -1,0 +1,30 @@
+// agent: each layer stays whole on the subflow that a table says, and the table is set from outside.
+//
+// Where the table is silent, or names a subflow that cannot be used (its timer expired, or light on it is too late for
+// the layer), the subflow with the earliest expected delivery takes the layer.
+#include "scheduler.hpp"
+
+namespace dstcc {
+namespace {
+
+class AgentScheduler final : public Scheduler {
+public:
+    bool pins() const override { return true; }
+    int pick(const std::vector<Path>&, std::uint64_t ready, const Next&) override { return __builtin_ctzll(ready); }
+    int assign(const std::vector<Path>& paths, int layer, std::int64_t bytes, std::uint64_t usable) override {
+        const auto m = static_cast<std::size_t>(layer);
+        const std::int32_t told = m < table_.size() ? table_[m] : kAutomatic;
+        if (told >= 0 && (usable & bit_of(told)) != 0) return told;
+        return least(usable, [&](int i) { return paths[static_cast<std::size_t>(i)].expected_delivery_s(bytes); });
+    }
+    void steer(const LayerAction& action) override { table_ = action.subflow; }
+
+private:
+    std::vector<std::int32_t> table_;
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_agent_scheduler(const SchedulerSetup&) { return std::make_unique<AgentScheduler>(); }
+
+}  // namespace dstcc

@@ -1,0 +1,83 @@
+// A trial steered from outside: what an agent's actions do, and what it sees.
+#include "simulation.hpp"
+
+namespace dstcc {
+
+void Simulation::steer(const std::vector<WindowAction>& windows, const LayerAction* layers) {
+    if (over_) return;
+    if (layers != nullptr) {
+        copied_layers_ = layers->copied;
+        if (layers->subflow != layer_table_) reassign(layers->subflow);
+    }
+    for (std::size_t s = 0; s < std::min(windows.size(), subflows_.size()); ++s) {
+        if (windows[s].kind == WindowAction::Kind::kSilent) continue;
+        subflows_[s].sender.steer(windows[s], now_);
+    }
+    for (std::size_t s = 0; s < subflows_.size(); ++s)
+        if (subflows_[s].sender.established()) pump(s);
+}
+
+// The table holds for layers that wait as well, if nothing of them was sent.
+void Simulation::reassign(const std::vector<std::int32_t>& table) {
+    const auto entry = [](const std::vector<std::int32_t>& from, std::size_t m) { return m < from.size() ? from[m] : kAutomatic; };
+    std::array<bool, 256> changed{};
+    for (std::size_t m = 0; m < std::max(table.size(), layer_table_.size()); ++m)
+        changed[m] = entry(table, m) != entry(layer_table_, m);
+    layer_table_ = table;
+    LayerAction action;
+    action.subflow = table;
+    scheduler_->steer(action);
+    if (!scheduler_->pins()) return;
+    std::vector<std::uint32_t> moved;
+    for (std::size_t s = 0; s < subflows_.size(); ++s) {
+        const auto taken = subflows_[s].assigned.extract([&](std::uint32_t object) {
+            return outcomes_[object].offset == 0 && changed[static_cast<std::size_t>(config_.objects.layer[object])];
+        });
+        for (const std::uint32_t object : taken) paths_[s].assigned_bytes -= config_.objects.payload_bytes[object];
+        if (subflows_[s].assigned.empty()) has_assigned_ &= ~bit(s);
+        moved.insert(moved.end(), taken.begin(), taken.end());
+    }
+    if (moved.empty()) return;
+    std::sort(moved.begin(), moved.end());
+    for (const std::uint32_t object : moved) assign_released(object);
+    for (SubflowState& subflow : subflows_) subflow.assigned.restore_order();
+}
+
+// The last byte of a layer has been sent for the first time.
+void Simulation::sent_out(std::uint32_t object) {
+    layer_backlog_[static_cast<std::size_t>(config_.objects.layer[object])] -= config_.objects.payload_bytes[object];
+    if (watch_ != nullptr) watch_->sent.push_back(object);
+}
+
+// What a subflow with a timeout owes, and what the agent wants twice, takes the same way.
+void Simulation::copy_elsewhere(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes,
+                                std::int64_t number) {
+    const auto layer = static_cast<std::uint64_t>(config_.objects.layer[object]);
+    if (layer >= 64 || (copied_layers_ >> layer & 1) == 0 || subflows_.size() < 2) return;
+    subflows_[s].reinjections.push_back({object, order, bytes, number});
+    reinjecting_ |= bit(s);
+}
+
+SubflowView Simulation::observe(std::size_t s) const {
+    const SubflowState& state = subflows_[s];
+    const TcpState& tcp = state.sender.tcp();
+    SubflowView view;
+    view.tcp = &tcp;
+    view.established = state.sender.established();
+    view.sent = state.past_sent + state.slot_sent;
+    view.lost = static_cast<std::int64_t>(tcp.lost);
+    view.retransmitted = state.past_retransmitted + state.slot_retransmitted;
+    view.delivered_bytes = state.past_delivered + state.slot_delivered;
+    view.queue_bytes = links_[state.link].down.queue_bytes(now_);
+    view.assigned_bytes = paths_[s].assigned_bytes;
+    view.one_way_ns = paths_[s].one_way_ns;
+    const auto& outages = config_.links[state.link].outages_ns;
+    const auto next = std::upper_bound(outages.begin(), outages.end(), now_,
+                                       [](Time at, const std::pair<Time, Time>& outage) { return at < outage.second; });
+    if (next == outages.end()) return view;
+    view.up = now_ < next->first;
+    view.change_ns = (view.up ? next->first : next->second) - now_;
+    return view;
+}
+
+}  // namespace dstcc

@@ -1,0 +1,109 @@
+// Trials stepped slot by slot, several side by side in threads: the engine's half of an environment.
+//
+// Episode k is a Simulation of its own; what it does depends on its configuration and its actions only, not on the others
+// nor on the number of threads. Numbers go in and out through flat arrays that belong to the caller.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "simulation.hpp"
+
+namespace dstcc {
+
+// One row per subflow. "slot": over the step just taken.
+constexpr std::array kSubflowValues = {
+    "established",             // 1 once its handshake is done
+    "cwnd_segments",           //
+    "inflight_segments",       //
+    "srtt_s",                  // 0 before the handshake
+    "min_rtt_s",               // 0 before the handshake
+    "sent_segments",           // slot
+    "lost_segments",           // slot: marked lost by the sender
+    "retransmitted_segments",  // slot
+    "delivered_bytes",         // slot: payload newly acknowledged
+    "sent_weight",             // slot: eq. 1's weights of the layers whose last byte it sent first
+    "queue_bytes",             // of its link, at the sender
+    "assigned_bytes",          // payload bound to it and not yet sent
+    "pacing_bps",              // 0 where it does not pace
+    "bdp_segments",            // as `agent` measured it; 0 unknown, or another control
+    "steered",                 // 1 while the agent's window holds, 0 while NewReno's does
+    "one_way_s",               // propagation delay now
+    "link_up",                 // 1 in contact
+    "change_s",                // until the link's next outage or contact; infinite if none comes
+    "clamps",                  // ever: actions that asked for a window out of bounds
+    "fallbacks",               // ever: times NewReno took over
+};
+// One row per layer.
+constexpr std::array kLayerValues = {
+    "backlog_bytes",  // payload of the layers released and not wholly sent
+    "slack_s",        // until the deadline of the oldest of these; infinite if none
+    "delivered",      // slot: chunks whose layer was delivered whole
+    "played",         // slot: chunks of which this layer and all lower ones are now there in time
+};
+constexpr std::array kEpisodeValues = {
+    "time_s",         // mission time
+    "slot_s",         // length of the step just taken
+    "played_weight",  // slot: eq. 1's weights of `played`
+    "total_weight",   // of all layers of the trial
+};
+
+// What becomes of one trial.
+class Episode {
+public:
+    explicit Episode(const EngineConfig& config);
+    // Act now, then run until the next slot's boundary or the end.
+    void step(const std::vector<WindowAction>& windows, const LayerAction* layers);
+    // Fill one row per subflow, one per layer (those beyond the trial's own get zeros) and the episode's own.
+    void observe(double* subflows, std::size_t subflow_rows, double* layers, std::size_t layer_rows, double* own);
+    const Simulation& simulation() const { return simulation_; }
+    std::size_t layers() const { return by_layer_.size(); }
+
+private:
+    void note_delivery(std::uint32_t object);
+    bool in_time(std::uint32_t object) const;
+    double weight(std::uint32_t object) const;
+
+    Simulation simulation_;
+    Watch watch_;
+    std::vector<std::vector<std::uint32_t>> by_layer_;  // objects
+    std::vector<std::size_t> waiting_;                  // per layer: the first object not known to be sent or given up
+    std::vector<std::uint8_t> played_;                  // per object
+    std::vector<SubflowView> before_;                   // at the start of the step
+    Time slot_end_ = 0, began_ = 0;
+    double total_weight_ = 0;
+    // over the step
+    std::vector<double> sent_weight_;
+    std::vector<double> delivered_, played_count_;
+    double played_weight_ = 0;
+};
+
+// A fixed set of threads that share a loop's iterations.
+class Pool {
+public:
+    explicit Pool(int threads);
+    ~Pool();
+    Pool(const Pool&) = delete;
+    Pool& operator=(const Pool&) = delete;
+    // work(i) for every i below `count`; returns when all are done. The first exception is thrown on.
+    void run(std::size_t count, const std::function<void(std::size_t)>& work);
+
+private:
+    void serve();
+    void share();
+
+    std::mutex mutex_;
+    std::condition_variable wake_, done_;
+    const std::function<void(std::size_t)>* work_ = nullptr;
+    std::size_t count_ = 0, next_ = 0, busy_ = 0;
+    std::uint64_t call_ = 0;
+    bool stop_ = false;
+    std::exception_ptr error_;
+    std::vector<std::thread> threads_;
+};
+
+}  // namespace dstcc
