@@ -96,6 +96,12 @@ Examples:
 )
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Trials at a time.  [default: all cores]")
 @click.option("--no-quality", is_flag=True, help="Leave out PSNR, SSIM and VMAF.")
+@click.option(
+    "--qlog", is_flag=True, help="Also write each trial's packets as qlog (large; for qvis and scripts)."
+)
+@click.option(
+    "--pcapng", is_flag=True, help="Also write each trial's packets as a capture for Wireshark (large)."
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be run, and run nothing.")
 @click.option("--force", is_flag=True, help="Replace a run that is there.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
@@ -113,6 +119,8 @@ def command(
     settings: tuple[str, ...],
     jobs: int | None,
     no_quality: bool,
+    qlog: bool,
+    pcapng: bool,
     dry_run: bool,
     force: bool,
     as_json: bool,
@@ -146,6 +154,7 @@ def command(
             argv=sys.argv,
             force=force,
             quality=not no_quality,
+            logs=frozenset(name for name, wanted in (("qlog", qlog), ("pcapng", pcapng)) if wanted),
             jobs=jobs,
             advance=lambda: bar.advance(1),
         )

@@ -22,6 +22,7 @@ from .config import (
     Objects,
     Samples,
     TcpConstants,
+    Trace,
     Transport,
 )
 from .simulate import (
@@ -52,6 +53,7 @@ __all__ = [
     "Samples",
     "Stepper",
     "TcpConstants",
+    "Trace",
     "Transport",
     "clairvoyant_weight",
     "simulate",

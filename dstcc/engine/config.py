@@ -234,6 +234,8 @@ class EngineConfig:
     """Spacing of the samples."""
     duration_ns: int = NEVER_NS
     """The run ends here, or earlier when every object is delivered or given up."""
+    trace: bool = False
+    """Keep every packet that passes (some 90 bytes of memory for each sending and each arrival)."""
 
 
 @dataclass(frozen=True)
@@ -314,6 +316,34 @@ class FlowResult:
 
 
 @dataclass(frozen=True)
+class Trace:
+    """Every packet that was put on a link or came out of it, in order of time; n rows.
+
+    Cross traffic is not in it: it has no end that anybody watches.
+    """
+
+    t_ns: Int64Array
+    event: NDArray[np.int8]
+    """0: data sent, 1: data arrived, 2: ACK sent, 3: ACK arrived."""
+    fate: NDArray[np.int8]
+    """Of what was sent. 0: on its way, 1: lost on the channel, 2: dropped, the queue was full."""
+    syn: NDArray[np.int8]
+    """1 for SYNs and their answers."""
+    sender: NDArray[np.int32]
+    """The subflow, or the number of subflows plus the background flow's."""
+    number: Int64Array
+    """The segment's number on its subflow; of an ACK, the next number expected."""
+    bytes: NDArray[np.int32]
+    """Payload."""
+    object: NDArray[np.int32]
+    """The layer, by its row in :class:`Objects`; -1 for SYNs, ACKs and background flows."""
+    order: Int64Array
+    """The segment's place in its ordering domain, counted in segments; -1 likewise."""
+    sack: Int64Array
+    """Shape (n, 3, 2): of an ACK, up to three blocks [begin, end) of segment numbers; zeros where there is none."""
+
+
+@dataclass(frozen=True)
 class EngineResult:
     """What happened."""
 
@@ -330,3 +360,5 @@ class EngineResult:
     under test; drops and losses are the links', whoever's packets they hit."""
     flows: tuple[FlowResult, ...] = ()
     """One per background flow: link by link, in each link's order."""
+    trace: Trace | None = None
+    """``None`` unless asked for."""

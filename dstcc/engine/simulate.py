@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _engine
-from .config import EngineConfig, EngineResult, FlowResult, Link, ObjectResults, Samples
+from .config import EngineConfig, EngineResult, FlowResult, Link, ObjectResults, Samples, Trace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,6 +35,7 @@ def to_result(raw: dict[str, Any]) -> EngineResult:
         end_ns=raw["end_ns"],
         totals=raw["totals"],
         flows=tuple(FlowResult(**flow) for flow in raw["flows"]),
+        trace=None if raw["trace"] is None else Trace(**raw["trace"]),
     )
 
 

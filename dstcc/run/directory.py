@@ -7,6 +7,7 @@
     trials.parquet    a row a trial: status, metrics, drawn links
     chunks.parquet    a row a trial, chunk and layer
     samples.parquet   a row a trial, subflow and slot
+    *.qlog, *.pcapng  every packet of a trial, on request
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from dstcc.scenario import (
     to_toml,
 )
 
+from .logs import write_logs
 from .machine import git_commit, machine
 from .tables import CHUNKS, SAMPLES, chunk_rows, sample_rows, trial_row, trials_schema, trials_table
 from .trials import Judge, Trial, iter_trials, trial_keys
@@ -138,13 +140,15 @@ def write_run(
     argv: Sequence[str],
     force: bool = False,
     quality: bool = True,
+    logs: frozenset[str] = frozenset(),
     jobs: int | None = None,
     advance: Callable[[], None] = lambda: None,
 ) -> Finished:
     """Run a scenario's trials and put the run directory at ``path``; calls ``advance`` after each trial.
 
-    Raises :class:`~dstcc.errors.InputError` when ``path`` exists and ``force`` is not given. Whatever stops
-    it, no half-written run stays.
+    ``logs`` names packet logs to write for each trial: ``qlog``, ``pcapng``. Raises
+    :class:`~dstcc.errors.InputError` when ``path`` exists and ``force`` is not given. Whatever stops it, no
+    half-written run stays.
     """
     check_target(path, force=force)
     started, resolved = time.monotonic(), _resolve(scenario, source)
@@ -155,11 +159,12 @@ def write_run(
             _writer(folder / "chunks.parquet", CHUNKS) as chunks,
             _writer(folder / "samples.parquet", SAMPLES) as samples,
         ):
-            for trial in iter_trials(scenario, source, judge, jobs=jobs):
+            for trial in iter_trials(scenario, source, judge, jobs=jobs, trace=bool(logs)):
                 rows.append(trial_row(trial))
                 if trial.outcome is not None:
                     chunks.write_table(chunk_rows(trial.id, trial.outcome))
                     samples.write_table(sample_rows(trial.id, trial.outcome))
+                    judge.warnings += write_logs(folder, trial.id, trial.outcome, logs)
                 done.append(_done(trial))
                 advance()
         pq.write_table(trials_table(rows, source.layers), folder / "trials.parquet", compression="zstd")

@@ -10,7 +10,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dstcc import engine
@@ -129,15 +129,15 @@ def trial_keys(scenario: Scenario) -> tuple[TrialKey, ...]:
 
 
 def iter_trials(
-    scenario: Scenario, source: Source, judge: Judge, *, jobs: int | None = None
+    scenario: Scenario, source: Source, judge: Judge, *, jobs: int | None = None, trace: bool = False
 ) -> Iterator[Trial]:
     """Run the trials of a scenario, ``jobs`` at a time (all cores unless given), and yield them in order.
 
-    At most a few finished trials wait in memory. Leaving the iterator early starts no further trial and
-    does not wait for those under way.
+    ``trace`` keeps every packet (``result.trace``). At most a few finished trials wait in memory. Leaving the
+    iterator early starts no further trial and does not wait for those under way.
     """
     keys, workers = deque(trial_keys(scenario)), jobs or os.cpu_count() or 1
-    runner = _Runner(scenario, source)
+    runner = _Runner(scenario, source, trace)
     pool = ThreadPoolExecutor(workers, thread_name_prefix=WORKER_NAME)
     waiting: deque[tuple[TrialKey, Future[_Raw]]] = deque()
     try:
@@ -180,13 +180,14 @@ class _Raw:
 class _Runner:
     scenario: Scenario
     source: Source
+    trace: bool = False
     bounds: dict[int, float] = field(default_factory=dict)
     """Seed → the clairvoyant sender's weight; the same for all algorithms."""
 
     def run(self, key: TrialKey) -> _Raw:
         setting = settle(self.scenario, self.source, key.seed)
         config = engine_config(self.scenario, setting, key.congestion, key.scheduler)
-        result = engine.simulate(config)
+        result = engine.simulate(replace(config, trace=self.trace))
         best = self._best_weight(config) if self.scenario.playout.mode == "deadline" else None
         return _Raw(setting, result, best)
 

@@ -60,6 +60,19 @@ def test_json_is_the_document_of_the_interface(scenario: Path, out: Path) -> Non
     assert trial["metrics"]["playback_ratio"] == 1.0
 
 
+def test_packet_logs_on_request(scenario: Path, out: Path, tmp_path: Path) -> None:
+    plain = emulate(scenario, "-o", out)
+    assert not [*out.glob("*.qlog"), *out.glob("*.pcapng")]
+    again = [tmp_path / "again", tmp_path / "and-again"]
+    for run in again:
+        assert emulate(scenario, "-o", run, "--qlog", "--pcapng").exit_code == plain.exit_code == 0
+    for name in ("cubic+minrtt_s1.qlog", "cubic+minrtt_s1.pcapng"):
+        first, second = ((run / name).read_bytes() for run in again)
+        assert first == second
+        assert len(first) > 1000
+    assert load_run(out).samples().equals(load_run(again[0]).samples())
+
+
 def test_people_read_stderr(scenario: Path, out: Path) -> None:
     done = emulate(scenario, "-o", out)
     assert done.stdout == ""

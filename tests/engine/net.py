@@ -87,6 +87,7 @@ def config(
     slot_s: float = 0.25,
     seed: int = 1,
     scheduler: str = "minrtt",
+    trace: bool = False,
     **transport: object,
 ) -> EngineConfig:
     """A small network; what is not named has the transport's defaults."""
@@ -97,6 +98,7 @@ def config(
         objects=objects if objects is not None else bulk(),
         slot_ns=ns(slot_s),
         duration_ns=NEVER_NS if duration_s is None else ns(duration_s),
+        trace=trace,
     )
 
 

@@ -135,9 +135,10 @@ void Simulation::put_flow_segment(std::size_t f, std::int64_t number, std::uint1
     ++flow.slot_sent;
     const auto wire = static_cast<std::uint32_t>(bytes + config_.transport.header_bytes);
     const auto passage = links_[flow.link].down.transmit(now_, wire);
-    if (passage.arrive_ns == kNever) return;
-    put_data(flow.link, {passage.arrive_ns, now_, static_cast<std::uint32_t>(number), 0, 0, bytes,
-                         static_cast<std::uint16_t>(first_flow_ + f)});
+    const DataPacket packet{passage.arrive_ns, now_, static_cast<std::uint32_t>(number), 0, 0, bytes,
+                            static_cast<std::uint16_t>(first_flow_ + f)};
+    if (config_.trace) trace_sent(packet, passage);
+    if (passage.arrive_ns != kNever) put_data(flow.link, packet);
 }
 
 // --------------------------------------------------------------------------------------------------- bookkeeping

@@ -265,6 +265,7 @@ EngineConfig read_config(const py::handle& config) {
     out.objects.deadline_ns = read_column<std::int64_t>(objects, "deadline_ns");
     out.slot_ns = config.attr("slot_ns").cast<Time>();
     out.duration_ns = config.attr("duration_ns").cast<Time>();
+    out.trace = config.attr("trace").cast<bool>();
     validate(out);
     return out;
 }
@@ -318,6 +319,25 @@ py::list flow_results(const Simulation& simulation) {
     return out;
 }
 
+py::object trace_columns(const Simulation& simulation) {
+    const TraceColumns& t = simulation.trace();
+    if (t.t_ns.empty()) return py::none();
+    py::dict out;
+    out["t_ns"] = to_array(t.t_ns);
+    out["event"] = to_array(t.event);
+    out["fate"] = to_array(t.fate);
+    out["syn"] = to_array(t.syn);
+    out["sender"] = to_array(t.sender);
+    out["number"] = to_array(t.number);
+    out["bytes"] = to_array(t.bytes);
+    out["object"] = to_array(t.object);
+    out["order"] = to_array(t.order);
+    out["sack"] = to_array(t.sack).reshape({static_cast<py::ssize_t>(t.t_ns.size()), py::ssize_t{3}, py::ssize_t{2}});
+    return out;
+}
+
+py::object trace_columns(const Ltp&) { return py::none(); }
+
 // Background flows are TCP's; a trial of ltp has none.
 py::list flow_results(const Ltp&) { return py::list(); }
 
@@ -354,6 +374,7 @@ py::dict document(const Engine& simulation) {
     out["end_ns"] = simulation.now();
     out["totals"] = simulation.totals();
     out["flows"] = flow_results(simulation);
+    out["trace"] = trace_columns(simulation);
     return out;
 }
 

@@ -101,6 +101,7 @@ struct EngineConfig {
     TransportConfig transport;
     ObjectsConfig objects;
     Time slot_ns = 0, duration_ns = kNever;
+    bool trace = false;
 };
 
 }  // namespace dstcc

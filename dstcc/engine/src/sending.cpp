@@ -19,8 +19,10 @@ void Simulation::send_syn(std::size_t sender, Endpoint& from) {
                                                                                    : constants.rto_initial << shift);
     const auto bytes = static_cast<std::uint32_t>(config_.transport.header_bytes);
     const auto passage = links_[from.link].down.transmit(now_, bytes);
+    const DataPacket syn{passage.arrive_ns, now_, 0, 0, 0, 0, static_cast<std::uint16_t>(sender)};
+    if (config_.trace) trace_sent(syn, passage);
     if (passage.arrive_ns == kNever) return;
-    put_data(from.link, {passage.arrive_ns, now_, 0, 0, 0, 0, static_cast<std::uint16_t>(sender)});
+    put_data(from.link, syn);
 }
 
 void Simulation::send_ack(std::size_t sender, Endpoint& from, bool syn) {
@@ -32,6 +34,7 @@ void Simulation::send_ack(std::size_t sender, Endpoint& from, bool syn) {
         if (ack.sacks > 0) bytes += static_cast<std::uint32_t>(kSackOptionBytes + kSackBlockBytes * ack.sacks);
     }
     const auto passage = link.up.transmit(now_, bytes);
+    if (config_.trace) trace_ack(TraceEvent::kAckSent, passage, sender, ack, syn);
     if (passage.arrive_ns == kNever) return;
     for (int i = 0; i < ack.sacks; ++i)
         link.blocks.push_back({static_cast<std::uint32_t>(ack.sack[i].begin - ack.cumulative),
@@ -58,9 +61,10 @@ void Simulation::transmit(std::size_t s, std::int64_t number, const Segment& seg
     if (passage.wait_ns >= 0) waits_.add(passage.wait_ns);
     if (listens_) scheduler_->on_sent(static_cast<int>(s), bytes, std::max<Time>(passage.wait_ns, 0), now_);
     arm_timer(s);
-    if (passage.arrive_ns == kNever) return;
-    put_data(subflow.link, {passage.arrive_ns, now_, static_cast<std::uint32_t>(number), segment.object, segment.order,
-                            bytes, static_cast<std::uint16_t>(s)});
+    const DataPacket packet{passage.arrive_ns, now_,  static_cast<std::uint32_t>(number), segment.object,
+                            segment.order,     bytes, static_cast<std::uint16_t>(s)};
+    if (config_.trace) trace_sent(packet, passage);
+    if (passage.arrive_ns != kNever) put_data(subflow.link, packet);
 }
 
 // Let a subflow use what an event gave it: repairs first, then new data.

@@ -172,6 +172,7 @@ void Simulation::on_data(std::size_t link) {
     state.data.prefetch_ahead(kPrefetch);
     tree_.set_busy(link, state.data.empty() ? kNever : state.data.front().arrive_ns);
     const std::size_t s = packet.subflow;
+    if (config_.trace) trace_arrival(packet);
     if (packet.bytes == 0) return send_ack(s, endpoint(s), true);
     if (s >= first_flow_) return on_flow_data(s - first_flow_, packet);
     SubflowState& subflow = subflows_[s];
@@ -220,6 +221,7 @@ void Simulation::on_acks(std::size_t link) {
         ack.one_way_ns = state.stamps.front();
         state.stamps.pop_front();
     }
+    if (config_.trace && packet.syn) trace_ack(TraceEvent::kAckArrived, {now_, 0}, s, {}, true);
     if (packet.syn) return background ? on_flow_established(s - first_flow_) : on_established(s);
     ack.cumulative = widen(endpoint(s).sender.tcp().snd_una, packet.cumulative);
     ack.echo_ns = packet.echo_ns;
@@ -229,6 +231,7 @@ void Simulation::on_acks(std::size_t link) {
         state.blocks.pop_front();
         ack.sack[ack.sacks++] = {ack.cumulative + block.offset, ack.cumulative + block.offset + block.length};
     }
+    if (config_.trace) trace_ack(TraceEvent::kAckArrived, {now_, 0}, s, ack, false);
     if (background) return on_flow_ack(s - first_flow_, ack);
     SubflowState& subflow = subflows_[s];
     peer_delivered_ = std::max(peer_delivered_, packet.delivered_bytes);
@@ -381,6 +384,32 @@ void Simulation::on_source(std::size_t i) {
 }
 
 // --------------------------------------------------------------------------------------------------- bookkeeping
+
+// A segment's full number: the sender has it, or has sent it within the last 2^31.
+void Simulation::trace_sent(const DataPacket& packet, const Direction::Passage& passage) {
+    const TraceFate fate = passage.arrive_ns != kNever ? TraceFate::kCarried
+                           : passage.wait_ns >= 0      ? TraceFate::kLost
+                                                       : TraceFate::kDropped;
+    const bool syn = packet.bytes == 0, own = packet.subflow < first_flow_ && !syn;
+    const std::int64_t number = syn ? 0 : widen(endpoint(packet.subflow).sender.tcp().snd_nxt, packet.number);
+    trace_.add(now_, TraceEvent::kDataSent, fate, packet.subflow, number, packet.bytes, syn,
+               own ? static_cast<std::int64_t>(packet.object) : -1, own ? static_cast<std::int64_t>(packet.order) : -1);
+}
+
+void Simulation::trace_arrival(const DataPacket& packet) {
+    const bool syn = packet.bytes == 0, own = packet.subflow < first_flow_ && !syn;
+    const std::int64_t number = syn ? 0 : widen(endpoint(packet.subflow).receiver.next(), packet.number);
+    trace_.add(now_, TraceEvent::kDataArrived, TraceFate::kCarried, packet.subflow, number, packet.bytes, syn,
+               own ? static_cast<std::int64_t>(packet.object) : -1, own ? static_cast<std::int64_t>(packet.order) : -1);
+}
+
+void Simulation::trace_ack(TraceEvent event, const Direction::Passage& passage, std::size_t sender, const AckBlocks& ack,
+                           bool syn) {
+    const TraceFate fate = passage.arrive_ns != kNever ? TraceFate::kCarried
+                           : passage.wait_ns >= 0      ? TraceFate::kLost
+                                                       : TraceFate::kDropped;
+    trace_.add(now_, event, fate, sender, ack.cumulative, 0, syn, -1, -1, ack.sack, ack.sacks);
+}
 
 void Simulation::refresh_delays() {
     for (std::size_t s = 0; s < subflows_.size(); ++s)

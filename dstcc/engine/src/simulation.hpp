@@ -21,6 +21,7 @@
 #include "outcome.hpp"
 #include "receiver.hpp"
 #include "scheduler.hpp"
+#include "trace.hpp"
 #include "traffic.hpp"
 
 namespace dstcc {
@@ -60,6 +61,7 @@ public:
     const SampleColumns& samples() const { return samples_; }
     std::vector<FlowOutcome> flows() const;
     const FlowSampleColumns& flow_samples(std::size_t flow) const { return flows_[flow].samples; }
+    const TraceColumns& trace() const { return trace_; }
     Time now() const { return now_; }
 
     // --- steering.cpp: a trial steered from outside; call between two run_until()
@@ -195,6 +197,10 @@ private:
     Endpoint& endpoint(std::size_t sender) {
         return sender < first_flow_ ? static_cast<Endpoint&>(subflows_[sender]) : flows_[sender - first_flow_];
     }
+    void trace_arrival(const DataPacket& packet);
+    void trace_sent(const DataPacket& packet, const Direction::Passage& passage);
+    void trace_ack(TraceEvent event, const Direction::Passage& passage, std::size_t sender, const AckBlocks& ack,
+                   bool syn);
     void put_data(std::size_t link, const DataPacket& packet);
     void send_syn(std::size_t sender, Endpoint& from);
     void send_ack(std::size_t sender, Endpoint& from, bool syn);
@@ -295,6 +301,7 @@ private:
 
     SampleColumns samples_;
     LogHistogram waits_;
+    TraceColumns trace_;
     std::int64_t backlog_ = 0;         // released, neither sent nor given up
     std::array<std::int64_t, 256> layer_backlog_{};  // the same by layer, a layer begun counted whole
     std::uint64_t copied_layers_ = 0;  // LayerAction::copied

@@ -1,0 +1,146 @@
+"""A trial's packets as a capture that Wireshark and tcpdump read (pcapng, draft-ietf-opsawg-pcapng).
+
+Two interfaces a link: what passes by at the spacecraft (data sent, ACKs arriving) and at Earth (data arriving,
+ACKs sent). What is lost on the way is thus seen at one end only; what the queue drops is not seen at all. Headers
+are made up after the trial: IPv4, addresses ``10.LINK.0.1`` and ``.2``, a port per sender, sequence numbers in
+payload bytes, SACK blocks (RFC 2018); MPTCP's own options and the payload are left out, and TCP's checksum is 0,
+as with checksum offload. Times are mission time after the scenario's start, in nanoseconds.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dstcc.engine import Link, Trace
+
+EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+"""Mission time 0 of scenarios without a date."""
+PORT, FIRST_SENDER_PORT = 5201, 40_000
+NS_PER_S = 10**9
+DATA_SENT, DATA_ARRIVED, ACK_SENT, ACK_ARRIVED = range(4)
+DROPPED = 2
+
+SECTION, INTERFACE, PACKET = 0x0A0D0D0A, 1, 6
+"""Block types."""
+BYTE_ORDER = 0x1A2B3C4D
+RAW_IP = 101
+"""LINKTYPE_RAW: packets begin with the IP header."""
+OPT_END, OPT_IF_NAME, OPT_APPLICATION, OPT_IF_TSRESOL = 0, 2, 4, 9
+NANOSECONDS = 9
+"""``if_tsresol``: 10^-9 s."""
+SYN, ACK = 0x02, 0x10
+IP_HEADER, TCP_HEADER = 20, 20
+TTL, TCP_PROTOCOL, DONT_FRAGMENT = 64, 6, 0x4000
+U16, U32 = 0xFFFF, 0xFFFFFFFF
+
+
+def write_capture(path: Path, trace: Trace, links: Sequence[Link], start: datetime | None = None) -> None:
+    """Write the capture of a trial; ``links`` are the trial's, ``start`` is mission time 0."""
+    zero_ns = int((start or EPOCH).timestamp()) * NS_PER_S
+    with path.open("wb") as file:
+        file.write(_section())
+        for link in links:
+            for end in ("spacecraft", "earth"):
+                file.write(_interface(f"{link.name} {end}"))
+        for interface, t_ns, header, payload in _packets(trace, _links(links)):
+            file.write(_packet(interface, zero_ns + t_ns, header, payload))
+
+
+# ------------------------------------------------------------------------------------------------ pcapng's blocks
+
+
+def _block(kind: int, body: bytes) -> bytes:
+    body += bytes(-len(body) % 4)
+    size = 12 + len(body)
+    return struct.pack("<II", kind, size) + body + struct.pack("<I", size)
+
+
+def _option(code: int, value: bytes) -> bytes:
+    return struct.pack("<HH", code, len(value)) + value + bytes(-len(value) % 4)
+
+
+def _section() -> bytes:
+    from dstcc.version import __version__
+
+    options = _option(OPT_APPLICATION, f"dstcc {__version__}".encode()) + _option(OPT_END, b"")
+    return _block(SECTION, struct.pack("<IHHq", BYTE_ORDER, 1, 0, -1) + options)
+
+
+def _interface(name: str) -> bytes:
+    options = _option(OPT_IF_NAME, name.encode()) + _option(OPT_IF_TSRESOL, bytes([NANOSECONDS]))
+    return _block(INTERFACE, struct.pack("<HHI", RAW_IP, 0, 0) + options + _option(OPT_END, b""))
+
+
+def _packet(interface: int, at_ns: int, header: bytes, payload: int) -> bytes:
+    sizes = (len(header), len(header) + payload)
+    return _block(PACKET, struct.pack("<IIIII", interface, at_ns >> 32, at_ns & U32, *sizes) + header)
+
+
+# ----------------------------------------------------------------------------------------------- IP's and TCP's headers
+
+
+def _links(links: Sequence[Link]) -> list[int]:
+    """The link of every sender: first all subflows, then all background flows, link by link."""
+    own = [index for index, link in enumerate(links) for _ in range(link.subflows)]
+    return own + [index for index, link in enumerate(links) for _ in link.flows]
+
+
+def _packets(trace: Trace, link_of: list[int]) -> Iterator[tuple[int, int, bytes, int]]:
+    """Interface, time, headers and payload bytes of every packet that some end sees."""
+    offsets = [_byte_offsets(trace, sender) for sender in range(len(link_of))]
+    for row in np.flatnonzero(trace.fate != DROPPED).tolist():
+        sender, event = int(trace.sender[row]), int(trace.event[row])
+        interface = 2 * link_of[sender] + (event in (DATA_ARRIVED, ACK_SENT))
+        header = _header(trace, row, link_of[sender], offsets[sender])
+        yield interface, int(trace.t_ns[row]), header, int(trace.bytes[row])
+
+
+def _byte_offsets(trace: Trace, sender: int) -> NDArray[np.int64]:
+    """Entry n: payload bytes before segment n of that sender; one entry more than it has segments."""
+    mine = (trace.sender == sender) & (trace.event == DATA_SENT) & (trace.syn == 0)
+    numbers, first = np.unique(trace.number[mine], return_index=True)
+    sizes = np.zeros(numbers[-1] + 1 if len(numbers) else 0, dtype=np.int64)
+    sizes[numbers] = trace.bytes[mine][first]
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
+
+
+def _header(trace: Trace, row: int, link: int, offsets: NDArray[np.int64]) -> bytes:
+    from_earth, syn = int(trace.event[row]) in (ACK_SENT, ACK_ARRIVED), bool(trace.syn[row])
+    ends = [bytes([10, link, 0, 1]), bytes([10, link, 0, 2])]
+    ports = [FIRST_SENDER_PORT + int(trace.sender[row]), PORT]
+    place = 1 + int(offsets[0 if syn else trace.number[row]])
+    if from_earth:
+        ends.reverse()
+        ports.reverse()
+        sequence, acknowledged = 0 if syn else 1, place
+    else:
+        sequence, acknowledged = (0, 0) if syn else (place, 1)
+    flags = (SYN if syn else 0) | (ACK if from_earth or not syn else 0)
+    options = _sack_option(trace.sack[row], offsets) if from_earth and not syn else b""
+    tcp_bytes = TCP_HEADER + len(options)
+    size = min(IP_HEADER + tcp_bytes + int(trace.bytes[row]), U16)
+    tcp = struct.pack(
+        ">HHIIBBHHH", *ports, sequence & U32, acknowledged & U32, tcp_bytes // 4 << 4, flags, U16, 0, 0
+    )
+    fields = [0x45, 0, size, row & U16, DONT_FRAGMENT, TTL, TCP_PROTOCOL, 0, *ends]
+    fields[7] = _checksum(struct.pack(">BBHHHBBH4s4s", *fields))
+    return struct.pack(">BBHHHBBH4s4s", *fields) + tcp + options
+
+
+def _checksum(header: bytes) -> int:
+    """The Internet checksum (RFC 1071)."""
+    total: int = sum(struct.unpack(f">{len(header) // 2}H", header))
+    return ~((total & U16) + (total >> 16)) & U16
+
+
+def _sack_option(blocks: NDArray[np.int64], offsets: NDArray[np.int64]) -> bytes:
+    edges = [1 + int(offsets[edge]) for block in blocks.tolist() if block[1] > block[0] for edge in block]
+    if not edges:
+        return b""
+    return struct.pack(f">BBBB{len(edges)}I", 1, 1, 5, 2 + 4 * len(edges), *(edge & U32 for edge in edges))
