@@ -6,7 +6,7 @@ import difflib
 
 from dstcc.errors import InputError
 
-from . import channel, engine, geometry, laws, learning, links, linux_grid, memory, missions, video
+from . import channel, controls, engine, geometry, laws, learning, links, linux_grid, memory, missions, video
 from .figure import Figure, Goal
 
 FIGURES = (
@@ -15,6 +15,7 @@ FIGURES = (
     Figure("engine_event_floor", engine.event_floor),
     Figure("engine_bdp_growth", engine.bdp_growth, Goal("ratio", "<=", 1.5)),
     Figure("engine_subflow_growth", engine.subflow_growth, Goal("ratio", "<=", 3)),
+    Figure("control_costs", controls.control_costs, Goal("ratio", "<=", 2)),
     Figure("engine_bytes_per_packet", memory.bytes_per_packet, Goal("value", "<=", 64)),
     Figure("mission_day_s", missions.day, Goal("value", "<=", 0.1)),
     Figure("demo_emulate_s", missions.demo, Goal("value", "<=", 3)),

@@ -76,6 +76,12 @@ TABLE = (
         needs=("paths",),
     ),
     Algorithm(
+        "tp-planet",
+        "congestion",
+        "reconstruction",
+        "after Akan, Fang, Akyildiz, IEEE JSAC 2004; constants are ours, data in the dummy segments' place",
+    ),
+    Algorithm(
         "minrtt",
         "scheduler",
         "built-in",

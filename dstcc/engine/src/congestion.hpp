@@ -32,6 +32,9 @@ public:
     virtual bool owns_window() const { return false; }
     // True: cong_control() sets the window in and after a recovery too (Linux: icsk_ca_ops->cong_control).
     virtual bool governs_recovery() const { return owns_window(); }
+    // Before a segment is paced, new or repeated: for laws whose rate follows the clock. Asked for by wants_sends().
+    virtual void on_sent(TcpState&, Time /*now*/) {}
+    virtual bool wants_sends() const { return false; }
     // True: TcpState::one_way_ns is wanted; receivers then stamp their ACKs.
     virtual bool wants_one_way_delay() const { return false; }
 };
@@ -87,6 +90,7 @@ std::unique_ptr<CongestionControl> make_lia();
 std::unique_ptr<CongestionControl> make_olia();
 std::unique_ptr<CongestionControl> make_balia();
 std::unique_ptr<CongestionControl> make_wvegas();
+std::unique_ptr<CongestionControl> make_tp_planet();
 
 const std::vector<std::pair<std::string, CongestionFactory>>& congestion_table();
 std::unique_ptr<CongestionControl> make_congestion(const std::string& name);

@@ -11,6 +11,7 @@ LawBench::LawBench(const std::string& law, const TransportConfig& transport, std
         tcp.wire_bytes = tcp.mss_bytes + static_cast<std::uint32_t>(transport_.header_bytes);
         tcp.cwnd = tcp.initial_cwnd = transport_.initial_cwnd;
         tcp.subflow = i;
+        tcp.link_rate_bps = transport_.open_loop_bps.empty() ? 0 : transport_.open_loop_bps[0];
         tcp.siblings = &established_;
         tcp.is_cwnd_limited = true;
         controls_.push_back(make_congestion(law));
@@ -30,6 +31,7 @@ void LawBench::send(std::size_t i, std::int64_t segments, Time now) {
     tcp.snd_nxt += segments;
     tcp.max_packets_out = tcp.packets_out();
     tcp.last_sent_ns = now;
+    controls_[i]->on_sent(tcp, now);
 }
 
 void LawBench::ack(std::size_t i, std::int64_t segments, Time rtt, Time now, Time one_way) {

@@ -31,7 +31,7 @@ struct Subflow::AckWork {
 };
 
 Subflow::Subflow(const TransportConfig& transport, std::unique_ptr<CongestionControl> control, TcpState initial)
-    : tcp_(initial), control_(std::move(control)), constants_(transport.constants) {
+    : tcp_(initial), control_(std::move(control)), tells_sends_(control_->wants_sends()), constants_(transport.constants) {
     tcp_.constants = &transport.constants;
     tcp_.cwnd = transport.initial_cwnd;
     tcp_.initial_cwnd = transport.initial_cwnd;
@@ -53,6 +53,7 @@ void Subflow::establish(Time now, Time handshake_rtt) {
 }
 
 void Subflow::pace(Time now, std::uint32_t wire_bytes) {
+    if (tells_sends_) control_->on_sent(tcp_, now);
     if (tcp_.pacing_bytes_per_ns <= 0) return;
     const Time gap = static_cast<Time>(wire_bytes / tcp_.pacing_bytes_per_ns + 0.5);
     pacing_until_ = std::max(pacing_until_, now) + gap;

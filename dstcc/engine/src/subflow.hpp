@@ -134,6 +134,7 @@ private:
 
     TcpState tcp_;
     std::unique_ptr<CongestionControl> control_;
+    bool tells_sends_;
     const ConstantsNs& constants_;
     BlockRing<Segment> segments_;
     RangeSet sacked_;
