@@ -19,9 +19,13 @@ def command(as_json: bool) -> None:
     from rich.box import SIMPLE
     from rich.table import Table
 
-    table = Table(box=SIMPLE)
-    for heading in ("name", "kind", "state", "source", "backends"):
-        table.add_column(heading, no_wrap=heading == "name")
+    alike = len({row.backends for row in TABLE}) == 1
+    headings = ("name", "kind", "state", "source", "backends")[: 4 if alike else 5]
+    table = Table(box=SIMPLE, pad_edge=False, collapse_padding=True)
+    for heading in headings:
+        table.add_column(heading, no_wrap=heading != "source")
     for row in TABLE:
-        table.add_row(row.name, row.kind, row.state, row.source, ", ".join(row.backends))
+        table.add_row(*(row.name, row.kind, row.state, row.source, ", ".join(row.backends))[: len(headings)])
     console().print(table)
+    if alike:
+        console().print(f"All of them run on: {', '.join(TABLE[0].backends)}.")
