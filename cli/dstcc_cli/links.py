@@ -29,6 +29,9 @@ OUTPUT = click.Path(path_type=Path, dir_okay=False)
 @click.command(epilog=EXAMPLES)
 @click.argument("profile", required=False)
 @click.option("--date", metavar="ISO", help="UTC date, with or without a time.  [default: now]")
+@click.option(
+    "--ephemeris", metavar="NAME", help="kepler (built in) or de421 (exact) in place of the profile's own."
+)
 @click.option("--elevation", type=float, metavar="DEG", help="Elevation at the station instead of its own.")
 @click.option("--up", is_flag=True, help="The way from the Earth to the spacecraft.")
 @click.option("--code", "code_name", metavar="CODE", help="A code instead of a profile.")
@@ -63,7 +66,7 @@ def command(profile: str | None, code_name: str | None, as_json: bool, **asked: 
 
 
 def _list(as_json: bool, asked: dict[str, Any]) -> None:
-    for option in ("date", "elevation", "ebn0", "plot", "netem", "trace"):
+    for option in ("date", "ephemeris", "elevation", "ebn0", "plot", "netem", "trace"):
         if asked[option] is not None:
             raise click.UsageError(f"--{option} needs a PROFILE{' or --code' if option in ('plot',) else ''}")
     from dstcc_channels.describe import profile_documents
@@ -76,7 +79,7 @@ def _list(as_json: bool, asked: dict[str, Any]) -> None:
 
 
 def _code(name: str, as_json: bool, asked: dict[str, Any]) -> None:
-    for option in ("netem", "trace", "date", "elevation"):
+    for option in ("netem", "trace", "date", "ephemeris", "elevation"):
         if asked[option] is not None:
             raise click.UsageError(f"--{option} needs a PROFILE, not --code")
     if asked["ebn0"] is None and asked["plot"] is None:
@@ -99,6 +102,8 @@ def _profile(name: str, as_json: bool, asked: dict[str, Any]) -> None:
     from dstcc_channels.profiles import load_profile
 
     profile = load_profile(name)
+    if asked["ephemeris"] is not None:
+        profile = profile.by_ephemeris(asked["ephemeris"])
     date = datetime.now(UTC).replace(microsecond=0) if asked["date"] is None else parse_date(asked["date"])
     described = describe_profile(
         profile, date, elevation_deg=asked["elevation"], packet_bytes=asked["packet_bytes"], up=asked["up"]

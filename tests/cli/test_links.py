@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -148,3 +149,23 @@ def test_a_slip_in_a_file_of_ones_own() -> None:
     done = links("mine.toml")
     assert done.exit_code == 2
     assert "mine.toml: link.delay_s: missing" in done.stderr
+
+
+def test_the_exact_ephemeris() -> None:
+    # 2027-02-19, when the distance hardly changes: 338.342 s by DE421, whether 00:00 is UTC or TDB.
+    done = links("mro-x-dss35", "--date", "2027-02-19", "--ephemeris", "de421", "--json")
+    assert json.loads(done.stdout)["one_way_s"] == pytest.approx(338.342, abs=0.001)
+    refused("ephemeris: 'de422' is none: did you mean 'de421'?", "mro-x-dss35", "--ephemeris", "de422")
+    refused("lab: an abstract profile has no bodies", "lab", "--ephemeris", "de421")
+    refused("--ephemeris needs a PROFILE", "--ephemeris", "de421")
+
+
+def test_the_exact_ephemeris_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dstcc_channels.geometry import de421
+
+    monkeypatch.setitem(sys.modules, "skyfield.api", None)
+    de421._kernel.cache_clear()
+    done = links("mro-x-dss35", "--date", "2027-02-19", "--ephemeris", "de421")
+    de421._kernel.cache_clear()
+    assert done.exit_code == 1
+    assert "pip install 'dstcc[ephemeris]'" in done.stderr

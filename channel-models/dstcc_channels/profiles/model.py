@@ -204,6 +204,14 @@ class Profile(Table):
         """``abstract`` with ``[link]``, else ``physical``."""
         return "physical" if self.link is None else "abstract"
 
+    def by_ephemeris(self, name: str) -> Profile:
+        """The same with another ephemeris. Raises :class:`InputError` for an abstract profile or an unknown name."""
+        if self.path is None:
+            raise InputError(f"{self.name}: an abstract profile has no bodies, and so no ephemeris")
+        if name not in EPHEMERIDES:
+            raise InputError(f"ephemeris: {name!r} is none: {nearest(name, EPHEMERIDES)}")
+        return self.model_copy(update={"path": self.path.model_copy(update={"ephemeris": name})})
+
     @model_validator(mode="after")
     def _one_kind(self) -> Profile:
         given = [key for key in ("path", "down", "up") if getattr(self, key) is not None]
