@@ -101,6 +101,7 @@ def describe_code(name: str, ebn0_db: float, packet_bytes: int) -> Described:
         (f"{frame} in error", f"{document['frame_error_rate']:.4g}"),
         (f"packet of {packet_bytes} bytes lost", f"{document['packet_loss']:.4g}"),
         ("frames it spans", f"{known.frames(packet_bytes)}"),
+        *(("source", ref) for ref in dict.fromkeys(known.refs)),
     )
     return Described(document, (outside,) if outside else (), lines)
 
@@ -119,8 +120,8 @@ def _abstract(profile: Profile, date: datetime) -> Described:
         "rate_bps": link["rate_bps"],
         "visible": True,
     }
-    lines = tuple((key, str(value)) for key, value in link.items())
-    return Described(document, (), lines)
+    lines = [(key, str(value)) for key, value in link.items()]
+    return Described(document, (), (*lines, *_sources(profile)))
 
 
 def _notes(profile: Profile, state: LinkStates) -> tuple[str, ...]:
@@ -171,4 +172,8 @@ def _lines(profile: Profile, state: LinkStates, packet_bytes: int, up: bool) -> 
         (f"packets of {packet_bytes} bytes lost", f"{float(state.packet_loss):.3g}"),
         ("usable", "yes" if state.visible else "no"),
     ]
-    return tuple(figures)
+    return (*figures, *_sources(profile))
+
+
+def _sources(profile: Profile) -> list[tuple[str, str]]:
+    return [("source", ref) for ref in profile.references] + [("left out", note) for note in profile.notes]

@@ -74,6 +74,8 @@ class Realisation:
     """When nothing can be sent down, by the spacecraft's clock."""
     up_outages_s: geometry.Windows
     """When nothing can be sent up, by the station's clock."""
+    weather_cd: NDArray[np.float64]
+    """The weather's percentile that what leaves the spacecraft at ``delay_t_s`` meets at the station."""
     notes: tuple[str, ...]
     """What a reader of the run must know."""
 
@@ -105,6 +107,7 @@ def realise(profile: Profile, start: datetime, duration_s: float, seed: int) -> 
         up=up_loss,
         outages_s=outages,
         up_outages_s=up_outages,
+        weather_cd=run.weather(times + delay_s),
         notes=tuple(f"{profile.name}: {note}" for note in notes),
     )
 
@@ -145,7 +148,7 @@ class _Run:
                 f"the way {way} is never usable in this run: see visibility, occultations and conjunctions"
             )
 
-        budget = link_budget(path, direction, distance_m, elevation, self._weather(at_earth))
+        budget = link_budget(path, direction, distance_m, elevation, self.weather(at_earth))
         ebn0_db = budget.ebn0_db(rate_bps)
         outside = known.outside(ebn0_db[usable]) if usable.any() else None
         curve_db, curve_log10 = known.curve()
@@ -192,7 +195,7 @@ class _Run:
             float(phase) if orbit.phase_deg is None else orbit.phase_deg,
         )
 
-    def _weather(self, at_earth: NDArray[np.float64]) -> NDArray[np.float64]:
+    def weather(self, at_earth: NDArray[np.float64]) -> NDArray[np.float64]:
         """The site's percentile at these times: the process on a grid of its own, each value held for a step.
 
         Links to one site thus meet the same weather, however far their spacecraft are.

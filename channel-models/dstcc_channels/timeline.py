@@ -27,6 +27,7 @@ from .profiles.model import Profile
 from .realise import LossSchedule, inside, realise
 from .scintillation import faded
 from .states import parts
+from .weather import STATES, state_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,6 +52,8 @@ class Timeline:
     burst_end: NDArray[np.float64]
     """r: the chance that the packet after a lost one gets through."""
     usable: NDArray[np.bool_]
+    weather: tuple[str, ...]
+    """The state of the station's weather, one of :data:`.weather.STATES`; empty for an abstract profile."""
     bursts: GilbertElliott | None
     """The chain of an abstract profile with bursts; by packets."""
     notes: tuple[str, ...]
@@ -70,6 +73,8 @@ def timeline(
 
     Raises :class:`InputError` for steps that make no sense, and as :func:`.realise` does.
     """
+    if packet_bytes < 1:
+        raise InputError(f"bytes = {packet_bytes}: a packet has at least 1 byte")
     if not 0 < step_s <= duration_s:
         raise InputError(f"step_s = {step_s:g}: must be above 0 and at most duration_s = {duration_s:g}")
     if duration_s / step_s > MAX_STEPS:
@@ -92,6 +97,7 @@ def timeline(
         packet_loss=np.where(usable, lost, 1.0),
         burst_end=ends,
         usable=usable,
+        weather=tuple(STATES[state] for state in state_of(np.interp(times, run.delay_t_s, run.weather_cd))),
         bursts=None,
         notes=run.notes,
     )
@@ -153,6 +159,7 @@ def _drawn(
         packet_loss=np.where(usable, lost, 1.0),
         burst_end=np.full(len(times), 1 - lost),
         usable=usable,
+        weather=(),
         bursts=bursts,
         notes=(),
     )

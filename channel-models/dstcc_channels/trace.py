@@ -27,7 +27,9 @@ def write_trace(line: Timeline, path: Path, meta: dict[str, Any], seed: int, pac
     text.writelines(f"# {key}: {value}\n" for key, value in meta.items())
     writer = csv.writer(text, lineterminator="\n")
     if line.bursts is None:
-        writer.writerow(["t_s", "state", "ebn0_db", "scintillation_index", "frame_error_rate", "packet_loss"])
+        writer.writerow(
+            ["t_s", "state", "weather", "ebn0_db", "scintillation_index", "frame_error_rate", "packet_loss"]
+        )
         writer.writerows(_by_step(line))
     else:
         writer.writerow(["t_s", "state", "packet_loss"])
@@ -37,10 +39,11 @@ def write_trace(line: Timeline, path: Path, meta: dict[str, Any], seed: int, pac
 
 def _by_step(line: Timeline) -> list[list[Any]]:
     states = np.where(line.usable, "open", "out")
+    sky = line.weather or [""] * len(line.t_s)
     figures = (line.ebn0_db, line.scintillation_index, line.frame_error_rate, line.packet_loss)
     return [
-        [f"{t_s:.10g}", state, *("" if np.isnan(value) else f"{value:.6g}" for value in values)]
-        for t_s, state, *values in zip(line.t_s, states, *figures, strict=True)
+        [f"{t_s:.10g}", state, weather, *("" if np.isnan(value) else f"{value:.6g}" for value in values)]
+        for t_s, state, weather, *values in zip(line.t_s, states, sky, *figures, strict=True)
     ]
 
 

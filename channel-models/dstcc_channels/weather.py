@@ -68,11 +68,6 @@ def state_of(cd: ArrayLike) -> NDArray[np.int64]:
     return np.searchsorted(STATE_BOUNDS_CD, np.asarray(cd, dtype=np.float64), side="right")
 
 
-def has_weather(site: str, band: str) -> bool:
-    """Whether the table has rows for this site in this band."""
-    return any((row["site"], row["band"]) == (site, band) for row in rows("zenith.csv"))
-
-
 @cache
 def _curve(site: str, band: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     there = sorted({(row["site"], row["band"]) for row in rows("zenith.csv")})

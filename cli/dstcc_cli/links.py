@@ -57,6 +57,11 @@ def command(profile: str | None, code_name: str | None, as_json: bool, **asked: 
     """
     if profile is not None and code_name is not None:
         raise click.UsageError("give a PROFILE or --code, not both")
+    for option in ("plot", "netem", "trace"):
+        if asked[option] is not None and not asked[option].absolute().parent.is_dir():
+            raise click.UsageError(
+                f"--{option} {asked[option]}: the folder {asked[option].parent} does not exist"
+            )
     if code_name is not None:
         _code(code_name, as_json, asked)
     elif profile is not None:

@@ -17,6 +17,7 @@ from dstcc_channels.profiles import load_profile
 from dstcc_channels.realise import realise
 from dstcc_channels.timeline import timeline
 from dstcc_channels.trace import write_trace
+from dstcc_channels.weather import STATES
 
 from dstcc.errors import InputError
 
@@ -149,6 +150,7 @@ def test_a_trace_has_a_row_a_step(tmp_path):
     read = list(csv.DictReader(row for row in text.splitlines() if not row.startswith("#")))
     assert len(read) == 144
     assert {row["state"] for row in read} == {"open", "out"}
+    assert {row["weather"] for row in read} <= set(STATES)
     assert float(read[-1]["ebn0_db"]) == pytest.approx(line.ebn0_db[-1], abs=1e-3)
 
 

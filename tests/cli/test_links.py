@@ -141,6 +141,8 @@ def test_bad_input_names_key_and_allowed_values() -> None:
     refused("--plot needs a PROFILE or --code", "--plot", "l.svg")
     refused("cannot draw as '.pdf'", "--code", "ccsds-c2", "--plot", "c.pdf")
     refused("cannot tell the format", "lab", "--netem", "n.txt")
+    refused("bytes = 0", "lab", "--netem", "n.csv", "--bytes", 0)
+    refused("the folder none does not exist", "lab", "--trace", "none/t.csv")
     refused("step_s = 0", "lab", "--netem", "n.csv", "--step", 0)
 
 
