@@ -279,6 +279,8 @@ def _show_plan(found: Plan, as_json: bool) -> int:
         )
     show_figures(table)
     out = console()
+    for note in found.notes:
+        out.print(note, soft_wrap=True)
     out.print(f"video: {found.chunks:,} chunks of {found.layers} layers, {found.payload_bytes:,} bytes")
     delay, length = found.playout_delay_s, found.mission_s
     out.print(f"playout delay {delay:,.6g} s; a run lasts about {length:,.6g} s")
@@ -299,4 +301,14 @@ def _loss(loss: dict[str, Any]) -> str:
     if "gilbert_elliott" in loss:
         values = loss["gilbert_elliott"]
         return " ".join(f"{key} {values[key]:g}" for key in ("p", "r", "good", "bad"))
+    if "frames" in loss:
+        values = loss["frames"]
+        low, high = values["ebn0_db"]
+        worst, best = values["frame_error_rate"]
+        decibels, rates = _span(f"{low:.2f}", f"{high:.2f}"), _span(f"{worst:.2g}", f"{best:.2g}")
+        return f"{values['code']} at {decibels} dB, FER {rates}"
     return ", ".join(f"{kind} {value:.3g}" for kind, value in loss.items()) or "none"
+
+
+def _span(low: str, high: str) -> str:
+    return low if low == high else f"{low}–{high}"

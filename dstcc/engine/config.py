@@ -41,6 +41,8 @@ class FrameSchedule:
     log10_fer: Float64Array
     """The code's frame error rate on the grid ``curve_from_db``, + ``curve_step_db``, ..; linear in between,
     constant outside."""
+    code: str = ""
+    """What people call it."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ class Link:
     loss: Loss = Loss()
     up_loss: Loss = Loss()
     outages_ns: tuple[tuple[int, int], ...] = ()
-    """Half-open [from, to) intervals, rising and disjoint: what is sent meanwhile is lost, both directions."""
+    """Half-open [from, to) intervals, rising and disjoint: what is sent meanwhile is lost."""
     cross_traffic: tuple[CrossTraffic, ...] = ()
     subflows: int = 1
     """Of the connection under test. They divide what ``fixed`` and ``open-loop`` would give one."""
@@ -130,6 +132,8 @@ class Link:
     """Connections of others."""
     delay_slope: tuple[float, ...] = ()
     """The delay's derivative (s/s) at each time of its table, above -1: cubic curves between the rows."""
+    up_outages_ns: tuple[tuple[int, int], ...] | None = None
+    """Of the acknowledgements' direction, by their sender's clock; ``outages_ns`` unless given."""
 
 
 def subflow_links(links: Sequence[Link]) -> tuple[int, ...]:

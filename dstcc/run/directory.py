@@ -33,6 +33,7 @@ from dstcc.scenario import (
     content_hash,
     describe,
     draw_links,
+    link_notes,
     manifest_hash,
     scale_of,
     to_toml,
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 BACKEND = "simulator"
+LINK_FACTS = ("name", "rate_bps", "rtt_s", "delay_s", "loss", "outages", "outage_s")
+"""What ``run.json`` says of each link, as the first seed draws it."""
 
 
 @dataclass(frozen=True)
@@ -246,9 +249,9 @@ def _meta(
         "seeds": list(scenario.seeds),
         "machine": machine(),
         "wall_s": wall_s,
-        "links": [{key: link[key] for key in ("name", "rate_bps", "rtt_s", "loss")} for link in links],
+        "links": [{key: link[key] for key in LINK_FACTS} for link in links],
         "trials": len(trial_keys(scenario)),
-        "warnings": warnings,
+        "warnings": [*link_notes(scenario), *warnings],
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from dstcc.algorithms import TRANSFERS
 from dstcc.engine import Link
 from dstcc.engine.config import TcpConstants
-from dstcc.scenario import Scenario, Source, describe, horizon_s, rtt_s, scale_of, settle
+from dstcc.scenario import Scenario, Source, describe, horizon_s, link_notes, rtt_s, scale_of, settle
 
 from .trials import trial_keys
 
@@ -24,6 +24,8 @@ class PlannedLink:
     rate_bps: float
     up_rate_bps: float
     rtt_s: float
+    delay_s: Any
+    """One way: a number, a table, or the least and the greatest of a curve."""
     bdp_packets: float
     """Full wire packets that fill the round trip at the data direction's rate."""
     loss: dict[str, Any]
@@ -51,6 +53,8 @@ class Plan:
     playout_delay_s: float
     mission_s: float
     """The length of a run, as a guess."""
+    notes: tuple[str, ...]
+    """What a reader must know of the links."""
     trials: tuple[str, ...]
     estimated_packets: int
     """Data packets of all trials together, without repeats."""
@@ -77,6 +81,7 @@ def plan(scenario: Scenario, source: Source, backend: str) -> Plan:
         payload_bytes=int(setting.objects.payload_bytes.sum()),
         playout_delay_s=setting.playout_delay_ns / 1e9,
         mission_s=horizon_s(scenario, setting.links, setting.objects),
+        notes=link_notes(scenario),
         trials=tuple(key.id for key in keys),
         estimated_packets=packets * len(keys),
     )
@@ -123,6 +128,7 @@ def _planned(link: Link, mss_bytes: int) -> PlannedLink:
         rate_bps=link.rate_bps,
         up_rate_bps=link.up_rate_bps,
         rtt_s=rtt_s(link),
+        delay_s=values["delay_s"],
         bdp_packets=link.rate_bps * rtt_s(link) / 8 / (mss_bytes + HEADER_BYTES),
         loss=dict(values["loss"]) if isinstance(values["loss"], dict) else {},
         queue_bytes=link.queue_bytes,

@@ -7,15 +7,19 @@ changes no other draw.
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 
 import numpy as np
 
 from dstcc.engine.config import Flow as EngineFlow
+from dstcc.engine.config import FrameSchedule
 from dstcc.engine.config import Link as EngineLink
 from dstcc.engine.config import Loss as EngineLoss
+from dstcc.errors import InputError, ScenarioError
 
-from .fields import NS_PER_S, Draw, ns
+from .fields import NS_PER_S, BodyPair, Draw, ns
 from .model import Link, LossModel, Scenario
+from .physics import DelayColumns, Outages, at_rate, clamped, coded_loss, physics
 from .traffic import engine_flows, engine_traffic
 
 MIN_QUEUE_BYTES = 64_000
@@ -24,8 +28,20 @@ MIN_QUEUE_BYTES = 64_000
 
 def draw_links(scenario: Scenario, seed: int) -> tuple[EngineLink, ...]:
     """The links of the trials with this seed, as the engine takes them."""
-    mss_bytes = scenario.transport.mss_bytes
-    return tuple(_link(link, seed, mss_bytes) for link in scenario.link)
+    return tuple(_link(scenario, link, seed) for link in scenario.link)
+
+
+def link_notes(scenario: Scenario) -> tuple[str, ...]:
+    """What a reader of the run must know of its links: values outside their tables, under the first seed."""
+    notes: list[str] = []
+    for link in scenario.link:
+        notes += physics(link, scenario.scenario, scenario.run.seed).notes
+        for key, loss in (("loss", link.loss), ("up_loss", link.up_loss)):
+            if loss is None or loss.ebn0_db is None or loss.code is None:
+                continue
+            said = clamped(loss.code, _draw(loss.ebn0_db, scenario.run.seed, link.name, f"{key}.ebn0_db"))
+            notes += [f"link {link.name}: {key}: {said}"] if said else []
+    return tuple(notes)
 
 
 def rtt_s(link: EngineLink) -> float:
@@ -35,27 +51,34 @@ def rtt_s(link: EngineLink) -> float:
 
 def longest_possible_rtt_s(scenario: Scenario) -> float:
     """The longest round trip that any seed can draw, in seconds."""
-    return 2 * max(_bounds(link.delay_s)[1] for link in scenario.link)
+    return 2 * max(_longest_delay_s(scenario, link) for link in scenario.link)
 
 
 def describe(link: EngineLink) -> dict[str, object]:
     """A drawn link as it is recorded beside its trials (one-way delay, RTT in seconds; rates in bit/s)."""
     others = [_describe_flow(flow) for flow in link.flows]
     table = [[t / NS_PER_S, d / NS_PER_S] for t, d in zip(link.delay_t_ns, link.delay_ns, strict=True)]
+    up_outages = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
     return {
         "name": link.name,
         "rate_bps": link.rate_bps,
         "up_rate_bps": link.up_rate_bps,
-        "delay_s": table[0][1] if len(table) == 1 else table,
+        "delay_s": table[0][1] if len(table) == 1 else table if not link.delay_slope else _range_s(link),
         "rtt_s": rtt_s(link),
-        "loss": describe_loss(link.loss),
-        "up_loss": describe_loss(link.up_loss),
+        "loss": describe_loss(link.loss, link.outages_ns),
+        "up_loss": describe_loss(link.up_loss, up_outages),
         "queue_bytes": link.queue_bytes,
         "up_queue_bytes": link.up_queue_bytes,
+        "outages": len(link.outages_ns),
+        "outage_s": sum(end - start for start, end in link.outages_ns) / NS_PER_S,
         "subflows": link.subflows,
         "flows": others,
         "datagrams_bps": [source.rate_bps for source in link.cross_traffic],
     }
+
+
+def _range_s(link: EngineLink) -> dict[str, float]:
+    return {"min": min(link.delay_ns) / NS_PER_S, "max": max(link.delay_ns) / NS_PER_S}
 
 
 def _describe_flow(flow: EngineFlow) -> dict[str, object]:
@@ -67,56 +90,111 @@ def _describe_flow(flow: EngineFlow) -> dict[str, object]:
     }
 
 
-def describe_loss(loss: EngineLoss) -> dict[str, object]:
-    """A loss process in the words of a scenario; empty when nothing is lost."""
+def describe_loss(loss: EngineLoss, outages_ns: Outages = ()) -> dict[str, object]:
+    """A loss process in the words of a scenario; empty when nothing is lost.
+
+    Of frames their least and greatest Eb/N0 outside the outages, and the frame error rates there.
+    """
     if loss.kind == "none":
         return {}
     if loss.kind == "gilbert-elliott":
         return {"gilbert_elliott": {"p": loss.p, "r": loss.r, "good": loss.good, "bad": loss.bad}}
+    if loss.frames is not None:
+        return {"frames": _describe_frames(loss.frames, outages_ns)}
     return {loss.kind: loss.rate}
 
 
-def _link(link: Link, seed: int, mss_bytes: int) -> EngineLink:
-    rate = _draw(link.rate_bps, seed, link.name, "rate_bps")
-    up_rate = rate if link.up_rate_bps is None else _draw(link.up_rate_bps, seed, link.name, "up_rate_bps")
-    times, delays = _delay(link, seed)
-    round_trip_s = 2 * max(delays) / NS_PER_S
+def _describe_frames(frames: FrameSchedule, outages_ns: Outages) -> dict[str, object]:
+    edges = np.array(outages_ns, dtype=np.int64).reshape(-1)
+    lit = np.searchsorted(edges, frames.t_ns, side="right") % 2 == 0
+    lit = lit if lit.any() else np.ones_like(lit)
+    ebn0_db = np.array([frames.ebn0_db[lit].min(), frames.ebn0_db[lit].max()])
+    grid = frames.curve_from_db + frames.curve_step_db * np.arange(len(frames.log10_fer))
+    fer = 10 ** np.interp(ebn0_db, grid, frames.log10_fer)
+    index = frames.scintillation_index[lit]
+    return {
+        "code": frames.code,
+        "frame_bits": frames.frame_bits,
+        "ebn0_db": ebn0_db.tolist(),
+        "frame_error_rate": fer.tolist(),
+        "scintillation_index": [float(index.min()), float(index.max())],
+    }
+
+
+def _link(scenario: Scenario, link: Link, seed: int) -> EngineLink:
+    try:
+        known = physics(link, scenario.scenario, seed)
+    except InputError as error:
+        raise ScenarioError(f"link {link.name}: {error}") from None
+    draw = partial(_draw, seed=seed, link=link.name)
+    rate = known.rate_bps if link.rate_bps is None else draw(link.rate_bps, key="rate_bps")
+    assert rate is not None  # held by the model
+    up_rate = (
+        known.up_rate_bps or rate if link.up_rate_bps is None else draw(link.up_rate_bps, key="up_rate_bps")
+    )
+    delay = _delay(link, seed) or known.delay
+    assert delay is not None
+    round_trip_s = 2 * max(delay.delay_ns) / NS_PER_S
     loss = _loss(link.loss, seed, link.name, "loss")
+    up_loss = _loss(link.up_loss, seed, link.name, "up_loss")
+    if known.loss is not None and known.up_loss is not None and known.rate_bps and known.up_rate_bps:
+        loss = loss or at_rate(known.loss, known.rate_bps, rate)
+        up_loss = up_loss or at_rate(known.up_loss, known.up_rate_bps, up_rate)
     return EngineLink(
         name=link.name,
         rate_bps=rate,
         up_rate_bps=up_rate,
-        delay_t_ns=times,
-        delay_ns=delays,
+        delay_t_ns=delay.t_ns,
+        delay_ns=delay.delay_ns,
+        delay_slope=delay.slope,
         queue_bytes=link.queue_bytes or _default_queue(rate, round_trip_s),
         up_queue_bytes=link.up_queue_bytes or _default_queue(up_rate, round_trip_s),
-        loss=loss,
-        up_loss=loss if link.up_loss is None else _loss(link.up_loss, seed, link.name, "up_loss"),
-        outages_ns=tuple((ns(start), ns(end)) for start, end in link.outages),
+        loss=loss or EngineLoss(),
+        up_loss=up_loss or loss or EngineLoss(),
+        outages_ns=known.outages or () if link.outages is None else _outages(link),
+        up_outages_ns=known.up_outages if link.outages is None else None,
         cross_traffic=engine_traffic(link.cross_traffic, link.mix),
         subflows=link.subflows,
         flows=engine_flows(
-            link.flows, link.mix, mss_bytes, lambda value, key: _draw(value, seed, link.name, key)
+            link.flows, link.mix, scenario.transport.mss_bytes, lambda value, key: draw(value, key=key)
         ),
     )
 
 
-def _delay(link: Link, seed: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _outages(link: Link) -> Outages:
+    return tuple((ns(start), ns(end)) for start, end in link.outages or ())
+
+
+def _delay(link: Link, seed: int) -> DelayColumns | None:
+    """What the link itself says; ``None`` leaves it to its physics."""
+    if link.delay_s is None or isinstance(link.delay_s, BodyPair):
+        return None
     if isinstance(link.delay_s, tuple):
-        return tuple(ns(t) for t, _ in link.delay_s), tuple(ns(delay) for _, delay in link.delay_s)
-    return (0,), (ns(_draw(link.delay_s, seed, link.name, "delay_s")),)
+        return DelayColumns(
+            tuple(ns(t) for t, _ in link.delay_s), tuple(ns(delay) for _, delay in link.delay_s)
+        )
+    return DelayColumns((0,), (ns(_draw(link.delay_s, seed, link.name, "delay_s")),))
+
+
+def _longest_delay_s(scenario: Scenario, link: Link) -> float:
+    if link.delay_s is None or isinstance(link.delay_s, BodyPair):
+        delay = physics(link, scenario.scenario, scenario.run.seed).delay  # no seed changes it
+        return max(delay.delay_ns) / NS_PER_S if delay else 0.0
+    return _bounds(link.delay_s)[1]
 
 
 def _default_queue(rate_bps: float, round_trip_s: float) -> int:
     return max(MIN_QUEUE_BYTES, round(rate_bps * round_trip_s / 8))
 
 
-def _loss(model: LossModel | None, seed: int, link: str, key: str) -> EngineLoss:
+def _loss(model: LossModel | None, seed: int, link: str, key: str) -> EngineLoss | None:
     if model is None:
-        return EngineLoss()
+        return None
     if model.gilbert_elliott is not None:
         ge = model.gilbert_elliott
         return EngineLoss("gilbert-elliott", p=ge.p, r=ge.r, good=ge.good, bad=ge.bad)
+    if model.code is not None:
+        return coded_loss(model.code, _draw(model.ebn0_db or 0.0, seed, link, f"{key}.ebn0_db"))
     kind, value = ("packet", model.packet) if model.packet is not None else ("ber", model.ber)
     return EngineLoss(kind, rate=_draw(value or 0.0, seed, link, f"{key}.{kind}"))
 

@@ -6,6 +6,7 @@ turning into an endless run, and every time from overflowing an int64 in nanosec
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar
@@ -118,6 +119,8 @@ def _choice(rule: str) -> Discriminator:
 
 def _numbers(value: Any) -> tuple[float, ...]:
     """What a bound must hold for: a number, both ends of a draw, every delay of a table."""
+    if isinstance(value, BodyPair):
+        return ()
     if isinstance(value, Draw):
         return value.bounds
     return tuple(delay for _time, delay in value) if isinstance(value, tuple) else (value,)
@@ -144,6 +147,8 @@ Rate = Annotated[float, _within(MIN_RATE_BPS, MAX_RATE_BPS)]
 DrawableRate = Annotated[_Drawable, _within(MIN_RATE_BPS, MAX_RATE_BPS)]
 """Bits per second, or a draw of them."""
 DrawableProbability = Annotated[_Drawable, _within(0, 1)]
+DrawableDb = Annotated[_Drawable, _within(-50, 100)]
+"""Decibels, or a draw of them."""
 DrawableInstant = Annotated[_Drawable, _within(0, MAX_TIME_S)]
 """A time in seconds, or a draw of it."""
 
@@ -155,14 +160,39 @@ def _rising(rows: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float],
     return rows
 
 
-def _no_body_pair(value: Any) -> Any:
-    known = Draw.model_fields
-    if isinstance(value, dict) and value and not any(get_close_matches(str(key), known, 1) for key in value):
-        raise broken(
-            "a delay from two bodies is not available in this version of dstcc; use a number, "
-            "[[t_s, delay_s], ..], {uniform = [a, b]} or {log_uniform = [a, b]}"
-        )
-    return value
+class BodyPair(Table):
+    """``{bodies = ["mars", "earth"], ephemeris = "kepler"}``: the light time between two bodies' centres."""
+
+    bodies: Annotated[tuple[str, str], AsTuple]
+    """Where data is sent from and to; the one that is not Earth sends."""
+    ephemeris: str = "kepler"
+
+    @model_validator(mode="after")
+    def _known(self) -> BodyPair:
+        from dstcc_channels.geometry import BODIES, EPHEMERIDES
+
+        for name in self.bodies:
+            if name not in BODIES:
+                raise broken(f"no body '{name}'; {_hint(name, BODIES)}", key="bodies")
+        if self.bodies[0] == self.bodies[1]:
+            raise broken("needs two different bodies", key="bodies")
+        if self.ephemeris not in EPHEMERIDES:
+            raise broken(f"no '{self.ephemeris}'; {_hint(self.ephemeris, EPHEMERIDES)}", key="ephemeris")
+        return self
+
+
+def _hint(name: str, names: Iterable[str]) -> str:
+    near = get_close_matches(name, list(names), 1)
+    return f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
+
+
+def _kind_of_delay(value: Any) -> str:
+    if isinstance(value, BodyPair):
+        return "<bodies>"
+    drawn = Draw.model_fields
+    if isinstance(value, dict) and value and not any(get_close_matches(str(key), drawn, 1) for key in value):
+        return "<bodies>"
+    return _kind(value)
 
 
 _DelayTable = Annotated[
@@ -173,10 +203,13 @@ _DelayTable = Annotated[
     Tag("<table>"),
 ]
 Delay = Annotated[
-    _Number | _Drawn | _DelayTable,
-    _choice("must be a number, [[t_s, delay_s], ..] or a draw"),
-    BeforeValidator(_no_body_pair),
+    _Number | _Drawn | _DelayTable | Annotated[BodyPair, Tag("<bodies>")],
+    Discriminator(
+        _kind_of_delay,
+        custom_error_type="rule",
+        custom_error_message="must be a number, [[t_s, delay_s], ..], a draw or {bodies = [..]}",
+    ),
     _within(MIN_DELAY_S, MAX_DELAY_S),
 ]
-"""One-way delay in seconds: constant, drawn per seed, or a table over mission time with lines between its
-rows."""
+"""One-way delay in seconds: constant, drawn per seed, a table over mission time with lines between its rows, or the
+light time between two bodies."""

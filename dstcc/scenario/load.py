@@ -12,14 +12,14 @@ from pydantic import ValidationError
 
 from dstcc.errors import ScenarioError
 
-from .model import Scenario
+from .model import LOSSES, Scenario
 
 MAX_FILE_BYTES = 16 << 20
 """A scenario is written by people; what is longer is some other file."""
 SHOWN_PROBLEMS = 8
 """Problems listed at once; one slip can break many keys."""
 
-_LOSS = frozenset({"packet", "ber", "gilbert_elliott"})
+_LOSS = frozenset(LOSSES)
 ALTERNATIVES = {
     "video": frozenset({"stream", "input", "synthetic"}),
     "loss": _LOSS,
@@ -28,7 +28,16 @@ ALTERNATIVES = {
     "run": frozenset({"slot_s", "slot_rtts"}),
 }
 """Table → keys of which it holds one: an override of one takes the others' place."""
-ENDS_ENCODE = {("video", "stream"), ("video", "synthetic")}
+ENDS = {
+    ("video", "stream"): "encode",
+    ("video", "synthetic"): "encode",
+    **{(table, key): "code" for table in ("loss", "up_loss") for key in LOSSES if key != "ebn0_db"},
+}
+"""What goes with the keys that such an override takes the place of."""
+
+
+PATHS = ("stream", "input", "profile", "contacts")
+"""Keys that name files; a profile only where it looks like one."""
 
 
 @dataclass(frozen=True)
@@ -105,13 +114,13 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _anchor(document: dict[str, Any], folder: Path) -> None:
-    """Make the paths of ``[video]`` absolute, relative ones from ``folder``."""
-    video = document.get("video")
-    if not isinstance(video, dict):
-        return
-    for key in ("stream", "input"):
-        if isinstance(video.get(key), str) and video[key]:
-            video[key] = str(Path(folder, video[key]))
+    """Make the paths in ``[video]`` and ``[[link]]`` absolute, relative ones from ``folder``."""
+    links = document.get("link")
+    for table in [document.get("video"), *(links if isinstance(links, list) else ())]:
+        for key in PATHS if isinstance(table, dict) else ():
+            path = table.get(key)
+            if isinstance(path, str) and path and (key != "profile" or "/" in path or path.endswith(".toml")):
+                table[key] = str(Path(folder, path))
 
 
 def _apply(document: dict[str, Any], override: Override, source: str) -> None:
@@ -134,7 +143,7 @@ def _rivals(keys: tuple[str, ...]) -> set[str]:
     group = ALTERNATIVES.get(table, frozenset())
     if last not in group:
         return set()
-    return set(group - {last}) | ({"encode"} if (table, last) in ENDS_ENCODE else set())
+    return set(group - {last}) | ({ENDS[table, last]} if (table, last) in ENDS else set())
 
 
 def _step(node: Any, key: str, where: str) -> Any:

@@ -16,6 +16,7 @@ from .fields import (
     AsTuple,
     Bytes,
     Delay,
+    DrawableDb,
     DrawableProbability,
     DrawableRate,
     Instant,
@@ -25,6 +26,7 @@ from .fields import (
     Table,
     broken,
 )
+from .physics import abstract_keys, check
 from .traffic import CrossTraffic, Flow, Mix
 
 DEFAULT_SCHEDULER = "minrtt"
@@ -42,7 +44,7 @@ class About(Table):
     duration_s: Seconds | None = None
     """Ends the run, delivered or not; without it the run ends when every layer is delivered or given up."""
     start: datetime | None = None
-    """What the clocks show at mission time 0; recorded, links with an ephemeris will need it."""
+    """What the clocks show at mission time 0 (UTC where it names no zone): links with physics need it."""
 
 
 class Synthetic(Table):
@@ -109,13 +111,21 @@ class GilbertElliott(Table):
     bad: Probability = 1.0
 
 
+LOSSES = ("packet", "ber", "gilbert_elliott", "ebn0_db")
+"""The keys of which a loss process has one."""
+
+
+def _known_code(name: str) -> str:
+    from dstcc_channels.codes import CODE_NAMES
+    from dstcc_channels.data import nearest
+
+    if name not in CODE_NAMES:
+        raise broken(f"no such code; {nearest(name, CODE_NAMES)}")
+    return name
+
+
 class LossModel(Table):
     """Exactly one loss process of a link direction."""
-
-    later: ClassVar[dict[str, str]] = {
-        "ebn0_db": "give the loss itself: {packet = p} or {ber = b}",
-        "code": "give the loss itself: {packet = p} or {ber = b}",
-    }
 
     packet: DrawableProbability | None = None
     """Probability that a packet is lost, whatever its size."""
@@ -123,13 +133,17 @@ class LossModel(Table):
     """Probability that a bit is wrong; a packet with a wrong bit is lost."""
     gilbert_elliott: GilbertElliott | None = None
 
+    ebn0_db: DrawableDb | None = None
+    """Energy per information bit over the noise density; with ``code``."""
+    code: Annotated[str, AfterValidator(_known_code)] | None = None
+
     @model_validator(mode="after")
     def _one_process(self) -> LossModel:
-        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        given = [name for name in LOSSES if getattr(self, name) is not None]
         if len(given) != 1:
-            raise broken(
-                f"needs exactly one of packet, ber and gilbert_elliott, not {' and '.join(given) or 'none'}"
-            )
+            raise broken(f"needs exactly one of {', '.join(LOSSES)}, not {' and '.join(given) or 'none'}")
+        if (self.ebn0_db is None) != (self.code is None):
+            raise broken("ebn0_db and code need each other", key="code" if self.code is None else "ebn0_db")
         return self
 
 
@@ -153,16 +167,18 @@ Outages = Annotated[
 class Link(Table):
     """``[[link]]``: one physical path; *down* carries the data, *up* the acknowledgements."""
 
-    later: ClassVar[dict[str, str]] = {
-        "profile": "give rate_bps, delay_s and loss",
-        "contacts": "give the gaps between contacts as outages",
-    }
-
     name: Annotated[str, Field(min_length=1)]
-    rate_bps: DrawableRate
+    profile: str | None = None
+    """What the keys below are unless given: a shipped profile's name, or a file."""
+    contacts: str | None = None
+    """A contact plan: outages where it has no contact, and its rate and delay unless given."""
+    source: Annotated[int, Field(ge=1)] | None = None
+    """The plan's node that sends the data."""
+    destination: Annotated[int, Field(ge=1)] | None = None
+    rate_bps: DrawableRate | None = None
     up_rate_bps: DrawableRate | None = None
     """``rate_bps`` unless given."""
-    delay_s: Delay
+    delay_s: Delay | None = None
     """One way, both directions alike."""
     loss: LossModel | None = None
     """Of the data direction; none unless given."""
@@ -171,8 +187,8 @@ class Link(Table):
     queue_bytes: Bytes | None = None
     """Drop-tail limit; the larger of 64 kB and one bandwidth-delay product unless given."""
     up_queue_bytes: Bytes | None = None
-    outages: Outages = ()
-    """``[from_s, to_s)``: what is sent meanwhile is lost, in both directions."""
+    outages: Outages | None = None
+    """``[from_s, to_s)``: what is sent meanwhile is lost, in both directions; none unless given."""
     cross_traffic: Annotated[tuple[CrossTraffic, ...], AsTuple] = ()
     """Others' datagrams in the data direction's queue."""
     flows: Annotated[tuple[Flow, ...], AsTuple] = ()
@@ -181,6 +197,21 @@ class Link(Table):
     """Others' TCP and UDP in given shares."""
     subflows: Annotated[int, Field(ge=1, le=MAX_SUBFLOWS)] = 1
     """Of the connection under test, all over this link."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _abstract_profile(cls, data: Any) -> Any:
+        return {**abstract_keys(data.get("profile")), **data} if isinstance(data, dict) else data
+
+    @model_validator(mode="after")
+    def _complete(self) -> Link:
+        for key in ("source", "destination"):
+            if (getattr(self, key) is None) != (self.contacts is None):
+                raise broken("a contact plan needs source and destination, and they a plan", key=key)
+        for key in ("rate_bps", "delay_s"):
+            if getattr(self, key) is None and self.profile is None and self.contacts is None:
+                raise broken("missing; give it, a profile, or contacts", key=key)
+        return self
 
 
 def _to_names(value: Any) -> Any:
@@ -353,6 +384,10 @@ class Scenario(Table):
                 raise broken(f"no link is named '{name}' ({', '.join(names)})", key="transport.layer_links")
         if self.video.synthetic and not (self.video.loop_to_s or self.scenario.duration_s):
             raise broken("a synthetic source needs video.loop_to_s or scenario.duration_s", key="video")
+        segment = self.transport.mss_bytes
+        if (self.transport.receive_buffer_bytes or segment) < segment:
+            raise broken(f"must hold a segment of {segment} bytes", key="transport.receive_buffer_bytes")
+        check(self)
         made = self.video.synthetic
         problem = self.misfit(layers=len(made.layer_bps) if made else None)
         if problem is not None:

@@ -15,6 +15,7 @@ from dstcc.cache import cache_folder
 from dstcc.errors import ScenarioError, StreamError
 
 from .model import MAX_OBJECTS, Encode, Scenario, Video
+from .physics import profile_of
 
 if TYPE_CHECKING:
     from dstcc_svc import Manifest
@@ -30,6 +31,8 @@ NOT_EMULATED: Any = {
     "expect": True,
 }
 """What :func:`content_hash` leaves out."""
+NOT_PHYSICS: Any = {"name", "file", "summary", "references", "notes"}
+"""What it leaves out of a profile."""
 
 
 @dataclass(frozen=True)
@@ -105,9 +108,15 @@ def content_hash(scenario: Scenario) -> str:
     """SHA-256 of what is emulated, so that runs with the same hash can be compared.
 
     It leaves out which algorithms and seeds are tried, the scale (runs record it beside the hash), the
-    bounds and the description; a stream or an input counts by its content, wherever it lies.
+    bounds and the description; a stream, an input, a profile or a contact plan counts by its content, wherever it
+    lies.
     """
     document = scenario.model_dump(mode="json", exclude=NOT_EMULATED)
+    for link, keys in zip(scenario.link, document["link"], strict=True):
+        if link.profile is not None:
+            keys["profile"] = profile_of(link.profile).model_dump(mode="json", exclude=NOT_PHYSICS)
+        if link.contacts is not None:
+            keys["contacts"] = _file_hash(Path(link.contacts))
     video = scenario.video
     if video.stream is not None:
         document["video"]["stream"] = manifest_hash(Path(video.stream))

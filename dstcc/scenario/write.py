@@ -22,7 +22,7 @@ def to_toml(scenario: Scenario) -> str:
 
 
 def _table(heading: str, keys: dict[str, Any]) -> str:
-    lines = [f"{_key(name)} = {_value(value)}" for name, value in keys.items() if value != ()]
+    lines = [f"{_key(name)} = {_value(value)}" for name, value in keys.items()]
     return "\n".join([heading, *lines, ""])
 
 

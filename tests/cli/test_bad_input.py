@@ -138,8 +138,8 @@ def test_a_corrupt_manifest_is_named(stream: Path) -> None:
         ("link.0.delay_s=nan", "link.0.delay_s = nan: input should be a finite number"),
         ("link.0.delay_s=[[9, 1], [3, 2]]", "link.0.delay_s: times must rise"),
         (
-            "link.0.loss={ebn0_db = 1, code = 'ccsds-c2'}",
-            "link.0.loss.ebn0_db: not available in this version",
+            "link.0.loss={ebn0_db = 1, code = 'ccsds-c3'}",
+            "link.0.loss.code = 'ccsds-c3': no such code",
         ),
     ],
 )

@@ -41,7 +41,15 @@ def test_run_json(run_path: Path) -> None:
     assert (meta["seeds"], meta["trials"], meta["warnings"]) == ([1, 2], 4, [])
     assert len(meta["scenario_sha256"]) == 64
     assert meta["video"] == {"name": "synthetic", "manifest_sha256": None}
-    assert meta["links"][0].keys() == {"name", "rate_bps", "rtt_s", "loss"}
+    assert meta["links"][0].keys() == {
+        "name",
+        "rate_bps",
+        "rtt_s",
+        "delay_s",
+        "loss",
+        "outages",
+        "outage_s",
+    }
     assert {"dstcc_version", "git_commit", "created", "machine", "wall_s"} <= meta.keys()
 
 

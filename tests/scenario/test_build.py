@@ -93,7 +93,7 @@ def test_transport(minimal: Path) -> None:
     transport = built(
         minimal,
         'transport={mode = "lanes", lanes_per_link = 2, fixed_cwnd_segments = 7, open_loop_bps = [1e3, 2e3], '
-        'scheduler = "layer-pinned", layer_links = ["direct", "relay"], receive_buffer_bytes = 1000}',
+        'scheduler = "layer-pinned", layer_links = ["direct", "relay"], receive_buffer_bytes = 2000}',
         congestion="fixed",
         scheduler="layer-pinned",
     ).transport
@@ -101,7 +101,7 @@ def test_transport(minimal: Path) -> None:
     assert transport.fixed_cwnd_segments == (7, 7)
     assert transport.open_loop_bps == (1e3, 2e3)
     assert transport.layer_links == (1, 0)
-    assert transport.receive_buffer_bytes == 1000
+    assert transport.receive_buffer_bytes == 2000
     assert built(minimal).transport.receive_buffer_bytes == 0
 
 

@@ -116,7 +116,10 @@ LinkConfig read_link(const py::handle& link) {
     out.up_queue_bytes = link.attr("up_queue_bytes").cast<std::int64_t>();
     out.loss = read_loss(link.attr("loss"));
     out.up_loss = read_loss(link.attr("up_loss"));
-    out.outages_ns = link.attr("outages_ns").cast<std::vector<std::pair<Time, Time>>>();
+    using Outages = std::vector<std::pair<Time, Time>>;
+    out.outages_ns = link.attr("outages_ns").cast<Outages>();
+    const py::object up_outages = link.attr("up_outages_ns");
+    out.up_outages_ns = up_outages.is_none() ? out.outages_ns : up_outages.cast<Outages>();
     for (const auto& source : link.attr("cross_traffic")) out.cross_traffic.push_back(read_cross(source));
     out.subflows = link.attr("subflows").cast<int>();
     for (const auto& flow : link.attr("flows")) out.flows.push_back(read_flow(flow));
@@ -235,10 +238,11 @@ void validate(const EngineConfig& config) {
                                   static_cast<double>(link.delay_t_ns[i] - link.delay_t_ns[i - 1]);
             require(std::min({m0, m1, 3 * secant - m0 - m1}) > -1, "a curved delay must fall more slowly than time passes");
         }
-        for (std::size_t i = 0; i < link.outages_ns.size(); ++i) {
-            require(link.outages_ns[i].first < link.outages_ns[i].second, "an outage ends after it begins");
-            require(i == 0 || link.outages_ns[i].first >= link.outages_ns[i - 1].second, "outages must rise and not overlap");
-        }
+        for (const auto* outages : {&link.outages_ns, &link.up_outages_ns})
+            for (std::size_t i = 0; i < outages->size(); ++i) {
+                require((*outages)[i].first < (*outages)[i].second, "an outage ends after it begins");
+                require(i == 0 || (*outages)[i].first >= (*outages)[i - 1].second, "outages must rise and not overlap");
+            }
     }
     validate_sharing(config);
     const ObjectsConfig& o = config.objects;

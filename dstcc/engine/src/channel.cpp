@@ -7,7 +7,7 @@ namespace dstcc {
 Direction::Direction(const LinkConfig& link, bool up, std::uint64_t seed, std::uint64_t index, std::uint32_t full_bytes)
     : ns_per_byte_(8.0 * kNsPerS / (up ? link.up_rate_bps : link.rate_bps)),
       full_bytes_(full_bytes),
-      outages_(link.outages_ns),
+      outages_(up ? link.up_outages_ns : link.outages_ns),
       delay_(link.delay_t_ns, link.delay_ns, link.delay_slope) {
     const LossConfig& loss = up ? link.up_loss : link.loss;
     lossless_ = loss.kind == LossKind::kNone;

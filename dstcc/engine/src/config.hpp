@@ -55,7 +55,7 @@ struct LinkConfig {
     std::vector<double> delay_slope;  // s/s at those times; empty: straight lines
     std::int64_t queue_bytes = 0, up_queue_bytes = 0;
     LossConfig loss, up_loss;
-    std::vector<std::pair<Time, Time>> outages_ns;
+    std::vector<std::pair<Time, Time>> outages_ns, up_outages_ns;
     std::vector<CrossTrafficConfig> cross_traffic;
     int subflows = 1;  // of the connection under test
     std::vector<FlowConfig> flows;
