@@ -6,7 +6,20 @@ import difflib
 
 from dstcc.errors import InputError
 
-from . import channel, controls, engine, geometry, laws, learning, links, linux_grid, memory, missions, video
+from . import (
+    channel,
+    controls,
+    engine,
+    geometry,
+    laws,
+    learning,
+    links,
+    linux_grid,
+    memory,
+    missions,
+    transfer,
+    video,
+)
 from .figure import Figure, Goal
 
 FIGURES = (
@@ -17,6 +30,7 @@ FIGURES = (
     Figure("engine_subflow_growth", engine.subflow_growth, Goal("ratio", "<=", 3)),
     Figure("control_costs", controls.control_costs, Goal("ratio", "<=", 2)),
     Figure("engine_bytes_per_packet", memory.bytes_per_packet, Goal("value", "<=", 64)),
+    Figure("ltp_ns_per_segment", transfer.ltp_ns_per_segment, Goal("ratio", "<=", 2)),
     Figure("mission_day_s", missions.day, Goal("value", "<=", 0.1)),
     Figure("demo_emulate_s", missions.demo, Goal("value", "<=", 3)),
     Figure("cli_help_s", missions.cli_help, Goal("value", "<=", 0.4)),

@@ -89,6 +89,16 @@ def test_repeated_options_give_the_product(scenario: Path, out: Path) -> None:
     assert ids == [f"{c}+{s}/s{k}" for c in ("cubic", "bbr") for s in ("minrtt", "redundant") for k in (5, 6)]
 
 
+def test_a_transfer_takes_no_scheduler_and_says_so(scenario: Path, out: Path) -> None:
+    options = "--congestion cubic --congestion ltp --scheduler minrtt --scheduler redundant"
+    done = emulate(scenario, "-o", out, *options.split(), "--json")
+    assert done.exit_code == 0, done.stderr
+    ids = [trial["id"] for trial in json.loads(done.stdout)["trials"]]
+    assert ids == ["cubic+minrtt/s1", "cubic+redundant/s1", "ltp+none/s1"]
+    assert "ltp takes no scheduler, one trial a seed: not minrtt, redundant" in done.stderr
+    assert emulate(scenario, "--dry-run", "--congestion", "ltp").exit_code == 0
+
+
 def test_set_and_scale(scenario: Path, out: Path) -> None:
     assert emulate(scenario, "-o", out, "--set", "link.0.loss.packet=0.25", "--scale", "4").exit_code == 0
     run = load_run(out)

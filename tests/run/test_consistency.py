@@ -56,6 +56,7 @@ VARIANTS = {
         'transport.layer_links=["dark", "moving", "drawn"]',
         "transport.congestion=newreno",
     ),
+    "ltp": ("transport.congestion=ltp", "transport.ltp_green_from_layer=1"),
     "short": ("scenario.duration_s=30", "transport.congestion=open-loop"),
     "small buffer": ("transport.receive_buffer_bytes=20_000", "transport.congestion=cubic"),
 }

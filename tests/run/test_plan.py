@@ -47,3 +47,8 @@ def test_what_a_scale_distorts() -> None:
     for part in ("0.2 s → 2 s", "40 ms → 400 ms", "0.0004 segments/s³", "10 s → 100 s", "50 ms → 500 ms"):
         assert part in text
     assert "BBR" not in "\n".join(distortions(10.0, ("cubic",)))
+
+
+def test_a_scale_does_not_touch_a_transfer_without_tcp() -> None:
+    assert distortions(10.0, ("ltp",)) == ()
+    assert distortions(10.0, ("ltp", "cubic")) == distortions(10.0, ("cubic",))

@@ -95,6 +95,14 @@ BAD = [
     ("transport.congestion=[]", "transport.congestion"),
     ('transport.congestion=["cubic", "cubic"]', "names one twice"),
     ("transport.scheduler=minrt", "did you mean 'minrtt'?"),
+    (
+        'transport={congestion = "ltp", scheduler = "redundant"}',
+        "transport.scheduler: 'redundant': ltp takes no scheduler",
+    ),
+    ("transport={congestion = 'ltp', ltp_green_from_layer = -1}", "transport.ltp_green_from_layer = -1"),
+    ("transport={congestion = 'ltp', ltp_retry_limit = -1}", "transport.ltp_retry_limit = -1"),
+    ("link.0.flows=[{congestion = 'ltp'}]", "link.0.flows.0.congestion: 'ltp': a transfer without TCP"),
+    ('expect.cubic+none.ssim=">= 1"', "'none': no such scheduler"),
     ("transport.controller=iodst-dqn", "transport.controller: not available in this version"),
     ("transport.mode=lane", "transport.mode = 'lane': input should be 'stream' or 'lanes'"),
     ("transport.lanes_per_link=4", 'transport.lanes_per_link: needs mode = "lanes"'),
@@ -370,6 +378,22 @@ def test_what_cannot_do_its_work_is_refused(
         load_scenario(minimal, settings)
     assert str(caught.value).startswith(f"{minimal}: transport.scheduler: '{scheduler}': ")
     assert rule in str(caught.value)
+
+
+@pytest.mark.parametrize("others", ["link.0.flows=[{}]", "link.0.mix={rate_bps = 1e4}"])
+def test_a_transfer_shares_no_link_with_tcp(minimal: Path, others: str) -> None:
+    settings = [parse_override(text) for text in (others, 'transport.congestion=["cubic", "ltp"]')]
+    with pytest.raises(ScenarioError, match=r"transport\.congestion: 'ltp': shares .* 'relay' has TCP flows"):
+        load_scenario(minimal, settings)
+
+
+def test_a_transfer_may_stand_beside_controls_with_schedulers_and_be_pinned(minimal: Path) -> None:
+    for text in (
+        'transport={congestion = ["cubic", "ltp"], scheduler = ["minrtt", "redundant"]}',
+        'transport={congestion = "ltp", scheduler = "layer-pinned", layer_links = ["direct", "relay"]}',
+        'expect={"ltp+none.playback_ratio" = ">= 0"}',
+    ):
+        load_scenario(minimal, [parse_override(text)])
 
 
 def test_one_link_is_enough_for_what_weighs_nothing(minimal: Path) -> None:
