@@ -111,6 +111,13 @@ TABLE = (
         needs=("paths",),
     ),
     Algorithm(
+        "daps",
+        "scheduler",
+        "built-in",
+        "Kuhn et al., ICC 2014, delays quantised; mptcp_daps.c of MPTCP v0.89",
+        needs=("paths", "stream"),
+    ),
+    Algorithm(
         "qaware",
         "scheduler",
         "built-in",

@@ -147,6 +147,44 @@ def test_ecf_uses_the_slow_path_only_for_what_the_fast_one_would_take_too_long_o
     assert (carried(result)[1] > 0) == uses_slow
 
 
+# ----------------------------------------------------------------------------------------------- DAPS
+
+
+def test_daps_gives_each_path_a_window_per_delay_over_their_lcm():
+    # RTTs 20 and 50: delays of 4 and 10 quarters, LCM 20. At t = 4, 8, .. 20 the fast path, at 10 and 20 the slow one.
+    f, s = (0, 7), (1, 3)
+    assert rules.daps_schedule([20, 50], [7, 3]) == [f, f, s, f, f, f, s]
+    # Equal delays take turns.
+    assert rules.daps_schedule([20, 20], [7, 3]) == [f, s]
+    # Whatever the order of the paths.
+    assert rules.daps_schedule([50, 20], [3, 7]) == [(1, 7), (1, 7), (0, 3), (1, 7), (1, 7), (1, 7), (0, 3)]
+
+
+def test_daps_quantises_the_delays_of_mars():
+    # 8.5 and 25.001 minutes in nanoseconds have an LCM of months; in quarters of the shorter they are 4 and 12.
+    runs = rules.daps_schedule([int(8.5 * MINUTE), int(25.001 * MINUTE)], [1, 1])
+    assert runs == [(0, 1), (0, 1), (0, 1), (1, 1)]
+    # Three paths of 20, 21 and 30 are 4, 4 and 6; eight primes would have no period worth the name.
+    assert [path for path, _ in rules.daps_schedule([20, 21, 30], [1, 1, 1])] == [0, 1, 2, 0, 1, 0, 1, 2]
+    assert len(rules.daps_schedule([1_009 * k for k in (2, 3, 5, 7, 11, 13, 17, 19)], [1] * 8)) < 200
+    assert len(rules.daps_schedule([1, 10**12], [1, 1])) < 20_000
+
+
+@pytest.mark.parametrize(("slow_rtt_s", "share"), [(1.0, 1 / 6), (0.5, 2 / 7)])
+def test_daps_lets_data_arrive_in_order_over_unequal_paths(slow_rtt_s: float, share: float):
+    # Paced windows of 10 at RTTs of 0.2 and 1 s: 50 and 10 segments a second. minrtt gives the slow path what the fast
+    # one would send now; it arrives 0.4 s later, and all behind it waits. DAPS gives it what that one reaches by then.
+    links = (net.link(12e6, 0.2), net.link(12e6, slow_rtt_s))
+    wait = {}
+    for name in ("minrtt", "daps"):
+        result = net.run(
+            "fixed", links, objects=net.bulk(5_000_000), scheduler=name, fixed_cwnd_segments=(10, 10)
+        )
+        wait[name] = result.totals["hol_wait_byte_s"] / 5e6
+        assert carried(result)[1] / carried(result).sum() == pytest.approx(share, rel=0.1)
+    assert wait["daps"] < 0.6 * wait["minrtt"]
+
+
 # --------------------------------------------------------------------------------------------- QAware
 
 

@@ -22,6 +22,7 @@ void bind_rules(py::module_& engine) {
     m.def("ecf", &ecf, py::arg("unsent"), py::arg("cwnd_fast"), py::arg("rtt_fast"), py::arg("cwnd_slow"),
           py::arg("rtt_slow"), py::arg("delta"), py::arg("waiting"));
     m.def("qaware_cost", &qaware_cost, py::arg("queued_packets"), py::arg("srtt"), py::arg("queue_wait"));
+    m.def("daps_schedule", &daps_schedule, py::arg("srtt_ns"), py::arg("windows"));
     m.def("po_mptcp_before", &po_mptcp_before, py::arg("rtt_a"), py::arg("cwnd_a"), py::arg("rtt_b"), py::arg("cwnd_b"));
     using Arm = LinearArm<2>;
     py::class_<Arm>(m, "LinearArm")

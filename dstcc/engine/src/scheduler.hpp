@@ -1,7 +1,8 @@
 // The interface of a scheduler: which subflow sends next.
 //
 // In `stream` mode pick() is asked for every segment; in `lanes` mode once per layer, which then stays whole on the lane.
-// A scheduler that pins assigns each layer when it is released instead.
+// A scheduler that pins assigns each layer when it is released instead. One that plans is asked, in `stream` mode, among
+// all subflows that are there, with room or not: what it says waits at that subflow, with its place in the stream.
 //
 // pick() may wait. It is asked again at the next event of any subflow (an ACK, a timer, the end of a pacing gap) and at
 // the next release. A wait needs something to wait for: when no subflow has anything in flight or to send, so that no
@@ -68,6 +69,7 @@ public:
     virtual bool layers_first() const { return false; }
     virtual bool duplicates() const { return false; }
     virtual bool pins() const { return false; }
+    virtual bool plans() const { return false; }
     // For schedulers that pin: the subflow, out of `usable`, for a whole layer.
     virtual int assign(const std::vector<Path>&, int /*layer*/, std::int64_t /*bytes*/, std::uint64_t usable) {
         return __builtin_ctzll(usable);
@@ -92,6 +94,7 @@ std::unique_ptr<Scheduler> make_redundant(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_layer_pinned(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_blest(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_ecf(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_daps(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_qaware(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_po_mptcp(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_probabilistic_25(const SchedulerSetup&);

@@ -23,6 +23,10 @@ Ecf ecf(double unsent, double cwnd_fast, double rtt_fast, double cwnd_slow, doub
 // QAware: expected time in the system of one more packet.
 double qaware_cost(double queued_packets, double srtt, double queue_wait);
 
+// DAPS: one period of the schedule as (path, segments) runs, from smoothed RTTs and windows in segments.
+std::vector<std::pair<int, std::int64_t>> daps_schedule(const std::vector<Time>& srtt_ns,
+                                                        const std::vector<std::int64_t>& windows);
+
 // PO-MPTCP: does path a come before path b?
 bool po_mptcp_before(Time rtt_a, std::int64_t cwnd_a, Time rtt_b, std::int64_t cwnd_b);
 

@@ -10,6 +10,7 @@ const std::vector<std::pair<std::string, SchedulerFactory>>& scheduler_table() {
         {"layer-pinned", make_layer_pinned},
         {"blest", make_blest},
         {"ecf", make_ecf},
+        {"daps", make_daps},
         {"qaware", make_qaware},
         {"po-mptcp", make_po_mptcp},
         {"probabilistic-0.25", make_probabilistic_25},

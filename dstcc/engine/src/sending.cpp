@@ -1,4 +1,7 @@
 // What a connection puts on its links: handshakes, ACKs, repairs, probes, and which layer's next segment goes where.
+#include <algorithm>
+#include <iterator>
+
 #include "simulation.hpp"
 
 namespace dstcc {
@@ -124,6 +127,8 @@ void Simulation::offer() {
         offer_copies();
     else if (config_.transport.lanes || scheduler_->pins())
         offer_assigned();
+    else if (scheduler_->plans())
+        offer_planned();
     else
         offer_stream();
 }
@@ -185,6 +190,63 @@ void Simulation::offer_assigned() {
     }
 }
 
+// What was planned goes first; more is planned only when a subflow with room has nothing.
+void Simulation::offer_planned() {
+    for (;;) {
+        if (const std::uint64_t planned = ready_ & has_planned_) {
+            send_planned(static_cast<std::size_t>(__builtin_ctzll(planned)));
+            continue;
+        }
+        if (usable() == 0) return;
+        if (!room_at_receiver(config_.transport.mss_bytes)) {
+            if (listens_ && !pending_.empty()) scheduler_->on_blocked(now_);
+            return;
+        }
+        std::uint32_t object = 0;
+        const std::uint64_t there = (established_ & ~stale_) != 0 ? established_ & ~stale_ : established_;
+        std::uint64_t timely = there;
+        if (!next_unbound(timely, object)) return;
+        const int s = choose(there, timely, object,
+                             std::min<std::int64_t>(config_.transport.mss_bytes, unsent_bytes(object)));
+        if (s < 0) return;
+        plan(static_cast<std::size_t>(s), object);
+    }
+}
+
+void Simulation::plan(std::size_t s, std::uint32_t object) {
+    const Planned segment = cut(s, object);
+    subflows_[s].planned.push_back(segment);
+    has_planned_ |= bit(s);
+    paths_[s].assigned_bytes += segment.bytes;
+    planned_payload_ += segment.bytes;
+}
+
+void Simulation::send_planned(std::size_t s) {
+    auto& planned = subflows_[s].planned;
+    const Planned segment = planned.front();
+    planned.pop_front();
+    if (planned.empty()) has_planned_ &= ~bit(s);
+    paths_[s].assigned_bytes -= segment.bytes;
+    planned_payload_ -= segment.bytes;
+    put(s, segment);
+}
+
+// Another subflow takes over, in the order of the stream.
+void Simulation::move_planned(std::size_t from, std::size_t to) {
+    auto &left = subflows_[from].planned, &there = subflows_[to].planned;
+    for (const Planned& segment : left) {
+        paths_[from].assigned_bytes -= segment.bytes;
+        paths_[to].assigned_bytes += segment.bytes;
+    }
+    std::deque<Planned> merged;
+    std::merge(there.begin(), there.end(), left.begin(), left.end(), std::back_inserter(merged),
+               [](const Planned& a, const Planned& b) { return a.order < b.order; });
+    left.clear();
+    there.swap(merged);
+    has_planned_ &= ~bit(from);
+    has_planned_ |= bit(to);
+}
+
 // The scheduler's choice among `ready`, which is what of `idle` can bring the layer in time.
 int Simulation::choose(std::uint64_t idle, std::uint64_t ready, std::uint32_t object, std::int64_t bytes) {
     Next next;
@@ -193,7 +255,7 @@ int Simulation::choose(std::uint64_t idle, std::uint64_t ready, std::uint32_t ob
     next.bytes = bytes;
     next.backlog = backlog_;
     if (const std::int64_t buffer = config_.transport.receive_buffer_bytes; buffer != 0)
-        next.room = buffer - (new_payload_ - peer_delivered_);
+        next.room = buffer - (new_payload_ + planned_payload_ - peer_delivered_);
     next.busy = established_ & ~stale_ & ~idle;
     const int s = scheduler_->pick(paths_, ready, next);
     if (s >= 0) {
@@ -325,30 +387,23 @@ std::uint64_t Simulation::in_time(std::uint32_t object, Slack slack, std::uint64
 void Simulation::unbind(std::uint32_t object) { pending_.take(object, config_.objects.layer[object]); }
 
 // Transmit the next segment of a layer for the first time.
-std::int64_t Simulation::send_new(std::size_t s, std::uint32_t object) {
+std::int64_t Simulation::send_new(std::size_t s, std::uint32_t object) { return put(s, cut(s, object)); }
+
+// Cut the next segment off a layer, with its place in its ordering domain. From here on it is no longer backlog.
+Simulation::Planned Simulation::cut(std::size_t s, std::uint32_t object) {
     SubflowState& subflow = subflows_[s];
     ObjectOutcome& outcome = outcomes_[object];
     const std::int64_t payload = config_.objects.payload_bytes[object];
     const auto bytes = static_cast<std::uint16_t>(
         std::min<std::int64_t>(config_.transport.mss_bytes, payload - outcome.offset));
-    if (outcome.first_sent_ns < 0) {
-        outcome.first_sent_ns = now_;
-        outcome.subflow = static_cast<std::int32_t>(s);
-        if (outcome.domain < 0) {
-            const int lanes = config_.transport.lanes ? config_.transport.lanes_per_link : 1;
-            outcome.domain = static_cast<std::int32_t>(subflow.next_lane);
-            subflow.next_lane = (subflow.next_lane + 1) % lanes;
-        }
-        if (first_send_ns_ < 0) first_send_ns_ = now_;
+    if (outcome.domain < 0) {
+        const int lanes = config_.transport.lanes ? config_.transport.lanes_per_link : 1;
+        outcome.domain = static_cast<std::int32_t>(subflow.next_lane);
+        subflow.next_lane = (subflow.next_lane + 1) % lanes;
     }
-    const std::uint32_t order = domains_[static_cast<std::size_t>(outcome.domain)].take_order();
-    const std::int64_t number = subflow.sender.append(now_, object, order, bytes);
     outcome.offset += bytes;
-    outcome.sent_bytes += bytes;
-    new_payload_ += bytes;
     backlog_ -= bytes;
     if (outcome.offset == payload) sent_out(object);
-    if (copied_layers_ != 0) copy_elsewhere(s, object, order, bytes, number);
     if (!subflow.assigned.empty() && subflow.assigned.front() == object) {
         paths_[s].assigned_bytes -= bytes;
         if (outcome.offset == payload) {
@@ -358,7 +413,21 @@ std::int64_t Simulation::send_new(std::size_t s, std::uint32_t object) {
     } else if (outcome.offset == payload) {
         unbind(object);
     }
-    transmit(s, number, subflow.sender.segment(number), false);
+    return {object, domains_[static_cast<std::size_t>(outcome.domain)].take_order(), bytes};
+}
+
+std::int64_t Simulation::put(std::size_t s, const Planned& segment) {
+    ObjectOutcome& outcome = outcomes_[segment.object];
+    if (outcome.first_sent_ns < 0) {
+        outcome.first_sent_ns = now_;
+        outcome.subflow = static_cast<std::int32_t>(s);
+        if (first_send_ns_ < 0) first_send_ns_ = now_;
+    }
+    const std::int64_t number = subflows_[s].sender.append(now_, segment.object, segment.order, segment.bytes);
+    outcome.sent_bytes += segment.bytes;
+    new_payload_ += segment.bytes;
+    if (copied_layers_ != 0) copy_elsewhere(s, segment.object, segment.order, segment.bytes, number);
+    transmit(s, number, subflows_[s].sender.segment(number), false);
     refresh(s);
     return number;
 }
@@ -472,11 +541,11 @@ void Simulation::assign_released(std::uint32_t object) {
 
 bool Simulation::room_at_receiver(std::int64_t bytes) const {
     return config_.transport.receive_buffer_bytes == 0 ||
-           new_payload_ + bytes - peer_delivered_ <= config_.transport.receive_buffer_bytes;
+           new_payload_ + planned_payload_ + bytes - peer_delivered_ <= config_.transport.receive_buffer_bytes;
 }
 
 bool Simulation::more_to_send(std::size_t s) const {
-    return !pending_.empty() || (has_assigned_ & bit(s)) != 0 || reinjecting_ != 0 ||
+    return !pending_.empty() || ((has_assigned_ | has_planned_) & bit(s)) != 0 || reinjecting_ != 0 ||
            (scheduler_->duplicates() && subflows_[s].copied < log_.end());
 }
 

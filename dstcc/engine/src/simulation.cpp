@@ -294,6 +294,7 @@ void Simulation::on_timeout(std::size_t s) {
         reinjecting_ |= bit(s);
         if (listens_) scheduler_->on_reinjection(static_cast<int>(s), segment.bytes, now_);
     });
+    if ((has_planned_ & bit(s)) != 0) move_planned(s, static_cast<std::size_t>(quickest(established_ & ~stale_)));
     if (!config_.transport.layer_links.empty()) return;
     const auto moved = subflow.assigned.extract([&](std::uint32_t object) { return outcomes_[object].offset == 0; });
     if (subflow.assigned.empty()) has_assigned_ &= ~bit(s);

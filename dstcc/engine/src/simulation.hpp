@@ -124,11 +124,16 @@ private:
         std::int64_t past_sent = 0, past_retransmitted = 0, past_delivered = 0;
         std::uint64_t slot_lost_base = 0;
     };
+    struct Planned {  // a segment with its place in its ordering domain, not sent yet
+        std::uint32_t object, order;
+        std::uint16_t bytes;
+    };
     struct SubflowState : Endpoint {
         LayerQueue assigned;  // layers that are this subflow's to send
         int next_lane = 0;
         std::int64_t copied = 0;             // redundant: place in the log
         std::deque<Reinjection> reinjections{};
+        std::deque<Planned> planned{};  // segments that a planning scheduler has given it
     };
     struct FlowState : Endpoint {
         FlowConfig config;
@@ -239,6 +244,12 @@ private:
     std::int64_t send_new(std::size_t s, std::uint32_t object);
     void sent_out(std::uint32_t object);
     void copy_elsewhere(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes, std::int64_t number);
+    Planned cut(std::size_t s, std::uint32_t object);
+    std::int64_t put(std::size_t s, const Planned& segment);
+    void offer_planned();
+    void plan(std::size_t s, std::uint32_t object);
+    void send_planned(std::size_t s);
+    void move_planned(std::size_t from, std::size_t to);
     void send_copy(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
     std::int64_t unsent_bytes(std::uint32_t object) const {
         return config_.objects.payload_bytes[object] - outcomes_[object].offset;
@@ -297,11 +308,12 @@ private:
     std::size_t released_ = 0, unsettled_ = 0;
     WaitingLayers pending_;  // released, bound to no subflow
     BlockRing<Sent> log_;
-    std::uint64_t ready_ = 0, established_ = 0, stale_ = 0, has_assigned_ = 0, reinjecting_ = 0;
+    std::uint64_t ready_ = 0, established_ = 0, stale_ = 0, has_assigned_ = 0, has_planned_ = 0, reinjecting_ = 0;
 
     SampleColumns samples_;
     LogHistogram waits_;
     TraceColumns trace_;
+    std::int64_t planned_payload_ = 0;  // waits at subflows
     std::int64_t backlog_ = 0;         // released, neither sent nor given up
     std::array<std::int64_t, 256> layer_backlog_{};  // the same by layer, a layer begun counted whole
     std::uint64_t copied_layers_ = 0;  // LayerAction::copied
