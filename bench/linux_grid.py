@@ -11,7 +11,7 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-from dstcc.engine import CONGESTION_NAMES, EngineConfig, Loss, Transport, simulate
+from dstcc.engine import CONGESTION_NAMES, EngineConfig, Loss, TcpConstants, Transport, simulate
 
 from .figure import Measured
 from .nets import S, bulk, link, ns
@@ -21,6 +21,8 @@ RATE_BPS = 10e6
 MSS, HEADER = 1448, 66  # TCP timestamps in the header: 14 + 20 + 32 bytes
 SEEDS = range(1, 17)
 SLOT_S = 0.25
+CONSTANTS = TcpConstants(jiffy_s=0.01)
+"""User-mode Linux, where the table comes from, has HZ = 100."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,9 @@ def _config(case: Case, seed: int) -> EngineConfig:
     return EngineConfig(
         seed=seed,
         links=(link(RATE_BPS, case.rtt_s, loss=Loss("packet", case.loss)),),
-        transport=Transport(case.congestion, "minrtt", mss_bytes=MSS, header_bytes=HEADER),
+        transport=Transport(
+            case.congestion, "minrtt", mss_bytes=MSS, header_bytes=HEADER, constants=CONSTANTS
+        ),
         objects=bulk(),
         slot_ns=ns(SLOT_S),
         duration_ns=ns(case.duration_s),

@@ -163,6 +163,8 @@ class TcpConstants:
     bbr_probe_rtt_s: float = 0.2
     westwood_rtt_min_s: float = 0.05
     """TCP_WESTWOOD_RTT_MIN: the least time between two bandwidth samples."""
+    jiffy_s: float = 0.004
+    """The tick that Westwood counts in: HZ = 250 of Debian's and Ubuntu's kernels."""
     ledbat_target_s: float = 0.1
     """The one-way queueing delay that LEDBAT keeps (RFC 6817 section 2.3)."""
     ledbat_minute_s: float = 60.0

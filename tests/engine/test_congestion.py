@@ -89,7 +89,8 @@ def test_westwood_falls_to_the_measured_bandwidth_where_newreno_halves():
     # Westwood+ falls to BWE · RTTmin = the BDP (Grieco & Mascolo 2004, section 2) and never idles.
     def after_loss(congestion: str) -> tuple[float, float]:
         result = net.run(congestion, net.link(12e6, 0.5, queue_bdp=0.5), duration_s=2500, slot_s=0.5)
-        return float(result.samples.cwnd_segments[2400:].min()), net.utilisation(result, 12e6)
+        # But for the round trip of recovery itself, where Westwood+ reduces as NewReno: one slot in hundreds.
+        return float(np.quantile(result.samples.cwnd_segments[2400:], 0.01)), net.utilisation(result, 12e6)
 
     bdp = 500
     floor, used = after_loss("newreno")

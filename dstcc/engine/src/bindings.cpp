@@ -142,6 +142,7 @@ ConstantsNs read_constants(const py::handle& constants, double scale) {
     out.bbr_min_rtt_window = ns("bbr_min_rtt_window_s");
     out.bbr_probe_rtt = ns("bbr_probe_rtt_s");
     out.westwood_rtt_min = ns("westwood_rtt_min_s");
+    out.jiffy = ns("jiffy_s");
     out.ledbat_target = ns("ledbat_target_s");
     out.ledbat_minute = ns("ledbat_minute_s");
     out.quick_acks = constants.attr("quick_acks").cast<int>();
@@ -212,6 +213,7 @@ void validate(const EngineConfig& config) {
     require(t.receive_buffer_bytes == 0 || t.receive_buffer_bytes >= t.mss_bytes,
             "receive_buffer_bytes must hold at least one segment (0: no limit)");
     require(t.constants.scale > 0, "scale must be positive");
+    require(t.constants.jiffy > 0, "jiffy_s must be at least a nanosecond");
     require(t.congestion != kTransferLtp || t.scheduler == "none" || t.scheduler == "layer-pinned",
             "ltp takes no scheduler: none, or layer-pinned");
     for (const LinkConfig& link : config.links)

@@ -66,7 +66,7 @@ struct ConstantsNs {
     Time rto_initial, rto_min, rto_max, delayed_ack, tlp_min;
     Time hystart_ack_delta, hystart_delay_min, hystart_delay_max;
     Time bbr_min_rtt_window, bbr_probe_rtt, westwood_rtt_min;
-    Time ledbat_target, ledbat_minute;
+    Time jiffy, ledbat_target, ledbat_minute;
     int quick_acks;
     double scale;
 };

@@ -1,55 +1,92 @@
 // Westwood+ (Grieco & Mascolo, "Performance evaluation and comparison of Westwood+, New Reno and Vegas", CCR 2004), with
-// the two cascaded 7/8 filters of Linux.
+// the two cascaded 7/8 filters, the clock and the integers of Linux's tcp_westwood (6.1).
 //
 //   b_k = acked bytes / Δt  once per RTT (Δt > max(rtt, 50 ms));   n <- 7/8 n + 1/8 b_k;   BWE <- 7/8 BWE + 1/8 n
-//   on loss  ssthresh = BWE · RTTmin / MSS;  growth as NewReno's.
-// RTTmin restarts after a timeout, as in Linux.
+//   end of recovery  W <- max(BWE · RTTmin / MSS, 2);   timeout  ssthresh <- the same, RTTmin starts anew
+//   growth, and the reduction during recovery, are NewReno's
+//
+// Linux counts in jiffies and whole bytes per jiffy, and that decides where W settles: it follows its own mean, so a bias
+// of a percent in BWE · RTTmin is a drift a round trip. RTTs are rounded up to a jiffy, filters round down, and a sample
+// spans more than one RTT by up to a jiffy or two, which at windows of a few dozen segments is a good part of their ACKs.
 #include "congestion.hpp"
 
 namespace dstcc {
 namespace {
 
+constexpr double kInitialRttS = 20;  // TCP_WESTWOOD_INIT_RTT: no sample before an RTT is known
+
 class Westwood final : public CongestionControl {
 public:
     void init(TcpState& tcp, Time now) override {
+        rtt_ = rtt_min_ = static_cast<Time>(kInitialRttS * kNsPerS * tcp.constants->scale);
         window_start_ = now;
-        rtt_ = rtt_min_ = std::max<Time>(tcp.srtt_ns, 0);
-        delivered_ = tcp.delivered;
+        una_ = tcp.snd_una;
     }
     std::int64_t ssthresh(TcpState& tcp, Time) override { return std::max<std::int64_t>(tcp.cwnd / 2, 2); }
     void cong_avoid(TcpState& tcp, std::int64_t acked, Time) override { reno_cong_avoid(tcp, acked); }
+    // Linux's in_ack_event comes before the ACK's own RTT sample.
     void pkts_acked(TcpState& tcp, std::int64_t, Time rtt_ns, Time now) override {
+        if (first_ack_) una_ = tcp.snd_una;
+        first_ack_ = false;
+        // The jiffies are looked at only when the interval may be over.
+        if (now - window_start_ + tcp.constants->jiffy > rtt_) update_window(tcp, now);
+        counted_ += count(tcp);
+        rtt_min_ = restart_min_ ? rtt_ : std::min(rtt_, rtt_min_);
+        restart_min_ = false;
         if (rtt_ns > 0) rtt_ = rtt_ns;
-        if (rtt_ > 0) {
-            rtt_min_ = restart_min_ || rtt_min_ == 0 ? rtt_ : std::min(rtt_, rtt_min_);
-            restart_min_ = false;
-        }
-        const Time elapsed = now - window_start_;
-        if (rtt_ > 0 && elapsed > std::max(rtt_, tcp.constants->westwood_rtt_min)) {
-            const double sample = static_cast<double>(tcp.delivered - delivered_) / static_cast<double>(elapsed);
-            narrow_ = narrow_ == 0 && estimate_ == 0 ? sample : (7 * narrow_ + sample) / 8;
-            estimate_ = estimate_ == 0 ? narrow_ : (7 * estimate_ + narrow_) / 8;
-            delivered_ = tcp.delivered;
-            window_start_ = now;
-        }
     }
     void on_event(TcpState& tcp, CaEvent event, Time) override {
         if (event == CaEvent::kExitReduction) {
-            tcp.cwnd = tcp.ssthresh = bandwidth_window();
+            tcp.cwnd = tcp.ssthresh = bandwidth_window(tcp);
         } else if (event == CaEvent::kEnterLoss) {
-            tcp.ssthresh = bandwidth_window();
+            tcp.ssthresh = bandwidth_window(tcp);
             restart_min_ = true;
         }
     }
 
 private:
-    std::int64_t bandwidth_window() const {
-        return std::max<std::int64_t>(static_cast<std::int64_t>(estimate_ * static_cast<double>(rtt_min_)), 2);
+    static std::int64_t jiffies_up(const TcpState& tcp, Time ns) {
+        return (ns + tcp.constants->jiffy - 1) / tcp.constants->jiffy;
     }
-    double narrow_ = 0, estimate_ = 0;  // segments per ns
+    void update_window(const TcpState& tcp, Time now) {
+        const Time jiffy = tcp.constants->jiffy;
+        const std::int64_t elapsed = now / jiffy - window_start_ / jiffy;
+        if (elapsed <= std::max(jiffies_up(tcp, rtt_), tcp.constants->westwood_rtt_min / jiffy)) return;
+        const std::int64_t sample = counted_ * tcp.mss_bytes / elapsed;
+        if (narrow_ == 0 && estimate_ == 0) {
+            narrow_ = estimate_ = sample;
+        } else {
+            narrow_ = (7 * narrow_ + sample) / 8;
+            estimate_ = (7 * estimate_ + narrow_) / 8;
+        }
+        counted_ = 0;
+        window_start_ = now;
+    }
+    // westwood_acked_count(): a duplicate ACK stands for a segment, and is deducted when the cumulative one catches up.
+    std::int64_t count(const TcpState& tcp) {
+        std::int64_t acked = tcp.snd_una - una_;
+        una_ = tcp.snd_una;
+        if (acked == 0) {
+            ++accounted_;
+            return 1;
+        }
+        if (acked == 1) return 1;
+        if (accounted_ >= acked) {
+            accounted_ -= acked;
+            return 1;
+        }
+        acked -= accounted_;
+        accounted_ = 0;
+        return acked;
+    }
+    std::int64_t bandwidth_window(const TcpState& tcp) const {
+        return std::max<std::int64_t>(estimate_ * jiffies_up(tcp, rtt_min_) / tcp.mss_bytes, 2);
+    }
+
+    std::int64_t narrow_ = 0, estimate_ = 0;  // bytes a jiffy
+    std::int64_t counted_ = 0, accounted_ = 0, una_ = 0;  // segments
     Time window_start_ = 0, rtt_ = 0, rtt_min_ = 0;
-    std::uint64_t delivered_ = 0;
-    bool restart_min_ = true;
+    bool restart_min_ = true, first_ack_ = true;
 };
 
 }  // namespace
