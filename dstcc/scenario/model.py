@@ -281,7 +281,7 @@ class Transport(Table):
     """``layer-pinned``: each layer's link by name; the earliest expected delivery decides unless given."""
     ltp_green_from_layer: Annotated[int, Field(ge=0, le=MAX_LAYERS)] | None = None
     """``ltp``: this layer and those above are green, sent once and never repeated; all are red unless given."""
-    ltp_retry_limit: Annotated[int, Field(ge=0, le=1_000_000)] = 20
+    ltp_retry_limit: Annotated[int, Field(ge=0, le=1_000)] = 20
     """``ltp``: how often an unanswered checkpoint, report or cancellation is sent again before the layer is
     given up."""
 

@@ -66,9 +66,9 @@ private:
     Time gap_of(std::uint32_t bytes) const { return std::max<Time>(static_cast<Time>(ns_per_byte_ * bytes + 0.5), 1); }
     // The first outage that ends after `at`, which is no earlier than the last transmission.
     std::size_t first_after(Time at) const {
-        std::size_t i = outage_;
-        while (i < outages_.size() && outages_[i].second <= at) ++i;
-        return i;
+        const auto from = outages_.begin() + static_cast<std::ptrdiff_t>(outage_);
+        const auto found = std::partition_point(from, outages_.end(), [at](const auto& outage) { return outage.second <= at; });
+        return static_cast<std::size_t>(found - outages_.begin());
     }
     Direction direction_;
     std::vector<std::pair<Time, Time>> outages_;
