@@ -89,6 +89,14 @@ def describe_loss(loss: Any) -> str:
         states = {"good": 0.0, "bad": 1.0, **loss["gilbert_elliott"]}
         good, bad, p, r = (scientific(float(states[key])) for key in ("good", "bad", "p", "r"))
         return f"bursts: {good} / {bad} of packets in good / bad state (good→bad {p}, bad→good {r})"
+    if "frames" in loss:
+        frames = loss["frames"]
+        low, high = (f"{float(db):.2f}" for db in frames["ebn0_db"])
+        worst, best = (scientific(float(rate)) for rate in frames["frame_error_rate"])
+        rates = worst if worst == best else f"{worst} to {best}"
+        return f"{frames['code']} at {low if low == high else f'{low} to {high}'} dB: {rates} of frames"
+    if "ebn0_db" in loss:
+        return f"{loss['code']} at {_drawn_share(loss['ebn0_db'])} dB"
     return ", ".join(f"{key} {value}" for key, value in loss.items())
 
 
@@ -113,9 +121,14 @@ def _link(section: Section, link: Mapping[str, Any]) -> LinkFacts:
     if segments:
         low, high = (f"{count:,.0f}".replace(",", "\u202f") for count in (segments[0], segments[-1]))
         bdp += f" ({low if low == high else f'{low}–{high}'} segments)"
-    return LinkFacts(
-        name, span("seconds", rtts), span("bps", rates), describe_loss(link.get("loss")), bdp, _more(link)
-    )
+    loss = link.get("loss") or _resolved(section, name).get("loss")
+    return LinkFacts(name, span("seconds", rtts), span("bps", rates), describe_loss(loss), bdp, _more(link))
+
+
+def _resolved(section: Section, name: str) -> Mapping[str, Any]:
+    """What a link's profile came to under the first seed; empty without one in ``run.json``."""
+    links: Sequence[Mapping[str, Any]] = section.meta.get("links") or ()
+    return next((link for link in links if link.get("name") == name), {})
 
 
 def _delays(link: Mapping[str, Any]) -> list[float]:

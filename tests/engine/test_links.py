@@ -108,6 +108,19 @@ def test_an_outage_takes_what_is_sent_meanwhile_and_spares_what_is_in_flight():
     assert (result.objects.complete_ns > 0).all()
 
 
+def test_each_direction_can_have_outages_of_its_own():
+    # One packet a second over a light time of 2 s; the way up is dark from 20.5 s to 30.5 s, so what was sent between
+    # 18.5 s and 28.5 s arrives but its ACK does not. Nothing is lost on the way down.
+    link = net.link(12e6, 4.0, up_outages_ns=((net.ns(20.5), net.ns(30.5)),))
+    objects = net.live(40, (net.MSS,))
+    result = net.run("open-loop", link, objects=objects, slot_s=1)
+    assert result.totals["lost_channel_packets"] == 0
+    assert (result.objects.first_arrival_ns - objects.release_ns <= net.ns(2.1))[5:].all()
+    quiet = result.samples.t_ns // net.S
+    acknowledged = result.samples.delivered_bytes
+    assert acknowledged[(quiet > 23) & (quiet <= 32)].sum() == 0 < acknowledged[quiet <= 22].sum()
+
+
 def test_cross_traffic_takes_its_share_of_the_queue():
     # Half the line is another's: a window of one BDP then carries half, and the rest of the window waits in the queue.
     shared = net.link(12e6, 0.5, cross_traffic=(CrossTraffic(rate_bps=6e6),))

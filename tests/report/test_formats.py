@@ -83,6 +83,15 @@ def test_hostile_names_stay_text_in_markdown(make_run: RunFactory) -> None:
         ({}, "none"),
         ({"packet": 0.01}, "0.01 of packets"),
         ({"ber": 1e-6}, "10⁻⁶ of bits"),
+        ({"ebn0_db": 2.5, "code": "ccsds-c2"}, "ccsds-c2 at 2.5 dB"),
+        (
+            {"frames": {"code": "ccsds-c2", "ebn0_db": [2.5, 4.0], "frame_error_rate": [0.1, 1e-3]}},
+            "ccsds-c2 at 2.50 to 4.00 dB: 0.1 to 10⁻³ of frames",
+        ),
+        (
+            {"frames": {"code": "ccsds-c2", "ebn0_db": [4.0, 4.0], "frame_error_rate": [1e-3, 1e-3]}},
+            "ccsds-c2 at 4.00 dB: 10⁻³ of frames",
+        ),
         ({"packet": {"log_uniform": [1e-4, 1e-2]}}, "10⁻⁴ – 0.01 (log-uniform draw) of packets"),
     ],
 )
