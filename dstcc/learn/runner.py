@@ -1,0 +1,116 @@
+"""K episodes under one observation and action space: what the environments and the policies run on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dstcc.engine import EngineConfig, EngineResult, Stepper
+from dstcc.engine.config import subflow_links
+from dstcc.engine.stepper import EPISODE_VALUES, FALL_BACK, RUNNING, SILENT, TIME_OVER
+
+from .observe import ObservationSpec, Observer, column
+from .reward import REWARDS
+from .spaces import ActionSpec
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Runner:
+    """Steps K trials; :meth:`begin` each before the first :meth:`step`.
+
+    After either call ``observations`` (K, size), ``rewards`` (K,), ``terminated`` and ``truncated`` (K,) hold
+    what came out.
+    """
+
+    def __init__(
+        self,
+        episodes: int,
+        observation: ObservationSpec,
+        action: ActionSpec,
+        *,
+        reward: str = "weighted-layers",
+        threads: int = 1,
+    ) -> None:
+        """Raise ValueError where the two spaces do not fit together or the reward is not known."""
+        if (observation.subflows, observation.layers) != (action.subflows, action.layers):
+            raise ValueError("observation and action are of different numbers of subflows or layers")
+        if reward not in REWARDS:
+            raise ValueError(f"reward '{reward}': one of {', '.join(REWARDS)}")
+        self.observation, self.action = observation, action
+        self.stepper = Stepper(episodes, action.subflows, action.layers, threads=threads)
+        self.observations = np.zeros((episodes, observation.size), dtype=np.float32)
+        self.rewards = np.zeros(episodes)
+        self.returns = np.zeros(episodes)
+        """Sum of rewards since the episode began."""
+        self._reward = REWARDS[reward]
+        self._observer = Observer(observation, episodes)
+        self._mss = np.ones((episodes, 1))
+
+    def begin(self, episode: int, config: EngineConfig) -> None:
+        """Put a trial in this place; ``observations[episode]`` is its first.
+
+        Raises ValueError when it has more subflows or layers than the spaces.
+        """
+        self.stepper.load(episode, config)
+        mss = config.transport.mss_bytes
+        layers = int(config.objects.layer.max()) + 1 if len(config.objects.layer) else 1
+        self._observer.begin(episode, subflows=len(subflow_links(config.links)), layers=layers, mss_bytes=mss)
+        self._mss[episode] = mss
+        self.stepper.active[episode] = 1
+        self.returns[episode] = self.rewards[episode] = 0
+        place = slice(episode, episode + 1)
+        self.observations[place] = self._observer.observe(self.stepper, place)
+
+    def step(self, actions: NDArray[Any]) -> None:
+        """Act in every running episode and go to the next slot; raises ValueError for actions outside the
+        space.
+
+        The shapes are those of :meth:`ActionSpec.decode`.
+        """
+        told = self.action.decode(actions)
+        stepper = self.stepper
+        if len(told.beta) != len(stepper.done):
+            raise ValueError(f"{len(told.beta)} actions for {len(stepper.done)} episodes")
+        stepper.alpha_q16[:], stepper.beta[:] = told.alpha_q16, told.beta
+        stepper.layer_subflow[:], stepper.copied[:] = told.layer_subflow, told.copied
+        self._go()
+
+    def idle(self, *, fall_back: bool = False) -> None:
+        """Go to the next slot without an action; with ``fall_back`` NewReno takes the windows at once."""
+        self.stepper.alpha_q16[:] = FALL_BACK if fall_back else SILENT
+        self._go()
+
+    @property
+    def terminated(self) -> NDArray[np.bool_]:
+        """Every layer was delivered or given up."""
+        ended: NDArray[np.bool_] = (self.stepper.done != RUNNING) & (self.stepper.done != TIME_OVER)
+        return ended
+
+    @property
+    def truncated(self) -> NDArray[np.bool_]:
+        """The scenario's duration is over."""
+        over: NDArray[np.bool_] = self.stepper.done == TIME_OVER
+        return over
+
+    def time_s(self, episode: int) -> float:
+        """Mission time."""
+        return float(column(self.stepper.episode_values[episode], EPISODE_VALUES, "time_s"))
+
+    def result(self, episode: int) -> EngineResult:
+        """What happened in a trial so far."""
+        return self.stepper.result(episode)
+
+    def _go(self) -> None:
+        stepper = self.stepper
+        running = stepper.done == RUNNING
+        stepper.active[:] = running
+        self._observer.note(stepper.layer_subflow, stepper.copied)
+        stepper.step()
+        self.observations[:] = self._observer.observe(stepper)
+        self.rewards[:] = np.where(
+            running, self._reward(stepper.subflow_values, stepper.episode_values, self._mss), 0.0
+        )
+        self.returns += self.rewards
