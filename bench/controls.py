@@ -1,4 +1,5 @@
-"""What a packet costs under each congestion control, beside CUBIC: the same transfer, by turns."""
+"""What a packet costs under each congestion control beside CUBIC, and under each scheduler beside minrtt: the same
+transfer, by turns."""
 
 from __future__ import annotations
 
@@ -6,26 +7,52 @@ import statistics
 
 import numpy as np
 
-from dstcc.engine import CONGESTION_NAMES
+from dstcc.engine import CONGESTION_NAMES, SCHEDULER_NAMES
 
 from .engine import Transfer
 from .figure import Measured, by_turns, median_ratio
-from .nets import Bulk
+from .nets import WIRE, Bulk
 
 REPEATS = 3
-BASE = "cubic"
 BDP_PACKETS = 500
 PACKETS = 1_000_000
 """Small enough a BDP that the slowest to grow, a segment a round trip, fill the link for most of the transfer."""
 
 
+SLOW_RTTS, BUFFER_BDPS = 2.0, 4
+"""Schedulers: the second path is twice as long, and what the receiver buffers limits, so that waiting is a choice."""
+
+
 def control_costs() -> Measured:
     """The dearest control over CUBIC; the table of all."""
-    transfers = {
-        name: Transfer(Bulk(BDP_PACKETS, packets=PACKETS, congestion=name)) for name in CONGESTION_NAMES
-    }
+    return _beside(
+        "cubic",
+        {name: Bulk(BDP_PACKETS, packets=PACKETS, congestion=name) for name in CONGESTION_NAMES},
+    )
+
+
+def scheduler_costs() -> Measured:
+    """The dearest scheduler over minrtt; the table of all, per packet sent."""
+    buffer_bytes = BUFFER_BDPS * BDP_PACKETS * WIRE
+    return _beside(
+        "minrtt",
+        {
+            name: Bulk(
+                BDP_PACKETS,
+                packets=PACKETS,
+                scheduler=name,
+                last_rtt_s=SLOW_RTTS,
+                receive_buffer_bytes=buffer_bytes,
+            )
+            for name in SCHEDULER_NAMES
+        },
+    )
+
+
+def _beside(base: str, bulks: dict[str, Bulk]) -> Measured:
+    transfers = {name: Transfer(bulk) for name, bulk in bulks.items()}
     times = dict(zip(transfers, by_turns(REPEATS, *transfers.values()), strict=True))
-    ratios = {name: median_ratio(taken, times[BASE]) for name, taken in times.items()}
+    ratios = {name: median_ratio(taken, times[base]) for name, taken in times.items()}
     dearest = max(ratios, key=lambda name: ratios[name])
     rows = {
         name: {
@@ -37,14 +64,14 @@ def control_costs() -> Measured:
         for name, transfer in transfers.items()
     }
     notes = [
-        f"{name:<12} {row['ns_per_packet']:6.1f} ns, {row['ratio']:4.2f} × {BASE}, "
+        f"{name:<19} {row['ns_per_packet']:6.1f} ns, {row['ratio']:4.2f} × {base}, "
         f"{row['median_in_flight']:>5} in flight, {row['dropped_queue_packets']:>7.0f} dropped"
         for name, row in rows.items()
     ]
     return Measured(
         statistics.median(times[dearest]),
         "ns CPU",
-        f"{dearest} / {BASE}",
+        f"{dearest} / {base}",
         ratios[dearest],
         repeats=times[dearest],
         details=rows,

@@ -42,20 +42,27 @@ def bulk(payload_bytes: int = 10**12) -> Objects:
 
 @dataclass(frozen=True)
 class Bulk:
-    """A file over equal links of RTT 1 s, one subflow each: the engine's standard load."""
+    """A file over links of RTT 1 s and equal rates, one subflow each: the engine's standard load."""
 
     bdp_packets: int = 10_000
     subflows: int = 2
     packets: int = 5_000_000
     loss: Loss = NO_LOSS
     congestion: str = "cubic"
+    scheduler: str = "minrtt"
+    last_rtt_s: float = 1.0
+    """Round trip of the last link."""
+    receive_buffer_bytes: int = 0
 
     def config(self) -> EngineConfig:
         rate_bps = self.bdp_packets * WIRE * 8.0
+        rtts_s = (*(1.0,) * (self.subflows - 1), self.last_rtt_s)
         return EngineConfig(
             seed=1,
-            links=tuple(link(rate_bps, 1.0, loss=self.loss) for _ in range(self.subflows)),
-            transport=Transport(self.congestion, "minrtt"),
+            links=tuple(link(rate_bps, rtt_s, loss=self.loss) for rtt_s in rtts_s),
+            transport=Transport(
+                self.congestion, self.scheduler, receive_buffer_bytes=self.receive_buffer_bytes
+            ),
             objects=bulk(self.packets * MSS),
             slot_ns=ns(0.25),
         )

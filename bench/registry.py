@@ -29,6 +29,7 @@ FIGURES = (
     Figure("engine_bdp_growth", engine.bdp_growth, Goal("ratio", "<=", 1.5)),
     Figure("engine_subflow_growth", engine.subflow_growth, Goal("ratio", "<=", 3)),
     Figure("control_costs", controls.control_costs, Goal("ratio", "<=", 2)),
+    Figure("scheduler_costs", controls.scheduler_costs, Goal("ratio", "<=", 2)),
     Figure("engine_bytes_per_packet", memory.bytes_per_packet, Goal("value", "<=", 64)),
     Figure("ltp_ns_per_segment", transfer.ltp_ns_per_segment, Goal("ratio", "<=", 2)),
     Figure("mission_day_s", missions.day, Goal("value", "<=", 0.1)),

@@ -399,12 +399,13 @@ class Scenario(Table):
 
         ``layers`` of the source, ``None`` while it is not read.
         """
+        paths = sum(link.subflows for link in self.link)
         for kind, names in (
             ("congestion", self.transport.congestion),
             ("scheduler", self.transport.scheduler),
         ):
             for name in names:
-                rule = unmet(name, kind, paths=len(self.link), mode=self.transport.mode, layers=layers)
+                rule = unmet(name, kind, paths=paths, mode=self.transport.mode, layers=layers)
                 if rule is not None:
                     return f"transport.{kind}", f"'{name}': {rule}"
         return None

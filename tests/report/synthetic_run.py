@@ -28,6 +28,7 @@ class RunSpec:
 
     name: str = "mars-two-links"
     congestion: tuple[str, ...] = tuple(ALGORITHMS)
+    scheduler: str = "minrtt"
     seeds: tuple[int, ...] = (1, 2, 3)
     chunks: int = 600
     layer_bps: tuple[float, ...] = (90_000.0, 60_000.0, 60_000.0)
@@ -57,9 +58,9 @@ def build_run(path: Path, spec: RunSpec | None = None) -> Path:
     samples: list[pa.Table] = []
     for congestion in spec.congestion:
         for seed in spec.seeds:
-            trial_id = f"{congestion}+minrtt/s{seed}"
+            trial_id = f"{congestion}+{spec.scheduler}/s{seed}"
             links = draw_links(seed)
-            row = trial_row(trial_id, congestion, seed, links)
+            row = trial_row(trial_id, congestion, seed, links) | {"scheduler": spec.scheduler}
             if trial_id in spec.failures:
                 row |= {"status": "failed", "error": spec.failures[trial_id]}
             else:

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from dstcc.report import FORMATS, load_report, render
+from dstcc.report.figures.style import short
 from dstcc.report.mission import describe_loss, describe_scale
 from tests.report.conftest import RunFactory
 from tests.report.synthetic_run import RunSpec
@@ -110,3 +111,14 @@ def test_the_scale_says_what_it_distorts() -> None:
     for part in ("6 s", "1.2 s", "2.7 × 10⁴", "5 min"):
         assert part in text
     assert describe_scale(1.0).startswith("1: unscaled")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_reconstructions_are_called_so_in_every_format(make_run: RunFactory, form: str) -> None:
+    run = make_run(RunSpec(chunks=120, congestion=("cubic",), scheduler="qle-ds"))
+    assert "cubic+qle-ds (reconstruction)" in render(load_report([run]), form)
+
+
+def test_a_figure_keeps_the_mark_of_a_reconstruction() -> None:
+    assert short("westwood+qle-ds (reconstruction)") == "westwood+qle-ds\n(reconstruction)"
+    assert short("a" * 40 + " (reconstruction)").endswith("…\n(reconstruction)")

@@ -400,3 +400,11 @@ def test_one_link_is_enough_for_what_weighs_nothing(minimal: Path) -> None:
     one = parse_override("link=[{name = 'one', rate_bps = 1e6, delay_s = 1}]")
     for scheduler in ("minrtt", "round-robin", "redundant", "layer-pinned"):
         load_scenario(minimal, [one, parse_override(f"transport.scheduler={scheduler}")])
+
+
+def test_a_coupled_control_needs_a_second_subflow(minimal: Path) -> None:
+    one = "link=[{name = 'one', rate_bps = 1e6, delay_s = 1}]"
+    coupled = [parse_override("transport.congestion=lia"), parse_override(one)]
+    with pytest.raises(ScenarioError, match="'lia': it weighs one path against another"):
+        load_scenario(minimal, coupled)
+    load_scenario(minimal, [*coupled, parse_override("link.0.subflows=2")])
