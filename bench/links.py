@@ -20,7 +20,7 @@ REPEATS = 5
 def year_s() -> Measured:
     """Geometry, budget, scintillation and error rates of MRO X to DSS-35 for every minute of a year."""
     profile = load_profile("mro-x-dss35")
-    first_s = core_s(lambda: link_states(profile, START, MINUTES))  # builds the scintillation's table
+    first_s = core_s(lambda: link_states(profile, START, MINUTES))  # imports scipy, builds the tables
 
     def states() -> float:
         return core_s(lambda: link_states(profile, START, MINUTES))
@@ -36,5 +36,5 @@ def year_s() -> Measured:
         median_ratio(ours, beside),
         repeats=ours,
         details={"first_s": first_s},
-        notes=(f"the first call, which builds its tables: {first_s:.3f} s CPU",),
+        notes=(f"the first call, which imports scipy and builds its tables: {first_s:.3f} s CPU",),
     )
