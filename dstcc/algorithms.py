@@ -76,6 +76,13 @@ TABLE = (
         needs=("paths",),
     ),
     Algorithm(
+        "remy",
+        "congestion",
+        "learned",
+        "rule table after Winstein, Balakrishnan, SIGCOMM 2013; trained for bdp_packets 10..500, rtt_s 0.1..2400, "
+        "loss 1e-05..0.01, queue_bdp 0.5..2, flows 1..2",
+    ),
+    Algorithm(
         "tp-planet",
         "congestion",
         "reconstruction",

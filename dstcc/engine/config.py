@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from dstcc.remy.table import Rule
+
     Int64Array = NDArray[np.int64]
     Float64Array = NDArray[np.float64]
 
@@ -210,6 +212,8 @@ class Transport:
     """``agent``: the largest window, in measured bandwidth-delay products or initial windows; 0: no such cap."""
     agent_silence_slots: float = 4.0
     """``agent``: NewReno takes over after so many slots without an action."""
+    remy_rules: tuple[Rule, ...] = ()
+    """``remy``: its rules; empty means the table that comes with the package."""
     constants: TcpConstants = field(default_factory=TcpConstants)
 
 

@@ -150,6 +150,18 @@ ConstantsNs read_constants(const py::handle& constants, double scale) {
     return out;
 }
 
+// Without rules of its own a transport gets the table that comes with the package.
+std::vector<RemyRule> read_rules(const py::handle& given) {
+    py::object rules = py::reinterpret_borrow<py::object>(given);
+    if (py::len(rules) == 0) rules = py::module_::import("dstcc.remy.table").attr("shipped")().attr("rules");
+    std::vector<RemyRule> out;
+    for (const auto& rule : rules)
+        out.push_back({rule.attr("low").cast<std::array<double, 4>>(), rule.attr("high").cast<std::array<double, 4>>(),
+                       rule.attr("multiple").cast<double>(), rule.attr("increment").cast<double>(),
+                       rule.attr("spacing").cast<double>()});
+    return out;
+}
+
 TransportConfig read_transport(const py::handle& transport) {
     TransportConfig out;
     out.congestion = transport.attr("congestion").cast<std::string>();
@@ -173,6 +185,7 @@ TransportConfig read_transport(const py::handle& transport) {
     out.agent_headroom = transport.attr("agent_headroom").cast<int>();
     out.agent_silence_slots = transport.attr("agent_silence_slots").cast<double>();
     out.constants = read_constants(transport.attr("constants"), transport.attr("scale").cast<double>());
+    if (out.congestion == "remy") out.remy_rules = read_rules(transport.attr("remy_rules"));
     return out;
 }
 
@@ -263,6 +276,10 @@ EngineConfig read_config(const py::handle& config) {
     out.seed = static_cast<std::uint64_t>(config.attr("seed").cast<std::int64_t>());
     for (const auto& link : config.attr("links")) out.links.push_back(read_link(link));
     out.transport = read_transport(config.attr("transport"));
+    for (const LinkConfig& link : out.links)
+        for (const FlowConfig& flow : link.flows)
+            if (flow.congestion == "remy" && out.transport.remy_rules.empty())
+                out.transport.remy_rules = read_rules(config.attr("transport").attr("remy_rules"));
     const py::handle objects = config.attr("objects");
     out.objects.chunk = read_column<std::int64_t>(objects, "chunk");
     out.objects.layer = read_column<std::int64_t>(objects, "layer");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,6 +72,12 @@ struct ConstantsNs {
     double scale;
 };
 
+// A box of Remy's memory and its action; see congestion_remy.cpp.
+struct RemyRule {
+    std::array<double, 4> from{}, to{};
+    double multiple = 1, increment = 1, spacing = 0;
+};
+
 struct TransportConfig {
     std::string congestion, scheduler;
     bool lanes = false;
@@ -86,6 +93,7 @@ struct TransportConfig {
     bool drop_late = true, layer_first = false;
     int agent_headroom = 2;              // AgentState::headroom
     double agent_silence_slots = 4;      // AgentState::silence_ns, in slots
+    std::vector<RemyRule> remy_rules;
     ConstantsNs constants{};
 };
 

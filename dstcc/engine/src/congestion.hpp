@@ -91,6 +91,7 @@ std::unique_ptr<CongestionControl> make_olia();
 std::unique_ptr<CongestionControl> make_balia();
 std::unique_ptr<CongestionControl> make_wvegas();
 std::unique_ptr<CongestionControl> make_tp_planet();
+std::unique_ptr<CongestionControl> make_remy();
 
 const std::vector<std::pair<std::string, CongestionFactory>>& congestion_table();
 std::unique_ptr<CongestionControl> make_congestion(const std::string& name);

@@ -9,6 +9,7 @@ const std::vector<std::pair<std::string, CongestionFactory>>& congestion_table()
         {"bbr-scaled", make_bbr_scaled}, {"bic", make_bic},      {"vegas", make_vegas},
         {"ledbat", make_ledbat},     {"lia", make_lia},             {"olia", make_olia},
         {"balia", make_balia},       {"wvegas", make_wvegas},         {"tp-planet", make_tp_planet},
+        {"remy", make_remy},
     };
     return table;
 }

@@ -11,6 +11,7 @@ LawBench::LawBench(const std::string& law, const TransportConfig& transport, std
         tcp.wire_bytes = tcp.mss_bytes + static_cast<std::uint32_t>(transport_.header_bytes);
         tcp.cwnd = tcp.initial_cwnd = transport_.initial_cwnd;
         tcp.subflow = i;
+        tcp.remy_rules = &transport_.remy_rules;
         tcp.link_rate_bps = transport_.open_loop_bps.empty() ? 0 : transport_.open_loop_bps[0];
         tcp.siblings = &established_;
         tcp.is_cwnd_limited = true;

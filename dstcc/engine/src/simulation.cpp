@@ -95,6 +95,7 @@ TcpState Simulation::initial_state(std::size_t link, int sharers) const {
     tcp.mss_bytes = static_cast<std::uint32_t>(config_.transport.mss_bytes);
     tcp.wire_bytes = wire_bytes_;
     tcp.seed = config_.seed;
+    tcp.remy_rules = &config_.transport.remy_rules;
     tcp.link_rate_bps = config.rate_bps / sharers;
     const Time rtt = 2 * *std::max_element(config.delay_ns.begin(), config.delay_ns.end()) + down.slot_ns() +
                      up.service_ns(static_cast<std::uint32_t>(config_.transport.header_bytes));

@@ -47,6 +47,7 @@ struct TcpState {
     std::int64_t fixed_cwnd = 0;         // what `fixed` holds
     double open_loop_bps = 0;
     const ConstantsNs* constants = nullptr;
+    const std::vector<RemyRule>* remy_rules = nullptr;
     AgentState agent;
 
     // Coupled laws: the established subflows of the connection, this one included, and what a law tells the others.

@@ -1,0 +1,84 @@
+"""A rule table as a JSON file: boxes of Remy's memory, an action each, and the range it was trained for.
+
+Memory, in this order: mean gap between ACKs and between the sendings they answer (weight 1/8), the slow mean of the
+first (1/256), all as shares of the least RTT; and RTT over the least RTT. See ``engine/src/congestion_remy.cpp``.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from dstcc.atomic import atomic_write
+from dstcc.errors import InputError
+
+MEMORY = ("ack_gap", "send_gap", "slow_ack_gap", "rtt_ratio")
+LOWEST = (0.0, 0.0, 0.0, 0.0)
+HIGHEST = (1e9, 1e9, 1e9, 1e9)
+"""Beyond any memory: a table's boxes fill this space."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One box of the memory and what is done there."""
+
+    low: tuple[float, ...] = LOWEST
+    high: tuple[float, ...] = HIGHEST
+    multiple: float = 1.0
+    """m of W ← m W + b, once a round trip."""
+    increment: float = 1.0
+    """b, segments."""
+    spacing: float = 0.0
+    """Least gap between segments over the least RTT / W; 0: no pacing."""
+
+    def split(self, axis: int, at: float) -> tuple[Rule, Rule]:
+        """Two rules of the same action: below and above ``at``."""
+        below = (*self.high[:axis], at, *self.high[axis + 1 :])
+        above = (*self.low[:axis], at, *self.low[axis + 1 :])
+        return replace(self, high=below), replace(self, low=above)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rules, and what they were made for."""
+
+    rules: tuple[Rule, ...]
+    trained: dict[str, Any]
+    """The range, the objective, the seed and what they reached."""
+
+
+def load(path: Path) -> Table:
+    """Read a table; :class:`InputError` names the file and what is wrong with it."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        rules = tuple(
+            Rule(**{**r, "low": tuple(r["low"]), "high": tuple(r["high"])}) for r in document["rules"]
+        )
+        table = Table(rules, dict(document["trained"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: not a Remy table: {error}") from error
+    if not table.rules or any(len(r.low) != len(MEMORY) or len(r.high) != len(MEMORY) for r in table.rules):
+        raise InputError(f"{path}: not a Remy table: needs rules over {', '.join(MEMORY)}")
+    return table
+
+
+def save(table: Table, path: Path) -> None:
+    """Write a table."""
+    document = {"trained": table.trained, "memory": MEMORY, "rules": [asdict(rule) for rule in table.rules]}
+    atomic_write(path, json.dumps(document, indent=1) + "\n")
+
+
+@cache
+def shipped() -> Table:
+    """The table that comes with the package."""
+    return load(Path(str(files(__package__) / "trained.json")))
+
+
+def trained_for(table: Table) -> str:
+    """The range in a line, for ``dstcc algorithms``."""
+    told = table.trained["range"]
+    return ", ".join(f"{name} {low:g}..{high:g}" for name, (low, high) in told.items())

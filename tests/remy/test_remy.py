@@ -1,0 +1,64 @@
+"""Remy's table and its trainer."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dstcc.algorithms import TABLE
+from dstcc.errors import InputError
+from dstcc.remy.table import MEMORY, Rule, load, save, shipped, trained_for
+from dstcc.remy.train import RANGE, Trainer, networks, utility
+
+
+def holds(rule: Rule, memory: tuple[float, ...]) -> bool:
+    return all(low <= x < high for low, x, high in zip(rule.low, memory, rule.high, strict=True))
+
+
+@given(st.tuples(*[st.floats(0, 10)] * 3, st.floats(1, 100)))
+def test_the_shipped_rules_fill_the_memory_and_do_not_overlap(memory: tuple[float, ...]) -> None:
+    assert sum(holds(rule, memory) for rule in shipped().rules) == 1
+
+
+def test_the_shipped_table_says_what_it_was_trained_for() -> None:
+    assert shipped().trained["range"] == {name: list(bounds) for name, bounds in RANGE.items()}
+    (row,) = (row for row in TABLE if row.name == "remy")
+    assert trained_for(shipped()) in row.source
+
+
+def test_the_shipped_table_reaches_the_utility_it_claims() -> None:
+    table = shipped()
+    found = [utility(network, table.rules) for network in networks(table.trained["seed"])]
+    # Room for what later versions of the engine change.
+    assert sum(found) / len(found) == pytest.approx(table.trained["utility"], abs=0.05)
+
+
+def test_a_table_comes_back_from_its_file(tmp_path: Path) -> None:
+    save(shipped(), tmp_path / "table.json")
+    assert load(tmp_path / "table.json") == shipped()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"rules": []}', '{"rules": [{"low": [0], "high": [1]}], "trained": {}}']
+)
+def test_what_is_no_table_is_refused_by_name(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "table.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"table\.json: not a Remy table"):
+        load(path)
+
+
+def test_a_split_leaves_no_gap() -> None:
+    below, above = Rule().split(MEMORY.index("rtt_ratio"), 1.2)
+    assert below.high[3] == above.low[3] == 1.2
+    assert dataclasses.replace(below, high=above.high) == Rule()
+
+
+def test_training_is_deterministic_and_improves() -> None:
+    first, again = (Trainer(3, 40, lambda line: None).train() for _ in range(2))
+    assert first == again
+    assert first.trained["utility"] > Trainer(3, 1, lambda line: None).train().trained["utility"]
