@@ -23,7 +23,8 @@ class Algorithm:
     kind: str
     """``congestion``, ``transfer`` (without TCP, in a congestion control's place) or ``scheduler``."""
     state: str
-    """``built-in``: written after its source; ``learned``; ``reconstruction``: the source leaves gaps."""
+    """``built-in``: written after its source; ``learned``; ``reconstruction``: the source leaves gaps;
+    ``extension``: brought by an installed package."""
     source: str
     backends: tuple[str, ...] = SIMULATOR
     needs: tuple[str, ...] = ()
@@ -195,12 +196,26 @@ if len({row.name for row in TABLE}) != len(TABLE):
     raise RuntimeError("dstcc.algorithms.TABLE names an algorithm twice")
 
 
+def built_in(name: str, kind: str) -> bool:
+    """Whether the engine has an algorithm of that kind and name; a transfer counts as a congestion control."""
+    return name in _built_in(kind)
+
+
+def _built_in(kind: str) -> tuple[str, ...]:
+    return (*CONGESTION, *TRANSFERS) if kind == "congestion" else SCHEDULERS
+
+
 def rule_for(name: str, kind: str) -> str | None:
     """Why ``name`` is no algorithm of that kind, with the nearest name; ``None`` when it is one.
 
-    Where a congestion control is wanted a transfer will do.
+    Where a congestion control is wanted a transfer will do. Algorithms that installed packages bring count
+    (see :mod:`dstcc.extend`).
     """
-    names = (*CONGESTION, *TRANSFERS) if kind == "congestion" else SCHEDULERS
+    if built_in(name, kind):
+        return None
+    from .extensions import installed
+
+    names = (*_built_in(kind), *(point.name for point in installed(kind)))
     if name in names:
         return None
     near = get_close_matches(name, names, 1)
@@ -209,15 +224,28 @@ def rule_for(name: str, kind: str) -> str | None:
     return f"no such {what} in this version ({', '.join(names)}){hint}"
 
 
+def everything() -> tuple[Algorithm, ...]:
+    """The table, and after it what installed packages bring under names of their own."""
+    from .extensions import GROUPS, installed, origin_of
+
+    brought = [
+        Algorithm(point.name, kind, "extension", f"{origin_of(point)}: {point.value}")
+        for kind in GROUPS
+        for point in installed(kind)
+        if not built_in(point.name, kind)
+    ]
+    return (*TABLE, *brought)
+
+
 def unmet(name: str, kind: str, *, paths: int, mode: str, layers: int | None = None) -> str | None:
     """Why a known algorithm cannot do its work in such a trial; ``None`` when it can.
 
     ``paths`` counts the connection's subflows, ``layers`` those of the source, ``None`` while it is not read.
     """
     kinds = ("congestion", "transfer") if kind == "congestion" else (kind,)
-    (row,) = (row for row in TABLE if row.name == name and row.kind in kinds)
+    needs = next((row.needs for row in TABLE if row.name == name and row.kind in kinds), ())
     met = {"paths": paths > 1, "stream": mode == "stream", "layers": layers is None or layers > 1}
-    return next((NEEDS[need] for need in row.needs if not met[need]), None)
+    return next((NEEDS[need] for need in needs if not met[need]), None)
 
 
 def schedulers_of(congestion: str, schedulers: tuple[str, ...]) -> tuple[str, ...]:
@@ -236,7 +264,7 @@ def algorithm_name(congestion: str, scheduler: str) -> str:
 
 
 def documents() -> list[dict[str, object]]:
-    """The table as ``dstcc algorithms --json`` prints it."""
+    """Every algorithm as ``dstcc algorithms --json`` prints it."""
     hidden = {"needs"}
     return [
         {
@@ -244,7 +272,7 @@ def documents() -> list[dict[str, object]]:
             for key, value in asdict(row).items()
             if key not in hidden
         }
-        for row in TABLE
+        for row in everything()
     ]
 
 

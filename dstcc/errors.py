@@ -7,6 +7,7 @@
     │   ├── ScenarioError      a scenario file or an override
     │   ├── StreamError        a video, a stream directory or a payload
     │   └── RunError           a run directory
+    ├── ExtensionError         a user's own algorithm failed (exit 1)
     └── MissingCapabilityError this machine lacks something (exit 1)
 
 A message names the file, the value and the rule it broke; the command line prints it without a traceback.
@@ -37,6 +38,10 @@ class StreamError(InputError):
 
 class RunError(InputError):
     """A run directory is missing, incomplete or already there."""
+
+
+class ExtensionError(DstccError):
+    """A user's own congestion control or scheduler raised, or answered what makes no sense; it ends its trial."""
 
 
 class MissingCapabilityError(DstccError):

@@ -11,7 +11,7 @@ from .output import console, emit_json
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(as_json: bool) -> None:
     """List every congestion control and scheduler: name, kind, state, source and backends."""
-    from dstcc.algorithms import TABLE, documents
+    from dstcc.algorithms import documents, everything
 
     if as_json:
         emit_json(documents())
@@ -19,13 +19,14 @@ def command(as_json: bool) -> None:
     from rich.box import SIMPLE
     from rich.table import Table
 
-    alike = len({row.backends for row in TABLE}) == 1
+    rows = everything()
+    alike = len({row.backends for row in rows}) == 1
     headings = ("name", "kind", "state", "source", "backends")[: 4 if alike else 5]
     table = Table(box=SIMPLE, pad_edge=False, collapse_padding=True)
     for heading in headings:
         table.add_column(heading, no_wrap=heading != "source")
-    for row in TABLE:
+    for row in rows:
         table.add_row(*(row.name, row.kind, row.state, row.source, ", ".join(row.backends))[: len(headings)])
     console().print(table)
     if alike:
-        console().print(f"All of them run on: {', '.join(TABLE[0].backends)}.")
+        console().print(f"All of them run on: {', '.join(rows[0].backends)}.")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from dstcc.extensions import Extension
     from dstcc.remy.table import Rule
 
     Int64Array = NDArray[np.int64]
@@ -214,6 +215,9 @@ class Transport:
     """``agent``: NewReno takes over after so many slots without an action."""
     remy_rules: tuple[Rule, ...] = ()
     """``remy``: its rules; empty means the table that comes with the package."""
+    congestion_extension: Extension | None = None
+    """A Python class in the place of the control that ``congestion`` names."""
+    scheduler_extension: Extension | None = None
     constants: TcpConstants = field(default_factory=TcpConstants)
 
 

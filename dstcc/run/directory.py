@@ -33,6 +33,7 @@ from dstcc.scenario import (
     content_hash,
     describe,
     draw_links,
+    extensions_of,
     link_notes,
     manifest_hash,
     scale_of,
@@ -77,6 +78,7 @@ class Done:
             "seed": self.seed,
             "status": self.status,
             "metrics": self.metrics.document() if self.metrics else None,
+            **({"error": self.error} if self.error else {}),
             **({"flows": self.flows} if self.flows else {}),
         }
 
@@ -251,6 +253,7 @@ def _meta(
         "wall_s": wall_s,
         "links": [{key: link[key] for key in LINK_FACTS} for link in links],
         "trials": len(trial_keys(scenario)),
+        "extensions": [extension.document() for extension in extensions_of(scenario)],
         "warnings": [*link_notes(scenario), *warnings],
     }
 

@@ -17,6 +17,7 @@ from dstcc import engine
 from dstcc.algorithms import schedulers_of
 from dstcc.engine import EngineConfig, EngineResult
 from dstcc.errors import DstccError, MissingCapabilityError
+from dstcc.extensions import label
 from dstcc.metrics import Metrics, Playback, compute, play_by_deadline, play_with_stalls
 from dstcc.scenario import Scenario, Setting, Source, engine_config, settle
 from dstcc.sharing import flow_documents
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrialKey:
-    """Which trial: its algorithms and its seed."""
+    """Which trial: its algorithms (an extension by its class's name) and its seed."""
 
     congestion: str
     scheduler: str
@@ -121,7 +122,7 @@ def trial_keys(scenario: Scenario) -> tuple[TrialKey, ...]:
     """
     transport = scenario.transport
     return tuple(
-        TrialKey(congestion, scheduler, seed)
+        TrialKey(label(congestion), label(scheduler), seed)
         for congestion in transport.congestion
         for scheduler in schedulers_of(congestion, transport.scheduler)
         for seed in scenario.seeds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .build import Setting, engine_config, horizon_s, scale_of, settle
+from .build import Setting, engine_config, extensions_of, horizon_s, scale_of, settle
 from .draws import describe, draw_links, link_notes, rtt_s
 from .load import Override, load_scenario, parse_override, parse_scenario
 from .model import Scenario
@@ -18,6 +18,7 @@ __all__ = [
     "describe",
     "draw_links",
     "engine_config",
+    "extensions_of",
     "horizon_s",
     "link_notes",
     "load_scenario",

@@ -67,7 +67,8 @@ def parse_bound(key: str, text: str) -> Bound:
     congestion, _, scheduler = who.partition("+")
     unscheduled = congestion in TRANSFERS and scheduler == NO_SCHEDULER
     for name, kind in ((congestion, "congestion"), ("" if unscheduled else scheduler, "scheduler")):
-        rule = rule_for(name, kind) if name else None
+        class_name = name[:1].isupper() and name.isidentifier()  # a FILE.py:ClassName goes by its class
+        rule = rule_for(name, kind) if name and not class_name else None
         if rule is not None:
             raise broken(f"'{name}': {rule}", key=key)
     compare = COMPARE[match[1]]

@@ -9,7 +9,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dstcc.algorithms import built_in
 from dstcc.engine.config import NEVER_NS, EngineConfig, Link, Objects, Transport
+from dstcc.extensions import Extension, find, load
 
 from .draws import draw_links, longest_possible_rtt_s, rtt_s
 from .fields import NS_PER_S, ns
@@ -74,7 +76,7 @@ def settle(scenario: Scenario, source: Source, seed: int) -> Setting:
 
 
 def engine_config(scenario: Scenario, setting: Setting, congestion: str, scheduler: str) -> EngineConfig:
-    """One trial for the engine."""
+    """One trial for the engine; algorithms by their labels."""
     return EngineConfig(
         seed=setting.seed,
         links=setting.links,
@@ -83,6 +85,12 @@ def engine_config(scenario: Scenario, setting: Setting, congestion: str, schedul
         slot_ns=setting.slot_ns,
         duration_ns=setting.duration_ns,
     )
+
+
+def extensions_of(scenario: Scenario) -> tuple[Extension, ...]:
+    """The algorithms of a scenario that are not built in."""
+    told = (("congestion", scenario.transport.congestion), ("scheduler", scenario.transport.scheduler))
+    return tuple(load(name, kind) for kind, names in told for name in names if not built_in(name, kind))
 
 
 def horizon_s(scenario: Scenario, links: tuple[Link, ...], objects: Objects) -> float:
@@ -134,6 +142,8 @@ def _transport(scenario: Scenario, setting: Setting, congestion: str, scheduler:
     return Transport(
         congestion=congestion,
         scheduler=scheduler,
+        congestion_extension=find(told.congestion, congestion, "congestion"),
+        scheduler_extension=find(told.scheduler, scheduler, "scheduler"),
         mode=told.mode,
         lanes_per_link=told.lanes_per_link,
         mss_bytes=told.mss_bytes,

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dstcc.errors import ScenarioError
+from dstcc.extensions import anchored
 
 from .model import LOSSES, Scenario
 
@@ -114,13 +115,24 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _anchor(document: dict[str, Any], folder: Path) -> None:
-    """Make the paths in ``[video]`` and ``[[link]]`` absolute, relative ones from ``folder``."""
+    """Make the paths of ``[video]``, ``[[link]]`` and algorithms absolute, relative ones from ``folder``."""
     links = document.get("link")
     for table in [document.get("video"), *(links if isinstance(links, list) else ())]:
         for key in PATHS if isinstance(table, dict) else ():
             path = table.get(key)
             if isinstance(path, str) and path and (key != "profile" or "/" in path or path.endswith(".toml")):
                 table[key] = str(Path(folder, path))
+    transport = document.get("transport")
+    if isinstance(transport, dict):
+        for key in ("congestion", "scheduler"):
+            if key in transport:
+                transport[key] = _anchored(transport[key], folder)
+
+
+def _anchored(names: Any, folder: Path) -> Any:
+    if isinstance(names, list):
+        return [_anchored(name, folder) for name in names]
+    return anchored(names, folder) if isinstance(names, str) else names
 
 
 def _apply(document: dict[str, Any], override: Override, source: str) -> None:

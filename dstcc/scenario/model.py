@@ -9,7 +9,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from dstcc.algorithms import PINNED, TRANSFERS, rule_for, unmet
+from dstcc.algorithms import PINNED, TRANSFERS, built_in, rule_for, unmet
+from dstcc.errors import InputError
+from dstcc.extensions import is_file, label, load
 
 from .bounds import Bounds
 from .fields import (
@@ -223,13 +225,24 @@ def _to_names(value: Any) -> Any:
 _Names = Annotated[tuple[str, ...], BeforeValidator(_to_names), Field(min_length=1)]
 
 
+def _loadable(name: str, kind: str) -> None:
+    try:
+        load(name, kind)
+    except InputError as error:
+        raise broken(str(error)) from None
+    if is_file(name) and built_in(label(name), kind):
+        raise broken(f"'{name}': {label(name)} is a built-in's name; give the class another")
+
+
 def _known(kind: str) -> AfterValidator:
     def check(names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
-            rule = rule_for(name, kind)
+            rule = None if is_file(name) else rule_for(name, kind)
             if rule is not None:
-                raise broken(f"'{name}': {rule}")
-        if len(set(names)) != len(names):
+                raise broken(f"'{name}': {rule}; or FILE.py:ClassName")
+            if not built_in(name, kind):
+                _loadable(name, kind)
+        if len({label(name) for name in names}) != len(names):
             raise broken("names one twice")
         return names
 
@@ -262,7 +275,7 @@ class Transport(Table):
     receive_buffer_bytes: Annotated[Bytes | None, BeforeValidator(_auto)] = None
     """Shared by all subflows; ``"auto"`` grows with need and is never the limit."""
     congestion: Annotated[_Names, _known("congestion")] = ("cubic",)
-    """A name or a list of them, one trial each."""
+    """A name, or ``FILE.py:ClassName``, or a list of them; one trial each."""
     scheduler: Annotated[_Names, _known("scheduler")] = (DEFAULT_SCHEDULER,)
     fixed_cwnd_segments: (
         Annotated[
@@ -363,7 +376,7 @@ class Scenario(Table):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise broken(f"two links are named '{twice[0]}'", key="link")
-        subflows = sum(link.subflows for link in self.link)
+        subflows = self.subflows
         if subflows > MAX_SUBFLOWS:
             raise broken(f"{subflows} subflows; at most {MAX_SUBFLOWS} over all links", key="link")
         if self.transport.layer_links is not None and subflows > len(names):
@@ -409,6 +422,11 @@ class Scenario(Table):
                 if rule is not None:
                     return f"transport.{kind}", f"'{name}': {rule}"
         return None
+
+    @property
+    def subflows(self) -> int:
+        """Of the connection, over all links."""
+        return sum(link.subflows for link in self.link)
 
     @property
     def seeds(self) -> tuple[int, ...]:

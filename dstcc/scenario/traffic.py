@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from dstcc.algorithms import TRANSFERS, rule_for
+from dstcc.algorithms import CONGESTION, TRANSFERS, rule_for
 from dstcc.engine.config import NEVER_NS, SAME
 from dstcc.engine.config import CrossTraffic as EngineTraffic
 from dstcc.engine.config import Flow as EngineFlow
@@ -24,12 +24,12 @@ DrawStart = Callable[["float | Draw", str], float]
 
 
 def _known(name: str) -> str:
-    rule = None if name == SAME else rule_for(name, "congestion")
-    if rule is not None:
-        raise broken(f'{rule}; or "{SAME}"')
+    if name in (SAME, *CONGESTION):
+        return name
     if name in TRANSFERS:
         raise broken(f"'{name}': a transfer without TCP, and flows are TCP connections")
-    return name
+    rule = rule_for(name, "congestion") or "an extension can only be under test"
+    raise broken(f'{rule}; or "{SAME}"')
 
 
 _Control = Annotated[str, AfterValidator(_known)]

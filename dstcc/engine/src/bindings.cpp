@@ -8,6 +8,7 @@
 
 #include "bindings_engine.hpp"
 #include "bindings_rules.hpp"
+#include "extension.hpp"
 #include "floor.hpp"
 #include "law.hpp"
 #include "ltp.hpp"
@@ -184,6 +185,10 @@ TransportConfig read_transport(const py::handle& transport) {
     out.layer_first = transport.attr("layer_first").cast<bool>();
     out.agent_headroom = transport.attr("agent_headroom").cast<int>();
     out.agent_silence_slots = transport.attr("agent_silence_slots").cast<double>();
+    if (const py::object extension = transport.attr("congestion_extension"); !extension.is_none())
+        out.make_control = [extension](const TcpState& tcp) { return make_python_control(extension, tcp); };
+    if (const py::object extension = transport.attr("scheduler_extension"); !extension.is_none())
+        out.make_scheduler = [extension](const SchedulerSetup& setup) { return make_python_scheduler(extension, setup); };
     out.constants = read_constants(transport.attr("constants"), transport.attr("scale").cast<double>());
     if (out.congestion == "remy") out.remy_rules = read_rules(transport.attr("remy_rules"));
     return out;

@@ -1,6 +1,7 @@
 // What the engine is told, already validated and in its own units; mirrors dstcc/engine/config.py.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <array>
 #include <string>
@@ -10,6 +11,11 @@
 #include "base.hpp"
 
 namespace dstcc {
+
+class CongestionControl;
+class Scheduler;
+struct SchedulerSetup;
+struct TcpState;
 
 enum class LossKind { kNone, kPacket, kBer, kGilbertElliott, kPeriodic, kFrames };
 
@@ -95,6 +101,9 @@ struct TransportConfig {
     double agent_silence_slots = 4;      // AgentState::silence_ns, in slots
     std::vector<RemyRule> remy_rules;
     ConstantsNs constants{};
+    // Extensions (extension.hpp); empty: by name.
+    std::function<std::unique_ptr<CongestionControl>(const TcpState&)> make_control;
+    std::function<std::unique_ptr<Scheduler>(const SchedulerSetup&)> make_scheduler;
 };
 
 struct ObjectsConfig {

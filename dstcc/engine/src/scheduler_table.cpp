@@ -26,6 +26,7 @@ const std::vector<std::pair<std::string, SchedulerFactory>>& scheduler_table() {
 }
 
 std::unique_ptr<Scheduler> make_scheduler(const SchedulerSetup& setup) {
+    if (setup.transport.make_scheduler) return setup.transport.make_scheduler(setup);
     for (const auto& [known, factory] : scheduler_table())
         if (known == setup.transport.scheduler) return factory(setup);
     if (setup.transport.scheduler == kAgent) return make_agent_scheduler(setup);

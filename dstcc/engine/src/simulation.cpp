@@ -94,6 +94,7 @@ TcpState Simulation::initial_state(std::size_t link, int sharers) const {
     TcpState tcp;
     tcp.mss_bytes = static_cast<std::uint32_t>(config_.transport.mss_bytes);
     tcp.wire_bytes = wire_bytes_;
+    tcp.initial_cwnd = config_.transport.initial_cwnd;
     tcp.seed = config_.seed;
     tcp.remy_rules = &config_.transport.remy_rules;
     tcp.link_rate_bps = config.rate_bps / sharers;
@@ -115,7 +116,7 @@ void Simulation::add_subflow(std::size_t link) {
         static_cast<Time>(std::min(transport.agent_silence_slots * static_cast<double>(config_.slot_ns), kFarNs));
     if (link < transport.open_loop_bps.size()) tcp.open_loop_bps = transport.open_loop_bps[link];
     if (link < transport.fixed_cwnd_segments.size()) tcp.fixed_cwnd = transport.fixed_cwnd_segments[link];
-    subflows_.push_back({{Subflow(config_.transport, make_congestion(transport.congestion), tcp),
+    subflows_.push_back({{Subflow(config_.transport, own_control(tcp), tcp),
                           SubflowReceiver(config_.transport.constants), link},
                          LayerQueue(transport.layer_first || scheduler_->layers_first())});
 }

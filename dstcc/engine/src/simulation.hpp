@@ -181,6 +181,10 @@ private:
     // setting up
     TcpState initial_state(std::size_t link, int sharers) const;
     void add_subflow(std::size_t link);
+    std::unique_ptr<CongestionControl> own_control(const TcpState& tcp) const {
+        const TransportConfig& t = config_.transport;
+        return t.make_control ? t.make_control(tcp) : make_congestion(t.congestion);
+    }
 
     // background flows
     void add_flow(std::size_t link, std::size_t number);
