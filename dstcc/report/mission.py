@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,23 +81,22 @@ def describe_loss(loss: Any) -> str:
         return "none"
     if not isinstance(loss, Mapping):
         return f"{scientific(float(loss))} of packets"
-    if "packet" in loss:
-        return f"{_drawn_share(loss['packet'])} of packets"
-    if "ber" in loss:
-        return f"{_drawn_share(loss['ber'])} of bits"
-    if "gilbert_elliott" in loss:
-        states = {"good": 0.0, "bad": 1.0, **loss["gilbert_elliott"]}
-        good, bad, p, r = (scientific(float(states[key])) for key in ("good", "bad", "p", "r"))
-        return f"bursts: {good} / {bad} of packets in good / bad state (good→bad {p}, bad→good {r})"
-    if "frames" in loss:
-        frames = loss["frames"]
-        low, high = (f"{float(db):.2f}" for db in frames["ebn0_db"])
-        worst, best = (scientific(float(rate)) for rate in frames["frame_error_rate"])
-        rates = worst if worst == best else f"{worst} to {best}"
-        return f"{frames['code']} at {low if low == high else f'{low} to {high}'} dB: {rates} of frames"
-    if "ebn0_db" in loss:
-        return f"{loss['code']} at {_drawn_share(loss['ebn0_db'])} dB"
-    return ", ".join(f"{key} {value}" for key, value in loss.items())
+    write = next((write for key, write in LOSSES.items() if key in loss), None)
+    return write(loss) if write else ", ".join(f"{key} {value}" for key, value in loss.items())
+
+
+def _bursts(loss: Mapping[str, Any]) -> str:
+    states = {"good": 0.0, "bad": 1.0, **loss["gilbert_elliott"]}
+    good, bad, p, r = (scientific(float(states[key])) for key in ("good", "bad", "p", "r"))
+    return f"bursts: {good} / {bad} of packets in good / bad state (good→bad {p}, bad→good {r})"
+
+
+def _frames(loss: Mapping[str, Any]) -> str:
+    frames = loss["frames"]
+    low, high = (f"{float(db):.2f}" for db in frames["ebn0_db"])
+    worst, best = (scientific(float(rate)) for rate in frames["frame_error_rate"])
+    rates = worst if worst == best else f"{worst} to {best}"
+    return f"{frames['code']} at {low if low == high else f'{low} to {high}'} dB: {rates} of frames"
 
 
 def _drawn_share(value: Any) -> str:
@@ -105,6 +104,16 @@ def _drawn_share(value: Any) -> str:
         (law, (low, high)), *_ = value.items()
         return f"{scientific(float(low))} – {scientific(float(high))} ({law.replace('_', '-')} draw)"
     return scientific(float(value))
+
+
+LOSSES: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "packet": lambda loss: f"{_drawn_share(loss['packet'])} of packets",
+    "ber": lambda loss: f"{_drawn_share(loss['ber'])} of bits",
+    "gilbert_elliott": _bursts,
+    "frames": _frames,
+    "ebn0_db": lambda loss: f"{loss['code']} at {_drawn_share(loss['ebn0_db'])} dB",
+}
+"""Key of a loss process → its words."""
 
 
 def _link(section: Section, link: Mapping[str, Any]) -> LinkFacts:
