@@ -1,14 +1,18 @@
-"""What stepping costs: environment steps a second and core, the engine alone."""
+"""What learning costs: environment steps a second and core, the engine alone; a policy's decision."""
 
 from __future__ import annotations
 
 import statistics
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
 from dstcc.engine import AGENT, EngineConfig, Objects, Stepper, Transport, simulate
 from dstcc.engine.stepper import RUNNING
+from dstcc.learn.observe import ObservationSpec
+from dstcc.learn.policy import Policy
+from dstcc.learn.spaces import ActionSpec
 
 from .figure import Measured, by_turns, core_s, median_ratio
 from .nets import link, ns
@@ -54,6 +58,36 @@ def env_steps_per_s() -> Measured:
         repeats=rates,
         details={"packets_per_step": packets / steps},
         notes=(f"env_steps_per_s: {packets / steps:.0f} data packets a step",),
+    )
+
+
+def inference_us() -> Measured:
+    """A decision of two hidden layers of 256 over 2 subflows and 3 layers: observation in, greedy action out."""
+    rng = np.random.default_rng(1)
+    observation, action = ObservationSpec("full", 2, 3), ActionSpec(2, 3, "joint")
+    widths = (observation.size, 256, 256, action.outputs)
+    tensors = {}
+    for k, (inputs, outputs) in enumerate(pairwise(widths)):
+        tensors[f"layers.{k}.weight"] = rng.normal(0, inputs**-0.5, (outputs, inputs)).astype(np.float32)
+        tensors[f"layers.{k}.bias"] = np.zeros(outputs, dtype=np.float32)
+    network = {"kind": "mlp", "activation": "relu"}
+    policy = Policy("bench", observation, action, network, tensors, seed=1, scenario_sha256="")
+    seen = rng.random((1, observation.size)).astype(np.float32)
+    repeats = 2_000
+
+    def decide() -> None:
+        for _ in range(repeats):
+            policy.act(seen)
+
+    decide()
+    times = tuple(core_s(decide) / repeats * 1e6 for _ in range(5))
+    weights = sum(tensor.size for tensor in tensors.values())
+    return Measured(
+        statistics.median(times),
+        "us CPU",
+        f"{weights:,} weights",
+        repeats=times,
+        details={"weights": weights},
     )
 
 

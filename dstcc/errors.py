@@ -6,7 +6,8 @@
     ├── InputError             bad usage or bad input       (exit 2)
     │   ├── ScenarioError      a scenario file or an override
     │   ├── StreamError        a video, a stream directory or a payload
-    │   └── RunError           a run directory
+    │   ├── RunError           a run directory
+    │   └── PolicyError        a controller's policy
     ├── ExtensionError         a user's own algorithm failed (exit 1)
     └── MissingCapabilityError this machine lacks something (exit 1)
 
@@ -38,6 +39,10 @@ class StreamError(InputError):
 
 class RunError(InputError):
     """A run directory is missing, incomplete or already there."""
+
+
+class PolicyError(InputError):
+    """A policy file cannot be used, or does not fit what it is asked."""
 
 
 class ExtensionError(DstccError):

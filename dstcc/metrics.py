@@ -46,6 +46,7 @@ METRICS = (
     "fairness_jain",
     "own_share",
     "flows_bps",
+    "guard_actions",
     "psnr_db",
     "ssim",
     "vmaf",
@@ -183,6 +184,8 @@ def compute(
         "stalls": None if playback.stalls is None else float(playback.stalls),
     }
     values |= _transfer(objects, result, played) | sharing_metrics(links, result)
+    if "guard_clamps" in result.totals:
+        values["guard_actions"] = result.totals["guard_clamps"] + result.totals["guard_fallbacks"]
     if quality is not None:
         values |= {"psnr_db": quality.psnr_db, "ssim": quality.ssim, "vmaf": quality.vmaf}
     if best_weight is not None:

@@ -76,7 +76,12 @@ Examples:
     help="Scheduler in the scenario's place; repeatable.",
 )
 @click.option(
-    "--controller", metavar="POLICY", help="A learned policy in the place of both; not in this version."
+    "--controller",
+    "controllers",
+    multiple=True,
+    metavar="POLICY",
+    help="A policy's name or file, in the place of congestion control and scheduler unless these are named too; "
+    "repeatable.",
 )
 @click.option(
     "--seeds", type=int, metavar="N", help="How many seeds, a trial of each.  [default: the scenario's, or 1]"
@@ -112,7 +117,7 @@ def command(
     backend: str,
     congestions: tuple[str, ...],
     schedulers: tuple[str, ...],
-    controller: str | None,
+    controllers: tuple[str, ...],
     seeds: int | None,
     seed: int | None,
     scale: str | None,
@@ -130,20 +135,27 @@ def command(
 
     Exit codes: 0 done, 1 a trial failed, 2 bad input, 3 an [expect] bound missed, 130 interrupted, 143 terminated.
     """
-    _refuse_later(backend, controller)
+    _refuse_later(backend)
     if output is None and not dry_run:
         raise click.UsageError("needs -o RUN, or --dry-run")
-    from dstcc.run import check_target, plan, trial_keys, write_run
+    from dstcc.run import check_target, load_controllers, plan, trial_keys, write_run
     from dstcc.scenario import load_scenario, load_source
 
     if output is not None and not dry_run:
         check_target(output, force=force)
     overrides = _overrides(
-        settings, scale, congestion=congestions, scheduler=schedulers, seeds=seeds, seed=seed
+        settings,
+        scale,
+        congestion=congestions,
+        scheduler=schedulers,
+        controller=controllers,
+        seeds=seeds,
+        seed=seed,
     )
     loaded = load_scenario(scenario, overrides)
     source = load_source(loaded)
     _say_unscheduled(loaded)
+    load_controllers(loaded, source)
     if dry_run or output is None:
         return _show_plan(plan(loaded, source, backend), as_json)
     with progress(loaded.scenario.name, len(trial_keys(loaded))) as bar:
@@ -161,16 +173,11 @@ def command(
     return _conclude(scenario, output, loaded, finished, as_json)
 
 
-def _refuse_later(backend: str, controller: str | None) -> None:
+def _refuse_later(backend: str) -> None:
     from dstcc.errors import InputError
 
     if backend != "simulator":
         raise InputError(f"--backend {backend}: not available in this version of dstcc; use simulator")
-    if controller is not None:
-        raise InputError(
-            f"--controller {controller}: not available in this version of dstcc; "
-            "use --congestion and --scheduler"
-        )
 
 
 def _say_unscheduled(scenario: Scenario) -> None:

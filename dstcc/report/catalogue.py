@@ -167,6 +167,14 @@ METRICS = (
         "Throughput of the competing flows together while all of them sent.",
     ),
     Metric(
+        "guard_actions",
+        "Guard actions",
+        "count",
+        0,
+        "Transport",
+        "Times the guard bounded a controller's window or handed it to NewReno.",
+    ),
+    Metric(
         "mean_rtt_s",
         "Mean RTT",
         "seconds",

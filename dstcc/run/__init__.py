@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .directory import Done, Finished, Run, check_target, load_run, write_run
 from .plan import Plan, plan
-from .trials import Trial, run_trials, trial_keys
+from .trials import Trial, load_controllers, run_trials, trial_keys
 
 __all__ = [
     "Done",
@@ -13,6 +13,7 @@ __all__ = [
     "Run",
     "Trial",
     "check_target",
+    "load_controllers",
     "load_run",
     "plan",
     "run_trials",

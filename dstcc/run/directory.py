@@ -61,6 +61,7 @@ class Done:
     id: str
     congestion: str
     scheduler: str
+    controller: str | None
     seed: int
     status: str
     error: str | None
@@ -74,7 +75,7 @@ class Done:
             "id": self.id,
             "congestion": self.congestion,
             "scheduler": self.scheduler,
-            "controller": None,
+            "controller": self.controller,
             "seed": self.seed,
             "status": self.status,
             "metrics": self.metrics.document() if self.metrics else None,
@@ -228,7 +229,17 @@ def _beside(resolved: Scenario, given: Scenario, run: Path) -> Scenario:
 def _done(trial: Trial) -> Done:
     key, metrics = trial.key, trial.metrics
     flows = trial.outcome.flows if trial.outcome else []
-    return Done(trial.id, key.congestion, key.scheduler, key.seed, trial.status, trial.error, metrics, flows)
+    return Done(
+        trial.id,
+        key.congestion,
+        key.scheduler,
+        key.controller,
+        key.seed,
+        trial.status,
+        trial.error,
+        metrics,
+        flows,
+    )
 
 
 def _meta(

@@ -106,6 +106,7 @@ def trial_row(trial: Trial) -> dict[str, Any]:
         "id": trial.id,
         "congestion": key.congestion,
         "scheduler": key.scheduler,
+        "controller": key.controller,
         "seed": key.seed,
         "status": trial.status,
         "error": trial.error,

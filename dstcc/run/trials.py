@@ -20,11 +20,14 @@ from dstcc.errors import DstccError, MissingCapabilityError
 from dstcc.extensions import label
 from dstcc.metrics import Metrics, Playback, compute, play_by_deadline, play_with_stalls
 from dstcc.scenario import Scenario, Setting, Source, engine_config, settle
+from dstcc.scenario.model import controller_name
 from dstcc.sharing import flow_documents
 from dstcc.weights import layer_weights
 
 if TYPE_CHECKING:
     from dstcc_svc import Quality
+
+    from dstcc.learn.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -34,10 +37,14 @@ class TrialKey:
     congestion: str
     scheduler: str
     seed: int
+    controller: str | None = None
+    """The policy's name; congestion control and scheduler are then both ``agent``."""
 
     @property
     def id(self) -> str:
-        """The trial's name in every table, such as ``cubic+minrtt/s1``."""
+        """The trial's name in every table, such as ``cubic+minrtt/s1`` or ``dstcc/s1``."""
+        if self.controller is not None:
+            return f"{self.controller}/s{self.seed}"
         return f"{self.congestion}+{self.scheduler}/s{self.seed}"
 
 
@@ -116,17 +123,39 @@ class Judge:
 
 
 def trial_keys(scenario: Scenario) -> tuple[TrialKey, ...]:
-    """The trials of a scenario in their order: by congestion control, then scheduler, then seed.
+    """The trials of a scenario in their order: by congestion control, then scheduler, then seed; then
+    by controller and seed.
 
     A transfer without TCP runs once a seed, whatever schedulers are named beside it.
     """
     transport = scenario.transport
-    return tuple(
+    told = tuple(
         TrialKey(label(congestion), label(scheduler), seed)
         for congestion in transport.congestion
         for scheduler in schedulers_of(congestion, transport.scheduler)
         for seed in scenario.seeds
     )
+    driven = tuple(
+        TrialKey(engine.AGENT, engine.AGENT, seed, controller)
+        for controller in map(controller_name, transport.controller)
+        for seed in scenario.seeds
+    )
+    return told + driven
+
+
+def load_controllers(scenario: Scenario, source: Source) -> dict[str, Policy]:
+    """The policies that a scenario's trials run under, by name.
+
+    Raises :class:`~dstcc.errors.PolicyError` for one that cannot be used or does not fit the scenario.
+    """
+    if not scenario.transport.controller:
+        return {}
+    from dstcc.learn.policy import load_policy
+
+    policies = {controller_name(given): load_policy(given) for given in scenario.transport.controller}
+    for policy in policies.values():
+        policy.check_fits(subflows=sum(link.subflows for link in scenario.link), layers=source.layers)
+    return policies
 
 
 def iter_trials(
@@ -138,7 +167,7 @@ def iter_trials(
     iterator early starts no further trial and does not wait for those under way.
     """
     keys, workers = deque(trial_keys(scenario)), jobs or os.cpu_count() or 1
-    runner = _Runner(scenario, source, trace)
+    runner = _Runner(scenario, source, trace, load_controllers(scenario, source))
     pool = ThreadPoolExecutor(workers, thread_name_prefix=WORKER_NAME)
     waiting: deque[tuple[TrialKey, Future[_Raw]]] = deque()
     try:
@@ -182,13 +211,20 @@ class _Runner:
     scenario: Scenario
     source: Source
     trace: bool = False
+    policies: dict[str, Policy] = field(default_factory=dict)
     bounds: dict[int, float] = field(default_factory=dict)
     """Seed → the clairvoyant sender's weight; the same for all algorithms."""
 
     def run(self, key: TrialKey) -> _Raw:
         setting = settle(self.scenario, self.source, key.seed)
         config = engine_config(self.scenario, setting, key.congestion, key.scheduler)
-        result = engine.simulate(replace(config, trace=self.trace))
+        config = replace(config, trace=self.trace)
+        if key.controller is None:
+            result = engine.simulate(config)
+        else:
+            from dstcc.learn.drive import drive
+
+            result = drive(self.policies[key.controller], config)
         best = self._best_weight(config) if self.scenario.playout.mode == "deadline" else None
         return _Raw(setting, result, best)
 

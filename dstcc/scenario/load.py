@@ -115,7 +115,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _anchor(document: dict[str, Any], folder: Path) -> None:
-    """Make the paths of ``[video]``, ``[[link]]`` and algorithms absolute, relative ones from ``folder``."""
+    """Make the paths of videos, links, algorithms and controllers absolute, relative ones from ``folder``."""
     links = document.get("link")
     for table in [document.get("video"), *(links if isinstance(links, list) else ())]:
         for key in PATHS if isinstance(table, dict) else ():
@@ -127,12 +127,22 @@ def _anchor(document: dict[str, Any], folder: Path) -> None:
         for key in ("congestion", "scheduler"):
             if key in transport:
                 transport[key] = _anchored(transport[key], folder)
+        if "controller" in transport:
+            transport["controller"] = _anchor_policies(transport["controller"], folder)
 
 
 def _anchored(names: Any, folder: Path) -> Any:
     if isinstance(names, list):
         return [_anchored(name, folder) for name in names]
     return anchored(names, folder) if isinstance(names, str) else names
+
+
+def _anchor_policies(value: Any, folder: Path) -> Any:
+    """A policy with a slash or its suffix in it is a file; else it is a shipped one's name."""
+    if isinstance(value, list):
+        return [_anchor_policies(item, folder) for item in value]
+    is_file = isinstance(value, str) and ("/" in value or value.endswith(".safetensors"))
+    return str(Path(folder, value)) if is_file else value
 
 
 def _apply(document: dict[str, Any], override: Override, source: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from datetime import datetime
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -222,7 +223,12 @@ def _to_names(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-_Names = Annotated[tuple[str, ...], BeforeValidator(_to_names), Field(min_length=1)]
+_Names = Annotated[tuple[str, ...], BeforeValidator(_to_names)]
+
+
+def controller_name(given: str) -> str:
+    """What tables call a policy: its name, or its file's without folder and suffix."""
+    return Path(given).name.removesuffix(".safetensors")
 
 
 def _loadable(name: str, kind: str) -> None:
@@ -262,8 +268,6 @@ def _auto(value: Any) -> Any:
 class Transport(Table):
     """``[transport]``: the MPTCP connection."""
 
-    later: ClassVar[dict[str, str]] = {"controller": "use congestion and scheduler"}
-
     mode: Literal["stream", "lanes"] = "stream"
     """``stream``: one ordering domain, as stock MPTCP; ``lanes``: one per subflow, a layer whole on one
     lane."""
@@ -277,6 +281,9 @@ class Transport(Table):
     congestion: Annotated[_Names, _known("congestion")] = ("cubic",)
     """A name, or ``FILE.py:ClassName``, or a list of them; one trial each."""
     scheduler: Annotated[_Names, _known("scheduler")] = (DEFAULT_SCHEDULER,)
+    controller: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidator(_to_names)] = ()
+    """Policies, each a shipped one's name or a file; a trial each, beside those of ``congestion`` and
+    ``scheduler`` where these are given and in their place where they are not."""
     fixed_cwnd_segments: (
         Annotated[
             tuple[Annotated[int, Field(ge=1, le=1_000_000_000)], ...],
@@ -297,6 +304,23 @@ class Transport(Table):
     ltp_retry_limit: Annotated[int, Field(ge=0, le=1_000)] = 20
     """``ltp``: how often an unanswered checkpoint, report or cancellation is sent again before the layer is
     given up."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _controllers_alone(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("controller") and not {"congestion", "scheduler"} & set(data):
+            return {**data, "congestion": [], "scheduler": []}
+        return data
+
+    @model_validator(mode="after")
+    def _something(self) -> Transport:
+        names = [controller_name(given) for given in self.controller]
+        if len(set(names)) != len(names):
+            raise broken("two policies of one name", key="controller")
+        for key in ("congestion", "scheduler"):
+            if not getattr(self, key) and (not names or self.congestion or self.scheduler):
+                raise broken("names nothing", key=key)
+        return self
 
     @model_validator(mode="after")
     def _lanes(self) -> Transport:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 NOT_EMULATED: Any = {
     "scenario": {"description"},
-    "transport": {"congestion", "scheduler"},
+    "transport": {"congestion", "scheduler", "controller"},
     "run": {"seed", "seeds", "scale"},
     "expect": True,
 }

@@ -13,8 +13,10 @@ from click.testing import CliRunner, Result
 from dstcc_cli.main import main
 
 from dstcc import engine
+from dstcc.learn.policy import save_policy
 from dstcc.metrics import METRICS
 from dstcc.run import load_run
+from tests.learn.policies import constant
 from tests.made_results import toy_bound, toy_simulate
 from tests.quick import QUICK
 
@@ -43,6 +45,47 @@ def test_json_tells_of_background_flows(scenario: Path, out: Path) -> None:
     assert [flow["congestion"] for flow in trial["flows"]] == ["cubic", "cubic"]
     assert 0 < trial["metrics"]["own_share"] < 1
     assert trial["metrics"]["flows_bps"] > 0
+
+
+def test_a_controller_takes_the_place_of_both_unless_these_are_named(
+    scenario: Path, out: Path, tmp_path: Path
+) -> None:
+    policy = tmp_path / "mine.safetensors"
+    save_policy(policy, constant((2, 0, 0), subflows=1))
+    done = emulate(scenario, "-o", out, "--json", "--controller", policy, "--seeds", 2)
+    assert done.exit_code == 0, done.stderr
+    trials = json.loads(done.stdout)["trials"]
+    assert [(trial["id"], trial["controller"]) for trial in trials] == [
+        ("mine/s1", "mine"),
+        ("mine/s2", "mine"),
+    ]
+    assert trials[0]["metrics"]["guard_actions"] == 0
+    assert trials[0]["metrics"]["playback_ratio"] == 1.0
+    run = load_run(out)
+    assert [row["controller"] for row in run.trials] == ["mine", "mine"]
+    again = emulate(
+        out / "scenario.toml", "-o", tmp_path / "again", "--json"
+    )  # what was run can be run again
+    assert json.loads(again.stdout)["trials"] == trials
+    beside = emulate(
+        scenario, "-o", tmp_path / "both", "--json", "--controller", policy, "--congestion", "bbr"
+    )
+    assert [trial["id"] for trial in json.loads(beside.stdout)["trials"]] == ["bbr+minrtt/s1", "mine/s1"]
+    report = CliRunner().invoke(main, ["report", str(tmp_path / "both"), "--format", "json", "-o", "-"])
+    assert report.exit_code == 0, report.stderr
+    assert '"mine"' in report.stdout
+
+
+def test_a_policy_for_fewer_subflows_is_refused_before_the_run(
+    scenario: Path, out: Path, tmp_path: Path
+) -> None:
+    policy = tmp_path / "small.safetensors"
+    save_policy(policy, constant((2, 0), subflows=1, layers=1))
+    for more in (["-o", out], ["--dry-run"]):
+        done = emulate(scenario, *more, "--controller", policy)
+        assert done.exit_code == 2
+        assert "policy small is for 1 subflows and 1 layers; the scenario has 1 and 2" in done.stderr
+    assert not out.exists()
 
 
 def test_json_is_the_document_of_the_interface(scenario: Path, out: Path) -> None:
@@ -110,7 +153,7 @@ BAD_USAGE = [
     ([], "needs -o RUN"),
     (["-o", "OUT", "--congestion", "cubik"], "did you mean 'cubic'?"),
     (["-o", "OUT", "--scheduler", "vegas"], "no such scheduler"),
-    (["-o", "OUT", "--controller", "iodst-dqn"], "--controller iodst-dqn: not available in this version"),
+    (["-o", "OUT", "--controller", "iodst-dgn"], "iodst-dgn: no such policy file"),
     (["-o", "OUT", "--backend", "kernel"], "--backend kernel: not available in this version"),
     (["-o", "OUT", "--backend", "moon"], "Invalid value for '--backend'"),
     (["-o", "OUT", "--seeds", "0"], "run.seeds = 0"),

@@ -88,6 +88,7 @@ METRICS = (
         "throughput_bps",
         "goodput_bps",
         "completion_s",
+        "guard_actions",
         "startup_s",
         "stall_s",
         "stalls",
