@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
+from pathlib import Path
 
 RECONSTRUCTED = "(reconstruction)"
 """The mark of an algorithm whose source leaves gaps that we filled."""
@@ -21,7 +22,8 @@ class Algorithm:
 
     name: str
     kind: str
-    """``congestion``, ``transfer`` (without TCP, in a congestion control's place) or ``scheduler``."""
+    """``congestion``, ``transfer`` (without TCP, in a congestion control's place), ``scheduler`` or
+    ``controller``."""
     state: str
     """``built-in``: written after its source; ``learned``; ``reconstruction``: the source leaves gaps;
     ``extension``: brought by an installed package."""
@@ -224,8 +226,27 @@ def rule_for(name: str, kind: str) -> str | None:
     return f"no such {what} in this version ({', '.join(names)}){hint}"
 
 
+CONTROLLERS = {
+    "iodst-dqn": "Ha et al., ICT Express 2023, Algorithm 1",
+    "iodst-q": "Q-learning on the discretised state of Ha et al., ICT Express 2023",
+    "dstcc": "this project's own",
+    "pbq": "Zhang et al., Entropy 2023: PPO for the window, BBR for the pace",
+    "drl-cc": "Xu et al., JSAC 2019: one LSTM and DDPG for all subflows",
+    "mpquic-rl": "Lee and Yoo, Sensors 2022: double DQN over seven scheduling policies",
+}
+"""Learned controllers and their sources; a version has those whose policy it ships."""
+POLICIES = Path(__file__).parent / "learn" / "policies"
+"""Where shipped policies lie, each as NAME.safetensors."""
+
+
+def shipped_policies() -> tuple[str, ...]:
+    """The names of the policies that come with this version."""
+    return tuple(sorted(path.stem for path in POLICIES.glob("*.safetensors")))
+
+
 def everything() -> tuple[Algorithm, ...]:
-    """The table, and after it what installed packages bring under names of their own."""
+    """The table, the controllers whose policy is shipped, and what installed packages bring under names of
+    their own."""
     from .extensions import GROUPS, installed, origin_of
 
     brought = [
@@ -234,7 +255,8 @@ def everything() -> tuple[Algorithm, ...]:
         for point in installed(kind)
         if not built_in(point.name, kind)
     ]
-    return (*TABLE, *brought)
+    learned = [Algorithm(name, "controller", "learned", CONTROLLERS[name]) for name in shipped_policies()]
+    return (*TABLE, *learned, *brought)
 
 
 def unmet(name: str, kind: str, *, paths: int, mode: str, layers: int | None = None) -> str | None:

@@ -1,15 +1,23 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
+from dstcc import algorithms
 from dstcc.algorithms import (
     CONGESTION,
+    CONTROLLERS,
     NEEDS,
     SCHEDULERS,
     TABLE,
     TRANSFERS,
     documents,
+    everything,
     mark,
     rule_for,
     schedulers_of,
+    shipped_policies,
     unmet,
 )
 from dstcc.engine import CONGESTION_NAMES, SCHEDULER_NAMES, TRANSFER_NAMES
@@ -68,3 +76,14 @@ def test_a_transfer_stands_where_a_congestion_control_would_and_takes_no_schedul
     assert schedulers_of("ltp", ("minrtt", "redundant")) == ("none",)
     assert schedulers_of("ltp", ("minrtt", "layer-pinned")) == ("layer-pinned",)
     assert unmet("ltp", "congestion", paths=1, mode="stream") is None
+
+
+def test_controllers_are_those_whose_policy_is_shipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert set(shipped_policies()) <= set(CONTROLLERS)
+    monkeypatch.setattr(algorithms, "POLICIES", tmp_path)
+    assert not [row for row in everything() if row.kind == "controller"]
+    (tmp_path / "iodst-dqn.safetensors").touch()
+    (row,) = (row for row in everything() if row.kind == "controller")
+    assert (row.name, row.state) == ("iodst-dqn", "learned")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc import algorithms
 from dstcc.errors import PolicyError
 from dstcc.version import __version__
 
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 SCHEMA = 1
 ENTRY = "dstcc_policy"
 SUFFIX = ".safetensors"
-SHIPPED = Path(__file__).parent / "policies"
-"""Where policies lie that come with dstcc, each as NAME.safetensors."""
 FIELDS = {
     "schema": int,
     "algorithm": str,
@@ -121,11 +120,6 @@ class Policy:
         return {**header, "sha256": _digest(header, self.tensors)}
 
 
-def shipped() -> tuple[str, ...]:
-    """The names of the policies that come with dstcc."""
-    return tuple(sorted(path.stem for path in SHIPPED.glob(f"*{SUFFIX}")))
-
-
 def save_policy(path: Path, policy: Policy) -> None:
     """Write a policy file, whole or not at all."""
     from safetensors.numpy import save
@@ -143,9 +137,10 @@ def load_policy(name_or_file: str | Path) -> Policy:
     was written, or whose weights do not fit its spaces.
     """
     given = str(name_or_file)
-    path = SHIPPED / f"{given}{SUFFIX}" if given in shipped() else Path(name_or_file)
+    shipped = algorithms.shipped_policies()
+    path = algorithms.POLICIES / f"{given}{SUFFIX}" if given in shipped else Path(name_or_file)
     if not path.is_file():
-        names = ", ".join(shipped()) or "none is"
+        names = ", ".join(shipped) or "none is"
         raise PolicyError(f"{given}: no such policy file, and no policy of that name is shipped ({names})")
     header, tensors = _read(path)
     try:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
+from dstcc import algorithms
 from dstcc.engine import NEVER_NS
 from dstcc.errors import PolicyError
 from dstcc.learn.drive import drive
@@ -55,6 +56,13 @@ def test_outputs_are_the_layers_by_hand() -> None:
     expected = np.maximum(seen @ w0.T + b0, 0) @ w1.T + b1
     assert policy.outputs(seen) == pytest.approx(expected, abs=1e-5)
     assert policy.outputs(seen[:1]) == pytest.approx(expected[:1], abs=1e-5)
+
+
+def test_a_shipped_policy_is_known_by_its_name(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(algorithms, "POLICIES", file.parent)
+    assert load_policy("made").header() == load_policy(file).header()
+    with pytest.raises(PolicyError, match=r"mode: no such policy file, and .* shipped \(made\)"):
+        load_policy("mode")
 
 
 def rewrite(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
