@@ -25,6 +25,7 @@ from dstcc.version import __version__
 COMMANDS = {
     "encode": "Turn a video file into a layered stream directory.",
     "emulate": "Send a scenario's video over its links, once per combination of algorithms and seeds.",
+    "train": "Train a controller on a scenario and write its policy.",
     "play": "Write the video as Earth saw it, lost chunks frozen.",
     "report": "Compare runs on one self-contained page.",
     "links": "List link profiles; what one does at a date, or what a code loses.",
@@ -33,7 +34,7 @@ COMMANDS = {
 }
 """Command name → help line; module ``dstcc_cli.NAME`` exports it as ``command``."""
 
-LATER = ("train", "reproduce", "sweep", "kernel")
+LATER = ("reproduce", "sweep", "kernel")
 """Commands of the interface that this version does not have."""
 
 INTERRUPTED = 130

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from .mission import MISSION
 
@@ -12,3 +14,12 @@ def mission(tmp_path: Path) -> Path:
     path = tmp_path / "small.toml"
     path.write_text(MISSION)
     return path
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Small networks gain nothing by threads, and test workers share the cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

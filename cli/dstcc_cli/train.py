@@ -1,0 +1,161 @@
+"""``dstcc train``: train a controller on a scenario and write its policy."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from .output import console, emit_json, progress
+
+if TYPE_CHECKING:
+    from dstcc.learn.curves import Point
+    from dstcc.learn.train import Trained
+
+EXAMPLES = """\b
+Examples:
+  dstcc train mars.toml -o runs/mars
+  dstcc train mars.toml -o runs/mars --resume --steps 1000000
+  dstcc train examples/iodst/table-1.toml -o runs/t1 --algorithm iodst-dqn --seed 7
+"""
+
+
+@click.command(short_help="Train a controller on a scenario.", epilog=EXAMPLES)
+@click.argument("scenario", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder of the run: policy, curves.",
+)
+@click.option("--algorithm", metavar="NAME", help="dstcc or iodst-dqn.  [default: dstcc, or the run's]")
+@click.option(
+    "--steps", type=click.IntRange(1), metavar="N", help="Slots in all.  [default: the algorithm's]"
+)
+@click.option(
+    "--seed", type=click.IntRange(0), metavar="K", help="Of all that is drawn.  [default: 1, or the run's]"
+)
+@click.option("--resume", is_flag=True, help="Go on where the run stopped; begin it where there is none.")
+@click.option(
+    "--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True, help="Of the network."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def command(
+    *,
+    scenario: Path,
+    output: Path,
+    algorithm: str | None,
+    steps: int | None,
+    seed: int | None,
+    resume: bool,
+    device: str,
+    as_json: bool,
+) -> int:
+    """Train a controller on SCENARIO and write its policy for `dstcc emulate --controller`.
+
+    Ctrl-C saves; --resume then goes on, bit for bit on a CPU.
+
+    Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated.
+    """
+    _need_torch()
+    from dstcc.learn.recipes import recipe_of
+    from dstcc.learn.train import Interrupted, train
+
+    most = steps or recipe_of(algorithm or "dstcc").steps
+    with _asked_to_stop() as asked, progress("training", most) as bar:
+        shown = 0
+
+        def watch(done: int, point: Point | None) -> None:
+            nonlocal shown
+            bar.advance(done - shown)
+            shown = done
+            if point is not None:
+                _say_point(point)
+
+        try:
+            trained = train(
+                scenario,
+                output,
+                algorithm=algorithm,
+                steps=steps,
+                seed=seed,
+                resume=resume,
+                device=device,
+                threads=os.cpu_count() or 1,
+                stop=lambda: bool(asked),
+                tell=lambda message: click.echo(f"dstcc: {message}", err=True),
+                watch=watch,
+            )
+        except Interrupted:
+            click.echo(f"dstcc: saved in {output}; --resume goes on", err=True)
+            _end_as(asked[0])
+    if as_json:
+        emit_json(trained.document())
+    else:
+        _say_trained(trained)
+    return 0
+
+
+def _need_torch() -> None:
+    from importlib.util import find_spec
+
+    from dstcc.errors import MissingCapabilityError
+
+    missing = [name for name in ("torch", "gymnasium", "safetensors") if find_spec(name) is None]
+    if missing:
+        raise MissingCapabilityError(f"dstcc train needs {', '.join(missing)}: pip install 'dstcc[learn]'")
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[list[int]]:
+    """A list that a first SIGINT or SIGTERM enters; a second one ends the process as ever."""
+    asked: list[int] = []
+    if threading.current_thread() is not threading.main_thread():  # only that one may set handlers
+        yield asked
+        return
+    before = {int(number): signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def note(number: int, _frame: object) -> None:
+        asked.append(number)
+        signal.signal(number, before[number])
+
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, note)
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end_as(number: int) -> NoReturn:
+    from .main import Terminated
+
+    raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
+
+
+def _say_point(point: Point) -> None:
+    console().print(
+        f"step {point.step:>10,}  weighted_layers {point.weighted_layers:.1%} (best {point.best:.1%})  "
+        f"loss {point.loss:.4g}  random {point.epsilon:.0%}"
+    )
+
+
+def _say_trained(trained: Trained) -> None:
+    found = trained.evaluation
+    low, high = found.bounds()
+    why = "no better for long" if trained.reason == "patience" else "all steps done"
+    out = console()
+    out.print(
+        f"{trained.algorithm}, {trained.steps:,} steps ({why}), {trained.env_steps_per_s:,.0f} steps/s: "
+        f"weighted_layers {found.value:.1%} [{low:.1%}, {high:.1%}] on {found.n} seeds it was not trained on"
+    )
+    out.print(f"policy: {trained.policy}", soft_wrap=True)

@@ -1,0 +1,111 @@
+"""Checkpoints: a state of training that is whole or not there, and of which the one before is kept.
+
+A generation g is two files: ``checkpoint-g.safetensors`` holds the arrays, ``checkpoint-g.json`` the rest, with the
+SHA-256 of the arrays' file and of itself. Each is written aside, flushed and renamed, the JSON last: without it there
+is no generation. Nothing read here can run code; safetensors and JSON hold data only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dstcc.atomic import atomic_file, atomic_write
+from dstcc.errors import RunError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Arrays = dict[str, NDArray[np.generic]]
+
+SCHEMA = 1
+KEPT = 2
+"""Generations: the newest, and the one before in case the newest is damaged."""
+NAME = re.compile(r"checkpoint-(\d{1,15})\.json")
+
+
+def save_checkpoint(folder: Path, generation: int, arrays: Arrays, document: dict[str, Any]) -> None:
+    """Write a generation, then remove all but the newest :data:`KEPT`.
+
+    ``document`` is what JSON can hold. Raises :class:`OSError` when the disk is full; the older ones then stay.
+    """
+    from safetensors.numpy import save_file
+
+    path = _json(folder, generation).with_suffix(".safetensors")
+    with atomic_file(path) as temporary:
+        save_file(_contiguous(arrays), temporary)
+        digest = _digest(temporary)
+    whole = {"schema": SCHEMA, "generation": generation, "arrays_sha256": digest, "document": document}
+    atomic_write(_json(folder, generation), json.dumps({**whole, "sha256": _own_digest(whole)}, indent=1))
+    keep = {f"checkpoint-{g}" for g in _generations(folder)[:KEPT]}
+    for old in folder.glob("checkpoint-*"):
+        if old.suffix in (".json", ".safetensors") and old.stem not in keep:
+            old.unlink(missing_ok=True)
+
+
+def load_checkpoint(folder: Path) -> tuple[Arrays, dict[str, Any], list[str]]:
+    """The newest generation that is intact: its arrays, its document, and what was wrong with newer ones.
+
+    Raises :class:`~dstcc.errors.RunError` when there is none, naming what is wrong with each.
+    """
+    wrong: list[str] = []
+    for generation in _generations(folder):
+        try:
+            arrays, document = _load(_json(folder, generation))
+        except RunError as error:
+            wrong.append(str(error))
+        else:
+            return arrays, document, wrong
+    raise RunError("; ".join(wrong) or f"{folder}: holds no checkpoint of dstcc train")
+
+
+def _load(path: Path) -> tuple[Arrays, dict[str, Any]]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        whole = json.loads(path.read_bytes())
+        digest, own = whole.pop("sha256"), whole["schema"]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise RunError(f"{path}: no checkpoint, or a damaged one ({error!r})") from error
+    if own != SCHEMA:
+        raise RunError(f"{path}: schema {own!r}, this version reads {SCHEMA}")
+    if digest != _own_digest(whole):
+        raise RunError(f"{path}: damaged, its checksum does not match")
+    arrays_path = path.with_suffix(".safetensors")
+    try:
+        data = arrays_path.read_bytes()
+        if hashlib.sha256(data).hexdigest() != whole["arrays_sha256"]:
+            raise RunError(f"{arrays_path}: damaged, its checksum does not match")
+        return load(data), whole["document"]
+    except (OSError, SafetensorError) as error:
+        raise RunError(f"{arrays_path}: cannot be read ({error})") from error
+
+
+def _generations(folder: Path) -> list[int]:
+    """Those with a JSON file, newest first."""
+    found = (NAME.fullmatch(path.name) for path in folder.iterdir()) if folder.is_dir() else ()
+    return sorted((int(match[1]) for match in found if match), reverse=True)
+
+
+def _json(folder: Path, generation: int) -> Path:
+    return folder / f"checkpoint-{generation}.json"
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _own_digest(whole: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
+
+
+def _contiguous(arrays: Arrays) -> Arrays:
+    import numpy as np
+
+    return {name: np.asarray(values, order="C") for name, values in arrays.items()}

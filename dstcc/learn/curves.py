@@ -1,0 +1,66 @@
+"""Learning curves: ``curves.csv`` always, TensorBoard where it is installed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dstcc.atomic import atomic_write
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+@dataclass(frozen=True)
+class Point:
+    """An evaluation on the validation seeds."""
+
+    step: int
+    weighted_layers: float
+    """Mean over the validation seeds."""
+    best: float
+    """The best such mean so far."""
+    loss: float
+    """Of the last update."""
+    epsilon: float
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+
+class Curves:
+    """Writes a run's points; those of before a resume are given."""
+
+    def __init__(self, run: Path, points: list[Point]) -> None:
+        self._path, self._points, self._board = run / "curves.csv", points, _board(run, points)
+
+    def add(self, point: Point) -> None:
+        """A new evaluation, already in ``points``."""
+        names = [field.name for field in fields(Point)]
+        rows = [",".join(names), *(",".join(f"{v:.9g}" for v in asdict(p).values()) for p in self._points)]
+        atomic_write(self._path, "\n".join(rows) + "\n")
+        if self._board is not None:
+            for name in names[1:]:
+                self._board.add_scalar(name, getattr(point, name), point.step)
+            self._board.flush()
+
+    def __enter__(self) -> Curves:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._board is not None:
+            self._board.close()
+
+
+def _board(run: Path, points: list[Point]) -> Any:
+    """A TensorBoard writer that forgets what a killed run wrote after its last checkpoint."""
+    if find_spec("tensorboard") is None:
+        return None
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(str(run / "tensorboard"), purge_step=points[-1].step + 1 if points else None)

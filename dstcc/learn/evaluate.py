@@ -1,0 +1,43 @@
+"""How much a policy plays on given seeds, episodes side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .reward import PERCENT
+from .runner import Runner
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .episodes import Episodes
+    from .observe import ObservationSpec
+    from .spaces import ActionSpec
+
+METRIC = "weighted_layers"
+VALIDATION_SEEDS = tuple(range(1001, 1017))
+"""What chooses the best policy; disjoint from training (:data:`dstcc.learn.streams.TRAINING`) and from the test."""
+TEST_SEEDS = tuple(range(1, 21))
+"""What is reported, and nothing is chosen by: the trials of ``dstcc emulate --seed 1 --seeds 20``."""
+
+
+def evaluate(
+    act: Callable[[NDArray[np.float32]], NDArray[Any]],
+    episodes: Episodes,
+    observation: ObservationSpec,
+    action: ActionSpec,
+    seeds: Sequence[int],
+    *,
+    threads: int = 1,
+) -> NDArray[np.float64]:
+    """``weighted_layers`` of each seed's whole episode under ``act``, observations (K, features) to actions."""
+    runner = Runner(len(seeds), observation, action, reward="weighted-layers", threads=threads)
+    for place, seed in enumerate(seeds):
+        runner.begin(place, episodes.config(seed, action))
+    while not (runner.terminated | runner.truncated).all():
+        runner.step(act(runner.observations))
+    shares: NDArray[np.float64] = runner.returns / PERCENT
+    return shares

@@ -1,0 +1,199 @@
+"""The state of a training and its steps; :mod:`dstcc.learn.train` runs it."""
+
+from __future__ import annotations
+
+import time
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dstcc.errors import DstccError, InputError, RunError
+from dstcc.version import __version__
+
+from .checkpoint import save_checkpoint
+from .curves import Point
+from .dqn import Dqn
+from .env import make_specs, to_episodes
+from .evaluate import VALIDATION_SEEDS, evaluate
+from .fleet import Fleet
+from .policy import Policy
+from .replay import NStep
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .dqn import Layers
+    from .env import Scenarios
+    from .recipes import Recipe
+
+
+class Training:
+    """The state of a run; what :func:`~dstcc.learn.train.train` steps."""
+
+    def __init__(
+        self,
+        scenario: Scenarios,
+        algorithm: str,
+        recipe: Recipe,
+        *,
+        seed: int,
+        device: str = "cpu",
+        threads: int = 1,
+    ) -> None:
+        self.algorithm, self.recipe, self.seed, self.threads = algorithm, recipe, seed, threads
+        self.episodes = to_episodes(scenario)
+        self.observation, self.action = make_specs(self.episodes, **recipe.environment)
+        joint = self.action.encoding == "joint"
+        branches = (self.action.outputs,) if joint else self.action.branches
+        features, count, settings = self.observation.size, recipe.episodes, recipe.learner
+        self.learner = Dqn(features, branches, settings, seed=seed, device=device)
+        self.nstep = NStep(settings.n_step, settings.discount, count, features, len(branches))
+        self.fleet = Fleet(
+            self.episodes,
+            count,
+            self.observation,
+            self.action,
+            reward=recipe.reward,
+            seed=seed,
+            threads=threads,
+        )
+        self.steps = 0
+        self.points: list[Point] = []
+        self.best: tuple[float, Layers] | None = None
+        self.busy_s = 0.0
+        self._loss = 0.0
+
+    def step(self) -> None:
+        """One slot of every episode, and the updates that it brings."""
+        began = time.perf_counter()
+        recipe, before = self.recipe, self.fleet.observations
+        actions = self.learner.act(before, recipe.epsilon_at(self.steps))
+        came, rewards, terminated, done = self.fleet.step(actions)
+        self.learner.remember(
+            self.nstep.push(before, actions, rewards, following=came, terminated=terminated, done=done)
+        )
+        due = self.steps // recipe.learn_every
+        self.steps += self.fleet.count
+        for _ in range(self.steps // recipe.learn_every - due):
+            if self.steps >= recipe.warm_up and len(self.learner.replay):
+                self._loss = self.learner.learn()
+                if not isfinite(self._loss):
+                    raise DstccError(f"training diverged: the loss is {self._loss} at step {self.steps:,}")
+        self.busy_s += time.perf_counter() - began
+
+    def evaluate_if_due(self) -> Point | None:
+        """The next point of the curves, where an evaluation is due at this step."""
+        every = self.recipe.evaluate_every
+        if self.steps // every == (self.steps - self.fleet.count) // every:
+            return None
+        return self._evaluate()
+
+    def finished(self, most: int) -> str:
+        """Why there are no more steps to do; empty while there are."""
+        if self.steps >= most:
+            return "steps"
+        scores = [point.weighted_layers for point in self.points]
+        waited = len(scores) - 1 - int(np.argmax(scores)) if scores else 0
+        return "patience" if waited >= self.recipe.patience else ""
+
+    def final_policy(self) -> Policy:
+        """The best policy of all evaluations and of the end, which changes nothing of the state."""
+        policy, best = self.policy(), self.best
+        if best is None or float(self.scores(policy, VALIDATION_SEEDS).mean()) > best[0]:
+            return policy
+        return self.best_policy()
+
+    def best_policy(self) -> Policy:
+        """The best of the evaluations so far."""
+        return self.policy(self.best[1] if self.best else None)
+
+    def policy(self, layers: Layers | None = None) -> Policy:
+        """A network, the learner's unless given, with what it sees and does."""
+        chain = layers or self.learner.online.layers()
+        names = [(f"layers.{k}.weight", f"layers.{k}.bias") for k in range(len(chain))]
+        return Policy(
+            algorithm=self.algorithm,
+            observation=self.observation,
+            action=self.action,
+            network={"kind": "mlp", "activation": "relu"},
+            tensors={
+                name: tensor
+                for pair, both in zip(names, chain, strict=True)
+                for name, tensor in zip(pair, both, strict=True)
+            },
+            seed=self.seed,
+            scenario_sha256=self.episodes.content_hash,
+        )
+
+    def scores(self, policy: Policy, seeds: tuple[int, ...]) -> NDArray[np.float64]:
+        """``weighted_layers`` per seed."""
+        return evaluate(policy.act, self.episodes, self.observation, self.action, seeds, threads=self.threads)
+
+    def _evaluate(self) -> Point:
+        layers = self.learner.online.layers()
+        score = float(self.scores(self.policy(layers), VALIDATION_SEEDS).mean())
+        if self.best is None or score > self.best[0]:
+            self.best = score, layers
+        point = Point(self.steps, score, self.best[0], self._loss, self.recipe.epsilon_at(self.steps))
+        self.points.append(point)
+        return point
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a run to be resumed must share."""
+        return {
+            "version": __version__,
+            "scenario": self.episodes.content_hash,
+            "algorithm": self.algorithm,
+            "seed": self.seed,
+            "recipe": self.recipe.document(),
+        }
+
+    def save(self, run: Path) -> None:
+        """Write a checkpoint."""
+        arrays = {f"learner.{name}": values for name, values in self.learner.arrays().items()}
+        arrays |= {f"nstep.{name}": values for name, values in self.nstep.arrays().items()}
+        arrays |= {f"fleet.{name}": values for name, values in self.fleet.arrays().items()}
+        for place, pair in enumerate(self.best[1] if self.best else ()):
+            arrays |= {f"best.{place}.weight": pair[0], f"best.{place}.bias": pair[1]}
+        document = {
+            "identity": self.identity,
+            "steps": self.steps,
+            "loss": self._loss,
+            "best": self.best[0] if self.best else None,
+            "points": [point.document() for point in self.points],
+            "learner": self.learner.document(),
+        }
+        save_checkpoint(run, self.steps, arrays, document)
+
+    def restore(self, run: Path, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
+        """Back from a checkpoint; raises RunError for one of another training."""
+        _check_identity(run, document["identity"], self.identity)
+
+        def part(name: str) -> dict[str, NDArray[Any]]:
+            head = f"{name}."
+            return {key.removeprefix(head): values for key, values in arrays.items() if key.startswith(head)}
+
+        try:
+            self.steps, self._loss = document["steps"], document["loss"]
+            self.points = [Point(**point) for point in document["points"]]
+            self.learner.restore(part("learner"), document["learner"])
+            self.nstep.restore(part("nstep"))
+            self.fleet.restore(part("fleet"))
+            found, depth = part("best"), len(self.recipe.learner.hidden) + 1
+            if document["best"] is not None:
+                layers = [(found[f"{k}.weight"], found[f"{k}.bias"]) for k in range(depth)]
+                self.best = document["best"], layers
+        except (KeyError, TypeError, InputError) as error:
+            raise RunError(f"{run}: its checkpoint does not fit this training ({error})") from error
+
+
+def _check_identity(run: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    for key, value in wanted.items():
+        if found.get(key) != value:
+            own, other = (f" {one}" if isinstance(one, (str, int)) else "" for one in (found.get(key), value))
+            raise RunError(
+                f"{run}: trained with another {key}{own}, not{other or ' this one'}; nothing was changed"
+            )

@@ -1,0 +1,119 @@
+"""``dstcc train`` as a user meets it: the document, the exit codes, what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from dstcc_cli.main import main
+
+MISSION = """
+[scenario]
+name = "tiny"
+[video]
+synthetic = {chunk_s = 1.0, layer_bps = [100_000, 50_000]}
+loop_to_s = 10
+[[link]]
+name = "a"
+rate_bps = 200_000
+delay_s = 1.0
+loss = {packet = 1e-3}
+[transport]
+mode = "lanes"
+[playout]
+delay_rtts = 3
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.toml"
+    path.write_text(MISSION)
+    return path
+
+
+def invoke(*args: object) -> Result:
+    return CliRunner().invoke(main, [str(arg) for arg in args])
+
+
+def test_json_is_the_document_and_the_policy_is_there(scenario: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    done = invoke(
+        "train", scenario, "-o", run, "--algorithm", "iodst-dqn", "--steps", 320, "--seed", 4, "--json"
+    )
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    assert list(document) == [
+        "run", "algorithm", "steps", "seed", "policy", "evaluation", "env_steps_per_s", "wall_s",
+    ]  # fmt: skip
+    assert (document["algorithm"], document["steps"], document["seed"]) == ("iodst-dqn", 320, 4)
+    assert set(document["evaluation"]) == {"metric", "mean", "low", "high"}
+    assert Path(document["policy"]).is_file() and document["env_steps_per_s"] > 0
+
+    again = invoke("train", scenario, "-o", run, "--steps", 320)
+    assert again.exit_code == 2 and "already exists" in again.stderr
+    further = invoke("train", scenario, "-o", run, "--steps", 352, "--resume")
+    assert further.exit_code == 0 and "iodst-dqn, 352 steps (all steps done)" in further.stderr
+    other = invoke("train", scenario, "-o", run, "--resume", "--seed", 5)
+    assert other.exit_code == 2 and "another seed 4, not 5" in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--algorithm", "dtcc"), "did you mean 'dstcc'?"),
+        (("--steps", "0"), "--steps"),
+        (("--set", "x=1"), "--set"),
+    ],
+)
+def test_bad_input_leaves_nothing(scenario: Path, tmp_path: Path, args: tuple[str, ...], said: str) -> None:
+    done = invoke("train", scenario, "-o", tmp_path / "run", *args)
+    assert done.exit_code == 2 and said in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_without_torch_it_says_how_to_get_it(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import importlib.util
+
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "torch" else find_spec(name)
+    )
+    done = invoke("train", scenario, "-o", tmp_path / "run")
+    assert done.exit_code == 1
+    assert "needs torch: pip install 'dstcc[learn]'" in done.stderr
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_saves(scenario: Path, tmp_path: Path, number: int, code: int) -> None:
+    run = tmp_path / "run"
+    command = [
+        sys.executable,
+        "-m",
+        "dstcc_cli",
+        "train",
+        str(scenario),
+        "-o",
+        str(run),
+        "--steps",
+        "10000000",
+    ]
+    child = subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    start = time.monotonic()
+    while not run.exists() and child.poll() is None and time.monotonic() - start < 60:
+        time.sleep(0.02)
+    time.sleep(1.0)
+    child.send_signal(number)
+    _, said = child.communicate(timeout=60)
+    assert child.returncode == code, said.decode()
+    assert b"--resume goes on" in said
+    assert list(run.glob("checkpoint-*.json"))
