@@ -35,6 +35,7 @@ def make_specs(
     copies: bool = False,
     octaves: float = 1.0,
     headroom: int = 2,
+    congestion: str = "cubic",
     subflows: int | None = None,
     layers: int | None = None,
 ) -> tuple[ObservationSpec, ActionSpec]:
@@ -44,7 +45,7 @@ def make_specs(
         raise ValueError(
             f"{n} subflows and {m} layers, but the scenarios have {episodes.subflows} and {episodes.layers}"
         )
-    told = ActionSpec(n, m, action, tuple(windows), automatic, copies, octaves, headroom)
+    told = ActionSpec(n, m, action, tuple(windows), automatic, copies, octaves, headroom, congestion)
     return ObservationSpec(observation, n, m, history if observation == "full" else 0), told
 
 
@@ -66,7 +67,7 @@ def observation_space(spec: ObservationSpec) -> spaces.Space[NDArray[np.float32]
 def action_space(spec: ActionSpec) -> spaces.Space[Any]:
     """The space of an action."""
     made: spaces.Space[Any]
-    if spec.encoding == "joint":
+    if spec.single:
         made = spaces.Discrete(spec.outputs)
     elif spec.encoding == "multi":
         made = spaces.MultiDiscrete(list(spec.branches))
@@ -103,6 +104,10 @@ class DeepSpaceEnv(gymnasium.Env[NDArray[np.float32], Any]):
     `action="joint"`: the same as one number, `Discrete(A**N * N**M)`, the first entry the most significant digit.
 
     `action="continuous"`: `Box(-1, 1, (N,))`, W ← W·2^(octaves·a); layers are automatic.
+
+    `action="policies"`: `Discrete(7)`, which scheduling policy of Lee and Yoo, Sensors 2022, has the slot
+    (`dstcc.learn.spaces.POLICIES`); windows are those of the control ``congestion``, ``cubic`` unless given.
+    Where layers are says nothing then.
 
     Before a subflow's handshake is done its window action does nothing. Entries for subflows or layers that an
     episode lacks do nothing.

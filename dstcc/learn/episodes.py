@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dstcc.engine import AGENT, EngineConfig
+from dstcc.engine.config import AGENT_POLICIES
 
 if TYPE_CHECKING:
     from dstcc.scenario import Scenario, Source
@@ -98,7 +99,12 @@ class Episodes:
 
 def steered(config: EngineConfig, action: ActionSpec) -> EngineConfig:
     """A trial as an agent with that action space steers it."""
+    policies = action.encoding == "policies"
     transport = replace(
-        config.transport, congestion=AGENT, scheduler=AGENT, layer_links=(), agent_headroom=action.headroom
+        config.transport,
+        congestion=action.congestion if policies else AGENT,
+        scheduler=AGENT_POLICIES if policies else AGENT,
+        layer_links=(),
+        agent_headroom=action.headroom,
     )
     return replace(config, transport=transport)

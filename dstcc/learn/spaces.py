@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dstcc.engine.stepper import ALPHA_MAX_Q16, AUTOMATIC, BETA_MAX, ONE_Q16
+from dstcc.engine.stepper import ALPHA_MAX_Q16, AUTOMATIC, BETA_MAX, ONE_Q16, SILENT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +23,17 @@ MAX_JOINT = 1_000_000
 """Joint actions beyond this do not fit a network's output; `multi` does not grow so."""
 PAPER_WINDOWS = ((0.5, 0), (0.8, 0), (1.0, 0), (1.0, 10), (1.25, 0), (2.0, 0))
 """(α, β) of equation 2 in Ha et al., ICT Express 2023, who do not print theirs."""
-ENCODINGS = ("joint", "multi", "continuous")
+POLICIES = (
+    "probabilistic-0.25",
+    "probabilistic-0.5",
+    "probabilistic-0.75",
+    "fast-only",
+    "minrtt",
+    "minrtt-then-fast-15",
+    "minrtt-then-fast-30",
+)
+"""The seven actions of Lee and Yoo, Sensors 2022."""
+ENCODINGS = ("joint", "multi", "continuous", "policies")
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,7 @@ class ActionSpec:
     ``multi``: a number per branch: N window actions (an index into ``windows``), then M subflows, then with
     ``copies`` 0 or 1. ``joint``: the same as one number, the first branch the most significant digit.
     ``continuous``: N numbers in [−1, 1]; W ← W·2^(``octaves``·a), layers automatic.
+    ``policies``: one number, which of :data:`POLICIES` schedules; windows are ``congestion``'s.
     """
 
     subflows: int
@@ -62,6 +73,8 @@ class ActionSpec:
     headroom: int = 2
     """Windows are held below so many measured bandwidth-delay products or initial windows; 0: only below
     2^28."""
+    congestion: str = "cubic"
+    """``policies``: the congestion control."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for a space that makes no sense."""
@@ -69,8 +82,8 @@ class ActionSpec:
             raise ValueError(f"1 to {MAX_SUBFLOWS} subflows and 1 to {MAX_LAYERS} layers")
         if self.encoding not in ENCODINGS:
             raise ValueError(f"action encoding '{self.encoding}': one of {', '.join(ENCODINGS)}")
-        if self.encoding == "continuous" and (self.automatic or self.copies):
-            raise ValueError("continuous actions move windows only")
+        if self.encoding in ("continuous", "policies") and (self.automatic or self.copies):
+            raise ValueError(f"{self.encoding} actions take neither automatic nor copies")
         if not 0 <= self.headroom <= 1024:
             raise ValueError("headroom is 0 (none) to 1,024")
         if not self.windows or any(
@@ -87,6 +100,8 @@ class ActionSpec:
     @property
     def branches(self) -> tuple[int, ...]:
         """How many choices each branch has."""
+        if self.encoding == "policies":
+            return (len(POLICIES),)
         per_layer = self.subflows + self.automatic
         copy = (2,) if self.copies else ()
         return (len(self.windows),) * self.subflows + (per_layer,) * self.layers + copy
@@ -97,10 +112,15 @@ class ActionSpec:
         subflow."""
         if self.encoding == "continuous":
             return self.subflows
-        return prod(self.branches) if self.encoding == "joint" else sum(self.branches)
+        return prod(self.branches) if self.single else sum(self.branches)
+
+    @property
+    def single(self) -> bool:
+        """Whether an action is one whole number."""
+        return self.encoding in ("joint", "policies")
 
     def decode(self, actions: NDArray[Any]) -> Actions:
-        """Turn K actions, shape (K,) for ``joint``, else (K, branches or subflows), into the engine's.
+        """Turn K actions, shape (K,) for ``joint`` and ``policies``, else (K, branches or subflows), into the engine's.
 
         Raises ValueError for a shape or a value outside the space, NaN included.
         """
@@ -108,6 +128,10 @@ class ActionSpec:
             return self._continuous(np.asarray(actions, dtype=np.float64))
         choices = self._digits(np.asarray(actions))
         n, m = self.subflows, self.layers
+        if self.encoding == "policies":
+            silent = np.full((len(choices), n), SILENT, dtype=np.int32)
+            layer = np.repeat(choices, m, axis=1).astype(np.int32)
+            return Actions(silent, np.zeros_like(silent), layer, np.zeros(layer.shape, dtype=np.uint8))
         table = np.array(self.windows, dtype=np.float64)
         picked = table[choices[:, :n]]
         layer = choices[:, n : n + m].astype(np.int32)
@@ -126,7 +150,7 @@ class ActionSpec:
         best: NDArray[Any]
         if self.encoding == "continuous":
             best = np.clip(outputs, -1.0, 1.0)
-        elif self.encoding == "joint":
+        elif self.single:
             best = np.argmax(outputs, axis=1)
         else:
             parts = np.split(outputs, np.cumsum(self.branches)[:-1], axis=1)
@@ -144,12 +168,12 @@ class ActionSpec:
         return cls(**{**document, "windows": windows})
 
     def _digits(self, actions: NDArray[Any]) -> NDArray[np.int64]:
-        shape = "(K,)" if self.encoding == "joint" else f"(K, {len(self.branches)})"
+        shape = "(K,)" if self.single else f"(K, {len(self.branches)})"
         if not np.issubdtype(actions.dtype, np.integer):
             raise ValueError(f"{self.encoding} actions are whole numbers of shape {shape}")
-        if self.encoding == "joint":
+        if self.single:
             if actions.ndim != 1 or (actions < 0).any() or (actions >= self.outputs).any():
-                raise ValueError(f"joint actions are numbers below {self.outputs} of shape {shape}")
+                raise ValueError(f"{self.encoding} actions are numbers below {self.outputs} of shape {shape}")
             return np.stack(np.unravel_index(actions, self.branches), axis=1).astype(np.int64)
         if actions.ndim != 2 or actions.shape[1] != len(self.branches):
             raise ValueError(f"multi actions have the shape {shape}, not {actions.shape}")

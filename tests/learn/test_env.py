@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dstcc.learn
+from dstcc.engine import simulate
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
 from dstcc.learn.env import DeepSpaceEnv
 from dstcc.learn.observe import ObservationSpec
+from dstcc.learn.spaces import POLICIES
 from dstcc.learn.vector_env import DeepSpaceVectorEnv
 from dstcc.metrics import compute, play_by_deadline
-from dstcc.scenario import load_scenario, load_source, parse_scenario, settle
+from dstcc.scenario import engine_config, load_scenario, load_source, parse_scenario, settle
 
 from .mission import MISSION
 
@@ -29,6 +31,7 @@ VARIANTS: tuple[dict[str, Any], ...] = (
     {},
     {"observation": "paper", "action": "joint", "reward": "eq6"},
     {"action": "continuous", "history": 0},
+    {"action": "policies", "congestion": "newreno"},
     {"automatic": True, "copies": True, "subflows": 4, "layers": 5, "headroom": 0},
 )
 
@@ -174,6 +177,18 @@ def test_a_vector_is_its_environments_one_by_one(mission: Path, threads: int) ->
                 assert np.array_equal(observation, info["final_obs"][k])
                 observation, _ = env.reset()
             assert np.array_equal(observation, seen[k])
+
+
+@pytest.mark.parametrize("number, name", [(3, "fast-only"), (4, "minrtt"), (1, "probabilistic-0.5")])
+def test_one_policy_all_along_is_that_scheduler(mission: Path, number: int, name: str) -> None:
+    env = DeepSpaceEnv(mission, action="policies", congestion="bbr-scaled")
+    assert POLICIES[number] == name
+    play(env, number, options={"scenario_seed": 4})
+    scenario = load_scenario(mission)
+    setting = settle(scenario, load_source(scenario), 4)
+    alone = simulate(engine_config(scenario, setting, "bbr-scaled", name))
+    # The first choice falls on time 0, before anything is released, so that minrtt never has a say.
+    assert np.array_equal(env.result().objects.complete_ns, alone.objects.complete_ns)
 
 
 def test_make_vec_makes_the_native_vector(mission: Path) -> None:

@@ -77,7 +77,7 @@ def test_actions_outside_the_space_are_refused(spec: ActionSpec, action: list[ob
         ({"windows": ((65.0, 0),)}, "pairs of alpha"),
         ({"windows": ((1.0, 0.5),)}, "pairs of alpha"),
         ({"headroom": -1}, "headroom"),
-        ({"encoding": "continuous", "copies": True}, "windows only"),
+        ({"encoding": "continuous", "copies": True}, "neither automatic nor copies"),
     ],
 )
 def test_spaces_that_make_no_sense_are_refused(keywords: dict[str, object], rule: str) -> None:

@@ -8,6 +8,8 @@ namespace dstcc {
 
 // The name of the control and the scheduler that an agent steers.
 inline constexpr const char* kAgent = "agent";
+// A scheduler that follows one of several others, the one that the agent says.
+inline constexpr const char* kAgentPolicies = "agent-policies";
 
 // For one subflow: W <- alpha W + beta (kernel-cc/law/dstcc_law.h), nothing, or the window back to NewReno.
 struct WindowAction {
@@ -20,6 +22,7 @@ struct WindowAction {
 constexpr std::int32_t kAutomatic = -1;  // the subflow with the earliest expected delivery
 
 // Which subflow carries each layer, from now on and for what waits; layers above the table's last are automatic.
+// For `agent-policies` the first entry is the policy's number.
 struct LayerAction {
     std::vector<std::int32_t> subflow;
     std::uint64_t copied = 0;  // bit m: layer m goes out a second time on whatever other subflow is free first

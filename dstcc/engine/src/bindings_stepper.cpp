@@ -98,9 +98,6 @@ private:
         const std::int32_t* row = arrays.layer + k * layers_;
         LayerAction layers;
         layers.subflow.assign(row, row + layers_);
-        const auto subflows = static_cast<std::int32_t>(episodes_[k]->simulation().subflows());
-        for (std::int32_t& s : layers.subflow)
-            if (s < 0 || s >= subflows) s = kAutomatic;
         for (std::size_t m = 0; m < std::min<std::size_t>(layers_, 64); ++m)
             layers.copied |= arrays.copied[k * layers_ + m] != 0 ? std::uint64_t{1} << m : 0;
         episodes_[k]->step(windows, layers_ > 0 && row[0] == kKeepLayers ? nullptr : &layers);

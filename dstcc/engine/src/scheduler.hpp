@@ -105,7 +105,8 @@ std::unique_ptr<Scheduler> make_minrtt_then_fast_15(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_minrtt_then_fast_30(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_peekaboo(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_qle_ds(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_agent_scheduler(const SchedulerSetup&);  // not in the table
+std::unique_ptr<Scheduler> make_agent_scheduler(const SchedulerSetup&);  // these two are not in the table
+std::unique_ptr<Scheduler> make_agent_policies(const SchedulerSetup&);
 
 const std::vector<std::pair<std::string, SchedulerFactory>>& scheduler_table();
 std::unique_ptr<Scheduler> make_scheduler(const SchedulerSetup& setup);

@@ -14,7 +14,7 @@ public:
     int assign(const std::vector<Path>& paths, int layer, std::int64_t bytes, std::uint64_t usable) override {
         const auto m = static_cast<std::size_t>(layer);
         const std::int32_t told = m < table_.size() ? table_[m] : kAutomatic;
-        if (told >= 0 && (usable & bit_of(told)) != 0) return told;
+        if (told >= 0 && static_cast<std::size_t>(told) < paths.size() && (usable & bit_of(told)) != 0) return told;
         return least(usable, [&](int i) { return paths[static_cast<std::size_t>(i)].expected_delivery_s(bytes); });
     }
     void steer(const LayerAction& action) override { table_ = action.subflow; }
