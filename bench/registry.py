@@ -18,6 +18,7 @@ from . import (
     linux_grid,
     memory,
     missions,
+    training,
     transfer,
     video,
 )
@@ -41,6 +42,7 @@ FIGURES = (
     Figure("link_states_year_s", links.year_s, Goal("value", "<=", 0.5)),
     Figure("light_time_us", geometry.light_time_us, Goal("value", "<=", 0.25e6 / geometry.YEAR_MINUTES)),
     Figure("env_steps_per_s", learning.env_steps_per_s, Goal("value", ">=", 10_000)),
+    Figure("train_steps_per_s", training.train_steps_per_s, Goal("value", ">=", 5_000)),
     Figure("inference_us", learning.inference_us, Goal("value", "<=", 50)),
     Figure("extension_ack_us", extension.per_ack),
     Figure("extension_pick_us", extension.per_pick),
