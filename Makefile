@@ -17,7 +17,7 @@ setup: $(STAMP)  ## system packages, virtual environment, native build
 $(STAMP): $(NATIVE) scripts/setup-debian.sh requirements/constraints.txt
 	scripts/setup-debian.sh
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[dev,ephemeris,learn]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[dev,ephemeris,kernel,learn]'
 	touch $@
 
 demo: $(STAMP)   ## encode a real clip, send it from Mars under four controls, write the report and the video
