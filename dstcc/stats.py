@@ -1,20 +1,24 @@
-"""Estimates over seeds: interquartile means with bootstrap intervals.
+"""Estimates over seeds: interquartile means, shares of trials and paired differences, each with its interval.
 
 The interquartile mean (IQM) drops the lowest and the highest quarter of the values (rounded down to whole
-values) and averages the rest, so one lucky seed moves it little; below four values it is the plain mean. The
-interval is the 95 % percentile bootstrap of the same statistic. Source: R. Agarwal et al., "Deep
-Reinforcement Learning at the Edge of the Statistical Precipice", NeurIPS 2021.
+values) and averages the rest, so one lucky seed moves it little; below four values it is the plain mean. A
+performance profile is the share of trials with a value of τ or more, over τ. Intervals are 95 % percentile
+bootstraps; where several scenarios are taken together each is a stratum and is resampled within itself.
+Source: R. Agarwal et al., "Deep Reinforcement Learning at the Edge of the Statistical Precipice", NeurIPS 2021.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    Statistic = Callable[..., Any]
 
 CONFIDENCE = 0.95
 RESAMPLES = 4999
@@ -23,11 +27,13 @@ BOOTSTRAP_SEED = 20231121
 """Fixed: the same values give the same interval on every machine."""
 FEW_SEEDS = 5
 """Below this a percentile bootstrap covers clearly less than it says; texts warn about it."""
+SAME = 1e-9
+"""Values this close are the same result: neither side has won."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value and, from two samples on, its 95 % interval, all in the unit of the samples."""
+    """A value and its 95 % interval, all in the unit of the samples; no interval where a stratum has one sample."""
 
     value: float
     low: float | None
@@ -52,6 +58,46 @@ class Estimate:
         return self.low, self.high
 
 
+@dataclass(frozen=True)
+class Paired:
+    """One side minus the other at the same seeds: the mean difference, and how often either was ahead."""
+
+    mean: Estimate
+    seeds: tuple[int, ...]
+    differences: tuple[float, ...]
+    """A value for each of ``seeds``."""
+
+    @property
+    def above(self) -> int:
+        """Seeds at which the difference is positive."""
+        return sum(value > SAME for value in self.differences)
+
+    @property
+    def below(self) -> int:
+        """Seeds at which the difference is negative."""
+        return sum(value < -SAME for value in self.differences)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A performance profile: a step function of τ and its pointwise 95 % band.
+
+    ``share[i]`` holds for ``tau[i - 1] < τ <= tau[i]``; above the last it is 0. Arrays of one length.
+    """
+
+    tau: NDArray[np.float64]
+    share: NDArray[np.float64]
+    low: NDArray[np.float64] | None
+    high: NDArray[np.float64] | None
+
+    def at(self, tau: float) -> float:
+        """The share of trials with a value of ``tau`` or more."""
+        import numpy as np
+
+        index = int(np.searchsorted(self.tau, tau, side="left"))
+        return float(self.share[index]) if index < self.share.size else 0.0
+
+
 def interquartile_mean(values: NDArray[np.float64] | Sequence[float], axis: int = -1) -> Any:
     """Mean of the middle half along ``axis``; ``floor(n / 4)`` values are dropped at either end."""
     from scipy import stats
@@ -61,20 +107,82 @@ def interquartile_mean(values: NDArray[np.float64] | Sequence[float], axis: int 
 
 def estimate(values: Sequence[float]) -> Estimate:
     """IQM and bootstrap interval of ``values``; ValueError when none or not all are finite."""
+    return _bootstrap([values], interquartile_mean)
+
+
+def stratified_estimate(strata: Sequence[Sequence[float]]) -> Estimate:
+    """IQM of all values of the strata together; the bootstrap resamples each stratum within itself.
+
+    There is no interval if a stratum has one value only. ValueError as :func:`estimate`.
+    """
+    return _bootstrap(strata, interquartile_mean)
+
+
+def mean_estimate(strata: Sequence[Sequence[float]]) -> Estimate:
+    """As :func:`stratified_estimate`, of the plain mean."""
+    import numpy as np
+
+    return _bootstrap(strata, np.mean)
+
+
+def paired_difference(a: Mapping[int, float], b: Mapping[int, float]) -> Paired | None:
+    """``a − b`` over the seeds both have; None with fewer than two of them.
+
+    Both sides met the same channel draws at the same seed: the difference is free of what these do to both.
+    """
+    common = tuple(sorted(a.keys() & b.keys()))
+    if len(common) < 2:
+        return None
+    differences = tuple(a[seed] - b[seed] for seed in common)
+    return Paired(mean_estimate([differences]), common, differences)
+
+
+def performance_profile(strata: Sequence[Sequence[float]]) -> Profile:
+    """Share of values of τ or more, over τ; every stratum has the same weight.
+
+    The band is pointwise. Where every value or none lies beyond τ it has no width: what was never drawn cannot be
+    resampled. ValueError as :func:`estimate`.
+    """
+    import numpy as np
+
+    samples = [np.sort(values) for values in _samples(strata)]
+    tau = np.unique(np.concatenate(samples))
+    share = np.zeros(tau.size)
+    drawn = np.zeros((RESAMPLES, tau.size))
+    rng = np.random.default_rng(BOOTSTRAP_SEED)
+    for values in samples:
+        n = values.size
+        first = np.searchsorted(values, tau)
+        share += (n - first) / n
+        counts = rng.multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
+        beyond = np.cumsum(np.append(counts, np.zeros((RESAMPLES, 1), int), axis=1)[:, ::-1], axis=1)[:, ::-1]
+        drawn += beyond[:, first] / n
+    m = len(samples)
+    low = high = None
+    if min(values.size for values in samples) > 1:
+        tails = (1 - CONFIDENCE) / 2
+        low, high = np.quantile(drawn / m, [tails, 1 - tails], axis=0, method="inverted_cdf")
+    return Profile(tau, share / m, low, high)
+
+
+def _bootstrap(strata: Sequence[Sequence[float]], statistic: Statistic) -> Estimate:
     import numpy as np
     from scipy import stats
 
-    samples = np.asarray(values, dtype=np.float64)
-    if samples.size == 0 or not np.isfinite(samples).all():
-        raise ValueError(f"an estimate needs finite values, got {list(values)!r}")
-    value = float(interquartile_mean(samples))
-    if samples.size == 1:
-        return Estimate(value, None, None, 1)
-    if np.ptp(samples) == 0.0:
-        return Estimate(value, value, value, int(samples.size))
+    samples = _samples(strata)
+    pooled = np.concatenate(samples)
+    value, n = float(statistic(pooled)), int(pooled.size)
+    if min(values.size for values in samples) == 1:
+        return Estimate(value, None, None, n)
+    if all(np.ptp(values) == 0.0 for values in samples):
+        return Estimate(value, value, value, n)
+
+    def of_all(*resampled: NDArray[np.float64], axis: int = -1) -> Any:
+        return statistic(np.concatenate(resampled, axis=axis), axis=axis)
+
     result = stats.bootstrap(
-        (samples,),
-        interquartile_mean,
+        tuple(samples),
+        of_all,
         n_resamples=RESAMPLES,
         confidence_level=CONFIDENCE,
         method="percentile",
@@ -82,15 +190,13 @@ def estimate(values: Sequence[float]) -> Estimate:
         rng=np.random.default_rng(BOOTSTRAP_SEED),
     )
     interval = result.confidence_interval
-    return Estimate(value, float(interval.low), float(interval.high), int(samples.size))
+    return Estimate(value, float(interval.low), float(interval.high), n)
 
 
-def paired_difference(a: Mapping[int, float], b: Mapping[int, float]) -> Estimate | None:
-    """Estimate of ``a − b`` over the seeds both have; None with fewer than two of them.
+def _samples(strata: Sequence[Sequence[float]]) -> list[NDArray[np.float64]]:
+    import numpy as np
 
-    Both sides met the same channel draws at the same seed: the difference is free of what these do to both.
-    """
-    common = sorted(a.keys() & b.keys())
-    if len(common) < 2:
-        return None
-    return estimate([a[seed] - b[seed] for seed in common])
+    samples = [np.asarray(values, dtype=np.float64) for values in strata]
+    if not samples or any(one.size == 0 or not np.isfinite(one).all() for one in samples):
+        raise ValueError(f"an estimate needs finite values, got {list(chain(*strata))!r}")
+    return samples

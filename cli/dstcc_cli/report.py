@@ -21,6 +21,7 @@ Examples:
   dstcc report run -o report.html
   dstcc report monday tuesday -o both.html
   dstcc report run -o - --format csv
+  dstcc report run -o report.html --against cubic+minrtt
 """
 
 
@@ -33,9 +34,16 @@ Examples:
     type=click.Choice(FORMATS),
     help="Format of the report.  [default: by FILE's ending, else html; md on stdout]",
 )
+@click.option(
+    "--against",
+    metavar="NAME",
+    help="Algorithm that the others are compared with seed by seed.  [default: the best]",
+)
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written and the summary as JSON.")
-def command(runs: tuple[Path, ...], output: str, form: str | None, force: bool, as_json: bool) -> None:
+def command(  # noqa: PLR0917 - click hands every option over by name
+    runs: tuple[Path, ...], output: str, form: str | None, against: str | None, force: bool, as_json: bool
+) -> None:
     """Compare RUNs: trials of the same scenario are pooled, others get a section of their own.
 
     An HTML report holds tables and figures and needs no network; md, csv and json carry the summary alone.
@@ -43,7 +51,7 @@ def command(runs: tuple[Path, ...], output: str, form: str | None, force: bool, 
     chosen = form or _format_of(output)
     if output == STDOUT and as_json:
         raise click.UsageError("--json has stdout for itself: give -o a file, or use -o - --format json")
-    report = _load(runs, None if output == STDOUT else Path(output), force)
+    report = _load(runs, None if output == STDOUT else Path(output), against, force)
     if output == STDOUT:
         _print(report, chosen)
         return
@@ -61,7 +69,7 @@ def _format_of(output: str) -> str:
     return ending if ending in FORMATS else "html"
 
 
-def _load(runs: tuple[Path, ...], output: Path | None, force: bool) -> Report:
+def _load(runs: tuple[Path, ...], output: Path | None, against: str | None, force: bool) -> Report:
     """Read the runs, but look first whether their report has a place to go."""
     from dstcc.atomic import check_free
     from dstcc.errors import InputError
@@ -73,7 +81,7 @@ def _load(runs: tuple[Path, ...], output: Path | None, force: bool) -> Report:
             raise InputError(f"{output}: is a folder; -o takes a file")
         if not output.absolute().parent.is_dir():
             raise InputError(f"{output}: the folder {output.parent} does not exist")
-    return load_report(runs)
+    return load_report(runs, against)
 
 
 def _print(report: Report, form: str) -> None:

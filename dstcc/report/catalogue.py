@@ -208,6 +208,8 @@ RANKING = ("playback_ratio", "weighted_layers", "goodput_bps")
 """What makes an algorithm the best of a scenario: the first of these in which it is ahead."""
 PAIRED = ("playback_ratio", "weighted_layers", "goodput_bps", "hol_wait_s")
 """What is compared seed by seed."""
+PROFILED = ("playback_ratio", "weighted_layers", "oracle_ratio")
+"""Shares that mean the same in every scenario: they have profiles, and are taken together over scenarios."""
 
 TERMS = (
     (
@@ -231,6 +233,22 @@ TERMS = (
     (
         "Interval",
         "95 % percentile bootstrap of the interquartile mean over seeds (of the plain mean below four "
-        "seeds). With fewer than five seeds it is narrower than it should be: take it as a hint.",
+        "seeds). With fewer than five seeds it is narrower than it should be: take it as a hint. Over several "
+        "scenarios seeds are resampled within each (strata).",
+    ),
+    (
+        "Performance profile",
+        "Share of trials that reach a value of τ or more, for every τ: a higher line is better wherever it is "
+        "higher, and where lines cross neither algorithm is better throughout. Band: 95 % at each τ (bootstrap).",
+    ),
+    (
+        "Seed by seed",
+        "An algorithm minus the reference at the same seed, hence over the same links and losses. The mean of "
+        "these differences has an interval of its own, often much narrower than those of the two values.",
+    ),
+    (
+        "Marks",
+        "(transfer): sends without TCP. (learned): a trained controller. (reconstruction): its source leaves "
+        "gaps that were filled.",
     ),
 )

@@ -1,7 +1,8 @@
 """What a report is about: runs read, trials pooled by scenario, one summary row an algorithm.
 
 A *section* is everything that can be compared: the same scenario (by its hash), backend and scale. Runs that
-share these pool their trials; the rest become sections of their own.
+share these pool their trials; the rest become sections of their own. Each section has a *reference*, from which
+the others are taken away seed by seed: the best algorithm unless one is chosen.
 """
 
 from __future__ import annotations
@@ -9,15 +10,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from dstcc.algorithms import algorithm_name, mark
-from dstcc.errors import RunError
-from dstcc.stats import Estimate, estimate, paired_difference
+from dstcc.algorithms import RECONSTRUCTED, TRANSFERS, algorithm_name, mark
+from dstcc.errors import InputError, RunError
+from dstcc.stats import SAME, Estimate, Paired, estimate, paired_difference
 
 from .catalogue import METRIC, METRICS, RANKING, Metric
 
@@ -28,8 +30,11 @@ if TYPE_CHECKING:
 
 MSS_BYTES, HEADER_BYTES = 1460, 40
 """The scenario format's default payload of a full segment, and the headers on top of it."""
-TIE = 1e-9
-"""Values this close (relative) are the same result."""
+TRANSFER = "(transfer)"
+"""The mark of what sends without TCP."""
+LEARNED = "(learned)"
+"""The mark of a trained controller."""
+MARKS = (TRANSFER, LEARNED, RECONSTRUCTED)
 
 
 @dataclass(frozen=True)
@@ -116,6 +121,8 @@ class Section:
     runs: tuple[Run, ...]
     algorithms: tuple[Algorithm, ...]
     notes: tuple[str, ...] = field(default=())
+    against: str | None = None
+    """The name of the reference, if one was chosen and is here."""
 
     @property
     def meta(self) -> Mapping[str, Any]:
@@ -170,13 +177,28 @@ class Section:
 
     @cached_property
     def best(self) -> Algorithm | None:
-        """The first by :data:`RANKING`; None when nothing finished."""
+        """The first by :data:`RANKING` of those no trial of which failed, else of all; None when nothing finished."""
 
         def rank(algorithm: Algorithm) -> tuple[float, ...]:
             found = (algorithm.estimates.get(key) for key in RANKING)
             return tuple(one.value if one else -math.inf for one in found)
 
-        return max(self.finished, key=rank, default=None)
+        whole = [a for a in self.finished if len(a.finished) == len(a.trials)]
+        return max(whole or self.finished, key=rank, default=None)
+
+    @cached_property
+    def reference(self) -> Algorithm | None:
+        """What the others are compared with seed by seed: the chosen one, or the best."""
+        return next((a for a in self.finished if a.name == self.against), self.best)
+
+    @cached_property
+    def split_seeds(self) -> frozenset[int]:
+        """Seeds of which two trials drew different links: nothing there can be compared seed by seed."""
+        drawn: dict[int, set[tuple[TrialLink, ...]]] = {}
+        for trial in self.trials:
+            if trial.ok:
+                drawn.setdefault(trial.seed, set()).add(trial.links)
+        return frozenset(seed for seed, links in drawn.items() if len(links) > 1)
 
     @cached_property
     def representative(self) -> tuple[Trial, ...]:
@@ -211,8 +233,11 @@ class Report:
         return tuple(dict.fromkeys(names))
 
 
-def load_report(paths: Sequence[Path]) -> Report:
-    """Read and pool runs; :class:`~dstcc.errors.RunError` names the file that cannot be used."""
+def load_report(paths: Sequence[Path], against: str | None = None) -> Report:
+    """Read and pool runs; :class:`~dstcc.errors.RunError` names the file that cannot be used.
+
+    ``against`` chooses the reference of each section that has it; :class:`~dstcc.errors.InputError` where none has.
+    """
     from dstcc.run import load_run
 
     pools: dict[tuple[object, ...], list[Run]] = {}
@@ -224,7 +249,11 @@ def load_report(paths: Sequence[Path]) -> Report:
         run = load_run(path)
         key = (run.meta.get("scenario_sha256"), run.meta.get("backend"), run.meta.get("scale"))
         pools.setdefault(key, []).append(run)
-    return Report(tuple(_section(runs) for runs in pools.values()))
+    report = Report(tuple(_section(runs) for runs in pools.values()))
+    if against is None:
+        return report
+    name = _chosen(report, against)
+    return Report(tuple(replace(section, against=name) for section in report.sections))
 
 
 def best_of(section: Section, metric: Metric) -> tuple[set[str], set[str]]:
@@ -239,7 +268,7 @@ def best_of(section: Section, metric: Metric) -> tuple[set[str], set[str]]:
     values = {a.name: a.estimates[metric.key] for a in rivals}
     top = max(values.values(), key=lambda one: metric.better * one.value)
     winners = {
-        name for name, one in values.items() if math.isclose(one.value, top.value, rel_tol=TIE, abs_tol=TIE)
+        name for name, one in values.items() if math.isclose(one.value, top.value, rel_tol=SAME, abs_tol=SAME)
     }
     if len(winners) == len(rivals):
         return set(), set()
@@ -247,17 +276,41 @@ def best_of(section: Section, metric: Metric) -> tuple[set[str], set[str]]:
     return winners, close
 
 
-def paired_to_best(section: Section, key: str) -> dict[str, Estimate]:
-    """Algorithm → its paired difference to the best algorithm of the section, over their common seeds."""
-    best = section.best
-    if best is None or key not in METRIC:
+def paired(section: Section, key: str, reference: Algorithm | None = None) -> dict[str, Paired]:
+    """Algorithm → its paired difference to ``reference`` (or the section's), over the seeds both have."""
+    reference = reference or section.reference
+    if reference is None or key not in METRIC:
         return {}
     found = {
-        a.name: paired_difference(a.by_seed(key), best.by_seed(key))
+        a.name: paired_difference(_comparable(section, a, key), _comparable(section, reference, key))
         for a in section.finished
-        if a is not best
+        if a is not reference
     }
     return {name: one for name, one in found.items() if one is not None}
+
+
+def plain_name(name: str) -> str:
+    """An algorithm's name without its marks."""
+    for one in MARKS:
+        name = name.replace(f" {one}", "")
+    return name
+
+
+def _comparable(section: Section, algorithm: Algorithm, key: str) -> dict[int, float]:
+    values = algorithm.by_seed(key)
+    return {seed: value for seed, value in values.items() if seed not in section.split_seeds}
+
+
+def _chosen(report: Report, against: str) -> str:
+    """The algorithm of that name, given with or without its marks, that finished somewhere."""
+    finished = dict.fromkeys(a.name for section in report.sections for a in section.finished)
+    names = {plain_name(name): name for name in finished} | {name: name for name in finished}
+    if against in names:
+        return names[against]
+    near = get_close_matches(against, names, 1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    known = ", ".join(finished) or "none finished"
+    raise InputError(f"--against: '{against}' is no algorithm of these runs ({known}){hint}")
 
 
 def _seeds(algorithm: Algorithm) -> set[int]:
@@ -276,7 +329,23 @@ def _section(runs: list[Run]) -> Section:
     algorithms = tuple(
         Algorithm(name, tuple(trials[seed] for seed in sorted(trials))) for name, trials in pooled.items()
     )
-    return Section(tuple(runs), algorithms, tuple(notes))
+    section = Section(tuple(runs), algorithms, tuple(notes))
+    return replace(section, notes=(*notes, *_split_notes(section)))
+
+
+def _split_notes(section: Section) -> list[str]:
+    """Why some seeds, or all, do not compare."""
+    versions = {(run.meta.get("dstcc_version"), run.meta.get("git_commit")) for run in section.runs}
+    notes = []
+    if len(versions) > 1:
+        notes.append(
+            "The runs were written by different versions or commits: if draws changed between them, the same seed "
+            "is not the same channel and differences seed by seed mean less."
+        )
+    if section.split_seeds:
+        seeds = ", ".join(map(str, sorted(section.split_seeds)))
+        notes.append(f"Seeds whose trials drew different links are left out of the differences: {seeds}.")
+    return notes
 
 
 def _duplicate_note(known: Trial, other: Trial) -> str:
@@ -289,7 +358,7 @@ def _duplicate_note(known: Trial, other: Trial) -> str:
 
 def _trial(run: Run, row: Mapping[str, Any]) -> Trial:
     try:
-        name = row["controller"] or _name(row["congestion"], row["scheduler"])
+        name = _name(row["controller"], row["congestion"], row["scheduler"])
         return Trial(
             run=run,
             id=str(row["id"]),
@@ -310,8 +379,11 @@ def _trial(run: Run, row: Mapping[str, Any]) -> Trial:
         raise RunError(f"{run.path / 'trials.parquet'}: a trial's row cannot be used: {error!r}") from error
 
 
-def _name(congestion: str, scheduler: str) -> str:
-    return f"{algorithm_name(congestion, scheduler)}{mark(congestion, scheduler)}"
+def _name(controller: str | None, congestion: str, scheduler: str) -> str:
+    if controller:
+        return f"{controller} {LEARNED}"
+    transfer = f" {TRANSFER}" if congestion in TRANSFERS else ""
+    return f"{algorithm_name(congestion, scheduler)}{transfer}{mark(congestion, scheduler)}"
 
 
 def _finite(row: Mapping[str, Any], key: str) -> float | None:

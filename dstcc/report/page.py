@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from dstcc.stats import FEW_SEEDS, Estimate
+from dstcc.stats import FEW_SEEDS
 from dstcc.version import __version__
 
 from .catalogue import METRICS, TERMS, Metric
@@ -17,12 +17,22 @@ from .figures import style
 from .figures.delay import delay_figure
 from .figures.layers import layers_figure
 from .figures.paired import paired_figure, paired_metrics
+from .figures.profiles import BANDED, Panels, profile_figure
 from .figures.timeline import timeline_figure
 from .figures.transport import QUANTITIES, transport_figure
 from .mission import Mission, describe_mission
-from .model import Report, Section, Trial, paired_to_best
-from .numbers import quantity, unit_for
-from .summary import SummaryRow, command_line, summary_table
+from .model import Report, Section, Trial
+from .numbers import quantity
+from .pooled import Pooled, pool, pooled_profiles, section_profiles
+from .summary import (
+    PairedRow,
+    SummaryRow,
+    command_line,
+    paired_table,
+    pooled_table,
+    section_differences,
+    summary_table,
+)
 from .tables import Tables
 from .verdict import verdict
 
@@ -38,14 +48,6 @@ class Plot:
     """What a screen reader says in its place."""
 
 
-@dataclass(frozen=True)
-class PairedRow:
-    """An algorithm's differences to the best one, value and interval as text, in the order of the metrics."""
-
-    algorithm: str
-    cells: tuple[tuple[str, str], ...]
-
-
 class SectionView:
     """What the template asks of a section; figures are drawn when it asks."""
 
@@ -54,7 +56,7 @@ class SectionView:
         self.id = f"s{index}"
         self.name = section.name
         self.verdict = verdict(section)
-        self.algorithms = [(a.name, style.THEMED[colours[a.name]]) for a in section.finished]
+        self.algorithms = [(a.name, style.swatch(a.name, colours)) for a in section.finished]
         self._colours = colours
         self._tables = Tables()
 
@@ -133,21 +135,32 @@ class SectionView:
         """What can be compared seed by seed; empty with fewer than two common seeds."""
         return paired_metrics(self.section)
 
+    @cached_property
+    def profile_panels(self) -> Panels:
+        """What has a performance profile; empty with one seed or where all trials came out alike."""
+        return section_profiles(self.section)
+
+    def profiles(self) -> Plot:
+        """The performance profiles."""
+        return _profile_plot(self.profile_panels, self._colours, {self.best, self.reference}, self.id)
+
     def paired(self) -> Plot:
-        """Differences to the best algorithm, as a figure."""
+        """Differences to the reference, as a figure."""
         svg = paired_figure(self.section, self._colours, self.id)
         labels = ", ".join(metric.label.lower() for metric in self.paired_metrics)
         return Plot(
-            svg, f"Differences to {self.best} over common seeds in {labels}; the table below has the numbers."
+            svg,
+            f"Differences to {self.reference} over common seeds in {labels}; the table below has the numbers.",
         )
 
     def paired_rows(self) -> list[PairedRow]:
-        """Differences to the best algorithm, as text."""
-        columns = [
-            _signed_column(metric, paired_to_best(self.section, metric.key)) for metric in self.paired_metrics
-        ]
-        names = dict.fromkeys(name for column in columns for name in column)
-        return [PairedRow(name, tuple(column.get(name, ("–", "")) for column in columns)) for name in names]
+        """Differences to the reference, as text."""
+        return paired_table(section_differences(self.section))
+
+    @property
+    def reference(self) -> str:
+        """The name of what the others are compared with."""
+        return self.section.reference.name if self.section.reference else ""
 
     @property
     def best(self) -> str:
@@ -169,6 +182,29 @@ class SectionView:
         ]
 
 
+class PooledView:
+    """What the template asks of all scenarios together."""
+
+    def __init__(self, pooled: Pooled, colours: dict[str, str]) -> None:
+        self.metrics = pooled.metrics
+        self.reference = pooled.reference
+        self.rows = [(name, style.swatch(name, colours), cells) for name, cells in pooled_table(pooled)]
+        self.paired_rows = paired_table([(metric, pooled.paired(metric)) for metric in pooled.metrics])
+        self.profile_panels = pooled_profiles(pooled)
+        self.has_intervals = pooled.estimate(pooled.best, pooled.metrics[0]).has_interval
+        self._colours, self._named = colours, {pooled.best, pooled.reference}
+
+    def profiles(self) -> Plot:
+        """The performance profiles over all scenarios."""
+        return _profile_plot(self.profile_panels, self._colours, self._named, "all")
+
+
+def _profile_plot(panels: Panels, colours: dict[str, str], named: set[str], salt: str) -> Plot:
+    labels = " and ".join(metric.label.lower() for metric, _ in panels)
+    said = f"Share of trials that reach a value or more in {labels}, a line an algorithm."
+    return Plot(profile_figure(panels, colours, named, salt), said)
+
+
 def render_html(report: Report) -> str:
     """The page; the same runs give the same bytes."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -182,10 +218,13 @@ def render_html(report: Report) -> str:
     )
     colours = style.algorithm_colours(report.algorithms)
     sections = [SectionView(section, index, colours) for index, section in enumerate(report.sections, 1)]
+    pooled = pool(report)
     title = sections[0].name if len(sections) == 1 else f"{len(sections)} scenarios compared"
     return environment.get_template("report.html").render(
         title=title,
         sections=sections,
+        pooled=PooledView(pooled, colours) if pooled else None,
+        banded=BANDED,
         version=__version__,
         css=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
         metrics=METRICS,
@@ -193,17 +232,6 @@ def render_html(report: Report) -> str:
         quantity=quantity,
         reference={what.key: what.reference_name for what in QUANTITIES},
     )
-
-
-def _signed_column(metric: Metric, estimates: dict[str, Estimate]) -> dict[str, tuple[str, str]]:
-    unit = unit_for(metric.kind, [bound for one in estimates.values() for bound in one.bounds()])
-    name = "pp" if metric.kind == "share" else unit.name
-    texts = {}
-    for algorithm, one in estimates.items():
-        low, high = one.bounds()
-        interval = f"{unit.signed(low)} to {unit.signed(high)}, {one.n} seeds"
-        texts[algorithm] = f"{unit.signed(one.value)} {name}", interval
-    return texts
 
 
 def _settings(meta: dict[str, Any]) -> list[tuple[str, str]]:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dstcc.stats import Estimate, Paired, Profile
 from dstcc.version import __version__
 
-from .catalogue import Metric
-from .model import Algorithm, Report, Section, best_of
-from .numbers import Unit, unit_for_row
+from .catalogue import METRIC, PAIRED, Metric
+from .model import Algorithm, Report, Section, best_of, paired
+from .numbers import Unit, unit_for, unit_for_row
+from .pooled import Pooled, pool, pooled_profiles, section_profiles
 from .verdict import verdict
 
 
@@ -42,11 +44,51 @@ def summary_table(section: Section) -> tuple[SummaryRow, ...]:
     return tuple(_row(section, metric) for metric in section.metrics)
 
 
+@dataclass(frozen=True)
+class PairedRow:
+    """An algorithm's differences to the reference, in the order of the metrics; a dash where there is none."""
+
+    algorithm: str
+    cells: tuple[tuple[str, str, str], ...]
+    """Mean with unit, its interval, seeds won."""
+
+
+def paired_table(columns: list[tuple[Metric, dict[str, Paired]]]) -> list[PairedRow]:
+    """A row for each algorithm that has a difference in any of the metrics."""
+    texts = [{name: _paired_cell(metric, found, name) for name in found} for metric, found in columns]
+    names = dict.fromkeys(name for column in texts for name in column)
+    return [PairedRow(name, tuple(column.get(name, ("–", "", "")) for column in texts)) for name in names]
+
+
+def section_differences(section: Section) -> list[tuple[Metric, dict[str, Paired]]]:
+    """The metrics in which something can be compared seed by seed, and the differences to the reference."""
+    found = [(METRIC[key], paired(section, key)) for key in PAIRED]
+    return [(metric, one) for metric, one in found if one]
+
+
+def pooled_table(pooled: Pooled) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Each algorithm with value and interval of each metric, in percent."""
+    columns = [[pooled.estimate(name, metric) for name in pooled.names] for metric in pooled.metrics]
+    units = [unit_for("share", [one.value for one in column]) for column in columns]
+    cells = [
+        [(unit.number(one.value), _interval(one, unit)) for one in column]
+        for unit, column in zip(units, columns, strict=True)
+    ]
+    return list(zip(pooled.names, map(list, zip(*cells, strict=True)), strict=True))
+
+
+def won(metric: Metric, one: Paired) -> int:
+    """Seeds at which the algorithm did better than the reference."""
+    return one.above if metric.better > 0 else one.below
+
+
 def document(report: Report) -> dict[str, Any]:
     """The summary as plain data, for JSON and for programs."""
+    pooled = pool(report)
     return {
         "dstcc_version": __version__,
         "sections": [_section_document(section) for section in report.sections],
+        "all_scenarios": _pooled_document(pooled) if pooled else None,
     }
 
 
@@ -87,11 +129,71 @@ def _cell(algorithm: Algorithm, metric: Metric, unit: Unit, mark: str) -> Cell:
     one = algorithm.estimates.get(metric.key)
     if one is None:
         return Cell("–", "", "", "")
-    low, high = one.bounds()
-    interval = f"{unit.number(low)}–{unit.number(high)}" if one.has_interval else ""
     count = len(algorithm.finished)
     note = "" if one.n == count else f"{one.n} of {count} trials"
-    return Cell(unit.number(one.value), interval, note, mark)
+    return Cell(unit.number(one.value), _interval(one, unit), note, mark)
+
+
+def _interval(one: Estimate, unit: Unit) -> str:
+    low, high = one.bounds()
+    return f"{unit.number(low)}–{unit.number(high)}" if one.has_interval else ""
+
+
+def _paired_cell(metric: Metric, found: dict[str, Paired], name: str) -> tuple[str, str, str]:
+    unit = unit_for(metric.kind, [bound for one in found.values() for bound in one.mean.bounds()])
+    one = found[name]
+    low, high = one.mean.bounds()
+    points = "pp" if metric.kind == "share" else unit.name
+    interval = f"{unit.signed(low)} to {unit.signed(high)}" if one.mean.has_interval else "no interval"
+    even = one.mean.n - one.above - one.below
+    text = f"won {won(metric, one)} of {one.mean.n}{f', {even} even' if even else ''}"
+    return f"{unit.signed(one.mean.value)} {points}", interval, text
+
+
+def _pooled_document(pooled: Pooled) -> dict[str, Any]:
+    return {
+        "scenarios": [section.name for section in pooled.sections],
+        "reference": pooled.reference,
+        "rows": [
+            {
+                "algorithm": name,
+                "metrics": {m.key: _estimate_document(pooled.estimate(name, m)) for m in pooled.metrics},
+            }
+            for name in pooled.names
+        ],
+        "paired": _paired_document([(metric, pooled.paired(metric)) for metric in pooled.metrics]),
+        "profiles": _profiles_document(pooled_profiles(pooled)),
+    }
+
+
+def _estimate_document(one: Estimate) -> dict[str, Any]:
+    return {"value": one.value, "low": one.low, "high": one.high, "n": one.n}
+
+
+def _paired_document(columns: list[tuple[Metric, dict[str, Paired]]]) -> dict[str, Any]:
+    """Algorithm → metric → mean difference to the reference and how many seeds were won, even, and in all."""
+    found: dict[str, Any] = {}
+    for metric, differences in columns:
+        for name, one in differences.items():
+            found.setdefault(name, {})[metric.key] = _estimate_document(one.mean) | {
+                "won": won(metric, one),
+                "even": one.mean.n - one.above - one.below,
+            }
+    return found
+
+
+def _profiles_document(panels: list[tuple[Metric, dict[str, Profile]]]) -> dict[str, Any]:
+    """Metric → algorithm → the steps of the profile; ``low`` and ``high`` are null without a band."""
+    return {
+        metric.key: {
+            name: {
+                key: None if (values := getattr(one, key)) is None else values.tolist()
+                for key in ("tau", "share", "low", "high")
+            }
+            for name, one in profiles.items()
+        }
+        for metric, profiles in panels
+    }
 
 
 def _section_document(section: Section) -> dict[str, Any]:
@@ -103,6 +205,7 @@ def _section_document(section: Section) -> dict[str, Any]:
         "seeds": list(section.seeds),
         "best": section.best.name if section.best else None,
         "verdict": verdict(section),
+        "reference": section.reference.name if section.reference else None,
         "runs": [
             {
                 "path": str(run.path),
@@ -113,6 +216,8 @@ def _section_document(section: Section) -> dict[str, Any]:
             for run, command in zip(section.runs, command_line(section), strict=True)
         ],
         "rows": [_algorithm_document(algorithm) for algorithm in section.algorithms],
+        "paired": _paired_document(section_differences(section)),
+        "profiles": _profiles_document(section_profiles(section)),
         "failed": [
             {"id": trial.id, "seed": trial.seed, "error": trial.error}
             for trial in section.trials
@@ -131,10 +236,7 @@ def _algorithm_document(algorithm: Algorithm) -> dict[str, Any]:
         "controller": first.controller,
         "trials": len(algorithm.trials),
         "failed": len(algorithm.trials) - len(algorithm.finished),
-        "metrics": {
-            key: {"value": one.value, "low": one.low, "high": one.high, "n": one.n}
-            for key, one in algorithm.estimates.items()
-        },
+        "metrics": {key: _estimate_document(one) for key, one in algorithm.estimates.items()},
         "layers_played": {
             "none" if level < 0 else str(level): share
             for level, share in (algorithm.played.items() if algorithm.finished else ())

@@ -9,8 +9,20 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from dstcc.stats import Paired, Profile
+
+from .catalogue import Metric
 from .model import Report, Section
-from .summary import Cell, command_line, document, summary_table
+from .pooled import Pooled, pool, pooled_profiles, section_profiles
+from .summary import (
+    Cell,
+    command_line,
+    document,
+    paired_table,
+    pooled_table,
+    section_differences,
+    summary_table,
+)
 from .verdict import verdict
 
 CSV_COLUMNS = (
@@ -29,8 +41,18 @@ CSV_COLUMNS = (
     "low",
     "high",
     "n",
+    "against",
+    "won",
+    "even",
 )
-"""A row per scenario, algorithm and metric, in base units; ``low`` and ``high`` are empty below two seeds."""
+"""A row per scenario, algorithm and metric, in base units; ``low`` and ``high`` are empty below two seeds.
+
+Metrics ``paired.*`` are mean differences to the algorithm ``against`` at the same seeds. Rows of all scenarios
+together have :data:`ALL` for a scenario.
+"""
+ALL = "all scenarios"
+PROFILE_SHARES = (0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
+"""Where Markdown reads the profiles."""
 
 
 def render_json(report: Report) -> str:
@@ -43,22 +65,31 @@ def render_csv(report: Report) -> str:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, CSV_COLUMNS, lineterminator="\n", restval="")
     writer.writeheader()
-    for section in document(report)["sections"]:
+    whole = document(report)
+    together = whole["all_scenarios"]
+    for section in (*whole["sections"], *([{"scenario": ALL, **together}] if together else [])):
         for row in section["rows"]:
             shared = {key: value for key, value in {**section, **row}.items() if key in CSV_COLUMNS}
             writer.writerows({**shared, **measured} for measured in _measured(row))
+            differences = section["paired"].get(row["algorithm"], {})
+            writer.writerows(
+                {**shared, "metric": f"paired.{key}", "against": section["reference"], **one}
+                for key, one in differences.items()
+            )
     return buffer.getvalue()
 
 
 def render_markdown(report: Report) -> str:
     """A document for a README or a pull request."""
-    return "\n".join(line for section in report.sections for line in _section(section))
+    pooled = pool(report)
+    together = _pooled(pooled) if pooled else ()
+    return "\n".join([line for section in report.sections for line in _section(section)] + [*together])
 
 
 def _measured(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for key, one in row["metrics"].items():
         yield {"metric": key, **one}
-    for level, share in row["layers_played"].items():
+    for level, share in row.get("layers_played", {}).items():
         yield {"metric": f"layers_played.{level}", "value": share, "n": row["trials"] - row["failed"]}
 
 
@@ -105,6 +136,54 @@ def _tables(section: Section) -> Iterator[str]:
     yield ""
     yield "**Bold**: best; ≈: its interval overlaps the best one's. In brackets: 95 % interval over seeds."
     yield ""
+    differences = section_differences(section)
+    if differences and section.reference:
+        yield from _differences(section.reference.name, differences)
+    yield from _profiles(section_profiles(section))
+
+
+def _pooled(pooled: Pooled) -> Iterator[str]:
+    yield "# All scenarios together"
+    yield ""
+    yield (
+        f"Shares over the trials of {len(pooled.sections)} scenarios; 95 % intervals from resampling within each "
+        "scenario, where each has two seeds or more."
+    )
+    yield ""
+    yield f"| Algorithm | {' | '.join(f'{metric.label} (%)' for metric in pooled.metrics)} |"
+    yield f"|---|{'---:|' * len(pooled.metrics)}"
+    for name, cells in pooled_table(pooled):
+        texts = [f"{value} ({interval})" if interval else value for value, interval in cells]
+        yield f"| {_escape(name)} | {' | '.join(texts)} |"
+    yield ""
+    yield from _differences(pooled.reference, [(metric, pooled.paired(metric)) for metric in pooled.metrics])
+    yield from _profiles(pooled_profiles(pooled))
+
+
+def _differences(reference: str, columns: list[tuple[Metric, dict[str, Paired]]]) -> Iterator[str]:
+    rows = paired_table(columns)
+    if not rows:
+        return
+    yield f"Minus {_escape(reference)} at the same seeds (mean, its 95 % interval, seeds won):"
+    yield ""
+    yield f"| Algorithm | {' | '.join(metric.label for metric, _ in columns)} |"
+    yield f"|---|{'---:|' * len(columns)}"
+    for row in rows:
+        cells = [f"{mean} ({interval}; {text})" if interval else mean for mean, interval, text in row.cells]
+        yield f"| {_escape(row.algorithm)} | {' | '.join(cells)} |"
+    yield ""
+
+
+def _profiles(panels: list[tuple[Metric, dict[str, Profile]]]) -> Iterator[str]:
+    for metric, profiles in panels:
+        yield f"Share of trials (%) with {metric.label.lower()} of τ or more:"
+        yield ""
+        yield f"| Algorithm | {' | '.join(f'τ = {tau * 100:g} %' for tau in PROFILE_SHARES)} |"
+        yield f"|---|{'---:|' * len(PROFILE_SHARES)}"
+        for name, one in profiles.items():
+            shares = " | ".join(f"{one.at(tau) * 100:.0f}" for tau in PROFILE_SHARES)
+            yield f"| {_escape(name)} | {shares} |"
+        yield ""
 
 
 def _cell(cell: Cell) -> str:

@@ -10,7 +10,7 @@ from dstcc.report.model import Algorithm, Section
 from dstcc.report.numbers import Unit, unit_for
 from dstcc.report.tables import Tables
 
-from .style import INK, MUTED, algorithm_dashes, draw_svg, layer_name, quiet_ticks, short
+from .style import INK, MUTED, algorithm_dashes, draw_svg, layer_name, legend_above, quiet_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COLUMNS = 4
-LEGEND_COLUMNS = 5
 PANEL_IN = 2.5
 QUANTILES = 400
 DEADLINE: dict[str, Any] = {"color": INK, "linewidth": 1.0, "linestyle": (0, (4, 2))}
@@ -45,15 +44,17 @@ def delay_figure(section: Section, tables: Tables, colours: dict[str, str], salt
                 x, y = _steps(values, total, right)
                 axes.plot(
                     x / unit.factor, y, color=colours[algorithm.name], linestyle=dashes[algorithm.name],
-                    linewidth=1.5, drawstyle="steps-post", label=short(algorithm.name),
+                    linewidth=1.5, drawstyle="steps-post",
                 )  # fmt: skip
             _dress(axes, layer, deadlines, unit)
         for axes in grid.flat[len(layers) :]:
             axes.set_visible(False)
         grid[0][0].set_xlim(0, right / unit.factor)
-        _frame(figure, grid, unit, deadline=bool(deadlines))
+        _frame(figure, grid, unit, legend_above(figure, lines, **extra))
 
-    return draw_svg(f"{salt}-delay", PANEL_IN * rows + 0.9, draw)
+    lines = [(a.name, colours[a.name], dashes[a.name]) for a in section.finished]
+    extra = {"playout deadline": DEADLINE} if deadlines else {}
+    return draw_svg(f"{salt}-delay", PANEL_IN * rows + 0.7 + legend_above(None, lines, **extra), draw)
 
 
 def _gather(
@@ -101,19 +102,17 @@ def _dress(axes: Axes, layer: int, deadlines: list[float], unit: Unit) -> None:
     quiet_ticks(axes)
 
 
-def _frame(figure: Figure, grid: Any, unit: Unit, *, deadline: bool) -> None:
-    from matplotlib.lines import Line2D
-
+def _frame(figure: Figure, grid: Any, unit: Unit, above_in: float) -> None:
     for axes in grid[-1]:
         axes.set_xlabel(f"capture to complete ({unit.name})")
     for row in grid:
         row[0].set_ylabel("share of layers")
-    handles = grid[0][0].get_legend_handles_labels()[0]
-    if deadline:
-        handles.append(Line2D([], [], label="playout deadline", **DEADLINE))
-    figure.legend(handles=handles, loc="upper center", ncols=min(len(handles), LEGEND_COLUMNS))
     height = figure.get_figheight()
-    extra = 0.2 * (-(-len(handles) // LEGEND_COLUMNS) - 1)
     figure.subplots_adjust(
-        left=0.075, right=0.99, top=1 - (0.62 + extra) / height, bottom=0.5 / height, wspace=0.08, hspace=0.3
+        left=0.075,
+        right=0.99,
+        top=1 - (0.3 + above_in) / height,
+        bottom=0.5 / height,
+        wspace=0.08,
+        hspace=0.3,
     )

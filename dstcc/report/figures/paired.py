@@ -1,11 +1,11 @@
-"""Each algorithm minus the best one, seed by seed: dots are seeds, bars the 95 % interval."""
+"""Each algorithm minus the reference, seed by seed: dots are seeds, bars the 95 % interval of their mean."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from dstcc.report.catalogue import METRIC, PAIRED, Metric
-from dstcc.report.model import Section, paired_to_best
+from dstcc.report.model import Section, paired
 from dstcc.report.numbers import unit_for
 
 from .style import INK, MUTED, draw_svg, quiet_ticks, short
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 def paired_metrics(section: Section) -> tuple[Metric, ...]:
     """The metrics with a paired difference for at least one algorithm."""
-    return tuple(METRIC[key] for key in PAIRED if paired_to_best(section, key))
+    return tuple(METRIC[key] for key in PAIRED if paired(section, key))
 
 
 def paired_figure(section: Section, colours: dict[str, str], salt: str) -> str:
-    """A panel a metric, a row an algorithm other than the best; zero is the best algorithm."""
+    """A panel a metric, a row an algorithm other than the reference, which is zero."""
     metrics = paired_metrics(section)
-    others = [algorithm for algorithm in section.finished if algorithm is not section.best]
+    others = [algorithm for algorithm in section.finished if algorithm is not section.reference]
 
     def draw(figure: Figure) -> None:
         grid = figure.subplots(1, len(metrics), sharey=True, squeeze=False)[0]
@@ -40,24 +40,20 @@ def paired_figure(section: Section, colours: dict[str, str], salt: str) -> str:
 
 
 def _panel(axes: Axes, section: Section, metric: Metric, colours: dict[str, str]) -> None:
-    estimates = paired_to_best(section, metric.key)
-    best = section.best
-    assert best is not None
-    reference = best.by_seed(metric.key)
-    unit = unit_for(metric.kind, [bound for one in estimates.values() for bound in one.bounds()])
-    others = [algorithm for algorithm in section.finished if algorithm is not best]
+    found = paired(section, metric.key)
+    unit = unit_for(metric.kind, [bound for one in found.values() for bound in one.mean.bounds()])
+    others = [algorithm for algorithm in section.finished if algorithm is not section.reference]
     axes.axvline(0.0, color=INK, linewidth=1.0)
     for row, algorithm in enumerate(others):
-        one = estimates.get(algorithm.name)
+        one = found.get(algorithm.name)
         if one is None:
             continue
         colour = colours[algorithm.name]
-        values = algorithm.by_seed(metric.key)
-        dots = [(values[s] - reference[s]) / unit.factor for s in sorted(values.keys() & reference.keys())]
-        low, high = one.bounds()
+        dots = [value / unit.factor for value in one.differences]
+        low, high = one.mean.bounds()
         axes.scatter(dots, [row + 0.2] * len(dots), s=9, color=colour, alpha=0.45, linewidths=0, zorder=2)
         axes.plot([low / unit.factor, high / unit.factor], [row, row], color=colour, linewidth=2.2, zorder=3)
-        axes.plot([one.value / unit.factor], [row], "o", color=colour, markersize=6, zorder=4)
+        axes.plot([one.mean.value / unit.factor], [row], "o", color=colour, markersize=6, zorder=4)
     axes.set_title(metric.label, loc="left", color=INK, weight="bold")
     points = "percentage points" if metric.kind == "share" else unit.name
     axes.set_xlabel(f"difference ({points})", color=MUTED)

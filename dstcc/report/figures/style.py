@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dstcc.algorithms import RECONSTRUCTED
+from dstcc.report.model import MARKS, plain_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,6 +46,9 @@ LEVEL_RANGE = (0.27, 0.75)
 """The part of viridis that stands out from white and from black."""
 LABEL_CHARS = 27
 """What fits the margin at the left of the bars."""
+LEGEND_CHARS, LEGEND_KEY_CHARS = 170, 8
+"""What fits the width of a figure, and what a legend's line and gaps take of it, in characters."""
+LEGEND_ROW_IN = 0.19
 
 RC: dict[Any, Any] = {
     "axes.edgecolor": SPINE,
@@ -109,6 +112,11 @@ def algorithm_colours(names: tuple[str, ...]) -> dict[str, str]:
     return {name: ALGORITHM_COLOURS[i % len(ALGORITHM_COLOURS)] for i, name in enumerate(names)}
 
 
+def swatch(name: str, colours: dict[str, str]) -> tuple[str, int]:
+    """CSS variable of an algorithm's colour, and how often the colours have started again before it."""
+    return THEMED[colours[name]], list(colours).index(name) // len(ALGORITHM_COLOURS) % len(DASHES)
+
+
 def algorithm_dashes(names: tuple[str, ...]) -> dict[str, Any]:
     """A line style for each algorithm; it changes when the colours start again."""
     return {name: DASHES[i // len(ALGORITHM_COLOURS) % len(DASHES)] for i, name in enumerate(names)}
@@ -142,11 +150,36 @@ def layer_name(layer: int) -> str:
 
 
 def short(name: str) -> str:
-    """A name that fits a figure's margin, on one line; what marks a reconstruction has a line of its own."""
+    """A name that fits a figure's margin, on one line; its marks have a line of their own."""
     flat = " ".join("".join(c if c.isprintable() else " " for c in name).split())
-    flat, marked, _ = flat.partition(f" {RECONSTRUCTED}")
+    marks = " ".join(one for one in MARKS if flat.endswith(one) or f" {one} " in flat)
+    flat = plain_name(flat)
     line = flat if len(flat) <= LABEL_CHARS else f"{flat[: LABEL_CHARS - 1]}…"
-    return f"{line}\n{RECONSTRUCTED}" if marked else line
+    return f"{line}\n{marks}" if marks else line
+
+
+def one_line(name: str) -> str:
+    """As :func:`short`, with the marks behind the name."""
+    return short(name).replace("\n", " ")
+
+
+def legend_above(figure: Figure | None, lines: list[tuple[str, str, Any]], **extra: Any) -> float:
+    """A legend of lines (algorithm, colour, style) over the axes; its height in inches, also without a figure.
+
+    ``extra`` maps a label to the look of one line more.
+    """
+    labels = [one_line(name) for name, _, _ in lines] + list(extra)
+    columns = max(1, min(len(labels), int(LEGEND_CHARS / (max(map(len, labels)) + LEGEND_KEY_CHARS))))
+    if figure is not None:
+        from matplotlib.lines import Line2D
+
+        looks = [{"color": colour, "linestyle": style} for _, colour, style in lines] + list(extra.values())
+        handles = [
+            Line2D([], [], **{"linewidth": 1.5, **look}, label=label)
+            for look, label in zip(looks, labels, strict=True)
+        ]
+        figure.legend(handles=handles, loc="upper center", ncols=columns, borderaxespad=0.2)
+    return LEGEND_ROW_IN * -(-len(labels) // columns)
 
 
 def quiet_ticks(axes: Axes) -> None:

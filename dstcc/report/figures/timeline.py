@@ -11,7 +11,7 @@ from dstcc.report.model import Section, Trial
 from dstcc.report.numbers import Unit, unit_for
 from dstcc.report.tables import Tables
 
-from .style import INK, MUTED, draw_svg, layer_name, level_colours, quiet_ticks, short
+from .style import INK, MUTED, draw_svg, layer_name, level_colours, one_line, quiet_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,7 +83,7 @@ def _row(panel: Axes, strip: Axes, trial: Trial, chunks: Columns, scene: Scene) 
     _deadline(panel, chunks, scene)
     _strip(strip, chunks, scene.levels, scene.clock)
     colour = scene.colours[trial.algorithm]
-    panel.set_title(short(trial.algorithm), loc="left", color=colour, weight="bold", pad=3)
+    panel.set_title(one_line(trial.algorithm), loc="left", color=colour, weight="bold", pad=3)
     panel.set_title(f"seed {trial.seed}", loc="right", color=MUTED, pad=3)
     panel.set_ylabel(f"delay ({scene.delay.name})")
     panel.set(ylim=(0, scene.top_s / scene.delay.factor), xlim=_limits(chunks, scene.clock))
@@ -110,7 +110,7 @@ def _delays(axes: Axes, chunks: Columns, scene: Scene) -> None:
         edge: dict[str, Any] = {"marker": "|", "s": 9, "linewidths": 0.6, "rasterized": True}
         axes.scatter(gone, height, color=colour, zorder=3, transform=axes.get_xaxis_transform(), **edge)
     if late.any():
-        _beside(axes, "later or never", (1.0, 1.0), "axes fraction", va="top", color=MUTED)
+        _beside(axes, "later or never", (1.0, 1.0), "axes fraction", va="bottom", color=MUTED)
 
 
 def _deadline(axes: Axes, chunks: Columns, scene: Scene) -> None:

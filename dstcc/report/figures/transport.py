@@ -13,7 +13,7 @@ from dstcc.report.model import Section, Trial, TrialLink
 from dstcc.report.numbers import Unit, quantity, unit_for
 from dstcc.report.tables import Tables
 
-from .style import INK, MUTED, draw_svg, quiet_ticks, short
+from .style import INK, MUTED, draw_svg, one_line, quiet_ticks, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,15 +99,15 @@ def transport_figure(
         for row, (trial, samples) in enumerate(zip(trials, columns, strict=True)):
             for axes, link in zip(grid[row], links, strict=True):
                 _lines(axes, samples, link, colours[trial.algorithm], scene)
-                _reference(axes, _find(trial, link), scene, named=row == 0)
+                _reference(axes, _find(trial, link), scene)
         _dress(figure, grid, scene)
 
     return draw_svg(f"{salt}-{what.key}", ROW_IN * len(trials) + 1.0, draw)
 
 
 def _lines(axes: Axes, samples: Columns, link: str, colour: str, scene: Scene) -> None:
-    if _unbounded(samples, scene.what):
-        axes.text(0.01, 0.1, "paced, no window", transform=axes.transAxes, color=MUTED, fontsize=8)
+    if scene.what.key == "cwnd_segments" and (why := _windowless(samples)):
+        axes.text(0.01, 0.1, why, transform=axes.transAxes, color=MUTED, fontsize=8)
     here = samples["link"] == link
     for subflow in np.unique(samples["subflow"][here]):
         chosen = here & (samples["subflow"] == subflow)
@@ -122,8 +122,12 @@ def _values(samples: Columns, what: Quantity) -> NDArray[Any]:
     return np.where(values > MAX_WINDOW_SEGMENTS, np.nan, values) if what.key == "cwnd_segments" else values
 
 
-def _unbounded(samples: Columns, what: Quantity) -> bool:
-    return what.key == "cwnd_segments" and bool((samples[what.key] > MAX_WINDOW_SEGMENTS).any())
+def _windowless(samples: Columns) -> str:
+    """Why there is no line, if there is none."""
+    windows = samples["cwnd_segments"]
+    if (windows > MAX_WINDOW_SEGMENTS).any():
+        return "paced, no window"
+    return "" if (windows > 0).any() else "no window"
 
 
 def _thin(t: NDArray[Any], values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -138,25 +142,10 @@ def _thin(t: NDArray[Any], values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[
     return t[kept], values[kept]
 
 
-def _reference(axes: Axes, link: TrialLink | None, scene: Scene, *, named: bool) -> None:
-    what, unit = scene.what, scene.unit
-    value = what.reference(link, scene.wire_bytes) if link else None
-    if value is None:
-        return
-    axes.axhline(value / unit.factor, color=MUTED, linewidth=0.9, linestyle=(0, (4, 2)))
-    if named:
-        text = quantity(what.kind, value) + (" segments" if what.kind == "count" else "")
-        axes.annotate(
-            f"{what.reference_name} {text}",
-            (1.0, value / unit.factor),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="right",
-            va="bottom",
-            color=MUTED,
-            fontsize=8,
-        )
+def _reference(axes: Axes, link: TrialLink | None, scene: Scene) -> None:
+    value = scene.what.reference(link, scene.wire_bytes) if link else None
+    if value is not None:
+        axes.axhline(value / scene.unit.factor, color=MUTED, linewidth=0.9, linestyle=(0, (4, 2)))
 
 
 def _dress(figure: Figure, grid: Any, scene: Scene) -> None:
@@ -167,11 +156,11 @@ def _dress(figure: Figure, grid: Any, scene: Scene) -> None:
             axes.margins(x=0.0)
             axes.set_xlim(left=0.0)
         colour = scene.colours[trial.algorithm]
-        grid[row][0].set_title(short(trial.algorithm), loc="left", color=colour, weight="bold", pad=3)
+        grid[row][0].set_title(one_line(trial.algorithm), loc="left", color=colour, weight="bold", pad=3)
         grid[row][0].set_ylabel(name)
     for column, link in enumerate(scene.links):
         _set_scale(grid[0][column], scene.what)
-        heading = _heading(_find(scene.trials[0], link), link)
+        heading = _heading(_find(scene.trials[0], link), link, scene)
         place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
         grid[0][column].annotate(heading, (0, 1), (0, 19), color=INK, weight="bold", **place)
         grid[-1][column].set_xlabel(f"mission time ({scene.clock.name})")
@@ -182,11 +171,13 @@ def _dress(figure: Figure, grid: Any, scene: Scene) -> None:
     figure.align_ylabels()
 
 
-def _heading(link: TrialLink | None, name: str) -> str:
-    """The link's name and what it drew."""
-    drawn = [quantity("bps", link.rate_bps)] if link and link.rate_bps else []
-    drawn += [f"RTT {quantity('seconds', link.rtt_s)}"] if link and link.rtt_s else []
-    return " · ".join([short(name), *drawn])
+def _heading(link: TrialLink | None, name: str, scene: Scene) -> str:
+    """The link's name and what the dashed line stands at."""
+    value = scene.what.reference(link, scene.wire_bytes) if link else None
+    if value is None:
+        return short(name)
+    segments = " segments" if scene.what.kind == "count" else ""
+    return f"{short(name)} · {scene.what.reference_name} {quantity(scene.what.kind, value)}{segments}"
 
 
 def _set_scale(axes: Axes, what: Quantity) -> None:

@@ -1,0 +1,82 @@
+"""Performance profiles: the share of trials that reach a value or more, a line an algorithm."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dstcc.report.catalogue import Metric
+from dstcc.stats import Profile
+
+from .style import INK, algorithm_dashes, draw_svg, legend_above, quiet_ticks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+Panels = list[tuple[Metric, dict[str, Profile]]]
+
+BANDED = 4
+"""With more algorithms than this, bands hide each other: only the named ones have theirs."""
+MARGIN = 0.06
+"""Of the axis, beyond the least and the greatest value."""
+
+
+def profile_figure(panels: Panels, colours: dict[str, str], named: set[str], salt: str) -> str:
+    """A panel a metric; ``named`` keep their bands when there are many algorithms."""
+    dashes = algorithm_dashes(tuple(colours))
+    names = list(dict.fromkeys(name for _, profiles in panels for name in profiles))
+
+    def draw(figure: Figure) -> None:
+        grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        for axes, (metric, profiles) in zip(grid, panels, strict=True):
+            left, right = _limits(profiles)
+            for name, profile in profiles.items():
+                x, y, low, high = _steps(profile, left, right)
+                look: dict[str, Any] = {"color": colours[name], "linestyle": dashes[name]}
+                axes.plot(x, y, linewidth=1.5, drawstyle="steps-pre", **look)
+                if low is not None and (len(names) <= BANDED or name in named):
+                    axes.fill_between(x, low, high, step="pre", color=colours[name], alpha=0.14, linewidth=0)
+            _dress(axes, metric, left, right)
+        grid[0].set_ylabel("share of trials")
+        lines = [(name, colours[name], dashes[name]) for name in names]
+        above = legend_above(figure, lines)
+        height = figure.get_figheight()
+        figure.subplots_adjust(
+            left=0.075, right=0.985, top=1 - (0.28 + above) / height, bottom=0.5 / height, wspace=0.08
+        )
+
+    rows = legend_above(None, [(name, "", "-") for name in names])
+    return draw_svg(f"{salt}-profiles", 2.75 + rows, draw)
+
+
+def _steps(
+    profile: Profile, left: float, right: float
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None, NDArray[Any] | None]:
+    """τ in percent and shares, from the left edge to the right one, where no trial is left."""
+    x = np.concatenate([[left], profile.tau * 100, [right]])
+
+    def whole(values: NDArray[Any]) -> NDArray[Any]:
+        return np.concatenate([[1.0], values, [0.0]])
+
+    if profile.low is None or profile.high is None:
+        return x, whole(profile.share), None, None
+    return x, whole(profile.share), whole(profile.low), whole(profile.high)
+
+
+def _limits(profiles: dict[str, Profile]) -> tuple[float, float]:
+    low = min(float(one.tau[0]) for one in profiles.values()) * 100
+    high = max(float(one.tau[-1]) for one in profiles.values()) * 100
+    space = MARGIN * (high - low)
+    return low - space, high + space
+
+
+def _dress(axes: Axes, metric: Metric, left: float, right: float) -> None:
+    axes.set_title(metric.label, loc="left", color=INK, weight="bold")
+    axes.set(xlim=(left, right), ylim=(-0.02, 1.03))
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0], labels=["0 %", "25 %", "50 %", "75 %", "100 %"])
+    axes.locator_params(axis="x", nbins=6)
+    axes.set_xlabel("τ: this much or more (%)")
+    quiet_ticks(axes)

@@ -1,0 +1,105 @@
+"""Several scenarios taken together: only shares, which mean the same everywhere, and a stratum a scenario.
+
+Values are those of all trials together, resampled scenario by scenario (Agarwal et al., NeurIPS 2021).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+
+from dstcc.stats import Estimate, Paired, Profile, mean_estimate, performance_profile, stratified_estimate
+
+from .catalogue import METRIC, PROFILED, RANKING, Metric
+from .model import Algorithm, Report, Section, paired
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """The algorithms that have values in every scenario."""
+
+    sections: tuple[Section, ...]
+    names: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    """Shares that each of them has in every scenario."""
+    against: str | None
+
+    def strata(self, name: str, metric: Metric) -> list[list[float]]:
+        """A list of values for each scenario."""
+        return [list(_find(section, name).by_seed(metric.key).values()) for section in self.sections]
+
+    def estimate(self, name: str, metric: Metric) -> Estimate:
+        """IQM of all trials, with a stratified interval."""
+        return stratified_estimate(self.strata(name, metric))
+
+    def profiles(self, metric: Metric) -> dict[str, Profile]:
+        """Algorithm → share of trials over τ, scenarios of the same weight."""
+        return {name: performance_profile(self.strata(name, metric)) for name in self.names}
+
+    @cached_property
+    def best(self) -> str:
+        """The first by the ranking of a scenario's best, as far as its metrics are shares."""
+        keys = [METRIC[key] for key in RANKING if METRIC[key] in self.metrics]
+        return max(self.names, key=lambda name: [self.estimate(name, metric).value for metric in keys])
+
+    @property
+    def reference(self) -> str:
+        """The chosen one, or the best."""
+        return self.against if self.against in self.names else self.best
+
+    def paired(self, metric: Metric) -> dict[str, Paired]:
+        """Algorithm → its differences to the reference, over the seeds of every scenario."""
+        found = [paired(s, metric.key, _find(s, self.reference)) for s in self.sections]
+        names = [name for name in self.names if all(name in one for one in found)]
+        return {name: _together([one[name] for one in found]) for name in names}
+
+
+def pool(report: Report) -> Pooled | None:
+    """The report's scenarios together; None with one scenario, or without a common algorithm and share."""
+    sections = report.sections
+    if len(sections) < 2 or not all(section.finished for section in sections):
+        return None
+    names = [n for n in report.algorithms if all(any(a.name == n for a in s.finished) for s in sections)]
+    estimates = [_find(section, name).estimates for section in sections for name in names]
+    metrics = tuple(METRIC[key] for key in PROFILED if all(key in one for one in estimates))
+    if not names or not metrics:
+        return None
+    return Pooled(sections, tuple(names), metrics, sections[0].against)
+
+
+def section_profiles(section: Section) -> list[tuple[Metric, dict[str, Profile]]]:
+    """The profiles of one scenario: nothing for a metric of which all trials have the same value."""
+    found = []
+    for metric in (METRIC[key] for key in PROFILED):
+        values = {a.name: list(a.by_seed(metric.key).values()) for a in section.finished}
+        values = {name: one for name, one in values.items() if one}
+        if max(map(len, values.values()), default=0) > 1 and not _alike(chain(*values.values())):
+            found.append((metric, {name: performance_profile([one]) for name, one in values.items()}))
+    return found
+
+
+def pooled_profiles(pooled: Pooled) -> list[tuple[Metric, dict[str, Profile]]]:
+    """As :func:`section_profiles`, of all scenarios together."""
+    return [
+        (metric, pooled.profiles(metric))
+        for metric in pooled.metrics
+        if not _alike(chain(*(chain(*pooled.strata(name, metric)) for name in pooled.names)))
+    ]
+
+
+def _alike(values: chain[float]) -> bool:
+    first, *others = values
+    return all(math.isclose(first, other, abs_tol=1e-12) for other in others)
+
+
+def _find(section: Section, name: str) -> Algorithm:
+    return next(a for a in section.finished if a.name == name)
+
+
+def _together(parts: list[Paired]) -> Paired:
+    differences = [part.differences for part in parts]
+    return Paired(
+        mean_estimate(differences), tuple(chain(*(part.seeds for part in parts))), tuple(chain(*differences))
+    )
