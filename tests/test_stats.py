@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dstcc.stats import Estimate, estimate, interquartile_mean, paired_difference
+from dstcc.stats import (
+    Estimate,
+    estimate,
+    interquartile_mean,
+    mean_estimate,
+    paired_difference,
+    performance_profile,
+    stratified_estimate,
+)
 
 VALUES = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=12)
 
@@ -81,9 +89,106 @@ def test_paired_difference_uses_common_seeds_only() -> None:
     # Common seeds 1, 2, 3: differences 1, 2, 3; seed 9 would move the mean.
     difference = paired_difference({1: 2.0, 2: 4.0, 3: 6.0, 9: 900.0}, {1: 1.0, 2: 2.0, 3: 3.0, 8: -5.0})
     assert difference is not None
-    assert difference.value == pytest.approx(2.0)
-    assert difference.n == 3
+    assert difference.seeds == (1, 2, 3)
+    assert difference.differences == (1.0, 2.0, 3.0)
+    assert difference.mean.value == pytest.approx(2.0)
+    assert (difference.above, difference.below) == (3, 0)
 
 
 def test_paired_difference_needs_two_common_seeds() -> None:
     assert paired_difference({1: 2.0, 2: 4.0}, {2: 2.0, 3: 3.0}) is None
+
+
+class TestStrata:
+    def test_the_value_is_that_of_all_values_together(self) -> None:
+        # 1 2 3 4 | 11 12 13 14: two are dropped at each end, (3 + 4 + 11 + 12)/4.
+        assert stratified_estimate([[1, 2, 3, 4], [11, 12, 13, 14]]).value == pytest.approx(7.5)
+        assert mean_estimate([[1, 2], [3, 10]]).value == pytest.approx(4.0)
+
+    def test_one_stratum_is_a_plain_estimate(self) -> None:
+        values = [0.1, 0.5, 0.2, 0.9, 0.4]
+        assert stratified_estimate([values]) == estimate(values)
+
+    def test_each_stratum_is_resampled_within_itself(self) -> None:
+        # Every resample holds five zeros and five ones, so its mean is always 1/2. Were all ten one bag, the number
+        # of ones would be binomial(10, 1/2).
+        one = mean_estimate([[0.0] * 5, [1.0] * 5])
+        assert one.bounds() == (0.5, 0.5)
+        low, high = mean_estimate([[0.0] * 5 + [1.0] * 5]).bounds()
+        assert (low, high) == (pytest.approx(0.2), pytest.approx(0.8))
+
+    def test_the_mean_of_strata_has_the_variance_of_their_sum(self) -> None:
+        # Two strata of n = 200 values of a uniform law of width 1 around 0 and 100: the variance of the mean of all is
+        # (1/12)/400, so the half width of a 95 % interval is 1.96·0.01443 = 0.0283; the distance between the strata
+        # adds nothing.
+        values = [i / 199 for i in range(200)]
+        low, high = mean_estimate([values, [100 + value for value in values]]).bounds()
+        assert (high - low) / 2 == pytest.approx(0.0283, rel=0.05)
+
+    def test_a_stratum_of_one_value_allows_no_interval(self) -> None:
+        assert stratified_estimate([[1.0, 2.0, 3.0], [5.0]]) == Estimate(2.5, None, None, 4)
+
+    @pytest.mark.parametrize("strata", [[], [[]], [[1.0], []], [[1.0, math.nan]]])
+    def test_every_stratum_needs_finite_values(self, strata: list[list[float]]) -> None:
+        with pytest.raises(ValueError, match="finite"):
+            stratified_estimate(strata)
+        with pytest.raises(ValueError, match="finite"):
+            performance_profile(strata)
+
+
+class TestProfile:
+    def test_shares_by_hand(self) -> None:
+        one = performance_profile([[0.2, 0.4, 0.4, 0.9]])
+        assert one.tau.tolist() == [0.2, 0.4, 0.9]
+        assert one.share.tolist() == [1.0, 0.75, 0.25]
+        assert [one.at(tau) for tau in (0.0, 0.2, 0.3, 0.4, 0.5, 0.9, 0.91)] == [
+            1,
+            1,
+            0.75,
+            0.75,
+            0.25,
+            0.25,
+            0,
+        ]
+
+    def test_scenarios_have_the_same_weight_however_many_seeds_they_have(self) -> None:
+        one = performance_profile([[0.0, 0.0, 0.0, 0.0], [1.0]])
+        assert one.at(0.5) == 0.5
+        assert one.low is None
+        assert one.high is None
+
+    def test_the_band_is_that_of_a_binomial_share(self) -> None:
+        # 20 values, 10 of them at least 1: a resample's count is binomial(20, 1/2), whose 2.5 % and 97.5 % points
+        # are 6 and 14.
+        one = performance_profile([[0.0] * 10 + [1.0] * 10])
+        assert one.low is not None
+        assert one.high is not None
+        assert (one.low[1], one.high[1]) == (6 / 20, 14 / 20)
+        assert (one.low[0], one.high[0]) == (1.0, 1.0)
+
+    @given(st.lists(VALUES, min_size=1, max_size=3))
+    def test_a_profile_falls_and_its_band_holds_it(self, strata: list[list[float]]) -> None:
+        one = performance_profile(strata)
+        assert one.share[0] == pytest.approx(1.0)
+        assert (one.share[1:] <= one.share[:-1]).all()
+        assert one.low is not None
+        assert one.high is not None
+        assert (one.low - 1e-9 <= one.share).all()
+        assert (one.share <= one.high + 1e-9).all()
+        mean = sum(sum(v >= one.tau[-1] for v in values) / len(values) for values in strata) / len(strata)
+        assert one.at(float(one.tau[-1])) == pytest.approx(mean)
+
+
+def test_even_seeds_are_won_by_neither_side() -> None:
+    one = paired_difference({1: 1.0, 2: 1.0, 3: 3.0}, {1: 1.0, 2: 1.0 + 1e-12, 3: 4.0})
+    assert one is not None
+    assert (one.above, one.below) == (0, 1)
+
+
+def test_common_draws_cancel_in_a_paired_difference() -> None:
+    # Values 0..9 differ much from seed to seed, the sides always by 0.1: apart they overlap, paired they do not.
+    left, right = {s: s + 0.1 for s in range(10)}, {s: float(s) for s in range(10)}
+    assert estimate(list(left.values())).overlaps(estimate(list(right.values())))
+    one = paired_difference(left, right)
+    assert one is not None
+    assert one.mean.bounds() == (pytest.approx(0.1), pytest.approx(0.1))

@@ -17,7 +17,7 @@ from tests.report.synthetic_run import RunSpec, build_run
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-FIGURES = 7
+FIGURES = 8
 SCREENSHOT = Path(__file__).parents[2] / "scripts" / "screenshot.py"
 
 

@@ -7,7 +7,7 @@ import pytest
 from dstcc.errors import RunError
 from dstcc.report import load_report
 from dstcc.report.catalogue import METRIC
-from dstcc.report.model import Section, best_of, paired_to_best
+from dstcc.report.model import Section, best_of, paired
 from dstcc.report.verdict import verdict
 from tests.report.conftest import RunFactory
 from tests.report.synthetic_run import RunSpec
@@ -107,9 +107,10 @@ def test_paired_differences_are_to_the_best_over_common_seeds(make_run: RunFacto
     section = only_section(make_run(spec))
     assert section.best is not None
     assert section.best.name == "bbr-scaled+minrtt"
-    (one,) = paired_to_best(section, "playback_ratio").values()
-    assert one.n == 2
-    assert one.value < 0
+    (one,) = paired(section, "playback_ratio").values()
+    assert one.seeds == (1, 3)
+    assert one.mean.value < 0
+    assert (one.above, one.below) == (0, 2)
 
 
 def test_the_representative_seed_is_one_that_all_finished(make_run: RunFactory) -> None:

@@ -61,6 +61,7 @@ def test_the_page_has_every_part(make_run: RunFactory) -> None:
         "Summary",
         "Layers played",
         "Delivery delay",
+        "How many trials reach how much",
         "Seed by seed against bbr-scaled+minrtt",
         "What became of each chunk",
         "Congestion window",
@@ -70,7 +71,7 @@ def test_the_page_has_every_part(make_run: RunFactory) -> None:
         "Definitions",
     ):
         assert heading in parsed.plain
-    assert len(parsed.named("figure")) == 7
+    assert len(parsed.named("figure")) == 8
     assert all(plot["aria-label"] for plot in parsed.named("div") if plot.get("role") == "img")
     assert "dstcc emulate 'examples/mars table1.toml'" in parsed.plain
     assert "log_uniform" in parsed.plain
@@ -113,7 +114,8 @@ def test_hostile_names_stay_text(make_run: RunFactory) -> None:
 def test_one_seed_shows_values_without_intervals(make_run: RunFactory) -> None:
     page = render(load_report([make_run(RunSpec(seeds=(1,), chunks=90))]), "html")
     assert 'class="interval"' not in page
-    assert "Seed by seed" not in page
+    assert "Seed by seed against" not in page
+    assert "How many trials reach" not in page
     assert "there are no intervals" in page
 
 
@@ -142,7 +144,16 @@ def test_several_scenarios_get_an_overview(make_run: RunFactory) -> None:
     parsed = outline(render(load_report(runs), "html"))
     assert "2 scenarios compared" in parsed.plain
     assert [link["href"] for link in parsed.named("a")] == ["#s1", "#s2"]
-    assert len(parsed.named("figure")) == 14
+    assert "All scenarios together" in parsed.plain
+    assert len(parsed.named("figure")) == 8 + 8 + 1  # the profiles of both together
+
+
+def test_scenarios_without_a_common_algorithm_are_not_taken_together(make_run: RunFactory) -> None:
+    runs = [
+        make_run(RunSpec(chunks=90, congestion=("cubic",))),
+        make_run(RunSpec(chunks=90, congestion=("westwood",), sha="beef" * 16)),
+    ]
+    assert "All scenarios together" not in render(load_report(runs), "html")
 
 
 @pytest.mark.parametrize(
