@@ -13,6 +13,7 @@ from dstcc.engine.config import AGENT_POLICIES
 if TYPE_CHECKING:
     from dstcc.scenario import Scenario, Source
 
+    from .policy import TrainedOn
     from .spaces import ActionSpec
 
 TABLE_1: dict[str, Any] = {
@@ -77,6 +78,15 @@ class Episodes:
 
         hashes = [content_hash(scenario) for scenario in self.scenarios]
         return hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest()
+
+    @property
+    def named(self) -> tuple[TrainedOn, ...]:
+        """Names and hashes of the scenarios, for a policy's file."""
+        from dstcc.scenario import content_hash
+
+        from .policy import TrainedOn
+
+        return tuple(TrainedOn(one.scenario.name, content_hash(one)) for one in self.scenarios)
 
     def pick(self, seed: int) -> int:
         """Which of the scenarios a seed draws."""

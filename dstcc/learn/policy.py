@@ -1,9 +1,10 @@
 """Policy files: weights and what they are for, in one safetensors file.
 
 The file's metadata holds one entry, ``dstcc_policy``: a JSON header with ``schema`` (1), ``algorithm``,
-``version`` (of dstcc), ``seed`` and ``scenario_sha256`` of the training, ``observation`` and ``action`` (the
-documents of :class:`ObservationSpec` and :class:`ActionSpec`), ``network``, and ``sha256`` over the rest of the header
-and every tensor's name, type, shape and bytes. Nothing in it is ever executed.
+``version`` (of dstcc), ``seed`` and ``scenario_sha256`` of the training, ``trained_on`` (a list of its scenarios, each
+``scenario``, its name, and ``sha256``, its content hash; files without one are read as well), ``observation`` and
+``action`` (the documents of :class:`ObservationSpec` and :class:`ActionSpec`), ``network``, and ``sha256`` over the
+rest of the header and every tensor's name, type, shape and bytes. Nothing in it is ever executed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,18 @@ FIELDS = {
     "network": dict,
     "sha256": str,
 }
+ABOUT = ("algorithm", "version", "seed", "scenario_sha256", "trained_on", "sha256")
+"""What of the header runs repeat."""
+
+
+@dataclass(frozen=True)
+class TrainedOn:
+    """A scenario that a policy was trained on."""
+
+    scenario: str
+    """Its name."""
+    sha256: str
+    """Its content hash."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +75,9 @@ class Policy:
     seed: int
     """Of the training."""
     scenario_sha256: str
-    """Content hash of the training's scenario."""
+    """Content hash of the training's scenario; of several, a hash of their hashes."""
+    trained_on: tuple[TrainedOn, ...] = ()
+    """Every scenario of the training; empty where the file does not say."""
     version: str = __version__
     name: str = ""
     """A shipped policy's name or the file's, without its suffix."""
@@ -113,11 +128,17 @@ class Policy:
             "version": self.version,
             "seed": self.seed,
             "scenario_sha256": self.scenario_sha256,
+            "trained_on": [asdict(one) for one in self.trained_on],
             "observation": self.observation.document(),
             "action": self.action.document(),
             "network": self.network,
         }
         return {**header, "sha256": _digest(header, self.tensors)}
+
+    def about(self) -> dict[str, Any]:
+        """Where the policy is from, as ``run.json`` has it; ``sha256`` tells it from others of its name."""
+        header = self.header()
+        return {"name": self.name, **{key: header[key] for key in ABOUT}}
 
 
 def save_policy(path: Path, policy: Policy) -> None:
@@ -152,6 +173,7 @@ def load_policy(name_or_file: str | Path) -> Policy:
             tensors=tensors,
             seed=header["seed"],
             scenario_sha256=header["scenario_sha256"],
+            trained_on=_trained_on(header.get("trained_on", [])),
             version=header["version"],
             name=path.stem,
         )
@@ -191,6 +213,14 @@ def _parse_header(path: Path, entry: str) -> dict[str, Any]:
         if not isinstance(header.get(key), kind):
             raise PolicyError(f"{path}: its header has no {key} ({kind.__name__})")
     return header
+
+
+def _trained_on(entries: Any) -> tuple[TrainedOn, ...]:
+    keys = {key.name for key in fields(TrainedOn)}
+    whole = isinstance(entries, list) and all(isinstance(one, dict) and one.keys() == keys for one in entries)
+    if not whole or not all(isinstance(text, str) for one in entries for text in one.values()):
+        raise ValueError(f"trained_on: a list of scenario and sha256, not {entries!r}")
+    return tuple(TrainedOn(**one) for one in entries)
 
 
 def _digest(header: dict[str, Any], tensors: Mapping[str, NDArray[Any]]) -> str:

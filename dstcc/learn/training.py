@@ -125,6 +125,7 @@ class Training:
             },
             seed=self.seed,
             scenario_sha256=self.episodes.content_hash,
+            trained_on=self.episodes.named,
         )
 
     def scores(self, policy: Policy, seeds: tuple[int, ...]) -> NDArray[np.float64]:

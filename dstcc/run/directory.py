@@ -43,7 +43,7 @@ from dstcc.scenario import (
 from .logs import write_logs
 from .machine import git_commit, machine
 from .tables import CHUNKS, SAMPLES, chunk_rows, sample_rows, trial_row, trials_schema, trials_table
-from .trials import Judge, Trial, iter_trials, trial_keys
+from .trials import Judge, Trial, iter_trials, load_controllers, trial_keys
 
 if TYPE_CHECKING:
     from dstcc.metrics import Metrics
@@ -158,6 +158,7 @@ def write_run(
     """
     check_target(path, force=force)
     started, resolved = time.monotonic(), _resolve(scenario, source)
+    policies = load_controllers(scenario, source)
     judge = Judge(source, quality and scenario.video.quality)
     with atomic_directory(path, force=force) as folder:
         done, rows = [], []
@@ -165,7 +166,7 @@ def write_run(
             _writer(folder / "chunks.parquet", CHUNKS) as chunks,
             _writer(folder / "samples.parquet", SAMPLES) as samples,
         ):
-            for trial in iter_trials(scenario, source, judge, jobs=jobs, trace=bool(logs)):
+            for trial in iter_trials(scenario, source, judge, policies=policies, jobs=jobs, trace=bool(logs)):
                 rows.append(trial_row(trial))
                 if trial.outcome is not None:
                     chunks.write_table(chunk_rows(trial.id, trial.outcome))
@@ -175,6 +176,7 @@ def write_run(
                 advance()
         pq.write_table(trials_table(rows, source.layers), folder / "trials.parquet", compression="zstd")
         meta = _meta(resolved, source, argv, wall_s=time.monotonic() - started, warnings=judge.warnings)
+        meta["controllers"] = [policy.about() for policy in policies.values()]
         heading = f"# dstcc {meta['dstcc_version']}, scenario {meta['scenario_sha256']}\n"
         atomic_write(folder / "scenario.toml", heading + to_toml(_beside(resolved, scenario, path)))
         atomic_write(folder / "run.json", json.dumps(meta, indent=2, ensure_ascii=False) + "\n")

@@ -159,15 +159,24 @@ def load_controllers(scenario: Scenario, source: Source) -> dict[str, Policy]:
 
 
 def iter_trials(
-    scenario: Scenario, source: Source, judge: Judge, *, jobs: int | None = None, trace: bool = False
+    scenario: Scenario,
+    source: Source,
+    judge: Judge,
+    *,
+    policies: dict[str, Policy] | None = None,
+    jobs: int | None = None,
+    trace: bool = False,
 ) -> Iterator[Trial]:
     """Run the trials of a scenario, ``jobs`` at a time (all cores unless given), and yield them in order.
 
+    ``policies`` are the controllers where :func:`load_controllers` has read them already.
     ``trace`` keeps every packet (``result.trace``). At most a few finished trials wait in memory. Leaving the
     iterator early starts no further trial and does not wait for those under way.
     """
     keys, workers = deque(trial_keys(scenario)), jobs or os.cpu_count() or 1
-    runner = _Runner(scenario, source, trace, load_controllers(scenario, source))
+    runner = _Runner(
+        scenario, source, trace, load_controllers(scenario, source) if policies is None else policies
+    )
     pool = ThreadPoolExecutor(workers, thread_name_prefix=WORKER_NAME)
     waiting: deque[tuple[TrialKey, Future[_Raw]]] = deque()
     try:

@@ -63,6 +63,8 @@ def test_a_controller_takes_the_place_of_both_unless_these_are_named(
     assert trials[0]["metrics"]["playback_ratio"] == 1.0
     run = load_run(out)
     assert [row["controller"] for row in run.trials] == ["mine", "mine"]
+    (about,) = run.meta["controllers"]
+    assert (about["name"], about["algorithm"], about["trained_on"]) == ("mine", "constant", [])
     again = emulate(
         out / "scenario.toml", "-o", tmp_path / "again", "--json"
     )  # what was run can be run again

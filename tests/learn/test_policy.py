@@ -15,9 +15,10 @@ from safetensors.numpy import save
 from dstcc import algorithms
 from dstcc.engine import NEVER_NS
 from dstcc.errors import PolicyError
+from dstcc.learn import policy as policy_module
 from dstcc.learn.drive import drive
 from dstcc.learn.env import DeepSpaceEnv
-from dstcc.learn.policy import ENTRY, Policy, load_policy, save_policy
+from dstcc.learn.policy import ENTRY, Policy, TrainedOn, load_policy, save_policy
 from dstcc.metrics import compute, play_by_deadline
 from dstcc.scenario import engine_config, load_scenario, load_source, settle
 
@@ -40,6 +41,24 @@ def test_a_policy_comes_back_as_it_was(file: Path) -> None:
     assert read.name == "made"
     assert all(np.array_equal(read.tensors[name], made.tensors[name]) for name in made.tensors)
     assert read.act(np.zeros((3, read.observation.size), dtype=np.float32)).tolist() == [[1, 2, 0, 1]] * 3
+
+
+def test_a_policy_says_what_it_was_trained_on(tmp_path: Path) -> None:
+    trained_on = (TrainedOn("table 1", "ab" * 32), TrainedOn("long outages", "cd" * 32))
+    path = tmp_path / "said.safetensors"
+    save_policy(path, replace(constant((0, 0, 0, 0)), trained_on=trained_on))
+    read = load_policy(path)
+    assert read.trained_on == trained_on
+    assert read.about()["trained_on"] == [
+        {"scenario": "table 1", "sha256": "ab" * 32},
+        {"scenario": "long outages", "sha256": "cd" * 32},
+    ]
+    assert read.about()["sha256"] == read.header()["sha256"] != constant((0, 0, 0, 0)).header()["sha256"]
+
+
+def test_a_file_of_before_the_list_is_read(file: Path) -> None:
+    rewrite(file, lambda header: header.pop("trained_on"), signed=True)
+    assert load_policy(file).trained_on == ()
 
 
 def test_outputs_are_the_layers_by_hand() -> None:
@@ -65,11 +84,14 @@ def test_a_shipped_policy_is_known_by_its_name(file: Path, monkeypatch: pytest.M
         load_policy("mode")
 
 
-def rewrite(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Write the file anew with its header changed, its checksum left as it was."""
+def rewrite(file: Path, change: Callable[[dict[str, Any]], object], *, signed: bool = False) -> None:
+    """Write the file anew with its header changed, its checksum left as it was unless ``signed``."""
     policy = load_policy(file)
     header = policy.header()
     change(header)
+    if signed:
+        body = {key: value for key, value in header.items() if key != "sha256"}
+        header["sha256"] = policy_module._digest(body, policy.tensors)
     file.write_bytes(save(dict(policy.tensors), metadata={ENTRY: json.dumps(header)}))
 
 
@@ -119,6 +141,15 @@ def test_headers_that_are_wrong_are_refused(
 ) -> None:
     rewrite(file, change)
     with pytest.raises(PolicyError, match=rule):
+        load_policy(file)
+
+
+@pytest.mark.parametrize(
+    "entries", [["table 1"], [{"scenario": "a"}], [{"scenario": "a", "sha256": 3}], {"a": 1}, 7]
+)
+def test_a_wrong_list_of_scenarios_is_refused(file: Path, entries: object) -> None:
+    rewrite(file, lambda header: header.update(trained_on=entries), signed=True)
+    with pytest.raises(PolicyError, match=r"made\.safetensors: trained_on: a list of scenario and sha256"):
         load_policy(file)
 
 

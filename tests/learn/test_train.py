@@ -104,6 +104,7 @@ def test_what_comes_out(tmp_path, short):
     policy = load_policy(done.policy)
     assert (policy.algorithm, policy.seed) == ("dstcc", 5)
     assert policy.scenario_sha256 == to_episodes(short).content_hash
+    assert [one.sha256 for one in policy.trained_on] == [policy.scenario_sha256]
     assert policy.observation.kind == "full"
 
 
