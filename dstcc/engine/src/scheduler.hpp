@@ -57,6 +57,8 @@ public:
     virtual ~Scheduler() = default;
     // The subflow to use out of the set bits of `ready` (never empty), or -1 to wait.
     virtual int pick(const std::vector<Path>& paths, std::uint64_t ready, const Next& next) = 0;
+    // False: pick() never waits and leaves `next` unread, so that it need not be filled in.
+    virtual bool heeds() const { return true; }
     // Feedback, for those that listen: a packet was put on the link behind `wait_ns` of others (or dropped there); an ACK
     // to what was sent at `sent_ns` came in; what subflow `path` owes goes to others as well.
     virtual bool listens() const { return false; }

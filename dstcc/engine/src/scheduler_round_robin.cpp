@@ -6,6 +6,7 @@ namespace {
 
 class RoundRobin final : public Scheduler {
 public:
+    bool heeds() const override { return false; }
     int pick(const std::vector<Path>&, std::uint64_t ready, const Next&) override {
         const std::uint64_t after = ready & ~((std::uint64_t{2} << last_) - 1);
         last_ = __builtin_ctzll(after != 0 ? after : ready);

@@ -250,6 +250,7 @@ void Simulation::move_planned(std::size_t from, std::size_t to) {
 // The scheduler's choice among `ready`, which is what of `idle` can bring the layer in time.
 int Simulation::choose(std::uint64_t idle, std::uint64_t ready, std::uint32_t object, std::int64_t bytes) {
     Next next;
+    if (!heeds_) return scheduler_->pick(paths_, ready, next);
     next.now_ns = now_;
     next.layer = static_cast<int>(config_.objects.layer[object]);
     next.bytes = bytes;

@@ -41,6 +41,8 @@ Simulation::Simulation(const EngineConfig& config)
       wire_bytes_(static_cast<std::uint32_t>(config.transport.mss_bytes + config.transport.header_bytes)),
       scheduler_(make_scheduler({config_.transport, config_.seed, config_.slot_ns, count_subflows(config)})),
       listens_(scheduler_->listens()),
+      heeds_(scheduler_->heeds()),
+      link_count_(config.links.size()),
       first_flow_(count_subflows(config)),
       senders_(count_senders(config)),
       tree_(2 * config.links.size(), 3 * senders_ + 2 + count_sources(config)),
@@ -133,10 +135,10 @@ bool Simulation::run_until(Time until, bool (*interrupted)()) {
         const std::size_t head = next.head();
         if (!busy)
             on_idle_head(head);
-        else if (head < links_.size())
+        else if (head < link_count_)
             on_data(head);
         else
-            on_acks(head - links_.size());
+            on_acks(head - link_count_);
         if ((++events_ & kInterruptMask) == 0 && interrupted != nullptr && interrupted()) over_ = true;
     }
     if (!over_ && end < kNever) now_ = end;

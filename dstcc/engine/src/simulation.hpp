@@ -157,11 +157,11 @@ private:
 
     // heads
     // A link's own number is its data head.
-    std::size_t head_acks(std::size_t link) const { return links_.size() + link; }
-    std::size_t head_timer(std::size_t sender) const { return 2 * links_.size() + sender; }
-    std::size_t head_pace(std::size_t sender) const { return 2 * links_.size() + senders_ + sender; }
-    std::size_t head_delayed_ack(std::size_t sender) const { return 2 * links_.size() + 2 * senders_ + sender; }
-    std::size_t head_release() const { return 2 * links_.size() + 3 * senders_; }
+    std::size_t head_acks(std::size_t link) const { return link_count_ + link; }
+    std::size_t head_timer(std::size_t sender) const { return 2 * link_count_ + sender; }
+    std::size_t head_pace(std::size_t sender) const { return 2 * link_count_ + senders_ + sender; }
+    std::size_t head_delayed_ack(std::size_t sender) const { return 2 * link_count_ + 2 * senders_ + sender; }
+    std::size_t head_release() const { return 2 * link_count_ + 3 * senders_; }
     std::size_t head_slot() const { return head_release() + 1; }
     std::size_t head_source(std::size_t i) const { return head_release() + 2 + i; }
     void on_idle_head(std::size_t head);
@@ -295,11 +295,12 @@ private:
     std::vector<SubflowState> subflows_;
     std::vector<OrderingDomain> domains_;
     std::unique_ptr<Scheduler> scheduler_;
-    bool listens_;
+    bool listens_, heeds_;
     std::uint64_t held_ = 0;  // ready, but the scheduler waits
     std::vector<Path> paths_;
     std::vector<const TcpState*> siblings_;  // the established ones
     bool stamps_ = false;                    // receivers tell the one-way delay
+    std::size_t link_count_;
     std::size_t first_flow_;  // the number of subflows, and of the first background flow
     std::size_t senders_;     // subflows and background flows
     std::vector<FlowState> flows_;
