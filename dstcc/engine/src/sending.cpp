@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::int64_t kSackOptionBytes = 4, kSackBlockBytes = 8;  // RFC 2018, padded to 32 bits
 constexpr double kFarNs = 4e18;  // beyond any deadline, and two of them are within a Time
+const Next kUnheeded{};          // what schedulers are told that go by their paths alone
 
 }  // namespace
 
@@ -158,8 +159,9 @@ void Simulation::offer_stream() {
             return;
         }
         if (!next_unbound(ready, object)) return;
-        const int s = choose(idle, ready, object,
-                             std::min<std::int64_t>(config_.transport.mss_bytes, unsent_bytes(object)));
+        const int s = heeds_ ? choose(idle, ready, object,
+                                      std::min<std::int64_t>(config_.transport.mss_bytes, unsent_bytes(object)))
+                             : scheduler_->pick(paths_, ready, kUnheeded);
         if (s < 0) return;
         send_new(static_cast<std::size_t>(s), object);
     }
@@ -249,8 +251,8 @@ void Simulation::move_planned(std::size_t from, std::size_t to) {
 
 // The scheduler's choice among `ready`, which is what of `idle` can bring the layer in time.
 int Simulation::choose(std::uint64_t idle, std::uint64_t ready, std::uint32_t object, std::int64_t bytes) {
+    if (!heeds_) return scheduler_->pick(paths_, ready, kUnheeded);
     Next next;
-    if (!heeds_) return scheduler_->pick(paths_, ready, next);
     next.now_ns = now_;
     next.layer = static_cast<int>(config_.objects.layer[object]);
     next.bytes = bytes;
@@ -391,7 +393,7 @@ void Simulation::unbind(std::uint32_t object) { pending_.take(object, config_.ob
 std::int64_t Simulation::send_new(std::size_t s, std::uint32_t object) { return put(s, cut(s, object)); }
 
 // Cut the next segment off a layer, with its place in its ordering domain. From here on it is no longer backlog.
-Simulation::Planned Simulation::cut(std::size_t s, std::uint32_t object) {
+[[gnu::always_inline]] inline Simulation::Planned Simulation::cut(std::size_t s, std::uint32_t object) {
     SubflowState& subflow = subflows_[s];
     ObjectOutcome& outcome = outcomes_[object];
     const std::int64_t payload = config_.objects.payload_bytes[object];
@@ -417,7 +419,7 @@ Simulation::Planned Simulation::cut(std::size_t s, std::uint32_t object) {
     return {object, domains_[static_cast<std::size_t>(outcome.domain)].take_order(), bytes};
 }
 
-std::int64_t Simulation::put(std::size_t s, const Planned& segment) {
+[[gnu::always_inline]] inline std::int64_t Simulation::put(std::size_t s, const Planned& segment) {
     ObjectOutcome& outcome = outcomes_[segment.object];
     if (outcome.first_sent_ns < 0) {
         outcome.first_sent_ns = now_;
