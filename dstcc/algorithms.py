@@ -300,6 +300,10 @@ def documents() -> list[dict[str, object]]:
 
 def mark(congestion: str, scheduler: str) -> str:
     """What every table and plot puts behind the names: a blank and the mark where one is a reconstruction."""
+    return f" {RECONSTRUCTED}" if reconstructed(congestion, scheduler) else ""
+
+
+def reconstructed(congestion: str, scheduler: str) -> tuple[str, ...]:
+    """Which of the two are reconstructions: their publications leave out what we had to choose."""
     used = {("congestion", congestion), ("scheduler", scheduler)}
-    rebuilt = any(row.state == "reconstruction" for row in TABLE if (row.kind, row.name) in used)
-    return f" {RECONSTRUCTED}" if rebuilt else ""
+    return tuple(row.name for row in TABLE if row.state == "reconstruction" and (row.kind, row.name) in used)

@@ -6,7 +6,9 @@
     a table    log10 FER = monotone cubic through the rows    tables/fer.csv, each row with its source
     packet     n = ceil(8 bytes / k),  p = 1 - (1 - FER)^n    k information bits a frame; frames fall whole
 
-Outside its rows a table is clamped to its first or last one, and :meth:`Code.outside` says so in words. The last row
+Outside its rows a table is clamped to its first or last one, and :meth:`Code.outside` says so in words. Planned links
+run a few decibels above the last row as a matter of course: of those only what is :data:`FAR_DB` beyond it is worth a
+warning, for there the table says nothing of the link any more. The last row
 of every table is its floor: no code is credited with fewer errors than that, since nobody measured them for us.
 
 Sources: CCSDS 131.0-B (the codes), CCSDS 130.1-G-3 and our own bit-true simulations (the rows); the cubic is that of
@@ -15,6 +17,7 @@ Fritsch and Carlson (SIAM J. Numer. Anal. 17, 1980), which never leaves the inte
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -36,6 +39,8 @@ UNCODED_RANGE_DB = (-30.0, 14.0)
 CURVE_STEP_DB = 0.01
 """Of :meth:`Code.curve`: a tenth of the steepest table's finest row distance."""
 
+FAR_DB = 10.0
+"""Above a table's last row: a link with so much to spare would be run at ten times the rate."""
 ROUNDING = 1e-9
 """Of a rate that is a table's first or last."""
 
@@ -88,22 +93,34 @@ class Code:
             raise InputError(f"bytes = {packet_bytes}: a packet has at least 1 byte")
         return -(-8 * packet_bytes // self.frame_bits)
 
-    def outside(self, ebn0_db: ArrayLike) -> str | None:
-        """Say which of these Eb/N0 (dB) lie outside the table and what is taken for them; ``None``: none do."""
+    def outside(self, ebn0_db: ArrayLike, spare_db: float = 0.0) -> str | None:
+        """Say which of these Eb/N0 (dB) lie outside the table and what is taken for them; ``None``: none do.
+
+        Up to ``spare_db`` above the last row nothing is said.
+        """
         at = np.asarray(ebn0_db, dtype=np.float64)
         low, high = self.range_db
+        table = f"the table of {self.name} ({low:g} to {high:g} dB): clamped to its"
         told = []
         if np.any(at < low):
             told.append(
-                f"Eb/N0 down to {at.min():.2f} dB is below the table of {self.name} ({low:g} to {high:g} dB): "
-                f"clamped to its first row, frame error rate {self.table_fer[0]:.3g}"
+                f"Eb/N0 {_to('down to', at)}{at.min():.2f} dB is below {table} "
+                f"first row, frame error rate {self.table_fer[0]:.3g}"
             )
-        if np.any(at > high):
+        if np.any(at > high + spare_db):
             told.append(
-                f"Eb/N0 up to {at.max():.2f} dB is above the table of {self.name} ({low:g} to {high:g} dB): "
-                f"clamped to its last row, frame error rate {self.floor:.3g}"
+                f"Eb/N0 {_to('up to', at)}{at.max():.2f} dB is above {table} "
+                f"last row, frame error rate {self.floor:.3g}"
             )
         return "; ".join(told) or None
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """The greatest and the least frame error rate that the model covers."""
+        if self.name == UNCODED:
+            greatest, least = (0.5 * math.erfc(10 ** (edge / 20)) for edge in UNCODED_RANGE_DB)
+            return greatest, least
+        return float(self.table_fer[0]), self.floor
 
     def required_ebn0_db(self, frame_error_rate: float) -> float:
         """The least Eb/N0 (dB) at which frames fail no more often than that; the inverse of the model.
@@ -113,13 +130,18 @@ class Code:
         from scipy.optimize import brentq
 
         low, high = UNCODED_RANGE_DB if self.name == UNCODED else self.range_db
-        most, least = (float(self.frame_error_rate(edge)) for edge in (low, high))
-        if not least * (1 - ROUNDING) <= frame_error_rate <= most * (1 + ROUNDING):
-            raise InputError(
-                f"frame_error_rate = {frame_error_rate:g}: {self.name} is known from {most:.3g} down to {least:.3g}"
-            )
+        if unknown := self.unknown_rate(frame_error_rate):
+            raise InputError(unknown)
+        least, most = (float(self.frame_error_rate(edge)) for edge in (high, low))
         target = np.log10(np.clip(frame_error_rate, least, most))
         return float(brentq(lambda db: np.log10(self.frame_error_rate(db)) - target, low, high))
+
+    def unknown_rate(self, frame_error_rate: float) -> str | None:
+        """Say that the model does not reach a frame error rate; ``None`` where it does."""
+        most, least = self.rates
+        if least * (1 - ROUNDING) <= frame_error_rate <= most * (1 + ROUNDING):
+            return None
+        return f"frame_error_rate = {frame_error_rate:g}: {self.name} is known from {most:.3g} down to {least:.3g}"
 
     def curve(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The model on a uniform grid of ``CURVE_STEP_DB``: Eb/N0 in dB, and log10 of the frame error rate."""
@@ -127,6 +149,10 @@ class Code:
         steps = np.arange(round((high - low) / CURVE_STEP_DB) + 1, dtype=np.float64)
         grid: NDArray[np.float64] = low + CURVE_STEP_DB * steps
         return grid, np.asarray(np.log10(self.frame_error_rate(grid)), dtype=np.float64)
+
+
+def _to(words: str, at: NDArray[np.float64]) -> str:
+    return f"{words} " if at.size > 1 else ""
 
 
 def any_lost(frames: float, frame_error_rate: NDArray[np.float64]) -> NDArray[np.float64]:

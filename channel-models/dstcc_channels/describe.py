@@ -10,7 +10,8 @@ import numpy as np
 
 from dstcc.errors import InputError
 
-from .codes import code
+from .codes import Code, code
+from .geometry.times import utc_of_tdb
 from .profiles import Profile, load_profile, profile_names
 from .states import LinkStates, link_budget, link_states, parts, threshold
 
@@ -30,15 +31,20 @@ def profile_documents() -> list[dict[str, str]]:
 
 
 def parse_date(text: str) -> datetime:
-    """A date or a date and time as ISO 8601 has them; UTC unless it names a zone.
+    """A date or a date and time as ISO 8601 has them; UTC unless it names a zone, or ends in ``TDB``.
 
-    Raises :class:`InputError` for anything else.
+    TDB is the time scale of published ephemerides, 69.184 s ahead of UTC since 2017. Raises :class:`InputError` for
+    anything else.
     """
+    stripped = text.strip()
+    plain = stripped.removesuffix("TDB").rstrip()
     try:
-        moment = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(plain)
+        if plain != stripped:
+            return utc_of_tdb(moment)
     except ValueError:
         raise InputError(
-            f"date = {text!r}: not ISO 8601; allowed: 2026-11-21 or 2026-11-21T06:00:00Z"
+            f"date = {text!r}: not ISO 8601; allowed: 2026-11-21, 2026-11-21T06:00:00Z or '2026-11-21 TDB'"
         ) from None
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
@@ -168,11 +174,17 @@ def _lines(profile: Profile, state: LinkStates, packet_bytes: int, up: bool) -> 
         ("threshold", f"{threshold_db:.2f} dB ({known.name} at {direction.frame_error_rate:g})"),
         ("margin", f"{float(state.margin_db):.2f} dB"),
         ("scintillation index", f"{float(state.scintillation_index):.2f}"),
-        ("frame error rate", f"{float(state.frame_error_rate):.3g}"),
+        ("frame error rate", f"{float(state.frame_error_rate):.3g}{_at_floor(known, float(state.ebn0_db))}"),
         (f"packets of {packet_bytes} bytes lost", f"{float(state.packet_loss):.3g}"),
         ("usable", "yes" if state.visible else "no"),
     ]
     return (*figures, *_sources(profile))
+
+
+def _at_floor(known: Code, ebn0_db: float) -> str:
+    """Where the table has ended and its last row is what counts."""
+    above_db = ebn0_db - known.range_db[1]
+    return f" (floor of the code's table, which ends {above_db:.1f} dB below)" if above_db > 0 else ""
 
 
 def _sources(profile: Profile) -> list[tuple[str, str]]:

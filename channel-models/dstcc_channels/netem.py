@@ -63,11 +63,16 @@ def write_netem(rows: list[dict[str, float]], path: Path, meta: dict[str, Any]) 
 
     ``meta`` heads the file. Raises :class:`InputError` for another ending.
     """
+    render = {".csv": _csv, ".json": _json, ".sh": _shell}[netem_format(path)]
+    atomic_write(path, render(rows, meta))
+
+
+def netem_format(path: Path) -> str:
+    """The ending that says how a file is written. Raises :class:`InputError` for another one."""
     ending = path.suffix.lower()
     if ending not in FORMATS:
         raise InputError(f"{path}: cannot tell the format from {ending!r}; {nearest(ending, FORMATS)}")
-    render = {".csv": _csv, ".json": _json, ".sh": _shell}[ending]
-    atomic_write(path, render(rows, meta))
+    return ending
 
 
 def _chain(lost: float, end: float) -> tuple[float, float, float, float]:

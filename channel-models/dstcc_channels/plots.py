@@ -62,7 +62,7 @@ def plot_profile(profile: Profile, start: datetime, path: Path) -> None:
 
     Raises :class:`InputError` for another ending, an abstract profile, or dates outside the ephemeris.
     """
-    _check(path)
+    check_picture(path)
     where, down = parts(profile)
     days = SYNODIC_DAYS.get(where.body, 780)
     t_s = np.linspace(0, days * DAY_S, POINTS)
@@ -83,6 +83,7 @@ def plot_profile(profile: Profile, start: datetime, path: Path) -> None:
         top.axhline(down.max_rate_bps / 1e3, color=GREY, lw=1, ls=(0, (4, 3)))
         top.set_ylim(bottom=0, top=1.15 * high.max())  # room for the names of conjunctions above the cap
         top.set_ylabel("rate down, kb/s")
+        top.yaxis.set_major_formatter("{x:,.0f}")
         top.set_title(f"{profile.name}: {profile.summary}", loc="left", fontsize=10, color=INK)
         angles = f"elevation {ELEVATIONS_DEG[1]}° (band {ELEVATIONS_DEG[0]}° to {ELEVATIONS_DEG[2]}°)"
         caption = (
@@ -105,9 +106,10 @@ def plot_profile(profile: Profile, start: datetime, path: Path) -> None:
         figure.align_ylabels()
 
 
-def plot_code(name: str, path: Path) -> None:
-    """Draw a code's frame error rate over Eb/N0 with the rows of its table, as SVG or PNG."""
-    _check(path)
+def plot_code(name: str, path: Path, packet_bytes: int = PACKET_BYTES) -> None:
+    """Draw a code's frame error rate over Eb/N0 with the rows of its table, and what packets of a size lose, as SVG or
+    PNG."""
+    check_picture(path)
     known = code(name)
     low, high = known.range_db if name != UNCODED else (0.0, 12.0)
     room = 0.12 * (high - low)
@@ -116,9 +118,9 @@ def plot_code(name: str, path: Path) -> None:
         at = np.linspace(low, high, 800)
         what = "bit errors" if known.frame_bits == 1 else f"frames of {known.frame_bits} bits lost"
         axes.plot(at, known.frame_error_rate(at), color=BLUE, lw=1.6, label=what)
-        packets = known.packet_loss(at, PACKET_BYTES)
+        packets = known.packet_loss(at, packet_bytes)
         axes.plot(
-            at, packets, color=BLUE, lw=1.2, ls=(0, (4, 2)), label=f"packets of {PACKET_BYTES} bytes lost"
+            at, packets, color=BLUE, lw=1.2, ls=(0, (4, 2)), label=f"packets of {packet_bytes} bytes lost"
         )
         for edge, ends in ((low, (low - room, low)), (high, (high, high + room))):
             held = np.array([edge, edge])
@@ -198,7 +200,8 @@ def _mark(
         )
 
 
-def _check(path: Path) -> None:
+def check_picture(path: Path) -> None:
+    """Raise :class:`InputError` unless the ending names a format."""
     if path.suffix.lower() not in FORMATS:
         raise InputError(f"{path}: cannot draw as {path.suffix!r}; {nearest(path.suffix.lower(), FORMATS)}")
 

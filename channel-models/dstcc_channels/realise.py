@@ -23,6 +23,7 @@ from dstcc.errors import InputError
 
 from . import geometry
 from .chance import generator
+from .codes import FAR_DB
 from .profiles.model import Direction, FixedUp, PathTable, Profile
 from .scintillation import coherence_s, scintillation_index
 from .states import link_budget, parts, threshold
@@ -150,7 +151,7 @@ class _Run:
 
         budget = link_budget(path, direction, distance_m, elevation, self.weather(at_earth))
         ebn0_db = budget.ebn0_db(rate_bps)
-        outside = known.outside(ebn0_db[usable]) if usable.any() else None
+        outside = known.outside(ebn0_db[usable], FAR_DB) if usable.any() else None
         curve_db, curve_log10 = known.curve()
         loss = LossSchedule(
             kind="frames",

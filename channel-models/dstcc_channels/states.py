@@ -17,7 +17,7 @@ from dstcc.errors import InputError
 
 from . import geometry
 from .budget import Budget, space_loss_db
-from .codes import Code, any_lost, code
+from .codes import FAR_DB, Code, any_lost, code
 from .profiles.model import Direction, Down, PathTable, Profile, Up
 from .scintillation import faded, scintillation_index
 from .terminals import atmosphere_db
@@ -53,7 +53,7 @@ class LinkStates:
     visible: NDArray[np.bool_]
     """Above the station's mask and away from the Sun."""
     notes: tuple[str, ...]
-    """What a reader of the numbers must know: Eb/N0 outside a code's table."""
+    """What a reader of the numbers must know: Eb/N0 below a code's table, or far above it."""
 
 
 def link_states(
@@ -86,7 +86,7 @@ def link_states(
     rate = _rate(direction, budget, threshold_db) if rate_bps is None else np.full(times.shape, rate_bps)
     ebn0_db = budget.ebn0_db(rate)
     index = scintillation_index(sep, path.band)
-    outside = known.outside(ebn0_db)
+    outside = known.outside(ebn0_db, FAR_DB)
     fer = known.frame_error_rate(ebn0_db)
     loss = any_lost(known.frames(packet_bytes), fer)
     if (fading := index > 0).any():

@@ -75,6 +75,8 @@ def timeline(
     """
     if packet_bytes < 1:
         raise InputError(f"bytes = {packet_bytes}: a packet has at least 1 byte")
+    if not 0 < duration_s < np.inf:
+        raise InputError(f"duration_s = {duration_s:g}: must be above 0 and finite")
     if not 0 < step_s <= duration_s:
         raise InputError(f"step_s = {step_s:g}: must be above 0 and at most duration_s = {duration_s:g}")
     if duration_s / step_s > MAX_STEPS:

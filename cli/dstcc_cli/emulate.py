@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dstcc.run import Done, Finished, Plan
+    from dstcc.run.plan import PlannedLink
     from dstcc.scenario import Override, Scenario
 
 BACKENDS = ("simulator", "kernel", "host")
@@ -271,6 +273,8 @@ def _show_plan(found: Plan, as_json: bool) -> int:
     from rich.box import SIMPLE
     from rich.table import Table
 
+    from dstcc.algorithms import RECONSTRUCTED
+
     table = Table(box=SIMPLE, title=f"{found.scenario} (links as seed {found.seed} draws them)")
     for heading in ("link", "RTT s", "rate bit/s", "BDP packets", "loss", "queue bytes", "outages s"):
         table.add_column(heading, justify="left" if heading in ("link", "loss") else "right")
@@ -286,6 +290,9 @@ def _show_plan(found: Plan, as_json: bool) -> int:
         )
     show_figures(table)
     out = console()
+    for link in found.links:
+        if others := _others(link):
+            out.print(f"others on {link.name}: {others}", soft_wrap=True)
     for note in found.notes:
         out.print(note, soft_wrap=True)
     out.print(f"video: {found.chunks:,} chunks of {found.layers} layers, {found.payload_bytes:,} bytes")
@@ -297,10 +304,30 @@ def _show_plan(found: Plan, as_json: bool) -> int:
         out.print(f"  {line}", soft_wrap=True)
     out.print(f"{len(found.trials)} trials, about {found.estimated_packets:,} data packets:")
     for trial in found.trials[:SHOWN_TRIALS]:
-        out.print(f"  {trial}")
+        rebuilt = trial in found.reconstructions
+        out.print(f"  {trial} {RECONSTRUCTED}" if rebuilt else f"  {trial}", markup=False)
     if len(found.trials) > SHOWN_TRIALS:
         out.print(f"  and {len(found.trials) - SHOWN_TRIALS} more")
     return 0
+
+
+def _others(link: PlannedLink) -> str:
+    """Others' traffic in a few words: ``4 TCP flows (4 newreno), 1 source of datagrams (200,000 bit/s)``."""
+    controls = Counter(str(flow["congestion"]) for flow in link.flows)
+    said = []
+    if controls:
+        names = ", ".join(f"{count} {name}" for name, count in controls.items())
+        written = sum(flow["rate_bps"] or 0 for flow in link.flows)
+        rate = f" writing {written:,.0f} bit/s" if written else ""
+        said.append(f"{_count(len(link.flows), 'TCP flow')} ({names}){rate}")
+    if link.datagrams_bps:
+        rates = f"{sum(link.datagrams_bps):,.0f} bit/s while on"
+        said.append(f"{_count(len(link.datagrams_bps), 'source')} of datagrams ({rates})")
+    return ", ".join(said)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _loss(loss: dict[str, Any]) -> str:
@@ -313,7 +340,8 @@ def _loss(loss: dict[str, Any]) -> str:
         low, high = values["ebn0_db"]
         worst, best = values["frame_error_rate"]
         decibels, rates = _span(f"{low:.2f}", f"{high:.2f}"), _span(f"{worst:.2g}", f"{best:.2g}")
-        return f"{values['code']} at {decibels} dB, FER {rates}"
+        floor = " (the table's floor)" if low > values["table_ebn0_db"][1] else ""
+        return f"{values['code']} at {decibels} dB, FER {rates}{floor}"
     return ", ".join(f"{kind} {value:.3g}" for kind, value in loss.items()) or "none"
 
 

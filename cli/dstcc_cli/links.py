@@ -26,6 +26,11 @@ DAY_S = 86_400.0
 OUTPUT = click.Path(path_type=Path, dir_okay=False)
 
 
+OF_A_PROFILE = ("date", "ephemeris", "elevation", "up", "netem", "trace")
+OF_EITHER = ("plot", "packet_bytes")
+OF_AN_EXPORT = ("duration", "step", "seed")
+
+
 @click.command(epilog=EXAMPLES)
 @click.argument("profile", required=False)
 @click.option("--date", metavar="ISO", help="UTC date, with or without a time.  [default: now]")
@@ -53,27 +58,62 @@ OUTPUT = click.Path(path_type=Path, dir_okay=False)
 def command(profile: str | None, code_name: str | None, as_json: bool, **asked: Any) -> None:
     """List link profiles; say what one does at a date, or what a code loses.
 
-    PROFILE is a listed name or a profile file of your own (ending in .toml).
+    PROFILE is a listed name or a profile file of your own (ending in .toml). A FILE that is there is replaced, in one
+    step.
     """
     if profile is not None and code_name is not None:
         raise click.UsageError("give a PROFILE or --code, not both")
-    for option in ("plot", "netem", "trace"):
-        if asked[option] is not None and not asked[option].absolute().parent.is_dir():
-            raise click.UsageError(
-                f"--{option} {asked[option]}: the folder {asked[option].parent} does not exist"
-            )
+    _check_options(profile is not None, code_name is not None)
+    _check_outputs(asked)
     if code_name is not None:
         _code(code_name, as_json, asked)
     elif profile is not None:
         _profile(profile, as_json, asked)
     else:
-        _list(as_json, asked)
+        _list(as_json)
 
 
-def _list(as_json: bool, asked: dict[str, Any]) -> None:
-    for option in ("date", "ephemeris", "elevation", "ebn0", "plot", "netem", "trace"):
-        if asked[option] is not None:
-            raise click.UsageError(f"--{option} needs a PROFILE{' or --code' if option in ('plot',) else ''}")
+def _check_options(profile: bool, code: bool) -> None:
+    """Refuse options that would change nothing."""
+    context = click.get_current_context()
+    given = {
+        name
+        for name in context.params
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    }
+    written = {
+        option: f"--{option.removeprefix('packet_')}" for option in (*OF_A_PROFILE, *OF_EITHER, *OF_AN_EXPORT)
+    }
+    for option, name in written.items():
+        if option not in given:
+            continue
+        if not profile and option in OF_A_PROFILE:
+            raise click.UsageError(f"{name} needs a PROFILE{', not --code' if code else ''}")
+        if not profile and not code and option in OF_EITHER:
+            raise click.UsageError(f"{name} needs a PROFILE or --code")
+        if option in OF_AN_EXPORT and not given & {"netem", "trace"}:
+            raise click.UsageError(f"{name} needs --netem or --trace")
+    if not code and "ebn0" in given:
+        raise click.UsageError("--ebn0 needs --code")
+
+
+def _check_outputs(asked: dict[str, Any]) -> None:
+    """What can be said of the files before anything is worked out or written."""
+    for option in ("plot", "netem", "trace"):
+        path = asked[option]
+        if path is not None and not path.absolute().parent.is_dir():
+            raise click.UsageError(f"--{option} {path}: the folder {path.parent} does not exist")
+    if asked["plot"] is not None:
+        from dstcc_channels.plots import check_picture
+
+        check_picture(asked["plot"])
+    if asked["netem"] is not None:
+        from dstcc_channels.netem import netem_format
+
+        netem_format(asked["netem"])
+
+
+def _list(as_json: bool) -> None:
     from dstcc_channels.describe import profile_documents
 
     documents = profile_documents()
@@ -84,15 +124,12 @@ def _list(as_json: bool, asked: dict[str, Any]) -> None:
 
 
 def _code(name: str, as_json: bool, asked: dict[str, Any]) -> None:
-    for option in ("netem", "trace", "date", "ephemeris", "elevation"):
-        if asked[option] is not None:
-            raise click.UsageError(f"--{option} needs a PROFILE, not --code")
     if asked["ebn0"] is None and asked["plot"] is None:
         raise click.UsageError("--code needs --ebn0 or --plot")
     if asked["plot"] is not None:
         from dstcc_channels.plots import plot_code
 
-        plot_code(name, asked["plot"])
+        plot_code(name, asked["plot"], asked["packet_bytes"])
         _wrote(asked["plot"])
     if asked["ebn0"] is not None:
         from dstcc_channels.describe import describe_code
@@ -101,8 +138,6 @@ def _code(name: str, as_json: bool, asked: dict[str, Any]) -> None:
 
 
 def _profile(name: str, as_json: bool, asked: dict[str, Any]) -> None:
-    if asked["ebn0"] is not None:
-        raise click.UsageError("--ebn0 needs --code")
     from dstcc_channels.describe import describe_profile, parse_date
     from dstcc_channels.profiles import load_profile
 

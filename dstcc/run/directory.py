@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dstcc.algorithms import reconstructed
 from dstcc.atomic import atomic_directory, atomic_write, check_free
 from dstcc.errors import RunError
 from dstcc.scenario import (
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 BACKEND = "simulator"
 LINK_FACTS = ("name", "rate_bps", "rtt_s", "delay_s", "loss", "outages", "outage_s")
-"""What ``run.json`` says of each link, as the first seed draws it."""
+"""What ``run.json`` says of each link, as the first seed draws it; outages until the longest trial ends."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class Done:
 
     def document(self) -> dict[str, object]:
         """The trial as ``dstcc emulate --json`` prints it."""
+        rebuilt = reconstructed(self.congestion, self.scheduler)
         return {
             "id": self.id,
             "congestion": self.congestion,
@@ -79,6 +81,7 @@ class Done:
             "seed": self.seed,
             "status": self.status,
             "metrics": self.metrics.document() if self.metrics else None,
+            **({"reconstruction": list(rebuilt)} if rebuilt else {}),
             **({"error": self.error} if self.error else {}),
             **({"flows": self.flows} if self.flows else {}),
         }
@@ -175,7 +178,9 @@ def write_run(
                 done.append(_done(trial))
                 advance()
         pq.write_table(trials_table(rows, source.layers), folder / "trials.parquet", compression="zstd")
-        meta = _meta(resolved, source, argv, wall_s=time.monotonic() - started, warnings=judge.warnings)
+        end_s = max((row["end_s"] for row in rows if "end_s" in row), default=0.0)
+        wall_s = time.monotonic() - started
+        meta = _meta(resolved, source, argv, end_s=end_s, wall_s=wall_s, warnings=judge.warnings)
         meta["controllers"] = [policy.about() for policy in policies.values()]
         heading = f"# dstcc {meta['dstcc_version']}, scenario {meta['scenario_sha256']}\n"
         atomic_write(folder / "scenario.toml", heading + to_toml(_beside(resolved, scenario, path)))
@@ -245,11 +250,17 @@ def _done(trial: Trial) -> Done:
 
 
 def _meta(
-    scenario: Scenario, source: Source, argv: Sequence[str], *, wall_s: float, warnings: list[str]
+    scenario: Scenario,
+    source: Source,
+    argv: Sequence[str],
+    *,
+    end_s: float,
+    wall_s: float,
+    warnings: list[str],
 ) -> dict[str, Any]:
     from dstcc.version import __version__
 
-    links = [describe(link) for link in draw_links(scenario, scenario.run.seed)]
+    links = [describe(link, end_s) for link in draw_links(scenario, scenario.run.seed)]
     return {
         "schema": SCHEMA,
         "dstcc_version": __version__,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dstcc.algorithms import TRANSFERS
+from dstcc.algorithms import TRANSFERS, reconstructed
 from dstcc.engine import Link
 from dstcc.engine.config import TcpConstants
 from dstcc.scenario import Scenario, Source, describe, horizon_s, link_notes, rtt_s, scale_of, settle
@@ -32,7 +32,13 @@ class PlannedLink:
     queue_bytes: int
     outages: int
     outage_s: float
-    """Sum of their lengths."""
+    """Sum of their lengths within the run."""
+    subflows: int
+    """Of the connection under test."""
+    flows: list[dict[str, Any]]
+    """TCP connections of others, those of a ``mix`` included."""
+    datagrams_bps: list[float]
+    """Rate of each source of others' datagrams while it is on."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,8 @@ class Plan:
     notes: tuple[str, ...]
     """What a reader must know of the links."""
     trials: tuple[str, ...]
+    reconstructions: tuple[str, ...]
+    """Those of the trials that rest on a reconstruction."""
     estimated_packets: int
     """Data packets of all trials together, without repeats."""
 
@@ -73,7 +81,7 @@ def plan(scenario: Scenario, source: Source, backend: str) -> Plan:
         scenario=scenario.scenario.name,
         backend=backend,
         seed=setting.seed,
-        links=tuple(_planned(link, mss) for link in setting.links),
+        links=tuple(_planned(link, mss, setting.length_s) for link in setting.links),
         scale=setting.scale,
         distorts=distortions(scale_of(scenario), scenario.transport.congestion),
         chunks=source.chunks,
@@ -83,6 +91,7 @@ def plan(scenario: Scenario, source: Source, backend: str) -> Plan:
         mission_s=horizon_s(scenario, setting.links, setting.objects),
         notes=link_notes(scenario),
         trials=tuple(key.id for key in keys),
+        reconstructions=tuple(key.id for key in keys if reconstructed(key.congestion, key.scheduler)),
         estimated_packets=packets * len(keys),
     )
 
@@ -121,8 +130,8 @@ def distortions(scale: float, congestion: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _planned(link: Link, mss_bytes: int) -> PlannedLink:
-    values = describe(link)
+def _planned(link: Link, mss_bytes: int, end_s: float) -> PlannedLink:
+    values: dict[str, Any] = describe(link, end_s)
     return PlannedLink(
         name=link.name,
         rate_bps=link.rate_bps,
@@ -130,8 +139,11 @@ def _planned(link: Link, mss_bytes: int) -> PlannedLink:
         rtt_s=rtt_s(link),
         delay_s=values["delay_s"],
         bdp_packets=link.rate_bps * rtt_s(link) / 8 / (mss_bytes + HEADER_BYTES),
-        loss=dict(values["loss"]) if isinstance(values["loss"], dict) else {},
+        loss=values["loss"],
         queue_bytes=link.queue_bytes,
-        outages=len(link.outages_ns),
-        outage_s=sum(end - start for start, end in link.outages_ns) / 1e9,
+        outages=values["outages"],
+        outage_s=values["outage_s"],
+        subflows=values["subflows"],
+        flows=values["flows"],
+        datagrams_bps=values["datagrams_bps"],
     )

@@ -114,7 +114,7 @@ def trial_row(trial: Trial) -> dict[str, Any]:
     if trial.outcome is not None:
         setting, result = trial.outcome.setting, trial.outcome.result
         row |= trial.outcome.metrics.flat()
-        row["links"] = json.dumps([describe(link) for link in setting.links])
+        row["links"] = json.dumps([describe(link, setting.length_s) for link in setting.links])
         row["flows"] = json.dumps(trial.outcome.flows) if trial.outcome.flows else None
         row["end_s"] = result.end_ns / NS_PER_S
         row["duration_s"] = _duration_s(result)

@@ -14,7 +14,7 @@ from dstcc.engine.config import NEVER_NS, EngineConfig, Link, Objects, Transport
 from dstcc.extensions import Extension, find, load
 
 from .draws import draw_links, longest_possible_rtt_s, rtt_s
-from .fields import NS_PER_S, ns
+from .fields import MAX_TIME_S, NS_PER_S, ns
 from .model import Scenario
 from .video import Source
 
@@ -45,6 +45,8 @@ class Setting:
     mss_bytes: int
     slot_ns: int
     duration_ns: int
+    length_s: float
+    """Of the run, as far as is known before it: what outages are counted in."""
     scale: float
 
 
@@ -71,6 +73,7 @@ def settle(scenario: Scenario, source: Source, seed: int) -> Setting:
         mss_bytes=scenario.transport.mss_bytes,
         slot_ns=_slot_ns(scenario, links, objects),
         duration_ns=NEVER_NS if duration_s is None else ns(duration_s),
+        length_s=_length_s(scenario, links, objects),
         scale=scale_of(scenario),
     )
 
@@ -103,6 +106,14 @@ def horizon_s(scenario: Scenario, links: tuple[Link, ...], objects: Objects) -> 
     if scenario.playout.mode == "deadline":
         return float(objects.deadline_ns.max()) / NS_PER_S + round_trips
     return max(released_s, sending_s) + round_trips
+
+
+def _length_s(scenario: Scenario, links: tuple[Link, ...], objects: Objects) -> float:
+    """The horizon; without a duration no outage that ends is beyond it."""
+    if scenario.scenario.duration_s is not None:
+        return scenario.scenario.duration_s
+    ends = [stop for link in links for _, stop in link.outages_ns if stop < ns(MAX_TIME_S)]
+    return max(horizon_s(scenario, links, objects), max(ends, default=0) / NS_PER_S)
 
 
 def _playout_delay_s(scenario: Scenario, links: tuple[Link, ...]) -> float:

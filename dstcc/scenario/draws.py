@@ -54,11 +54,16 @@ def longest_possible_rtt_s(scenario: Scenario) -> float:
     return 2 * max(_longest_delay_s(scenario, link) for link in scenario.link)
 
 
-def describe(link: EngineLink) -> dict[str, object]:
-    """A drawn link as it is recorded beside its trials (one-way delay, RTT in seconds; rates in bit/s)."""
+def describe(link: EngineLink, end_s: float) -> dict[str, object]:
+    """A drawn link as it is recorded beside its trials (one-way delay, RTT in seconds; rates in bit/s).
+
+    Outages count up to ``end_s``, mission seconds: those of a contact plan never end.
+    """
     others = [_describe_flow(flow) for flow in link.flows]
     table = [[t / NS_PER_S, d / NS_PER_S] for t, d in zip(link.delay_t_ns, link.delay_ns, strict=True)]
     up_outages = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
+    dark_s = [min(stop / NS_PER_S, end_s) - start / NS_PER_S for start, stop in link.outages_ns]
+    dark_s = [length for length in dark_s if length > 0]
     return {
         "name": link.name,
         "rate_bps": link.rate_bps,
@@ -69,8 +74,8 @@ def describe(link: EngineLink) -> dict[str, object]:
         "up_loss": describe_loss(link.up_loss, up_outages),
         "queue_bytes": link.queue_bytes,
         "up_queue_bytes": link.up_queue_bytes,
-        "outages": len(link.outages_ns),
-        "outage_s": sum(end - start for start, end in link.outages_ns) / NS_PER_S,
+        "outages": len(dark_s),
+        "outage_s": sum(dark_s, 0.0),
         "subflows": link.subflows,
         "flows": others,
         "datagrams_bps": [source.rate_bps for source in link.cross_traffic],
@@ -116,6 +121,7 @@ def _describe_frames(frames: FrameSchedule, outages_ns: Outages) -> dict[str, ob
         "code": frames.code,
         "frame_bits": frames.frame_bits,
         "ebn0_db": ebn0_db.tolist(),
+        "table_ebn0_db": [float(grid[0]), float(grid[-1])],
         "frame_error_rate": fer.tolist(),
         "scintillation_index": [float(index.min()), float(index.max())],
     }

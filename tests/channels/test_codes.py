@@ -6,7 +6,7 @@ from math import erfc, sqrt
 
 import numpy as np
 import pytest
-from dstcc_channels.codes import CODE_NAMES, UNCODED, code, packet_loss
+from dstcc_channels.codes import CODE_NAMES, FAR_DB, UNCODED, code, packet_loss
 from dstcc_channels.data import rows
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,6 +79,14 @@ def test_outside_its_rows_a_table_is_clamped_and_says_so(name):
     below, above = known.outside(low - 30), known.outside([high + 30, high])
     assert below is not None and "below the table" in below and "clamped" in below and name in below
     assert above is not None and "above the table" in above and f"{high + 30:.2f} dB" in above
+
+
+def test_only_far_above_its_rows_is_worth_a_warning():
+    known = code("ccsds-c2")
+    low, high = known.range_db
+    assert known.outside(high + FAR_DB, FAR_DB) is None
+    assert known.outside(high + FAR_DB + 0.1, FAR_DB) is not None
+    assert known.outside(low - 0.1, FAR_DB) is not None  # below, all frames are lost: always
 
 
 def test_the_exact_formula_has_no_outside():

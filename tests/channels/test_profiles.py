@@ -105,6 +105,16 @@ def test_an_unknown_name_is_answered_with_the_known_ones():
         ("conjunction_deg = 2.0", "conjunction_deg = 200.0", "path.conjunction_deg = 200.0: "),
         ("summary", "name", "is the file's own"),
         (
+            "frame_error_rate = 1e-4",
+            "frame_error_rate = 1e-9",
+            "down: frame_error_rate = 1e-09: ccsds-turbo-1/2-8920 is known from 1 down to 1e-05",
+        ),
+        (
+            "frequency_hz = 8.439e9",
+            "frequency_hz = 32e9",
+            "down.frequency_hz = 3.2e+10: band 'x' lies from 7e+09 to 9e+09 Hz",
+        ),
+        (
             'body = "mars"',
             'body = "saturn"',
             "path: orbit: no rotation is known of 'saturn': allowed: mercury",
@@ -119,13 +129,47 @@ def test_a_slip_names_file_key_and_rule(edited, old, new, message):
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('rate_bps = "fast"', "link.rate_bps = 'fast': must be a number"),
+        ("rate_bps = {uniform = [2, 1]}", "link.rate_bps.uniform = [2, 1]: must rise"),
+        ("rate_bps = {log_uniform = [2]}", "link.rate_bps.log_uniform = [2]: must be a pair of bounds"),
+        ("loss = 1e-3", "link.loss = 0.001: must be a table"),
+        ("loss = {packt = 1e-3}", "link.loss.packt: unknown key; did you mean 'packet'?"),
+        ("loss = {packet = 3}", "link.loss.packet = 3: must be between 0 and 1"),
+        ("loss = {}", "link.loss: needs exactly one of packet, ber"),
+        ("loss = {packet = 0.1, ber = 0.1}", "link.loss: needs exactly one of packet, ber"),
+        ("up_loss = {ebn0_db = 1}", "link.up_loss: ebn0_db and code need each other"),
+        (
+            'loss = {ebn0_db = 1, code = "ccsds-c3"}',
+            "link.loss.code = 'ccsds-c3': not known; did you mean 'ccsds-c2'?",
+        ),
+        ("loss = {gilbert_elliott = {p = 0.1}}", "link.loss.gilbert_elliott.r: missing"),
+        ("loss = {gilbert_elliott = {p = 2, r = 1}}", "link.loss.gilbert_elliott.p = 2: must be between"),
+        ("loss = {gilbert_elliott = {p = 0, r = 0}}", "a chain that never moves"),
+        ("delay_s = [[5, 1], [5, 2]]", "link.delay_s: times must rise"),
+        ("delay_s = [[5, 1, 2]]", "link.delay_s: a table has rows [t_s, delay_s]"),
+    ],
+)
+def test_a_slip_in_an_abstract_link_names_its_key(tmp_path, line, message):
+    keys = {"rate_bps": "rate_bps = 1e6", "delay_s": "delay_s = 1"}
+    keys[line.split(" ")[0]] = line
+    path = tmp_path / "mine.toml"
+    path.write_text("\n".join(['summary = "m"', 'references = ["m"]', "[link]", *keys.values()]))
+    with pytest.raises(InputError) as error:
+        load_profile(path)
+    assert message in str(error.value)
+    assert str(path) in str(error.value)
+
+
 def test_a_profile_is_abstract_or_physical(tmp_path):
     path = tmp_path / "mine.toml"
     head = 'summary = "mine"\nreferences = ["me"]\n'
     for body, message in (
         ("", "path: missing; a profile has [link], or [path], [down] and [up]"),
         ("[link]\nrate_bps = 1e6\n", "link.delay_s: missing"),
-        ("[link]\nrate_bps = 1e6\ndelay_s = -1\n", "link.delay_s = -1: must be above 0"),
+        ("[link]\nrate_bps = 1e6\ndelay_s = -1\n", "link.delay_s = -1: must be between 1e-06 and 1e+06"),
         ("[link]\nrate_bps = 1e6\ndelay_s = {even = [1, 2]}\n", "must be a number, {uniform = [a, b]}"),
         ("[link]\nrate_bps = 1e6\ndelay_s = 1\nlos = 1\n", "link.los: unknown key; did you mean 'loss'?"),
         ("[link]\nrate_bps = 1e6\ndelay_s = 1\n[up]\nrate_bps = 1\n", "cannot have [up] too"),

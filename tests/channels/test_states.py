@@ -118,11 +118,14 @@ def test_the_way_up_has_a_budget_of_its_own():
 def test_eb_n0_beyond_the_table_is_said():
     profile = load_profile("mro-x-dss35")
     strong = link_states(profile, START, 0.0, elevation_deg=20, rate_bps=1e3)
+    planned = link_states(profile, START, 0.0, elevation_deg=20, rate_bps=6e6)
     weak = link_states(profile, START, 0.0, elevation_deg=20, rate_bps=1e9)
     within = link_states(profile, START, 0.0, elevation_deg=20, rate_bps=12.5e6)
     assert "clamped to its last row" in strong.notes[0]
     assert "clamped to its first row" in weak.notes[0]
     assert within.notes == ()
+    assert planned.ebn0_db > 3 + code("ccsds-turbo-1/2-8920").range_db[1]
+    assert planned.notes == ()  # as far above it as its margin: healthy
 
 
 def test_what_cannot_be_asked_is_refused():

@@ -261,6 +261,31 @@ def test_dry_run_runs_nothing(scenario: Path, out: Path, monkeypatch: pytest.Mon
         assert part in done.stderr, part
 
 
+def test_a_dry_run_shows_who_else_is_on_the_link(scenario: Path) -> None:
+    done = emulate(
+        scenario,
+        "--dry-run",
+        "--set",
+        "link.0.mix={rate_bps = 10_000, tcp_flows = 2}",
+        "--set",
+        'link.0.flows=[{congestion = "cubic"}]',
+    )
+    said = (
+        "3 TCP flows (1 cubic, 2 newreno) writing 8,000 bit/s, 1 source of datagrams (2,000 bit/s while on)"
+    )
+    assert said in done.stderr
+
+
+def test_reconstructions_are_marked_everywhere(scenario: Path, out: Path) -> None:
+    dry = emulate(scenario, "--dry-run", "--congestion", "tp-planet", "--congestion", "cubic")
+    assert "tp-planet+minrtt/s1 (reconstruction)" in dry.stderr
+    assert "cubic+minrtt/s1\n" in dry.stderr
+    done = emulate(scenario, "-o", out, "--congestion", "tp-planet", "--congestion", "cubic", "--json")
+    rebuilt, built = json.loads(done.stdout)["trials"]
+    assert rebuilt["reconstruction"] == ["tp-planet"]
+    assert "reconstruction" not in built
+
+
 def test_dry_run_as_json(scenario: Path) -> None:
     document = json.loads(emulate(scenario, "--dry-run", "--json").stdout)
     assert document["dry_run"] is True

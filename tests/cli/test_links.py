@@ -61,7 +61,16 @@ def test_a_links_state_at_a_date() -> None:
     assert document["rate_bps"] == 6e6
     assert document["margin_db"] > 3
     assert document["visible"] is True
-    assert "clamped to its last row" in done.stderr
+    assert done.stderr == ""  # 3 dB above the table's last row is a margin, no case for a warning
+
+
+def test_far_above_its_table_a_link_is_warned_of() -> None:
+    # The table of ccsds-rs-conv-5 ends at 2.49 dB; the Moon's link has 20 dB more.
+    done = links("lunar", "--date", "2026-11-21T12:00", "--elevation", 30, "--json")
+    assert "is above the table of ccsds-rs-conv-5 (-0.09 to 2.49 dB): clamped to its last row" in done.stderr
+    near = links("mro-x-dss35", "--date", "2026-11-21", "--elevation", 20).stderr
+    assert "warning" not in near
+    assert "floor of the code's table" in near
 
 
 def test_the_budget_for_people() -> None:
@@ -97,10 +106,7 @@ def test_far_outside_a_table_the_answer_is_clamped_and_says_so() -> None:
     done = links("--code", "ccsds-c2", "--ebn0", 30, "--json")
     assert done.exit_code == 0
     assert json.loads(done.stdout)["frame_error_rate"] == pytest.approx(1e-5)
-    assert (
-        "warning: Eb/N0 up to 30.00 dB is above the table of ccsds-c2 (2.83 to 3.96 dB): clamped"
-        in done.stderr
-    )
+    assert "warning: Eb/N0 30.00 dB is above the table of ccsds-c2 (2.83 to 3.96 dB): clamped" in done.stderr
     assert "below the table" in links("--code", "ccsds-c2", "--ebn0", -5).stderr
 
 
@@ -128,7 +134,7 @@ def test_below_the_horizon_is_said() -> None:
 def test_bad_input_names_key_and_allowed_values() -> None:
     refused("not known; did you mean 'mro-x-dss", "mro-x-dss36")
     refused("mine.toml: no such profile file", "mine.toml")
-    refused("not ISO 8601; allowed: 2026-11-21 or", "mro-x-dss35", "--date", "yesterday")
+    refused("not ISO 8601; allowed: 2026-11-21, 2026", "mro-x-dss35", "--date", "yesterday")
     refused("outside what ephemeris = 'kepler' covers", "mro-x-dss35", "--date", "2060-01-01")
     refused("elevation: must be between", "mro-x-dss35", "--date", "2026-11-21", "--elevation", 100)
     refused("an abstract profile has no station", "lab", "--elevation", 20)
@@ -144,6 +150,24 @@ def test_bad_input_names_key_and_allowed_values() -> None:
     refused("bytes = 0", "lab", "--netem", "n.csv", "--bytes", 0)
     refused("the folder none does not exist", "lab", "--trace", "none/t.csv")
     refused("step_s = 0", "lab", "--netem", "n.csv", "--step", 0)
+    refused("duration_s = -5: must be above 0", "lab", "--netem", "n.csv", "--duration", -5)
+    refused("n.txt: cannot tell the format", "lab", "--netem", "n.txt", "--trace", "t.csv")
+
+
+def test_an_option_that_would_change_nothing_is_refused() -> None:
+    refused("--up needs a PROFILE", "--up")
+    refused("--date needs a PROFILE, not --code", "--code", "uncoded", "--ebn0", 3, "--date", "2026-11-21")
+    refused("--bytes needs a PROFILE or --code", "--bytes", 40)
+    refused("--seed needs --netem or --trace", "lab", "--seed", 3)
+
+
+def test_a_file_that_is_there_is_replaced() -> None:
+    for name in ("n.csv", "t.csv", "c.svg"):
+        Path(name).write_text("old")
+    assert links("lab", "--netem", "n.csv", "--trace", "t.csv").exit_code == 0
+    assert links("--code", "ccsds-c2", "--plot", "c.svg").exit_code == 0
+    assert all(Path(name).stat().st_size > 100 for name in ("n.csv", "t.csv", "c.svg"))
+    assert sorted(path.name for path in Path().iterdir()) == ["c.svg", "n.csv", "t.csv"]
 
 
 def test_a_slip_in_a_file_of_ones_own() -> None:
@@ -157,6 +181,10 @@ def test_the_exact_ephemeris() -> None:
     # 2027-02-19, when the distance hardly changes: 338.342 s by DE421, whether 00:00 is UTC or TDB.
     done = links("mro-x-dss35", "--date", "2027-02-19", "--ephemeris", "de421", "--json")
     assert json.loads(done.stdout)["one_way_s"] == pytest.approx(338.342, abs=0.001)
+    # Where it does change, published light times are those of 00:00 TDB: 69.184 s of 16 km/s are 3.6 ms of light.
+    for date, published_s in (("2026-11-21 TDB", 630.943), ("2028-03-21TDB", 1191.467)):
+        done = links("mro-x-dss35", "--date", date, "--ephemeris", "de421", "--json")
+        assert json.loads(done.stdout)["one_way_s"] == pytest.approx(published_s, abs=0.001)
     refused("ephemeris: 'de422' is none: did you mean 'de421'?", "mro-x-dss35", "--ephemeris", "de422")
     refused("lab: an abstract profile has no bodies", "lab", "--ephemeris", "de421")
     refused("--ephemeris needs a PROFILE", "--ephemeris", "de421")

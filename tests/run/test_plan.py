@@ -22,6 +22,39 @@ def test_links(scenario_file: Path) -> None:
     assert (link.outages, link.outage_s) == (2, 5)
 
 
+def test_outages_count_as_far_as_the_run_goes(scenario_file: Path) -> None:
+    # a contact plan is dark for ever after its last contact; a run is not
+    outages = "link.0.outages=[[1, 2], [5, 900], [950, 999]]"
+    (link,) = planned(scenario_file, outages, "scenario.duration_s=10").links
+    assert (link.outages, link.outage_s) == (2, 1 + 5)
+    plan_file = scenario_file.parent / "plan.txt"
+    lines = ["a contact +0 +1000 2 1 10000", "a contact +0 +1000 1 2 10000", "a range +0 +1000 1 2 4"]
+    plan_file.write_text("\n".join(lines))
+    keys = [f"link.0.contacts='{plan_file}'", "link.0.source=2", "link.0.destination=1"]
+    assert planned(scenario_file, *keys, "scenario.duration_s=1200").links[0].outage_s == 200
+    assert planned(scenario_file, *keys).links[0].outage_s == 0, "the last deadline is at 3 + 10 s"
+
+
+def test_others_on_the_link(scenario_file: Path) -> None:
+    (link,) = planned(
+        scenario_file,
+        "link.0.mix={rate_bps = 10_000, tcp_flows = 2}",
+        'link.0.flows=[{congestion = "cubic"}]',
+        "link.0.cross_traffic=[{rate_bps = 500}]",
+    ).links
+    assert [(flow["congestion"], flow["rate_bps"]) for flow in link.flows] == [
+        ("cubic", None),
+        ("newreno", 4000),
+        ("newreno", 4000),
+    ]
+    assert link.datagrams_bps == pytest.approx([500, 2000])
+
+
+def test_reconstructions_are_named(scenario_file: Path) -> None:
+    found = planned(scenario_file, 'transport.congestion=["cubic", "tp-planet"]', "run.seeds=1")
+    assert found.reconstructions == ("tp-planet+minrtt/s1",)
+
+
 def test_trials_and_packets(scenario_file: Path) -> None:
     found = planned(scenario_file)
     assert found.trials == ("cubic+minrtt/s1", "cubic+minrtt/s2", "newreno+minrtt/s1", "newreno+minrtt/s2")

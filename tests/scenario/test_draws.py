@@ -10,7 +10,7 @@ from dstcc.scenario import describe, draw_links, load_scenario, parse_override, 
 
 def drawn(path: Path, *overrides: str, seed: int = 1) -> list[dict[str, object]]:
     scenario = load_scenario(path, [parse_override(text) for text in overrides])
-    return [describe(link) for link in draw_links(scenario, seed)]
+    return [describe(link, 1e9) for link in draw_links(scenario, seed)]
 
 
 def test_fixed_values_are_the_same_at_every_seed(minimal: Path) -> None:

@@ -12,7 +12,7 @@ announced after 2017; one more would shift an answer for a date after it by 1 s 
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 J2000 = datetime(2000, 1, 1, 12, tzinfo=UTC)
 """Epoch of the elements (12:00 TDB) and of Earth's rotation (12:00 UT1)."""
@@ -71,6 +71,15 @@ def tai_minus_utc_s(moment: datetime) -> int:
 def tdb_s(moment: datetime) -> float:
     """Seconds of TDB since J2000 (2000-01-01 12:00 TDB)."""
     return (utc(moment) - J2000).total_seconds() + tai_minus_utc_s(moment) + TT_MINUS_TAI_S
+
+
+def utc_of_tdb(moment: datetime) -> datetime:
+    """The UTC at which clocks of TDB show ``moment``, to the microsecond. Raises ``ValueError`` if it has a zone."""
+    if moment.tzinfo is not None:
+        raise ValueError("TDB has no zones")
+    shown = moment.replace(tzinfo=UTC) - timedelta(seconds=TT_MINUS_TAI_S)
+    guess = shown - timedelta(seconds=tai_minus_utc_s(shown))
+    return shown - timedelta(seconds=tai_minus_utc_s(guess))
 
 
 def ut1_s(moment: datetime) -> float:

@@ -14,26 +14,16 @@ from pydantic_core import PydanticCustomError
 
 from dstcc.errors import InputError
 
-from ..codes import CODE_NAMES
+from ..codes import CODE_NAMES, code
 from ..data import nearest
 from ..geometry import BODIES, EPHEMERIDES, CircularOrbit
 from ..terminals import Terminal, terminal
+from .abstract import check_link
 
-BANDS = ("x", "k", "ka")
-LINK_KEYS = frozenset(
-    {
-        "rate_bps",
-        "up_rate_bps",
-        "delay_s",
-        "loss",
-        "up_loss",
-        "queue_bytes",
-        "up_queue_bytes",
-        "outages",
-        "cross_traffic",
-    }
-)
-"""Of a scenario's ``[[link]]``, which checks their values."""
+BANDS_HZ = {"x": (7e9, 9e9), "k": (18e9, 27e9), "ka": (27e9, 40e9)}
+"""As IEEE 521 has K and Ka; X with deep space's 7.1 GHz up and 8.4 GHz down. The tables of stations, weather and
+scintillation hold in these."""
+BANDS = tuple(BANDS_HZ)
 
 
 def broken(rule: str) -> PydanticCustomError:
@@ -146,6 +136,8 @@ class Direction(Table):
 
     @model_validator(mode="after")
     def _rates_agree(self) -> Direction:
+        if unknown := code(self.code).unknown_rate(self.frame_error_rate):
+            raise broken(unknown)
         if self.rate_bps is not None and self.rate_bps > self.max_rate_bps:
             raise broken(f"rate_bps = {self.rate_bps:g} is above max_rate_bps = {self.max_rate_bps:g}")
         return self
@@ -218,27 +210,27 @@ class Profile(Table):
         if self.link is not None:
             if given:
                 raise broken(f"[link] makes the profile abstract; it cannot have [{given[0]}] too")
-            _check_link(self.link)
+            try:
+                check_link(self.link)
+            except InputError as error:
+                raise broken(str(error)) from None
         elif missing := [key for key in ("path", "down", "up") if key not in given]:
             raise broken(f"{missing[0]}: missing; a profile has [link], or [path], [down] and [up]")
-        elif isinstance(self.up, Up) and self.path is not None and self.path.terminal.up_g0_dbi is None:
+        else:
+            self._in_band()
+        if isinstance(self.up, Up) and self.path is not None and self.path.terminal.up_g0_dbi is None:
             raise broken(
                 f"up: {self.path.station} has no {self.path.band}-band transmitter in our tables; "
                 "allowed: up = {rate_bps = ..}"
             )
         return self
 
-
-def _check_link(link: dict[str, Any]) -> None:
-    for key in link:
-        if key not in LINK_KEYS:
-            raise broken(f"link.{key}: unknown key; {nearest(key, sorted(LINK_KEYS))}")
-    for key in ("rate_bps", "delay_s"):
-        if key not in link:
-            raise broken(f"link.{key}: missing")
-        value = link[key]
-        if isinstance(value, dict) and not (set(value) <= {"uniform", "log_uniform"} and len(value) == 1):
-            raise broken(f"link.{key}: must be a number, {{uniform = [a, b]}} or {{log_uniform = [a, b]}}")
-        for number in next(iter(value.values())) if isinstance(value, dict) else [value]:
-            if isinstance(number, (int, float)) and not number > 0:
-                raise broken(f"link.{key} = {value}: must be above 0")
+    def _in_band(self) -> None:
+        assert self.path is not None  # held before
+        low, high = BANDS_HZ[self.path.band]
+        for way, direction in (("down", self.down), ("up", self.up)):
+            if isinstance(direction, Direction) and not low <= direction.frequency_hz <= high:
+                raise broken(
+                    f"{way}.frequency_hz = {direction.frequency_hz:g}: band {self.path.band!r} lies from {low:g} to "
+                    f"{high:g} Hz"
+                )
