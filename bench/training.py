@@ -23,6 +23,7 @@ def train_steps_per_s() -> Measured:
 
     The windows to choose from are both links' BDP, so that the links are busy whatever is chosen.
     """
+    from dstcc.learn.off_policy import OffPolicy
     from dstcc.learn.recipes import RECIPES
     from dstcc.learn.train import deterministic
     from dstcc.learn.training import Training
@@ -44,6 +45,7 @@ def train_steps_per_s() -> Measured:
     with deterministic():
         training = Training(scenario, "iodst-dqn", recipe, seed=1)
         learner = training.learner
+        assert isinstance(learner, OffPolicy)
 
         def steps() -> None:
             for _ in range(ROUNDS):
@@ -51,7 +53,7 @@ def train_steps_per_s() -> Measured:
 
         def updates() -> None:
             for _ in range(ROUNDS):
-                learner.learn()
+                learner.dqn.learn()
 
         steps()
         times, learning = by_turns(5, lambda: core_s(steps), lambda: core_s(updates))
@@ -62,7 +64,7 @@ def train_steps_per_s() -> Measured:
         "CPU of the updates alone / of all",
         median_ratio(learning, times),
         repeats=rates,
-        details={"batch": recipe.learner.batch, "steps_per_update": LEARN_EVERY},
+        details={"batch": learner.dqn.settings.batch, "steps_per_update": LEARN_EVERY},
     )
 
 

@@ -35,7 +35,11 @@ Examples:
     required=True,
     help="Folder of the run: policy, curves.",
 )
-@click.option("--algorithm", metavar="NAME", help="dstcc or iodst-dqn.  [default: dstcc, or the run's]")
+@click.option(
+    "--algorithm",
+    metavar="NAME",
+    help="dstcc, iodst-dqn, iodst-q, pbq, drl-cc or mpquic-rl.  [default: dstcc, or the run's]",
+)
 @click.option(
     "--steps", type=click.IntRange(1), metavar="N", help="Slots in all.  [default: the algorithm's]"
 )
@@ -144,8 +148,8 @@ def _end_as(number: int) -> NoReturn:
 
 def _say_point(point: Point) -> None:
     console().print(
-        f"step {point.step:>10,}  weighted_layers {point.weighted_layers:.1%} (best {point.best:.1%})  "
-        f"loss {point.loss:.4g}  random {point.epsilon:.0%}"
+        f"step {point.step:>10,}  score {point.score:.4g} (best {point.best:.4g})  "
+        f"loss {point.loss:.4g}  random {point.random:.2g}"
     )
 
 
@@ -156,6 +160,6 @@ def _say_trained(trained: Trained) -> None:
     out = console()
     out.print(
         f"{trained.algorithm}, {trained.steps:,} steps ({why}), {trained.env_steps_per_s:,.0f} steps/s: "
-        f"weighted_layers {found.value:.1%} [{low:.1%}, {high:.1%}] on {found.n} seeds it was not trained on"
+        f"{trained.metric} {found.value:.4g} [{low:.4g}, {high:.4g}] on {found.n} seeds it was not trained on"
     )
     out.print(f"policy: {trained.policy}", soft_wrap=True)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 AGENT = "agent"
 """The congestion control and the scheduler that :class:`dstcc.engine.Stepper` steers; NewReno if nothing does."""
+AGENT_BBR = "agent-bbr"
+"""The same window, paced by BBR."""
 AGENT_POLICIES = "agent-policies"
 """A scheduler: one of Lee and Yoo's seven (Sensors 2022) a slot; the first ``layer_subflow`` says which."""
 NEVER_NS = (1 << 63) - 1

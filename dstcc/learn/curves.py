@@ -18,13 +18,14 @@ class Point:
     """An evaluation on the validation seeds."""
 
     step: int
-    weighted_layers: float
-    """Mean over the validation seeds."""
+    score: float
+    """The recipe's metric, mean over the validation seeds."""
     best: float
     """The best such mean so far."""
     loss: float
     """Of the last update."""
-    epsilon: float
+    random: float
+    """How much actions are random in training (:meth:`Learner.exploration`)."""
 
     def document(self) -> dict[str, Any]:
         """As JSON has it."""

@@ -15,8 +15,8 @@ import numpy as np
 from dstcc.engine.stepper import RUNNING, SUBFLOW_VALUES
 
 from .episodes import steered
-from .observe import column
 from .runner import Runner
+from .scales import column
 
 if TYPE_CHECKING:
     from dstcc.engine import EngineConfig, EngineResult

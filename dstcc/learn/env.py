@@ -12,8 +12,9 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from .episodes import Episodes
-from .observe import HIGH, ObservationSpec
+from .observe import ObservationSpec
 from .runner import Runner
+from .scales import HIGH, LOW
 from .spaces import PAPER_WINDOWS, ActionSpec
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def make_specs(
     octaves: float = 1.0,
     headroom: int = 2,
     congestion: str = "cubic",
+    pacing: str = "window",
     subflows: int | None = None,
     layers: int | None = None,
 ) -> tuple[ObservationSpec, ActionSpec]:
@@ -45,7 +47,7 @@ def make_specs(
         raise ValueError(
             f"{n} subflows and {m} layers, but the scenarios have {episodes.subflows} and {episodes.layers}"
         )
-    told = ActionSpec(n, m, action, tuple(windows), automatic, copies, octaves, headroom, congestion)
+    told = ActionSpec(n, m, action, tuple(windows), automatic, copies, octaves, headroom, congestion, pacing)
     return ObservationSpec(observation, n, m, history if observation == "full" else 0), told
 
 
@@ -59,7 +61,7 @@ def to_episodes(scenario: Scenarios) -> Episodes:
 
 def observation_space(spec: ObservationSpec) -> spaces.Space[NDArray[np.float32]]:
     """The Box of an observation."""
-    box: Any = spaces.Box(-1.0, HIGH, (spec.size,), np.float32)
+    box: Any = spaces.Box(LOW, HIGH, (spec.size,), np.float32)
     space: spaces.Space[NDArray[np.float32]] = box
     return space
 
@@ -103,7 +105,8 @@ class DeepSpaceEnv(gymnasium.Env[NDArray[np.float32], Any]):
 
     `action="joint"`: the same as one number, `Discrete(A**N * N**M)`, the first entry the most significant digit.
 
-    `action="continuous"`: `Box(-1, 1, (N,))`, W ← W·2^(octaves·a); layers are automatic.
+    `action="continuous"`: `Box(-1, 1, (N,))`, W ← W·2^(octaves·a); layers are automatic. With ``pacing="bbr"``
+    packets leave at BBR's pace.
 
     `action="policies"`: `Discrete(7)`, which scheduling policy of Lee and Yoo, Sensors 2022, has the slot
     (`dstcc.learn.spaces.POLICIES`); windows are those of the control ``congestion``, ``cubic`` unless given.
@@ -125,6 +128,9 @@ class DeepSpaceEnv(gymnasium.Env[NDArray[np.float32], Any]):
     | `utilisation` | W ÷ the measured bandwidth-delay product, 0 while unknown | 1 is 100 % |
     | `rtt` | smoothed round trip, s | log10(1 + 1000·s) / 6 |
 
+    `observation="pbq"`, `"drl-cc"`, `"mpquic-rl"`: what those papers' controllers see (`dstcc.learn.published`); the
+    last holds the chunk under way and is for `action="policies"`.
+
     `observation="full"` (default): `slot` (length ÷ shortest round trip) and `copying`; then for each subflow the
     four above, `present`, `established`, `min_rtt`, `rtt_trend` (change over the slot ÷ least), `queueing` (rtt ÷
     least − 1), `rate` (log10(1 + acknowledged bit/s) / 10), `rate_share` (of a window per round trip), `inflight`
@@ -143,7 +149,8 @@ class DeepSpaceEnv(gymnasium.Env[NDArray[np.float32], Any]):
     return is the metric ``weighted_layers`` × 100.
 
     `reward="eq6"`: ln max(1, Σ_i (1 − Lr_i) Σ_j W(ch_j)) + ln max(1, Σ_i Th_i), the paper's equation 6 with the
-    share delivered for the share lost.
+    share delivered for the share lost. `reward="pbq"`, `"log-goodput"`, `"chunks"`: those of the other papers
+    (`dstcc.learn.reward`).
 
     ## Starting State
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dstcc.engine import AGENT, EngineConfig
-from dstcc.engine.config import AGENT_POLICIES
+from dstcc.engine.config import AGENT_BBR, AGENT_POLICIES
 
 if TYPE_CHECKING:
     from dstcc.scenario import Scenario, Source
@@ -110,9 +110,10 @@ class Episodes:
 def steered(config: EngineConfig, action: ActionSpec) -> EngineConfig:
     """A trial as an agent with that action space steers it."""
     policies = action.encoding == "policies"
+    own = AGENT_BBR if action.pacing == "bbr" else AGENT
     transport = replace(
         config.transport,
-        congestion=action.congestion if policies else AGENT,
+        congestion=action.congestion if policies else own,
         scheduler=AGENT_POLICIES if policies else AGENT,
         layer_links=(),
         agent_headroom=action.headroom,

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from .observe import ObservationSpec
     from .spaces import ActionSpec
 
-METRIC = "weighted_layers"
+METRIC_REWARD = "weighted-layers"
+"""Its sum over an episode is the metric ``weighted_layers`` in percent."""
 VALIDATION_SEEDS = tuple(range(1001, 1017))
 """What chooses the best policy; disjoint from training (:data:`dstcc.learn.streams.TRAINING`) and from the test."""
 TEST_SEEDS = tuple(range(1, 21))
@@ -31,13 +32,17 @@ def evaluate(
     action: ActionSpec,
     seeds: Sequence[int],
     *,
+    reward: str = METRIC_REWARD,
     threads: int = 1,
 ) -> NDArray[np.float64]:
-    """``weighted_layers`` of each seed's whole episode under ``act``, observations (K, features) to actions."""
-    runner = Runner(len(seeds), observation, action, reward="weighted-layers", threads=threads)
+    """What each seed's whole episode brings under ``act``, observations (K, features) to actions.
+
+    ``weighted_layers``, or with another ``reward`` its sum over the episode.
+    """
+    runner = Runner(len(seeds), observation, action, reward=reward, threads=threads)
     for place, seed in enumerate(seeds):
         runner.begin(place, episodes.config(seed, action))
     while not (runner.terminated | runner.truncated).all():
         runner.step(act(runner.observations))
-    shares: NDArray[np.float64] = runner.returns / PERCENT
-    return shares
+    returns: NDArray[np.float64] = runner.returns.copy()
+    return returns / PERCENT if reward == METRIC_REWARD else returns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,16 @@ if TYPE_CHECKING:
     from .episodes import Episodes
     from .observe import ObservationSpec
     from .spaces import ActionSpec
+
+
+class Came(NamedTuple):
+    """What came of a step; of the episodes that it ended too."""
+
+    observations: NDArray[np.float32]
+    rewards: NDArray[np.float64]
+    terminated: NDArray[np.bool_]
+    done: NDArray[np.bool_]
+    own: NDArray[np.float64]
 
 
 class Fleet:
@@ -41,7 +51,7 @@ class Fleet:
         self.runner = Runner(count, observation, action, reward=reward, threads=threads)
         self.begun = 0
         self._scenario_seeds = np.zeros(count, dtype=np.int64)
-        self._actions: list[list[NDArray[np.int64]]] = [[] for _ in range(count)]
+        self._actions: list[list[NDArray[Any]]] = [[] for _ in range(count)]
         for place in range(count):
             self._begin_next(place)
 
@@ -50,10 +60,13 @@ class Fleet:
         """A copy, (K, features)."""
         return self.runner.observations.copy()
 
-    def step(
-        self, actions: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
-        """Act, choices of shape (K, branches); what came of it: observations, rewards, terminated, done.
+    @property
+    def own(self) -> NDArray[np.float64]:
+        """The episodes' own values, a copy, (K, EPISODE_VALUES)."""
+        return self.runner.stepper.episode_values.copy()
+
+    def step(self, actions: NDArray[Any]) -> Came:
+        """Act: choices (K, branches), or with continuous actions numbers (K, subflows).
 
         The observations are the episodes' own, also of those that are done; :attr:`observations` are then
         those of new ones.
@@ -62,20 +75,21 @@ class Fleet:
         for place in range(self.count):
             self._actions[place].append(actions[place])
         runner = self.runner
-        came, rewards, terminated = runner.observations.copy(), runner.rewards.copy(), runner.terminated
+        terminated = runner.terminated
         done = terminated | runner.truncated
+        came = Came(runner.observations.copy(), runner.rewards.copy(), terminated, done, self.own)
         for place in np.flatnonzero(done).tolist():
             self._begin_next(place)
-        return came, rewards, terminated, done
+        return came
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Scenario seeds and actions of the running trials, for a checkpoint."""
-        every = [np.array(own, dtype=np.int64) for own in self._actions if own]
+        every = [np.array(own) for own in self._actions if own]
         return {
             "begun": np.array([self.begun]),
             "scenario_seeds": self._scenario_seeds.copy(),
             "lengths": np.array([len(own) for own in self._actions]),
-            "actions": np.concatenate(every) if every else np.zeros((0, 0), dtype=np.int64),
+            "actions": np.concatenate(every) if every else np.zeros((0, 0)),
         }
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
@@ -101,9 +115,8 @@ class Fleet:
         for place in np.flatnonzero(lengths == 0).tolist():
             self._begin(place)
 
-    def _go(self, actions: NDArray[np.int64]) -> None:
-        joint = self.runner.action.encoding == "joint"
-        self.runner.step(actions[:, 0] if joint else actions)
+    def _go(self, actions: NDArray[Any]) -> None:
+        self.runner.step(actions[:, 0] if self.runner.action.single else actions)
 
     def _begin_next(self, place: int) -> None:
         self._scenario_seeds[place] = training_seed(self.seed, self.begun)

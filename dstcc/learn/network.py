@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -86,5 +88,117 @@ class Mlp:
         return weight @ values + bias
 
 
-NETWORKS: dict[str, Callable[[Mapping[str, Any], Tensors, int, int], Network]] = {"mlp": Mlp}
+class PerSubflow:
+    """An :class:`Mlp` with one output that every subflow's values pass through by themselves.
+
+    Observations are N blocks of the same length, outputs N numbers; the header's ``network`` is ``{"kind":
+    "per-subflow", "activation": ...}``.
+    """
+
+    def __init__(self, document: Mapping[str, Any], tensors: Tensors, inputs: int, outputs: int) -> None:
+        """Raise ValueError, naming the tensor, for weights of another shape than the spaces ask for."""
+        if inputs % outputs:
+            raise ValueError(f"{inputs} values are not as many for each of {outputs} subflows")
+        self._subflows = outputs
+        self._one = Mlp(document, tensors, inputs // outputs, 1)
+
+    def __call__(self, observations: Float32Array) -> Float32Array:
+        """One step."""
+        each = observations.reshape(len(observations) * self._subflows, -1)
+        return self._one(each).reshape(len(observations), self._subflows)
+
+
+class Table:
+    """A row of outputs for each combination of ranges that an observation's values fall into.
+
+    The header's ``network`` is ``{"kind": "table", "edges": [[..], ..]}``: for each value the rising places where it
+    is cut; the tensor ``table`` has (product of ranges, outputs), the first value the most significant digit. A value
+    on an edge belongs above it.
+    """
+
+    def __init__(self, document: Mapping[str, Any], tensors: Tensors, inputs: int, outputs: int) -> None:
+        """Raise ValueError for edges or a table of another shape than the spaces ask for."""
+        edges = document.get("edges")
+        if set(document) != {"kind", "edges"} or not isinstance(edges, list) or len(edges) != inputs:
+            raise ValueError(f"network table: kind, and edges for {inputs} values")
+        self._edges = [[float(cut) for cut in cuts] for cuts in edges]
+        if any(cuts != sorted(cuts) for cuts in self._edges):
+            raise ValueError("network table: edges rise")
+        shape = prod(len(cuts) + 1 for cuts in self._edges), outputs
+        if set(tensors) != {"table"} or tensors["table"].shape != shape:
+            found = tensors["table"].shape if "table" in tensors else "missing"
+            raise ValueError(f"tensor table: {found}, its edges and the action space ask for {shape}")
+        self._table = tensors["table"]
+
+    def __call__(self, observations: Float32Array) -> Float32Array:
+        """One step."""
+        if len(observations) == 1:
+            row = 0
+            for cuts, value in zip(self._edges, observations[0].tolist(), strict=True):
+                row = row * (len(cuts) + 1) + bisect_right(cuts, value)
+            return self._table[row : row + 1]
+        return self._table[self.rows(self._edges, observations)]
+
+    @staticmethod
+    def rows(edges: Sequence[Sequence[float]], observations: Float32Array) -> NDArray[np.int64]:
+        """The rows (K,) of K observations."""
+        found = np.zeros(len(observations), dtype=np.int64)
+        for cuts, values in zip(edges, observations.T, strict=True):
+            found = found * (len(cuts) + 1) + np.searchsorted(cuts, values.astype(np.float64), side="right")
+        return found
+
+
+class LstmActor:
+    """An LSTM over the subflows, one after the other, and a network from its last state and a subflow's own values.
+
+    A subflow whose values are all 0 is not there and passed over. Tensors ``lstm.weight_ih`` (4H, F),
+    ``lstm.weight_hh`` (4H, H) and ``lstm.bias`` (4H,) with torch's order of gates (input, forget, cell, output), and
+    ``layers.K.weight`` and ``.bias`` of an :class:`Mlp` from H + F values to 1; tanh at the end.
+    """
+
+    def __init__(self, document: Mapping[str, Any], tensors: Tensors, inputs: int, outputs: int) -> None:
+        """Raise ValueError, naming the tensor, for weights of another shape than the spaces ask for."""
+        own = {name: tensor for name, tensor in tensors.items() if name.startswith("lstm.")}
+        if set(own) != {"lstm.weight_ih", "lstm.weight_hh", "lstm.bias"} or inputs % outputs:
+            raise ValueError(
+                "lstm-actor: lstm.weight_ih, lstm.weight_hh and lstm.bias, and as many values a subflow"
+            )
+        self._features = inputs // outputs
+        weight_ih, self._hidden, self._bias = (own[f"lstm.{k}"] for k in ("weight_ih", "weight_hh", "bias"))
+        width = len(self._bias) // 4
+        shapes = (4 * width, self._features), (4 * width, width)
+        if (weight_ih.shape, self._hidden.shape) != shapes:
+            raise ValueError(
+                f"lstm.weight_ih {weight_ih.shape} and lstm.weight_hh {self._hidden.shape}: not {shapes}"
+            )
+        self._weight, self._width = np.ascontiguousarray(weight_ih.T), width
+        rest = {name: tensor for name, tensor in tensors.items() if name not in own}
+        self._head = Mlp(document, rest, width + self._features, 1)
+        # sigmoid(x) = (1 + tanh(x / 2)) / 2: one tanh serves all four gates
+        self._half = np.full(4 * width, 0.5, dtype=np.float32)
+        self._half[2 * width : 3 * width] = 1.0
+        self._rest = 1 - self._half
+
+    def __call__(self, observations: Float32Array) -> Float32Array:
+        """One step."""
+        return np.stack([self._decide(row.reshape(-1, self._features)) for row in observations])
+
+    def _decide(self, subflows: Float32Array) -> Float32Array:
+        width, half = self._width, self._half
+        there = subflows.any(axis=1)
+        state = cell = np.zeros(width, dtype=np.float32)
+        for own in subflows[there] @ self._weight + self._bias:
+            gates = np.tanh((own + self._hidden @ state) * half) * half + self._rest
+            cell = gates[width : 2 * width] * cell + gates[:width] * gates[2 * width : 3 * width]
+            state = gates[3 * width :] * np.tanh(cell)
+        repeated = np.broadcast_to(state, (len(subflows), width))
+        return np.tanh(self._head(np.concatenate([repeated, subflows], axis=1))[:, 0]) * there
+
+
+NETWORKS: dict[str, Callable[[Mapping[str, Any], Tensors, int, int], Network]] = {
+    "mlp": Mlp,
+    "per-subflow": PerSubflow,
+    "table": Table,
+    "lstm-actor": LstmActor,
+}
 """A header's ``network.kind`` → what builds it from the header's ``network``, tensors, inputs and outputs."""

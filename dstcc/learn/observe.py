@@ -13,6 +13,8 @@ import numpy as np
 
 from dstcc.engine.stepper import EPISODE_VALUES, LAYER_VALUES, SUBFLOW_VALUES
 
+from . import published
+from .scales import HIGH, clip, column, flat, log_time, log_window, loss_share
 from .spaces import MAX_LAYERS, MAX_SUBFLOWS
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
-KINDS = ("paper", "full")
+KINDS = ("paper", "full", *published.PER_SUBFLOW)
 PAPER = ("cwnd", "loss", "utilisation", "rtt")
 """Equation 3 of Ha et al., ICT Express 2023: Cw, Lr, Bw, Rtt."""
 SUBFLOW = (
@@ -44,23 +46,15 @@ SUBFLOW = (
 )
 LAYER = ("present", "backlog", "slack")
 EPISODE = ("slot", "copying")
-HIGH = 4.0
-"""The largest value of any feature; the least is −1."""
-
-
 ALL = slice(None)
-
-
-def column(values: FloatArray, names: tuple[str, ...], name: str) -> FloatArray:
-    """One named value out of an array whose last axis is ``names``."""
-    return values[..., names.index(name)]
 
 
 @dataclass(frozen=True)
 class ObservationSpec:
     """The observation space for N = ``subflows`` and M = ``layers``, a flat vector.
 
-    ``paper``: :data:`PAPER` for each subflow. ``full``: :data:`EPISODE`; for each subflow :data:`SUBFLOW` and the
+    ``paper``: :data:`PAPER` for each subflow. ``pbq``, ``drl-cc``, ``mpquic-rl``: those papers' values
+    (:mod:`dstcc.learn.published`). ``full``: :data:`EPISODE`; for each subflow :data:`SUBFLOW` and the
     window changes of the last ``history`` slots, newest first; for each layer :data:`LAYER`, the subflow it is on
     (one place each, the last for automatic) and the subflows of the ``history`` slots before. With a history as
     long as the longest round trip in slots, every action whose effect is still to be seen is in it.
@@ -83,6 +77,8 @@ class ObservationSpec:
     @property
     def names(self) -> tuple[str, ...]:
         """What each place holds."""
+        if self.kind in published.PER_SUBFLOW:
+            return published.names(self.kind, self.subflows)
         if self.kind == "paper":
             return tuple(f"subflow{s}.{name}" for s in range(self.subflows) for name in PAPER)
         past = range(1, self.history + 1)
@@ -158,6 +154,8 @@ class Observer:
         """Observations of shape (K, size) of the episodes in ``rows``, once after each of their steps."""
         subflow_values, layer_values = stepper.subflow_values[rows], stepper.layer_values[rows]
         own, mss, counts = stepper.episode_values[rows], self._mss[rows], self._counts[rows]
+        if self.spec.kind in published.PER_SUBFLOW:
+            return published.observe(self.spec.kind, subflow_values, own, mss)
         before = self._srtt[rows].copy()
 
         def of(name: str) -> FloatArray:
@@ -166,13 +164,13 @@ class Observer:
         cwnd, srtt, least = of("cwnd_segments"), of("srtt_s"), of("min_rtt_s")
         window, bdp = np.maximum(cwnd, 1.0), of("bdp_segments")
         paper = [
-            _log_window(cwnd),
+            log_window(cwnd),
             loss_share(subflow_values, mss),
             np.where(bdp > 0, cwnd / np.maximum(bdp, 1.0), 0.0),
-            _log_time(srtt),
+            log_time(srtt),
         ]
         if self.spec.kind == "paper":
-            return _flat(paper)
+            return flat(paper)
         slot = np.maximum(column(own, EPISODE_VALUES, "slot_s"), 1e-9)[:, None]
         light, some = of("one_way_s"), of("min_rtt_s") > 0
         rate_bps = 8 * of("delivered_bytes") / slot
@@ -182,7 +180,7 @@ class Observer:
             *paper,
             present,
             of("established"),
-            _log_time(least),
+            log_time(least),
             np.where(before > 0, (srtt - before) / np.maximum(least, 1e-9), 0.0),
             np.where(some, srtt / np.maximum(least, 1e-9) - 1, 0.0),
             np.log10(1 + rate_bps) / 10,
@@ -201,9 +199,9 @@ class Observer:
         )
         return np.concatenate(
             [
-                _flat([self._slot_share(slot, light, present), self._copying[rows]]),
-                _clip(blocks.reshape(len(cwnd), -1)),
-                _clip(self._layers(layer_values, (window * mss).sum(axis=1, keepdims=True), light, rows)),
+                flat([self._slot_share(slot, light, present), self._copying[rows]]),
+                clip(blocks.reshape(len(cwnd), -1)),
+                clip(self._layers(layer_values, (window * mss).sum(axis=1, keepdims=True), light, rows)),
             ],
             axis=1,
         )
@@ -234,33 +232,3 @@ class Observer:
         blocks = np.concatenate([np.stack(single, axis=2), places, self._tables[rows]], axis=2)
         flat: FloatArray = (blocks * present[..., None]).reshape(len(values), -1)
         return flat
-
-
-def loss_share(subflow_values: FloatArray, mss_bytes: FloatArray) -> FloatArray:
-    """Lr: of the segments whose fate the sender learned in the slot, acknowledged or marked lost, the share
-    lost."""
-    lost = column(subflow_values, SUBFLOW_VALUES, "lost_segments")
-    known = lost + column(subflow_values, SUBFLOW_VALUES, "delivered_bytes") / mss_bytes
-    share: FloatArray = lost / np.where(known > 0, known, 1.0)
-    return share
-
-
-def _log_window(segments: FloatArray) -> FloatArray:
-    """1 at 1,024 segments."""
-    scaled: FloatArray = np.log2(1 + segments) / 10
-    return scaled
-
-
-def _log_time(seconds: FloatArray) -> FloatArray:
-    """0 at 0, 1 at 1,000 s; a millisecond is 1/6 of a decade above 0."""
-    scaled: FloatArray = np.log10(1 + seconds * 1e3) / 6
-    return scaled
-
-
-def _clip(values: FloatArray) -> NDArray[np.float32]:
-    return np.clip(values, -1.0, HIGH).astype(np.float32)
-
-
-def _flat(columns: list[FloatArray]) -> NDArray[np.float32]:
-    """Values per subflow to a vector per episode, subflow by subflow."""
-    return _clip(np.stack(columns, axis=-1).reshape(len(columns[0]), -1))

@@ -21,11 +21,13 @@ Transitions = dict[str, "NDArray[Any]"]
 class Replay:
     """The last ``capacity`` transitions, in arrays that are allocated once (and cost memory as they fill)."""
 
-    def __init__(self, capacity: int, features: int, branches: int) -> None:
+    def __init__(
+        self, capacity: int, features: int, branches: int, action: type[np.generic] = np.int32
+    ) -> None:
         self.added = 0
         self._arrays: Transitions = {
             "observation": np.zeros((capacity, features), dtype=np.float32),
-            "action": np.zeros((capacity, branches), dtype=np.int32),
+            "action": np.zeros((capacity, branches), dtype=action),
             "reward": np.zeros(capacity, dtype=np.float32),
             "next": np.zeros((capacity, features), dtype=np.float32),
             "discount": np.zeros(capacity, dtype=np.float32),

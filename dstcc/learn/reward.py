@@ -9,7 +9,7 @@ import numpy as np
 
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
 
-from .observe import column, loss_share
+from .scales import column, loss_share
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,5 +45,60 @@ def weighted_layers(subflow_values: FloatArray, own: FloatArray, mss_bytes: Floa
     return PERCENT * played / total
 
 
-REWARDS: dict[str, Reward] = {"eq6": eq6, "weighted-layers": weighted_layers}
+RATE_BPS, LOSS, DELAY, PENALTY = 1e6, 2.0, 1.5, 1.0
+"""Our choice of what Zhang et al. leave open: 1/α, a fair share of their training link; β; γ; η, worth a fair share."""
+
+
+def pbq(subflow_values: FloatArray, own: FloatArray, mss_bytes: FloatArray) -> FloatArray:
+    """Section 3.1 of Zhang et al., Entropy 2023, as the mean over established subflows.
+
+    R = α·rate − β·loss, less η where RTT > γ · min RTT; rate acknowledged, RTT smoothed.
+    """
+
+    def of(name: str) -> FloatArray:
+        return column(subflow_values, SUBFLOW_VALUES, name)
+
+    slot = np.maximum(column(own, EPISODE_VALUES, "slot_s"), 1e-9)[:, None]
+    rate = 8 * of("delivered_bytes") / slot / RATE_BPS
+    queues = of("srtt_s") > DELAY * of("min_rtt_s")
+    each = (rate - LOSS * loss_share(subflow_values, mss_bytes) - PENALTY * queues) * of("established")
+    mean: FloatArray = each.sum(axis=1) / np.maximum(of("established").sum(axis=1), 1)
+    return mean
+
+
+def log_goodput(subflow_values: FloatArray, own: FloatArray, _mss_bytes: FloatArray) -> FloatArray:
+    """The utility of Xu et al., IEEE JSAC 2019: the logarithm of a flow's goodput, summed over flows; here one flow.
+
+    ln max(1, goodput in kbit/s), all subflows together.
+    """
+    slot = np.maximum(column(own, EPISODE_VALUES, "slot_s"), 1e-9)
+    kbps = 8 * column(subflow_values, SUBFLOW_VALUES, "delivered_bytes").sum(axis=1) / slot / 1e3
+    reward: FloatArray = np.log(np.maximum(kbps, 1.0))
+    return reward
+
+
+CHUNK_WORTH = 10.0
+"""A chunk's reward in slots at its own download rate: finishing a slot earlier outweighs a slot's packets."""
+
+
+def chunks(subflow_values: FloatArray, own: FloatArray, mss_bytes: FloatArray) -> FloatArray:
+    """Section 3.1.4 of Lee and Yoo, Sensors 2022, in hundreds of packets.
+
+    Packets acknowledged in the slot, and for each chunk that is now downloaded its size ÷ download time, in packets a
+    slot, times :data:`CHUNK_WORTH`.
+    """
+    slot = column(own, EPISODE_VALUES, "slot_s")
+    acked = column(subflow_values, SUBFLOW_VALUES, "delivered_bytes").sum(axis=1)
+    done = column(own, EPISODE_VALUES, "chunks_bytes_per_s") * slot * CHUNK_WORTH
+    packets: FloatArray = (acked + done) / mss_bytes[:, 0] / 100
+    return packets
+
+
+REWARDS: dict[str, Reward] = {
+    "eq6": eq6,
+    "weighted-layers": weighted_layers,
+    "pbq": pbq,
+    "log-goodput": log_goodput,
+    "chunks": chunks,
+}
 """Name → function of subflow values, episode values and (K, 1) segment sizes."""

@@ -10,8 +10,9 @@ from dstcc.engine import EngineConfig, EngineResult, Stepper
 from dstcc.engine.config import subflow_links
 from dstcc.engine.stepper import EPISODE_VALUES, FALL_BACK, RUNNING, SILENT, TIME_OVER
 
-from .observe import ObservationSpec, Observer, column
+from .observe import ObservationSpec, Observer
 from .reward import REWARDS
+from .scales import column
 from .spaces import ActionSpec
 
 if TYPE_CHECKING:

@@ -22,3 +22,75 @@ class DqnSettings:
     dueling: bool = False
     n_step: int = 1
     max_grad_norm: float | None = None
+
+
+@dataclass(frozen=True)
+class QTableSettings:
+    """What a tabular learner is made of."""
+
+    edges: dict[str, tuple[float, ...]]
+    """Where each value of a subflow is cut into ranges, rising."""
+    discount: float = 0.95
+    rates: tuple[float, float] = (0.5, 0.02)
+    """Learning rate: 1 ÷ visits of the entry, between these."""
+
+
+@dataclass(frozen=True)
+class PpoSettings:
+    """What a PPO learner is made of."""
+
+    hidden: tuple[int, ...] = (64, 64)
+    learning_rate: float = 3e-4
+    discount: float = 0.99
+    gae: float = 0.95
+    """λ of the generalised advantage."""
+    slots: int = 150
+    """Of each episode between two updates."""
+    epochs: int = 10
+    batch: int = 300
+    clip: float = 0.2
+    entropy: float = 0.0
+    max_grad_norm: float = 0.5
+    log_std: float = -0.7
+    """Of the action's noise at the start: a standard deviation of 0.5."""
+
+
+@dataclass(frozen=True)
+class DdpgSettings:
+    """What a DDPG learner is made of."""
+
+    state: int = 64
+    """Width of the LSTM's state."""
+    hidden: tuple[int, ...] = (128, 128)
+    actor_rate: float = 1e-4
+    critic_rate: float = 1e-3
+    discount: float = 0.95
+    batch: int = 128
+    buffer: int = 100_000
+    target_share: float = 1e-3
+    """τ: how far the target networks move with each update."""
+    noise: tuple[float, float] = (0.5, 0.05)
+    """Standard deviation of what is added to actions, at first and at last; straight between over
+    ``epsilon_steps``."""
+
+
+@dataclass(frozen=True)
+class SchedulerSettings:
+    """What Lee and Yoo's scheduler learns with."""
+
+    hidden: tuple[int, ...] = (64, 64)
+    learning_rate: float = 1e-3
+    discount: float = 0.5
+    batch: int = 20
+    buffer: int = 1_000_000
+    """The paper has no bound."""
+    target_every: int = 50
+    """Actions between two renewals of the target, and of the copy that acts."""
+    epsilon_factor: float = 0.997
+    """Per action."""
+    epsilon_least: float = 0.05
+    rich_s: float = 1.0
+    """What the client must have in store for an action at random."""
+
+
+LearnerSettings = DqnSettings | QTableSettings | PpoSettings | DdpgSettings | SchedulerSettings

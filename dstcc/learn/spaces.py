@@ -34,6 +34,7 @@ POLICIES = (
 )
 """The seven actions of Lee and Yoo, Sensors 2022."""
 ENCODINGS = ("joint", "multi", "continuous", "policies")
+PACINGS = ("window", "bbr")
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,8 @@ class ActionSpec:
     2^28."""
     congestion: str = "cubic"
     """``policies``: the congestion control."""
+    pacing: str = "window"
+    """``window``: a window per round trip; ``bbr``: as BBR would pace, whatever the window."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for a space that makes no sense."""
@@ -84,6 +87,8 @@ class ActionSpec:
             raise ValueError(f"action encoding '{self.encoding}': one of {', '.join(ENCODINGS)}")
         if self.encoding in ("continuous", "policies") and (self.automatic or self.copies):
             raise ValueError(f"{self.encoding} actions take neither automatic nor copies")
+        if self.pacing not in PACINGS:
+            raise ValueError(f"pacing '{self.pacing}': one of {', '.join(PACINGS)}")
         if not 0 <= self.headroom <= 1024:
             raise ValueError("headroom is 0 (none) to 1,024")
         if not self.windows or any(

@@ -23,7 +23,7 @@ from dstcc.stats import Estimate, estimate
 
 from .checkpoint import load_checkpoint
 from .curves import Curves, Point
-from .evaluate import METRIC, TEST_SEEDS
+from .evaluate import TEST_SEEDS
 from .policy import save_policy
 from .recipes import Recipe, recipe_of
 from .training import Training
@@ -48,8 +48,10 @@ class Trained:
     """Slots stepped since the run began, over all episodes."""
     seed: int
     policy: Path
+    metric: str
+    """What evaluations measure: the recipe's."""
     evaluation: Estimate
-    """``weighted_layers`` of the best policy on :data:`~dstcc.learn.evaluate.TEST_SEEDS`."""
+    """The metric of the best policy on :data:`~dstcc.learn.evaluate.TEST_SEEDS`."""
     reason: str
     """``steps``: all done; ``patience``: no better evaluation for long."""
     env_steps_per_s: float
@@ -66,7 +68,7 @@ class Trained:
             "steps": self.steps,
             "seed": self.seed,
             "policy": str(self.policy),
-            "evaluation": {"metric": METRIC, "mean": found.value, "low": found.low, "high": found.high},
+            "evaluation": {"metric": self.metric, "mean": found.value, "low": found.low, "high": found.high},
             "env_steps_per_s": self.env_steps_per_s,
             "wall_s": self.wall_s,
         }
@@ -136,7 +138,9 @@ def train(
         found = estimate(training.scores(policy, TEST_SEEDS).tolist())
     rate = (training.steps - first) / max(training.busy_s, 1e-9)
     wall = time.perf_counter() - began
-    return Trained(run, name, training.steps, training.seed, run / POLICY, found, reason, rate, wall)
+    return Trained(
+        run, name, training.steps, training.seed, run / POLICY, told.metric, found, reason, rate, wall
+    )
 
 
 def check_device(device: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,17 +15,17 @@ from dstcc.version import __version__
 
 from .checkpoint import save_checkpoint
 from .curves import Point
-from .dqn import Dqn
 from .env import make_specs, to_episodes
 from .evaluate import VALIDATION_SEEDS, evaluate
 from .fleet import Fleet
+from .learner import Slot, Weights, make_learner
 from .policy import Policy
-from .replay import NStep
+from .recipes import RETURN
+from .spaces import MAX_LAYERS, MAX_SUBFLOWS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .dqn import Layers
     from .env import Scenarios
     from .recipes import Recipe
 
@@ -45,14 +46,10 @@ class Training:
         self.algorithm, self.recipe, self.seed, self.threads = algorithm, recipe, seed, threads
         self.episodes = to_episodes(scenario)
         self.observation, self.action = make_specs(self.episodes, **recipe.environment)
-        joint = self.action.encoding == "joint"
-        branches = (self.action.outputs,) if joint else self.action.branches
-        features, count, settings = self.observation.size, recipe.episodes, recipe.learner
-        self.learner = Dqn(features, branches, settings, seed=seed, device=device)
-        self.nstep = NStep(settings.n_step, settings.discount, count, features, len(branches))
+        self.learner = make_learner(recipe, self.observation, self.action, seed=seed, device=device)
         self.fleet = Fleet(
             self.episodes,
-            count,
+            recipe.episodes,
             self.observation,
             self.action,
             reward=recipe.reward,
@@ -61,26 +58,32 @@ class Training:
         )
         self.steps = 0
         self.points: list[Point] = []
-        self.best: tuple[float, Layers] | None = None
+        self.best: tuple[float, Weights] | None = None
         self.busy_s = 0.0
         self._loss = 0.0
 
     def step(self) -> None:
         """One slot of every episode, and the updates that it brings."""
         began = time.perf_counter()
-        recipe, before = self.recipe, self.fleet.observations
-        actions = self.learner.act(before, recipe.epsilon_at(self.steps))
-        came, rewards, terminated, done = self.fleet.step(actions)
-        self.learner.remember(
-            self.nstep.push(before, actions, rewards, following=came, terminated=terminated, done=done)
-        )
-        due = self.steps // recipe.learn_every
+        seen, before = self.fleet.observations, self.fleet.own
+        actions = self.learner.act(seen, before, self.steps)
+        came = self.fleet.step(actions)
         self.steps += self.fleet.count
-        for _ in range(self.steps // recipe.learn_every - due):
-            if self.steps >= recipe.warm_up and len(self.learner.replay):
-                self._loss = self.learner.learn()
-                if not isfinite(self._loss):
-                    raise DstccError(f"training diverged: the loss is {self._loss} at step {self.steps:,}")
+        slot = Slot(
+            observations=seen,
+            actions=actions,
+            rewards=came.rewards,
+            following=came.observations,
+            terminated=came.terminated,
+            done=came.done,
+            before=before,
+            after=came.own,
+        )
+        loss = self.learner.take(slot, self.steps)
+        if loss is not None:
+            self._loss = loss
+            if not isfinite(loss):
+                raise DstccError(f"training diverged: the loss is {loss} at step {self.steps:,}")
         self.busy_s += time.perf_counter() - began
 
     def evaluate_if_due(self) -> Point | None:
@@ -94,7 +97,7 @@ class Training:
         """Why there are no more steps to do; empty while there are."""
         if self.steps >= most:
             return "steps"
-        scores = [point.weighted_layers for point in self.points]
+        scores = [point.score for point in self.points]
         waited = len(scores) - 1 - int(np.argmax(scores)) if scores else 0
         return "patience" if waited >= self.recipe.patience else ""
 
@@ -109,35 +112,38 @@ class Training:
         """The best of the evaluations so far."""
         return self.policy(self.best[1] if self.best else None)
 
-    def policy(self, layers: Layers | None = None) -> Policy:
-        """A network, the learner's unless given, with what it sees and does."""
-        chain = layers or self.learner.online.layers()
-        names = [(f"layers.{k}.weight", f"layers.{k}.bias") for k in range(len(chain))]
+    def policy(self, weights: Weights | None = None) -> Policy:
+        """Weights, the learner's unless given, with what they see and do."""
+        chosen = weights or self.learner.weights()
+        observation, action = self.observation, self.action
+        if chosen.any_size:
+            observation = replace(observation, subflows=MAX_SUBFLOWS, layers=MAX_LAYERS)
+            action = replace(action, subflows=MAX_SUBFLOWS, layers=MAX_LAYERS)
         return Policy(
             algorithm=self.algorithm,
-            observation=self.observation,
-            action=self.action,
-            network={"kind": "mlp", "activation": "relu"},
-            tensors={
-                name: tensor
-                for pair, both in zip(names, chain, strict=True)
-                for name, tensor in zip(pair, both, strict=True)
-            },
+            observation=observation,
+            action=action,
+            network=chosen.network,
+            tensors=chosen.tensors,
             seed=self.seed,
             scenario_sha256=self.episodes.content_hash,
             trained_on=self.episodes.named,
         )
 
     def scores(self, policy: Policy, seeds: tuple[int, ...]) -> NDArray[np.float64]:
-        """``weighted_layers`` per seed."""
-        return evaluate(policy.act, self.episodes, self.observation, self.action, seeds, threads=self.threads)
+        """The recipe's metric per seed."""
+        spaces = (self.episodes, policy.observation, policy.action)
+        own = self.recipe.metric == RETURN
+        reward = self.recipe.reward if own else "weighted-layers"
+        return evaluate(policy.act, *spaces, seeds, reward=reward, threads=self.threads)
 
     def _evaluate(self) -> Point:
-        layers = self.learner.online.layers()
-        score = float(self.scores(self.policy(layers), VALIDATION_SEEDS).mean())
+        weights = self.learner.weights()
+        score = float(self.scores(self.policy(weights), VALIDATION_SEEDS).mean())
         if self.best is None or score > self.best[0]:
-            self.best = score, layers
-        point = Point(self.steps, score, self.best[0], self._loss, self.recipe.epsilon_at(self.steps))
+            self.best = score, weights
+        random = self.learner.exploration(self.steps)
+        point = Point(self.steps, score, self.best[0], self._loss, random)
         self.points.append(point)
         return point
 
@@ -155,10 +161,9 @@ class Training:
     def save(self, run: Path) -> None:
         """Write a checkpoint."""
         arrays = {f"learner.{name}": values for name, values in self.learner.arrays().items()}
-        arrays |= {f"nstep.{name}": values for name, values in self.nstep.arrays().items()}
         arrays |= {f"fleet.{name}": values for name, values in self.fleet.arrays().items()}
-        for place, pair in enumerate(self.best[1] if self.best else ()):
-            arrays |= {f"best.{place}.weight": pair[0], f"best.{place}.bias": pair[1]}
+        if self.best is not None:
+            arrays |= {f"best.{name}": values for name, values in self.best[1].tensors.items()}
         document = {
             "identity": self.identity,
             "steps": self.steps,
@@ -181,12 +186,9 @@ class Training:
             self.steps, self._loss = document["steps"], document["loss"]
             self.points = [Point(**point) for point in document["points"]]
             self.learner.restore(part("learner"), document["learner"])
-            self.nstep.restore(part("nstep"))
             self.fleet.restore(part("fleet"))
-            found, depth = part("best"), len(self.recipe.learner.hidden) + 1
             if document["best"] is not None:
-                layers = [(found[f"{k}.weight"], found[f"{k}.bias"]) for k in range(depth)]
-                self.best = document["best"], layers
+                self.best = document["best"], replace(self.learner.weights(), tensors=part("best"))
         except (KeyError, TypeError, InputError) as error:
             raise RunError(f"{run}: its checkpoint does not fit this training ({error})") from error
 

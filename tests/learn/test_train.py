@@ -100,7 +100,7 @@ def test_what_comes_out(tmp_path, short):
     assert [step for step, _ in seen] == list(range(4, 304, 4))
     assert [point.step for _, point in seen if point] == [128, 256]
     rows = (tmp_path / "run" / "curves.csv").read_text().splitlines()
-    assert rows[0].startswith("step,weighted_layers") and len(rows) == 3
+    assert rows[0].startswith("step,score") and len(rows) == 3
     policy = load_policy(done.policy)
     assert (policy.algorithm, policy.seed) == ("dstcc", 5)
     assert policy.scenario_sha256 == to_episodes(short).content_hash

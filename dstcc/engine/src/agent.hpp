@@ -8,6 +8,8 @@ namespace dstcc {
 
 // The name of the control and the scheduler that an agent steers.
 inline constexpr const char* kAgent = "agent";
+// The same window, paced by BBR.
+inline constexpr const char* kAgentBbr = "agent-bbr";
 // A scheduler that follows one of several others, the one that the agent says.
 inline constexpr const char* kAgentPolicies = "agent-policies";
 

@@ -2,6 +2,9 @@
 //
 //   action  W <- clamp(alpha W + beta)   pace = W wire / srtt   (kernel-cc/law/dstcc_law.h, shared with the kernel)
 //
+// `agent-bbr` keeps the window and leaves the pace to BBR, as Zhang et al. have it (Entropy 2023, section 3.1): BBR works
+// on a window of its own that nobody sends by. It never enters PROBE_RTT: that state serves the window.
+//
 //   steered    the engine never touches W: a loss is repaired and moves no window
 //   fallback   NewReno: before the first action, after AgentState::silence_ns without one, or when the agent says so;
 //              it starts from W with ssthresh = W (W / 2 amid a reduction), unpaced. The next action takes W back.
@@ -13,20 +16,72 @@ namespace {
 
 constexpr Time kNsPerUs = 1000;
 
+// BBR behind a window of its own; what comes out is the pace.
+class Pacer {
+public:
+    void init(TcpState& tcp, Time now) {
+        constants_ = *tcp.constants;
+        constants_.bbr_min_rtt_window = kNever / 2;  // RTprop never expires
+        cwnd_ = tcp.cwnd;
+        within(tcp, [&] { bbr_->init(tcp, now); });
+    }
+    void cong_control(TcpState& tcp, const RateSample& sample, Time now) {
+        within(tcp, [&] { bbr_->cong_control(tcp, sample, now); });
+    }
+    void on_event(TcpState& tcp, CaEvent event, Time now) {
+        within(tcp, [&] { bbr_->on_event(tcp, event, now); });
+    }
+    void ssthresh(TcpState& tcp, Time now) {
+        within(tcp, [&] { bbr_->ssthresh(tcp, now); });
+    }
+    double bytes_per_ns() const { return pace_; }
+
+private:
+    template <class Call>
+    void within(TcpState& tcp, Call&& call) {
+        const ConstantsNs* const constants = tcp.constants;
+        const std::int64_t ssthresh = tcp.ssthresh;
+        const double pace = tcp.pacing_bytes_per_ns;
+        tcp.constants = &constants_;
+        std::swap(tcp.cwnd, cwnd_);
+        tcp.pacing_bytes_per_ns = pace_;
+        call();
+        pace_ = tcp.pacing_bytes_per_ns;
+        std::swap(tcp.cwnd, cwnd_);
+        tcp.pacing_bytes_per_ns = pace;
+        tcp.ssthresh = ssthresh;
+        tcp.constants = constants;
+    }
+
+    std::unique_ptr<CongestionControl> bbr_ = make_bbr();
+    ConstantsNs constants_{};
+    std::int64_t cwnd_ = 0;
+    double pace_ = 0;
+};
+
 class Agent final : public CongestionControl {
 public:
+    explicit Agent(bool by_bbr) {
+        if (by_bbr) pacer_ = std::make_unique<Pacer>();
+    }
     void init(TcpState& tcp, Time now) override {
         established_ = true;
+        if (pacer_) pacer_->init(tcp, now);
         tcp.agent.steered = acted_ns_ >= 0 && !silent(tcp, now);
         if (tcp.agent.steered) pace(tcp);
     }
     std::int64_t ssthresh(TcpState& tcp, Time now) override {
         heed_silence(tcp, now);
+        if (pacer_) pacer_->ssthresh(tcp, now);
         return tcp.agent.steered ? tcp.cwnd : std::max<std::int64_t>(tcp.cwnd / 2, 2);
     }
     void cong_avoid(TcpState& tcp, std::int64_t acked, Time) override { reno_cong_avoid(tcp, acked); }
+    void on_event(TcpState& tcp, CaEvent event, Time now) override {
+        if (pacer_) pacer_->on_event(tcp, event, now);
+    }
     bool cong_control(TcpState& tcp, const RateSample& sample, Time now) override {
         measure(tcp, sample);
+        if (pacer_) pacer_->cong_control(tcp, sample, now);
         heed_silence(tcp, now);
         steered_ = tcp.agent.steered;
         if (steered_) pace(tcp);
@@ -61,7 +116,11 @@ private:
         tcp.cwnd_cnt = 0;
         tcp.pacing_bytes_per_ns = 0;
     }
-    static void pace(TcpState& tcp) {
+    void pace(TcpState& tcp) const {
+        if (pacer_) {
+            tcp.pacing_bytes_per_ns = pacer_->bytes_per_ns();
+            return;
+        }
         const std::uint64_t rate = dstcc_law_pace(static_cast<std::uint32_t>(tcp.cwnd), tcp.wire_bytes,
                                                   static_cast<std::uint64_t>(tcp.srtt_ns / kNsPerUs));
         tcp.pacing_bytes_per_ns = static_cast<double>(rate) / kNsPerS;
@@ -78,6 +137,7 @@ private:
         tcp.agent.bdp_segments = dstcc_law_bdp_segments(&bdp_);
     }
 
+    std::unique_ptr<Pacer> pacer_;
     dstcc_law_bdp bdp_{};
     std::uint64_t round_end_ = 0;
     Time acted_ns_ = -1;
@@ -86,6 +146,7 @@ private:
 
 }  // namespace
 
-std::unique_ptr<CongestionControl> make_agent() { return std::make_unique<Agent>(); }
+std::unique_ptr<CongestionControl> make_agent() { return std::make_unique<Agent>(false); }
+std::unique_ptr<CongestionControl> make_agent_bbr() { return std::make_unique<Agent>(true); }
 
 }  // namespace dstcc

@@ -416,7 +416,9 @@ std::int64_t Simulation::send_new(std::size_t s, std::uint32_t object) { return 
     } else if (outcome.offset == payload) {
         unbind(object);
     }
-    return {object, domains_[static_cast<std::size_t>(outcome.domain)].take_order(), bytes};
+    const std::uint32_t order = domains_[static_cast<std::size_t>(outcome.domain)].take_order();
+    if (chunks_) chunks_->handle_cut(now_, object, order, outcome.offset - bytes);
+    return {object, order, bytes};
 }
 
 [[gnu::always_inline]] inline std::int64_t Simulation::put(std::size_t s, const Planned& segment) {

@@ -76,6 +76,10 @@ Simulation::Simulation(const EngineConfig& config)
     for (const FlowState& flow : flows_) stamps_ = stamps_ || flow.sender.wants_one_way_delay();
     refresh_delays();
 
+    if (transport.scheduler == kAgentPolicies) {
+        chunks_ = std::make_unique<ChunkManager>(config_.objects);
+        for (SubflowState& subflow : subflows_) subflow.sender.note_acked(&acked_);
+    }
     for (const Time deadline : config_.objects.deadline_ns)
         deadlines_ = deadlines_ || (transport.drop_late && deadline != kNever);
     for (std::size_t i = 0; i < sources_.size(); ++i) tree_.set(head_source(i), sources_[i].traffic.start());
@@ -242,6 +246,10 @@ void Simulation::on_acks(std::size_t link) {
     const bool was_stale = subflow.sender.stale();
     const std::int64_t acked = subflow.sender.handle_ack(now_, ack);
     subflow.slot_delivered += acked;
+    if (chunks_) {
+        for (const Acked& segment : acked_) chunks_->handle_ack(now_, segment, subflow.sender.tcp().srtt_ns);
+        acked_.clear();
+    }
     if (listens_) scheduler_->on_ack(static_cast<int>(s), acked, ack.echo_ns, now_);
     if (was_stale && !subflow.sender.stale()) stale_ &= ~bit(s);
     pump(s);

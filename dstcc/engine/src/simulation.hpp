@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "channel.hpp"
+#include "chunks.hpp"
 #include "events.hpp"
 #include "histogram.hpp"
 #include "layer_queue.hpp"
@@ -32,7 +33,7 @@ struct SubflowView {
     bool established = false;
     std::int64_t sent = 0, lost = 0, retransmitted = 0, delivered_bytes = 0;  // ever; segments, and acknowledged payload
     std::int64_t queue_bytes = 0, assigned_bytes = 0;
-    Time one_way_ns = 0;
+    Time one_way_ns = 0, rtt_deviation_ns = 0;
     bool up = true;                // the link is in contact
     Time change_ns = kNever;       // until that changes
 };
@@ -77,6 +78,8 @@ public:
     // Layers whose last byte was sent, or delivered, from now on are noted there.
     void watch(Watch* watch) { watch_ = watch; }
     std::map<std::string, double> totals() const;
+    ChunkManager* chunks() { return chunks_.get(); }  // `agent-policies` only
+    std::int64_t send_window_bytes() const;  // room at the receiver, as far as the sender knows
 
 private:
     struct DataPacket {
@@ -324,6 +327,8 @@ private:
     std::uint64_t copied_layers_ = 0;  // LayerAction::copied
     std::vector<std::int32_t> layer_table_;  // LayerAction::subflow
     Watch* watch_ = nullptr;
+    std::unique_ptr<ChunkManager> chunks_;
+    std::vector<Acked> acked_;  // of the ACK at hand, for the chunk manager
     std::int64_t new_payload_ = 0;     // sent for the first time
     std::int64_t peer_delivered_ = 0;  // what the receiver has said of its window
     std::int64_t delivered_payload_ = 0, arrived_payload_ = 0, duplicate_payload_ = 0, hol_payload_ = 0;

@@ -58,6 +58,11 @@ void Simulation::copy_elsewhere(std::size_t s, std::uint32_t object, std::uint32
     reinjecting_ |= bit(s);
 }
 
+std::int64_t Simulation::send_window_bytes() const {
+    const std::int64_t buffer = config_.transport.receive_buffer_bytes;
+    return buffer == 0 ? kNever : std::max<std::int64_t>(buffer - (new_payload_ - peer_delivered_), 0);
+}
+
 SubflowView Simulation::observe(std::size_t s) const {
     const SubflowState& state = subflows_[s];
     const TcpState& tcp = state.sender.tcp();
@@ -71,6 +76,7 @@ SubflowView Simulation::observe(std::size_t s) const {
     view.queue_bytes = links_[state.link].down.queue_bytes(now_);
     view.assigned_bytes = paths_[s].assigned_bytes;
     view.one_way_ns = paths_[s].one_way_ns;
+    view.rtt_deviation_ns = state.sender.rtt_deviation();
     const auto& outages = config_.links[state.link].outages_ns;
     const auto next = std::upper_bound(outages.begin(), outages.end(), now_,
                                        [](Time at, const std::pair<Time, Time>& outage) { return at < outage.second; });

@@ -44,6 +44,7 @@ void Episode::step(const std::vector<WindowAction>& windows, const LayerAction* 
     played_weight_ = 0;
     watch_.sent.clear();
     watch_.delivered.clear();
+    if (simulation_.chunks() != nullptr) simulation_.chunks()->begin_slot();
     simulation_.watch(&watch_);
     if (windows.size() > 0 || layers != nullptr) simulation_.steer(windows, layers);
     slot_end_ += simulation_.config().slot_ns;
@@ -104,6 +105,7 @@ void Episode::observe(double* subflows, std::size_t subflow_rows, double* layers
             seconds(view.change_ns),
             static_cast<double>(tcp.agent.clamps),
             static_cast<double>(tcp.agent.fallbacks),
+            seconds(view.rtt_deviation_ns),
         };
         std::copy(std::begin(values), std::end(values), row);
     }
@@ -130,6 +132,22 @@ void Episode::observe(double* subflows, std::size_t subflow_rows, double* layers
     own[1] = seconds(now - began_);
     own[2] = played_weight_;
     own[3] = total_weight_;
+    std::fill_n(own + 4, kEpisodeValues.size() - 4, 0.0);
+    ChunkManager* chunks = simulation_.chunks();
+    if (chunks == nullptr) return;
+    const ChunkManager::View view = chunks->view(now, simulation_.released(), outcomes);
+    const std::int64_t window = simulation_.send_window_bytes();
+    const double values[] = {
+        static_cast<double>(view.bytes),
+        static_cast<double>(view.acked_bytes),
+        seconds(view.elapsed_ns),
+        seconds(view.due_ns),
+        chunks->done(),
+        chunks->bytes_per_s(),
+        window == kNever ? std::numeric_limits<double>::infinity() : static_cast<double>(window),
+    };
+    static_assert(std::size(values) + 4 == kEpisodeValues.size());
+    std::copy(std::begin(values), std::end(values), own + 4);
 }
 
 // --------------------------------------------------------------------------------------------------------- threads

@@ -37,6 +37,7 @@ constexpr std::array kSubflowValues = {
     "change_s",                // until the link's next outage or contact; infinite if none comes
     "clamps",                  // ever: actions that asked for a window out of bounds
     "fallbacks",               // ever: times NewReno took over
+    "rtt_deviation_s",         // smoothed mean deviation
 };
 // One row per layer.
 constexpr std::array kLayerValues = {
@@ -50,6 +51,14 @@ constexpr std::array kEpisodeValues = {
     "slot_s",         // length of the step just taken
     "played_weight",  // slot: eq. 1's weights of `played`
     "total_weight",   // of all layers of the trial
+    // the chunk manager's (chunks.hpp), `agent-policies` only: of the oldest chunk that is not wholly acknowledged
+    "chunk_bytes",        // its size; 0 while none waits
+    "chunk_acked_bytes",  //
+    "chunk_elapsed_s",    // since its first segment was sent
+    "chunk_due_s",        // until it is to be played; infinite without deadlines
+    "chunks_done",        // slot: chunks acknowledged whole
+    "chunks_bytes_per_s",  // slot: the sum of their size / download time
+    "send_window_bytes",  // room at the receiver; infinite where it has no bound
 };
 
 // What becomes of one trial.

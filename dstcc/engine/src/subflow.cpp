@@ -198,6 +198,7 @@ void Subflow::deliver(std::int64_t number, AckWork& work) {
     ++tcp_.delivered;
     ++work.newly_delivered;
     work.payload_bytes += s.bytes;
+    if (acked_ != nullptr) acked_->push_back({s.object, s.order, s.bytes});
     if ((s.flags & kEverRetrans) == 0) {
         if (work.first_clean_sent_ns < 0 || s.sent_ns < work.first_clean_sent_ns) work.first_clean_sent_ns = s.sent_ns;
         work.last_clean_sent_ns = std::max(work.last_clean_sent_ns, s.sent_ns);
@@ -225,6 +226,7 @@ void Subflow::advance_clean(std::int64_t to, AckWork& work) {
     while (tcp_.snd_una < to) {
         last = segments_.front();
         work.payload_bytes += last.bytes;
+        if (acked_ != nullptr) acked_->push_back({last.object, last.order, last.bytes});
         segments_.pop_front();
         ++tcp_.snd_una;
     }

@@ -37,6 +37,12 @@ struct Segment {
 };
 static_assert(sizeof(Segment) == 32, "the memory budget counts on it");
 
+// A segment that an ACK covers for the first time on its subflow.
+struct Acked {
+    std::uint32_t object, order;
+    std::uint16_t bytes;
+};
+
 struct AckBlocks {
     std::int64_t cumulative = 0;
     bool duplicate = false;  // it answers a segment that was there already (RFC 2883)
@@ -92,6 +98,8 @@ public:
     }
 
     // --- coming in
+    // Segments that ACKs cover from now on are noted there.
+    void note_acked(std::vector<Acked>* acked) { acked_ = acked; }
     // Returns payload bytes newly acknowledged.
     std::int64_t handle_ack(Time now, const AckBlocks& ack);
     TimerResult handle_timer(Time now);
@@ -172,6 +180,7 @@ private:
     std::int64_t undo_cwnd_ = 0, undo_ssthresh_ = 0;
     Time undo_stamp_ = kNever;  // when the first repeat of this episode left
     Time pacing_until_ = 0;
+    std::vector<Acked>* acked_ = nullptr;
 };
 
 }  // namespace dstcc
