@@ -188,6 +188,8 @@ TABLE = (
 CONGESTION = tuple(row.name for row in TABLE if row.kind == "congestion")
 TRANSFERS = tuple(row.name for row in TABLE if row.kind == "transfer")
 """Named in the place of a congestion control. They choose links themselves and take no scheduler."""
+TOLD = ("fixed", "open-loop", *TRANSFERS)
+"""Told what the links carry, by the scenario or by whoever sets their window or rate: a yardstick for the others."""
 SCHEDULERS = tuple(row.name for row in TABLE if row.kind == "scheduler")
 NO_SCHEDULER = "none"
 """What stands in a scheduler's place in the trials of a transfer."""

@@ -142,6 +142,14 @@ METRICS = (
         "Mean wait of a delivered byte between its arrival and its delivery in order.",
     ),
     Metric(
+        "guard_actions",
+        "Guard actions",
+        "count",
+        0,
+        "Transport",
+        "Times the guard bounded a controller's window or handed it to NewReno. Without a row it never had to.",
+    ),
+    Metric(
         "fairness_jain",
         "Fairness",
         "score",
@@ -165,14 +173,6 @@ METRICS = (
         0,
         "Sharing",
         "Throughput of the competing flows together while all of them sent.",
-    ),
-    Metric(
-        "guard_actions",
-        "Guard actions",
-        "count",
-        0,
-        "Transport",
-        "Times the guard bounded a controller's window or handed it to NewReno.",
     ),
     Metric(
         "mean_rtt_s",
@@ -204,11 +204,11 @@ METRICS = (
 """In the order of the summary; ``layers_played`` has a figure of its own."""
 
 METRIC = {metric.key: metric for metric in METRICS}
-RANKING = ("playback_ratio", "weighted_layers", "goodput_bps")
+RANKING = ("weighted_layers", "playback_ratio", "goodput_bps")
 """What makes an algorithm the best of a scenario: the first of these in which it is ahead."""
-PAIRED = ("playback_ratio", "weighted_layers", "goodput_bps", "hol_wait_s")
+PAIRED = ("weighted_layers", "playback_ratio", "goodput_bps", "hol_wait_s")
 """What is compared seed by seed."""
-PROFILED = ("playback_ratio", "weighted_layers", "oracle_ratio")
+PROFILED = ("weighted_layers", "playback_ratio", "oracle_ratio")
 """Shares that mean the same in every scenario: they have profiles, and are taken together over scenarios."""
 
 TERMS = (
@@ -250,5 +250,10 @@ TERMS = (
         "Marks",
         "(transfer): sends without TCP. (learned): a trained controller. (reconstruction): its source leaves "
         "gaps that were filled.",
+    ),
+    (
+        "Told the rates",
+        "fixed, open-loop and ltp are given a window or a rate that fits the links. They are yardsticks, and the "
+        "leader is the best of those that find the rates out.",
     ),
 )

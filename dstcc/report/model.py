@@ -17,11 +17,12 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from dstcc.algorithms import RECONSTRUCTED, TRANSFERS, algorithm_name, mark
+from dstcc.algorithms import RECONSTRUCTED, TOLD, TRANSFERS, algorithm_name, mark
 from dstcc.errors import InputError, RunError
 from dstcc.stats import SAME, Estimate, Paired, estimate, paired_difference
 
 from .catalogue import METRIC, METRICS, RANKING, Metric
+from .controllers import namesakes, told_apart
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,10 +86,20 @@ class Algorithm:
     name: str
     trials: tuple[Trial, ...]
 
+    @property
+    def told(self) -> bool:
+        """Whether it is told the links' rates instead of finding them out."""
+        return self.trials[0].controller is None and self.trials[0].congestion in TOLD
+
     @cached_property
     def finished(self) -> tuple[Trial, ...]:
         """The trials that did not fail."""
         return tuple(trial for trial in self.trials if trial.ok)
+
+    @property
+    def whole(self) -> bool:
+        """Whether no trial failed."""
+        return len(self.finished) == len(self.trials)
 
     def by_seed(self, key: str) -> dict[int, float]:
         """Seed → value of a metric, where there is one."""
@@ -166,8 +177,10 @@ class Section:
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
-        """The metrics of which at least one trial has a value."""
-        return tuple(m for m in METRICS if any(m.key in algorithm.estimates for algorithm in self.finished))
+        """The metrics of which at least one trial has a value; a guard that never acted is none."""
+        idle = not any(trial.metrics.get("guard_actions") for trial in self.trials)
+        known = {key for algorithm in self.finished for key in algorithm.estimates}
+        return tuple(m for m in METRICS if m.key in known and not (idle and m.key == "guard_actions"))
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
@@ -177,14 +190,27 @@ class Section:
 
     @cached_property
     def best(self) -> Algorithm | None:
-        """The first by :data:`RANKING` of those no trial of which failed, else of all; None when nothing finished."""
+        """The first by :data:`RANKING`; None when nothing finished.
+
+        Those that are not told the links' rates come before those that are, and among them those no trial of which
+        failed.
+        """
 
         def rank(algorithm: Algorithm) -> tuple[float, ...]:
             found = (algorithm.estimates.get(key) for key in RANKING)
-            return tuple(one.value if one else -math.inf for one in found)
+            return (not algorithm.told, algorithm.whole, *(one.value if one else -math.inf for one in found))
 
-        whole = [a for a in self.finished if len(a.finished) == len(a.trials)]
-        return max(whole or self.finished, key=rank, default=None)
+        return max(self.finished, key=rank, default=None)
+
+    @cached_property
+    def ranked(self) -> tuple[Algorithm, ...]:
+        """The algorithms that finished, the one with the most video first."""
+
+        def most(algorithm: Algorithm) -> float:
+            one = algorithm.estimates.get(RANKING[0])
+            return one.value if one else -math.inf
+
+        return tuple(sorted(self.finished, key=most, reverse=True))
 
     @cached_property
     def reference(self) -> Algorithm | None:
@@ -241,15 +267,17 @@ def load_report(paths: Sequence[Path], against: str | None = None) -> Report:
     from dstcc.run import load_run
 
     pools: dict[tuple[object, ...], list[Run]] = {}
+    runs: list[Run] = []
     seen: set[Path] = set()
     for path in paths:
         if path.resolve() in seen:
             raise RunError(f"{path}: given twice")
         seen.add(path.resolve())
-        run = load_run(path)
+        runs.append(run := load_run(path))
         key = (run.meta.get("scenario_sha256"), run.meta.get("backend"), run.meta.get("scale"))
         pools.setdefault(key, []).append(run)
-    report = Report(tuple(_section(runs) for runs in pools.values()))
+    ambiguous = namesakes(runs)
+    report = Report(tuple(_section(pooled, ambiguous) for pooled in pools.values()))
     if against is None:
         return report
     name = _chosen(report, against)
@@ -317,12 +345,12 @@ def _seeds(algorithm: Algorithm) -> set[int]:
     return {trial.seed for trial in algorithm.finished}
 
 
-def _section(runs: list[Run]) -> Section:
+def _section(runs: list[Run], ambiguous: frozenset[str]) -> Section:
     pooled: dict[str, dict[int, Trial]] = {}
     notes = [f"{run.path}: {warning}" for run in runs for warning in run.meta.get("warnings") or ()]
     for run in runs:
         for row in run.trials:
-            trial = _trial(run, row)
+            trial = _trial(run, row, ambiguous)
             known = pooled.setdefault(trial.algorithm, {}).setdefault(trial.seed, trial)
             if known is not trial:
                 notes.append(_duplicate_note(known, trial))
@@ -356,9 +384,10 @@ def _duplicate_note(known: Trial, other: Trial) -> str:
     return f"{other.id} is in {known.run.path} and in {other.run.path}, {verdict}; the first is used."
 
 
-def _trial(run: Run, row: Mapping[str, Any]) -> Trial:
+def _trial(run: Run, row: Mapping[str, Any], ambiguous: frozenset[str]) -> Trial:
     try:
-        name = _name(row["controller"], row["congestion"], row["scheduler"])
+        controller = row["controller"] and told_apart(run, row["controller"], ambiguous)
+        name = _name(controller, row["congestion"], row["scheduler"])
         return Trial(
             run=run,
             id=str(row["id"]),

@@ -13,6 +13,7 @@ MINUS = "\u2212"
 
 MORE_DECIMALS = 2
 """How many decimals more than usual a number may get to differ from its neighbours."""
+MOST_DIGITS = 4
 SAME = 0.01
 FAR_APART = 1e4
 """Values smaller than the largest by more than this do not count when a row's unit is chosen."""
@@ -41,8 +42,11 @@ class Unit:
     def telling_apart(self, values: Iterable[float]) -> Unit:
         """This unit, with up to two more decimals where they tell more of ``values`` apart, and apart from 0.
 
-        Values count as different from 1 % on.
+        Values count as different from 1 % on. The largest gets four digits at most: nobody reads more.
         """
+        values = tuple(values)
+        largest = max((abs(value) for value in values), default=0.0) / self.factor
+        room = MOST_DIGITS - 1 - max(0, _exponent(largest)) - self.decimals
         pairs = [
             (one, other)
             for one, other in combinations(sorted({0.0, *values}), 2)
@@ -52,7 +56,8 @@ class Unit:
         def told(unit: Unit) -> int:
             return sum(unit.number(one) != unit.number(other) for one, other in pairs)
 
-        finer = [replace(self, decimals=self.decimals + more) for more in range(MORE_DECIMALS + 1)]
+        most = max(0, min(MORE_DECIMALS, room)) if largest >= 1 else MORE_DECIMALS
+        finer = [replace(self, decimals=self.decimals + more) for more in range(most + 1)]
         return max(finer, key=told)
 
     def number(self, value: float) -> str:

@@ -13,6 +13,7 @@ from dstcc.stats import FEW_SEEDS
 from dstcc.version import __version__
 
 from .catalogue import METRICS, TERMS, Metric
+from .controllers import controllers_of
 from .figures import style
 from .figures.delay import delay_figure
 from .figures.layers import layers_figure
@@ -24,17 +25,20 @@ from .mission import Mission, describe_mission
 from .model import Report, Section, Trial
 from .numbers import quantity
 from .pooled import Pooled, pool, pooled_profiles, section_profiles
+from .standing import Standing, headings, words_of
 from .summary import (
     PairedRow,
     SummaryRow,
     command_line,
     paired_table,
+    pooled_standings,
     pooled_table,
     section_differences,
+    section_standings,
     summary_table,
 )
 from .tables import Tables
-from .verdict import verdict
+from .verdict import pooled_verdict, verdict
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -56,6 +60,8 @@ class SectionView:
         self.id = f"s{index}"
         self.name = section.name
         self.verdict = verdict(section)
+        self.standings = StandingView(section_standings(section), colours)
+        self.controllers = controllers_of(section)
         self.algorithms = [(a.name, style.swatch(a.name, colours)) for a in section.finished]
         self._colours = colours
         self._tables = Tables()
@@ -182,10 +188,21 @@ class SectionView:
         ]
 
 
+class StandingView:
+    """What the template asks of the table at the top."""
+
+    def __init__(self, rows: list[Standing], colours: dict[str, str]) -> None:
+        self.rows = [(row, style.swatch(row.name, colours)) for row in rows]
+        self.words = words_of(rows)
+        self.headings = headings()
+
+
 class PooledView:
     """What the template asks of all scenarios together."""
 
     def __init__(self, pooled: Pooled, colours: dict[str, str]) -> None:
+        self.verdict = pooled_verdict(pooled)
+        self.standings = StandingView(pooled_standings(pooled), colours)
         self.metrics = pooled.metrics
         self.reference = pooled.reference
         self.rows = [(name, style.swatch(name, colours), cells) for name, cells in pooled_table(pooled)]

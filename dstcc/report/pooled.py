@@ -26,9 +26,14 @@ class Pooled:
     """Shares that each of them has in every scenario."""
     against: str | None
 
+    @staticmethod
+    def find(section: Section, name: str) -> Algorithm:
+        """The algorithm of that name in one of the scenarios."""
+        return next(a for a in section.finished if a.name == name)
+
     def strata(self, name: str, metric: Metric) -> list[list[float]]:
         """A list of values for each scenario."""
-        return [list(_find(section, name).by_seed(metric.key).values()) for section in self.sections]
+        return [list(self.find(section, name).by_seed(metric.key).values()) for section in self.sections]
 
     def estimate(self, name: str, metric: Metric) -> Estimate:
         """IQM of all trials, with a stratified interval."""
@@ -40,18 +45,21 @@ class Pooled:
 
     @cached_property
     def best(self) -> str:
-        """The first by the ranking of a scenario's best, as far as its metrics are shares."""
+        """As a scenario's best, as far as the metrics of its ranking are shares."""
         keys = [METRIC[key] for key in RANKING if METRIC[key] in self.metrics]
-        return max(self.names, key=lambda name: [self.estimate(name, metric).value for metric in keys])
+        told = {name: self.find(self.sections[0], name).told for name in self.names}
+        return max(
+            self.names, key=lambda name: (not told[name], *(self.estimate(name, key).value for key in keys))
+        )
 
     @property
     def reference(self) -> str:
         """The chosen one, or the best."""
         return self.against if self.against in self.names else self.best
 
-    def paired(self, metric: Metric) -> dict[str, Paired]:
-        """Algorithm → its differences to the reference, over the seeds of every scenario."""
-        found = [paired(s, metric.key, _find(s, self.reference)) for s in self.sections]
+    def paired(self, metric: Metric, reference: str | None = None) -> dict[str, Paired]:
+        """Algorithm → its differences to ``reference`` (or the report's), over the seeds of every scenario."""
+        found = [paired(s, metric.key, self.find(s, reference or self.reference)) for s in self.sections]
         names = [name for name in self.names if all(name in one for one in found)]
         return {name: _together([one[name] for one in found]) for name in names}
 
@@ -62,7 +70,7 @@ def pool(report: Report) -> Pooled | None:
     if len(sections) < 2 or not all(section.finished for section in sections):
         return None
     names = [n for n in report.algorithms if all(any(a.name == n for a in s.finished) for s in sections)]
-    estimates = [_find(section, name).estimates for section in sections for name in names]
+    estimates = [Pooled.find(section, name).estimates for section in sections for name in names]
     metrics = tuple(METRIC[key] for key in PROFILED if all(key in one for one in estimates))
     if not names or not metrics:
         return None
@@ -92,10 +100,6 @@ def pooled_profiles(pooled: Pooled) -> list[tuple[Metric, dict[str, Profile]]]:
 def _alike(values: chain[float]) -> bool:
     first, *others = values
     return all(math.isclose(first, other, abs_tol=1e-12) for other in others)
-
-
-def _find(section: Section, name: str) -> Algorithm:
-    return next(a for a in section.finished if a.name == name)
 
 
 def _together(parts: list[Paired]) -> Paired:

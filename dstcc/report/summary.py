@@ -11,10 +11,13 @@ from dstcc.stats import Estimate, Paired, Profile
 from dstcc.version import __version__
 
 from .catalogue import METRIC, PAIRED, Metric
+from .contest import contest, pooled_contest
+from .controllers import Controller, controllers_of
 from .model import Algorithm, Report, Section, best_of, paired
 from .numbers import Unit, unit_for, unit_for_row
 from .pooled import Pooled, pool, pooled_profiles, section_profiles
-from .verdict import verdict
+from .standing import BESIDE, Standing, standings
+from .verdict import pooled_verdict, verdict
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,20 @@ def pooled_table(pooled: Pooled) -> list[tuple[str, list[tuple[str, str]]]]:
         for unit, column in zip(units, columns, strict=True)
     ]
     return list(zip(pooled.names, map(list, zip(*cells, strict=True)), strict=True))
+
+
+def section_standings(section: Section) -> list[Standing]:
+    """Each algorithm beside the leader; empty where nobody leads."""
+    found = contest(section)
+    played = {a.name: a.estimates[BESIDE.key] for a in section.finished if BESIDE.key in a.estimates}
+    return standings(found, played) if found else []
+
+
+def pooled_standings(pooled: Pooled) -> list[Standing]:
+    """As :func:`section_standings`, over all scenarios."""
+    found = pooled_contest(pooled)
+    played = {n: pooled.estimate(n, BESIDE) for n in pooled.names} if BESIDE in pooled.metrics else {}
+    return standings(found, played) if found else []
 
 
 def won(metric: Metric, one: Paired) -> int:
@@ -151,12 +168,16 @@ def _paired_cell(metric: Metric, found: dict[str, Paired], name: str) -> tuple[s
 
 
 def _pooled_document(pooled: Pooled) -> dict[str, Any]:
+    words = {row.name: row.word for row in pooled_standings(pooled)}
     return {
         "scenarios": [section.name for section in pooled.sections],
+        "best": pooled.best,
+        "verdict": pooled_verdict(pooled),
         "reference": pooled.reference,
         "rows": [
             {
                 "algorithm": name,
+                "standing": words.get(name),
                 "metrics": {m.key: _estimate_document(pooled.estimate(name, m)) for m in pooled.metrics},
             }
             for name in pooled.names
@@ -197,6 +218,7 @@ def _profiles_document(panels: list[tuple[Metric, dict[str, Profile]]]) -> dict[
 
 
 def _section_document(section: Section) -> dict[str, Any]:
+    words = {row.name: row.word for row in section_standings(section)}
     return {
         "scenario": section.name,
         "scenario_sha256": section.meta.get("scenario_sha256"),
@@ -215,7 +237,11 @@ def _section_document(section: Section) -> dict[str, Any]:
             }
             for run, command in zip(section.runs, command_line(section), strict=True)
         ],
-        "rows": [_algorithm_document(algorithm) for algorithm in section.algorithms],
+        "rows": [
+            _algorithm_document(algorithm) | {"standing": words.get(algorithm.name)}
+            for algorithm in section.algorithms
+        ],
+        "controllers": [_controller_document(one) for one in controllers_of(section)],
         "paired": _paired_document(section_differences(section)),
         "profiles": _profiles_document(section_profiles(section)),
         "failed": [
@@ -225,6 +251,11 @@ def _section_document(section: Section) -> dict[str, Any]:
         ],
         "notes": list(section.notes),
     }
+
+
+def _controller_document(one: Controller) -> dict[str, Any]:
+    """``trained_on_this_scenario`` is null where the run does not say what it was trained on."""
+    return {**one.about, "algorithm_name": one.name, "trained_on_this_scenario": one.seen}
 
 
 def _algorithm_document(algorithm: Algorithm) -> dict[str, Any]:

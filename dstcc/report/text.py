@@ -12,8 +12,10 @@ from typing import Any
 from dstcc.stats import Paired, Profile
 
 from .catalogue import Metric
+from .controllers import controllers_of
 from .model import Report, Section
 from .pooled import Pooled, pool, pooled_profiles, section_profiles
+from .standing import Standing, headings, leader_of
 from .summary import (
     Cell,
     command_line,
@@ -21,9 +23,10 @@ from .summary import (
     paired_table,
     pooled_table,
     section_differences,
+    section_standings,
     summary_table,
 )
-from .verdict import verdict
+from .verdict import pooled_verdict, verdict
 
 CSV_COLUMNS = (
     "scenario",
@@ -34,6 +37,7 @@ CSV_COLUMNS = (
     "congestion",
     "scheduler",
     "controller",
+    "standing",
     "trials",
     "failed",
     "metric",
@@ -99,6 +103,7 @@ def _section(section: Section) -> Iterator[str]:
     yield ""
     yield _escape(verdict(section))
     yield ""
+    yield from _standings(section_standings(section))
     if section.finished:
         yield from _tables(section)
     failed = [trial for trial in section.trials if not trial.ok]
@@ -140,10 +145,40 @@ def _tables(section: Section) -> Iterator[str]:
     if differences and section.reference:
         yield from _differences(section.reference.name, differences)
     yield from _profiles(section_profiles(section))
+    yield from _controllers(section)
+
+
+def _standings(rows: list[Standing]) -> Iterator[str]:
+    if not rows:
+        return
+    headline, beside = headings()
+    yield f"| Algorithm | {headline} (%) | {beside} (%) | Beside {_escape(leader_of(rows))} |"
+    yield "|---|---:|---:|---|"
+    for row in rows:
+        value, played = (
+            f"{text} ({interval})" if interval else text
+            for text, interval in ((row.value, row.interval), (row.played, row.played_interval))
+        )
+        yield f"| {_escape(row.name)} | {value} | {played} | {row.word} |"
+    yield ""
+
+
+def _controllers(section: Section) -> Iterator[str]:
+    found = controllers_of(section)
+    if not found:
+        return
+    yield "| Controller | Algorithm | Trained on | Training seed | This scenario among them |"
+    yield "|---|---|---|---:|---|"
+    for one in found:
+        name, algorithm, seed = (_escape(str(text)) for text in (one.name, one.algorithm, one.seed))
+        yield f"| {name} | {algorithm} | {_escape(one.training)} | {seed} | {one.seen_word} |"
+    yield ""
 
 
 def _pooled(pooled: Pooled) -> Iterator[str]:
     yield "# All scenarios together"
+    yield ""
+    yield _escape(pooled_verdict(pooled))
     yield ""
     yield (
         f"Shares over the trials of {len(pooled.sections)} scenarios; 95 % intervals from resampling within each "

@@ -1,74 +1,85 @@
-"""A scenario's result in a sentence or two, no surer than its numbers."""
+"""A result in a sentence or two, no surer than its numbers."""
 
 from __future__ import annotations
 
 from dstcc.stats import FEW_SEEDS, SAME, Estimate, Paired
 
-from .model import Algorithm, Section, paired
-from .numbers import Unit, unit_for
+from .contest import (
+    BETTER_SEEDS,
+    HEADLINE,
+    LOWER,
+    PAIRED_LOWER,
+    UNCLEAR,
+    WORSE,
+    Contest,
+    contest,
+    pooled_contest,
+    side,
+)
+from .model import Section, paired
+from .numbers import unit_for
+from .pooled import Pooled
 
-KEY = "playback_ratio"
-LEAST = 0.0005
-"""Half of the last digit shown: a smaller difference reads as none."""
+UNIT = unit_for(HEADLINE.kind, [1.0])
 NAMED = 4
 """Of a longer list only so many are named; a table has the others."""
 
 
 def verdict(section: Section) -> str:
     """What the section found, how sure that is, and what it does not say."""
-    best = section.best
-    if best is None:
+    if section.best is None:
         return "No trial finished: there is nothing to compare."
-    measured = [a for a in section.finished if KEY in a.estimates]
-    if best not in measured:
-        return "The trials finished, but none says how many chunks were played."
-    unit = unit_for("share", [1.0])
-    others = sorted((a for a in measured if a is not best), key=lambda a: -a.estimates[KEY].value)
-    sentences = [
-        _leading(best, others, unit),
-        _confidence(section, best, others, unit),
-        _against(section, best),
-        _failures(section),
-    ]
-    return " ".join(sentence for sentence in sentences if sentence)
+    found = contest(section)
+    if found is None:
+        return "The trials finished, but none says how much was played."
+    return _joined_sentences(
+        _leading(found), _comparison(found), _told(found), _against(section), _failures(section)
+    )
 
 
-def _leading(best: Algorithm, others: list[Algorithm], unit: Unit) -> str:
-    top = best.estimates[KEY]
-    tied = [a for a in others if abs(a.estimates[KEY].value - top.value) <= SAME]
-    behind = [a for a in others if a not in tied]
-    names = _list([a.name for a in (best, *tied)])
-    each = " each" if tied else ""
-    text = f"{names}{each} played {_interval(top, unit)} of chunks"
+def pooled_verdict(pooled: Pooled) -> str:
+    """The same over all scenarios together."""
+    found = pooled_contest(pooled)
+    if found is None:
+        return ""
+    return _joined_sentences(_leading(found), _comparison(found), _told(found))
+
+
+def _leading(found: Contest) -> str:
+    top = found.values[found.leader]
+    tied = [name for name in found.rivals if abs(found.values[name].value - top.value) <= SAME]
+    behind = [name for name in found.rivals if name not in tied]
+    names, each = _list([found.leader, *tied]), " each" if tied else ""
+    what = f"{_interval(top)} of the video" if tied else f"most video, {_interval(top)} of it"
+    text = f"{names}{each} brought home {what}"
     shown = behind if len(behind) <= NAMED + 1 else behind[:NAMED]
-    parts = [f"{a.name} {unit.text(a.estimates[KEY].value)}" for a in shown]
+    parts = [f"{name} {UNIT.text(found.values[name].value)}" for name in shown]
     if len(shown) < len(behind):
-        rest = [a.estimates[KEY].value for a in behind[NAMED:]]
-        parts.append(f"{len(rest)} others between {unit.number(rest[-1])} and {unit.text(rest[0])}")
+        rest = [found.values[name].value for name in behind[NAMED:]]
+        parts.append(f"{len(rest)} others between {UNIT.number(rest[-1])} and {UNIT.text(rest[0])}")
     return f"{text}; {_joined(parts)}." if parts else f"{text}."
 
 
-def _confidence(section: Section, best: Algorithm, others: list[Algorithm], unit: Unit) -> str:
+def _comparison(found: Contest) -> str:
     """What disjoint intervals show, then what differences seed by seed show beyond them."""
-    top = best.estimates[KEY]
+    top = found.values[found.leader]
     if not top.has_interval:
         return "One seed: no interval exists, so this says nothing about other draws of the links and losses."
+    groups = {
+        word: [n for n in found.rivals if found.word(n) == word]
+        for word in (WORSE, LOWER, PAIRED_LOWER, UNCLEAR)
+    }
     parts = []
-    differences = paired(section, KEY, best)
-    close = [a for a in others if a.estimates[KEY].overlaps(top)]
-    apart = [a.name for a in close if a.name in differences and _side(differences[a.name]) < 0]
-    unclear = [a.name for a in close if a.name not in apart]
-    if unclear:
+    if worse := groups[WORSE]:
+        whom = "each of the others" if len(worse) == len(found.rivals) > 1 else _list(worse)
+        parts.append(f"It is better than {whom}: {top.n} seeds, intervals that do not overlap.")
+    if lower := groups[LOWER]:
+        parts.append(f"Its interval does not overlap that of {_list(lower)}, but {_why_not(found)}.")
+    parts += _seed_by_seed(found, groups[PAIRED_LOWER])
+    if unclear := groups[UNCLEAR]:
         parts.append(
-            f"The intervals of {_list([best.name, *unclear])} overlap: these seeds do not tell them apart."
+            f"The intervals of {_list([found.leader, *unclear])} overlap: these seeds do not tell them apart."
         )
-    if len(apart) == 1:
-        margin = _margin(differences[apart[0]], unit)
-        parts.append(f"{apart[0]}: the intervals overlap, but seed by seed {best.name} is ahead, {margin}.")
-    elif apart:
-        parts.append(f"{_list(apart)}: the intervals overlap, but seed by seed {best.name} is ahead of each.")
-    if others and not close:
-        parts.append("Its interval overlaps no other.")
     if top.n < FEW_SEEDS:
         parts.append(
             f"With {top.n} seeds the intervals are narrower than they should be: take them as a hint."
@@ -76,16 +87,41 @@ def _confidence(section: Section, best: Algorithm, others: list[Algorithm], unit
     return " ".join(parts)
 
 
-def _against(section: Section, best: Algorithm) -> str:
+def _why_not(found: Contest) -> str:
+    """What is missing for the word *better*."""
+    if found.doubt:
+        return f"{found.doubt}, so it is not called better"
+    return f"better takes {BETTER_SEEDS} seeds of either"
+
+
+def _seed_by_seed(found: Contest, names: list[str]) -> list[str]:
+    if len(names) == 1:
+        margin = _margin(found.differences[names[0]])
+        return [f"{names[0]}: the intervals overlap, but seed by seed {found.leader} is ahead, {margin}."]
+    if names:
+        return [f"{_list(names)}: the intervals overlap, but seed by seed {found.leader} is ahead of each."]
+    return []
+
+
+def _told(found: Contest) -> str:
+    """How far the leader is from those that need not find the rates out."""
+    told = [name for name in found.values if name in found.told]
+    if not told:
+        return ""
+    values = [f"{UNIT.text(found.values[name].value)}" for name in told]
+    verb = "is" if len(told) == 1 else "are"
+    return f"{_list(told)} {verb} told the links' rates: {_joined(values[:NAMED])}."
+
+
+def _against(section: Section) -> str:
     """Who is ahead of a chosen reference, seed by seed."""
     reference = section.reference
-    if reference is None or reference is best:
+    if reference is None or reference is section.best:
         return ""
-    differences = paired(section, KEY)
+    differences = paired(section, HEADLINE.key)
     groups = {"ahead": 1, "behind": -1, "not told apart": 0}
     found = {
-        word: [name for name, one in differences.items() if _side(one) == side]
-        for word, side in groups.items()
+        word: [name for name, one in differences.items() if side(one) == way] for word, way in groups.items()
     }
     if not differences:
         return ""
@@ -97,28 +133,24 @@ def _failures(section: Section) -> str:
     failed = sum(not trial.ok for trial in section.trials)
     if not failed:
         return ""
-    return f"{failed} of {len(section.trials)} trials failed and {'is' if failed == 1 else 'are'} left out."
+    found = contest(section)
+    beside = f"; {_list(sorted(found.failed))} not compared" if found and found.failed else ""
+    return f"{failed} of {len(section.trials)} trials failed and {'is' if failed == 1 else 'are'} left out{beside}."
 
 
-def _side(one: Paired) -> int:
-    """+1 or −1 where the interval of the mean difference lies wholly above or below zero, as it is shown, else 0."""
+def _margin(one: Paired) -> str:
     low, high = one.mean.bounds()
-    return (low > LEAST) - (high < -LEAST)
-
-
-def _margin(one: Paired, unit: Unit) -> str:
-    low, high = one.mean.bounds()
-    mean = unit.number(-one.mean.value)
+    mean = UNIT.number(-one.mean.value)
     return (
-        f"by {mean} points on average (95 % interval {unit.number(-high)}–{unit.number(-low)}) "
+        f"by {mean} points on average (95 % interval {UNIT.number(-high)}–{UNIT.number(-low)}) "
         f"and at {one.below} of {one.mean.n} seeds"
     )
 
 
-def _interval(one: Estimate, unit: Unit) -> str:
+def _interval(one: Estimate) -> str:
     if one.low is None or one.high is None:
-        return unit.text(one.value)
-    return f"{unit.text(one.value)} (95 % interval {unit.number(one.low)}–{unit.number(one.high)})"
+        return UNIT.text(one.value)
+    return f"{UNIT.text(one.value)} (95 % interval {UNIT.number(one.low)}–{UNIT.number(one.high)})"
 
 
 def _list(names: list[str]) -> str:
@@ -129,3 +161,7 @@ def _list(names: list[str]) -> str:
 
 def _joined(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _joined_sentences(*sentences: str) -> str:
+    return " ".join(sentence for sentence in sentences if sentence)

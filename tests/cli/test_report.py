@@ -27,7 +27,7 @@ def test_writes_a_page_and_says_so(run_path: Path, tmp_path: Path) -> None:
     result = report(run_path, "-o", output)
     assert result.exit_code == 0
     assert result.stdout == ""
-    assert "played" in result.stderr
+    assert "brought home" in result.stderr
     assert output.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 

@@ -39,6 +39,8 @@ class RunSpec:
     quality: bool = False
     failures: dict[str, str] = field(default_factory=dict)
     """Trial id → error of a trial that failed."""
+    controllers: tuple[dict[str, Any], ...] = ()
+    """What ``run.json`` says of each; a name in ``congestion`` that is one of theirs is that controller."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,10 @@ def build_run(path: Path, spec: RunSpec | None = None) -> Path:
             trial_id = f"{congestion}+{spec.scheduler}/s{seed}"
             links = draw_links(seed)
             row = trial_row(trial_id, congestion, seed, links) | {"scheduler": spec.scheduler}
+            if congestion in [about["name"] for about in spec.controllers]:
+                trial_id = f"{congestion}/s{seed}"
+                agent = {"congestion": "agent", "scheduler": "agent", "controller": congestion}
+                row |= {"id": trial_id, **agent}
             if trial_id in spec.failures:
                 row |= {"status": "failed", "error": spec.failures[trial_id]}
             else:
@@ -381,5 +387,6 @@ def run_document(spec: RunSpec, trials: int) -> dict[str, Any]:
             {"name": "ka-band", "rate_bps": 240000.0, "rtt_s": {"uniform": [600.0, 2400.0]}, "loss": 0.001},
         ],
         "trials": trials,
+        "controllers": list(spec.controllers),
         "warnings": [],
     }

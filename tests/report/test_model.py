@@ -99,7 +99,7 @@ def test_equal_values_have_no_winner(make_run: RunFactory) -> None:
     section = only_section(make_run(RunSpec(congestion=("bbr-scaled", "x1", "x2"), seeds=(2,), chunks=60)))
     assert {a.estimates["playback_ratio"].value for a in section.finished} == {1.0}
     assert best_of(section, METRIC["playback_ratio"]) == (set(), set())
-    assert "each played 100.0" in verdict(section)
+    assert "each brought home 100.0" in verdict(section)
 
 
 def test_paired_differences_are_to_the_best_over_common_seeds(make_run: RunFactory) -> None:
@@ -132,9 +132,28 @@ class TestVerdict:
         spec = RunSpec(congestion=("cubic", "newreno"), seeds=(1, 2, 3, 4, 5), chunks=7200)
         assert "overlap" in verdict(only_section(make_run(spec)))
 
-    def test_separation_is_said(self, make_run: RunFactory) -> None:
-        spec = RunSpec(congestion=("cubic", "bbr-scaled"), seeds=(2, 3, 4, 5, 6), chunks=14_400)
-        assert "overlaps no other" in verdict(only_section(make_run(spec)))
+    def test_separation_of_few_seeds_is_not_called_better(self, make_run: RunFactory) -> None:
+        spec = RunSpec(congestion=("cubic", "bbr-scaled"), seeds=(2, 3, 4, 5, 6), chunks=7200)
+        text = verdict(only_section(make_run(spec)))
+        assert "does not overlap that of cubic+minrtt, but better takes 10 seeds" in text
+
+    def test_ten_seeds_make_it_better(self, make_run: RunFactory) -> None:
+        spec = RunSpec(congestion=("cubic", "bbr-scaled"), seeds=tuple(range(1, 11)), chunks=7200)
+        text = verdict(only_section(make_run(spec)))
+        assert "It is better than cubic+minrtt: 10 seeds, intervals that do not overlap." in text
+
+    def test_what_is_told_the_rates_is_a_yardstick(self, make_run: RunFactory) -> None:
+        section = only_section(make_run(RunSpec(congestion=("open-loop", "cubic"), chunks=7200)))
+        told, other = (a.estimates["weighted_layers"].value for a in section.algorithms)
+        assert told > other
+        assert section.best is not None
+        assert section.best.name == "cubic+minrtt"
+        assert "open-loop+minrtt is told the links' rates" in verdict(section)
+
+    def test_among_those_that_are_told_the_best_leads(self, make_run: RunFactory) -> None:
+        section = only_section(make_run(RunSpec(congestion=("open-loop", "fixed"), chunks=90)))
+        assert section.best is not None
+        assert "is told" not in verdict(section)
 
     def test_failures_are_counted(self, make_run: RunFactory) -> None:
         text = verdict(only_section(make_run(RunSpec(failures={"cubic+minrtt/s2": "boom"}))))

@@ -22,6 +22,8 @@ BANDED = 4
 """With more algorithms than this, bands hide each other: only the named ones have theirs."""
 MARGIN = 0.06
 """Of the axis, beyond the least and the greatest value."""
+BEYOND = 1.5
+"""Percent: no share lies below 0 or above 100, but a line there must show."""
 
 
 def profile_figure(panels: Panels, colours: dict[str, str], named: set[str], salt: str) -> str:
@@ -70,7 +72,7 @@ def _limits(profiles: dict[str, Profile]) -> tuple[float, float]:
     low = min(float(one.tau[0]) for one in profiles.values()) * 100
     high = max(float(one.tau[-1]) for one in profiles.values()) * 100
     space = MARGIN * (high - low)
-    return low - space, high + space
+    return max(low - space, -BEYOND), min(high + space, 100 + BEYOND)
 
 
 def _dress(axes: Axes, metric: Metric, left: float, right: float) -> None:

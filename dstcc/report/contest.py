@@ -1,0 +1,149 @@
+"""Who brought home most video, and which differences are more than chance.
+
+The leader is the best of those that find the links' rates out for themselves; an algorithm that is told them is a
+yardstick. Of two algorithms the leader is *better* where both have :data:`BETTER_SEEDS` seeds or more in every
+scenario, their 95 % intervals have no point in common, and nothing else speaks against it: a controller that was
+trained on the scenario may have learned it by heart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from dstcc.stats import SAME, Estimate, Paired
+
+from .catalogue import METRIC, RANKING, Metric
+from .controllers import controller_of
+from .model import Algorithm, Section, paired
+from .pooled import Pooled
+
+HEADLINE: Metric = METRIC[RANKING[0]]
+"""What is meant by most video."""
+BETTER_SEEDS = 10
+"""Fewer are not enough for the word *better*."""
+LEAST = 0.0005
+"""Half of the last digit shown: a smaller difference reads as none."""
+
+LEADS, SAME_VALUE, WORSE, LOWER, PAIRED_LOWER, UNCLEAR, TOLD, FAILED = (
+    "leads",
+    "same",
+    "worse",
+    "lower",
+    "lower seed by seed",
+    "not told apart",
+    "told the rates",
+    "trials failed",
+)
+WORDS = {
+    WORSE: f"{BETTER_SEEDS} seeds or more, and intervals that do not overlap",
+    LOWER: "the intervals do not overlap, but there are too few seeds, or the leader was trained on this scenario",
+    PAIRED_LOWER: "the intervals overlap, but that of the differences at the same seeds lies below zero",
+    UNCLEAR: "these seeds do not show a difference",
+    TOLD: "a yardstick: it need not find out what the links carry",
+}
+"""What the words say of an algorithm beside the leader."""
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The algorithms that have a value of :data:`HEADLINE`."""
+
+    leader: str
+    values: Mapping[str, Estimate]
+    """Highest first, the leader before those with the same value."""
+    told: frozenset[str]
+    """Those that are told the links' rates, where others are not."""
+    differences: Mapping[str, Paired]
+    """To the leader, seed by seed."""
+    seeds: Mapping[str, int]
+    """The least of the scenarios'."""
+    failed: frozenset[str]
+    """Those that lack trials, where the leader lacks none: their values are of the easier seeds, perhaps."""
+    doubt: str
+    """Why the leader's value says less than another's; mostly empty."""
+
+    @property
+    def rivals(self) -> list[str]:
+        """All but the leader, those that are told and those with failed trials."""
+        return [name for name in self.values if name not in {self.leader, *self.told, *self.failed}]
+
+    def word(self, name: str) -> str:
+        """How an algorithm stands beside the leader."""
+        if name not in self.rivals:
+            return LEADS if name == self.leader else TOLD if name in self.told else FAILED
+        top, one = self.values[self.leader], self.values[name]
+        if not top.has_interval or not one.has_interval:
+            return SAME_VALUE if abs(top.value - one.value) <= SAME else UNCLEAR
+        if not one.overlaps(top):
+            sure = min(self.seeds[self.leader], self.seeds[name]) >= BETTER_SEEDS and not self.doubt
+            return WORSE if sure else LOWER
+        difference = self.differences.get(name)
+        if difference is not None and difference.above == difference.below == 0:
+            return SAME_VALUE
+        return PAIRED_LOWER if difference is not None and side(difference) < 0 else UNCLEAR
+
+
+def side(one: Paired) -> int:
+    """+1 or −1 where the mean difference's interval lies wholly above or below zero, as it is shown, else 0."""
+    low, high = one.mean.bounds()
+    return (low > LEAST) - (high < -LEAST)
+
+
+def contest(section: Section) -> Contest | None:
+    """Of one scenario; None where the best algorithm has no value of :data:`HEADLINE`."""
+    best = section.best
+    if best is None or HEADLINE.key not in best.estimates:
+        return None
+    algorithms = {a.name: a for a in section.finished if HEADLINE.key in a.estimates}
+    values = {name: a.estimates[HEADLINE.key] for name, a in algorithms.items()}
+    return Contest(
+        best.name,
+        _ranked(best.name, values),
+        _told(best, algorithms.values()),
+        paired(section, HEADLINE.key, best),
+        {name: one.n for name, one in values.items()},
+        _failed(best.name, {name: a.whole for name, a in algorithms.items()}),
+        _doubt(section, best),
+    )
+
+
+def pooled_contest(pooled: Pooled) -> Contest | None:
+    """Of all scenarios together; None where they do not share :data:`HEADLINE`."""
+    if HEADLINE not in pooled.metrics:
+        return None
+    best, first = pooled.best, pooled.sections[0]
+    strata = {name: pooled.strata(name, HEADLINE) for name in pooled.names}
+    values = {name: pooled.estimate(name, HEADLINE) for name in pooled.names}
+    doubts = (_doubt(section, pooled.find(section, best)) for section in pooled.sections)
+    return Contest(
+        best,
+        _ranked(best, values),
+        _told(pooled.find(first, best), [pooled.find(first, name) for name in pooled.names]),
+        pooled.paired(HEADLINE, best),
+        {name: min(map(len, found)) for name, found in strata.items()},
+        _failed(best, {n: all(pooled.find(s, n).whole for s in pooled.sections) for n in pooled.names}),
+        next(filter(None, doubts), ""),
+    )
+
+
+def _ranked(leader: str, values: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    order = sorted(values, key=lambda name: (-values[name].value, name != leader))
+    return {name: values[name] for name in order}
+
+
+def _told(best: Algorithm, algorithms: Iterable[Algorithm]) -> frozenset[str]:
+    return frozenset() if best.told else frozenset(a.name for a in algorithms if a.told)
+
+
+def _failed(leader: str, whole: Mapping[str, bool]) -> frozenset[str]:
+    return frozenset(name for name, one in whole.items() if not one) if whole[leader] else frozenset()
+
+
+def _doubt(section: Section, algorithm: Algorithm) -> str:
+    controller = controller_of(section, algorithm)
+    if controller is None or controller.seen is False:
+        return ""
+    if controller.seen:
+        return f"{algorithm.name} was trained on {section.name}"
+    return f"the run does not say what {algorithm.name} was trained on"

@@ -1,0 +1,94 @@
+"""The trained controllers of runs: what each was trained on, and whether that holds the scenario it is judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dstcc.run import Run
+
+    from .model import Algorithm, Section
+
+SHORT = 7
+"""Digits of a policy's checksum that tell it from others of its name."""
+
+
+@dataclass(frozen=True)
+class Controller:
+    """A policy that drove trials of a section."""
+
+    name: str
+    """As the report calls it."""
+    about: Mapping[str, Any]
+    """What ``run.json`` says of the policy; empty where it says nothing."""
+    scenarios: tuple[tuple[str, str], ...]
+    """Name and content hash of each scenario of its training; without a name where only the hash is known."""
+    seen: bool | None
+    """Whether it was trained on the section's scenario (on other seeds); None where the run does not say."""
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm that trained it."""
+        return str(self.about.get("algorithm", "–"))
+
+    @property
+    def seed(self) -> str:
+        """Of the training."""
+        return str(self.about.get("seed", "–"))
+
+    @property
+    def checksum(self) -> str:
+        """The beginning of the policy's checksum."""
+        return str(self.about.get("sha256", "–"))[:SHORT]
+
+    @property
+    def training(self) -> str:
+        """The scenarios of the training by name, each with the beginning of its hash."""
+        named = [f"{name} {sha[:SHORT]}".lstrip() for name, sha in self.scenarios]
+        return ", ".join(named) or "not recorded"
+
+    @property
+    def seen_word(self) -> str:
+        """``yes``, ``no`` or ``not recorded``."""
+        return {True: "yes", False: "no", None: "not recorded"}[self.seen]
+
+
+def controllers_of(section: Section) -> list[Controller]:
+    """The controllers of a section's trials, in the order of its algorithms."""
+    found = (controller_of(section, algorithm) for algorithm in section.algorithms)
+    return [one for one in found if one is not None]
+
+
+def controller_of(section: Section, algorithm: Algorithm) -> Controller | None:
+    """The controller behind an algorithm; None for one that is not a controller."""
+    trial = algorithm.trials[0]
+    if trial.controller is None:
+        return None
+    about = _about(trial.run, trial.controller)
+    scenarios = tuple((str(one["scenario"]), str(one["sha256"])) for one in about.get("trained_on") or ())
+    if not scenarios and about.get("scenario_sha256"):
+        scenarios = (("", str(about["scenario_sha256"])),)
+    hashes = {sha for _, sha in scenarios}
+    seen = section.meta.get("scenario_sha256") in hashes if hashes else None
+    return Controller(algorithm.name, about, scenarios, seen)
+
+
+def namesakes(runs: Sequence[Run]) -> frozenset[str]:
+    """Names that stand for more than one policy in these runs, as ``policy`` does for every training's."""
+    sums: dict[str, set[object]] = {}
+    for run in runs:
+        for about in run.meta.get("controllers") or ():
+            sums.setdefault(str(about.get("name")), set()).add(about.get("sha256"))
+    return frozenset(name for name, found in sums.items() if len(found) > 1)
+
+
+def told_apart(run: Run, name: str, ambiguous: frozenset[str]) -> str:
+    """A policy's name, with the beginning of its checksum where others have the same name."""
+    return f"{name}@{str(_about(run, name).get('sha256'))[:SHORT]}" if name in ambiguous else name
+
+
+def _about(run: Run, name: str) -> Mapping[str, Any]:
+    known: Sequence[Mapping[str, Any]] = run.meta.get("controllers") or ()
+    return next((about for about in known if about.get("name") == name), {})
