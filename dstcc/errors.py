@@ -9,6 +9,7 @@
     │   ├── RunError           a run directory
     │   └── PolicyError        a controller's policy
     ├── ExtensionError         a user's own algorithm failed (exit 1)
+    ├── KernelError            building or running a kernel failed (exit 1)
     └── MissingCapabilityError this machine lacks something (exit 1)
 
 A message names the file, the value and the rule it broke; the command line prints it without a traceback.
@@ -47,6 +48,10 @@ class PolicyError(InputError):
 
 class ExtensionError(DstccError):
     """A user's own congestion control or scheduler raised, or answered what makes no sense; it ends its trial."""
+
+
+class KernelError(DstccError):
+    """A kernel could not be built, or a guest that runs one did not come to its end."""
 
 
 class MissingCapabilityError(DstccError):

@@ -30,11 +30,12 @@ COMMANDS = {
     "report": "Compare runs on one self-contained page.",
     "links": "List link profiles; what one does at a date, or what a code loses.",
     "algorithms": "List every congestion control and scheduler.",
+    "kernel": "Build the Linux kernel that scenarios run on in virtual time.",
     "doctor": "Say what this machine can do and how to get the rest.",
 }
 """Command name → help line; module ``dstcc_cli.NAME`` exports it as ``command``."""
 
-LATER = ("reproduce", "sweep", "kernel")
+LATER = ("reproduce", "sweep")
 """Commands of the interface that this version does not have."""
 
 INTERRUPTED = 130

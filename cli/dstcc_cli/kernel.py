@@ -1,0 +1,101 @@
+"""``dstcc kernel``: the kernel that scenarios run on in virtual time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .output import console, emit_json, progress
+
+if TYPE_CHECKING:
+    from dstcc_kernel.build import Built
+
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+
+
+@click.group(short_help="Build the virtual-time kernel; load and unload the module.")
+def command() -> None:
+    """The Linux kernel that `--backend kernel` runs in virtual time, as a program and without root."""
+
+
+@command.command("build")
+@click.option(
+    "--debug", is_flag=True, help="The variant that watches itself: KASAN, lockdep, kmemleak, UBSAN."
+)
+@click.option(
+    "--jobs", type=click.IntRange(1), metavar="N", help="Compilers at once.  [default: one per processor]"
+)
+@click.option("--force", is_flag=True, help="Build anew even if it is there.")
+@AS_JSON
+def build_(*, debug: bool, jobs: int | None, force: bool, as_json: bool) -> None:
+    """Build the kernel from Debian's linux-source-6.1 into the cache ($DSTCC_CACHE, else ~/.cache/dstcc).
+
+    Four processor minutes, the debug variant about twice that. What is there already is not built again.
+    """
+    from dstcc_kernel import build
+
+    found = build.find(debug)
+    if found and not force:
+        _show(found, debug, as_json)
+        return
+    variant = "debug" if debug else "plain"
+    console().print(f"building the virtual-time kernel ({variant}) into {build.home()}")
+    with progress("building", 1.0) as bar:
+        built = build.build(debug, jobs=jobs, force=force, advance=bar.advance)
+    _show(built, debug, as_json)
+
+
+@command.command("status")
+@AS_JSON
+def status(*, as_json: bool) -> None:
+    """Say which kernels are built, of what, and where."""
+    from dstcc_kernel import build
+
+    if as_json:
+        emit_json(
+            {
+                "kernels": [_document(build.find(debug), debug) for debug in (False, True)],
+                "others": [str(folder) for folder in build.others()],
+            }
+        )
+        return
+    for debug in (False, True):
+        _show(build.find(debug), debug, as_json=False)
+    if others := build.others():
+        console().print(f"{len(others)} of other versions; `dstcc kernel clean` removes all")
+
+
+@command.command("clean")
+@AS_JSON
+def clean(*, as_json: bool) -> None:
+    """Remove the built kernels, and what killed guests left."""
+    from dstcc_kernel import build, guest
+
+    guest.sweep()
+    freed = build.clean()
+    if as_json:
+        emit_json({"freed_bytes": freed})
+    else:
+        console().print(f"{freed / 1e6:.0f} MB freed")
+
+
+def _document(built: Built | None, debug: bool) -> dict[str, Any]:
+    variant = "debug" if debug else "plain"
+    if built is None:
+        return {"variant": variant, "built": False, "kernel": None}
+    return {"variant": variant, "built": True, "kernel": str(built.kernel), **built.facts}
+
+
+def _show(built: Built | None, debug: bool, as_json: bool) -> None:
+    if as_json:
+        emit_json(_document(built, debug))
+    elif built is None:
+        option = " --debug" if debug else ""
+        console().print(f"{'debug' if debug else 'plain'}: not built (dstcc kernel build{option})")
+    else:
+        facts = built.facts
+        console().print(
+            f"{facts['variant']}: Linux {facts['version']}, {facts['bytes'] / 1e6:.0f} MB, "
+            f"built in {facts['cpu_s']:.0f} processor seconds: {built.kernel}"
+        )

@@ -1,0 +1,205 @@
+"""One job in a guest: the virtual-time kernel booted on the host's own file tree, and switched off after it.
+
+The guest sees the host's files read-only and one folder of them writable; it runs as root whoever runs it, and
+idle time in it passes at once. What it does is a function of kernel, job and seed: its entropy is seeded
+(``host.c``), its clock starts at a fixed date and stands still while it computes, addresses are not randomised, and
+the kernel's command line, which is entropy too, never differs.
+
+    run ──> boot (host.so) ──> kernel ──> init ──> job
+            ends all processes            says how the job ended
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dstcc.errors import KernelError, MissingCapabilityError
+
+CONSOLE = "console.log"
+"""File in the run's folder with all that the kernel and the job printed."""
+START_NS = 1_767_225_600 * 10**9
+"""The guest's clock at boot, Unix time: 2026-01-01T00:00:00Z in every run."""
+SMALLEST_MB = 64
+"""Below that the kernel does not reach its first process."""
+PATIENCE_S = 10.0
+"""How long ``boot`` may take to end a guest's processes; it needs milliseconds."""
+
+ENDED = re.compile(r"dstcc: the job ended with (\d+) after (\d+\.\d+) s")
+REPORT = re.compile(
+    r"(?:BUG|WARNING|UBSAN|INFO: (?:possible|trying|inconsistent)|kmemleak): .*|Kernel panic.*"
+)
+"""How the kernel's own complaints begin: KASAN's and lockdep's are of the kinds BUG and WARNING."""
+
+
+@dataclass(frozen=True)
+class GuestResult:
+    """How a job ended."""
+
+    exit_code: int
+    """The job's, or 128 + the signal that ended it."""
+    console: Path
+    """The log of all it and its kernel printed."""
+    virtual_s: float
+    """The guest's clock at the end, seconds since its boot."""
+    wall_s: float
+    reports: tuple[str, ...]
+    """First lines of what the kernel complained of (KASAN, lockdep, kmemleak, UBSAN, warnings); none is good."""
+
+
+def run(
+    kernel: Path,
+    argv: list[str],
+    *,
+    out: Path,
+    seed: int,
+    memory_mb: int,
+    wall_s: float,
+    environment: Mapping[str, str] | None = None,
+) -> GuestResult:
+    """Boot ``kernel``, run ``argv`` as its only job, switch it off.
+
+    ``out`` is the folder that the job may write to, made if needed, at the same path in the guest and outside. The
+    job runs in the current folder, as root, without input; its environment is ``PATH``, this process's
+    ``PYTHONPATH``, settings that keep Python's results repeatable, and ``environment``. ``seed``
+    (0..2^64 - 1) is all the chance there is in the guest. ``memory_mb`` is its memory; what it does not touch
+    costs nothing.
+
+    Whatever happens, no process of the guest outlives this call, and what it wrote to ``out`` stays. Raises
+    :class:`KernelError` when the guest runs for more than ``wall_s`` seconds or dies without its job's end.
+    """
+    if memory_mb < SMALLEST_MB:
+        raise ValueError(f"memory_mb = {memory_mb}: a guest needs at least {SMALLEST_MB}")
+    kernel, out = kernel.resolve(), out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    console = out / CONSOLE
+    started = time.monotonic()
+    with _scratch(memory_mb) as scratch:
+        _furnish(scratch, kernel, argv, out, environment or {})
+        in_time = _boot(kernel, _words(memory_mb), scratch, console, seed=seed, wall_s=wall_s)
+    text = console.read_text(errors="replace")
+    ended = ENDED.search(text)
+    if not in_time:
+        raise KernelError(
+            f"the guest was stopped: it still ran after {wall_s:g} s ({console} has its last words)"
+        )
+    if ended is None:
+        raise KernelError(f"the guest died: {_last_words(text)} ({console} has all it said)")
+    exit_code, virtual_s = int(ended[1]), float(ended[2])
+    return GuestResult(exit_code, console, virtual_s, time.monotonic() - started, reports(text))
+
+
+def reports(console: str) -> tuple[str, ...]:
+    """The kernel's complaints in a console's text, a line each."""
+    return tuple(match[0] for line in console.splitlines() if (match := REPORT.match(line.strip())))
+
+
+def sweep() -> None:
+    """Remove the small folders of guests whose runner was killed; their processes ended with it."""
+    for parent in _scratch_parents():
+        for left in parent.glob("dstcc-guest-*-*"):
+            owner = left.name.split("-")[2]
+            if owner.isdigit() and not Path("/proc", owner).exists():
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _furnish(scratch: Path, kernel: Path, argv: list[str], out: Path, environment: Mapping[str, str]) -> None:
+    """Fill the folder that the guest boots from (see ``init.c``)."""
+    settings = {
+        "HOME": "/run",
+        "TMPDIR": "/run",
+        "LC_ALL": "C.UTF-8",
+        "PATH": os.defpath,
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
+    if "PYTHONPATH" in os.environ:
+        settings["PYTHONPATH"] = os.environ["PYTHONPATH"]
+    variables = [f"{name}={value}" for name, value in (settings | dict(environment)).items()]
+    strings = [str(out), str(Path.cwd()), str(len(argv)), *argv, *variables]
+    (scratch / "job").write_bytes(b"".join(os.fsencode(text) + b"\0" for text in strings))
+    (scratch / "tree").symlink_to("/")
+    (scratch / "out").symlink_to(out)
+    (scratch / "host").mkdir()
+    shutil.copy(kernel.parent / "init", scratch / "init")
+
+
+def _words(memory_mb: int) -> list[str]:
+    """The kernel's command line, which differs between runs by the memory's size alone."""
+    return [
+        "time-travel=inf-cpu",
+        f"time-travel-start={START_NS}",
+        f"mem={memory_mb}M",
+        "hostfs=.",
+        "root=/dev/root",
+        "rootfstype=hostfs",
+        "ro",
+        "init=/init",
+        "loglevel=6",
+        "con=null",
+        "con0=null,fd:1",
+        "umid=guest",
+        "uml_dir=./",
+    ]
+
+
+def _boot(kernel: Path, words: list[str], scratch: Path, console: Path, *, seed: int, wall_s: float) -> bool:
+    """Run the kernel in ``scratch`` to its end; whether it came in time."""
+    with console.open("wb") as log:
+        process = subprocess.Popen(
+            [kernel.parent / "boot", kernel.parent / "host.so", kernel, *words],
+            cwd=scratch,
+            env={"DSTCC_SEED": str(seed), "TMPDIR": "."},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # Ctrl-C is ours to handle
+        )
+        try:
+            process.wait(timeout=wall_s)
+        except subprocess.TimeoutExpired:
+            return False
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.wait(timeout=PATIENCE_S)
+    return True
+
+
+@contextmanager
+def _scratch(memory_mb: int) -> Iterator[Path]:
+    """A small folder to boot from, where the guest's memory can be a file, too; removed at the end."""
+    sweep()
+    for parent in _scratch_parents():
+        state = os.statvfs(parent)
+        roomy = state.f_bavail * state.f_frsize >= memory_mb << 20
+        if roomy and not state.f_flag & os.ST_NOEXEC and os.access(parent, os.W_OK):
+            break
+    else:
+        places = ", ".join(str(parent) for parent in _scratch_parents())
+        raise MissingCapabilityError(
+            f"no place for a guest's {memory_mb} MB of memory: none of {places} has the room and may hold programs"
+        )
+    with tempfile.TemporaryDirectory(prefix=f"dstcc-guest-{os.getpid()}-", dir=parent) as name:
+        yield Path(name)
+
+
+def _scratch_parents() -> list[Path]:
+    """Where a guest's memory may lie: in memory if possible, else on the disk."""
+    return [path for path in (Path("/dev/shm"), Path(tempfile.gettempdir())) if path.is_dir()]
+
+
+def _last_words(text: str) -> str:
+    """The line of a dead guest's console that says most."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if line.startswith(("dstcc: ", "Kernel panic", "BUG: "))]
+    return (telling or lines or ["it printed nothing"])[-1]

@@ -1,0 +1,72 @@
+"""The commands of a build, one after the other: their output in a log, their progress told, their end certain."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from dstcc.errors import KernelError
+
+COMPLAINT = re.compile(r"error|No space left|cannot find|not found|Killed|\*\*\*", re.IGNORECASE)
+"""What a line of a failed build must have to be worth showing."""
+FULL = "No space left on device"
+
+
+class Steps:
+    """Runs commands that are stopped, children and all, when anything interrupts the wait for them."""
+
+    def __init__(self, log: Path, lines: int, advance: Callable[[float], None]) -> None:
+        """``lines`` is how many lines all commands print, about: each is 1/lines of the progress."""
+        self.log = log
+        self.told = 0.0
+        self._part = 1 / lines
+        self._advance = advance
+
+    def run(self, command: list[str], doing: str, environment: Mapping[str, str] | None = None) -> None:
+        """Run ``command``; raises :class:`KernelError` with its first complaint when it fails."""
+        with self.log.open("a", errors="replace") as log:
+            start = log.tell()
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                env=environment,
+                start_new_session=True,  # a group to stop as one
+            )
+            assert process.stdout is not None
+            try:
+                for line in process.stdout:
+                    log.write(line)
+                    self._tell()
+                code = process.wait()
+            except BaseException:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                raise
+            finally:
+                process.stdout.close()
+        if code:
+            raise KernelError(f"{doing} the kernel failed: {self._complaint(start)}")
+
+    def _tell(self) -> None:
+        part = min(self._part, 1 - self.told)
+        self.told += part
+        self._advance(part)
+
+    def _complaint(self, start: int) -> str:
+        """What the log says from ``start`` on, in a line."""
+        with self.log.open(errors="replace") as log:
+            log.seek(start)
+            lines = [line.strip() for line in log if line.strip()]
+        if any(FULL in line for line in lines):
+            return f"the disk is full ({FULL}); nothing half-built was left"
+        return next((line for line in lines if COMPLAINT.search(line)), lines[-1] if lines else "no message")

@@ -1,0 +1,239 @@
+"""The build's rules with programs of our own in the place of tar, make and gcc: they leave what the real ones leave."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from dstcc_cli.main import main
+from dstcc_kernel import build, source
+
+from dstcc.errors import KernelError, MissingCapabilityError
+
+VERSION = "6.1.192-2"
+
+TAR = """
+while [ "$1" != -C ]; do shift; done
+mkdir -p "$2/net/mptcp" && touch "$2/net/mptcp/protocol.h" "$2/net/mptcp/protocol.c"
+"""
+MAKE = """
+tree=$2
+for word; do case $word in
+KCONFIG_ALLCONFIG=*) cat "${word#*=}" > "$tree/.config";;
+-j*) echo '  CC      net/socket.o'; echo kernel > "$tree/vmlinux"; touch "$tree/net/socket.o" "$tree/Module.symvers";;
+esac; done
+"""
+GCC = """
+while [ $# -gt 0 ]; do
+    [ "$1" = -o ] && echo program > "$2"
+    [ "$1" = --version ] && echo 'gcc 12'
+    shift
+done
+exit 0
+"""
+STRIP = 'while [ "$1" != -o ]; do shift; done\ncp "$3" "$2"\n'
+IDLE = ("ld", "flex", "bison", "bc", "xz")
+REAL = ("cat", "mkdir", "touch", "cp", "sleep", "sh")
+
+
+class Bench:
+    """A folder of programs that is the whole PATH, and a cache."""
+
+    def __init__(self, folder: Path) -> None:
+        self.programs = folder / "bin"
+        self.cache = folder / "cache"
+        self.programs.mkdir()
+        for name, script in {"tar": TAR, "make": MAKE, "gcc": GCC, "strip": STRIP}.items():
+            self.put(name, script)
+        for name in IDLE:
+            self.put(name, "")
+        for name in REAL:
+            (self.programs / name).symlink_to(
+                next(p for p in (Path("/bin", name), Path("/usr/bin", name)) if p.exists())
+            )
+
+    def put(self, name: str, script: str) -> None:
+        program = self.programs / name
+        program.write_text(f"#!/bin/sh\n{script}")
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+
+    def left(self) -> list[str]:
+        """What the cache holds, but for the lock."""
+        home = self.cache / "kernel"
+        return (
+            sorted(entry.name for entry in home.iterdir() if entry.name != ".lock") if home.exists() else []
+        )
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    made = Bench(tmp_path)
+    monkeypatch.setenv("PATH", str(made.programs))
+    monkeypatch.setenv("DSTCC_CACHE", str(made.cache))
+    monkeypatch.setattr(source, "version", lambda: VERSION)
+    return made
+
+
+def kernel_command(*args: str) -> Result:
+    return CliRunner().invoke(main, ["kernel", *args])
+
+
+def test_a_built_kernel_is_found_again(bench: Bench) -> None:
+    told: list[float] = []
+    built = build.build(advance=told.append)
+    assert built.kernel.read_text() == "kernel\n"
+    assert sum(told) == pytest.approx(1)
+    assert built.facts["version"] == VERSION
+    assert {file.name for file in built.folder.iterdir()} == {
+        *("linux", "boot", "init", "host.so", "tree", "config", "build.json")
+    }
+    bench.put("make", "exit 1")
+    assert build.kernel() == built.kernel
+    assert build.find(debug=True) is None
+
+
+def test_what_modules_need_stays_and_objects_go(bench: Bench) -> None:
+    tree = build.build().tree
+    files = {str(file.relative_to(tree)) for file in tree.rglob("*") if file.is_file()}
+    assert files == {".config", "Module.symvers", "net/mptcp/protocol.h"}
+
+
+def test_the_name_follows_version_variant_and_configuration(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {build.build(debug).folder.name for debug in (False, True)}
+    monkeypatch.setattr(source, "version", lambda: "6.1.200-1")
+    assert build.find() is None
+    names.add(build.build().folder.name)
+    monkeypatch.setattr(build, "configuration", lambda debug: {"CONFIG_NET": "y"})
+    assert build.find() is None
+    names.add(build.build().folder.name)
+    assert len(names) == 4
+    assert sorted(name.split("-")[1] for name in names) == ["6.1.192", "6.1.192", "6.1.200", "6.1.200"]
+    assert len(build.others()) == 3
+
+
+def test_without_the_source_package_a_built_kernel_still_serves(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = build.build()
+    monkeypatch.setattr(source, "version", lambda: None)
+    assert build.kernel() == built.kernel
+    with pytest.raises(MissingCapabilityError, match=r"apt install linux-source-6\.1"):
+        build.build(debug=True)
+
+
+def test_missing_programs_are_named_with_their_packages(bench: Bench) -> None:
+    for name in ("flex", "gcc"):
+        (bench.programs / name).unlink()
+    done = kernel_command("build", "--json")
+    assert done.exit_code == 1
+    assert done.stdout == ""
+    assert "apt install flex gcc" in done.stderr
+    assert bench.left() == []
+
+
+def test_a_failed_compilation_says_why_and_leaves_nothing(bench: Bench) -> None:
+    bench.put("make", MAKE + "case $* in *-j*) echo 'net/socket.c:7: error: no such field'; exit 2;; esac")
+    done = kernel_command("build")
+    assert done.exit_code == 1
+    assert "compiling the kernel failed: net/socket.c:7: error: no such field" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert bench.left() == []
+
+
+def test_a_full_disk_is_called_that(bench: Bench) -> None:
+    bench.put("tar", "echo 'tar: net/x.c: Cannot write: No space left on device' >&2; exit 2")
+    with pytest.raises(KernelError, match="the disk is full"):
+        build.build()
+    assert bench.left() == []
+
+
+def test_too_little_room_is_said_before_the_work(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "ROOM_BYTES", 10**18)
+    with pytest.raises(KernelError, match=r"MB are free.*DSTCC_CACHE names another folder"):
+        build.build()
+    assert bench.left() == []
+
+
+def test_a_symbol_that_the_source_refuses_ends_the_build(bench: Bench) -> None:
+    bench.put("make", MAKE.replace('cat "${word#*=}"', "echo CONFIG_64BIT=y"))
+    with pytest.raises(KernelError, match="refuses CONFIG_UML_TIME_TRAVEL_SUPPORT, "):
+        build.build()
+    assert bench.left() == []
+
+
+def test_a_killed_build_leaves_nothing_that_looks_built(bench: Bench) -> None:
+    bench.put("make", MAKE + f"case $* in *-j*) touch {bench.cache}/compiling; sleep 60;; esac")
+    code = "from dstcc_kernel import build, source; source.version = lambda: '6.1.192-2'; build.build()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    )
+    while not (bench.cache / "compiling").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    assert build.find() is None
+    bench.put("make", MAKE)
+    assert build.build().kernel.exists()
+    assert bench.left() == [build.build().folder.name]
+
+
+def test_an_interrupted_build_ends_its_programs_and_leaves_nothing(bench: Bench) -> None:
+    bench.put("make", MAKE + f"case $* in *-j*) echo $$ > {bench.cache}/pid; sleep 60;; esac")
+    code = (
+        "from dstcc_kernel import source; source.version = lambda: '6.1.192-2'\n"
+        "from dstcc_cli.main import main; main(['kernel', 'build'])"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    pid = bench.cache / "pid"
+    while not (pid.exists() and pid.read_text().strip()):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
+    assert process.returncode == 130
+    assert said.endswith("dstcc: interrupted\n")
+    assert not Path("/proc", pid.read_text().strip()).exists()
+    assert bench.left() == []
+
+
+def test_force_builds_anew(bench: Bench) -> None:
+    build.build()
+    bench.put("make", MAKE.replace("echo kernel", "echo newer"))
+    assert build.build().kernel.read_text() == "kernel\n"
+    assert build.build(force=True).kernel.read_text() == "newer\n"
+
+
+def test_status_and_clean(bench: Bench) -> None:
+    before = json.loads(kernel_command("status", "--json").stdout)
+    assert [row["built"] for row in before["kernels"]] == [False, False]
+    built = json.loads(kernel_command("build", "--json").stdout)
+    assert built["variant"] == "plain"
+    after = json.loads(kernel_command("status", "--json").stdout)
+    assert after["kernels"][0] == built
+    assert "debug: not built (dstcc kernel build --debug)" in kernel_command("status").stderr
+    assert json.loads(kernel_command("clean", "--json").stdout)["freed_bytes"] > 0
+    assert bench.left() == []
+
+
+def test_no_package_no_version(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(source, "ARCHIVE", tmp_path / "linux-source-6.1.tar.xz")
+    assert source.version() is None
+    source.ARCHIVE.touch()
+    monkeypatch.setenv("PATH", str(tmp_path))  # not a Debian system
+    assert source.version() is None
