@@ -16,7 +16,10 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON documen
 
 @click.group(short_help="Build the virtual-time kernel; load and unload the module.")
 def command() -> None:
-    """The Linux kernel that `--backend kernel` runs in virtual time, as a program and without root."""
+    """The Linux kernel that `--backend kernel` runs in virtual time, as a program and without root.
+
+    Every command below takes --json.
+    """
 
 
 @command.command("build")
