@@ -1,10 +1,9 @@
 """The virtual-time kernel: built once from the source package, kept in the cache, found again by its name.
 
 A built kernel is a folder ``kernel/linux-VERSION-VARIANT-CHECKSUM`` of the cache: the version is the source
-package's, the variant ``plain`` or ``debug``, the checksum that of the configuration and of our C files. In it:
+package's, the variant ``plain`` or ``debug``, the checksum the configuration's. In it:
 
     linux        the kernel, a program
-    boot, host.so, init   what starts it, what it sees of its host, its first process (``kernel-cc/lab``)
     tree/        what building a module against it takes: make -C tree ARCH=um M=...
     config       the complete configuration
     build.json   how it was made
@@ -50,11 +49,6 @@ TOOLS = {
     "xz": "xz-utils",
 }
 """Program → Debian package that the build needs beside the source."""
-PROGRAMS = {
-    "boot": ("boot.c", ()),
-    "init": ("init.c", ("-static",)),  # runs where there are no libraries yet
-    "host.so": ("host.c", ("-shared", "-fPIC")),
-}
 LINES = {"plain": 1050, "debug": 1060}
 """Lines that a whole build prints, for the progress bar alone."""
 ROOM_BYTES = 1_000_000_000
@@ -123,10 +117,7 @@ def home() -> Path:
 
 def checksum(debug: bool = False) -> str:
     """12 hex digits over what, besides the source, decides what is built."""
-    digest = hashlib.sha256(as_config(configuration(debug)).encode())
-    for file, options in PROGRAMS.values():
-        digest.update(" ".join(options).encode() + (folder("lab") / file).read_bytes())
-    return digest.hexdigest()[:12]
+    return hashlib.sha256(as_config(configuration(debug)).encode()).hexdigest()[:12]
 
 
 def configuration(debug: bool = False) -> dict[str, str]:
@@ -208,15 +199,14 @@ def _make(work: Path, debug: bool, jobs: int, advance: Advance) -> dict[str, Any
     wanted = work / "wanted"
     wanted.write_text(as_config(values))
     make = ["make", "-C", str(tree), "ARCH=um"]
-    environment = os.environ | REPRODUCIBLE
+    # Variables of an outer make, `make test` for one, are not for the kernel's.
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    environment = inherited | REPRODUCIBLE
     steps.run([*make, f"KCONFIG_ALLCONFIG={wanted}", "allnoconfig"], "configuring", environment)
     not_taken = refused(values, (tree / ".config").read_text())
     if not_taken:
         raise KernelError(f"{source.PACKAGE} refuses {', '.join(not_taken)} of dstcc's configuration")
     steps.run([*make, f"-j{jobs}"], "compiling", environment)
-    for name, (file, options) in PROGRAMS.items():
-        compile_ = ["gcc", "-O2", "-Wall", "-Wextra", *options, "-o", str(work / name)]
-        steps.run([*compile_, str(folder("lab") / file)], f"compiling {file}", environment)
     steps.run(["strip", "--strip-debug", "-o", str(work / "linux"), str(tree / "vmlinux")], "stripping")
     shutil.copy(tree / ".config", work / "config")
     _keep_headers(tree)

@@ -24,6 +24,8 @@ from pathlib import Path
 
 from dstcc.errors import KernelError, MissingCapabilityError
 
+from .programs import programs
+
 CONSOLE = "console.log"
 """File in the run's folder with all that the kernel and the job printed."""
 START_NS = 1_767_225_600 * 10**9
@@ -33,6 +35,7 @@ SMALLEST_MB = 64
 PATIENCE_S = 10.0
 """How long ``boot`` may take to end a guest's processes; it needs milliseconds."""
 
+STARTS = "dstcc: the job starts"
 ENDED = re.compile(r"dstcc: the job ended with (\d+) after (\d+\.\d+) s")
 REPORT = re.compile(
     r"(?:BUG|WARNING|UBSAN|INFO: (?:possible|trying|inconsistent)|kmemleak): .*|Kernel panic.*"
@@ -80,11 +83,13 @@ def run(
         raise ValueError(f"memory_mb = {memory_mb}: a guest needs at least {SMALLEST_MB}")
     kernel, out = kernel.resolve(), out.resolve()
     out.mkdir(parents=True, exist_ok=True)
+    kit = programs()
     console = out / CONSOLE
     started = time.monotonic()
     with _scratch(memory_mb) as scratch:
-        _furnish(scratch, kernel, argv, out, environment or {})
-        in_time = _boot(kernel, _words(memory_mb), scratch, console, seed=seed, wall_s=wall_s)
+        _furnish(scratch, kit, argv, out, environment or {})
+        command = [str(kit / "boot"), str(kit / "host.so"), str(kernel), *_words(memory_mb)]
+        in_time = _boot(command, scratch, console, seed=seed, wall_s=wall_s)
     text = console.read_text(errors="replace")
     ended = ENDED.search(text)
     if not in_time:
@@ -98,8 +103,9 @@ def run(
 
 
 def reports(console: str) -> tuple[str, ...]:
-    """The kernel's complaints in a console's text, a line each."""
-    return tuple(match[0] for line in console.splitlines() if (match := REPORT.match(line.strip())))
+    """The kernel's complaints in a console's text, a line each; those from before the job are not the job's."""
+    of_job = console.partition(STARTS)[2] or console
+    return tuple(match[0] for line in of_job.splitlines() if (match := REPORT.match(line.strip())))
 
 
 def sweep() -> None:
@@ -111,7 +117,7 @@ def sweep() -> None:
                 shutil.rmtree(left, ignore_errors=True)
 
 
-def _furnish(scratch: Path, kernel: Path, argv: list[str], out: Path, environment: Mapping[str, str]) -> None:
+def _furnish(scratch: Path, kit: Path, argv: list[str], out: Path, environment: Mapping[str, str]) -> None:
     """Fill the folder that the guest boots from (see ``init.c``)."""
     settings = {
         "HOME": "/run",
@@ -130,7 +136,7 @@ def _furnish(scratch: Path, kernel: Path, argv: list[str], out: Path, environmen
     (scratch / "tree").symlink_to("/")
     (scratch / "out").symlink_to(out)
     (scratch / "host").mkdir()
-    shutil.copy(kernel.parent / "init", scratch / "init")
+    shutil.copy(kit / "init", scratch / "init")
 
 
 def _words(memory_mb: int) -> list[str]:
@@ -152,11 +158,11 @@ def _words(memory_mb: int) -> list[str]:
     ]
 
 
-def _boot(kernel: Path, words: list[str], scratch: Path, console: Path, *, seed: int, wall_s: float) -> bool:
+def _boot(command: list[str], scratch: Path, console: Path, *, seed: int, wall_s: float) -> bool:
     """Run the kernel in ``scratch`` to its end; whether it came in time."""
     with console.open("wb") as log:
         process = subprocess.Popen(
-            [kernel.parent / "boot", kernel.parent / "host.so", kernel, *words],
+            command,
             cwd=scratch,
             env={"DSTCC_SEED": str(seed), "TMPDIR": "."},
             stdin=subprocess.DEVNULL,
@@ -201,5 +207,5 @@ def _scratch_parents() -> list[Path]:
 def _last_words(text: str) -> str:
     """The line of a dead guest's console that says most."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = [line for line in lines if line.startswith(("dstcc: ", "Kernel panic", "BUG: "))]
+    telling = [line for line in lines if line.startswith(("dstcc: the guest", "Kernel panic", "BUG: "))]
     return (telling or lines or ["it printed nothing"])[-1]

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 from dstcc_cli.main import main
 from dstcc_kernel import build, source
+from dstcc_kernel.programs import programs
 
 from dstcc.errors import KernelError, MissingCapabilityError
 
@@ -92,9 +93,7 @@ def test_a_built_kernel_is_found_again(bench: Bench) -> None:
     assert built.kernel.read_text() == "kernel\n"
     assert sum(told) == pytest.approx(1)
     assert built.facts["version"] == VERSION
-    assert {file.name for file in built.folder.iterdir()} == {
-        *("linux", "boot", "init", "host.so", "tree", "config", "build.json")
-    }
+    assert {file.name for file in built.folder.iterdir()} == {"linux", "tree", "config", "build.json"}
     bench.put("make", "exit 1")
     assert build.kernel() == built.kernel
     assert build.find(debug=True) is None
@@ -228,6 +227,20 @@ def test_status_and_clean(bench: Bench) -> None:
     assert after["kernels"][0] == built
     assert "debug: not built (dstcc kernel build --debug)" in kernel_command("status").stderr
     assert json.loads(kernel_command("clean", "--json").stdout)["freed_bytes"] > 0
+    assert bench.left() == []
+
+
+def test_the_programs_around_a_guest_are_compiled_once(bench: Bench) -> None:
+    kit = programs()
+    assert {file.name for file in kit.iterdir()} == {"boot", "init", "host.so"}
+    bench.put("gcc", "echo 'init.c:1: error: what' >&2; exit 1")
+    assert programs() == kit
+    build.clean()
+    with pytest.raises(KernelError, match=r"boot\.c does not compile: init\.c:1: error: what"):
+        programs()
+    (bench.programs / "gcc").unlink()
+    with pytest.raises(MissingCapabilityError, match="apt install gcc"):
+        programs()
     assert bench.left() == []
 
 

@@ -1,0 +1,50 @@
+"""The small C programs around a guest (``kernel-cc/lab``), compiled once for their sources and kept in the cache.
+
+``boot`` starts and ends the kernel, ``host.so`` is what it sees of its host, ``init`` is the guest's first process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from pathlib import Path
+
+from dstcc.atomic import atomic_directory
+from dstcc.cache import cache_folder
+from dstcc.errors import KernelError, MissingCapabilityError
+
+from .sources import folder
+
+FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror")
+PROGRAMS = {
+    "boot": ("boot.c", ()),
+    "init": ("init.c", ("-static",)),  # runs where there are no libraries yet
+    "host.so": ("host.c", ("-shared", "-fPIC")),
+}
+
+
+def programs() -> Path:
+    """The folder with all of :data:`PROGRAMS`, compiled now if it is not there.
+
+    Raises :class:`MissingCapabilityError` without a C compiler, :class:`KernelError` with what it says.
+    """
+    digest = hashlib.sha256(repr((FLAGS, PROGRAMS)).encode())
+    for file, _ in PROGRAMS.values():
+        digest.update((folder("lab") / file).read_bytes())
+    made = cache_folder() / "kernel" / f"programs-{digest.hexdigest()[:12]}"
+    if not made.is_dir():
+        if shutil.which("gcc") is None:
+            raise MissingCapabilityError("guests cannot be started: apt install gcc libc6-dev")
+        with atomic_directory(made, force=True) as work:
+            for name, (file, options) in PROGRAMS.items():
+                _compile([*FLAGS, *options, "-o", str(work / name), str(folder("lab") / file)])
+    return made
+
+
+def _compile(words: list[str]) -> None:
+    done = subprocess.run(["gcc", *words], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise KernelError(
+            f"{Path(words[-1]).name} does not compile: {(done.stderr.splitlines() or ['?'])[0]}"
+        )
