@@ -7,7 +7,7 @@ ONLY ?=
 STAMP := $(VENV)/.ready
 NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*) $(wildcard kernel-cc/law/*) $(wildcard svc/dstcc_svc/src/*)
 
-.PHONY: help setup demo test test-slow bench lint format docs clean
+.PHONY: help setup demo kernel test test-slow test-kernel bench lint format docs clean
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
@@ -23,12 +23,19 @@ $(STAMP): $(NATIVE) scripts/setup-debian.sh requirements/constraints.txt
 demo: $(STAMP)   ## encode a real clip, send it from Mars under four controls, write the report and the video
 	scripts/demo.sh $(BIN) $(DEMO)
 
-test: $(STAMP)   ## lint and the whole test suite
+kernel: $(STAMP) ## the virtual-time kernel, unless the cache has it
+	$(BIN)/dstcc kernel build
+
+test: kernel     ## lint and the whole test suite
 	$(MAKE) lint
-	$(BIN)/python -m pytest -n 2 -m 'not slow' --dstcc examples
+	$(BIN)/python -m pytest -n 2 -m 'not slow and not kernel' --dstcc examples
 
 test-slow: $(STAMP)  ## the suites that take longer
 	$(BIN)/python -m pytest -n 2 -m slow
+
+test-kernel: kernel  ## all that runs on the virtual-time kernel, the debug variant's suites included
+	$(BIN)/dstcc kernel build --debug
+	$(BIN)/python -m pytest -n 2 tests/kernel
 
 bench: $(STAMP)  ## speed figures, each with its ratio; ONLY=NAME runs one
 	$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY))

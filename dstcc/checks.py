@@ -12,8 +12,11 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+
+from .errors import DstccError
 
 OLDEST_PYTHON = (3, 11)
 
@@ -57,7 +60,7 @@ def diagnose() -> list[Finding]:
 def _find(check: Check) -> Finding:
     try:
         return Finding(check.name, True, check.look(), None, check.required)
-    except (Lacking, ImportError, OSError, subprocess.SubprocessError, RuntimeError) as error:
+    except (Lacking, DstccError, ImportError, OSError, subprocess.SubprocessError, RuntimeError) as error:
         return Finding(check.name, False, str(error), check.remedy, check.required)
 
 
@@ -147,6 +150,43 @@ def _netem() -> str:
     raise Lacking(f"kernel {release}: no sched/sch_netem found")
 
 
+def _kernel(debug: bool) -> Callable[[], str]:
+    def look() -> str:
+        found = import_module("dstcc_kernel.build").find(debug)
+        if found is None:
+            raise Lacking("not built")
+        return f"Linux {found.facts['version']}, {found.facts['bytes'] / 1e6:.0f} MB"
+
+    return look
+
+
+def _kernel_build() -> str:
+    source = import_module("dstcc_kernel.source").needed_version()
+    import_module("dstcc_kernel.build").require_tools()
+    return f"linux-source-6.1 {source} and the programs that build it"
+
+
+def _pyroute2() -> str:
+    if find_spec("pyroute2") is None:
+        raise Lacking("not installed")
+    return f"pyroute2 {version('pyroute2')}"
+
+
+def _modules() -> str:
+    release = platform.release()
+    if not Path("/proc/modules").exists():
+        raise Lacking(f"kernel {release} loads no modules")
+    if not Path("/lib/modules", release, "build", "Makefile").exists():
+        raise Lacking(f"kernel {release} loads modules, but what they are built against is not here")
+    return f"kernel {release}, headers in /lib/modules"
+
+
+def _btf() -> str:
+    if not Path("/sys/kernel/btf/vmlinux").exists():
+        raise Lacking(f"kernel {platform.release()} does not describe its types")
+    return f"kernel {platform.release()} describes its types"
+
+
 def _output(*command: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
     return done.stdout
@@ -173,9 +213,15 @@ CHECKS = (
     Check("chromium", _chromium, "playwright install chromium, or apt install chromium"),
     Check("torch", _torch, "pip install 'dstcc[learn]'"),
     Check("DE421", _ephemeris, "pip install 'dstcc[ephemeris]'"),
+    Check("kernel source", _kernel_build, "apt install linux-source-6.1 gcc make flex bison bc xz-utils"),
+    Check("virtual-time kernel", _kernel(debug=False), "dstcc kernel build"),
+    Check("debug kernel", _kernel(debug=True), "dstcc kernel build --debug"),
+    Check("pyroute2", _pyroute2, "pip install 'dstcc[kernel]'"),
     Check("kernel MPTCP", _mptcp, "a kernel with CONFIG_MPTCP, and: sysctl net.mptcp.enabled=1"),
     Check(
         "kernel netem", _netem, "a kernel with CONFIG_NET_SCH_NETEM; apt install the kernel's extra modules"
     ),
+    Check("kernel modules", _modules, "a kernel with CONFIG_MODULES; apt install its linux-headers package"),
+    Check("kernel BTF", _btf, "a kernel with CONFIG_DEBUG_INFO_BTF, for the congestion control as BPF"),
 )
 """Every check, in the order of a scenario's way through dstcc."""

@@ -10,6 +10,13 @@ python3-venv     the project's own virtual environment
 libvpx-dev       VP9 quality-scalable encoding
 libopenh264-dev  OpenH264 temporal layers
 chromium         the tests open the report in a real browser
+linux-source-6.1  the kernel that scenarios run on in virtual time
+flex             its configuration's language
+bison            likewise
+bc               its build computes with it
+xz-utils         its source is packed with it
+kmod             loads our module into it
+sparse           checks our module's C
 fonts-dejavu-core  the report's screenshots need a font
 "
 

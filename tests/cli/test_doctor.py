@@ -85,3 +85,18 @@ def test_mptcp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | N
     monkeypatch.setattr(checks, "Path", lambda *_: switch)
     with pytest.raises(Lacking, match="switched off" if content else "has no MPTCP"):
         checks._mptcp()
+
+
+def test_a_kernel_that_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DSTCC_CACHE", str(tmp_path))
+    rows = {row["check"]: row for row in json.loads(doctor("--json").stdout)}
+    for check, remedy in (("virtual-time kernel", "build"), ("debug kernel", "build --debug")):
+        assert not rows[check]["ok"]
+        assert rows[check]["detail"] == "not built"
+        assert rows[check]["remedy"] == f"dstcc kernel {remedy}"
+
+
+def test_a_machine_that_cannot_build_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dstcc_kernel.source.version", lambda: None)
+    row = next(row for row in json.loads(doctor("--json").stdout) if row["check"] == "kernel source")
+    assert row["detail"] == "the kernel's source is not here: apt install linux-source-6.1"
