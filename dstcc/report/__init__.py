@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .model import Report, load_report
+from .load import load_report
+from .model import Report
 
 __all__ = ["FORMATS", "Report", "load_report", "render"]
 

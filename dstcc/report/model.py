@@ -1,4 +1,4 @@
-"""What a report is about: runs read, trials pooled by scenario, one summary row an algorithm.
+"""What a report is about: trials pooled by scenario, one summary row an algorithm.
 
 A *section* is everything that can be compared: the same scenario (by its hash), backend and scale. Runs that
 share these pool their trials; the rest become sections of their own. Each section has a *reference*, from which
@@ -7,22 +7,17 @@ the others are taken away seed by seed: the best algorithm unless one is chosen.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from dstcc.algorithms import RECONSTRUCTED, TOLD, TRANSFERS, algorithm_name, mark
-from dstcc.errors import InputError, RunError
+from dstcc.algorithms import RECONSTRUCTED, TOLD
 from dstcc.stats import SAME, Estimate, Paired, estimate, paired_difference
 
 from .catalogue import METRIC, METRICS, RANKING, Metric
-from .controllers import namesakes, told_apart
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -167,8 +162,13 @@ class Section:
 
     @cached_property
     def finished(self) -> tuple[Algorithm, ...]:
-        """The algorithms with at least one trial that did not fail."""
-        return tuple(algorithm for algorithm in self.algorithms if algorithm.finished)
+        """The algorithms with at least one trial that did not fail, the one with the most video first."""
+
+        def most(algorithm: Algorithm) -> float:
+            one = algorithm.estimates.get(RANKING[0])
+            return one.value if one else -math.inf
+
+        return tuple(sorted((a for a in self.algorithms if a.finished), key=most, reverse=True))
 
     @cached_property
     def seeds(self) -> tuple[int, ...]:
@@ -201,16 +201,6 @@ class Section:
             return (not algorithm.told, algorithm.whole, *(one.value if one else -math.inf for one in found))
 
         return max(self.finished, key=rank, default=None)
-
-    @cached_property
-    def ranked(self) -> tuple[Algorithm, ...]:
-        """The algorithms that finished, the one with the most video first."""
-
-        def most(algorithm: Algorithm) -> float:
-            one = algorithm.estimates.get(RANKING[0])
-            return one.value if one else -math.inf
-
-        return tuple(sorted(self.finished, key=most, reverse=True))
 
     @cached_property
     def reference(self) -> Algorithm | None:
@@ -259,31 +249,6 @@ class Report:
         return tuple(dict.fromkeys(names))
 
 
-def load_report(paths: Sequence[Path], against: str | None = None) -> Report:
-    """Read and pool runs; :class:`~dstcc.errors.RunError` names the file that cannot be used.
-
-    ``against`` chooses the reference of each section that has it; :class:`~dstcc.errors.InputError` where none has.
-    """
-    from dstcc.run import load_run
-
-    pools: dict[tuple[object, ...], list[Run]] = {}
-    runs: list[Run] = []
-    seen: set[Path] = set()
-    for path in paths:
-        if path.resolve() in seen:
-            raise RunError(f"{path}: given twice")
-        seen.add(path.resolve())
-        runs.append(run := load_run(path))
-        key = (run.meta.get("scenario_sha256"), run.meta.get("backend"), run.meta.get("scale"))
-        pools.setdefault(key, []).append(run)
-    ambiguous = namesakes(runs)
-    report = Report(tuple(_section(pooled, ambiguous) for pooled in pools.values()))
-    if against is None:
-        return report
-    name = _chosen(report, against)
-    return Report(tuple(replace(section, against=name) for section in report.sections))
-
-
 def best_of(section: Section, metric: Metric) -> tuple[set[str], set[str]]:
     """Names of the algorithms that hold the best value, and of those whose interval overlaps the best one's.
 
@@ -329,116 +294,5 @@ def _comparable(section: Section, algorithm: Algorithm, key: str) -> dict[int, f
     return {seed: value for seed, value in values.items() if seed not in section.split_seeds}
 
 
-def _chosen(report: Report, against: str) -> str:
-    """The algorithm of that name, given with or without its marks, that finished somewhere."""
-    finished = dict.fromkeys(a.name for section in report.sections for a in section.finished)
-    names = {plain_name(name): name for name in finished} | {name: name for name in finished}
-    if against in names:
-        return names[against]
-    near = get_close_matches(against, names, 1)
-    hint = f"; did you mean '{near[0]}'?" if near else ""
-    known = ", ".join(finished) or "none finished"
-    raise InputError(f"--against: '{against}' is no algorithm of these runs ({known}){hint}")
-
-
 def _seeds(algorithm: Algorithm) -> set[int]:
     return {trial.seed for trial in algorithm.finished}
-
-
-def _section(runs: list[Run], ambiguous: frozenset[str]) -> Section:
-    pooled: dict[str, dict[int, Trial]] = {}
-    notes = [f"{run.path}: {warning}" for run in runs for warning in run.meta.get("warnings") or ()]
-    for run in runs:
-        for row in run.trials:
-            trial = _trial(run, row, ambiguous)
-            known = pooled.setdefault(trial.algorithm, {}).setdefault(trial.seed, trial)
-            if known is not trial:
-                notes.append(_duplicate_note(known, trial))
-    algorithms = tuple(
-        Algorithm(name, tuple(trials[seed] for seed in sorted(trials))) for name, trials in pooled.items()
-    )
-    section = Section(tuple(runs), algorithms, tuple(notes))
-    return replace(section, notes=(*notes, *_split_notes(section)))
-
-
-def _split_notes(section: Section) -> list[str]:
-    """Why some seeds, or all, do not compare."""
-    versions = {(run.meta.get("dstcc_version"), run.meta.get("git_commit")) for run in section.runs}
-    notes = []
-    if len(versions) > 1:
-        notes.append(
-            "The runs were written by different versions or commits: if draws changed between them, the same seed "
-            "is not the same channel and differences seed by seed mean less."
-        )
-    if section.split_seeds:
-        seeds = ", ".join(map(str, sorted(section.split_seeds)))
-        notes.append(f"Seeds whose trials drew different links are left out of the differences: {seeds}.")
-    return notes
-
-
-def _duplicate_note(known: Trial, other: Trial) -> str:
-    same = known.ok == other.ok and dict(known.metrics) == dict(other.metrics)
-    verdict = (
-        "with the same result" if same else "with a DIFFERENT result; compare versions and commits below"
-    )
-    return f"{other.id} is in {known.run.path} and in {other.run.path}, {verdict}; the first is used."
-
-
-def _trial(run: Run, row: Mapping[str, Any], ambiguous: frozenset[str]) -> Trial:
-    try:
-        controller = row["controller"] and told_apart(run, row["controller"], ambiguous)
-        name = _name(controller, row["congestion"], row["scheduler"])
-        return Trial(
-            run=run,
-            id=str(row["id"]),
-            algorithm=str(name),
-            congestion=row["congestion"],
-            scheduler=row["scheduler"],
-            controller=row["controller"],
-            seed=int(row["seed"]),
-            ok=row["status"] == "ok",
-            error=str(row.get("error") or ""),
-            metrics={
-                metric.key: value for metric in METRICS if (value := _finite(row, metric.key)) is not None
-            },
-            played=_played(row),
-            links=_links(row.get("links")),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise RunError(f"{run.path / 'trials.parquet'}: a trial's row cannot be used: {error!r}") from error
-
-
-def _name(controller: str | None, congestion: str, scheduler: str) -> str:
-    if controller:
-        return f"{controller} {LEARNED}"
-    transfer = f" {TRANSFER}" if congestion in TRANSFERS else ""
-    return f"{algorithm_name(congestion, scheduler)}{transfer}{mark(congestion, scheduler)}"
-
-
-def _finite(row: Mapping[str, Any], key: str) -> float | None:
-    value = row.get(key)
-    return float(value) if value is not None and math.isfinite(value) else None
-
-
-def _played(row: Mapping[str, Any]) -> dict[int, float]:
-    prefix = "layers_played."
-    shares = {key.removeprefix(prefix): _finite(row, key) for key in row if key.startswith(prefix)}
-    return {-1 if key == "none" else int(key): share for key, share in shares.items() if share is not None}
-
-
-def _links(text: object) -> tuple[TrialLink, ...]:
-    """The drawn links of a trial; a value that is not a plain number (a table over time) is unknown."""
-    drawn = json.loads(text) if isinstance(text, str) and text else []
-    if isinstance(drawn, Mapping):
-        drawn = [{"name": name, **values} for name, values in drawn.items()]
-    links = []
-    for link in drawn:
-        delay, rtt = _number(link.get("delay_s")), _number(link.get("rtt_s"))
-        if rtt is None and delay is not None:
-            rtt = 2 * delay
-        links.append(TrialLink(str(link.get("name", "")), _number(link.get("rate_bps")), rtt))
-    return tuple(links)
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -14,6 +14,7 @@ MINUS = "\u2212"
 MORE_DECIMALS = 2
 """How many decimals more than usual a number may get to differ from its neighbours."""
 MOST_DIGITS = 4
+"""Nobody reads more in a table."""
 SAME = 0.01
 FAR_APART = 1e4
 """Values smaller than the largest by more than this do not count when a row's unit is chosen."""
@@ -42,11 +43,8 @@ class Unit:
     def telling_apart(self, values: Iterable[float]) -> Unit:
         """This unit, with up to two more decimals where they tell more of ``values`` apart, and apart from 0.
 
-        Values count as different from 1 % on. The largest gets four digits at most: nobody reads more.
+        Values count as different from 1 % on.
         """
-        values = tuple(values)
-        largest = max((abs(value) for value in values), default=0.0) / self.factor
-        room = MOST_DIGITS - 1 - max(0, _exponent(largest)) - self.decimals
         pairs = [
             (one, other)
             for one, other in combinations(sorted({0.0, *values}), 2)
@@ -56,9 +54,14 @@ class Unit:
         def told(unit: Unit) -> int:
             return sum(unit.number(one) != unit.number(other) for one, other in pairs)
 
-        most = max(0, min(MORE_DECIMALS, room)) if largest >= 1 else MORE_DECIMALS
-        finer = [replace(self, decimals=self.decimals + more) for more in range(most + 1)]
+        finer = [replace(self, decimals=self.decimals + more) for more in range(MORE_DECIMALS + 1)]
         return max(finer, key=told)
+
+    def trimmed(self, values: Iterable[float]) -> Unit:
+        """This unit, with fewer decimals where the largest of ``values`` had more than :data:`MOST_DIGITS` digits."""
+        largest = max((abs(value) for value in values), default=0.0) / self.factor
+        room = MOST_DIGITS - 1 - _exponent(largest) if largest else self.decimals
+        return replace(self, decimals=max(0, min(self.decimals, room)))
 
     def number(self, value: float) -> str:
         """``value`` (in base units) in this unit, without its name."""

@@ -124,7 +124,8 @@ def _row(section: Section, metric: Metric) -> SummaryRow:
     found = {a.name: a.estimates[metric.key] for a in section.finished if metric.key in a.estimates}
     bounds = [bound for one in found.values() for bound in (one.value, *one.bounds())]
     unit = unit_for_row(metric.kind, bounds).telling_apart([one.value for one in found.values()])
-    marks = _marks(section, metric, {name: unit.number(one.value) for name, one in found.items()})
+    shown = {name: unit.trimmed([one.value]).number(one.value) for name, one in found.items()}
+    marks = _marks(section, metric, shown)
     cells = tuple(
         _cell(algorithm, metric, unit, marks.get(algorithm.name, "")) for algorithm in section.finished
     )
@@ -148,7 +149,8 @@ def _cell(algorithm: Algorithm, metric: Metric, unit: Unit, mark: str) -> Cell:
         return Cell("–", "", "", "")
     count = len(algorithm.finished)
     note = "" if one.n == count else f"{one.n} of {count} trials"
-    return Cell(unit.number(one.value), _interval(one, unit), note, mark)
+    value = unit.trimmed([one.value]).number(one.value)
+    return Cell(value, _interval(one, unit.trimmed(one.bounds())), note, mark)
 
 
 def _interval(one: Estimate, unit: Unit) -> str:

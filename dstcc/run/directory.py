@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 BACKEND = "simulator"
+IDENTITY = ("scenario_sha256", "backend", "scale")
+"""What ``run.json`` must say for runs to be told apart."""
 LINK_FACTS = ("name", "rate_bps", "rtt_s", "delay_s", "loss", "outages", "outage_s")
 """What ``run.json`` says of each link, as the first seed draws it; outages until the longest trial ends."""
 
@@ -301,6 +303,9 @@ def _read_meta(path: Path) -> dict[str, Any]:
     schema = meta.get("schema") if isinstance(meta, dict) else None
     if schema != SCHEMA:
         raise RunError(f"{path}: schema {schema!r}, but this version reads {SCHEMA}")
+    missing = [key for key in IDENTITY if meta.get(key) is None]
+    if missing:
+        raise RunError(f"{path}: lacks {missing[0]}, without which nothing can be compared")
     return dict(meta)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,11 @@ def test_trials_become_algorithms_in_order_of_appearance(make_run: RunFactory) -
     assert [trial.seed for trial in section.algorithms[0].trials] == [1, 2, 3]
 
 
+def test_the_one_with_the_most_video_comes_first_in_tables(make_run: RunFactory) -> None:
+    section = only_section(make_run(RunSpec(congestion=("cubic", "bbr-scaled"), chunks=7200)))
+    assert [algorithm.name for algorithm in section.finished] == ["bbr-scaled+minrtt", "cubic+minrtt"]
+
+
 def test_runs_of_one_scenario_pool_and_others_do_not(make_run: RunFactory) -> None:
     one = make_run(RunSpec(congestion=("cubic",)))
     two = make_run(RunSpec(congestion=("westwood",)))
@@ -43,8 +49,16 @@ def test_the_same_trial_twice_counts_once_and_is_noted(make_run: RunFactory) -> 
     spec = RunSpec(congestion=("cubic",), seeds=(1, 2))
     section = only_section(make_run(spec), make_run(spec))
     assert len(section.trials) == 2
-    assert len(section.notes) == 2
+    assert [note.partition(", with")[0].partition(" in ")[0] for note in section.notes] == [
+        "cubic+minrtt/s1, cubic+minrtt/s2 are"
+    ]
     assert "the same result" in section.notes[0]
+
+
+def test_many_trials_twice_are_one_note(make_run: RunFactory) -> None:
+    spec = RunSpec(congestion=("cubic",), seeds=tuple(range(1, 9)), chunks=60)
+    (note,) = only_section(make_run(spec), make_run(spec)).notes
+    assert "cubic+minrtt/s5 and 3 others are in" in note
 
 
 def test_the_same_trial_with_another_result_is_called_out(make_run: RunFactory) -> None:
@@ -66,6 +80,38 @@ def test_a_missing_file_is_named(make_run: RunFactory, name: str) -> None:
     run = make_run(RunSpec(congestion=("cubic",), seeds=(1,)))
     (run / name).unlink()
     with pytest.raises(RunError, match=name.replace(".", r"\.")):
+        load_report([run])
+
+
+def test_an_algorithm_without_a_seed_in_common_is_refused(make_run: RunFactory) -> None:
+    one = make_run(RunSpec(congestion=("cubic", "westwood"), seeds=(1, 2, 3), chunks=60))
+    other = make_run(RunSpec(congestion=("bbr-scaled",), seeds=(7, 9), chunks=60))
+    rule = r"run-1: bbr-scaled\+minrtt was run with seeds 7, 9, the other .* with seeds 1–3: without a common seed"
+    with pytest.raises(RunError, match=rule):
+        load_report([one, other])
+
+
+def test_more_seeds_of_the_same_algorithms_are_pooled(make_run: RunFactory) -> None:
+    one = make_run(RunSpec(congestion=("cubic", "westwood"), seeds=(1, 2), chunks=60))
+    other = make_run(RunSpec(congestion=("cubic", "westwood"), seeds=(3, 4), chunks=60))
+    section = only_section(one, other)
+    assert section.seeds == (1, 2, 3, 4)
+    assert section.notes == ()
+
+
+def test_different_seeds_of_some_algorithms_are_noted(make_run: RunFactory) -> None:
+    one = make_run(RunSpec(congestion=("cubic", "westwood"), seeds=(1, 2), chunks=60))
+    other = make_run(RunSpec(congestion=("cubic",), seeds=(3,), chunks=60))
+    assert "not all run with the same seeds" in only_section(one, other).notes[0]
+
+
+@pytest.mark.parametrize("key", ["scenario_sha256", "backend", "scale"])
+def test_a_run_that_does_not_say_what_it_is_of_is_refused(make_run: RunFactory, key: str) -> None:
+    run = make_run(RunSpec(congestion=("cubic",), seeds=(1,), chunks=60))
+    meta = json.loads((run / "run.json").read_text())
+    del meta[key]
+    (run / "run.json").write_text(json.dumps(meta))
+    with pytest.raises(RunError, match=rf"run\.json: lacks {key}"):
         load_report([run])
 
 

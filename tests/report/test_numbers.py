@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dstcc.report.numbers import SPACE, quantity, scientific, span, unit_for, unit_for_row
+from dstcc.report.numbers import SPACE, Unit, quantity, scientific, span, unit_for, unit_for_row
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,22 @@ def test_numbers_of_a_row_share_unit_and_decimals() -> None:
 def test_more_decimals_only_where_they_tell_values_apart(values: list[float], expected: list[str]) -> None:
     unit = unit_for("share", values).telling_apart(values)
     assert [unit.number(value) for value in values] == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (72.269, "72.27"),
+        (286.3612, "286.4"),
+        (1341.8, "1 342"),
+        (12_954.3, "12 954"),
+        (0.00312, "0.003"),
+        (0.0, "0.000"),
+    ],
+)
+def test_no_cell_has_more_than_four_digits_but_for_whole_numbers(value: float, expected: str) -> None:
+    unit = Unit(1.0, "", 3).trimmed([value])
+    assert unit.number(value) == expected.replace(" ", SPACE)
 
 
 def test_a_row_of_values_far_apart_has_a_unit_between_them() -> None:

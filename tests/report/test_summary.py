@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from dstcc.report.model import load_report
+from dstcc.report import load_report
 from dstcc.report.summary import Cell, summary_table
 from tests.report.conftest import RunFactory
 from tests.report.synthetic_run import RunSpec
@@ -19,7 +19,9 @@ def cells(run: Path, key: str, values: list[float | None]) -> list[Cell]:
         row[key] = value
     pq.write_table(rows.from_pylist(changed, schema=rows.schema), run / "trials.parquet")
     (section,) = load_report([run]).sections
-    return list(next(row for row in summary_table(section) if row.metric.key == key).cells)
+    row = next(row for row in summary_table(section) if row.metric.key == key)
+    found = {a.name: cell for a, cell in zip(section.finished, row.cells, strict=True)}
+    return [found[algorithm.name] for algorithm in section.algorithms]
 
 
 @pytest.mark.parametrize(

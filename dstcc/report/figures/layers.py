@@ -18,7 +18,7 @@ LABELLED_SHARE = 0.045
 
 def layers_figure(section: Section, salt: str) -> str:
     """The bars as SVG, an algorithm a row, full quality at the left and not played at the right."""
-    rows = section.ranked
+    rows = section.finished
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()

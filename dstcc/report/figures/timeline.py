@@ -47,6 +47,8 @@ class Scene:
     """Upper end of the delay axes."""
     shown: str
     """What the line of the times at which chunks are shown is called."""
+    seeds_differ: bool
+    """Whether each row says its trial's seed; else the caption says it once."""
 
 
 def timeline_figure(section: Section, tables: Tables, colours: dict[str, str], salt: str) -> str:
@@ -56,7 +58,8 @@ def timeline_figure(section: Section, tables: Tables, colours: dict[str, str], s
     top = _top(columns)
     clock = unit_for("seconds", [float(c["capture_s"].max(initial=0.0)) for c in columns])
     shown = "shown" if section.waits else "playout\ndeadline"
-    scene = Scene(section.levels, colours, clock, unit_for("seconds", [top]), top, shown)
+    differ = len({trial.seed for trial in trials}) > 1
+    scene = Scene(section.levels, colours, clock, unit_for("seconds", [top]), top, shown, differ)
 
     def draw(figure: Figure) -> None:
         layout = figure.add_gridspec(
@@ -84,7 +87,8 @@ def _row(panel: Axes, strip: Axes, trial: Trial, chunks: Columns, scene: Scene) 
     _strip(strip, chunks, scene.levels, scene.clock)
     colour = scene.colours[trial.algorithm]
     panel.set_title(one_line(trial.algorithm), loc="left", color=colour, weight="bold", pad=3)
-    panel.set_title(f"seed {trial.seed}", loc="right", color=MUTED, pad=3)
+    if scene.seeds_differ:
+        panel.set_title(f"seed {trial.seed}", loc="right", color=MUTED, pad=3)
     panel.set_ylabel(f"delay ({scene.delay.name})")
     panel.set(ylim=(0, scene.top_s / scene.delay.factor), xlim=_limits(chunks, scene.clock))
     for axes in (panel, strip):

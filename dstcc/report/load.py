@@ -1,0 +1,194 @@
+"""Runs read and pooled into sections, with notes on what keeps them from being compared."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dstcc.algorithms import TRANSFERS, algorithm_name, mark
+from dstcc.errors import InputError, RunError
+
+from .catalogue import METRICS
+from .controllers import namesakes, told_apart
+from .model import LEARNED, TRANSFER, Algorithm, Report, Section, Trial, TrialLink, plain_name
+
+if TYPE_CHECKING:
+    from dstcc.run import Run
+
+LISTED = 5
+"""Of a longer list of trials or seeds only so many are named."""
+
+
+def load_report(paths: Sequence[Path], against: str | None = None) -> Report:
+    """Read and pool runs; :class:`~dstcc.errors.RunError` names the file that cannot be used.
+
+    ``against`` chooses the reference of each section that has it; :class:`~dstcc.errors.InputError` where none has.
+    """
+    from dstcc.run import load_run
+
+    pools: dict[tuple[object, ...], list[Run]] = {}
+    runs: list[Run] = []
+    seen: set[Path] = set()
+    for path in paths:
+        if path.resolve() in seen:
+            raise RunError(f"{path}: given twice")
+        seen.add(path.resolve())
+        runs.append(run := load_run(path))
+        key = (run.meta.get("scenario_sha256"), run.meta.get("backend"), run.meta.get("scale"))
+        pools.setdefault(key, []).append(run)
+    ambiguous = namesakes(runs)
+    report = Report(tuple(_section(pooled, ambiguous) for pooled in pools.values()))
+    if against is None:
+        return report
+    name = _chosen(report, against)
+    return Report(tuple(replace(section, against=name) for section in report.sections))
+
+
+def _chosen(report: Report, against: str) -> str:
+    """The algorithm of that name, given with or without its marks, that finished somewhere."""
+    finished = dict.fromkeys(a.name for section in report.sections for a in section.finished)
+    names = {plain_name(name): name for name in finished} | {name: name for name in finished}
+    if against in names:
+        return names[against]
+    near = get_close_matches(against, names, 1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    known = ", ".join(finished) or "none finished"
+    raise InputError(f"--against: '{against}' is no algorithm of these runs ({known}){hint}")
+
+
+def _section(runs: list[Run], ambiguous: frozenset[str]) -> Section:
+    pooled: dict[str, dict[int, Trial]] = {}
+    twice: dict[tuple[Path, Path, bool], list[str]] = {}
+    notes = [f"{run.path}: {warning}" for run in runs for warning in run.meta.get("warnings") or ()]
+    for run in runs:
+        for row in run.trials:
+            trial = _trial(run, row, ambiguous)
+            known = pooled.setdefault(trial.algorithm, {}).setdefault(trial.seed, trial)
+            if known is not trial:
+                twice.setdefault((known.run.path, run.path, _alike(known, trial)), []).append(trial.id)
+    notes += [_duplicate_note(*key, ids) for key, ids in twice.items()]
+    algorithms = tuple(
+        Algorithm(name, tuple(trials[seed] for seed in sorted(trials))) for name, trials in pooled.items()
+    )
+    section = Section(tuple(runs), algorithms, tuple(notes))
+    _check_seeds(section)
+    return replace(section, notes=(*notes, *_split_notes(section)))
+
+
+def _check_seeds(section: Section) -> None:
+    """Raise RunError for an algorithm that met no seed of any other: the draws, not it, would be compared."""
+    seeds = {a.name: {trial.seed for trial in a.trials} for a in section.algorithms}
+    for algorithm in section.algorithms:
+        own = seeds[algorithm.name]
+        others = set().union(*(found for name, found in seeds.items() if name != algorithm.name))
+        if others and not own & others:
+            raise RunError(
+                f"{algorithm.trials[0].run.path}: {algorithm.name} was run with {_seed_list(own)}, the other "
+                f"algorithms of {section.name} with {_seed_list(others)}: without a common seed they met different "
+                "links and losses and cannot be compared; run it again with theirs (--seed, --seeds)"
+            )
+
+
+def _seed_list(seeds: set[int]) -> str:
+    """``seed 4``, ``seeds 1–10`` or ``seeds 1, 5, 9``."""
+    found = sorted(seeds)
+    if len(found) > 2 and found[-1] - found[0] == len(found) - 1:
+        return f"seeds {found[0]}–{found[-1]}"
+    listed = ", ".join(map(str, found[:LISTED])) + (", .." if len(found) > LISTED else "")
+    return f"seed{'s' if len(found) > 1 else ''} {listed}"
+
+
+def _split_notes(section: Section) -> list[str]:
+    """Why some seeds, or all, do not compare."""
+    versions = {(run.meta.get("dstcc_version"), run.meta.get("git_commit")) for run in section.runs}
+    notes = []
+    if len(versions) > 1:
+        notes.append(
+            "The runs were written by different versions or commits: if draws changed between them, the same seed "
+            "is not the same channel and differences seed by seed mean less."
+        )
+    if len({tuple(trial.seed for trial in a.trials) for a in section.algorithms}) > 1:
+        notes.append(
+            "The algorithms were not all run with the same seeds: their values are of different links and losses. "
+            "Differences seed by seed use the seeds that both sides have."
+        )
+    if section.split_seeds:
+        seeds = ", ".join(map(str, sorted(section.split_seeds)))
+        notes.append(f"Seeds whose trials drew different links are left out of the differences: {seeds}.")
+    return notes
+
+
+def _alike(known: Trial, other: Trial) -> bool:
+    return known.ok == other.ok and dict(known.metrics) == dict(other.metrics)
+
+
+def _duplicate_note(first: Path, second: Path, alike: bool, ids: list[str]) -> str:
+    listed = ", ".join(ids[:LISTED]) + (f" and {len(ids) - LISTED} others" if len(ids) > LISTED else "")
+    verb = "is" if len(ids) == 1 else "are"
+    verdict = "the same result" if alike else "a DIFFERENT result; compare versions and commits below"
+    return f"{listed} {verb} in {first} and in {second}, with {verdict}; the first is used."
+
+
+def _trial(run: Run, row: Mapping[str, Any], ambiguous: frozenset[str]) -> Trial:
+    try:
+        controller = row["controller"] and told_apart(run, row["controller"], ambiguous)
+        name = _name(controller, row["congestion"], row["scheduler"])
+        return Trial(
+            run=run,
+            id=str(row["id"]),
+            algorithm=str(name),
+            congestion=row["congestion"],
+            scheduler=row["scheduler"],
+            controller=row["controller"],
+            seed=int(row["seed"]),
+            ok=row["status"] == "ok",
+            error=str(row.get("error") or ""),
+            metrics={
+                metric.key: value for metric in METRICS if (value := _finite(row, metric.key)) is not None
+            },
+            played=_played(row),
+            links=_links(row.get("links")),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunError(f"{run.path / 'trials.parquet'}: a trial's row cannot be used: {error!r}") from error
+
+
+def _name(controller: str | None, congestion: str, scheduler: str) -> str:
+    if controller:
+        return f"{controller} {LEARNED}"
+    transfer = f" {TRANSFER}" if congestion in TRANSFERS else ""
+    return f"{algorithm_name(congestion, scheduler)}{transfer}{mark(congestion, scheduler)}"
+
+
+def _finite(row: Mapping[str, Any], key: str) -> float | None:
+    value = row.get(key)
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def _played(row: Mapping[str, Any]) -> dict[int, float]:
+    prefix = "layers_played."
+    shares = {key.removeprefix(prefix): _finite(row, key) for key in row if key.startswith(prefix)}
+    return {-1 if key == "none" else int(key): share for key, share in shares.items() if share is not None}
+
+
+def _links(text: object) -> tuple[TrialLink, ...]:
+    """The drawn links of a trial; a value that is not a plain number (a table over time) is unknown."""
+    drawn = json.loads(text) if isinstance(text, str) and text else []
+    if isinstance(drawn, Mapping):
+        drawn = [{"name": name, **values} for name, values in drawn.items()]
+    links = []
+    for link in drawn:
+        delay, rtt = _number(link.get("delay_s")), _number(link.get("rtt_s"))
+        if rtt is None and delay is not None:
+            rtt = 2 * delay
+        links.append(TrialLink(str(link.get("name", "")), _number(link.get("rate_bps")), rtt))
+    return tuple(links)
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
