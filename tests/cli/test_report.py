@@ -15,7 +15,7 @@ from tests.report.synthetic_run import RunSpec, build_run
 
 @pytest.fixture
 def run_path(tmp_path: Path) -> Path:
-    return build_run(tmp_path / "run", RunSpec(chunks=90, seeds=(1, 2)))
+    return build_run(tmp_path / "run", RunSpec(congestion=("cubic", "bbr-scaled"), chunks=60, seeds=(1, 2)))
 
 
 def report(*arguments: str | Path) -> Result:
@@ -60,7 +60,7 @@ def test_json_is_one_document_on_stdout(run_path: Path, tmp_path: Path) -> None:
     document = json.loads(report(run_path, "-o", output, "--json").stdout)
     assert document["report"] == str(output)
     assert document["bytes"] == output.stat().st_size
-    assert len(document["sections"][0]["rows"]) == 4
+    assert len(document["sections"][0]["rows"]) == 2
 
 
 def test_json_and_stdout_cannot_share(run_path: Path) -> None:
@@ -102,6 +102,26 @@ def test_a_damaged_run_names_the_file(run_path: Path, tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "chunks.parquet" in result.stderr
     assert not (tmp_path / "r.html").exists()
+
+
+def test_runs_that_cannot_be_compared_are_exit_2_and_named(run_path: Path, tmp_path: Path) -> None:
+    other = build_run(tmp_path / "other", RunSpec(congestion=("westwood",), chunks=60, seeds=(8, 9)))
+    for runs, said in (
+        ((run_path, other), "westwood+minrtt was run with seeds 8, 9"),
+        ((run_path, run_path.parent / "other" / ".." / "run"), "given twice"),
+    ):
+        result = report(*runs, "-o", tmp_path / "r.md")
+        assert result.exit_code == 2
+        assert said in " ".join(result.stderr.split())
+        assert not (tmp_path / "r.md").exists()
+
+
+def test_a_run_of_another_schema_is_exit_2(run_path: Path, tmp_path: Path) -> None:
+    meta = json.loads((run_path / "run.json").read_text())
+    (run_path / "run.json").write_text(json.dumps(meta | {"schema": 2}))
+    result = report(run_path, "-o", tmp_path / "r.md")
+    assert result.exit_code == 2
+    assert "schema 2, but this version reads 1" in " ".join(result.stderr.split())
 
 
 def test_a_real_run_can_be_reported(tmp_path: Path) -> None:

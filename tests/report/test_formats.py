@@ -18,11 +18,7 @@ HOSTILE = '<script>alert("1")</script> | `x` $y_{$ & \\ 火星'
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_the_same_runs_give_the_same_bytes(make_run: RunFactory, form: str) -> None:
-    pair = ("cubic", "bbr-scaled")
-    runs = [
-        make_run(RunSpec(chunks=120, congestion=pair)),
-        make_run(RunSpec(chunks=120, congestion=pair, sha="beef" * 16, seeds=(1,))),
-    ]
+    runs = [make_run(RunSpec(chunks=60, congestion=("cubic", "bbr-scaled")))]
     assert render(load_report(runs), form) == render(load_report(runs), form)
 
 

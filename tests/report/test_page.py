@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
-from dstcc.report import load_report, render
 from dstcc.report.figures.layers import percent
-from tests.report.conftest import RunFactory
+from tests.report.conftest import Pages
 from tests.report.synthetic_run import RunSpec
 
 HOSTILE = '<script>alert("1")</script><img src=x onerror=alert(2)> $y_{$ & "quoted" 火星'
+PAIR = ("cubic", "bbr-scaled")
+QUICK = RunSpec(chunks=90, congestion=PAIR)
+OTHER = RunSpec(chunks=90, congestion=PAIR, sha="beef" * 16, name="venus")
+ONE_SEED = RunSpec(chunks=90, congestion=PAIR, seeds=(1,))
+STALLING, PICTURES = replace(ONE_SEED, stalling=True), replace(ONE_SEED, quality=True)
 VOID = {"wbr", "meta", "link", "br", "img", "hr", "input"}
 
 
@@ -54,8 +59,8 @@ def outline(page: str) -> Outline:
     return parsed
 
 
-def test_the_page_has_every_part(make_run: RunFactory) -> None:
-    parsed = outline(render(load_report([make_run(RunSpec(chunks=300))]), "html"))
+def test_the_page_has_every_part(pages: Pages) -> None:
+    parsed = outline(pages(QUICK))
     for heading in (
         "The mission",
         "Summary",
@@ -77,25 +82,23 @@ def test_the_page_has_every_part(make_run: RunFactory) -> None:
     assert "log_uniform" in parsed.plain
 
 
-def test_ids_are_unique_and_references_resolve(make_run: RunFactory) -> None:
-    pair = ("cubic", "westwood")
-    runs = [make_run(RunSpec(chunks=90, congestion=pair, sha=sha)) for sha in ("f00d" * 16, "beef" * 16)]
-    page = render(load_report(runs), "html")
+def test_ids_are_unique_and_references_resolve(pages: Pages) -> None:
+    page = pages(QUICK, OTHER)
     ids = [attributes["id"] for _, attributes in outline(page).tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     used = set(re.findall(r'(?:href="#|url\(#|aria-labelledby=")([^")]+)', page))
     assert used <= set(ids)
 
 
-def test_the_page_asks_nothing_of_the_network(make_run: RunFactory) -> None:
-    page = render(load_report([make_run(RunSpec(chunks=90))]), "html")
+def test_the_page_asks_nothing_of_the_network(pages: Pages) -> None:
+    page = pages(QUICK)
     outside = re.findall(r'(?:src|href)="(?!#|data:)([^"]*)"', page)
     assert outside == []
     assert "@import" not in page
     assert "<script" not in page
 
 
-def test_hostile_names_stay_text(make_run: RunFactory) -> None:
+def test_hostile_names_stay_text(pages: Pages) -> None:
     spec = RunSpec(
         name=HOSTILE,
         congestion=(HOSTILE, "cubic"),
@@ -103,7 +106,7 @@ def test_hostile_names_stay_text(make_run: RunFactory) -> None:
         chunks=60,
         failures={"cubic+minrtt/s2": "</style><script>alert(3)</script>"},
     )
-    parsed = outline(render(load_report([make_run(spec)]), "html"))
+    parsed = outline(pages(spec))
     assert parsed.named("script") == []
     assert parsed.named("img") == []
     assert not any(name.startswith("on") for _, attributes in parsed.tags for name in attributes)
@@ -111,82 +114,77 @@ def test_hostile_names_stay_text(make_run: RunFactory) -> None:
     assert "</style><script>alert(3)</script>" in parsed.plain
 
 
-def test_one_seed_shows_values_without_intervals(make_run: RunFactory) -> None:
-    page = render(load_report([make_run(RunSpec(seeds=(1,), chunks=90))]), "html")
+def test_one_seed_shows_values_without_intervals(pages: Pages) -> None:
+    page = pages(ONE_SEED)
     assert 'class="interval"' not in page
     assert "Seed by seed against" not in page
     assert "How many trials reach" not in page
     assert "there are no intervals" in page
 
 
-def test_failed_trials_are_listed_with_their_error(make_run: RunFactory) -> None:
-    spec = RunSpec(chunks=90, failures={"cubic+minrtt/s2": "EngineError: out of events"})
-    page = render(load_report([make_run(spec)]), "html")
+def test_failed_trials_are_listed_with_their_error(pages: Pages) -> None:
+    spec = replace(QUICK, failures={"cubic+minrtt/s2": "EngineError: out of events"})
+    page = pages(spec)
     assert "Failed trials" in page
     assert "cubic+minrtt/s2" in page
     assert "EngineError: out of events" in page
 
 
-def test_only_failures_still_give_a_page(make_run: RunFactory) -> None:
+def test_only_failures_still_give_a_page(pages: Pages) -> None:
     spec = RunSpec(congestion=("cubic",), seeds=(1,), failures={"cubic+minrtt/s1": "boom"})
-    parsed = outline(render(load_report([make_run(spec)]), "html"))
+    parsed = outline(pages(spec))
     assert "No trial finished" in parsed.plain
     assert parsed.named("figure") == []
     assert "Run it again" in parsed.plain
 
 
-def test_several_scenarios_get_an_overview(make_run: RunFactory) -> None:
-    pair = ("cubic", "bbr-scaled")
-    runs = [
-        make_run(RunSpec(chunks=90, congestion=pair)),
-        make_run(RunSpec(chunks=90, congestion=pair, sha="beef" * 16, name="venus")),
-    ]
-    parsed = outline(render(load_report(runs), "html"))
+def test_several_scenarios_get_an_overview(pages: Pages) -> None:
+    parsed = outline(pages(QUICK, OTHER))
     assert "2 scenarios compared" in parsed.plain
     assert [link["href"] for link in parsed.named("a")] == ["#s1", "#s2"]
     assert "All scenarios together" in parsed.plain
     assert len(parsed.named("figure")) == 8 + 8 + 1  # the profiles of both together
 
 
-def test_scenarios_without_a_common_algorithm_are_not_taken_together(make_run: RunFactory) -> None:
-    runs = [
-        make_run(RunSpec(chunks=90, congestion=("cubic",))),
-        make_run(RunSpec(chunks=90, congestion=("westwood",), sha="beef" * 16)),
-    ]
-    assert "All scenarios together" not in render(load_report(runs), "html")
+def test_scenarios_without_a_common_algorithm_are_not_taken_together(pages: Pages) -> None:
+    apart = (
+        replace(ONE_SEED, congestion=("cubic",)),
+        replace(ONE_SEED, congestion=("westwood",), sha="beef" * 16),
+    )
+    assert "All scenarios together" not in pages(*apart)
 
 
 @pytest.mark.parametrize(
     "spec",
     [
-        RunSpec(chunks=90, seeds=(1,), stalling=True),
-        RunSpec(chunks=90, seeds=(1,), quality=True),
-        RunSpec(chunks=1, seeds=(1,)),
-        RunSpec(chunks=40, seeds=(1,), layer_bps=(9_000.0,)),
-        RunSpec(chunks=40, seeds=(1,), congestion=tuple(f"cc{i}" for i in range(10))),
+        STALLING,
+        PICTURES,
+        replace(ONE_SEED, chunks=1),
+        replace(ONE_SEED, layer_bps=(9_000.0,)),
+        replace(ONE_SEED, congestion=tuple(f"cc{i}" for i in range(10))),
     ],
     ids=["stall", "quality", "one-chunk", "one-layer", "ten-algorithms"],
 )
-def test_unusual_runs_give_a_page(make_run: RunFactory, spec: RunSpec) -> None:
-    assert len(outline(render(load_report([make_run(spec)]), "html")).named("figure")) == 6
+def test_unusual_runs_give_a_page(pages: Pages, spec: RunSpec) -> None:
+    assert len(outline(pages(spec)).named("figure")) == 6
 
 
-def test_stalls_and_quality_show_where_they_exist(make_run: RunFactory) -> None:
-    stalling = render(load_report([make_run(RunSpec(chunks=90, seeds=(1,), stalling=True))]), "html")
+def test_stalls_and_quality_show_where_they_exist(pages: Pages) -> None:
+    stalling = pages(STALLING)
     assert "Start-up" in stalling.partition("Definitions")[0]
     assert ">playout<" not in stalling  # there is no deadline, only when each chunk was shown
     assert ">shown<" in stalling
-    quality = render(load_report([make_run(RunSpec(chunks=90, seeds=(1,), quality=True))]), "html")
+    quality = pages(PICTURES)
     assert "PSNR" in quality.partition("Definitions")[0]
 
 
-def test_a_long_mission_stays_small(make_run: RunFactory) -> None:
-    page = render(load_report([make_run(RunSpec(chunks=14_400, seeds=(1,)))]), "html")
+def test_a_long_mission_stays_small(pages: Pages) -> None:
+    page = pages(RunSpec(chunks=14_400, seeds=(1,)))
     assert len(page.encode()) < 3_000_000
 
 
-def test_a_sender_without_a_window_does_not_stretch_the_axis(make_run: RunFactory) -> None:
-    page = render(load_report([make_run(RunSpec(congestion=("cubic", "open-loop"), seeds=(1,)))]), "html")
+def test_a_sender_without_a_window_does_not_stretch_the_axis(pages: Pages) -> None:
+    page = pages(RunSpec(congestion=("cubic", "open-loop"), seeds=(1,)))
     assert page.count(">paced, no window<") == 2  # one a link
     assert not re.search(r">\d+[MG]<", page)  # tick labels stay in the range of real windows
 
