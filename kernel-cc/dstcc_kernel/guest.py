@@ -32,6 +32,8 @@ START_NS = 1_767_225_600 * 10**9
 """The guest's clock at boot, Unix time: 2026-01-01T00:00:00Z in every run."""
 SMALLEST_MB = 64
 """Below that the kernel does not reach its first process."""
+SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""The job's ``PATH``: root's."""
 PATIENCE_S = 10.0
 """How long ``boot`` may take to end a guest's processes; it needs milliseconds."""
 
@@ -123,7 +125,7 @@ def _furnish(scratch: Path, kit: Path, argv: list[str], out: Path, environment: 
         "HOME": "/run",
         "TMPDIR": "/run",
         "LC_ALL": "C.UTF-8",
-        "PATH": os.defpath,
+        "PATH": SEARCH,
         "PYTHONHASHSEED": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUNBUFFERED": "1",

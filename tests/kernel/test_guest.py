@@ -13,7 +13,7 @@ import pytest
 from dstcc_kernel import guest
 from dstcc_kernel.guest import GuestResult, run
 
-from dstcc.errors import KernelError
+from dstcc.errors import KernelError, MissingCapabilityError
 
 WALL_S = 120.0
 """Far above what any of these takes on a busy machine (about a second each)."""
@@ -27,17 +27,17 @@ def python(
     return run(kernel, argv, out=out, seed=seed, memory_mb=memory_mb, wall_s=WALL_S, environment=more)
 
 
-def guests() -> set[str]:
-    """The boot folders of guests that are there now."""
-    return {str(path) for parent in guest._scratch_parents() for path in parent.glob("dstcc-guest-*")}
+def folders_of(runner: int) -> list[Path]:
+    """The folders that its guests booted in and that are still there."""
+    return [path for parent in guest._scratch_parents() for path in parent.glob(f"dstcc-guest-{runner}-*")]
 
 
-def processes_of(kernel: Path) -> list[int]:
-    """Processes on the host that run this kernel, its guests' programs among them."""
+def processes_of(runner: int) -> list[int]:
+    """Processes of the guests that a process of the host started: all of them stay in the folder they booted in."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and (entry / "exe").resolve() == kernel:
+            if entry.name.isdigit() and f"dstcc-guest-{runner}-" in str((entry / "cwd").readlink()):
                 found.append(int(entry.name))
         except OSError:  # it ended while we looked, or is not ours
             continue
@@ -97,11 +97,10 @@ def test_a_guest_that_hangs_is_ended_with_all_its_processes(kernel: Path, tmp_pa
         "os.fork(); os.fork()\n"
         "while True: pass\n"
     )
-    before = guests()
     with pytest.raises(KernelError, match="it still ran after 5 s"):
         run(kernel, [sys.executable, "-S", "-c", code], out=tmp_path, seed=1, memory_mb=256, wall_s=5)
-    assert processes_of(kernel) == []
-    assert guests() <= before
+    assert processes_of(os.getpid()) == []
+    assert folders_of(os.getpid()) == []
     assert (tmp_path / "partial").read_text() == "so far"
 
 
@@ -119,15 +118,16 @@ def test_no_process_outlives_its_runner(kernel: Path, tmp_path: Path, number: si
     while not (tmp_path / "up").exists():
         assert process.poll() is None
         time.sleep(0.05)
+    assert len(processes_of(process.pid)) >= 3  # boot, the kernel, the job
     process.send_signal(number)
     process.wait()
     for _ in range(200):  # the end of the runner's child is not ours to wait for
-        if not processes_of(kernel):
+        if not processes_of(process.pid):
             break
         time.sleep(0.05)
-    assert processes_of(kernel) == []
+    assert processes_of(process.pid) == []
     guest.sweep()
-    assert not any(f"dstcc-guest-{process.pid}-" in path for path in guests())
+    assert folders_of(process.pid) == []
 
 
 def test_a_program_that_is_not_there(kernel: Path, tmp_path: Path) -> None:
@@ -159,6 +159,26 @@ def test_a_guest_that_ends_without_its_job_ending_is_an_error(kernel: Path, tmp_
 def test_too_little_memory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="at least 64"):
         run(tmp_path / "linux", ["true"], out=tmp_path, seed=1, memory_mb=8, wall_s=1)
+
+
+def test_no_place_for_the_memory_is_said(
+    kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guest, "_scratch_parents", lambda: [tmp_path])
+    with pytest.raises(
+        MissingCapabilityError, match=f"no place for a guest's {1 << 40} MB of memory: none of {tmp_path}"
+    ):
+        run(kernel, ["true"], out=tmp_path / "out", seed=1, memory_mb=1 << 40, wall_s=WALL_S)
+
+
+def test_a_kernel_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(KernelError, match=r"the guest died: .*No such file or directory"):
+        run(tmp_path / "linux", ["true"], out=tmp_path, seed=1, memory_mb=64, wall_s=WALL_S)
+
+
+def test_programs_are_found_where_root_looks(kernel: Path, tmp_path: Path) -> None:
+    done = run(kernel, ["sh", "-c", "command -v insmod"], out=tmp_path, seed=1, memory_mb=64, wall_s=WALL_S)
+    assert done.exit_code == 0
 
 
 def test_the_kernels_complaints_are_found_in_a_log() -> None:
