@@ -117,7 +117,7 @@ def home() -> Path:
 
 def checksum(debug: bool = False) -> str:
     """12 hex digits over what, besides the source, decides what is built."""
-    return hashlib.sha256(as_config(configuration(debug)).encode()).hexdigest()[:12]
+    return _checksum(configuration(debug))
 
 
 def configuration(debug: bool = False) -> dict[str, str]:
@@ -146,16 +146,15 @@ def build(
         work.mkdir()
         try:
             _check_room()
-            facts = _make(work, debug, jobs or os.cpu_count() or 1, advance or _ignore)
-            target = home() / f"linux-{version}-{_variant(debug)}-{checksum(debug)}"
+            values = configuration(debug)  # once: the name is that of what was built
+            target = home() / f"linux-{version}-{_variant(debug)}-{_checksum(values)}"
+            facts = _make(work, values, _variant(debug), jobs or os.cpu_count() or 1, advance or _ignore)
             atomic_write(work / "build.json", json.dumps({"version": version, **facts}, indent=2) + "\n")
             shutil.rmtree(target, ignore_errors=True)
             work.rename(target)
         finally:
             shutil.rmtree(work, ignore_errors=True)
-        built = find(debug)
-        assert built is not None
-        return built
+        return Built(target, _facts(target) or {})
 
 
 def require_tools() -> None:
@@ -188,14 +187,13 @@ def others() -> list[Path]:
     return sorted(entry for entry in home().glob("linux-*") if entry not in used)
 
 
-def _make(work: Path, debug: bool, jobs: int, advance: Advance) -> dict[str, Any]:
+def _make(work: Path, values: dict[str, str], variant: str, jobs: int, advance: Advance) -> dict[str, Any]:
     """Fill ``work``; what ``build.json`` tells of it."""
     started, cpu = time.monotonic(), _cpu_s()
     tree = work / "tree"
     tree.mkdir()
-    steps = Steps(work / "build.log", LINES[_variant(debug)], advance)
+    steps = Steps(work / "build.log", LINES[variant], advance)
     steps.run(source.unpack_command(tree), "unpacking the source")
-    values = configuration(debug)
     wanted = work / "wanted"
     wanted.write_text(as_config(values))
     make = ["make", "-C", str(tree), "ARCH=um"]
@@ -214,7 +212,7 @@ def _make(work: Path, debug: bool, jobs: int, advance: Advance) -> dict[str, Any
     steps.log.unlink()
     advance(max(0.0, 1 - steps.told))
     return {
-        "variant": _variant(debug),
+        "variant": variant,
         "sha256": hashlib.sha256((work / "linux").read_bytes()).hexdigest(),
         "compiler": _first_line(["gcc", "--version"]),
         "cpu_s": round(_cpu_s() - cpu, 1),
@@ -260,6 +258,10 @@ def _facts(candidate: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return facts
+
+
+def _checksum(values: dict[str, str]) -> str:
+    return hashlib.sha256(as_config(values).encode()).hexdigest()[:12]
 
 
 def _variant(debug: bool) -> str:
