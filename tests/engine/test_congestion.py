@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dstcc.engine import Loss
+from dstcc.engine import Loss, TcpConstants
 
 from . import net
 
@@ -109,6 +109,19 @@ def test_westwood_rides_over_random_loss():
     )
     assert newreno == pytest.approx(0.39, abs=0.08)
     assert westwood > 0.85
+
+
+def test_westwood_counts_a_filled_hole_as_linux_does():
+    # 10 Mbit/s, RTT 1 s, p = 1e-2, the last 75 of 100 s: Linux 6.1.192 had 0.395 ± 0.038 Mbit/s (standard error of 24
+    # flows). The ACK that fills a hole takes its fast path and counts once more what duplicate ACKs have counted;
+    # without that it is 0.27. The standard error of 96 flows here is 0.017: three of both are 0.125.
+    lossy = net.link(10e6, 1.0, loss=Loss("packet", 0.01))
+    linux = {"mss_bytes": 1448, "header_bytes": 66, "constants": TcpConstants(jiffy_s=0.01)}
+    found = []
+    for seed in range(96):
+        samples = net.run("westwood", lossy, duration_s=100, seed=seed, **linux).samples
+        found.append(samples.delivered_bytes[samples.t_ns > 25 * net.S].sum() * 8 / 75 / 1e6)
+    assert np.mean(found) == pytest.approx(0.395, abs=0.125)
 
 
 @pytest.mark.parametrize("congestion", ["bbr", "bbr-scaled"])

@@ -8,6 +8,8 @@
 // Linux counts in jiffies and whole bytes per jiffy, and that decides where W settles: it follows its own mean, so a bias
 // of a percent in BWE · RTTmin is a drift a round trip. RTTs are rounded up to a jiffy, filters round down, and a sample
 // spans more than one RTT by up to a jiffy or two, which at windows of a few dozen segments is a good part of their ACKs.
+// So does what it counts twice: an ACK without SACK blocks, such as one that fills the only hole, takes Linux's fast path
+// and stands for all it covers, although duplicates have stood for most of that already.
 #include "congestion.hpp"
 
 namespace dstcc {
@@ -24,8 +26,8 @@ public:
     }
     std::int64_t ssthresh(TcpState& tcp, Time) override { return std::max<std::int64_t>(tcp.cwnd / 2, 2); }
     void cong_avoid(TcpState& tcp, std::int64_t acked, Time) override { reno_cong_avoid(tcp, acked); }
-    // Linux's in_ack_event comes before the ACK's own RTT sample.
     void pkts_acked(TcpState& tcp, std::int64_t, Time rtt_ns, Time now) override {
+        if (rtt_ns > 0) rtt_ = rtt_ns;  // as late 6.1 has it: in_ack_event follows the RTT sample
         if (first_ack_) una_ = tcp.snd_una;
         first_ack_ = false;
         // The jiffies are looked at only when the interval may be over.
@@ -33,7 +35,6 @@ public:
         counted_ += count(tcp);
         rtt_min_ = restart_min_ ? rtt_ : std::min(rtt_, rtt_min_);
         restart_min_ = false;
-        if (rtt_ns > 0) rtt_ = rtt_ns;
     }
     void on_event(TcpState& tcp, CaEvent event, Time) override {
         if (event == CaEvent::kExitReduction) {
@@ -62,10 +63,12 @@ private:
         counted_ = 0;
         window_start_ = now;
     }
-    // westwood_acked_count(): a duplicate ACK stands for a segment, and is deducted when the cumulative one catches up.
+    // westwood_fast_bw() without SACK blocks. With them westwood_acked_count(): a duplicate ACK stands for a segment, and
+    // is deducted when a cumulative one catches up.
     std::int64_t count(const TcpState& tcp) {
         std::int64_t acked = tcp.snd_una - una_;
         una_ = tcp.snd_una;
+        if (!tcp.ack_has_sacks) return acked;
         if (acked == 0) {
             ++accounted_;
             return 1;

@@ -143,6 +143,7 @@ std::int64_t Subflow::handle_ack(Time now, const AckBlocks& ack) {
     work.prior_lost = tcp_.lost;
     work.echo_ns = ack.echo_ns;
     tcp_.one_way_ns = ack.one_way_ns;
+    tcp_.ack_has_sacks = ack.sacks > 0;
     if (nothing_amiss(ack)) {
         advance_clean(ack.cumulative, work);
         finish_delivery(now, work);

@@ -36,6 +36,7 @@ struct TcpState {
     Time last_sent_ns = 0;
     Time srtt_ns = 0, min_rtt_ns = kNever, last_rtt_ns = -1;
     Time one_way_ns = -1;  // of the newest segment that this ACK answers; -1 unless the control asked for it
+    bool ack_has_sacks = false;  // the ACK at hand; without, Linux takes its fast path
     bool is_cwnd_limited = false;
     std::int64_t max_packets_out = 0, cwnd_usage_seq = 0;
 
