@@ -1,0 +1,370 @@
+"""The module's generic netlink family ``dstcc``, typed: state of subflows, actions, parameters, reports.
+
+``kernel-cc/module/dstcc.yaml`` describes the family; numbers here are its. Windows are in segments, times in
+microseconds, rates in bytes a second. A client belongs to the network namespace it was opened in and sees that one's
+subflows only.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+from types import TracebackType
+
+from dstcc.errors import MissingCapabilityError
+
+from .genetlink import Family, Message, NetlinkError, attribute, attributes, nest
+
+FAMILY, VERSION, GROUP = "dstcc", 1, "slots"
+ONE_Q16 = 1 << 16
+ACTIONS_MAX = 64
+"""Of one message."""
+
+
+class Command(IntEnum):
+    """Commands of the family."""
+
+    SUBFLOW_GET = 1
+    ACT = 2
+    PARAMETERS_GET = 3
+    PARAMETERS_SET = 4
+    LIMITS_SET = 5
+    REPORT = 6
+
+
+class Flags(IntFlag):
+    """``flags`` of a subflow."""
+
+    STEERED = 1
+    """The agent's window holds; without it Reno's."""
+    MPTCP = 2
+    BACKUP = 4
+
+
+class State(IntEnum):
+    """Attributes of a subflow's state."""
+
+    ID = 1
+    TOKEN = 2
+    LOCAL_ID = 3
+    REMOTE_ID = 4
+    LOCAL_ADDRESS = 5
+    REMOTE_ADDRESS = 6
+    LOCAL_PORT = 7
+    REMOTE_PORT = 8
+    FLAGS = 9
+    CA_STATE = 10
+    MSS = 11
+    CWND = 12
+    SSTHRESH = 13
+    IN_FLIGHT = 14
+    SRTT_US = 15
+    MIN_RTT_US = 16
+    SENT = 17
+    DELIVERED = 18
+    LOST = 19
+    RETRANSMITTED = 20
+    ACKED_BYTES = 21
+    UNSENT_BYTES = 22
+    DELIVERY_RATE = 23
+    PACING_RATE = 24
+    BDP = 25
+    ACTIONS = 26
+    CLAMPS = 27
+    FALLBACKS = 28
+    PAD = 29
+
+
+class Act(IntEnum):
+    """Attributes of an act message."""
+
+    ACTION = 1
+    APPLIED = 2
+
+
+class ActionPart(IntEnum):
+    """Attributes of one action."""
+
+    SUBFLOW = 1
+    TOKEN = 2
+    ALPHA = 3
+    BETA = 4
+    FALL_BACK = 5
+
+
+class Parameter(IntEnum):
+    """Attributes of parameters and limits."""
+
+    SLOT_US = 1
+    SILENCE_SLOTS = 2
+    HEADROOM = 3
+    REPORTS = 4
+    CWND_MAX = 5
+
+
+class ReportPart(IntEnum):
+    """Attributes of a report."""
+
+    SLOT = 1
+    TIME_US = 2
+    MORE = 3
+    SUBFLOW = 4
+    PAD = 5
+
+
+@dataclass(frozen=True)
+class Subflow:
+    """A subflow's state at one instant. Counters run since the connection began, modulo 2^32 but for the bytes."""
+
+    id: int
+    """The module's number for it; never given twice until 2^32 are used up."""
+    local_address: str
+    remote_address: str
+    local_port: int
+    remote_port: int
+    flags: Flags
+    ca_state: int
+    """TCP's: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss."""
+    mss: int
+    cwnd: int
+    ssthresh: int
+    in_flight: int
+    srtt_us: int
+    """0 before the first sample, as the next."""
+    min_rtt_us: int
+    sent: int
+    """Segments with data, repeats included."""
+    delivered: int
+    """Segments acknowledged, selectively or not."""
+    lost: int
+    """Segments marked lost."""
+    retransmitted: int
+    acked_bytes: int
+    unsent_bytes: int
+    """In its queue and never sent."""
+    delivery_rate: int
+    """Bytes a second; the latest sample that the application did not limit, or a larger one."""
+    pacing_rate: int
+    """Bytes a second, 0 for none."""
+    bdp: int
+    """Segments, measured for the window's cap; 0 unknown."""
+    actions: int
+    clamps: int
+    """Actions that asked for a window out of bounds."""
+    fallbacks: int
+    """Times Reno took the window."""
+    token: int | None = None
+    """Its MPTCP connection's, 0 once that is closed; None where it is plain TCP, or where the module was built without
+    the kernel's source."""
+    local_id: int | None = None
+    remote_id: int | None = None
+
+    @property
+    def steered(self) -> bool:
+        """Whether the agent's window holds."""
+        return Flags.STEERED in self.flags
+
+
+@dataclass(frozen=True)
+class Action:
+    """For one subflow: W ← α·W + β, or its window back to Reno."""
+
+    subflow: int
+    """Its ``id``."""
+    alpha_q16: int | None
+    """α × 65,536, at most 64 × 65,536; None: Reno takes the window until the next action."""
+    beta: int = 0
+    """Segments; α = 0 sets the window outright."""
+    token: int | None = None
+    """If given, the connection that the subflow must be of."""
+
+    def encode(self) -> bytes:
+        """As it stands in a message."""
+        parts = [_u32(ActionPart.SUBFLOW, self.subflow)]
+        if self.token is not None:
+            parts.append(_u32(ActionPart.TOKEN, self.token))
+        if self.alpha_q16 is None:
+            parts.append(attribute(ActionPart.FALL_BACK, b""))
+        else:
+            parts.append(_u32(ActionPart.ALPHA, self.alpha_q16))
+            parts.append(attribute(ActionPart.BETA, struct.pack("=i", self.beta)))
+        return nest(Act.ACTION, *parts)
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What an agent may set for its network namespace, and the module's limit."""
+
+    slot_us: int
+    """Length of a slot, at least 1,000."""
+    silence_slots: int
+    """Without an action for so many slots Reno takes over; 1 to 1,000."""
+    headroom: int
+    """Windows stay below so many measured bandwidth-delay products; 0 lifts that; at most 1,024."""
+    reports: bool
+    """A report is sent each slot; that ends by itself with the last listener."""
+    cwnd_max: int
+    """Segments; in all namespaces, whatever agents ask for."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The state of all subflows at a slot's end."""
+
+    slot: int
+    time_us: int
+    """The kernel's monotonic clock."""
+    subflows: tuple[Subflow, ...]
+
+
+class Client:
+    """A connection to the module; use as a context manager.
+
+    Methods raise :class:`~dstcc_kernel.genetlink.NetlinkError` for what the kernel refuses: ``EINVAL`` and ``ERANGE``
+    for a value, ``ENOENT`` for a subflow that is not there or of another connection, ``EPERM`` without CAP_NET_ADMIN,
+    ``E2BIG`` for more actions than fit.
+    """
+
+    def __init__(self) -> None:
+        """Raise :class:`~dstcc.errors.MissingCapabilityError` where the module is not loaded."""
+        try:
+            self.family = Family(FAMILY, VERSION)
+        except NetlinkError as error:
+            if error.name != "ENOENT":
+                raise
+            raise MissingCapabilityError(
+                "the kernel has no congestion control dstcc: `dstcc kernel load` loads it"
+            ) from None
+
+    def __enter__(self) -> Client:
+        """Nothing is left to be done."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the socket."""
+        self.family.close()
+
+    def subflows(self) -> list[Subflow]:
+        """Every subflow under ``dstcc``, the oldest first."""
+        return [parse_subflow(m.payload) for m in self.family.request(Command.SUBFLOW_GET, dump=True)]
+
+    def act(self, actions: Iterable[Action]) -> int:
+        """Act on several subflows, at most :data:`ACTIONS_MAX`, each at most once; how many were still there.
+
+        A message that is refused changes nothing.
+        """
+        answer = self.family.request(Command.ACT, b"".join(action.encode() for action in actions))
+        return _number(dict(attributes(answer[0].payload))[Act.APPLIED])
+
+    def parameters(self) -> Parameters:
+        """What holds now."""
+        found = dict(attributes(self.family.request(Command.PARAMETERS_GET)[0].payload))
+        return Parameters(
+            slot_us=_number(found[Parameter.SLOT_US]),
+            silence_slots=_number(found[Parameter.SILENCE_SLOTS]),
+            headroom=_number(found[Parameter.HEADROOM]),
+            reports=bool(_number(found[Parameter.REPORTS])),
+            cwnd_max=_number(found[Parameter.CWND_MAX]),
+        )
+
+    def set_parameters(
+        self,
+        *,
+        slot_us: int | None = None,
+        silence_slots: int | None = None,
+        headroom: int | None = None,
+        reports: bool | None = None,
+    ) -> None:
+        """Set what is given; see :class:`Parameters`. Silence and headroom hold from the next action on."""
+        values = (
+            (Parameter.SLOT_US, slot_us),
+            (Parameter.SILENCE_SLOTS, silence_slots),
+            (Parameter.HEADROOM, headroom),
+        )
+        parts = [_u32(kind, value) for kind, value in values if value is not None]
+        if reports is not None:
+            parts.append(attribute(Parameter.REPORTS, bytes([reports])))
+        self.family.request(Command.PARAMETERS_SET, b"".join(parts))
+
+    def set_cwnd_max(self, segments: int) -> None:
+        """Bound windows in all namespaces, 2 to 2^28; needs CAP_NET_ADMIN of the machine."""
+        self.family.request(Command.LIMITS_SET, _u32(Parameter.CWND_MAX, segments))
+
+    def listen(self) -> None:
+        """Have reports sent to :meth:`report`; then set ``reports``."""
+        self.family.join(GROUP)
+
+    def report(self, timeout_s: float) -> Report | None:
+        """The next report, or None if none begins in time.
+
+        Raises NetlinkError named ``ENOBUFS`` once where reports were lost.
+        """
+        subflows: list[Subflow] = []
+        while (message := self.family.event(timeout_s)) is not None:
+            report, more = parse_report(message)
+            subflows += report.subflows
+            if not more:
+                return Report(report.slot, report.time_us, tuple(subflows))
+        return None
+
+
+def parse_subflow(payload: bytes) -> Subflow:
+    """A subflow's state from its attributes."""
+    found = dict(attributes(payload))
+
+    def maybe(kind: State) -> int | None:
+        return _number(found[kind]) if kind in found else None
+
+    values = {kind.name.lower(): _number(found[kind]) for kind in _REQUIRED}
+    return Subflow(
+        **values,
+        flags=Flags(_number(found[State.FLAGS])),
+        local_address=_address(found[State.LOCAL_ADDRESS]),
+        remote_address=_address(found[State.REMOTE_ADDRESS]),
+        token=maybe(State.TOKEN),
+        local_id=maybe(State.LOCAL_ID),
+        remote_id=maybe(State.REMOTE_ID),
+    )
+
+
+_SPECIAL = {
+    *(State.TOKEN, State.LOCAL_ID, State.REMOTE_ID, State.LOCAL_ADDRESS, State.REMOTE_ADDRESS),
+    *(State.FLAGS, State.PAD),
+}
+_REQUIRED = tuple(kind for kind in State if kind not in _SPECIAL)
+
+
+def parse_report(message: Message) -> tuple[Report, bool]:
+    """One message of a report, and whether more of the same slot follow."""
+    parts = list(attributes(message.payload))
+    found = dict(parts)
+    subflows = tuple(parse_subflow(value) for kind, value in parts if kind == ReportPart.SUBFLOW)
+    report = Report(_number(found[ReportPart.SLOT]), _number(found[ReportPart.TIME_US]), subflows)
+    return report, bool(_number(found[ReportPart.MORE]))
+
+
+def by_connection(subflows: Iterable[Subflow]) -> Iterator[tuple[int | None, list[Subflow]]]:
+    """Subflows by their connection's token, connections in the order of their first subflow."""
+    groups: dict[int | None, list[Subflow]] = {}
+    for subflow in subflows:
+        groups.setdefault(subflow.token, []).append(subflow)
+    yield from groups.items()
+
+
+def _u32(kind: int, value: int) -> bytes:
+    return attribute(kind, struct.pack("=I", value))
+
+
+def _number(value: bytes) -> int:
+    return int.from_bytes(value, "little")
+
+
+def _address(value: bytes) -> str:
+    address = ipaddress.ip_address(value)
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return str(mapped or address)

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dstcc: a window that an agent sets once per slot and that is held in between.
+ *
+ *	action    W <- clamp(alpha * W + beta)	pace = W * mss / srtt		(dstcc_law.h)
+ *
+ *	steered   loss and timeouts are repaired by TCP, but move no window
+ *	fallback  Reno (RFC 5681) with proportional rate reduction (RFC 6937): before the first
+ *		  action, after silence_slots without one, or when the agent says so; from W with
+ *		  ssthresh = W (W / 2 amid a reduction). The next action takes the window back.
+ *
+ * The states and the times of their changes are those of dstcc/engine/src/congestion_agent.cpp.
+ * Pacing counts payload, as the kernel's own does.
+ */
+#include "dstcc.h"
+
+u32 dstcc_cwnd_max = DSTCC_LAW_CWND_MAX;
+
+static u32 dstcc_ceiling(const struct tcp_sock *tp)
+{
+	return min(READ_ONCE(dstcc_cwnd_max), tp->snd_cwnd_clamp);
+}
+
+static void dstcc_set_pace(struct sock *sk, u32 window)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const u32 mss = min(tp->mss_cache, DSTCC_LAW_WIRE_MAX);
+	const u64 rate = dstcc_law_pace(window, mss, tp->srtt_us >> 3);
+
+	if (rate)
+		WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+}
+
+/* The agent's window, paced; srtt moves with most ACKs, so a division for each of these. */
+static void dstcc_hold(struct sock *sk, struct dstcc *dstcc)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (tcp_snd_cwnd(tp) == dstcc->window && dstcc->paced_srtt_us == tp->srtt_us)
+		return;
+	tcp_snd_cwnd_set(tp, dstcc->window);
+	dstcc->paced_srtt_us = tp->srtt_us;
+	dstcc_set_pace(sk, dstcc->window);
+}
+
+static void dstcc_fall_back(struct sock *sk, struct dstcc *dstcc)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	const u32 window = dstcc->window;
+
+	if (!dstcc->steered)
+		return;
+	dstcc->steered = false;
+	dstcc->fallbacks++;
+	tcp_snd_cwnd_set(tp, window);
+	tp->snd_ssthresh = window;
+	if (inet_csk(sk)->icsk_ca_state != TCP_CA_Open)
+		tp->snd_ssthresh = max(window / 2, DSTCC_LAW_CWND_MIN);
+	tp->prior_cwnd = window;
+	tp->prr_delivered = 0;
+	tp->prr_out = 0;
+	tp->snd_cwnd_cnt = 0;
+}
+
+static void dstcc_heed_silence(struct sock *sk, struct dstcc *dstcc)
+{
+	if (dstcc->steered && unlikely(tcp_sk(sk)->tcp_mstamp > dstcc->silent_us))
+		dstcc_fall_back(sk, dstcc);
+}
+
+static void dstcc_measure(const struct tcp_sock *tp, struct dstcc *dstcc,
+			  const struct rate_sample *rs)
+{
+	const u32 min_rtt_us = tcp_min_rtt(tp);
+
+	if (rs->interval_us <= 0 || rs->delivered <= 0 || min_rtt_us == U32_MAX)
+		return;
+	if (!before(rs->prior_delivered, dstcc->round_end)) {
+		dstcc->round_end = tp->delivered;
+		dstcc_law_round(&dstcc->bdp);
+	}
+	dstcc_law_sample(&dstcc->bdp, rs->delivered, rs->interval_us, min_rtt_us);
+}
+
+/*
+ * RFC 6937 section 3: while more is in flight than ssthresh, send in proportion to what is
+ * delivered; below it, catch up by at most one segment per delivered one, and one more while
+ * nothing else is lost. At least one goes out at first.
+ */
+static void dstcc_reduce(struct tcp_sock *tp, const struct rate_sample *rs)
+{
+	const s32 in_flight = tcp_packets_in_flight(tp);
+	const s32 below = (s32)tp->snd_ssthresh - in_flight;
+	s32 owed, send;
+
+	if (rs->acked_sacked <= 0 || !tp->prior_cwnd)
+		return;
+	tp->prr_delivered += rs->acked_sacked;
+	owed = tp->prr_delivered - tp->prr_out;
+	if (below < 0)
+		send = DIV_ROUND_UP_ULL((u64)tp->prr_delivered * tp->snd_ssthresh, tp->prior_cwnd) -
+		       tp->prr_out;
+	else
+		send = min_t(s32, below, max_t(s32, owed, rs->acked_sacked) + !rs->losses);
+	tcp_snd_cwnd_set(tp, in_flight + max_t(s32, send, !tp->prr_out));
+}
+
+static void dstcc_reno(struct sock *sk, const struct rate_sample *rs)
+{
+	const u8 state = inet_csk(sk)->icsk_ca_state;
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (state == TCP_CA_CWR || state == TCP_CA_Recovery)
+		dstcc_reduce(tp, rs);
+	else if (rs->acked_sacked > 0)
+		tcp_reno_cong_avoid(sk, 0, rs->acked_sacked);
+	/*
+	 * Twice a window per round trip, as the kernel paces slow start: bounds bursts, not the
+	 * rate.
+	 */
+	dstcc_set_pace(sk, min(2 * tcp_snd_cwnd(tp), DSTCC_LAW_CWND_MAX));
+}
+
+static void dstcc_ack(struct sock *sk, const struct rate_sample *rs)
+{
+	struct dstcc *dstcc = inet_csk_ca(sk);
+
+	dstcc_measure(tcp_sk(sk), dstcc, rs);
+	dstcc_heed_silence(sk, dstcc);
+	if (dstcc->steered)
+		dstcc_hold(sk, dstcc);
+	else
+		dstcc_reno(sk, rs);
+}
+
+/*
+ * Linux 6.10 gave cong_control two more arguments; both shapes are here, and the compiler takes
+ * the one that fits.
+ */
+typedef void (*dstcc_ack_short)(struct sock *sk, const struct rate_sample *rs);
+
+static void __maybe_unused dstcc_ack_long(struct sock *sk, u32 ack, int flag,
+					  const struct rate_sample *rs)
+{
+	dstcc_ack(sk, rs);
+}
+
+#define DSTCC_IS_SHORT	\
+	__builtin_types_compatible_p(typeof(dstcc_ops.cong_control), dstcc_ack_short)
+#define DSTCC_ACK	__builtin_choose_expr(DSTCC_IS_SHORT, dstcc_ack, dstcc_ack_long)
+
+static u32 dstcc_ssthresh(struct sock *sk)
+{
+	struct dstcc *dstcc = inet_csk_ca(sk);
+
+	dstcc_heed_silence(sk, dstcc);
+	return dstcc->steered ? dstcc->window : tcp_reno_ssthresh(sk);
+}
+
+static u32 dstcc_undo_cwnd(struct sock *sk)
+{
+	const struct dstcc *dstcc = inet_csk_ca(sk);
+
+	return dstcc->steered ? dstcc->window : tcp_reno_undo_cwnd(sk);
+}
+
+/*
+ * A timeout has just cut the window to one segment: the agent's comes back. A reduction that ends
+ * without being undone leaves Reno at ssthresh; the kernel sees to that only where there is no
+ * cong_control.
+ */
+static void dstcc_set_state(struct sock *sk, u8 state)
+{
+	const u8 before = inet_csk(sk)->icsk_ca_state;
+	struct dstcc *dstcc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (dstcc->steered) {
+		if (state == TCP_CA_Loss)
+			tcp_snd_cwnd_set(tp, dstcc->window);
+		return;
+	}
+	if (state == TCP_CA_Open && tp->snd_ssthresh < TCP_INFINITE_SSTHRESH &&
+	    (before == TCP_CA_CWR || (before == TCP_CA_Recovery && tp->undo_marker)))
+		tcp_snd_cwnd_set(tp, max(tp->snd_ssthresh, DSTCC_LAW_CWND_MIN));
+}
+
+static void dstcc_init(struct sock *sk)
+{
+	struct dstcc_net *own = dstcc_net(sock_net(sk));
+	struct dstcc *dstcc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 id;
+
+	memset(dstcc, 0, sizeof(*dstcc));
+	dstcc->round_end = tp->delivered;
+	/*
+	 * A control that is changed in mid-connection finds a window that says nothing of the
+	 * first one.
+	 */
+	dstcc->initial_cwnd = tp->data_segs_out ? TCP_INIT_CWND : tcp_snd_cwnd(tp);
+	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+	if (xa_alloc_cyclic_bh(&own->subflows, &id, sk, XA_LIMIT(1, U32_MAX), &own->next_id,
+			       GFP_ATOMIC | __GFP_NOWARN) >= 0)
+		dstcc->id = id;
+}
+
+static void dstcc_release(struct sock *sk)
+{
+	struct dstcc *dstcc = inet_csk_ca(sk);
+
+	if (dstcc->id)
+		xa_erase_bh(&dstcc_net(sock_net(sk))->subflows, dstcc->id);
+	dstcc->id = 0;
+}
+
+/*
+ * Have release_sock() send what the new window lets out, which would else wait for the next ACK,
+ * a round trip at worst. This is the flag (and the reference that goes with it) by which the
+ * kernel's own deferred transmission asks for it.
+ */
+static void dstcc_push(struct sock *sk)
+{
+	if (!test_and_set_bit(TCP_TSQ_DEFERRED, &sk->sk_tsq_flags))
+		sock_hold(sk);
+}
+
+void dstcc_steer(struct sock *sk, const struct dstcc_action_request *action)
+{
+	const struct dstcc_net *own = dstcc_net(sock_net(sk));
+	struct dstcc *dstcc = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 before, cap, wanted, window;
+
+	sock_owned_by_me(sk);
+	if (action->fall_back) {
+		dstcc_fall_back(sk, dstcc);
+		return;
+	}
+	before = dstcc->steered ? dstcc->window : tcp_snd_cwnd(tp);
+	cap = dstcc_law_cap(dstcc_law_bdp_segments(&dstcc->bdp), dstcc->initial_cwnd,
+			    READ_ONCE(own->headroom));
+	cap = max(min(cap, dstcc_ceiling(tp)), DSTCC_LAW_CWND_MIN);
+	wanted = dstcc_law_window(before, action->alpha_q16, action->beta, DSTCC_LAW_CWND_MAX);
+	window = dstcc_law_window(before, action->alpha_q16, action->beta, cap);
+	dstcc->clamps += window != wanted;
+	dstcc->actions++;
+	dstcc->silent_us = dstcc_now_us() + READ_ONCE(own->silence_us);
+	dstcc->window = window;
+	dstcc->steered = true;
+	tcp_snd_cwnd_set(tp, window);
+	dstcc->paced_srtt_us = tp->srtt_us;
+	dstcc_set_pace(sk, window);
+	dstcc_push(sk);
+}
+
+struct tcp_congestion_ops dstcc_ops __read_mostly = {
+	.name		= "dstcc",
+	.owner		= THIS_MODULE,
+	.flags		= TCP_CONG_NON_RESTRICTED,
+	.init		= dstcc_init,
+	.release	= dstcc_release,
+	.cong_control	= DSTCC_ACK,
+	.ssthresh	= dstcc_ssthresh,
+	.undo_cwnd	= dstcc_undo_cwnd,
+	.set_state	= dstcc_set_state,
+};

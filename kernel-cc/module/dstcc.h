@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the three halves of dstcc_cc share: the law (control.c), the messages (netlink.c), and who
+ * owns what (main.c).
+ *
+ * A subflow's record is its socket's private area for congestion control; nothing is allocated
+ * per subflow but its place in its network namespace's xarray. A socket stands there from init to
+ * release, both under its lock. Whoever comes from outside takes a reference to the socket under
+ * the xarray's lock, then the socket's own lock, and then asks dstcc_of() whether the socket is
+ * still ours. Order: the socket's lock, then the xarray's.
+ */
+#ifndef DSTCC_H
+#define DSTCC_H
+
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <net/tcp.h>
+
+#include "dstcc_law.h"
+
+struct dstcc {
+	struct dstcc_law_bdp bdp;
+	u32 id;			/* in the namespace's xarray; 0: no room there, no agent sees it */
+	u32 round_end;		/* in tcp_sock.delivered: a round trip is over when it gets there */
+	u32 window;		/* the agent's; holds while steered */
+	u32 initial_cwnd;
+	u32 paced_srtt_us;	/* that the pacing rate was computed from, 8-fold as in tcp_sock */
+	u32 actions, clamps, fallbacks;
+	bool steered;
+	u64 silent_us;		/* in tcp_sock.tcp_mstamp: the agent counts as silent from then */
+};
+
+struct dstcc_net {
+	struct net *net;
+	struct xarray subflows;	/* id -> struct sock */
+	u32 next_id;
+	u32 slot_us, silence_slots, headroom;
+	u64 silence_us;		/* their product */
+	struct mutex lock;	/* among those who set parameters; readers take single values */
+	bool reports, closing;
+	u64 slot, due_us;	/* reports so far, and when the next is due; the work's own */
+	struct delayed_work report;
+};
+
+struct dstcc_action_request {
+	u32 alpha_q16;
+	s32 beta;
+	bool fall_back;
+};
+
+extern struct tcp_congestion_ops dstcc_ops;
+extern u32 dstcc_cwnd_max;	/* for the whole module, whatever agents ask for */
+
+struct dstcc_net *dstcc_net(const struct net *net);
+
+/* The record of a locked socket that may have left us in the meantime: NULL then. */
+static inline struct dstcc *dstcc_of(struct sock *sk, u32 id)
+{
+	struct dstcc *dstcc = inet_csk_ca(sk);
+
+	sock_owned_by_me(sk);
+	return inet_csk(sk)->icsk_ca_ops == &dstcc_ops && dstcc->id == id ? dstcc : NULL;
+}
+
+static inline u64 dstcc_now_us(void)
+{
+	return div_u64(ktime_get_ns(), NSEC_PER_USEC);
+}
+
+/* Act on a locked socket of ours. */
+void dstcc_steer(struct sock *sk, const struct dstcc_action_request *action);
+
+int dstcc_netlink_register(void);
+void dstcc_netlink_unregister(void);
+void dstcc_netlink_report(struct work_struct *work);
+void dstcc_netlink_close(struct dstcc_net *own);
+
+#endif /* DSTCC_H */

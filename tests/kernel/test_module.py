@@ -1,0 +1,93 @@
+"""The congestion control in a guest; ``inside/module_checks.py`` has the checks, here they are run and compared."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dstcc_kernel import guest, module
+
+from .test_law import digest
+
+INSIDE = Path(__file__).parent / "inside/module_checks.py"
+SHORT = (
+    "state",
+    "actions",
+    "window_opens_at_once",
+    "silence",
+    "reports",
+    "closing",
+    "refusals",
+    "killed_agent",
+)
+WALL_S = 120.0
+"""Far above what the short checks take on a busy machine."""
+LONG_WALL_S = 3000.0
+COST_LIMIT = 1.3
+"""Of CUBIC's cost per ACK."""
+
+
+def check(
+    kernel: Path, out: Path, *names: str, wall_s: float = WALL_S, memory_mb: int = 768
+) -> dict[str, dict[str, Any]]:
+    """Run checks in a guest; what each found. Fails with the guest's words, or for a complaint of the kernel's."""
+    folder = module.guest_module(kernel).parent
+    words = [sys.executable, str(INSIDE), str(folder), *names]
+    where = {"PATH": f"{os.defpath}:/usr/sbin:/sbin"}  # ip and tc
+    done = guest.run(kernel, words, out=out, seed=1, memory_mb=memory_mb, wall_s=wall_s, environment=where)
+    text = done.console.read_text(errors="replace")
+    assert done.exit_code == 0, text[-4000:]
+    assert done.reports == (), text
+    found = [json.loads(line) for line in text.splitlines() if line.startswith('{"check"')]
+    assert [entry["check"] for entry in found] == [name.partition("=")[0] for name in names]
+    return {entry.pop("check"): entry for entry in found}
+
+
+def test_the_law_gives_the_same_in_the_kernel_as_in_the_simulator(kernel: Path, tmp_path: Path) -> None:
+    assert check(kernel, tmp_path, "law")["law"]["digest"] == digest()
+
+
+def test_state_actions_silence_reports_refusals_and_a_killed_agent(kernel: Path, tmp_path: Path) -> None:
+    check(kernel, tmp_path, *SHORT)
+
+
+def test_a_little_of_the_long_suites(kernel: Path, tmp_path: Path) -> None:
+    check(kernel, tmp_path, "cycles=20", "fuzz=2000")
+
+
+def test_an_ack_costs_no_more_than_1_3_times_cubics(kernel: Path, tmp_path: Path) -> None:
+    found = check(kernel, tmp_path, "ack_cost")["ack_cost"]
+    print(f"cycles per ACK: {found['cycles']}, ratio to CUBIC {found['ratio']:.2f}")
+    assert found["ratio"] <= COST_LIMIT
+
+
+def test_sources_are_clean_by_the_kernels_own_checkers(kernel: Path, tmp_path: Path) -> None:
+    if shutil.which("sparse") is None:
+        pytest.skip("sparse is not installed")
+    tree = kernel.parent / "tree"
+    module.build(tree, tmp_path / "built", arch="um", sparse=True)
+    sources = [*(tmp_path / "built").glob("module/**/*.[ch]"), *(tmp_path / "built").glob("law/*.h")]
+    ours = [path for path in sources if not path.name.endswith(".mod.c")]
+    assert len(ours) >= 9
+    assert module.checkpatch(tree, ours) == ""
+
+
+@pytest.mark.kernel
+def test_nothing_is_reported_by_kasan_lockdep_ubsan_and_kmemleak(debug_kernel: Path, tmp_path: Path) -> None:
+    found = check(debug_kernel, tmp_path, "law", *SHORT, "leaks", wall_s=LONG_WALL_S)
+    assert found["leaks"]["kmemleak"]
+
+
+@pytest.mark.kernel
+def test_1000_loads_and_unloads_under_traffic(debug_kernel: Path, tmp_path: Path) -> None:
+    check(debug_kernel, tmp_path, "cycles=1000", "leaks", wall_s=LONG_WALL_S)
+
+
+@pytest.mark.kernel
+def test_100000_malformed_messages(debug_kernel: Path, tmp_path: Path) -> None:
+    check(debug_kernel, tmp_path, "fuzz=100000", "leaks", wall_s=LONG_WALL_S)
