@@ -25,13 +25,14 @@ BETTER_SEEDS = 10
 LEAST = 0.0005
 """Half of the last digit shown: a smaller difference reads as none."""
 
-LEADS, SAME_VALUE, WORSE, LOWER, PAIRED_LOWER, UNCLEAR, TOLD, FAILED = (
+LEADS, SAME_VALUE, WORSE, LOWER, PAIRED_LOWER, UNCLEAR, ONE_SEED, TOLD, FAILED = (
     "leads",
     "same",
     "worse",
     "lower",
     "lower seed by seed",
     "not told apart",
+    "one seed",
     "told the rates",
     "trials failed",
 )
@@ -40,6 +41,7 @@ WORDS = {
     LOWER: "the intervals do not overlap, but there are too few seeds, or the leader was trained on this scenario",
     PAIRED_LOWER: "the intervals overlap, but that of the differences at the same seeds lies below zero",
     UNCLEAR: "these seeds do not show a difference",
+    ONE_SEED: "there is no interval, so a difference may be chance",
     TOLD: "a yardstick: it need not find out what the links carry",
 }
 """What the words say of an algorithm beside the leader."""
@@ -74,7 +76,7 @@ class Contest:
             return LEADS if name == self.leader else TOLD if name in self.told else FAILED
         top, one = self.values[self.leader], self.values[name]
         if not top.has_interval or not one.has_interval:
-            return SAME_VALUE if abs(top.value - one.value) <= SAME else UNCLEAR
+            return SAME_VALUE if abs(top.value - one.value) <= SAME else ONE_SEED
         if not one.overlaps(top):
             sure = min(self.seeds[self.leader], self.seeds[name]) >= BETTER_SEEDS and not self.doubt
             return WORSE if sure else LOWER

@@ -6,7 +6,7 @@ Values are those of all trials together, resampled scenario by scenario (Agarwal
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
@@ -22,6 +22,7 @@ class Pooled:
 
     sections: tuple[Section, ...]
     names: tuple[str, ...]
+    """The one with the most of the first metric first."""
     metrics: tuple[Metric, ...]
     """Shares that each of them has in every scenario."""
     against: str | None
@@ -37,7 +38,14 @@ class Pooled:
 
     def estimate(self, name: str, metric: Metric) -> Estimate:
         """IQM of all trials, with a stratified interval."""
-        return stratified_estimate(self.strata(name, metric))
+        return self._estimates[name][metric.key]
+
+    @cached_property
+    def _estimates(self) -> dict[str, dict[str, Estimate]]:
+        return {
+            name: {metric.key: stratified_estimate(self.strata(name, metric)) for metric in self.metrics}
+            for name in self.names
+        }
 
     def profiles(self, metric: Metric) -> dict[str, Profile]:
         """Algorithm → share of trials over τ, scenarios of the same weight."""
@@ -74,7 +82,9 @@ def pool(report: Report) -> Pooled | None:
     metrics = tuple(METRIC[key] for key in PROFILED if all(key in one for one in estimates))
     if not names or not metrics:
         return None
-    return Pooled(sections, tuple(names), metrics, sections[0].against)
+    pooled = Pooled(sections, tuple(names), metrics, sections[0].against)
+    ordered = sorted(names, key=lambda name: pooled.estimate(name, metrics[0]).value, reverse=True)
+    return replace(pooled, names=tuple(ordered))
 
 
 def section_profiles(section: Section) -> list[tuple[Metric, dict[str, Profile]]]:

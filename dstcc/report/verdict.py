@@ -72,7 +72,7 @@ def _comparison(found: Contest) -> str:
     parts = []
     if worse := groups[WORSE]:
         whom = "each of the others" if len(worse) == len(found.rivals) > 1 else _list(worse)
-        parts.append(f"It is better than {whom}: {top.n} seeds, intervals that do not overlap.")
+        parts.append(f"It is better than {whom}: {_seeds(found)}, intervals that do not overlap.")
     if lower := groups[LOWER]:
         parts.append(f"Its interval does not overlap that of {_list(lower)}, but {_why_not(found)}.")
     parts += _seed_by_seed(found, groups[PAIRED_LOWER])
@@ -80,11 +80,16 @@ def _comparison(found: Contest) -> str:
         parts.append(
             f"The intervals of {_list([found.leader, *unclear])} overlap: these seeds do not tell them apart."
         )
-    if top.n < FEW_SEEDS:
+    if found.seeds[found.leader] < FEW_SEEDS:
         parts.append(
-            f"With {top.n} seeds the intervals are narrower than they should be: take them as a hint."
+            f"With {_seeds(found)} the intervals are narrower than they should be: take them as a hint."
         )
     return " ".join(parts)
+
+
+def _seeds(found: Contest) -> str:
+    least = found.seeds[found.leader]
+    return f"{least} seeds" if least == found.values[found.leader].n else f"{least} seeds or more a scenario"
 
 
 def _why_not(found: Contest) -> str:

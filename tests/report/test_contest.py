@@ -11,6 +11,7 @@ from dstcc.report.contest import (
     FAILED,
     LEADS,
     LOWER,
+    ONE_SEED,
     PAIRED_LOWER,
     SAME_VALUE,
     TOLD,
@@ -70,7 +71,8 @@ def test_a_difference_too_small_to_be_shown_is_none() -> None:
 
 
 def test_one_seed_tells_nothing_apart() -> None:
-    assert contest({"a": [0.9], "b": [0.1]}).word("b") == UNCLEAR
+    assert contest({"a": [0.9], "b": [0.1]}).word("b") == ONE_SEED
+    assert contest({"a": HIGH, "b": [0.1]}).word("b") == ONE_SEED
     assert contest({"a": [0.9], "b": [0.9]}).word("b") == SAME_VALUE
 
 

@@ -10,7 +10,9 @@ import pytest
 from dstcc.errors import InputError
 from dstcc.report import load_report, render
 from dstcc.report.catalogue import METRIC
+from dstcc.report.contest import pooled_contest
 from dstcc.report.pooled import Pooled, pool, section_profiles
+from dstcc.report.verdict import pooled_verdict
 from dstcc.stats import stratified_estimate
 from tests.report.conftest import RunFactory
 from tests.report.synthetic_run import RunSpec
@@ -33,7 +35,7 @@ def together(runs: list[Path], against: str | None = None) -> Pooled:
 
 
 def test_only_algorithms_that_every_scenario_has_are_taken_together(two_scenarios: list[Path]) -> None:
-    assert together(two_scenarios).names == ("cubic+minrtt", "bbr-scaled+minrtt")
+    assert together(two_scenarios).names == ("bbr-scaled+minrtt", "cubic+minrtt")
 
 
 def test_a_stratum_is_a_scenario_and_its_seeds(two_scenarios: list[Path]) -> None:
@@ -57,6 +59,13 @@ def test_differences_pair_seeds_within_a_scenario(two_scenarios: list[Path]) -> 
     assert one.differences == pytest.approx(expected)
 
 
+def test_the_verdict_over_scenarios_counts_seeds_of_the_poorest(two_scenarios: list[Path]) -> None:
+    found = pooled_contest(together(two_scenarios))
+    assert found is not None
+    assert found.seeds == {"bbr-scaled+minrtt": 2, "cubic+minrtt": 2}
+    assert "With 2 seeds or more a scenario" in pooled_verdict(together(two_scenarios))
+
+
 def test_one_scenario_is_not_several(make_run: RunFactory) -> None:
     assert pool(load_report([make_run(RunSpec(chunks=90))])) is None
 
@@ -71,7 +80,7 @@ def test_the_document_has_all_scenarios_together(two_scenarios: list[Path]) -> N
     report = load_report(two_scenarios)
     document = json.loads(render(report, "json"))["all_scenarios"]
     assert document["reference"] == "bbr-scaled+minrtt"
-    assert [row["algorithm"] for row in document["rows"]] == ["cubic+minrtt", "bbr-scaled+minrtt"]
+    assert [row["algorithm"] for row in document["rows"]] == ["bbr-scaled+minrtt", "cubic+minrtt"]
     one = document["paired"]["cubic+minrtt"]["playback_ratio"]
     assert one["n"] == 5
     assert 0 <= one["won"] <= 5 - one["even"]
