@@ -108,9 +108,12 @@ def _document(report: Report, output: str, form: str, written: int) -> dict[str,
 
 
 def _say(report: Report, output: str, written: int) -> None:
-    from dstcc.report.verdict import verdict
+    from dstcc.report.pooled import pool
+    from dstcc.report.verdict import pooled_verdict, verdict
 
     out = console()
     for section in report.sections:
         out.print(f"{section.name}: {verdict(section)}", markup=False)
+    if (pooled := pool(report)) and (said := pooled_verdict(pooled)):
+        out.print(f"All {len(report.sections)} scenarios: {said}", markup=False)
     out.print(f"wrote {output} ({written / 1e6:.2f} MB)", markup=False)

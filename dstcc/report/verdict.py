@@ -75,6 +75,8 @@ def _comparison(found: Contest) -> str:
         parts.append(f"It is better than {whom}: {_seeds(found)}, intervals that do not overlap.")
     if lower := groups[LOWER]:
         parts.append(f"Its interval does not overlap that of {_list(lower)}, but {_why_not(found)}.")
+    elif found.doubt:
+        parts.append(f"Mind that {found.doubt}.")
     parts += _seed_by_seed(found, groups[PAIRED_LOWER])
     if unclear := groups[UNCLEAR]:
         parts.append(

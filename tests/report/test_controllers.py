@@ -75,6 +75,12 @@ def test_better_is_said_of_scenarios_it_was_not_trained_on(
     assert said in verdict(section)
 
 
+def test_training_on_the_scenario_is_said_where_intervals_overlap_too(make_run: RunFactory) -> None:
+    run = make_run(spec((1, 2, 3), 60, trained_on=[{"scenario": "x", "sha256": HERE}]))
+    (section,) = load_report([run]).sections
+    assert "Mind that bbr-scaled (learned) was trained on mars-two-links." in verdict(section)
+
+
 def test_a_classical_algorithm_may_be_better_than_a_controller_on_its_own_scenario(
     make_run: RunFactory,
 ) -> None:
