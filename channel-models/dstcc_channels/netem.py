@@ -5,6 +5,9 @@ code frames is given the chain that has the same loss and the same chance of two
 
     bad: lost,  good: kept;   r from the timeline,   p = r loss / (1 - loss)
 
+At scale S an emulated second stands for S of the mission's: delays and times are S times shorter, the rate S times
+higher, and what is in flight the same. ``tc`` needs that for a planet: it takes delays up to 274 s.
+
 Source: tc-netem(8), and S. Salsano et al., "Definition of a general and intuitive loss model for packet networks and
 its implementation in the Netem module in the Linux kernel" (2012).
 """
@@ -14,6 +17,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +34,19 @@ QUEUE_ROOM = 1.5
 """netem's limit counts packets in flight too: the link's own delay full, and half as many to queue."""
 LEAST_LIMIT = 1000
 """netem's default."""
+TC_DELAY_S = 274.0
+"""The most that ``tc`` takes: a 32-bit count of 64 ns (the kernel itself takes 64 bits of nanoseconds by netlink)."""
 
 
-def netem_rows(line: Timeline, packet_bytes: int) -> list[dict[str, float]]:
-    """One row of netem parameters per step: seconds, milliseconds, bit/s, percent, packets."""
+def netem_rows(line: Timeline, packet_bytes: int, scale: float = 1.0) -> list[dict[str, float]]:
+    """One row of netem parameters per step: seconds, milliseconds, bit/s, percent, packets; emulated at ``scale``.
+
+    Raises :class:`InputError` for a scale below 1.
+    """
+    if not 1 <= scale < np.inf:
+        raise InputError(
+            f"scale = {scale:g}: must be at least 1, mission seconds an emulated second stands for"
+        )
     rows = []
     for t_s, delay_s, lost, end in zip(line.t_s, line.delay_s, line.packet_loss, line.burst_end, strict=True):
         bursts = line.bursts
@@ -44,9 +57,9 @@ def netem_rows(line: Timeline, packet_bytes: int) -> list[dict[str, float]]:
         in_flight = delay_s * line.rate_bps / (8 * packet_bytes)
         rows.append(
             {
-                "t_s": float(t_s),
-                "delay_ms": round(1e3 * float(delay_s), 6),
-                "rate_bps": round(line.rate_bps),
+                "t_s": float(t_s) / scale,
+                "delay_ms": round(1e3 * float(delay_s) / scale, 6),
+                "rate_bps": round(line.rate_bps * scale),
                 "loss_percent": 100 * float(lost),
                 "gemodel_p_percent": 100 * p,
                 "gemodel_r_percent": 100 * r,
@@ -61,8 +74,15 @@ def netem_rows(line: Timeline, packet_bytes: int) -> list[dict[str, float]]:
 def write_netem(rows: list[dict[str, float]], path: Path, meta: dict[str, Any]) -> None:
     """Write the rows by the file's ending: ``.csv``, ``.json``, or ``.sh`` with the ``tc`` commands.
 
-    ``meta`` heads the file. Raises :class:`InputError` for another ending.
+    ``meta`` heads the file; its ``duration_s`` is in the rows' seconds. Raises :class:`InputError` for another ending,
+    and for commands that ``tc`` would refuse.
     """
+    longest_s = max((row["delay_ms"] for row in rows), default=0.0) / 1e3
+    if netem_format(path) == ".sh" and longest_s > TC_DELAY_S:
+        raise InputError(
+            f"{path}: a delay of {longest_s:.6g} s is more than the {TC_DELAY_S:g} s that tc takes; "
+            f"{ceil(longest_s / TC_DELAY_S)} times the scale makes it fit, .csv and .json take any"
+        )
     render = {".csv": _csv, ".json": _json, ".sh": _shell}[netem_format(path)]
     atomic_write(path, render(rows, meta))
 

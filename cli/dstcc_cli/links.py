@@ -20,7 +20,7 @@ Examples:
   dstcc links mro-x-dss35 --date 2026-11-21 --elevation 20
   dstcc links mro-x-dss35 --plot link.svg
   dstcc links --code ccsds-turbo-1/2-8920 --ebn0 1.1 --bytes 1500
-  dstcc links mars-ka-dss25 --date 2026-11-21 --duration 86400 --netem day.sh
+  dstcc links mars-ka-dss25 --date 2026-11-21 --duration 86400 --netem day.sh --scale 34
 """
 DAY_S = 86_400.0
 OUTPUT = click.Path(path_type=Path, dir_okay=False)
@@ -47,6 +47,14 @@ OF_AN_EXPORT = ("duration", "step", "seed")
 @click.option("--plot", type=OUTPUT, metavar="FILE", help="Draw the link or the code: .svg or .png.")
 @click.option(
     "--netem", type=OUTPUT, metavar="FILE", help="netem's parameters over time: .csv, .json or .sh."
+)
+@click.option(
+    "--scale",
+    type=float,
+    default=1.0,
+    show_default=True,
+    metavar="S",
+    help="Mission seconds a second of --netem stands for: delays and times / S, rates x S.",
 )
 @click.option("--trace", type=OUTPUT, metavar="FILE", help="The link's loss states over time, as CSV.")
 @click.option(
@@ -93,6 +101,8 @@ def _check_options(profile: bool, code: bool) -> None:
             raise click.UsageError(f"{name} needs a PROFILE or --code")
         if option in OF_AN_EXPORT and not given & {"netem", "trace"}:
             raise click.UsageError(f"{name} needs --netem or --trace")
+    if "scale" in given and "netem" not in given:
+        raise click.UsageError("--scale needs --netem")
     if not code and "ebn0" in given:
         raise click.UsageError("--ebn0 needs --code")
 
@@ -177,7 +187,9 @@ def _export(profile: Profile, date: datetime, asked: dict[str, Any]) -> None:
         "seed": seed,
     }
     if asked["netem"] is not None:
-        write_netem(netem_rows(line, packet_bytes), asked["netem"], meta)
+        scale = asked["scale"]
+        rows = netem_rows(line, packet_bytes, scale)
+        write_netem(rows, asked["netem"], {**meta, "scale": scale, "duration_s": asked["duration"] / scale})
         _wrote(asked["netem"])
     if asked["trace"] is not None:
         write_trace(line, asked["trace"], meta, seed, packet_bytes)

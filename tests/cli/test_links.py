@@ -159,6 +159,19 @@ def test_an_option_that_would_change_nothing_is_refused() -> None:
     refused("--date needs a PROFILE, not --code", "--code", "uncoded", "--ebn0", 3, "--date", "2026-11-21")
     refused("--bytes needs a PROFILE or --code", "--bytes", 40)
     refused("--seed needs --netem or --trace", "lab", "--seed", 3)
+    refused("--scale needs --netem", "lab", "--trace", "t.csv", "--scale", 3)
+
+
+def test_tc_takes_no_delay_above_274_seconds() -> None:
+    of_mars = ("mars-ka-dss25", "--date", "2026-11-21", "--netem", "n.sh")
+    refused("a delay of 630.863 s is more than the 274 s that tc takes; 3 times the scale", *of_mars)
+    refused("scale = 0.5: must be at least 1", *of_mars, "--scale", 0.5)
+    assert links(*of_mars, "--scale", 4).exit_code == 0
+    text = Path("n.sh").read_text()
+    assert "delay 157715." in text  # 630.863 s / 4
+    assert "rate 7981640bit" in text  # 4 × 1,995,410
+    assert "sleep 150\n" in text  # of 600 s
+    assert "# scale: 4.0\n" in text
 
 
 def test_a_file_that_is_there_is_replaced() -> None:
