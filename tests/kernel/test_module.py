@@ -24,6 +24,7 @@ SHORT = (
     "closing",
     "refusals",
     "killed_agent",
+    "policy",
 )
 WALL_S = 120.0
 """Far above what the short checks take on a busy machine."""

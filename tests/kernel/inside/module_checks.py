@@ -317,6 +317,43 @@ def killed_agent() -> dict[str, Any]:
 
 
 @check
+def policy() -> dict[str, Any]:
+    """A policy at the wheel: what it wants is what the kernel has, a slot after."""
+    import numpy as np
+    from dstcc_kernel.agent import Agent, Contact, Route
+
+    from dstcc.learn.observe import ObservationSpec
+    from dstcc.learn.policy import Policy
+    from dstcc.learn.spaces import ActionSpec
+
+    act = ActionSpec(subflows=2, layers=1, windows=((0.0, 64), (1.0, 0)), headroom=0)
+    see = ObservationSpec("full", subflows=2, layers=1)
+    bias = np.array([1, 0, 0, 1, 0, 1], np.float32)  # 64 segments; as it is; the layer on the second
+    tensors = {"layers.0.weight": np.zeros((6, see.size), np.float32), "layers.0.bias": bias}
+    by_hand = Policy(
+        "by-hand", see, act, {"kind": "mlp", "activation": "relu"}, tensors, seed=0, scenario_sha256=""
+    )
+    routes = [
+        Route(frozenset({f"10.0.{path}.1"}), lambda now_s: Contact(0.02, True, float("inf")))
+        for path in (1, 2)
+    ]
+    with loaded(), connected() as (_, client, _running):
+        agent = Agent(by_hand, client, routes, layers=1, slot_s=0.2, scale=1.0, mss_bytes=1448)
+        kept = client.subflows()[1].cwnd
+        for slot in range(1, 11):
+            assert agent.decide(slot * 0.2, [0], [float("inf")]) == [1]
+            time.sleep(0.2)
+            first, second = client.subflows()
+            assert first.steered and second.steered and first.cwnd == 64
+            assert slot == 1 or second.cwnd == kept
+            kept = second.cwnd
+        time.sleep(1)
+        assert not any(s.steered for s in client.subflows())
+        agent.decide(3, [0], [float("inf")])
+    return {"fallbacks": agent.totals.fallbacks}
+
+
+@check
 def cycles(count: int = 1000) -> dict[str, Any]:
     """Load and unload under traffic that comes and goes from the control, with state read meanwhile."""
     busy = 0

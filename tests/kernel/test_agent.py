@@ -1,0 +1,223 @@
+"""The loop between a policy and the kernel's control, with a control that a test holds the strings of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pytest
+from dstcc_kernel.agent import Agent, Contact, Route
+from dstcc_kernel.genetlink import NetlinkError
+from dstcc_kernel.netlink import ONE_Q16, Action, Flags, Subflow
+
+from dstcc.errors import InputError, PolicyError
+from dstcc.learn.observe import ObservationSpec
+from dstcc.learn.policy import Policy
+from dstcc.learn.spaces import ActionSpec
+
+ENOENT = 2
+SCALE = 10.0
+WINDOWS = ((0.0, 40), (0.5, 0), (1.0, 0))
+
+
+def subflow(number: int, address: str, **values: int) -> Subflow:
+    """One that is as it may be, but for what a test says."""
+    told = {
+        **{"local_port": 1, "remote_port": 2, "ca_state": 0, "mss": 1000, "cwnd": 20, "ssthresh": 2**31 - 1},
+        **{"in_flight": 10, "srtt_us": 200_000, "min_rtt_us": 100_000, "sent": 0, "delivered": 0, "lost": 0},
+        **{"retransmitted": 0, "acked_bytes": 0, "unsent_bytes": 0, "delivery_rate": 0, "pacing_rate": 0},
+        **{"bdp": 10, "actions": 0, "clamps": 0, "fallbacks": 0},
+        **values,
+    }
+    return Subflow(
+        id=number, local_address=address, remote_address="10.9.9.9", flags=Flags.STEERED, token=7, **told
+    )
+
+
+class Control:
+    """Says what it is told to and remembers what was asked of it."""
+
+    def __init__(self, *subflows: Subflow) -> None:
+        self.now = list(subflows)
+        self.asked: list[list[Action]] = []
+        self.parameters: dict[str, int | None] = {}
+        self.closing: set[int] = set()
+
+    def subflows(self) -> list[Subflow]:
+        return list(self.now)
+
+    def act(self, actions: Iterable[Action]) -> int:
+        asked = list(actions)
+        if self.closing & {action.subflow for action in asked}:
+            self.now = [s for s in self.now if s.id not in self.closing]
+            raise NetlinkError("dstcc", ENOENT, "no such subflow")
+        self.asked.append(asked)
+        return len(asked)
+
+    def set_parameters(self, **values: int | None) -> None:
+        self.parameters = values
+
+
+def policy(choice: int = 0, *, kind: str = "full", **action: object) -> Policy:
+    """One that always chooses the same of each branch: ``choice`` for windows, the last subflow for layers."""
+    spaces = {"subflows": 2, "layers": 2, "windows": WINDOWS, "headroom": 3, **action}
+    act = ActionSpec(**spaces)  # type: ignore[arg-type]
+    see = ObservationSpec(kind, subflows=2, layers=2, history=2)
+    bias = np.zeros(act.outputs, np.float32)
+    starts = np.concatenate([[0], np.cumsum(act.branches)])[:-1]
+    for branch, start in enumerate(starts.tolist()):
+        bias[start + (choice if branch < 2 else act.branches[branch] - 1)] = 1
+    tensors = {"layers.0.weight": np.zeros((act.outputs, see.size), np.float32), "layers.0.bias": bias}
+    network = {"kind": "mlp", "activation": "relu"}
+    return Policy("by-hand", see, act, network, tensors, seed=0, scenario_sha256="", name="by-hand")
+
+
+def agent(control: Control, told: Policy | None = None, **values: float) -> Agent:
+    routes = [
+        Route(frozenset({"10.0.1.1"}), lambda now_s: Contact(1.0, True, inf)),
+        Route(frozenset({"10.0.2.1"}), lambda now_s: Contact(2.0, now_s < 50, max(0.0, 50 - now_s))),
+    ]
+    settings = {"layers": 2, "slot_s": 5.0, "scale": SCALE, "mss_bytes": 1000, **values}
+    return Agent(told or policy(), control, routes, **settings)  # type: ignore[arg-type]
+
+
+def two() -> Control:
+    return Control(subflow(3, "10.0.1.1"), subflow(4, "10.0.2.1"), subflow(5, "10.0.7.7"))
+
+
+def seen(found: Agent, name: str) -> list[float]:
+    from dstcc.engine.stepper import SUBFLOW_VALUES
+
+    values: list[float] = found._values.subflow_values[0, :, SUBFLOW_VALUES.index(name)].tolist()
+    return values
+
+
+def test_the_control_is_told_of_slots_in_emulated_time_and_of_headroom() -> None:
+    control = two()
+    agent(control)
+    assert control.parameters == {"slot_us": 500_000, "silence_slots": 4, "headroom": 3}
+
+
+def test_a_decision_is_one_message_and_a_subflow_per_layer() -> None:
+    control = two()
+    assert agent(control).decide(5, [0, 0], [inf, inf]) == [1, 1]
+    assert control.asked == [[Action(3, 0, 40), Action(4, 0, 40)]], "others' subflows are left alone"
+
+
+def test_connections_of_one_route_share_beta() -> None:
+    control = Control(subflow(3, "10.0.1.1"), subflow(6, "10.0.1.1"), subflow(4, "10.0.2.1"))
+    agent(control).decide(5, [0, 0], [inf, inf])
+    assert control.asked == [[Action(3, 0, 20), Action(6, 0, 20), Action(4, 0, 40)]]
+
+
+def test_values_are_in_mission_time_and_counters_per_slot() -> None:
+    control = two()
+    found = agent(control)
+    found.decide(5, [0, 0], [inf, inf])
+    control.now[0] = replace(control.now[0], delivered=30, lost=2, sent=2**32 - 1, unsent_bytes=500)
+    found.decide(10, [0, 0], [inf, inf])
+    control.now[0] = replace(control.now[0], delivered=70, sent=9)
+    found.decide(15, [0, 0], [inf, inf])
+    assert seen(found, "srtt_s") == [2.0, 2.0] and seen(found, "min_rtt_s") == [1.0, 1.0]
+    assert seen(found, "delivered_bytes") == [40_000, 0] and seen(found, "lost_segments") == [0, 0]
+    assert seen(found, "sent_segments")[0] == 10, "counters wrap at 2^32"
+    assert seen(found, "queue_bytes")[0] == 10 * 1000 / 2, (
+        "half of what is in flight is beyond the least round trip"
+    )
+    assert seen(found, "assigned_bytes")[0] == 500
+    assert seen(found, "one_way_s") == [1.0, 2.0] and seen(found, "link_up") == [1, 1]
+    assert seen(found, "change_s") == [inf, 35.0]
+
+
+def test_the_observation_is_the_simulators() -> None:
+    """cwnd, loss, utilisation and RTT as eq. 3 has them: log2(21)/10, 2 of 32, 20/10, log10(2001)/6."""
+    control = two()
+    found = agent(control, policy(kind="paper"))
+    found.decide(5, [0, 0], [inf, inf])
+    control.now[0] = replace(control.now[0], delivered=30, lost=2)
+    found.decide(10, [0, 0], [inf, inf])
+    found._fill(15, found._groups(), [0, 0], [inf, inf])
+    control.now[0] = replace(control.now[0], delivered=60, lost=4)
+    found._fill(20, found._groups(), [0, 0], [inf, inf])
+    observed = found._observer.observe(found._values)[0, :4]  # type: ignore[arg-type]
+    assert observed == pytest.approx([np.log2(21) / 10, 2 / 32, 2.0, np.log10(2001) / 6], rel=1e-6)
+
+
+def test_a_subflow_that_closes_meanwhile_costs_the_others_nothing() -> None:
+    control = two()
+    found = agent(control)
+    control.closing = {3}
+    found.decide(5, [0, 0], [inf, inf])
+    assert control.asked == [[Action(4, 0, 40)]]
+    control.closing = {4, 5}
+    found.decide(10, [0, 0], [inf, inf])
+    assert control.asked == [[Action(4, 0, 40)]], "nobody is left"
+    found.decide(15, [0, 0], [inf, inf])
+    assert seen(found, "established") == [0, 0]
+
+
+def test_other_refusals_are_not_swallowed() -> None:
+    class Refusing(Control):
+        def act(self, actions: Iterable[Action]) -> int:
+            raise NetlinkError("dstcc", 1)
+
+    with pytest.raises(NetlinkError, match="EPERM"):
+        agent(Refusing(subflow(3, "10.0.1.1"))).decide(5, [0, 0], [inf, inf])
+
+
+def test_what_is_no_number_hands_the_windows_to_reno() -> None:
+    control = two()
+    wild = policy()
+    weights = dict(wild.tensors)
+    weights["layers.0.weight"] = np.full_like(weights["layers.0.weight"], np.float32(3e38))
+    weights["layers.0.bias"] = np.full_like(weights["layers.0.bias"], np.float32(3e38))
+    found = agent(control, replace(wild, tensors=weights))
+    assert found.decide(5, [1e9, 1e9], [inf, inf]) == [-1, -1]
+    assert control.asked == [[Action(3, None), Action(4, None)]]
+
+
+def test_what_the_guard_did_is_counted() -> None:
+    control = two()
+    found = agent(control)
+    for clamps, fallbacks in ((1, 0), (3, 1), (3, 1)):
+        control.now[0] = replace(control.now[0], clamps=clamps, fallbacks=fallbacks)
+        found.decide(5, [0, 0], [inf, inf])
+    assert (found.totals.clamps, found.totals.fallbacks) == (3, 1)
+
+
+def test_automatic_layers_are_the_senders_choice() -> None:
+    assert agent(two(), policy(automatic=True)).decide(5, [0, 0], [inf, inf]) == [-1, -1]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [({"slot_s": 0.001}, "100 us"), ({"slot_s": 1e6}, "kernel takes")],
+)
+def test_slots_that_the_kernel_cannot_count_are_refused(values: dict[str, float], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        agent(two(), **values)
+
+
+def test_policies_that_need_the_simulator_are_refused() -> None:
+    schedulers = ActionSpec(subflows=2, layers=2, encoding="policies")
+    see = ObservationSpec("full", subflows=2, layers=2)
+    tensors = {
+        "layers.0.weight": np.zeros((schedulers.outputs, see.size), np.float32),
+        "layers.0.bias": np.zeros(schedulers.outputs, np.float32),
+    }
+    network = {"kind": "mlp", "activation": "relu"}
+    chooser = Policy("by-hand", see, schedulers, network, tensors, seed=0, scenario_sha256="")
+    with pytest.raises(InputError, match="simulator only"):
+        agent(two(), chooser)
+    with pytest.raises(InputError, match="paces by bbr"):
+        agent(two(), policy(pacing="bbr"))
+    with pytest.raises(PolicyError, match="2 subflows and 2 layers"):
+        agent(two(), layers=3)
+
+
+def test_alpha_goes_out_in_65536ths() -> None:
+    control = two()
+    agent(control, policy(1)).decide(5, [0, 0], [inf, inf])
+    assert [action.alpha_q16 for action in control.asked[0]] == [ONE_Q16 // 2] * 2
