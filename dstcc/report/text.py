@@ -55,7 +55,7 @@ Metrics ``paired.*`` are mean differences to the algorithm ``against`` at the sa
 together have :data:`ALL` for a scenario.
 """
 ALL = "all scenarios"
-PROFILE_SHARES = (0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
+PROFILE_SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 """Where Markdown reads the profiles."""
 
 

@@ -8,8 +8,11 @@ from itertools import takewhile
 import pytest
 
 from dstcc.report import FORMATS, load_report, render
+from dstcc.report.catalogue import METRIC, METRICS
 from dstcc.report.figures.style import short
 from dstcc.report.mission import describe_loss, describe_scale
+from dstcc.report.summary import won
+from dstcc.stats import paired_difference
 from tests.report.conftest import RunFactory
 from tests.report.synthetic_run import RunSpec
 
@@ -101,6 +104,34 @@ def test_losses_in_words(loss: object, expected: str) -> None:
 def test_bursts_in_words() -> None:
     text = describe_loss({"gilbert_elliott": {"p": 0.02, "r": 0.25, "bad": 0.5}})
     assert text == "bursts: 0 / 0.5 of packets in good / bad state (good→bad 0.02, bad→good 0.25)"
+
+
+def test_every_metric_points_the_way_people_want() -> None:
+    ways = {way: {metric.key for metric in METRICS if metric.better == way} for way in (1, -1, 0)}
+    assert ways[1] == {
+        *(
+            "playback_ratio",
+            "full_quality_ratio",
+            "weighted_layers",
+            "oracle_ratio",
+            "psnr_db",
+            "ssim",
+            "vmaf",
+        ),
+        *("goodput_bps", "throughput_bps", "fairness_jain"),
+    }
+    assert ways[-1] == {
+        *("startup_s", "stall_s", "stalls", "completion_s", "hol_blocking_ratio", "hol_wait_s"),
+        *("mean_rtt_s", "p95_queue_s", "retransmitted_ratio"),
+    }
+    assert ways[0] == {"guard_actions", "own_share", "flows_bps", "sent_bytes", "delivered_bytes"}
+
+
+@pytest.mark.parametrize(("key", "wins"), [("weighted_layers", 2), ("hol_wait_s", 1)])
+def test_a_seed_is_won_by_more_or_by_less(key: str, wins: int) -> None:
+    difference = paired_difference({1: 2.0, 2: 3.0, 3: 0.0}, {1: 1.0, 2: 1.0, 3: 1.0})
+    assert difference is not None
+    assert won(METRIC[key], difference) == wins
 
 
 def test_the_scale_says_what_it_distorts() -> None:
