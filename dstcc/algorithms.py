@@ -13,6 +13,7 @@ from pathlib import Path
 RECONSTRUCTED = "(reconstruction)"
 """The mark of an algorithm whose source leaves gaps that we filled."""
 SIMULATOR = ("simulator",)
+BOTH = ("simulator", "kernel")
 """The backends of this version."""
 
 
@@ -45,14 +46,32 @@ TABLE = (
     Algorithm(
         "open-loop", "congestion", "built-in", "a constant rate without control; the link's unless told"
     ),
-    Algorithm("newreno", "congestion", "built-in", "RFC 5681, RFC 6582"),
-    Algorithm("cubic", "congestion", "built-in", "RFC 9438; HyStart as in Linux's tcp_cubic.c"),
-    Algorithm("westwood", "congestion", "built-in", "Westwood+ as in Linux's tcp_westwood.c"),
-    Algorithm("bbr", "congestion", "built-in", "BBRv1: Cardwell et al., ACM Queue 2016; Linux tcp_bbr.c"),
-    Algorithm("bbr-scaled", "congestion", "built-in", "BBRv1 with its windows counted in round trips"),
-    Algorithm("bic", "congestion", "built-in", "Xu et al., INFOCOM 2004; constants of Linux's tcp_bic.c"),
+    Algorithm("newreno", "congestion", "built-in", "RFC 5681, RFC 6582", backends=BOTH),
     Algorithm(
-        "vegas", "congestion", "built-in", "Brakmo, Peterson, JSAC 1995; Linux's tcp_vegas.c, α 2, β 4, γ 1"
+        "cubic", "congestion", "built-in", "RFC 9438; HyStart as in Linux's tcp_cubic.c", backends=BOTH
+    ),
+    Algorithm("westwood", "congestion", "built-in", "Westwood+ as in Linux's tcp_westwood.c", backends=BOTH),
+    Algorithm(
+        "bbr",
+        "congestion",
+        "built-in",
+        "BBRv1: Cardwell et al., ACM Queue 2016; Linux tcp_bbr.c",
+        backends=BOTH,
+    ),
+    Algorithm("bbr-scaled", "congestion", "built-in", "BBRv1 with its windows counted in round trips"),
+    Algorithm(
+        "bic",
+        "congestion",
+        "built-in",
+        "Xu et al., INFOCOM 2004; constants of Linux's tcp_bic.c",
+        backends=BOTH,
+    ),
+    Algorithm(
+        "vegas",
+        "congestion",
+        "built-in",
+        "Brakmo, Peterson, JSAC 1995; Linux's tcp_vegas.c, α 2, β 4, γ 1",
+        backends=BOTH,
     ),
     Algorithm("ledbat", "congestion", "built-in", "RFC 6817: 100 ms of one-way queueing delay"),
     Algorithm("ltp", "transfer", "built-in", "Licklider Transmission Protocol: RFC 5326"),
@@ -96,8 +115,15 @@ TABLE = (
         "scheduler",
         "built-in",
         "least SRTT: default of the MPTCP v0.9x kernels; Raiciu et al., NSDI 2012",
+        backends=BOTH,
     ),
-    Algorithm("round-robin", "scheduler", "built-in", "subflows with window in turn; MPTCP v0.9x mptcp_rr.c"),
+    Algorithm(
+        "round-robin",
+        "scheduler",
+        "built-in",
+        "subflows with window in turn; MPTCP v0.9x mptcp_rr.c",
+        backends=BOTH,
+    ),
     Algorithm("redundant", "scheduler", "built-in", "all on every subflow; MPTCP v0.9x mptcp_redundant.c"),
     Algorithm(
         "layer-pinned",
@@ -105,6 +131,7 @@ TABLE = (
         "built-in",
         "a layer on one subflow each, after Ha et al., ICT Express 2023; base layer on the soonest delivery",
         needs=("layers",),
+        backends=BOTH,
     ),
     Algorithm(
         "blest",

@@ -53,7 +53,7 @@ def netem_rows(line: Timeline, packet_bytes: int, scale: float = 1.0) -> list[di
         if bursts is not None and lost < 1:
             p, r, bad, good = bursts.p, bursts.r, bursts.bad, bursts.good
         else:
-            p, r, bad, good = _chain(float(lost), float(end))
+            p, r, bad, good = chain(float(lost), float(end))
         in_flight = delay_s * line.rate_bps / (8 * packet_bytes)
         rows.append(
             {
@@ -95,8 +95,9 @@ def netem_format(path: Path) -> str:
     return ending
 
 
-def _chain(lost: float, end: float) -> tuple[float, float, float, float]:
-    """p, r, and the loss in the bad and the good state."""
+def chain(lost: float, end: float) -> tuple[float, float, float, float]:
+    """netem's Gilbert-Elliott chain for a loss and the chance that a burst ends: p, r, and the loss in the bad and
+    the good state."""
     if lost <= 0:
         return 0.0, 1.0, 1.0, 0.0
     if lost >= 1:

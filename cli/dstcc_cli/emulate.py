@@ -61,7 +61,7 @@ Examples:
     type=click.Choice(BACKENDS),
     default="simulator",
     show_default=True,
-    help="What carries the packets; this version has the simulator.",
+    help="What carries the packets: the simulator, or Linux in virtual time (see `dstcc kernel`).",
 )
 @click.option(
     "--congestion",
@@ -137,12 +137,12 @@ def command(
 
     Exit codes: 0 done, 1 a trial failed, 2 bad input, 3 an [expect] bound missed, 130 interrupted, 143 terminated.
     """
-    _refuse_later(backend)
     if output is None and not dry_run:
         raise click.UsageError("needs -o RUN, or --dry-run")
-    from dstcc.run import check_target, load_controllers, plan, trial_keys, write_run
+    from dstcc.run import backend_of, check_target, load_controllers, plan, trial_keys, write_run
     from dstcc.scenario import load_scenario, load_source
 
+    carrier = backend_of(backend)
     if output is not None and not dry_run:
         check_target(output, force=force)
     overrides = _overrides(
@@ -158,6 +158,7 @@ def command(
     source = load_source(loaded)
     _say_unscheduled(loaded)
     load_controllers(loaded, source)
+    carrier.check(loaded, source, logs=qlog or pcapng)
     if dry_run or output is None:
         return _show_plan(plan(loaded, source, backend), as_json)
     with progress(loaded.scenario.name, len(trial_keys(loaded))) as bar:
@@ -166,6 +167,7 @@ def command(
             loaded,
             source,
             argv=sys.argv,
+            backend=carrier,
             force=force,
             quality=not no_quality,
             logs=frozenset(name for name, wanted in (("qlog", qlog), ("pcapng", pcapng)) if wanted),
@@ -173,13 +175,6 @@ def command(
             advance=lambda: bar.advance(1),
         )
     return _conclude(scenario, output, loaded, finished, as_json)
-
-
-def _refuse_later(backend: str) -> None:
-    from dstcc.errors import InputError
-
-    if backend != "simulator":
-        raise InputError(f"--backend {backend}: not available in this version of dstcc; use simulator")
 
 
 def _say_unscheduled(scenario: Scenario) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from .backends import Backend, backend_of
 from .directory import Done, Finished, Run, check_target, load_run, write_run
 from .plan import Plan, plan
 from .trials import Trial, load_controllers, run_trials, trial_keys
 
 __all__ = [
+    "Backend",
     "Done",
     "Finished",
     "Plan",
     "Run",
     "Trial",
+    "backend_of",
     "check_target",
     "load_controllers",
     "load_run",

@@ -41,16 +41,17 @@ from dstcc.scenario import (
     to_toml,
 )
 
+from .backends import Backend
 from .logs import write_logs
 from .machine import git_commit, machine
+from .plan import distortions
 from .tables import CHUNKS, SAMPLES, chunk_rows, sample_rows, trial_row, trials_schema, trials_table
-from .trials import Judge, Trial, iter_trials, load_controllers, trial_keys
+from .trials import SIMULATOR, Judge, Trial, iter_trials, load_controllers, trial_keys
 
 if TYPE_CHECKING:
     from dstcc.metrics import Metrics
 
 SCHEMA = 1
-BACKEND = "simulator"
 IDENTITY = ("scenario_sha256", "backend", "scale")
 """What ``run.json`` must say for runs to be told apart."""
 LINK_FACTS = ("name", "rate_bps", "rtt_s", "delay_s", "loss", "outages", "outage_s")
@@ -151,6 +152,7 @@ def write_run(
     argv: Sequence[str],
     force: bool = False,
     quality: bool = True,
+    backend: Backend = SIMULATOR,
     logs: frozenset[str] = frozenset(),
     jobs: int | None = None,
     advance: Callable[[], None] = lambda: None,
@@ -171,7 +173,9 @@ def write_run(
             _writer(folder / "chunks.parquet", CHUNKS) as chunks,
             _writer(folder / "samples.parquet", SAMPLES) as samples,
         ):
-            for trial in iter_trials(scenario, source, judge, policies=policies, jobs=jobs, trace=bool(logs)):
+            for trial in iter_trials(
+                scenario, source, judge, backend=backend, policies=policies, jobs=jobs, trace=bool(logs)
+            ):
                 rows.append(trial_row(trial))
                 if trial.outcome is not None:
                     chunks.write_table(chunk_rows(trial.id, trial.outcome))
@@ -182,7 +186,7 @@ def write_run(
         pq.write_table(trials_table(rows, source.layers), folder / "trials.parquet", compression="zstd")
         end_s = max((row["end_s"] for row in rows if "end_s" in row), default=0.0)
         wall_s = time.monotonic() - started
-        meta = _meta(resolved, source, argv, end_s=end_s, wall_s=wall_s, warnings=judge.warnings)
+        meta = _meta(resolved, source, argv, backend, end_s=end_s, wall_s=wall_s, warnings=judge.warnings)
         meta["controllers"] = [policy.about() for policy in policies.values()]
         heading = f"# dstcc {meta['dstcc_version']}, scenario {meta['scenario_sha256']}\n"
         atomic_write(folder / "scenario.toml", heading + to_toml(_beside(resolved, scenario, path)))
@@ -255,6 +259,7 @@ def _meta(
     scenario: Scenario,
     source: Source,
     argv: Sequence[str],
+    backend: Backend,
     *,
     end_s: float,
     wall_s: float,
@@ -272,8 +277,10 @@ def _meta(
         "scenario_name": scenario.scenario.name,
         "scenario_sha256": content_hash(scenario),
         "video": _video(source),
-        "backend": BACKEND,
+        "backend": backend.name,
         "scale": scale_of(scenario),
+        "distorts": list(distortions(scale_of(scenario), scenario.transport.congestion)),
+        **backend.facts(scenario),
         "seeds": list(scenario.seeds),
         "machine": machine(),
         "wall_s": wall_s,

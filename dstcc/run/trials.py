@@ -24,10 +24,15 @@ from dstcc.scenario.model import controller_name
 from dstcc.sharing import flow_documents
 from dstcc.weights import layer_weights
 
+from .backends import BACKENDS, Backend
+
 if TYPE_CHECKING:
     from dstcc_svc import Quality
 
     from dstcc.learn.policy import Policy
+
+
+SIMULATOR = BACKENDS["simulator"]
 
 
 @dataclass(frozen=True)
@@ -163,6 +168,7 @@ def iter_trials(
     source: Source,
     judge: Judge,
     *,
+    backend: Backend = SIMULATOR,
     policies: dict[str, Policy] | None = None,
     jobs: int | None = None,
     trace: bool = False,
@@ -174,9 +180,8 @@ def iter_trials(
     iterator early starts no further trial and does not wait for those under way.
     """
     keys, workers = deque(trial_keys(scenario)), jobs or os.cpu_count() or 1
-    runner = _Runner(
-        scenario, source, trace, load_controllers(scenario, source) if policies is None else policies
-    )
+    policies = load_controllers(scenario, source) if policies is None else policies
+    runner = _Runner(scenario, source, backend, trace, policies)
     pool = ThreadPoolExecutor(workers, thread_name_prefix=WORKER_NAME)
     waiting: deque[tuple[TrialKey, Future[_Raw]]] = deque()
     try:
@@ -213,12 +218,14 @@ class _Raw:
     setting: Setting
     result: EngineResult
     best_weight: float | None
+    """``None`` without deadlines."""
 
 
 @dataclass(frozen=True)
 class _Runner:
     scenario: Scenario
     source: Source
+    backend: Backend
     trace: bool = False
     policies: dict[str, Policy] = field(default_factory=dict)
     bounds: dict[int, float] = field(default_factory=dict)
@@ -229,12 +236,13 @@ class _Runner:
         config = engine_config(self.scenario, setting, key.congestion, key.scheduler)
         config = replace(config, trace=self.trace)
         if key.controller is None:
-            result = engine.simulate(config)
+            result = self.backend.carry(self.scenario, self.source, setting, config)
         else:
             from dstcc.learn.drive import drive
 
             result = drive(self.policies[key.controller], config)
-        best = self._best_weight(config) if self.scenario.playout.mode == "deadline" else None
+        timed = self.scenario.playout.mode == "deadline"
+        best = self._best_weight(self.backend.oracle(config)) if timed else None
         return _Raw(setting, result, best)
 
     def _best_weight(self, config: EngineConfig) -> float:

@@ -156,7 +156,12 @@ BAD_USAGE = [
     (["-o", "OUT", "--congestion", "cubik"], "did you mean 'cubic'?"),
     (["-o", "OUT", "--scheduler", "vegas"], "no such scheduler"),
     (["-o", "OUT", "--controller", "iodst-dgn"], "iodst-dgn: no such policy file"),
-    (["-o", "OUT", "--backend", "kernel"], "--backend kernel: not available in this version"),
+    (["-o", "OUT", "--backend", "host"], "--backend host: not available in this version"),
+    (
+        ["-o", "OUT", "--backend", "kernel", "--congestion", "bbr-scaled"],
+        "'bbr-scaled' exists in the simulator only",
+    ),
+    (["-o", "OUT", "--backend", "kernel", "--qlog"], "packet logs exist in the simulator only"),
     (["-o", "OUT", "--backend", "moon"], "Invalid value for '--backend'"),
     (["-o", "OUT", "--seeds", "0"], "run.seeds = 0"),
     (["-o", "OUT", "--seeds", "x"], "Invalid value for '--seeds'"),

@@ -1,0 +1,111 @@
+"""What carries a trial's packets: the simulator, or a Linux kernel.
+
+A backend turns a trial into an :class:`~dstcc.engine.EngineResult`; everything after that is the same for all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dstcc import engine
+from dstcc.engine.config import Loss
+from dstcc.errors import InputError
+
+if TYPE_CHECKING:
+    from dstcc.engine import EngineConfig, EngineResult
+    from dstcc.scenario import Scenario, Setting, Source
+
+
+class Backend(Protocol):
+    """One way to carry trials."""
+
+    name: str
+    """As ``run.json`` and ``--backend`` call it."""
+
+    def check(self, scenario: Scenario, source: Source, *, logs: bool = False) -> None:
+        """Raise :class:`~dstcc.errors.DstccError` for what it cannot run, before anything starts."""
+
+    def carry(
+        self, scenario: Scenario, source: Source, setting: Setting, config: EngineConfig
+    ) -> EngineResult:
+        """Run one trial."""
+
+    def oracle(self, config: EngineConfig) -> EngineConfig:
+        """The trial that a clairvoyant sender is asked to do best in."""
+
+    def facts(self, scenario: Scenario) -> dict[str, Any]:
+        """More entries of ``run.json``."""
+
+
+class Simulator:
+    """The engine."""
+
+    name = "simulator"
+
+    def check(self, scenario: Scenario, source: Source, *, logs: bool = False) -> None:
+        """Whatever a scenario may say runs here."""
+
+    def carry(
+        self, scenario: Scenario, source: Source, setting: Setting, config: EngineConfig
+    ) -> EngineResult:
+        """Run one trial."""
+        return engine.simulate(config)
+
+    def oracle(self, config: EngineConfig) -> EngineConfig:
+        """With the losses that the trial meets."""
+        return config
+
+    def facts(self, scenario: Scenario) -> dict[str, Any]:
+        """Nothing more to say."""
+        return {}
+
+
+class Kernel:
+    """Linux in virtual time, see :mod:`dstcc_kernel.backend`."""
+
+    name = "kernel"
+
+    def check(self, scenario: Scenario, source: Source, *, logs: bool = False) -> None:
+        """Refuse what only the simulator has."""
+        if logs:
+            raise InputError("--qlog, --pcapng: packet logs exist in the simulator only")
+        if scenario.transport.controller:
+            raise InputError("--controller: policies drive the simulator only in this version")
+        from dstcc_kernel import backend
+
+        backend.check(scenario, source)
+
+    def carry(
+        self, scenario: Scenario, source: Source, setting: Setting, config: EngineConfig
+    ) -> EngineResult:
+        """Run one trial in a guest of its own."""
+        from dstcc_kernel import backend
+
+        told = config.transport
+        return backend.run(scenario, source, setting, told.congestion, told.scheduler)
+
+    def oracle(self, config: EngineConfig) -> EngineConfig:
+        """Without losses: which packets netem will lose nobody knows; outages stay."""
+        return replace(
+            config, links=tuple(replace(link, loss=Loss(), up_loss=Loss()) for link in config.links)
+        )
+
+    def facts(self, scenario: Scenario) -> dict[str, Any]:
+        """The kernel's version and what to know of its numbers."""
+        from dstcc_kernel import backend
+
+        return {"kernel": backend.facts(scenario)}
+
+
+BACKENDS: dict[str, Backend] = {"simulator": Simulator(), "kernel": Kernel()}
+"""Those of this version, by name."""
+
+
+def backend_of(name: str) -> Backend:
+    """Raise :class:`InputError` for one that this version has not."""
+    if name not in BACKENDS:
+        raise InputError(
+            f"--backend {name}: not available in this version of dstcc; use {' or '.join(BACKENDS)}"
+        )
+    return BACKENDS[name]

@@ -1,0 +1,139 @@
+"""``--backend kernel``: a trial on Linux's own MPTCP and netem, in a guest whose time is virtual.
+
+One guest a trial: booted, laid out, run, powered off. The result is the simulator's kind, so that tables, metrics,
+reports and play know no difference; :func:`facts` says in ``run.json`` what a reader must know.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dstcc.errors import DstccError, InputError, MissingCapabilityError
+from dstcc.scenario import settle
+
+from .build import Built, find
+from .job import JOB, NEVER_NS, OBJECTS, RESULT, Job
+from .names import misfit
+from .plan import job_of, memory_mb, objects_of
+
+if TYPE_CHECKING:
+    from dstcc.engine.config import EngineResult
+    from dstcc.scenario import Scenario, Setting, Source
+
+PACKETS_PER_S, TICKS_PER_S = 1_000.0, 2_000.0
+"""What the slowest machine should manage, for the wall limit."""
+LEAST_WALL_S = 300.0
+ERROR = "error.txt"
+
+
+def check(scenario: Scenario, source: Source) -> None:
+    """Refuse what cannot run before anything starts.
+
+    Raises :class:`InputError` for what the kernel has not or cannot hold, and :class:`MissingCapabilityError` where no
+    kernel is built, or memory is short.
+    """
+    problem = misfit(scenario)
+    if problem is not None:
+        raise InputError(f"{scenario.scenario.name}: {problem}")
+    setting = settle(scenario, source, scenario.run.seed)
+    for congestion in scenario.transport.congestion[:1]:
+        scheduler = scenario.transport.scheduler[0]
+        job_of(scenario, source, setting, congestion=congestion, scheduler=scheduler, program=Path())
+    built()
+    free_mb = _free_mb()
+    if memory_mb(setting) > free_mb:
+        raise MissingCapabilityError(
+            f"a trial needs {memory_mb(setting):,} MB of memory for what is in flight; {free_mb:,} MB are free"
+        )
+
+
+def built() -> Built:
+    """The built kernel; :class:`MissingCapabilityError` says how to build it."""
+    found = find()
+    if found is None:
+        raise MissingCapabilityError("no kernel is built for this version: dstcc kernel build makes it")
+    return found
+
+
+def run(
+    scenario: Scenario, source: Source, setting: Setting, congestion: str, scheduler: str
+) -> EngineResult:
+    """Carry out one trial in a guest of its own.
+
+    Raises :class:`DstccError` with what went wrong inside, or when the guest exceeds its wall limit.
+    """
+    from . import guest
+    from .native import program
+    from .outcome import read_result
+
+    job = job_of(scenario, source, setting, congestion=congestion, scheduler=scheduler, program=program())
+    folder = Path(tempfile.mkdtemp(prefix="dstcc-trial-"))
+    try:
+        objects_of(setting, source).tofile(folder / OBJECTS)
+        job.write(folder / JOB)
+        ended = guest.run(
+            built().kernel,
+            [sys.executable, "-m", "dstcc_kernel.inside", str(folder)],
+            out=folder,
+            seed=setting.seed,
+            memory_mb=memory_mb(setting),
+            wall_s=_wall_s(job, setting),
+            environment={"PYTHONPATH": ":".join(_paths())},
+        )
+        error = folder / ERROR
+        if error.exists():
+            raise DstccError(error.read_text().strip())
+        if not (folder / RESULT).exists():
+            words = ended.console.read_text(errors="replace").strip().splitlines()
+            raise DstccError(f"the guest left no result; its last words: {' / '.join(words[-3:])}")
+        return read_result(folder / RESULT, setting)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def facts(scenario: Scenario) -> dict[str, Any]:
+    """What ``run.json`` says of the kernel."""
+    notes = [
+        "TCP's and MPTCP's options are not charged to the links: a full segment weighs MSS + 40 bytes, an ACK 40",
+        "netem draws losses before the line, by packets, from the guest's seed: not the simulator's draws",
+        "oracle_ratio is against a sender that loses nothing but what it sends into an outage",
+    ]
+    if scenario.transport.mode == "lanes":
+        notes.append("each lane is an MPTCP connection with a window of its own, the other links its backups")
+    else:
+        notes.append("the kernel's own scheduler, by bytes queued over pacing rate, stands in minrtt's place")
+    found = built()
+    return {"version": found.facts["version"], "sha256": found.facts["sha256"], "notes": notes}
+
+
+def _paths() -> list[str]:
+    """Where the guest's Python finds what this one has."""
+    import pyroute2
+
+    import dstcc
+
+    roots = (__file__, dstcc.__file__, pyroute2.__file__)
+    return list(dict.fromkeys(str(Path(str(root)).resolve().parents[1]) for root in roots))
+
+
+def _wall_s(job: Job, setting: Setting) -> float:
+    """Long enough for the slowest: what the links can carry, and the looks."""
+    end_s = (
+        job.duration_ns if job.duration_ns != NEVER_NS else float(setting.objects.release_ns.max())
+    ) / 1e9
+    wire = job.mss_bytes + 40
+    offered = float((setting.objects.payload_bytes // job.mss_bytes + 1).sum())
+    carried = sum(link.down.rate_bps for link in job.links) * (end_s + 1) / 8 / wire
+    packets = min(2 * offered, carried) if job.duration_ns != NEVER_NS else 2 * offered
+    return LEAST_WALL_S + packets / PACKETS_PER_S + end_s * 1e9 / job.tick_ns / TICKS_PER_S
+
+
+def _free_mb() -> int:
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) // 1024
+    return 1 << 20

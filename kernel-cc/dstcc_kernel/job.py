@@ -1,0 +1,108 @@
+"""One trial as the kernel side takes it: emulated time, scaled links, the layers in a file of numbers beside it.
+
+The file ``objects.bin`` has six int64 a layer: chunk, layer, bytes, release, deadline (ns, the largest number for
+none), index of its payload's file (-1: none, bytes are made).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .netem import GilbertElliott
+
+NEVER_NS = (1 << 63) - 1
+JOB, OBJECTS, RESULT = "job.json", "objects.bin", "result.bin"
+"""Files of a trial's folder."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """From a time on, what a direction does; what is under way keeps what it began with."""
+
+    from_ns: int
+    delay_ns: int
+    loss: float | GilbertElliott
+
+
+@dataclass(frozen=True)
+class Way:
+    """One direction of a link."""
+
+    rate_bps: float
+    queue_packets: int
+    steps: tuple[Step, ...]
+    """The first from 0 on."""
+
+
+@dataclass(frozen=True)
+class LinkJob:
+    """A link, and how many of the connection's subflows it has (in lanes: one)."""
+
+    name: str
+    down: Way
+    up: Way
+    subflows: int = 1
+
+
+@dataclass(frozen=True)
+class Job:
+    """A trial."""
+
+    congestion: str
+    """The kernel's name."""
+    lanes: bool
+    lanes_per_link: int
+    rotate: bool
+    """Lanes take layers by turns, not the quickest first."""
+    layer_first: bool
+    drop_late: bool
+    backups: bool
+    """Lanes: the other links carry what theirs cannot. Without it MPTCP takes a lane that was idle for one in trouble
+    (its timer begins at 200 ms, whatever the round trip) and sends all twice."""
+    layer_links: tuple[int, ...]
+    mss_bytes: int
+    initial_cwnd: int
+    receive_buffer_bytes: int
+    send_buffer_bytes: int
+    tick_ns: int
+    slot_ns: int
+    duration_ns: int
+    stall_ns: int
+    """Without a delivery for so long the trial ends."""
+    links: tuple[LinkJob, ...]
+    payloads: tuple[str, ...]
+    program: str
+    steer: str | None = None
+    """``module:function`` that makes a controller, see :mod:`dstcc_kernel.steer`."""
+    steer_options: dict[str, Any] | None = None
+
+    def write(self, path: Path) -> None:
+        """As JSON."""
+        path.write_text(json.dumps(asdict(self), indent=1) + "\n")
+
+
+def read_job(path: Path) -> Job:
+    """Read what :meth:`Job.write` wrote."""
+    told = json.loads(path.read_text())
+    told["links"] = tuple(
+        LinkJob(link["name"], _way(link["down"]), _way(link["up"]), link["subflows"])
+        for link in told["links"]
+    )
+    for name in ("layer_links", "payloads"):
+        told[name] = tuple(told[name])
+    return Job(**told)
+
+
+def _way(told: dict[str, Any]) -> Way:
+    steps = tuple(
+        Step(
+            step["from_ns"],
+            step["delay_ns"],
+            GilbertElliott(**step["loss"]) if isinstance(step["loss"], dict) else step["loss"],
+        )
+        for step in told["steps"]
+    )
+    return Way(told["rate_bps"], told["queue_packets"], steps)

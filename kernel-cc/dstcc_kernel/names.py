@@ -1,0 +1,57 @@
+"""What a scenario's algorithms are called in the kernel, and why others cannot run there."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dstcc.scenario import Scenario
+
+CONGESTION = {
+    "bbr": "bbr",
+    "bic": "bic",
+    "cubic": "cubic",
+    "newreno": "reno",
+    "vegas": "vegas",
+    "westwood": "westwood",
+}
+"""Scenario's name → ``net.ipv4.tcp_available_congestion_control``'s."""
+SCHEDULERS = {"stream": ("minrtt",), "lanes": ("minrtt", "round-robin", "layer-pinned")}
+"""In a stream the kernel's own scheduler stands in ``minrtt``'s place; lanes are given their layers by our sender."""
+MAX_LINKS = 16
+MAX_STREAM_SUBFLOWS = 9
+"""The kernel's path manager knows eight endpoints beside the first subflow's."""
+
+
+def misfit(scenario: Scenario) -> str | None:
+    """The first thing of a scenario that the kernel has not, with its key; ``None`` when it can run."""
+    transport = scenario.transport
+    for key, names, known in (
+        ("congestion", transport.congestion, tuple(CONGESTION)),
+        ("scheduler", transport.scheduler, SCHEDULERS[transport.mode]),
+    ):
+        unknown = next((name for name in names if name not in known), None)
+        if unknown is not None:
+            return _refused(f"transport.{key}", unknown, known)
+    for index, link in enumerate(scenario.link):
+        for key in ("flows", "cross_traffic", "mix"):
+            if getattr(link, key):
+                return f"link.{index}.{key}: others' traffic exists in the simulator only"
+    return _too_many(len(scenario.link), scenario.subflows, lanes=transport.mode == "lanes")
+
+
+def _too_many(links: int, subflows: int, *, lanes: bool) -> str | None:
+    if links > MAX_LINKS:
+        return f"link: {links} links; at most {MAX_LINKS} here"
+    if lanes and subflows > links:
+        return "link.0.subflows: lanes have one subflow a link here"
+    if subflows > MAX_STREAM_SUBFLOWS:
+        return f"link: {subflows} subflows; Linux's MPTCP has at most {MAX_STREAM_SUBFLOWS}"
+    return None
+
+
+def _refused(key: str, name: str, known: tuple[str, ...]) -> str:
+    near = get_close_matches(name, known, 1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    return f"{key}: '{name}' exists in the simulator only, the kernel has {', '.join(known)}{hint}"

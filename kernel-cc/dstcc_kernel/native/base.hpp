@@ -1,0 +1,80 @@
+// Time, errors, and what the plan says: shared by all of the transfer program.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace transfer {
+
+using Time = std::int64_t;  // emulated nanoseconds since the start of the trial
+constexpr Time kNever = INT64_MAX;
+constexpr Time kNsPerS = 1'000'000'000;
+
+// What a person can be told; the program ends with it.
+struct Failure : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+[[noreturn]] void fail_errno(const std::string& what);
+
+inline Time clock_ns(clockid_t clock) {
+    timespec t{};
+    clock_gettime(clock, &t);
+    return static_cast<Time>(t.tv_sec) * kNsPerS + t.tv_nsec;
+}
+
+// A row of the source: a chunk's layer.
+struct Object {
+    std::int64_t chunk, layer, bytes;
+    Time release, deadline;
+    std::int64_t payload;  // index into Plan::payloads; below 0: made from its own number
+};
+
+struct DelayRow {
+    Time from, delay;
+};
+
+struct Link {
+    std::string craft_device, arrive_device, depart_device;  // where acknowledgements arrive, data arrive, data depart
+    std::string earth;
+    double rate_bps = 0;   // of the wire, emulated
+    int free_bytes = 0;    // of a packet's IP length that the rate does not count
+    int queue_packets = 0;
+    std::vector<DelayRow> delays;  // of the data direction; a row holds until the next
+};
+
+// One MPTCP connection; `stream` has one, `lanes` one per lane.
+struct LanePlan {
+    int link;
+    std::string craft;
+    std::uint16_t port;
+};
+
+struct Plan {
+    int craft_ns = -1, earth_ns = -1;  // open namespace files
+    int steer_in = -1, steer_out = -1;  // pipes to a controller; below 0: none
+    std::string congestion, result;
+    bool lanes = false, layer_first = false, drop_late = false, rotate = false;
+    int mss = 1460, subflows = 1;
+    std::int64_t receive_buffer = 0, send_buffer = 0;
+    Time tick = 0, slot = 0, duration = kNever, stall = kNever;
+    std::vector<int> layer_links;         // -1: any
+    std::vector<int> subflow_links;       // by subflow number
+    std::vector<std::string> subflow_addresses;  // the spacecraft's, by subflow number; backups have their link's first
+    std::vector<std::string> addresses;   // every address of the spacecraft
+    std::vector<int> address_subflow;     // the subflow that each stands for
+    std::vector<Link> links;
+    std::vector<LanePlan> lane_plans;
+    std::vector<std::string> payloads;
+    std::vector<Object> objects;
+    int layers = 1;
+};
+
+Plan read_plan(const std::string& path);
+
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace transfer

@@ -1,0 +1,263 @@
+#include "endpoints.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace transfer {
+
+namespace {
+
+constexpr int kProtocol = 262;  // IPPROTO_MPTCP
+constexpr int kLevel = 284;     // SOL_MPTCP
+constexpr int kInfo = 1, kTcpInfo = 2, kAddresses = 3;  // linux/mptcp.h
+constexpr std::uint32_t kFellBack = 1;
+constexpr std::uint16_t kPort = 5000;
+constexpr std::size_t kMaxSubflows = 16;
+
+// linux/mptcp.h, whose C++ use needs headers newer than some systems have
+struct MptcpInfo {
+    std::uint8_t counts[6];
+    std::uint8_t pad[2];
+    std::uint32_t flags, token;
+    std::uint64_t write_seq, snd_una, rcv_nxt;
+    std::uint8_t more[8];
+};
+struct SubflowData {
+    std::uint32_t header, count, kernel_size, user_size;
+};
+struct Addresses {
+    sockaddr_storage local, remote;
+};
+
+class Inside {  // a namespace, while it lives
+public:
+    explicit Inside(int space) : home_(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC)) {
+        if (home_ < 0 || setns(space, CLONE_NEWNET) != 0) fail_errno("setns");
+    }
+    ~Inside() {
+        if (setns(home_, CLONE_NEWNET) != 0) std::abort();
+        close(home_);
+    }
+
+private:
+    int home_;
+};
+
+sockaddr_in address(const std::string& host, std::uint16_t port) {
+    sockaddr_in made{};
+    made.sin_family = AF_INET;
+    made.sin_port = htons(port);
+    inet_pton(AF_INET, host.c_str(), &made.sin_addr);
+    return made;
+}
+
+int new_socket() {
+    const int made = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, kProtocol);
+    if (made < 0) fail_errno("MPTCP socket");
+    const int on = 1;
+    setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    return made;
+}
+
+void set_buffer(int socket, int option, std::int64_t bytes, const char* what) {
+    const int half = static_cast<int>(std::min<std::int64_t>(bytes, INT32_MAX) / 2);  // the kernel doubles it
+    if (setsockopt(socket, SOL_SOCKET, option, &half, sizeof half) != 0) fail_errno(what);
+}
+
+void set_congestion(int socket, const std::string& name) {
+    if (setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) != 0)
+        fail_errno("congestion control " + name);
+}
+
+MptcpInfo info_of(int socket, const std::string& who) {
+    MptcpInfo info{};
+    socklen_t size = sizeof info;
+    if (getsockopt(socket, kLevel, kInfo, &info, &size) != 0) fail_errno(who + ": MPTCP_INFO");
+    if (info.flags & kFellBack) throw Failure(who + ": the connection fell back to plain TCP");
+    return info;
+}
+
+template <class Row>
+std::size_t rows(int socket, int option, std::vector<char>& room) {
+    room.resize(sizeof(SubflowData) + kMaxSubflows * sizeof(Row));
+    const SubflowData head{sizeof(SubflowData), 0, 0, sizeof(Row)};
+    std::memset(room.data(), 0, room.size());
+    std::memcpy(room.data(), &head, sizeof head);
+    auto size = static_cast<socklen_t>(room.size());
+    if (getsockopt(socket, kLevel, option, room.data(), &size) != 0) {
+        if (errno == ENOTCONN || errno == EINVAL) return 0;
+        fail_errno("MPTCP subflows");
+    }
+    SubflowData told{};
+    std::memcpy(&told, room.data(), sizeof told);
+    return std::min<std::size_t>(told.count, kMaxSubflows);
+}
+
+std::string lane_name(std::size_t lane) { return "connection " + std::to_string(lane); }
+
+}  // namespace
+
+Craft::Craft(const Plan& plan, Ledger& ledger)
+    : plan_(plan), ledger_(ledger), lanes_(plan.lane_plans.size()), waiting_(static_cast<int>(lanes_.size())) {
+    const Inside space(plan.craft_ns);
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        const LanePlan& told = plan.lane_plans[i];
+        const int made = lanes_[i].socket = new_socket();
+        set_buffer(made, SO_SNDBUFFORCE, plan.send_buffer, "send buffer");
+        set_congestion(made, plan.congestion);
+        const int on = 1;
+        if (setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) fail_errno("TCP_NODELAY");
+        const sockaddr_in from = address(told.craft, told.port);
+        if (bind(made, reinterpret_cast<const sockaddr*>(&from), sizeof from) != 0) fail_errno("bind " + told.craft);
+        const sockaddr_in to = address(plan.links[static_cast<std::size_t>(told.link)].earth, kPort);
+        if (connect(made, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 && errno != EINPROGRESS)
+            fail_errno(lane_name(i));
+    }
+}
+
+Craft::~Craft() {
+    for (const Lane& lane : lanes_)
+        if (lane.socket >= 0) close(lane.socket);
+}
+
+void Craft::poll() {
+    if (waiting_ == 0) return;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        Lane& lane = lanes_[i];
+        pollfd ready{lane.socket, POLLOUT, 0};
+        if (lane.connected || ::poll(&ready, 1, 0) <= 0) continue;
+        int error = 0;
+        socklen_t size = sizeof error;
+        getsockopt(lane.socket, SOL_SOCKET, SO_ERROR, &error, &size);
+        if (error != 0) throw Failure(lane_name(i) + ": " + std::strerror(error));
+        ledger_.connected(static_cast<int>(i), info_of(lane.socket, lane_name(i)).write_seq);
+        lane.connected = true;
+        --waiting_;
+        look(static_cast<int>(i));
+    }
+}
+
+std::int64_t Craft::write(int lane, const char* data, std::int64_t bytes) {
+    const ssize_t taken =
+        send(lanes_[static_cast<std::size_t>(lane)].socket, data, static_cast<std::size_t>(bytes), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (taken >= 0) return taken;
+    if (errno == EAGAIN || errno == ENOBUFS) return 0;
+    fail_errno(lane_name(static_cast<std::size_t>(lane)) + ": the Earth's end is gone");
+}
+
+const std::vector<SubflowInfo>& Craft::look(int index) {
+    Lane& lane = lanes_[static_cast<std::size_t>(index)];
+    thread_local std::vector<char> room;
+    const std::size_t count = lane.connected ? rows<tcp_info>(lane.socket, kTcpInfo, room) : 0;
+    if (count != lane.numbers.size()) {
+        std::vector<char> kept = room;
+        number(lane, count);
+        room.swap(kept);
+    }
+    lane.seen.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        lane.seen[i].number = lane.numbers[i];
+        std::memcpy(&lane.seen[i].tcp, room.data() + sizeof(SubflowData) + i * sizeof(tcp_info), sizeof(tcp_info));
+    }
+    return lane.seen;
+}
+
+// Which subflow of the plan each of a connection's is, by its source address.
+void Craft::number(Lane& lane, std::size_t subflows) {
+    std::vector<char> room;
+    const std::size_t count = rows<Addresses>(lane.socket, kAddresses, room);
+    lane.numbers.assign(subflows, 0);
+    for (std::size_t i = 0; i < std::min(count, subflows); ++i) {
+        Addresses found{};
+        std::memcpy(&found, room.data() + sizeof(SubflowData) + i * sizeof(Addresses), sizeof found);
+        char text[INET_ADDRSTRLEN];
+        inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in*>(&found.local)->sin_addr, text, sizeof text);
+        const auto at = std::find(plan_.addresses.begin(), plan_.addresses.end(), text);
+        if (at != plan_.addresses.end())
+            lane.numbers[i] = plan_.address_subflow[static_cast<std::size_t>(at - plan_.addresses.begin())];
+    }
+}
+
+Earth::Earth(const Plan& plan, Ledger& ledger, Payloads& payloads)
+    : plan_(plan), ledger_(ledger), payloads_(payloads), lanes_(plan.lane_plans.size()) {
+    const Inside space(plan.earth_ns);
+    for (const Link& link : plan.links) {
+        const int made = new_socket();
+        listeners_.push_back(made);
+        set_buffer(made, SO_RCVBUFFORCE, plan.receive_buffer, "receive buffer");
+        const sockaddr_in at = address(link.earth, kPort);
+        if (bind(made, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) fail_errno("bind " + link.earth);
+        if (listen(made, static_cast<int>(lanes_.size())) != 0) fail_errno("listen");
+    }
+}
+
+Earth::~Earth() {
+    for (const int listener : listeners_) close(listener);
+    for (const Lane& lane : lanes_)
+        if (lane.socket >= 0) close(lane.socket);
+}
+
+void Earth::poll() {
+    if (accepted_ == lanes_.size()) return;
+    for (const int listener : listeners_)
+        for (;;) {
+            sockaddr_in peer{};
+            socklen_t size = sizeof peer;
+            const int made = accept4(listener, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+            if (made < 0) break;
+            std::size_t lane = 0;
+            while (lane < lanes_.size() && plan_.lane_plans[lane].port != ntohs(peer.sin_port)) ++lane;
+            if (lane == lanes_.size() || lanes_[lane].socket >= 0) throw Failure("the Earth accepted what nobody sent");
+            lanes_[lane].socket = made;
+            ledger_.accepted(static_cast<int>(lane), info_of(made, lane_name(lane)).token);
+            ++accepted_;
+        }
+}
+
+void Earth::wrote(int lane, int object, std::int64_t bytes) {
+    auto& due = lanes_[static_cast<std::size_t>(lane)].due;
+    if (due.empty() || due.back().object != object) due.push_back({object, 0, 0});
+    due.back().bytes += bytes;
+}
+
+void Earth::read() {
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        Lane& lane = lanes_[i];
+        while (lane.socket >= 0 && lane.read < ledger_.delivered(static_cast<int>(i))) {
+            const ssize_t got = recv(lane.socket, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+            if (got == 0) throw Failure(lane_name(i) + ": the spacecraft's end is gone");
+            if (got < 0 && errno != EAGAIN) fail_errno(lane_name(i));
+            if (got < 0) break;
+            check(lane, buffer_.data(), got);
+            lane.read += got;
+        }
+    }
+}
+
+void Earth::check(Lane& lane, const char* data, std::int64_t bytes) {
+    while (bytes > 0) {
+        if (lane.due.empty() || lane.due.front().bytes == 0) throw Failure("bytes arrived that were not sent");
+        Piece& piece = lane.due.front();
+        const std::int64_t part = std::min({bytes, piece.bytes, Payloads::kStretch});
+        if (std::memcmp(data, payloads_.at(piece.object, piece.offset, part), static_cast<std::size_t>(part)) != 0)
+            throw Failure("layer " + std::to_string(plan_.objects[static_cast<std::size_t>(piece.object)].layer) + " of chunk " +
+                          std::to_string(plan_.objects[static_cast<std::size_t>(piece.object)].chunk) + ": damaged on the way");
+        data += part;
+        bytes -= part;
+        piece.offset += part;
+        piece.bytes -= part;
+        if (piece.bytes == 0 && lane.due.size() > 1) lane.due.pop_front();
+        else if (piece.bytes == 0 && piece.offset == plan_.objects[static_cast<std::size_t>(piece.object)].bytes) lane.due.pop_front();
+    }
+}
+
+}  // namespace transfer

@@ -1,0 +1,79 @@
+// The sockets of both hosts: connections of the spacecraft, listeners and accepted connections of the Earth.
+#pragma once
+
+#include <linux/tcp.h>
+
+#include "ledger.hpp"
+#include "payloads.hpp"
+
+namespace transfer {
+
+// A subflow as TCP_INFO tells of it.
+struct SubflowInfo {
+    int number = 0;
+    tcp_info tcp{};
+};
+
+class Craft {
+public:
+    Craft(const Plan& plan, Ledger& ledger);
+    ~Craft();
+    Craft(const Craft&) = delete;
+
+    // Looks which connections have come to be.
+    void poll();
+    bool connected(int lane) const { return lanes_[static_cast<std::size_t>(lane)].connected; }
+    // Hands over bytes; how many were taken.
+    std::int64_t write(int lane, const char* data, std::int64_t bytes);
+    // The subflows of a connection as they are now.
+    const std::vector<SubflowInfo>& look(int lane);
+    const std::vector<SubflowInfo>& last(int lane) const { return lanes_[static_cast<std::size_t>(lane)].seen; }
+
+private:
+    struct Lane {
+        int socket = -1;
+        bool connected = false;
+        std::vector<int> numbers;
+        std::vector<SubflowInfo> seen;
+    };
+    void number(Lane& lane, std::size_t subflows);
+
+    const Plan& plan_;
+    Ledger& ledger_;
+    std::vector<Lane> lanes_;
+    int waiting_;
+};
+
+class Earth {
+public:
+    Earth(const Plan& plan, Ledger& ledger, Payloads& payloads);
+    ~Earth();
+    Earth(const Earth&) = delete;
+
+    void poll();
+    // Reads what was delivered and holds it against what was sent; a byte that differs ends the trial.
+    void read();
+    void wrote(int lane, int object, std::int64_t bytes);
+
+private:
+    struct Piece {
+        int object;
+        std::int64_t bytes, offset;
+    };
+    struct Lane {
+        int socket = -1;
+        std::int64_t read = 0;
+        std::deque<Piece> due;
+    };
+    void check(Lane& lane, const char* data, std::int64_t bytes);
+
+    const Plan& plan_;
+    Ledger& ledger_;
+    Payloads& payloads_;
+    std::vector<int> listeners_;
+    std::vector<Lane> lanes_;
+    std::size_t accepted_ = 0;
+    std::vector<char> buffer_ = std::vector<char>(1 << 20);
+};
+
+}  // namespace transfer

@@ -1,0 +1,183 @@
+// One trial on real sockets: both hosts in one process, which looks at them a thousand times a round trip and sleeps in
+// between; the times in its results are the packets' own.
+//
+//   transfer PLAN      writes the plan's `result`: a line of JSON, then rows of the objects and of the samples
+#include <sched.h>
+#include <unistd.h>
+
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <sstream>
+
+#include "samples.hpp"
+#include "sender.hpp"
+#include "tap.hpp"
+
+namespace transfer {
+
+namespace {
+
+class Trial {
+public:
+    explicit Trial(const Plan& plan)
+        : plan_(plan), payloads_(plan), ledger_(plan), earth_(plan, ledger_, payloads_),
+          taps_(open_taps(plan)), started_(begin()), craft_(plan, ledger_), sender_(plan, ledger_, craft_, earth_, payloads_),
+          sampler_(plan, ledger_, craft_) {}
+
+    void run() {
+        Time tick = 0, slot = plan_.slot;
+        while (!over(tick)) {
+            craft_.poll();
+            earth_.poll();
+            drain();
+            earth_.read();
+            sender_.pump(tick, [this] { drain(); });
+            Time next = std::min((tick / plan_.tick + 1) * plan_.tick, plan_.duration);
+            if (tick == slot) slot += plan_.slot;
+            tick = std::min(next, slot);
+            sleep_until(tick);
+            if (tick == slot) {
+                drain();
+                sampler_.take(slot);
+                steer(slot);
+            }
+        }
+        drain();
+        earth_.read();
+        end_ = std::min(tick, plan_.duration);
+        if (end_ % plan_.slot != 0) sampler_.take(end_);
+        for (std::size_t i = 0; i < taps_.size(); ++i)
+            if (taps_[i].lost() > 0) throw Failure("the packets of link " + std::to_string(i / 3) + " came faster than they were looked at");
+    }
+
+    void write() const;
+
+private:
+    struct Start {
+        Time monotonic, realtime;
+    };
+
+    static std::vector<Tap> open_taps(const Plan& plan) {
+        std::vector<Tap> made;
+        enter(plan.earth_ns);
+        for (const Link& link : plan.links) {
+            made.emplace_back(link.depart_device, false);
+            made.emplace_back(link.arrive_device, true);
+        }
+        enter(plan.craft_ns);
+        for (const Link& link : plan.links) made.emplace_back(link.craft_device, true);
+        return made;
+    }
+    static void enter(int space) {
+        if (setns(space, CLONE_NEWNET) != 0) fail_errno("setns");
+    }
+    // The trial's time 0; told to whoever changes the links over time.
+    static Start begin() {
+        const Start start{clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_REALTIME)};
+        std::printf("%" PRId64 "\n", start.monotonic);
+        std::fflush(stdout);
+        return start;
+    }
+    void sleep_until(Time t) const {
+        const Time at = started_.monotonic + t;
+        const timespec when{static_cast<time_t>(at / kNsPerS), static_cast<long>(at % kNsPerS)};
+        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr) == EINTR) {}
+    }
+    bool over(Time t) const {
+        if (t >= plan_.duration || ledger_.finished() == static_cast<int>(plan_.objects.size())) return true;
+        return plan_.stall != kNever && t - std::max<Time>(ledger_.totals.last_delivery, 0) > plan_.stall;
+    }
+    // Departures first: a packet leaves before it arrives, and arrives before it is acknowledged.
+    void drain() {
+        Packet packet;
+        Time at = 0;
+        const std::size_t links = plan_.links.size();
+        for (std::size_t i = 0; i < links; ++i)
+            while (taps_[2 * i].next(packet, at)) ledger_.handle_departure(static_cast<int>(i), packet, at - started_.realtime);
+        for (std::size_t i = 0; i < links; ++i)
+            while (taps_[2 * i + 1].next(packet, at)) ledger_.handle_arrival(static_cast<int>(i), packet, at - started_.realtime);
+        for (std::size_t i = 0; i < links; ++i)
+            while (taps_[2 * links + i].next(packet, at)) ledger_.handle_ack(packet, at - started_.realtime);
+    }
+    // Tells a controller of the slot, waits for its answer: a link for each layer, or -1.
+    void steer(Time now) {
+        if (plan_.steer_out < 0) return;
+        std::ostringstream line;
+        line << now;
+        for (const std::int64_t bytes : sender_.backlog()) line << ' ' << bytes;
+        for (auto row = sampler_.rows.end() - plan_.subflows; row != sampler_.rows.end(); ++row)
+            line << ' ' << row->cwnd << ' ' << row->inflight << ' ' << row->srtt_ns << ' ' << row->min_rtt_ns << ' ' << row->sent << ' '
+                 << row->lost << ' ' << row->delivered_bytes;
+        line << '\n';
+        const std::string text = line.str();
+        if (::write(plan_.steer_out, text.data(), text.size()) != static_cast<ssize_t>(text.size())) throw Failure("the controller is gone");
+        std::string answer;
+        for (char c = 0; c != '\n';) {
+            if (::read(plan_.steer_in, &c, 1) != 1) throw Failure("the controller is gone");
+            answer += c;
+        }
+        std::istringstream in(answer);
+        std::vector<int> links;
+        for (int link = 0; in >> link;) links.push_back(link);
+        sender_.set_layer_links(links);
+    }
+
+    const Plan& plan_;
+    Payloads payloads_;
+    mutable Ledger ledger_;
+    Earth earth_;
+    std::vector<Tap> taps_;
+    Start started_;
+    Craft craft_;
+    Sender sender_;
+    Sampler sampler_;
+    Time end_ = 0;
+};
+
+void put(std::FILE* file, const void* data, std::size_t bytes, const std::string& path) {
+    if (bytes > 0 && std::fwrite(data, 1, bytes, file) != bytes) fail_errno(path);
+}
+
+void Trial::write() const {
+    const Totals& t = ledger_.totals;
+    std::FILE* file = std::fopen(plan_.result.c_str(), "wb");
+    if (file == nullptr) fail_errno(plan_.result);
+    const double p95 = ledger_.wait_p95_s();
+    const std::string wait = std::isnan(p95) ? "null" : std::to_string(p95);
+    std::fprintf(file,
+                 "{\"objects\": %zu, \"samples\": %zu, \"end_ns\": %" PRId64 ", \"sent_wire_bytes\": %" PRId64
+                 ", \"sent_payload_bytes\": %" PRId64 ", \"retransmitted_payload_bytes\": %" PRId64 ", \"arrived_payload_bytes\": %" PRId64
+                 ", \"delivered_payload_bytes\": %" PRId64 ", \"duplicate_payload_bytes\": %" PRId64 ", \"hol_payload_bytes\": %" PRId64
+                 ", \"hol_wait_byte_s\": %.9g, \"rtt_sum_s\": %.12g, \"rtt_samples\": %" PRId64 ", \"queue_p95_s\": %s, \"data_packets\": %" PRId64
+                 ", \"arrived_packets\": %" PRId64 ", \"first_send_ns\": %" PRId64 ", \"last_delivery_ns\": %" PRId64 "}\n",
+                 ledger_.outcomes.size(), sampler_.rows.size(), end_, t.sent_wire, t.sent_payload, t.retransmitted_payload, t.arrived_payload,
+                 t.delivered_payload, t.duplicate_payload, t.hol_payload, t.hol_wait_byte_s, t.rtt_sum_s, t.rtt_samples, wait.c_str(), t.data_packets,
+                 t.arrived_packets, t.first_send, t.last_delivery);
+    put(file, ledger_.outcomes.data(), ledger_.outcomes.size() * sizeof(Outcome), plan_.result);
+    put(file, sampler_.rows.data(), sampler_.rows.size() * sizeof(Sample), plan_.result);
+    if (std::fclose(file) != 0) fail_errno(plan_.result);
+}
+
+}  // namespace
+
+}  // namespace transfer
+
+int main(int argc, char** argv) {
+    if (argc != 2) {
+        std::fprintf(stderr, "usage: transfer PLAN\n");
+        return 2;
+    }
+    try {
+        const transfer::Plan plan = transfer::read_plan(argv[1]);
+        transfer::Trial trial(plan);
+        trial.run();
+        trial.write();
+        return 0;
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 1;
+    }
+}

@@ -1,0 +1,86 @@
+// The plan file: lines of a key and its values; the objects lie in a file of int64 rows beside it.
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "base.hpp"
+
+namespace transfer {
+
+void fail_errno(const std::string& what) { throw Failure(what + ": " + std::strerror(errno)); }
+
+namespace {
+
+void read_objects(const std::string& path, Plan& plan) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw Failure(path + ": cannot be read");
+    std::int64_t row[6];
+    while (file.read(reinterpret_cast<char*>(row), sizeof row)) {
+        plan.objects.push_back({row[0], row[1], row[2], row[3], row[4], row[5]});
+        plan.layers = std::max(plan.layers, static_cast<int>(row[1]) + 1);
+    }
+    if (plan.objects.empty()) throw Failure(path + ": no objects");
+}
+
+void read_line(const std::string& key, std::istringstream& in, Plan& plan) {
+    if (key == "namespaces") in >> plan.craft_ns >> plan.earth_ns;
+    else if (key == "steer") in >> plan.steer_in >> plan.steer_out;
+    else if (key == "congestion") in >> plan.congestion;
+    else if (key == "result") std::getline(in >> std::ws, plan.result);
+    else if (key == "modes") in >> plan.lanes >> plan.layer_first >> plan.drop_late >> plan.rotate;
+    else if (key == "mss") in >> plan.mss;
+    else if (key == "buffers") in >> plan.receive_buffer >> plan.send_buffer;
+    else if (key == "times") in >> plan.tick >> plan.slot >> plan.duration >> plan.stall;
+    else if (key == "layer") { int link; in >> link; plan.layer_links.push_back(link); }
+    else if (key == "subflow") {
+        int link; std::string address;
+        in >> link >> address;
+        plan.subflow_links.push_back(link);
+        plan.subflow_addresses.push_back(address);
+    } else if (key == "address") {
+        std::string address; int subflow;
+        in >> address >> subflow;
+        plan.addresses.push_back(address);
+        plan.address_subflow.push_back(subflow);
+    } else if (key == "link") {
+        Link link;
+        in >> link.craft_device >> link.arrive_device >> link.depart_device >> link.earth >> link.rate_bps >>
+            link.free_bytes >> link.queue_packets;
+        plan.links.push_back(link);
+    } else if (key == "delay") {
+        std::size_t link; DelayRow row;
+        in >> link >> row.from >> row.delay;
+        plan.links.at(link).delays.push_back(row);
+    } else if (key == "lane") {
+        LanePlan lane;
+        in >> lane.link >> lane.craft >> lane.port;
+        plan.lane_plans.push_back(lane);
+    } else if (key == "payload") {
+        std::string path;
+        std::getline(in >> std::ws, path);
+        plan.payloads.push_back(path);
+    } else if (key == "objects") {
+        std::string path;
+        std::getline(in >> std::ws, path);
+        read_objects(path, plan);
+    } else throw Failure("plan: unknown key " + key);
+    if (in.fail()) throw Failure("plan: " + key + ": a value is missing or no number");
+}
+
+}  // namespace
+
+Plan read_plan(const std::string& path) {
+    std::ifstream file(path);
+    if (!file) throw Failure(path + ": cannot be read");
+    Plan plan;
+    for (std::string line; std::getline(file, line);) {
+        std::istringstream in(line);
+        if (std::string key; in >> key) read_line(key, in, plan);
+    }
+    if (plan.objects.empty() || plan.lane_plans.empty() || plan.links.empty()) throw Failure(path + ": not whole");
+    plan.subflows = static_cast<int>(plan.subflow_links.size());
+    return plan;
+}
+
+}  // namespace transfer

@@ -1,0 +1,109 @@
+"""A trial's result file, from emulated time back to mission time, as the simulator tells of a trial."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dstcc.engine.config import EngineResult, ObjectResults, Samples
+from dstcc.errors import DstccError
+from dstcc.scenario import Setting
+
+from .plan import slot_ns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+OBJECT_COLUMNS, SAMPLE_COLUMNS = 8, 12
+PACING = 11
+"""The one column of a sample that is no integer."""
+BYTES = (
+    "sent_wire",
+    "sent_payload",
+    "retransmitted_payload",
+    "arrived_payload",
+    "delivered_payload",
+    "duplicate_payload",
+    "hol_payload",
+)
+
+
+def read_result(path: Path, setting: Setting) -> EngineResult:
+    """Read what the transfer program wrote; raises :class:`DstccError` when it is cut short."""
+    data = path.read_bytes()
+    head, _, rest = data.partition(b"\n")
+    try:
+        told = json.loads(head)
+    except ValueError:
+        raise DstccError(f"{path}: the guest's result has no heading") from None
+    objects, samples = told["objects"] * OBJECT_COLUMNS, told["samples"] * SAMPLE_COLUMNS
+    numbers = np.frombuffer(rest, dtype=np.int64) if len(rest) % 8 == 0 else np.empty(0, dtype=np.int64)
+    if len(numbers) != objects + samples:
+        raise DstccError(f"{path}: the guest's result is cut short")
+    rows = numbers[:objects].reshape(-1, OBJECT_COLUMNS)
+    end_ns = round(told["end_ns"] * setting.scale)
+    return EngineResult(
+        objects=_objects(rows, setting.scale),
+        samples=_samples(numbers[objects:].reshape(-1, SAMPLE_COLUMNS), setting, end_ns),
+        end_ns=end_ns,
+        totals=_totals(told, setting.scale),
+    )
+
+
+def _objects(rows: NDArray[np.int64], scale: float) -> ObjectResults:
+    times = [_mission(rows[:, column], scale) for column in range(3)]
+    return ObjectResults(
+        *times, *(np.ascontiguousarray(rows[:, column]) for column in range(3, OBJECT_COLUMNS))
+    )
+
+
+def _samples(rows: NDArray[np.int64], setting: Setting, end_ns: int) -> Samples:
+    """Slots end at whole multiples of the mission's slot, the last one perhaps before."""
+    slot = slot_ns(setting)
+    whole = rows[:, 0] % slot == 0
+    t_ns = np.where(whole, rows[:, 0] // slot * setting.slot_ns, end_ns)
+    pacing = np.ascontiguousarray(rows[:, PACING]).view(np.float64) / setting.scale
+    srtt_ns, min_rtt_ns = (_mission(rows[:, column], setting.scale) for column in (4, 5))
+    subflow, cwnd, inflight, *counts = (
+        np.ascontiguousarray(rows[:, column]) for column in (1, 2, 3, 6, 7, 8, 9, 10)
+    )
+    sent, lost, retransmitted, delivered, queue = counts
+    return Samples(
+        t_ns,
+        subflow,
+        cwnd,
+        inflight,
+        srtt_ns,
+        min_rtt_ns,
+        sent,
+        lost,
+        retransmitted,
+        delivered,
+        queue,
+        pacing,
+    )
+
+
+def _totals(told: dict[str, float], scale: float) -> dict[str, float]:
+    first, last = told["first_send_ns"], told["last_delivery_ns"]
+    wait = told["queue_p95_s"]
+    return {
+        **{f"{name}_bytes": float(told[f"{name}_bytes"]) for name in BYTES},
+        "hol_wait_byte_s": told["hol_wait_byte_s"] * scale,
+        "rtt_sum_s": told["rtt_sum_s"] * scale,
+        "rtt_samples": float(told["rtt_samples"]),
+        "queue_p95_s": float("nan") if wait is None else wait * scale,
+        "data_packets": float(told["data_packets"]),
+        "arrived_packets": float(told["arrived_packets"]),
+        "first_send_s": first * scale / 1e9 if first >= 0 else float("nan"),
+        "last_delivery_s": last * scale / 1e9 if last >= 0 else float("nan"),
+    }
+
+
+def _mission(times_ns: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
+    """Negative stays: it never happened."""
+    mission: NDArray[np.int64] = np.where(times_ns < 0, times_ns, np.round(times_ns * scale).astype(np.int64))
+    return mission

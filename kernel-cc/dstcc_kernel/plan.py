@@ -1,0 +1,243 @@
+"""From a trial's setting to a job: mission time to emulated time, links to what netem takes.
+
+::
+
+    delay / S, times / S, rate x S        bandwidth-delay products and counts of packets stay
+    queue       bytes / (MSS + 40) packets of the way down, / 40 of the way up
+    loss        packet: as it is;  ber b: 1 - (1 - b)^(8 bytes);  Gilbert-Elliott: by packets, not by slots
+    frames      the chain with the same loss and the same chance of two in a row (dstcc_channels.netem), anew when it
+                has changed by a twentieth; scintillation by its mean
+    outages     all is lost
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from dstcc.errors import InputError
+from dstcc.scenario import Scenario, Setting, Source, horizon_s, rtt_s
+
+from .job import NEVER_NS, Job, LinkJob, Step, Way
+from .names import CONGESTION
+from .netem import GilbertElliott
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dstcc.engine.config import Link, Loss
+
+T = TypeVar("T")
+HEADER_BYTES = 40
+MAX_RTT_S = 536.0
+"""Emulated: the kernel's smoothed RTT is a u32 of eighths of microseconds."""
+MAX_WINDOW = 1 << 30
+"""Bytes: TCP's largest window scale."""
+MAX_BUFFER = (1 << 31) - 4096
+BUFFER_FACTOR = 4
+"""Half of a socket's buffer is offered as window, and packets weigh more in memory than on the wire."""
+LEAST_BUFFER = 4 << 20
+TICKS_PER_RTT, MAX_TICKS = 400, 200_000
+"""How often the transfer program looks: a layer leaves up to a 400th of a round trip late."""
+DELAY_STEPS, LOSS_STEPS = 500, 500
+LOSS_CHANGE = 0.05
+STALL_TIMEOUTS, RTO_MAX_S = 20, 120.0
+"""As the simulator: a run without duration ends after so many longest timeouts without a delivery."""
+PACKET_MEMORY = 6.0
+"""Bytes of memory for a byte in flight: it is in the sender's queue, on its way, and in the receiver's."""
+BASE_MB, RING_MB = 192, 25
+"""Of a guest: kernel, Python and the program; the rings that see a link's packets."""
+
+
+def job_of(
+    scenario: Scenario, source: Source, setting: Setting, *, congestion: str, scheduler: str, program: Path
+) -> Job:
+    """The job of one trial. Raises :class:`InputError` for round trips or windows beyond TCP's."""
+    told, scale, links = scenario.transport, setting.scale, setting.links
+    longest_s, shortest_s = max(map(rtt_s, links)) / scale, min(map(rtt_s, links)) / scale
+    if longest_s > MAX_RTT_S:
+        least = ceil(longest_s * scale / MAX_RTT_S)
+        raise InputError(
+            f"--scale {scale:g}: a round trip of {longest_s:.6g} emulated s; Linux's TCP holds {MAX_RTT_S:g} s: "
+            f"at least {least}"
+        )
+    length_s = horizon_s(scenario, links, setting.objects) / scale
+    tick_s = max(shortest_s / TICKS_PER_RTT, min(length_s / MAX_TICKS, shortest_s / 20), 20e-6)
+    names, pinned = [link.name for link in links], scheduler == "layer-pinned"
+    receive, send = _buffers(links, told.receive_buffer_bytes)
+    stall_s = max(RTO_MAX_S, 2 * longest_s) * STALL_TIMEOUTS
+    ends = setting.duration_ns
+    return Job(
+        congestion=CONGESTION[congestion],
+        lanes=told.mode == "lanes",
+        lanes_per_link=told.lanes_per_link,
+        rotate=scheduler == "round-robin",
+        layer_first=scenario.playout.mode == "deadline" and scenario.video.source == "live",
+        drop_late=scenario.playout.mode == "deadline",
+        backups=any(link.outages_ns or link.up_outages_ns for link in links),
+        layer_links=tuple(names.index(name) for name in (told.layer_links or ()) if pinned),
+        mss_bytes=setting.mss_bytes,
+        initial_cwnd=told.initial_cwnd,
+        receive_buffer_bytes=receive,
+        send_buffer_bytes=send,
+        tick_ns=round(tick_s * 1e9),
+        slot_ns=slot_ns(setting),
+        duration_ns=NEVER_NS if ends == NEVER_NS else round(ends / scale),
+        stall_ns=round(stall_s * 1e9),
+        links=tuple(_link(link, setting, length_s * scale) for link in links),
+        payloads=_payloads(source),
+        program=str(program),
+    )
+
+
+def slot_ns(setting: Setting) -> int:
+    """The slot in emulated time."""
+    return max(1, round(setting.slot_ns / setting.scale))
+
+
+def objects_of(setting: Setting, source: Source) -> NDArray[np.int64]:
+    """The rows of ``objects.bin``."""
+    objects, scale = setting.objects, setting.scale
+    payload = np.full(len(objects.chunk), -1, dtype=np.int64)
+    if source.stream is not None:
+        files = _files(source.stream)
+        payload = (objects.chunk % (len(files) // source.layers)) * source.layers + objects.layer
+    deadline = np.where(
+        objects.deadline_ns == NEVER_NS, NEVER_NS, np.round(objects.deadline_ns / scale).astype(np.int64)
+    )
+    release = np.round(objects.release_ns / scale).astype(np.int64)
+    columns = (objects.chunk, objects.layer, objects.payload_bytes, release, deadline, payload)
+    return np.ascontiguousarray(np.stack(columns, axis=1).astype(np.int64))
+
+
+def memory_mb(setting: Setting) -> int:
+    """What a guest needs for the links' bytes in flight."""
+    in_flight = sum(link.rate_bps * rtt_s(link) / 8 + link.queue_bytes for link in setting.links)
+    return ceil(BASE_MB + RING_MB * len(setting.links) + PACKET_MEMORY * in_flight / 1e6)
+
+
+def _files(stream: Path) -> list[str]:
+    from dstcc_svc import load_manifest
+
+    manifest = load_manifest(stream)
+    return [str((stream / layer.file).resolve()) for chunk in manifest.chunks for layer in chunk.layers]
+
+
+def _payloads(source: Source) -> tuple[str, ...]:
+    return () if source.stream is None else tuple(_files(source.stream))
+
+
+def _buffers(links: Sequence[Link], told: int | None) -> tuple[int, int]:
+    """Receive and send buffer of a connection, as the kernel counts them."""
+    flights = [link.rate_bps * rtt_s(link) / 8 for link in links]
+    if sum(flights) > MAX_WINDOW:
+        raise InputError(
+            f"a window of {sum(flights):.4g} bytes fills the links ({', '.join(link.name for link in links)}); "
+            f"TCP's largest is {MAX_WINDOW:,} bytes"
+        )
+    wanted = sum(flights) + sum(link.queue_bytes for link in links)
+    room = min(MAX_BUFFER, max(LEAST_BUFFER, round(BUFFER_FACTOR * wanted)))
+    return room if told is None else min(MAX_BUFFER, 2 * told), room
+
+
+def _link(link: Link, setting: Setting, length_s: float) -> LinkJob:
+    up_outages = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
+    delay, scale, full = _delay_rows(link, length_s), setting.scale, setting.mss_bytes + HEADER_BYTES
+    down = (link.rate_bps, link.queue_bytes, delay, link.loss, link.outages_ns)
+    up = (link.up_rate_bps, link.up_queue_bytes, delay, link.up_loss, up_outages)
+    return LinkJob(
+        link.name,
+        _way(*down, packet_bytes=full, scale=scale),
+        _way(*up, packet_bytes=HEADER_BYTES, scale=scale),
+        link.subflows,
+    )
+
+
+def _way(
+    rate_bps: float,
+    queue_bytes: int,
+    delay: list[tuple[int, int]],
+    loss: Loss,
+    outages: tuple[tuple[int, int], ...],
+    *,
+    packet_bytes: int,
+    scale: float,
+) -> Way:
+    losses = _loss_rows(loss, packet_bytes)
+    edges = sorted(
+        {0, *(t for t, _ in delay), *(t for t, _ in losses), *(t for pair in outages for t in pair)}
+    )
+    steps: list[Step] = []
+    for t in edges:
+        out = any(start <= t < end for start, end in outages)
+        now = Step(round(t / scale), round(_at(delay, t) / scale), 1.0 if out else _at(losses, t))
+        if not steps or (now.delay_ns, now.loss) != (steps[-1].delay_ns, steps[-1].loss):
+            steps.append(now)
+    return Way(rate_bps * scale, max(1, queue_bytes // packet_bytes), tuple(steps))
+
+
+def _at(rows: list[tuple[int, T]], t: int) -> T:
+    return next((value for start, value in reversed(rows) if start <= t), rows[0][1])
+
+
+def _delay_rows(link: Link, length_s: float) -> list[tuple[int, int]]:
+    """Mission time and delay; a row holds until the next."""
+    if len(link.delay_t_ns) == 1:
+        return [(0, link.delay_ns[0])]
+    t = np.linspace(0.0, length_s * 1e9, DELAY_STEPS + 1)[:-1]
+    middle = t + (t[1] - t[0]) / 2
+    if link.delay_slope:
+        from scipy.interpolate import CubicHermiteSpline
+
+        curve = CubicHermiteSpline(link.delay_t_ns, link.delay_ns, link.delay_slope)
+        delay = curve(np.clip(middle, link.delay_t_ns[0], link.delay_t_ns[-1]))
+    else:
+        delay = np.interp(middle, link.delay_t_ns, link.delay_ns)
+    return [(round(a), round(b)) for a, b in zip(t.tolist(), np.asarray(delay).tolist(), strict=True)]
+
+
+def _loss_rows(loss: Loss, packet_bytes: int) -> list[tuple[int, float | GilbertElliott]]:
+    if loss.kind == "packet":
+        return [(0, loss.rate)]
+    if loss.kind == "ber":
+        return [(0, 1 - (1 - loss.rate) ** (8 * packet_bytes))]
+    if loss.kind == "gilbert-elliott":
+        return [(0, GilbertElliott(loss.p, loss.r, loss.good, loss.bad))]
+    if loss.frames is not None:
+        return _frame_rows(loss, packet_bytes)
+    return [(0, 0.0)]
+
+
+def _frame_rows(loss: Loss, packet_bytes: int) -> list[tuple[int, float | GilbertElliott]]:
+    """The chains of a frame schedule, where they change enough to be worth a restart of netem's."""
+    from dstcc_channels.codes import any_lost
+    from dstcc_channels.netem import chain
+    from dstcc_channels.scintillation import faded
+
+    frames = loss.frames
+    assert frames is not None
+    grid = frames.curve_from_db + frames.curve_step_db * np.arange(len(frames.log10_fer))
+    fer = 10 ** np.interp(frames.ebn0_db, grid, frames.log10_fer)
+    spans, ratio = ceil(8 * packet_bytes / frames.frame_bits), 8 * packet_bytes / frames.frame_bits
+    lost = any_lost(spans, fer)
+    both = 2 * lost - any_lost(spans + ratio, fer)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ends = np.where(lost > 0, 1 - both / lost, 1.0)
+    fading = frames.scintillation_index > 0
+    if fading.any():
+        lost = np.array(lost)
+        lost[fading] = faded(frames.code, frames.ebn0_db[fading], frames.scintillation_index[fading], spans)
+    rows: list[tuple[int, float | GilbertElliott]] = []
+    last = -1.0
+    for t, p_lost, end in zip(frames.t_ns.tolist(), lost.tolist(), ends.tolist(), strict=True):
+        if last < 0 or abs(p_lost - last) > LOSS_CHANGE * max(p_lost, last):
+            p, r, bad, good = chain(p_lost, end)
+            rows.append((max(0, t), GilbertElliott(p, r, good, bad)))
+            last = p_lost
+    if len(rows) > LOSS_STEPS:
+        rows = rows[:: ceil(len(rows) / LOSS_STEPS)]
+    return rows

@@ -1,0 +1,252 @@
+"""Two hosts joined by the links of a plan, in network namespaces without names::
+
+    spacecraft                                    Earth
+    craftN ======================================= earthN      veth: no delay, no queue
+    ifb uploadN <- ingress of craftN              ingress of earthN -> ifb downN
+      netem: delay, loss of the way up              netem: delay, loss of the way down
+        netem: rate, queue of the way up              netem: rate, queue of the way down
+
+A direction's netem sits on an ifb behind the receiving end's ingress: a queue that overflows there is found out by
+missing acknowledgements, as on a real link, while one on the sender's own device tells its TCP at once. The inner netem
+has the rate and, in packets, the drop-tail queue, so that what is under way does not count against it (delay and rate
+commute). Link N has addresses 10.(N+1).x.y; each of the spacecraft's has a rule and a table of its own, so a subflow's
+source says its link. Without names, everything goes when the last process that holds a namespace does.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyroute2 import MPTCP, IPRoute
+
+from .netem import Netem, install
+from .redirect import redirect
+
+CLONE_NEWNET = 0x40000000
+"""sched.h."""
+SIOCETHTOOL = 0x8946
+OFFLOADS = (0x1F, 0x24, 0x2C)
+"""ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO: a netem that loses must lose single packets."""
+OUTER, INNER = 0x10000, 0x20000
+"""Handles of the two netems, 1: and 2:."""
+FIRST_TABLE = 100
+ETHERNET_BYTES = 14
+MAX_PM_SUBFLOWS = 8
+"""MPTCP_PM_ADDR_MAX: endpoints of a host, and subflows beyond a connection's first."""
+ENDPOINT_SUBFLOW, ENDPOINT_BACKUP = 1 << 1, 1 << 2
+"""MPTCP_PM_ADDR_FLAG_SUBFLOW and _BACKUP."""
+SYSCTLS = {
+    "net/ipv4/conf/all/rp_filter": "0",
+    "net/ipv4/conf/default/rp_filter": "0",
+    "net/ipv4/tcp_slow_start_after_idle": "0",
+    "net/ipv4/tcp_no_metrics_save": "1",
+    "net/ipv4/tcp_syn_retries": "12",
+    "net/ipv4/tcp_synack_retries": "12",
+    "net/ipv4/tcp_retries2": "40",
+    "net/ipv6/conf/default/disable_ipv6": "1",
+}
+"""Of both hosts. The defaults give up on a peer that is far away, and remember what the next trial should not know."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What one direction of a link does to packets, now."""
+
+    delay_ns: int
+    loss: Any
+    """A probability or a :class:`~dstcc_kernel.netem.GilbertElliott`."""
+    rate_bps: float
+    queue_packets: int
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A link as it is laid out: both directions at the start, and what its packets weigh."""
+
+    down: Shape
+    up: Shape
+    mtu: int
+    down_free_bytes: int
+    """Of each packet's IP length on the way down: headers that the rate does not count."""
+    up_free_bytes: int
+    initial_cwnd: int
+    initial_rwnd: int
+
+
+def craft_address(link: int, subflow: int = 0) -> str:
+    """The spacecraft's address that a subflow of a link starts from."""
+    return f"10.{link + 1}.0.1" if subflow == 0 else f"10.{link + 1}.1.{subflow}"
+
+
+def backup_address(link: int) -> str:
+    """From which subflows start that are used only when all others fail."""
+    return f"10.{link + 1}.2.1"
+
+
+def earth_address(link: int) -> str:
+    """The Earth's address on a link."""
+    return f"10.{link + 1}.0.2"
+
+
+class Topology:
+    """The two hosts; build with :func:`build`."""
+
+    def __init__(self, craft: int, earth: int) -> None:
+        self.craft, self.earth = craft, earth
+        """Namespaces, as open files; a child process may inherit them."""
+        with inside(craft):
+            self.craft_ip = IPRoute()
+        with inside(earth):
+            self.earth_ip = IPRoute()
+        self._ifb: dict[tuple[int, bool], int] = {}
+
+    def lay(self, link: int, wire: Wire, sources: Sequence[str]) -> None:
+        """Lay a link whose spacecraft's end has the addresses ``sources``, the first its own."""
+        names = f"craft{link}", f"earth{link}"
+        macs = f"02:00:00:00:{link:02x}:01", f"02:00:00:00:{link:02x}:02"
+        common = {"mtu": wire.mtu, "gso_max_segs": 1, "txqlen": 10_000}
+        self.craft_ip.link(
+            "add",
+            ifname=names[0],
+            kind="veth",
+            address=macs[0],
+            **common,
+            peer={"ifname": names[1], "address": macs[1], "net_ns_fd": self.earth, **common},
+        )
+        near = self.craft_ip.link_lookup(ifname=names[0])[0]
+        far = self.earth_ip.link_lookup(ifname=names[1])[0]
+        for ip, device, name, namespace in (
+            (self.craft_ip, near, names[0], self.craft),
+            (self.earth_ip, far, names[1], self.earth),
+        ):
+            _offloads_off(namespace, name)
+            ip.link("set", index=device, state="up")
+        for source in sources:
+            self.craft_ip.addr("add", index=near, address=source, prefixlen=16)
+            self.earth_ip.neigh("replace", dst=source, lladdr=macs[0], ifindex=far, state="permanent")
+        self.earth_ip.addr("add", index=far, address=earth_address(link), prefixlen=16)
+        self.craft_ip.neigh(
+            "replace", dst=earth_address(link), lladdr=macs[1], ifindex=near, state="permanent"
+        )
+        table = FIRST_TABLE + link
+        metrics = {"attrs": [("RTAX_INITCWND", wire.initial_cwnd)]}
+        self.craft_ip.route(
+            "add", dst="0.0.0.0/0", gateway=earth_address(link), oif=near, table=table, metrics=metrics
+        )
+        for source in sources:
+            self.craft_ip.rule("add", src=source, src_len=32, table=table, priority=1000)
+        metrics = {"attrs": [("RTAX_INITRWND", wire.initial_rwnd)]}
+        self.earth_ip.route("replace", dst=f"10.{link + 1}.0.0/16", oif=far, metrics=metrics)
+        self._shape(link, far, wire.down, wire.down_free_bytes, up=False)
+        self._shape(link, near, wire.up, wire.up_free_bytes, up=True)
+
+    def change(self, link: int, shape: Shape, *, up: bool) -> None:
+        """Let one direction have another delay or loss from now on; what is under way keeps its own."""
+        ip = self.craft_ip if up else self.earth_ip
+        install(ip, self._ifb[link, up], _outer(shape), handle=OUTER)
+
+    def endpoints(self, addresses: Sequence[tuple[int, str]], *, backup: bool) -> None:
+        """Further subflows that every connection opens: (link, source) each."""
+        for namespace in (self.craft, self.earth):
+            with inside(namespace), MPTCP() as manager:
+                manager.limits("set", subflows=MAX_PM_SUBFLOWS, rcv_add_addrs=0)
+        with inside(self.craft), MPTCP() as manager:
+            for number, (_, address) in enumerate(addresses, start=1):
+                flags = ENDPOINT_SUBFLOW | (ENDPOINT_BACKUP if backup else 0)
+                manager.endpoint("add", addr=address, id=number, flags=flags)
+
+    def _shape(self, link: int, receiving: int, shape: Shape, free_bytes: int, *, up: bool) -> None:
+        ip, name = (self.craft_ip, f"up{link}") if up else (self.earth_ip, f"down{link}")
+        ip.link("add", ifname=name, kind="ifb")
+        device = ip.link_lookup(ifname=name)[0]
+        ip.link("set", index=device, state="up", mtu=65_535, txqlen=10_000)
+        self._ifb[link, up] = device
+        install(ip, device, _outer(shape), handle=OUTER)
+        queue = Netem(
+            limit_packets=shape.queue_packets,
+            rate_bps=shape.rate_bps,
+            overhead_bytes=-ETHERNET_BYTES - free_bytes,
+        )
+        install(ip, device, queue, handle=INNER, parent=OUTER | 1)
+        ip.tc("add", "ingress", receiving)
+        redirect(ip, receiving, device)
+
+    def close(self) -> None:
+        """Let go of the namespaces; they end with the last process that uses them."""
+        self.craft_ip.close()
+        self.earth_ip.close()
+        os.close(self.craft)
+        os.close(self.earth)
+
+
+@contextmanager
+def build(buffer_bytes: int) -> Iterator[Topology]:
+    """Two hosts without links, whose sockets may hold ``buffer_bytes``; gone when the block ends."""
+    home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        spaces = [_new_namespace(buffer_bytes) for _ in range(2)]
+    finally:
+        _enter(home)
+        os.close(home)
+    made = Topology(*spaces)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@contextmanager
+def inside(namespace: int) -> Iterator[None]:
+    """Be in a namespace: sockets made meanwhile belong to it."""
+    home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _enter(namespace)
+        yield
+    finally:
+        _enter(home)
+        os.close(home)
+
+
+def _outer(shape: Shape) -> Netem:
+    return Netem(delay_ns=shape.delay_ns, loss=shape.loss)
+
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def _new_namespace(buffer_bytes: int) -> int:
+    _called(_LIBC.unshare(CLONE_NEWNET), "unshare")
+    buffers = f"4096 131072 {buffer_bytes}"
+    for key, value in {**SYSCTLS, "net/ipv4/tcp_rmem": buffers, "net/ipv4/tcp_wmem": buffers}.items():
+        path = Path("/proc/sys", key)
+        if path.exists() or "ipv6" not in key:
+            path.write_text(value)
+    return os.open("/proc/self/ns/net", os.O_RDONLY)
+
+
+def _enter(namespace: int) -> None:
+    _called(_LIBC.setns(namespace, CLONE_NEWNET), "setns")
+
+
+def _called(result: int, what: str) -> None:
+    if result != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"{what}: {os.strerror(error)}")
+
+
+def _offloads_off(namespace: int, device: str) -> None:
+    with inside(namespace), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        for command in OFFLOADS:
+            value = array.array("I", [command, 0])
+            request = struct.pack("16sP", device.encode(), value.buffer_info()[0])
+            fcntl.ioctl(any_socket, SIOCETHTOOL, request)

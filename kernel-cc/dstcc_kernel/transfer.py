@@ -1,0 +1,197 @@
+"""Carry a trial out: lay the links, start the transfer program between them, change the links as time goes by.
+
+What runs here is the same in a guest and on a host; it needs to be root in its own network namespaces.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from dstcc.errors import DstccError
+
+from .job import OBJECTS, RESULT, Job, LinkJob, Way
+from .topology import (
+    MAX_PM_SUBFLOWS,
+    Shape,
+    Topology,
+    Wire,
+    backup_address,
+    build,
+    craft_address,
+    earth_address,
+)
+
+TCP_OPTIONS_BYTES = 12
+"""Timestamps, in every segment."""
+DSS_BYTES = 24
+"""MPTCP's mapping and acknowledgement in a data segment; of an acknowledgement alone 12."""
+ACK_OPTIONS_BYTES = 24
+FIRST_PORT = 20_000
+INITIAL_RWND = 45
+"""Segments of 1,460 bytes that fit the 64 KiB that a SYN's answer can offer."""
+
+Controller = Callable[[str], str]
+"""Takes a slot's line, gives the answer's: see ``main.cpp``'s ``steer``."""
+
+
+def carry(job: Job, folder: Path, controller: Controller | None = None) -> None:
+    """Run a trial whose ``objects.bin`` lies in ``folder``; leaves ``result.bin`` there.
+
+    Raises :class:`~dstcc.errors.DstccError` with what the transfer program says when it fails.
+    """
+    with build(max(job.receive_buffer_bytes, job.send_buffer_bytes)) as topology:
+        addresses = _lay(topology, job)
+        plan = folder / "plan.txt"
+        with _pipes(controller is not None) as (ours, theirs):
+            plan.write_text("\n".join(_plan_lines(job, folder, topology, addresses, theirs)) + "\n")
+            program = subprocess.Popen(
+                [job.program, str(plan)],
+                pass_fds=(topology.craft, topology.earth, *theirs),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            try:
+                _accompany(program, job, topology, ours, controller)
+            finally:
+                if program.poll() is None:
+                    program.kill()
+                _, said = program.communicate()
+    if program.returncode < 0:
+        raise DstccError(f"the transfer program was ended by signal {-program.returncode}")
+    if program.returncode != 0:
+        raise DstccError(said.strip() or f"the transfer program ended with {program.returncode}")
+
+
+def _lay(topology: Topology, job: Job) -> list[tuple[str, int]]:
+    """Lay all links; (address, subflow number) of the spacecraft."""
+    found: list[tuple[str, int]] = []
+    joined: list[tuple[int, str]] = []
+    number = 0
+    backups = job.lanes and job.backups and 1 < len(job.links) <= MAX_PM_SUBFLOWS
+    for index, link in enumerate(job.links):
+        sources = [craft_address(index, k) for k in range(link.subflows)]
+        found += [(source, number + k) for k, source in enumerate(sources)]
+        joined += [(index, source) for k, source in enumerate(sources) if number + k > 0 and not job.lanes]
+        if backups:
+            sources.append(backup_address(index))
+            found.append((sources[-1], number))
+            joined.append((index, sources[-1]))
+        topology.lay(index, _wire(job, link), sources)
+        number += link.subflows
+    topology.endpoints(joined, backup=job.lanes)
+    return found
+
+
+def _wire(job: Job, link: LinkJob) -> Wire:
+    return Wire(
+        down=_shape(link.down, 0),
+        up=_shape(link.up, 0),
+        mtu=job.mss_bytes + 40 + TCP_OPTIONS_BYTES + DSS_BYTES,
+        down_free_bytes=TCP_OPTIONS_BYTES + DSS_BYTES,
+        up_free_bytes=ACK_OPTIONS_BYTES,
+        initial_cwnd=job.initial_cwnd,
+        initial_rwnd=INITIAL_RWND,
+    )
+
+
+def _shape(way: Way, step: int) -> Shape:
+    now = way.steps[step]
+    return Shape(now.delay_ns, now.loss, way.rate_bps, way.queue_packets)
+
+
+def _accompany(
+    program: subprocess.Popen[str],
+    job: Job,
+    topology: Topology,
+    ours: tuple[IO[str], IO[str]] | None,
+    controller: Controller | None,
+) -> None:
+    """Change the links when it is time, answer for the controller, until the program ends."""
+    assert program.stdout is not None
+    began = program.stdout.readline()
+    if not began:
+        return
+    start_ns = int(began)
+    changes = sorted(
+        (way.steps[step].from_ns, link, up, step)
+        for link, told in enumerate(job.links)
+        for up, way in ((False, told.down), (True, told.up))
+        for step in range(1, len(way.steps))
+    )
+    watched: list[IO[str]] = [program.stdout, *([ours[0]] if ours else [])]
+    while True:
+        left_s = None
+        if changes:
+            left_s = max(0.0, (start_ns + changes[0][0] - time.monotonic_ns()) / 1e9)
+        ready, _, _ = select.select(watched, [], [], left_s)
+        if program.stdout in ready:
+            return
+        if ours and controller and ours[0] in ready:
+            line = ours[0].readline()
+            if not line:
+                return
+            ours[1].write(controller(line) + "\n")
+            ours[1].flush()
+        while changes and start_ns + changes[0][0] <= time.monotonic_ns():
+            _, link, up, step = changes.pop(0)
+            told = job.links[link]
+            topology.change(link, _shape(told.up if up else told.down, step), up=up)
+
+
+@contextmanager
+def _pipes(wanted: bool) -> Iterator[tuple[tuple[IO[str], IO[str]] | None, tuple[int, ...]]]:
+    """Our two ends to read and write, and the program's."""
+    if not wanted:
+        yield None, ()
+        return
+    (read, their_write), (their_read, write) = os.pipe(), os.pipe()
+    with os.fdopen(read) as reader, os.fdopen(write, "w") as writer:
+        try:
+            yield (reader, writer), (their_read, their_write)
+        finally:
+            os.close(their_read)
+            os.close(their_write)
+
+
+def _plan_lines(
+    job: Job, folder: Path, topology: Topology, addresses: list[tuple[str, int]], pipes: tuple[int, ...]
+) -> Iterator[str]:
+    yield f"namespaces {topology.craft} {topology.earth}"
+    if pipes:
+        yield f"steer {pipes[0]} {pipes[1]}"
+    yield f"congestion {job.congestion}"
+    yield f"result {folder / RESULT}"
+    yield f"modes {job.lanes:d} {job.layer_first:d} {job.drop_late:d} {job.rotate:d}"
+    yield f"mss {job.mss_bytes}"
+    yield f"buffers {job.receive_buffer_bytes} {job.send_buffer_bytes}"
+    yield f"times {job.tick_ns} {job.slot_ns} {job.duration_ns} {job.stall_ns}"
+    for link in job.layer_links:
+        yield f"layer {link}"
+    for index, told in enumerate(job.links):
+        for k in range(told.subflows):
+            yield f"subflow {index} {craft_address(index, k)}"
+    for address, number in addresses:
+        yield f"address {address} {number}"
+    for index, told in enumerate(job.links):
+        way = told.down
+        yield (
+            f"link up{index} down{index} earth{index} {earth_address(index)} {way.rate_bps!r} "
+            f"{TCP_OPTIONS_BYTES + DSS_BYTES} {way.queue_packets}"
+        )
+        for step in way.steps:
+            yield f"delay {index} {step.from_ns} {step.delay_ns}"
+    lanes = job.lanes_per_link if job.lanes else 1
+    for lane in range(lanes * (len(job.links) if job.lanes else 1)):
+        link_index = lane // lanes
+        yield f"lane {link_index} {craft_address(link_index)} {FIRST_PORT + lane}"
+    for payload in job.payloads:
+        yield f"payload {payload}"
+    yield f"objects {folder / OBJECTS}"

@@ -1,0 +1,175 @@
+"""Scenarios on the real kernel: the same run directory, the same bytes, twice the same."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from dstcc_cli.main import main
+from dstcc_kernel import backend
+
+from dstcc.engine import EngineResult
+from dstcc.errors import DstccError
+from dstcc.run import load_run
+from dstcc.scenario import Setting, load_scenario, load_source, parse_override, settle
+
+MINI = Path(__file__).parent / "mini.toml"
+
+
+def trial(*overrides: str, seed: int = 1) -> tuple[Setting, EngineResult]:
+    """The small mission's trial, changed by ``--set``'s words."""
+    scenario = load_scenario(MINI, [parse_override(text) for text in overrides])
+    source = load_source(scenario)
+    setting = settle(scenario, source, seed)
+    names = scenario.transport.congestion[0], scenario.transport.scheduler[0]
+    return setting, backend.run(scenario, source, setting, *names)
+
+
+@pytest.fixture(scope="module")
+def lanes(kernel: Path) -> tuple[Setting, EngineResult]:
+    return trial()
+
+
+def test_a_scenario_becomes_a_run_with_its_kernel_named(kernel: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    done = CliRunner().invoke(main, ["emulate", str(MINI), "--backend", "kernel", "-o", str(run), "--json"])
+    assert done.exit_code == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert (document["backend"], document["scale"]) == ("kernel", 8)
+    meta = load_run(run).meta
+    assert meta["kernel"]["version"].startswith("6.")
+    assert any("delayed ACK 40 ms → 320 ms" in line for line in meta["distorts"])
+    rows = load_run(run).chunks().to_pylist()
+    assert len(rows) == 150
+    assert 0.05 < document["trials"][0]["metrics"]["playback_ratio"] <= 1
+    report = CliRunner().invoke(main, ["report", str(run), "-o", str(tmp_path / "r.md"), "--format", "md"])
+    assert report.exit_code == 0, report.stderr
+
+
+def test_nothing_arrives_before_light(lanes: tuple[Setting, EngineResult]) -> None:
+    setting, result = lanes
+    objects = result.objects
+    arrived = objects.first_arrival_ns >= 0
+    one_way = np.array([link.delay_ns[0] for link in setting.links])[objects.subflow[arrived]]
+    took = objects.first_arrival_ns[arrived] - objects.first_sent_ns[arrived]
+    assert (took >= one_way).all()
+    assert (objects.first_sent_ns[arrived] >= setting.objects.release_ns[arrived]).all()
+    # the handshake is a round trip; SYN and layer leave at once, up to a look's rounding
+    assert objects.first_sent_ns[arrived].min() >= 200 * 10**9
+
+
+def test_what_is_delivered_adds_up(lanes: tuple[Setting, EngineResult]) -> None:
+    setting, result = lanes
+    objects, totals = result.objects, result.totals
+    whole = objects.complete_ns >= 0
+    assert (objects.delivered_bytes[whole] == setting.objects.payload_bytes[whole]).all()
+    assert objects.delivered_bytes.sum() == totals["delivered_payload_bytes"]
+    assert objects.sent_bytes.sum() == totals["sent_payload_bytes"]
+    assert totals["arrived_payload_bytes"] >= totals["delivered_payload_bytes"]
+    assert (objects.given_up[objects.first_sent_ns >= 0] == 0).all()
+    assert 1 < whole.sum() < len(whole)
+
+
+def test_a_full_segment_carries_the_mss(kernel: Path) -> None:
+    _, result = trial(
+        "video.synthetic.layer_bps=[8000000]", "scenario.duration_s=400", "link.1.loss.packet=0.0001"
+    )
+    mean = result.totals["sent_payload_bytes"] / result.totals["data_packets"]
+    assert 1455 < mean <= 1460
+
+
+def test_the_rtt_is_the_links_and_its_queue(lanes: tuple[Setting, EngineResult]) -> None:
+    _, result = lanes
+    mean_s = result.totals["rtt_sum_s"] / result.totals["rtt_samples"]
+    assert 200 < mean_s < 400
+    assert 200e9 <= result.samples.min_rtt_ns[result.samples.min_rtt_ns > 0].min() < 210e9
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_one_others(
+    kernel: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bytes] = []
+    from dstcc_kernel import outcome
+
+    read = outcome.read_result
+
+    def keep(path: Path, setting: Setting) -> EngineResult:
+        seen.append(path.read_bytes())
+        return read(path, setting)
+
+    monkeypatch.setattr(outcome, "read_result", keep)
+    for seed in (1, 1, 2):
+        trial("link.0.loss.packet=0.05", "link.1.loss.packet=0.05", "scenario.duration_s=1200", seed=seed)
+    assert seen[0] == seen[1]
+    assert seen[0] != seen[2]
+
+
+def test_a_stream_uses_both_links(kernel: Path) -> None:
+    _, result = trial(
+        "transport.mode=stream", "video.source=stored", "playout={mode='stall'}", "scenario.duration_s=4000"
+    )
+    per_link = np.bincount(result.samples.subflow, weights=result.samples.delivered_bytes)
+    assert (per_link > 0).all()
+    assert (result.objects.complete_ns >= 0).sum() > 10
+
+
+def test_in_an_outage_the_other_link_carries_a_lanes_layers(kernel: Path) -> None:
+    _, result = trial("link.0.outages=[[500, 1900]]")
+    through = result.samples.delivered_bytes[
+        (result.samples.subflow == 0) & (result.samples.t_ns > 920 * 10**9)
+    ]
+    assert through[:5].sum() == 0
+    assert result.totals["delivered_payload_bytes"] > 0
+
+
+def test_real_payloads_cross(kernel: Path, tmp_path: Path) -> None:
+    clip = Path(__file__).parents[2] / "examples" / "clips" / "big-buck-bunny.mp4"
+    _, result = trial(
+        f"video={{input='{clip}', loop_to_s=60, encode={{height=90, crf=40}}}}", "scenario.duration_s=1200"
+    )
+    assert (result.objects.complete_ns >= 0).any()
+
+
+def test_a_payload_that_is_not_there_is_named(
+    kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = tmp_path / "gone"
+    from dstcc_kernel import plan
+
+    objects = plan.objects_of
+
+    def from_a_file(*given: object) -> object:
+        rows = objects(*given)  # type: ignore[arg-type]
+        rows[:, 5] = 0
+        return rows
+
+    monkeypatch.setattr(backend, "objects_of", from_a_file)
+    monkeypatch.setattr(plan, "_payloads", lambda source: (str(missing),))
+    with pytest.raises(DstccError, match="gone: No such file"):
+        trial()
+
+
+def test_the_transfer_program_dying_is_told(
+    kernel: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    dying = tmp_path / "dying"
+    dying.write_text("#!/bin/sh\necho 0\nkill -9 $$\n")
+    dying.chmod(0o755)
+    monkeypatch.setattr("dstcc_kernel.native.program", lambda: dying)
+    with pytest.raises(DstccError, match="ended by signal 9"):
+        trial()
+
+
+def test_no_kernel_says_how_to_build_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DSTCC_CACHE", str(tmp_path))
+    shutil.rmtree(tmp_path / "kernel", ignore_errors=True)
+    done = CliRunner().invoke(
+        main, ["emulate", str(MINI), "--backend", "kernel", "-o", str(tmp_path / "run")]
+    )
+    assert done.exit_code == 1
+    assert "dstcc kernel build" in done.stderr
+    assert not (tmp_path / "run").exists()

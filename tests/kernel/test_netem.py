@@ -1,0 +1,65 @@
+"""netem's options against the structures of linux/pkt_sched.h, byte by byte."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from dstcc_kernel.netem import GilbertElliott, Netem, message, probability
+
+
+def attributes(data: bytes) -> dict[int, bytes]:
+    """Type → value of a run of netlink attributes, 4-byte aligned; the flag bits of types are left out."""
+    found = {}
+    while data:
+        length, kind = struct.unpack_from("HH", data)
+        found[kind & 0x3FFF] = data[4:length]
+        data = data[(length + 3) & ~3 :]
+    return found
+
+
+def options(shape: Netem) -> tuple[tuple[int, ...], dict[int, bytes]]:
+    """The fields of tc_netem_qopt and the attributes that follow it."""
+    made = message(7, shape, handle=0x10000)
+    made.reset()
+    made.encode()
+    told = attributes(bytes(made.data)[16 + 20 :])  # nlmsghdr, tcmsg
+    assert told[1] == b"netem\0"
+    return struct.unpack_from("6I", told[2]), attributes(told[2][24:])
+
+
+def test_a_delay_beyond_what_tc_takes_is_sent_in_64_bits_of_nanoseconds() -> None:
+    fields, more = options(Netem(delay_ns=510 * 10**9, limit_packets=106_000))
+    assert fields == (0, 106_000, 0, 0, 0, 0)
+    assert struct.unpack("q", more[10]) == (510_000_000_000,)
+
+
+@pytest.mark.parametrize(("p", "told"), [(0.0, 0), (1.0, 2**32 - 1), (0.5, 2**31), (1e-3, 4_294_967)])
+def test_a_probability_is_counted_in_parts_of_2_to_the_32(p: float, told: int) -> None:
+    assert probability(p) == told
+    assert options(Netem(loss=p))[0][2] == told
+
+
+def test_a_chain_tells_what_is_kept_in_the_bad_state_and_lost_in_the_good_one() -> None:
+    fields, more = options(Netem(loss=GilbertElliott(p=0.01, r=0.25, good=0.001, bad=0.9)))
+    assert fields[2] == 0
+    model = attributes(more[5])[2]
+    told = [probability(p) for p in (0.01, 0.25, 0.1, 0.001)]
+    assert struct.unpack("4I", model) == pytest.approx(told, abs=1)
+
+
+def test_a_rate_counts_bytes_a_second_without_the_headers_that_cost_nothing() -> None:
+    _, more = options(Netem(rate_bps=115_200, overhead_bytes=-50))
+    assert struct.unpack("IiIi", more[6]) == (14_400, -50, 0, 0)
+    assert 8 not in more
+
+
+def test_a_rate_beyond_32_bits_comes_in_64() -> None:
+    _, more = options(Netem(rate_bps=40e9 * 8))
+    assert struct.unpack_from("I", more[6]) == (2**32 - 1,)
+    assert struct.unpack("Q", more[8]) == (40_000_000_000,)
+
+
+def test_a_seed_is_told_to_kernels_that_know_it() -> None:
+    assert 14 not in options(Netem())[1]
+    assert struct.unpack("Q", options(Netem(seed=2**40))[1][14]) == (2**40,)

@@ -1,0 +1,156 @@
+"""Trials in emulated time: 1 s stands for S of the mission, and a link keeps its bandwidth-delay product."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from dstcc_kernel.job import NEVER_NS, Job, read_job
+from dstcc_kernel.names import CONGESTION, SCHEDULERS, misfit
+from dstcc_kernel.netem import GilbertElliott
+from dstcc_kernel.plan import job_of, memory_mb, objects_of, slot_ns
+
+from dstcc.algorithms import TABLE
+from dstcc.errors import InputError
+from dstcc.scenario import Scenario, load_source, settle
+
+LINK = {"name": "relay", "rate_bps": 115_200, "delay_s": 510}
+
+
+def scenario(link: dict[str, Any] | None = None, **tables: dict[str, Any]) -> Scenario:
+    told: dict[str, Any] = {
+        "scenario": {"name": "one link", "duration_s": 7200},
+        "video": {"synthetic": {"chunk_s": 60, "layer_bps": [40_000, 20_000]}},
+        "link": [{**LINK, **(link or {})}],
+        "run": {"scale": 30},
+    }
+    return Scenario.model_validate({**told, **tables})
+
+
+def job(given: Scenario) -> Job:
+    source = load_source(given)
+    setting = settle(given, source, 1)
+    names = given.transport.congestion[0], given.transport.scheduler[0]
+    return job_of(given, source, setting, congestion=names[0], scheduler=names[1], program=Path("/p"))
+
+
+def test_delays_shrink_and_rates_grow_by_the_scale() -> None:
+    link = job(scenario()).links[0]
+    assert link.down.steps[0].delay_ns == 17 * 10**9
+    assert link.down.rate_bps == link.up.rate_bps == 115_200 * 30
+    assert job(scenario()).duration_ns == 240 * 10**9
+
+
+def test_a_queue_of_bytes_becomes_one_of_full_packets() -> None:
+    made = job(scenario({"queue_bytes": 150_000, "up_queue_bytes": 4_000})).links[0]
+    assert (made.down.queue_packets, made.up.queue_packets) == (100, 100)
+
+
+def test_an_outage_loses_everything_from_its_begin_to_its_end() -> None:
+    made = job(scenario({"outages": [[600, 900]], "loss": {"packet": 1e-3}}))
+    told = [(step.from_ns, step.loss) for step in made.links[0].down.steps]
+    assert told == [(0, 1e-3), (20 * 10**9, 1.0), (30 * 10**9, 1e-3)]
+    assert made.backups
+
+
+def test_bits_err_independently_of_each_other() -> None:
+    made = job(scenario({"loss": {"ber": 1e-7}})).links[0]
+    assert made.down.steps[0].loss == pytest.approx(1 - (1 - 1e-7) ** 12_000)
+    assert made.up.steps[0].loss == pytest.approx(1 - (1 - 1e-7) ** 320)
+
+
+def test_frames_become_the_chain_with_the_same_loss() -> None:
+    made = (
+        job(scenario({"loss": {"ebn0_db": 0.2, "code": "ccsds-turbo-1/6-8920"}})).links[0].down.steps[0].loss
+    )
+    assert isinstance(made, GilbertElliott)
+    lost = made.p / (made.p + made.r)
+    from dstcc_channels.codes import packet_loss
+
+    assert lost == pytest.approx(packet_loss("ccsds-turbo-1/6-8920", 0.2, 1500), rel=1e-6)
+
+
+def test_a_delay_over_time_becomes_small_steps() -> None:
+    steps = job(scenario({"delay_s": [[0, 500], [7200, 520]]})).links[0].down.steps
+    delays = np.array([step.delay_ns for step in steps]) * 30 / 1e9
+    assert len(steps) == 500
+    assert np.abs(np.diff(delays)).max() < 0.05
+    assert delays[0] == pytest.approx(500, abs=0.05)
+    assert delays[-1] == pytest.approx(520, abs=0.05)
+
+
+def test_layers_keep_their_times_in_emulated_seconds() -> None:
+    given = scenario(playout={"mode": "deadline", "delay_s": 3000})
+    source = load_source(given)
+    rows = objects_of(settle(given, source, 1), source)
+    assert rows.shape == (240, 6)
+    assert rows[0].tolist() == [0, 0, 300_000, 2 * 10**9, 102 * 10**9, -1]
+
+
+def test_without_deadlines_a_layer_is_never_late() -> None:
+    given = scenario(playout={"mode": "stall"})
+    source = load_source(given)
+    assert (objects_of(settle(given, source, 1), source)[:, 4] == NEVER_NS).all()
+
+
+def test_a_job_survives_its_file(tmp_path: Path) -> None:
+    made = job(scenario({"loss": {"gilbert_elliott": {"p": 0.01, "r": 0.5}}, "outages": [[60, 120]]}))
+    made.write(tmp_path / "job.json")
+    assert read_job(tmp_path / "job.json") == made
+
+
+def test_a_round_trip_that_linux_cannot_hold_is_refused_with_the_least_scale() -> None:
+    with pytest.raises(InputError, match=r"--scale 1: .* 1020 emulated s; .* at least 2"):
+        job(scenario(run={"scale": 1}))
+
+
+def test_a_window_beyond_tcps_is_refused() -> None:
+    with pytest.raises(InputError, match=r"a window of 1\.275e\+09 bytes .*relay.*1,073,741,824"):
+        job(scenario({"rate_bps": 1e7}))
+
+
+def test_memory_follows_what_is_in_flight() -> None:
+    small, large = (
+        settle(given, load_source(given), 1) for given in (scenario(), scenario({"rate_bps": 2e6}))
+    )
+    assert memory_mb(large) - memory_mb(small) > 2 * (2e6 - 115_200) * 1020 / 8 / 1e6
+
+
+def test_slots_scale() -> None:
+    given = scenario(run={"scale": 30, "slot_s": 60})
+    assert slot_ns(settle(given, load_source(given), 1)) == 2 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        (
+            {"transport": {"congestion": ["cubic", "bbr-scaled"]}},
+            "transport.congestion: 'bbr-scaled' exists in the",
+        ),
+        ({"transport": {"congestion": "ltp"}}, "simulator only, the kernel has bbr, bic, cubic, newreno"),
+        (
+            {"transport": {"scheduler": "round-robin"}},
+            "transport.scheduler: 'round-robin' .* the kernel has minrtt",
+        ),
+    ],
+)
+def test_what_only_the_simulator_has_is_named(tables: dict[str, Any], said: str) -> None:
+    import re
+
+    assert re.search(said, misfit(scenario(**tables)) or "")
+
+
+def test_others_traffic_is_refused() -> None:
+    assert misfit(scenario({"flows": [{"congestion": "newreno"}]})) == (
+        "link.0.flows: others' traffic exists in the simulator only"
+    )
+
+
+def test_the_table_of_algorithms_names_the_kernels() -> None:
+    told = {(row.kind, row.name) for row in TABLE if "kernel" in row.backends}
+    assert told == {("congestion", name) for name in CONGESTION} | {
+        ("scheduler", name) for name in SCHEDULERS["lanes"]
+    }
