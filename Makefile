@@ -7,7 +7,7 @@ ONLY ?=
 STAMP := $(VENV)/.ready
 NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*) $(wildcard kernel-cc/law/*) $(wildcard svc/dstcc_svc/src/*)
 
-.PHONY: help setup demo kernel test test-slow test-kernel bench lint format docs clean
+.PHONY: help setup demo kernel test test-slow test-kernel fidelity bench lint format docs clean
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
@@ -32,6 +32,9 @@ test: kernel     ## lint and the whole test suite
 
 test-slow: $(STAMP)  ## the suites that take longer
 	$(BIN)/python -m pytest -n 2 -m slow
+
+fidelity: kernel ## simulator beside kernel on one grid, into build/fidelity; goes on where it stopped
+	$(BIN)/python -m dstcc_kernel.fidelity -o build/fidelity
 
 test-kernel: kernel  ## all that runs on the virtual-time kernel, the debug variant's suites included
 	$(BIN)/dstcc kernel build --debug

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,9 +61,17 @@ def built() -> Built:
 
 
 def run(
-    scenario: Scenario, source: Source, setting: Setting, congestion: str, scheduler: str
+    scenario: Scenario,
+    source: Source,
+    setting: Setting,
+    congestion: str,
+    scheduler: str,
+    *,
+    tick_ns: int | None = None,
 ) -> EngineResult:
     """Carry out one trial in a guest of its own.
+
+    ``tick_ns`` is how often the transfer program looks, if not as planned.
 
     Raises :class:`DstccError` with what went wrong inside, or when the guest exceeds its wall limit.
     """
@@ -71,6 +80,8 @@ def run(
     from .outcome import read_result
 
     job = job_of(scenario, source, setting, congestion=congestion, scheduler=scheduler, program=program())
+    if tick_ns is not None:
+        job = replace(job, tick_ns=tick_ns)
     folder = Path(tempfile.mkdtemp(prefix="dstcc-trial-"))
     try:
         objects_of(setting, source).tofile(folder / OBJECTS)

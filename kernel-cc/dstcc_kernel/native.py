@@ -11,7 +11,8 @@ from dstcc.atomic import atomic_file
 from dstcc.cache import cache_folder
 from dstcc.errors import MissingCapabilityError
 
-SOURCES = Path(__file__).parent / "native"
+from .sources import folder
+
 FLAGS = ("-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-static")
 """Static: a guest starts it in a third of the time."""
 
@@ -21,9 +22,10 @@ def program() -> Path:
 
     Raises :class:`MissingCapabilityError` where there is no C++ compiler or it fails.
     """
-    sources = sorted(SOURCES.glob("*.cpp"))
+    home = folder("transfer")
+    sources = sorted(home.glob("*.cpp"))
     digest = hashlib.sha256(" ".join(FLAGS).encode())
-    for path in sorted(SOURCES.iterdir()):
+    for path in sorted(home.iterdir()):
         digest.update(path.read_bytes())
     made = cache_folder() / "kernel" / f"transfer-{digest.hexdigest()[:16]}"
     if made.exists():

@@ -106,9 +106,8 @@ def objects_of(setting: Setting, source: Source) -> NDArray[np.int64]:
     if source.stream is not None:
         files = _files(source.stream)
         payload = (objects.chunk % (len(files) // source.layers)) * source.layers + objects.layer
-    deadline = np.where(
-        objects.deadline_ns == NEVER_NS, NEVER_NS, np.round(objects.deadline_ns / scale).astype(np.int64)
-    )
+    deadline, timed = np.full_like(objects.deadline_ns, NEVER_NS), objects.deadline_ns != NEVER_NS
+    deadline[timed] = np.round(objects.deadline_ns[timed] / scale).astype(np.int64)
     release = np.round(objects.release_ns / scale).astype(np.int64)
     columns = (objects.chunk, objects.layer, objects.payload_bytes, release, deadline, payload)
     return np.ascontiguousarray(np.stack(columns, axis=1).astype(np.int64))
