@@ -193,7 +193,9 @@ class Ppo:
         loss: Any = -gain + 0.5 * (value - batch["aim"]).square().mean() - settings.entropy * entropy.mean()
         self.optimiser.zero_grad()
         loss.backward()
-        nn.utils.clip_grad_norm_(self.networks.parameters(), settings.max_grad_norm)
+        networks = self.networks  # bounded apart: a value's error is in units of the return
+        for part in ((*networks.actor.parameters(), networks.log_std), networks.critic.parameters()):
+            nn.utils.clip_grad_norm_(part, settings.max_grad_norm)
         self.optimiser.step()
         return loss
 

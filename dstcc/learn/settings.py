@@ -40,19 +40,19 @@ class PpoSettings:
     """What a PPO learner is made of."""
 
     hidden: tuple[int, ...] = (64, 64)
-    learning_rate: float = 3e-4
-    discount: float = 0.99
+    learning_rate: float = 5e-4
+    discount: float = 0.95
     gae: float = 0.95
     """λ of the generalised advantage."""
     slots: int = 150
     """Of each episode between two updates."""
     epochs: int = 10
-    batch: int = 300
+    batch: int = 150
     clip: float = 0.2
     entropy: float = 0.0
     max_grad_norm: float = 0.5
-    log_std: float = -0.7
-    """Of the action's noise at the start: a standard deviation of 0.5."""
+    log_std: float = -1.2
+    """Of the action's noise at the start: a standard deviation of 0.3."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class SchedulerSettings:
     """What Lee and Yoo's scheduler learns with."""
 
     hidden: tuple[int, ...] = (64, 64)
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-4
     discount: float = 0.5
     batch: int = 20
     buffer: int = 1_000_000

@@ -67,10 +67,10 @@ def test_values_are_the_named_ones():
 
 
 def test_pbq_s_reward():
-    # Two flows of 1 Mbit/s, no loss, no queue: 1. With RTT > 1.5 times the least one of two is fined 1: mean ½.
+    # Two flows of 1 Mbit/s, no loss, no queue: 1. With RTT > 2.5 times the least one of two is fined 1: mean ½.
     told = {"established": 1, "delivered_bytes": 12_500, "slot_s": 0.1, "min_rtt_s": 0.03}
     assert REWARDS["pbq"](*values(**told, srtt_s=0.04)) == pytest.approx([1.0])
-    assert REWARDS["pbq"](*values(**told, srtt_s=(0.04, 0.05))) == pytest.approx([0.5])
+    assert REWARDS["pbq"](*values(**told, srtt_s=(0.07, 0.08))) == pytest.approx([0.5])
     lossy = values(
         established=1, lost_segments=1, delivered_bytes=1460, slot_s=1.0, srtt_s=1.0, min_rtt_s=1.0
     )
