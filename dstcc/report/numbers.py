@@ -99,7 +99,8 @@ def unit_for_row(kind: str, values: Iterable[float]) -> Unit:
     if kind not in _LADDERS or not sizes:
         return unit_for(kind, sizes)
     largest = max(sizes)
-    return unit_for(kind, [math.sqrt(largest * max(min(sizes), largest / FAR_APART))])
+    between = unit_for(kind, [math.sqrt(largest * max(min(sizes), largest / FAR_APART))])
+    return between if largest / between.factor < 10**MOST_DIGITS else unit_for(kind, [largest])
 
 
 def quantity(kind: str, value: float) -> str:

@@ -51,6 +51,12 @@ def test_more_decimals_only_where_they_tell_values_apart(values: list[float], ex
     assert [unit.number(value) for value in values] == expected
 
 
+def test_the_largest_of_a_row_keeps_to_four_digits() -> None:
+    # Between 0.4 ms and 28 s lie 0.28 s, which alone would be milliseconds: 28 454 of them.
+    queueing_s = [28.454, 13.869, 0.0004]
+    assert unit_for_row("seconds", queueing_s).name == "s"
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
