@@ -16,6 +16,10 @@ bison            likewise
 bc               its build computes with it
 xz-utils         its source is packed with it
 kmod             loads our module into it
+clang            builds our BPF program
+bpftool          loads it
+libbpf-dev       its headers
+iproute2         sets the tests' networks up
 sparse           checks our module's C
 fonts-dejavu-core  the report's screenshots need a font
 "

@@ -52,12 +52,13 @@ def build_(*, debug: bool, jobs: int | None, force: bool, as_json: bool) -> None
 @command.command("status")
 @AS_JSON
 def status(*, as_json: bool) -> None:
-    """Say which kernels are built, of what, and where."""
-    from dstcc_kernel import build
+    """Say which kernels are built, of what, and where, and whether the running one has `dstcc`."""
+    from dstcc_kernel import build, host
 
     if as_json:
         emit_json(
             {
+                "loaded": host.loaded(),
                 "kernels": [_document(build.find(debug), debug) for debug in (False, True)],
                 "others": [str(folder) for folder in build.others()],
             }
@@ -65,6 +66,7 @@ def status(*, as_json: bool) -> None:
         return
     for debug in (False, True):
         _show(build.find(debug), debug, as_json=False)
+    _tell(host.loaded(), as_json=False)
     if others := build.others():
         console().print(f"{len(others)} of other versions; `dstcc kernel clean` removes all")
 
@@ -81,6 +83,35 @@ def clean(*, as_json: bool) -> None:
         emit_json({"freed_bytes": freed})
     else:
         console().print(f"{freed / 1e6:.0f} MB freed")
+
+
+@command.command("load")
+@click.option("--bpf", "way", flag_value="bpf", help="As BPF: needs BTF, clang, bpftool and libbpf-dev.")
+@click.option("--module", "way", flag_value="module", help="As a module: needs the kernel's headers.")
+@AS_JSON
+def load(*, way: str | None, as_json: bool) -> None:
+    """Give the running kernel the congestion control `dstcc`, by default as a module where headers are, else as BPF."""
+    from dstcc_kernel import host
+
+    _tell(host.load(way), as_json)
+
+
+@command.command("unload")
+@AS_JSON
+def unload(*, as_json: bool) -> None:
+    """Take `dstcc` out of the running kernel."""
+    from dstcc_kernel import host
+
+    host.unload()
+    _tell(None, as_json)
+
+
+def _tell(way: str | None, as_json: bool) -> None:
+    """How the running kernel has the congestion control: as ``module``, as ``bpf``, or not."""
+    if as_json:
+        emit_json({"loaded": way})
+    else:
+        console().print(f"running kernel: dstcc {f'loaded as {way}' if way else 'not loaded'}")
 
 
 def _document(built: Built | None, debug: bool) -> dict[str, Any]:

@@ -324,8 +324,8 @@ def parse_subflow(payload: bytes) -> Subflow:
     return Subflow(
         **values,
         flags=Flags(_number(found[State.FLAGS])),
-        local_address=_address(found[State.LOCAL_ADDRESS]),
-        remote_address=_address(found[State.REMOTE_ADDRESS]),
+        local_address=address(found[State.LOCAL_ADDRESS]),
+        remote_address=address(found[State.REMOTE_ADDRESS]),
         token=maybe(State.TOKEN),
         local_id=maybe(State.LOCAL_ID),
         remote_id=maybe(State.REMOTE_ID),
@@ -364,7 +364,8 @@ def _number(value: bytes) -> int:
     return int.from_bytes(value, "little")
 
 
-def _address(value: bytes) -> str:
-    address = ipaddress.ip_address(value)
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return str(mapped or address)
+def address(value: bytes) -> str:
+    """The words for an address of 4 or 16 bytes; one that maps IPv4 is shown as that."""
+    found = ipaddress.ip_address(value)
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return str(mapped or found)

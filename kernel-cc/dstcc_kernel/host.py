@@ -1,0 +1,67 @@
+"""The machine's own kernel: loading the congestion control into it, and whether it can carry a scenario."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+from dstcc.errors import KernelError, MissingCapabilityError
+
+from . import bpf, module
+
+NETEM_REMEDY = (
+    "the running kernel has no netem, which delays packets: "
+    "apt install linux-image-amd64 and boot it, or use --backend kernel, which needs none"
+)
+
+
+def load(way: str | None = None) -> str:
+    """Load ``dstcc`` as ``module`` or ``bpf``, or as what this machine has the means for; which it was.
+
+    Raises :class:`~dstcc.errors.KernelError` where it is loaded already or refused, and
+    :class:`~dstcc.errors.MissingCapabilityError` where means are missing.
+    """
+    found = loaded()
+    if found is not None:
+        raise KernelError(f"dstcc is loaded already, as {found}: `dstcc kernel unload` takes it out")
+    if way is None:
+        way = "module" if module.HOST_TREE.is_dir() else "bpf"
+    if way == "bpf":
+        bpf.load()
+        return way
+    with tempfile.TemporaryDirectory(prefix="dstcc-module-") as work:
+        module.load(module.build(module.HOST_TREE, Path(work) / "built"))
+    return way
+
+
+def unload() -> None:
+    """Take ``dstcc`` out; raises :class:`~dstcc.errors.KernelError` where it is not loaded or in use."""
+    found = loaded()
+    if found is None:
+        raise KernelError("dstcc is not loaded")
+    (module if found == "module" else bpf).unload()
+
+
+def loaded() -> str | None:
+    """``module``, ``bpf`` or ``None``."""
+    if module.loaded():
+        return "module"
+    return "bpf" if bpf.loaded() else None
+
+
+def require_netem() -> None:
+    """Raise :class:`~dstcc.errors.MissingCapabilityError` where the running kernel cannot delay packets.
+
+    Asked of the kernel itself: a netem is put on a network of its own that goes at once.
+    """
+    programs = [bpf.which(name) for name in ("unshare", "tc")]
+    if None in programs:
+        raise MissingCapabilityError("--backend host: apt install iproute2 util-linux")
+    unshare, tc = (program or "" for program in programs)
+    words = [unshare, "--user", "--map-root-user", "--net", tc, "qdisc", "add", "dev", "lo", "root", "netem"]
+    tried = subprocess.run([*words, "delay", "1ms"], capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        raise MissingCapabilityError(
+            f"--backend host: {NETEM_REMEDY} ({tried.stderr.strip().splitlines()[-1]})"
+        )
