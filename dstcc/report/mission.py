@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -131,7 +132,14 @@ def _link(section: Section, link: Mapping[str, Any]) -> LinkFacts:
         low, high = (f"{count:,.0f}".replace(",", "\u202f") for count in (segments[0], segments[-1]))
         bdp += f" ({low if low == high else f'{low}–{high}'} segments)"
     loss = link.get("loss") or _resolved(section, name).get("loss")
-    return LinkFacts(name, span("seconds", rtts), span("bps", rates), describe_loss(loss), bdp, _more(link))
+    return LinkFacts(
+        name,
+        span("seconds", rtts),
+        span("bps", rates),
+        describe_loss(loss),
+        bdp,
+        _more(link, _resolved(section, name)),
+    )
 
 
 def _resolved(section: Section, name: str) -> Mapping[str, Any]:
@@ -154,8 +162,8 @@ def _bounds(value: Any) -> list[float]:
     return [float(value)] if isinstance(value, (int, float)) else []
 
 
-def _more(link: Mapping[str, Any]) -> str:
-    said = []
+def _more(link: Mapping[str, Any], resolved: Mapping[str, Any]) -> str:
+    said = [f"{key} {PurePath(str(link[key])).name}" for key in ("profile", "contacts") if link.get(key)]
     if link.get("up_rate_bps") not in (None, link.get("rate_bps")):
         said.append(f"up {span('bps', _bounds(link['up_rate_bps']))}")
     if link.get("queue_bytes"):
@@ -163,6 +171,15 @@ def _more(link: Mapping[str, Any]) -> str:
     if outages := link.get("outages"):
         gone = sum(float(stop) - float(start) for start, stop in outages)
         said.append(f"{_count(len(outages), 'outage')}, {quantity('seconds', gone)} in all")
+    elif count := resolved.get("outages"):
+        said.append(f"{_count(count, 'outage')}, {quantity('seconds', float(resolved['outage_s']))} in all")
+    said += [
+        f"{_count(int(flow.get('count', 1)), 'TCP flow')} of others ({flow.get('congestion', 'same')})"
+        for flow in link.get("flows") or ()
+    ]
+    if mix := link.get("mix"):
+        tcp_share = float(mix.get("tcp_share", 0.8))
+        said.append(f"mix of {quantity('bps', float(mix['rate_bps']))}, {tcp_share:.0%} TCP")
     said += [
         f"cross traffic {quantity('bps', float(other['rate_bps']))}"
         for other in link.get("cross_traffic") or ()

@@ -1,0 +1,26 @@
+"""What a page says of a link beside its rate, delay and losses."""
+
+from __future__ import annotations
+
+from dstcc.report.mission import _more
+
+
+def test_who_else_is_on_a_link() -> None:
+    link = {
+        "flows": [{"count": 3, "congestion": "cubic"}, {}],
+        "mix": {"rate_bps": 11e6},
+        "cross_traffic": [{"rate_bps": 2e6}],
+    }
+    said = _more(link, {}).replace("\u202f", " ").replace("\u00a0", " ")
+    assert said == (
+        "3 TCP flows of others (cubic); 1 TCP flow of others (same); mix of 11 Mb/s, 80% TCP; cross traffic 2 Mb/s"
+    )
+
+
+def test_outages_are_a_profiles_or_a_plans_where_none_are_given() -> None:
+    assert _more({"profile": "mro-x-dss35"}, {"outages": 5, "outage_s": 600.0}).startswith(
+        "profile mro-x-dss35; 5 outages, 10"
+    )
+    assert _more({"contacts": "/home/me/plan.txt"}, {"outages": 0, "outage_s": 0.0}) == "contacts plan.txt"
+    assert _more({"outages": [[0, 60]]}, {"outages": 5, "outage_s": 600.0}).startswith("1 outage, ")
+    assert _more({}, {}) == "–"
