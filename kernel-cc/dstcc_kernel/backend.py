@@ -114,7 +114,9 @@ def facts(scenario: Scenario) -> dict[str, Any]:
         "oracle_ratio is against a sender that loses nothing but what it sends into an outage",
     ]
     if scenario.transport.mode == "lanes":
-        notes.append("each lane is an MPTCP connection with a window of its own, the other links its backups")
+        notes.append(
+            "each lane is an MPTCP connection with a window of its own; the simulator's share their link's"
+        )
     else:
         notes.append("the kernel's own scheduler, by bytes queued over pacing rate, stands in minrtt's place")
     found = built()

@@ -76,7 +76,7 @@ class Job:
     payloads: tuple[str, ...]
     program: str
     steer: str | None = None
-    """``module:function`` that makes a controller, see :mod:`dstcc_kernel.steer`."""
+    """``module:function`` that makes a :data:`~dstcc_kernel.transfer.Controller` from ``steer_options``."""
     steer_options: dict[str, Any] | None = None
 
     def write(self, path: Path) -> None:
