@@ -175,24 +175,39 @@ class LstmActor:
         rest = {name: tensor for name, tensor in tensors.items() if name not in own}
         self._head = Mlp(document, rest, width + self._features, 1)
         # sigmoid(x) = (1 + tanh(x / 2)) / 2: one tanh serves all four gates
-        self._half = np.full(4 * width, 0.5, dtype=np.float32)
-        self._half[2 * width : 3 * width] = 1.0
-        self._rest = 1 - self._half
+        self._half = half = np.full(4 * width, 0.5, dtype=np.float32)
+        half[2 * width : 3 * width] = 1.0
+        self._rest = 1 - half
+        self._weight, self._hidden, self._bias = (
+            self._weight * half,
+            self._hidden * half[:, None],
+            self._bias * half,
+        )
 
     def __call__(self, observations: Float32Array) -> Float32Array:
         """One step."""
+        if len(observations) == 1:
+            return self._decide(observations.reshape(-1, self._features))[None]
         return np.stack([self._decide(row.reshape(-1, self._features)) for row in observations])
 
     def _decide(self, subflows: Float32Array) -> Float32Array:
         width, half = self._width, self._half
         there = subflows.any(axis=1)
+        seen = subflows[there]
         state = cell = np.zeros(width, dtype=np.float32)
-        for own in subflows[there] @ self._weight + self._bias:
-            gates = np.tanh((own + self._hidden @ state) * half) * half + self._rest
+        for own in seen @ self._weight + self._bias:
+            gates = self._hidden @ state
+            gates += own
+            np.tanh(gates, out=gates)
+            gates *= half
+            gates += self._rest
             cell = gates[width : 2 * width] * cell + gates[:width] * gates[2 * width : 3 * width]
             state = gates[3 * width :] * np.tanh(cell)
-        repeated = np.broadcast_to(state, (len(subflows), width))
-        return np.tanh(self._head(np.concatenate([repeated, subflows], axis=1))[:, 0]) * there
+        actions = np.zeros(len(subflows), dtype=np.float32)
+        values = np.empty((len(seen), width + self._features), dtype=np.float32)
+        values[:, :width], values[:, width:] = state, seen
+        actions[there] = np.tanh(self._head(values)[:, 0])
+        return actions
 
 
 NETWORKS: dict[str, Callable[[Mapping[str, Any], Tensors, int, int], Network]] = {

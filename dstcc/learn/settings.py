@@ -31,8 +31,9 @@ class QTableSettings:
     edges: dict[str, tuple[float, ...]]
     """Where each value of a subflow is cut into ranges, rising."""
     discount: float = 0.95
-    rates: tuple[float, float] = (0.5, 0.02)
-    """Learning rate: 1 ÷ visits of the entry, between these."""
+    rates: tuple[float, float] = (0.5, 0.03)
+    """Learning rate: 1 ÷ visits of the entry, between these. Much lower, and first aims, of values that had not grown
+    yet, would weigh for ever."""
 
 
 @dataclass(frozen=True)

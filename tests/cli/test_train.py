@@ -8,11 +8,16 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from dstcc_cli.main import main
+from safetensors.numpy import save
+
+from dstcc.algorithms import POLICIES
 
 MISSION = """
 [scenario]
@@ -117,3 +122,39 @@ def test_a_signal_saves(scenario: Path, tmp_path: Path, number: int, code: int) 
     assert child.returncode == code, said.decode()
     assert b"--resume goes on" in said
     assert list(run.glob("checkpoint-*.json"))
+
+
+def test_a_scenario_without_links_trains_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "empty.toml"
+    path.write_text(MISSION[: MISSION.index("[[link]]")] + MISSION[MISSION.index("[transport]") :])
+    done = invoke("train", path, "-o", tmp_path / "run")
+    assert done.exit_code == 2 and f"{path}: link: missing" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_of_another_scenario_is_refused_and_left(scenario: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert invoke("train", scenario, "-o", run, "--algorithm", "iodst-q", "--steps", 64).exit_code == 0
+    before = {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()}
+    scenario.write_text(MISSION.replace("200_000", "200_001"))
+    done = invoke("train", scenario, "-o", run, "--resume", "--steps", 128)
+    assert done.exit_code == 2 and "another scenario" in done.stderr
+    assert {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda data: data[: len(data) // 2], "not a whole safetensors file"),
+        (lambda data: data[:-9] + bytes([data[-9] ^ 4]) + data[-8:], "its checksum differs"),
+        (lambda _: save({"a": np.zeros(3, np.float32)}), "no policy of dstcc"),
+    ],
+)
+def test_a_damaged_policy_is_refused_before_anything_is_written(
+    scenario: Path, tmp_path: Path, damage: Callable[[bytes], bytes], said: str
+) -> None:
+    policy = tmp_path / "p.safetensors"
+    policy.write_bytes(damage((POLICIES / "pbq.safetensors").read_bytes()))
+    done = invoke("emulate", scenario, "-o", tmp_path / "out", "--controller", policy)
+    assert done.exit_code == 2 and str(policy) in done.stderr and said in done.stderr
+    assert not (tmp_path / "out").exists()
