@@ -42,7 +42,9 @@ NEEDS = {
 """What an algorithm may need, and what is wrong without it."""
 
 TABLE = (
-    Algorithm("fixed", "congestion", "built-in", "a constant window; the link's BDP unless told"),
+    Algorithm(
+        "fixed", "congestion", "built-in", "a constant window; the link's BDP unless told", backends=BOTH
+    ),
     Algorithm(
         "open-loop", "congestion", "built-in", "a constant rate without control; the link's unless told"
     ),

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dstcc import engine
 from dstcc.engine.config import Loss
 from dstcc.errors import InputError
+from dstcc.scenario.model import controller_name
 
 if TYPE_CHECKING:
     from dstcc.engine import EngineConfig, EngineResult
+    from dstcc.learn.policy import Policy
     from dstcc.scenario import Scenario, Setting, Source
 
 
@@ -27,9 +29,14 @@ class Backend(Protocol):
         """Raise :class:`~dstcc.errors.DstccError` for what it cannot run, before anything starts."""
 
     def carry(
-        self, scenario: Scenario, source: Source, setting: Setting, config: EngineConfig
+        self,
+        scenario: Scenario,
+        source: Source,
+        setting: Setting,
+        config: EngineConfig,
+        policy: Policy | None = None,
     ) -> EngineResult:
-        """Run one trial."""
+        """Run one trial, under a policy if one is given."""
 
     def oracle(self, config: EngineConfig) -> EngineConfig:
         """The trial that a clairvoyant sender is asked to do best in."""
@@ -47,10 +54,19 @@ class Simulator:
         """Whatever a scenario may say runs here."""
 
     def carry(
-        self, scenario: Scenario, source: Source, setting: Setting, config: EngineConfig
+        self,
+        scenario: Scenario,
+        source: Source,
+        setting: Setting,
+        config: EngineConfig,
+        policy: Policy | None = None,
     ) -> EngineResult:
         """Run one trial."""
-        return engine.simulate(config)
+        if policy is None:
+            return engine.simulate(config)
+        from dstcc.learn.drive import drive
+
+        return drive(policy, config)
 
     def oracle(self, config: EngineConfig) -> EngineConfig:
         """With the losses that the trial meets."""
@@ -70,20 +86,29 @@ class Kernel:
         """Refuse what only the simulator has."""
         if logs:
             raise InputError("--qlog, --pcapng: packet logs exist in the simulator only")
-        if scenario.transport.controller:
-            raise InputError("--controller: policies drive the simulator only in this version")
         from dstcc_kernel import backend
+        from dstcc_kernel.agent import check_policy
 
+        from dstcc.learn.policy import load_policy
+
+        for given in scenario.transport.controller:
+            check_policy(load_policy(given))
         backend.check(scenario, source)
 
     def carry(
-        self, scenario: Scenario, source: Source, setting: Setting, config: EngineConfig
+        self,
+        scenario: Scenario,
+        source: Source,
+        setting: Setting,
+        config: EngineConfig,
+        policy: Policy | None = None,
     ) -> EngineResult:
         """Run one trial in a guest of its own."""
         from dstcc_kernel import backend
 
-        told = config.transport
-        return backend.run(scenario, source, setting, told.congestion, told.scheduler)
+        told, names = config.transport, scenario.transport.controller
+        file = next((given for given in names if policy and controller_name(given) == policy.name), None)
+        return backend.run(scenario, source, setting, told.congestion, told.scheduler, policy=file)
 
     def oracle(self, config: EngineConfig) -> EngineConfig:
         """Without losses: which packets netem will lose nobody knows; outages stay."""

@@ -235,12 +235,8 @@ class _Runner:
         setting = settle(self.scenario, self.source, key.seed)
         config = engine_config(self.scenario, setting, key.congestion, key.scheduler)
         config = replace(config, trace=self.trace)
-        if key.controller is None:
-            result = self.backend.carry(self.scenario, self.source, setting, config)
-        else:
-            from dstcc.learn.drive import drive
-
-            result = drive(self.policies[key.controller], config)
+        policy = None if key.controller is None else self.policies[key.controller]
+        result = self.backend.carry(self.scenario, self.source, setting, config, policy)
         timed = self.scenario.playout.mode == "deadline"
         best = self._best_weight(self.backend.oracle(config)) if timed else None
         return _Raw(setting, result, best)

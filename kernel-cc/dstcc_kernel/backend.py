@@ -6,6 +6,7 @@ reports and play know no difference; :func:`facts` says in ``run.json`` what a r
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import tempfile
@@ -18,8 +19,9 @@ from dstcc.scenario import settle
 
 from .build import Built, find
 from .job import JOB, NEVER_NS, OBJECTS, RESULT, Job
+from .module import guest_module
 from .names import misfit
-from .plan import job_of, memory_mb, objects_of
+from .plan import job_of, memory_mb, objects_of, windows_of
 
 if TYPE_CHECKING:
     from dstcc.engine.config import EngineResult
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 PACKETS_PER_S, TICKS_PER_S = 1_000.0, 2_000.0
 """What the slowest machine should manage, for the wall limit."""
 LEAST_WALL_S = 300.0
-ERROR = "error.txt"
+ERROR, GUARD = "error.txt", "guard.json"
 
 
 def check(scenario: Scenario, source: Source) -> None:
@@ -68,10 +70,12 @@ def run(
     scheduler: str,
     *,
     tick_ns: int | None = None,
+    policy: str | None = None,
 ) -> EngineResult:
     """Carry out one trial in a guest of its own.
 
-    ``tick_ns`` is how often the transfer program looks, if not as planned.
+    ``policy``, a name or a file, steers our own congestion control; ``tick_ns`` is how often the transfer program
+    looks, if not as planned.
 
     Raises :class:`DstccError` with what went wrong inside, or when the guest exceeds its wall limit.
     """
@@ -80,6 +84,12 @@ def run(
     from .outcome import read_result
 
     job = job_of(scenario, source, setting, congestion=congestion, scheduler=scheduler, program=program())
+    if policy is not None:
+        steer = {"layers": source.layers, "slot_s": setting.slot_ns / 1e9, "scale": setting.scale}
+        job = replace(job, module=str(guest_module(built().kernel)), steer={"policy": policy, **steer})
+    elif congestion == "fixed":
+        windows = windows_of(scenario, setting)
+        job = replace(job, module=str(guest_module(built().kernel)), steer={"windows": windows})
     if tick_ns is not None:
         job = replace(job, tick_ns=tick_ns)
     folder = Path(tempfile.mkdtemp(prefix="dstcc-trial-"))
@@ -101,7 +111,12 @@ def run(
         if not (folder / RESULT).exists():
             words = ended.console.read_text(errors="replace").strip().splitlines()
             raise DstccError(f"the guest left no result; its last words: {' / '.join(words[-3:])}")
-        return read_result(folder / RESULT, setting)
+        result = read_result(folder / RESULT, setting)
+        guard = folder / GUARD
+        if not guard.exists():
+            return result
+        told = {name: float(count) for name, count in json.loads(guard.read_text()).items()}
+        return replace(result, totals=result.totals | told)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -5,16 +5,18 @@ Leaves ``result.bin`` there, or ``error.txt`` with what a person can be told.
 
 from __future__ import annotations
 
+import json
 import sys
-from importlib import import_module
 from pathlib import Path
 
 from dstcc.errors import DstccError
 
-from .job import JOB, read_job
+from .job import JOB, Job, read_job
+from .module import load
+from .steer import Controller, make
 from .transfer import carry
 
-ERROR = "error.txt"
+ERROR, GUARD = "error.txt", "guard.json"
 PAGES = "4000000 8000000 16000000"
 """tcp_mem: sockets alone may fill the guest's memory."""
 
@@ -23,15 +25,23 @@ def main(folder: Path) -> int:
     """Carry out the job of a folder."""
     Path("/proc/sys/net/ipv4/tcp_mem").write_text(PAGES)
     job = read_job(folder / JOB)
-    controller = None
-    if job.steer is not None:
-        module, _, name = job.steer.partition(":")
-        controller = getattr(import_module(module), name)(**(job.steer_options or {}))
+    guard: dict[str, int] = {}
     try:
-        carry(job, folder, controller)
+        if job.module is not None:
+            load(Path(job.module))
+        made: list[Controller] = []
+
+        def controller_of(told: Job) -> Controller:
+            made.append(make(told))
+            return made[0]
+
+        carry(job, folder, controller_of if job.steer is not None else None)
+        guard = getattr(made[0], "totals", {}) if made else {}
     except (DstccError, OSError) as error:
         (folder / ERROR).write_text(f"{error}\n")
         return 1
+    if guard:
+        (folder / GUARD).write_text(json.dumps(guard))
     return 0
 
 

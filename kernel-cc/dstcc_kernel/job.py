@@ -75,9 +75,10 @@ class Job:
     links: tuple[LinkJob, ...]
     payloads: tuple[str, ...]
     program: str
-    steer: str | None = None
-    """``module:function`` that makes a :data:`~dstcc_kernel.transfer.Controller` from ``steer_options``."""
-    steer_options: dict[str, Any] | None = None
+    module: str | None = None
+    """``dstcc_cc.ko`` to load, where the congestion control is ours."""
+    steer: dict[str, Any] | None = None
+    """Who decides once a slot: arguments of :func:`dstcc_kernel.steer.make`."""
 
     def write(self, path: Path) -> None:
         """As JSON."""

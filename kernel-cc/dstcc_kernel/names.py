@@ -12,11 +12,12 @@ CONGESTION = {
     "bbr": "bbr",
     "bic": "bic",
     "cubic": "cubic",
+    "fixed": "dstcc",
     "newreno": "reno",
     "vegas": "vegas",
     "westwood": "westwood",
 }
-"""Scenario's name → ``net.ipv4.tcp_available_congestion_control``'s."""
+"""``fixed`` is a window that our module holds. Scenario's name → ``net.ipv4.tcp_available_congestion_control``'s."""
 SCHEDULERS = {"stream": ("minrtt",), "lanes": ("minrtt", "round-robin", "layer-pinned")}
 """In a stream the kernel's own scheduler stands in ``minrtt``'s place; lanes are given their layers by our sender."""
 MAX_LINKS = 16

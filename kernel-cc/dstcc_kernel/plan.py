@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from dstcc.engine.config import Link, Loss
 
 T = TypeVar("T")
+OURS = "dstcc"
+"""Our module's congestion control, which policies steer."""
 HEADER_BYTES = 40
 MAX_RTT_S = 536.0
 """Emulated: the kernel's smoothed RTT is a u32 of eighths of microseconds."""
@@ -72,7 +74,7 @@ def job_of(
     stall_s = max(RTO_MAX_S, 2 * longest_s) * STALL_TIMEOUTS
     ends = setting.duration_ns
     return Job(
-        congestion=CONGESTION[congestion],
+        congestion=CONGESTION.get(congestion, OURS),
         lanes=told.mode == "lanes",
         lanes_per_link=told.lanes_per_link,
         rotate=scheduler == "round-robin",
@@ -92,6 +94,15 @@ def job_of(
         payloads=_payloads(source),
         program=str(program),
     )
+
+
+def windows_of(scenario: Scenario, setting: Setting) -> list[int]:
+    """What ``fixed`` holds on each link: told, or its bandwidth-delay product, in segments."""
+    full = 8 * (setting.mss_bytes + HEADER_BYTES)
+    told = scenario.transport.fixed_cwnd_segments
+    if told is None:
+        return [max(2, ceil(link.rate_bps * rtt_s(link) / full)) for link in setting.links]
+    return list(told) * len(setting.links) if len(told) == 1 else list(told)
 
 
 def slot_ns(setting: Setting) -> int:

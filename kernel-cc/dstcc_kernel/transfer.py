@@ -26,6 +26,7 @@ from .topology import (
     build,
     craft_address,
     earth_address,
+    inside,
 )
 
 TCP_OPTIONS_BYTES = 12
@@ -41,12 +42,15 @@ Controller = Callable[[str], str]
 """Takes a slot's line, gives the answer's: see ``main.cpp``'s ``steer``."""
 
 
-def carry(job: Job, folder: Path, controller: Controller | None = None) -> None:
+def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | None = None) -> None:
     """Run a trial whose ``objects.bin`` lies in ``folder``; leaves ``result.bin`` there.
 
-    Raises :class:`~dstcc.errors.DstccError` with what the transfer program says when it fails.
+    ``controller_of`` is called in the spacecraft's namespace. Raises :class:`~dstcc.errors.DstccError` with what the
+    transfer program says when it fails.
     """
     with build(max(job.receive_buffer_bytes, job.send_buffer_bytes)) as topology:
+        with inside(topology.craft):
+            controller = controller_of(job) if controller_of else None
         addresses = _lay(topology, job)
         plan = folder / "plan.txt"
         with _pipes(controller is not None) as (ours, theirs):

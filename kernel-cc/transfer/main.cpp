@@ -107,10 +107,10 @@ private:
         if (plan_.steer_out < 0) return;
         std::ostringstream line;
         line << now;
-        for (const std::int64_t bytes : sender_.backlog()) line << ' ' << bytes;
-        for (auto row = sampler_.rows.end() - plan_.subflows; row != sampler_.rows.end(); ++row)
-            line << ' ' << row->cwnd << ' ' << row->inflight << ' ' << row->srtt_ns << ' ' << row->min_rtt_ns << ' ' << row->sent << ' '
-                 << row->lost << ' ' << row->delivered_bytes;
+        const std::vector<std::int64_t> backlog = sender_.backlog();
+        const std::vector<Time> oldest = sender_.oldest();
+        for (std::size_t layer = 0; layer < backlog.size(); ++layer)
+            line << ' ' << backlog[layer] << ' ' << (oldest[layer] == kNever ? -1 : std::max<Time>(oldest[layer] - now, 0));
         line << '\n';
         const std::string text = line.str();
         if (::write(plan_.steer_out, text.data(), text.size()) != static_cast<ssize_t>(text.size())) throw Failure("the controller is gone");

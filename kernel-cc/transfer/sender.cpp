@@ -23,6 +23,17 @@ Sender::Sender(const Plan& plan, Ledger& ledger, Craft& craft, Earth& earth, Pay
 
 std::vector<std::int64_t> Sender::backlog() const { return backlog_; }
 
+std::vector<Time> Sender::oldest() const {
+    std::vector<Time> found(backlog_.size(), kNever);
+    for (const Level& of : levels_)
+        for (std::size_t i = of.head, seen = 0; i < of.objects.size() && seen < kScan; ++i, ++seen) {
+            const Object& told = plan_.objects[static_cast<std::size_t>(of.objects[i])];
+            Time& least = found[static_cast<std::size_t>(told.layer)];
+            if (!taken_[static_cast<std::size_t>(of.objects[i])]) least = std::min(least, told.deadline);
+        }
+    return found;
+}
+
 Time Sender::one_way(int link, Time now) const {
     const auto& rows = plan_.links[static_cast<std::size_t>(link)].delays;
     auto row = std::upper_bound(rows.begin(), rows.end(), now, [](Time at, const DelayRow& r) { return at < r.from; });

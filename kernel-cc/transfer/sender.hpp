@@ -32,6 +32,7 @@ public:
     }
     void set_layer_links(const std::vector<int>& links) { layer_links_ = links; }
     std::vector<std::int64_t> backlog() const;  // released and unsent bytes by layer
+    std::vector<Time> oldest() const;           // the deadline of the oldest layer of each number that waits; kNever for none
 
 private:
     struct Lane {

@@ -134,6 +134,27 @@ def test_real_payloads_cross(kernel: Path, tmp_path: Path) -> None:
     assert (result.objects.complete_ns >= 0).any()
 
 
+def test_our_module_holds_a_fixed_window(kernel: Path) -> None:
+    _, result = trial(
+        "transport.congestion=fixed", "transport.fixed_cwnd_segments=[60, 30]", "scenario.duration_s=1200"
+    )
+    samples = result.samples
+    after = samples.t_ns > 700 * 10**9
+    assert set(samples.cwnd_segments[after & (samples.subflow == 0)].tolist()) == {60}
+    assert set(samples.cwnd_segments[after & (samples.subflow == 1)].tolist()) == {30}
+
+
+def test_a_policy_steers_real_subflows(kernel: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    options = ["--backend", "kernel", "--controller", "iodst-dqn", "--set", "scenario.duration_s=1500"]
+    done = CliRunner().invoke(main, ["emulate", str(MINI), *options, "-o", str(run), "--json"])
+    assert done.exit_code == 0, done.stderr
+    (found,) = json.loads(done.stdout)["trials"]
+    assert found["id"] == "iodst-dqn/s1"
+    assert found["metrics"]["guard_actions"] >= 0
+    assert len(set(load_run(run).samples()["cwnd_segments"].to_pylist())) > 3
+
+
 def test_a_payload_that_is_not_there_is_named(
     kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

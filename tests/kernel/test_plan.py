@@ -130,7 +130,10 @@ def test_slots_scale() -> None:
             {"transport": {"congestion": ["cubic", "bbr-scaled"]}},
             "transport.congestion: 'bbr-scaled' exists in the",
         ),
-        ({"transport": {"congestion": "ltp"}}, "simulator only, the kernel has bbr, bic, cubic, newreno"),
+        (
+            {"transport": {"congestion": "ltp"}},
+            "simulator only, the kernel has bbr, bic, cubic, fixed, newreno",
+        ),
         (
             {"transport": {"scheduler": "round-robin"}},
             "transport.scheduler: 'round-robin' .* the kernel has minrtt",
