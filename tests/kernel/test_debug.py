@@ -72,3 +72,4 @@ def test_a_mistake_is_reported(
 def test_a_leak_is_reported(debug_kernel: Path, faults: Path, tmp_path: Path) -> None:
     _, text = with_fault(debug_kernel, faults, "leak", tmp_path, SCAN)
     assert text.count("unreferenced object") == 10
+    assert text.count("do_init_module") == 10  # who asked for it: the module while it was loaded
