@@ -34,7 +34,7 @@ def command() -> None:
 def build_(*, debug: bool, jobs: int | None, force: bool, as_json: bool) -> None:
     """Build the kernel from Debian's linux-source-6.1 into the cache ($DSTCC_CACHE, else ~/.cache/dstcc).
 
-    Four processor minutes, the debug variant about twice that. What is there already is not built again.
+    Four to five processor minutes, the debug variant six to seven. What is there already is not built again.
     """
     from dstcc_kernel import build
 
