@@ -51,8 +51,8 @@ TOOLS = {
 """Program → Debian package that the build needs beside the source."""
 LINES = {"plain": 1050, "debug": 1060}
 """Lines that a whole build prints, for the progress bar alone."""
-ROOM_BYTES = 1_000_000_000
-"""What a build needs on the disk at its peak: source, objects and the debug variant's larger ones."""
+ROOM_BYTES = 600_000_000
+"""What must be free on the disk for a build: 400 MB of source and objects at its peak, and half as much again."""
 REPRODUCIBLE = {
     "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 1970",
     "KBUILD_BUILD_USER": "dstcc",
