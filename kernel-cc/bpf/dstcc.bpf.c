@@ -18,6 +18,7 @@
 #include "dstcc_law.h"
 
 #define SUBFLOWS_MAX 4096
+#define INITIAL_CWND 10
 #define INFINITE_SSTHRESH 0x7fffffff
 #define FLAG_STEERED 1
 #define FLAG_MPTCP 2
@@ -272,7 +273,10 @@ void BPF_PROG(dstcc_init, struct sock *sk)
 
 	r->id = id;
 	r->round_end = tp->delivered;
-	r->initial_cwnd = tp->data_segs_out ? 10 : tp->snd_cwnd;
+	/* Lost SYNs cut the window to 1, and one in mid-connection says nothing of the first. */
+	r->initial_cwnd = INITIAL_CWND;
+	if (!tp->data_segs_out && tp->snd_cwnd > INITIAL_CWND)
+		r->initial_cwnd = tp->snd_cwnd;
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	fresh.id = id;

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import hashlib
 import os
 import platform
@@ -25,6 +26,7 @@ PARTS = {"module": (f"{NAME}.ko",), "module/test": ("dstcc_law_test.ko", "dstcc_
 """What is built where; ``module/test`` holds what the tests load."""
 FREESTANDING = ("PREFER_KERNEL_TYPES", "BIT_MACRO", "CAMELCASE")
 """Rules of checkpatch that the law's header, which C++ and BPF compile too, cannot follow: kernel types and macros."""
+LOCK = ".module-lock"
 CALLS = {
     "x86_64": {"finit_module": 313, "delete_module": 176},
     "aarch64": {"finit_module": 273, "delete_module": 106},
@@ -71,7 +73,9 @@ def guest_module(kernel: Path) -> Path:
     tree = kernel.parent / "tree"
     out = kernel.parent / f"module-{checksum()}"
     found = out / "module" / f"{NAME}.ko"
-    return found if found.exists() else build(tree, out, arch="um")
+    with (kernel.parent / LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # trials run side by side
+        return found if found.exists() else build(tree, out, arch="um")
 
 
 def checkpatch(tree: Path, sources: list[Path]) -> str:

@@ -185,6 +185,15 @@ static void dstcc_set_state(struct sock *sk, u8 state)
 		tcp_snd_cwnd_set(tp, max(tp->snd_ssthresh, DSTCC_LAW_CWND_MIN));
 }
 
+/* The route's or the standard one. What init() finds says less: lost SYNs cut the window to 1. */
+static u32 dstcc_initial_window(const struct sock *sk)
+{
+	const struct dst_entry *dst = __sk_dst_get(sk);
+	const u32 metric = dst ? dst_metric(dst, RTAX_INITCWND) : 0;
+
+	return metric ?: TCP_INIT_CWND;
+}
+
 static void dstcc_init(struct sock *sk)
 {
 	struct dstcc_net *own = dstcc_net(sock_net(sk));
@@ -194,11 +203,7 @@ static void dstcc_init(struct sock *sk)
 
 	memset(dstcc, 0, sizeof(*dstcc));
 	dstcc->round_end = tp->delivered;
-	/*
-	 * A control that is changed in mid-connection finds a window that says nothing of the
-	 * first one.
-	 */
-	dstcc->initial_cwnd = tp->data_segs_out ? TCP_INIT_CWND : tcp_snd_cwnd(tp);
+	dstcc->initial_cwnd = dstcc_initial_window(sk);
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 	if (xa_alloc_cyclic_bh(&own->subflows, &id, sk, XA_LIMIT(1, U32_MAX), &own->next_id,
 			       GFP_ATOMIC | __GFP_NOWARN) >= 0)

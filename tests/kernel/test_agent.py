@@ -64,7 +64,7 @@ def policy(choice: int = 0, *, kind: str = "full", **action: object) -> Policy:
     """One that always chooses the same of each branch: ``choice`` for windows, the last subflow for layers."""
     spaces = {"subflows": 2, "layers": 2, "windows": WINDOWS, "headroom": 3, **action}
     act = ActionSpec(**spaces)  # type: ignore[arg-type]
-    see = ObservationSpec(kind, subflows=2, layers=2, history=2)
+    see = ObservationSpec(kind, subflows=2, layers=act.layers, history=2)
     bias = np.zeros(act.outputs, np.float32)
     starts = np.concatenate([[0], np.cumsum(act.branches)])[:-1]
     for branch, start in enumerate(starts.tolist()):

@@ -1,0 +1,42 @@
+"""A policy at the wheel of a trial in the kernel."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from dstcc_cli.main import main
+
+from dstcc.learn.policy import save_policy
+from dstcc.run import load_run
+
+from .test_agent import policy
+
+MINI = Path(__file__).parent / "mini.toml"
+
+
+def test_a_policy_steers_windows_and_layers(kernel: Path, tmp_path: Path) -> None:
+    """By hand: 40 segments in each window, every layer on the second link."""
+    file, run = tmp_path / "hand.safetensors", tmp_path / "run"
+    save_policy(file, policy(layers=3, headroom=0))
+    words = ["emulate", str(MINI), "--backend", "kernel", "--controller", str(file), "-o", str(run), "--json"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.stderr
+    (trial,) = json.loads(done.stdout)["trials"]
+    assert (trial["controller"], trial["metrics"]["guard_actions"]) == ("hand", 0)
+    samples = [row for row in load_run(run).samples().to_pylist() if row["srtt_s"] is not None]
+    assert {row["cwnd_segments"] for row in samples[8:]} == {40}
+    sent = [row for row in load_run(run).chunks().to_pylist() if row["subflow"] >= 0]
+    assert {row["subflow"] for row in sent} == {1}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("mpquic-rl", "schedulers that exist in the simulator only"), ("pbq", "paces by bbr")]
+)
+def test_what_the_kernel_cannot_do_is_refused_before_the_run(name: str, words: str, tmp_path: Path) -> None:
+    words_ = ["emulate", str(MINI), "--backend", "kernel", "--controller", name, "-o", str(tmp_path / "run")]
+    done = CliRunner().invoke(main, words_)
+    assert done.exit_code == 2
+    assert words in done.stderr
