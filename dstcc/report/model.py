@@ -31,6 +31,8 @@ TRANSFER = "(transfer)"
 LEARNED = "(learned)"
 """The mark of a trained controller."""
 MARKS = (TRANSFER, LEARNED, RECONSTRUCTED)
+PICTURED = 12
+"""Panels below each other, or lines over each other, that a reader can still tell apart."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,11 @@ class Section:
 
         return tuple(sorted((a for a in self.algorithms if a.finished), key=most, reverse=True))
 
+    @property
+    def pictured(self) -> tuple[Algorithm, ...]:
+        """Those that get a panel or a line of their own: the best, where there are many, so that each can be read."""
+        return self.finished[:PICTURED]
+
     @cached_property
     def seeds(self) -> tuple[int, ...]:
         """Every seed tried."""
@@ -218,7 +225,7 @@ class Section:
 
     @cached_property
     def representative(self) -> tuple[Trial, ...]:
-        """One trial an algorithm, of one seed where possible: the most ordinary one most of them finished."""
+        """One trial of each pictured algorithm, of one seed where possible: the most ordinary most of them finished."""
         if not self.finished:
             return ()
         counts = {seed: sum(seed in _seeds(a) for a in self.finished) for seed in self.seeds}
@@ -228,7 +235,7 @@ class Section:
         chosen = min(shared, key=lambda seed: (abs(means[seed] - middle), seed))
         return tuple(
             next((trial for trial in a.finished if trial.seed == chosen), a.finished[0])
-            for a in self.finished
+            for a in self.pictured
         )
 
     def _mean_played(self, seed: int) -> float:

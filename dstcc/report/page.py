@@ -96,10 +96,17 @@ class SectionView:
     def representative(self) -> str:
         """Which trials the figures over time show."""
         trials = self.section.representative
-        seeds = {trial.seed for trial in trials}
-        if len(seeds) == 1:
-            return f"seed {trials[0].seed}"
-        return ", ".join(f"{trial.algorithm}: seed {trial.seed}" for trial in trials)
+        if len({trial.seed for trial in trials}) == 1:
+            seeds = f"seed {trials[0].seed}"
+        else:
+            seeds = ", ".join(f"{trial.algorithm}: seed {trial.seed}" for trial in trials)
+        return f"{seeds}; {self.chosen}" if self.chosen else seeds
+
+    @property
+    def chosen(self) -> str:
+        """Which algorithms those figures leave out; nothing where they show all."""
+        shown, there = len(self.section.pictured), len(self.section.finished)
+        return f"the {shown} of {there} algorithms that brought home most" if shown < there else ""
 
     def layers(self) -> Plot:
         """The layers-played bars."""

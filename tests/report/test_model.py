@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dstcc.errors import RunError
-from dstcc.report import load_report
+from dstcc.report import load_report, render
 from dstcc.report.catalogue import METRIC
 from dstcc.report.model import Section, best_of, paired
 from dstcc.report.verdict import verdict
@@ -157,6 +157,19 @@ def test_paired_differences_are_to_the_best_over_common_seeds(make_run: RunFacto
     assert one.seeds == (1, 3)
     assert one.mean.value < 0
     assert (one.above, one.below) == (0, 2)
+
+
+def test_of_many_algorithms_the_best_are_pictured(
+    make_run: RunFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dstcc.report.model.PICTURED", 3)
+    run = make_run(RunSpec(chunks=90))
+    section = only_section(run)
+    assert [a.name for a in section.pictured] == [a.name for a in section.finished[:3]]
+    assert [trial.algorithm for trial in section.representative] == [a.name for a in section.pictured]
+    assert len(section.finished) == 4
+    page = render(load_report([run]), "html")
+    assert page.count("the 3 of 4 algorithms that brought home most") >= 3
 
 
 def test_the_representative_seed_is_one_that_all_finished(make_run: RunFactory) -> None:

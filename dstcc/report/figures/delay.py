@@ -39,7 +39,7 @@ def delay_figure(section: Section, tables: Tables, colours: dict[str, str], salt
     def draw(figure: Figure) -> None:
         grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for axes, layer in zip(grid.flat, layers, strict=False):
-            for algorithm in section.finished:
+            for algorithm in section.pictured:
                 values, total = curves[algorithm.name, layer]
                 x, y = _steps(values, total, right)
                 axes.plot(
@@ -52,7 +52,7 @@ def delay_figure(section: Section, tables: Tables, colours: dict[str, str], salt
         grid[0][0].set_xlim(0, right / unit.factor)
         _frame(figure, grid, unit, legend_above(figure, lines, **extra))
 
-    lines = [(a.name, colours[a.name], dashes[a.name]) for a in section.finished]
+    lines = [(a.name, colours[a.name], dashes[a.name]) for a in section.pictured]
     extra = {"playout deadline": DEADLINE} if deadlines else {}
     return draw_svg(f"{salt}-delay", PANEL_IN * rows + 0.7 + legend_above(None, lines, **extra), draw)
 
@@ -63,7 +63,7 @@ def _gather(
     """(algorithm, layer) → sorted delays in s, how many there could be; the trials' playout delays."""
     curves: dict[tuple[str, int], tuple[NDArray[Any], int]] = {}
     deadlines: list[float] = []
-    for algorithm in section.finished:
+    for algorithm in section.pictured:
         delays, layer, deadline = _delays(algorithm, tables)
         if deadline.size and not section.waits:
             deadlines += [float(deadline.min()), float(deadline.max())]
