@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dstcc.errors import DstccError, InputError, MissingCapabilityError
+from dstcc.errors import DstccError, InputError, KernelError, MissingCapabilityError
 from dstcc.scenario import settle
 
 from .build import Built, find
@@ -93,6 +93,7 @@ def run(
     if tick_ns is not None:
         job = replace(job, tick_ns=tick_ns)
     folder = Path(tempfile.mkdtemp(prefix="dstcc-trial-"))
+    kept = False
     try:
         objects_of(setting, source).tofile(folder / OBJECTS)
         job.write(folder / JOB)
@@ -117,8 +118,12 @@ def run(
             return result
         told = {name: float(count) for name, count in json.loads(guard.read_text()).items()}
         return replace(result, totals=result.totals | told)
+    except KernelError:  # the guest hung or died: its words and what it wrote are all there is to learn from
+        kept = True
+        raise
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if not kept:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def facts(scenario: Scenario) -> dict[str, Any]:

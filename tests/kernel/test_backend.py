@@ -13,7 +13,7 @@ from dstcc_cli.main import main
 from dstcc_kernel import backend
 
 from dstcc.engine import EngineResult
-from dstcc.errors import DstccError
+from dstcc.errors import DstccError, KernelError
 from dstcc.run import load_run
 from dstcc.scenario import Setting, load_scenario, load_source, parse_override, settle
 
@@ -183,6 +183,22 @@ def test_the_transfer_program_dying_is_told(
     monkeypatch.setattr("dstcc_kernel.native.program", lambda: dying)
     with pytest.raises(DstccError, match="ended by signal 9"):
         trial()
+
+
+def test_a_guest_that_hangs_is_stopped_and_its_folder_kept(
+    kernel: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    busy = tmp_path / "busy"
+    busy.write_text("#!/bin/sh\necho 0\nwhile :; do :; done\n")
+    busy.chmod(0o755)
+    monkeypatch.setattr("dstcc_kernel.native.program", lambda: busy)
+    monkeypatch.setattr(backend, "_wall_s", lambda *_: 5.0)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(KernelError, match=r"it still ran after 5 s") as raised:
+        trial()
+    console = next(tmp_path.glob("dstcc-trial-*/console.log"))
+    assert str(console) in str(raised.value)
+    assert (console.parent / "job.json").exists()
 
 
 def test_no_kernel_says_how_to_build_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -211,6 +211,21 @@ def test_an_interrupted_build_ends_its_programs_and_leaves_nothing(bench: Bench)
     assert bench.left() == []
 
 
+def test_two_builds_at_once_build_once(bench: Bench) -> None:
+    bench.put("make", MAKE + f"case $* in *-j*) echo once >> {bench.cache}/compiled; sleep 0.5;; esac")
+    code = (
+        "from dstcc_kernel import build, source; source.version = lambda: '6.1.192-2'; print(build.kernel())"
+    )
+    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    both = [
+        subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    first, second = (process.communicate()[0] for process in both)
+    assert first == second == f"{build.kernel()}\n"
+    assert (bench.cache / "compiled").read_text() == "once\n"
+
+
 def test_force_builds_anew(bench: Bench) -> None:
     build.build()
     bench.put("make", MAKE.replace("echo kernel", "echo newer"))
