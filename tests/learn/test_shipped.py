@@ -19,7 +19,7 @@ SHIPPED = algorithms.shipped_policies()
 
 
 def test_the_published_ones_are_there() -> None:
-    assert {"iodst-dqn", "pbq", "drl-cc", "mpquic-rl"} <= set(SHIPPED) <= set(RECIPES)
+    assert {"iodst-dqn", "iodst-q", "pbq", "drl-cc", "mpquic-rl"} <= set(SHIPPED) <= set(RECIPES)
     rows = {row.name: row for row in algorithms.everything() if row.kind == "controller"}
     assert set(rows) == set(SHIPPED) and {row.state for row in rows.values()} == {"learned"}
 
