@@ -81,6 +81,7 @@ class Kernel:
     """Linux in virtual time, see :mod:`dstcc_kernel.backend`."""
 
     name = "kernel"
+    on_host = False
 
     def check(self, scenario: Scenario, source: Source, *, logs: bool = False) -> None:
         """Refuse what only the simulator has."""
@@ -93,7 +94,7 @@ class Kernel:
 
         for given in scenario.transport.controller:
             check_policy(load_policy(given))
-        backend.check(scenario, source)
+        backend.check(scenario, source, on_host=self.on_host)
 
     def carry(
         self,
@@ -108,7 +109,9 @@ class Kernel:
 
         told, names = config.transport, scenario.transport.controller
         file = next((given for given in names if policy and controller_name(given) == policy.name), None)
-        return backend.run(scenario, source, setting, told.congestion, told.scheduler, policy=file)
+        return backend.run(
+            scenario, source, setting, told.congestion, told.scheduler, policy=file, on_host=self.on_host
+        )
 
     def oracle(self, config: EngineConfig) -> EngineConfig:
         """Without losses: which packets netem will lose nobody knows; outages stay."""
@@ -120,10 +123,17 @@ class Kernel:
         """The kernel's version and what to know of its numbers."""
         from dstcc_kernel import backend
 
-        return {"kernel": backend.facts(scenario)}
+        return {"kernel": backend.facts(scenario, on_host=self.on_host)}
 
 
-BACKENDS: dict[str, Backend] = {"simulator": Simulator(), "kernel": Kernel()}
+class Host(Kernel):
+    """The running kernel, at scaled time and in real time."""
+
+    name = "host"
+    on_host = True
+
+
+BACKENDS: dict[str, Backend] = {"simulator": Simulator(), "kernel": Kernel(), "host": Host()}
 """Those of this version, by name."""
 
 

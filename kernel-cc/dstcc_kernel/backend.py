@@ -7,6 +7,7 @@ reports and play know no difference; :func:`facts` says in ``run.json`` what a r
 from __future__ import annotations
 
 import json
+import platform
 import shutil
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dstcc.errors import DstccError, InputError, KernelError, MissingCapabilityError
 from dstcc.scenario import settle
 
+from . import host
 from .build import Built, find
 from .job import JOB, NEVER_NS, OBJECTS, RESULT, Job
 from .module import guest_module
@@ -33,12 +35,19 @@ LEAST_WALL_S = 300.0
 ERROR, GUARD = "error.txt", "guard.json"
 
 
-def check(scenario: Scenario, source: Source) -> None:
+def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
     """Refuse what cannot run before anything starts.
 
     Raises :class:`InputError` for what the kernel has not or cannot hold, and :class:`MissingCapabilityError` where no
     kernel is built, or memory is short.
     """
+    if on_host:
+        host.require_netem()
+        told = scenario.transport
+        if (told.controller or "fixed" in told.congestion) and host.loaded() is None:
+            raise MissingCapabilityError(
+                "the kernel has no congestion control dstcc: `dstcc kernel load` loads it"
+            )
     problem = misfit(scenario)
     if problem is not None:
         raise InputError(f"{scenario.scenario.name}: {problem}")
@@ -46,6 +55,8 @@ def check(scenario: Scenario, source: Source) -> None:
     for congestion in scenario.transport.congestion[:1]:
         scheduler = scenario.transport.scheduler[0]
         job_of(scenario, source, setting, congestion=congestion, scheduler=scheduler, program=Path())
+    if on_host:
+        return
     built()
     free_mb = _free_mb()
     if memory_mb(setting) > free_mb:
@@ -71,8 +82,9 @@ def run(
     *,
     tick_ns: int | None = None,
     policy: str | None = None,
+    on_host: bool = False,
 ) -> EngineResult:
-    """Carry out one trial in a guest of its own.
+    """Carry out one trial in a guest of its own, or ``on_host`` in the running kernel and in real time.
 
     ``policy``, a name or a file, steers our own congestion control; ``tick_ns`` is how often the transfer program
     looks, if not as planned.
@@ -84,12 +96,13 @@ def run(
     from .outcome import read_result
 
     job = job_of(scenario, source, setting, congestion=congestion, scheduler=scheduler, program=program())
+    job = replace(job, guest=not on_host)
     if policy is not None:
         steer = {"layers": source.layers, "slot_s": setting.slot_ns / 1e9, "scale": setting.scale}
-        job = replace(job, module=str(guest_module(built().kernel)), steer={"policy": policy, **steer})
+        job = replace(job, module=_module(on_host), steer={"policy": policy, **steer})
     elif congestion == "fixed":
         windows = windows_of(scenario, setting)
-        job = replace(job, module=str(guest_module(built().kernel)), steer={"windows": windows})
+        job = replace(job, module=_module(on_host), steer={"windows": windows})
     if tick_ns is not None:
         job = replace(job, tick_ns=tick_ns)
     folder = Path(tempfile.mkdtemp(prefix="dstcc-trial-"))
@@ -97,21 +110,27 @@ def run(
     try:
         objects_of(setting, source).tofile(folder / OBJECTS)
         job.write(folder / JOB)
-        ended = guest.run(
-            built().kernel,
-            [sys.executable, "-m", "dstcc_kernel.inside", str(folder)],
-            out=folder,
-            seed=setting.seed,
-            memory_mb=memory_mb(setting),
-            wall_s=_wall_s(job, setting),
-            environment={"PYTHONPATH": ":".join(_paths())},
-        )
+        words = [sys.executable, "-m", "dstcc_kernel.inside", str(folder)]
+        paths, wall_s = {"PYTHONPATH": ":".join(_paths())}, _wall_s(job, setting)
+        if on_host:
+            console = folder / "host.log"
+            host.run(words, console, wall_s=wall_s + _length_s(job, setting), environment=paths)
+        else:
+            console = guest.run(
+                built().kernel,
+                words,
+                out=folder,
+                seed=setting.seed,
+                memory_mb=memory_mb(setting),
+                wall_s=wall_s,
+                environment=paths,
+            ).console
         error = folder / ERROR
         if error.exists():
             raise DstccError(error.read_text().strip())
         if not (folder / RESULT).exists():
-            words = ended.console.read_text(errors="replace").strip().splitlines()
-            raise DstccError(f"the guest left no result; its last words: {' / '.join(words[-3:])}")
+            said = console.read_text(errors="replace").strip().splitlines()
+            raise DstccError(f"the trial left no result; its last words: {' / '.join(said[-3:])}")
         result = read_result(folder / RESULT, setting)
         guard = folder / GUARD
         if not guard.exists():
@@ -126,7 +145,12 @@ def run(
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def facts(scenario: Scenario) -> dict[str, Any]:
+def _module(on_host: bool) -> str | None:
+    """Our control for the guest to load; a host has it loaded."""
+    return None if on_host else str(guest_module(built().kernel))
+
+
+def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
     """What ``run.json`` says of the kernel."""
     notes = [
         "TCP's and MPTCP's options are not charged to the links: a full segment weighs MSS + 40 bytes, an ACK 40",
@@ -139,6 +163,8 @@ def facts(scenario: Scenario) -> dict[str, Any]:
         )
     else:
         notes.append("the kernel's own scheduler, by bytes queued over pacing rate, stands in minrtt's place")
+    if on_host:
+        return {"version": platform.release(), "notes": [*notes, "in real time: two runs are not the same"]}
     found = built()
     return {"version": found.facts["version"], "sha256": found.facts["sha256"], "notes": notes}
 
@@ -155,14 +181,19 @@ def _paths() -> list[str]:
 
 def _wall_s(job: Job, setting: Setting) -> float:
     """Long enough for the slowest: what the links can carry, and the looks."""
-    end_s = (
-        job.duration_ns if job.duration_ns != NEVER_NS else float(setting.objects.release_ns.max())
-    ) / 1e9
+    end_s = _length_s(job, setting)
     wire = job.mss_bytes + 40
     offered = float((setting.objects.payload_bytes // job.mss_bytes + 1).sum())
     carried = sum(link.down.rate_bps for link in job.links) * (end_s + 1) / 8 / wire
     packets = min(2 * offered, carried) if job.duration_ns != NEVER_NS else 2 * offered
     return LEAST_WALL_S + packets / PACKETS_PER_S + end_s * 1e9 / job.tick_ns / TICKS_PER_S
+
+
+def _length_s(job: Job, setting: Setting) -> float:
+    """Of the trial at least, where nothing else ends it."""
+    if job.duration_ns != NEVER_NS:
+        return job.duration_ns / 1e9
+    return float(setting.objects.release_ns.max()) / 1e9
 
 
 def _free_mb() -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 from pathlib import Path
 
 from dstcc.errors import KernelError, MissingCapabilityError
 
-from . import bpf, module
+from . import bpf, module, netlink
 
 NETEM_REMEDY = (
     "the running kernel has no netem, which delays packets: "
@@ -48,6 +49,33 @@ def loaded() -> str | None:
     if module.loaded():
         return "module"
     return "bpf" if bpf.loaded() else None
+
+
+def client() -> netlink.Client | bpf.Client:
+    """To the control as it is loaded; raises :class:`~dstcc.errors.MissingCapabilityError` where it is not."""
+    return netlink.Client() if module.loaded() else bpf.Client()
+
+
+def run(words: list[str], log: Path, *, wall_s: float, environment: dict[str, str]) -> None:
+    """Run a job in a network namespace of its own, as root there; what it says goes to ``log``.
+
+    Raises :class:`~dstcc.errors.KernelError` when it runs for more than ``wall_s``. None of its processes outlives
+    this call.
+    """
+    unshare = bpf.which("unshare")
+    if unshare is None:
+        raise MissingCapabilityError("--backend host: apt install util-linux")
+    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    command = [unshare, *user, "--net", "--pid", "--fork", "--kill-child", "--mount-proc", *words]
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=out, env=os.environ | environment)
+        try:
+            process.wait(timeout=wall_s)
+        except subprocess.TimeoutExpired:
+            raise KernelError(f"the trial was stopped: it still ran after {wall_s:g} s") from None
+        finally:
+            process.kill()
+            process.wait()
 
 
 def require_netem() -> None:

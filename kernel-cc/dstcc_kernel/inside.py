@@ -1,4 +1,4 @@
-"""What a guest runs: ``python -m dstcc_kernel.inside FOLDER``, with a trial's job in the folder.
+"""What a guest runs, or a host: ``python -m dstcc_kernel.inside FOLDER``, with a trial's job in the folder.
 
 Leaves ``result.bin`` there, or ``error.txt`` with what a person can be told.
 """
@@ -23,8 +23,9 @@ PAGES = "4000000 8000000 16000000"
 
 def main(folder: Path) -> int:
     """Carry out the job of a folder."""
-    Path("/proc/sys/net/ipv4/tcp_mem").write_text(PAGES)
     job = read_job(folder / JOB)
+    if job.guest:
+        Path("/proc/sys/net/ipv4/tcp_mem").write_text(PAGES)
     guard: dict[str, int] = {}
     try:
         if job.module is not None:

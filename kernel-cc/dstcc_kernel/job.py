@@ -79,6 +79,8 @@ class Job:
     """``dstcc_cc.ko`` to load, where the congestion control is ours."""
     steer: dict[str, Any] | None = None
     """Who decides once a slot: arguments of :func:`dstcc_kernel.steer.make`."""
+    guest: bool = True
+    """Whether the kernel is a guest's, to be set up as a whole; of a host's own only the trial's namespaces are."""
 
     def write(self, path: Path) -> None:
         """As JSON."""

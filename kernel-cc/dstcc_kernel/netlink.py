@@ -247,6 +247,10 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the socket."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the socket."""
         self.family.close()
 
     def subflows(self) -> list[Subflow]:

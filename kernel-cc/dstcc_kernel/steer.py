@@ -28,9 +28,10 @@ def make(job: Job) -> Controller:
 
 def hold(windows: Sequence[int], job: Job) -> Controller:
     """Each link's subflows share a window of so many segments."""
-    from .netlink import Action, Client
+    from . import host
+    from .netlink import Action
 
-    client = Client()
+    client = host.client()
     client.set_parameters(slot_us=max(1000, job.slot_ns // 1000), silence_slots=SILENCE_SLOTS, headroom=0)
     places = [_addresses(index, link) for index, link in enumerate(job.links)]
 
@@ -56,8 +57,8 @@ class Pilot:
         """Read the policy."""
         from dstcc.learn.policy import load_policy
 
+        from . import host
         from .agent import Agent, Route
-        from .netlink import Client
 
         routes = [
             Route(frozenset(_addresses(index, link)), _contacts(link, scale))
@@ -65,7 +66,7 @@ class Pilot:
         ]
         self.scale = scale
         self.layers = layers
-        self.agent = Agent(load_policy(policy), Client(), routes, layers, slot_s, scale, job.mss_bytes)
+        self.agent = Agent(load_policy(policy), host.client(), routes, layers, slot_s, scale, job.mss_bytes)
 
     def __call__(self, line: str) -> str:
         """Act on a slot's line."""

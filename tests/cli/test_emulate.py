@@ -156,7 +156,6 @@ BAD_USAGE = [
     (["-o", "OUT", "--congestion", "cubik"], "did you mean 'cubic'?"),
     (["-o", "OUT", "--scheduler", "vegas"], "no such scheduler"),
     (["-o", "OUT", "--controller", "iodst-dgn"], "iodst-dgn: no such policy file"),
-    (["-o", "OUT", "--backend", "host"], "--backend host: not available in this version"),
     (
         ["-o", "OUT", "--backend", "kernel", "--congestion", "bbr-scaled"],
         "'bbr-scaled' exists in the simulator only",
