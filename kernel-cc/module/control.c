@@ -186,7 +186,7 @@ static void dstcc_set_state(struct sock *sk, u8 state)
 }
 
 /* The route's or the standard one. What init() finds says less: lost SYNs cut the window to 1. */
-static u32 dstcc_initial_window(const struct sock *sk)
+static u32 dstcc_initial_window(struct sock *sk)
 {
 	const struct dst_entry *dst = __sk_dst_get(sk);
 	const u32 metric = dst ? dst_metric(dst, RTAX_INITCWND) : 0;
