@@ -10,12 +10,18 @@
     │   └── PolicyError        a controller's policy
     ├── ExtensionError         a user's own algorithm failed (exit 1)
     ├── KernelError            building or running a kernel failed (exit 1)
+    │   └── UnfinishedError    a trial was ended before its end
     └── MissingCapabilityError this machine lacks something (exit 1)
 
 A message names the file, the value and the rule it broke; the command line prints it without a traceback.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .engine.config import EngineResult
 
 
 class DstccError(Exception):
@@ -52,6 +58,15 @@ class ExtensionError(DstccError):
 
 class KernelError(DstccError):
     """A kernel could not be built, or a guest that runs one did not come to its end."""
+
+
+class UnfinishedError(KernelError):
+    """A trial that was ended before its end; ``partial`` is what came out until then, if anything did."""
+
+    def __init__(self, message: str, partial: EngineResult | None = None) -> None:
+        """Keep what there is."""
+        super().__init__(message)
+        self.partial = partial
 
 
 class MissingCapabilityError(DstccError):

@@ -75,9 +75,10 @@ def status(*, as_json: bool) -> None:
 @AS_JSON
 def clean(*, as_json: bool) -> None:
     """Remove the built kernels, and what killed guests left."""
-    from dstcc_kernel import build, guest
+    from dstcc_kernel import backend, build, guest
 
     guest.sweep()
+    backend.sweep()
     freed = build.clean()
     if as_json:
         emit_json({"freed_bytes": freed})

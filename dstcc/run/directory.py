@@ -181,6 +181,8 @@ def write_run(
                     chunks.write_table(chunk_rows(trial.id, trial.outcome))
                     samples.write_table(sample_rows(trial.id, trial.outcome))
                     judge.warnings += write_logs(folder, trial.id, trial.outcome, logs)
+                elif trial.partial is not None:
+                    samples.write_table(sample_rows(trial.id, trial.partial))
                 done.append(_done(trial))
                 advance()
         pq.write_table(trials_table(rows, source.layers), folder / "trials.parquet", compression="zstd")

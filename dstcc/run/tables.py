@@ -16,7 +16,7 @@ from dstcc.engine.config import subflow_links
 from dstcc.metrics import METRICS, NEVER
 from dstcc.scenario import describe
 
-from .trials import Outcome, Trial
+from .trials import Carried, Outcome, Trial
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -145,7 +145,7 @@ def chunk_rows(trial_id: str, outcome: Outcome) -> pa.Table:
     return _table(columns, CHUNKS)
 
 
-def sample_rows(trial_id: str, outcome: Outcome) -> pa.Table:
+def sample_rows(trial_id: str, outcome: Carried) -> pa.Table:
     """A trial's rows of ``samples.parquet``; all lanes of a subflow share its window."""
     samples, links = outcome.result.samples, outcome.setting.links
     names = np.array([links[index].name for index in subflow_links(links)])[samples.subflow]
@@ -169,7 +169,7 @@ def sample_rows(trial_id: str, outcome: Outcome) -> pa.Table:
     return _table(columns, SAMPLES)
 
 
-def _loss(outcome: Outcome) -> NDArray[np.float64]:
+def _loss(outcome: Carried) -> NDArray[np.float64]:
     """The share of lost segments in each slot; 0 where the sender learned nothing."""
     samples = outcome.result.samples
     known = samples.lost_segments + samples.delivered_bytes / outcome.setting.mss_bytes
@@ -177,7 +177,7 @@ def _loss(outcome: Outcome) -> NDArray[np.float64]:
     return share
 
 
-def _slot_lengths_ns(outcome: Outcome) -> NDArray[np.int64]:
+def _slot_lengths_ns(outcome: Carried) -> NDArray[np.int64]:
     """The length of each row's slot; the last one of a run may be cut short."""
     ends, slot = outcome.result.samples.t_ns, outcome.setting.slot_ns
     lengths: NDArray[np.int64] = np.where(ends % slot == 0, slot, np.maximum(ends % slot, 1))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from dstcc import engine
 from dstcc.algorithms import schedulers_of
 from dstcc.engine import EngineConfig, EngineResult
-from dstcc.errors import DstccError, MissingCapabilityError
+from dstcc.errors import DstccError, MissingCapabilityError, UnfinishedError
 from dstcc.extensions import label
 from dstcc.metrics import Metrics, Playback, compute, play_by_deadline, play_with_stalls
 from dstcc.scenario import Scenario, Setting, Source, engine_config, settle
@@ -54,11 +54,17 @@ class TrialKey:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a trial that ran to its end leaves."""
+class Carried:
+    """What was seen of a trial, to its end or not."""
 
     setting: Setting
     result: EngineResult
+
+
+@dataclass(frozen=True)
+class Outcome(Carried):
+    """What a trial that ran to its end leaves."""
+
     playback: Playback
     metrics: Metrics
 
@@ -76,6 +82,8 @@ class Trial:
     outcome: Outcome | None = None
     """``None`` when it failed."""
     error: str | None = None
+    partial: Carried | None = None
+    """Of one that was ended, what was seen until then."""
 
     @property
     def id(self) -> str:
@@ -221,6 +229,14 @@ class _Raw:
     """``None`` without deadlines."""
 
 
+class _EndedError(DstccError):
+    """An :class:`~dstcc.errors.UnfinishedError` with its trial's setting."""
+
+    def __init__(self, message: str, carried: Carried | None) -> None:
+        super().__init__(message)
+        self.carried = carried
+
+
 @dataclass(frozen=True)
 class _Runner:
     scenario: Scenario
@@ -236,7 +252,11 @@ class _Runner:
         config = engine_config(self.scenario, setting, key.congestion, key.scheduler)
         config = replace(config, trace=self.trace)
         policy = None if key.controller is None else self.policies[key.controller]
-        result = self.backend.carry(self.scenario, self.source, setting, config, policy)
+        try:
+            result = self.backend.carry(self.scenario, self.source, setting, config, policy)
+        except UnfinishedError as error:
+            partial = None if error.partial is None else Carried(setting, error.partial)
+            raise _EndedError(str(error), partial) from None
         timed = self.scenario.playout.mode == "deadline"
         best = self._best_weight(self.backend.oracle(config)) if timed else None
         return _Raw(setting, result, best)
@@ -261,6 +281,8 @@ def _finish(key: TrialKey, simulated: Callable[[], _Raw], judge: Judge) -> Trial
             objects, result, playback, best_weight=raw.best_weight, quality=quality, links=setting.links
         )
         return Trial(key, Outcome(setting, result, playback, metrics))
+    except _EndedError as ended:
+        return Trial(key, error=str(ended), partial=ended.carried)
     except DstccError as error:
         return Trial(key, error=str(error))
     except Exception as error:

@@ -7,6 +7,7 @@ reports and play know no difference; :func:`facts` says in ``run.json`` what a r
 from __future__ import annotations
 
 import json
+import os
 import platform
 import shutil
 import sys
@@ -15,14 +16,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dstcc.errors import DstccError, InputError, KernelError, MissingCapabilityError
+from dstcc.errors import DstccError, InputError, KernelError, MissingCapabilityError, UnfinishedError
 from dstcc.scenario import settle
 
-from . import host
+from . import guest, host
 from .build import Built, find
-from .job import JOB, NEVER_NS, OBJECTS, RESULT, Job
+from .job import JOB, NEVER_NS, OBJECTS, PART, RESULT, Job
 from .module import guest_module
 from .names import misfit
+from .native import program
+from .outcome import read_result
 from .plan import job_of, memory_mb, objects_of, windows_of
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ PACKETS_PER_S, TICKS_PER_S = 1_000.0, 2_000.0
 """What the slowest machine should manage, for the wall limit."""
 LEAST_WALL_S = 300.0
 ERROR, GUARD = "error.txt", "guard.json"
+PREFIX = "dstcc-trial-"
 
 
 def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
@@ -91,10 +95,6 @@ def run(
 
     Raises :class:`DstccError` with what went wrong inside, or when the guest exceeds its wall limit.
     """
-    from . import guest
-    from .native import program
-    from .outcome import read_result
-
     job = job_of(scenario, source, setting, congestion=congestion, scheduler=scheduler, program=program())
     job = replace(job, guest=not on_host)
     if policy is not None:
@@ -105,7 +105,8 @@ def run(
         job = replace(job, module=_module(on_host), steer={"windows": windows})
     if tick_ns is not None:
         job = replace(job, tick_ns=tick_ns)
-    folder = Path(tempfile.mkdtemp(prefix="dstcc-trial-"))
+    sweep()
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     kept = False
     try:
         objects_of(setting, source).tofile(folder / OBJECTS)
@@ -137,12 +138,22 @@ def run(
             return result
         told = {name: float(count) for name, count in json.loads(guard.read_text()).items()}
         return replace(result, totals=result.totals | told)
-    except KernelError:  # the guest hung or died: its words and what it wrote are all there is to learn from
-        kept = True
-        raise
+    except (
+        KernelError
+    ) as error:  # it hung or died: its words and what it wrote are all there is to learn from
+        kept, part = True, folder / PART
+        raise UnfinishedError(str(error), read_result(part, setting) if part.exists() else None) from None
     finally:
         if not kept:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep() -> None:
+    """Remove the folders of trials whose runner is gone: what a killed one left, what an ended guest said."""
+    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        owner = left.name.removeprefix(PREFIX).split("-")[0]
+        if owner.isdigit() and not Path("/proc", owner).exists():
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def _module(on_host: bool) -> str | None:

@@ -14,8 +14,8 @@ from typing import Any
 from .netem import GilbertElliott
 
 NEVER_NS = (1 << 63) - 1
-JOB, OBJECTS, RESULT = "job.json", "objects.bin", "result.bin"
-"""Files of a trial's folder."""
+JOB, OBJECTS, RESULT, PART = "job.json", "objects.bin", "result.bin", "result.bin.part"
+"""Files of a trial's folder; the last one is what came out until now, while it runs."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ namespace transfer {
 
 namespace {
 
+constexpr int kSlotsAPart = 5;
+
 class Trial {
 public:
     explicit Trial(const Plan& plan)
@@ -42,6 +44,7 @@ public:
             if (tick == slot) {
                 drain();
                 sampler_.take(slot);
+                if (++slots_ % kSlotsAPart == 0) write_part(slot);
                 steer(slot);
             }
         }
@@ -53,9 +56,17 @@ public:
             if (taps_[i].lost() > 0) throw Failure("the packets of link " + std::to_string(i / 3) + " came faster than they were looked at");
     }
 
-    void write() const;
+    void write() const { write_to(plan_.result, ledger_.outcomes.size()); }
 
 private:
+    void write_to(const std::string& path, std::size_t objects) const;
+    // The samples so far, whole or not at all: all that is left if the guest is ended.
+    void write_part(Time now) {
+        end_ = now;
+        const std::string made = plan_.result + ".part", begun = plan_.result + ".tmp";
+        write_to(begun, 0);
+        if (std::rename(begun.c_str(), made.c_str()) != 0) fail_errno(made);
+    }
     struct Start {
         Time monotonic, realtime;
     };
@@ -135,16 +146,17 @@ private:
     Sender sender_;
     Sampler sampler_;
     Time end_ = 0;
+    int slots_ = 0;
 };
 
 void put(std::FILE* file, const void* data, std::size_t bytes, const std::string& path) {
     if (bytes > 0 && std::fwrite(data, 1, bytes, file) != bytes) fail_errno(path);
 }
 
-void Trial::write() const {
+void Trial::write_to(const std::string& path, std::size_t objects) const {
     const Totals& t = ledger_.totals;
-    std::FILE* file = std::fopen(plan_.result.c_str(), "wb");
-    if (file == nullptr) fail_errno(plan_.result);
+    std::FILE* file = std::fopen(path.c_str(), "wb");
+    if (file == nullptr) fail_errno(path);
     const double p95 = ledger_.wait_p95_s();
     const std::string wait = std::isnan(p95) ? "null" : std::to_string(p95);
     std::fprintf(file,
@@ -153,12 +165,12 @@ void Trial::write() const {
                  ", \"delivered_payload_bytes\": %" PRId64 ", \"duplicate_payload_bytes\": %" PRId64 ", \"hol_payload_bytes\": %" PRId64
                  ", \"hol_wait_byte_s\": %.9g, \"rtt_sum_s\": %.12g, \"rtt_samples\": %" PRId64 ", \"queue_p95_s\": %s, \"data_packets\": %" PRId64
                  ", \"arrived_packets\": %" PRId64 ", \"first_send_ns\": %" PRId64 ", \"last_delivery_ns\": %" PRId64 "}\n",
-                 ledger_.outcomes.size(), sampler_.rows.size(), end_, t.sent_wire, t.sent_payload, t.retransmitted_payload, t.arrived_payload,
+                 objects, sampler_.rows.size(), end_, t.sent_wire, t.sent_payload, t.retransmitted_payload, t.arrived_payload,
                  t.delivered_payload, t.duplicate_payload, t.hol_payload, t.hol_wait_byte_s, t.rtt_sum_s, t.rtt_samples, wait.c_str(), t.data_packets,
                  t.arrived_packets, t.first_send, t.last_delivery);
-    put(file, ledger_.outcomes.data(), ledger_.outcomes.size() * sizeof(Outcome), plan_.result);
-    put(file, sampler_.rows.data(), sampler_.rows.size() * sizeof(Sample), plan_.result);
-    if (std::fclose(file) != 0) fail_errno(plan_.result);
+    put(file, ledger_.outcomes.data(), objects * sizeof(Outcome), path);
+    put(file, sampler_.rows.data(), sampler_.rows.size() * sizeof(Sample), path);
+    if (std::fclose(file) != 0) fail_errno(path);
 }
 
 }  // namespace

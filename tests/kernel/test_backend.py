@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -93,15 +95,13 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(
     kernel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[bytes] = []
-    from dstcc_kernel import outcome
-
-    read = outcome.read_result
+    read = backend.read_result
 
     def keep(path: Path, setting: Setting) -> EngineResult:
         seen.append(path.read_bytes())
         return read(path, setting)
 
-    monkeypatch.setattr(outcome, "read_result", keep)
+    monkeypatch.setattr(backend, "read_result", keep)
     for seed in (1, 1, 2):
         trial("link.0.loss.packet=0.05", "link.1.loss.packet=0.05", "scenario.duration_s=1200", seed=seed)
     assert seen[0] == seen[1]
@@ -180,7 +180,7 @@ def test_the_transfer_program_dying_is_told(
     dying = tmp_path / "dying"
     dying.write_text("#!/bin/sh\necho 0\nkill -9 $$\n")
     dying.chmod(0o755)
-    monkeypatch.setattr("dstcc_kernel.native.program", lambda: dying)
+    monkeypatch.setattr(backend, "program", lambda: dying)
     with pytest.raises(DstccError, match="ended by signal 9"):
         trial()
 
@@ -191,7 +191,7 @@ def test_a_guest_that_hangs_is_stopped_and_its_folder_kept(
     busy = tmp_path / "busy"
     busy.write_text("#!/bin/sh\necho 0\nwhile :; do :; done\n")
     busy.chmod(0o755)
-    monkeypatch.setattr("dstcc_kernel.native.program", lambda: busy)
+    monkeypatch.setattr(backend, "program", lambda: busy)
     monkeypatch.setattr(backend, "_wall_s", lambda *_: 5.0)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(KernelError, match=r"it still ran after 5 s") as raised:
@@ -199,6 +199,34 @@ def test_a_guest_that_hangs_is_stopped_and_its_folder_kept(
     console = next(tmp_path.glob("dstcc-trial-*/console.log"))
     assert str(console) in str(raised.value)
     assert (console.parent / "job.json").exists()
+
+
+def test_a_guest_that_hangs_leaves_a_failed_trial_with_its_samples(
+    kernel: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from dstcc_kernel.native import program
+
+    hanging = tmp_path / "hanging"  # after a minute of the mission a busy loop: no time passes any more
+    hanging.write_text(f"#!/bin/sh\n{program()} $1 & sleep 60; kill -STOP $!; while :; do :; done\n")
+    hanging.chmod(0o755)
+    monkeypatch.setattr(backend, "program", lambda: hanging)
+    monkeypatch.setattr(backend, "_wall_s", lambda job, setting: 6.0)
+    run = tmp_path / "run"
+    done = CliRunner().invoke(main, ["emulate", str(MINI), "--backend", "kernel", "-o", str(run)])
+    assert done.exit_code == 1
+    assert "the guest was stopped: it still ran after 6 s" in done.stderr
+    found = load_run(run)
+    assert found.trials[0]["status"] == "failed"
+    assert 0 < max(found.samples()["t_s"].to_pylist()) <= 60 * 8
+
+
+def test_what_a_killed_runner_left_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    gone, ours = tmp_path / "dstcc-trial-999999999-x", tmp_path / f"dstcc-trial-{os.getpid()}-x"
+    gone.mkdir()
+    ours.mkdir()
+    backend.sweep()
+    assert (gone.exists(), ours.exists()) == (False, True)
 
 
 def test_no_kernel_says_how_to_build_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
