@@ -34,7 +34,7 @@ COST_LIMIT = 1.3
 
 
 def check(
-    kernel: Path, out: Path, *names: str, wall_s: float = WALL_S, memory_mb: int = 768
+    kernel: Path, out: Path, *names: str, wall_s: float = WALL_S, memory_mb: int = 1024
 ) -> dict[str, dict[str, Any]]:
     """Run checks in a guest; what each found. Fails with the guest's words, or for a complaint of the kernel's."""
     folder = module.guest_module(kernel).parent
