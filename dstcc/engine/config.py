@@ -23,6 +23,8 @@ AGENT = "agent"
 """The congestion control and the scheduler that :class:`dstcc.engine.Stepper` steers; NewReno if nothing does."""
 AGENT_BBR = "agent-bbr"
 """The same window, paced by BBR."""
+AGENT_LATE = "agent-late"
+"""A scheduler by turns: layers wait until a subflow that the agent allows them has room."""
 AGENT_POLICIES = "agent-policies"
 """A scheduler: one of Lee and Yoo's seven (Sensors 2022) a slot; the first ``layer_subflow`` says which."""
 NEVER_NS = (1 << 63) - 1

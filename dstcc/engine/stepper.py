@@ -27,6 +27,8 @@ AUTOMATIC = -1
 RUNNING, SETTLED, TIME_OVER = 0, 1, 2
 """In ``done``: every layer delivered or given up; or the configuration's duration is over."""
 
+AVOID = -16
+"""``AVOID - i`` in ``layer_subflow``, with the scheduler ``agent-late``: any subflow but i."""
 SUBFLOW_VALUES: tuple[str, ...] = _engine.SUBFLOW_VALUES
 LAYER_VALUES: tuple[str, ...] = _engine.LAYER_VALUES
 EPISODE_VALUES: tuple[str, ...] = _engine.EPISODE_VALUES
@@ -59,6 +61,10 @@ class Stepper:
         :data:`AUTOMATIC`, or :data:`KEEP` in the first place."""
         self.copied: NDArray[np.uint8] = self._native.copied
         """(episodes, layers): 1 sends a layer a second time, on whatever other subflow is free first."""
+        self.order: NDArray[np.float64] = self._native.order
+        """(episodes, 2), with the scheduler ``agent-late`` only. By how many seconds each layer counts as released
+        later than the one below it: 0 is chunk after chunk, infinity base layers first (as at first). And the
+        share of the playout delay beyond the light time that is kept for a repair where it can be, 0 to 1 (0.5)."""
         self.active: NDArray[np.uint8] = self._native.active
         """(episodes,): 0 leaves an episode out of the next steps."""
         self.done: NDArray[np.uint8] = self._native.done

@@ -7,7 +7,9 @@ branch. From a random batch of transitions (s, a, R, s', γ') with R = Σ_{i<n} 
     L   = mean over batch and branches of (Q(s, b, a_b) − y)²
 
 by Adam; Q⁻ is a copy of Q that is renewed every ``target_every`` updates. With ``dueling``
-Q(s, b, a) = V(s) + A(s, b, a) − mean_a' A(s, b, a').
+Q(s, b, a) = V(s) + A(s, b, a) − mean_a' A(s, b, a'). With a ``margin`` every argmax is of Q(s, b, a) + margin·[a is the
+usual choice of b]: the learner departs from a choice that is known to be sensible only where it expects that much more,
+since the best of many noisy estimates is often one that is only noise.
 
 Sources: Mnih et al., Nature 518, 2015 (DQN); van Hasselt et al., AAAI 2016 (double); Wang et al., ICML 2016 (dueling);
 Tavakoli et al., AAAI 2018 (branches, y by the mean over branches); Sutton 1988 (n steps).
@@ -49,6 +51,8 @@ class Network(nn.Module):
     ) -> None:
         super().__init__()
         self.branches = tuple(branches)
+        self.prior: torch.Tensor
+        self.register_buffer("prior", torch.zeros(sum(self.branches)), persistent=False)
         widths = (features, *hidden)
         self.hidden = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
         self.advantage = nn.Linear(widths[-1], sum(branches))
@@ -74,6 +78,13 @@ class Network(nn.Module):
         parts = torch.split(advantage, list(self.branches), dim=1)
         return torch.cat([value + part - part.mean(dim=1, keepdim=True) for part in parts], dim=1)
 
+    def favour(self, usual: Sequence[int], margin: float) -> None:
+        """From now on add ``margin`` to the usual choice of each branch wherever the best is sought."""
+        choices = [usual[0]] * (len(self.branches) - len(usual)) + list(usual)
+        starts = np.cumsum((0, *self.branches[:-1]))
+        for start, choice in zip(starts, choices, strict=True):
+            self.prior[int(start) + choice] = margin
+
     def layers(self) -> Layers:
         """The network as a chain of (weight (out, in), bias (out,)), ReLU between them.
 
@@ -89,6 +100,7 @@ class Network(nn.Module):
                 weight[rows] += value_weight - weight[rows].mean(axis=0)
                 bias[rows] += value_bias - bias[rows].mean()
                 start += choices
+        bias += self.prior.cpu().numpy()
         return [*chain, (weight.astype(np.float32), bias.astype(np.float32))]
 
 
@@ -105,6 +117,8 @@ class Dqn:
         ]
         self.online, self.target = made
         self.target.requires_grad_(False)
+        for network in made if settings.usual else ():
+            network.favour(settings.usual, settings.margin)
         self.optimiser = torch.optim.Adam(self.online.parameters(), lr=settings.learning_rate, fused=True)
         self.replay = Replay(settings.buffer, features, len(self.branches))
         self.updates = 0
@@ -112,16 +126,20 @@ class Dqn:
         self._starts = torch.tensor([0, *np.cumsum(self.branches)[:-1]], device=self.device)
 
     def act(self, observations: NDArray[np.float32], epsilon: float) -> NDArray[np.int64]:
-        """Choices (K, branches): greedy, or with probability ``epsilon`` all of an episode's at random."""
+        """Choices (K, branches): greedy, or with probability ``epsilon`` all of an episode's at random.
+
+        With ``explore_branches`` each choice is random with that probability, whatever the others are.
+        """
         count = len(observations)
-        explores = self._explore.random(count) < epsilon
+        wide = len(self.branches) if self.settings.explore_branches else 1
+        explores = self._explore.random((count, wide)) < epsilon
         random = self._explore.integers(0, self.branches, (count, len(self.branches)))
         if explores.all():
             return random
         with torch.no_grad():
-            values = self.online(torch.from_numpy(observations).to(self.device))
+            values = self.online(torch.from_numpy(observations).to(self.device)) + self.online.prior
             best = torch.stack([part.argmax(dim=1) for part in values.split(self.branches, dim=1)], dim=1)
-        return np.where(explores[:, None], random, best.cpu().numpy())
+        return np.where(explores, random, best.cpu().numpy())
 
     def remember(self, transitions: Transitions) -> None:
         """Put transitions into the replay memory."""
@@ -148,15 +166,13 @@ class Dqn:
     def _aim(self, batch: dict[str, torch.Tensor]) -> torch.Tensor:
         """y of each transition, (batch,)."""
         with torch.no_grad():
-            values = self.target(batch["next"]).split(self.branches, dim=1)
-            if self.settings.double:
-                chosen = self.online(batch["next"]).split(self.branches, dim=1)
-                best = [
-                    value.gather(1, choice.argmax(dim=1, keepdim=True))
-                    for value, choice in zip(values, chosen, strict=True)
-                ]
-            else:
-                best = [value.amax(dim=1, keepdim=True) for value in values]
+            values = self.target(batch["next"])
+            judge = self.online(batch["next"]) if self.settings.double else values
+            chosen = (judge + self.online.prior).split(self.branches, dim=1)
+            best = [
+                value.gather(1, choice.argmax(dim=1, keepdim=True))
+                for value, choice in zip(values.split(self.branches, dim=1), chosen, strict=True)
+            ]
             return batch["reward"] + batch["discount"] * torch.cat(best, dim=1).mean(dim=1)
 
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -31,13 +31,18 @@ def make_specs(
     observation: str = "full",
     action: str = "multi",
     history: int = 8,
-    windows: tuple[tuple[float, int], ...] = PAPER_WINDOWS,
+    windows: tuple[tuple[float, float], ...] = PAPER_WINDOWS,
     automatic: bool = False,
     copies: bool = False,
     octaves: float = 1.0,
     headroom: int = 2,
     congestion: str = "cubic",
     pacing: str = "window",
+    measured: bool = False,
+    orders: tuple[tuple[float, float], ...] = (),
+    lanes: int = 0,
+    slot_rtts: float = 0.0,
+    hold: int = 1,
     subflows: int | None = None,
     layers: int | None = None,
 ) -> tuple[ObservationSpec, ActionSpec]:
@@ -47,7 +52,23 @@ def make_specs(
         raise ValueError(
             f"{n} subflows and {m} layers, but the scenarios have {episodes.subflows} and {episodes.layers}"
         )
-    told = ActionSpec(n, m, action, tuple(windows), automatic, copies, octaves, headroom, congestion, pacing)
+    told = ActionSpec(
+        n,
+        m,
+        action,
+        tuple(windows),
+        automatic,
+        copies,
+        octaves,
+        headroom,
+        congestion,
+        pacing,
+        measured=measured,
+        orders=tuple(orders),
+        lanes=lanes,
+        slot_rtts=slot_rtts,
+        hold=hold,
+    )
     return ObservationSpec(observation, n, m, history if observation == "full" else 0), told
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dstcc.engine import AGENT, EngineConfig
-from dstcc.engine.config import AGENT_BBR, AGENT_POLICIES
+from dstcc.engine.config import AGENT_BBR, AGENT_LATE, AGENT_POLICIES
 
 if TYPE_CHECKING:
     from dstcc.scenario import Scenario, Source
@@ -54,7 +54,7 @@ class Episodes:
         from dstcc.scenario import Scenario, load_scenario, load_source, parse_scenario
 
         read = [
-            given if isinstance(given, Scenario) else load_scenario(Path(given)) for given in scenarios
+            given if isinstance(given, Scenario) else load_scenario(given) for given in _each(scenarios)
         ] or [parse_scenario(TABLE_1, source="table 1")]
         self.scenarios: tuple[Scenario, ...] = tuple(read)
         self.sources: tuple[Source, ...] = tuple(map(load_source, read))
@@ -89,12 +89,8 @@ class Episodes:
         return tuple(TrainedOn(one.scenario.name, content_hash(one)) for one in self.scenarios)
 
     def pick(self, seed: int) -> int:
-        """Which of the scenarios a seed draws."""
-        import numpy as np
-
-        return (
-            0 if len(self.scenarios) == 1 else int(np.random.default_rng(seed).integers(len(self.scenarios)))
-        )
+        """Which of the scenarios a seed draws: neighbouring seeds take turns."""
+        return seed % len(self.scenarios)
 
     def config(self, seed: int, action: ActionSpec) -> EngineConfig:
         """The trial of a seed, 0 ≤ seed < 2^62, for an agent with that action space to steer."""
@@ -107,15 +103,38 @@ class Episodes:
         )
 
 
+def _each(scenarios: Sequence[Scenario | Path | str]) -> Iterator[Scenario | Path]:
+    """Scenarios and files; of a folder its ``*.toml`` by name. Raises ScenarioError for a folder without any."""
+    from dstcc.errors import ScenarioError
+    from dstcc.scenario import Scenario
+
+    for given in scenarios:
+        if isinstance(given, Scenario) or not Path(given).is_dir():
+            yield given if isinstance(given, Scenario) else Path(given)
+            continue
+        files = sorted(Path(given).glob("*.toml"))
+        if not files:
+            raise ScenarioError(f"{given}: a folder without scenarios (*.toml)")
+        yield from files
+
+
 def steered(config: EngineConfig, action: ActionSpec) -> EngineConfig:
     """A trial as an agent with that action space steers it."""
     policies = action.encoding == "policies"
     own = AGENT_BBR if action.pacing == "bbr" else AGENT
+    scheduler = AGENT_POLICIES if policies else AGENT_LATE if action.orders else AGENT
     transport = replace(
         config.transport,
         congestion=action.congestion if policies else own,
-        scheduler=AGENT_POLICIES if policies else AGENT,
+        scheduler=scheduler,
         layer_links=(),
         agent_headroom=action.headroom,
     )
-    return replace(config, transport=transport)
+    if action.lanes:
+        transport = replace(transport, mode="lanes", lanes_per_link=action.lanes)
+    slot_ns = config.slot_ns
+    if action.slot_rtts:
+        shortest = min(2 * min(link.delay_ns) for link in config.links)
+        chunks = int(config.objects.chunk.max()) + 1
+        slot_ns = max(int(action.slot_rtts * shortest), int(config.objects.release_ns.max()) // chunks, 1)
+    return replace(config, transport=transport, slot_ns=slot_ns)

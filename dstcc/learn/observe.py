@@ -14,6 +14,8 @@ import numpy as np
 from dstcc.engine.stepper import EPISODE_VALUES, LAYER_VALUES, SUBFLOW_VALUES
 
 from . import published
+from .observe_measured import MeasuredObserver
+from .observe_measured import names as measured_names
 from .scales import HIGH, clip, column, flat, log_time, log_window, loss_share
 from .spaces import MAX_LAYERS, MAX_SUBFLOWS
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
-KINDS = ("paper", "full", *published.PER_SUBFLOW)
+KINDS = ("paper", "full", "measured", *published.PER_SUBFLOW)
 PAPER = ("cwnd", "loss", "utilisation", "rtt")
 """Equation 3 of Ha et al., ICT Express 2023: Cw, Lr, Bw, Rtt."""
 SUBFLOW = (
@@ -58,6 +60,7 @@ class ObservationSpec:
     window changes of the last ``history`` slots, newest first; for each layer :data:`LAYER`, the subflow it is on
     (one place each, the last for automatic) and the subflows of the ``history`` slots before. With a history as
     long as the longest round trip in slots, every action whose effect is still to be seen is in it.
+    ``measured``: see :mod:`dstcc.learn.observe_measured`.
     """
 
     kind: str
@@ -81,6 +84,8 @@ class ObservationSpec:
             return published.names(self.kind, self.subflows)
         if self.kind == "paper":
             return tuple(f"subflow{s}.{name}" for s in range(self.subflows) for name in PAPER)
+        if self.kind == "measured":
+            return measured_names(self.subflows, self.layers)
         past = range(1, self.history + 1)
         places = (*(f"on{s}" for s in range(self.subflows)), "automatic")
         per_subflow = (*SUBFLOW, *(f"change-{k}" for k in past))
@@ -140,6 +145,9 @@ class Observer:
         self._table[episode] = -1
         self._counts[episode] = subflows, layers
         self._mss[episode] = mss_bytes
+
+    def units(self, stepper: Stepper) -> None:
+        """Actions are relative to nothing that is measured here."""
 
     def note(self, layer_subflow: NDArray[np.int32], copied: NDArray[np.uint8]) -> None:
         """Remember the layers' subflows that the next step will use."""
@@ -232,3 +240,8 @@ class Observer:
         blocks = np.concatenate([np.stack(single, axis=2), places, self._tables[rows]], axis=2)
         flat: FloatArray = (blocks * present[..., None]).reshape(len(values), -1)
         return flat
+
+
+def make_observer(spec: ObservationSpec, episodes: int) -> Observer | MeasuredObserver:
+    """What makes observations of that kind for so many episodes side by side."""
+    return MeasuredObserver(spec, episodes) if spec.kind == "measured" else Observer(spec, episodes)

@@ -125,30 +125,40 @@ RECIPES = {
         evaluate_every=16_000,
         metric=RETURN,
     ),
-    # Ours. Windows may leap (×16) and are not held to a measured bandwidth-delay product, so that a start costs two
-    # slots in the place of nine round trips.
+    # Ours. What the paths carry is measured (dstcc.learn.measure), so that a window action says how much of it to use;
+    # layers are bound when a subflow has room, in an order that is decided too, on lanes enough that none waits.
     "dstcc": Recipe(
         environment={
-            "observation": "full",
+            "observation": "measured",
             "action": "multi",
-            "windows": ((0.5, 0), (0.84, 0), (1.0, 0), (1.19, 0), (2.0, 0), (16.0, 0)),
-            "automatic": True,
-            "copies": True,
+            "windows": ((0.0, 0.0), (0.7, 0.0), (1.0, 0.03), (1.0, 0.1), (1.0, 0.3), (1.0, 1.0)),
+            "measured": True,
+            "orders": ((0.0, 0.0), (0.05, 0.0), (0.2, 0.0), (1000.0, 0.0), (0.0, 0.25), (0.0, 0.5)),
+            "lanes": 1024,
+            "slot_rtts": 1 / 16,
+            "hold": 4,
             "headroom": 0,
-            "history": 16,
         },
-        reward="weighted-layers",
+        reward="promised-per-slot",
         learner=DqnSettings(
+            hidden=(128, 128),
             learning_rate=3e-4,
-            discount=0.98,
+            discount=0.85,
             buffer=100_000,
             target_every=250,
             double=True,
             dueling=True,
-            n_step=10,
+            n_step=3,
             max_grad_norm=10.0,
+            explore_branches=True,
+            usual=(3, 1, 1),
+            margin=0.25,
         ),
-        steps=200_000,
+        steps=131_072,
+        warm_up=2_048,
+        epsilon=(0.3, 0.05),
+        epsilon_steps=30_000,
+        evaluate_every=8_192,
     ),
 }
 

@@ -95,11 +95,25 @@ def chunks(subflow_values: FloatArray, own: FloatArray, mss_bytes: FloatArray) -
     return packets
 
 
+def promised_layers(subflow_values: FloatArray, own: FloatArray, mss_bytes: FloatArray) -> FloatArray:
+    """``weighted_layers`` as it is decided, a light time before it is seen: percent of the layer weights whose last
+    byte left the sender's queue in the slot, all of whose segments get through and arrive in time without a repeat.
+
+    Only a simulator can tell, and only training is paid by it. What repairs save is not in it.
+    """
+    promised, total = (column(own, EPISODE_VALUES, name) for name in ("promised_weight", "total_weight"))
+    return PERCENT * promised / total
+
+
 REWARDS: dict[str, Reward] = {
     "eq6": eq6,
     "weighted-layers": weighted_layers,
     "pbq": pbq,
     "log-goodput": log_goodput,
     "chunks": chunks,
+    "played-per-slot": weighted_layers,
+    "promised-per-slot": promised_layers,
 }
+PER_SLOT = ("played-per-slot", "promised-per-slot")
+"""In units of what the source releases in a slot: near 1 while everything plays, whatever an episode's length."""
 """Name → function of subflow values, episode values and (K, 1) segment sizes."""

@@ -10,8 +10,9 @@ from dstcc.engine import EngineConfig, EngineResult, Stepper
 from dstcc.engine.config import subflow_links
 from dstcc.engine.stepper import EPISODE_VALUES, FALL_BACK, RUNNING, SILENT, TIME_OVER
 
-from .observe import ObservationSpec, Observer
-from .reward import REWARDS
+from .observe import ObservationSpec, make_observer
+from .observe_measured import MeasuredObserver
+from .reward import PER_SLOT, PERCENT, REWARDS
 from .scales import column
 from .spaces import ActionSpec
 
@@ -38,6 +39,8 @@ class Runner:
         """Raise ValueError where the two spaces do not fit together or the reward is not known."""
         if (observation.subflows, observation.layers) != (action.subflows, action.layers):
             raise ValueError("observation and action are of different numbers of subflows or layers")
+        if (action.measured or action.orders) and observation.kind != "measured":
+            raise ValueError("measured windows and orders need the observation 'measured'")
         if reward not in REWARDS:
             raise ValueError(f"reward '{reward}': one of {', '.join(REWARDS)}")
         self.observation, self.action = observation, action
@@ -46,9 +49,11 @@ class Runner:
         self.rewards = np.zeros(episodes)
         self.returns = np.zeros(episodes)
         """Sum of rewards since the episode began."""
-        self._reward = REWARDS[reward]
-        self._observer = Observer(observation, episodes)
+        self._reward, self._per_slot = REWARDS[reward], reward in PER_SLOT
+        self._observer = make_observer(observation, episodes)
         self._mss = np.ones((episodes, 1))
+        self._even = np.ones(episodes)
+        """By what rewards are multiplied."""
 
     def begin(self, episode: int, config: EngineConfig) -> None:
         """Put a trial in this place; ``observations[episode]`` is its first.
@@ -58,25 +63,41 @@ class Runner:
         self.stepper.load(episode, config)
         mss = config.transport.mss_bytes
         layers = int(config.objects.layer.max()) + 1 if len(config.objects.layer) else 1
-        self._observer.begin(episode, subflows=len(subflow_links(config.links)), layers=layers, mss_bytes=mss)
+        subflows = len(subflow_links(config.links))
+        self._observer.begin(episode, subflows=subflows, layers=layers, mss_bytes=mss)
+        if isinstance(self._observer, MeasuredObserver):
+            self._observer.rates.begin(episode, config)
         self._mss[episode] = mss
+        if self._per_slot:
+            span = float(config.objects.release_ns.max()) or config.slot_ns
+            self._even[episode] = span / config.slot_ns / self.action.hold / PERCENT
         self.stepper.active[episode] = 1
         self.returns[episode] = self.rewards[episode] = 0
         place = slice(episode, episode + 1)
         self.observations[place] = self._observer.observe(self.stepper, place)
 
     def step(self, actions: NDArray[Any]) -> None:
-        """Act in every running episode and go to the next slot; raises ValueError for actions outside the
+        """Act in every running episode for the slots that a decision holds; raises ValueError for actions outside the
         space.
 
         The shapes are those of :meth:`ActionSpec.decode`.
         """
-        told = self.action.decode(actions)
+        running, rewards = self.stepper.done == RUNNING, np.zeros(len(self.rewards))
+        for _ in range(self.action.hold):
+            self._act(actions)
+            rewards += self.rewards
+            if not (running & (self.stepper.done == RUNNING)).any():
+                break
+        self.rewards[:] = rewards
+
+    def _act(self, actions: NDArray[Any]) -> None:
         stepper = self.stepper
+        told = self.action.decode(actions, self._observer.units(stepper))
         if len(told.beta) != len(stepper.done):
             raise ValueError(f"{len(told.beta)} actions for {len(stepper.done)} episodes")
         stepper.alpha_q16[:], stepper.beta[:] = told.alpha_q16, told.beta
         stepper.layer_subflow[:], stepper.copied[:] = told.layer_subflow, told.copied
+        stepper.order[:] = told.order
         self._go()
 
     def idle(self, *, fall_back: bool = False) -> None:
@@ -112,6 +133,6 @@ class Runner:
         stepper.step()
         self.observations[:] = self._observer.observe(stepper)
         self.rewards[:] = np.where(
-            running, self._reward(stepper.subflow_values, stepper.episode_values, self._mss), 0.0
+            running, self._reward(stepper.subflow_values, stepper.episode_values, self._mss) * self._even, 0.0
         )
         self.returns += self.rewards

@@ -22,6 +22,12 @@ class DqnSettings:
     dueling: bool = False
     n_step: int = 1
     max_grad_norm: float | None = None
+    explore_branches: bool = False
+    """Random choices branch by branch, each on its own, in the place of whole random actions."""
+    usual: tuple[int, ...] = ()
+    """The usual choice of each branch, the first one's for those that are left out in front; with ``margin``."""
+    margin: float = 0.0
+    """By how much another choice must be worth more before it is taken."""
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dstcc.engine.stepper import ALPHA_MAX_Q16, AUTOMATIC, BETA_MAX, ONE_Q16, SILENT
+from dstcc.engine.stepper import ALPHA_MAX_Q16, AUTOMATIC, AVOID, BETA_MAX, ONE_Q16, SILENT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from .measure import Units
+
     Int32Array = NDArray[np.int32]
+    FloatArray = NDArray[np.float64]
 
 MAX_SUBFLOWS = MAX_LAYERS = 8
+MAX_LANES = 4096
 MAX_JOINT = 1_000_000
 """Joint actions beyond this do not fit a network's output; `multi` does not grow so."""
 PAPER_WINDOWS = ((0.5, 0), (0.8, 0), (1.0, 0), (1.0, 10), (1.25, 0), (2.0, 0))
@@ -33,6 +37,9 @@ POLICIES = (
     "minrtt-then-fast-30",
 )
 """The seven actions of Lee and Yoo, Sensors 2022."""
+USUAL_ORDER = (np.inf, 0.5)
+PLACES = ("any", "top-on-lossiest", "base-off-lossiest", "both")
+"""Where layers may go: on any subflow; the top layer only on the subflow that loses most; base layers on all but it."""
 ENCODINGS = ("joint", "multi", "continuous", "policies")
 PACINGS = ("window", "bbr")
 
@@ -49,6 +56,8 @@ class Actions:
     """(K, layers)."""
     copied: NDArray[np.uint8]
     """(K, layers)."""
+    order: FloatArray
+    """(K, 2): seconds by which a layer goes later than the one below it; the share of spare time kept for repairs."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +67,20 @@ class ActionSpec:
     ``multi``: a number per branch: N window actions (an index into ``windows``), then M subflows, then with
     ``copies`` 0 or 1. ``joint``: the same as one number, the first branch the most significant digit.
     ``continuous``: N numbers in [−1, 1]; W ← W·2^(``octaves``·a), layers automatic.
+
+    With ``orders`` two branches, one of :data:`PLACES` and one of ``orders``, stand in the place of the M, and
+    layers wait until a subflow that may take them has room (``agent-late``). With ``measured`` a window action (f, t)
+    sends at f times what the path was measured to carry, and so much more or less that the queue holds t slots of it
+    after the slot: W = max(f + t − queue, f / 10) such rates for a round trip (:mod:`dstcc.learn.measure`).
+
     ``policies``: one number, which of :data:`POLICIES` schedules; windows are ``congestion``'s.
     """
 
     subflows: int
     layers: int
     encoding: str = "multi"
-    windows: tuple[tuple[float, int], ...] = PAPER_WINDOWS
-    """(α, β): W ← α·W + β, in segments; α in 0..64."""
+    windows: tuple[tuple[float, float], ...] = PAPER_WINDOWS
+    """(α, β): W ← α·W + β, in segments; α in 0..64, β whole. With ``measured`` (f, t), t at least 0."""
     automatic: bool = False
     """One more choice per layer: the subflow with the earliest expected delivery."""
     copies: bool = False
@@ -78,6 +93,16 @@ class ActionSpec:
     """``policies``: the congestion control."""
     pacing: str = "window"
     """``window``: a window per round trip; ``bbr``: as BBR would pace, whatever the window."""
+    measured: bool = False
+    orders: tuple[tuple[float, float], ...] = ()
+    """(gap, repair): each layer goes ``gap`` of the longest round trip later than the one below it (infinite: base
+    layers first); ``repair`` is the share of the time to spare that is kept for a repair where it can be."""
+    lanes: int = 0
+    """Lanes per link of its trials; 0: the scenario's own."""
+    slot_rtts: float = 0.0
+    """A slot in round trips of the shortest link, but a chunk at least; 0: the scenario's own."""
+    hold: int = 1
+    """Slots that a decision holds for. What it is relative to is measured in each."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for a space that makes no sense."""
@@ -91,8 +116,18 @@ class ActionSpec:
             raise ValueError(f"pacing '{self.pacing}': one of {', '.join(PACINGS)}")
         if not 0 <= self.headroom <= 1024:
             raise ValueError("headroom is 0 (none) to 1,024")
+        if (self.measured or self.orders) and self.encoding != "multi":
+            raise ValueError(f"{self.encoding} actions take neither measured windows nor orders")
+        if any(gap < 0 or not 0 <= repair <= 1 for gap, repair in self.orders):
+            raise ValueError("orders are pairs of a gap of at least 0 and a share in 0..1")
+        if not 0 <= self.lanes <= MAX_LANES or not 0 <= self.slot_rtts <= 16:
+            raise ValueError(f"lanes are at most {MAX_LANES:,}, slot_rtts at most 16")
+        if not 1 <= self.hold <= 256:
+            raise ValueError("a decision holds for 1 to 256 slots")
         if not self.windows or any(
-            not 0 <= alpha <= ALPHA_MAX_Q16 / ONE_Q16 or abs(beta) > BETA_MAX or beta != int(beta)
+            not 0 <= alpha <= ALPHA_MAX_Q16 / ONE_Q16
+            or not 0 <= abs(beta) <= BETA_MAX
+            or (beta != int(beta) and not self.measured)
             for alpha, beta in self.windows
         ):
             raise ValueError("windows are pairs of alpha in 0..64 and a whole beta")
@@ -107,9 +142,11 @@ class ActionSpec:
         """How many choices each branch has."""
         if self.encoding == "policies":
             return (len(POLICIES),)
+        windows = (len(self.windows),) * self.subflows
+        if self.orders:
+            return (*windows, *((2,) if self.copies else ()), len(PLACES), len(self.orders))
         per_layer = self.subflows + self.automatic
-        copy = (2,) if self.copies else ()
-        return (len(self.windows),) * self.subflows + (per_layer,) * self.layers + copy
+        return windows + (per_layer,) * self.layers + ((2,) if self.copies else ())
 
     @property
     def outputs(self) -> int:
@@ -124,10 +161,11 @@ class ActionSpec:
         """Whether an action is one whole number."""
         return self.encoding in ("joint", "policies")
 
-    def decode(self, actions: NDArray[Any]) -> Actions:
+    def decode(self, actions: NDArray[Any], units: Units | None = None) -> Actions:
         """Turn K actions, shape (K,) for ``joint`` and ``policies``, else (K, branches or subflows), into the engine's.
 
-        Raises ValueError for a shape or a value outside the space, NaN included.
+        ``units`` are what ``measured`` windows and ``orders`` are relative to. Raises ValueError for a shape or a
+        value outside the space, NaN included.
         """
         if self.encoding == "continuous":
             return self._continuous(np.asarray(actions, dtype=np.float64))
@@ -136,19 +174,44 @@ class ActionSpec:
         if self.encoding == "policies":
             silent = np.full((len(choices), n), SILENT, dtype=np.int32)
             layer = np.repeat(choices, m, axis=1).astype(np.int32)
-            return Actions(silent, np.zeros_like(silent), layer, np.zeros(layer.shape, dtype=np.uint8))
+            return Actions(
+                silent,
+                np.zeros_like(silent),
+                layer,
+                np.zeros(layer.shape, dtype=np.uint8),
+                _usual(len(choices)),
+            )
         table = np.array(self.windows, dtype=np.float64)
         picked = table[choices[:, :n]]
-        layer = choices[:, n : n + m].astype(np.int32)
+        layer = self._places(choices[:, -2], units) if self.orders else choices[:, n : n + m].astype(np.int32)
         copied = np.zeros((len(choices), m), dtype=np.uint8)
         if self.copies:
-            copied[:, 0] = choices[:, -1]
+            copied[:, 0] = choices[:, n if self.orders else n + m]
+        alpha, beta = picked[..., 0] * ONE_Q16, picked[..., 1]
+        order = _usual(len(choices))
+        if units is not None and self.measured:
+            share = np.maximum(picked[..., 0] + picked[..., 1] - units.queue, picked[..., 0] / 10)
+            share[picked[..., 0] == 0] = 0
+            alpha, beta = np.zeros_like(alpha), np.minimum(share * units.window, BETA_MAX)
+        if units is not None and self.orders:
+            order = np.array(self.orders)[choices[:, -1]]
+            order[:, 0] *= units.round_trip_s
         return Actions(
-            np.round(picked[..., 0] * ONE_Q16).astype(np.int32),
-            picked[..., 1].astype(np.int32),
+            np.round(alpha).astype(np.int32),
+            np.round(beta).astype(np.int32),
             np.where(layer == n, AUTOMATIC, layer).astype(np.int32),
             copied,
+            order,
         )
+
+    def _places(self, place: NDArray[np.int64], units: Units | None) -> Int32Array:
+        """The table (K, layers) that an entry of :data:`PLACES` means."""
+        table = np.full((len(place), self.layers), AUTOMATIC, dtype=np.int32)
+        if units is not None:
+            known = units.lossiest >= 0
+            table[:, -1] = np.where(known & (place % 2 == 1), units.lossiest, table[:, -1])
+            table[:, 0] = np.where(known & (place >= 2), AVOID - units.lossiest, table[:, 0])
+        return table
 
     def greedy(self, outputs: NDArray[np.floating[Any]]) -> NDArray[Any]:
         """The best actions by a network's outputs, shape (K, :attr:`outputs`)."""
@@ -164,13 +227,16 @@ class ActionSpec:
 
     def document(self) -> dict[str, Any]:
         """As it stands in a policy's file."""
-        return {**asdict(self), "windows": [list(pair) for pair in self.windows]}
+        pairs = {name: [list(pair) for pair in getattr(self, name)] for name in ("windows", "orders")}
+        return asdict(self) | pairs
 
     @classmethod
     def parse(cls, document: dict[str, Any]) -> ActionSpec:
         """Back from :meth:`document`; raises ValueError or TypeError for what is none."""
-        windows = tuple((float(alpha), int(beta)) for alpha, beta in document["windows"])
-        return cls(**{**document, "windows": windows})
+        second = float if document.get("measured") else int
+        windows = tuple((float(alpha), second(beta)) for alpha, beta in document["windows"])
+        orders = tuple((float(gap), float(repair)) for gap, repair in document.get("orders", ()))
+        return cls(**{**document, "windows": windows, "orders": orders})
 
     def _digits(self, actions: NDArray[Any]) -> NDArray[np.int64]:
         shape = "(K,)" if self.single else f"(K, {len(self.branches)})"
@@ -198,4 +264,10 @@ class ActionSpec:
             np.zeros((count, self.subflows), dtype=np.int32),
             np.full((count, self.layers), AUTOMATIC, dtype=np.int32),
             np.zeros((count, self.layers), dtype=np.uint8),
+            _usual(count),
         )
+
+
+def _usual(count: int) -> FloatArray:
+    """What holds for layers where the agent says nothing of their order."""
+    return np.tile(USUAL_ORDER, (count, 1))

@@ -271,7 +271,7 @@ class Transport(Table):
     mode: Literal["stream", "lanes"] = "stream"
     """``stream``: one ordering domain, as stock MPTCP; ``lanes``: one per subflow, a layer whole on one
     lane."""
-    lanes_per_link: Annotated[int, Field(ge=1, le=16)] = 1
+    lanes_per_link: Annotated[int, Field(ge=1, le=4096)] = 1
     mss_bytes: Annotated[int, Field(ge=64, le=65_000)] = 1460
     """Payload of a full segment; 40 bytes of headers come on top."""
     initial_cwnd: Annotated[int, Field(ge=1, le=1_000_000)] = 10

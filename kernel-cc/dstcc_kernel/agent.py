@@ -236,6 +236,8 @@ def check_policy(policy: Policy) -> None:
     """Raise :class:`~dstcc.errors.InputError` for a policy that steers what the kernel's control has not."""
     if policy.action.encoding == "policies":
         raise InputError(f"policy {policy.name} chooses among schedulers that exist in the simulator only")
+    if policy.action.measured or policy.action.orders:
+        raise InputError(f"policy {policy.name} measures queues and binds layers late, in the simulator only")
     if policy.action.pacing != "window":
         raise InputError(
             f"policy {policy.name} paces by {policy.action.pacing}, which exists in the simulator only"

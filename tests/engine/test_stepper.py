@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dstcc.engine import AGENT, EngineConfig, EngineResult, Loss, Stepper, simulate
+from dstcc.engine.config import AGENT_LATE
 from dstcc.engine.stepper import (
+    AVOID,
     EPISODE_VALUES,
     FALL_BACK,
     LAYER_VALUES,
@@ -207,6 +209,58 @@ def test_copies_arrive_by_another_subflow_and_count_as_duplicates() -> None:
     layer = trial().objects.layer
     in_time = [(r.objects.complete_ns[layer == 0] >= 0).sum() for r in (plain, copied)]
     assert in_time[1] >= in_time[0]
+
+
+def late_bound(gap_s: float, table: tuple[int, int, int] = (-1, -1, -1), window: int = 40) -> EngineResult:
+    stepper = Stepper(1, 2, 3)
+    stepper.load(0, trial(scheduler=AGENT_LATE, agent_headroom=0))
+    stepper.alpha_q16[:], stepper.beta[:] = 0, window
+    stepper.layer_subflow[0], stepper.order[0] = table, (gap_s, 0.0)
+    return to_the_end(stepper)
+
+
+def test_late_layers_go_by_turns() -> None:
+    layer = trial().objects.layer
+    chunks, bases = (late_bound(gap_s, window=25).objects.first_sent_ns >= 0 for gap_s in (0.0, np.inf))
+    assert bases[layer == 0].sum() >= chunks[layer == 0].sum()
+    assert (
+        bases[layer == 1].sum() < chunks[layer == 1].sum()
+    )  # too little room: some would go before a base layer
+
+
+def test_a_late_subflow_rests_while_its_link_is_away() -> None:
+    stepper = Stepper(1, 2, 3)
+    away = replace(LINKS[1], outages_ns=((ns(10), ns(30)),))
+    stepper.load(0, replace(trial(scheduler=AGENT_LATE, agent_headroom=0), links=(LINKS[0], away)))
+    stepper.alpha_q16[:], stepper.beta[:] = 0, 400
+    stepper.layer_subflow[:] = -1
+    sent = []
+    while stepper.done[0] == RUNNING:
+        stepper.step()
+        if 11 < of_episode(stepper, "time_s") <= 30:
+            sent.append(value(stepper, "sent_segments")[1])
+    assert sent and not sum(sent)
+    assert (stepper.result(0).objects.first_sent_ns[stepper.result(0).objects.subflow == 1] > 30e9).any()
+
+
+def test_late_layers_keep_to_the_subflows_they_may_take() -> None:
+    objects = late_bound(0.0, (1, AVOID - 1, -1), 400).objects
+    layer, begun = trial().objects.layer, objects.first_sent_ns > 4e9
+    assert begun.any()
+    assert (objects.subflow[begun & (layer == 0)] == 1).all()
+    assert (objects.subflow[begun & (layer == 1)] == 0).all()
+
+
+def test_promises_are_kept_where_nothing_needs_a_repair() -> None:
+    stepper = Stepper(1, 2, 3)
+    stepper.load(0, replace(trial(), links=tuple(replace(link, loss=Loss()) for link in LINKS)))
+    stepper.alpha_q16[:], stepper.beta[:] = 0, 300
+    promised = played = 0.0
+    while stepper.done[0] == RUNNING:
+        stepper.step()
+        promised += of_episode(stepper, "promised_weight")
+        played += of_episode(stepper, "played_weight")
+    assert promised == played > 0
 
 
 def test_values_add_up_to_the_result() -> None:

@@ -16,6 +16,13 @@ def mission(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def short(tmp_path: Path) -> Path:
+    path = tmp_path / "short.toml"
+    path.write_text(MISSION.replace("loop_to_s = 60", "loop_to_s = 20"))
+    return path
+
+
 @pytest.fixture(autouse=True)
 def _one_thread() -> Iterator[None]:
     """Small networks gain nothing by threads, and test workers share the cores."""

@@ -37,15 +37,6 @@ TINY = replace(
 """Its memory overflows and its episodes of about 40 slots end several times within 480 steps."""
 
 
-@pytest.fixture
-def short(tmp_path):
-    from .mission import MISSION
-
-    path = tmp_path / "short.toml"
-    path.write_text(MISSION.replace("loop_to_s = 60", "loop_to_s = 20"))
-    return path
-
-
 def _state(run):
     arrays, document, wrong = load_checkpoint(run)
     assert wrong == []
@@ -105,7 +96,7 @@ def test_what_comes_out(tmp_path, short):
     assert (policy.algorithm, policy.seed) == ("dstcc", 5)
     assert policy.scenario_sha256 == to_episodes(short).content_hash
     assert [one.sha256 for one in policy.trained_on] == [policy.scenario_sha256]
-    assert policy.observation.kind == "full"
+    assert policy.observation.kind == "measured"
 
 
 def test_without_a_better_evaluation_for_long_it_stops_and_says_so(tmp_path, short):

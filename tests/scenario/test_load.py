@@ -107,7 +107,7 @@ BAD = [
     ("transport.congestion=[]", "transport.congestion: names nothing"),
     ("transport.mode=lane", "transport.mode = 'lane': input should be 'stream' or 'lanes'"),
     ("transport.lanes_per_link=4", 'transport.lanes_per_link: needs mode = "lanes"'),
-    ("transport.lanes_per_link=17", "transport.lanes_per_link = 17"),
+    ("transport.lanes_per_link=4097", "transport.lanes_per_link = 4097"),
     ("transport.initial_cwnd=0", "transport.initial_cwnd = 0"),
     ("transport.receive_buffer_bytes=big", "transport.receive_buffer_bytes = 'big'"),
     (

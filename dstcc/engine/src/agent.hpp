@@ -4,12 +4,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "base.hpp"
+
 namespace dstcc {
 
 // The name of the control and the scheduler that an agent steers.
 inline constexpr const char* kAgent = "agent";
 // The same window, paced by BBR.
 inline constexpr const char* kAgentBbr = "agent-bbr";
+// A scheduler whose layers take, in an order that the agent sets, whatever subflow it allows them has room first.
+inline constexpr const char* kAgentLate = "agent-late";
 // A scheduler that follows one of several others, the one that the agent says.
 inline constexpr const char* kAgentPolicies = "agent-policies";
 
@@ -23,11 +27,17 @@ struct WindowAction {
 
 constexpr std::int32_t kAutomatic = -1;  // the subflow with the earliest expected delivery
 
+constexpr std::int32_t kAvoid = -16;     // kAvoid - i, `agent-late` only: any subflow but i
+
 // Which subflow carries each layer, from now on and for what waits; layers above the table's last are automatic.
 // For `agent-policies` the first entry is the policy's number.
 struct LayerAction {
     std::vector<std::int32_t> subflow;
     std::uint64_t copied = 0;  // bit m: layer m goes out a second time on whatever other subflow is free first
+    // For `agent-late`: layer m of a chunk goes before what was released m * gap_ns later; kNever: base layers first.
+    Time gap_ns = kNever;
+    // Of what the playout delay leaves beyond the light time, the share kept for a repair where that can be had.
+    double repair_share = 0.5;
 };
 
 }  // namespace dstcc

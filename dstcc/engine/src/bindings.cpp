@@ -227,7 +227,7 @@ void validate(const EngineConfig& config) {
     require(t.mss_bytes >= 1 && t.header_bytes >= 1 && t.mss_bytes + t.header_bytes <= 65535,
             "mss_bytes and header_bytes must be positive and fit 65,535 bytes together");
     require(t.initial_cwnd >= 1, "initial_cwnd must be at least 1");
-    require(t.lanes_per_link >= 1 && t.lanes_per_link <= 16, "lanes_per_link must be 1 to 16");
+    require(t.lanes_per_link >= 1 && t.lanes_per_link <= 4096, "lanes_per_link must be 1 to 4,096");
     require(t.receive_buffer_bytes == 0 || t.receive_buffer_bytes >= t.mss_bytes,
             "receive_buffer_bytes must hold at least one segment (0: no limit)");
     require(t.constants.scale > 0, "scale must be positive");

@@ -13,6 +13,7 @@ namespace {
 
 // What stands for "no action" in the arrays; kept in step with dstcc/engine/stepper.py.
 constexpr std::int32_t kSilentCode = -1, kFallBackCode = -2, kKeepLayers = -2;
+constexpr double kLongestGapS = 1e7;  // 64 layers of it are within a Time
 
 template <class T>
 using Array = py::array_t<T, py::array::c_style>;
@@ -22,13 +23,17 @@ public:
     Stepper(std::size_t episodes, std::size_t subflows, std::size_t layers, int threads)
         : subflows_(subflows), layers_(layers), episodes_(episodes), pool_(threads),
           alpha_({episodes, subflows}), beta_({episodes, subflows}), layer_({episodes, layers}), copied_({episodes, layers}),
-          active_(static_cast<py::ssize_t>(episodes)), done_(static_cast<py::ssize_t>(episodes)),
+          active_(static_cast<py::ssize_t>(episodes)), done_(static_cast<py::ssize_t>(episodes)), order_({episodes, std::size_t{2}}),
           subflow_values_({episodes, subflows, kSubflowValues.size()}),
           layer_values_({episodes, layers, kLayerValues.size()}), episode_values_({episodes, kEpisodeValues.size()}) {
         std::fill_n(alpha_.mutable_data(), alpha_.size(), kSilentCode);
         std::fill_n(beta_.mutable_data(), beta_.size(), 0);
         std::fill_n(layer_.mutable_data(), layer_.size(), kKeepLayers);
         std::fill_n(copied_.mutable_data(), copied_.size(), std::uint8_t{0});
+        for (std::size_t k = 0; k < episodes; ++k) {
+            order_.mutable_data()[2 * k] = std::numeric_limits<double>::infinity();
+            order_.mutable_data()[2 * k + 1] = LayerAction().repair_share;
+        }
         std::fill_n(active_.mutable_data(), active_.size(), std::uint8_t{1});
         std::fill_n(done_.mutable_data(), done_.size(), std::uint8_t{0});
         for (Array<double>* out : {&subflow_values_, &layer_values_, &episode_values_})
@@ -67,6 +72,7 @@ public:
     Array<std::int32_t> beta() const { return beta_; }
     Array<std::int32_t> layer() const { return layer_; }
     Array<std::uint8_t> copied() const { return copied_; }
+    Array<double> order() const { return order_; }
     Array<std::uint8_t> active() const { return active_; }
     Array<std::uint8_t> done() const { return done_; }
     Array<double> subflow_values() const { return subflow_values_; }
@@ -77,11 +83,12 @@ private:
     struct Data {
         const std::int32_t *alpha, *beta, *layer;
         const std::uint8_t *copied, *active;
+        const double* order;
         std::uint8_t* done;
         double *subflow, *layer_values, *episode;
     };
     Data data() {
-        return {alpha_.data(), beta_.data(), layer_.data(), copied_.data(), active_.data(), done_.mutable_data(),
+        return {alpha_.data(), beta_.data(), layer_.data(), copied_.data(), active_.data(), order_.data(), done_.mutable_data(),
                 subflow_values_.mutable_data(), layer_values_.mutable_data(), episode_values_.mutable_data()};
     }
     void check(std::size_t k) const {
@@ -100,6 +107,9 @@ private:
         layers.subflow.assign(row, row + layers_);
         for (std::size_t m = 0; m < std::min<std::size_t>(layers_, 64); ++m)
             layers.copied |= arrays.copied[k * layers_ + m] != 0 ? std::uint64_t{1} << m : 0;
+        const double gap_s = arrays.order[2 * k];
+        layers.gap_ns = gap_s < kLongestGapS ? static_cast<Time>(gap_s * kNsPerS) : kNever;
+        layers.repair_share = arrays.order[2 * k + 1];
         episodes_[k]->step(windows, layers_ > 0 && row[0] == kKeepLayers ? nullptr : &layers);
     }
     void observe(std::size_t k, const Data& arrays) {
@@ -115,7 +125,7 @@ private:
     Pool pool_;
     Array<std::int32_t> alpha_, beta_, layer_;
     Array<std::uint8_t> copied_, active_, done_;
-    Array<double> subflow_values_, layer_values_, episode_values_;
+    Array<double> order_, subflow_values_, layer_values_, episode_values_;
 };
 
 template <class Names>
@@ -138,6 +148,7 @@ void bind_stepper(py::module_& engine) {
         .def_property_readonly("beta", &Stepper::beta)
         .def_property_readonly("layer_subflow", &Stepper::layer)
         .def_property_readonly("copied", &Stepper::copied)
+        .def_property_readonly("order", &Stepper::order)
         .def_property_readonly("active", &Stepper::active)
         .def_property_readonly("done", &Stepper::done)
         .def_property_readonly("subflow_values", &Stepper::subflow_values)

@@ -72,6 +72,8 @@ public:
     virtual bool duplicates() const { return false; }
     virtual bool pins() const { return false; }
     virtual bool plans() const { return false; }
+    // Do layers go in the order of LayerAction::gap_ns, each on the subflow that LayerAction::subflow says?
+    virtual bool takes_turns() const { return false; }
     // For schedulers that pin: the subflow, out of `usable`, for a whole layer.
     virtual int assign(const std::vector<Path>&, int /*layer*/, std::int64_t /*bytes*/, std::uint64_t usable) {
         return __builtin_ctzll(usable);
@@ -107,7 +109,8 @@ std::unique_ptr<Scheduler> make_minrtt_then_fast_15(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_minrtt_then_fast_30(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_peekaboo(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_qle_ds(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_agent_scheduler(const SchedulerSetup&);  // these two are not in the table
+std::unique_ptr<Scheduler> make_agent_scheduler(const SchedulerSetup&);  // these three are not in the table
+std::unique_ptr<Scheduler> make_agent_late(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_agent_policies(const SchedulerSetup&);
 
 const std::vector<std::pair<std::string, SchedulerFactory>>& scheduler_table();

@@ -2,6 +2,9 @@
 //
 // Where the table is silent, or names a subflow that cannot be used (its timer expired, or light on it is too late for
 // the layer), the subflow with the earliest expected delivery takes the layer.
+//
+// agent-late: nothing is bound before a subflow has room for it. The connection keeps to the table and to the order of
+// LayerAction::gap_ns (Simulation::next_in_turn); of several free subflows the one nearest by light takes the layer.
 #include "scheduler.hpp"
 
 namespace dstcc {
@@ -23,8 +26,18 @@ private:
     std::vector<std::int32_t> table_;
 };
 
+class AgentLate final : public Scheduler {
+public:
+    bool layers_first() const override { return true; }  // a queue for each layer, merged by turn
+    bool takes_turns() const override { return true; }
+    int pick(const std::vector<Path>& paths, std::uint64_t ready, const Next&) override {
+        return least(ready, [&](int i) { return paths[static_cast<std::size_t>(i)].one_way_ns; });
+    }
+};
+
 }  // namespace
 
 std::unique_ptr<Scheduler> make_agent_scheduler(const SchedulerSetup&) { return std::make_unique<AgentScheduler>(); }
+std::unique_ptr<Scheduler> make_agent_late(const SchedulerSetup&) { return std::make_unique<AgentLate>(); }
 
 }  // namespace dstcc

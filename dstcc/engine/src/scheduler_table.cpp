@@ -30,6 +30,7 @@ std::unique_ptr<Scheduler> make_scheduler(const SchedulerSetup& setup) {
     for (const auto& [known, factory] : scheduler_table())
         if (known == setup.transport.scheduler) return factory(setup);
     if (setup.transport.scheduler == kAgent) return make_agent_scheduler(setup);
+    if (setup.transport.scheduler == kAgentLate) return make_agent_late(setup);
     if (setup.transport.scheduler == kAgentPolicies) return make_agent_policies(setup);
     throw std::invalid_argument("unknown scheduler '" + setup.transport.scheduler + "'");
 }

@@ -1,6 +1,7 @@
 // What a connection puts on its links: handshakes, ACKs, repairs, probes, and which layer's next segment goes where.
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 #include "simulation.hpp"
 
@@ -9,6 +10,7 @@ namespace dstcc {
 namespace {
 
 constexpr std::int64_t kSackOptionBytes = 4, kSackBlockBytes = 8;  // RFC 2018, padded to 32 bits
+constexpr int kLookAhead = 64;
 constexpr double kFarNs = 4e18;  // beyond any deadline, and two of them are within a Time
 const Next kUnheeded{};          // what schedulers are told that go by their paths alone
 
@@ -57,6 +59,7 @@ void Simulation::transmit(std::size_t s, std::int64_t number, const Segment& seg
     const std::uint32_t wire = bytes + static_cast<std::uint32_t>(config_.transport.header_bytes);
     const auto passage = links_[subflow.link].down.transmit(now_, wire);
     ++data_packets_;
+    if (watch_ != nullptr && !repeat) watch_->worst_ns[segment.object] = std::max(watch_->worst_ns[segment.object], passage.arrive_ns);
     ++subflow.slot_sent;
     if (repeat) {
         repeated_payload_ += bytes;
@@ -89,6 +92,7 @@ void Simulation::finish_sending(std::size_t s) {
 }
 
 void Simulation::repair(std::size_t s) {
+    if ((dark_ & bit(s)) != 0) return;
     Subflow& sender = subflows_[s].sender;
     std::int64_t number = 0;
     while (sender.window_open() && sender.pacing_until() <= now_ && sender.poll_retransmit(number)) repeat(s, number);
@@ -309,6 +313,7 @@ void Simulation::offer_copies() {
 // Layers that not even light could bring in time are given up on the way. Oldest first would spend a short window on layers that
 // one loss or a little queueing makes late; so those with time for a repair go before those without.
 bool Simulation::next_unbound(std::uint64_t& ready, std::uint32_t& object) {
+    if (scheduler_->takes_turns()) return next_in_turn(ready, object);
     if (!deadlines_) {
         if (pending_.empty()) return false;
         object = pending_.front();
@@ -330,6 +335,57 @@ bool Simulation::next_unbound(std::uint64_t& ready, std::uint32_t& object) {
             return true;
         }
     return false;
+}
+
+// The same by turns: of the layers whose subflows have room, the one released first, where each layer above the base
+// counts as released layer_gap_ns_ later than the one below it.
+bool Simulation::next_in_turn(std::uint64_t& ready, std::uint32_t& object) {
+    for (const WaitingLevel& waiting : pending_.levels()) drop_lost_causes(waiting);
+    ready &= ~dark_;
+    if (ready == 0) return false;
+    for (const Slack slack : {Slack::kRepair, Slack::kWindow}) {
+        Time best = kNever;
+        for (const WaitingLevel& waiting : pending_.levels()) {
+            std::uint32_t candidate = 0;
+            if (waiting.empty()) continue;
+            const std::uint64_t set = allowed(waiting.front(), ready);
+            if (set == 0 || !first_in_time(waiting, slack, set, candidate, best) || turn(candidate) >= best) continue;
+            best = turn(candidate);
+            object = candidate;
+        }
+        if (best == kNever) continue;
+        ready = in_time(object, slack, allowed(object, ready));
+        return true;
+    }
+    for (const WaitingLevel& waiting : pending_.levels()) {
+        if (waiting.empty()) continue;
+        const std::uint64_t set = allowed(waiting.front(), ready);
+        if (set == 0 || !last_in_time(waiting, set, object)) continue;
+        ready = in_time(object, Slack::kLight, set);
+        return true;
+    }
+    return false;
+}
+
+// Of `set`, the subflow that the agent's table names for the layer; all where it names none that can be used.
+std::uint64_t Simulation::allowed(std::uint32_t object, std::uint64_t set) const {
+    const auto layer = static_cast<std::size_t>(config_.objects.layer[object]);
+    const std::int32_t told = layer < layer_table_.size() ? layer_table_[layer] : kAutomatic;
+    const std::uint64_t usable = established_ & ~stale_ & ~dark_;
+    if (told <= kAvoid && kAvoid - told < 64) {
+        const std::uint64_t others = ~bit(static_cast<std::size_t>(kAvoid - told));
+        return (usable & others) != 0 ? set & others : set;
+    }
+    if (told < 0 || static_cast<std::size_t>(told) >= subflows_.size()) return set;
+    const std::uint64_t own = bit(static_cast<std::size_t>(told));
+    return (usable & own) != 0 ? set & own : set;
+}
+
+// Base layers first: their turns come before all others', which no release does.
+Time Simulation::turn(std::uint32_t object) const {
+    const Time release = config_.objects.release_ns[object], layer = config_.objects.layer[object];
+    if (layer_gap_ns_ == kNever) return release + layer * (kNever / 256);
+    return release + layer * layer_gap_ns_;
 }
 
 bool Simulation::last_in_time(const WaitingLevel& waiting, std::uint64_t ready, std::uint32_t& object) const {
@@ -356,21 +412,26 @@ void Simulation::drop_expired() {
 }
 
 // A path with a longer light time passes over what only a shorter one can still save.
-bool Simulation::first_in_time(const WaitingLevel& waiting, Slack slack, std::uint64_t ready,
-                               std::uint32_t& object) const {
+// By turns, only what has its turn before `before` counts (something later may be found in its place), and layers whose
+// base waits for another subflow are passed over a few dozen deep.
+bool Simulation::first_in_time(const WaitingLevel& waiting, Slack slack, std::uint64_t ready, std::uint32_t& object,
+                               Time before) const {
     object = waiting.front();
     if (!premature(object) && in_time(object, slack, ready) != 0) return true;
     bool found = false;
+    const bool turns = scheduler_->takes_turns();
     for (; ready != 0; ready &= ready - 1) {
         const auto s = static_cast<std::size_t>(__builtin_ctzll(ready));
         std::uint32_t candidate = 0;
         const Forecast path = forecast(s);
+        const auto rejects = [&](std::uint32_t o) { return late(o, path, slack) || premature(o); };
+        int looked = turns ? kLookAhead : std::numeric_limits<int>::max();
         // Deadlines rise along the queue: search by them, then pass over what is late for its size.
         const bool any = waiting.first(
             2 * s + (slack == Slack::kRepair ? 1 : 0),
             [&](std::uint32_t o) { return due(o, path, slack) < path.window_ns; },
-            [&](std::uint32_t o) { return late(o, path, slack) || premature(o); }, candidate);
-        if (!any || (found && candidate >= object)) continue;
+            [&](std::uint32_t o) { return (!turns || (turn(o) < before && looked-- > 0)) && rejects(o); }, candidate);
+        if (!any || (turns && rejects(candidate)) || (found && candidate >= object)) continue;
         object = candidate;
         found = true;
     }
@@ -480,7 +541,11 @@ Simulation::Forecast Simulation::forecast(std::size_t s) const {
     const Time repair = std::max(tcp.srtt_ns, 2 * path.one_way_ns);
     if (!path.subflow->established()) return {light, light, 0, 0, path.one_way_ns, repair};
     const bool paced = tcp.pacing_bytes_per_ns > 0;
-    return {light, light + std::max<Time>(tcp.srtt_ns - tcp.min_rtt_ns, 0), kNsPerS / path.expected_rate(),
+    // An agent's subflow is paced at what the path was measured to carry: its own queue tells the wait without an RTT's delay.
+    const Time wait = paced && scheduler_->takes_turns()
+                          ? static_cast<Time>(static_cast<double>(path.link->queue_bytes(now_)) / tcp.pacing_bytes_per_ns)
+                          : std::max<Time>(tcp.srtt_ns - tcp.min_rtt_ns, 0);
+    return {light, light + wait, kNsPerS / path.expected_rate(),
             paced ? 0 : std::max<std::int64_t>(tcp.cwnd - tcp.in_flight(), 0) * tcp.mss_bytes, path.one_way_ns, repair};
 }
 
@@ -490,7 +555,8 @@ Time Simulation::due(std::uint32_t object, const Forecast& path, Slack slack) co
     const Time deadline = config_.objects.deadline_ns[object];
     if (slack != Slack::kRepair || deadline == kNever) return deadline;
     const Time spare = deadline - config_.objects.release_ns[object] - path.one_way_ns;
-    return deadline - std::clamp<Time>(spare / 2, 0, path.repair_ns);
+    const auto kept = static_cast<Time>(static_cast<double>(spare) * repair_share_);
+    return deadline - std::clamp<Time>(kept, 0, path.repair_ns);
 }
 
 // Would the layer arrive after it is due, if nothing more were lost? kLight asks for its next byte only, the others for its

@@ -281,6 +281,10 @@ void Simulation::on_timer(std::size_t s) {
         if (subflow.syn_at <= now_) send_syn(s, subflow);
         return arm_timer(s);
     }
+    if ((dark_ & bit(s)) != 0) {
+        subflow.sender.rest(observe(s).change_ns + now_);
+        return arm_timer(s);
+    }
     switch (subflow.sender.handle_timer(now_)) {
         case TimerResult::kNothing:
             return arm_timer(s);

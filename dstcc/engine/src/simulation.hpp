@@ -41,6 +41,7 @@ struct SubflowView {
 // Layers in the order in which their last byte was sent, or delivered in order.
 struct Watch {
     std::vector<std::uint32_t> sent, delivered;
+    std::vector<Time> worst_ns;  // per object: the latest arrival of what was sent of it; kNever once any was lost
 };
 
 // The full number whose low 32 bits are `low`, nearest to `reference`.
@@ -230,10 +231,13 @@ private:
     void drop_expired();
     void drop_lost_causes(const WaitingLevel& waiting);
     bool next_unbound(std::uint64_t& ready, std::uint32_t& object);
+    bool next_in_turn(std::uint64_t& ready, std::uint32_t& object);
+    std::uint64_t allowed(std::uint32_t object, std::uint64_t set) const;
+    Time turn(std::uint32_t object) const;
     // In time: as far as light goes; at the present window; that, with time to repeat what is lost.
     enum class Slack { kLight, kWindow, kRepair };
-    bool first_in_time(const WaitingLevel& waiting, Slack slack, std::uint64_t ready,
-                       std::uint32_t& object) const;
+    bool first_in_time(const WaitingLevel& waiting, Slack slack, std::uint64_t ready, std::uint32_t& object,
+                       Time before = kNever) const;
     bool last_in_time(const WaitingLevel& waiting, std::uint64_t ready, std::uint32_t& object) const;
     // When a subflow could bring a layer, as far as the sender can tell.
     struct Forecast {
@@ -326,6 +330,9 @@ private:
     std::array<std::int64_t, 256> layer_backlog_{};  // the same by layer, a layer begun counted whole
     std::uint64_t copied_layers_ = 0;  // LayerAction::copied
     std::vector<std::int32_t> layer_table_;  // LayerAction::subflow
+    Time layer_gap_ns_ = kNever;             // LayerAction::gap_ns
+    double repair_share_ = 0.5;              // LayerAction::repair_share
+    std::uint64_t dark_ = 0;                 // at rest, see steer()
     Watch* watch_ = nullptr;
     std::unique_ptr<ChunkManager> chunks_;
     std::vector<Acked> acked_;  // of the ACK at hand, for the chunk manager

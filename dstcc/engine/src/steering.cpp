@@ -7,7 +7,15 @@ void Simulation::steer(const std::vector<WindowAction>& windows, const LayerActi
     if (over_) return;
     if (layers != nullptr) {
         copied_layers_ = layers->copied;
+        layer_gap_ns_ = layers->gap_ns;
+        repair_share_ = layers->repair_share;
         if (layers->subflow != layer_table_) reassign(layers->subflow);
+    }
+    // Contact plans are known: a subflow by turns rests while its link is away, timers too (as LTP's do, RFC 5326).
+    if (scheduler_->takes_turns()) {
+        dark_ = 0;
+        for (std::size_t s = 0; s < subflows_.size(); ++s)
+            if (!observe(s).up) dark_ |= bit(s);
     }
     for (std::size_t s = 0; s < std::min(windows.size(), subflows_.size()); ++s) {
         if (windows[s].kind == WindowAction::Kind::kSilent) continue;

@@ -15,8 +15,9 @@ double seconds(Time ns) { return ns == kNever ? std::numeric_limits<double>::inf
 // ------------------------------------------------------------------------------------------------------- one trial
 
 Episode::Episode(const EngineConfig& config)
-    : simulation_(config), played_(config.objects.size(), 0), before_(simulation_.subflows()) {
+    : simulation_(config), played_(config.objects.size(), 0), sent_(config.objects.size(), 0), promised_(config.objects.size(), 0), before_(simulation_.subflows()) {
     const ObjectsConfig& objects = config.objects;
+    watch_.worst_ns.assign(objects.size(), 0);
     for (std::uint32_t object = 0; object < objects.size(); ++object) {
         const auto layer = static_cast<std::size_t>(objects.layer[object]);
         if (by_layer_.size() <= layer) by_layer_.resize(layer + 1);
@@ -50,9 +51,13 @@ void Episode::step(const std::vector<WindowAction>& windows, const LayerAction* 
     slot_end_ += simulation_.config().slot_ns;
     simulation_.run_until(slot_end_, nullptr);
     simulation_.watch(nullptr);
-    for (const std::uint32_t object : watch_.sent)
+    for (const std::uint32_t object : watch_.sent) {
         sent_weight_[static_cast<std::size_t>(simulation_.objects()[object].subflow)] += weight(object);
+        note_promise(object);
+    }
     for (const std::uint32_t object : watch_.delivered) note_delivery(object);
+    const auto slot = static_cast<std::size_t>(began_ / simulation_.config().slot_ns);
+    promised_weight_ = slot < departing_.size() ? departing_[slot] : 0.0;
 }
 
 bool Episode::in_time(std::uint32_t object) const {
@@ -60,11 +65,32 @@ bool Episode::in_time(std::uint32_t object) const {
     return complete >= 0 && complete <= simulation_.config().objects.deadline_ns[object];
 }
 
+bool Episode::follows(std::uint32_t object) const {
+    const auto& chunk = simulation_.config().objects.chunk;
+    return object > 0 && chunk[object] == chunk[object - 1];
+}
+
+// As below, by when the segments of a layer that were sent arrive, the lost ones never.
+void Episode::note_promise(std::uint32_t object) {
+    const ObjectsConfig& objects = simulation_.config().objects;
+    sent_[object] = 1;
+    if (follows(object) && promised_[object - 1] == 0) return;
+    for (std::uint32_t o = object; o < objects.size() && (o == object || follows(o)) && sent_[o] != 0 && promised_[o] == 0 &&
+                                   watch_.worst_ns[o] != kNever && watch_.worst_ns[o] <= objects.deadline_ns[o]; ++o) {
+        promised_[o] = 1;
+        // Its own queue is behind it a light time before it arrives: until then nothing is earned by filling queues.
+        const auto s = static_cast<std::size_t>(simulation_.objects()[o].subflow);
+        const Time left = watch_.worst_ns[o] - simulation_.observe(s).one_way_ns;
+        const auto slot = static_cast<std::size_t>(std::max(left, began_) / simulation_.config().slot_ns);
+        if (departing_.size() <= slot) departing_.resize(slot + 1, 0.0);
+        departing_[slot] += weight(o);
+    }
+}
+
 // A layer plays when it and all lower ones of its chunk are there in time; so it may set higher ones free.
 void Episode::note_delivery(std::uint32_t object) {
     const ObjectsConfig& objects = simulation_.config().objects;
     delivered_[static_cast<std::size_t>(objects.layer[object])] += 1;
-    const auto follows = [&](std::uint32_t o) { return o > 0 && objects.chunk[o] == objects.chunk[o - 1]; };
     if (follows(object) && played_[object - 1] == 0) return;
     for (std::uint32_t o = object; o < objects.size() && (o == object || follows(o)) && played_[o] == 0 && in_time(o); ++o) {
         played_[o] = 1;
@@ -133,6 +159,7 @@ void Episode::observe(double* subflows, std::size_t subflow_rows, double* layers
     own[2] = played_weight_;
     own[3] = total_weight_;
     std::fill_n(own + 4, kEpisodeValues.size() - 4, 0.0);
+    own[kEpisodeValues.size() - 1] = promised_weight_;
     ChunkManager* chunks = simulation_.chunks();
     if (chunks == nullptr) return;
     const ChunkManager::View view = chunks->view(now, simulation_.released(), outcomes);
@@ -146,7 +173,7 @@ void Episode::observe(double* subflows, std::size_t subflow_rows, double* layers
         chunks->bytes_per_s(),
         window == kNever ? std::numeric_limits<double>::infinity() : static_cast<double>(window),
     };
-    static_assert(std::size(values) + 4 == kEpisodeValues.size());
+    static_assert(std::size(values) + 5 == kEpisodeValues.size());
     std::copy(std::begin(values), std::end(values), own + 4);
 }
 

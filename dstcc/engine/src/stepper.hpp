@@ -59,6 +59,8 @@ constexpr std::array kEpisodeValues = {
     "chunks_done",        // slot: chunks acknowledged whole
     "chunks_bytes_per_s",  // slot: the sum of their size / download time
     "send_window_bytes",  // room at the receiver; infinite where it has no bound
+    "promised_weight",  // slot: as played_weight, of layers whose last byte left their queue: those that no loss and no
+                        // queue keeps from being in time. Only the simulator knows; for rewards without light's delay
 };
 
 // What becomes of one trial.
@@ -74,7 +76,9 @@ public:
 
 private:
     void note_delivery(std::uint32_t object);
+    void note_promise(std::uint32_t object);
     bool in_time(std::uint32_t object) const;
+    bool follows(std::uint32_t object) const;
     double weight(std::uint32_t object) const;
 
     Simulation simulation_;
@@ -82,13 +86,15 @@ private:
     std::vector<std::vector<std::uint32_t>> by_layer_;  // objects
     std::vector<std::size_t> waiting_;                  // per layer: the first object not known to be sent or given up
     std::vector<std::uint8_t> played_;                  // per object
+    std::vector<std::uint8_t> sent_, promised_;         // per object
+    std::vector<double> departing_;                     // per slot: promised weight that leaves its queue in it
     std::vector<SubflowView> before_;                   // at the start of the step
     Time slot_end_ = 0, began_ = 0;
     double total_weight_ = 0;
     // over the step
     std::vector<double> sent_weight_;
     std::vector<double> delivered_, played_count_;
-    double played_weight_ = 0;
+    double played_weight_ = 0, promised_weight_ = 0;
 };
 
 // A fixed set of threads that share a loop's iterations.

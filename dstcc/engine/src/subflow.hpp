@@ -103,6 +103,10 @@ public:
     // Returns payload bytes newly acknowledged.
     std::int64_t handle_ack(Time now, const AckBlocks& ack);
     TimerResult handle_timer(Time now);
+    // Nothing can be heard before `until`: a timer that passed waits a timeout longer than that.
+    void rest(Time until) {
+        if (timer_kind_ != Timer::kNone) timer_ = rto_at_ = until + rto_;
+    }
     void steer(const WindowAction& action, Time now) { control_->steer(tcp_, action, now); }
     // The probe went out as a repeat of the last segment (else it was new data).
     void mark_probe_repeated() { probe_repeats_ = true; }

@@ -1,0 +1,144 @@
+"""What a sender finds out about its paths within slots: the rate that each carries.
+
+Model. In a slot of length T a subflow hands b bytes to its link, whose queue at the sender goes from q to q':
+
+    served = b − (q' − q)          what left for Earth; others' traffic in the queue counts against it
+
+While the queue never runs dry, served / T is what the path carries for this sender, an observation that needs no
+round trip. Where it does run dry although the subflow sent at its pace, the path carries at least that. So
+
+    r ← served / T, from the second such slot on half of it and half the old        the queue stands
+    r ← max(r, b / T)         it does not, and the pace was used; twice that until a queue has stood for the first time
+
+Before the first slot r is the rate that the video needs, shared evenly, since no path is known: the bytes of the source
+over the time to its last release. A source without a clock starts from the initial window instead. Bottlenecks
+that lie further on than the sender's own link are not seen here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dstcc.engine import EngineConfig, Stepper
+
+    FloatArray = NDArray[np.float64]
+
+NS_PER_S = 1e9
+STANDING = 2.0
+"""Packets in the queue from which on it counts as never dry."""
+PROBE = 2.0
+"""By how much the rate is raised while nothing but its use is known, as in slow start."""
+USED = 0.9
+"""Of the pace, from which on it counts as used."""
+MEMORY = 0.98
+"""Of the counts of losses, from slot to slot: 50 slots, some three round trips of a sixteenth each."""
+ALL = slice(None)
+VALUE = {name: place for place, name in enumerate(SUBFLOW_VALUES)}
+
+
+@dataclass(frozen=True)
+class Units:
+    """What relative actions are relative to, for K episodes."""
+
+    window: FloatArray
+    """(K, subflows): the measured rate for a smoothed round trip, in segments; 0 while there is no handshake."""
+    queue: FloatArray
+    """(K, subflows): what waits in the sender's own queue, in slots of the measured rate."""
+    round_trip_s: FloatArray
+    """(K,): of light, on the longest path."""
+    lossiest: NDArray[np.int64]
+    """(K,): the subflow that loses the largest share; −1 while none is known to lose more than another."""
+
+
+class Rates:
+    """``rate`` (K, subflows): bytes on the wire per second that each path seems to carry."""
+
+    def __init__(self, episodes: int, subflows: int) -> None:
+        shape = (episodes, subflows)
+        self.rate = np.zeros(shape)
+        self.seen = np.zeros(shape, dtype=np.bool_)
+        """Where a standing queue has shown the rate."""
+        self.used = np.zeros(shape)
+        """Of the pace, in the last slot."""
+        self.need = np.zeros((episodes, 1))
+        """Bytes on the wire per second that the source needs."""
+        self.wire = np.ones((episodes, 1))
+        """Bytes of a full packet."""
+        self.delay_s = np.zeros(episodes)
+        """From a chunk's release to its deadline; infinite without one."""
+        self._queue, self._lost, self._known = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self._count = np.ones((episodes, 1))
+
+    def begin(self, episode: int, config: EngineConfig) -> None:
+        """A new trial in this place."""
+        transport, objects = config.transport, config.objects
+        for memory in (self.rate, self.used, self._queue, self._lost, self._known):
+            memory[episode] = 0
+        self.seen[episode] = False
+        wire = transport.mss_bytes + transport.header_bytes
+        span_s = float(objects.release_ns.max()) / NS_PER_S if len(objects.release_ns) else 0.0
+        total = float(objects.payload_bytes.sum()) * wire / transport.mss_bytes
+        self.need[episode] = total / span_s if span_s > 0 else 0.0
+        self.wire[episode] = wire
+        self._count[episode] = sum(link.subflows for link in config.links)
+        finite = objects.deadline_ns < np.iinfo(np.int64).max
+        wait = (objects.deadline_ns - objects.release_ns)[finite]
+        self.delay_s[episode] = float(wait.min()) / NS_PER_S if len(wait) else np.inf
+
+    def update(self, stepper: Stepper, rows: slice = ALL) -> None:
+        """Take in a slot, or an episode's first values."""
+        values = stepper.subflow_values[rows]
+        slot_s = stepper.episode_values[rows][:, EPISODE_VALUES.index("slot_s")][:, None]
+        rate, seen, wire, before = self.rate[rows], self.seen[rows], self.wire[rows], self._queue[rows]
+        sent = values[..., VALUE["sent_segments"]] * wire
+        queue = values[..., VALUE["queue_bytes"]]
+        pace = values[..., VALUE["pacing_bps"]] / 8
+        known = (rate > 0) & (slot_s > 0)
+        per_s = 1 / np.maximum(slot_s, 1e-9)
+        self.used[rows] = np.where(known, sent * per_s / np.maximum(pace, 1e-9), 0.0)
+        stands = known & (queue > STANDING * wire) & ((before > STANDING * wire) | (self.used[rows] > USED))
+        served = np.maximum(sent - (queue - before), wire) * per_s
+        found = np.where(seen, 0.5 * (rate + served), served)
+        least = np.maximum(rate, sent * per_s) * np.where(seen, 1.0, PROBE)
+        dry = known & (queue <= STANDING * wire) & (self.used[rows] > USED)
+        up = values[..., VALUE["link_up"]] > 0
+        rate[:] = np.where(stands & up, found, np.where(dry & up, least, rate))
+        seen |= stands & up
+        srtt = values[..., VALUE["srtt_s"]]
+        there = (values[..., VALUE["established"]] > 0) & (srtt > 0)
+        first = values[..., VALUE["cwnd_segments"]] * wire / np.maximum(srtt, 1e-9)
+        fresh = there & (rate == 0)
+        rate[:] = np.where(fresh, np.maximum(self.need[rows] / self._count[rows], first), rate)
+        before[:] = queue
+        self._count_losses(values, rows)
+
+    def loss(self) -> FloatArray:
+        """(K, subflows): of the segments whose fate came to be known, the share lost; recent ones count more."""
+        share: FloatArray = self._lost / np.maximum(self._known, 1.0)
+        return share
+
+    def units(self, stepper: Stepper) -> Units:
+        """What the next actions are relative to."""
+        values = stepper.subflow_values
+        window = self.rate * values[..., VALUE["srtt_s"]] / self.wire
+        loss = self.loss()
+        apart = loss.max(axis=1) > np.where(self.rate > 0, loss, np.inf).min(axis=1)
+        worst = np.where(apart, loss.argmax(axis=1), -1)
+        slot_s = stepper.episode_values[:, EPISODE_VALUES.index("slot_s")][:, None]
+        queue = self._queue / np.maximum(self.rate * slot_s, self.wire)
+        return Units(window, queue, 2 * values[..., VALUE["one_way_s"]].max(axis=1), worst)
+
+    def _count_losses(self, values: FloatArray, rows: slice) -> None:
+        lost, known = self._lost[rows], self._known[rows]
+        lost *= MEMORY
+        known *= MEMORY
+        lost += values[..., VALUE["lost_segments"]]
+        known += values[..., VALUE["lost_segments"]] + values[..., VALUE["delivered_bytes"]] / self.wire[rows]
