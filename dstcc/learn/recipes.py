@@ -158,7 +158,7 @@ RECIPES = {
         warm_up=2_048,
         epsilon=(0.3, 0.05),
         epsilon_steps=30_000,
-        evaluate_every=8_192,
+        evaluate_every=4_096,
     ),
 }
 

@@ -281,8 +281,8 @@ void Simulation::on_timer(std::size_t s) {
         if (subflow.syn_at <= now_) send_syn(s, subflow);
         return arm_timer(s);
     }
-    if ((dark_ & bit(s)) != 0) {
-        subflow.sender.rest(observe(s).change_ns + now_);
+    if (const SubflowView view = observe(s); (dark_ & bit(s)) != 0 && !view.up && view.change_ns < kNever - now_) {
+        subflow.sender.rest(now_ + view.change_ns);
         return arm_timer(s);
     }
     switch (subflow.sender.handle_timer(now_)) {

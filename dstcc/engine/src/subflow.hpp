@@ -105,7 +105,7 @@ public:
     TimerResult handle_timer(Time now);
     // Nothing can be heard before `until`: a timer that passed waits a timeout longer than that.
     void rest(Time until) {
-        if (timer_kind_ != Timer::kNone) timer_ = rto_at_ = until + rto_;
+        if (timer_kind_ != Timer::kNone) timer_ = rto_at_ = until < kNever - rto_ ? until + rto_ : kNever;
     }
     void steer(const WindowAction& action, Time now) { control_->steer(tcp_, action, now); }
     // The probe went out as a repeat of the last segment (else it was new data).
