@@ -28,8 +28,7 @@ from dstcc.scenario import Scenario, engine_config, load_source, settle
 
 from . import backend
 
-CONTROLS = ("cubic", "newreno", "westwood", "vegas", "bbr")
-LOSS_BASED = ("cubic", "newreno", "westwood")
+CONTROLS = ("cubic", "newreno", "westwood", "vegas", "bbr", "fixed")
 RTTS_S = (0.1, 1.0, 10.0)
 LOSSES = (0.0, 1e-4, 1e-3, 1e-2)
 SUBFLOWS = (1, 2)
@@ -84,7 +83,7 @@ def scenario_of(cell: Cell) -> Scenario:
             "link": [{"name": f"link {i}", **link, **losses} for i in range(cell.subflows)],
             "transport": {"congestion": cell.congestion},
             "playout": {"mode": "stall"},
-            "run": {"scale": 1, "slot_s": length_s / 20},
+            "run": {"scale": 1, "slot_s": cell.rtt_s if cell.congestion == "fixed" else length_s / 20},
         }
     )
 
