@@ -1,6 +1,6 @@
 """What a controller plays on missions it never saw, beside the project's algorithms: the tables of its model card.
 
-    python scripts/held_out.py [--controller dstcc] [--seeds 10] [--json FILE] [--again FILE] [FOLDER]
+    python scripts/held_out.py [--controller dstcc] [--seeds 10] [--first 201] [--json FILE] [--again FILE] [FOLDER]
 
 For every scenario of FOLDER (examples/iodst/held-out), and at four playout delays for table-1.toml, it runs the
 controller; the best algorithm that is not told the rates; open-loop, which is told them, with 16 lanes a link and with
@@ -147,11 +147,12 @@ def cells(row: dict[str, Any]) -> list[str]:
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("examples/iodst/held-out"))
 @click.option("--controller", default="dstcc", show_default=True, help="A shipped policy's name or a file.")
 @click.option("--seeds", default=10, show_default=True)
+@click.option("--first", default=201, show_default=True, help="The first seed.")
 @click.option("--only", default="", help="Scenarios whose file name contains this.")
 @click.option("--json", "out", type=click.Path(path_type=Path), help="Write seed by seed values there.")
 @click.option("--again", type=click.Path(path_type=Path), help="An earlier --json.")
 def main(
-    folder: Path, *, controller: str, seeds: int, only: str, out: Path | None, again: Path | None
+    folder: Path, *, controller: str, seeds: int, first: int, only: str, out: Path | None, again: Path | None
 ) -> None:
     """Print the table."""
     policy, rows = load_policy(controller), []
@@ -172,7 +173,7 @@ def main(
             for delay in DELAYS if path.stem == "table-1" else (None,):
                 if only not in path.stem:
                     continue
-                mission = Mission(path, delay, range(1, seeds + 1), pool)
+                mission = Mission(path, delay, range(first, first + seeds), pool)
                 row = before.get((mission.name, mission.delay))
                 if row is None:
                     screened = range(SCREENED, SCREENED + 2)
