@@ -7,7 +7,7 @@ ONLY ?=
 STAMP := $(VENV)/.ready
 NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*) $(wildcard kernel-cc/law/*) $(wildcard svc/dstcc_svc/src/*)
 
-.PHONY: help setup demo kernel test test-slow test-kernel fidelity bench lint format docs clean
+.PHONY: help setup demo kernel test test-slow test-kernel fidelity bench held-out lint format docs clean
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
@@ -42,6 +42,9 @@ test-kernel: kernel  ## all that runs on the virtual-time kernel, the debug vari
 
 bench: $(STAMP)  ## speed figures, each with its ratio; ONLY=NAME runs one
 	$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY))
+
+held-out: $(STAMP)  ## the shipped controller on missions it never saw, beside every algorithm (minutes)
+	$(BIN)/python scripts/held_out.py
 
 lint: $(STAMP)   ## ruff and mypy --strict
 	$(BIN)/ruff check .
