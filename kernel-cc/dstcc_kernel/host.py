@@ -65,8 +65,7 @@ def run(words: list[str], log: Path, *, wall_s: float, environment: dict[str, st
     unshare = bpf.which("unshare")
     if unshare is None:
         raise MissingCapabilityError("--backend host: apt install util-linux")
-    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    command = [unshare, *user, "--net", "--pid", "--fork", "--kill-child", "--mount-proc", *words]
+    command = [unshare, *_as_root(), "--net", "--pid", "--fork", "--kill-child", "--mount-proc", *words]
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=out, env=os.environ | environment)
         try:
@@ -87,9 +86,14 @@ def require_netem() -> None:
     if None in programs:
         raise MissingCapabilityError("--backend host: apt install iproute2 util-linux")
     unshare, tc = (program or "" for program in programs)
-    words = [unshare, "--user", "--map-root-user", "--net", tc, "qdisc", "add", "dev", "lo", "root", "netem"]
+    words = [unshare, *_as_root(), "--net", tc, "qdisc", "add", "dev", "lo", "root", "netem"]
     tried = subprocess.run([*words, "delay", "1ms"], capture_output=True, text=True, check=False)
     if tried.returncode != 0:
         raise MissingCapabilityError(
             f"--backend host: {NETEM_REMEDY} ({tried.stderr.strip().splitlines()[-1]})"
         )
+
+
+def _as_root() -> list[str]:
+    """What makes ``unshare`` give root's rights over the new namespaces to whoever has them not."""
+    return [] if os.geteuid() == 0 else ["--user", "--map-root-user"]

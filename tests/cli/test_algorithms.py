@@ -5,7 +5,7 @@ import json
 from click.testing import CliRunner
 from dstcc_cli.main import main
 
-from dstcc.algorithms import TABLE
+from dstcc.algorithms import CONTROLLERS, TABLE
 
 
 def test_table_for_people_on_stderr() -> None:
@@ -19,6 +19,6 @@ def test_json() -> None:
     done = CliRunner().invoke(main, ["algorithms", "--json"])
     rows = json.loads(done.stdout)
     assert done.stderr == ""
-    assert [row["name"] for row in rows] == [row.name for row in TABLE]
+    assert [row["name"] for row in rows] == [*(row.name for row in TABLE), *sorted(CONTROLLERS)]
     assert all(row.keys() == {"name", "kind", "state", "source", "backends"} for row in rows)
-    assert all(row["backends"] == ["simulator"] for row in rows)
+    assert {row["name"]: row["backends"] for row in rows}["cubic"] == ["simulator", "kernel"]
