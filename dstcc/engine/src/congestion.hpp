@@ -23,7 +23,9 @@ public:
     virtual std::int64_t ssthresh(TcpState& tcp, Time now) = 0;
     virtual void cong_avoid(TcpState& tcp, std::int64_t acked, Time now) = 0;
     virtual void pkts_acked(TcpState&, std::int64_t /*acked*/, Time /*rtt_ns*/, Time /*now*/) {}
+    // Asked for by wants_rates().
     virtual bool cong_control(TcpState&, const RateSample&, Time /*now*/) { return false; }
+    virtual bool wants_rates() const { return false; }
     virtual void on_event(TcpState&, CaEvent, Time /*now*/) {}
     virtual void on_undo(TcpState&, Time /*now*/) {}
     // An action from outside; for `agent`.

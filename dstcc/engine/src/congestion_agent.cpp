@@ -79,6 +79,7 @@ public:
     void on_event(TcpState& tcp, CaEvent event, Time now) override {
         if (pacer_) pacer_->on_event(tcp, event, now);
     }
+    bool wants_rates() const override { return true; }
     bool cong_control(TcpState& tcp, const RateSample& sample, Time now) override {
         measure(tcp, sample);
         if (pacer_) pacer_->cong_control(tcp, sample, now);

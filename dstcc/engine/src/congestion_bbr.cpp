@@ -104,6 +104,7 @@ public:
         full_rounds_ = 0;
         tcp.cwnd = std::max(tcp.cwnd, saved_cwnd_);
     }
+    bool wants_rates() const override { return true; }
     bool cong_control(TcpState& tcp, const RateSample& sample, Time now) override {
         update_bandwidth(tcp, sample);
         update_aggregation(tcp, sample, now);

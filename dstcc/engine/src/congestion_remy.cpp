@@ -28,6 +28,7 @@ public:
     }
     std::int64_t ssthresh(TcpState& tcp, Time) override { return tcp.cwnd; }
     void cong_avoid(TcpState&, std::int64_t, Time) override {}
+    bool wants_rates() const override { return true; }
     bool cong_control(TcpState& tcp, const RateSample& sample, Time now) override {
         if (sample.acked_sacked <= 0 || sample.rtt_ns < 0) return true;
         const Time sent = now - sample.rtt_ns;

@@ -49,6 +49,7 @@ public:
     void on_sent(TcpState& tcp, Time now) override {
         if (phase_ == Phase::kImmediateStart && now - began_ < rtt_) set_rate(tcp, emulated_rate(now - began_));
     }
+    bool wants_rates() const override { return true; }
     bool cong_control(TcpState& tcp, const RateSample& sample, Time now) override {
         if (blackout_ && sample.acked_sacked > 0) {
             blackout_ = false;

@@ -49,6 +49,7 @@ public:
     void cong_avoid(TcpState&, std::int64_t, Time) override {}
     bool owns_window() const override { return true; }
 
+    bool wants_rates() const override { return true; }
     bool cong_control(TcpState& tcp, const RateSample& sample, Time now) override {
         if (sample.interval_ns > 0 && sample.delivered > 0) {
             rate_bps_ = static_cast<double>(sample.delivered) * tcp.mss_bytes * 8.0 * kNsPerS /

@@ -31,13 +31,13 @@ public:
         if ((i & 1) == 0 && i < end_) __builtin_prefetch(&(*this)[i]);
     }
 
-    T& push_back(const T& value) {
+    // A new back for the caller to fill in, field by field: a record that is made elsewhere and copied waits for its own
+    // stores.
+    T& emplace_back() {
         if ((end_ & (kBlock - 1)) == 0) open_block(end_ >> kLog);
-        T& slot = back_block_[end_ & (kBlock - 1)];
-        ++end_;
-        slot = value;
-        return slot;
+        return back_block_[end_++ & (kBlock - 1)];
     }
+    T& push_back(const T& value) { return emplace_back() = value; }
     void pop_front() {
         ++begin_;
         if ((begin_ & (kBlock - 1)) == 0) next_block();

@@ -34,11 +34,8 @@ void Simulation::send_syn(std::size_t sender, Endpoint& from) {
 void Simulation::send_ack(std::size_t sender, Endpoint& from, bool syn) {
     LinkState& link = links_[from.link];
     auto bytes = static_cast<std::uint32_t>(config_.transport.header_bytes);
-    AckBlocks ack;
-    if (!syn) {
-        ack = from.receiver.make_ack();
-        if (ack.sacks > 0) bytes += static_cast<std::uint32_t>(kSackOptionBytes + kSackBlockBytes * ack.sacks);
-    }
+    const AckBlocks ack = syn ? AckBlocks{} : from.receiver.make_ack();
+    if (ack.sacks > 0) bytes += static_cast<std::uint32_t>(kSackOptionBytes + kSackBlockBytes * ack.sacks);
     const auto passage = link.up.transmit(now_, bytes);
     if (config_.trace) trace_ack(TraceEvent::kAckSent, passage, sender, ack, syn);
     if (passage.arrive_ns == kNever) return;
@@ -47,9 +44,14 @@ void Simulation::send_ack(std::size_t sender, Endpoint& from, bool syn) {
                                static_cast<std::uint32_t>(ack.sack[i].end - ack.sack[i].begin)});
     if (stamps_) link.stamps.push_back(from.one_way_ns);
     const bool first = link.acks.empty();
-    link.acks.push_back({passage.arrive_ns, ack.echo_ns, delivered_payload_, static_cast<std::uint32_t>(ack.cumulative),
-                         static_cast<std::uint16_t>(sender), static_cast<std::uint8_t>(ack.sacks),
-                         syn, ack.duplicate});
+    AckPacket& packet = link.acks.emplace_back();
+    packet.arrive_ns = passage.arrive_ns;
+    packet.echo_ns = ack.echo_ns;
+    packet.delivered_bytes = delivered_payload_;
+    packet.cumulative = static_cast<std::uint32_t>(ack.cumulative);
+    packet.subflow = static_cast<std::uint16_t>(sender);
+    packet.sacks = static_cast<std::uint8_t>(ack.sacks);
+    packet.kind = syn ? kSyn : ack.duplicate ? kDuplicate : kPlain;
     if (first) tree_.set_busy(head_acks(from.link), passage.arrive_ns);
 }
 
@@ -128,11 +130,11 @@ void Simulation::send_probe(std::size_t s) {
 
 void Simulation::offer() {
     if (reinjecting_ != 0) offer_reinjections();
-    if (scheduler_->duplicates())
+    if (duplicates_)
         offer_copies();
-    else if (config_.transport.lanes || scheduler_->pins())
+    else if (config_.transport.lanes || pins_)
         offer_assigned();
-    else if (scheduler_->plans())
+    else if (plans_)
         offer_planned();
     else
         offer_stream();
@@ -313,7 +315,7 @@ void Simulation::offer_copies() {
 // Layers that not even light could bring in time are given up on the way. Oldest first would spend a short window on layers that
 // one loss or a little queueing makes late; so those with time for a repair go before those without.
 bool Simulation::next_unbound(std::uint64_t& ready, std::uint32_t& object) {
-    if (scheduler_->takes_turns()) return next_in_turn(ready, object);
+    if (takes_turns_) return next_in_turn(ready, object);
     if (!deadlines_) {
         if (pending_.empty()) return false;
         object = pending_.front();
@@ -419,7 +421,7 @@ bool Simulation::first_in_time(const WaitingLevel& waiting, Slack slack, std::ui
     object = waiting.front();
     if (!premature(object) && in_time(object, slack, ready) != 0) return true;
     bool found = false;
-    const bool turns = scheduler_->takes_turns();
+    const bool turns = takes_turns_;
     for (; ready != 0; ready &= ready - 1) {
         const auto s = static_cast<std::size_t>(__builtin_ctzll(ready));
         std::uint32_t candidate = 0;
@@ -542,7 +544,7 @@ Simulation::Forecast Simulation::forecast(std::size_t s) const {
     if (!path.subflow->established()) return {light, light, 0, 0, path.one_way_ns, repair};
     const bool paced = tcp.pacing_bytes_per_ns > 0;
     // An agent's subflow is paced at what the path was measured to carry: its own queue tells the wait without an RTT's delay.
-    const Time wait = paced && scheduler_->takes_turns()
+    const Time wait = paced && takes_turns_
                           ? static_cast<Time>(static_cast<double>(path.link->queue_bytes(now_)) / tcp.pacing_bytes_per_ns)
                           : std::max<Time>(tcp.srtt_ns - tcp.min_rtt_ns, 0);
     return {light, light + wait, kNsPerS / path.expected_rate(),
@@ -617,7 +619,7 @@ bool Simulation::room_at_receiver(std::int64_t bytes) const {
 
 bool Simulation::more_to_send(std::size_t s) const {
     return !pending_.empty() || ((has_assigned_ | has_planned_) & bit(s)) != 0 || reinjecting_ != 0 ||
-           (scheduler_->duplicates() && subflows_[s].copied < log_.end());
+           (duplicates_ && subflows_[s].copied < log_.end());
 }
 
 }  // namespace dstcc

@@ -42,6 +42,10 @@ Simulation::Simulation(const EngineConfig& config)
       scheduler_(make_scheduler({config_.transport, config_.seed, config_.slot_ns, count_subflows(config)})),
       listens_(scheduler_->listens()),
       heeds_(scheduler_->heeds()),
+      duplicates_(scheduler_->duplicates()),
+      pins_(scheduler_->pins()),
+      plans_(scheduler_->plans()),
+      takes_turns_(scheduler_->takes_turns()),
       link_count_(config.links.size()),
       first_flow_(count_subflows(config)),
       senders_(count_senders(config)),
@@ -64,7 +68,7 @@ Simulation::Simulation(const EngineConfig& config)
     DSTCC_CHECK(subflows_.size() <= kMaxSubflows, "at most 64 subflows");
     for (std::size_t i = 0; i < links_.size(); ++i)
         for (std::size_t k = 0; k < config_.links[i].flows.size(); ++k) add_flow(i, k);
-    const bool per_subflow = transport.lanes && !scheduler_->duplicates();
+    const bool per_subflow = transport.lanes && !duplicates_;
     const auto lanes = static_cast<std::size_t>(transport.lanes ? transport.lanes_per_link : 1);
     domains_.resize(per_subflow ? lanes * subflows_.size() : lanes);
     paths_.resize(subflows_.size());
@@ -199,7 +203,7 @@ void Simulation::on_segment(const DataPacket& packet) {
         ObjectOutcome& outcome = outcomes_[object];
         outcome.delivered_bytes += bytes;
         delivered_payload_ += bytes;
-        if (wait > 0) hol_wait_byte_s_ += static_cast<double>(bytes) * (static_cast<double>(wait) / kNsPerS);
+        if (wait > 0) hol_wait_byte_ns_ += static_cast<double>(bytes) * static_cast<double>(wait);
         last_delivery_ns_ = now_;
         if (outcome.delivered_bytes < config_.objects.payload_bytes[object]) return;
         DSTCC_CHECK(outcome.delivered_bytes == config_.objects.payload_bytes[object], "bytes are delivered once");
@@ -229,11 +233,11 @@ void Simulation::on_acks(std::size_t link) {
         ack.one_way_ns = state.stamps.front();
         state.stamps.pop_front();
     }
-    if (config_.trace && packet.syn) trace_ack(TraceEvent::kAckArrived, {now_, 0}, s, {}, true);
-    if (packet.syn) return background ? on_flow_established(s - first_flow_) : on_established(s);
+    if (config_.trace && packet.kind == kSyn) trace_ack(TraceEvent::kAckArrived, {now_, 0}, s, {}, true);
+    if (packet.kind == kSyn) return background ? on_flow_established(s - first_flow_) : on_established(s);
     ack.cumulative = widen(endpoint(s).sender.tcp().snd_una, packet.cumulative);
     ack.echo_ns = packet.echo_ns;
-    ack.duplicate = packet.duplicate;
+    ack.duplicate = packet.kind == kDuplicate;
     for (int i = 0; i < packet.sacks; ++i) {
         const SackBlock block = state.blocks.front();
         state.blocks.pop_front();
@@ -316,7 +320,7 @@ void Simulation::on_timeout(std::size_t s) {
     if (subflow.assigned.empty()) has_assigned_ &= ~bit(s);
     for (const std::uint32_t object : moved) {
         paths_[s].assigned_bytes -= config_.objects.payload_bytes[object];
-        if (scheduler_->pins())
+        if (pins_)
             assign_released(object);
         else
             bind(object, static_cast<std::size_t>(quickest(established_ & ~stale_)));
@@ -341,7 +345,7 @@ void Simulation::on_release() {
         const auto object = static_cast<std::uint32_t>(released_++);
         backlog_ += config_.objects.payload_bytes[object];
         layer_backlog_[static_cast<std::size_t>(config_.objects.layer[object])] += config_.objects.payload_bytes[object];
-        if (scheduler_->pins())
+        if (pins_)
             assign_released(object);
         else
             pending_.push_back(object, config_.objects.layer[object]);
@@ -403,7 +407,7 @@ void Simulation::on_source(std::size_t i) {
 // --------------------------------------------------------------------------------------------------- bookkeeping
 
 // A segment's full number: the sender has it, or has sent it within the last 2^31.
-void Simulation::trace_sent(const DataPacket& packet, const Direction::Passage& passage) {
+void Simulation::trace_sent(DataPacket packet, const Direction::Passage& passage) {
     const TraceFate fate = passage.arrive_ns != kNever ? TraceFate::kCarried
                            : passage.wait_ns >= 0      ? TraceFate::kLost
                                                        : TraceFate::kDropped;
@@ -413,7 +417,7 @@ void Simulation::trace_sent(const DataPacket& packet, const Direction::Passage& 
                own ? static_cast<std::int64_t>(packet.object) : -1, own ? static_cast<std::int64_t>(packet.order) : -1);
 }
 
-void Simulation::trace_arrival(const DataPacket& packet) {
+void Simulation::trace_arrival(DataPacket packet) {
     const bool syn = packet.bytes == 0, own = packet.subflow < first_flow_ && !syn;
     const std::int64_t number = syn ? 0 : widen(endpoint(packet.subflow).receiver.next(), packet.number);
     trace_.add(now_, TraceEvent::kDataArrived, TraceFate::kCarried, packet.subflow, number, packet.bytes, syn,
@@ -493,7 +497,7 @@ std::map<std::string, double> Simulation::totals() const {
             {"delivered_payload_bytes", static_cast<double>(delivered_payload_)},
             {"duplicate_payload_bytes", static_cast<double>(duplicate_payload_)},
             {"hol_payload_bytes", static_cast<double>(hol_payload_)},
-            {"hol_wait_byte_s", hol_wait_byte_s_},
+            {"hol_wait_byte_s", hol_wait_byte_ns_ / kNsPerS},
             {"rtt_sum_s", rtt_sum},
             {"rtt_samples", static_cast<double>(rtt_samples)},
             {"queue_p95_s", waits_.quantile(0.95) / kNsPerS},

@@ -96,9 +96,9 @@ private:
         std::int64_t delivered_bytes;  // in-order payload at the receiver, for its window
         std::uint32_t cumulative;      // low bits
         std::uint16_t subflow;
-        std::uint8_t sacks;
-        bool syn : 1, duplicate : 1;
+        std::uint8_t sacks, kind;
     };
+    enum AckKind : std::uint8_t { kPlain, kSyn, kDuplicate };
     static_assert(sizeof(AckPacket) == 32, "the memory budget counts on it");
     struct SackBlock {
         std::uint32_t offset, length;  // from the cumulative ACK
@@ -210,8 +210,8 @@ private:
     Endpoint& endpoint(std::size_t sender) {
         return sender < first_flow_ ? static_cast<Endpoint&>(subflows_[sender]) : flows_[sender - first_flow_];
     }
-    void trace_arrival(const DataPacket& packet);
-    void trace_sent(const DataPacket& packet, const Direction::Passage& passage);
+    void trace_arrival(DataPacket packet);
+    void trace_sent(DataPacket packet, const Direction::Passage& passage);
     void trace_ack(TraceEvent event, const Direction::Passage& passage, std::size_t sender, const AckBlocks& ack,
                    bool syn);
     void put_data(std::size_t link, const DataPacket& packet);
@@ -302,7 +302,8 @@ private:
     std::vector<SubflowState> subflows_;
     std::vector<OrderingDomain> domains_;
     std::unique_ptr<Scheduler> scheduler_;
-    bool listens_, heeds_;
+    // What the scheduler says of itself, asked once: it is in every packet's way.
+    bool listens_, heeds_, duplicates_, pins_, plans_, takes_turns_;
     std::uint64_t held_ = 0;  // ready, but the scheduler waits
     std::vector<Path> paths_;
     std::vector<const TcpState*> siblings_;  // the established ones
@@ -340,7 +341,7 @@ private:
     std::int64_t peer_delivered_ = 0;  // what the receiver has said of its window
     std::int64_t delivered_payload_ = 0, arrived_payload_ = 0, duplicate_payload_ = 0, hol_payload_ = 0;
     std::int64_t repeated_payload_ = 0, data_packets_ = 0, events_ = 0;
-    double hol_wait_byte_s_ = 0;
+    double hol_wait_byte_ns_ = 0;
     Time first_send_ns_ = -1, last_delivery_ns_ = -1;
     bool deadlines_ = false;  // some layer has one, and late ones are dropped
     bool over_ = false;
@@ -370,7 +371,14 @@ inline void Simulation::arm_timer(std::size_t sender, const Endpoint& endpoint) 
 inline void Simulation::put_data(std::size_t link, const DataPacket& packet) {
     BlockRing<DataPacket>& ring = links_[link].data;
     const bool first = ring.empty();
-    ring.push_back(packet);
+    DataPacket& there = ring.emplace_back();
+    there.arrive_ns = packet.arrive_ns;
+    there.sent_ns = packet.sent_ns;
+    there.number = packet.number;
+    there.object = packet.object;
+    there.order = packet.order;
+    there.bytes = packet.bytes;
+    there.subflow = packet.subflow;
     if (first) tree_.set_busy(link, packet.arrive_ns);
 }
 

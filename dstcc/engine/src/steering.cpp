@@ -12,7 +12,7 @@ void Simulation::steer(const std::vector<WindowAction>& windows, const LayerActi
         if (layers->subflow != layer_table_) reassign(layers->subflow);
     }
     // Contact plans are known: a subflow by turns rests while its link is away, timers too (as LTP's do, RFC 5326).
-    if (scheduler_->takes_turns()) {
+    if (takes_turns_) {
         dark_ = 0;
         for (std::size_t s = 0; s < subflows_.size(); ++s)
             if (!observe(s).up) dark_ |= bit(s);
@@ -35,7 +35,7 @@ void Simulation::reassign(const std::vector<std::int32_t>& table) {
     LayerAction action;
     action.subflow = table;
     scheduler_->steer(action);
-    if (!scheduler_->pins()) return;
+    if (!pins_) return;
     std::vector<std::uint32_t> moved;
     for (std::size_t s = 0; s < subflows_.size(); ++s) {
         const auto taken = subflows_[s].assigned.extract([&](std::uint32_t object) {

@@ -31,7 +31,8 @@ struct Subflow::AckWork {
 };
 
 Subflow::Subflow(const TransportConfig& transport, std::unique_ptr<CongestionControl> control, TcpState initial)
-    : tcp_(initial), control_(std::move(control)), tells_sends_(control_->wants_sends()), constants_(transport.constants) {
+    : tcp_(initial), control_(std::move(control)), tells_sends_(control_->wants_sends()),
+      wants_rates_(control_->wants_rates()), constants_(transport.constants) {
     tcp_.constants = &transport.constants;
     tcp_.cwnd = transport.initial_cwnd;
     tcp_.initial_cwnd = transport.initial_cwnd;
@@ -75,12 +76,13 @@ std::int64_t Subflow::append(Time now, std::uint32_t object, std::uint32_t order
         control_->on_event(tcp_, CaEvent::kIdleRestart, now);
         rack_cursor_ = tcp_.snd_nxt;
     }
-    Segment segment{};
+    Segment& segment = segments_.emplace_back();
     segment.object = object;
     segment.order = order;
     segment.bytes = bytes;
+    segment.flags = 0;
+    segment.repeats = 0;
     stamp(now, segment);
-    segments_.push_back(segment);
     const std::int64_t number = tcp_.snd_nxt++;
     DSTCC_CHECK(segments_.end() == tcp_.snd_nxt, "a record per segment in flight");
     ++prr_out_;
@@ -221,20 +223,20 @@ bool Subflow::nothing_amiss(const AckBlocks& ack) const {
 void Subflow::advance_clean(std::int64_t to, AckWork& work) {
     if (to <= tcp_.snd_una) return;
     work.first_clean_sent_ns = segments_.front().sent_ns;
-    Segment last{};
     work.newly_delivered = to - tcp_.snd_una;
     tcp_.delivered += static_cast<std::uint64_t>(work.newly_delivered);
-    while (tcp_.snd_una < to) {
-        last = segments_.front();
-        work.payload_bytes += last.bytes;
-        if (acked_ != nullptr) acked_->push_back({last.object, last.order, last.bytes});
+    for (; tcp_.snd_una < to; ++tcp_.snd_una) {
+        const Segment& s = segments_.front();
+        work.payload_bytes += s.bytes;
+        if (acked_ != nullptr) acked_->push_back({s.object, s.order, s.bytes});
+        if (tcp_.snd_una == to - 1) {
+            work.last_clean_sent_ns = s.sent_ns;
+            sample(s, to - 1, work);
+        }
         segments_.pop_front();
-        ++tcp_.snd_una;
     }
     segments_.prefetch_ahead(kPrefetch);
     rack_cursor_ = to;
-    work.last_clean_sent_ns = last.sent_ns;
-    sample(last, to - 1, work);
 }
 
 // What any delivery means: the delivery clock, the RTT, the latest-sent segment known to have arrived.
@@ -287,7 +289,7 @@ void Subflow::take_rtt(Time now, AckWork& work) {
     work.rtt_ns = work.last_clean_sent_ns >= 0 ? now - work.last_clean_sent_ns : sample;
     const bool round_passed = tcp_.snd_una > rtt_round_end_;
     if (round_passed) rtt_round_end_ = tcp_.snd_nxt;
-    rtt_sum_s_ += static_cast<double>(sample) / kNsPerS;
+    rtt_sum_ns_ += static_cast<double>(sample);
     ++rtt_samples_;
     rtt_.sample(std::max<Time>(sample, 1), constants_.rto_min, round_passed);
     tcp_.srtt_ns = rtt_.srtt();
@@ -462,7 +464,7 @@ RateSample Subflow::rate_sample(Time now, const AckWork& work) const {
 
 void Subflow::control_window(Time now, AckWork& work) {
     if (work.newly_delivered > 0) control_->pkts_acked(tcp_, work.newly_delivered, work.rtt_ns, now);
-    if (control_->cong_control(tcp_, rate_sample(now, work), now)) {
+    if (wants_rates_ && control_->cong_control(tcp_, rate_sample(now, work), now)) {
         // window and pacing are set
     } else if (tcp_.ca_state == CaState::kRecovery) {
         reduce_window(work);

@@ -70,7 +70,7 @@ public:
     const Segment& segment(std::int64_t number) const { return segments_[number]; }
     std::uint64_t timeouts() const { return timeouts_; }
     Time rtt_deviation() const { return rtt_.deviation(); }
-    double rtt_sum_s() const { return rtt_sum_s_; }
+    double rtt_sum_s() const { return rtt_sum_ns_ / kNsPerS; }
     std::int64_t rtt_samples() const { return rtt_samples_; }
     std::int64_t peak_bytes() const { return segments_.peak_bytes(); }
     // Acknowledged one way or another, so that no copy elsewhere is of use.
@@ -146,7 +146,7 @@ private:
 
     TcpState tcp_;
     std::unique_ptr<CongestionControl> control_;
-    bool tells_sends_;
+    bool tells_sends_, wants_rates_;
     const ConstantsNs& constants_;
     BlockRing<Segment> segments_;
     RangeSet sacked_;
@@ -167,7 +167,7 @@ private:
     Time min_rtt_window_ = 0;
     std::int64_t rtt_round_end_ = 0;
     Time rto_ = 0;
-    double rtt_sum_s_ = 0;
+    double rtt_sum_ns_ = 0;
     std::int64_t rtt_samples_ = 0;
     unsigned backoff_ = 0;
     std::uint64_t timeouts_ = 0;
