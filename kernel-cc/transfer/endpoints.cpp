@@ -22,6 +22,9 @@ constexpr int kInfo = 1, kTcpInfo = 2, kAddresses = 3;  // linux/mptcp.h
 constexpr std::uint32_t kFellBack = 1;
 constexpr std::uint16_t kPort = 5000;
 constexpr std::size_t kMaxSubflows = 16;
+// A listener whose queue of handshakes is more than half full forgets those that take longer than a few timeouts
+// (reqsk_timer_handler): with minutes of light, all of them.
+constexpr std::size_t kBacklogs = 4;
 
 // linux/mptcp.h, whose C++ use needs headers newer than some systems have
 struct MptcpInfo {
@@ -95,6 +98,7 @@ std::size_t rows(int socket, int option, std::vector<char>& room) {
     auto size = static_cast<socklen_t>(room.size());
     if (getsockopt(socket, kLevel, option, room.data(), &size) != 0) {
         if (errno == ENOTCONN || errno == EINVAL) return 0;
+        if (errno == EOPNOTSUPP) throw Failure("a connection fell back to plain TCP");
         fail_errno("MPTCP subflows");
     }
     SubflowData told{};
@@ -196,7 +200,7 @@ Earth::Earth(const Plan& plan, Ledger& ledger, Payloads& payloads)
         set_buffer(made, SO_RCVBUFFORCE, plan.receive_buffer, "receive buffer");
         const sockaddr_in at = address(link.earth, kPort);
         if (bind(made, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) fail_errno("bind " + link.earth);
-        if (listen(made, static_cast<int>(lanes_.size())) != 0) fail_errno("listen");
+        if (listen(made, static_cast<int>(kBacklogs * lanes_.size())) != 0) fail_errno("listen");
     }
 }
 

@@ -20,11 +20,12 @@ from dstcc.run import load_run
 from dstcc.scenario import Setting, load_scenario, load_source, parse_override, settle
 
 MINI = Path(__file__).parent / "mini.toml"
+TEN_MINUTES = Path(__file__).parents[2] / "examples/lab/ten-minutes.toml"
 
 
-def trial(*overrides: str, seed: int = 1) -> tuple[Setting, EngineResult]:
-    """The small mission's trial, changed by ``--set``'s words."""
-    scenario = load_scenario(MINI, [parse_override(text) for text in overrides])
+def trial(*overrides: str, seed: int = 1, path: Path = MINI) -> tuple[Setting, EngineResult]:
+    """The small mission's trial, or another's, changed by ``--set``'s words."""
+    scenario = load_scenario(path, [parse_override(text) for text in overrides])
     source = load_source(scenario)
     setting = settle(scenario, source, seed)
     names = scenario.transport.congestion[0], scenario.transport.scheduler[0]
@@ -115,6 +116,12 @@ def test_a_stream_uses_both_links(kernel: Path) -> None:
     per_link = np.bincount(result.samples.subflow, weights=result.samples.delivered_bytes)
     assert (per_link > 0).all()
     assert (result.objects.complete_ns >= 0).sum() > 10
+
+
+def test_all_of_many_handshakes_on_one_link_end(kernel: Path) -> None:
+    """A listener forgets handshakes that take long while its queue is half full: it must hold twice as many."""
+    _, result = trial("video.loop_to_s=100", "transport.congestion=['cubic']", path=TEN_MINUTES)
+    assert (result.objects.complete_ns >= 0).all()
 
 
 def test_in_an_outage_the_other_link_carries_a_lanes_layers(kernel: Path) -> None:
