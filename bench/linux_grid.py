@@ -100,7 +100,7 @@ def _config(case: Case, seed: int) -> EngineConfig:
         seed=seed,
         links=(link(RATE_BPS, case.rtt_s, loss=Loss("packet", case.loss)),),
         transport=Transport(
-            case.congestion, "minrtt", mss_bytes=MSS, header_bytes=HEADER, constants=CONSTANTS
+            case.congestion, "minrtt", mss_bytes=MSS, header_bytes=HEADER, option_bytes=0, constants=CONSTANTS
         ),
         objects=bulk(),
         slot_ns=ns(SLOT_S),

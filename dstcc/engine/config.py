@@ -194,6 +194,9 @@ class Transport:
     mss_bytes: int = 1460
     header_bytes: int = 40
     """Wire bytes beside the payload in each data packet, and the size of a pure ACK."""
+    option_bytes: int = 24
+    """MPTCP's options in each segment, 0 for a single flow of plain TCP. They are not charged to the links, but Linux's
+    Westwood and BBR count with them."""
     initial_cwnd: int = 10
     receive_buffer_bytes: int = 0
     """Shared by all subflows; 0 means never the limit."""

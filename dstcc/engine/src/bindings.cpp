@@ -173,6 +173,7 @@ TransportConfig read_transport(const py::handle& transport) {
     out.lanes_per_link = transport.attr("lanes_per_link").cast<int>();
     out.mss_bytes = transport.attr("mss_bytes").cast<int>();
     out.header_bytes = transport.attr("header_bytes").cast<int>();
+    out.option_bytes = transport.attr("option_bytes").cast<int>();
     out.initial_cwnd = transport.attr("initial_cwnd").cast<int>();
     out.receive_buffer_bytes = transport.attr("receive_buffer_bytes").cast<std::int64_t>();
     out.fixed_cwnd_segments = transport.attr("fixed_cwnd_segments").cast<std::vector<std::int64_t>>();

@@ -2,12 +2,17 @@
 // with the states and constants of Linux's tcp_bbr.
 //
 //   BtlBw  = max delivery rate over 10 round trips;   RTprop = min RTT over 10 s
-//   pacing = gain · BtlBw · 0.99;   cwnd = gain · BtlBw · RTprop + 3 (quantisation) + aggregation
+//   pacing = gain · BtlBw · 0.99;   cwnd = gain · BtlBw · RTprop + 3 sends + aggregation
 //   STARTUP (2/ln 2) -> DRAIN (ln 2 / 2) -> PROBE_BW (5/4, 3/4, 1 × 6);  PROBE_RTT: 4 segments for 200 ms and a round
 //
 // `bbr` keeps the seconds (times the scale): with an RTT above 10 emulated seconds RTprop expires every round and the flow
 // lives in PROBE_RTT. `bbr-scaled` counts both windows in RTTs: RTprop over 10 RTTs, PROBE_RTT at half the window (as
 // BBRv2's cwnd gain 0.5, so that a minute-long round trip is not spent at 4 segments).
+//
+// A few per cent of pacing decide whether a queue grows while BBR cruises, so `bbr` reckons as Linux 6.1 does: the rate in
+// mss_cache a segment, of which MPTCP's options are a part (bbr_rate_bytes_per_sec), spent on payload alone
+// (tcp_update_skb_after_send). And what PROBE_RTT restores is the largest window since the last loss: bbr_update_min_rtt()
+// is in that mode already when it saves the window.
 // Left out: the long-term (policer) estimator, which loss below 20 % never triggers.
 #include <array>
 #include <cmath>
@@ -26,7 +31,10 @@ constexpr double kFullBandwidthGrowth = 1.25;   // STARTUP ends after three roun
 constexpr int kFullBandwidthRounds = 3;
 constexpr std::uint64_t kBandwidthRounds = 10;
 constexpr double kPacingMargin = 0.99;
-constexpr std::int64_t kQuantisation = 3;       // segments, for one-segment sends
+constexpr std::int64_t kSends = 3;              // one in the sender's queue, one leaving it, one at the receiver
+constexpr double kSendNs = 1e9 / 1024;          // a send is what pacing gives in that time (sk_pacing_shift), at least
+constexpr double kSlowBps = 1.2e6;              // one segment below this rate, two above (bbr_min_tso_segs)
+constexpr std::int64_t kLargestSend = 127;
 constexpr std::uint64_t kExtraAckedRounds = 5;
 
 // Windowed maximum by rounds: the three-sample filter of Kathleen Nichols (Linux lib/minmax.c).
@@ -126,7 +134,11 @@ private:
         return static_cast<std::int64_t>(std::ceil(bandwidth() * static_cast<double>(min_rtt_) * gain));
     }
     std::int64_t quantised(double gain) const {
-        const std::int64_t window = target_window(gain) + kQuantisation;
+        return round_up(target_window(gain));
+    }
+    std::int64_t round_up(std::int64_t window) const {
+        window += kSends * send_;
+        if (!scaled_) window += window & 1;
         return window + (mode_ == Mode::kProbeBw && cycle_ == 0 ? 2 : 0);
     }
     void save_cwnd(const TcpState& tcp) {
@@ -213,8 +225,8 @@ private:
             min_rtt_stamp_ = now;
         }
         if (expired && !idle_restart_ && mode_ != Mode::kProbeRtt) {
-            save_cwnd(tcp);
             mode_ = Mode::kProbeRtt;
+            save_cwnd(tcp);
             probe_done_ = 0;
         }
         if (mode_ == Mode::kProbeRtt) probe_rtt(tcp, now);
@@ -246,10 +258,21 @@ private:
         cwnd_gain_ = kCwndGains[static_cast<int>(mode_)];
         pacing_gain_ = mode_ == Mode::kProbeBw ? kCycle[cycle_] : kPacingGains[static_cast<int>(mode_)];
     }
-    void set_pacing(TcpState& tcp, double gain) const {
-        const double rate = bandwidth() * tcp.wire_bytes * gain * kPacingMargin;
+    // bbr_rate_bytes_per_sec() counts mss_cache a segment, and tcp_update_skb_after_send() spends the payload.
+    double paced_share(const TcpState& tcp) const {
+        return scaled_ ? 1.0 : static_cast<double>(tcp.mss_cache()) / tcp.mss_bytes;
+    }
+    void set_pacing(TcpState& tcp, double gain) {
+        const double rate = bandwidth() * tcp.wire_bytes * paced_share(tcp) * gain * kPacingMargin;
         if (full_bandwidth_reached_ || rate > tcp.pacing_bytes_per_ns)
             if (rate > 0) tcp.pacing_bytes_per_ns = rate;
+        if (!scaled_) send_ = send_segments(tcp);
+    }
+    // bbr_tso_segs_goal(); the rate and the millisecond are emulated ones.
+    std::int64_t send_segments(const TcpState& tcp) const {
+        const double emulated = tcp.pacing_bytes_per_ns * tcp.constants->scale;
+        const auto whole = static_cast<std::int64_t>(emulated * kSendNs / tcp.mss_cache());
+        return std::min(std::max<std::int64_t>(whole, emulated * 8e9 < kSlowBps ? 1 : 2), kLargestSend);
     }
     bool recover_or_restore(TcpState& tcp, const RateSample& sample, std::int64_t& cwnd) {
         const CaState state = tcp.ca_state;
@@ -270,7 +293,7 @@ private:
     void set_cwnd(TcpState& tcp, const RateSample& sample) {
         std::int64_t cwnd = tcp.cwnd;
         if (sample.acked_sacked > 0 && !recover_or_restore(tcp, sample, cwnd)) {
-            const std::int64_t target = quantised(cwnd_gain_) + aggregation_window(tcp);
+            const std::int64_t target = round_up(target_window(cwnd_gain_) + aggregation_window(tcp));
             if (full_bandwidth_reached_)
                 cwnd = std::min(cwnd + sample.acked_sacked, target);
             else if (cwnd < target || tcp.delivered < static_cast<std::uint64_t>(tcp.initial_cwnd))
@@ -282,6 +305,7 @@ private:
     }
 
     const bool scaled_;
+    std::int64_t send_ = 1;
     Stream draws_;
     std::uint64_t draw_ = 0;
     Mode mode_ = Mode::kStartup;

@@ -8,8 +8,9 @@
 // Linux counts in jiffies and whole bytes per jiffy, and that decides where W settles: it follows its own mean, so a bias
 // of a percent in BWE · RTTmin is a drift a round trip. RTTs are rounded up to a jiffy, filters round down, and a sample
 // spans more than one RTT by up to a jiffy or two, which at windows of a few dozen segments is a good part of their ACKs.
-// So does what it counts twice: an ACK without SACK blocks, such as one that fills the only hole, takes Linux's fast path
-// and stands for all it covers, although duplicates have stood for most of that already.
+// So does what plain TCP counts twice: an ACK without SACK blocks, such as one that fills the only hole, takes Linux's
+// fast path and stands for all it covers, although duplicates have stood for most of that already. An ACK of MPTCP never
+// does: it carries an option that header prediction does not expect (tcp_rcv_established, pred_flags).
 #include "congestion.hpp"
 
 namespace dstcc {
@@ -53,7 +54,7 @@ private:
         const Time jiffy = tcp.constants->jiffy;
         const std::int64_t elapsed = now / jiffy - window_start_ / jiffy;
         if (elapsed <= std::max(jiffies_up(tcp, rtt_), tcp.constants->westwood_rtt_min / jiffy)) return;
-        const std::int64_t sample = counted_ * tcp.mss_bytes / elapsed;
+        const std::int64_t sample = counted_ / elapsed;
         if (narrow_ == 0 && estimate_ == 0) {
             narrow_ = estimate_ = sample;
         } else {
@@ -63,31 +64,33 @@ private:
         counted_ = 0;
         window_start_ = now;
     }
-    // westwood_fast_bw() without SACK blocks. With them westwood_acked_count(): a duplicate ACK stands for a segment, and
-    // is deducted when a cumulative one catches up.
+    // westwood_fast_bw() or westwood_acked_count(), in bytes: a duplicate ACK stands for a segment, and is deducted when a
+    // cumulative one catches up.
     std::int64_t count(const TcpState& tcp) {
-        std::int64_t acked = tcp.snd_una - una_;
+        const std::int64_t segment = tcp.mss_cache();
+        std::int64_t acked = (tcp.snd_una - una_) * tcp.mss_bytes;
         una_ = tcp.snd_una;
-        if (!tcp.ack_has_sacks) return acked;
+        if (tcp.option_bytes == 0 && !tcp.ack_has_sacks) return acked;
         if (acked == 0) {
-            ++accounted_;
-            return 1;
+            accounted_ += segment;
+            return segment;
         }
-        if (acked == 1) return 1;
+        if (acked <= segment) return acked;
         if (accounted_ >= acked) {
             accounted_ -= acked;
-            return 1;
+            return segment;
         }
         acked -= accounted_;
         accounted_ = 0;
         return acked;
     }
     std::int64_t bandwidth_window(const TcpState& tcp) const {
-        return std::max<std::int64_t>(estimate_ * jiffies_up(tcp, rtt_min_) / tcp.mss_bytes, 2);
+        return std::max<std::int64_t>(estimate_ * jiffies_up(tcp, rtt_min_) / tcp.mss_cache(), 2);
     }
 
     std::int64_t narrow_ = 0, estimate_ = 0;  // bytes a jiffy
-    std::int64_t counted_ = 0, accounted_ = 0, una_ = 0;  // segments
+    std::int64_t counted_ = 0, accounted_ = 0;  // bytes
+    std::int64_t una_ = 0;
     Time window_start_ = 0, rtt_ = 0, rtt_min_ = 0;
     bool restart_min_ = true, first_ack_ = true;
 };

@@ -121,6 +121,7 @@ void Simulation::add_subflow(std::size_t link) {
     TcpState tcp = initial_state(link, config_.links[link].subflows);
     tcp.subflow = subflows_.size();
     tcp.siblings = &siblings_;
+    tcp.option_bytes = static_cast<std::uint32_t>(transport.option_bytes);
     tcp.agent.headroom = transport.agent_headroom;
     tcp.agent.silence_ns =
         static_cast<Time>(std::min(transport.agent_silence_slots * static_cast<double>(config_.slot_ns), kFarNs));

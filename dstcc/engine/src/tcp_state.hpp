@@ -36,12 +36,13 @@ struct TcpState {
     Time last_sent_ns = 0;
     Time srtt_ns = 0, min_rtt_ns = kNever, last_rtt_ns = -1;
     Time one_way_ns = -1;  // of the newest segment that this ACK answers; -1 unless the control asked for it
-    bool ack_has_sacks = false;  // the ACK at hand; without, Linux takes its fast path
+    bool ack_has_sacks = false;  // the ACK at hand
     bool is_cwnd_limited = false;
     std::int64_t max_packets_out = 0, cwnd_usage_seq = 0;
 
     double pacing_bytes_per_ns = 0;  // 0: not paced
     std::uint32_t mss_bytes = 1460, wire_bytes = 1500;
+    std::uint32_t option_bytes = 0;  // MPTCP's in each segment: Linux's mss_cache is that much more than the payload
     int initial_cwnd = 10;
     std::uint64_t seed = 0, subflow = 0;
     double link_rate_bps = 0;            // what `open-loop` is told
@@ -57,6 +58,7 @@ struct TcpState {
 
     std::int64_t packets_out() const { return snd_nxt - snd_una; }
     std::int64_t in_flight() const { return packets_out() - sacked_out - lost_out + retrans_out; }
+    std::uint32_t mss_cache() const { return mss_bytes + option_bytes; }
     bool in_slow_start() const { return cwnd < ssthresh; }
     // tcp_is_cwnd_limited(): growth is earned only by a window that was in use.
     bool cwnd_limited() const { return is_cwnd_limited || (in_slow_start() && cwnd < 2 * max_packets_out); }
