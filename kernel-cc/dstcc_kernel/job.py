@@ -67,6 +67,9 @@ class Job:
     initial_cwnd: int
     receive_buffer_bytes: int
     send_buffer_bytes: int
+    unsent_bytes: int
+    """Stream: what a subflow may be given beyond what it has sent. Without a limit MPTCP binds all that the send buffer
+    holds to subflows at once; one that it takes for stale (5 timers of 200 ms without an ACK) costs that again."""
     tick_ns: int
     slot_ns: int
     duration_ns: int

@@ -86,6 +86,7 @@ def job_of(
         initial_cwnd=told.initial_cwnd,
         receive_buffer_bytes=receive,
         send_buffer_bytes=send,
+        unsent_bytes=_largest_window(links, setting.mss_bytes * told.initial_cwnd),
         tick_ns=round(tick_s * 1e9),
         slot_ns=slot_ns(setting),
         duration_ns=NEVER_NS if ends == NEVER_NS else round(ends / scale),
@@ -152,6 +153,11 @@ def _buffers(links: Sequence[Link], told: int | None) -> tuple[int, int]:
     wanted = sum(flights) + sum(link.queue_bytes for link in links)
     room = min(MAX_BUFFER, max(LEAST_BUFFER, round(BUFFER_FACTOR * wanted)))
     return room if told is None else min(MAX_BUFFER, 2 * told), room
+
+
+def _largest_window(links: Sequence[Link], least: int) -> int:
+    """What fills the link that holds most."""
+    return max(least, *(round(link.rate_bps * rtt_s(link) / 8) for link in links))
 
 
 def _link(link: Link, setting: Setting, length_s: float) -> LinkJob:

@@ -190,11 +190,12 @@ class Topology:
 
 
 @contextmanager
-def build(buffer_bytes: int) -> Iterator[Topology]:
-    """Two hosts without links, whose sockets may hold ``buffer_bytes``; gone when the block ends."""
+def build(buffer_bytes: int, *, unsent_bytes: int | None = None) -> Iterator[Topology]:
+    """Two hosts without links, whose sockets may hold ``buffer_bytes``, a subflow so many of them unsent; gone when the
+    block ends."""
     home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        spaces = [_new_namespace(buffer_bytes) for _ in range(2)]
+        spaces = [_new_namespace(buffer_bytes, unsent_bytes) for _ in range(2)]
     finally:
         _enter(home)
         os.close(home)
@@ -224,10 +225,13 @@ def _outer(shape: Shape) -> Netem:
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def _new_namespace(buffer_bytes: int) -> int:
+def _new_namespace(buffer_bytes: int, unsent_bytes: int | None) -> int:
     _called(_LIBC.unshare(CLONE_NEWNET), "unshare")
     buffers = f"4096 131072 {buffer_bytes}"
-    for key, value in {**SYSCTLS, "net/ipv4/tcp_rmem": buffers, "net/ipv4/tcp_wmem": buffers}.items():
+    told = {**SYSCTLS, "net/ipv4/tcp_rmem": buffers, "net/ipv4/tcp_wmem": buffers}
+    if unsent_bytes is not None:
+        told["net/ipv4/tcp_notsent_lowat"] = str(unsent_bytes)
+    for key, value in told.items():
         path = Path("/proc/sys", key)
         if path.exists() or "ipv6" not in key:
             path.write_text(value)

@@ -48,7 +48,8 @@ def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | N
     ``controller_of`` is called in the spacecraft's namespace. Raises :class:`~dstcc.errors.DstccError` with what the
     transfer program says when it fails.
     """
-    with build(max(job.receive_buffer_bytes, job.send_buffer_bytes)) as topology:
+    buffer_bytes = max(job.receive_buffer_bytes, job.send_buffer_bytes)
+    with build(buffer_bytes, unsent_bytes=None if job.lanes else job.unsent_bytes) as topology:
         with inside(topology.craft):
             controller = controller_of(job) if controller_of else None
         addresses = _lay(topology, job)

@@ -210,21 +210,32 @@ void Ledger::deliver(Lane& lane, std::int64_t to, Time arrived, Time now) {
     }
 }
 
+// An RTT is that of the oldest segment which an ACK tells of first, if that was sent once (Karn), as in TCP itself. What
+// a SACK block has told of is no news to the ACK that covers it when a hole is filled.
 void Ledger::handle_ack(const Packet& packet, Time now) {
     Subflow* subflow = find(packet.destination, packet.destination_port);
     if (subflow == nullptr || !packet.has_ack || packet.syn) return;
     const std::int64_t ack = unwrap(packet.ack - subflow->isn - 1, subflow->acked);
-    if (ack <= subflow->acked) return;
-    slot_[static_cast<std::size_t>(subflow->number)].acked_bytes += ack - subflow->acked;
-    subflow->acked = ack;
-    Sent newest{0, 0, true};
-    while (!subflow->flight.empty() && subflow->flight.front().end <= ack) {
-        newest = subflow->flight.front();
-        subflow->flight.pop_front();
+    Time oldest = kNever;
+    const auto tell = [&oldest](const Sent& sent) {
+        if (!sent.repeated && !sent.sacked) oldest = std::min(oldest, sent.at);
+    };
+    if (ack > subflow->acked) slot_[static_cast<std::size_t>(subflow->number)].acked_bytes += ack - subflow->acked;
+    subflow->acked = std::max(subflow->acked, ack);
+    for (; !subflow->flight.empty() && subflow->flight.front().end <= ack; subflow->flight.pop_front())
+        tell(subflow->flight.front());
+    if (packet.sacks) {
+        const std::int64_t begin = unwrap(packet.sack_begin - subflow->isn - 1, ack), end = unwrap(packet.sack_end - subflow->isn - 1, ack);
+        auto sent = std::upper_bound(subflow->flight.begin(), subflow->flight.end(), begin,
+                                     [](std::int64_t at, const Sent& s) { return at < s.end; });
+        for (; sent != subflow->flight.end() && sent->end <= end; ++sent) {
+            tell(*sent);
+            sent->sacked = true;
+        }
     }
-    if (newest.repeated) return;
+    if (oldest == kNever) return;
     ++totals.rtt_samples;
-    totals.rtt_sum_s += static_cast<double>(now - newest.at) / kNsPerS;
+    totals.rtt_sum_s += static_cast<double>(now - oldest) / kNsPerS;
 }
 
 void Ledger::give_up(int object) {

@@ -97,6 +97,7 @@ private:
         std::int64_t end;
         Time at;
         bool repeated;
+        bool sacked = false;
     };
     struct Held {
         std::int64_t end, offset;

@@ -5,6 +5,7 @@ namespace transfer {
 namespace {
 
 constexpr std::size_t kEthernet = 14;
+constexpr int kSack = 5;     // RFC 2018
 constexpr int kMptcp = 30;  // TCP option kind, RFC 8684 section 3
 constexpr int kJoin = 1, kDss = 2;
 
@@ -35,6 +36,11 @@ void parse_options(const std::uint8_t* option, const std::uint8_t* end, Packet& 
             } else if (subtype == kDss) {
                 parse_dss(option, length, packet);
             }
+        }
+        if (option[0] == kSack && length >= 10) {
+            packet.sacks = true;
+            packet.sack_begin = u32(option + 2);
+            packet.sack_end = u32(option + 6);
         }
         option += length;
     }

@@ -95,6 +95,11 @@ def test_without_deadlines_a_layer_is_never_late() -> None:
     assert (objects_of(settle(given, source, 1), source)[:, 4] == NEVER_NS).all()
 
 
+def test_a_subflow_of_a_stream_is_given_what_fills_the_largest_link() -> None:
+    assert job(scenario()).unsent_bytes == 115_200 * 1020 / 8
+    assert job(scenario({"delay_s": 0.01})).unsent_bytes == 10 * 1460  # at least an initial window
+
+
 def test_a_job_survives_its_file(tmp_path: Path) -> None:
     made = job(scenario({"loss": {"gilbert_elliott": {"p": 0.01, "r": 0.5}}, "outages": [[60, 120]]}))
     made.write(tmp_path / "job.json")
