@@ -6,6 +6,7 @@ reports and play know no difference; :func:`facts` says in ``run.json`` what a r
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import platform
@@ -36,6 +37,7 @@ PACKETS_PER_S, TICKS_PER_S = 1_000.0, 2_000.0
 """What the slowest machine should manage, for the wall limit."""
 LEAST_WALL_S = 300.0
 ERROR, GUARD = "error.txt", "guard.json"
+NO_ROOM, SMALL_FILE = os.strerror(errno.ENOSPC), 1 << 16
 PREFIX = "dstcc-trial-"
 
 
@@ -126,12 +128,9 @@ def run(
                 wall_s=wall_s,
                 environment=paths,
             ).console
-        error = folder / ERROR
-        if error.exists():
-            raise DstccError(error.read_text().strip())
-        if not (folder / RESULT).exists():
-            said = console.read_text(errors="replace").strip().splitlines()
-            raise DstccError(f"the trial left no result; its last words: {' / '.join(said[-3:])}")
+        problem = _problem(folder, console)
+        if problem is not None:
+            raise DstccError(problem)
         result = read_result(folder / RESULT, setting)
         guard = folder / GUARD
         if not guard.exists():
@@ -143,9 +142,31 @@ def run(
     ) as error:  # it hung or died: its words and what it wrote are all there is to learn from
         kept, part = True, folder / PART
         raise UnfinishedError(str(error), read_result(part, setting) if part.exists() else None) from None
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise DstccError(_full(folder)) from None
     finally:
         if not kept:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _problem(folder: Path, console: Path) -> str | None:
+    """What a trial that ended says went wrong; on a full disk it cannot say it."""
+    error = folder / ERROR
+    if (folder / RESULT).exists() and not error.exists():
+        return None
+    said = error.read_text().strip() if error.exists() else ""
+    if said and NO_ROOM not in said:
+        return said
+    if said or shutil.disk_usage(folder).free < SMALL_FILE:
+        return _full(folder)
+    words = console.read_text(errors="replace").strip().splitlines()
+    return f"the trial left no result; its last words: {' / '.join(words[-3:])}"
+
+
+def _full(folder: Path) -> str:
+    return f"the disk is full: {folder.parent} has no room for a trial's files (TMPDIR names another folder)"
 
 
 def sweep() -> None:

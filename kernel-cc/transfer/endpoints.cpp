@@ -239,7 +239,7 @@ void Earth::read() {
         while (lane.socket >= 0 && lane.read < ledger_.delivered(static_cast<int>(i))) {
             const ssize_t got = recv(lane.socket, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
             if (got == 0) throw Failure(lane_name(i) + ": the spacecraft's end is gone");
-            if (got < 0 && errno != EAGAIN) fail_errno(lane_name(i));
+            if (got < 0 && errno != EAGAIN) fail_errno(lane_name(i) + ", the Earth's end");
             if (got < 0) break;
             check(lane, buffer_.data(), got);
             lane.read += got;

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -190,6 +192,72 @@ def test_the_transfer_program_dying_is_told(
     monkeypatch.setattr(backend, "program", lambda: dying)
     with pytest.raises(DstccError, match="ended by signal 9"):
         trial()
+
+
+CUT = """#!{python}
+import ctypes, os, socket, subprocess, sys, time
+transfer = subprocess.Popen([{program!r}, sys.argv[1]], close_fds=False)
+time.sleep(100)
+libc = ctypes.CDLL(None)
+process = libc.syscall(434, transfer.pid, 0)  # pidfd_open
+for number in os.listdir(f"/proc/{{transfer.pid}}/fd"):
+    taken = libc.syscall(438, process, int(number), 0)  # pidfd_getfd
+    try:
+        end = socket.socket(fileno=taken)
+        end.getpeername()
+    except OSError:
+        continue
+    if end.getsockname()[1] == 5000:
+        libc.connect(taken, bytes(16), 16)  # to AF_UNSPEC: the connection is let go, as by a host that starts anew
+sys.exit(transfer.wait())
+"""
+
+
+def test_the_earths_end_dying_in_mid_transfer_is_told(
+    kernel: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from dstcc_kernel.native import program
+
+    cutting = tmp_path / "cutting"
+    cutting.write_text(CUT.format(python=sys.executable, program=str(program())))
+    cutting.chmod(0o755)
+    monkeypatch.setattr(backend, "program", lambda: cutting)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(DstccError, match=r"connection \d+, the Earth's end: .* not connected"):
+        trial()
+    assert list(tmp_path.iterdir()) == [cutting]
+
+
+@pytest.mark.parametrize("room", ["8k", "36k"], ids=["at its start", "at its end"])
+def test_a_full_temporary_folder_is_called_that(kernel: Path, tmp_path: Path, room: str) -> None:
+    """A file system that small, mounted where only the command sees it: as root, or in a user namespace."""
+    alone = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
+    mounted = f"mkdir tmp; mount -t tmpfs -o size={room} none tmp || exit 99"
+    script = f'{mounted}; TMPDIR=$PWD/tmp "$@"; code=$?; ls tmp; exit $code'
+    command = [
+        sys.executable,
+        "-m",
+        "dstcc_cli",
+        "emulate",
+        str(MINI),
+        "--backend",
+        "kernel",
+        "-o",
+        "run",
+        "--json",
+    ]
+    done = subprocess.run(
+        [*alone, "sh", "-c", script, "sh", *command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode in (1, 99) and "dstcc" not in done.stderr:
+        pytest.skip(f"neither root nor user namespaces: {done.stderr}")
+    assert done.returncode == 1
+    assert f"the disk is full: {tmp_path}/tmp has no room" in done.stderr
+    assert "dstcc-" not in done.stdout.splitlines()[-1]
 
 
 def test_a_guest_that_hangs_is_stopped_and_its_folder_kept(
