@@ -5,8 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dstcc_kernel.fidelity import Cell, Seen, run, scenario_of, simulated, table
+from dstcc_kernel import fidelity
+from dstcc_kernel.fidelity import (
+    Cell,
+    Row,
+    Seen,
+    compare,
+    misses,
+    run,
+    scenario_of,
+    simulated,
+    summary,
+    table,
+)
 
+from dstcc.errors import DstccError
 from dstcc.scenario import draw_links, rtt_s
 
 
@@ -20,9 +33,43 @@ def test_every_row_has_the_same_bandwidth_delay_product(round_trip_s: float) -> 
 def test_a_table_names_its_cells_and_their_ratios() -> None:
     cell = Cell("newreno", 0.1, 1e-2, 1)
     seen = simulated(cell, 1)
-    lines = list(table({cell: [seen, Seen(seen.throughput_bps * 1.02, seen.mean_rtt_s, 0.01)]}))
-    assert lines[2].startswith("| newreno | 0.1 | 0.01 | 1 |")
-    assert lines[-1].startswith("newreno: median")
+    rows = compare({cell: [seen, Seen(seen.throughput_bps * 1.02, seen.mean_rtt_s, 0.01)]})
+    assert list(table(rows))[2].startswith("| newreno | 0.1 | 0.01 | 1 |")
+    assert list(summary(rows))[2].startswith("| newreno | 0.0")
+
+
+def row(congestion: str, ratio: float) -> Row:
+    return Row(Cell(congestion, 1.0, 0.0, 1), Seen(ratio * 1e6, 1.0, 0.0), Seen(1e6, 1.0, 0.0), 0.01)
+
+
+def test_goals_are_15_percent_a_cell_and_5_at_the_median_but_20_for_bbr() -> None:
+    assert misses([row("cubic", 1.04), row("bbr", 0.81)]) == []
+    assert misses([row("bbr", 0.79)]) == [
+        "bbr rtt 1 loss 0 subflows 1: ratio 0.790, the kernel's standard error 0.010"
+    ]
+    told = misses([row("cubic", 1.16), row("cubic", 1.06), row("cubic", 0.99)])
+    assert [line.split(":")[0] for line in told] == ["cubic rtt 1 loss 0 subflows 1", "cubic"]
+
+
+def test_what_is_done_is_kept_when_a_trial_fails_and_the_status_tells_goals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cells = ["--congestion", "newreno", "--rtt", "0.1", "--loss", "0.01", "--subflows", "1"]
+    monkeypatch.setattr("sys.argv", ["fidelity", "-o", str(tmp_path), *cells, "--seeds", "2"])
+
+    def fails(cell: Cell, seed: int) -> Seen:
+        if seed == 2:
+            raise DstccError("the guest died")
+        return simulated(cell, seed)
+
+    monkeypatch.setattr(fidelity, "carried", fails)
+    assert fidelity.main() == 1
+    assert "fidelity: the guest died" in capsys.readouterr().err
+    monkeypatch.setattr(fidelity, "carried", simulated)
+    assert fidelity.main() == 0
+    said = capsys.readouterr()
+    assert "seed 1" not in said.err and "seed 2" in said.err
+    assert said.out == (tmp_path / "fidelity.md").read_text()
 
 
 def test_cubic_in_a_lossless_queue_is_the_kernels(kernel: Path, tmp_path: Path) -> None:
