@@ -28,6 +28,7 @@ from .names import misfit
 from .native import program
 from .outcome import read_result
 from .plan import job_of, memory_mb, objects_of, windows_of
+from .programs import programs
 
 if TYPE_CHECKING:
     from dstcc.engine.config import EngineResult
@@ -45,7 +46,7 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
     """Refuse what cannot run before anything starts.
 
     Raises :class:`InputError` for what the kernel has not or cannot hold, and :class:`MissingCapabilityError` where no
-    kernel is built, or memory is short.
+    kernel is built, nothing compiles what runs in it, or memory is short.
     """
     if on_host:
         host.require_netem()
@@ -62,8 +63,11 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
         scheduler = scenario.transport.scheduler[0]
         job_of(scenario, source, setting, congestion=congestion, scheduler=scheduler, program=Path())
     if on_host:
+        program()
         return
     built()
+    programs()
+    program()
     free_mb = _free_mb()
     if memory_mb(setting) > free_mb:
         raise MissingCapabilityError(

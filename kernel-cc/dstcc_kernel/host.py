@@ -11,6 +11,10 @@ from dstcc.errors import KernelError, MissingCapabilityError
 
 from . import bpf, module, netlink
 
+RIGHTS_REMEDY = (
+    "a network of its own is refused to this user: run as root, or allow user namespaces "
+    "(sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone), or use --backend kernel, which needs none"
+)
 NETEM_REMEDY = (
     "the running kernel has no netem, which delays packets: "
     "apt install linux-image-amd64 and boot it, or use --backend kernel, which needs none"
@@ -89,9 +93,9 @@ def require_netem() -> None:
     words = [unshare, *_as_root(), "--net", tc, "qdisc", "add", "dev", "lo", "root", "netem"]
     tried = subprocess.run([*words, "delay", "1ms"], capture_output=True, text=True, check=False)
     if tried.returncode != 0:
-        raise MissingCapabilityError(
-            f"--backend host: {NETEM_REMEDY} ({tried.stderr.strip().splitlines()[-1]})"
-        )
+        said = (tried.stderr.strip().splitlines() or ["it says nothing"])[-1]
+        remedy = RIGHTS_REMEDY if said.startswith("unshare:") else NETEM_REMEDY
+        raise MissingCapabilityError(f"--backend host: {remedy} ({said})")
 
 
 def _as_root() -> list[str]:

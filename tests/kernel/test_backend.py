@@ -194,6 +194,23 @@ def test_the_transfer_program_dying_is_told(
         trial()
 
 
+def test_without_a_compiler_nothing_starts(
+    kernel: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found = backend.built()
+    monkeypatch.setattr(backend, "built", lambda: found)
+    monkeypatch.setenv("DSTCC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    words = ["emulate", str(MINI), "--backend", "kernel", "-o", str(tmp_path / "run")]
+    done = CliRunner().invoke(main, words)
+    assert (done.exit_code, "apt install gcc" in done.stderr) == (1, True)
+    assert not (tmp_path / "run").exists()
+    monkeypatch.setattr(backend, "programs", lambda: None)  # these were compiled before
+    done = CliRunner().invoke(main, words)
+    assert (done.exit_code, "apt install g++" in done.stderr) == (1, True)
+    assert not (tmp_path / "run").exists() and not (tmp_path / "cache/kernel").exists()
+
+
 CUT = """#!{python}
 import ctypes, os, socket, subprocess, sys, time
 transfer = subprocess.Popen([{program!r}, sys.argv[1]], close_fds=False)

@@ -33,6 +33,26 @@ def test_without_netem_nothing_is_simulated_in_its_place(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ("unshare: unshare failed: Operation not permitted", "refused to this user: run as root"),
+        ("Error: Specified qdisc kind is unknown.", "the running kernel has no netem"),
+    ],
+)
+def test_missing_rights_are_not_called_a_missing_netem(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str, remedy: str
+) -> None:
+    refusing = tmp_path / "unshare"
+    refusing.write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 1\n")
+    refusing.chmod(0o755)
+    monkeypatch.setattr(bpf, "which", lambda tool: str(refusing))
+    done = CliRunner().invoke(main, ["emulate", str(MINI), "--backend", "host", "-o", str(tmp_path / "run")])
+    assert done.exit_code == 1
+    assert remedy in done.stderr and said in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_policy_needs_the_control_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(host, "require_netem", lambda: None)
     monkeypatch.setattr(host, "loaded", lambda: None)
