@@ -266,6 +266,8 @@ CONTROLLERS = {
     "mpquic-rl": "Lee and Yoo, Sensors 2022: double DQN over seven scheduling policies",
 }
 """Learned controllers and their sources; a version has those whose policy it ships."""
+SIMULATED = ("pbq", "mpquic-rl")
+"""Of these the controllers that the kernel has not what they steer for: BBR's pace, schedulers."""
 POLICIES = Path(__file__).parent / "learn" / "policies"
 """Where shipped policies lie, each as NAME.safetensors."""
 
@@ -286,7 +288,16 @@ def everything() -> tuple[Algorithm, ...]:
         for point in installed(kind)
         if not built_in(point.name, kind)
     ]
-    learned = [Algorithm(name, "controller", "learned", CONTROLLERS[name]) for name in shipped_policies()]
+    learned = [
+        Algorithm(
+            name,
+            "controller",
+            "learned",
+            CONTROLLERS[name],
+            backends=SIMULATOR if name in SIMULATED else BOTH,
+        )
+        for name in shipped_policies()
+    ]
     return (*TABLE, *learned, *brought)
 
 

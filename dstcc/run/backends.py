@@ -107,10 +107,21 @@ class Kernel:
         """Run one trial in a guest of its own."""
         from dstcc_kernel import backend
 
+        from dstcc.learn.episodes import steered
+
         told, names = config.transport, scenario.transport.controller
-        file = next((given for given in names if policy and controller_name(given) == policy.name), None)
+        at_wheel = None
+        if policy is not None:
+            given = next(name for name in names if controller_name(name) == policy.name)
+            at_wheel = backend.Steering(given, policy, steered(config, policy.action))
         return backend.run(
-            scenario, source, setting, told.congestion, told.scheduler, policy=file, on_host=self.on_host
+            scenario,
+            source,
+            setting,
+            told.congestion,
+            told.scheduler,
+            policy=at_wheel,
+            on_host=self.on_host,
         )
 
     def oracle(self, config: EngineConfig) -> EngineConfig:

@@ -3,12 +3,15 @@
 ::
 
     slot's end ──> state of all subflows ──> observation (dstcc.learn.observe) ──> policy ──> actions, in one message
-                                                                                        └──> a subflow per layer
+    link's queues ─┘                                                                    └──> which layers go where, when
 
-An observation has the engine's values by their names, in mission time. What the kernel tells differently:
+An observation has the engine's values by their names, in mission time:
 
-* ``queue_bytes``, the sender's queue on its link, is in the link's emulation, not at the sender: what is in flight
-  beyond the shortest round trip stands for it, W (1 - RTTmin / RTT), as in Vegas (Brakmo, Peterson, JSAC 1995);
+* ``queue_bytes`` is told by whoever sees the sender's queue on its link; where nobody does, what is in flight beyond
+  the shortest round trip stands for it, W (1 - RTTmin / RTT), as in Vegas (Brakmo, Peterson, JSAC 1995);
+* lanes that share their link's window (:attr:`Agent.shared`) each hold all of it, and the sender sees to the sum: the
+  window is their mean, the smoothed round trip that of the lanes that heard something in the slot, the pace W per
+  round trip in bytes on the wire, headers included, as the simulator counts it;
 * ``assigned_bytes`` are those handed to the subflow's socket and not sent;
 * layers are not sent twice, so nothing is ever ``copied``.
 
@@ -20,21 +23,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from dstcc.engine.stepper import EPISODE_VALUES, LAYER_VALUES, SUBFLOW_VALUES
 from dstcc.errors import InputError
-from dstcc.learn.observe import Observer
+from dstcc.learn.observe import make_observer
+from dstcc.learn.observe_measured import MeasuredObserver
 
 from .genetlink import NetlinkError
-from .netlink import Action, Subflow
+from .job import HEADER_BYTES
+from .netlink import ACTIONS_MAX, Action, Subflow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from dstcc.engine import EngineConfig, Stepper
     from dstcc.learn.policy import Policy
+    from dstcc.learn.spaces import Actions
 
     FloatArray = NDArray[np.float64]
 
@@ -89,6 +96,20 @@ class Values:
     episode_values: FloatArray
 
 
+@dataclass(frozen=True)
+class Decision:
+    """What a slot's decision says of the layers; windows went to the control."""
+
+    layers: list[int]
+    """Where each may go: a subflow, -1 for any, ``AVOID - i`` for any but i."""
+    gap_s: float | None = None
+    """Mission time by which a layer goes later than the one below it; None for the sender's own order."""
+    repair: float = 0.5
+    """Share of the time to spare that is kept for a repair."""
+    dark: frozenset[int] = frozenset()
+    """Subflows that rest."""
+
+
 @dataclass
 class Totals:
     """What the guard did."""
@@ -114,6 +135,10 @@ class Agent:
     scale: float
     """Mission seconds of an emulated one."""
     mss_bytes: int
+    config: EngineConfig | None = None
+    """The trial, in mission time; policies that measure ask what the source needs and what a packet weighs."""
+    shared: bool = False
+    """Each of a route's connections holds the route's whole window, and whoever sends sees to the sum."""
     totals: Totals = field(default_factory=Totals)
     _before: dict[int, Subflow] = field(default_factory=dict)
 
@@ -133,30 +158,73 @@ class Agent:
         n, m = self.policy.action.subflows, self.policy.action.layers
         shapes = ((1, n, len(SUBFLOW_VALUES)), (1, m, len(LAYER_VALUES)), (1, len(EPISODE_VALUES)))
         self._values = Values(*(np.zeros(shape) for shape in shapes))
-        self._observer = Observer(self.policy.observation, 1)
+        self._observer = make_observer(self.policy.observation, 1)
         self._observer.begin(0, subflows=len(self.routes), layers=self.layers, mss_bytes=self.mss_bytes)
+        if isinstance(self._observer, MeasuredObserver):
+            if self.config is None:
+                raise InputError(f"policy {self.policy.name} measures: it needs the trial's configuration")
+            self._observer.rates.begin(0, self.config)
+        self._srtt_s = [0.0] * len(self.routes)
+        self._chosen: NDArray[Any] | None = None
+        self._held = 0
 
-    def decide(self, now_s: float, backlog_bytes: Sequence[float], slack_s: Sequence[float]) -> list[int]:
-        """Act; the subflow of each layer, -1 for the sender's own choice.
+    def decide(
+        self,
+        now_s: float,
+        backlog_bytes: Sequence[float],
+        slack_s: Sequence[float],
+        queue_bytes: Sequence[float] | None = None,
+    ) -> Decision:
+        """Act; what becomes of the layers until the next slot.
 
         ``now_s`` is mission time, ``backlog_bytes`` what of each layer waits, ``slack_s`` the time to the deadline of
-        the oldest that does, infinite if none. Raises :class:`~dstcc_kernel.genetlink.NetlinkError` when the control
-        is gone.
+        the oldest that does, infinite if none, ``queue_bytes`` what each route's own queue at the sender holds, None
+        where that is not known. Raises :class:`~dstcc_kernel.genetlink.NetlinkError` when the control is gone.
         """
         groups = self._groups()
-        self._fill(now_s, groups, backlog_bytes, slack_s)
-        with np.errstate(over="ignore", invalid="ignore"):
-            outputs = self.policy.outputs(self._observer.observe(self._values))  # type: ignore[arg-type]
-        if not np.isfinite(outputs).all():
+        contacts = [route.contact(now_s) for route in self.routes]
+        self._fill(now_s, groups, contacts, queue_bytes)
+        self._fill_layers(backlog_bytes, slack_s)
+        choice = self._choose()
+        if choice is None:
             self._act([Action(s.id, None) for group in groups for s in group])
-            return [-1] * self.layers
-        told = self.policy.action.decode(self.policy.action.greedy(outputs))
+            return Decision([-1] * self.layers)
+        told = self.policy.action.decode(choice, self._observer.units(self._stepper))
         windows = zip(groups, told.alpha_q16[0].tolist(), told.beta[0].tolist(), strict=False)
-        self._act([Action(s.id, a, round(b / len(group))) for group, a, b in windows for s in group])
+        self._act(
+            [
+                Action(s.id, alpha, beta if self.shared else round(beta / len(group)))
+                for group, alpha, beta in windows
+                for s in group
+            ]
+        )
         self._observer.note(told.layer_subflow, np.zeros_like(told.copied))
-        return [place if place < len(self.routes) else -1 for place in told.layer_subflow[0].tolist()][
-            : self.layers
-        ]
+        return self._of_layers(told, contacts)
+
+    def _choose(self) -> NDArray[Any] | None:
+        """The policy's choice, the one before while that holds; None for one that is no number."""
+        observed = self._observer.observe(self._stepper)
+        if self._held == 0:
+            with np.errstate(over="ignore", invalid="ignore"):
+                outputs = self.policy.outputs(observed)
+            if not np.isfinite(outputs).all():
+                return None
+            self._chosen = self.policy.action.greedy(outputs)
+        self._held = (self._held + 1) % self.policy.action.hold
+        return self._chosen
+
+    def _of_layers(self, told: Actions, contacts: Sequence[Contact]) -> Decision:
+        places = told.layer_subflow[0, : self.layers].tolist()
+        if not self.policy.action.orders:
+            return Decision([place if place < len(self.routes) else -1 for place in places])
+        gap_s, repair = told.order[0].tolist()
+        dark = frozenset(row for row, contact in enumerate(contacts) if not contact.up)
+        return Decision(places, gap_s, repair, dark)
+
+    @property
+    def _stepper(self) -> Stepper:
+        """The values, for those who know them as a stepper's."""
+        return cast("Stepper", self._values)
 
     def _groups(self) -> list[list[Subflow]]:
         """TCP connections by route; what the counters rose by goes into :attr:`totals`."""
@@ -169,63 +237,86 @@ class Agent:
         return groups
 
     def _act(self, actions: list[Action]) -> None:
-        """In one message; where a subflow has closed since the state was read, the others again."""
-        if not actions:
-            return
-        try:
-            self.control.act(actions)
-        except NetlinkError as error:
-            if error.name != "ENOENT":
-                raise
-            there = {subflow.id for subflow in self.control.subflows()}
-            left = [action for action in actions if action.subflow in there]
-            if left:
-                self.control.act(left)
+        """In as few messages as they fit in; where a subflow has closed since the state was read, the others again."""
+        for start in range(0, len(actions), ACTIONS_MAX):
+            message = actions[start : start + ACTIONS_MAX]
+            try:
+                self.control.act(message)
+            except NetlinkError as error:
+                if error.name != "ENOENT":
+                    raise
+                there = {subflow.id for subflow in self.control.subflows()}
+                left = [action for action in message if action.subflow in there]
+                if left:
+                    self.control.act(left)
 
     def _fill(
-        self, now_s: float, groups: list[list[Subflow]], backlog: Sequence[float], slack: Sequence[float]
+        self,
+        now_s: float,
+        groups: list[list[Subflow]],
+        contacts: Sequence[Contact],
+        queues: Sequence[float] | None = None,
     ) -> None:
         values = self._values
         values.subflow_values[:] = 0
-        for row, (route, group) in enumerate(zip(self.routes, groups, strict=True)):
-            contact = route.contact(now_s)
-            told = self._told(group) | {
+        for row, (contact, group) in enumerate(zip(contacts, groups, strict=True)):
+            told = self._told(row, group) | {
                 "one_way_s": contact.one_way_s,
                 "link_up": contact.up,
                 "change_s": contact.change_s,
             }
+            if queues is not None:
+                told["queue_bytes"] = queues[row]
             for name, value in told.items():
                 values.subflow_values[0, row, SUBFLOW_VALUES.index(name)] = value
-        for name, column in (("backlog_bytes", backlog), ("slack_s", slack)):
-            values.layer_values[0, : self.layers, LAYER_VALUES.index(name)] = column
         values.episode_values[0, EPISODE_VALUES.index("time_s")] = now_s
         values.episode_values[0, EPISODE_VALUES.index("slot_s")] = self.slot_s
         self._before = {s.id: s for group in groups for s in group}
 
-    def _told(self, group: list[Subflow]) -> dict[str, float]:
-        """A route's values: sums over its connections, round trips as they have them on average."""
+    def _fill_layers(self, backlog: Sequence[float], slack: Sequence[float]) -> None:
+        for name, column in (("backlog_bytes", backlog), ("slack_s", slack)):
+            self._values.layer_values[0, : self.layers, LAYER_VALUES.index(name)] = column
+
+    def _told(self, row: int, group: list[Subflow]) -> dict[str, float]:
+        """A route's values: sums over its connections."""
+        group = [s for s in group if s.srtt_us > 0]
         if not group:
             return {}
-        count = len(group)
-        srtt_s = sum(s.srtt_us for s in group) / count * self.scale / 1e6
+        delivered = [self._rise(s, "delivered") for s in group]
+        srtt_s = self._srtt(row, group, delivered)
         least_s = min(s.min_rtt_us for s in group) * self.scale / 1e6
-        in_flight = sum(s.in_flight for s in group)
+        in_flight, cwnd = sum(s.in_flight for s in group), sum(s.cwnd for s in group)
+        pacing_bps = sum(s.pacing_rate for s in group) * 8 / self.scale
+        steered = all(s.steered for s in group)
+        if self.shared:
+            cwnd = round(cwnd / len(group))
+            pacing_bps = cwnd * (self.mss_bytes + HEADER_BYTES) * 8 / srtt_s if steered else 0.0
         return {
             "established": 1,
-            "cwnd_segments": sum(s.cwnd for s in group),
+            "cwnd_segments": cwnd,
             "inflight_segments": in_flight,
             "srtt_s": srtt_s,
             "min_rtt_s": least_s,
             "sent_segments": sum(self._rise(s, "sent") for s in group),
             "lost_segments": sum(self._rise(s, "lost") for s in group),
             "retransmitted_segments": sum(self._rise(s, "retransmitted") for s in group),
-            "delivered_bytes": sum(self._rise(s, "delivered") * s.mss for s in group),
-            "queue_bytes": in_flight * max(0.0, 1 - least_s / srtt_s) * self.mss_bytes if srtt_s else 0.0,
+            "delivered_bytes": sum(n * s.mss for n, s in zip(delivered, group, strict=True)),
+            "queue_bytes": in_flight * max(0.0, 1 - least_s / srtt_s) * self.mss_bytes,
             "assigned_bytes": sum(s.unsent_bytes for s in group),
-            "pacing_bps": sum(s.pacing_rate for s in group) * 8 / self.scale,
+            "pacing_bps": pacing_bps,
             "bdp_segments": sum(s.bdp for s in group),
-            "steered": all(s.steered for s in group),
+            "steered": steered,
         }
+
+    def _srtt(self, row: int, group: list[Subflow], delivered: list[int]) -> float:
+        """Mission time; a connection at rest keeps an old one, so those that heard something count."""
+        weights = delivered if self.shared else [1] * len(group)
+        if not any(weights):
+            weights = [0 if self._srtt_s[row] else 1] * len(group)
+        if any(weights):
+            mean = sum(n * s.srtt_us for n, s in zip(weights, group, strict=True)) / sum(weights)
+            self._srtt_s[row] = mean * self.scale / 1e6
+        return self._srtt_s[row]
 
     def _rise(self, subflow: Subflow, counter: str) -> int:
         before = self._before.get(subflow.id)
@@ -236,8 +327,6 @@ def check_policy(policy: Policy) -> None:
     """Raise :class:`~dstcc.errors.InputError` for a policy that steers what the kernel's control has not."""
     if policy.action.encoding == "policies":
         raise InputError(f"policy {policy.name} chooses among schedulers that exist in the simulator only")
-    if policy.action.measured or policy.action.orders:
-        raise InputError(f"policy {policy.name} measures queues and binds layers late, in the simulator only")
     if policy.action.pacing != "window":
         raise InputError(
             f"policy {policy.name} paces by {policy.action.pacing}, which exists in the simulator only"

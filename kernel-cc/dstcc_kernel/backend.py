@@ -13,7 +13,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +27,21 @@ from .module import guest_module
 from .names import misfit
 from .native import program
 from .outcome import read_result
-from .plan import job_of, memory_mb, objects_of, windows_of
+from .plan import (
+    MAX_LANES,
+    job_of,
+    memory_mb,
+    objects_of,
+    slot_ns,
+    steered_by,
+    steered_slot_ns,
+    windows_of,
+)
 from .programs import programs
 
 if TYPE_CHECKING:
-    from dstcc.engine.config import EngineResult
+    from dstcc.engine.config import EngineConfig, EngineResult
+    from dstcc.learn.policy import Policy
     from dstcc.scenario import Scenario, Setting, Source
 
 PACKETS_PER_S, TICKS_PER_S = 1_000.0, 2_000.0
@@ -40,6 +50,17 @@ LEAST_WALL_S = 300.0
 ERROR, GUARD = "error.txt", "guard.json"
 NO_ROOM, SMALL_FILE = os.strerror(errno.ENOSPC), 1 << 16
 PREFIX = "dstcc-trial-"
+
+
+@dataclass(frozen=True)
+class Steering:
+    """A policy at the wheel."""
+
+    given: str
+    """Its name or file."""
+    policy: Policy
+    config: EngineConfig
+    """The trial as the policy steers it in the simulator."""
 
 
 def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
@@ -91,12 +112,12 @@ def run(
     scheduler: str,
     *,
     tick_ns: int | None = None,
-    policy: str | None = None,
+    policy: Steering | None = None,
     on_host: bool = False,
 ) -> EngineResult:
     """Carry out one trial in a guest of its own, or ``on_host`` in the running kernel and in real time.
 
-    ``policy``, a name or a file, steers our own congestion control; ``tick_ns`` is how often the transfer program
+    ``policy`` steers our own congestion control; ``tick_ns`` is how often the transfer program
     looks, if not as planned.
 
     Raises :class:`DstccError` with what went wrong inside, or when the guest exceeds its wall limit.
@@ -104,11 +125,14 @@ def run(
     job = job_of(scenario, source, setting, congestion=congestion, scheduler=scheduler, program=program())
     job = replace(job, guest=not on_host)
     if policy is not None:
+        setting = replace(setting, slot_ns=steered_slot_ns(setting, policy.config))
         steer = {"layers": source.layers, "slot_s": setting.slot_ns / 1e9, "scale": setting.scale}
-        job = replace(job, module=_module(on_host), steer={"policy": policy, **steer})
+        job = steered_by(replace(job, slot_ns=slot_ns(setting)), policy.policy, policy.config)
+        job = replace(job, steer={"policy": policy.given, **steer})
     elif congestion == "fixed":
-        windows = windows_of(scenario, setting)
-        job = replace(job, module=_module(on_host), steer={"windows": windows})
+        job = replace(job, steer={"windows": windows_of(scenario, setting)})
+    if job.steer is not None:
+        job = replace(job, module=_module(on_host), shared=job.lanes)
     if tick_ns is not None:
         job = replace(job, tick_ns=tick_ns)
     sweep()
@@ -193,11 +217,18 @@ def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
         "netem draws losses before the line, by packets, from the guest's seed: not the simulator's draws",
         "oracle_ratio is against a sender that loses nothing but what it sends into an outage",
     ]
-    if scenario.transport.mode == "lanes":
+    own = [name for name in scenario.transport.congestion if name != "fixed"]
+    if scenario.transport.controller:
         notes.append(
-            "each lane is an MPTCP connection with a window of its own; the simulator's share their link's"
+            f"under a controller a link has at most {MAX_LANES} lanes, each an MPTCP connection; they share their "
+            "link's window, which each of them holds and the sender keeps"
         )
-    else:
+    if scenario.transport.mode == "lanes" and own:
+        notes.append(
+            f"under {', '.join(own)} each lane is an MPTCP connection with a window of its own; the simulator's share "
+            "their link's"
+        )
+    elif own:
         notes.append("the kernel's own scheduler, by bytes queued over pacing rate, stands in minrtt's place")
     if on_host:
         return {"version": platform.release(), "notes": [*notes, "in real time: two runs are not the same"]}

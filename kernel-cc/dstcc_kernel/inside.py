@@ -33,7 +33,7 @@ def main(folder: Path) -> int:
         made: list[Controller] = []
 
         def controller_of(told: Job) -> Controller:
-            made.append(make(told))
+            made.append(make(told, folder))
             return made[0]
 
         carry(job, folder, controller_of if job.steer is not None else None)

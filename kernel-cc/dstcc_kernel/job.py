@@ -14,6 +14,8 @@ from typing import Any
 from .netem import GilbertElliott
 
 NEVER_NS = (1 << 63) - 1
+HEADER_BYTES = 40
+"""Of a packet, as the links count it; options are free."""
 JOB, OBJECTS, RESULT, PART = "job.json", "objects.bin", "result.bin", "result.bin.part"
 """Files of a trial's folder; the last one is what came out until now, while it runs."""
 
@@ -82,6 +84,8 @@ class Job:
     """``dstcc_cc.ko`` to load, where the congestion control is ours."""
     steer: dict[str, Any] | None = None
     """Who decides once a slot: arguments of :func:`dstcc_kernel.steer.make`."""
+    shared: bool = False
+    """Whether a link's lanes share one window, which who decides sets; else each has its own."""
     guest: bool = True
     """Whether the kernel is a guest's, to be set up as a whole; of a host's own only the trial's namespaces are."""
 

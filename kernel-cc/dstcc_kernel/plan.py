@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -22,19 +23,19 @@ import numpy as np
 from dstcc.errors import InputError
 from dstcc.scenario import Scenario, Setting, Source, horizon_s, rtt_s
 
-from .job import NEVER_NS, Job, LinkJob, Step, Way
+from .job import HEADER_BYTES, NEVER_NS, Job, LinkJob, Step, Way
 from .names import CONGESTION
 from .netem import GilbertElliott
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.engine.config import Link, Loss
+    from dstcc.engine.config import EngineConfig, Link, Loss
+    from dstcc.learn.policy import Policy
 
 T = TypeVar("T")
 OURS = "dstcc"
 """Our module's congestion control, which policies steer."""
-HEADER_BYTES = 40
 MAX_RTT_S = 536.0
 """Emulated: the kernel's smoothed RTT is a u32 of eighths of microseconds."""
 MAX_WINDOW = 1 << 30
@@ -47,8 +48,14 @@ TICKS_PER_RTT, MAX_TICKS = 400, 200_000
 """How often the transfer program looks: a layer leaves up to a 400th of a round trip late."""
 DELAY_STEPS, LOSS_STEPS = 500, 500
 LOSS_CHANGE = 0.05
+MIN_SLOT_NS = 1_000_000
 STALL_TIMEOUTS, RTO_MAX_S = 20, 120.0
 """As the simulator: a run without duration ends after so many longest timeouts without a delivery."""
+MIN_LANES, MAX_LANES = 16, 256
+"""Of a link under a policy that asks for more: each is a connection here, with sockets, a handshake and a state to read
+once a slot."""
+FIRST_WINDOW = 1 << 16
+"""Bytes that a receiver can offer in a SYN's answer."""
 PACKET_MEMORY = 6.0
 """Bytes of memory for a byte in flight: it is in the sender's queue, on its way, and in the receiver's."""
 BASE_MB, RING_MB = 192, 25
@@ -95,6 +102,29 @@ def job_of(
         payloads=_payloads(source),
         program=str(program),
     )
+
+
+def steered_by(job: Job, policy: Policy, config: EngineConfig) -> Job:
+    """The job of a trial that a policy steers; ``config`` is the trial as it steers it in the simulator.
+
+    Of the lanes that it asks for a link gets as many as fill its round trip with their receivers' first windows.
+    Policies that bind layers late need no backups: they keep off links that are away.
+    """
+    flight = max(link.rate_bps * rtt_s(link) / 8 for link in config.links)
+    enough = min(MAX_LANES, max(MIN_LANES, ceil(flight / FIRST_WINDOW)))
+    wanted = config.transport.lanes_per_link
+    return replace(
+        job,
+        lanes=config.transport.mode == "lanes",
+        lanes_per_link=min(wanted, enough) if policy.action.lanes else wanted,
+        backups=job.backups and not policy.action.orders,
+        layer_links=(),
+    )
+
+
+def steered_slot_ns(setting: Setting, config: EngineConfig) -> int:
+    """The slot of such a trial in mission time, at least the shortest that our control can count."""
+    return max(config.slot_ns, ceil(MIN_SLOT_NS * setting.scale))
 
 
 def windows_of(scenario: Scenario, setting: Setting) -> list[int]:

@@ -1,35 +1,45 @@
 """Who decides once a slot in a guest: a policy through our congestion control, or a constant window.
 
-The transfer program tells a slot's end in a line: the time (emulated ns), then for each layer the bytes that wait and
-the time to the deadline of the oldest that does (ns, -1 for none). The answer is a link for each layer, or -1.
+The transfer program tells a slot's end in a line: the time (emulated ns), the bytes in each link's queue at the sender,
+then for each layer the bytes that wait and the time to the deadline of the oldest that does (ns, -1 for none).
+
+The answer is what becomes of the layers: by how much each goes later than the one below it (ns, -1 for the sender's own
+order), the share of the time to spare that is kept for a repair, the links that rest (bits of a number), and for each
+layer a link, -1 for any, or ``AVOID - i`` for any but i. An empty answer leaves all as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from .job import Job, LinkJob
+from .job import HEADER_BYTES, NEVER_NS, OBJECTS, Job, LinkJob
 from .topology import backup_address, craft_address
 
+if TYPE_CHECKING:
+    from dstcc.engine import EngineConfig
+
 Controller = Callable[[str], str]
+MOST_NS = 1 << 62
+"""Later than any trial's end: base layers first."""
 SILENCE_SLOTS = 1000
 """The longest that the module takes: a constant window is to hold."""
 
 
-def make(job: Job) -> Controller:
-    """The controller of a job; the module is loaded, and the spacecraft's namespace is ours."""
+def make(job: Job, folder: Path) -> Controller:
+    """The controller of a job in its folder; the module is loaded, and the spacecraft's namespace is ours."""
     assert job.steer is not None
     if "windows" in job.steer:
         return hold(job.steer["windows"], job)
-    return Pilot(job, **job.steer)
+    return Pilot(job, folder, **job.steer)
 
 
 def hold(windows: Sequence[int], job: Job) -> Controller:
-    """Each link's subflows share a window of so many segments."""
+    """Each link's subflows share a window of so many segments; lanes that share one hold all of it each."""
     from . import host
-    from .netlink import Action
+    from .netlink import ACTIONS_MAX, Action
 
     client = host.client()
     client.set_parameters(slot_us=max(1000, job.slot_ns // 1000), silence_slots=SILENCE_SLOTS, headroom=0)
@@ -39,12 +49,12 @@ def hold(windows: Sequence[int], job: Job) -> Controller:
         found = client.subflows()
         groups = [[s for s in found if s.local_address in place] for place in places]
         acts = [
-            Action(s.id, 0, max(2, window // len(group)))
+            Action(s.id, 0, window if job.shared else max(2, window // len(group)))
             for group, window in zip(groups, windows, strict=True)
             for s in group
         ]
-        if acts:
-            client.act(acts)
+        for start in range(0, len(acts), ACTIONS_MAX):
+            client.act(acts[start : start + ACTIONS_MAX])
         return ""
 
     return slot
@@ -53,7 +63,9 @@ def hold(windows: Sequence[int], job: Job) -> Controller:
 class Pilot:
     """A policy at the wheel of a trial."""
 
-    def __init__(self, job: Job, *, policy: str, layers: int, slot_s: float, scale: float) -> None:
+    def __init__(
+        self, job: Job, folder: Path, *, policy: str, layers: int, slot_s: float, scale: float
+    ) -> None:
         """Read the policy."""
         from dstcc.learn.policy import load_policy
 
@@ -65,22 +77,58 @@ class Pilot:
             for index, link in enumerate(job.links)
         ]
         self.scale = scale
+        self.links = len(routes)
         self.layers = layers
-        self.agent = Agent(load_policy(policy), host.client(), routes, layers, slot_s, scale, job.mss_bytes)
+        told = load_policy(policy)
+        config = _trial(job, folder, slot_s, scale) if told.action.measured else None
+        self.agent = Agent(
+            told, host.client(), routes, layers, slot_s, scale, job.mss_bytes, config, shared=job.shared
+        )
 
     def __call__(self, line: str) -> str:
         """Act on a slot's line."""
         now, *rest = (int(word) for word in line.split())
+        queues, waiting = rest[: self.links], rest[self.links :]
         seconds = self.scale / 1e9
-        backlog = [float(value) for value in rest[0 : 2 * self.layers : 2]]
-        slack = [value * seconds if value >= 0 else inf for value in rest[1 : 2 * self.layers : 2]]
-        return " ".join(map(str, self.agent.decide(now * seconds, backlog, slack)))
+        backlog = [float(value) for value in waiting[0 : 2 * self.layers : 2]]
+        slack = [value * seconds if value >= 0 else inf for value in waiting[1 : 2 * self.layers : 2]]
+        told = self.agent.decide(now * seconds, backlog, slack, [float(value) for value in queues])
+        gap_ns = -1 if told.gap_s is None else round(min(told.gap_s / seconds, MOST_NS))
+        dark = sum(1 << link for link in told.dark)
+        return " ".join(map(str, (gap_ns, told.repair, dark, *told.layers)))
 
     @property
     def totals(self) -> dict[str, int]:
         """What the guard did, by the simulator's names."""
         told = self.agent.totals
         return {"guard_clamps": told.clamps, "guard_fallbacks": told.fallbacks}
+
+
+def _trial(job: Job, folder: Path, slot_s: float, scale: float) -> EngineConfig:
+    """What is known of a trial before it: what the source needs and what packets weigh, in mission time."""
+    import numpy as np
+
+    from dstcc.engine import AGENT, EngineConfig, Link, Objects, Transport
+
+    chunk, layer, payload, release, deadline, _ = np.fromfile(folder / OBJECTS, np.int64).reshape(-1, 6).T
+    timed = deadline != NEVER_NS
+    due = np.where(timed, np.round(np.where(timed, deadline, 0) * scale).astype(np.int64), NEVER_NS)
+    links = tuple(
+        Link(
+            link.name,
+            link.down.rate_bps / scale,
+            link.up.rate_bps / scale,
+            (0,),
+            (round(link.down.steps[0].delay_ns * scale),),
+            link.down.queue_packets * (job.mss_bytes + HEADER_BYTES),
+            link.up.queue_packets * HEADER_BYTES,
+            subflows=link.subflows,
+        )
+        for link in job.links
+    )
+    objects = Objects(chunk, layer, payload, np.round(release * scale).astype(np.int64), due)
+    transport = Transport(AGENT, AGENT, mss_bytes=job.mss_bytes, header_bytes=HEADER_BYTES)
+    return EngineConfig(0, links, transport, objects, round(slot_s * 1e9))
 
 
 def _addresses(index: int, link: LinkJob) -> list[str]:

@@ -194,6 +194,18 @@ static u32 dstcc_initial_window(struct sock *sk)
 	return metric ?: TCP_INIT_CWND;
 }
 
+/*
+ * A receiver lets its window grow with what arrives, from 64 KiB twofold a round trip, lest small
+ * packets fill its memory. Where a round trip takes minutes, missions wait for that. A receiver
+ * under this control offers what its buffer holds from the first ACK on.
+ */
+static void dstcc_open_window(const struct sock *sk, struct tcp_sock *tp)
+{
+	const u32 room = min_t(u32, max(tcp_full_space(sk), 0), tp->window_clamp);
+
+	tp->rcv_ssthresh = max(tp->rcv_ssthresh, room);
+}
+
 static void dstcc_init(struct sock *sk)
 {
 	struct dstcc_net *own = dstcc_net(sock_net(sk));
@@ -204,6 +216,7 @@ static void dstcc_init(struct sock *sk)
 	memset(dstcc, 0, sizeof(*dstcc));
 	dstcc->round_end = tp->delivered;
 	dstcc->initial_cwnd = dstcc_initial_window(sk);
+	dstcc_open_window(sk, tp);
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 	if (xa_alloc_cyclic_bh(&own->subflows, &id, sk, XA_LIMIT(1, U32_MAX), &own->next_id,
 			       GFP_ATOMIC | __GFP_NOWARN) >= 0)

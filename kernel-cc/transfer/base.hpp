@@ -44,6 +44,8 @@ struct Link {
     int free_bytes = 0;    // of a packet's IP length that the rate does not count
     int queue_packets = 0;
     std::vector<DelayRow> delays;  // of the data direction; a row holds until the next
+
+    Time one_way(Time at) const;
 };
 
 // One MPTCP connection; `stream` has one, `lanes` one per lane.
@@ -58,6 +60,7 @@ struct Plan {
     int steer_in = -1, steer_out = -1;  // pipes to a controller; below 0: none
     std::string congestion, result;
     bool lanes = false, layer_first = false, drop_late = false, rotate = false;
+    bool shared = false;                // the lanes of a link share its window, which a controller sets
     int mss = 1460, subflows = 1;
     std::int64_t receive_buffer = 0, send_buffer = 0;
     Time tick = 0, slot = 0, duration = kNever, stall = kNever;

@@ -198,6 +198,7 @@ Earth::Earth(const Plan& plan, Ledger& ledger, Payloads& payloads)
         const int made = new_socket();
         listeners_.push_back(made);
         set_buffer(made, SO_RCVBUFFORCE, plan.receive_buffer, "receive buffer");
+        if (plan.shared) set_congestion(made, plan.congestion);  // our module's opens the receiver's window at once
         const sockaddr_in at = address(link.earth, kPort);
         if (bind(made, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) fail_errno("bind " + link.earth);
         if (listen(made, static_cast<int>(kBacklogs * lanes_.size())) != 0) fail_errno("listen");

@@ -26,7 +26,7 @@ std::uint32_t address_of(const std::string& text) {
 
 Ledger::Ledger(const Plan& plan)
     : outcomes(plan.objects.size()), plan_(plan), lanes_(plan.lane_plans.size()), lines_(plan.links.size()),
-      slot_(static_cast<std::size_t>(plan.subflows)) {
+      slot_(static_cast<std::size_t>(plan.subflows)), passed_(static_cast<std::size_t>(plan.subflows)) {
     for (std::size_t i = 0; i < plan.addresses.size(); ++i) numbers_[address_of(plan.addresses[i])] = plan.address_subflow[i];
     for (std::size_t i = 0; i < plan.lane_plans.size(); ++i) ports_[plan.lane_plans[i].port] = static_cast<int>(i);
 }
@@ -36,6 +36,7 @@ void Ledger::wrote(int lane, int object, std::int64_t bytes) {
     if (to.pieces.empty() || to.pieces.back().object != object) to.pieces.push_back({to.written, to.written, object, 0});
     to.pieces.back().end += bytes;
     to.written += bytes;
+    if (plan_.lanes) passed_[static_cast<std::size_t>(plan_.lane_plans[static_cast<std::size_t>(lane)].link)].written += bytes;
 }
 
 std::int64_t Ledger::unsent(int lane) const {
@@ -101,6 +102,9 @@ void Ledger::handle_departure(int link, const Packet& packet, Time now) {
     std::int64_t fresh = 0;
     lane.departed.add(offset, offset + packet.payload, [&](std::int64_t from, std::int64_t to) { fresh += to - from; });
     lane.departed_bytes += fresh;
+    Passed& passed = passed_[static_cast<std::size_t>(subflow->number)];
+    passed.left += fresh;
+    passed.sent += packet.payload;
     each_object(lane, offset, offset + packet.payload, [&](int object, std::int64_t bytes) {
         Outcome& outcome = outcomes[static_cast<std::size_t>(object)];
         if (outcome.first_sent < 0) {
@@ -146,11 +150,8 @@ void Ledger::handle_arrival(int link, const Packet& packet, Time now) {
                                        [](const Sent& s, std::int64_t at) { return s.end < at; });
     if (sent != subflow->flight.end() && sent->end == end && !sent->repeated) {
         const Link& told = plan_.links[static_cast<std::size_t>(link)];
-        auto row = std::upper_bound(told.delays.begin(), told.delays.end(), sent->at,
-                                    [](Time at, const DelayRow& r) { return at < r.from; });
-        const Time delay = row == told.delays.begin() ? told.delays.front().delay : std::prev(row)->delay;
         const double wire_ns = 8.0 * (packet.ip_bytes - told.free_bytes) / told.rate_bps * kNsPerS;
-        waits_.push_back(static_cast<float>(std::max(0.0, static_cast<double>(now - sent->at - delay) - wire_ns) / kNsPerS));
+        waits_.push_back(static_cast<float>(std::max(0.0, static_cast<double>(now - sent->at - told.one_way(sent->at)) - wire_ns) / kNsPerS));
     }
     std::int64_t fresh = 0;
     lane.arrived.add(offset, offset + packet.payload, [&](std::int64_t from, std::int64_t to) {
@@ -220,7 +221,10 @@ void Ledger::handle_ack(const Packet& packet, Time now) {
     const auto tell = [&oldest](const Sent& sent) {
         if (!sent.repeated && !sent.sacked) oldest = std::min(oldest, sent.at);
     };
-    if (ack > subflow->acked) slot_[static_cast<std::size_t>(subflow->number)].acked_bytes += ack - subflow->acked;
+    if (ack > subflow->acked) {
+        slot_[static_cast<std::size_t>(subflow->number)].acked_bytes += ack - subflow->acked;
+        passed_[static_cast<std::size_t>(subflow->number)].acked += ack - subflow->acked;
+    }
     subflow->acked = std::max(subflow->acked, ack);
     for (; !subflow->flight.empty() && subflow->flight.front().end <= ack; subflow->flight.pop_front())
         tell(subflow->flight.front());

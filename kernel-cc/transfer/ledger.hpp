@@ -46,6 +46,13 @@ struct SlotCounts {
     std::int64_t sent_segments = 0, acked_bytes = 0;
 };
 
+// Of a subflow number, ever; payload.
+struct Passed {
+    std::int64_t written = 0;   // handed to its connections; lanes only
+    std::int64_t left = 0;      // of that, sent for the first time
+    std::int64_t sent = 0, acked = 0;
+};
+
 class Ledger {
 public:
     explicit Ledger(const Plan& plan);
@@ -69,6 +76,7 @@ public:
     // The wait of 95 % of the packets that arrived, at most; seconds, or NaN if none did.
     double wait_p95_s();
     std::vector<SlotCounts> take_slot();
+    const Passed& passed(int number) const { return passed_[static_cast<std::size_t>(number)]; }
     int finished() const { return finished_; }  // objects delivered or given up
     void give_up(int object);
 
@@ -128,6 +136,7 @@ private:
     std::vector<Lane> lanes_;
     std::vector<Line> lines_;
     std::vector<SlotCounts> slot_;
+    std::vector<Passed> passed_;
     std::vector<float> waits_;
     std::unordered_map<std::uint64_t, Subflow> subflows_;
     std::unordered_map<std::uint32_t, int> tokens_;

@@ -3,18 +3,22 @@
 //
 //   transfer PLAN      writes the plan's `result`: a line of JSON, then rows of the objects and of the samples
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cinttypes>
+#include <csignal>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <memory>
 #include <sstream>
 
 #include "samples.hpp"
 #include "sender.hpp"
 #include "tap.hpp"
+#include "turns.hpp"
 
 namespace transfer {
 
@@ -26,17 +30,18 @@ class Trial {
 public:
     explicit Trial(const Plan& plan)
         : plan_(plan), payloads_(plan), ledger_(plan), earth_(plan, ledger_, payloads_),
-          taps_(open_taps(plan)), started_(begin()), craft_(plan, ledger_), sender_(plan, ledger_, craft_, earth_, payloads_),
+          taps_(open_taps(plan)), started_(begin()), craft_(plan, ledger_), feeder_(make_feeder()),
           sampler_(plan, ledger_, craft_) {}
 
     void run() {
         Time tick = 0, slot = plan_.slot;
+        const std::function<void()> drained = [this] { drain(); };
         while (!over(tick)) {
             craft_.poll();
             earth_.poll();
             drain();
             earth_.read();
-            sender_.pump(tick, [this] { drain(); });
+            feeder_->pump(tick, drained);
             Time next = std::min((tick / plan_.tick + 1) * plan_.tick, plan_.duration);
             if (tick == slot) slot += plan_.slot;
             tick = std::min(next, slot);
@@ -113,27 +118,31 @@ private:
         for (std::size_t i = 0; i < links; ++i)
             while (taps_[2 * links + i].next(packet, at)) ledger_.handle_ack(packet, at - started_.realtime);
     }
-    // Tells a controller of the slot, waits for its answer: a link for each layer, or -1.
+    std::unique_ptr<Feeder> make_feeder() {
+        if (plan_.shared) return std::make_unique<Turns>(plan_, ledger_, craft_, earth_, payloads_);
+        return std::make_unique<Sender>(plan_, ledger_, craft_, earth_, payloads_);
+    }
+    // Tells a controller of the slot and does as it answers (dstcc_kernel/steer.py has both lines). One that is gone is asked
+    // no more: the links' windows are then for the kernel's own fallback to mind.
     void steer(Time now) {
-        if (plan_.steer_out < 0) return;
+        if (plan_.steer_out < 0 || gone_) return;
         std::ostringstream line;
         line << now;
-        const std::vector<std::int64_t> backlog = sender_.backlog();
-        const std::vector<Time> oldest = sender_.oldest();
+        for (std::size_t link = 0; link < plan_.links.size(); ++link) line << ' ' << ledger_.queue_bytes(static_cast<int>(link), now);
+        const std::vector<std::int64_t>& backlog = feeder_->waiting().backlog();
+        const std::vector<Time> oldest = feeder_->waiting().oldest();
         for (std::size_t layer = 0; layer < backlog.size(); ++layer)
             line << ' ' << backlog[layer] << ' ' << (oldest[layer] == kNever ? -1 : std::max<Time>(oldest[layer] - now, 0));
         line << '\n';
         const std::string text = line.str();
-        if (::write(plan_.steer_out, text.data(), text.size()) != static_cast<ssize_t>(text.size())) throw Failure("the controller is gone");
-        std::string answer;
-        for (char c = 0; c != '\n';) {
-            if (::read(plan_.steer_in, &c, 1) != 1) throw Failure("the controller is gone");
-            answer += c;
-        }
-        std::istringstream in(answer);
-        std::vector<int> links;
-        for (int link = 0; in >> link;) links.push_back(link);
-        sender_.set_layer_links(links);
+        std::string told;
+        gone_ = ::write(plan_.steer_out, text.data(), text.size()) != static_cast<ssize_t>(text.size());
+        for (char c = 0; !gone_ && c != '\n'; told += c) gone_ = ::read(plan_.steer_in, &c, 1) != 1;
+        std::istringstream in(told);
+        Answer answer;
+        if (gone_ || !(in >> answer.gap >> answer.repair >> answer.dark)) return;
+        for (int link = 0; in >> link;) answer.layers.push_back(link);
+        feeder_->steer(answer);
     }
 
     const Plan& plan_;
@@ -143,10 +152,11 @@ private:
     std::vector<Tap> taps_;
     Start started_;
     Craft craft_;
-    Sender sender_;
+    std::unique_ptr<Feeder> feeder_;
     Sampler sampler_;
     Time end_ = 0;
     int slots_ = 0;
+    bool gone_ = false;
 };
 
 void put(std::FILE* file, const void* data, std::size_t bytes, const std::string& path) {
@@ -183,6 +193,10 @@ int main(int argc, char** argv) {
         return 2;
     }
     try {
+        std::signal(SIGPIPE, SIG_IGN);
+        // Two sockets a lane, and few systems allow more than 1,024 files unless asked.
+        const rlimit files{1 << 16, 1 << 16};
+        setrlimit(RLIMIT_NOFILE, &files);
         const transfer::Plan plan = transfer::read_plan(argv[1]);
         transfer::Trial trial(plan);
         trial.run();

@@ -1,4 +1,5 @@
 // The plan file: lines of a key and its values; the objects lie in a file of int64 rows beside it.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -9,6 +10,11 @@
 namespace transfer {
 
 void fail_errno(const std::string& what) { throw Failure(what + ": " + std::strerror(errno)); }
+
+Time Link::one_way(Time at) const {
+    const auto row = std::upper_bound(delays.begin(), delays.end(), at, [](Time t, const DelayRow& r) { return t < r.from; });
+    return row == delays.begin() ? delays.front().delay : std::prev(row)->delay;
+}
 
 namespace {
 
@@ -28,7 +34,7 @@ void read_line(const std::string& key, std::istringstream& in, Plan& plan) {
     else if (key == "steer") in >> plan.steer_in >> plan.steer_out;
     else if (key == "congestion") in >> plan.congestion;
     else if (key == "result") std::getline(in >> std::ws, plan.result);
-    else if (key == "modes") in >> plan.lanes >> plan.layer_first >> plan.drop_late >> plan.rotate;
+    else if (key == "modes") in >> plan.lanes >> plan.layer_first >> plan.drop_late >> plan.rotate >> plan.shared;
     else if (key == "mss") in >> plan.mss;
     else if (key == "buffers") in >> plan.receive_buffer >> plan.send_buffer;
     else if (key == "times") in >> plan.tick >> plan.slot >> plan.duration >> plan.stall;

@@ -8,12 +8,13 @@ Sampler::Sampler(const Plan& plan, Ledger& ledger, Craft& craft)
     : plan_(plan), ledger_(ledger), craft_(craft), past_(static_cast<std::size_t>(plan.subflows)) {}
 
 // A connection's SRTT counts by its window; a backup that never carried anything has no part in the sums. TCP_INFO counts
-// no losses: marked = repeated so far + marked and not yet repeated.
+// no losses: marked = repeated so far + marked and not yet repeated. Lanes that share a window have it each.
 void Sampler::take(Time now) {
     const auto count = static_cast<std::size_t>(plan_.subflows);
     std::vector<Sample> made(count);
     std::vector<Past> all(count);
     std::vector<double> srtt(count), weight(count);
+    std::vector<std::int64_t> lanes(count);
     for (std::size_t lane = 0; lane < plan_.lane_plans.size(); ++lane)
         for (const SubflowInfo& info : craft_.look(static_cast<int>(lane))) {
             const auto s = static_cast<std::size_t>(info.number);
@@ -21,6 +22,7 @@ void Sampler::take(Time now) {
             const bool own = !plan_.lanes || plan_.subflow_links[s] == plan_.lane_plans[lane].link;
             if (!own && tcp.tcpi_bytes_sent == 0) continue;
             Sample& row = made[s];
+            ++lanes[s];
             row.cwnd += tcp.tcpi_snd_cwnd;
             row.inflight += static_cast<std::int64_t>(tcp.tcpi_unacked) - tcp.tcpi_sacked - tcp.tcpi_lost + tcp.tcpi_retrans;
             srtt[s] += 1e3 * tcp.tcpi_rtt * tcp.tcpi_snd_cwnd;
@@ -32,6 +34,11 @@ void Sampler::take(Time now) {
             if (tcp.tcpi_pacing_rate != UINT64_MAX) row.pacing_bps += 8.0 * static_cast<double>(tcp.tcpi_pacing_rate);
             all[s].retransmitted += tcp.tcpi_total_retrans;
             all[s].marked += tcp.tcpi_total_retrans + std::max<std::int64_t>(static_cast<std::int64_t>(tcp.tcpi_lost) - tcp.tcpi_retrans, 0);
+        }
+    if (plan_.shared)
+        for (std::size_t s = 0; s < count; ++s) {
+            made[s].cwnd /= std::max<std::int64_t>(lanes[s], 1);
+            made[s].pacing_bps /= static_cast<double>(std::max<std::int64_t>(lanes[s], 1));
         }
     const std::vector<SlotCounts> slot = ledger_.take_slot();
     for (std::size_t s = 0; s < count; ++s) {

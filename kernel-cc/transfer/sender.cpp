@@ -9,79 +9,30 @@ namespace {
 
 constexpr Time kRefreshes = 32;      // TCP_INFO is read so many times a round trip
 constexpr std::int64_t kFill = 2;    // stream: windows kept in the connection beyond what is under way, as Linux tunes sndbuf
-constexpr std::size_t kScan = 4096;  // waiting layers looked at for one decision
 
 }  // namespace
 
 Sender::Sender(const Plan& plan, Ledger& ledger, Craft& craft, Earth& earth, Payloads& payloads)
-    : plan_(plan), ledger_(ledger), craft_(craft), earth_(earth), payloads_(payloads), lanes_(plan.lane_plans.size()),
-      order_(lanes_.size()), layer_links_(plan.layer_links), levels_(plan.layer_first ? static_cast<std::size_t>(plan.layers) : 1),
-      begun_(plan.objects.size()), taken_(plan.objects.size()), backlog_(static_cast<std::size_t>(plan.layers)) {
+    : plan_(plan), ledger_(ledger), craft_(craft), earth_(earth), payloads_(payloads), waiting_(plan, ledger, plan.layer_first),
+      lanes_(plan.lane_plans.size()), order_(lanes_.size()), layer_links_(plan.layer_links) {
     for (std::size_t i = 0; i < lanes_.size(); ++i) lanes_[i].link = plan.lane_plans[i].link;
     std::iota(order_.begin(), order_.end(), 0);
 }
 
-std::vector<std::int64_t> Sender::backlog() const { return backlog_; }
-
-std::vector<Time> Sender::oldest() const {
-    std::vector<Time> found(backlog_.size(), kNever);
-    for (const Level& of : levels_)
-        for (std::size_t i = of.head, seen = 0; i < of.objects.size() && seen < kScan; ++i, ++seen) {
-            const Object& told = plan_.objects[static_cast<std::size_t>(of.objects[i])];
-            Time& least = found[static_cast<std::size_t>(told.layer)];
-            if (!taken_[static_cast<std::size_t>(of.objects[i])]) least = std::min(least, told.deadline);
-        }
-    return found;
-}
-
-Time Sender::one_way(int link, Time now) const {
-    const auto& rows = plan_.links[static_cast<std::size_t>(link)].delays;
-    auto row = std::upper_bound(rows.begin(), rows.end(), now, [](Time at, const DelayRow& r) { return at < r.from; });
-    return row == rows.begin() ? rows.front().delay : std::prev(row)->delay;
-}
-
-void Sender::release(Time now) {
-    for (; released_ < plan_.objects.size() && plan_.objects[released_].release <= now; ++released_) {
-        const int object = static_cast<int>(released_);
-        levels_[level(object)].objects.push_back(object);
-        backlog_[static_cast<std::size_t>(plan_.objects[released_].layer)] += plan_.objects[released_].bytes;
-        ++waiting_;
-    }
-}
-
-// Out of the queue, to be sent or given up.
-void Sender::take(int object) {
-    taken_[static_cast<std::size_t>(object)] = 1;
-    Level& of = levels_[level(object)];
-    while (of.head < of.objects.size() && taken_[static_cast<std::size_t>(of.objects[of.head])]) ++of.head;
-}
-
-bool Sender::hopeless(int object) const {
-    const Object& told = plan_.objects[static_cast<std::size_t>(object)];
-    return told.layer > 0 && ledger_.outcomes[static_cast<std::size_t>(object) - 1].given_up;
-}
-
-// The layer it builds on has not been begun, and comes first.
-bool Sender::premature(int object) const {
-    return plan_.objects[static_cast<std::size_t>(object)].layer > 0 && !begun_[static_cast<std::size_t>(object) - 1];
-}
-
-// What not even light could bring in time by any link.
-void Sender::drop_lost(Time now) {
-    if (!plan_.drop_late) return;
+void Sender::pump(Time now, const std::function<void()>& drained) {
+    waiting_.release(now);
     Time quickest = kNever;
-    for (std::size_t link = 0; link < plan_.links.size(); ++link) quickest = std::min(quickest, one_way(static_cast<int>(link), now));
-    for (Level& of : levels_)
-        while (of.head < of.objects.size()) {
-            const int object = of.objects[of.head];
-            const Object& told = plan_.objects[static_cast<std::size_t>(object)];
-            if (taken_[static_cast<std::size_t>(object)]) { ++of.head; continue; }
-            if (!hopeless(object) && (told.deadline == kNever || now + quickest <= told.deadline)) break;
-            ledger_.give_up(object);
-            backlog_[static_cast<std::size_t>(told.layer)] -= told.bytes;
-            --waiting_;
-            take(object);
-        }
+    for (const Link& link : plan_.links) quickest = std::min(quickest, link.one_way(now));
+    waiting_.drop_lost(now + quickest);
+    order_lanes();
+    for (bool any = true; any && !waiting_.empty();) {
+        any = false;
+        for (const int lane : order_)
+            if (room(lane, now) && offer(lane, now)) {
+                any = true;
+                drained();
+            }
+    }
 }
 
 // The quickest first; by turns where that is asked for.
@@ -96,7 +47,7 @@ void Sender::order_lanes() {
 }
 
 void Sender::refresh(Lane& lane, int index, Time now) {
-    lane.one_way = one_way(lane.link, now);
+    lane.one_way = plan_.links[static_cast<std::size_t>(lane.link)].one_way(now);
     if (lane.looked >= 0 && now - lane.looked < std::max(plan_.tick, lane.srtt / kRefreshes)) return;
     lane.looked = now;
     std::int64_t window = 0, flight = 0;
@@ -134,7 +85,7 @@ bool Sender::room(int index, Time now) {
 
 // Would its last byte (what is begun: its next) arrive after it is due, if nothing more were lost?
 bool Sender::fits(int object, const Lane& lane, Slack slack, Time now) const {
-    const Object& told = plan_.objects[static_cast<std::size_t>(object)];
+    const Object& told = waiting_.of(object);
     if (told.deadline == kNever) return true;
     const Time light = now + lane.one_way;
     if (slack == Slack::kLight) return light <= told.deadline;
@@ -149,7 +100,7 @@ bool Sender::fits(int object, const Lane& lane, Slack slack, Time now) const {
 }
 
 bool Sender::wanted(int object, const Lane& lane) const {
-    const auto layer = static_cast<std::size_t>(plan_.objects[static_cast<std::size_t>(object)].layer);
+    const auto layer = static_cast<std::size_t>(waiting_.of(object).layer);
     return !plan_.lanes || layer >= layer_links_.size() || layer_links_[layer] < 0 || layer_links_[layer] == lane.link;
 }
 
@@ -157,21 +108,21 @@ bool Sender::wanted(int object, const Lane& lane) const {
 // time at the present window, the newest all the same, as windows grow only if used.
 int Sender::pick(const Lane& lane, Time now) {
     for (const Slack slack : {Slack::kRepair, Slack::kWindow})
-        for (Level& of : levels_) {
+        for (const Waiting::Level& of : waiting_.levels()) {
             auto at = of.objects.begin() + static_cast<std::ptrdiff_t>(of.head);
             if (plan_.drop_late)  // deadlines rise along the queue
                 at = std::partition_point(at, of.objects.end(), [&](int o) {
-                    return plan_.objects[static_cast<std::size_t>(o)].deadline < now + lane.one_way;
+                    return waiting_.of(o).deadline < now + lane.one_way;
                 });
             for (std::size_t seen = 0; at != of.objects.end() && seen < kScan; ++at, ++seen)
-                if (!taken_[static_cast<std::size_t>(*at)] && wanted(*at, lane) && !premature(*at) && !hopeless(*at) &&
+                if (!waiting_.taken(*at) && wanted(*at, lane) && !waiting_.premature(*at) && !waiting_.hopeless(*at) &&
                     fits(*at, lane, slack, now))
                     return *at;
         }
-    for (Level& of : levels_)
+    for (const Waiting::Level& of : waiting_.levels())
         for (std::size_t i = of.objects.size(), seen = 0; i > of.head && seen < kScan; --i, ++seen) {
             const int object = of.objects[i - 1];
-            if (!taken_[static_cast<std::size_t>(object)] && wanted(object, lane) && !premature(object) && !hopeless(object) &&
+            if (!waiting_.taken(object) && wanted(object, lane) && !waiting_.premature(object) && !waiting_.hopeless(object) &&
                 fits(object, lane, Slack::kLight, now))
                 return object;
         }
@@ -185,22 +136,18 @@ bool Sender::offer(int index, Time now) {
         lane.object = pick(lane, now);
         lane.offset = 0;
         if (lane.object < 0) return false;
-        take(lane.object);
+        waiting_.take(lane.object);
     }
-    const Object& told = plan_.objects[static_cast<std::size_t>(lane.object)];
-    const std::int64_t stretch = std::min(told.bytes - lane.offset, Payloads::kStretch);
-    const std::int64_t sent = craft_.write(index, payloads_.at(lane.object, lane.offset, stretch), stretch);
+    const int object = lane.object;
+    const std::int64_t rest = waiting_.of(object).bytes - lane.offset, stretch = std::min(rest, Payloads::kStretch);
+    const std::int64_t sent = craft_.write(index, payloads_.at(object, lane.offset, stretch), stretch);
     if (sent <= 0) return false;
-    begun_[static_cast<std::size_t>(lane.object)] = 1;
-    ledger_.wrote(index, lane.object, sent);
-    earth_.wrote(index, lane.object, sent);
+    ledger_.wrote(index, object, sent);
+    earth_.wrote(index, object, sent);
     lane.window_room = std::max<std::int64_t>(lane.window_room - sent, 0);
-    backlog_[static_cast<std::size_t>(told.layer)] -= sent;
     lane.offset += sent;
-    if (lane.offset == told.bytes) {
-        lane.object = -1;
-        --waiting_;
-    }
+    waiting_.hand(object, sent, sent == rest);
+    if (sent == rest) lane.object = -1;
     return true;
 }
 

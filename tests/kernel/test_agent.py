@@ -8,7 +8,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from dstcc_kernel.agent import Agent, Contact, Route
+from dstcc_kernel.agent import Agent, Contact, Decision, Route, check_policy
 from dstcc_kernel.genetlink import NetlinkError
 from dstcc_kernel.netlink import ONE_Q16, Action, Flags, Subflow
 
@@ -87,6 +87,10 @@ def two() -> Control:
     return Control(subflow(3, "10.0.1.1"), subflow(4, "10.0.2.1"), subflow(5, "10.0.7.7"))
 
 
+def contacts(found: Agent) -> list[Contact]:
+    return [route.contact(0) for route in found.routes]
+
+
 def seen(found: Agent, name: str) -> list[float]:
     from dstcc.engine.stepper import SUBFLOW_VALUES
 
@@ -102,7 +106,7 @@ def test_the_control_is_told_of_slots_in_emulated_time_and_of_headroom() -> None
 
 def test_a_decision_is_one_message_and_a_subflow_per_layer() -> None:
     control = two()
-    assert agent(control).decide(5, [0, 0], [inf, inf]) == [1, 1]
+    assert agent(control).decide(5, [0, 0], [inf, inf]) == Decision([1, 1])
     assert control.asked == [[Action(3, 0, 40), Action(4, 0, 40)]], "others' subflows are left alone"
 
 
@@ -138,11 +142,39 @@ def test_the_observation_is_the_simulators() -> None:
     found.decide(5, [0, 0], [inf, inf])
     control.now[0] = replace(control.now[0], delivered=30, lost=2)
     found.decide(10, [0, 0], [inf, inf])
-    found._fill(15, found._groups(), [0, 0], [inf, inf])
+    found._fill(15, found._groups(), contacts(found))
     control.now[0] = replace(control.now[0], delivered=60, lost=4)
-    found._fill(20, found._groups(), [0, 0], [inf, inf])
+    found._fill(20, found._groups(), contacts(found))
     observed = found._observer.observe(found._values)[0, :4]  # type: ignore[arg-type]
     assert observed == pytest.approx([np.log2(21) / 10, 2 / 32, 2.0, np.log10(2001) / 6], rel=1e-6)
+
+
+def test_a_queue_that_is_seen_stands_for_itself() -> None:
+    found = agent(two())
+    found.decide(5, [0, 0], [inf, inf], [1500, 0])
+    assert seen(found, "queue_bytes") == [1500, 0]
+
+
+def test_lanes_that_share_a_window_hold_all_of_it() -> None:
+    """W 20 at 0.2 emulated s is 20 · 1,040 · 8 bit in 2 mission s; the round trip is that of the lane that heard."""
+    lanes = subflow(3, "10.0.1.1"), subflow(6, "10.0.1.1", srtt_us=400_000)
+    control = Control(*lanes, subflow(4, "10.0.2.1"))
+    found = agent(control, shared=True)
+    found.decide(5, [0, 0], [inf, inf])
+    assert control.asked == [[Action(3, 0, 40), Action(6, 0, 40), Action(4, 0, 40)]]
+    control.now[0] = replace(control.now[0], delivered=1)
+    found.decide(10, [0, 0], [inf, inf])
+    assert (seen(found, "cwnd_segments")[0], seen(found, "inflight_segments")[0]) == (20, 20)
+    assert seen(found, "srtt_s")[0] == 2.0
+    assert seen(found, "pacing_bps")[0] == 20 * 1040 * 8 / 2
+    found.decide(15, [0, 0], [inf, inf])
+    assert seen(found, "srtt_s")[0] == 2.0, "nobody heard anything since"
+
+
+def test_more_actions_than_fit_go_out_in_several_messages() -> None:
+    control = Control(*(subflow(3 + k, "10.0.1.1") for k in range(70)))
+    agent(control).decide(5, [0, 0], [inf, inf])
+    assert [len(message) for message in control.asked] == [64, 6]
 
 
 def test_a_subflow_that_closes_meanwhile_costs_the_others_nothing() -> None:
@@ -174,7 +206,7 @@ def test_what_is_no_number_hands_the_windows_to_reno() -> None:
     weights["layers.0.weight"] = np.full_like(weights["layers.0.weight"], np.float32(3e38))
     weights["layers.0.bias"] = np.full_like(weights["layers.0.bias"], np.float32(3e38))
     found = agent(control, replace(wild, tensors=weights))
-    assert found.decide(5, [1e9, 1e9], [inf, inf]) == [-1, -1]
+    assert found.decide(5, [1e9, 1e9], [inf, inf]) == Decision([-1, -1])
     assert control.asked == [[Action(3, None), Action(4, None)]]
 
 
@@ -188,7 +220,7 @@ def test_what_the_guard_did_is_counted() -> None:
 
 
 def test_automatic_layers_are_the_senders_choice() -> None:
-    assert agent(two(), policy(automatic=True)).decide(5, [0, 0], [inf, inf]) == [-1, -1]
+    assert agent(two(), policy(automatic=True)).decide(5, [0, 0], [inf, inf]).layers == [-1, -1]
 
 
 @pytest.mark.parametrize(
@@ -215,6 +247,21 @@ def test_policies_that_need_the_simulator_are_refused() -> None:
         agent(two(), policy(pacing="bbr"))
     with pytest.raises(PolicyError, match="2 subflows and 2 layers"):
         agent(two(), layers=3)
+
+
+def test_the_list_of_algorithms_says_which_policies_the_kernel_runs() -> None:
+    from dstcc.algorithms import everything
+    from dstcc.learn.policy import load_policy
+
+    for row in everything():
+        if row.kind != "controller":
+            continue
+        try:
+            check_policy(load_policy(row.name))
+            runs = True
+        except InputError:
+            runs = False
+        assert ("kernel" in row.backends) == runs, row.name
 
 
 def test_alpha_goes_out_in_65536ths() -> None:

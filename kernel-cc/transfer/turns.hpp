@@ -1,0 +1,87 @@
+// A controller's links: all lanes of a link share the window that the controller sets, as in the simulator, where a lane is
+// an order and nothing else. Every lane's TCP holds that window W, and the sender sees to the sum:
+//
+//   window   what is under way on the link's lanes together stays below W, the mean of their windows
+//   pace     layers leave one after the other, W per smoothed round trip in all, repairs included
+//   lanes    by turns, a layer whole to each whose receiver has the room
+//   layers   bound to a link when it has room, by the rules of Simulation::next_in_turn (dstcc/engine/src/sending.cpp)
+//
+// A lane whose agent fell silent is Reno's: its window, and with it the mean, halves with its losses.
+#pragma once
+
+#include "feeder.hpp"
+
+namespace transfer {
+
+class Turns : public Feeder {
+public:
+    Turns(const Plan& plan, Ledger& ledger, Craft& craft, Earth& earth, Payloads& payloads);
+
+    void pump(Time now, const std::function<void()>& drained) override;
+    void steer(const Answer& answer) override;
+    const Waiting& waiting() const override { return waiting_; }
+
+private:
+    using Set = std::uint64_t;  // of links
+    enum class Slack { kRepair, kWindow, kLight };
+    struct Road {
+        std::vector<int> lanes;
+        std::size_t next_lane = 0;
+        int object = -1, lane = -1;  // under way to a lane
+        std::int64_t offset = 0;
+        bool there = false;
+        Time one_way = 0, srtt = 0, looked = -1, fed = 0;
+        std::int64_t window = 0, flight = 0;  // bytes, when looked at
+        Passed then;                          // likewise
+        double pace = 0, due = 0;             // payload bytes a ns; that may leave now
+        std::int64_t charged = 0;             // of what left, ever
+        struct Open {
+            int lane;
+            std::int64_t unsent;
+            Time moved;                       // the last time that this changed
+        };
+        std::vector<Open> open;               // lanes with unsent data
+        struct Room {
+            std::uint64_t acked = 0;
+            std::int64_t bytes = 0;           // that the receiver's window still takes
+            bool whole = false;               // it takes all it ever will
+        };
+        std::vector<Room> rooms;              // by lane
+    };
+    // What a link would do to a layer.
+    struct Forecast {
+        Time light, window, one_way, repair;
+        double ns_per_byte;
+    };
+
+    void refresh(Road& road, Time now);
+    void allow(Road& road, int link, Time now);
+    std::int64_t room(const Road& road, int link) const;
+    bool feed(int link);
+    int lane_for(const Road& road, std::int64_t bytes) const;
+    bool bind(Set ready, Time now);
+    bool pick(Set ready, int& object, Set& links) const;
+    bool first_in_time(const Waiting::Level& level, Slack slack, Set set, Time before, int& object) const;
+    bool last_in_time(const Waiting::Level& level, Set set, int& object) const;
+    Set in_time(int object, Slack slack, Set set) const;
+    bool late(const Object& told, const Forecast& path, Slack slack) const;
+    Time due(const Object& told, const Forecast& path, Slack slack) const;
+    Set allowed(int object, Set set) const;
+    Time turn(int object) const;
+
+    const Plan& plan_;
+    Ledger& ledger_;
+    Craft& craft_;
+    Earth& earth_;
+    Payloads& payloads_;
+    Waiting waiting_;
+    std::vector<Road> roads_;
+    std::vector<Forecast> paths_;
+    std::vector<int> layers_;
+    Time gap_;
+    double repair_ = 0.5;
+    bool pinned_ = true;
+    Set dark_ = 0, established_ = 0;
+};
+
+}  // namespace transfer
