@@ -93,7 +93,13 @@ class Kernel:
         from dstcc.learn.policy import load_policy
 
         for given in scenario.transport.controller:
-            check_policy(load_policy(given))
+            policy = load_policy(given)
+            check_policy(policy)
+            if policy.action.lanes and scenario.subflows > len(scenario.link):
+                raise InputError(
+                    f"{scenario.scenario.name}: link.0.subflows: policy {policy.name} has lanes, "
+                    "which have one subflow a link here"
+                )
         backend.check(scenario, source, on_host=self.on_host)
 
     def carry(

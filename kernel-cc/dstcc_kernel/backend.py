@@ -32,7 +32,6 @@ from .plan import (
     job_of,
     memory_mb,
     objects_of,
-    slot_ns,
     steered_by,
     steered_slot_ns,
     windows_of,
@@ -117,24 +116,22 @@ def run(
 ) -> EngineResult:
     """Carry out one trial in a guest of its own, or ``on_host`` in the running kernel and in real time.
 
-    ``policy`` steers our own congestion control; ``tick_ns`` is how often the transfer program
-    looks, if not as planned.
+    ``policy`` steers our own congestion control. ``tick_ns`` is how often the transfer program looks, if not as
+    planned.
 
     Raises :class:`DstccError` with what went wrong inside, or when the guest exceeds its wall limit.
     """
+    setting = setting if policy is None else replace(setting, slot_ns=steered_slot_ns(setting, policy.config))
     job = job_of(scenario, source, setting, congestion=congestion, scheduler=scheduler, program=program())
-    job = replace(job, guest=not on_host)
+    job = replace(job, guest=not on_host, tick_ns=job.tick_ns if tick_ns is None else tick_ns)
     if policy is not None:
-        setting = replace(setting, slot_ns=steered_slot_ns(setting, policy.config))
         steer = {"layers": source.layers, "slot_s": setting.slot_ns / 1e9, "scale": setting.scale}
-        job = steered_by(replace(job, slot_ns=slot_ns(setting)), policy.policy, policy.config)
+        job = steered_by(job, policy.policy, policy.config)
         job = replace(job, steer={"policy": policy.given, **steer})
     elif congestion == "fixed":
         job = replace(job, steer={"windows": windows_of(scenario, setting)})
     if job.steer is not None:
         job = replace(job, module=_module(on_host), shared=job.lanes)
-    if tick_ns is not None:
-        job = replace(job, tick_ns=tick_ns)
     sweep()
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     kept = False
