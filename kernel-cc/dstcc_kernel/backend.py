@@ -37,6 +37,7 @@ from .plan import (
     windows_of,
 )
 from .programs import programs
+from .wheel import ERROR, GUARD
 
 if TYPE_CHECKING:
     from dstcc.engine.config import EngineConfig, EngineResult
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 PACKETS_PER_S, TICKS_PER_S = 1_000.0, 2_000.0
 """What the slowest machine should manage, for the wall limit."""
 LEAST_WALL_S = 300.0
-ERROR, GUARD = "error.txt", "guard.json"
 NO_ROOM, SMALL_FILE = os.strerror(errno.ENOSPC), 1 << 16
 PREFIX = "dstcc-trial-"
 

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from .job import HEADER_BYTES, NEVER_NS, OBJECTS, Job, LinkJob
 from .topology import backup_address, craft_address
+from .wheel import Controller
 
 if TYPE_CHECKING:
     from dstcc.engine import EngineConfig
 
-Controller = Callable[[str], str]
 MOST_NS = 1 << 62
 """Later than any trial's end: base layers first."""
 SILENCE_SLOTS = 1000

@@ -5,14 +5,11 @@ What runs here is the same in a guest and on a host; it needs to be root in its 
 
 from __future__ import annotations
 
-import os
 import select
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from dstcc.errors import DstccError
 
@@ -28,6 +25,7 @@ from .topology import (
     earth_address,
     inside,
 )
+from .wheel import Controller, at_wheel
 
 TCP_OPTIONS_BYTES = 12
 """Timestamps, in every segment."""
@@ -37,9 +35,6 @@ ACK_OPTIONS_BYTES = 24
 FIRST_PORT = 20_000
 INITIAL_RWND = 45
 """Segments of 1,460 bytes that fit the 64 KiB that a SYN's answer can offer."""
-
-Controller = Callable[[str], str]
-"""Takes a slot's line, gives the answer's: see ``main.cpp``'s ``steer``."""
 
 
 def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | None = None) -> None:
@@ -54,7 +49,8 @@ def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | N
             controller = controller_of(job) if controller_of else None
         addresses = _lay(topology, job)
         plan = folder / "plan.txt"
-        with _pipes(controller is not None) as (ours, theirs):
+        with at_wheel(controller, folder) as wheel:
+            theirs: tuple[int, ...] = wheel.ends if wheel else ()
             plan.write_text("\n".join(_plan_lines(job, folder, topology, addresses, theirs)) + "\n")
             program = subprocess.Popen(
                 [job.program, str(plan)],
@@ -63,8 +59,10 @@ def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | N
                 stderr=subprocess.PIPE,
                 text=True,
             )
+            if wheel:
+                wheel.let_go()
             try:
-                _accompany(program, job, topology, ours, controller)
+                _accompany(program, job, topology)
             finally:
                 if program.poll() is None:
                     program.kill()
@@ -112,14 +110,8 @@ def _shape(way: Way, step: int) -> Shape:
     return Shape(now.delay_ns, now.loss, way.rate_bps, way.queue_packets)
 
 
-def _accompany(
-    program: subprocess.Popen[str],
-    job: Job,
-    topology: Topology,
-    ours: tuple[IO[str], IO[str]] | None,
-    controller: Controller | None,
-) -> None:
-    """Change the links when it is time, answer for the controller, until the program ends."""
+def _accompany(program: subprocess.Popen[str], job: Job, topology: Topology) -> None:
+    """Change the links when it is time, until the program ends."""
     assert program.stdout is not None
     began = program.stdout.readline()
     if not began:
@@ -131,39 +123,17 @@ def _accompany(
         for up, way in ((False, told.down), (True, told.up))
         for step in range(1, len(way.steps))
     )
-    watched: list[IO[str]] = [program.stdout, *([ours[0]] if ours else [])]
     while True:
         left_s = None
         if changes:
             left_s = max(0.0, (start_ns + changes[0][0] - time.monotonic_ns()) / 1e9)
-        ready, _, _ = select.select(watched, [], [], left_s)
-        if program.stdout in ready:
+        ready, _, _ = select.select([program.stdout], [], [], left_s)
+        if ready:
             return
-        if ours and controller and ours[0] in ready:
-            line = ours[0].readline()
-            if not line:
-                return
-            ours[1].write(controller(line) + "\n")
-            ours[1].flush()
         while changes and start_ns + changes[0][0] <= time.monotonic_ns():
             _, link, up, step = changes.pop(0)
             told = job.links[link]
             topology.change(link, _shape(told.up if up else told.down, step), up=up)
-
-
-@contextmanager
-def _pipes(wanted: bool) -> Iterator[tuple[tuple[IO[str], IO[str]] | None, tuple[int, ...]]]:
-    """Our two ends to read and write, and the program's."""
-    if not wanted:
-        yield None, ()
-        return
-    (read, their_write), (their_read, write) = os.pipe(), os.pipe()
-    with os.fdopen(read) as reader, os.fdopen(write, "w") as writer:
-        try:
-            yield (reader, writer), (their_read, their_write)
-        finally:
-            os.close(their_read)
-            os.close(their_write)
 
 
 def _plan_lines(

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from dstcc_cli.main import main
+from dstcc_kernel import backend
+from dstcc_kernel.native import program
 
 from dstcc.learn.policy import save_policy
 from dstcc.run import load_run
@@ -40,3 +42,27 @@ def test_what_the_kernel_cannot_do_is_refused_before_the_run(name: str, words: s
     done = CliRunner().invoke(main, words_)
     assert done.exit_code == 2
     assert words in done.stderr
+
+
+def test_a_mission_outlives_its_agent(kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed after 320 s, the process that decides leaves its windows to Reno; layers still go and come."""
+    file, run, killing = tmp_path / "hand.safetensors", tmp_path / "run", tmp_path / "killing"
+    save_policy(file, policy(layers=3, headroom=0))
+    killing.write_text(
+        f"#!/bin/sh\n{program()} $1 & carrying=$!; sleep 40\n"
+        "for other in $(grep -l \"^PPid:.$PPID$\" /proc/[0-9]*/status | tr -dc '0-9\\n'); do\n"
+        '  [ "$other" = $$ ] || kill -9 "$other"\n'
+        "done\nwait $carrying\n"
+    )
+    killing.chmod(0o755)
+    monkeypatch.setattr(backend, "program", lambda: killing)
+    words = ["emulate", str(MINI), "--backend", "kernel", "--controller", str(file), "-o", str(run), "--json"]
+    done = CliRunner().invoke(
+        main, [*words, "--set", "link.0.loss.packet=0.03", "--set", "link.1.loss.packet=0.03"]
+    )
+    assert done.exit_code == 0, done.stderr
+    (trial,) = json.loads(done.stdout)["trials"]
+    assert trial["metrics"]["guard_actions"] == 1
+    samples = [row for row in load_run(run).samples().to_pylist() if row["srtt_s"] is not None]
+    assert {row["cwnd_segments"] for row in samples if row["t_s"] > 1000} != {40}, "Reno moves them"
+    assert any(row["rate_bps"] for row in samples if row["t_s"] > 1000)

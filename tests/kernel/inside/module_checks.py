@@ -341,7 +341,7 @@ def policy() -> dict[str, Any]:
         agent = Agent(by_hand, client, routes, layers=1, slot_s=0.2, scale=1.0, mss_bytes=1448)
         kept = client.subflows()[1].cwnd
         for slot in range(1, 11):
-            assert agent.decide(slot * 0.2, [0], [float("inf")]) == [1]
+            assert agent.decide(slot * 0.2, [0], [float("inf")]).layers == [1]
             time.sleep(0.2)
             first, second = client.subflows()
             assert first.steered and second.steered and first.cwnd == 64

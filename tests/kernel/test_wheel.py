@@ -1,0 +1,57 @@
+"""The process that decides: heard and answered while it lives, missed when it is gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+from dstcc_kernel.wheel import ERROR, GUARD, at_wheel
+
+
+class Counting:
+    """Answers with what it was asked, and counts."""
+
+    def __init__(self) -> None:
+        self.totals = {"guard_clamps": 0, "guard_fallbacks": 0}
+
+    def __call__(self, line: str) -> str:
+        self.totals["guard_clamps"] += 2
+        if "kill" in line:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return f"told {int(line)}"
+
+
+def ask(ends: tuple[int, ...], line: str) -> str:
+    os.write(ends[1], line.encode() + b"\n")
+    return os.read(ends[0], 100).decode()
+
+
+def test_each_line_has_its_answer_and_the_guards_counts_are_left(tmp_path: Path) -> None:
+    with at_wheel(Counting(), tmp_path) as wheel:
+        assert wheel is not None
+        assert [ask(wheel.ends, "1"), ask(wheel.ends, "2")] == ["told 1\n", "told 2\n"]
+    assert json.loads((tmp_path / GUARD).read_text()) == {"guard_clamps": 4, "guard_fallbacks": 0}
+    assert not (tmp_path / ERROR).exists()
+
+
+def test_one_that_is_killed_is_missed_and_counts_as_a_fallback(tmp_path: Path) -> None:
+    with at_wheel(Counting(), tmp_path) as wheel:
+        assert wheel is not None
+        assert (ask(wheel.ends, "1"), ask(wheel.ends, "kill")) == ("told 1\n", "")
+    assert json.loads((tmp_path / GUARD).read_text()) == {"guard_clamps": 2, "guard_fallbacks": 1}
+    assert not (tmp_path / ERROR).exists()
+
+
+def test_one_that_goes_wrong_says_so(tmp_path: Path) -> None:
+    with at_wheel(Counting(), tmp_path) as wheel:
+        assert wheel is not None
+        assert ask(wheel.ends, "one") == ""
+    assert "ValueError" in (tmp_path / ERROR).read_text()
+
+
+def test_nobody_at_the_wheel_is_nothing_to_wait_for(tmp_path: Path) -> None:
+    with at_wheel(None, tmp_path) as wheel:
+        assert wheel is None
+    assert list(tmp_path.iterdir()) == []
