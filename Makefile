@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO ?= demo
 ONLY ?=
+CELLS ?=
 STAMP := $(VENV)/.ready
 NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*) $(wildcard kernel-cc/law/*) $(wildcard svc/dstcc_svc/src/*)
 
@@ -33,8 +34,8 @@ test: kernel     ## lint and the whole test suite
 test-slow: $(STAMP)  ## the suites that take longer
 	$(BIN)/python -m pytest -n 2 -m slow
 
-fidelity: kernel ## simulator beside kernel on one grid, into build/fidelity; goes on where it stopped
-	$(BIN)/python -m dstcc_kernel.fidelity -o build/fidelity
+fidelity: kernel ## simulator beside kernel on one grid, into build/fidelity; goes on where it stopped; CELLS="--rtt 1" runs some
+	$(BIN)/python -m dstcc_kernel.fidelity -o build/fidelity $(CELLS)
 
 test-kernel: kernel  ## all that runs on the virtual-time kernel, the debug variant's suites included
 	$(BIN)/dstcc kernel build --debug
