@@ -82,7 +82,9 @@ public:
         min_rtt_stamp_ = now;
         next_rtt_delivered_ = tcp.delivered;
         const Time rtt = tcp.srtt_ns > 0 ? tcp.srtt_ns : 1'000'000;
-        tcp.pacing_bytes_per_ns = kHighGain * static_cast<double>(tcp.cwnd) * tcp.wire_bytes / static_cast<double>(rtt);
+        // bbr_rate_bytes_per_sec() counts mss_cache a segment, and tcp_update_skb_after_send() spends the payload.
+        paced_bytes_ = scaled_ ? tcp.wire_bytes : static_cast<double>(tcp.wire_bytes) * tcp.mss_cache() / tcp.mss_bytes;
+        start_pacing(tcp, kHighGain * static_cast<double>(tcp.cwnd) * paced_bytes_ / static_cast<double>(rtt));
     }
     std::int64_t ssthresh(TcpState& tcp, Time) override {
         save_cwnd(tcp);
@@ -258,14 +260,13 @@ private:
         cwnd_gain_ = kCwndGains[static_cast<int>(mode_)];
         pacing_gain_ = mode_ == Mode::kProbeBw ? kCycle[cycle_] : kPacingGains[static_cast<int>(mode_)];
     }
-    // bbr_rate_bytes_per_sec() counts mss_cache a segment, and tcp_update_skb_after_send() spends the payload.
-    double paced_share(const TcpState& tcp) const {
-        return scaled_ ? 1.0 : static_cast<double>(tcp.mss_cache()) / tcp.mss_bytes;
-    }
     void set_pacing(TcpState& tcp, double gain) {
-        const double rate = bandwidth() * tcp.wire_bytes * paced_share(tcp) * gain * kPacingMargin;
-        if (full_bandwidth_reached_ || rate > tcp.pacing_bytes_per_ns)
-            if (rate > 0) tcp.pacing_bytes_per_ns = rate;
+        const double rate = bandwidth() * paced_bytes_ * gain * kPacingMargin;
+        if (rate <= 0 || rate == tcp.pacing_bytes_per_ns) return;
+        if (full_bandwidth_reached_ || rate > tcp.pacing_bytes_per_ns) start_pacing(tcp, rate);
+    }
+    void start_pacing(TcpState& tcp, double rate) {
+        tcp.pacing_bytes_per_ns = rate;
         if (!scaled_) send_ = send_segments(tcp);
     }
     // bbr_tso_segs_goal(); the rate and the millisecond are emulated ones.
@@ -305,7 +306,8 @@ private:
     }
 
     const bool scaled_;
-    std::int64_t send_ = 1;
+    std::int64_t send_ = 1;      // segments
+    double paced_bytes_ = 0;     // of a segment, as the rate counts them
     Stream draws_;
     std::uint64_t draw_ = 0;
     Mode mode_ = Mode::kStartup;
