@@ -7,11 +7,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dstcc.engine import AGENT, EngineConfig, Objects, Stepper, Transport, simulate
 from dstcc.engine.stepper import RUNNING
 from dstcc.learn.observe import ObservationSpec
-from dstcc.learn.policy import Policy
+from dstcc.learn.policy import Policy, load_policy
 from dstcc.learn.spaces import ActionSpec
 
 from .figure import Measured, by_turns, core_s, median_ratio
@@ -62,7 +63,10 @@ def env_steps_per_s() -> Measured:
 
 
 def inference_us() -> Measured:
-    """A decision of two hidden layers of 256 over 2 subflows and 3 layers: observation in, greedy action out."""
+    """A decision of two hidden layers of 256 over 2 subflows and 3 layers: observation in, greedy action out.
+
+    In the details the same of the shipped `dstcc`, with 2 and with 8 subflows and 3 layers.
+    """
     rng = np.random.default_rng(1)
     observation, action = ObservationSpec("full", 2, 3), ActionSpec(2, 3, "joint")
     widths = (observation.size, 256, 256, action.outputs)
@@ -73,6 +77,26 @@ def inference_us() -> Measured:
     network = {"kind": "mlp", "activation": "relu"}
     policy = Policy("bench", observation, action, network, tensors, seed=1, scenario_sha256="")
     seen = rng.random((1, observation.size)).astype(np.float32)
+    times = _decisions_us(policy, seen)
+    shipped, found = load_policy("dstcc"), {}
+    for subflows in (2, 8):
+        there = np.zeros((1, shipped.observation.size), dtype=np.float32)
+        for place, name in enumerate(shipped.observation.names):
+            there[0, place] = name.startswith("layer") and int(name[5]) < 3
+            there[0, place] += name.startswith("subflow") and int(name[7]) < subflows
+        found[f"dstcc_{subflows}_subflows_us"] = statistics.median(_decisions_us(shipped, there))
+    weights = sum(tensor.size for tensor in tensors.values())
+    return Measured(
+        statistics.median(times),
+        "us CPU",
+        f"{weights:,} weights",
+        repeats=times,
+        details={"weights": weights, **found},
+        notes=tuple(f"inference_us: {name} {value:.0f}" for name, value in found.items()),
+    )
+
+
+def _decisions_us(policy: Policy, seen: NDArray[np.float32]) -> tuple[float, ...]:
     repeats = 2_000
 
     def decide() -> None:
@@ -80,15 +104,7 @@ def inference_us() -> Measured:
             policy.act(seen)
 
     decide()
-    times = tuple(core_s(decide) / repeats * 1e6 for _ in range(5))
-    weights = sum(tensor.size for tensor in tensors.values())
-    return Measured(
-        statistics.median(times),
-        "us CPU",
-        f"{weights:,} weights",
-        repeats=times,
-        details={"weights": weights},
-    )
+    return tuple(core_s(decide) / repeats * 1e6 for _ in range(5))
 
 
 def _windows() -> tuple[int, ...]:

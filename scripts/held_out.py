@@ -1,6 +1,6 @@
 """What a controller plays on missions it never saw, beside the project's algorithms: the tables of its model card.
 
-    python scripts/held_out.py [--controller dstcc] [--seeds 10] [--first 201] [--json FILE] [--again FILE] [FOLDER]
+    python scripts/held_out.py [--controller dstcc] [--seeds 10] [--first 301] [--json FILE] [--again FILE] [FOLDER]
 
 For every scenario of FOLDER (examples/iodst/held-out), and at four playout delays for table-1.toml, it runs the
 controller; the best algorithm that is not told the rates; open-loop, which is told them, with 16 lanes a link and with
@@ -147,7 +147,7 @@ def cells(row: dict[str, Any]) -> list[str]:
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("examples/iodst/held-out"))
 @click.option("--controller", default="dstcc", show_default=True, help="A shipped policy's name or a file.")
 @click.option("--seeds", default=10, show_default=True)
-@click.option("--first", default=201, show_default=True, help="The first seed.")
+@click.option("--first", default=301, show_default=True, help="The first seed.")
 @click.option("--only", default="", help="Scenarios whose file name contains this.")
 @click.option("--json", "out", type=click.Path(path_type=Path), help="Write seed by seed values there.")
 @click.option("--again", type=click.Path(path_type=Path), help="An earlier --json.")

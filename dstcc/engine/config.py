@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 AGENT = "agent"
 """The congestion control and the scheduler that :class:`dstcc.engine.Stepper` steers; NewReno if nothing does."""
+AGENT_RATE = "agent-rate"
+"""A window that says the pace and holds beside what is under way."""
 AGENT_BBR = "agent-bbr"
 """The same window, paced by BBR."""
 AGENT_LATE = "agent-late"

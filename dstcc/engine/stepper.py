@@ -27,6 +27,9 @@ AUTOMATIC = -1
 RUNNING, SETTLED, TIME_OVER = 0, 1, 2
 """In ``done``: every layer delivered or given up; or the configuration's duration is over."""
 
+REPAIRABLE = -3
+"""In ``layer_subflow``, with the scheduler ``agent-late``: first where it could still be repaired in time; while that
+is so somewhere, other subflows are for other layers."""
 AVOID = -16
 """``AVOID - i`` in ``layer_subflow``, with the scheduler ``agent-late``: any subflow but i."""
 SUBFLOW_VALUES: tuple[str, ...] = _engine.SUBFLOW_VALUES

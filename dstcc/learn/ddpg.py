@@ -94,6 +94,8 @@ class Critic(nn.Module):
 class Ddpg:
     """A :class:`~dstcc.learn.learner.Learner` with a replay memory."""
 
+    group = 1
+
     def __init__(
         self, recipe: Recipe, observation: ObservationSpec, action: ActionSpec, *, seed: int, device: str
     ) -> None:

@@ -9,10 +9,13 @@ branch. From a random batch of transitions (s, a, R, s', γ') with R = Σ_{i<n} 
 by Adam; Q⁻ is a copy of Q that is renewed every ``target_every`` updates. With ``dueling``
 Q(s, b, a) = V(s) + A(s, b, a) − mean_a' A(s, b, a'). With a ``margin`` every argmax is of Q(s, b, a) + margin·[a is the
 usual choice of b]: the learner departs from a choice that is known to be sensible only where it expects that much more,
-since the best of many noisy estimates is often one that is only noise.
+since the best of many noisy estimates is often one that is only noise. With ``explore_for`` a random choice lasts: what
+one decision among dozens under way changes drowns in noise, what a spell of them changes does not. A network of sets
+(:mod:`dstcc.learn.sets`) says which branches mean something; means are over those.
 
 Sources: Mnih et al., Nature 518, 2015 (DQN); van Hasselt et al., AAAI 2016 (double); Wang et al., ICML 2016 (dueling);
-Tavakoli et al., AAAI 2018 (branches, y by the mean over branches); Sutton 1988 (n steps).
+Tavakoli et al., AAAI 2018 (branches, y by the mean over branches); Sutton 1988 (n steps); Dabney et al., ICLR 2021
+(random choices that last).
 
 Deviations. Squared error without clipping of rewards or errors (Mnih: clipped); with ``max_grad_norm`` the gradient's
 norm is bounded. Adam in RMSProp's place. V and A are linear in the last shared layer and have no layers of their own
@@ -23,7 +26,7 @@ the observation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +36,7 @@ from torch import nn
 
 from dstcc.errors import InputError
 
+from .learner import Weights
 from .replay import Replay, Transitions, fill
 from .settings import DqnSettings
 from .streams import generator
@@ -40,7 +44,12 @@ from .streams import generator
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from .sets_torch import SetsNetwork
+
     Layers = list[tuple[NDArray[np.float32], NDArray[np.float32]]]
+
+GREEDY = -1
+"""In the place of a choice that is held: whatever is best."""
 
 
 class Network(nn.Module):
@@ -85,6 +94,13 @@ class Network(nn.Module):
         for start, choice in zip(starts, choices, strict=True):
             self.prior[int(start) + choice] = margin
 
+    def weights(self) -> Weights:
+        """As the policy's ``mlp``."""
+        tensors: dict[str, NDArray[np.float32]] = {}
+        for k, (weight, bias) in enumerate(self.layers()):
+            tensors |= {f"layers.{k}.weight": weight, f"layers.{k}.bias": bias}
+        return Weights({"kind": "mlp", "activation": "relu"}, tensors)
+
     def layers(self) -> Layers:
         """The network as a chain of (weight (out, in), bias (out,)), ReLU between them.
 
@@ -108,13 +124,22 @@ class Dqn:
     """A learner: :meth:`act`, :meth:`remember`, :meth:`learn`; the same calls give the same bits on a CPU."""
 
     def __init__(
-        self, features: int, branches: Sequence[int], settings: DqnSettings, *, seed: int, device: str = "cpu"
+        self,
+        features: int,
+        branches: Sequence[int],
+        settings: DqnSettings,
+        *,
+        seed: int,
+        device: str = "cpu",
+        make: Callable[[], SetsNetwork] | None = None,
     ) -> None:
+        """``make`` makes the network where it is not a chain of ``settings.hidden``; always the same one."""
         self.settings, self.branches, self.device = settings, tuple(branches), torch.device(device)
-        made = [
-            Network(features, branches, settings.hidden, dueling=settings.dueling, seed=seed).to(self.device)
-            for _ in range(2)
-        ]
+
+        def chain() -> Network:
+            return Network(features, branches, settings.hidden, dueling=settings.dueling, seed=seed)
+
+        made = [(make or chain)().to(self.device) for _ in range(2)]
         self.online, self.target = made
         self.target.requires_grad_(False)
         for network in made if settings.usual else ():
@@ -123,17 +148,25 @@ class Dqn:
         self.replay = Replay(settings.buffer, features, len(self.branches))
         self.updates = 0
         self._explore, self._draw = generator(seed, "explore"), generator(seed, "replay")
+        self._held = np.zeros((0, 0), dtype=np.int64)
         self._starts = torch.tensor([0, *np.cumsum(self.branches)[:-1]], device=self.device)
 
     def act(self, observations: NDArray[np.float32], epsilon: float) -> NDArray[np.int64]:
         """Choices (K, branches): greedy, or with probability ``epsilon`` all of an episode's at random.
 
-        With ``explore_branches`` each choice is random with that probability, whatever the others are.
+        With ``explore_branches`` each choice is random with that probability, whatever the others are; with
+        ``explore_for`` both a random choice and a greedy spell last so many decisions on average.
         """
         count = len(observations)
         wide = len(self.branches) if self.settings.explore_branches else 1
         explores = self._explore.random((count, wide)) < epsilon
         random = self._explore.integers(0, self.branches, (count, len(self.branches)))
+        if self.settings.explore_for > 1:
+            if len(self._held) != count:
+                self._held = np.full_like(random, GREEDY)
+            anew = self._explore.random((count, wide)) * self.settings.explore_for < 1
+            self._held = np.where(anew, np.where(explores, random, GREEDY), self._held)
+            explores, random = self._held != GREEDY, self._held
         if explores.all():
             return random
         with torch.no_grad():
@@ -152,7 +185,11 @@ class Dqn:
         aim = self._aim(batch)
         taken = batch["action"].long() + self._starts
         error = self.online(batch["observation"]).gather(1, taken) - aim[:, None]
-        loss = error.square().mean()
+        if isinstance(self.online, Network):
+            loss = error.square().mean()
+        else:
+            there = self.online.there(batch["observation"])
+            loss = (error.square() * there).sum() / there.sum()
         self.optimiser.zero_grad()
         loss.backward()
         if self.settings.max_grad_norm is not None:
@@ -173,11 +210,16 @@ class Dqn:
                 value.gather(1, choice.argmax(dim=1, keepdim=True))
                 for value, choice in zip(values.split(self.branches, dim=1), chosen, strict=True)
             ]
-            return batch["reward"] + batch["discount"] * torch.cat(best, dim=1).mean(dim=1)
+            each = torch.cat(best, dim=1)
+            if isinstance(self.online, Network):
+                return batch["reward"] + batch["discount"] * each.mean(dim=1)
+            there = self.online.there(batch["next"])
+            return batch["reward"] + batch["discount"] * (each * there).sum(dim=1) / there.sum(dim=1)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Networks, optimiser and memory, for a checkpoint."""
         found = {f"replay.{name}": values for name, values in self.replay.arrays().items()}
+        found["held"] = self._held
         for name, tensor in self._tensors().items():
             found[name] = tensor.detach().cpu().numpy()
         return found
@@ -198,6 +240,7 @@ class Dqn:
         self._draw.bit_generator.state = document["replay"]
         memory = {name.removeprefix("replay."): arrays[name] for name in arrays if name.startswith("replay.")}
         self.replay.restore(memory, document["added"])
+        self._held = np.array(arrays["held"])
         if self.updates:
             self._begin_optimiser()
         for name, tensor in self._tensors().items():

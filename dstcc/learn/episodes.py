@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dstcc.engine import AGENT, EngineConfig
-from dstcc.engine.config import AGENT_BBR, AGENT_LATE, AGENT_POLICIES
+from dstcc.engine.config import AGENT_BBR, AGENT_LATE, AGENT_POLICIES, AGENT_RATE
 
 if TYPE_CHECKING:
     from dstcc.scenario import Scenario, Source
@@ -121,7 +121,7 @@ def _each(scenarios: Sequence[Scenario | Path | str]) -> Iterator[Scenario | Pat
 def steered(config: EngineConfig, action: ActionSpec) -> EngineConfig:
     """A trial as an agent with that action space steers it."""
     policies = action.encoding == "policies"
-    own = AGENT_BBR if action.pacing == "bbr" else AGENT
+    own = {"window": AGENT, "rate": AGENT_RATE, "bbr": AGENT_BBR}[action.pacing]
     scheduler = AGENT_POLICIES if policies else AGENT_LATE if action.orders else AGENT
     transport = replace(
         config.transport,

@@ -19,10 +19,16 @@ if TYPE_CHECKING:
 
 METRIC_REWARD = "weighted-layers"
 """Its sum over an episode is the metric ``weighted_layers`` in percent."""
-VALIDATION_SEEDS = tuple(range(1001, 1017))
-"""What chooses the best policy; disjoint from training (:data:`dstcc.learn.streams.TRAINING`) and from the test."""
+VALIDATION_SEED = 1001
+"""From which on seeds choose the best policy; disjoint from training (:data:`dstcc.learn.streams.TRAINING`) and from
+the test."""
 TEST_SEEDS = tuple(range(1, 21))
 """What is reported, and nothing is chosen by: the trials of ``dstcc emulate --seed 1 --seeds 20``."""
+
+
+def validation_seeds(count: int) -> tuple[int, ...]:
+    """So many seeds that choose the best policy."""
+    return tuple(range(VALIDATION_SEED, VALIDATION_SEED + count))
 
 
 def evaluate(

@@ -46,10 +46,14 @@ class Fleet:
         reward: str,
         seed: int,
         threads: int,
+        group: int = 1,
     ) -> None:
+        """Of ``group`` episodes side by side each meets the same scenario seeds, one after the other."""
         self.episodes, self.count, self.seed = episodes, count, seed
         self.runner = Runner(count, observation, action, reward=reward, threads=threads)
         self.begun = 0
+        self.group = group
+        self._turns = np.zeros(count, dtype=np.int64)
         self._scenario_seeds = np.zeros(count, dtype=np.int64)
         self._actions: list[list[NDArray[Any]]] = [[] for _ in range(count)]
         for place in range(count):
@@ -87,6 +91,7 @@ class Fleet:
         every = [np.array(own) for own in self._actions if own]
         return {
             "begun": np.array([self.begun]),
+            "turns": self._turns.copy(),
             "scenario_seeds": self._scenario_seeds.copy(),
             "lengths": np.array([len(own) for own in self._actions]),
             "actions": np.concatenate(every) if every else np.zeros((0, 0)),
@@ -98,6 +103,7 @@ class Fleet:
         if seeds.shape != (self.count,) or lengths.sum() != len(actions):
             raise InputError(f"a state of {len(seeds)} episodes, expected {self.count}")
         self.begun = int(arrays["begun"][0])
+        self._turns = arrays["turns"].copy()
         self._scenario_seeds[:] = seeds
         self._actions = [list(own) for own in np.split(actions, np.cumsum(lengths)[:-1])]
         most = int(lengths.max())
@@ -119,8 +125,10 @@ class Fleet:
         self.runner.step(actions[:, 0] if self.runner.action.single else actions)
 
     def _begin_next(self, place: int) -> None:
-        self._scenario_seeds[place] = training_seed(self.seed, self.begun)
+        alike = place // self.group + self._turns[place] * (self.count // self.group)
+        self._scenario_seeds[place] = training_seed(self.seed, int(alike) if self.group > 1 else self.begun)
         self.begun += 1
+        self._turns[place] += 1
         self._actions[place] = []
         self._begin(place)
 

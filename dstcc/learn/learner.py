@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from .settings import DdpgSettings, DqnSettings, PpoSettings, QTableSettings, SchedulerSettings
+from .settings import (
+    DdpgSettings,
+    DqnSettings,
+    PpoSettings,
+    QTableSettings,
+    RolloutSettings,
+    SchedulerSettings,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,6 +57,9 @@ class Weights:
 class Learner(Protocol):
     """Call :meth:`act` and :meth:`take` by turns; the same calls give the same bits on a CPU."""
 
+    group: int
+    """Episodes that are to meet the same scenario seed."""
+
     def act(self, observations: NDArray[np.float32], own: NDArray[np.float64], step: int) -> NDArray[Any]:
         """Actions that explore: (K, branches) whole numbers, or (K, subflows) in [−1, 1].
 
@@ -85,6 +95,10 @@ def make_learner(
             from .off_policy import OffPolicy
 
             return OffPolicy(*given, seed=seed, device=device)
+        case RolloutSettings():
+            from .rollouts import Rollouts
+
+            return Rollouts(recipe, recipe.learner, *given[1:], seed=seed, device=device)
         case QTableSettings():
             from .qtable import QTable
 

@@ -36,6 +36,8 @@ STANDING = 2.0
 """Packets in the queue from which on it counts as never dry."""
 PROBE = 2.0
 """By how much the rate is raised while nothing but its use is known, as in slow start."""
+AGAIN = 1.5
+"""The same once a queue has stood, from the second slot on in which it is dry though the pace was used."""
 USED = 0.9
 """Of the pace, from which on it counts as used."""
 MEMORY = 0.98
@@ -56,6 +58,8 @@ class Units:
     """(K,): of light, on the longest path."""
     lossiest: NDArray[np.int64]
     """(K,): the subflow that loses the largest share; −1 while none is known to lose more than another."""
+    top: NDArray[np.int64]
+    """(K,): the number of the trial's highest layer."""
 
 
 class Rates:
@@ -74,20 +78,23 @@ class Rates:
         """Bytes of a full packet."""
         self.delay_s = np.zeros(episodes)
         """From a chunk's release to its deadline; infinite without one."""
+        self._dry = np.zeros(shape, dtype=np.bool_)
         self._queue, self._lost, self._known = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self._count = np.ones((episodes, 1))
+        self.top = np.zeros(episodes, dtype=np.int64)
 
     def begin(self, episode: int, config: EngineConfig) -> None:
         """A new trial in this place."""
         transport, objects = config.transport, config.objects
         for memory in (self.rate, self.used, self._queue, self._lost, self._known):
             memory[episode] = 0
-        self.seen[episode] = False
+        self.seen[episode] = self._dry[episode] = False
         wire = transport.mss_bytes + transport.header_bytes
         span_s = float(objects.release_ns.max()) / NS_PER_S if len(objects.release_ns) else 0.0
         total = float(objects.payload_bytes.sum()) * wire / transport.mss_bytes
         self.need[episode] = total / span_s if span_s > 0 else 0.0
         self.wire[episode] = wire
+        self.top[episode] = int(objects.layer.max()) if len(objects.layer) else 0
         self._count[episode] = sum(link.subflows for link in config.links)
         finite = objects.deadline_ns < np.iinfo(np.int64).max
         wait = (objects.deadline_ns - objects.release_ns)[finite]
@@ -107,10 +114,11 @@ class Rates:
         stands = known & (queue > STANDING * wire) & ((before > STANDING * wire) | (self.used[rows] > USED))
         served = np.maximum(sent - (queue - before), wire) * per_s
         found = np.where(seen, 0.5 * (rate + served), served)
-        least = np.maximum(rate, sent * per_s) * np.where(seen, 1.0, PROBE)
-        dry = known & (queue <= STANDING * wire) & (self.used[rows] > USED)
         up = values[..., VALUE["link_up"]] > 0
-        rate[:] = np.where(stands & up, found, np.where(dry & up, least, rate))
+        dry = known & up & (queue <= STANDING * wire) & (self.used[rows] > USED)
+        least = np.maximum(rate, sent * per_s) * np.where(seen, np.where(self._dry[rows], AGAIN, 1.0), PROBE)
+        self._dry[rows] = dry
+        rate[:] = np.where(stands & up, found, np.where(dry, least, rate))
         seen |= stands & up
         srtt = values[..., VALUE["srtt_s"]]
         there = (values[..., VALUE["established"]] > 0) & (srtt > 0)
@@ -134,7 +142,7 @@ class Rates:
         worst = np.where(apart, loss.argmax(axis=1), -1)
         slot_s = stepper.episode_values[:, EPISODE_VALUES.index("slot_s")][:, None]
         queue = self._queue / np.maximum(self.rate * slot_s, self.wire)
-        return Units(window, queue, 2 * values[..., VALUE["one_way_s"]].max(axis=1), worst)
+        return Units(window, queue, 2 * values[..., VALUE["one_way_s"]].max(axis=1), worst, self.top)
 
     def _count_losses(self, values: FloatArray, rows: slice) -> None:
         lost, known = self._lost[rows], self._known[rows]

@@ -29,7 +29,6 @@ from dstcc.engine.stepper import EPISODE_VALUES
 from .dqn import Dqn
 from .learner import Slot, Weights
 from .network import Mlp
-from .off_policy import chain_weights
 from .scales import column
 from .settings import DqnSettings, SchedulerSettings
 from .streams import generator
@@ -44,6 +43,8 @@ if TYPE_CHECKING:
 
 class MpquicRl:
     """A :class:`~dstcc.learn.learner.Learner` of scheduling policies."""
+
+    group = 1
 
     def __init__(
         self, recipe: Recipe, observation: ObservationSpec, action: ActionSpec, *, seed: int, device: str
@@ -105,7 +106,7 @@ class MpquicRl:
 
     def weights(self) -> Weights:
         """A chain of layers."""
-        return chain_weights(self.dqn.online.layers())
+        return self.dqn.online.weights()
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """See :class:`~dstcc.learn.learner.Learner`; the copy that acts is the target's."""
@@ -125,5 +126,5 @@ class MpquicRl:
 
     def _copy(self) -> Mlp:
         """The target network, which is what acts."""
-        found = chain_weights(self.dqn.target.layers())
+        found = self.dqn.target.weights()
         return Mlp(found.network, found.tensors, *self._shape)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from .sets import KIND, Sets
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -215,5 +217,6 @@ NETWORKS: dict[str, Callable[[Mapping[str, Any], Tensors, int, int], Network]] =
     "per-subflow": PerSubflow,
     "table": Table,
     "lstm-actor": LstmActor,
+    KIND: Sets,
 }
 """A header's ``network.kind`` → what builds it from the header's ``network``, tensors, inputs and outputs."""

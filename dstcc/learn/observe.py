@@ -7,6 +7,7 @@ times and contact plans.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,7 +97,7 @@ class ObservationSpec:
             *(f"layer{m}.{name}" for m in range(self.layers) for name in per_layer),
         )
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Length of the vector."""
         return len(self.names)

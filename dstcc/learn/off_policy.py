@@ -6,21 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 from .dqn import Dqn
 from .learner import Slot, Weights
+from .observe_measured import EPISODE, LAYER, SUBFLOW
 from .replay import NStep
+from .sets import SetsShape
 from .settings import DqnSettings
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from .dqn import Layers
     from .observe import ObservationSpec
     from .recipes import Recipe
+    from .sets_torch import SetsNetwork
     from .spaces import ActionSpec
 
 
 class OffPolicy:
     """A :class:`~dstcc.learn.dqn.Dqn` as a :class:`~dstcc.learn.learner.Learner`."""
+
+    group = 1
 
     def __init__(
         self, recipe: Recipe, observation: ObservationSpec, action: ActionSpec, *, seed: int, device: str
@@ -29,7 +33,13 @@ class OffPolicy:
         assert isinstance(settings, DqnSettings)
         branches = (action.outputs,) if action.single else action.branches
         self.recipe = recipe
-        self.dqn = Dqn(observation.size, branches, settings, seed=seed, device=device)
+        self._sets = settings.sets > 0
+
+        def make() -> SetsNetwork:
+            return sets_network(observation, action, settings.sets, dueling=settings.dueling, seed=seed)
+
+        own = make if settings.sets else None
+        self.dqn = Dqn(observation.size, branches, settings, seed=seed, device=device, make=own)
         self._nstep = NStep(
             settings.n_step, settings.discount, recipe.episodes, observation.size, len(branches)
         )
@@ -64,8 +74,8 @@ class OffPolicy:
         return self.recipe.epsilon_at(step)
 
     def weights(self) -> Weights:
-        """A chain of layers."""
-        return chain_weights(self.dqn.online.layers())
+        """A chain of layers, or the network of sets."""
+        return self.dqn.online.weights()
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """See :class:`~dstcc.learn.learner.Learner`."""
@@ -83,9 +93,17 @@ class OffPolicy:
         )
 
 
-def chain_weights(layers: Layers, activation: str = "relu") -> Weights:
-    """Layers as the policy's ``mlp``."""
-    tensors: dict[str, NDArray[np.float32]] = {}
-    for k, (weight, bias) in enumerate(layers):
-        tensors |= {f"layers.{k}.weight": weight, f"layers.{k}.bias": bias}
-    return Weights({"kind": "mlp", "activation": activation}, tensors)
+def sets_shape(action: ActionSpec) -> SetsShape:
+    """What a network of sets sees of the observation ``measured`` and does with that action space."""
+    rest = sum(action.branches[action.subflows :])
+    return SetsShape(len(EPISODE), len(SUBFLOW), len(LAYER), windows=len(action.windows), rest=rest)
+
+
+def sets_network(
+    observation: ObservationSpec, action: ActionSpec, hidden: int, *, dueling: bool, seed: int
+) -> SetsNetwork:
+    """A network of sets for these spaces."""
+    from .sets_torch import SetsNetwork
+
+    sizes = observation.subflows, observation.layers, action.branches[action.subflows :]
+    return SetsNetwork(sets_shape(action), *sizes, hidden, dueling=dueling, seed=seed)

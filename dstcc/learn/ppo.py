@@ -61,6 +61,8 @@ class Networks(nn.Module):
 class Ppo:
     """A :class:`~dstcc.learn.learner.Learner` that learns from what its present policy did."""
 
+    group = 1
+
     def __init__(
         self, recipe: Recipe, observation: ObservationSpec, action: ActionSpec, *, seed: int, device: str
     ) -> None:

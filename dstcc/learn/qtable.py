@@ -43,6 +43,8 @@ HOLD = 1e-6
 class QTable:
     """A tabular :class:`~dstcc.learn.learner.Learner`; needs no torch."""
 
+    group = 1
+
     def __init__(
         self, recipe: Recipe, observation: ObservationSpec, action: ActionSpec, *, seed: int
     ) -> None:

@@ -14,6 +14,7 @@ from .settings import (
     LearnerSettings,
     PpoSettings,
     QTableSettings,
+    RolloutSettings,
     SchedulerSettings,
 )
 from .spaces import MAX_LAYERS, PAPER_WINDOWS
@@ -43,6 +44,8 @@ class Recipe:
     epsilon_steps: int = 60_000
     evaluate_every: int = 16_384
     """Steps between evaluations on held-out seeds, each followed by a checkpoint."""
+    validation: int = 16
+    """Held-out seeds of an evaluation, from 1001."""
     metric: str = METRIC
     """What evaluations measure and the best policy has most of: ``weighted_layers``, or :data:`RETURN`."""
     patience: int = 12
@@ -131,34 +134,23 @@ RECIPES = {
         environment={
             "observation": "measured",
             "action": "multi",
-            "windows": ((0.0, 0.0), (0.7, 0.0), (1.0, 0.03), (1.0, 0.1), (1.0, 0.3), (1.0, 1.0)),
+            "windows": ((0.7, 0.0), (1.0, 0.03), (1.0, 0.1), (1.0, 0.3), (1.0, 1.0)),
             "measured": True,
-            "orders": ((0.0, 0.0), (0.05, 0.0), (0.2, 0.0), (1000.0, 0.0), (0.0, 0.25), (0.0, 0.5)),
-            "lanes": 1024,
+            "pacing": "rate",
+            "copies": True,
+            "orders": ((0.0, 0.0), (0.05, 0.0), (0.2, 0.0), (1000.0, 0.0)),
+            "lanes": 4096,
             "slot_rtts": 1 / 16,
             "hold": 4,
             "headroom": 0,
         },
-        reward="promised-per-slot",
-        learner=DqnSettings(
-            hidden=(128, 128),
-            learning_rate=3e-4,
-            discount=0.85,
-            buffer=100_000,
-            target_every=250,
-            double=True,
-            dueling=True,
-            n_step=3,
-            max_grad_norm=10.0,
-            explore_branches=True,
-            usual=(3, 1, 1),
-            margin=0.25,
-        ),
-        steps=131_072,
-        warm_up=2_048,
-        epsilon=(0.3, 0.05),
-        epsilon_steps=30_000,
-        evaluate_every=4_096,
+        reward="weighted-layers",
+        learner=RolloutSettings(usual=(1, 2, 0, 1), margin=0.2),
+        steps=262_144,
+        episodes=34,
+        learn_every=64,
+        evaluate_every=16_384,
+        validation=44,
     ),
 }
 

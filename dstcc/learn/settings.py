@@ -24,8 +24,35 @@ class DqnSettings:
     max_grad_norm: float | None = None
     explore_branches: bool = False
     """Random choices branch by branch, each on its own, in the place of whole random actions."""
+    explore_for: int = 1
+    """Decisions that a random choice lasts, on average."""
+    sets: int = 0
+    """The hidden values of a network of sets, which serves any number of subflows and layers; 0: a chain."""
     usual: tuple[int, ...] = ()
     """The usual choice of each branch, the first one's for those that are left out in front; with ``margin``."""
+    margin: float = 0.0
+    """By how much another choice must be worth more before it is taken."""
+
+
+@dataclass(frozen=True)
+class RolloutSettings:
+    """What a learner from rollouts is made of; gains are in the units of an episode's rewards."""
+
+    sets: int = 64
+    """Hidden values of the network of sets."""
+    learning_rate: float = 1e-3
+    batch: int = 256
+    memory: int = 2_000
+    """Groups of episodes remembered."""
+    kept: int = 16
+    """Decisions of each that are."""
+    least: int = 8
+    """Groups before the first update."""
+    clip: float = 10.0
+    """The largest gain that counts."""
+    max_grad_norm: float = 10.0
+    usual: tuple[int, ...] = ()
+    """The usual choice of each branch, the first one's for all subflows; with ``margin``."""
     margin: float = 0.0
     """By how much another choice must be worth more before it is taken."""
 
@@ -100,4 +127,6 @@ class SchedulerSettings:
     """What the client must have in store for an action at random."""
 
 
-LearnerSettings = DqnSettings | QTableSettings | PpoSettings | DdpgSettings | SchedulerSettings
+LearnerSettings = (
+    DqnSettings | RolloutSettings | QTableSettings | PpoSettings | DdpgSettings | SchedulerSettings
+)

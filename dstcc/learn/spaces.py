@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dstcc.engine.stepper import ALPHA_MAX_Q16, AUTOMATIC, AVOID, BETA_MAX, ONE_Q16, SILENT
+from dstcc.engine.stepper import ALPHA_MAX_Q16, AUTOMATIC, BETA_MAX, ONE_Q16, REPAIRABLE, SILENT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,10 +38,13 @@ POLICIES = (
 )
 """The seven actions of Lee and Yoo, Sensors 2022."""
 USUAL_ORDER = (np.inf, 0.5)
-PLACES = ("any", "top-on-lossiest", "base-off-lossiest", "both")
-"""Where layers may go: on any subflow; the top layer only on the subflow that loses most; base layers on all but it."""
+PLACES = ("any", "top-on-lossiest", "base-repairable", "repairable")
+"""Where layers go first: on any subflow; the top layer on the subflow that loses most; base layers, or all but the top,
+where they could be repaired in time. What nothing else would use they may use too."""
+SPARES = ("none", "base", "all")
+"""What goes a second time where there is room for it: nothing, base layers, all."""
 ENCODINGS = ("joint", "multi", "continuous", "policies")
-PACINGS = ("window", "bbr")
+PACINGS = ("window", "rate", "bbr")
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,8 @@ class ActionSpec:
     congestion: str = "cubic"
     """``policies``: the congestion control."""
     pacing: str = "window"
-    """``window``: a window per round trip; ``bbr``: as BBR would pace, whatever the window."""
+    """``window``: a window per round trip; ``rate``: the same pace, and no window closed by what is under way (the
+    kernel's module knows windows only); ``bbr``: as BBR would pace, whatever the window."""
     measured: bool = False
     orders: tuple[tuple[float, float], ...] = ()
     """(gap, repair): each layer goes ``gap`` of the longest round trip later than the one below it (infinite: base
@@ -144,7 +148,7 @@ class ActionSpec:
             return (len(POLICIES),)
         windows = (len(self.windows),) * self.subflows
         if self.orders:
-            return (*windows, *((2,) if self.copies else ()), len(PLACES), len(self.orders))
+            return (*windows, *((len(SPARES),) if self.copies else ()), len(PLACES), len(self.orders))
         per_layer = self.subflows + self.automatic
         return windows + (per_layer,) * self.layers + ((2,) if self.copies else ())
 
@@ -186,7 +190,9 @@ class ActionSpec:
         layer = self._places(choices[:, -2], units) if self.orders else choices[:, n : n + m].astype(np.int32)
         copied = np.zeros((len(choices), m), dtype=np.uint8)
         if self.copies:
-            copied[:, 0] = choices[:, n if self.orders else n + m]
+            told = choices[:, n if self.orders else n + m]
+            copied[:, 0] = told > 0
+            copied[:, 1:] = (told == SPARES.index("all"))[:, None]
         alpha, beta = picked[..., 0] * ONE_Q16, picked[..., 1]
         order = _usual(len(choices))
         if units is not None and self.measured:
@@ -207,10 +213,15 @@ class ActionSpec:
     def _places(self, place: NDArray[np.int64], units: Units | None) -> Int32Array:
         """The table (K, layers) that an entry of :data:`PLACES` means."""
         table = np.full((len(place), self.layers), AUTOMATIC, dtype=np.int32)
-        if units is not None:
-            known = units.lossiest >= 0
-            table[:, -1] = np.where(known & (place % 2 == 1), units.lossiest, table[:, -1])
-            table[:, 0] = np.where(known & (place >= 2), AVOID - units.lossiest, table[:, 0])
+        if units is None:
+            return table
+        of = {name: place == number for number, name in enumerate(PLACES)}
+        known, every = units.lossiest >= 0, np.arange(len(place))
+        on = known & of["top-on-lossiest"]
+        table[every[on], units.top[on]] = units.lossiest[on]
+        table[of["base-repairable"], 0] = REPAIRABLE
+        below = np.arange(self.layers) < np.maximum(units.top, 1)[:, None]
+        table[below & of["repairable"][:, None]] = REPAIRABLE
         return table
 
     def greedy(self, outputs: NDArray[np.floating[Any]]) -> NDArray[Any]:
@@ -221,8 +232,12 @@ class ActionSpec:
         elif self.single:
             best = np.argmax(outputs, axis=1)
         else:
-            parts = np.split(outputs, np.cumsum(self.branches)[:-1], axis=1)
-            best = np.stack([np.argmax(part, axis=1) for part in parts], axis=1)
+            branches, count, start = self.branches, len(outputs), self.subflows * len(self.windows)
+            best = np.empty((count, len(branches)), dtype=np.int64)
+            outputs[:, :start].reshape(count, self.subflows, -1).argmax(axis=2, out=best[:, : self.subflows])
+            for branch in range(self.subflows, len(branches)):
+                outputs[:, start : start + branches[branch]].argmax(axis=1, out=best[:, branch])
+                start += branches[branch]
         return best
 
     def document(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from dstcc.version import __version__
 from .checkpoint import save_checkpoint
 from .curves import Point
 from .env import make_specs, to_episodes
-from .evaluate import VALIDATION_SEEDS, evaluate
+from .evaluate import evaluate, validation_seeds
 from .fleet import Fleet
 from .learner import Slot, Weights, make_learner
 from .policy import Policy
@@ -55,7 +55,9 @@ class Training:
             reward=recipe.reward,
             seed=seed,
             threads=threads,
+            group=self.learner.group,
         )
+        self.validation = validation_seeds(recipe.validation)
         self.steps = 0
         self.points: list[Point] = []
         self.best: tuple[float, Weights] | None = None
@@ -104,7 +106,7 @@ class Training:
     def final_policy(self) -> Policy:
         """The best policy of all evaluations and of the end, which changes nothing of the state."""
         policy, best = self.policy(), self.best
-        if best is None or float(self.scores(policy, VALIDATION_SEEDS).mean()) > best[0]:
+        if best is None or float(self.scores(policy, self.validation).mean()) > best[0]:
             return policy
         return self.best_policy()
 
@@ -139,7 +141,7 @@ class Training:
 
     def _evaluate(self) -> Point:
         weights = self.learner.weights()
-        score = float(self.scores(self.policy(weights), VALIDATION_SEEDS).mean())
+        score = float(self.scores(self.policy(weights), self.validation).mean())
         if self.best is None or score > self.best[0]:
             self.best = score, weights
         random = self.learner.exploration(self.steps)

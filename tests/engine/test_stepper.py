@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dstcc.engine import AGENT, EngineConfig, EngineResult, Loss, Stepper, simulate
-from dstcc.engine.config import AGENT_LATE
+from dstcc.engine.config import AGENT_LATE, AGENT_RATE
 from dstcc.engine.stepper import (
     AVOID,
     EPISODE_VALUES,
     FALL_BACK,
     LAYER_VALUES,
     ONE_Q16,
+    REPAIRABLE,
     RUNNING,
     SETTLED,
     SILENT,
@@ -244,11 +245,51 @@ def test_a_late_subflow_rests_while_its_link_is_away() -> None:
 
 
 def test_late_layers_keep_to_the_subflows_they_may_take() -> None:
-    objects = late_bound(0.0, (1, AVOID - 1, -1), 400).objects
-    layer, begun = trial().objects.layer, objects.first_sent_ns > 4e9
-    assert begun.any()
-    assert (objects.subflow[begun & (layer == 0)] == 1).all()
-    assert (objects.subflow[begun & (layer == 1)] == 0).all()
+    layer = trial().objects.layer
+    objects = late_bound(0.0, (1, AVOID - 1, -1), 15).objects  # short of room: else one would use the other's
+    begun = objects.first_sent_ns > 4e9
+    for m, subflow in ((0, 1), (1, 0)):
+        assert (objects.subflow[begun & (layer == m)] == subflow).mean() > 0.7
+
+
+def test_late_layers_take_the_subflow_where_they_could_be_repaired() -> None:
+    # 3 s of light and a repair on the first, 5.1 s on the second
+    objects = live(40, (60_000, 80_000, 100_000), playout_s=4.0)
+    bases = []
+    for table in ((-1, -1, -1), (REPAIRABLE, -1, -1)):
+        stepper = Stepper(1, 2, 3)
+        stepper.load(0, replace(trial(scheduler=AGENT_LATE, agent_headroom=0), objects=objects))
+        stepper.alpha_q16[:], stepper.beta[:] = 0, 60
+        stepper.layer_subflow[0], stepper.order[0] = table, (0.0, 0.0)
+        found = to_the_end(stepper).objects
+        later = (objects.layer == 0) & (objects.release_ns > 8e9)
+        bases.append((found.subflow[later] == 0).mean())
+    assert bases[0] < 0.3 and bases[1] > 0.7
+
+
+@pytest.mark.parametrize(("window", "least", "most"), [(25, 0.0, 0.02), (2_000, 0.9, 1.1)])
+def test_late_copies_go_where_there_is_room(window: int, least: float, most: float) -> None:
+    stepper = Stepper(1, 2, 3)
+    stepper.load(0, trial(scheduler=AGENT_LATE, agent_headroom=0))
+    stepper.alpha_q16[:], stepper.beta[:] = 0, window
+    stepper.layer_subflow[:], stepper.copied[:] = -1, 1
+    totals = to_the_end(stepper).totals
+    assert least <= totals["duplicate_payload_bytes"] / totals["delivered_payload_bytes"] <= most
+
+
+@pytest.mark.parametrize(("control", "least"), [(AGENT, 0.0), (AGENT_RATE, 0.8)])
+def test_a_smaller_rate_does_not_silence_a_subflow(control: str, least: float) -> None:
+    stepper, slots = Stepper(1, 2, 3), []
+    objects = live(40, (100_000, 200_000, 300_000), playout_s=9.0)
+    stepper.load(0, replace(trial(control, AGENT_LATE, agent_headroom=0), objects=objects))
+    stepper.alpha_q16[:], stepper.beta[:], stepper.layer_subflow[:] = 0, 300, -1
+    while stepper.done[0] == RUNNING and of_episode(stepper, "time_s") < 13:
+        if of_episode(stepper, "time_s") >= 12:
+            stepper.beta[:] = 60
+            slots.append(value(stepper, "sent_segments")[0] / of_episode(stepper, "slot_s"))
+        stepper.step()
+    told = 60 / value(stepper, "srtt_s")[0]
+    assert least * told <= min(slots[1:]) and (control == AGENT_RATE or min(slots[1:]) < 0.2 * told)
 
 
 def test_promises_are_kept_where_nothing_needs_a_repair() -> None:
@@ -261,6 +302,19 @@ def test_promises_are_kept_where_nothing_needs_a_repair() -> None:
         promised += of_episode(stepper, "promised_weight")
         played += of_episode(stepper, "played_weight")
     assert promised == played > 0
+
+
+def test_what_a_repair_saves_is_promised_when_it_is_there() -> None:
+    stepper = Stepper(1, 2, 3)
+    stepper.load(0, replace(trial(), objects=live(40, (30_000, 40_000, 50_000), playout_s=8.0)))
+    stepper.alpha_q16[:], stepper.beta[:] = 0, 300
+    promised = played = 0.0
+    while stepper.done[0] == RUNNING:
+        stepper.step()
+        promised += of_episode(stepper, "promised_weight")
+        played += of_episode(stepper, "played_weight")
+    assert stepper.result(0).totals["retransmitted_payload_bytes"] > 0
+    assert promised == played == 40 * 600
 
 
 def test_values_add_up_to_the_result() -> None:

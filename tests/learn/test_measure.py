@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dstcc.engine import Stepper
-from dstcc.engine.stepper import AUTOMATIC, AVOID, EPISODE_VALUES, SUBFLOW_VALUES
+from dstcc.engine.stepper import AUTOMATIC, EPISODE_VALUES, REPAIRABLE, SUBFLOW_VALUES
 from dstcc.learn.env import make_specs, to_episodes
 from dstcc.learn.measure import Rates, Units
 from dstcc.learn.recipes import RECIPES
@@ -56,6 +56,8 @@ def test_a_queue_that_ran_dry_shows_the_least_it_can_be() -> None:
     assert measured(slot(0, 0), slot(50, 0, 5)) == 2 * 5  # never seen to stand: probed at twice that
     assert measured(slot(0, 0), slot(100, 30), slot(72, 0, 7.2)) == 7.2
     assert measured(slot(0, 0), slot(100, 30), slot(10, 0, 7)) == 7  # the pace was not used: nothing learned
+    again = slot(0, 0), slot(100, 30), slot(72, 0, 7.2), slot(80, 0, 8)
+    assert measured(*again) == 1.5 * 8  # for the second time: more is free
 
 
 def test_nothing_is_learned_in_the_dark() -> None:
@@ -67,18 +69,25 @@ def test_windows_fill_the_queue_to_a_share_of_a_slot() -> None:
         2, 3, windows=((0.0, 0.0), (1.0, 0.25)), measured=True, orders=((0.05, 0.0), (1000.0, 0.5))
     )
     assert spec.branches == (2, 2, 4, 2)
-    units = Units(np.array([[400.0, 400.0]]), np.array([[0.05, 0.05]]), np.array([600.0]), np.array([0]))
-    told = spec.decode(np.array([[1, 0, 3, 0]]), units)
+    one = np.array([[400.0, 400.0]]), np.array([[0.05, 0.05]]), np.array([600.0])
+    told = spec.decode(np.array([[1, 0, 1, 0]]), Units(*one, lossiest=np.array([0]), top=np.array([1])))
     assert not told.alpha_q16.any()
     assert told.beta.tolist() == [[round(400 * 1.2), 0]]
-    assert told.layer_subflow.tolist() == [
-        [AVOID, AUTOMATIC, 0]
-    ]  # base layers off the lossiest, the top on it
+    assert told.layer_subflow.tolist() == [[AUTOMATIC, 0, AUTOMATIC]]  # the top of the trial's two
     assert told.order.tolist() == [[30.0, 0.0]]
-    nowhere = Units(units.window, np.array([[5.0, 0.0]]), units.round_trip_s, np.array([-1]))
-    told = spec.decode(np.array([[1, 1, 3, 1]]), nowhere)
+    nowhere = Units(one[0], np.array([[5.0, 0.0]]), one[2], lossiest=np.array([-1]), top=np.array([2]))
+    told = spec.decode(np.array([[1, 1, 1, 1]]), nowhere)
     assert told.beta[0, 0] == 40  # a tenth, however much waits
     assert told.layer_subflow.tolist() == [[AUTOMATIC] * 3]
+    table = [spec.decode(np.array([[1, 1, place, 1]]), nowhere).layer_subflow[0].tolist() for place in (2, 3)]
+    assert table == [[REPAIRABLE, AUTOMATIC, AUTOMATIC], [REPAIRABLE, REPAIRABLE, AUTOMATIC]]
+
+
+def test_what_goes_twice_is_nothing_or_base_layers_or_all() -> None:
+    spec = ActionSpec(1, 3, windows=((1.0, 0.0),), measured=True, orders=((0.0, 0.0),), copies=True)
+    assert spec.branches == (1, 3, 4, 1)
+    copied = [spec.decode(np.array([[0, told, 0, 0]])).copied[0].tolist() for told in range(3)]
+    assert copied == [[0, 0, 0], [1, 0, 0], [1, 1, 1]]
 
 
 def test_measured_actions_need_the_measured_observation(short: Any) -> None:
@@ -96,9 +105,9 @@ def test_the_rates_of_a_mission_are_found(short: Any) -> None:
     config = episodes.config(1, action)
     runner.begin(0, config)
     for _ in range(20):
-        runner.step(np.array([[3, 3, 0, 0]]))
+        runner.step(np.array([[2, 2, 0, 0, 0]]))
     assert isinstance(runner.stepper, Stepper)
     found = runner._observer.rates  # type: ignore[union-attr]
-    for rate, seen, link in zip(8 * found.rate[0], found.seen[0], config.links, strict=True):
-        assert rate <= (1.2 if seen else 2.0) * link.rate_bps
+    for rate, link in zip(8 * found.rate[0], config.links, strict=True):
+        assert rate <= 2.0 * link.rate_bps
     assert 8 * found.rate[0].sum() > 0.9 * 8 * found.need[0, 0]

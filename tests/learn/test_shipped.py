@@ -12,7 +12,7 @@ from dstcc.errors import PolicyError
 from dstcc.learn.drive import drive
 from dstcc.learn.policy import load_policy
 from dstcc.learn.recipes import RECIPES
-from dstcc.scenario import engine_config, load_scenario, load_source, settle
+from dstcc.scenario import engine_config, load_scenario, load_source, parse_scenario, settle
 
 CARDS = Path(__file__).parents[2] / "docs" / "policies"
 SHIPPED = algorithms.shipped_policies()
@@ -44,3 +44,20 @@ def test_it_drives_a_trial_the_same_way_twice(name: str, mission: Path) -> None:
     results = [drive(load_policy(name), config) for _ in range(2)]
     assert (results[0].objects.complete_ns == results[1].objects.complete_ns).all()
     assert results[0].objects.delivered_bytes.sum() > 0
+
+
+@pytest.mark.parametrize(("links", "layers"), [(1, 4), (8, 8)])
+def test_dstcc_serves_any_number_of_subflows_and_layers(links: int, layers: int) -> None:
+    video = {"synthetic": {"chunk_s": 1.0, "layer_bps": [50_000] * layers}, "loop_to_s": 20}
+    link = {"rate_bps": 400_000, "delay_s": 1.0, "loss": {"packet": 1e-3}}
+    document = {
+        "scenario": {"name": "many"},
+        "video": video,
+        "link": [link | {"name": f"link {k}"} for k in range(links)],
+        "transport": {"mode": "lanes"},
+        "playout": {"delay_rtts": 2},
+    }
+    scenario = parse_scenario(document, source="here")
+    config = engine_config(scenario, settle(scenario, load_source(scenario), 1), "cubic", "minrtt")
+    found = drive(load_policy("dstcc"), config).objects
+    assert (found.complete_ns[config.objects.layer == layers - 1] >= 0).mean() > 0.9

@@ -19,20 +19,21 @@ from dstcc.learn.env import make_specs, to_episodes
 from dstcc.learn.fleet import Fleet
 from dstcc.learn.policy import load_policy
 from dstcc.learn.recipes import RECIPES, recipe_of
-from dstcc.learn.settings import DqnSettings
+from dstcc.learn.settings import DqnSettings, RolloutSettings
 from dstcc.learn.streams import TRAINING, training_seed
 from dstcc.learn.train import Interrupted, train
 
 TINY = replace(
     RECIPES["dstcc"],
     learner=DqnSettings(
-        hidden=(16,), batch=16, buffer=300, target_every=7, double=True, dueling=True, n_step=3
+        sets=8, batch=16, buffer=300, target_every=7, double=True, dueling=True, n_step=3, explore_for=4
     ),
     episodes=4,
     learn_every=8,
     warm_up=64,
     epsilon_steps=400,
     evaluate_every=128,
+    validation=4,
 )
 """Its memory overflows and its episodes of about 40 slots end several times within 480 steps."""
 
@@ -47,10 +48,23 @@ def _go(short, run, steps, recipe=TINY, **options):
     return train(short, run, algorithm="dstcc", steps=steps, recipe=recipe, seed=5, **options)
 
 
-@pytest.mark.parametrize("name", ["dstcc", "iodst-dqn"])
-def test_n_steps_and_n_more_are_2n_steps(tmp_path, short, name):
-    recipe = replace(TINY, environment=RECIPES[name].environment, reward=RECIPES[name].reward)
-    for place, steps in (("once", (480,)), ("twice", (200, 480))):
+TINY_ROLLOUTS = replace(
+    TINY,
+    learner=RolloutSettings(sets=8, batch=16, memory=2, kept=3, least=1, usual=(1, 2, 0, 1), margin=0.1),
+    episodes=17,
+)
+OF_THE_PAPER = replace(
+    TINY,
+    environment=RECIPES["iodst-dqn"].environment,
+    reward=RECIPES["iodst-dqn"].reward,
+    learner=replace(TINY.learner, sets=0, hidden=(16,), explore_for=1),
+)
+
+
+@pytest.mark.parametrize("recipe", [TINY, TINY_ROLLOUTS, OF_THE_PAPER])
+def test_n_steps_and_n_more_are_2n_steps(tmp_path, short, recipe):
+    half, whole = (200, 480) if recipe.episodes == 4 else (510, 1_190)
+    for place, steps in (("once", (whole,)), ("twice", (half, whole))):
         for most in steps:
             done = _go(short, tmp_path / place, most, recipe, resume=True)
             assert done.steps == most

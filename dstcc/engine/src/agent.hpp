@@ -10,6 +10,8 @@ namespace dstcc {
 
 // The name of the control and the scheduler that an agent steers.
 inline constexpr const char* kAgent = "agent";
+// A window that says the pace and holds beside what is under way.
+inline constexpr const char* kAgentRate = "agent-rate";
 // The same window, paced by BBR.
 inline constexpr const char* kAgentBbr = "agent-bbr";
 // A scheduler whose layers take, in an order that the agent sets, whatever subflow it allows them has room first.
@@ -27,13 +29,18 @@ struct WindowAction {
 
 constexpr std::int32_t kAutomatic = -1;  // the subflow with the earliest expected delivery
 
+// `agent-late` only: the layer goes first where it could still be repaired, and leaves the other subflows to other layers
+// while it could be repaired somewhere.
+constexpr std::int32_t kRepairable = -3;
 constexpr std::int32_t kAvoid = -16;     // kAvoid - i, `agent-late` only: any subflow but i
 
 // Which subflow carries each layer, from now on and for what waits; layers above the table's last are automatic.
 // For `agent-policies` the first entry is the policy's number.
 struct LayerAction {
     std::vector<std::int32_t> subflow;
-    std::uint64_t copied = 0;  // bit m: layer m goes out a second time on whatever other subflow is free first
+    // Bit m: layer m goes out a second time on whatever other subflow is free first; with `agent-late` on any subflow that
+    // has room when nothing new could use it.
+    std::uint64_t copied = 0;
     // For `agent-late`: layer m of a chunk goes before what was released m * gap_ns later; kNever: base layers first.
     Time gap_ns = kNever;
     // Of what the playout delay leaves beyond the light time, the share kept for a repair where that can be had.

@@ -76,6 +76,7 @@ inline void reno_cong_avoid(TcpState& tcp, std::int64_t acked) {
 using CongestionFactory = std::unique_ptr<CongestionControl> (*)();
 
 std::unique_ptr<CongestionControl> make_agent();  // not in the table: nobody's choice, but what a controller runs on
+std::unique_ptr<CongestionControl> make_agent_rate();
 std::unique_ptr<CongestionControl> make_agent_bbr();
 
 // One factory per algorithm file.

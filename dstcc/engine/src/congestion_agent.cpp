@@ -5,6 +5,9 @@
 // `agent-bbr` keeps the window and leaves the pace to BBR, as Zhang et al. have it (Entropy 2023, section 3.1): BBR works
 // on a window of its own that nobody sends by. It never enters PROBE_RTT: that state serves the window.
 //
+// `agent-rate`: W says the pace only, and the window is W beside what is under way at the action. A window cut to half
+// would else be shut until half a round trip's packets are acknowledged, and the path lie idle while its rate is known.
+//
 //   steered    the engine never touches W: a loss is repaired and moves no window
 //   fallback   NewReno: before the first action, after AgentState::silence_ns without one, or when the agent says so;
 //              it starts from W with ssthresh = W (W / 2 amid a reduction), unpaced. The next action takes W back.
@@ -61,11 +64,13 @@ private:
 
 class Agent final : public CongestionControl {
 public:
-    explicit Agent(bool by_bbr) {
-        if (by_bbr) pacer_ = std::make_unique<Pacer>();
+    enum class Kind { kWindow, kRate, kBbr };
+    explicit Agent(Kind kind) : kind_(kind) {
+        if (kind == Kind::kBbr) pacer_ = std::make_unique<Pacer>();
     }
     void init(TcpState& tcp, Time now) override {
         established_ = true;
+        told_ = tcp.cwnd;
         if (pacer_) pacer_->init(tcp, now);
         tcp.agent.steered = acted_ns_ >= 0 && !silent(tcp, now);
         if (tcp.agent.steered) pace(tcp);
@@ -94,16 +99,21 @@ public:
         if (!established_) return;
         const std::uint32_t cap = dstcc_law_cap(dstcc_law_bdp_segments(&bdp_), static_cast<std::uint32_t>(tcp.initial_cwnd),
                                                 static_cast<std::uint32_t>(tcp.agent.headroom));
-        const auto before = static_cast<std::uint32_t>(std::min<std::int64_t>(tcp.cwnd, DSTCC_LAW_CWND_MAX));
+        const auto before = static_cast<std::uint32_t>(std::min<std::int64_t>(own_window(tcp), DSTCC_LAW_CWND_MAX));
         const std::uint32_t window = dstcc_law_window(before, action.alpha_q16, action.beta, cap);
         tcp.agent.clamps += window != dstcc_law_window(before, action.alpha_q16, action.beta, DSTCC_LAW_CWND_MAX);
-        tcp.cwnd = window;
+        told_ = window;
+        tcp.cwnd = window + (kind_ == Kind::kRate ? tcp.in_flight() : 0);
         tcp.agent.steered = steered_ = true;
         pace(tcp);
     }
     bool owns_window() const override { return steered_; }
 
 private:
+    // The window that was told, which for a rate is not the one that holds.
+    std::int64_t own_window(const TcpState& tcp) const {
+        return kind_ == Kind::kRate && tcp.agent.steered ? told_ : tcp.cwnd;
+    }
     bool silent(const TcpState& tcp, Time now) const { return now - acted_ns_ > tcp.agent.silence_ns; }
     void heed_silence(TcpState& tcp, Time now) {
         if (tcp.agent.steered && silent(tcp, now)) fall_back(tcp);
@@ -112,6 +122,7 @@ private:
         if (!tcp.agent.steered) return;
         tcp.agent.steered = steered_ = false;
         ++tcp.agent.fallbacks;
+        tcp.cwnd = own_window(tcp);
         tcp.ssthresh = tcp.ca_state == CaState::kOpen ? tcp.cwnd : std::max<std::int64_t>(tcp.cwnd / 2, 2);
         tcp.prior_cwnd = tcp.cwnd;
         tcp.cwnd_cnt = 0;
@@ -122,7 +133,7 @@ private:
             tcp.pacing_bytes_per_ns = pacer_->bytes_per_ns();
             return;
         }
-        const std::uint64_t rate = dstcc_law_pace(static_cast<std::uint32_t>(tcp.cwnd), tcp.wire_bytes,
+        const std::uint64_t rate = dstcc_law_pace(static_cast<std::uint32_t>(own_window(tcp)), tcp.wire_bytes,
                                                   static_cast<std::uint64_t>(tcp.srtt_ns / kNsPerUs));
         tcp.pacing_bytes_per_ns = static_cast<double>(rate) / kNsPerS;
     }
@@ -141,13 +152,16 @@ private:
     std::unique_ptr<Pacer> pacer_;
     dstcc_law_bdp bdp_{};
     std::uint64_t round_end_ = 0;
+    Kind kind_;
+    std::int64_t told_ = 0;
     Time acted_ns_ = -1;
     bool established_ = false, steered_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<CongestionControl> make_agent() { return std::make_unique<Agent>(false); }
-std::unique_ptr<CongestionControl> make_agent_bbr() { return std::make_unique<Agent>(true); }
+std::unique_ptr<CongestionControl> make_agent() { return std::make_unique<Agent>(Agent::Kind::kWindow); }
+std::unique_ptr<CongestionControl> make_agent_rate() { return std::make_unique<Agent>(Agent::Kind::kRate); }
+std::unique_ptr<CongestionControl> make_agent_bbr() { return std::make_unique<Agent>(Agent::Kind::kBbr); }
 
 }  // namespace dstcc

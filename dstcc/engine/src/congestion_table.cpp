@@ -18,6 +18,7 @@ std::unique_ptr<CongestionControl> make_congestion(const std::string& name) {
     for (const auto& [known, factory] : congestion_table())
         if (known == name) return factory();
     if (name == kAgent) return make_agent();
+    if (name == kAgentRate) return make_agent_rate();
     if (name == kAgentBbr) return make_agent_bbr();
     throw std::invalid_argument("unknown congestion control '" + name + "'");
 }

@@ -190,7 +190,8 @@ void Simulation::offer_assigned() {
         std::uint32_t object = 0;
         const std::uint64_t idle = usable();
         std::uint64_t ready = idle;
-        if (idle == 0 || !next_unbound(ready, object)) return;
+        if (idle == 0) return;
+        if (!next_unbound(ready, object)) return offer_spares();
         const int s = choose(idle, ready, object, unsent_bytes(object));
         if (s < 0) return;
         unbind(object);
@@ -284,6 +285,28 @@ bool Simulation::anything_under_way() const {
     return false;
 }
 
+// Subflows with room that nothing new can use send again what may be lost: the lowest layer first, then the oldest.
+void Simulation::offer_spares() {
+    for (auto& waiting : spares_) {
+        while (!waiting.empty()) {
+            const Spare spare = waiting.front();
+            const bool over = subflows_[spare.origin].sender.acknowledged(spare.number) ||
+                              (deadlines_ && lost_cause(spare.object));
+            std::uint64_t set = usable() & ~dark_;
+            if (!over && !spare_fits(spare, set)) break;
+            waiting.pop_front();
+            if (!over) send_copy(static_cast<std::size_t>(quickest(set)), spare.object, spare.order, spare.bytes);
+        }
+    }
+}
+
+// Narrow `set` to where a copy would be in time, off the subflow that has the original if there is another.
+bool Simulation::spare_fits(const Spare& spare, std::uint64_t& set) const {
+    set = in_time(spare.object, Slack::kWindow, set);
+    if (const std::uint64_t others = set & ~bit(spare.origin)) set = others;
+    return set != 0;
+}
+
 // redundant: each subflow walks the log of what was sent first and copies what is not known to have arrived.
 void Simulation::offer_copies() {
     for (std::uint64_t set = ready_; set != 0; set &= set - 1) {
@@ -340,33 +363,55 @@ bool Simulation::next_unbound(std::uint64_t& ready, std::uint32_t& object) {
 }
 
 // The same by turns: of the layers whose subflows have room, the one released first, where each layer above the base
-// counts as released layer_gap_ns_ later than the one below it.
+// counts as released layer_gap_ns_ later than the one below it. Before that come the layers that are to have a repair, on
+// subflows where they can have one; after it, what a subflow is not for but nothing else would use.
 bool Simulation::next_in_turn(std::uint64_t& ready, std::uint32_t& object) {
     for (const WaitingLevel& waiting : pending_.levels()) drop_lost_causes(waiting);
     ready &= ~dark_;
     if (ready == 0) return false;
-    for (const Slack slack : {Slack::kRepair, Slack::kWindow}) {
+    struct Pass {
+        Slack slack;
+        bool by_table;
+    };
+    constexpr Pass passes[] = {{Slack::kRoundTrip, true}, {Slack::kRepair, true}, {Slack::kWindow, true}, {Slack::kWindow, false}};
+    for (const auto& [slack, by_table] : passes) {
         Time best = kNever;
+        std::uint64_t chosen = 0;
         for (const WaitingLevel& waiting : pending_.levels()) {
             std::uint32_t candidate = 0;
-            if (waiting.empty()) continue;
-            const std::uint64_t set = allowed(waiting.front(), ready);
+            if (waiting.empty() || (slack == Slack::kRoundTrip && !sheltered(waiting.front()))) continue;
+            std::uint64_t set = by_table ? allowed(waiting.front(), ready) : ready;
+            // Deadlines rise along the queue: what holds for the front holds for all behind it.
+            if (by_table && sheltered(waiting.front()))
+                if (const std::uint64_t there = shelters(waiting.front())) set &= there;
             if (set == 0 || !first_in_time(waiting, slack, set, candidate, best) || turn(candidate) >= best) continue;
             best = turn(candidate);
             object = candidate;
+            chosen = set;
         }
         if (best == kNever) continue;
-        ready = in_time(object, slack, allowed(object, ready));
+        ready = in_time(object, slack, chosen);
         return true;
     }
     for (const WaitingLevel& waiting : pending_.levels()) {
-        if (waiting.empty()) continue;
-        const std::uint64_t set = allowed(waiting.front(), ready);
-        if (set == 0 || !last_in_time(waiting, set, object)) continue;
-        ready = in_time(object, Slack::kLight, set);
+        if (waiting.empty() || !last_in_time(waiting, ready, object)) continue;
+        ready = in_time(object, Slack::kLight, ready);
         return true;
     }
     return false;
+}
+
+// Is the layer to go where it could be repaired?
+bool Simulation::sheltered(std::uint32_t object) const {
+    const auto layer = static_cast<std::size_t>(config_.objects.layer[object]);
+    return layer < layer_table_.size() && layer_table_[layer] == kRepairable;
+}
+
+// The subflows on which a repair of the layer would be in time; none if that is so of all.
+std::uint64_t Simulation::shelters(std::uint32_t object) const {
+    const std::uint64_t usable = established_ & ~stale_ & ~dark_;
+    const std::uint64_t found = in_time(object, Slack::kRoundTrip, usable);
+    return found == usable ? 0 : found;
 }
 
 // Of `set`, the subflow that the agent's table names for the layer; all where it names none that can be used.
@@ -430,7 +475,7 @@ bool Simulation::first_in_time(const WaitingLevel& waiting, Slack slack, std::ui
         int looked = turns ? kLookAhead : std::numeric_limits<int>::max();
         // Deadlines rise along the queue: search by them, then pass over what is late for its size.
         const bool any = waiting.first(
-            2 * s + (slack == Slack::kRepair ? 1 : 0),
+            4 * s + static_cast<std::size_t>(slack),
             [&](std::uint32_t o) { return due(o, path, slack) < path.window_ns; },
             [&](std::uint32_t o) { return (!turns || (turn(o) < before && looked-- > 0)) && rejects(o); }, candidate);
         if (!any || (turns && rejects(candidate)) || (found && candidate >= object)) continue;
@@ -551,10 +596,11 @@ Simulation::Forecast Simulation::forecast(std::size_t s) const {
             paced ? 0 : std::max<std::int64_t>(tcp.cwnd - tcp.in_flight(), 0) * tcp.mss_bytes, path.one_way_ns, repair};
 }
 
-// When the layer must be there; kRepair wants time in hand: a round trip for one repeat, but no more than half of what the
-// playout delay leaves beyond the light time.
+// When the layer must be there; kRepair wants time in hand: a round trip for one repeat, but no more than a share (half,
+// unless an agent says otherwise) of what the playout delay leaves beyond the light time.
 Time Simulation::due(std::uint32_t object, const Forecast& path, Slack slack) const {
     const Time deadline = config_.objects.deadline_ns[object];
+    if (slack == Slack::kRoundTrip && deadline != kNever) return deadline - path.repair_ns;
     if (slack != Slack::kRepair || deadline == kNever) return deadline;
     const Time spare = deadline - config_.objects.release_ns[object] - path.one_way_ns;
     const auto kept = static_cast<Time>(static_cast<double>(spare) * repair_share_);
@@ -619,6 +665,7 @@ bool Simulation::room_at_receiver(std::int64_t bytes) const {
 
 bool Simulation::more_to_send(std::size_t s) const {
     return !pending_.empty() || ((has_assigned_ | has_planned_) & bit(s)) != 0 || reinjecting_ != 0 ||
+           std::any_of(spares_.begin(), spares_.end(), [](const auto& waiting) { return !waiting.empty(); }) ||
            (duplicates_ && subflows_[s].copied < log_.end());
 }
 

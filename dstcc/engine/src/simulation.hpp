@@ -115,6 +115,9 @@ private:
         std::uint16_t bytes;
         std::int64_t number;
     };
+    struct Spare : Reinjection {  // what may go a second time where there is room
+        std::uint16_t origin;
+    };
     struct Endpoint {
         Subflow sender;
         SubflowReceiver receiver;
@@ -233,9 +236,13 @@ private:
     bool next_unbound(std::uint64_t& ready, std::uint32_t& object);
     bool next_in_turn(std::uint64_t& ready, std::uint32_t& object);
     std::uint64_t allowed(std::uint32_t object, std::uint64_t set) const;
+    bool sheltered(std::uint32_t object) const;
+    std::uint64_t shelters(std::uint32_t object) const;
+    void offer_spares();
+    bool spare_fits(const Spare& spare, std::uint64_t& set) const;
     Time turn(std::uint32_t object) const;
-    // In time: as far as light goes; at the present window; that, with time to repeat what is lost.
-    enum class Slack { kLight, kWindow, kRepair };
+    // In time: as far as light goes; at the present window; that, with a share of the time to repeat what is lost; or all.
+    enum class Slack { kLight, kWindow, kRepair, kRoundTrip };
     bool first_in_time(const WaitingLevel& waiting, Slack slack, std::uint64_t ready, std::uint32_t& object,
                        Time before = kNever) const;
     bool last_in_time(const WaitingLevel& waiting, std::uint64_t ready, std::uint32_t& object) const;
@@ -330,6 +337,7 @@ private:
     std::int64_t backlog_ = 0;         // released, neither sent nor given up
     std::array<std::int64_t, 256> layer_backlog_{};  // the same by layer, a layer begun counted whole
     std::uint64_t copied_layers_ = 0;  // LayerAction::copied
+    std::vector<std::deque<Spare>> spares_;  // by layer
     std::vector<std::int32_t> layer_table_;  // LayerAction::subflow
     Time layer_gap_ns_ = kNever;             // LayerAction::gap_ns
     double repair_share_ = 0.5;              // LayerAction::repair_share

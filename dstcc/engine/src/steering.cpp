@@ -61,7 +61,13 @@ void Simulation::sent_out(std::uint32_t object) {
 void Simulation::copy_elsewhere(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes,
                                 std::int64_t number) {
     const auto layer = static_cast<std::uint64_t>(config_.objects.layer[object]);
-    if (layer >= 64 || (copied_layers_ >> layer & 1) == 0 || subflows_.size() < 2) return;
+    if (layer >= 64 || (copied_layers_ >> layer & 1) == 0) return;
+    if (scheduler_->takes_turns()) {
+        if (spares_.size() <= layer) spares_.resize(layer + 1);
+        spares_[layer].push_back({{object, order, bytes, number}, static_cast<std::uint16_t>(s)});
+        return;
+    }
+    if (subflows_.size() < 2) return;
     subflows_[s].reinjections.push_back({object, order, bytes, number});
     reinjecting_ |= bit(s);
 }

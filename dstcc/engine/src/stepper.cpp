@@ -42,7 +42,7 @@ void Episode::step(const std::vector<WindowAction>& windows, const LayerAction* 
     std::fill(sent_weight_.begin(), sent_weight_.end(), 0.0);
     std::fill(delivered_.begin(), delivered_.end(), 0.0);
     std::fill(played_count_.begin(), played_count_.end(), 0.0);
-    played_weight_ = 0;
+    played_weight_ = repaired_weight_ = 0;
     watch_.sent.clear();
     watch_.delivered.clear();
     if (simulation_.chunks() != nullptr) simulation_.chunks()->begin_slot();
@@ -57,7 +57,7 @@ void Episode::step(const std::vector<WindowAction>& windows, const LayerAction* 
     }
     for (const std::uint32_t object : watch_.delivered) note_delivery(object);
     const auto slot = static_cast<std::size_t>(began_ / simulation_.config().slot_ns);
-    promised_weight_ = slot < departing_.size() ? departing_[slot] : 0.0;
+    promised_weight_ = repaired_weight_ + (slot < departing_.size() ? departing_[slot] : 0.0);
 }
 
 bool Episode::in_time(std::uint32_t object) const {
@@ -96,6 +96,9 @@ void Episode::note_delivery(std::uint32_t object) {
         played_[o] = 1;
         played_count_[static_cast<std::size_t>(objects.layer[o])] += 1;
         played_weight_ += weight(o);
+        if (promised_[o] != 0) continue;
+        promised_[o] = 1;
+        repaired_weight_ += weight(o);
     }
 }
 

@@ -94,7 +94,7 @@ private:
     // over the step
     std::vector<double> sent_weight_;
     std::vector<double> delivered_, played_count_;
-    double played_weight_ = 0, promised_weight_ = 0;
+    double played_weight_ = 0, promised_weight_ = 0, repaired_weight_ = 0;
 };
 
 // A fixed set of threads that share a loop's iterations.
