@@ -13,7 +13,8 @@ An observation has the engine's values by their names, in mission time:
   window is their mean, the smoothed round trip that of the lanes that heard something in the slot, the pace W per
   round trip in bytes on the wire, headers included, as the simulator counts it;
 * ``assigned_bytes`` are those handed to the subflow's socket and not sent;
-* layers are not sent twice, so nothing is ever ``copied``.
+* layers are not sent twice, so nothing is ever ``copied``; a layer that is to go first where it could be repaired may
+  go anywhere, and a pace (``rate``) is a window.
 
 The guard is the simulator's: windows within the law's bounds, Reno for a slot whose decision is not finite and after
 four slots without one. The module keeps it, so it holds when this program is dead, too.
@@ -27,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
-from dstcc.engine.stepper import EPISODE_VALUES, LAYER_VALUES, SUBFLOW_VALUES
+from dstcc.engine.stepper import AUTOMATIC, EPISODE_VALUES, LAYER_VALUES, REPAIRABLE, SUBFLOW_VALUES
 from dstcc.errors import InputError
 from dstcc.learn.observe import make_observer
 from dstcc.learn.observe_measured import MeasuredObserver
@@ -217,6 +218,7 @@ class Agent:
         places = told.layer_subflow[0, : self.layers].tolist()
         if not self.policy.action.orders:
             return Decision([place if place < len(self.routes) else -1 for place in places])
+        places = [AUTOMATIC if place == REPAIRABLE else place for place in places]
         gap_s, repair = told.order[0].tolist()
         dark = frozenset(row for row, contact in enumerate(contacts) if not contact.up)
         return Decision(places, gap_s, repair, dark)
@@ -327,7 +329,7 @@ def check_policy(policy: Policy) -> None:
     """Raise :class:`~dstcc.errors.InputError` for a policy that steers what the kernel's control has not."""
     if policy.action.encoding == "policies":
         raise InputError(f"policy {policy.name} chooses among schedulers that exist in the simulator only")
-    if policy.action.pacing != "window":
+    if policy.action.pacing not in ("window", "rate"):
         raise InputError(
             f"policy {policy.name} paces by {policy.action.pacing}, which exists in the simulator only"
         )
