@@ -1,6 +1,7 @@
 """The simulator beside the kernel: the same saturated transfers on both; throughput, RTT, repeats in a table.
 
-    python -m dstcc_kernel.fidelity -o DIR [--congestion NAME].. [--rtt S].. [--loss P].. [--subflows N].. [--seeds N]
+    python -m dstcc_kernel.fidelity -o DIR [--congestion NAME].. [--rtt S].. [--loss P].. [--subflows N]..
+        [--seeds N] [--longer N]
 
 A cell is a control, a round trip, a loss of packets on the way down and a count of subflows, each on a link of its own,
 of 100 full packets' bandwidth-delay product and a queue of one more. The rate follows from the round trip, so that
@@ -59,6 +60,8 @@ class Cell(NamedTuple):
     rtt_s: float
     loss: float
     subflows: int
+    longer: int = 1
+    """How many times :data:`LENGTH_RTTS`."""
 
 
 class Seen(NamedTuple):
@@ -73,7 +76,7 @@ class Seen(NamedTuple):
 def scenario_of(cell: Cell) -> Scenario:
     """A cell as anybody could write it down; the source is more than its links carry."""
     rate = BDP_PACKETS * WIRE_BYTES * 8 / cell.rtt_s
-    length_s = LENGTH_RTTS.get(cell.loss, 400) * cell.rtt_s
+    length_s = LENGTH_RTTS.get(cell.loss, 400) * cell.longer * cell.rtt_s
     link = {"rate_bps": rate, "delay_s": cell.rtt_s / 2, "queue_bytes": BDP_PACKETS * WIRE_BYTES}
     losses = {"loss": {"packet": cell.loss}, "up_loss": {"packet": 0.0}} if cell.loss else {}
     offered = 1.2 * rate * cell.subflows
@@ -228,7 +231,8 @@ def _key(cell: Cell, seed: int) -> str:
 
 
 def _name(cell: Cell) -> str:
-    return f"{cell.congestion} rtt {cell.rtt_s:g} loss {cell.loss:g} subflows {cell.subflows}"
+    times = f" {cell.longer} times as long" if cell.longer > 1 else ""
+    return f"{cell.congestion} rtt {cell.rtt_s:g} loss {cell.loss:g} subflows {cell.subflows}{times}"
 
 
 def main() -> int:
@@ -242,10 +246,11 @@ def main() -> int:
     parser.add_argument("--loss", action="append", type=float)
     parser.add_argument("--subflows", action="append", type=int)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--longer", type=int, default=1, help="times the trials' usual length")
     parser.add_argument("--jobs", type=int, default=1)
     told = parser.parse_args()
     cells = [
-        Cell(*values)
+        Cell(*values, told.longer)
         for values in product(
             told.congestion or CONTROLS, told.rtt or RTTS_S, told.loss or LOSSES, told.subflows or SUBFLOWS
         )
