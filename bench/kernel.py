@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from dstcc_kernel import build, guest, module
@@ -60,6 +61,43 @@ def guest_s() -> Measured:
     walls.clear()
     repeats = tuple(child_cpu_s(boot) for _ in range(REPEATS))
     notes = (f"wall, median: {statistics.median(walls):.2f} s",)
+    return Measured(statistics.median(repeats), "s CPU", "", repeats=repeats, notes=notes)
+
+
+def setup_s() -> Measured:
+    """Processor seconds of a guest that lays the demo's links, loads our control and starts what would transfer."""
+    from dstcc_kernel.backend import python_path
+    from dstcc_kernel.job import JOB, OBJECTS
+    from dstcc_kernel.plan import job_of, objects_of
+    from dstcc_kernel.wheel import ERROR
+
+    from dstcc.scenario import load_scenario, load_source, parse_override, settle
+
+    video = "video={synthetic={chunk_s=8, layer_bps=[100000]}, loop_to_s=43200}"
+    scenario = load_scenario(DEMO, [parse_override(video)])
+    source = load_source(scenario)
+    setting = settle(scenario, source, 1)
+    kernel = build.kernel()
+    job = job_of(scenario, source, setting, congestion="fixed", scheduler="minrtt", program=Path("/bin/true"))
+    job = replace(job, module=str(module.guest_module(kernel)), steer={"windows": [10, 10]}, shared=True)
+    where = {"PYTHONPATH": python_path()}
+
+    def lay() -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            objects_of(setting, source).tofile(folder / OBJECTS)
+            job.write(folder / JOB)
+            words = [sys.executable, "-m", "dstcc_kernel.inside", name]
+            done = guest.run(
+                kernel, words, out=folder, seed=1, memory_mb=MEMORY_MB, wall_s=60, environment=where
+            )
+            if done.exit_code != 0:
+                raise RuntimeError((folder / ERROR).read_text())
+
+    lay()
+    repeats = tuple(child_cpu_s(lay) for _ in range(REPEATS))
+    bare = guest_s().value
+    notes = (f"a guest that does nothing: {bare:.2f} s",)
     return Measured(statistics.median(repeats), "s CPU", "", repeats=repeats, notes=notes)
 
 

@@ -129,7 +129,7 @@ def run(
         job = steered_by(job, policy.policy, policy.config)
         job = replace(job, steer={"policy": policy.given, **steer})
     elif congestion == "fixed":
-        job = replace(job, steer={"windows": windows_of(scenario, setting)})
+        job = replace(job, steer={"windows": windows_of(scenario, setting)}, turning=job.lanes_per_link)
     if job.steer is not None:
         job = replace(job, module=_module(on_host), shared=job.lanes)
     sweep()
@@ -139,7 +139,7 @@ def run(
         objects_of(setting, source).tofile(folder / OBJECTS)
         job.write(folder / JOB)
         words = [sys.executable, "-m", "dstcc_kernel.inside", str(folder)]
-        paths, wall_s = {"PYTHONPATH": ":".join(_paths())}, _wall_s(job, setting)
+        paths, wall_s = {"PYTHONPATH": python_path()}, _wall_s(job, setting)
         if on_host:
             console = folder / "host.log"
             host.run(words, console, wall_s=wall_s + _length_s(job, setting), environment=paths)
@@ -233,14 +233,14 @@ def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
     return {"version": found.facts["version"], "sha256": found.facts["sha256"], "notes": notes}
 
 
-def _paths() -> list[str]:
+def python_path() -> str:
     """Where the guest's Python finds what this one has."""
     import pyroute2
 
     import dstcc
 
     roots = (__file__, dstcc.__file__, pyroute2.__file__)
-    return list(dict.fromkeys(str(Path(str(root)).resolve().parents[1]) for root in roots))
+    return ":".join(dict.fromkeys(str(Path(str(root)).resolve().parents[1]) for root in roots))
 
 
 def _wall_s(job: Job, setting: Setting) -> float:

@@ -86,6 +86,9 @@ class Job:
     """Who decides once a slot: arguments of :func:`dstcc_kernel.steer.make`."""
     shared: bool = False
     """Whether a link's lanes share one window, which who decides sets; else each has its own."""
+    turning: int = 1
+    """Shared: of a link's lanes, those that take layers by turns; the others help while receivers' windows are
+    small."""
     guest: bool = True
     """Whether the kernel is a guest's, to be set up as a whole; of a host's own only the trial's namespaces are."""
 

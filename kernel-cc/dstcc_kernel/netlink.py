@@ -12,6 +12,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
+from functools import lru_cache
 from types import TracebackType
 
 from dstcc.errors import MissingCapabilityError
@@ -324,7 +325,7 @@ def parse_subflow(payload: bytes) -> Subflow:
     def maybe(kind: State) -> int | None:
         return _number(found[kind]) if kind in found else None
 
-    values = {kind.name.lower(): _number(found[kind]) for kind in _REQUIRED}
+    values = {name: _number(found[kind]) for kind, name in _FIELDS}
     return Subflow(
         **values,
         flags=Flags(_number(found[State.FLAGS])),
@@ -341,6 +342,7 @@ _SPECIAL = {
     *(State.FLAGS, State.PAD),
 }
 _REQUIRED = tuple(kind for kind in State if kind not in _SPECIAL)
+_FIELDS = tuple((int(kind), kind.name.lower()) for kind in _REQUIRED)
 
 
 def parse_report(message: Message) -> tuple[Report, bool]:
@@ -368,6 +370,7 @@ def _number(value: bytes) -> int:
     return int.from_bytes(value, "little")
 
 
+@lru_cache(maxsize=1024)
 def address(value: bytes) -> str:
     """The words for an address of 4 or 16 bytes; one that maps IPv4 is shown as that."""
     found = ipaddress.ip_address(value)

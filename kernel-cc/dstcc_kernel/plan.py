@@ -54,6 +54,9 @@ STALL_TIMEOUTS, RTO_MAX_S = 20, 120.0
 MIN_LANES, MAX_LANES = 16, 256
 """Of a link under a policy that asks for more: each is a connection here, with sockets, a handshake and a state to read
 once a slot."""
+LAYERS_A_LANE = 4
+"""In a round trip, if a link has lanes to choose from. A loss at a layer's end shows by what follows on its lane; where
+nothing does for a round trip, TCP waits for two (RFC 8985 section 7.2)."""
 FIRST_WINDOW = 1 << 16
 """Bytes that a receiver can offer in a SYN's answer."""
 PACKET_MEMORY = 6.0
@@ -113,13 +116,23 @@ def steered_by(job: Job, policy: Policy, config: EngineConfig) -> Job:
     flight = max(link.rate_bps * rtt_s(link) / 8 for link in config.links)
     enough = min(MAX_LANES, max(MIN_LANES, ceil(flight / FIRST_WINDOW)))
     wanted = config.transport.lanes_per_link
+    lanes = min(wanted, enough) if policy.action.lanes else wanted
     return replace(
         job,
         lanes=config.transport.mode == "lanes",
-        lanes_per_link=min(wanted, enough) if policy.action.lanes else wanted,
+        lanes_per_link=lanes,
+        turning=min(lanes, max(MIN_LANES, _layers_a_round_trip(config) // LAYERS_A_LANE)),
         backups=job.backups and not policy.action.orders,
         layer_links=(),
     )
+
+
+def _layers_a_round_trip(config: EngineConfig) -> int:
+    """That a link carries on average, on the longest round trip."""
+    released = config.objects.release_ns
+    span_s = max(float(released.max()) / 1e9, 1e-9)
+    longest_s = max(map(rtt_s, config.links))
+    return round(len(released) * min(1.0, longest_s / span_s) / len(config.links))
 
 
 def steered_slot_ns(setting: Setting, config: EngineConfig) -> int:

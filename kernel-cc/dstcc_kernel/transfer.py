@@ -9,6 +9,7 @@ import select
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from dstcc.errors import DstccError
@@ -33,6 +34,8 @@ DSS_BYTES = 24
 """MPTCP's mapping and acknowledgement in a data segment; of an acknowledgement alone 12."""
 ACK_OPTIONS_BYTES = 24
 FIRST_PORT = 20_000
+END_S = 1.0
+"""From the transfer program's last word to its end."""
 INITIAL_RWND = 45
 """Segments of 1,460 bytes that fit the 64 KiB that a SYN's answer can offer."""
 
@@ -63,6 +66,8 @@ def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | N
                 wheel.let_go()
             try:
                 _accompany(program, job, topology)
+                with suppress(subprocess.TimeoutExpired):
+                    program.wait(timeout=END_S)
             finally:
                 if program.poll() is None:
                     program.kill()
@@ -146,6 +151,7 @@ def _plan_lines(
     yield f"result {folder / RESULT}"
     yield f"modes {job.lanes:d} {job.layer_first:d} {job.drop_late:d} {job.rotate:d} {job.shared:d}"
     yield f"mss {job.mss_bytes}"
+    yield f"turning {job.turning}"
     yield f"buffers {job.receive_buffer_bytes} {job.send_buffer_bytes}"
     yield f"times {job.tick_ns} {job.slot_ns} {job.duration_ns} {job.stall_ns}"
     for link in job.layer_links:

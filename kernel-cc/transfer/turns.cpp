@@ -6,7 +6,7 @@ namespace transfer {
 
 namespace {
 
-constexpr Time kLooks = 64;            // TCP_INFO is read so many times a round trip
+constexpr Time kLooks = 32;             // TCP_INFO is read so many times a round trip
 constexpr std::size_t kLookAhead = 64;  // layers passed over whose base waits for another link, as the simulator
 constexpr double kLate = 2;            // looks' worth of data that may leave at once when a look came late
 constexpr double kFar = 4e18;          // beyond any deadline
@@ -155,7 +155,7 @@ bool Turns::bind(Set ready, Time now) {
     Road& road = roads_[at(nearest)];
     const auto place = at(lane_for(road, waiting_.of(object).bytes));
     road.lane = road.lanes[place];
-    road.next_lane = (place + 1) % road.lanes.size();
+    if (place < plan_.turning) road.next_lane = (place + 1) % std::min(plan_.turning, road.lanes.size());
     road.rooms[place].bytes -= waiting_.of(object).bytes;
     road.rooms[place].whole = false;
     waiting_.take(object);
@@ -164,10 +164,12 @@ bool Turns::bind(Set ready, Time now) {
     return true;
 }
 
-// The next lane by turns that is not still sending and whose receiver takes so much, or takes nothing else; -1 if none.
+// A lane that is not still sending and whose receiver takes so much, or takes nothing else: by turns, so that what follows
+// soon tells of a loss at a layer's end; of the further ones the first. -1 if none.
 int Turns::lane_for(const Road& road, std::int64_t bytes) const {
+    const std::size_t turning = std::min(plan_.turning, road.lanes.size());
     for (std::size_t tried = 0; tried < road.lanes.size(); ++tried) {
-        const std::size_t place = (road.next_lane + tried) % road.lanes.size();
+        const std::size_t place = tried < turning ? (road.next_lane + tried) % turning : tried;
         const Road::Room& room = road.rooms[place];
         if (craft_.connected(road.lanes[place]) && (room.whole || room.bytes >= bytes) && ledger_.unsent(road.lanes[place]) == 0)
             return static_cast<int>(place);

@@ -3,7 +3,7 @@
 //
 //   window   what is under way on the link's lanes together stays below W, the mean of their windows
 //   pace     layers leave one after the other, W per smoothed round trip in all, repairs included
-//   lanes    by turns, a layer whole to each whose receiver has the room
+//   lanes    some by turns, a layer whole to each; further ones where the receivers of these have no room
 //   layers   bound to a link when it has room, by the rules of Simulation::next_in_turn (dstcc/engine/src/sending.cpp)
 //
 // A lane whose agent fell silent is Reno's: its window, and with it the mean, halves with its losses.
