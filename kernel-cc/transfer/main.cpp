@@ -31,7 +31,7 @@ public:
     explicit Trial(const Plan& plan)
         : plan_(plan), payloads_(plan), ledger_(plan), earth_(plan, ledger_, payloads_),
           taps_(open_taps(plan)), started_(begin()), craft_(plan, ledger_), feeder_(make_feeder()),
-          sampler_(plan, ledger_, craft_) {}
+          sampler_(plan, ledger_, craft_), standing_(plan.links.size()) {}
 
     void run() {
         Time tick = 0, slot = plan_.slot;
@@ -41,6 +41,7 @@ public:
             earth_.poll();
             drain();
             earth_.read();
+            for (std::size_t link = 0; link < standing_.size(); ++link) standing_[link] = ledger_.queue_bytes(static_cast<int>(link), tick);
             feeder_->pump(tick, drained);
             Time next = std::min((tick / plan_.tick + 1) * plan_.tick, plan_.duration);
             if (tick == slot) slot += plan_.slot;
@@ -128,7 +129,8 @@ private:
         if (plan_.steer_out < 0 || gone_) return;
         std::ostringstream line;
         line << now;
-        for (std::size_t link = 0; link < plan_.links.size(); ++link) line << ' ' << ledger_.queue_bytes(static_cast<int>(link), now);
+        for (std::size_t link = 0; link < standing_.size(); ++link)
+            line << ' ' << std::min(standing_[link], ledger_.queue_bytes(static_cast<int>(link), now));
         const std::vector<std::int64_t>& backlog = feeder_->waiting().backlog();
         const std::vector<Time> oldest = feeder_->waiting().oldest();
         for (std::size_t layer = 0; layer < backlog.size(); ++layer)
@@ -154,6 +156,7 @@ private:
     Craft craft_;
     std::unique_ptr<Feeder> feeder_;
     Sampler sampler_;
+    std::vector<std::int64_t> standing_;  // each link's queue at the last look, before more was sent: what a look sends is no queue
     Time end_ = 0;
     int slots_ = 0;
     bool gone_ = false;
