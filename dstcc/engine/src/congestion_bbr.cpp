@@ -77,6 +77,8 @@ public:
     explicit Bbr(bool scaled) : scaled_(scaled) {}
 
     void init(TcpState& tcp, Time now) override {
+        tick_ns_ = 1e3 * tcp.constants->scale;
+        ticks_per_ns_ = 1 / tick_ns_;
         draws_ = Stream(tcp.seed, kStreamBbr, tcp.subflow);
         min_rtt_ = tcp.min_rtt_ns;
         min_rtt_stamp_ = now;
@@ -222,8 +224,9 @@ private:
         const Time window = scaled_ ? std::max(tcp.constants->bbr_min_rtt_window, 10 * std::max<Time>(tcp.srtt_ns, 1))
                                     : tcp.constants->bbr_min_rtt_window;
         const bool expired = now > min_rtt_stamp_ + window;
-        if (sample.rtt_ns >= 0 && (sample.rtt_ns < min_rtt_ || expired)) {
-            min_rtt_ = sample.rtt_ns;
+        const Time rtt = sample.rtt_ns < 0 || scaled_ ? sample.rtt_ns : stamp(now) - stamp(now - sample.rtt_ns);
+        if (rtt >= 0 && (rtt < min_rtt_ || expired)) {
+            min_rtt_ = rtt;
             min_rtt_stamp_ = now;
         }
         if (expired && !idle_restart_ && mode_ != Mode::kProbeRtt) {
@@ -234,6 +237,9 @@ private:
         if (mode_ == Mode::kProbeRtt) probe_rtt(tcp, now);
         if (sample.delivered > 0) idle_restart_ = false;
     }
+    // Linux's clock is one of (emulated) microseconds, so that equal round trips differ by one now and then: enough for a
+    // new minimum, which puts PROBE_RTT off.
+    Time stamp(Time at) const { return static_cast<Time>(std::floor(static_cast<double>(at) * ticks_per_ns_) * tick_ns_); }
     std::int64_t probe_rtt_window() const { return scaled_ ? std::max(kMinCwnd, target_window(0.5)) : kMinCwnd; }
     void probe_rtt(TcpState& tcp, Time now) {
         tcp.app_limited = std::max<std::uint64_t>(tcp.delivered + static_cast<std::uint64_t>(tcp.in_flight()), 1);
@@ -307,6 +313,7 @@ private:
 
     const bool scaled_;
     std::int64_t send_ = 1;      // segments
+    double tick_ns_ = 0, ticks_per_ns_ = 0;
     double paced_bytes_ = 0;     // of a segment, as the rate counts them
     Stream draws_;
     std::uint64_t draw_ = 0;
