@@ -13,8 +13,8 @@ An observation has the engine's values by their names, in mission time:
   window is their mean, the smoothed round trip that of the lanes that heard something in the slot, the pace W per
   round trip in bytes on the wire, headers included, as the simulator counts it;
 * ``assigned_bytes`` are those handed to the subflow's socket and not sent;
-* layers are not sent twice, so nothing is ever ``copied``; a layer that is to go first where it could be repaired may
-  go anywhere, and a pace (``rate``) is a window.
+* layers are not sent twice, so nothing is ever ``copied``;
+* a window that says a pace (``rate``) holds beside what was in flight at the action, which the sender sees to as well.
 
 The guard is the simulator's: windows within the law's bounds, Reno for a slot whose decision is not finite and after
 four slots without one. The module keeps it, so it holds when this program is dead, too.
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
-from dstcc.engine.stepper import AUTOMATIC, EPISODE_VALUES, LAYER_VALUES, REPAIRABLE, SUBFLOW_VALUES
+from dstcc.engine.stepper import EPISODE_VALUES, LAYER_VALUES, SUBFLOW_VALUES
 from dstcc.errors import InputError
 from dstcc.learn.observe import make_observer
 from dstcc.learn.observe_measured import MeasuredObserver
@@ -102,7 +102,7 @@ class Decision:
     """What a slot's decision says of the layers; windows went to the control."""
 
     layers: list[int]
-    """Where each may go: a subflow, -1 for any, ``AVOID - i`` for any but i."""
+    """Where each may go: a subflow, ``AUTOMATIC`` for any, ``REPAIRABLE``, or ``AVOID - i`` for any but i."""
     gap_s: float | None = None
     """Mission time by which a layer goes later than the one below it; None for the sender's own order."""
     repair: float = 0.5
@@ -166,6 +166,7 @@ class Agent:
                 raise InputError(f"policy {self.policy.name} measures: it needs the trial's configuration")
             self._observer.rates.begin(0, self.config)
         self._srtt_s = [0.0] * len(self.routes)
+        self._beside = [0] * len(self.routes)
         self._chosen: NDArray[Any] | None = None
         self._held = 0
 
@@ -199,6 +200,8 @@ class Agent:
                 for s in group
             ]
         )
+        if self.policy.action.pacing == "rate" and self.shared:
+            self._beside = [sum(s.in_flight for s in group) for group in groups]
         self._observer.note(told.layer_subflow, np.zeros_like(told.copied))
         return self._of_layers(told, contacts)
 
@@ -218,7 +221,6 @@ class Agent:
         places = told.layer_subflow[0, : self.layers].tolist()
         if not self.policy.action.orders:
             return Decision([place if place < len(self.routes) else -1 for place in places])
-        places = [AUTOMATIC if place == REPAIRABLE else place for place in places]
         gap_s, repair = told.order[0].tolist()
         dark = frozenset(row for row, contact in enumerate(contacts) if not contact.up)
         return Decision(places, gap_s, repair, dark)
@@ -293,6 +295,7 @@ class Agent:
         if self.shared:
             cwnd = round(cwnd / len(group))
             pacing_bps = cwnd * (self.mss_bytes + HEADER_BYTES) * 8 / srtt_s if steered else 0.0
+            cwnd += self._beside[row] if steered else 0
         return {
             "established": 1,
             "cwnd_segments": cwnd,

@@ -86,6 +86,8 @@ class Job:
     """Who decides once a slot: arguments of :func:`dstcc_kernel.steer.make`."""
     shared: bool = False
     """Whether a link's lanes share one window, which who decides sets; else each has its own."""
+    rate: bool = False
+    """Shared: windows say paces, which nothing under way closes."""
     turning: int = 1
     """Shared: of a link's lanes, those that take layers by turns; the others help while receivers' windows are
     small."""

@@ -123,6 +123,7 @@ def steered_by(job: Job, policy: Policy, config: EngineConfig) -> Job:
         lanes_per_link=lanes,
         turning=min(lanes, max(MIN_LANES, _layers_a_round_trip(config) // LAYERS_A_LANE)),
         backups=job.backups and not policy.action.orders,
+        rate=policy.action.pacing == "rate",
         layer_links=(),
     )
 

@@ -5,7 +5,8 @@ then for each layer the bytes that wait and the time to the deadline of the olde
 
 The answer is what becomes of the layers: by how much each goes later than the one below it (ns, -1 for the sender's own
 order), the share of the time to spare that is kept for a repair, the links that rest (bits of a number), and for each
-layer a link, -1 for any, or ``AVOID - i`` for any but i. An empty answer leaves all as it is.
+layer a link, -1 for any, or what :mod:`dstcc.engine.stepper` has beside: ``REPAIRABLE``, ``AVOID - i``. An empty answer
+leaves all as it is.
 """
 
 from __future__ import annotations

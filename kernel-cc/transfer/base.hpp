@@ -62,6 +62,7 @@ struct Plan {
     bool lanes = false, layer_first = false, drop_late = false, rotate = false;
     bool shared = false;                // the lanes of a link share its window, which a controller sets
     int mss = 1460, subflows = 1;
+    bool rate = false;                  // shared: the window says the pace and holds beside what is under way
     std::size_t turning = 1;              // shared: of a link's lanes, those that take layers by turns
     std::int64_t receive_buffer = 0, send_buffer = 0;
     Time tick = 0, slot = 0, duration = kNever, stall = kNever;

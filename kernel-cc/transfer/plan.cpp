@@ -37,6 +37,7 @@ void read_line(const std::string& key, std::istringstream& in, Plan& plan) {
     else if (key == "modes") in >> plan.lanes >> plan.layer_first >> plan.drop_late >> plan.rotate >> plan.shared;
     else if (key == "mss") in >> plan.mss;
     else if (key == "turning") in >> plan.turning;
+    else if (key == "rate") in >> plan.rate;
     else if (key == "buffers") in >> plan.receive_buffer >> plan.send_buffer;
     else if (key == "times") in >> plan.tick >> plan.slot >> plan.duration >> plan.stall;
     else if (key == "layer") { int link; in >> link; plan.layer_links.push_back(link); }

@@ -28,7 +28,7 @@ void Turns::steer(const Answer& answer) {
     repair_ = answer.repair;
     pinned_ = answer.gap < 0;
     dark_ = answer.dark;
-    for (Road& road : roads_) road.looked = -1;  // windows are new
+    for (Road& road : roads_) road.looked = -1, road.set = true;  // windows are new
 }
 
 void Turns::pump(Time now, const std::function<void()>& drained) {
@@ -82,8 +82,10 @@ void Turns::refresh(Road& road, Time now) {
     if (heard > 0) road.srtt = static_cast<Time>(srtt / heard);
     road.there = true;
     road.looked = now;
-    road.window = window * plan_.mss / lanes;
     road.flight = flight * plan_.mss;
+    if (plan_.rate && road.set) road.beside = road.flight;
+    road.set = false;
+    road.window = window * plan_.mss / lanes;
     road.then = ledger_.passed(plan_.lane_plans[at(road.lanes[0])].link);
     road.pace = static_cast<double>(road.window) / static_cast<double>(std::max<Time>(road.srtt, 1));
 }
@@ -106,7 +108,7 @@ std::int64_t Turns::room(const Road& road, int link) const {
     if (!road.there) return 0;
     const Passed& passed = ledger_.passed(link);
     const std::int64_t flight = road.flight + (passed.sent - road.then.sent) - (passed.acked - road.then.acked) + passed.written - passed.left;
-    const std::int64_t window = road.window - std::max<std::int64_t>(flight, 0);
+    const std::int64_t window = road.window + road.beside - std::max<std::int64_t>(flight, 0);
     const Time patience = 2 * plan_.tick + static_cast<Time>(kLate * plan_.mss / std::max(road.pace, 1e-9));
     std::int64_t leaving = 0;
     for (const Road::Open& open : road.open)
@@ -177,24 +179,34 @@ int Turns::lane_for(const Road& road, std::int64_t bytes) const {
     return -1;
 }
 
-// Of the layers whose links have room, the one whose turn is first; those with time for a repair before those without. If
-// nothing would be in time at the present windows, the newest all the same, as windows grow only if used.
+// Of the layers whose links have room, the one whose turn is first; before all turns those that are to have a repair, where
+// they can have one; those with time for a repair before those without; and what a link is not for where nothing else would
+// use it. If nothing would be in time at the present windows, the newest all the same, as windows grow only if used.
 bool Turns::pick(Set ready, int& object, Set& links) const {
-    for (const Slack slack : {Slack::kRepair, Slack::kWindow}) {
+    struct Pass {
+        Slack slack;
+        bool by_table;
+    };
+    constexpr Pass passes[] = {{Slack::kRoundTrip, true}, {Slack::kRepair, true}, {Slack::kWindow, true}, {Slack::kWindow, false}};
+    for (const auto& [slack, by_table] : passes) {
         Time best = kNever;
+        if (!by_table && pinned_) continue;
         for (const Waiting::Level& level : waiting_.levels()) {
+            const bool sheltered = !level.empty() && told(level.front()) == kRepairable;
+            if (level.empty() || (slack == Slack::kRoundTrip && !sheltered)) continue;
+            Set set = by_table ? allowed(level.front(), ready) : ready;
+            if (by_table && sheltered)
+                if (const Set there = shelters(level.front())) set &= there;
             int candidate = -1;
-            const Set set = level.empty() ? 0 : allowed(level.front(), ready);
             if (set == 0 || !first_in_time(level, slack, set, best, candidate) || turn(candidate) >= best) continue;
             best = turn(candidate);
             object = candidate;
+            links = in_time(object, slack, set);
         }
-        if (best == kNever) continue;
-        links = in_time(object, slack, allowed(object, ready));
-        return true;
+        if (best != kNever) return true;
     }
     for (const Waiting::Level& level : waiting_.levels()) {
-        const Set set = level.empty() ? 0 : allowed(level.front(), ready);
+        const Set set = level.empty() ? 0 : pinned_ ? allowed(level.front(), ready) : ready;
         if (set == 0 || !last_in_time(level, set, object)) continue;
         links = in_time(object, Slack::kLight, set);
         return true;
@@ -247,23 +259,34 @@ bool Turns::late(const Object& told, const Forecast& path, Slack slack) const {
 }
 
 Time Turns::due(const Object& told, const Forecast& path, Slack slack) const {
+    if (slack == Slack::kRoundTrip && told.deadline != kNever) return told.deadline - path.repair;
     if (slack != Slack::kRepair || told.deadline == kNever) return told.deadline;
     const auto spare = static_cast<double>(told.deadline - told.release - path.one_way);
     return told.deadline - std::clamp<Time>(static_cast<Time>(spare * repair_), 0, path.repair);
 }
 
+int Turns::told(int object) const {
+    const auto layer = static_cast<std::size_t>(waiting_.of(object).layer);
+    return layer < layers_.size() ? layers_[layer] : -1;
+}
+
+// The links on which a repair of the layer would be in time; none if that is so of all.
+Turns::Set Turns::shelters(int object) const {
+    const Set usable = established_ & ~dark_, found = in_time(object, Slack::kRoundTrip, usable);
+    return found == usable ? 0 : found;
+}
+
 // Of `set`, the links that the controller's table lets a layer take. One that gives layers an order too does not know which
 // links will have room: all, where it names none that can be used.
 Turns::Set Turns::allowed(int object, Set set) const {
-    const auto layer = static_cast<std::size_t>(waiting_.of(object).layer);
-    const int told = layer < layers_.size() ? layers_[layer] : -1;
+    const int place = told(object);
     const Set usable = established_ & ~dark_;
-    if (told <= kAvoid && kAvoid - told < 64) {
-        const Set others = ~(Set{1} << (kAvoid - told));
+    if (place <= kAvoid && kAvoid - place < 64) {
+        const Set others = ~(Set{1} << (kAvoid - place));
         return (usable & others) != 0 ? set & others : set;
     }
-    if (told < 0 || at(told) >= roads_.size()) return set;
-    const Set own = Set{1} << told;
+    if (place < 0 || at(place) >= roads_.size()) return set;
+    const Set own = Set{1} << place;
     return pinned_ || (usable & own) != 0 ? set & own : set;
 }
 

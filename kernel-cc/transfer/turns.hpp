@@ -1,7 +1,8 @@
 // A controller's links: all lanes of a link share the window that the controller sets, as in the simulator, where a lane is
 // an order and nothing else. Every lane's TCP holds that window W, and the sender sees to the sum:
 //
-//   window   what is under way on the link's lanes together stays below W, the mean of their windows
+//   window   what is under way on the link's lanes together stays below W, the mean of their windows; where W says a rate,
+//            below W beside what was under way when it was set
 //   pace     layers leave one after the other, W per smoothed round trip in all, repairs included
 //   lanes    some by turns, a layer whole to each; further ones where the receivers of these have no room
 //   layers   bound to a link when it has room, by the rules of Simulation::next_in_turn (dstcc/engine/src/sending.cpp)
@@ -23,7 +24,7 @@ public:
 
 private:
     using Set = std::uint64_t;  // of links
-    enum class Slack { kRepair, kWindow, kLight };
+    enum class Slack { kRoundTrip, kRepair, kWindow, kLight };
     struct Road {
         std::vector<int> lanes;
         std::size_t next_lane = 0;
@@ -32,6 +33,8 @@ private:
         bool there = false;
         Time one_way = 0, srtt = 0, looked = -1, fed = 0;
         std::int64_t window = 0, flight = 0;  // bytes, when looked at
+        std::int64_t beside = 0;              // rate: what was under way when the window was set
+        bool set = false;                     // since the last look
         Passed then;                          // likewise
         double pace = 0, due = 0;             // payload bytes a ns; that may leave now
         std::int64_t charged = 0;             // of what left, ever
@@ -66,7 +69,9 @@ private:
     Set in_time(int object, Slack slack, Set set) const;
     bool late(const Object& told, const Forecast& path, Slack slack) const;
     Time due(const Object& told, const Forecast& path, Slack slack) const;
+    int told(int object) const;
     Set allowed(int object, Set set) const;
+    Set shelters(int object) const;
     Time turn(int object) const;
 
     const Plan& plan_;
