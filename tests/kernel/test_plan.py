@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,14 @@ import pytest
 from dstcc_kernel.job import NEVER_NS, Job, read_job
 from dstcc_kernel.names import CONGESTION, SCHEDULERS, misfit
 from dstcc_kernel.netem import GilbertElliott
-from dstcc_kernel.plan import job_of, memory_mb, objects_of, slot_ns
+from dstcc_kernel.plan import job_of, memory_mb, objects_of, slot_ns, steered_by, steered_slot_ns
 
 from dstcc.algorithms import TABLE
+from dstcc.engine import AGENT
 from dstcc.errors import InputError
-from dstcc.scenario import Scenario, load_source, settle
+from dstcc.learn.episodes import steered as agents
+from dstcc.learn.policy import load_policy
+from dstcc.scenario import Scenario, engine_config, load_source, settle
 
 LINK = {"name": "relay", "rate_bps": 115_200, "delay_s": 510}
 
@@ -162,3 +166,32 @@ def test_the_table_of_algorithms_names_the_kernels() -> None:
     assert told == {("congestion", name) for name in CONGESTION} | {
         ("scheduler", name) for name in SCHEDULERS["lanes"]
     }
+
+
+def steered(name: str, **tables: dict[str, Any]) -> tuple[Job, int]:
+    """The job under a shipped policy, and its slot in mission time."""
+    given = scenario({"outages": [[600, 900]]}, transport={"mode": "lanes", "lanes_per_link": 3}, **tables)
+    policy = load_policy(name)
+    source = load_source(given)
+    setting = settle(given, source, 1)
+    config = agents(engine_config(given, setting, AGENT, AGENT), policy.action)
+    return steered_by(job(given), policy, config), steered_slot_ns(setting, config)
+
+
+def test_a_link_gets_as_many_lanes_as_fill_its_round_trip_from_64_kib_each() -> None:
+    """115,200 bit/s for 1,020 s are 14.7 MB; a layer a minute leaves no more than 16 to take turns."""
+    made, slot = steered("dstcc")
+    assert (made.lanes_per_link, made.turning) == (ceil(115_200 * 1020 / 8 / 65_536), 16)
+    assert made.lanes and made.rate and not made.backups
+    assert slot == 1020 * 10**9 // 16
+
+
+def test_policies_without_lanes_of_their_own_keep_the_scenarios() -> None:
+    made, slot = steered("iodst-dqn")
+    assert (made.lanes_per_link, made.turning, made.backups, made.rate) == (3, 3, True, False)
+    assert slot == 1020 * 10**9 // 4
+
+
+def test_slots_are_a_millisecond_of_the_kernels_at_least() -> None:
+    _, slot = steered("iodst-dqn", run={"scale": 30, "slot_s": 0.001})
+    assert slot == 30_000_000
