@@ -115,6 +115,7 @@ Craft::Craft(const Plan& plan, Ledger& ledger)
     const Inside space(plan.craft_ns);
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
         const LanePlan& told = plan.lane_plans[i];
+        lanes_[i].first = i == 0 || plan.lane_plans[i - 1].link != told.link;
         const int made = lanes_[i].socket = new_socket();
         set_buffer(made, SO_SNDBUFFORCE, plan.send_buffer, "send buffer");
         set_congestion(made, plan.congestion);
@@ -151,6 +152,7 @@ void Craft::poll() {
 }
 
 std::int64_t Craft::write(int lane, const char* data, std::int64_t bytes) {
+    lanes_[static_cast<std::size_t>(lane)].resting = false;
     const ssize_t taken =
         send(lanes_[static_cast<std::size_t>(lane)].socket, data, static_cast<std::size_t>(bytes), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (taken >= 0) return taken;
@@ -160,6 +162,7 @@ std::int64_t Craft::write(int lane, const char* data, std::int64_t bytes) {
 
 const std::vector<SubflowInfo>& Craft::look(int index) {
     Lane& lane = lanes_[static_cast<std::size_t>(index)];
+    if (lane.resting) return lane.seen;
     thread_local std::vector<char> room;
     const std::size_t count = lane.connected ? rows<tcp_info>(lane.socket, kTcpInfo, room) : 0;
     if (count != lane.numbers.size()) {
@@ -172,6 +175,10 @@ const std::vector<SubflowInfo>& Craft::look(int index) {
         lane.seen[i].number = lane.numbers[i];
         std::memcpy(&lane.seen[i].tcp, room.data() + sizeof(SubflowData) + i * sizeof(tcp_info), sizeof(tcp_info));
     }
+    lane.resting = plan_.shared && !lane.first && count > 0 &&
+                   std::all_of(lane.seen.begin(), lane.seen.end(), [](const SubflowInfo& info) {
+                       return info.tcp.tcpi_rtt != 0 && info.tcp.tcpi_unacked == 0 && info.tcp.tcpi_notsent_bytes == 0;
+                   });
     return lane.seen;
 }
 

@@ -27,12 +27,15 @@ public:
     std::int64_t write(int lane, const char* data, std::int64_t bytes);
     // The subflows of a connection as they are now.
     const std::vector<SubflowInfo>& look(int lane);
+    // Shared windows: nothing is under way on the connection, and what was last seen of it holds but for its window. It is not
+    // asked again, as asking is what a guest takes longest for; but for each link's first, which tells the window.
+    bool resting(int lane) const { return lanes_[static_cast<std::size_t>(lane)].resting; }
     const std::vector<SubflowInfo>& last(int lane) const { return lanes_[static_cast<std::size_t>(lane)].seen; }
 
 private:
     struct Lane {
         int socket = -1;
-        bool connected = false;
+        bool connected = false, first = false, resting = false;
         std::vector<int> numbers;
         std::vector<SubflowInfo> seen;
     };

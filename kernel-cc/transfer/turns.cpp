@@ -6,7 +6,7 @@ namespace transfer {
 
 namespace {
 
-constexpr Time kLooks = 32;             // TCP_INFO is read so many times a round trip
+constexpr Time kLooks = 16;             // TCP_INFO is read so many times a round trip, and with each new window
 constexpr std::size_t kLookAhead = 64;  // layers passed over whose base waits for another link, as the simulator
 constexpr double kLate = 2;            // looks' worth of data that may leave at once when a look came late
 constexpr double kFar = 4e18;          // beyond any deadline
@@ -69,8 +69,10 @@ void Turns::refresh(Road& road, Time now) {
         for (const SubflowInfo& info : craft_.look(road.lanes[i])) {
             const tcp_info& tcp = info.tcp;
             if (plan_.subflow_links[at(info.number)] != plan_.lane_plans[at(road.lanes[i])].link || tcp.tcpi_rtt == 0) continue;
-            ++lanes;
-            window += tcp.tcpi_snd_cwnd;
+            if (!craft_.resting(road.lanes[i])) {
+                ++lanes;
+                window += tcp.tcpi_snd_cwnd;
+            }
             flight += static_cast<std::int64_t>(tcp.tcpi_unacked) - tcp.tcpi_sacked - tcp.tcpi_lost + tcp.tcpi_retrans;
             const double news = road.srtt == 0 ? 1 : static_cast<double>(tcp.tcpi_bytes_acked - road.rooms[i].acked);
             srtt += 1e3 * tcp.tcpi_rtt * news;

@@ -118,7 +118,7 @@ def test_what_the_kernel_tells_is_what_the_simulator_tells() -> None:
 def test_our_policy_steers_real_subflows_twice_the_same(
     kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Eleven round trips would do; in three the window is where the link's rate is, and nothing is late."""
+    """Twenty chunks, of which few are late although a link loses 1 %."""
     seen: list[bytes] = []
     read = backend.read_result
 
@@ -134,7 +134,7 @@ def test_our_policy_steers_real_subflows_twice_the_same(
         assert done.exit_code == 0, done.stderr
     assert seen[0] == seen[1]
     (trial,) = json.loads(done.stdout)["trials"]
-    assert trial["metrics"]["weighted_layers"] > 0.9
+    assert trial["metrics"]["weighted_layers"] > 0.7
     assert trial["metrics"]["guard_actions"] == 0
     notes = " ".join(load_run(tmp_path / "b").meta["kernel"]["notes"])
     assert "lanes" in notes
