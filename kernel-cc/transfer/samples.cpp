@@ -5,7 +5,8 @@
 namespace transfer {
 
 Sampler::Sampler(const Plan& plan, Ledger& ledger, Craft& craft)
-    : plan_(plan), ledger_(ledger), craft_(craft), past_(static_cast<std::size_t>(plan.subflows)) {}
+    : plan_(plan), ledger_(ledger), craft_(craft), past_(static_cast<std::size_t>(plan.subflows)),
+      handshakes_(plan.lane_plans.size()) {}
 
 // A connection's SRTT counts by its window; a backup that never carried anything has no part in the sums. TCP_INFO counts
 // no losses: marked = repeated so far + marked and not yet repeated. Lanes that share a window have it each.
@@ -15,8 +16,11 @@ void Sampler::take(Time now) {
     std::vector<Past> all(count);
     std::vector<double> srtt(count), weight(count);
     std::vector<std::int64_t> lanes(count);
-    for (std::size_t lane = 0; lane < plan_.lane_plans.size(); ++lane)
+    for (std::size_t lane = 0; lane < plan_.lane_plans.size(); ++lane) {
+        std::size_t place = 0;
         for (const SubflowInfo& info : craft_.look(static_cast<int>(lane))) {
+            if (place == handshakes_[lane].size()) handshakes_[lane].push_back(info.tcp.tcpi_total_retrans);
+            const std::int64_t repeats = static_cast<std::int64_t>(info.tcp.tcpi_total_retrans) - handshakes_[lane][place++];
             const auto s = static_cast<std::size_t>(info.number);
             const tcp_info& tcp = info.tcp;
             const bool own = !plan_.lanes || plan_.subflow_links[s] == plan_.lane_plans[lane].link;
@@ -33,9 +37,10 @@ void Sampler::take(Time now) {
                 row.min_rtt_ns = row.min_rtt_ns == 0 ? least : std::min(row.min_rtt_ns, least);
             }
             if (told && tcp.tcpi_pacing_rate != UINT64_MAX) row.pacing_bps += 8.0 * static_cast<double>(tcp.tcpi_pacing_rate);
-            all[s].retransmitted += tcp.tcpi_total_retrans;
-            all[s].marked += tcp.tcpi_total_retrans + std::max<std::int64_t>(static_cast<std::int64_t>(tcp.tcpi_lost) - tcp.tcpi_retrans, 0);
+            all[s].retransmitted += repeats;
+            all[s].marked += repeats + std::max<std::int64_t>(static_cast<std::int64_t>(tcp.tcpi_lost) - tcp.tcpi_retrans, 0);
         }
+    }
     if (plan_.shared)
         for (std::size_t s = 0; s < count; ++s) {
             made[s].cwnd /= std::max<std::int64_t>(lanes[s], 1);
