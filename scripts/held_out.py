@@ -1,6 +1,7 @@
 """What a controller plays on missions it never saw, beside the project's algorithms: the tables of its model card.
 
-    python scripts/held_out.py [--controller dstcc] [--seeds 10] [--first 301] [--json FILE] [--again FILE] [FOLDER]
+    python scripts/held_out.py [--controller dstcc] [--choice 1,2,0,1] [--seeds 10] [--first 301] [--json FILE]
+        [--again FILE] [FOLDER]
 
 For every scenario of FOLDER (examples/iodst/held-out), and at four playout delays for table-1.toml, it runs the
 controller; the best algorithm that is not told the rates; open-loop, which is told them, with 16 lanes a link and with
@@ -143,19 +144,45 @@ def cells(row: dict[str, Any]) -> list[str]:
     return [row["scenario"], f"{row['delay_rtts']:g}", *texts]
 
 
+def always(policy: Policy, choice: str) -> Policy:
+    """A policy that makes the same choice all the time: of every subflow, then of each other branch."""
+    first, *rest = map(int, choice.split(","))
+    outputs = [np.eye(len(policy.action.windows))[first]]
+    outputs += [
+        np.eye(count)[told] for count, told in zip(policy.action.branches[-len(rest) :], rest, strict=True)
+    ]
+    tensors = {name: np.zeros_like(tensor) for name, tensor in policy.tensors.items()}
+    tensors["window.out.bias"] = outputs[0].astype(np.float32)
+    tensors["rest.out.bias"] = np.concatenate(outputs[1:]).astype(np.float32)
+    return replace(policy, tensors=tensors)
+
+
 @click.command(help=__doc__)
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("examples/iodst/held-out"))
 @click.option("--controller", default="dstcc", show_default=True, help="A shipped policy's name or a file.")
+@click.option(
+    "--choice", help="Make this choice of the controller's all the time, such as 1,2,0,1, the usual one."
+)
 @click.option("--seeds", default=10, show_default=True)
 @click.option("--first", default=301, show_default=True, help="The first seed.")
 @click.option("--only", default="", help="Scenarios whose file name contains this.")
 @click.option("--json", "out", type=click.Path(path_type=Path), help="Write seed by seed values there.")
 @click.option("--again", type=click.Path(path_type=Path), help="An earlier --json.")
 def main(
-    folder: Path, *, controller: str, seeds: int, first: int, only: str, out: Path | None, again: Path | None
+    folder: Path,
+    *,
+    controller: str,
+    choice: str | None,
+    seeds: int,
+    first: int,
+    only: str,
+    out: Path | None,
+    again: Path | None,
 ) -> None:
     """Print the table."""
     policy, rows = load_policy(controller), []
+    if choice is not None:
+        policy = always(policy, choice)
     before = {(r["scenario"], r["delay_rtts"]): r for r in json.loads(again.read_text())} if again else {}
     titles = [
         "scenario",
