@@ -33,6 +33,7 @@ class Wheel:
     def __init__(self, controller: Controller, folder: Path) -> None:
         """Start the process."""
         self.folder = folder
+        self._guarded = hasattr(controller, "totals")
         self._counts = mmap.mmap(-1, COUNTS.size)
         (heard, tell), (read, answer) = os.pipe(), os.pipe()
         self.ends = read, tell
@@ -55,9 +56,11 @@ class Wheel:
         self._open = False
 
     def wait(self) -> None:
-        """Until the process has ended, which it does when the program has; what the guard did is in the folder."""
+        """Until the process has ended, as it does after the program; a policy's guard's counts are in the folder."""
         self.let_go()
         _, status = os.waitpid(self._child, 0)
+        if not self._guarded:
+            return
         clamps, fallbacks = COUNTS.unpack(self._counts[:])
         if os.WIFSIGNALED(status):
             fallbacks += 1  # those that follow its end are not counted one by one

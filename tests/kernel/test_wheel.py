@@ -51,6 +51,13 @@ def test_one_that_goes_wrong_says_so(tmp_path: Path) -> None:
     assert "ValueError" in (tmp_path / ERROR).read_text()
 
 
+def test_a_constant_window_has_no_guard(tmp_path: Path) -> None:
+    with at_wheel(lambda _line: "", tmp_path) as wheel:
+        assert wheel is not None
+        assert ask(wheel.ends, "1") == "\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_nobody_at_the_wheel_is_nothing_to_wait_for(tmp_path: Path) -> None:
     with at_wheel(None, tmp_path) as wheel:
         assert wheel is None
