@@ -136,9 +136,10 @@ class Policy:
         return {**header, "sha256": _digest(header, self.tensors)}
 
     def about(self) -> dict[str, Any]:
-        """Where the policy is from, as ``run.json`` has it; ``sha256`` tells it from others of its name."""
+        """Where the policy is from, as ``run.json`` has it; ``sha256`` tells it from others of its name. ``lanes`` is
+        how many it asks for per link, 0 for the scenario's."""
         header = self.header()
-        return {"name": self.name, **{key: header[key] for key in ABOUT}}
+        return {"name": self.name, **{key: header[key] for key in ABOUT}, "lanes": self.action.lanes}
 
 
 def save_policy(path: Path, policy: Policy) -> None:

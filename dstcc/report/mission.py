@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .controllers import controllers_of
 from .model import Section
 from .numbers import quantity, scientific, span
 from .tables import Tables
@@ -235,7 +236,9 @@ def _transport(section: Section) -> str:
     mode = transport.get("mode", "stream")
     if mode == "lanes":
         lanes = int(transport.get("lanes_per_link", 1))
-        return f"MPTCP, an ordering domain per lane, {_count(lanes, 'lane')} per link"
+        asked = ((one.name, int(one.about.get("lanes") or 0)) for one in controllers_of(section))
+        own = "".join(f" ({name} asks for {_count(count, 'lane')})" for name, count in asked if count)
+        return f"MPTCP, an ordering domain per lane, {_count(lanes, 'lane')} per link{own}"
     return "MPTCP, one ordering domain (stream)"
 
 

@@ -29,6 +29,7 @@ class RunSpec:
     name: str = "mars-two-links"
     congestion: tuple[str, ...] = tuple(ALGORITHMS)
     scheduler: str = "minrtt"
+    mode: str = "stream"
     seeds: tuple[int, ...] = (1, 2, 3)
     chunks: int = 600
     layer_bps: tuple[float, ...] = (90_000.0, 60_000.0, 60_000.0)
@@ -352,7 +353,7 @@ delay_s = {{ uniform = [300.0, 1200.0] }}
 loss = {{ packet = {{ log_uniform = [1e-5, 1e-3] }} }}
 
 [transport]
-mode = "stream"
+mode = "{spec.mode}"
 mss_bytes = {MSS_BYTES}
 
 [playout]

@@ -34,7 +34,11 @@ def policy(**more: Any) -> dict[str, Any]:
 
 def spec(seeds: tuple[int, ...] = (1, 2), chunks: int = 60, **more: Any) -> RunSpec:
     return RunSpec(
-        congestion=("cubic", "bbr-scaled"), seeds=seeds, chunks=chunks, controllers=(policy(**more),)
+        mode="lanes",
+        congestion=("cubic", "bbr-scaled"),
+        seeds=seeds,
+        chunks=chunks,
+        controllers=(policy(**more),),
     )
 
 
@@ -125,3 +129,12 @@ def set_guard(run: Path, actions: float) -> None:
     for row in rows:
         row["guard_actions"] = actions if row["controller"] else None
     pq.write_table(table.from_pylist(rows, schema=table.schema), run / "trials.parquet")
+
+
+@pytest.mark.parametrize(
+    ("lanes", "said"), [(1024, "(bbr-scaled (learned) asks for 1\u202f024 lanes)"), (0, "")]
+)
+def test_the_lanes_that_a_policy_asks_for_are_told(make_run: RunFactory, lanes: int, said: str) -> None:
+    report = load_report([make_run(spec(lanes=lanes))])
+    page = render(report, "html")
+    assert ("asks for" in page) == bool(said) and said in page
