@@ -25,6 +25,8 @@ constexpr std::size_t kMaxSubflows = 16;
 // A listener whose queue of handshakes is more than half full forgets those that take longer than a few timeouts
 // (reqsk_timer_handler): with minutes of light, all of them.
 constexpr std::size_t kBacklogs = 4;
+// Linux gives MPTCP up where the handshake's last packet and the first data are lost together.
+constexpr const char* kFallback = "it fell back to plain TCP, as MPTCP does when losses hit the handshake; try another seed";
 
 // linux/mptcp.h, whose C++ use needs headers newer than some systems have
 struct MptcpInfo {
@@ -84,8 +86,9 @@ void set_congestion(int socket, const std::string& name) {
 MptcpInfo info_of(int socket, const std::string& who) {
     MptcpInfo info{};
     socklen_t size = sizeof info;
-    if (getsockopt(socket, kLevel, kInfo, &info, &size) != 0) fail_errno(who + ": MPTCP_INFO");
-    if (info.flags & kFellBack) throw Failure(who + ": the connection fell back to plain TCP");
+    const bool told = getsockopt(socket, kLevel, kInfo, &info, &size) == 0;
+    if (!told && errno != EOPNOTSUPP) fail_errno(who + ": MPTCP_INFO");
+    if (!told || (info.flags & kFellBack)) throw Failure(who + ": " + kFallback);
     return info;
 }
 
@@ -98,7 +101,7 @@ std::size_t rows(int socket, int option, std::vector<char>& room) {
     auto size = static_cast<socklen_t>(room.size());
     if (getsockopt(socket, kLevel, option, room.data(), &size) != 0) {
         if (errno == ENOTCONN || errno == EINVAL) return 0;
-        if (errno == EOPNOTSUPP) throw Failure("a connection fell back to plain TCP");
+        if (errno == EOPNOTSUPP) throw Failure(std::string("a connection: ") + kFallback);
         fail_errno("MPTCP subflows");
     }
     SubflowData told{};

@@ -88,4 +88,4 @@ def test_a_stale_subflow_costs_what_was_under_way_and_not_a_send_buffer(kernel: 
     cell = Cell("newreno", 10.0, 1e-2, 2)
     (real,) = run([cell], 1, tmp_path, 1)[cell]
     assert real.retransmitted < 0.06
-    assert simulated(cell, 1).throughput_bps == pytest.approx(real.throughput_bps, rel=0.25)
+    assert simulated(cell, 1).throughput_bps == pytest.approx(real.throughput_bps, rel=0.4)
