@@ -24,6 +24,7 @@ from pathlib import Path
 
 from dstcc.errors import KernelError, MissingCapabilityError
 
+from .processor import bound_to, processor
 from .programs import programs
 
 CONSOLE = "console.log"
@@ -162,16 +163,17 @@ def _words(memory_mb: int) -> list[str]:
 
 def _boot(command: list[str], scratch: Path, console: Path, *, seed: int, wall_s: float) -> bool:
     """Run the kernel in ``scratch`` to its end; whether it came in time."""
-    with console.open("wb") as log:
-        process = subprocess.Popen(
-            command,
-            cwd=scratch,
-            env={"DSTCC_SEED": str(seed), "TMPDIR": "."},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # Ctrl-C is ours to handle
-        )
+    with console.open("wb") as log, processor() as number:
+        with bound_to(number):
+            process = subprocess.Popen(
+                command,
+                cwd=scratch,
+                env={"DSTCC_SEED": str(seed), "TMPDIR": "."},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is ours to handle
+            )
         try:
             process.wait(timeout=wall_s)
         except subprocess.TimeoutExpired:
