@@ -18,11 +18,10 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
 
 from dstcc.errors import KernelError, MissingCapabilityError
 
-from .genetlink import NetlinkError
+from .genetlink import Closing, NetlinkError
 from .netlink import Action, Flags, Subflow, address
 from .sources import folder
 
@@ -102,7 +101,7 @@ def loaded() -> bool:
     return any(words[1:2] == [NAME] for words in map(str.split, listed.stdout.splitlines()))
 
 
-class Client:
+class Client(Closing):
     """The control's maps; use as a context manager.
 
     Raises :class:`~dstcc.errors.MissingCapabilityError` where it is not loaded, or without the right to see maps.
@@ -118,16 +117,6 @@ class Client:
             )
         self._sequence = 0
         self._slot_us, self._silence_slots, self._headroom = SLOT_US, SILENCE_SLOTS, HEADROOM
-
-    def __enter__(self) -> Client:
-        """Nothing is left to be done."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Let go of the maps."""
-        self.close()
 
     def close(self) -> None:
         """Let go of the maps."""

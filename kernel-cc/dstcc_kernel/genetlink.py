@@ -13,7 +13,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import TracebackType
+from typing import Self
 
 from dstcc.errors import KernelError
 
@@ -88,7 +88,23 @@ def attributes(payload: bytes) -> Iterator[tuple[int, bytes]]:
         at += length + -length % 4
 
 
-class Family:
+class Closing:
+    """What is closed where its ``with`` ends."""
+
+    def __enter__(self) -> Self:
+        """Nothing is left to be done."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of what is held."""
+        raise NotImplementedError
+
+
+class Family(Closing):
     """A socket to one family of the calling thread's network namespace; use as a context manager.
 
     Raises :class:`NetlinkError` named ``ENOENT`` where the kernel has no such family.
@@ -107,16 +123,6 @@ class Family:
         except BaseException:
             self._socket.close()
             raise
-
-    def __enter__(self) -> Family:
-        """Nothing is left to be done."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the socket."""
-        self.close()
 
     def close(self) -> None:
         """Close the socket."""

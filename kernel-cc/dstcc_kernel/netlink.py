@@ -13,11 +13,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from functools import lru_cache
-from types import TracebackType
 
 from dstcc.errors import MissingCapabilityError
 
-from .genetlink import Family, Message, NetlinkError, attribute, attributes, nest
+from .genetlink import Closing, Family, Message, NetlinkError, attribute, attributes, nest
 
 FAMILY, VERSION, GROUP = "dstcc", 1, "slots"
 ONE_Q16 = 1 << 16
@@ -221,7 +220,7 @@ class Report:
     subflows: tuple[Subflow, ...]
 
 
-class Client:
+class Client(Closing):
     """A connection to the module; use as a context manager.
 
     Methods raise :class:`~dstcc_kernel.genetlink.NetlinkError` for what the kernel refuses: ``EINVAL`` and ``ERANGE``
@@ -239,16 +238,6 @@ class Client:
             raise MissingCapabilityError(
                 "the kernel has no congestion control dstcc: `dstcc kernel load` loads it"
             ) from None
-
-    def __enter__(self) -> Client:
-        """Nothing is left to be done."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the socket."""
-        self.close()
 
     def close(self) -> None:
         """Close the socket."""

@@ -20,11 +20,31 @@ constexpr int kRepairable = -3, kAvoid = -16;
 
 class Feeder {
 public:
+    Feeder(const Plan& plan, Ledger& ledger, Craft& craft, Earth& earth, Payloads& payloads, bool by_layer)
+        : plan_(plan), ledger_(ledger), craft_(craft), earth_(earth), payloads_(payloads), waiting_(plan, ledger, by_layer) {}
     virtual ~Feeder() = default;
     // Gives connections what they take, at `now`; `drained` brings the ledger up to date after each write.
     virtual void pump(Time now, const std::function<void()>& drained) = 0;
     virtual void steer(const Answer& answer) = 0;
-    virtual const Waiting& waiting() const = 0;
+    const Waiting& waiting() const { return waiting_; }
+
+protected:
+    // Hands up to `stretch` bytes of a layer from `offset` on to a connection; how many it took.
+    std::int64_t hand(int lane, int object, std::int64_t offset, std::int64_t stretch) {
+        const std::int64_t sent = craft_.write(lane, payloads_.at(object, offset, stretch), stretch);
+        if (sent <= 0) return 0;
+        ledger_.wrote(lane, object, sent);
+        earth_.wrote(lane, object, sent);
+        waiting_.hand(object, sent, offset + sent == waiting_.of(object).bytes);
+        return sent;
+    }
+
+    const Plan& plan_;
+    Ledger& ledger_;
+    Craft& craft_;
+    Earth& earth_;
+    Payloads& payloads_;
+    Waiting waiting_;
 };
 
 }  // namespace transfer

@@ -13,7 +13,7 @@ constexpr std::int64_t kFill = 2;    // stream: windows kept in the connection b
 }  // namespace
 
 Sender::Sender(const Plan& plan, Ledger& ledger, Craft& craft, Earth& earth, Payloads& payloads)
-    : plan_(plan), ledger_(ledger), craft_(craft), earth_(earth), payloads_(payloads), waiting_(plan, ledger, plan.layer_first),
+    : Feeder(plan, ledger, craft, earth, payloads, plan.layer_first),
       lanes_(plan.lane_plans.size()), order_(lanes_.size()), layer_links_(plan.layer_links) {
     for (std::size_t i = 0; i < lanes_.size(); ++i) lanes_[i].link = plan.lane_plans[i].link;
     std::iota(order_.begin(), order_.end(), 0);
@@ -140,13 +140,10 @@ bool Sender::offer(int index, Time now) {
     }
     const int object = lane.object;
     const std::int64_t rest = waiting_.of(object).bytes - lane.offset, stretch = std::min(rest, Payloads::kStretch);
-    const std::int64_t sent = craft_.write(index, payloads_.at(object, lane.offset, stretch), stretch);
-    if (sent <= 0) return false;
-    ledger_.wrote(index, object, sent);
-    earth_.wrote(index, object, sent);
+    const std::int64_t sent = hand(index, object, lane.offset, stretch);
+    if (sent == 0) return false;
     lane.window_room = std::max<std::int64_t>(lane.window_room - sent, 0);
     lane.offset += sent;
-    waiting_.hand(object, sent, sent == rest);
     if (sent == rest) lane.object = -1;
     return true;
 }

@@ -1,5 +1,5 @@
 // Which layer goes next, on which connection, and which is not worth sending any more: the simulator's rules
-// (dstcc/engine/src/sending.cpp) with what an application can know of the kernel's TCP.
+// (dstcc/engine/src/choosing.cpp) with what an application can know of the kernel's TCP.
 //
 //   light    now + one-way delay                          nothing is there before
 //   arrival  light + (SRTT - min RTT) + what exceeds the window's room at SRTT per window
@@ -17,7 +17,6 @@ public:
 
     void pump(Time now, const std::function<void()>& drained) override;
     void steer(const Answer& answer) override { layer_links_ = answer.layers; }
-    const Waiting& waiting() const override { return waiting_; }
 
 private:
     struct Lane {
@@ -37,12 +36,6 @@ private:
     bool fits(int object, const Lane& lane, Slack slack, Time now) const;
     bool wanted(int object, const Lane& lane) const;
 
-    const Plan& plan_;
-    Ledger& ledger_;
-    Craft& craft_;
-    Earth& earth_;
-    Payloads& payloads_;
-    Waiting waiting_;
     std::vector<Lane> lanes_;
     std::vector<int> order_, layer_links_;
 };

@@ -16,7 +16,7 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 }  // namespace
 
 Turns::Turns(const Plan& plan, Ledger& ledger, Craft& craft, Earth& earth, Payloads& payloads)
-    : plan_(plan), ledger_(ledger), craft_(craft), earth_(earth), payloads_(payloads), waiting_(plan, ledger, true),
+    : Feeder(plan, ledger, craft, earth, payloads, true),
       roads_(plan.links.size()), paths_(plan.links.size()), layers_(plan.layer_links), gap_(plan.layer_first ? kNever : 0) {
     for (std::size_t i = 0; i < plan.lane_plans.size(); ++i) roads_[at(plan.lane_plans[i].link)].lanes.push_back(static_cast<int>(i));
     for (Road& road : roads_) road.rooms.resize(road.lanes.size());
@@ -125,15 +125,12 @@ bool Turns::feed(int link) {
     const std::int64_t rest = waiting_.of(road.object).bytes - road.offset;
     const std::int64_t stretch = std::min({rest, room(road, link), Payloads::kStretch / plan_.mss * plan_.mss});
     if (stretch <= 0) return false;
-    const std::int64_t sent = craft_.write(road.lane, payloads_.at(road.object, road.offset, stretch), stretch);
-    if (sent <= 0) return false;
-    ledger_.wrote(road.lane, road.object, sent);
-    earth_.wrote(road.lane, road.object, sent);
+    const std::int64_t sent = hand(road.lane, road.object, road.offset, stretch);
+    if (sent == 0) return false;
     const auto known = std::find_if(road.open.begin(), road.open.end(), [&](const Road::Open& o) { return o.lane == road.lane; });
     if (known == road.open.end()) road.open.push_back({road.lane, sent, road.fed});
     else *known = {road.lane, ledger_.unsent(road.lane), road.fed};
     road.offset += sent;
-    waiting_.hand(road.object, sent, sent == rest);
     if (sent == rest) road.object = -1;
     return true;
 }

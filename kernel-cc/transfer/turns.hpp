@@ -5,7 +5,7 @@
 //            below W beside what was under way when it was set
 //   pace     layers leave one after the other, W per smoothed round trip in all, repairs included
 //   lanes    some by turns, a layer whole to each; further ones where the receivers of these have no room
-//   layers   bound to a link when it has room, by the rules of Simulation::next_in_turn (dstcc/engine/src/sending.cpp)
+//   layers   bound to a link when it has room, by the rules of Simulation::next_in_turn (dstcc/engine/src/choosing.cpp)
 //
 // A lane whose agent fell silent is Reno's: its window, and with it the mean, halves with its losses.
 #pragma once
@@ -20,7 +20,6 @@ public:
 
     void pump(Time now, const std::function<void()>& drained) override;
     void steer(const Answer& answer) override;
-    const Waiting& waiting() const override { return waiting_; }
 
 private:
     using Set = std::uint64_t;  // of links
@@ -74,12 +73,6 @@ private:
     Set shelters(int object) const;
     Time turn(int object) const;
 
-    const Plan& plan_;
-    Ledger& ledger_;
-    Craft& craft_;
-    Earth& earth_;
-    Payloads& payloads_;
-    Waiting waiting_;
     std::vector<Road> roads_;
     std::vector<Forecast> paths_;
     std::vector<int> layers_;
