@@ -51,7 +51,7 @@ def optional(name: str, source: str, header: str, package: str, debian: str) -> 
         Pybind11Extension(
             name,
             [source],
-            depends=["svc/dstcc_svc/src/i420.hpp"],
+            depends=sorted(str(path) for path in Path("svc/dstcc_svc/src").glob("*.hpp")),
             cxx_std=17,
             extra_compile_args=[*FLAGS, *flags["cflags"]],
             extra_link_args=flags["libs"] or [f"-l{package}"],

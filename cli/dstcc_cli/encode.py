@@ -23,6 +23,7 @@ Examples:
   dstcc encode clip.mp4 -o stream
   dstcc encode clip.mp4 -o stream --codec openh264 --layers 3 --height 360
   dstcc encode clip.mp4 -o stream --scalability quality --chunk-seconds 2
+  dstcc encode clip.mp4 -o stream --scalability quality --spatial-layers 3
 """
 
 
@@ -36,12 +37,23 @@ Examples:
     type=click.Choice(SCALABILITIES),
     default="temporal",
     show_default=True,
-    help="What a layer adds: frames, or quality to every frame.",
+    help="What a layer adds: frames, or quality (or size, see --spatial-layers) to every frame.",
 )
 @click.option(
     "--codec", type=click.Choice(CODECS), help="temporal: x264 (default) or openh264; quality: vp9."
 )
-@click.option("--layers", type=int, metavar="M", help="Number of layers.  [default: 4]")
+@click.option(
+    "--layers", type=int, metavar="M", help="Number of layers.  [default: 4, or N of --spatial-layers]"
+)
+@click.option(
+    "--spatial-layers",
+    type=int,
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="vp9: number of sizes, 1..3; each of the lowest layers has half the width and height of the one above, "
+    "the Nth the full ones, and further layers (--layers) refine those.",
+)
 @click.option(
     "--chunk-seconds",
     type=float,
@@ -81,6 +93,7 @@ def command(
     scalability: str,
     codec: str | None,
     layers: int | None,
+    spatial_layers: int,
     chunk_seconds: float,
     crf: int | None,
     height: int | None,
@@ -109,6 +122,7 @@ def command(
             scalability=scalability,
             codec=codec,
             layers=layers,
+            spatial_layers=spatial_layers,
             chunk_s=chunk_seconds,
             crf=crf,
             height=height,
@@ -130,18 +144,24 @@ def command(
 
 
 def _table(report: EncodeReport) -> Table:
-    """A row per layer: its own rate and bytes, and the prefix that ends with it."""
+    """A row per layer: its own rate and bytes (and size, where there are several), and the prefix it ends."""
     from rich.box import SIMPLE
     from rich.table import Table
 
     table = Table(box=SIMPLE)
-    for heading in ("layer", "bytes", "kbit/s", "prefix", "kbit/s", "PSNR dB", "SSIM", "VMAF"):
+    sizes = [f"{row.width}x{row.height}" for row in report.layers]
+    several = len(set(sizes)) > 1
+    headings = ["layer", "bytes", "kbit/s", "prefix", "kbit/s", "PSNR dB", "SSIM", "VMAF"]
+    if several:
+        headings.insert(1, "size")
+    for heading in headings:
         table.add_column(heading, justify="right")
     total = 0.0
     for row in report.layers:
         total += row.bitrate_bps
         table.add_row(
             str(row.layer),
+            *(sizes[row.layer : row.layer + 1] if several else []),
             f"{row.bytes:,}",
             f"{row.bitrate_bps / 1e3:.1f}",
             f"0..{row.layer}" if row.layer else "0",

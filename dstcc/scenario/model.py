@@ -64,7 +64,9 @@ class Encode(Table):
     scalability: Literal["temporal", "quality"] = "temporal"
     codec: Literal["x264", "openh264", "vp9"] | None = None
     layers: Annotated[int, Field(ge=1, le=MAX_LAYERS)] | None = None
-    """4 or the codec's most unless given."""
+    """As many as ``spatial_layers`` where that is more than 1, else 4 or the codec's most, unless given."""
+    spatial_layers: Annotated[int, Field(ge=1, le=3)] = 1
+    """How many layers grow in size by 2:1 up to the full one; of vp9's only."""
     chunk_s: Seconds = 1.0
     crf: Annotated[int, Field(ge=0, le=63)] | None = None
     """Constant quality, lower is better; the codec's own default unless given."""

@@ -7,14 +7,22 @@ MAX_LAYERS: int
 MIN_SIDE: int
 MIN_QUANTIZER: int
 MAX_QUANTIZER: int
+MIN_SIZES_SPEED: int
 
 def library_version() -> str: ...
 
 class Encoder:
     def __init__(
-        self, width: int, height: int, quantizers: Sequence[int], speed: int, realtime: bool
+        self,
+        width: int,
+        height: int,
+        quantizers: Sequence[int],
+        divisors: Sequence[int],
+        speed: int,
+        realtime: bool,
     ) -> None: ...
     def encode(self, picture: NDArray[np.uint8]) -> list[bytes]: ...
+    def reconstruction(self) -> tuple[int, int, bytes]: ...
 
 class LayerDecoder:
     def __init__(self, layer: int) -> None: ...

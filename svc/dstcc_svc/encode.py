@@ -30,8 +30,9 @@ from dstcc_svc.manifest import (
     dump,
     payload_name,
 )
+from dstcc_svc.sizes import check_halving
 from dstcc_svc.source import exact, probe, read_frames, sha256_file
-from dstcc_svc.stream import Stream
+from dstcc_svc.stream import Stream, settings_of
 
 _MIN_CHUNK_S = 0.05
 _USUAL_LAYERS = 4
@@ -43,6 +44,9 @@ class LayerReport:
     """A layer of the whole stream."""
 
     layer: int
+    width: int
+    """Of its pictures as they are coded."""
+    height: int
     bytes: int
     """Of this layer alone."""
     bitrate_bps: float
@@ -77,6 +81,7 @@ def encode(
     scalability: str = "temporal",
     codec: str | None = None,
     layers: int | None = None,
+    spatial_layers: int = 1,
     chunk_s: float = 1.0,
     crf: int | None = None,
     height: int | None = None,
@@ -87,15 +92,17 @@ def encode(
 ) -> EncodeReport:
     """Encode the video ``input`` into the stream directory ``output``.
 
-    ``layers`` defaults to 4 or the most the codec has, ``crf`` to the codec's own, ``height`` (luma rows,
-    aspect kept) to the source's. ``quality`` measures every prefix of every chunk and takes most of the time.
+    ``spatial_layers`` of the layers, the lowest ones, grow in size by 2:1 a side up to the full size. ``layers``
+    defaults to as many where that is more than 1, else to 4 or the most the codec has, ``crf`` to the codec's
+    own, ``height`` (luma rows, aspect kept) to the source's. ``quality`` measures every prefix of every chunk
+    and takes most of the time.
     ``progress`` is told the share done.
 
     Raises :class:`StreamError` for a video that cannot be used, :class:`InputError` for an option,
     :class:`MissingCapabilityError` when the codec is not on this machine. Nothing is left behind on failure.
     """
     coder = _chosen_codec(scalability, codec)
-    layers = _checked_layers(coder, layers)
+    layers = _checked_layers(coder, layers, spatial_layers)
     if not (math.isfinite(chunk_s) and chunk_s >= _MIN_CHUNK_S):
         raise InputError(f"chunk length {chunk_s}: must be a number of seconds, at least {_MIN_CHUNK_S}")
     if crf is not None and not 0 <= crf <= coder.max_crf:
@@ -104,6 +111,7 @@ def encode(
     if quality:
         ffmpeg_path()  # its absence is told before the long work
     source = probe(input, height)
+    check_halving(source, spatial_layers)
     settings = EncodeSettings(
         source.width,
         source.height,
@@ -112,6 +120,7 @@ def encode(
         layers,
         coder.default_crf if crf is None else crf,
         preset,
+        spatial_layers,
     )
     encoding = Encoding(settings.crf, preset, float(chunk_s), height)
     tell = progress or (lambda _share: None)
@@ -133,6 +142,7 @@ def encode(
             time_base=f"{settings.time_base.numerator}/{settings.time_base.denominator}",
             duration_s=chunks[-1].end_s,
             layers=layers,
+            spatial_layers=spatial_layers,
             chunks=chunks,
         )
         if quality:
@@ -148,6 +158,7 @@ def encode(
 def report_of(document: Document, stream: Path) -> EncodeReport:
     """Sum a manifest up."""
     rows = []
+    sizes = settings_of(document)
     for index in range(document.layers):
         held = [chunk.layers[index] for chunk in document.chunks]
         total = sum(layer.bytes for layer in held)
@@ -155,6 +166,7 @@ def report_of(document: Document, stream: Path) -> EncodeReport:
         rows.append(
             LayerReport(
                 index,
+                *sizes.layer_size(index),
                 total,
                 total * 8 / document.duration_s,
                 mean.psnr_db if mean else None,
@@ -198,11 +210,18 @@ def _chosen_codec(scalability: str, name: str | None) -> Codec:
     return codec
 
 
-def _checked_layers(codec: Codec, layers: int | None) -> int:
+def _checked_layers(codec: Codec, layers: int | None, spatial_layers: int) -> int:
+    """The number of layers; sizes are layers too, and without a number they are all there is."""
+    most = codec.max_spatial_layers
+    if not 1 <= spatial_layers <= most:
+        why = f"has 1..{most}" if most > 1 else "has layers of one size (quality layers by vp9 have 1..3)"
+        raise InputError(f"spatial layers {spatial_layers}: {codec.name} {why}")
     if layers is None:
-        return min(_USUAL_LAYERS, codec.max_layers)
+        return spatial_layers if spatial_layers > 1 else min(_USUAL_LAYERS, codec.max_layers)
     if not 1 <= layers <= codec.max_layers:
         raise InputError(f"layers {layers}: {codec.name} has 1..{codec.max_layers}")
+    if spatial_layers > layers:
+        raise InputError(f"spatial layers {spatial_layers}: more than the {layers} layers in all")
     return layers
 
 

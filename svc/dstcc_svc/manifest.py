@@ -133,6 +133,9 @@ class Document:
     duration_s: Annotated[float, Gt(0)]
     layers: Annotated[int, Ge(1), Le(8)]
     """Number of layers."""
+    spatial_layers: Annotated[int, Ge(1), Le(3)] = 1
+    """Number of sizes: each of the lowest layers has half the width and height of the one above, up to the full
+    size at layer ``spatial_layers - 1``. Streams of before there were several sizes do not have the key."""
     chunks: Annotated[tuple[Chunk, ...], MinLen(1)]
 
     @property
@@ -222,6 +225,14 @@ def _broken_rules(document: Document) -> Iterator[tuple[str, str]]:
     for key in ("width", "height"):
         if getattr(document, key) % 2:
             yield key, f"{getattr(document, key)} is not even"
+        elif getattr(document, key) % 2**document.spatial_layers:
+            sizes = f"{document.spatial_layers} spatial layers"
+            yield key, f"{getattr(document, key)} is not a multiple of {2**document.spatial_layers}, {sizes}"
+    if document.spatial_layers > (document.layers if document.scalability == "quality" else 1):
+        yield (
+            "spatial_layers",
+            f"is {document.spatial_layers}, the stream has {document.layers} {document.scalability} layers",
+        )
     end = 0
     for index, chunk in enumerate(document.chunks):
         key = f"chunks.{index}"

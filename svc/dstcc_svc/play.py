@@ -165,7 +165,7 @@ def _recoded(stream: Stream, slots: Iterable[_Slot], lead: SourceFrame | None) -
                 image.pts, image.time_base = image.pts + slot.shift, stream.settings.time_base
                 yield SourceFrame(index, frame, image, 1)
 
-    settings = replace(stream.settings, layers=1, crf=_RECODE_CRF)
+    settings = replace(stream.settings, layers=1, spatial_layers=1, crf=_RECODE_CRF)
     return _coded(get_codec(_RECODE_CODEC), pictures(), settings)
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from av.video.stream import VideoStream
 
 _MISSING_SHARE, _MISSING_S = 0.02, 0.15  # a file that ends this much before its declared end is truncated
+MIN_HEIGHT = 16
+"""Fewest rows a video is scaled to."""
 _FALLBACK_FPS = Fraction(25)  # for a file that tells neither times nor rate
 
 
@@ -37,6 +39,8 @@ class SourceInfo:
     """Mean frame rate as the file declares it."""
     declared_s: float | None
     """Duration as the file declares it; ``None`` if it does not."""
+    full_size: tuple[int, int]
+    """Width and height after rotation, in square pixels, before scaling and cropping."""
 
 
 def sha256_file(path: Path) -> str:
@@ -58,17 +62,20 @@ def probe(path: Path, height: int | None = None) -> SourceInfo:
         first = next(_images(path, container, stream), None)
         if first is None:
             raise StreamError(f"{path}: zero frames; a video needs at least one")
-        width, full_height = _upright_size(first, stream)
-        if height is None:
-            height = full_height
-        elif not 16 <= height <= full_height:
-            raise InputError(f"height {height}: outside 16..{full_height}, the height of {path}")
-        size = (round(Fraction(width * height, full_height)) // 2 * 2, height // 2 * 2)
+        full = _upright_size(first, stream)
+        if height is not None and not MIN_HEIGHT <= height <= full[1]:
+            raise InputError(f"height {height}: outside {MIN_HEIGHT}..{full[1]}, the height of {path}")
+        size = scaled_size(full, full[1] if height is None else height)
         if min(size) < 2:
-            raise StreamError(f"{path}: {width}x{full_height} pixels; at least 2x2 are needed")
+            raise StreamError(f"{path}: {full[0]}x{full[1]} pixels; at least 2x2 are needed")
         rate = stream.average_rate or stream.guessed_rate or _FALLBACK_FPS
         time_base = stream.time_base or 1 / rate
-        return SourceInfo(path, *size, time_base, rate, _declared_s(container, stream))
+        return SourceInfo(path, *size, time_base, rate, _declared_s(container, stream), full)
+
+
+def scaled_size(full: tuple[int, int], height: int) -> tuple[int, int]:
+    """Return width and height, made even, of a picture of size ``full`` scaled to ``height`` rows."""
+    return round(Fraction(full[0] * height, full[1])) // 2 * 2, height // 2 * 2
 
 
 def read_frames(source: SourceInfo, chunk_s: Fraction) -> Iterator[SourceFrame]:
@@ -123,14 +130,14 @@ class _Shaper:
     def __init__(self, source: SourceInfo) -> None:
         self._width, self._height = source.width, source.height
         self._key: object = None
-        self._graph: _Graph | None = None
+        self._graph: FilterGraph | None = None
 
     def __call__(self, image: VideoFrame, stream: VideoStream) -> VideoFrame:
         key = (image.format.name, image.width, image.height, image.rotation)
         if key != self._key:
             self._key = key
             filters = self._filters(image, stream)
-            self._graph = _Graph(image, stream, filters) if filters else None
+            self._graph = FilterGraph(image, stream.time_base, filters) if filters else None
         return self._graph(image) if self._graph else image
 
     def _filters(self, image: VideoFrame, stream: VideoStream) -> list[tuple[str, str]]:
@@ -152,10 +159,10 @@ _TURNS = {  # the display matrix's angle, anticlockwise -> the filter that sets 
 }
 
 
-class _Graph:
-    """A chain of FFmpeg filters, a frame in and a frame out."""
+class FilterGraph:
+    """A chain of FFmpeg filters (name, options) for pictures like ``image``, a frame in and a frame out."""
 
-    def __init__(self, image: VideoFrame, stream: VideoStream, filters: list[tuple[str, str]]) -> None:
+    def __init__(self, image: VideoFrame, time_base: Fraction | None, filters: list[tuple[str, str]]) -> None:
         import av.filter
 
         self._graph = av.filter.Graph()
@@ -163,7 +170,7 @@ class _Graph:
             width=image.width,
             height=image.height,
             format=image.format,
-            time_base=stream.time_base or Fraction(1),
+            time_base=time_base or Fraction(1),
         )
         for name, options in filters:
             node = self._graph.add(name, options)
@@ -174,6 +181,7 @@ class _Graph:
         self._graph.configure()
 
     def __call__(self, image: VideoFrame) -> VideoFrame:
+        """Filter one picture."""
         from av.video.frame import VideoFrame
 
         self._source.push(image)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from dstcc.errors import InputError, StreamError
 from dstcc_svc.codecs import AccessUnit, EncodeSettings, Sample, get_codec
-from dstcc_svc.manifest import Chunk, Layer, Manifest, load_manifest
+from dstcc_svc.manifest import Chunk, Document, Layer, Manifest, load_manifest
+from dstcc_svc.sizes import Enlarger
 
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame
@@ -32,15 +33,7 @@ class Stream:
             self.codec = get_codec(manifest.codec)
         except InputError as error:
             raise StreamError(f"{manifest.path / 'manifest.json'}: {error}") from None
-        self.settings = EncodeSettings(
-            manifest.width,
-            manifest.height,
-            manifest.tick_s,
-            Fraction(manifest.fps).limit_denominator(1001),
-            manifest.layers,
-            manifest.encoding.crf,
-            manifest.encoding.preset,
-        )
+        self.settings = settings_of(manifest)
 
     @classmethod
     def open(cls, path: Path) -> Stream:
@@ -71,9 +64,14 @@ class Stream:
         return self.codec.samples(units)
 
     def decode(self, chunk: Chunk, level: int) -> Iterator[VideoFrame]:
-        """Decode layers ``0..level`` of a chunk: the frames they hold, in pts order."""
+        """Decode layers ``0..level`` of a chunk: the frames they hold, in pts order, enlarged to the full size."""
+        enlarge = Enlarger(self.settings.width, self.settings.height)
         try:
-            yield from self.codec.decode(self.samples(chunk, level), self.settings)
+            for image in self.codec.decode(self.samples(chunk, level), self.settings):
+                size = (image.width, image.height)
+                if size != self.settings.layer_size(level):
+                    raise StreamError(f"a picture of {size}, not of {self.settings.layer_size(level)}")
+                yield enlarge(image)
         except StreamError as error:
             raise StreamError(
                 f"{self.manifest.path}: chunk {chunk.index}, layers 0..{level}: {error}"
@@ -88,6 +86,20 @@ class Stream:
                 decoded.get(pts) or pictures[-1]
             )  # rule 4 of codecs.base: the first is always there
         return pictures
+
+
+def settings_of(document: Document) -> EncodeSettings:
+    """Return what a codec must know of a stream."""
+    return EncodeSettings(
+        document.width,
+        document.height,
+        document.tick_s,
+        Fraction(document.fps).limit_denominator(1001),
+        document.layers,
+        document.encoding.crf,
+        document.encoding.preset,
+        document.spatial_layers,
+    )
 
 
 def verify(path: Path) -> Manifest:

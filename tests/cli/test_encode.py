@@ -57,6 +57,17 @@ def test_json_is_the_interface_s_document(clip: Path, tmp_path: Path) -> None:
     assert (tmp_path / "s" / "manifest.json").is_file()
 
 
+def test_layers_of_several_sizes_are_asked_for_by_their_number(clip: Path, tmp_path: Path) -> None:
+    pytest.importorskip("dstcc_svc._vpx", reason="libvpx-dev was not there at the build")
+    options = ("--scalability", "quality", "--spatial-layers", 2, "--no-quality")
+    done = dstcc("encode", clip, "-o", tmp_path / "s", *options, "--json")
+    assert done.returncode == 0, done.stderr
+    sizes = [(row["width"], row["height"]) for row in json.loads(done.stdout)["layers"]]
+    assert sizes == [(32, 24), (64, 48)]
+    done = dstcc("encode", clip, "-o", tmp_path / "t", *options)
+    assert "32x24" in done.stderr
+
+
 def test_people_get_a_table_on_stderr(clip: Path, tmp_path: Path) -> None:
     done = dstcc("encode", clip, "-o", tmp_path / "s", "--layers", 3, "--no-quality", "--chunk-seconds", 0.4)
     assert (done.returncode, done.stdout) == (0, "")
@@ -83,6 +94,7 @@ def test_existing_output_is_kept_without_force(clip: Path, tmp_path: Path) -> No
         (["{clip}", "--scalability", "quality", "--codec", "x264"], "x264: has temporal layers"),
         (["{clip}", "--codec", "av1"], "'av1' is not one of"),
         (["{clip}", "--height", 9000], "height 9000: outside 16..48"),
+        (["{clip}", "--spatial-layers", 2], "spatial layers 2: x264 has layers of one size"),
         ([__file__], "not a video file"),
     ],
 )

@@ -106,6 +106,15 @@ def stream(clip: Path) -> Path:
     return output
 
 
+@pytest.fixture(scope="session")
+def spatial_stream(clip: Path) -> Path:
+    """The clip as three chunks of two VP9 layers, 48x32 and 96x64, measured; do not change it."""
+    pytest.importorskip("dstcc_svc._vpx", reason="libvpx-dev was not there at the build")
+    output = clip.parent / "spatial"
+    encode(clip, output, scalability="quality", spatial_layers=2, preset="ultrafast")
+    return output
+
+
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache folder per test."""

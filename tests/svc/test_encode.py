@@ -39,6 +39,29 @@ def test_quality_rises_with_every_layer(clip: Path, tmp_path: Path) -> None:
         assert values[0] < values[-1]
 
 
+def test_layers_grow_in_size_up_to_the_full_one(clip: Path, tmp_path: Path) -> None:
+    report = encode(
+        clip, tmp_path / "s", scalability="quality", layers=4, spatial_layers=3, preset="ultrafast"
+    )
+    assert [(row.width, row.height) for row in report.layers] == [(24, 16), (48, 32), (96, 64), (96, 64)]
+    psnr = [row.psnr_db for row in report.layers]
+    assert psnr == sorted(psnr)  # judged at 96x64
+    opened = Stream.open(tmp_path / "s")
+    assert (opened.manifest.layers, opened.manifest.spatial_layers) == (4, 3)
+    for level, row in enumerate(report.layers):
+        chunk = opened.manifest.chunks[2]
+        coded = opened.codec.decode(opened.samples(chunk, level), opened.settings)
+        assert {(image.width, image.height) for image in coded} == {(row.width, row.height)}
+        assert {(image.width, image.height) for image in opened.shown(chunk, level)} == {(96, 64)}
+
+
+def test_as_many_layers_as_sizes_unless_told(clip: Path, tmp_path: Path) -> None:
+    report = encode(
+        clip, tmp_path / "s", scalability="quality", spatial_layers=2, preset="ultrafast", quality=False
+    )
+    assert [(row.width, row.height) for row in report.layers] == [(48, 32), (96, 64)]
+
+
 def test_the_same_call_gives_the_same_stream(clip: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):
         encode(clip, tmp_path / name, quality=False)
@@ -98,6 +121,19 @@ def test_missing_frames_are_frozen_over(stream: Path) -> None:
         ({"crf": 52}, r"crf 52: x264 has 0\.\.51"),
         ({"crf": -1}, r"crf -1"),
         ({"height": 1000}, "height 1000"),
+        (
+            {"spatial_layers": 2},
+            r"spatial layers 2: x264 has layers of one size \(quality .* vp9 have 1\.\.3",
+        ),
+        ({"spatial_layers": 0}, r"spatial layers 0: x264"),
+        ({"spatial_layers": 4, "scalability": "quality"}, r"spatial layers 4: vp9 has 1\.\.3"),
+        ({"spatial_layers": 3, "layers": 2, "scalability": "quality"}, "spatial layers 3: more than the 2"),
+        (
+            {"spatial_layers": 2, "height": 58, "scalability": "quality"},
+            "size 86x58: .* multiples of 4; height 56 gives 84x56",
+        ),
+        ({"spatial_layers": 3, "height": 60, "scalability": "quality"}, "size 90x60: .* multiples of 8$"),
+        ({"spatial_layers": 3, "height": 48, "scalability": "quality"}, "size 72x48: .* at least 64 pixels"),
     ],
 )
 def test_an_impossible_option_is_named(clip: Path, tmp_path: Path, options, message: str) -> None:

@@ -52,6 +52,11 @@ def test_writing_and_reading_give_the_same(stream: Path, tmp_path: Path) -> None
     assert dump(Document(**values)) == (stream / "manifest.json").read_text()
 
 
+def test_a_stream_of_before_there_were_sizes_has_one(document: dict[str, Any], tmp_path: Path) -> None:
+    assert document.pop("spatial_layers") == 1
+    assert load_manifest(written(tmp_path, document)).spatial_layers == 1
+
+
 def test_no_stream_directory(tmp_path: Path) -> None:
     with pytest.raises(StreamError, match="no such stream directory"):
         load_manifest(tmp_path / "nowhere")
@@ -80,6 +85,13 @@ def _layer(document: dict[str, Any], chunk: int = 1, layer: int = 2) -> dict[str
         (lambda d: d.pop("codec"), "codec: Field required"),
         (lambda d: d.update(width="96"), "width: Input should be a valid integer, got '96'"),
         (lambda d: d.update(width=95), "width: 95 is not even"),
+        (lambda d: d.update(spatial_layers=0), "spatial_layers: .* greater than or equal to 1"),
+        (lambda d: d.update(spatial_layers=4), "spatial_layers: .* less than or equal to 3"),
+        (lambda d: d.update(spatial_layers=2), "spatial_layers: is 2, the stream has 4 temporal layers"),
+        (
+            lambda d: d.update(scalability="quality", spatial_layers=3, width=92),
+            "width: 92 is not a multiple of 8, 3 spatial layers",
+        ),
         (lambda d: d.update(time_base="1/0"), "time_base: '1/0' is not two positive integers"),
         (lambda d: d.update(duration_s=3.0), "duration_s: 3.0 is not the end of the last chunk"),
         (lambda d: d.update(chunks=[]), "chunks: Tuple should have at least 1 item"),

@@ -164,6 +164,17 @@ def test_streams_that_players_do_not_show_are_coded_again(
     assert length_s(tmp_path / "o.mp4") == pytest.approx(3.4, abs=0.002)
 
 
+@pytest.mark.parametrize("levels", [[1, 0, 1], [-1, 0, -1, 1, -1, 0]])
+def test_layers_of_several_sizes_play_at_one(spatial_stream: Path, tmp_path: Path, levels) -> None:
+    assert play(spatial_stream, levels, tmp_path / "o.mp4").recoded
+    found, wanted = pictures(tmp_path / "o.mp4"), expected(spatial_stream, levels)
+    found = found[1:] if levels[0] < 0 else found  # the black one
+    assert [at for at, _ in found] == pytest.approx([at for at, _ in wanted], abs=1e-6)
+    for (_, one), (_, other) in zip(found, wanted, strict=True):
+        assert one.shape == other.shape == (96, 96)
+        assert np.abs(one.astype(int) - other).mean() < 4  # coded again at a fine quantizer
+
+
 def test_a_long_mission_keeps_its_clock(stream: Path, tmp_path: Path) -> None:
     play(stream, [0, -1, -1] * 500, tmp_path / "o.mp4")
     times = [Fraction(at).limit_denominator(100) for at, _ in pictures(tmp_path / "o.mp4")]

@@ -52,6 +52,13 @@ def test_played_psnr_is_our_own_arithmetic(stream: Path, levels: list[int]) -> N
     assert quality.vmaf is not None
 
 
+@pytest.mark.parametrize("levels", [[0, 0, 0], [1, 0, 1], [0, -1, 1, -1, 0, -1]])
+def test_small_pictures_are_judged_at_full_size(spatial_stream: Path, levels: list[int]) -> None:
+    assert played_quality(spatial_stream, levels).psnr_db == pytest.approx(
+        own_psnr(spatial_stream, levels), abs=0.01
+    )
+
+
 def test_a_held_picture_is_the_last_one_shown(stream: Path) -> None:
     # chunk 0 has 25 pictures: the last is a P (24); of layer 0 alone the IDR (0)
     views = list(views_of(load_manifest(stream), [-1, 0, -1, 3, -1]))

@@ -1,4 +1,4 @@
-"""VP9's quality layers: exact prefixes, every one better than the last, and no way to hurt the library."""
+"""VP9's quality and spatial layers: exact prefixes, every one better than the last, and no way to hurt the library."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from dstcc_svc import encode, verify
 from dstcc_svc.codecs import AccessUnit, EncodeSettings, SourceFrame, get_codec
 from dstcc_svc.codecs.vp9 import quantizers, superframe
 from dstcc_svc.source import probe, read_frames
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dstcc.errors import DstccError, InputError, MissingCapabilityError, StreamError
 
 BUNNY = Path(__file__).parents[2] / "examples/clips/big-buck-bunny.mp4"
 CODEC = get_codec("vp9")
+Picture = tuple[int, int, str]  # width, height, hash of the samples
 native = pytest.importorskip("dstcc_svc._vpx", reason="libvpx-dev was not there at the build")
 
 
@@ -41,9 +42,18 @@ def digest(pixels: bytes) -> str:
     return hashlib.sha256(pixels).hexdigest()
 
 
-def pictures(units: list[AccessUnit], settings: EncodeSettings) -> list[tuple[int | None, str]]:
+def pictures(units: list[AccessUnit], settings: EncodeSettings) -> list[tuple[int | None, Picture]]:
     decoded = CODEC.decode(CODEC.samples(units), settings)
-    return [(image.pts, digest(image.to_ndarray().tobytes())) for image in decoded]
+    return [(image.pts, of_frame(image)) for image in decoded]
+
+
+def of_frame(image: av.VideoFrame) -> Picture:
+    return image.width, image.height, digest(image.to_ndarray().tobytes())
+
+
+def of_native(picture: tuple[int, int, bytes]) -> Picture:
+    width, height, pixels = picture
+    return width, height, digest(pixels)
 
 
 def whole_superframes(chunk: list[AccessUnit]) -> dict[int, bytes]:
@@ -64,9 +74,10 @@ def assert_prefixes_are_exact(units: list[AccessUnit], settings: EncodeSettings)
         assert len(shown) == len(whole) * settings.layers
         for level in range(settings.layers):
             limited = native.LayerDecoder(level)
-            expected = [(pts, digest(limited.decode(data)[2])) for pts, data in whole.items()]
+            expected = [(pts, of_native(limited.decode(data))) for pts, data in whole.items()]
+            assert {found[:2] for _, found in expected} == {settings.layer_size(level)}
             assert pictures([unit for unit in chunk if unit.layer <= level], settings) == expected
-            in_the_whole = [digest(image.to_ndarray().tobytes()) for image in shown[level :: settings.layers]]
+            in_the_whole = [of_frame(image) for image in shown[level :: settings.layers]]
             assert in_the_whole == [found for _, found in expected]
 
 
@@ -80,6 +91,51 @@ def test_every_prefix_is_bit_identical(make_clip, kind: str, layers: int) -> Non
         (index // 8, index % 8, layer) for index in range(12) for layer in range(layers)
     ]
     assert_prefixes_are_exact(units, settings)
+
+
+@pytest.mark.parametrize(("layers", "spatial_layers"), [(2, 2), (3, 3), (3, 2), (4, 3)])
+@pytest.mark.parametrize("kind", ["moving", "noise", "cuts"])
+def test_every_prefix_of_several_sizes_is_bit_identical(
+    make_clip, kind: str, layers: int, spatial_layers: int
+) -> None:
+    frames, settings = frames_of(make_clip(kind=kind, frames=12), "0.32")
+    settings = replace(settings, layers=layers, spatial_layers=spatial_layers)
+    units = list(CODEC.encode(frames, settings))
+    assert len(units) == 12 * layers
+    assert_prefixes_are_exact(units, settings)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_any_sizes_decode_as_they_were_coded(data: st.DataObject) -> None:
+    """Against the encoder's own picture as well: a decoder that drifts from it makes no error."""
+    spatial_layers = data.draw(st.integers(2, 3))
+    layers = data.draw(st.integers(spatial_layers, 4))
+    unit = 2**spatial_layers  # 8 units of it give the smallest layer its 16 pixels
+    width, height = (unit * data.draw(st.integers(8, 24)) for _ in range(2))
+    steps = sorted(data.draw(st.lists(st.integers(8, 63), min_size=layers, max_size=layers)), reverse=True)
+    divisors = [1 << max(0, spatial_layers - 1 - layer) for layer in range(layers)]
+    encoder = native.Encoder(width, height, steps, divisors, data.draw(st.integers(5, 9)), True)
+    decoders = [native.LayerDecoder(level) for level in range(layers)]
+    prefixes = [native.LayerDecoder(level) for level in range(layers)]
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    texture = np.kron(rng.integers(0, 255, (height, width // 4), np.uint8), np.ones((2, 8), np.uint8))
+    for at in range(4):
+        frames = encoder.encode(np.ascontiguousarray(texture[at : at + height * 3 // 2, 3 * at :][:, :width]))
+        for level, divisor in enumerate(divisors):
+            picture = decoders[level].decode(superframe(frames))
+            assert picture[:2] == (width // divisor, height // divisor)
+            assert prefixes[level].decode(superframe(frames[: level + 1])) == picture
+        assert picture == encoder.reconstruction()
+
+
+@pytest.mark.parametrize("preset", ["medium", "veryslow"])
+def test_large_pictures_of_several_sizes_are_coded(preset: str) -> None:
+    """libvpx's other modes read beyond the smaller picture's end here and take the process with them."""
+    frames, settings = frames_of(BUNNY, count=2)
+    settings = replace(settings, layers=3, spatial_layers=3, preset=preset)
+    assert (settings.width, settings.height) == (1280, 720)
+    assert_prefixes_are_exact(list(CODEC.encode(frames, settings)), settings)
 
 
 @pytest.mark.parametrize("preset", ["medium", "fast", "ultrafast"])
@@ -160,9 +216,9 @@ def test_corrupt_bytes_are_refused(make_clip) -> None:
         list(CODEC.decode(CODEC.samples(units), settings))
 
 
-@given(st.integers(8, 51), st.integers(1, 4))
-def test_quantizers_fall_to_crf(crf: int, layers: int) -> None:
-    found = quantizers(crf, layers, 63)
+@given(st.integers(8, 51), st.integers(1, 4), st.integers(1, 3))
+def test_quantizers_fall_to_crf(crf: int, layers: int, spatial_layers: int) -> None:
+    found = quantizers(crf, layers, 63, min(spatial_layers, layers))
     assert found[-1] == crf and len(found) == layers
     assert all(4 <= coarser - finer <= 12 for coarser, finer in pairwise(found))
     assert 0 <= found[0] <= 63
@@ -187,6 +243,14 @@ def test_a_superframe_index_holds_the_sizes(sizes: list[int]) -> None:
         ({"crf": 7}, r"crf 7.*8\.\.51"),
         ({"crf": 64, "layers": 1}, r"crf 64.*8\.\.63"),
         ({"preset": "quick"}, "preset 'quick'"),
+        ({"spatial_layers": 0}, r"spatial layers 0.*1\.\.3"),
+        ({"spatial_layers": 4}, r"spatial layers 4.*1\.\.3"),
+        ({"spatial_layers": 3, "layers": 2}, "spatial layers 3: .* not more than layers"),
+        (
+            {"spatial_layers": 3, "height": 56},
+            "size 96x56: .* at least 64 pixels a side for 3 spatial layers",
+        ),
+        ({"spatial_layers": 3, "height": 68}, "size 96x68: the smallest layer needs even sides"),
     ],
 )
 def test_settings_out_of_bounds_are_refused(make_clip, change: dict[str, int], named: str) -> None:
@@ -209,7 +273,7 @@ def test_a_frame_of_another_size_is_refused(make_clip) -> None:
 
 def test_pictures_beyond_the_librarys_buffer_fail_cleanly() -> None:
     noise = (np.random.default_rng(1).integers(0, 2, (96, 96)) * 255).astype(np.uint8)
-    encoder = native.Encoder(96, 64, [32, 24, 16, 8], 9, True)
+    encoder = native.Encoder(96, 64, [32, 24, 16, 8], [1, 1, 1, 1], 9, True)
     with pytest.raises(RuntimeError, match="no room"):
         for turn in range(4):
             encoder.encode(np.roll(noise, 7 * turn))
@@ -236,7 +300,28 @@ def test_the_native_encoder_refuses_what_the_library_cannot(
     width: int, height: int, steps: list[int], speed: int
 ) -> None:
     with pytest.raises(ValueError, match=r"size|quantizer|speed"):
-        native.Encoder(width, height, steps, speed, True)
+        native.Encoder(width, height, steps, [1] * len(steps), speed, True)
+
+
+@pytest.mark.parametrize(
+    ("divisors", "speed", "realtime", "named"),
+    [
+        ([1], 5, True, "one per layer"),
+        ([2, 2], 5, True, "the last one 1"),
+        ([4, 1], 5, True, "twice"),
+        ([1, 2, 1], 5, True, "twice"),
+        ([8, 4, 2, 1], 5, True, "at most 4"),
+        ([4, 2, 1], 5, True, "16 or more"),  # 72/4 = 18 columns, but 40/4 = 10 rows
+        ([2, 1], 4, True, "real-time"),
+        ([2, 1], 5, False, "real-time"),
+    ],
+)
+def test_the_native_encoder_refuses_sizes_the_library_cannot(
+    divisors: list[int], speed: int, realtime: bool, named: str
+) -> None:
+    steps = [32] * max(2, len(divisors))
+    with pytest.raises(ValueError, match=named):
+        native.Encoder(72, 40, steps, divisors, speed, realtime)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +337,12 @@ def test_the_native_encoder_refuses_what_the_library_cannot(
 )
 def test_the_native_encoder_refuses_wrong_buffers(picture: np.ndarray) -> None:
     with pytest.raises(ValueError, match="picture"):
-        native.Encoder(96, 64, [40, 32], 5, True).encode(picture)
+        native.Encoder(96, 64, [40, 32], [1, 1], 5, True).encode(picture)
+
+
+def test_before_the_first_picture_there_is_none() -> None:
+    with pytest.raises(RuntimeError, match="no picture"):
+        native.Encoder(96, 64, [40, 32], [1, 1], 5, True).reconstruction()
 
 
 def test_the_reference_decoder_refuses_nonsense() -> None:

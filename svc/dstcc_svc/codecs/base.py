@@ -4,7 +4,8 @@ Two kinds of scalability share the one interface:
 
 * *temporal*: every frame is one access unit and belongs to one layer; the prefix ``0..m`` has the frames of
   layers ``0..m``, hence fewer frames than the source.
-* *quality*: every frame has one access unit per layer; the prefix ``0..m`` has every frame, only coarser.
+* *quality*: every frame has one access unit per layer; the prefix ``0..m`` has every frame, only coarser, and
+  smaller where the layers have several sizes.
 
 The rules a codec keeps:
 
@@ -12,7 +13,7 @@ The rules a codec keeps:
 2. :meth:`Codec.encode` yields the units of a chunk in decode order and finishes a chunk before the next one.
 3. Layer ``m`` refers to layers ``0..m`` only, so dropping layers above ``m`` changes no pixel of the rest.
 4. The first frame of a chunk has a layer-0 unit, so whoever holds layer 0 can show something at once.
-5. :meth:`Codec.decode` gives frames of ``settings.width`` x ``settings.height``, yuv420p, in pts order.
+5. :meth:`Codec.decode` gives frames of the size of the highest layer it was given, yuv420p, in pts order.
 """
 
 from __future__ import annotations
@@ -45,6 +46,17 @@ class EncodeSettings:
     """Constant quality of the full stream, in the codec's own scale (x264 0..51, VP9 0..63)."""
     preset: str = "medium"
     """Effort, by x264's names; other codecs map it or ignore it."""
+    spatial_layers: int = 1
+    """Number of sizes, 1..``Codec.max_spatial_layers``: each of the lowest layers has half the width and height
+    of the one above, up to the full size at layer ``spatial_layers - 1``."""
+
+    def divisor(self, layer: int) -> int:
+        """How many times the full width and height are those of ``layer``."""
+        return 1 << max(0, self.spatial_layers - 1 - layer)
+
+    def layer_size(self, layer: int) -> tuple[int, int]:
+        """Width and height of the pictures of ``layer``."""
+        return self.width // self.divisor(layer), self.height // self.divisor(layer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +116,7 @@ class Codec(ABC):
     scalability: str
     """``temporal`` or ``quality``."""
     max_layers: int
+    max_spatial_layers: int = 1
     muxable: bool
     """Whether ordinary players show :meth:`samples` of any prefix correctly out of an MP4 as they are."""
     default_crf: int = 28

@@ -38,6 +38,7 @@ def check(codec: str, settings: EncodeSettings, max_layers: int, crf: tuple[int,
     if min(settings.width, settings.height) < min_side:
         raise InputError(
             f"size {settings.width}x{settings.height}: codec {codec} needs at least {min_side} pixels a side"
+            + (f" for {settings.spatial_layers} spatial layers" if settings.spatial_layers > 1 else "")
         )
 
 

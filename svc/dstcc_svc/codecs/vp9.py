@@ -1,7 +1,8 @@
-"""Quality (SNR) layers with VP9 SVC: each frame once a layer, all of one size, each finer than the last.
+"""Quality (SNR) and spatial layers with VP9 SVC: each frame once a layer, each finer or larger than the last.
 
 A prefix ``0..m`` has every frame; its frames of one picture are joined into a superframe (VP9 bitstream
-specification, annex B), of which libvpx shows the last, that is the finest. FFmpeg's own VP9 decoder shows
+specification, annex B), of which libvpx shows the last, that is the finest. The lowest layers may grow by 2:1 a
+side; where two neighbours have one size, the upper one is only finer. FFmpeg's own VP9 decoder shows
 *every* frame of a superframe, so streams are decoded with libvpx and not muxed as they are.
 """
 
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 # layers beyond 56 are hard to look at: 24 in all, at most 12 a layer (about 3.5 dB).
 _SPAN, _MAX_STEP = 24, 12
 _MIN_STEP = 4  # near the coarse end; below, a layer would hardly be worth its overhead
+# With several sizes: a base layer of half the size at 48 weighs as much as one of the full size at 56 and looks hardly
+# better, hence 16 in all. A step in size shows by itself, hence 6 there: at 4 two layers weigh 54 % more than one of
+# equal PSNR and the base layer's VMAF is 58, at 12 it is 44 % and 41 (first seconds of the clip at 360 rows).
+_SIZES_SPAN, _SIZE_STEP = 16, 6
 
 _EFFORT = {  # x264's preset names -> (VP8E_SET_CPUUSED, libvpx's real-time deadline)
     "placebo": (1, False),
@@ -41,11 +46,15 @@ _EFFORT = {  # x264's preset names -> (VP8E_SET_CPUUSED, libvpx's real-time dead
 
 
 class Vp9(Codec):
-    """VP9 SVC through libvpx; ``crf`` is the quantizer (8..63) of the highest layer."""
+    """VP9 SVC through libvpx; ``crf`` is the quantizer (8..63) of the highest layer.
+
+    With several sizes libvpx is used in its real-time mode whatever the preset, the only one it has for them.
+    """
 
     name = "vp9"
     scalability = "quality"
     max_layers = 4
+    max_spatial_layers = 3
     muxable = False
     default_crf = 32
 
@@ -56,14 +65,14 @@ class Vp9(Codec):
     def encode(self, frames: Iterable[SourceFrame], settings: EncodeSettings) -> Iterator[AccessUnit]:
         """Code each chunk with an encoder of its own: a chunk is a function of its frames alone."""
         native = _native()
-        max_crf = native.MAX_QUANTIZER - _MIN_STEP * (settings.layers - 1)
-        check(self.name, settings, self.max_layers, (native.MIN_QUANTIZER, max_crf), native.MIN_SIDE)
-        if settings.preset not in _EFFORT:
-            raise InputError(f"preset {settings.preset!r}: must be one of {', '.join(_EFFORT)}")
-        steps = quantizers(settings.crf, settings.layers, native.MAX_QUANTIZER)
+        steps = _checked_quantizers(settings)
+        divisors = [settings.divisor(layer) for layer in range(settings.layers)]
+        speed, realtime = _EFFORT[settings.preset]
+        if settings.spatial_layers > 1:
+            speed, realtime = max(speed, native.MIN_SIZES_SPEED), True
         for chunk in by_chunk(frames):
             try:
-                encoder = native.Encoder(settings.width, settings.height, steps, *_EFFORT[settings.preset])
+                encoder = native.Encoder(settings.width, settings.height, steps, divisors, speed, realtime)
             except (RuntimeError, ValueError) as error:
                 raise InputError(f"codec {self.name}: {error}") from error
             for source in chunk:
@@ -104,11 +113,32 @@ class Vp9(Codec):
             yield images[0]
 
 
-def quantizers(crf: int, layers: int, largest: int) -> list[int]:
-    """Return the quantizer of each layer, base first: ``crf`` at the top, evenly coarser below."""
-    gaps = max(layers - 1, 1)
-    step = min(_MAX_STEP, _SPAN // gaps, (largest - crf) // gaps)
-    return [crf + step * (layers - 1 - layer) for layer in range(layers)]
+def quantizers(crf: int, layers: int, largest: int, spatial_layers: int = 1) -> list[int]:
+    """Return the quantizer of each layer, base first: ``crf`` at the top, coarser in even steps below.
+
+    Steps between layers of one size are even among themselves, as are those between different sizes.
+    """
+    sizes, same = spatial_layers - 1, layers - spatial_layers
+    span = min(_SIZES_SPAN if sizes else _SPAN, largest - crf)
+    size_step = min(_SIZE_STEP, span // max(layers - 1, 1))
+    step = min(_MAX_STEP, (span - sizes * size_step) // max(same, 1))
+    return [
+        crf + step * min(below, same) + size_step * max(below - same, 0) for below in reversed(range(layers))
+    ]
+
+
+def _checked_quantizers(settings: EncodeSettings) -> list[int]:
+    """The quantizers; :class:`~dstcc.errors.InputError` for settings that the codec does not have."""
+    native, sizes = _native(), settings.spatial_layers
+    if not 1 <= sizes <= Vp9.max_spatial_layers or 1 < sizes > settings.layers:
+        most = Vp9.max_spatial_layers
+        raise InputError(f"spatial layers {sizes}: codec vp9 makes 1..{most}, not more than layers")
+    max_crf = native.MAX_QUANTIZER - _MIN_STEP * (settings.layers - 1)
+    min_side = native.MIN_SIDE * settings.divisor(0)
+    check(Vp9.name, settings, Vp9.max_layers, (native.MIN_QUANTIZER, max_crf), min_side)
+    if settings.preset not in _EFFORT:
+        raise InputError(f"preset {settings.preset!r}: must be one of {', '.join(_EFFORT)}")
+    return quantizers(settings.crf, settings.layers, native.MAX_QUANTIZER, sizes)
 
 
 def superframe(frames: list[bytes]) -> bytes:

@@ -1,7 +1,9 @@
-// VP9 quality (SNR) scalability through libvpx: spatial layers of equal size and falling quantizer.
+// VP9 quality and size scalability through libvpx: layers of falling quantizer, each as large as the one below it or
+// twice as wide and high.
 //
-// Layer k of a frame is predicted from layer k of the frame before and from layer k-1 of the same frame,
-// never from a higher layer, so frames 0..m of every superframe form a stream of their own.
+// Layer k of a frame is predicted from layer k of the frame before and from layer k-1 of the same frame (enlarged by
+// the decoder where that is smaller), never from a higher layer, so frames 0..m of every superframe form a stream of
+// their own.
 // `g_error_resilient` is what makes that true in the entropy coder too: without it a frame inherits
 // the probabilities adapted by the frame coded before it, which is the top layer of the last picture,
 // and the base layer alone decodes to garbage.
@@ -20,6 +22,7 @@
 #include <vector>
 
 #include "i420.hpp"
+#include "vpx_context.hpp"
 
 namespace py = pybind11;
 
@@ -33,50 +36,18 @@ constexpr int kMaxQuantizer = 63;   // libvpx's external scale, 0 (finest) .. 63
 // Black-and-white noise, the worst there is, takes 0.91 of that at quantizer 8 and 1.39 at 0.
 constexpr int kMinQuantizer = 8;
 constexpr int kMaxSpeed = 9;        // VP8E_SET_CPUUSED of VP9
+constexpr int kMaxDivisor = 4;      // of the smallest layer's width and height: three sizes, as WebRTC's L3
+// libvpx 1.12's rate-distortion search, which is that of the other deadline and of slower speeds, looks for motion in
+// the smaller layer's picture as if it had the larger one's size, and reads beyond its end.
+constexpr int kMinSizesSpeed = 5;
 constexpr int kTileColumnsLog2 = 2;  // at most four, fewer below 1024 pixels of width: what threads share out
 constexpr unsigned kThreads = 4;     // one per tile column; the bytes do not depend on it
 constexpr unsigned kRateKbps = 100000;  // per layer; out of the way, as the quantizers are fixed, and four fit an int
 
-[[noreturn]] void fail(vpx_codec_ctx_t& codec, const std::string& what) {
-    const char* detail = vpx_codec_error_detail(&codec);
-    throw std::runtime_error("libvpx: " + what + ": " + vpx_codec_error(&codec) +
-                             (detail != nullptr ? std::string(" (") + detail + ")" : ""));
-}
-
-// Owns the codec context; the constructor of its user may throw after the library's init.
-struct Context {
-    vpx_codec_ctx_t codec{};
-    Context() = default;
-    Context(const Context&) = delete;
-    Context& operator=(const Context&) = delete;
-    ~Context() { vpx_codec_destroy(&codec); }
-};
-
-// Frame sizes of a superframe (VP9 bitstream specification, annex B); one size when there is no index.
-std::vector<size_t> frame_sizes(const uint8_t* data, size_t bytes) {
-    if (bytes == 0) throw std::runtime_error("libvpx: empty packet");
-    const uint8_t marker = data[bytes - 1];
-    if ((marker & 0xe0) != 0xc0) return {bytes};
-    const size_t frames = (marker & 7u) + 1u;
-    const size_t width = ((marker >> 3) & 3u) + 1u;
-    const size_t index = 2 + frames * width;
-    if (bytes < index || data[bytes - index] != marker) return {bytes};
-    std::vector<size_t> sizes;
-    size_t total = 0;
-    const uint8_t* cursor = data + bytes - index + 1;
-    for (size_t frame = 0; frame < frames; ++frame) {
-        size_t size = 0;
-        for (size_t i = 0; i < width; ++i) size |= static_cast<size_t>(*cursor++) << (8 * i);
-        sizes.push_back(size);
-        total += size;
-    }
-    if (total + index != bytes) throw std::runtime_error("libvpx: a superframe's index does not add up");
-    return sizes;
-}
-
 class Encoder {
 public:
-    Encoder(int width, int height, const std::vector<int>& quantizers, int speed, bool realtime)
+    Encoder(int width, int height, const std::vector<int>& quantizers, const std::vector<int>& divisors, int speed,
+            bool realtime)
         : width_(width),
           height_(height),
           layers_(static_cast<int>(quantizers.size())),
@@ -89,8 +60,9 @@ public:
                 throw std::invalid_argument("quantizer " + std::to_string(q) + ": must be 8..63");
         if (speed < 0 || speed > kMaxSpeed)
             throw std::invalid_argument("speed " + std::to_string(speed) + ": must be 0..9");
+        check_divisors(divisors, speed, realtime);
         open(quantizers);
-        configure(quantizers, speed);
+        configure(quantizers, divisors, speed);
     }
 
     // -> one VP9 frame per layer, base first
@@ -110,7 +82,35 @@ public:
         return result;
     }
 
+    // The finest picture of the last superframe as the encoder has it, from which it predicts the next one.
+    py::tuple reconstruction() {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        vp9_ref_frame_t reference{};  // whatever its index, libvpx 1.12 answers with the frame shown last
+        if (frame_ == 0 || vpx_codec_control(&context_.codec, VP9_GET_REFERENCE, &reference) != VPX_CODEC_OK)
+            throw std::runtime_error("libvpx: no picture has been coded");
+        return picture_of(reference.img);
+    }
+
 private:
+    void check_divisors(const std::vector<int>& divisors, int speed, bool realtime) const {
+        if (divisors.size() != static_cast<size_t>(layers_) || divisors.back() != 1)
+            throw std::invalid_argument("divisors: one per layer, the last one 1");
+        for (size_t k = 1; k < divisors.size(); ++k)
+            if (divisors[k - 1] != divisors[k] && divisors[k - 1] != 2 * divisors[k])
+                throw std::invalid_argument("divisors: each must be the next one or twice that");
+        const int smallest = divisors.front();
+        if (smallest > kMaxDivisor)
+            throw std::invalid_argument("divisors: at most " + std::to_string(kMaxDivisor));
+        if (width_ % (2 * smallest) != 0 || height_ % (2 * smallest) != 0 ||
+            std::min(width_, height_) / smallest < kMinSide)
+            throw std::invalid_argument("size " + std::to_string(width_) + "x" + std::to_string(height_) +
+                                        ": the smallest layer needs even sides of " + std::to_string(kMinSide) +
+                                        " or more");
+        if (smallest > 1 && (!realtime || speed < kMinSizesSpeed))
+            throw std::invalid_argument("speed: layers of several sizes need the real-time deadline and at least " +
+                                        std::to_string(kMinSizesSpeed));
+    }
+
     void open(const std::vector<int>& quantizers) {
         vpx_codec_iface_t* interface = vpx_codec_vp9_cx();
         vpx_codec_enc_cfg_t cfg{};
@@ -140,11 +140,12 @@ private:
             fail(context_.codec, "cannot open a VP9 encoder");
     }
 
-    void configure(const std::vector<int>& quantizers, int speed) {
+    void configure(const std::vector<int>& quantizers, const std::vector<int>& divisors, int speed) {
         vpx_svc_extra_cfg_t svc{};
         for (size_t k = 0; k < quantizers.size(); ++k) {
             svc.min_quantizers[k] = svc.max_quantizers[k] = quantizers[k];
-            svc.scaling_factor_num[k] = svc.scaling_factor_den[k] = 1;  // equal sizes: quality scalability
+            svc.scaling_factor_num[k] = 1;
+            svc.scaling_factor_den[k] = divisors[k];
             svc.speed_per_layer[k] = speed;
         }
         svc.temporal_layering_mode = VP9E_TEMPORAL_LAYERING_MODE_NOLAYERING;
@@ -218,24 +219,10 @@ public:
             throw std::runtime_error("libvpx: no 8-bit 4:2:0 frame");
         if (vpx_codec_get_frame(&context_.codec, &iterator) != nullptr)
             throw std::runtime_error("libvpx: more than one frame for a superframe");
-        return py::make_tuple(image->d_w, image->d_h, py::bytes(pack(*image)));
+        return picture_of(*image);
     }
 
 private:
-    static std::string pack(const vpx_image_t& image) {
-        std::string result;
-        for (int plane = 0; plane < 3; ++plane) {
-            const unsigned shift = plane == 0 ? 0 : 1;
-            const unsigned columns = (image.d_w + shift) >> shift;
-            const unsigned rows = (image.d_h + shift) >> shift;
-            for (unsigned row = 0; row < rows; ++row)
-                result.append(reinterpret_cast<const char*>(image.planes[plane]) +
-                                  static_cast<ptrdiff_t>(row) * image.stride[plane],
-                              columns);
-        }
-        return result;
-    }
-
     Context context_;
 };
 
@@ -245,17 +232,20 @@ private:
 PYBIND11_MODULE(_vpx, m) {
     using dstcc_svc::Encoder;
     using dstcc_svc::LayerDecoder;
-    m.doc() = "libvpx's VP9 with quality layers";
+    m.doc() = "libvpx's VP9 with layers of quality and size";
     m.def("library_version", [] { return std::string(vpx_codec_version_str()); });
     m.attr("MAX_LAYERS") = dstcc_svc::kMaxLayers;
     m.attr("MIN_SIDE") = dstcc_svc::kMinSide;
     m.attr("MIN_QUANTIZER") = dstcc_svc::kMinQuantizer;
     m.attr("MAX_QUANTIZER") = dstcc_svc::kMaxQuantizer;
+    m.attr("MIN_SIZES_SPEED") = dstcc_svc::kMinSizesSpeed;
     py::class_<Encoder>(m, "Encoder", py::module_local(), "Encodes one chunk: its first picture is a key frame.")
-        .def(py::init<int, int, const std::vector<int>&, int, bool>(), py::arg("width"), py::arg("height"),
-             py::arg("quantizers"), py::arg("speed"), py::arg("realtime"))
+        .def(py::init<int, int, const std::vector<int>&, const std::vector<int>&, int, bool>(), py::arg("width"),
+             py::arg("height"), py::arg("quantizers"), py::arg("divisors"), py::arg("speed"), py::arg("realtime"))
         .def("encode", &Encoder::encode, py::arg("picture"),
-             "A (height * 3/2, width) uint8 picture -> one VP9 frame per layer, base first.");
+             "A (height * 3/2, width) uint8 picture -> one VP9 frame per layer, base first.")
+        .def("reconstruction", &Encoder::reconstruction,
+             "The finest picture of the last superframe -> (width, height, I420 bytes).");
     py::class_<LayerDecoder>(m, "LayerDecoder", py::module_local(),
                              "Decodes whole superframes up to one layer: the reference for assembled prefixes.")
         .def(py::init<int>(), py::arg("layer"))
