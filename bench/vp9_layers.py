@@ -1,4 +1,4 @@
-"""Measure what VP9's quality layers cost: rate and PSNR of every prefix beside single-layer encodes.
+"""Measure what VP9's quality and spatial layers cost: rate and PSNR of every prefix beside single-layer encodes.
 
 ::
 
@@ -6,7 +6,10 @@
 
 The overhead of a prefix is its rate over that of the single-layer encoder, which has the same speed and the
 same key frames, at the same PSNR. That rate is read off a curve of single-layer encodes, interpolating its
-logarithm.
+logarithm; a prefix beyond the curve's ends has none. Small pictures are enlarged as everywhere (dstcc_svc.sizes).
+
+Layers of several sizes are coded in libvpx's real-time mode whatever the preset, one layer only with ``--preset fast``
+and faster: the usual preset shows what asking for sizes costs in all, ``--preset fast`` what the layers cost.
 """
 
 from __future__ import annotations
@@ -20,16 +23,19 @@ from pathlib import Path
 
 import numpy as np
 from dstcc_svc.codecs import EncodeSettings, SourceFrame, get_codec
+from dstcc_svc.sizes import Enlarger
 from dstcc_svc.source import probe, read_frames
 
 CLIP = Path(__file__).parents[1] / "examples/clips/big-buck-bunny.mp4"
-CURVE = range(20, 64, 4)  # quantizers of the single-layer encodes
+CURVE = (63, *range(60, 16, -4))  # quantizers of the single-layer encodes, rates rising
+SERIES = ((1, 1), (2, 1), (3, 1), (4, 1), (2, 2), (3, 3), (3, 2))  # layers, and how many sizes they have
 TOP = 32  # quantizer of the highest layer
 
 
 def measure(frames: list[SourceFrame], settings: EncodeSettings) -> list[tuple[float, float]]:
     """(bits per second, luma PSNR in dB) of every prefix."""
     codec = get_codec("vp9")
+    enlarge = Enlarger(settings.width, settings.height)
     units = list(codec.encode(frames, settings))
     span_s = float(sum(source.duration for source in frames) * settings.time_base)
     result = []
@@ -40,7 +46,8 @@ def measure(frames: list[SourceFrame], settings: EncodeSettings) -> list[tuple[f
             samples = codec.samples(unit for unit in held if unit.chunk == chunk)
             sources = [source.image for source in frames if source.chunk == chunk]
             for image, source in zip(codec.decode(samples, settings), sources, strict=True):
-                luma = [picture.to_ndarray()[: settings.height].astype(float) for picture in (image, source)]
+                pair = (enlarge(image), source)
+                luma = [picture.to_ndarray()[: settings.height].astype(float) for picture in pair]
                 errors.append(np.mean((luma[0] - luma[1]) ** 2))
         rate = sum(len(unit.data) for unit in held) * 8 / span_s
         result.append((rate, float(np.mean(10 * np.log10(255**2 / np.array(errors))))))
@@ -64,17 +71,17 @@ def main() -> None:
         f"{options.clip.name}, {source.width}x{source.height}, {len(frames)} frames, preset {options.preset}"
     )
 
-    curve = [measure(frames, replace(base, crf=crf))[0] for crf in reversed(CURVE)]
+    curve = [measure(frames, replace(base, crf=crf))[0] for crf in CURVE]
     print("single layer   " + "  ".join(f"{rate / 1e3:.0f} kb/s {psnr:.2f} dB" for rate, psnr in curve))
-    for layers in range(1, 5):
+    levels, rates = [point[1] for point in curve], [np.log(point[0]) for point in curve]
+    for layers, sizes in SERIES:
         start = time.process_time()
-        prefixes = measure(frames, replace(base, layers=layers))
+        prefixes = measure(frames, replace(base, layers=layers, spatial_layers=sizes))
         took_s = time.process_time() - start
-        levels, rates = [point[1] for point in curve], [np.log(point[0]) for point in curve]
         for layer, (rate, psnr) in enumerate(prefixes):
-            single = float(np.exp(np.interp(psnr, levels, rates)))
+            single = float(np.exp(np.interp(psnr, levels, rates, left=np.nan, right=np.nan)))
             print(
-                f"layers {layers}  prefix 0..{layer}  {rate / 1e3:7.0f} kb/s  {psnr:6.2f} dB  "
+                f"layers {layers}  sizes {sizes}  prefix 0..{layer}  {rate / 1e3:7.0f} kb/s  {psnr:6.2f} dB  "
                 f"single {single / 1e3:7.0f} kb/s  overhead {100 * (rate / single - 1):+5.1f} %"
             )
         print(
