@@ -7,9 +7,6 @@
 The overhead of a prefix is its rate over that of the single-layer encoder, which has the same speed and the
 same key frames, at the same PSNR. That rate is read off a curve of single-layer encodes, interpolating its
 logarithm; a prefix beyond the curve's ends has none. Small pictures are enlarged as everywhere (dstcc_svc.sizes).
-
-Layers of several sizes are coded in libvpx's real-time mode whatever the preset, one layer only with ``--preset fast``
-and faster: the usual preset shows what asking for sizes costs in all, ``--preset fast`` what the layers cost.
 """
 
 from __future__ import annotations

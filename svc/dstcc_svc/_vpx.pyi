@@ -7,7 +7,6 @@ MAX_LAYERS: int
 MIN_SIDE: int
 MIN_QUANTIZER: int
 MAX_QUANTIZER: int
-MIN_SIZES_SPEED: int
 
 def library_version() -> str: ...
 

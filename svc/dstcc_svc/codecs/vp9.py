@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 # layers beyond 56 are hard to look at: 24 in all, at most 12 a layer (about 3.5 dB).
 _SPAN, _MAX_STEP = 24, 12
 _MIN_STEP = 4  # near the coarse end; below, a layer would hardly be worth its overhead
-# With several sizes: a base layer of half the size at 48 weighs as much as one of the full size at 56 and looks hardly
-# better, hence 16 in all. A step in size shows by itself, hence 6 there: at 4 two layers weigh 54 % more than one of
-# equal PSNR and the base layer's VMAF is 58, at 12 it is 44 % and 41 (first seconds of the clip at 360 rows).
+# With several sizes: a base layer of half the size at 48 weighs and looks somewhat less than one of the full size at
+# 56, hence 16 in all. A step in size shows by itself, hence 6 there: at 4 two layers weigh 31 % more than one of
+# equal PSNR and the base layer's VMAF is 55, at 12 it is 22 % and 38 (first seconds of the clip at 360 rows).
 _SIZES_SPAN, _SIZE_STEP = 16, 6
 
 _EFFORT = {  # x264's preset names -> (VP8E_SET_CPUUSED, libvpx's real-time deadline)
@@ -46,10 +46,7 @@ _EFFORT = {  # x264's preset names -> (VP8E_SET_CPUUSED, libvpx's real-time dead
 
 
 class Vp9(Codec):
-    """VP9 SVC through libvpx; ``crf`` is the quantizer (8..63) of the highest layer.
-
-    With several sizes libvpx is used in its real-time mode whatever the preset, the only one it has for them.
-    """
+    """VP9 SVC through libvpx; ``crf`` is the quantizer (8..63) of the highest layer."""
 
     name = "vp9"
     scalability = "quality"
@@ -67,12 +64,11 @@ class Vp9(Codec):
         native = _native()
         steps = _checked_quantizers(settings)
         divisors = [settings.divisor(layer) for layer in range(settings.layers)]
-        speed, realtime = _EFFORT[settings.preset]
-        if settings.spatial_layers > 1:
-            speed, realtime = max(speed, native.MIN_SIZES_SPEED), True
         for chunk in by_chunk(frames):
             try:
-                encoder = native.Encoder(settings.width, settings.height, steps, divisors, speed, realtime)
+                encoder = native.Encoder(
+                    settings.width, settings.height, steps, divisors, *_EFFORT[settings.preset]
+                )
             except (RuntimeError, ValueError) as error:
                 raise InputError(f"codec {self.name}: {error}") from error
             for source in chunk:

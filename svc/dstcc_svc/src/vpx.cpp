@@ -1,12 +1,15 @@
 // VP9 quality and size scalability through libvpx: layers of falling quantizer, each as large as the one below it or
 // twice as wide and high.
 //
-// Layer k of a frame is predicted from layer k of the frame before and from layer k-1 of the same frame (enlarged by
-// the decoder where that is smaller), never from a higher layer, so frames 0..m of every superframe form a stream of
-// their own.
-// `g_error_resilient` is what makes that true in the entropy coder too: without it a frame inherits
-// the probabilities adapted by the frame coded before it, which is the top layer of the last picture,
-// and the base layer alone decodes to garbage.
+// Layer k of a frame is predicted from layer k of the frame before and from layer k-1 of the same frame, never from a
+// higher layer, so frames 0..m of every superframe form a stream of their own. `g_error_resilient` is what makes that
+// true in the entropy coder too: without it a frame inherits the probabilities adapted by the frame coded before it,
+// which is the top layer of the last picture, and the base layer alone decodes to garbage.
+//
+// From a smaller layer, enlarged by the decoder, only the first picture is predicted (WebRTC's L2T1_KEY and L3T1_KEY).
+// libvpx 1.12's rate-distortion search, which the slower real-time speeds and the other deadline use, takes the smaller
+// picture for one of full size and reads beyond its end. The faster speeds, without that search, code the first
+// picture; predicting every picture there would save them at most 2 % of the bits.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <vpx/vp8cx.h>
@@ -37,11 +40,10 @@ constexpr int kMaxQuantizer = 63;   // libvpx's external scale, 0 (finest) .. 63
 constexpr int kMinQuantizer = 8;
 constexpr int kMaxSpeed = 9;        // VP8E_SET_CPUUSED of VP9
 constexpr int kMaxDivisor = 4;      // of the smallest layer's width and height: three sizes, as WebRTC's L3
-// libvpx 1.12's rate-distortion search, which is that of the other deadline and of slower speeds, looks for motion in
-// the smaller layer's picture as if it had the larger one's size, and reads beyond its end.
-constexpr int kMinSizesSpeed = 5;
+constexpr int kSearchlessSpeed = 5;  // the slowest real-time speed without a rate-distortion search
 constexpr int kTileColumnsLog2 = 2;  // at most four, fewer below 1024 pixels of width: what threads share out
 constexpr unsigned kThreads = 4;     // one per tile column; the bytes do not depend on it
+constexpr unsigned kPredictAll = 0, kPredictFromSmallerOnKey = 2;  // VP9E_SET_SVC_INTER_LAYER_PRED
 constexpr unsigned kRateKbps = 100000;  // per layer; out of the way, as the quantizers are fixed, and four fit an int
 
 class Encoder {
@@ -51,6 +53,8 @@ public:
         : width_(width),
           height_(height),
           layers_(static_cast<int>(quantizers.size())),
+          several_sizes_(!divisors.empty() && divisors.front() != divisors.back()),
+          speed_(speed),
           deadline_(realtime ? VPX_DL_REALTIME : VPX_DL_GOOD_QUALITY) {
         check_size(width, height, kMinSide);
         if (layers_ < 1 || layers_ > kMaxLayers)
@@ -60,9 +64,9 @@ public:
                 throw std::invalid_argument("quantizer " + std::to_string(q) + ": must be 8..63");
         if (speed < 0 || speed > kMaxSpeed)
             throw std::invalid_argument("speed " + std::to_string(speed) + ": must be 0..9");
-        check_divisors(divisors, speed, realtime);
+        check_divisors(divisors);
         open(quantizers);
-        configure(quantizers, divisors, speed);
+        configure(quantizers, divisors);
     }
 
     // -> one VP9 frame per layer, base first
@@ -92,7 +96,7 @@ public:
     }
 
 private:
-    void check_divisors(const std::vector<int>& divisors, int speed, bool realtime) const {
+    void check_divisors(const std::vector<int>& divisors) const {
         if (divisors.size() != static_cast<size_t>(layers_) || divisors.back() != 1)
             throw std::invalid_argument("divisors: one per layer, the last one 1");
         for (size_t k = 1; k < divisors.size(); ++k)
@@ -106,9 +110,6 @@ private:
             throw std::invalid_argument("size " + std::to_string(width_) + "x" + std::to_string(height_) +
                                         ": the smallest layer needs even sides of " + std::to_string(kMinSide) +
                                         " or more");
-        if (smallest > 1 && (!realtime || speed < kMinSizesSpeed))
-            throw std::invalid_argument("speed: layers of several sizes need the real-time deadline and at least " +
-                                        std::to_string(kMinSizesSpeed));
     }
 
     void open(const std::vector<int>& quantizers) {
@@ -140,24 +141,31 @@ private:
             fail(context_.codec, "cannot open a VP9 encoder");
     }
 
-    void configure(const std::vector<int>& quantizers, const std::vector<int>& divisors, int speed) {
-        vpx_svc_extra_cfg_t svc{};
+    void configure(const std::vector<int>& quantizers, const std::vector<int>& divisors) {
         for (size_t k = 0; k < quantizers.size(); ++k) {
-            svc.min_quantizers[k] = svc.max_quantizers[k] = quantizers[k];
-            svc.scaling_factor_num[k] = 1;
-            svc.scaling_factor_den[k] = divisors[k];
-            svc.speed_per_layer[k] = speed;
+            svc_.min_quantizers[k] = svc_.max_quantizers[k] = quantizers[k];
+            svc_.scaling_factor_num[k] = 1;
+            svc_.scaling_factor_den[k] = divisors[k];
         }
-        svc.temporal_layering_mode = VP9E_TEMPORAL_LAYERING_MODE_NOLAYERING;
+        svc_.temporal_layering_mode = VP9E_TEMPORAL_LAYERING_MODE_NOLAYERING;
+        const unsigned prediction = several_sizes_ ? kPredictFromSmallerOnKey : kPredictAll;
         vpx_codec_ctx_t* codec = &context_.codec;
-        const bool ok = vpx_codec_control(codec, VP8E_SET_CPUUSED, speed) == VPX_CODEC_OK &&
-                        vpx_codec_control(codec, VP9E_SET_SVC, 1) == VPX_CODEC_OK &&
-                        vpx_codec_control(codec, VP9E_SET_SVC_PARAMETERS, &svc) == VPX_CODEC_OK &&
-                        vpx_codec_control(codec, VP9E_SET_SVC_INTER_LAYER_PRED, 0u) == VPX_CODEC_OK &&  // 0: on
+        const bool ok = vpx_codec_control(codec, VP9E_SET_SVC, 1) == VPX_CODEC_OK && set_speed() &&
+                        vpx_codec_control(codec, VP9E_SET_SVC_INTER_LAYER_PRED, prediction) == VPX_CODEC_OK &&
                         vpx_codec_control(codec, VP9E_SET_TILE_COLUMNS, kTileColumnsLog2) == VPX_CODEC_OK &&
                         vpx_codec_control(codec, VP9E_SET_AQ_MODE, 0u) == VPX_CODEC_OK &&
                         vpx_codec_control(codec, VP9E_SET_NOISE_SENSITIVITY, 0u) == VPX_CODEC_OK;
         if (!ok) fail(context_.codec, "cannot set up the layers");
+    }
+
+    bool first_of_several_sizes() const { return several_sizes_ && frame_ == 0; }
+
+    // The speed of the next picture, the same for all its layers
+    bool set_speed() {
+        const int speed = first_of_several_sizes() ? std::max(speed_, kSearchlessSpeed) : speed_;
+        std::fill_n(svc_.speed_per_layer, layers_, speed);
+        return vpx_codec_control(&context_.codec, VP8E_SET_CPUUSED, speed) == VPX_CODEC_OK &&
+               vpx_codec_control(&context_.codec, VP9E_SET_SVC_PARAMETERS, &svc_) == VPX_CODEC_OK;
     }
 
     std::vector<std::string> encode_locked(const I420View& view) {
@@ -166,7 +174,9 @@ private:
                          view.data()) == nullptr)
             throw std::runtime_error("libvpx: cannot wrap the picture");
         const vpx_enc_frame_flags_t flags = frame_ == 0 ? VPX_EFLAG_FORCE_KF : 0;
-        if (vpx_codec_encode(&context_.codec, &image, frame_, 1, flags, deadline_) != VPX_CODEC_OK)
+        const unsigned long deadline = first_of_several_sizes() ? VPX_DL_REALTIME : deadline_;
+        if (frame_ == 1 && several_sizes_ && !set_speed()) fail(context_.codec, "cannot set the speed");
+        if (vpx_codec_encode(&context_.codec, &image, frame_, 1, flags, deadline) != VPX_CODEC_OK)
             fail(context_.codec, "encoding failed at frame " + std::to_string(frame_));
         ++frame_;
         std::vector<std::string> frames;
@@ -188,7 +198,10 @@ private:
     const int width_;
     const int height_;
     const int layers_;
+    const bool several_sizes_;
+    const int speed_;
     const unsigned long deadline_;
+    vpx_svc_extra_cfg_t svc_{};
     vpx_codec_pts_t frame_ = 0;
     bool failed_ = false;  // layers of the failed picture may still be inside the library
     std::mutex mutex_;
@@ -238,7 +251,6 @@ PYBIND11_MODULE(_vpx, m) {
     m.attr("MIN_SIDE") = dstcc_svc::kMinSide;
     m.attr("MIN_QUANTIZER") = dstcc_svc::kMinQuantizer;
     m.attr("MAX_QUANTIZER") = dstcc_svc::kMaxQuantizer;
-    m.attr("MIN_SIZES_SPEED") = dstcc_svc::kMinSizesSpeed;
     py::class_<Encoder>(m, "Encoder", py::module_local(), "Encodes one chunk: its first picture is a key frame.")
         .def(py::init<int, int, const std::vector<int>&, const std::vector<int>&, int, bool>(), py::arg("width"),
              py::arg("height"), py::arg("quantizers"), py::arg("divisors"), py::arg("speed"), py::arg("realtime"))
