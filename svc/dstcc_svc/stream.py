@@ -68,9 +68,9 @@ class Stream:
         enlarge = Enlarger(self.settings.width, self.settings.height)
         try:
             for image in self.codec.decode(self.samples(chunk, level), self.settings):
-                size = (image.width, image.height)
-                if size != self.settings.layer_size(level):
-                    raise StreamError(f"a picture of {size}, not of {self.settings.layer_size(level)}")
+                width, height = self.settings.layer_size(level)
+                if (image.width, image.height) != (width, height):
+                    raise StreamError(f"a picture of {image.width}x{image.height}, not of {width}x{height}")
                 yield enlarge(image)
         except StreamError as error:
             raise StreamError(

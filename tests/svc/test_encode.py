@@ -200,6 +200,17 @@ def test_verify_accepts_a_whole_stream(copied: Path) -> None:
     assert verify(copied).frames == 60
 
 
+def test_pictures_of_another_size_than_the_manifest_s_are_refused(
+    spatial_stream: Path, tmp_path: Path
+) -> None:
+    copied = Path(shutil.copytree(spatial_stream, tmp_path / "copy"))
+    manifest = json.loads((copied / "manifest.json").read_text())
+    (copied / "manifest.json").write_text(json.dumps({**manifest, "spatial_layers": 1}))
+    opened = Stream.open(copied)
+    with pytest.raises(StreamError, match=r"chunk 0, layers 0\.\.0: a picture of 48x32, not of 96x64"):
+        opened.shown(opened.manifest.chunks[0], 0)
+
+
 def test_verify_names_a_flipped_bit(copied: Path) -> None:
     path = copied / "payload" / "000001-2.bin"
     data = bytearray(path.read_bytes())

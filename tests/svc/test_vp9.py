@@ -140,6 +140,14 @@ def test_large_pictures_of_several_sizes_are_coded(preset: str) -> None:
     assert_prefixes_are_exact(list(CODEC.encode(frames, settings)), settings)
 
 
+@pytest.mark.parametrize("layers", [3, 4])
+def test_a_long_chunk_of_several_sizes_is_exact(layers: int) -> None:
+    """Long enough for libvpx to renew the older picture that the upper layers may refer to."""
+    frames, settings = frames_of(BUNNY, "5", height=72, count=100)
+    settings = replace(settings, layers=layers, spatial_layers=3, preset="medium")
+    assert_prefixes_are_exact(list(CODEC.encode(frames, settings)), settings)
+
+
 @pytest.mark.parametrize("preset", ["medium", "fast", "ultrafast"])
 def test_a_real_clip_is_exact_and_gains_with_every_layer(preset: str) -> None:
     frames, settings = frames_of(BUNNY, height=180)
