@@ -42,7 +42,7 @@ def test_it_is_scipys_spline():
     t_s, delay_s = np.cumsum(rng.uniform(50, 500, 20)), rng.uniform(1, 20, 20)
     at = np.linspace(t_s[0], t_s[-1], 1000)
     seen, _ = delays(curved(t_s, delay_s), [net.ns(t) for t in at])
-    np.testing.assert_allclose(seen / net.S, CubicSpline(t_s, delay_s)(at), atol=1e-8)
+    np.testing.assert_allclose(seen / net.S, np.maximum(CubicSpline(t_s, delay_s)(at), 0), atol=1e-8)
 
 
 def test_it_is_constant_outside_its_rows():
@@ -66,6 +66,15 @@ def test_the_latest_departure_where_the_path_shortens_faster_than_time():
     link = net.link(12e6, 2.0, delay_t_ns=(net.ns(10), net.ns(12)), delay_ns=(net.ns(5), net.ns(1)))
     _, latest = delays(link, [net.ns(12), net.ns(14), net.ns(100)])
     np.testing.assert_allclose(latest / net.S, [7, 13, 99])
+
+
+def test_a_curve_dips_no_lower_than_no_delay():
+    link = net.link(
+        12e6, 1.0, delay_t_ns=(0, net.ns(10)), delay_ns=(net.ns(0.1),) * 2, delay_slope=(-0.5, 0.5)
+    )
+    # Without a bound the delay would be -1.15 s amid the rows.
+    seen, _ = delays(link, [net.ns(t) for t in (0, 0.1, 5, 9.9, 10)])
+    assert (seen >= 0).all() and seen[2] == 0 and 0 < seen[1] < seen[0]
 
 
 def test_packets_take_the_curve_and_stay_in_order():

@@ -37,16 +37,6 @@ void Simulation::add_flow(std::size_t link, std::size_t number) {
 
 // ------------------------------------------------------------------------------------------------------ coming in
 
-void Simulation::on_flow_data(std::size_t f, const DataPacket& packet) {
-    FlowState& flow = flows_[f];
-    const std::int64_t number = widen(flow.receiver.next(), packet.number);
-    if (!flow.receiver.received(number)) {
-        flow.arrived_bytes += packet.bytes;
-        if (flow.arrived_bytes == flow.config.payload_bytes) flow.complete_ns = now_;
-    }
-    answer(first_flow_ + f, flow, number, packet.sent_ns);
-}
-
 void Simulation::on_flow_established(std::size_t f) {
     FlowState& flow = flows_[f];
     if (flow.sender.established()) return;  // an answer to a repeated SYN

@@ -1,5 +1,4 @@
-// Which layer goes next, over which subflows it can still be in time, and which are not worth sending any more. Beside it
-// sending.cpp, which puts segments on links.
+// Which layer goes next, over which subflows it can still be in time, and which are not worth sending any more.
 #include <algorithm>
 #include <limits>
 
@@ -11,55 +10,12 @@ namespace {
 
 constexpr int kLookAhead = 64;
 constexpr double kFarNs = 4e18;  // beyond any deadline, and two of them are within a Time
-const Next kUnheeded{};  // what schedulers are told that go by their paths alone
 
 }  // namespace
 
-void Simulation::offer_stream() {
-    std::uint32_t object = 0;
-    while (const std::uint64_t idle = usable()) {
-        std::uint64_t ready = idle;
-        if (!room_at_receiver(config_.transport.mss_bytes)) {
-            if (listens_ && !pending_.empty()) scheduler_->on_blocked(now_);
-            return;
-        }
-        if (!next_unbound(ready, object)) return;
-        const int s = heeds_ ? choose(idle, ready, object,
-                                      std::min<std::int64_t>(config_.transport.mss_bytes, unsent_bytes(object)))
-                             : scheduler_->pick(paths_, ready, kUnheeded);
-        if (s < 0) return;
-        send_new(static_cast<std::size_t>(s), object);
-    }
-}
-
-void Simulation::offer_assigned() {
-    for (;;) {
-        if (!room_at_receiver(config_.transport.mss_bytes)) return;
-        if (const std::uint64_t busy = ready_ & has_assigned_) {
-            const auto s = static_cast<std::size_t>(__builtin_ctzll(busy));
-            const std::uint32_t object = subflows_[s].assigned.front();
-            const bool newer_is_better = late(object, s, Slack::kRepair) &&
-                                         !late(subflows_[s].assigned.newest(), s, Slack::kRepair);
-            if (hopeless(object) || late(object, s, Slack::kLight) || newer_is_better)
-                drop_from_assigned(s);
-            else
-                send_new(s, object);
-            continue;
-        }
-        std::uint32_t object = 0;
-        const std::uint64_t idle = usable();
-        std::uint64_t ready = idle;
-        if (idle == 0) return;
-        if (!next_unbound(ready, object)) return offer_spares();
-        const int s = choose(idle, ready, object, unsent_bytes(object));
-        if (s < 0) return;
-        unbind(object);
-        bind(object, static_cast<std::size_t>(s));
-    }
-}
 // The scheduler's choice among `ready`, which is what of `idle` can bring the layer in time.
 int Simulation::choose(std::uint64_t idle, std::uint64_t ready, std::uint32_t object, std::int64_t bytes) {
-    if (!heeds_) return scheduler_->pick(paths_, ready, kUnheeded);
+    if (!heeds_) return scheduler_->pick(paths_, ready, Next{});
     Next next;
     next.now_ns = now_;
     next.layer = static_cast<int>(config_.objects.layer[object]);
@@ -86,16 +42,9 @@ bool Simulation::anything_under_way() const {
     return false;
 }
 
-// The next layer, bound to no subflow, that one of `ready` can bring in time; `ready` is narrowed to those that can.
 // Layers that not even light could bring in time are given up on the way. Oldest first would spend a short window on layers that
 // one loss or a little queueing makes late; so those with time for a repair go before those without.
-bool Simulation::next_unbound(std::uint64_t& ready, std::uint32_t& object) {
-    if (takes_turns_) return next_in_turn(ready, object);
-    if (!deadlines_) {
-        if (pending_.empty()) return false;
-        object = pending_.front();
-        return true;
-    }
+bool Simulation::next_in_time(std::uint64_t& ready, std::uint32_t& object) {
     for (const WaitingLevel& waiting : pending_.levels()) {
         drop_lost_causes(waiting);
         if (waiting.empty()) continue;

@@ -1,7 +1,7 @@
 // The interface of a congestion control, shaped like Linux's tcp_congestion_ops so that laws carry over unchanged.
 //
 // Call order per ACK: pkts_acked (new RTT sample), then either cong_control (if it returns true it has set window and
-// pacing) or, in the Open and Loss states, cong_avoid. ssthresh is asked once when a reduction starts; on_event follows.
+// pacing; asked only where takes_acks) or, in the Open and Loss states, cong_avoid. ssthresh is asked once when a reduction starts; on_event follows.
 #pragma once
 
 #include <memory>
@@ -23,8 +23,9 @@ public:
     virtual std::int64_t ssthresh(TcpState& tcp, Time now) = 0;
     virtual void cong_avoid(TcpState& tcp, std::int64_t acked, Time now) = 0;
     virtual void pkts_acked(TcpState&, std::int64_t /*acked*/, Time /*rtt_ns*/, Time /*now*/) {}
-    // Asked for by wants_rates().
+    // Asked for by takes_acks(); the sample holds a delivery rate if wants_rates().
     virtual bool cong_control(TcpState&, const RateSample&, Time /*now*/) { return false; }
+    virtual bool takes_acks() const { return wants_rates(); }
     virtual bool wants_rates() const { return false; }
     virtual void on_event(TcpState&, CaEvent, Time /*now*/) {}
     virtual void on_undo(TcpState&, Time /*now*/) {}

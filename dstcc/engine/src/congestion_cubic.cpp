@@ -21,6 +21,8 @@ constexpr int kHystartMinSamples = 8;           // Linux HYSTART_MIN_SAMPLES
 class Cubic final : public CongestionControl {
 public:
     void init(TcpState& tcp, Time now) override {
+        stale_samples_ = emulated(tcp, 1.0);
+        update_gap_ = emulated(tcp, 1.0 / 32);
         reset();
         start_round(tcp, now);
     }
@@ -41,8 +43,7 @@ public:
     }
     void pkts_acked(TcpState& tcp, std::int64_t, Time rtt_ns, Time now) override {
         if (rtt_ns < 0) return;
-        // Samples right after a recovery hold the queue's past (Linux: one second).
-        if (epoch_start_ != 0 && now - epoch_start_ < emulated(tcp, 1.0)) return;
+        if (epoch_start_ != 0 && now - epoch_start_ < stale_samples_) return;
         if (delay_min_ == 0 || rtt_ns < delay_min_) delay_min_ = rtt_ns;
         if (!hystart_found_ && tcp.in_slow_start() && tcp.cwnd >= kHystartLowWindow) hystart(tcp, rtt_ns, now);
     }
@@ -99,8 +100,7 @@ private:
     }
     void update(TcpState& tcp, std::int64_t acked, Time now) {
         ack_count_ += acked;
-        // Linux recomputes at most every 1/32 s while the window stands.
-        if (last_cwnd_ == tcp.cwnd && now - last_time_ <= emulated(tcp, 1.0 / 32)) return;
+        if (last_cwnd_ == tcp.cwnd && now - last_time_ <= update_gap_) return;
         const bool same_instant = epoch_start_ != 0 && now == last_time_;
         if (!same_instant) cubic_target(tcp, acked, now);
         friendliness(tcp);
@@ -136,6 +136,8 @@ private:
         if (reno_cwnd_ > tcp.cwnd) count_ = std::min(count_, tcp.cwnd / (reno_cwnd_ - tcp.cwnd));
     }
 
+    Time stale_samples_ = 0;  // samples right after a recovery hold the queue's past (Linux: one second)
+    Time update_gap_ = 0;     // Linux recomputes at most every 1/32 s while the window stands
     double k_ = 0;  // emulated seconds from the epoch to the origin
     std::int64_t last_max_ = 0, origin_ = 0, last_cwnd_ = 0, count_ = 1, ack_count_ = 0, reno_cwnd_ = 0;
     Time last_time_ = 0, epoch_start_ = 0, delay_min_ = 0;

@@ -15,7 +15,7 @@ public:
     }
     std::int64_t ssthresh(TcpState& tcp, Time) override { return tcp.cwnd; }
     void cong_avoid(TcpState&, std::int64_t, Time) override {}
-    bool wants_rates() const override { return true; }
+    bool takes_acks() const override { return true; }
     bool cong_control(TcpState& tcp, const RateSample&, Time) override {
         pace(tcp);
         return true;

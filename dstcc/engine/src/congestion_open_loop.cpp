@@ -14,7 +14,7 @@ public:
     }
     std::int64_t ssthresh(TcpState&, Time) override { return kInfiniteWindow; }
     void cong_avoid(TcpState&, std::int64_t, Time) override {}
-    bool wants_rates() const override { return true; }
+    bool takes_acks() const override { return true; }
     bool cong_control(TcpState&, const RateSample&, Time) override { return true; }
     bool owns_window() const override { return true; }
 };

@@ -26,7 +26,8 @@ Time DelayTable::between(std::size_t row, Time at) const {
     const double x = static_cast<double>(at - t_ns_[row]) / h;
     if (slope_.empty()) return d0 + static_cast<Time>(std::llround(x * rise));
     const double m0 = h * slope_[row], m1 = h * slope_[row + 1];
-    return d0 + static_cast<Time>(std::llround(x * (m0 + x * (3 * rise - 2 * m0 - m1 + x * (m0 + m1 - 2 * rise)))));
+    const double curved = x * (m0 + x * (3 * rise - 2 * m0 - m1 + x * (m0 + m1 - 2 * rise)));
+    return std::max<Time>(d0 + static_cast<Time>(std::llround(curved)), 0);  // steep slopes may dip below
 }
 
 Time DelayTable::latest_departure(Time deadline) const {

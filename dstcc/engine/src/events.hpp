@@ -1,5 +1,5 @@
-// The next event among a fixed set of heads: a tournament tree of times. Ties go to the lower head, so the order
-// of events is a function of the scenario alone.
+// The next event among a fixed set of heads: a tournament of times in groups of four. Ties go to the lower head, so the
+// order of events is a function of the scenario alone.
 #pragma once
 
 #include <vector>
@@ -11,36 +11,51 @@ namespace dstcc {
 class EventTree {
 public:
     explicit EventTree(std::size_t heads = 1) {
-        while (leaves_ < heads) leaves_ *= 2;
-        nodes_.resize(2 * leaves_);
-        for (std::size_t i = 0; i < leaves_; ++i) nodes_[leaves_ + i] = {kNever, static_cast<std::uint32_t>(i)};
-        for (std::size_t i = leaves_ - 1; i > 0; --i) nodes_[i] = nodes_[2 * i];
-    }
-    std::uint32_t head() const { return nodes_[1].head; }
-    Time time() const { return nodes_[1].at; }
-    Time at(std::size_t head) const { return nodes_[leaves_ + head].at; }
-    void set(std::size_t head, Time at) {
-        std::size_t i = leaves_ + head;
-        Node winner{at, static_cast<std::uint32_t>(head)};
-        nodes_[i] = winner;
-        // Every sibling's address is known from the start and nothing branches on data: the walk is a few cycles a level.
-        while (i > 1) {
-            const Node sibling = nodes_[i ^ 1];
-            const bool sibling_wins = sibling.at - static_cast<Time>(i & 1) < winner.at;  // a left sibling wins ties
-            winner.at = sibling_wins ? sibling.at : winner.at;
-            winner.head = sibling_wins ? sibling.head : winner.head;
-            i >>= 1;
-            nodes_[i] = winner;
+        std::size_t places = 0;
+        for (std::size_t width = heads; levels_.empty() || width > 1; width = (width + kGroup - 1) / kGroup) {
+            levels_.push_back(places);
+            places += (width + kGroup - 1) / kGroup * kGroup;
         }
+        nodes_.resize(places, {kNever, 0});
+        for (std::size_t i = 0; i < heads; ++i) nodes_[i].head = static_cast<std::uint32_t>(i);
+        tall_ = levels_.size() > 1;
+        for (std::size_t i = heads; i-- > 0;) set(i, kNever);
+    }
+    std::uint32_t head() const { return best_.head; }
+    Time time() const { return best_.at; }
+    Time at(std::size_t head) const { return nodes_[head].at; }
+    [[gnu::always_inline]] void set(std::size_t head, Time at) {
+        Node* nodes = nodes_.data();
+        nodes[head].at = at;
+        best_ = *winner(nodes + head / kGroup * kGroup);
+        if (tall_) climb(head / kGroup);
     }
 
 private:
+    static constexpr std::size_t kGroup = 4;
     struct Node {
         Time at;
         std::uint32_t head;
     };
-    std::size_t leaves_ = 1;
-    std::vector<Node> nodes_;
+    // Two comparisons that do not wait for each other, then one: nothing branches on data.
+    static const Node* winner(const Node* group) {
+        const Node* left = group + (group[1].at < group[0].at);
+        const Node* right = group + 2 + (group[3].at < group[2].at);
+        return right->at < left->at ? right : left;
+    }
+    [[gnu::noinline]] void climb(std::size_t place) {
+        for (std::size_t level = 1;; ++level) {
+            Node* nodes = &nodes_[levels_[level]];
+            nodes[place] = best_;
+            place /= kGroup;
+            best_ = *winner(&nodes[place * kGroup]);
+            if (level + 1 == levels_.size()) return;
+        }
+    }
+    Node best_{kNever, 0};
+    bool tall_ = false;  // more than one group
+    std::vector<Node> nodes_;          // the heads, then a winner per group, then a winner per group of those, ...
+    std::vector<std::size_t> levels_;  // where each level begins
 };
 
 // Two trees: the heads that move with every packet stand in a small one of their own, and win ties.

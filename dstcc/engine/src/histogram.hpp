@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 #include "base.hpp"
 
@@ -13,7 +14,7 @@ namespace dstcc {
 // Counts per 1/16 octave: a quantile within 5 % at a few instructions a packet.
 class LogHistogram {
 public:
-    void add(Time value) { ++counts_[bin(value)]; ++total_; }
+    void add(Time value) { ++counts_[bin(value)]; }
     double quantile(double q) const;
 
 private:
@@ -25,12 +26,12 @@ private:
         return value <= 0 ? 0 : static_cast<std::size_t>((bits >> 48) - (std::uint64_t{1023} << 4) + 1);
     }
     std::array<std::int64_t, 64 * 16> counts_{};
-    std::int64_t total_ = 0;
 };
 
 inline double LogHistogram::quantile(double q) const {
-    if (total_ == 0) return std::numeric_limits<double>::quiet_NaN();
-    const auto wanted = static_cast<std::int64_t>(std::ceil(q * static_cast<double>(total_)));
+    const std::int64_t total = std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0});
+    if (total == 0) return std::numeric_limits<double>::quiet_NaN();
+    const auto wanted = static_cast<std::int64_t>(std::ceil(q * static_cast<double>(total)));
     std::int64_t seen = 0;
     for (std::size_t i = 0; i < counts_.size(); ++i) {
         seen += counts_[i];

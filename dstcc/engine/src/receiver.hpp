@@ -10,59 +10,78 @@ namespace dstcc {
 
 class SubflowReceiver {
 public:
-    enum class Answer { kNow, kLater };
-
     explicit SubflowReceiver(const ConstantsNs& constants)
         : delayed_ack_(constants.delayed_ack), quick_acks_(constants.quick_acks) {}
 
-    bool received(std::int64_t number) const { return number < next_ || out_of_order_.contains(number); }
     std::int64_t next() const { return next_; }
     Time ack_deadline() const { return ack_deadline_; }
 
-    // A segment came in (repeat or not) that was sent at `sent_ns`. kNow: call make_ack at once.
-    Answer handle_segment(Time now, std::int64_t number, Time sent_ns) {
+    struct Answer {
+        bool fresh;  // the segment was not there before
+        bool now;    // call make_ack at once; else there is a deadline for it
+    };
+    // A segment came in that was sent at `sent_ns`.
+    [[gnu::always_inline]] Answer handle_segment(Time now, std::int64_t number, Time sent_ns) {
         if (pending_ == 0) echo_ = sent_ns;
         ++pending_;
-        if (number != next_) {
-            echo_ = sent_ns;  // every out-of-order segment is answered at once and by itself
-            duplicate_ = received(number);
-            if (!duplicate_) {
-                out_of_order_.add(number, number + 1, [](std::int64_t, std::int64_t) {});
-                note_block(number);
-            }
-            return Answer::kNow;
-        }
+        if (number != next_) return {handle_out_of_order(number, sent_ns), true};
         ++next_;
         if (!out_of_order_.empty()) {
-            if (out_of_order_.front().begin == next_) {
-                next_ = out_of_order_.front().end;
-                out_of_order_.pop_front();
-                drop_blocks();
-            }
-            echo_ = sent_ns;
-            return Answer::kNow;
+            fill_hole(sent_ns);
+            return {true, true};
         }
         if (quick_acks_ > 0) {
             --quick_acks_;
-            return Answer::kNow;
+            return {true, true};
         }
-        if (pending_ >= 2) return Answer::kNow;
+        if (pending_ >= 2) return {true, true};
         ack_deadline_ = now + delayed_ack_;
-        return Answer::kLater;
+        return {true, false};
     }
-    AckBlocks make_ack() {
+    // What an ACK says; its SACK blocks are block(0) .. block(sacks - 1).
+    struct Ack {
+        std::int64_t cumulative;
+        Time echo_ns;
+        int sacks;
+        bool duplicate;
+    };
+    Ack make_ack() {
+        const Ack ack{next_, echo_, std::min(blocks_, kSackBlocks), duplicate_};
         pending_ = 0;
         ack_deadline_ = kNever;
-        AckBlocks ack;
-        ack.cumulative = next_;
-        ack.echo_ns = echo_;
-        ack.duplicate = duplicate_;
         duplicate_ = false;
-        for (int i = 0; i < blocks_ && ack.sacks < 3; ++i) ack.sack[ack.sacks++] = block_[i];
         return ack;
     }
+    const Range& block(int i) const { return block_[i]; }
 
 private:
+    // Every out-of-order segment is answered at once and by itself.
+    bool handle_out_of_order(std::int64_t number, Time sent_ns) {
+        echo_ = sent_ns;
+        if (number >= out_of_order_.back().end && !out_of_order_.empty()) {
+            const bool next = number == out_of_order_.back().end;
+            out_of_order_.add(number, number + 1, [](std::int64_t, std::int64_t) {});
+            if (next && blocks_ > 0 && block_[0].end == number)
+                ++block_[0].end;
+            else
+                note_block(number);
+            duplicate_ = false;
+            return true;
+        }
+        duplicate_ = number < next_ || out_of_order_.contains(number);
+        if (duplicate_) return false;
+        out_of_order_.add(number, number + 1, [](std::int64_t, std::int64_t) {});
+        note_block(number);
+        return true;
+    }
+    void fill_hole(Time sent_ns) {
+        if (out_of_order_.front().begin == next_) {
+            next_ = out_of_order_.front().end;
+            out_of_order_.pop_front();
+            drop_blocks();
+        }
+        echo_ = sent_ns;
+    }
     // Linux tcp_sack_new_ofo_skb(): the block of the newest segment comes first, four are remembered, three are sent.
     void note_block(std::int64_t number) {
         for (int i = 0; i < blocks_; ++i) {
@@ -96,6 +115,7 @@ private:
         blocks_ = out_of_order_.empty() ? 0 : kept;
     }
 
+    static constexpr int kSackBlocks = 3;  // as many as fit beside timestamps (RFC 2018)
     Time delayed_ack_;
     int quick_acks_;
     std::int64_t next_ = 0;
@@ -120,38 +140,44 @@ public:
     std::int64_t waiting() const { return queue_.size(); }
     std::int64_t peak_bytes() const { return queue_.peak_bytes(); }
 
-    // False for a duplicate. Otherwise deliver(object, bytes, wait_ns) is called for each segment that can go up now.
+    enum class Place { kDuplicate, kHeld, kDelivered };
+    // deliver(object, bytes, wait_ns) is called for each segment that can go up now.
     template <class Deliver>
-    bool handle_segment(Time now, std::uint32_t order, std::uint32_t object, std::uint16_t bytes, bool& blocked,
-                        Deliver&& deliver) {
-        blocked = false;
-        if (static_cast<std::int32_t>(order - next_) < 0) return false;  // 32 bits wrap; no window spans half of them
-        if (order == next_) {
-            if (queue_.empty()) {
-                ++next_;
-                deliver(object, bytes, Time{0});
-                return true;
-            }
-            if (queue_.front().arrived_ns >= 0) return false;
-            queue_.front() = {now, object, bytes};
-            while (!queue_.empty() && queue_.front().arrived_ns >= 0) {
-                const Waiting& w = queue_.front();
-                deliver(w.object, w.bytes, now - w.arrived_ns);
-                queue_.pop_front();
-                ++next_;
-            }
-            return true;
+    Place handle_segment(Time now, std::uint32_t order, std::uint32_t object, std::uint16_t bytes, Deliver&& deliver) {
+        const auto ahead = static_cast<std::int32_t>(order - next_);  // 32 bits wrap; no window spans half of them
+        if (ahead < 0) return Place::kDuplicate;
+        if (ahead > 0) return hold(now, ahead, object, bytes);
+        if (!queue_.empty()) {
+            if (queue_.front().arrived_ns >= 0) return Place::kDuplicate;
+            queue_.pop_front();
         }
-        const std::int64_t place = queue_.begin() + static_cast<std::int64_t>(order - next_);
-        while (queue_.end() <= place) queue_.push_back({-1, 0, 0});
-        Waiting& w = queue_[place];
-        if (w.arrived_ns >= 0) return false;
-        w = {now, object, bytes};
-        blocked = true;
-        return true;
+        ++next_;
+        deliver(object, bytes, Time{0});
+        while (!queue_.empty() && queue_.front().arrived_ns >= 0) {
+            const Waiting& w = queue_.front();
+            deliver(w.object, w.bytes, now - w.arrived_ns);
+            queue_.pop_front();
+            ++next_;
+        }
+        return Place::kDelivered;
     }
 
 private:
+    Place hold(Time now, std::int64_t ahead, std::uint32_t object, std::uint16_t bytes) {
+        const std::int64_t place = queue_.begin() + ahead;
+        if (queue_.end() <= place) {
+            while (queue_.end() < place) queue_.emplace_back().arrived_ns = -1;
+            queue_.emplace_back();
+        } else if (queue_[place].arrived_ns >= 0) {
+            return Place::kDuplicate;
+        }
+        Waiting& w = queue_[place];
+        w.arrived_ns = now;
+        w.object = object;
+        w.bytes = bytes;
+        return Place::kHeld;
+    }
+
     std::uint32_t next_ = 0, next_out_ = 0;
     BlockRing<Waiting> queue_;  // queue_.begin() stands for order next_; empty when nothing waits
 };

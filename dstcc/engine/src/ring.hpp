@@ -10,7 +10,7 @@
 
 namespace dstcc {
 
-template <class T, unsigned kLog = 9>
+template <class T, unsigned kLog = 7>
 class BlockRing {
 public:
     static constexpr std::int64_t kBlock = std::int64_t{1} << kLog;
@@ -25,7 +25,7 @@ public:
         return table_[static_cast<std::size_t>(i >> kLog) & mask_][i & (kBlock - 1)];
     }
     T& front() { return front_block_[begin_ & (kBlock - 1)]; }
-    // Bring what the front will reach soon into the cache; rings are longer than any. (Two records share a line.)
+    // Bring what the front will reach soon into the cache; rings are longer than any.
     void prefetch_ahead(std::int64_t steps) const {
         const std::int64_t i = begin_ + steps;
         if ((i & 1) == 0 && i < end_) __builtin_prefetch(&(*this)[i]);
@@ -41,6 +41,10 @@ public:
     void pop_front() {
         ++begin_;
         if ((begin_ & (kBlock - 1)) == 0) next_block();
+    }
+    // All up to and not including `to`.
+    void pop_front(std::int64_t to) {
+        while (begin_ < to) pop_front();
     }
     std::int64_t bytes() const { return live_blocks_ * kBlock * static_cast<std::int64_t>(sizeof(T)); }
     std::int64_t peak_bytes() const { return peak_blocks_ * kBlock * static_cast<std::int64_t>(sizeof(T)); }

@@ -20,13 +20,13 @@ public:
             mdev_max_ = rttvar_;
             return;
         }
-        Time error = m - srtt8_ / 8;
+        Time error = m - srtt();
         srtt8_ += error;
         if (error < 0) {
-            error = -error - mdev4_ / 4;
+            error = -error - deviation();
             if (error > 0) error /= 8;  // a falling RTT is no reason to wait longer
         } else {
-            error -= mdev4_ / 4;
+            error -= deviation();
         }
         mdev4_ += error;
         if (mdev4_ > mdev_max_) {
@@ -38,10 +38,10 @@ public:
             mdev_max_ = rto_min;
         }
     }
-    Time srtt() const { return srtt8_ / 8; }
+    Time srtt() const { return srtt8_ >> 3; }
     // Smoothed mean deviation (RFC 6298's RTTVAR, without Linux's floor).
-    Time deviation() const { return mdev4_ / 4; }
-    Time rto() const { return srtt8_ / 8 + rttvar_; }
+    Time deviation() const { return mdev4_ >> 2; }
+    Time rto() const { return srtt() + rttvar_; }
 
 private:
     Time srtt8_ = 0, mdev4_ = 0, rttvar_ = 0, mdev_max_ = 0;

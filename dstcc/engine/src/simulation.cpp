@@ -3,6 +3,10 @@
 #include <cmath>
 #include <limits>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 namespace dstcc {
 
 namespace {
@@ -10,7 +14,7 @@ namespace {
 constexpr double kFarNs = 4e18;  // longer than any run, and within a Time
 constexpr std::size_t kMaxSubflows = 64;                  // the ready set is one machine word
 constexpr int kStallTimeouts = 20;  // a run without duration ends after so many RTO_MAX (or 2 RTT) without a delivery
-constexpr std::int64_t kPrefetch = 8;  // packets ahead; about one memory latency
+constexpr std::int64_t kWorthTrimming = 16 << 20;  // bytes; below, a trim costs more than it gives
 constexpr unsigned kInterruptMask = (1u << 16) - 1;  // poll for Ctrl-C every so many events
 
 std::size_t count_subflows(const EngineConfig& config) {
@@ -46,6 +50,7 @@ Simulation::Simulation(const EngineConfig& config)
       pins_(scheduler_->pins()),
       plans_(scheduler_->plans()),
       takes_turns_(scheduler_->takes_turns()),
+      bounded_(config.transport.receive_buffer_bytes != 0),
       link_count_(config.links.size()),
       first_flow_(count_subflows(config)),
       senders_(count_senders(config)),
@@ -79,6 +84,7 @@ Simulation::Simulation(const EngineConfig& config)
     for (const SubflowState& subflow : subflows_) stamps_ = stamps_ || subflow.sender.wants_one_way_delay();
     for (const FlowState& flow : flows_) stamps_ = stamps_ || flow.sender.wants_one_way_delay();
     refresh_delays();
+    watch(nullptr);
 
     if (transport.scheduler == kAgentPolicies) {
         chunks_ = std::make_unique<ChunkManager>(config_.objects);
@@ -163,10 +169,9 @@ void Simulation::on_idle_head(std::size_t head) {
     if (head < senders_) return head < subflows ? on_timer(head) : on_flow_timer(head - subflows);
     head -= senders_;
     if (head < senders_) {
-        tree_.set(head_pace(head), kNever);
-        if (head >= subflows) return pump_flow(head - subflows);
-        refresh(head);
-        return pump(head);
+        head < subflows ? pump(head) : pump_flow(head - subflows);
+        if (tree_.at(head_pace(head)) <= now_) tree_.set(head_pace(head), kNever);
+        return;
     }
     head -= senders_;
     if (head < senders_) return on_delayed_ack(head);
@@ -177,49 +182,6 @@ void Simulation::on_idle_head(std::size_t head) {
 }
 
 // ------------------------------------------------------------------------------------------------------ coming in
-
-void Simulation::on_data(std::size_t link) {
-    LinkState& state = links_[link];
-    const DataPacket packet = state.data.front();
-    state.data.pop_front();
-    state.data.prefetch_ahead(kPrefetch);
-    tree_.set_busy(link, state.data.empty() ? kNever : state.data.front().arrive_ns);
-    const std::size_t s = packet.subflow;
-    if (config_.trace) trace_arrival(packet);
-    if (packet.bytes == 0) return send_ack(s, endpoint(s), true);
-    if (s >= first_flow_) return on_flow_data(s - first_flow_, packet);
-    SubflowState& subflow = subflows_[s];
-    const SubflowReceiver& receiver = subflow.receiver;
-    const std::int64_t number = widen(receiver.next(), packet.number);
-    if (number == receiver.next() || !receiver.received(number)) on_segment(packet);  // else a needless repeat; its payload was counted
-    answer(s, subflow, number, packet.sent_ns);
-}
-
-// Account for a segment at the receiver and pass up what its ordering domain sets free.
-void Simulation::on_segment(const DataPacket& packet) {
-    ObjectOutcome& carried = outcomes_[packet.object];
-    const auto domain = static_cast<std::size_t>(carried.domain);
-    bool blocked = false;
-    const auto deliver = [this](std::uint32_t object, std::uint16_t bytes, Time wait) {
-        ObjectOutcome& outcome = outcomes_[object];
-        outcome.delivered_bytes += bytes;
-        delivered_payload_ += bytes;
-        if (wait > 0) hol_wait_byte_ns_ += static_cast<double>(bytes) * static_cast<double>(wait);
-        last_delivery_ns_ = now_;
-        if (outcome.delivered_bytes < config_.objects.payload_bytes[object]) return;
-        DSTCC_CHECK(outcome.delivered_bytes == config_.objects.payload_bytes[object], "bytes are delivered once");
-        outcome.complete_ns = now_;
-        if (watch_ != nullptr) watch_->delivered.push_back(object);
-        settle();
-    };
-    if (!domains_[domain].handle_segment(now_, packet.order, packet.object, packet.bytes, blocked, deliver)) {
-        duplicate_payload_ += packet.bytes;
-        return;
-    }
-    arrived_payload_ += packet.bytes;
-    if (blocked) hol_payload_ += packet.bytes;
-    if (carried.first_arrival_ns < 0) carried.first_arrival_ns = now_;
-}
 
 void Simulation::on_acks(std::size_t link) {
     LinkState& state = links_[link];
@@ -234,9 +196,14 @@ void Simulation::on_acks(std::size_t link) {
         ack.one_way_ns = state.stamps.front();
         state.stamps.pop_front();
     }
+    if (bounded_) {
+        if (packet.kind != kSyn && !background) peer_delivered_ = std::max(peer_delivered_, state.delivered.front());
+        state.delivered.pop_front();
+    }
     if (config_.trace && packet.kind == kSyn) trace_ack(TraceEvent::kAckArrived, {now_, 0}, s, {}, true);
     if (packet.kind == kSyn) return background ? on_flow_established(s - first_flow_) : on_established(s);
-    ack.cumulative = widen(endpoint(s).sender.tcp().snd_una, packet.cumulative);
+    Endpoint& to = endpoint(s);
+    ack.cumulative = widen(to.sender.tcp().snd_una, packet.cumulative);
     ack.echo_ns = packet.echo_ns;
     ack.duplicate = packet.kind == kDuplicate;
     for (int i = 0; i < packet.sacks; ++i) {
@@ -246,8 +213,7 @@ void Simulation::on_acks(std::size_t link) {
     }
     if (config_.trace) trace_ack(TraceEvent::kAckArrived, {now_, 0}, s, ack, false);
     if (background) return on_flow_ack(s - first_flow_, ack);
-    SubflowState& subflow = subflows_[s];
-    peer_delivered_ = std::max(peer_delivered_, packet.delivered_bytes);
+    auto& subflow = static_cast<SubflowState&>(to);
     const bool was_stale = subflow.sender.stale();
     const std::int64_t acked = subflow.sender.handle_ack(now_, ack);
     subflow.slot_delivered += acked;
@@ -329,17 +295,6 @@ void Simulation::on_timeout(std::size_t s) {
     offer();
 }
 
-void Simulation::on_delayed_ack(std::size_t s) {
-    Endpoint& to = endpoint(s);
-    const Time deadline = to.receiver.ack_deadline();
-    if (deadline > now_) {
-        tree_.set(head_delayed_ack(s), deadline);
-        return;
-    }
-    tree_.set(head_delayed_ack(s), kNever);
-    send_ack(s, to, false);
-}
-
 void Simulation::on_release() {
     const auto& release = config_.objects.release_ns;
     while (released_ < release.size() && release[released_] <= now_) {
@@ -354,9 +309,7 @@ void Simulation::on_release() {
     tree_.set(head_release(), released_ < release.size() ? release[released_] : kNever);
     offer();
     for (std::size_t s = 0; s < subflows_.size(); ++s)
-        if (subflows_[s].sender.established()) {
-            finish_sending(s);
-        }
+        if (subflows_[s].sender.established()) finish_sending(s, subflows_[s]);
 }
 
 void Simulation::on_slot() {
@@ -385,6 +338,7 @@ void Simulation::on_slot() {
         state.slot_lost_base = tcp.lost;
     }
     sample_flows();
+    watch_memory();
     check_conservation();
     Time patience = config_.transport.constants.rto_max;
     for (const Path& path : paths_) patience = std::max(patience, 4 * path.one_way_ns);
@@ -408,7 +362,7 @@ void Simulation::on_source(std::size_t i) {
 // --------------------------------------------------------------------------------------------------- bookkeeping
 
 // A segment's full number: the sender has it, or has sent it within the last 2^31.
-void Simulation::trace_sent(DataPacket packet, const Direction::Passage& passage) {
+void Simulation::trace_sent(DataPacket packet, Direction::Passage passage) {
     const TraceFate fate = passage.arrive_ns != kNever ? TraceFate::kCarried
                            : passage.wait_ns >= 0      ? TraceFate::kLost
                                                        : TraceFate::kDropped;
@@ -425,7 +379,7 @@ void Simulation::trace_arrival(DataPacket packet) {
                own ? static_cast<std::int64_t>(packet.object) : -1, own ? static_cast<std::int64_t>(packet.order) : -1);
 }
 
-void Simulation::trace_ack(TraceEvent event, const Direction::Passage& passage, std::size_t sender, const AckBlocks& ack,
+void Simulation::trace_ack(TraceEvent event, Direction::Passage passage, std::size_t sender, const AckBlocks& ack,
                            bool syn) {
     const TraceFate fate = passage.arrive_ns != kNever ? TraceFate::kCarried
                            : passage.wait_ns >= 0      ? TraceFate::kLost
@@ -468,22 +422,40 @@ void Simulation::check_deliveries() const {
     DSTCC_CHECK(unsent == backlog_, "what was released is sent, given up, or waits");
 }
 
+// What falling windows free, the allocator keeps for later; much of it is handed on to the system.
+void Simulation::watch_memory() {
+    const std::int64_t now = bytes();
+    peak_bytes_ = std::max(peak_bytes_, now);
+    held_bytes_ = std::max(held_bytes_, now);
+    if (held_bytes_ < kWorthTrimming || now > held_bytes_ / 4) return;
+    held_bytes_ = now;
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
+// Of the records kept of packets: what senders may have to repeat, and what is on its way.
+std::int64_t Simulation::bytes() const {
+    std::int64_t bytes = 0;
+    for (const SubflowState& subflow : subflows_) bytes += subflow.sender.bytes();
+    for (const FlowState& flow : flows_) bytes += flow.sender.bytes();
+    for (const LinkState& link : links_)
+        bytes += link.data.bytes() + link.acks.bytes() + link.blocks.bytes() + link.stamps.bytes() + link.delivered.bytes();
+    return bytes;
+}
+
 std::map<std::string, double> Simulation::totals() const {
-    double rtt_sum = 0, timeouts = 0, bytes = 0;
+    double rtt_sum = 0, timeouts = 0;
     std::int64_t rtt_samples = 0, dropped = 0, lost = 0, syns = 0;
     for (const SubflowState& s : subflows_) {
         rtt_sum += s.sender.rtt_sum_s();
         rtt_samples += s.sender.rtt_samples();
         timeouts += static_cast<double>(s.sender.timeouts());
-        bytes += static_cast<double>(s.sender.peak_bytes());
         syns += s.syns;
     }
-    for (const FlowState& flow : flows_) bytes += static_cast<double>(flow.sender.peak_bytes());
     for (const LinkState& l : links_) {
         dropped += l.down.dropped();
         lost += l.down.lost();
-        bytes += static_cast<double>(l.data.peak_bytes() + l.acks.peak_bytes() + l.blocks.peak_bytes() +
-                                     l.stamps.peak_bytes());
     }
     double waiting = 0;
     for (const OrderingDomain& d : domains_) waiting += static_cast<double>(d.peak_bytes());
@@ -507,7 +479,7 @@ std::map<std::string, double> Simulation::totals() const {
             {"lost_channel_packets", static_cast<double>(lost)},
             {"timeouts", timeouts},
             {"events", static_cast<double>(events_)},
-            {"engine_peak_bytes", bytes},
+            {"engine_peak_bytes", static_cast<double>(peak_bytes_)},
             {"reorder_peak_bytes", waiting},
             {"first_send_s", seconds(first_send_ns_)},
             {"last_delivery_s", seconds(last_delivery_ns_)}};

@@ -53,6 +53,7 @@ inline std::uint64_t bit(std::size_t i) { return std::uint64_t{1} << i; }
 
 class Simulation {
 public:
+    static constexpr std::int64_t kPrefetch = 8;  // packets ahead in a ring; about one memory latency
     explicit Simulation(const EngineConfig& config);
     Simulation(const Simulation&) = delete;  // its parts point at each other
     Simulation& operator=(const Simulation&) = delete;
@@ -77,7 +78,10 @@ public:
     std::size_t released() const { return released_; }
     std::int64_t layer_backlog(std::size_t layer) const { return layer_backlog_[layer]; }
     // Layers whose last byte was sent, or delivered, from now on are noted there.
-    void watch(Watch* watch) { watch_ = watch; }
+    void watch(Watch* watch) {
+        watch_ = watch;
+        watched_ = watch != nullptr || listens_ || config_.trace;
+    }
     std::map<std::string, double> totals() const;
     ChunkManager* chunks() { return chunks_.get(); }  // `agent-policies` only
     std::int64_t send_window_bytes() const;  // room at the receiver, as far as the sender knows
@@ -93,13 +97,12 @@ private:
     static_assert(sizeof(DataPacket) == 32, "the memory budget counts on it");
     struct AckPacket {
         Time arrive_ns, echo_ns;
-        std::int64_t delivered_bytes;  // in-order payload at the receiver, for its window
-        std::uint32_t cumulative;      // low bits
+        std::uint32_t cumulative;  // low bits
         std::uint16_t subflow;
         std::uint8_t sacks, kind;
     };
     enum AckKind : std::uint8_t { kPlain, kSyn, kDuplicate };
-    static_assert(sizeof(AckPacket) == 32, "the memory budget counts on it");
+    static_assert(sizeof(AckPacket) == 24, "the memory budget counts on it");
     struct SackBlock {
         std::uint32_t offset, length;  // from the cumulative ACK
     };
@@ -108,7 +111,8 @@ private:
         BlockRing<DataPacket> data;
         BlockRing<AckPacket> acks;
         BlockRing<SackBlock> blocks;
-        BlockRing<Time> stamps;  // beside each ACK, while a control wants one-way delays
+        BlockRing<Time> stamps;             // beside each ACK, while a control wants one-way delays
+        BlockRing<std::int64_t> delivered;  // beside each ACK, while its window is bounded: in-order payload at the receiver
     };
     struct Reinjection {  // what a subflow with a timeout still owes, for the others
         std::uint32_t object, order;
@@ -182,6 +186,7 @@ private:
     void on_slot();
     void on_source(std::size_t i);
     void on_segment(const DataPacket& packet);
+    void complete(std::uint32_t object);
     void on_established(std::size_t s);
     void on_timeout(std::size_t s);
 
@@ -195,7 +200,7 @@ private:
 
     // background flows
     void add_flow(std::size_t link, std::size_t number);
-    void on_flow_data(std::size_t f, const DataPacket& packet);
+    void on_flow_data(std::size_t f, DataPacket packet);
     void on_flow_established(std::size_t f);
     void on_flow_ack(std::size_t f, const AckBlocks& ack);
     void on_flow_timer(std::size_t f);
@@ -214,14 +219,18 @@ private:
         return sender < first_flow_ ? static_cast<Endpoint&>(subflows_[sender]) : flows_[sender - first_flow_];
     }
     void trace_arrival(DataPacket packet);
-    void trace_sent(DataPacket packet, const Direction::Passage& passage);
-    void trace_ack(TraceEvent event, const Direction::Passage& passage, std::size_t sender, const AckBlocks& ack,
+    void trace_sent(DataPacket packet, Direction::Passage passage);
+    void trace_ack(TraceEvent event, Direction::Passage passage, std::size_t sender, const AckBlocks& ack,
                    bool syn);
     void put_data(std::size_t link, const DataPacket& packet);
     void send_syn(std::size_t sender, Endpoint& from);
-    void send_ack(std::size_t sender, Endpoint& from, bool syn);
-    void answer(std::size_t sender, Endpoint& to, std::int64_t number, Time sent_ns);
-    void transmit(std::size_t s, std::int64_t number, const Segment& segment, bool repeat);
+    void send_ack(std::size_t sender, Endpoint& from);
+    void answer_syn(std::size_t sender, Endpoint& from);
+    AckPacket& put_ack(const Endpoint& from, Time arrive_ns);
+    static AckBlocks blocks_of(const SubflowReceiver& receiver, const SubflowReceiver::Ack& ack);
+    void answer(std::size_t sender, Endpoint& to, SubflowReceiver::Answer answer, Time sent_ns);
+    void transmit(std::size_t s, SubflowState& subflow, std::int64_t number, const Planned& segment, bool repeat);
+    void note_sent(std::size_t s, std::int64_t number, Planned segment, bool repeat, Direction::Passage passage);
     void pump(std::size_t s);
     void repair(std::size_t s);
     void repeat(std::size_t s, std::int64_t number);
@@ -234,6 +243,7 @@ private:
     void drop_expired();
     void drop_lost_causes(const WaitingLevel& waiting);
     bool next_unbound(std::uint64_t& ready, std::uint32_t& object);
+    bool next_in_time(std::uint64_t& ready, std::uint32_t& object);
     bool next_in_turn(std::uint64_t& ready, std::uint32_t& object);
     std::uint64_t allowed(std::uint32_t object, std::uint64_t set) const;
     bool sheltered(std::uint32_t object) const;
@@ -260,10 +270,17 @@ private:
     void unbind(std::uint32_t object);
     std::uint64_t in_time(std::uint32_t object, Slack slack, std::uint64_t set) const;
     std::int64_t send_new(std::size_t s, std::uint32_t object);
+    void send_run(std::size_t s, std::uint32_t object);
+    void send_burst(std::size_t s, SubflowState& subflow, std::uint32_t object, ObjectOutcome& outcome, std::int64_t payload);
+    OrderingDomain& domain_of(SubflowState& subflow, ObjectOutcome& outcome);
+    void note_first(std::size_t s, ObjectOutcome& outcome);
     void sent_out(std::uint32_t object);
+    void note_planned_sent(std::uint32_t object);
     void copy_elsewhere(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes, std::int64_t number);
     Planned cut(std::size_t s, std::uint32_t object);
-    std::int64_t put(std::size_t s, const Planned& segment);
+    Planned take(SubflowState& subflow, std::uint32_t object, ObjectOutcome& outcome, std::int64_t payload);
+    void note_cut(std::size_t s, std::uint32_t object, std::int64_t bytes);
+    std::int64_t put(std::size_t s, SubflowState& subflow, const Planned& segment);
     void offer_planned();
     void plan(std::size_t s, std::uint32_t object);
     void send_planned(std::size_t s);
@@ -276,22 +293,24 @@ private:
     bool hopeless(std::uint32_t object) const;
     bool premature(std::uint32_t object) const;
     bool lost_cause(std::uint32_t object) const;
-    bool late(std::uint32_t object, std::size_t s, Slack slack) const {
-        return deadlines_ && late(object, forecast(s), slack);
-    }
+    bool late(std::uint32_t object, std::size_t s, Slack slack) const;
     void give_up(std::uint32_t object);
     void drop_from_assigned(std::size_t s);
     void bind(std::uint32_t object, std::size_t s);
     void assign_released(std::uint32_t object);
     void reassign(const std::vector<std::int32_t>& table);
-    bool room_at_receiver(std::int64_t bytes) const;
-    bool more_to_send(std::size_t s) const;
+    bool room_at_receiver(std::int64_t bytes) const {
+        return config_.transport.receive_buffer_bytes == 0 ||
+               new_payload_ + planned_payload_ + bytes - peer_delivered_ <= config_.transport.receive_buffer_bytes;
+    }
+    bool more_to_send(std::size_t s, const SubflowState& subflow) const;
     int choose(std::uint64_t idle, std::uint64_t ready, std::uint32_t object, std::int64_t bytes);
     bool anything_under_way() const;
-    void finish_sending(std::size_t s);
+    void finish_sending(std::size_t s, SubflowState& subflow);
 
     // bookkeeping
-    void refresh(std::size_t s);
+    void refresh(std::size_t s) { refresh(s, subflows_[s].sender); }
+    void refresh(std::size_t s, const Subflow& sender);
     void arm_timer(std::size_t s) { arm_timer(s, subflows_[s]); }
     void arm_timer(std::size_t sender, const Endpoint& endpoint);
     std::uint64_t usable() const;
@@ -300,6 +319,8 @@ private:
     }
     void refresh_delays();
     void settle();
+    std::int64_t bytes() const;
+    void watch_memory();
     void check_conservation() const;
     void check_deliveries() const;
 
@@ -315,6 +336,7 @@ private:
     std::vector<Path> paths_;
     std::vector<const TcpState*> siblings_;  // the established ones
     bool stamps_ = false;                    // receivers tell the one-way delay
+    bool bounded_;                           // receivers have a window
     std::size_t link_count_;
     std::size_t first_flow_;  // the number of subflows, and of the first background flow
     std::size_t senders_;     // subflows and background flows
@@ -334,6 +356,7 @@ private:
     LogHistogram waits_;
     TraceColumns trace_;
     std::int64_t planned_payload_ = 0;  // waits at subflows
+    std::map<std::uint32_t, std::int64_t> planned_segments_;  // the same by layer
     std::int64_t backlog_ = 0;         // released, neither sent nor given up
     std::array<std::int64_t, 256> layer_backlog_{};  // the same by layer, a layer begun counted whole
     std::uint64_t copied_layers_ = 0;  // LayerAction::copied
@@ -343,12 +366,15 @@ private:
     double repair_share_ = 0.5;              // LayerAction::repair_share
     std::uint64_t dark_ = 0;                 // at rest, see steer()
     Watch* watch_ = nullptr;
+    bool watched_ = false;  // somebody wants to know of every transmission
     std::unique_ptr<ChunkManager> chunks_;
     std::vector<Acked> acked_;  // of the ACK at hand, for the chunk manager
     std::int64_t new_payload_ = 0;     // sent for the first time
     std::int64_t peer_delivered_ = 0;  // what the receiver has said of its window
     std::int64_t delivered_payload_ = 0, arrived_payload_ = 0, duplicate_payload_ = 0, hol_payload_ = 0;
     std::int64_t repeated_payload_ = 0, data_packets_ = 0, events_ = 0;
+    std::int64_t peak_bytes_ = 0;  // of the records, slot by slot
+    std::int64_t held_bytes_ = 0;  // the same since the last trim
     double hol_wait_byte_ns_ = 0;
     Time first_send_ns_ = -1, last_delivery_ns_ = -1;
     bool deadlines_ = false;  // some layer has one, and late ones are dropped
@@ -358,13 +384,12 @@ private:
 // ------------------------------------------------------------------------ small and in every packet's way
 
 // Is the subflow free to send now? If only pacing holds it, wake it when pacing lets go.
-inline void Simulation::refresh(std::size_t s) {
-    const Subflow& sender = subflows_[s].sender;
+inline void Simulation::refresh(std::size_t s, const Subflow& sender) {
     if (!sender.window_open()) {
         ready_ &= ~bit(s);
     } else if (sender.pacing_until() > now_) {
         ready_ &= ~bit(s);
-        tree_.set(head_pace(s), sender.pacing_until());
+        if (tree_.at(head_pace(s)) != sender.pacing_until()) tree_.set(head_pace(s), sender.pacing_until());
     } else {
         ready_ |= bit(s);
     }
@@ -376,7 +401,7 @@ inline void Simulation::arm_timer(std::size_t sender, const Endpoint& endpoint) 
     if (at < tree_.at(head_timer(sender))) tree_.set(head_timer(sender), std::max(at, now_));
 }
 
-inline void Simulation::put_data(std::size_t link, const DataPacket& packet) {
+[[gnu::always_inline]] inline void Simulation::put_data(std::size_t link, const DataPacket& packet) {
     BlockRing<DataPacket>& ring = links_[link].data;
     const bool first = ring.empty();
     DataPacket& there = ring.emplace_back();
@@ -390,20 +415,37 @@ inline void Simulation::put_data(std::size_t link, const DataPacket& packet) {
     if (first) tree_.set_busy(link, packet.arrive_ns);
 }
 
-// The receiver's end of a segment: an ACK now, or a deadline for one.
-inline void Simulation::answer(std::size_t sender, Endpoint& to, std::int64_t number, Time sent_ns) {
-    to.one_way_ns = now_ - sent_ns;
-    if (to.receiver.handle_segment(now_, number, sent_ns) == SubflowReceiver::Answer::kNow) {
-        send_ack(sender, to, false);
-    } else if (to.receiver.ack_deadline() < tree_.at(head_delayed_ack(sender))) {
-        tree_.set(head_delayed_ack(sender), to.receiver.ack_deadline());
-    }
+// A subflow with room that the scheduler passes over is as starved as one without data.
+inline void Simulation::finish_sending(std::size_t s, SubflowState& subflow) {
+    Subflow& sender = subflow.sender;
+    const bool more = (held_ & bit(s)) == 0 && (!pending_.empty() || more_to_send(s, subflow));
+    sender.finish_sending(now_, !more, more && !sender.window_open());
+    arm_timer(s, subflow);
 }
 
 // Ready subflows that may take new data: on lanes those with nothing assigned; the stale only when all are.
 inline std::uint64_t Simulation::usable() const {
     const std::uint64_t set = ready_ & ~has_assigned_;
     return (established_ & ~stale_) != 0 ? set & ~stale_ : set;
+}
+
+// The next layer, bound to no subflow, that one of `ready` can bring in time; `ready` is narrowed to those that can.
+inline bool Simulation::next_unbound(std::uint64_t& ready, std::uint32_t& object) {
+    if (takes_turns_) return next_in_turn(ready, object);
+    if (deadlines_) return next_in_time(ready, object);
+    if (pending_.empty()) return false;
+    object = pending_.front();
+    return true;
+}
+
+// Would the layer come too late over a subflow? What is said of light alone needs no forecast.
+inline bool Simulation::late(std::uint32_t object, std::size_t s, Slack slack) const {
+    if (!deadlines_) return false;
+    const Time deadline = config_.objects.deadline_ns[object];
+    if (deadline == kNever) return false;
+    if (now_ + paths_[s].one_way_ns > deadline) return true;
+    if (slack == Slack::kLight || outcomes_[object].offset > 0) return false;
+    return late(object, forecast(s), slack);
 }
 
 }  // namespace dstcc

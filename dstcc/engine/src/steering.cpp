@@ -21,6 +21,9 @@ void Simulation::steer(const std::vector<WindowAction>& windows, const LayerActi
         if (windows[s].kind == WindowAction::Kind::kSilent) continue;
         subflows_[s].sender.steer(windows[s], now_);
     }
+    // Where nothing was said nothing changes: a scheduler that waits is not asked again.
+    const auto silent = [](const WindowAction& action) { return action.kind == WindowAction::Kind::kSilent; };
+    if (layers == nullptr && !takes_turns_ && std::all_of(windows.begin(), windows.end(), silent)) return;
     for (std::size_t s = 0; s < subflows_.size(); ++s)
         if (subflows_[s].sender.established()) pump(s);
 }
@@ -51,10 +54,17 @@ void Simulation::reassign(const std::vector<std::int32_t>& table) {
     for (SubflowState& subflow : subflows_) subflow.assigned.restore_order();
 }
 
-// The last byte of a layer has been sent for the first time.
+// The last byte of a layer has been sent for the first time, or planned.
 void Simulation::sent_out(std::uint32_t object) {
     layer_backlog_[static_cast<std::size_t>(config_.objects.layer[object])] -= config_.objects.payload_bytes[object];
-    if (watch_ != nullptr) watch_->sent.push_back(object);
+    if (watch_ != nullptr && !plans_) watch_->sent.push_back(object);
+}
+
+// A planned segment has been sent. Others of its layer may wait at other subflows.
+void Simulation::note_planned_sent(std::uint32_t object) {
+    if (--planned_segments_[object] > 0) return;
+    planned_segments_.erase(object);
+    if (watch_ != nullptr && unsent_bytes(object) == 0) watch_->sent.push_back(object);
 }
 
 // What a subflow with a timeout owes, and what the agent wants twice, takes the same way.

@@ -15,24 +15,19 @@ constexpr unsigned kMaxBackoff = 30;             // the shift below stays in ran
 
 // What one ACK changed.
 struct Subflow::AckWork {
-    std::int64_t newly_delivered = 0, payload_bytes = 0, prior_una = 0, prior_in_flight = 0;
-    std::uint64_t prior_lost = 0;
+    AckWork(const TcpState& tcp, Time echo);
+    std::int64_t newly_delivered = 0, payload_bytes = 0, prior_una, prior_in_flight;
+    std::uint64_t prior_lost;
     bool sacked_more = false;
-    // the latest-sent segment delivered, for the rate sample and RACK
-    bool sampled = false;
-    Time sampled_sent_ns = -1;
-    std::int64_t sampled_number = -1;
-    std::uint32_t sampled_delivered = 0;
-    float since_delivered = 0, since_first = 0;
-    bool sampled_app_limited = false;
+    Sampled latest;  // of the segments delivered, by when they were sent: for the rate sample and RACK
     Time first_clean_sent_ns = -1, last_clean_sent_ns = -1;  // never repeated: fit for an RTT sample (Karn)
-    Time echo_ns = 0;
+    Time echo_ns;
     Time rtt_ns = -1;
 };
 
 Subflow::Subflow(const TransportConfig& transport, std::unique_ptr<CongestionControl> control, TcpState initial)
     : tcp_(initial), control_(std::move(control)), tells_sends_(control_->wants_sends()),
-      wants_rates_(control_->wants_rates()), constants_(transport.constants) {
+      takes_acks_(control_->takes_acks()), wants_rates_(control_->wants_rates()), constants_(transport.constants) {
     tcp_.constants = &transport.constants;
     tcp_.cwnd = transport.initial_cwnd;
     tcp_.initial_cwnd = transport.initial_cwnd;
@@ -53,45 +48,19 @@ void Subflow::establish(Time now, Time handshake_rtt) {
     DSTCC_CHECK(tcp_.cwnd >= 1, "cwnd >= 1");
 }
 
-void Subflow::pace(Time now, std::uint32_t wire_bytes) {
-    if (tells_sends_) control_->on_sent(tcp_, now);
-    if (tcp_.pacing_bytes_per_ns <= 0) return;
-    const Time gap = static_cast<Time>(wire_bytes / tcp_.pacing_bytes_per_ns + 0.5);
-    pacing_until_ = std::max(pacing_until_, now) + gap;
+// Nothing was in flight.
+void Subflow::restart(Time now) {
+    control_->on_event(tcp_, CaEvent::kIdleRestart, now);
+    rack_cursor_ = tcp_.snd_nxt;
+    tcp_.first_sent_ns = tcp_.delivered_ns = now;
 }
 
+// What every transmission notes of a segment.
 void Subflow::stamp(Time now, Segment& segment) {
-    if (tcp_.packets_out() == 0) tcp_.first_sent_ns = tcp_.delivered_ns = now;
     segment.sent_ns = now;
-    segment.delivered = static_cast<std::uint32_t>(tcp_.delivered);
-    segment.since_delivered = static_cast<float>(now - tcp_.delivered_ns);
-    segment.since_first = static_cast<float>(now - tcp_.first_sent_ns);
     segment.flags = static_cast<std::uint8_t>((segment.flags & ~kAppLimited) |
                                               (tcp_.app_limited != 0 ? kAppLimited : 0));
     tcp_.last_sent_ns = now;
-}
-
-std::int64_t Subflow::append(Time now, std::uint32_t object, std::uint32_t order, std::uint16_t bytes) {
-    if (tcp_.packets_out() == 0) {
-        control_->on_event(tcp_, CaEvent::kIdleRestart, now);
-        rack_cursor_ = tcp_.snd_nxt;
-    }
-    Segment& segment = segments_.emplace_back();
-    segment.object = object;
-    segment.order = order;
-    segment.bytes = bytes;
-    segment.flags = 0;
-    segment.repeats = 0;
-    stamp(now, segment);
-    const std::int64_t number = tcp_.snd_nxt++;
-    DSTCC_CHECK(segments_.end() == tcp_.snd_nxt, "a record per segment in flight");
-    ++prr_out_;
-    pace(now, bytes + tcp_.wire_bytes - tcp_.mss_bytes);
-    if (timer_kind_ == Timer::kNone)
-        arm(now);
-    else if (timer_kind_ == Timer::kProbe && (armed_at_ != now || tcp_.packets_out() == 2))
-        arm_probe(now);
-    return number;
 }
 
 bool Subflow::poll_retransmit(std::int64_t& number) {
@@ -112,8 +81,8 @@ bool Subflow::poll_retransmit(std::int64_t& number) {
 void Subflow::mark_retransmitted(Time now, std::int64_t number) {
     Segment& segment = segments_[number];
     stamp(now, segment);
+    if (wants_rates_) stamps_[number] = rate_stamp(now);
     segment.flags |= kRetransOut | kEverRetrans;
-    if (segment.repeats < UINT8_MAX) ++segment.repeats;
     ++tcp_.retrans_out;
     repeats_.push_back({number, now});
     if (tcp_.ca_state == CaState::kLoss && undo_stamp_ == kNever) undo_stamp_ = now;
@@ -122,67 +91,20 @@ void Subflow::mark_retransmitted(Time now, std::int64_t number) {
     if (timer_kind_ == Timer::kNone || (number == tcp_.snd_una && timer_kind_ == Timer::kRto)) arm(now);
 }
 
-void Subflow::finish_sending(Time now, bool starved, bool window_full) {
-    // tcp_cwnd_validate(): remember whether the window was in use over the last round trip.
-    if (tcp_.snd_una >= tcp_.cwnd_usage_seq || window_full ||
-        (!tcp_.is_cwnd_limited && tcp_.packets_out() > tcp_.max_packets_out)) {
-        tcp_.is_cwnd_limited = window_full;
-        tcp_.max_packets_out = tcp_.packets_out();
-        tcp_.cwnd_usage_seq = tcp_.snd_nxt;
-    }
-    if (starved && tcp_.in_flight() < tcp_.cwnd && to_repeat_.empty())
-        tcp_.app_limited = std::max<std::uint64_t>(tcp_.delivered + static_cast<std::uint64_t>(tcp_.in_flight()), 1);
-    if (tcp_.packets_out() > 0 && timer_kind_ == Timer::kNone) arm(now);
-}
-
 // ---------------------------------------------------------------------------------------------- acknowledgements
 
-std::int64_t Subflow::handle_ack(Time now, const AckBlocks& ack) {
-    DSTCC_CHECK(ack.cumulative <= tcp_.snd_nxt, "nothing is acknowledged before it is sent");
-    AckWork work;
-    work.prior_una = tcp_.snd_una;
-    work.prior_in_flight = tcp_.in_flight();
-    work.prior_lost = tcp_.lost;
-    work.echo_ns = ack.echo_ns;
-    tcp_.one_way_ns = ack.one_way_ns;
-    tcp_.ack_has_sacks = ack.sacks > 0;
-    if (nothing_amiss(ack)) {
-        advance_clean(ack.cumulative, work);
-        finish_delivery(now, work);
-        control_window(now, work);
-        if (work.newly_delivered > 0 || timer_kind_ == Timer::kNone) arm(now);
-        DSTCC_CHECK(tcp_.cwnd >= 1, "cwnd >= 1");
-        return work.payload_bytes;
-    }
-    for (int i = 0; i < ack.sacks; ++i) {
-        const Range block = ack.sack[i];
-        if (seen_before(block)) continue;  // most blocks repeat the last ACK's
-        sacked_.add(std::max(block.begin, tcp_.snd_una), block.end, [&](std::int64_t from, std::int64_t to) {
-            for (std::int64_t n = from; n < to; ++n) {
-                Segment& s = segments_[n];
-                deliver(n, work);
-                s.flags |= kSacked;
-                ++tcp_.sacked_out;
-                work.sacked_more = true;
-            }
-        });
-    }
-    for (int i = 0; i < ack.sacks; ++i) last_sack_[i] = ack.sack[i];
-    if (ack.cumulative > tcp_.snd_una) advance_una(ack.cumulative, work);
-    finish_delivery(now, work);
-    const bool una_advanced = tcp_.snd_una > work.prior_una;
-    if (timer_kind_ == Timer::kReorder) timer_kind_ = Timer::kNone;
-    detect_losses(now);
-    update_state(now, ack, work);
-    control_window(now, work);
-    if (timer_kind_ != Timer::kReorder &&
-        (una_advanced || restarts_timer(work) || tcp_.packets_out() == 0 || timer_kind_ == Timer::kNone))
-        arm(now);
-    DSTCC_CHECK(tcp_.cwnd >= 1, "cwnd >= 1");
-    DSTCC_CHECK(tcp_.sacked_out >= 0 && tcp_.lost_out >= 0 && tcp_.retrans_out >= 0 &&
-                    tcp_.sacked_out + tcp_.lost_out <= tcp_.packets_out(),
-                "the scoreboard adds up");
-    return work.payload_bytes;
+inline Subflow::AckWork::AckWork(const TcpState& tcp, Time echo)
+    : prior_una(tcp.snd_una), prior_in_flight(tcp.in_flight()), prior_lost(tcp.lost), echo_ns(echo) {}
+
+inline void Subflow::take_block(const Range& block, AckWork& work) {
+    sacked_.add(std::max(block.begin, tcp_.snd_una), block.end, [&](std::int64_t from, std::int64_t to) {
+        for (std::int64_t n = from; n < to; ++n) {
+            deliver(n, work);
+            segments_[n].flags |= kSacked;
+        }
+        tcp_.sacked_out += to - from;
+        work.sacked_more = true;
+    });
 }
 
 // A SACK of what was sent after the head's last transmission says nothing of the head and must not put its timeout off
@@ -209,8 +131,8 @@ void Subflow::deliver(std::int64_t number, AckWork& work) {
         // The ACK answers an older transmission than the latest: the repeat is still under way and says nothing yet.
         return;
     }
-    if (s.sent_ns > work.sampled_sent_ns || (s.sent_ns == work.sampled_sent_ns && number > work.sampled_number))
-        sample(s, number, work);
+    if (s.sent_ns > work.latest.sent_ns || (s.sent_ns == work.latest.sent_ns && number > work.latest.number))
+        work.latest = sample(s, number);
 }
 
 // No hole, no doubt, no probe: what the ACK covers was sent once, in order, and needs no scoreboard.
@@ -219,49 +141,42 @@ bool Subflow::nothing_amiss(const AckBlocks& ack) const {
            repeats_.empty() && probe_high_ < 0 && timer_kind_ != Timer::kReorder;
 }
 
-// advance_una() for that case.
-void Subflow::advance_clean(std::int64_t to, AckWork& work) {
-    if (to <= tcp_.snd_una) return;
-    work.first_clean_sent_ns = segments_.front().sent_ns;
-    work.newly_delivered = to - tcp_.snd_una;
-    tcp_.delivered += static_cast<std::uint64_t>(work.newly_delivered);
-    for (; tcp_.snd_una < to; ++tcp_.snd_una) {
-        const Segment& s = segments_.front();
-        work.payload_bytes += s.bytes;
-        if (acked_ != nullptr) acked_->push_back({s.object, s.order, s.bytes});
-        if (tcp_.snd_una == to - 1) {
-            work.last_clean_sent_ns = s.sent_ns;
-            sample(s, to - 1, work);
-        }
-        segments_.pop_front();
-    }
-    segments_.prefetch_ahead(kPrefetch);
-    rack_cursor_ = to;
+inline void Subflow::note_delivery(Time now) {
+    tcp_.delivered_ns = now;
+    if (tcp_.app_limited != 0 && tcp_.delivered > tcp_.app_limited) tcp_.app_limited = 0;
+}
+
+// The latest-sent segment known to have arrived is what RACK goes by.
+inline void Subflow::note_latest(Time now, const Sampled& latest) {
+    if (latest.sent_ns < rack_sent_ns_ || (latest.sent_ns == rack_sent_ns_ && latest.number <= rack_number_)) return;
+    rack_sent_ns_ = latest.sent_ns;
+    rack_number_ = latest.number;
+    rack_rtt_ = now - latest.sent_ns;
 }
 
 // What any delivery means: the delivery clock, the RTT, the latest-sent segment known to have arrived.
-void Subflow::finish_delivery(Time now, AckWork& work) {
-    if (work.newly_delivered > 0) {
-        tcp_.delivered_ns = now;
-        if (tcp_.app_limited != 0 && tcp_.delivered > tcp_.app_limited) tcp_.app_limited = 0;
+[[gnu::always_inline]] inline void Subflow::finish_delivery(Time now, AckWork& work) {
+    if (work.newly_delivered > 0) note_delivery(now);
+    Time sample = -1;
+    if (work.first_clean_sent_ns >= 0)
+        sample = now - work.first_clean_sent_ns;
+    else if (work.newly_delivered > 0 && tcp_.snd_una > work.prior_una)
+        sample = now - work.echo_ns;  // RFC 7323 section 4.1: only where SND.UNA advances; fit even for repeats
+    if (sample >= 0) {
+        work.rtt_ns = work.last_clean_sent_ns >= 0 ? now - work.last_clean_sent_ns : sample;
+        take_rtt(now, sample, work.rtt_ns);
     }
-    take_rtt(now, work);
-    if (work.sampled && (work.sampled_sent_ns > rack_sent_ns_ ||
-                         (work.sampled_sent_ns == rack_sent_ns_ && work.sampled_number > rack_number_))) {
-        rack_sent_ns_ = work.sampled_sent_ns;
-        rack_number_ = work.sampled_number;
-        rack_rtt_ = now - work.sampled_sent_ns;
-    }
+    if (work.latest.number >= 0) note_latest(now, work.latest);
 }
 
-void Subflow::sample(const Segment& segment, std::int64_t number, AckWork& work) {
-    work.sampled = true;
-    work.sampled_sent_ns = segment.sent_ns;
-    work.sampled_number = number;
-    work.sampled_delivered = segment.delivered;
-    work.since_delivered = segment.since_delivered;
-    work.since_first = segment.since_first;
-    work.sampled_app_limited = (segment.flags & kAppLimited) != 0;
+inline Subflow::Sampled Subflow::sample(const Segment& segment, std::int64_t number) const {
+    Sampled sampled;
+    sampled.sent_ns = segment.sent_ns;
+    sampled.number = number;
+    if (!wants_rates_) return sampled;
+    sampled.stamp = stamps_[number];
+    sampled.app_limited = (segment.flags & kAppLimited) != 0;
+    return sampled;
 }
 
 void Subflow::advance_una(std::int64_t to, AckWork& work) {
@@ -275,26 +190,21 @@ void Subflow::advance_una(std::int64_t to, AckWork& work) {
         segments_.prefetch_ahead(kPrefetch);
         ++tcp_.snd_una;
     }
+    if (wants_rates_) stamps_.pop_front(to);
     if (!sacked_.empty()) sacked_.drop_below(to);
     rack_cursor_ = std::max(rack_cursor_, to);
 }
 
-void Subflow::take_rtt(Time now, AckWork& work) {
-    Time sample = -1;
-    if (work.first_clean_sent_ns >= 0)
-        sample = now - work.first_clean_sent_ns;
-    else if (work.newly_delivered > 0 && tcp_.snd_una > work.prior_una)
-        sample = now - work.echo_ns;  // RFC 7323 section 4.1: only where SND.UNA advances; fit even for repeats
-    if (sample < 0) return;
-    work.rtt_ns = work.last_clean_sent_ns >= 0 ? now - work.last_clean_sent_ns : sample;
+// `sample`: of the first segment covered, for the timeout; `latest`: of the last.
+inline void Subflow::take_rtt(Time now, Time sample, Time latest) {
     const bool round_passed = tcp_.snd_una > rtt_round_end_;
     if (round_passed) rtt_round_end_ = tcp_.snd_nxt;
     rtt_sum_ns_ += static_cast<double>(sample);
     ++rtt_samples_;
     rtt_.sample(std::max<Time>(sample, 1), constants_.rto_min, round_passed);
     tcp_.srtt_ns = rtt_.srtt();
-    tcp_.last_rtt_ns = work.rtt_ns;
-    min_rtt_.sample(work.rtt_ns, now, min_rtt_window_);
+    tcp_.last_rtt_ns = latest;
+    min_rtt_.sample(latest, now, min_rtt_window_);
     tcp_.min_rtt_ns = min_rtt_.value();
     rto_ = std::min(rtt_.rto(), constants_.rto_max);
     backoff_ = 0;
@@ -335,7 +245,7 @@ bool Subflow::judge(Time now, std::int64_t number) {
     return true;
 }
 
-void Subflow::detect_losses(Time now) {
+inline void Subflow::detect_losses(Time now) {
     while (rack_cursor_ < tcp_.snd_nxt) {
         const Segment& s = segments_[rack_cursor_];
         if ((s.flags & (kSacked | kEverRetrans | kLost)) == 0) {
@@ -413,7 +323,7 @@ void Subflow::handle_probe_ack(Time now, const AckBlocks& ack) {
     leave_reduction(now);
 }
 
-void Subflow::update_state(Time now, const AckBlocks& ack, AckWork& work) {
+inline void Subflow::update_state(Time now, const AckBlocks& ack, AckWork& work) {
     const bool advanced = tcp_.snd_una > work.prior_una;
     handle_probe_ack(now, ack);
     if (tcp_.ca_state == CaState::kLoss && advanced && undo_stamp_ != kNever && work.echo_ns < undo_stamp_) {
@@ -443,38 +353,42 @@ void Subflow::reduce_window(AckWork& work) {
     tcp_.cwnd = std::max<std::int64_t>(pipe + send, 1);
 }
 
-RateSample Subflow::rate_sample(Time now, const AckWork& work) const {
+inline RateSample Subflow::rate_sample(Time now, const Sampled& latest, std::int64_t delivered, std::int64_t losses,
+                                       std::int64_t prior_in_flight, Time rtt_ns) const {
     RateSample sample;
-    sample.acked_sacked = work.newly_delivered;
-    sample.losses = static_cast<std::int64_t>(tcp_.lost - work.prior_lost);
-    sample.prior_in_flight = work.prior_in_flight;
-    sample.rtt_ns = work.rtt_ns;
-    if (!work.sampled) return sample;
-    const std::uint32_t carried = static_cast<std::uint32_t>(tcp_.delivered) - work.sampled_delivered;
+    sample.acked_sacked = delivered;
+    sample.losses = losses;
+    sample.prior_in_flight = prior_in_flight;
+    sample.rtt_ns = rtt_ns;
+    if (!wants_rates_ || latest.number < 0) return sample;
+    const std::uint32_t carried = static_cast<std::uint32_t>(tcp_.delivered) - latest.stamp.delivered;
     sample.delivered = carried;
     sample.prior_delivered = tcp_.delivered - carried;
-    sample.is_app_limited = work.sampled_app_limited;
-    const Time send_interval = static_cast<Time>(work.since_first);
-    const Time ack_interval = now - work.sampled_sent_ns + static_cast<Time>(work.since_delivered);
+    sample.is_app_limited = latest.app_limited;
+    const Time send_interval = static_cast<Time>(latest.stamp.since_first);
+    const Time ack_interval = now - latest.sent_ns + static_cast<Time>(latest.stamp.since_delivered);
     const Time interval = std::max(send_interval, ack_interval);
     // Shorter than any round trip: the sample spans a repeat and would overestimate (draft section 3.2).
     sample.interval_ns = interval + interval / (1 << 20) < tcp_.min_rtt_ns ? -1 : interval;
     return sample;
 }
 
-void Subflow::control_window(Time now, AckWork& work) {
+[[gnu::always_inline]] inline void Subflow::control_window(Time now, AckWork& work) {
     if (work.newly_delivered > 0) control_->pkts_acked(tcp_, work.newly_delivered, work.rtt_ns, now);
-    if (wants_rates_ && control_->cong_control(tcp_, rate_sample(now, work), now)) {
+    const auto losses = static_cast<std::int64_t>(tcp_.lost - work.prior_lost);
+    if (takes_acks_ &&
+        control_->cong_control(
+            tcp_, rate_sample(now, work.latest, work.newly_delivered, losses, work.prior_in_flight, work.rtt_ns), now)) {
         // window and pacing are set
     } else if (tcp_.ca_state == CaState::kRecovery) {
         reduce_window(work);
     } else if (tcp_.snd_una > work.prior_una) {
         control_->cong_avoid(tcp_, work.newly_delivered, now);
     }
-    if (work.sampled) tcp_.first_sent_ns = std::max(tcp_.first_sent_ns, work.sampled_sent_ns);
+    if (work.latest.number >= 0) tcp_.first_sent_ns = std::max(tcp_.first_sent_ns, work.latest.sent_ns);
 }
 
-// -------------------------------------------------------------------------------------------------------- timers
+// --------------------------------------------------------------------------------------------------------- arming
 
 void Subflow::arm(Time now) {
     if (tcp_.packets_out() == 0) {
@@ -490,14 +404,88 @@ void Subflow::arm(Time now) {
     if (probe_allowed) arm_probe(now);
 }
 
-// RFC 8985 section 7.2: two round trips from now, but no later than the retransmission timeout, in whose place it then
-// comes. New data restarts the one and not the other.
-void Subflow::arm_probe(Time now) {
-    const Time slack = tcp_.packets_out() == 1 ? constants_.rto_min : constants_.tlp_min;
-    armed_at_ = now;
-    timer_kind_ = Timer::kProbe;
-    timer_ = std::min(now + 2 * tcp_.srtt_ns + slack, rto_at_);
+// The same where nothing is amiss and an RTT was just taken.
+inline void Subflow::arm_clean(Time now) {
+    if (tcp_.packets_out() == 0) return arm(now);
+    rto_at_ = now + rto_;
+    arm_probe(now);
 }
+
+// ------------------------------------------------------------------------------------------------- the ACK at hand
+
+// What the ACK covers was sent once, in order, and needs no scoreboard.
+inline std::int64_t Subflow::handle_clean_ack(Time now, std::int64_t to) {
+    const std::int64_t in_flight = tcp_.in_flight(), acked = to - tcp_.snd_una;
+    const Time first_sent_ns = segments_.front().sent_ns;
+    std::int64_t payload_bytes = 0;
+    Sampled last;
+    for (std::int64_t number = tcp_.snd_una; number < to; ++number) {
+        const Segment& s = segments_.front();
+        payload_bytes += s.bytes;
+        if (acked_ != nullptr) acked_->push_back({s.object, s.order, s.bytes});
+        if (number == to - 1) last = sample(s, number);
+        segments_.pop_front();
+    }
+    segments_.prefetch_ahead(kPrefetch);
+    if (wants_rates_) stamps_.pop_front(to);
+    tcp_.snd_una = rack_cursor_ = to;
+    tcp_.delivered += static_cast<std::uint64_t>(acked);
+    note_delivery(now);
+    const Time rtt_ns = now - last.sent_ns;
+    take_rtt(now, now - first_sent_ns, rtt_ns);
+    note_latest(now, last);
+    control_->pkts_acked(tcp_, acked, rtt_ns, now);
+    if (!takes_acks_ || !control_->cong_control(tcp_, rate_sample(now, last, acked, 0, in_flight, rtt_ns), now))
+        control_->cong_avoid(tcp_, acked, now);
+    tcp_.first_sent_ns = std::max(tcp_.first_sent_ns, last.sent_ns);
+    arm_clean(now);
+    DSTCC_CHECK(tcp_.cwnd >= 1, "cwnd >= 1");
+    return payload_bytes;
+}
+
+// It says what was known.
+std::int64_t Subflow::handle_empty_ack(Time now, const AckBlocks& ack) {
+    AckWork work(tcp_, ack.echo_ns);
+    control_window(now, work);
+    if (timer_kind_ == Timer::kNone) arm(now);
+    DSTCC_CHECK(tcp_.cwnd >= 1, "cwnd >= 1");
+    return 0;
+}
+
+std::int64_t Subflow::handle_doubtful_ack(Time now, const AckBlocks& ack) {
+    if (nothing_amiss(ack)) return handle_empty_ack(now, ack);
+    AckWork work(tcp_, ack.echo_ns);
+    for (int i = 0; i < ack.sacks; ++i) {
+        const Range block = ack.sack[i];
+        if (!seen_before(i, block)) take_block(block, work);  // most blocks repeat the last ACK's
+    }
+    for (int i = 0; i < ack.sacks; ++i) last_sack_[i] = ack.sack[i];
+    if (ack.cumulative > tcp_.snd_una) advance_una(ack.cumulative, work);
+    finish_delivery(now, work);
+    const bool una_advanced = tcp_.snd_una > work.prior_una;
+    if (timer_kind_ == Timer::kReorder) timer_kind_ = Timer::kNone;
+    detect_losses(now);
+    update_state(now, ack, work);
+    control_window(now, work);
+    if (timer_kind_ != Timer::kReorder &&
+        (una_advanced || restarts_timer(work) || tcp_.packets_out() == 0 || timer_kind_ == Timer::kNone))
+        arm(now);
+    DSTCC_CHECK(tcp_.sacked_out >= 0 && tcp_.lost_out >= 0 && tcp_.retrans_out >= 0 &&
+                    tcp_.sacked_out + tcp_.lost_out <= tcp_.packets_out(),
+                "the scoreboard adds up");
+    DSTCC_CHECK(tcp_.cwnd >= 1, "cwnd >= 1");
+    return work.payload_bytes;
+}
+
+std::int64_t Subflow::handle_ack(Time now, const AckBlocks& ack) {
+    DSTCC_CHECK(ack.cumulative <= tcp_.snd_nxt, "nothing is acknowledged before it is sent");
+    tcp_.one_way_ns = ack.one_way_ns;
+    tcp_.ack_has_sacks = ack.sacks > 0;
+    if (ack.cumulative > tcp_.snd_una && nothing_amiss(ack)) return handle_clean_ack(now, ack.cumulative);
+    return handle_doubtful_ack(now, ack);
+}
+
+// -------------------------------------------------------------------------------------------------------- timers
 
 TimerResult Subflow::handle_timer(Time now) {
     if (timer_ > now) return TimerResult::kNothing;

@@ -24,18 +24,22 @@ enum SegmentFlag : std::uint8_t {
     kReinjected = 32,  // given to another subflow as well
 };
 
-// One segment in flight. 32 bytes; the deltas are floats: good to 1 part in 16 million however long the round trip.
+// One segment in flight.
 struct Segment {
-    Time sent_ns;              // of the latest transmission
-    std::uint32_t object;      // index of the layer it belongs to
-    std::uint32_t order;       // place in its ordering domain, counted in segments
-    std::uint32_t delivered;   // low bits of TcpState::delivered when sent
-    float since_delivered, since_first;  // ns: sent_ns - delivered_ns, sent_ns - first_sent_ns
-    std::uint16_t bytes;       // payload, at most 65,495
+    Time sent_ns;          // of the latest transmission
+    std::uint32_t object;  // index of the layer it belongs to
+    std::uint32_t order;   // place in its ordering domain, counted in segments
+    std::uint16_t bytes;   // payload, at most 65,495
     std::uint8_t flags;
-    std::uint8_t repeats;
 };
-static_assert(sizeof(Segment) == 32, "the memory budget counts on it");
+static_assert(sizeof(Segment) == 24, "the memory budget counts on it");
+
+// What a delivery-rate sample wants to know of a segment when it is acknowledged: beside it, for laws that take samples.
+// The deltas are floats: good to 1 part in 16 million however long the round trip.
+struct RateStamp {
+    std::uint32_t delivered = 0;                 // low bits of TcpState::delivered when sent
+    float since_delivered = 0, since_first = 0;  // ns: sent_ns - delivered_ns, sent_ns - first_sent_ns
+};
 
 // A segment that an ACK covers for the first time on its subflow.
 struct Acked {
@@ -72,7 +76,7 @@ public:
     Time rtt_deviation() const { return rtt_.deviation(); }
     double rtt_sum_s() const { return rtt_sum_ns_ / kNsPerS; }
     std::int64_t rtt_samples() const { return rtt_samples_; }
-    std::int64_t peak_bytes() const { return segments_.peak_bytes(); }
+    std::int64_t bytes() const { return segments_.bytes() + stamps_.bytes(); }  // of its records
     // Acknowledged one way or another, so that no copy elsewhere is of use.
     bool acknowledged(std::int64_t number) const {
         return number < tcp_.snd_una || (segments_[number].flags & kSacked) != 0;
@@ -80,7 +84,12 @@ public:
 
     // --- going out
     void establish(Time now, Time handshake_rtt);
+    // New data, one segment; or, unpaced, a run of segments: begin_run, push each, finish_run with their number.
     std::int64_t append(Time now, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
+    void begin_run(Time now);
+    void push(Time now, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
+    void finish_run(Time now, std::int64_t segments);
+    bool paced() const { return tells_sends_ || tcp_.pacing_bytes_per_ns > 0; }
     bool repairs_waiting() const { return !to_repeat_.empty(); }
     bool poll_retransmit(std::int64_t& number);
     void mark_retransmitted(Time now, std::int64_t number);
@@ -113,19 +122,29 @@ public:
 
 private:
     struct AckWork;
-    bool seen_before(const Range& block) const {
-        for (const Range& last : last_sack_)
-            if (last.begin == block.begin && last.end == block.end) return true;
-        return false;
+    struct Sampled {  // a segment that was delivered
+        Time sent_ns = -1;
+        std::int64_t number = -1;
+        RateStamp stamp;
+        bool app_limited = false;
+    };
+    bool seen_before(int i, const Range& block) const {
+        const auto same = [&](const Range& last) { return last.end == block.end && last.begin == block.begin; };
+        return same(last_sack_[i]) || std::any_of(std::begin(last_sack_), std::end(last_sack_), same);
     }
     void deliver(std::int64_t number, AckWork& work);
     void advance_una(std::int64_t to, AckWork& work);
     bool nothing_amiss(const AckBlocks& ack) const;
     bool restarts_timer(const AckWork& work) const;
-    void advance_clean(std::int64_t to, AckWork& work);
+    std::int64_t handle_clean_ack(Time now, std::int64_t to);
+    std::int64_t handle_empty_ack(Time now, const AckBlocks& ack);
+    std::int64_t handle_doubtful_ack(Time now, const AckBlocks& ack);
+    void take_block(const Range& block, AckWork& work);
     void finish_delivery(Time now, AckWork& work);
-    static void sample(const Segment& segment, std::int64_t number, AckWork& work);
-    void take_rtt(Time now, AckWork& work);
+    Sampled sample(const Segment& segment, std::int64_t number) const;
+    void note_delivery(Time now);
+    void note_latest(Time now, const Sampled& latest);
+    void take_rtt(Time now, Time sample, Time latest);
     void detect_losses(Time now);
     bool judge(Time now, std::int64_t number);
     void mark_lost(std::int64_t number);
@@ -135,20 +154,26 @@ private:
     void undo(Time now);
     void reduce_window(AckWork& work);
     void control_window(Time now, AckWork& work);
-    RateSample rate_sample(Time now, const AckWork& work) const;
+    RateSample rate_sample(Time now, const Sampled& latest, std::int64_t delivered, std::int64_t losses,
+                           std::int64_t prior_in_flight, Time rtt_ns) const;
     void handle_probe_ack(Time now, const AckBlocks& ack);
     void arm(Time now);
+    void arm_clean(Time now);
     void arm_probe(Time now);
     void pace(Time now, std::uint32_t wire_bytes);
+    Time pacing_gap(std::uint32_t wire_bytes);
+    void restart(Time now);
     void stamp(Time now, Segment& segment);
+    RateStamp rate_stamp(Time now) const;
     Time rack_window() const;
     void timeout(Time now);
 
     TcpState tcp_;
     std::unique_ptr<CongestionControl> control_;
-    bool tells_sends_, wants_rates_;
+    bool tells_sends_, takes_acks_, wants_rates_;
     const ConstantsNs& constants_;
     BlockRing<Segment> segments_;
+    BlockRing<RateStamp> stamps_;  // beside segments_ while wants_rates_, else empty
     RangeSet sacked_;
     Range last_sack_[3]{};
     std::deque<std::int64_t> to_repeat_;  // judged lost, not yet repeated; entries may have gone stale
@@ -184,7 +209,87 @@ private:
     std::int64_t undo_cwnd_ = 0, undo_ssthresh_ = 0;
     Time undo_stamp_ = kNever;  // when the first repeat of this episode left
     Time pacing_until_ = 0;
+    double gap_rate_ = 0;  // the pacing rate at which a full packet takes full_gap_
+    Time full_gap_ = 0;
     std::vector<Acked>* acked_ = nullptr;
 };
+
+// ------------------------------------------------------------------------ small and in every packet's way
+
+inline Time Subflow::pacing_gap(std::uint32_t wire_bytes) {
+    const double rate = tcp_.pacing_bytes_per_ns;
+    if (wire_bytes != tcp_.wire_bytes) return static_cast<Time>(wire_bytes / rate + 0.5);
+    if (rate != gap_rate_) {
+        gap_rate_ = rate;
+        full_gap_ = static_cast<Time>(wire_bytes / rate + 0.5);
+    }
+    return full_gap_;
+}
+
+inline void Subflow::pace(Time now, std::uint32_t wire_bytes) {
+    if (tells_sends_) control_->on_sent(tcp_, now);
+    if (tcp_.pacing_bytes_per_ns > 0) pacing_until_ = std::max(pacing_until_, now) + pacing_gap(wire_bytes);
+}
+
+inline RateStamp Subflow::rate_stamp(Time now) const {
+    return {static_cast<std::uint32_t>(tcp_.delivered), static_cast<float>(now - tcp_.delivered_ns),
+            static_cast<float>(now - tcp_.first_sent_ns)};
+}
+
+// RFC 8985 section 7.2: two round trips from now, but no later than the retransmission timeout, in whose place it then
+// comes. New data restarts the one and not the other.
+inline void Subflow::arm_probe(Time now) {
+    const Time slack = tcp_.packets_out() == 1 ? constants_.rto_min : constants_.tlp_min;
+    armed_at_ = now;
+    timer_kind_ = Timer::kProbe;
+    timer_ = std::min(now + 2 * tcp_.srtt_ns + slack, rto_at_);
+}
+
+[[gnu::always_inline]] inline std::int64_t Subflow::append(Time now, std::uint32_t object, std::uint32_t order, std::uint16_t bytes) {
+    begin_run(now);
+    push(now, object, order, bytes);
+    finish_run(now, 1);
+    pace(now, bytes + tcp_.wire_bytes - tcp_.mss_bytes);
+    return tcp_.snd_nxt - 1;
+}
+
+inline void Subflow::begin_run(Time now) {
+    if (tcp_.packets_out() == 0) restart(now);
+}
+
+[[gnu::always_inline]] inline void Subflow::push(Time now, std::uint32_t object, std::uint32_t order, std::uint16_t bytes) {
+    Segment& segment = segments_.emplace_back();
+    segment.sent_ns = now;
+    segment.object = object;
+    segment.order = order;
+    segment.bytes = bytes;
+    segment.flags = tcp_.app_limited != 0 ? kAppLimited : 0;
+    if (wants_rates_) stamps_.emplace_back() = rate_stamp(now);
+}
+
+[[gnu::always_inline]] inline void Subflow::finish_run(Time now, std::int64_t segments) {
+    const bool second = tcp_.packets_out() < 2 && tcp_.packets_out() + segments >= 2;
+    tcp_.last_sent_ns = now;
+    tcp_.snd_nxt += segments;
+    DSTCC_CHECK(segments_.end() == tcp_.snd_nxt, "a record per segment in flight");
+    prr_out_ += segments;
+    if (timer_kind_ == Timer::kNone)
+        arm(now);
+    else if (timer_kind_ == Timer::kProbe && (armed_at_ != now || second))
+        arm_probe(now);
+}
+
+inline void Subflow::finish_sending(Time now, bool starved, bool window_full) {
+    // tcp_cwnd_validate(): remember whether the window was in use over the last round trip.
+    if (tcp_.snd_una >= tcp_.cwnd_usage_seq || window_full ||
+        (!tcp_.is_cwnd_limited && tcp_.packets_out() > tcp_.max_packets_out)) {
+        tcp_.is_cwnd_limited = window_full;
+        tcp_.max_packets_out = tcp_.packets_out();
+        tcp_.cwnd_usage_seq = tcp_.snd_nxt;
+    }
+    if (starved && tcp_.in_flight() < tcp_.cwnd && to_repeat_.empty())
+        tcp_.app_limited = std::max<std::uint64_t>(tcp_.delivered + static_cast<std::uint64_t>(tcp_.in_flight()), 1);
+    if (tcp_.packets_out() > 0 && timer_kind_ == Timer::kNone) arm(now);
+}
 
 }  // namespace dstcc
