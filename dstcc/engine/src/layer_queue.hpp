@@ -73,14 +73,14 @@ public:
         ++waiting_;
     }
     void take(std::uint32_t object) {
-        const auto place = static_cast<std::size_t>(
-            std::lower_bound(objects_.begin() + static_cast<std::ptrdiff_t>(head_), objects_.end(), object) -
-            objects_.begin());
+        const std::size_t place = place_of(object);
         DSTCC_CHECK(place < objects_.size() && objects_[place] == object && next_[place] == place,
                     "a layer is taken where it waits");
         next_[place] = static_cast<std::uint32_t>(place + 1);
-        head_ = find(head_);
-        if (--waiting_ > 0) front_ = objects_[head_];
+        --waiting_;
+        if (place != head_) return;
+        head_ = find(place + 1);
+        if (waiting_ > 0) front_ = objects_[head_];
     }
     // The newest waiting layer that `accepts`. False if there is none among the last few dozen.
     template <class Accepts>
@@ -108,6 +108,12 @@ public:
 
 private:
     static constexpr std::size_t kLastFew = 64;
+    std::size_t place_of(std::uint32_t object) const {
+        if (waiting_ > 0 && object == front_) return head_;
+        const auto found =
+            std::lower_bound(objects_.begin() + static_cast<std::ptrdiff_t>(head_), objects_.end(), object);
+        return static_cast<std::size_t>(found - objects_.begin());
+    }
     // Where `skip` turns false, by galloping from `near`.
     template <class Skip>
     std::size_t boundary(std::size_t near, Skip&& skip) const {

@@ -62,18 +62,20 @@ void Simulation::pump(std::size_t s) {
     finish_sending(s, subflow);
 }
 
+// Too late, without the layer it builds on, or not begun and with less time for a repair than the newest of its level.
+inline bool Simulation::outdated(std::uint32_t object, std::size_t s) const {
+    if (hopeless(object) || late(object, s, Slack::kLight)) return true;
+    return outcomes_[object].offset == 0 && late(object, s, Slack::kRepair) &&
+           !late(subflows_[s].assigned.newest(), s, Slack::kRepair);
+}
+
 void Simulation::offer_assigned() {
     for (;;) {
         if (!room_at_receiver(config_.transport.mss_bytes)) return;
         if (const std::uint64_t busy = ready_ & has_assigned_) {
             const auto s = static_cast<std::size_t>(__builtin_ctzll(busy));
             const std::uint32_t object = subflows_[s].assigned.front();
-            const bool newer_is_better = late(object, s, Slack::kRepair) &&
-                                         !late(subflows_[s].assigned.newest(), s, Slack::kRepair);
-            if (hopeless(object) || late(object, s, Slack::kLight) || newer_is_better)
-                drop_from_assigned(s);
-            else
-                send_run(s, object);
+            deadlines_ && outdated(object, s) ? drop_from_assigned(s) : send_run(s, object);
             continue;
         }
         std::uint32_t object = 0;

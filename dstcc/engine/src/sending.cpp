@@ -112,6 +112,18 @@ inline void Simulation::note_first(std::size_t s, ObjectOutcome& outcome) {
     if (first_send_ns_ < 0) first_send_ns_ = now_;
 }
 
+// So many bytes of a layer wait no longer.
+void Simulation::note_cut(std::size_t s, std::uint32_t object, std::int64_t bytes) {
+    backlog_ -= bytes;
+    const bool bound = (has_assigned_ & bit(s)) != 0 && subflows_[s].assigned.front() == object;
+    if (bound) paths_[s].assigned_bytes -= bytes;
+    if (unsent_bytes(object) > 0) return;
+    sent_out(object);
+    if (!bound) return unbind(object);
+    subflows_[s].assigned.pop_front();
+    if (subflows_[s].assigned.empty()) has_assigned_ &= ~bit(s);
+}
+
 // Transmit the next segment of a layer for the first time.
 std::int64_t Simulation::send_new(std::size_t s, std::uint32_t object) {
     const std::int64_t number = put(s, subflows_[s], cut(s, object));
@@ -130,7 +142,7 @@ void Simulation::send_run(std::size_t s, std::uint32_t object) {
         do
             put(s, subflow, take(subflow, object, outcome, payload));
         while (outcome.offset < payload && (ready_ & bit(s)) != 0 && room_at_receiver(config_.transport.mss_bytes));
-    if (outcome.offset == payload || !subflow.assigned.empty())
+    if (outcome.offset == payload || has_assigned_ != 0)
         note_cut(s, object, outcome.offset - before);
     else
         backlog_ -= outcome.offset - before;
@@ -185,22 +197,6 @@ Simulation::Planned Simulation::cut(std::size_t s, std::uint32_t object) {
     if (chunks_) chunks_->handle_cut(now_, object, order, outcome.offset);
     outcome.offset += bytes;
     return {object, order, bytes};
-}
-
-// So many bytes of a layer wait no longer.
-void Simulation::note_cut(std::size_t s, std::uint32_t object, std::int64_t bytes) {
-    const bool whole = unsent_bytes(object) == 0;
-    backlog_ -= bytes;
-    if (whole) sent_out(object);
-    LayerQueue& assigned = subflows_[s].assigned;
-    if (!assigned.empty() && assigned.front() == object) {
-        paths_[s].assigned_bytes -= bytes;
-        if (!whole) return;
-        assigned.pop_front();
-        if (assigned.empty()) has_assigned_ &= ~bit(s);
-    } else if (whole) {
-        unbind(object);
-    }
 }
 
 [[gnu::always_inline]] inline std::int64_t Simulation::put(std::size_t s, SubflowState& subflow, const Planned& segment) {

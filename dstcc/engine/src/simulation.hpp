@@ -291,6 +291,7 @@ private:
     }
     bool builds_on_another(std::uint32_t object) const;
     bool hopeless(std::uint32_t object) const;
+    bool outdated(std::uint32_t object, std::size_t s) const;
     bool premature(std::uint32_t object) const;
     bool lost_cause(std::uint32_t object) const;
     bool late(std::uint32_t object, std::size_t s, Slack slack) const;
