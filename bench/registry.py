@@ -29,7 +29,7 @@ from .figure import Figure, Goal
 FIGURES = (
     Figure("engine_ns_per_packet", engine.ns_per_packet, Goal("value", "<=", 60)),
     Figure("engine_floor", engine.floor, Goal("ratio", "<=", 6)),
-    Figure("engine_event_floor", engine.event_floor),
+    Figure("engine_event_floor", engine.event_floor, Goal("ratio", "<=", 6)),
     Figure("engine_bdp_growth", engine.bdp_growth, Goal("ratio", "<=", 1.5)),
     Figure("engine_subflow_growth", engine.subflow_growth, Goal("ratio", "<=", 3)),
     Figure("control_costs", controls.control_costs, Goal("ratio", "<=", 2)),

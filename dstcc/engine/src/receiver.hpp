@@ -115,7 +115,6 @@ private:
         blocks_ = out_of_order_.empty() ? 0 : kept;
     }
 
-    static constexpr int kSackBlocks = 3;  // as many as fit beside timestamps (RFC 2018)
     Time delayed_ack_;
     int quick_acks_;
     std::int64_t next_ = 0;

@@ -85,10 +85,12 @@ void Simulation::complete(std::uint32_t object) {
     const auto passage = link.up.transmit(now_, bytes);
     if (config_.trace) trace_ack(TraceEvent::kAckSent, passage, sender, blocks_of(from.receiver, ack), false);
     if (passage.arrive_ns == kNever) return;
-    for (int i = 0; i < ack.sacks; ++i) {
-        SackBlock& block = link.blocks.emplace_back();
-        block.offset = static_cast<std::uint32_t>(from.receiver.block(i).begin - ack.cumulative);
-        block.length = static_cast<std::uint32_t>(from.receiver.block(i).end - from.receiver.block(i).begin);
+    if (ack.sacks > 0) {
+        SackBlocks& blocks = link.blocks.emplace_back();
+        for (int i = 0; i < ack.sacks; ++i) {
+            blocks.begin[i] = static_cast<std::uint32_t>(from.receiver.block(i).begin - ack.cumulative);
+            blocks.end[i] = static_cast<std::uint32_t>(from.receiver.block(i).end - ack.cumulative);
+        }
     }
     AckPacket& packet = put_ack(from, passage.arrive_ns);
     packet.echo_ns = ack.echo_ns;

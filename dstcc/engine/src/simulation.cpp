@@ -206,10 +206,12 @@ void Simulation::on_acks(std::size_t link) {
     ack.cumulative = widen(to.sender.tcp().snd_una, packet.cumulative);
     ack.echo_ns = packet.echo_ns;
     ack.duplicate = packet.kind == kDuplicate;
-    for (int i = 0; i < packet.sacks; ++i) {
-        const SackBlock block = state.blocks.front();
+    if (packet.sacks > 0) {
+        const SackBlocks& blocks = state.blocks.front();
+        for (int i = 0; i < packet.sacks; ++i)
+            ack.sack[i] = {ack.cumulative + blocks.begin[i], ack.cumulative + blocks.end[i]};
+        ack.sacks = packet.sacks;
         state.blocks.pop_front();
-        ack.sack[ack.sacks++] = {ack.cumulative + block.offset, ack.cumulative + block.offset + block.length};
     }
     if (config_.trace) trace_ack(TraceEvent::kAckArrived, {now_, 0}, s, ack, false);
     if (background) return on_flow_ack(s - first_flow_, ack);

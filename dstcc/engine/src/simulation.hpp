@@ -103,14 +103,14 @@ private:
     };
     enum AckKind : std::uint8_t { kPlain, kSyn, kDuplicate };
     static_assert(sizeof(AckPacket) == 24, "the memory budget counts on it");
-    struct SackBlock {
-        std::uint32_t offset, length;  // from the cumulative ACK
+    struct SackBlocks {
+        std::uint32_t begin[kSackBlocks], end[kSackBlocks];  // from the cumulative ACK
     };
     struct LinkState {
         Direction down, up;
         BlockRing<DataPacket> data;
         BlockRing<AckPacket> acks;
-        BlockRing<SackBlock> blocks;
+        BlockRing<SackBlocks> blocks;  // of each ACK that has any
         BlockRing<Time> stamps;             // beside each ACK, while a control wants one-way delays
         BlockRing<std::int64_t> delivered;  // beside each ACK, while its window is bounded: in-order payload at the receiver
     };

@@ -47,12 +47,14 @@ struct Acked {
     std::uint16_t bytes;
 };
 
+constexpr int kSackBlocks = 3;  // in an ACK: as many as fit beside timestamps (RFC 2018)
+
 struct AckBlocks {
     std::int64_t cumulative = 0;
     bool duplicate = false;  // it answers a segment that was there already (RFC 2883)
     Time echo_ns = 0;  // send time of the transmission this ACK answers (RFC 7323 timestamp echo)
     Time one_way_ns = -1;  // what the newest segment took; -1: receivers do not stamp
-    Range sack[3];
+    Range sack[kSackBlocks];
     int sacks = 0;
 };
 
@@ -175,7 +177,7 @@ private:
     BlockRing<Segment> segments_;
     BlockRing<RateStamp> stamps_;  // beside segments_ while wants_rates_, else empty
     RangeSet sacked_;
-    Range last_sack_[3]{};
+    Range last_sack_[kSackBlocks]{};
     std::deque<std::int64_t> to_repeat_;  // judged lost, not yet repeated; entries may have gone stale
     struct Repeat {
         std::int64_t number;
