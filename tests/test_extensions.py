@@ -95,6 +95,21 @@ def test_a_window_is_held(write) -> None:
     assert net.mean_window(result, 0.2) == pytest.approx(20, rel=0.05)
 
 
+def test_a_probe_is_one_segment_while_an_old_pace_holds(write) -> None:
+    """A packet at 1,200 bit/s holds the next back for 10 s, though the next answer has no pace. What it was is lost in
+    the outage, and the probe for it is one segment, not the window."""
+    path = write("""
+        class Own:
+            def __init__(self, setup): self.calls = 0
+            def on_ack(self, view):
+                self.calls += 1
+                return (40, 1200.0) if self.calls == 1 else 40
+    """)
+    link = net.link(12e6, 0.1, queue_bdp=20, outages_s=((0.2055, 0.5),))
+    result = bulk(control(path), link, objects=net.bulk(10**6), duration_s=9)
+    assert result.totals["data_packets"] == 10 + 1 + 1  # the first window, the paced one, the probe
+
+
 def test_a_pacing_rate_is_kept(write) -> None:
     # 1 Mbit/s on the wire whatever the window.
     result = bulk(control(write(constant("(1e6, 1e6)"))))

@@ -13,6 +13,7 @@ LAYER_VALUES: tuple[str, ...]
 EPISODE_VALUES: tuple[str, ...]
 
 rules: Any
+structures: Any
 law: Any
 
 class Stepper:

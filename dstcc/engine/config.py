@@ -380,9 +380,10 @@ class EngineResult:
     ``arrived_payload_bytes`` (distinct), ``delivered_payload_bytes``, ``duplicate_payload_bytes``,
     ``hol_payload_bytes``, ``hol_wait_byte_s`` (Σ bytes × wait), ``rtt_sum_s``, ``rtt_samples``,
     ``queue_p95_s``, ``data_packets``, ``dropped_queue_packets``, ``lost_channel_packets``, ``timeouts``,
-    ``events``, ``engine_peak_bytes`` (sender and links), ``reorder_peak_bytes`` (receiver); times
-    ``first_send_s`` and ``last_delivery_s`` (NaN if never). Bytes, RTTs and timeouts are those of the connection
-    under test; drops and losses are the links', whoever's packets they hit."""
+    ``events``, ``engine_peak_bytes`` (records of senders and links, the most held at the end of a slot, of the
+    run, or every 65,536 events), ``reorder_peak_bytes`` (receiver); times ``first_send_s`` and
+    ``last_delivery_s`` (NaN if never). Bytes, RTTs and timeouts are those of the connection under test; drops
+    and losses are the links', whoever's packets they hit."""
     flows: tuple[FlowResult, ...] = ()
     """One per background flow: link by link, in each link's order."""
     trace: Trace | None = None

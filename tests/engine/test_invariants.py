@@ -160,6 +160,18 @@ def test_every_transfer_keeps_the_books(config: EngineConfig) -> None:
     keeps_the_books(config)
 
 
+@given(configs())
+@settings(max_examples=100)
+def test_looking_on_changes_nothing(config: EngineConfig) -> None:
+    """While nobody looks, segments go in runs; for a trace each goes by itself. It must come to the same."""
+    alone, watched = simulate(config), simulate(dataclasses.replace(config, trace=True))
+    for part in ("objects", "samples"):
+        for field in dataclasses.fields(getattr(alone, part)):
+            a, b = (getattr(getattr(r, part), field.name) for r in (alone, watched))
+            np.testing.assert_array_equal(a, b)
+    np.testing.assert_equal(alone.totals, watched.totals)
+
+
 @given(st.one_of(configs(), transfers()))
 @settings(max_examples=60)
 def test_the_same_scenario_gives_the_same_bytes(config: EngineConfig) -> None:

@@ -305,3 +305,8 @@ def test_datagrams_of_others_take_their_share_of_the_line():
 def test_a_scheduler_is_refused(scheduler):
     with pytest.raises(ValueError, match="takes no scheduler"):
         transfer(path(), blocks(1, 1), scheduler=scheduler)
+
+
+def test_a_block_too_long_for_its_numbers_is_refused():
+    with pytest.raises(ValueError, match="fewer than 2\\^31 segments"):
+        transfer(path(), net.bulk(net.MSS * 2**31))

@@ -273,6 +273,8 @@ void validate(const EngineConfig& config) {
     for (std::size_t i = 0; i < n; ++i) {
         require(o.layer[i] >= 0 && o.layer[i] < 256, "layers are numbered 0 to 255");
         require(o.payload_bytes[i] >= 1, "objects hold at least one byte");
+        require(t.congestion != kTransferLtp || o.payload_bytes[i] / t.mss_bytes < (std::int64_t{1} << 31),
+                "a block of ltp has fewer than 2^31 segments");
         require(o.release_ns[i] >= 0 && (i == 0 || o.release_ns[i] >= o.release_ns[i - 1]), "release_ns must not fall");
     }
 }
@@ -527,6 +529,7 @@ PYBIND11_MODULE(_engine, m, py::mod_gil_not_used()) {
     m.def("event_walk", &dstcc::event_walk, py::arg("packets"), py::arg("window"), py::arg("subflows"), py::arg("loss"),
           py::arg("seed"), Unlocked());
     dstcc::bind_rules(m);
+    dstcc::bind_structures(m);
     dstcc::bind_stepper(m);
     m.attr("CONGESTION_NAMES") = dstcc::names(dstcc::congestion_table());
     m.attr("TRANSFER_NAMES") = py::make_tuple(dstcc::kTransferLtp);

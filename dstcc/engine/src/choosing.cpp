@@ -15,7 +15,7 @@ constexpr double kFarNs = 4e18;  // beyond any deadline, and two of them are wit
 
 // The scheduler's choice among `ready`, which is what of `idle` can bring the layer in time.
 int Simulation::choose(std::uint64_t idle, std::uint64_t ready, std::uint32_t object, std::int64_t bytes) {
-    if (!heeds_) return scheduler_->pick(paths_, ready, Next{});
+    if (!heeds_) return pick_unheeding(ready);
     Next next;
     next.now_ns = now_;
     next.layer = static_cast<int>(config_.objects.layer[object]);

@@ -1,7 +1,8 @@
 // The interface of a congestion control, shaped like Linux's tcp_congestion_ops so that laws carry over unchanged.
 //
 // Call order per ACK: pkts_acked (new RTT sample), then either cong_control (if it returns true it has set window and
-// pacing; asked only where takes_acks) or, in the Open and Loss states, cong_avoid. ssthresh is asked once when a reduction starts; on_event follows.
+// pacing; asked only where takes_acks) or, in the Open and Loss states, cong_avoid. ssthresh is asked once when a
+// reduction starts; on_event follows.
 #pragma once
 
 #include <memory>

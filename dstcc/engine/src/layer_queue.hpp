@@ -14,7 +14,6 @@ class LayerQueue {
 public:
     explicit LayerQueue(bool layer_first = false) : layer_first_(layer_first) {}
     bool empty() const { return size_ == 0; }
-    std::size_t size() const { return size_; }
     std::uint32_t front() const { return by_layer_[first()].front(); }
     // The newest of the front's layer.
     std::uint32_t newest() const { return by_layer_[first()].back(); }

@@ -7,15 +7,10 @@
 
 namespace dstcc {
 
-namespace {
-
-const Next kUnheeded{};  // what schedulers are told that go by their paths alone
-
-}  // namespace
-
 // Beside what no subflow was given.
 bool Simulation::more_to_send(std::size_t s, const SubflowState& subflow) const {
-    return ((has_assigned_ | has_planned_) & bit(s)) != 0 || reinjecting_ != 0 || (duplicates_ && subflow.copied < log_.end()) ||
+    return ((has_assigned_ | has_planned_) & bit(s)) != 0 || reinjecting_ != 0 ||
+           (duplicates_ && subflow.copied < log_.end()) ||
            std::any_of(spares_.begin(), spares_.end(), [](const auto& waiting) { return !waiting.empty(); });
 }
 
@@ -29,7 +24,7 @@ inline void Simulation::offer_stream() {
         }
         if (!next_unbound(ready, object)) return;
         if (!heeds_) {
-            const auto s = static_cast<std::size_t>(scheduler_->pick(paths_, ready, kUnheeded));
+            const auto s = static_cast<std::size_t>(pick_unheeding(ready));
             // With deadlines a layer begun may let another go before it.
             idle == bit(s) && !deadlines_ ? send_run(s, object) : static_cast<void>(send_new(s, object));
             continue;

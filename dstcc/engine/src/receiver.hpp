@@ -135,8 +135,6 @@ public:
     };
 
     std::uint32_t take_order() { return next_out_++; }
-    std::uint32_t issued() const { return next_out_; }
-    std::int64_t waiting() const { return queue_.size(); }
     std::int64_t peak_bytes() const { return queue_.peak_bytes(); }
 
     enum class Place { kDuplicate, kHeld, kDelivered };
@@ -146,10 +144,7 @@ public:
         const auto ahead = static_cast<std::int32_t>(order - next_);  // 32 bits wrap; no window spans half of them
         if (ahead < 0) return Place::kDuplicate;
         if (ahead > 0) return hold(now, ahead, object, bytes);
-        if (!queue_.empty()) {
-            if (queue_.front().arrived_ns >= 0) return Place::kDuplicate;
-            queue_.pop_front();
-        }
+        if (!queue_.empty()) queue_.pop_front();  // the gap itself
         ++next_;
         deliver(object, bytes, Time{0});
         while (!queue_.empty() && queue_.front().arrived_ns >= 0) {

@@ -20,12 +20,13 @@ void Simulation::on_data(std::size_t link) {
     if (packet.bytes == 0) return answer_syn(s, endpoint(s));
     if (s >= first_flow_) return on_flow_data(s - first_flow_, packet);
     SubflowState& subflow = subflows_[s];
-    const auto answer = subflow.receiver.handle_segment(now_, widen(subflow.receiver.next(), packet.number), packet.sent_ns);
-    if (answer.fresh) on_segment(packet);  // else a needless repeat; its payload was counted
-    this->answer(s, subflow, answer, packet.sent_ns);
+    const auto answered =
+        subflow.receiver.handle_segment(now_, widen(subflow.receiver.next(), packet.number), packet.sent_ns);
+    if (answered.fresh) on_segment(packet);  // else a needless repeat; its payload was counted
+    answer(s, subflow, answered, packet.sent_ns);
 }
 
-// Likewise for a background flow, which has one ordering domain: what arrives once is delivered in the end.
+// A background flow has one ordering domain: what arrives once is delivered in the end.
 [[gnu::noinline]] void Simulation::on_flow_data(std::size_t f, DataPacket packet) {
     FlowState& flow = flows_[f];
     const auto answered = flow.receiver.handle_segment(now_, widen(flow.receiver.next(), packet.number), packet.sent_ns);
@@ -70,9 +71,10 @@ void Simulation::complete(std::uint32_t object) {
 }
 
 // An ACK now, or a deadline for one.
-[[gnu::always_inline]] inline void Simulation::answer(std::size_t sender, Endpoint& to, SubflowReceiver::Answer answer, Time sent_ns) {
+[[gnu::always_inline]] inline void Simulation::answer(std::size_t sender, Endpoint& to, SubflowReceiver::Answer what,
+                                                      Time sent_ns) {
     to.one_way_ns = now_ - sent_ns;
-    if (answer.now) return send_ack(sender, to);
+    if (what.now) return send_ack(sender, to);
     if (to.receiver.ack_deadline() < tree_.at(head_delayed_ack(sender)))
         tree_.set(head_delayed_ack(sender), to.receiver.ack_deadline());
 }

@@ -25,7 +25,8 @@ public:
         return table_[static_cast<std::size_t>(i >> kLog) & mask_][i & (kBlock - 1)];
     }
     T& front() { return front_block_[begin_ & (kBlock - 1)]; }
-    // Bring what the front will reach soon into the cache; rings are longer than any.
+    // Bring what the front will reach soon into the cache; rings are longer than any. (Two records or more share a line:
+    // every other call is enough.)
     void prefetch_ahead(std::int64_t steps) const {
         const std::int64_t i = begin_ + steps;
         if ((i & 1) == 0 && i < end_) __builtin_prefetch(&(*this)[i]);

@@ -22,8 +22,8 @@ void Simulation::send_syn(std::size_t sender, Endpoint& from) {
 
 [[gnu::always_inline]] inline void Simulation::transmit(std::size_t s, SubflowState& subflow, std::int64_t number,
                                                                const Planned& segment, bool repeat) {
-    LinkState& link = links_[subflow.link];
-    const auto passage = link.down.transmit(now_, segment.bytes + static_cast<std::uint32_t>(config_.transport.header_bytes));
+    Direction& down = links_[subflow.link].down;
+    const auto passage = down.transmit(now_, segment.bytes + static_cast<std::uint32_t>(config_.transport.header_bytes));
     ++data_packets_;
     ++subflow.slot_sent;
     if (repeat) {
@@ -33,16 +33,8 @@ void Simulation::send_syn(std::size_t sender, Endpoint& from) {
     if (passage.wait_ns >= 0) waits_.add(passage.wait_ns);
     if (watched_) note_sent(s, number, segment, repeat, passage);
     if (passage.arrive_ns == kNever) return;
-    const bool first = link.data.empty();
-    DataPacket& packet = link.data.emplace_back();
-    packet.arrive_ns = passage.arrive_ns;
-    packet.sent_ns = now_;
-    packet.number = static_cast<std::uint32_t>(number);
-    packet.object = segment.object;
-    packet.order = segment.order;
-    packet.bytes = segment.bytes;
-    packet.subflow = static_cast<std::uint16_t>(s);
-    if (first) tree_.set_busy(subflow.link, passage.arrive_ns);
+    put_data(subflow.link, {passage.arrive_ns, now_, static_cast<std::uint32_t>(number), segment.object, segment.order,
+                            segment.bytes, static_cast<std::uint16_t>(s)});
 }
 
 // For those who want to know of every transmission.
@@ -136,7 +128,7 @@ void Simulation::send_run(std::size_t s, std::uint32_t object) {
     SubflowState& subflow = subflows_[s];
     ObjectOutcome& outcome = outcomes_[object];
     const std::int64_t payload = config_.objects.payload_bytes[object], before = outcome.offset;
-    if (!subflow.sender.paced() && !watched_ && !chunks_ && copied_layers_ == 0)
+    if (!subflow.sender.paced(now_) && !watched_ && !chunks_ && copied_layers_ == 0)
         send_burst(s, subflow, object, outcome, payload);
     else
         do
@@ -156,11 +148,11 @@ void Simulation::send_run(std::size_t s, std::uint32_t object) {
     Subflow& sender = subflow.sender;
     Direction& down = links_[subflow.link].down;
     const auto header = static_cast<std::uint32_t>(config_.transport.header_bytes);
-    const std::int64_t mss = config_.transport.mss_bytes, bytes_before = outcome.offset, order_before = sender.tcp().snd_nxt;
-    const std::int64_t most = sender.tcp().cwnd - sender.tcp().in_flight();
+    const std::int64_t mss = config_.transport.mss_bytes, bytes_before = outcome.offset;
     OrderingDomain& domain = domain_of(subflow, outcome);
     note_first(s, outcome);
     sender.begin_run(now_);
+    const std::int64_t first = sender.tcp().snd_nxt, most = sender.tcp().cwnd - sender.tcp().in_flight();
     std::int64_t count = 0;
     do {
         const auto bytes = static_cast<std::uint16_t>(std::min(mss, payload - outcome.offset));
@@ -169,7 +161,7 @@ void Simulation::send_run(std::size_t s, std::uint32_t object) {
         const auto passage = down.transmit(now_, bytes + header);
         if (passage.wait_ns >= 0) waits_.add(passage.wait_ns);
         if (passage.arrive_ns != kNever)
-            put_data(subflow.link, {passage.arrive_ns, now_, static_cast<std::uint32_t>(order_before + count), object, order,
+            put_data(subflow.link, {passage.arrive_ns, now_, static_cast<std::uint32_t>(first + count), object, order,
                                     bytes, static_cast<std::uint16_t>(s)});
         outcome.offset += bytes;
         new_payload_ += bytes;

@@ -15,7 +15,7 @@ constexpr double kFarNs = 4e18;  // longer than any run, and within a Time
 constexpr std::size_t kMaxSubflows = 64;                  // the ready set is one machine word
 constexpr int kStallTimeouts = 20;  // a run without duration ends after so many RTO_MAX (or 2 RTT) without a delivery
 constexpr std::int64_t kWorthTrimming = 16 << 20;  // bytes; below, a trim costs more than it gives
-constexpr unsigned kInterruptMask = (1u << 16) - 1;  // poll for Ctrl-C every so many events
+constexpr unsigned kNowAndThen = (1u << 16) - 1;  // every so many events: Ctrl-C, and the memory held
 
 std::size_t count_subflows(const EngineConfig& config) {
     std::size_t subflows = 0;
@@ -154,10 +154,14 @@ bool Simulation::run_until(Time until, bool (*interrupted)()) {
             on_data(head);
         else
             on_acks(head - link_count_);
-        if ((++events_ & kInterruptMask) == 0 && interrupted != nullptr && interrupted()) over_ = true;
+        if ((++events_ & kNowAndThen) == 0) {
+            watch_memory();
+            if (interrupted != nullptr && interrupted()) over_ = true;
+        }
     }
     if (!over_ && end < kNever) now_ = end;
     if (now_ >= config_.duration_ns) over_ = true;
+    peak_bytes_ = std::max(peak_bytes_, bytes());
     check_conservation();
     if (over_ || until == kNever) check_deliveries();  // looks at every layer: not after each slot of a stepped trial
     return !over_;

@@ -228,7 +228,7 @@ private:
     void answer_syn(std::size_t sender, Endpoint& from);
     AckPacket& put_ack(const Endpoint& from, Time arrive_ns);
     static AckBlocks blocks_of(const SubflowReceiver& receiver, const SubflowReceiver::Ack& ack);
-    void answer(std::size_t sender, Endpoint& to, SubflowReceiver::Answer answer, Time sent_ns);
+    void answer(std::size_t sender, Endpoint& to, SubflowReceiver::Answer what, Time sent_ns);
     void transmit(std::size_t s, SubflowState& subflow, std::int64_t number, const Planned& segment, bool repeat);
     void note_sent(std::size_t s, std::int64_t number, Planned segment, bool repeat, Direction::Passage passage);
     void pump(std::size_t s);
@@ -271,7 +271,8 @@ private:
     std::uint64_t in_time(std::uint32_t object, Slack slack, std::uint64_t set) const;
     std::int64_t send_new(std::size_t s, std::uint32_t object);
     void send_run(std::size_t s, std::uint32_t object);
-    void send_burst(std::size_t s, SubflowState& subflow, std::uint32_t object, ObjectOutcome& outcome, std::int64_t payload);
+    void send_burst(std::size_t s, SubflowState& subflow, std::uint32_t object, ObjectOutcome& outcome,
+                    std::int64_t payload);
     OrderingDomain& domain_of(SubflowState& subflow, ObjectOutcome& outcome);
     void note_first(std::size_t s, ObjectOutcome& outcome);
     void sent_out(std::uint32_t object);
@@ -305,6 +306,7 @@ private:
                new_payload_ + planned_payload_ + bytes - peer_delivered_ <= config_.transport.receive_buffer_bytes;
     }
     bool more_to_send(std::size_t s, const SubflowState& subflow) const;
+    int pick_unheeding(std::uint64_t ready);
     int choose(std::uint64_t idle, std::uint64_t ready, std::uint32_t object, std::int64_t bytes);
     bool anything_under_way() const;
     void finish_sending(std::size_t s, SubflowState& subflow);
@@ -374,7 +376,7 @@ private:
     std::int64_t peer_delivered_ = 0;  // what the receiver has said of its window
     std::int64_t delivered_payload_ = 0, arrived_payload_ = 0, duplicate_payload_ = 0, hol_payload_ = 0;
     std::int64_t repeated_payload_ = 0, data_packets_ = 0, events_ = 0;
-    std::int64_t peak_bytes_ = 0;  // of the records, slot by slot
+    std::int64_t peak_bytes_ = 0;  // of the records, the most seen
     std::int64_t held_bytes_ = 0;  // the same since the last trim
     double hol_wait_byte_ns_ = 0;
     Time first_send_ns_ = -1, last_delivery_ns_ = -1;
@@ -428,6 +430,12 @@ inline void Simulation::finish_sending(std::size_t s, SubflowState& subflow) {
 inline std::uint64_t Simulation::usable() const {
     const std::uint64_t set = ready_ & ~has_assigned_;
     return (established_ & ~stale_) != 0 ? set & ~stale_ : set;
+}
+
+// For schedulers that go by their paths alone.
+inline int Simulation::pick_unheeding(std::uint64_t ready) {
+    static const Next unheeded{};
+    return scheduler_->pick(paths_, ready, unheeded);
 }
 
 // The next layer, bound to no subflow, that one of `ready` can bring in time; `ready` is narrowed to those that can.

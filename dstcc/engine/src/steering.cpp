@@ -72,7 +72,7 @@ void Simulation::copy_elsewhere(std::size_t s, std::uint32_t object, std::uint32
                                 std::int64_t number) {
     const auto layer = static_cast<std::uint64_t>(config_.objects.layer[object]);
     if (layer >= 64 || (copied_layers_ >> layer & 1) == 0) return;
-    if (scheduler_->takes_turns()) {
+    if (takes_turns_) {
         if (spares_.size() <= layer) spares_.resize(layer + 1);
         spares_[layer].push_back({{object, order, bytes, number}, static_cast<std::uint16_t>(s)});
         return;

@@ -40,6 +40,7 @@ struct RateStamp {
     std::uint32_t delivered = 0;                 // low bits of TcpState::delivered when sent
     float since_delivered = 0, since_first = 0;  // ns: sent_ns - delivered_ns, sent_ns - first_sent_ns
 };
+static_assert(sizeof(RateStamp) == 12, "the memory budget counts on it");
 
 // A segment that an ACK covers for the first time on its subflow.
 struct Acked {
@@ -91,7 +92,8 @@ public:
     void begin_run(Time now);
     void push(Time now, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
     void finish_run(Time now, std::int64_t segments);
-    bool paced() const { return tells_sends_ || tcp_.pacing_bytes_per_ns > 0; }
+    // One segment at a time, or what was sent before still holds the next back though the pace is gone.
+    bool paced(Time now) const { return tells_sends_ || tcp_.pacing_bytes_per_ns > 0 || pacing_until_ > now; }
     bool repairs_waiting() const { return !to_repeat_.empty(); }
     bool poll_retransmit(std::int64_t& number);
     void mark_retransmitted(Time now, std::int64_t number);
@@ -247,7 +249,8 @@ inline void Subflow::arm_probe(Time now) {
     timer_ = std::min(now + 2 * tcp_.srtt_ns + slack, rto_at_);
 }
 
-[[gnu::always_inline]] inline std::int64_t Subflow::append(Time now, std::uint32_t object, std::uint32_t order, std::uint16_t bytes) {
+[[gnu::always_inline]] inline std::int64_t Subflow::append(Time now, std::uint32_t object, std::uint32_t order,
+                                                           std::uint16_t bytes) {
     begin_run(now);
     push(now, object, order, bytes);
     finish_run(now, 1);

@@ -1,0 +1,20 @@
+// What one ACK changed, as it passes from what was delivered (subflow_acks.cpp) to what was lost (subflow_recovery.cpp).
+#pragma once
+
+#include "subflow.hpp"
+
+namespace dstcc {
+
+struct Subflow::AckWork {
+    AckWork(const TcpState& tcp, Time echo)
+        : prior_una(tcp.snd_una), prior_in_flight(tcp.in_flight()), prior_lost(tcp.lost), echo_ns(echo) {}
+    std::int64_t newly_delivered = 0, payload_bytes = 0, prior_una, prior_in_flight;
+    std::uint64_t prior_lost;
+    bool sacked_more = false;
+    Sampled latest;  // of the segments delivered, by when they were sent: for the rate sample and RACK
+    Time first_clean_sent_ns = -1, last_clean_sent_ns = -1;  // never repeated: fit for an RTT sample (Karn)
+    Time echo_ns;
+    Time rtt_ns = -1;
+};
+
+}  // namespace dstcc

@@ -1,0 +1,77 @@
+"""The engine's containers against plain ones: sets of integers, a minimum over a list, a sorted list."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dstcc.engine import NEVER_NS
+from dstcc.engine._engine import structures
+
+places = st.integers(0, 40)
+additions = st.tuples(st.just("add"), places, st.integers(0, 12))
+steps = st.one_of(
+    additions, additions, st.tuples(st.sampled_from(("drop_below", "pop_front")), places, st.just(0))
+)
+
+
+def spelled(ranges: list[tuple[int, int]]) -> list[int]:
+    return [x for begin, end in ranges for x in range(begin, end)]
+
+
+@given(st.lists(steps, max_size=40))
+@settings(max_examples=300)
+def test_a_range_set_is_a_set_of_integers(steps: list[tuple[str, int, int]]) -> None:
+    ranges, plain = structures.RangeSet(), set[int]()
+    for step, begin, length in steps:
+        if step == "add":
+            new = [x for x in range(begin, begin + length) if x not in plain]
+            assert spelled(ranges.add(begin, begin + length)) == new  # what is fresh, in rising order
+            plain.update(new)
+        elif step == "drop_below":
+            ranges.drop_below(begin)
+            plain = {x for x in plain if x >= begin}
+        elif ranges:
+            first = min(plain)
+            ranges.pop_front()
+            while first in plain:
+                plain.remove(first)
+                first += 1
+        assert bool(ranges) == bool(plain)
+        assert spelled(ranges.within(0, 60)) == sorted(plain)
+        assert spelled(ranges.within(begin, begin + 7)) == [
+            x for x in sorted(plain) if begin <= x < begin + 7
+        ]
+        assert [x for x in range(60) if ranges.contains(x)] == sorted(plain)
+
+
+@pytest.mark.parametrize("heads", [1, 3, 4, 5, 16, 17, 64, 65, 257])
+@given(st.data())
+@settings(max_examples=30)
+def test_the_first_event_is_the_earliest_of_the_lowest_head(heads: int, data: st.DataObject) -> None:
+    tree, times = structures.EventTree(heads), [NEVER_NS] * heads
+    assert tree.first == (NEVER_NS, 0)
+    moves = st.tuples(st.integers(0, heads - 1), st.sampled_from((0, 1, 2, NEVER_NS - 1)))
+    for head, at in data.draw(st.lists(moves, max_size=60)):
+        tree.set(head, at)
+        times[head] = at
+        assert tree.first == (min(times), times.index(min(times)))
+
+
+@given(st.lists(st.integers(1, NEVER_NS), min_size=1, max_size=50), st.floats(0.01, 1))
+def test_a_quantile_is_right_to_5_percent(values: list[int], q: float) -> None:
+    histogram = structures.LogHistogram()
+    for value in values:
+        histogram.add(value)
+    exact = sorted(values)[math.ceil(q * len(values)) - 1]
+    assert histogram.quantile(q) == pytest.approx(exact, rel=0.05)
+
+
+def test_of_nothing_there_is_no_quantile() -> None:
+    histogram = structures.LogHistogram()
+    assert math.isnan(histogram.quantile(0.5))
+    histogram.add(0)
+    assert histogram.quantile(0.5) == 0
