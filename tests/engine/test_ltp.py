@@ -310,3 +310,14 @@ def test_a_scheduler_is_refused(scheduler):
 def test_a_block_too_long_for_its_numbers_is_refused():
     with pytest.raises(ValueError, match="fewer than 2\\^31 segments"):
         transfer(path(), net.bulk(net.MSS * 2**31))
+
+
+@pytest.mark.parametrize("end_s", [4e9, 1e5])
+def test_a_run_without_a_duration_outlasts_any_outage_but_an_endless_one(end_s):
+    # Dark from 20 s on, for ever (127 years) or for a day: 20 x RTO_MAX (120 s) after the last delivery a run ends,
+    # unless the outage has an end, which is waited for.
+    links = path(outages_s=((20.0, end_s),))
+    result = transfer(links, blocks(100, 1000), slot_s=600.0, duration_s=None)
+    delivered = result.totals["delivered_payload_bytes"] == 100 * 1000 * net.MSS
+    assert delivered == (end_s == 1e5)
+    assert (2400 < result.end_ns / net.S < 4000) != delivered

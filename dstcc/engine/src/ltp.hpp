@@ -121,6 +121,7 @@ private:
     void drop_name(std::uint32_t slot);
     void release_if_over(std::uint32_t slot);
     void check_conservation() const;
+    bool stalled() const;
 
     // ltp_sender.cpp
     void serve(std::size_t l);
