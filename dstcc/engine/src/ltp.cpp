@@ -9,7 +9,6 @@ namespace dstcc {
 namespace {
 
 constexpr unsigned kInterruptMask = (1u << 16) - 1;  // poll for Ctrl-C every so many events
-constexpr int kStallTimeouts = 20;                   // as TCP's runs without a duration (simulation.cpp)
 constexpr Time kForeverNs = kNever / 8;              // an outage that lasts so long has no end
 constexpr std::int64_t kMostSegments = INT32_MAX;    // of a block: no block is near it, and sums of them fit anything
 
@@ -180,18 +179,18 @@ void Ltp::on_slot() {
         wake(l);  // what has been put off may have become urgent, or hopeless
     }
     check_conservation();
-    over_ = over_ || stalled();
+    over_ = over_ || silent_for_good();
     tree_.set(head_slot(), now_ + config_.slot_ns);
 }
 
 // Without a duration a run ends some time after the last delivery. Outages are known, and waiting for their end is no
 // stall unless they have none.
-bool Ltp::stalled() const {
+bool Ltp::silent_for_good() const {
     if (config_.duration_ns != kNever || released_ < outcomes_.size()) return false;
     Time quiet_since = std::max(last_delivery_ns_, config_.objects.release_ns.back());
-    Time patience = config_.transport.constants.rto_max;
+    Time one_way = 0;
     for (std::size_t l = 0; l < links_.size(); ++l) {
-        patience = std::max(patience, 4 * links_[l].one_way_ns);
+        one_way = std::max(one_way, links_[l].one_way_ns);
         for (const auto* outages : {&config_.links[l].outages_ns, &config_.links[l].up_outages_ns}) {
             const auto next = std::upper_bound(outages->begin(), outages->end(), std::pair(now_, kNever));
             if (next == outages->begin()) continue;
@@ -199,7 +198,7 @@ bool Ltp::stalled() const {
             if (end < kForeverNs) quiet_since = std::max(quiet_since, end);
         }
     }
-    return patience < kNever / kStallTimeouts && now_ - quiet_since > kStallTimeouts * patience;
+    return stalled(now_, quiet_since, config_.transport.constants.rto_max, one_way);
 }
 
 void Ltp::on_cross(std::size_t i) {

@@ -25,6 +25,7 @@
 #include "ltp_session.hpp"
 #include "outcome.hpp"
 #include "ring.hpp"
+#include "stall.hpp"
 #include "traffic.hpp"
 
 namespace dstcc {
@@ -121,7 +122,7 @@ private:
     void drop_name(std::uint32_t slot);
     void release_if_over(std::uint32_t slot);
     void check_conservation() const;
-    bool stalled() const;
+    bool silent_for_good() const;
 
     // ltp_sender.cpp
     void serve(std::size_t l);

@@ -13,7 +13,6 @@ namespace {
 
 constexpr double kFarNs = 4e18;  // longer than any run, and within a Time
 constexpr std::size_t kMaxSubflows = 64;                  // the ready set is one machine word
-constexpr int kStallTimeouts = 20;  // a run without duration ends after so many RTO_MAX (or 2 RTT) without a delivery
 constexpr std::int64_t kWorthTrimming = 16 << 20;  // bytes; below, a trim costs more than it gives
 constexpr unsigned kNowAndThen = (1u << 16) - 1;  // every so many events: Ctrl-C, and the memory held
 
@@ -346,10 +345,10 @@ void Simulation::on_slot() {
     sample_flows();
     watch_memory();
     check_conservation();
-    Time patience = config_.transport.constants.rto_max;
-    for (const Path& path : paths_) patience = std::max(patience, 4 * path.one_way_ns);
-    if (config_.duration_ns == kNever && released_ == outcomes_.size() && patience < kNever / kStallTimeouts &&
-        now_ - std::max<Time>(last_delivery_ns_, 0) > kStallTimeouts * patience)
+    Time one_way = 0;
+    for (const Path& path : paths_) one_way = std::max(one_way, path.one_way_ns);
+    if (config_.duration_ns == kNever && released_ == outcomes_.size() &&
+        stalled(now_, std::max<Time>(last_delivery_ns_, 0), config_.transport.constants.rto_max, one_way))
         over_ = true;
     tree_.set(head_slot(), now_ + config_.slot_ns);
 }

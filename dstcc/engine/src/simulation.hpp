@@ -22,6 +22,7 @@
 #include "outcome.hpp"
 #include "receiver.hpp"
 #include "scheduler.hpp"
+#include "stall.hpp"
 #include "trace.hpp"
 #include "traffic.hpp"
 
@@ -302,7 +303,7 @@ private:
     void assign_released(std::uint32_t object);
     void reassign(const std::vector<std::int32_t>& table);
     bool room_at_receiver(std::int64_t bytes) const {
-        return config_.transport.receive_buffer_bytes == 0 ||
+        return !bounded_ ||
                new_payload_ + planned_payload_ + bytes - peer_delivered_ <= config_.transport.receive_buffer_bytes;
     }
     bool more_to_send(std::size_t s, const SubflowState& subflow) const;
