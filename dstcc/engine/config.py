@@ -381,9 +381,10 @@ class EngineResult:
     ``hol_payload_bytes``, ``hol_wait_byte_s`` (Σ bytes × wait), ``rtt_sum_s``, ``rtt_samples``,
     ``queue_p95_s``, ``data_packets``, ``dropped_queue_packets``, ``lost_channel_packets``, ``timeouts``,
     ``events``, ``engine_peak_bytes`` (records of senders and links, the most held at the end of a slot, of the
-    run, or every 65,536 events), ``reorder_peak_bytes`` (receiver); times ``first_send_s`` and
-    ``last_delivery_s`` (NaN if never). Bytes, RTTs and timeouts are those of the connection under test; drops
-    and losses are the links', whoever's packets they hit."""
+    run, or every 65,536 events; of ``ltp`` the sum of what each kind of record took at most),
+    ``reorder_peak_bytes`` (receiver); times ``first_send_s`` and ``last_delivery_s`` (NaN if never). Bytes, RTTs
+    and timeouts are those of the connection under test; drops and losses are the links', whoever's packets they
+    hit."""
     flows: tuple[FlowResult, ...] = ()
     """One per background flow: link by link, in each link's order."""
     trace: Trace | None = None

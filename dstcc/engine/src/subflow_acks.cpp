@@ -191,7 +191,6 @@ inline std::int64_t Subflow::handle_clean_ack(Time now, std::int64_t to) {
         control_->cong_avoid(tcp_, acked, now);
     tcp_.first_sent_ns = std::max(tcp_.first_sent_ns, last.sent_ns);
     arm_clean(now);
-    DSTCC_CHECK(tcp_.cwnd >= 1, "cwnd >= 1");
     return payload_bytes;
 }
 
@@ -200,13 +199,11 @@ std::int64_t Subflow::handle_empty_ack(Time now, const AckBlocks& ack) {
     AckWork work(tcp_, ack.echo_ns);
     control_window(now, work);
     if (timer_kind_ == Timer::kNone) arm(now);
-    DSTCC_CHECK(tcp_.cwnd >= 1, "cwnd >= 1");
     return 0;
 }
 
 // An ACK with holes below it, or in a state in which every ACK is looked at: the scoreboard decides.
 std::int64_t Subflow::handle_doubtful_ack(Time now, const AckBlocks& ack) {
-    if (nothing_amiss(ack)) return handle_empty_ack(now, ack);
     AckWork work(tcp_, ack.echo_ns);
     for (int i = 0; i < ack.sacks; ++i) {
         const Range block = ack.sack[i];
@@ -226,7 +223,6 @@ std::int64_t Subflow::handle_doubtful_ack(Time now, const AckBlocks& ack) {
     DSTCC_CHECK(tcp_.sacked_out >= 0 && tcp_.lost_out >= 0 && tcp_.retrans_out >= 0 &&
                     tcp_.sacked_out + tcp_.lost_out <= tcp_.packets_out(),
                 "the scoreboard adds up");
-    DSTCC_CHECK(tcp_.cwnd >= 1, "cwnd >= 1");
     return work.payload_bytes;
 }
 
@@ -234,8 +230,11 @@ std::int64_t Subflow::handle_ack(Time now, const AckBlocks& ack) {
     DSTCC_CHECK(ack.cumulative <= tcp_.snd_nxt, "nothing is acknowledged before it is sent");
     tcp_.one_way_ns = ack.one_way_ns;
     tcp_.ack_has_sacks = ack.sacks > 0;
-    if (ack.cumulative > tcp_.snd_una && nothing_amiss(ack)) return handle_clean_ack(now, ack.cumulative);
-    return handle_doubtful_ack(now, ack);
+    const std::int64_t acked = !nothing_amiss(ack)                ? handle_doubtful_ack(now, ack)
+                               : ack.cumulative > tcp_.snd_una ? handle_clean_ack(now, ack.cumulative)
+                                                               : handle_empty_ack(now, ack);
+    DSTCC_CHECK(tcp_.cwnd >= 1, "cwnd >= 1");
+    return acked;
 }
 
 }  // namespace dstcc
