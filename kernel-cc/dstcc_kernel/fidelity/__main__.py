@@ -1,0 +1,133 @@
+"""The simulator beside the kernel: the same transfers and missions on both, in a table.
+
+    python -m dstcc_kernel.fidelity -o DIR [--grid NAME].. [--congestion NAME].. [--rtt S].. [--loss P].. [--links N]..
+        [--seeds N] [--longer N] [--simulator-only]
+
+Every finished run of the kernel is kept in ``DIR/kernel.csv``; one that was stopped goes on (remove the file when what
+runs on the kernel has changed). The table is ``DIR/fidelity.md``. Cells and medians beyond the goals are named at the
+end, and make the exit status 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from dstcc.atomic import atomic_write
+from dstcc.errors import DstccError
+from dstcc_kernel.build import find
+
+from .cells import CONTROLS, SEEDS, Cell, grid, seeds_of
+from .compare import Row, misses, row_of
+from .kept import Runs, read_runs, write_runs
+from .measure import Seen, carried, simulated
+from .tables import summary, tables
+
+SIMULATED_SEEDS = 20
+"""The simulator is cheap; with as many runs the kernel's noise is most of the table's."""
+
+
+def run(
+    cells: Sequence[Cell],
+    seeds: int | None,
+    kept: Path,
+    jobs: int,
+    carry: Callable[[Cell, int], Seen] = carried,
+) -> Runs:
+    """The kernel's runs that ``kept`` lacks are made and kept there; all of them of these cells."""
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    done = read_runs(kept)
+    wanted = [(cell, seed) for cell in cells for seed in range(1, seeds_of(cell, seeds) + 1)]
+    missing = [(cell, seed) for cell, seed in wanted if seed not in done.get(cell, {})]
+    with ThreadPoolExecutor(jobs) as pool:
+        for at, ((cell, seed), seen) in enumerate(
+            zip(missing, pool.map(lambda pair: carry(*pair), missing), strict=True), 1
+        ):
+            done.setdefault(cell, {})[seed] = seen
+            write_runs(kept, done, _heading())
+            told = f"{cell.name} seed {seed}: {seen.throughput_bps:,.0f} bit/s"
+            print(f"{told} ({at} of {len(missing)})", file=sys.stderr, flush=True)
+    return {cell: {seed: done[cell][seed] for c, seed in wanted if c == cell} for cell in cells}
+
+
+def compare(runs: Runs, seeds: int = SIMULATED_SEEDS) -> list[Row]:
+    """Simulate the cells of the kernel's runs."""
+    return [
+        row_of(cell, [simulated(cell, seed) for seed in range(1, seeds + 1)], list(kernel.values()))
+        for cell, kernel in runs.items()
+    ]
+
+
+def _heading() -> list[str]:
+    built = find()
+    version = built.facts["version"] if built else "unknown"
+    return [
+        f"Linux {version} in virtual time; python -m dstcc_kernel.fidelity; times of RTTs in emulated seconds"
+    ]
+
+
+def _cells(told: argparse.Namespace) -> list[Cell]:
+    def chosen(cell: Cell) -> bool:
+        asked = (
+            (told.grid, cell.grid),
+            (told.congestion, cell.congestion),
+            (told.rtt, cell.rtt_s),
+            (told.loss, cell.loss),
+            (told.links, cell.links),
+        )
+        return all(values is None or value in values for values, value in asked)
+
+    return [cell._replace(length_rtts=cell.length_rtts * told.longer) for cell in grid() if chosen(cell)]
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m dstcc_kernel.fidelity", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("--grid", action="append", choices=SEEDS)
+    parser.add_argument("--congestion", action="append", choices=CONTROLS)
+    parser.add_argument("--rtt", action="append", type=float)
+    parser.add_argument("--loss", action="append", type=float)
+    parser.add_argument("--links", action="append", type=int)
+    usual = ", ".join(f"{count} for {name}" for name, count in SEEDS.items())
+    parser.add_argument("--seeds", type=int, help=f"runs of the kernel a cell; {usual}")
+    parser.add_argument("--longer", type=int, default=1, help="times the runs' usual length")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument(
+        "--simulator-only", type=Path, metavar="FILE", help="take the kernel's runs from FILE, run none"
+    )
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Command line: 0 where all goals are met, 1 where not or where a trial failed."""
+    told = _arguments()
+    try:
+        cells = _cells(told)
+        if told.simulator_only:
+            kept = read_runs(told.simulator_only)
+            runs = {cell: kept[cell] for cell in cells if cell in kept}
+        else:
+            runs = run(cells, told.seeds, told.output / "kernel.csv", told.jobs)
+        rows = compare(runs)
+        lines = [*tables(rows), *summary(rows)]
+        told.output.mkdir(parents=True, exist_ok=True)
+        atomic_write(told.output / "fidelity.md", "\n".join(lines) + "\n")
+    except (DstccError, OSError) as error:
+        print(f"fidelity: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    print("\n".join(lines))
+    missed = misses(rows)
+    for line in missed:
+        print(f"beyond the goal: {line}", file=sys.stderr)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,176 @@
+"""The cells of the grid: what is run on the simulator and on the kernel, as scenarios anybody could write down.
+
+Three grids. ``saturated``: transfers without end, of 100 full packets' bandwidth-delay product and a queue of one more;
+the rate follows from the round trip, so that cells of one row differ by constants of seconds only (RTO_MIN, delayed
+ACK, HyStart, BBR's windows). ``large``: the same with 800 packets. ``mission``: live video of four layers over two
+links, judged against deadlines; the second link has 3/2 of the first one's round trip and a tenth of its losses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any, NamedTuple
+
+from dstcc.scenario import Scenario
+
+CONTROLS = ("cubic", "newreno", "westwood", "vegas", "bbr", "bic", "fixed")
+RTTS_S = (0.1, 1.0, 10.0)
+LOSSES = (0.0, 1e-4, 1e-3, 1e-2)
+LINKS = (1, 2)
+WIRE_BYTES = 1500
+SATURATED_RTTS = {0.0: 150, 1e-4: 400, 1e-3: 600, 1e-2: 1500}
+"""Longer where losses are many and windows small: a mean wants a hundred losses, the kernel's time goes by packets."""
+MISSION_RTT_S = 25.0
+"""The demo's 1,020 s at its scale."""
+MISSION_LOAD = 0.83
+"""Of what both links carry: the demo's."""
+LAYER_SHARES = (0.6, 0.2, 0.1, 0.1)
+CHUNKS_PER_RTT = 25
+DELAY_RTTS = 2.5
+
+
+class Cell(NamedTuple):
+    """A row of the table. Lengths and outages are counted in round trips of the first link."""
+
+    grid: str
+    congestion: str
+    rtt_s: float
+    loss: float
+    links: int = 1
+    bdp_packets: int = 100
+    """Of each link."""
+    length_rtts: int = 150
+    mode: str = "stream"
+    lanes: int = 1
+    initial_cwnd: int = 10
+    outage_rtts: int = 0
+    """Of the first link, from a third of the run on."""
+
+    @property
+    def name(self) -> str:
+        """Every field, so that results are kept under it."""
+        lanes = f"lanes {self.lanes}" if self.mode == "lanes" else "stream"
+        outage = f" outage {self.outage_rtts}" if self.outage_rtts else ""
+        return (
+            f"{self.grid} {self.congestion} rtt {self.rtt_s:g} loss {self.loss:g} links {self.links} "
+            f"bdp {self.bdp_packets} length {self.length_rtts} {lanes} iw {self.initial_cwnd}{outage}"
+        )
+
+    @property
+    def judged(self) -> bool:
+        """Is there video, so that layers are played?"""
+        return self.grid == "mission"
+
+
+SEEDS = {"saturated": 3, "large": 10, "mission": 20}
+"""Of the kernel, unless told otherwise; one where nothing is lost, as such runs differ by nothing."""
+
+
+def seeds_of(cell: Cell, wanted: int | None) -> int:
+    """How many runs of the kernel a cell has."""
+    if wanted is not None:
+        return wanted
+    return 1 if cell.loss == 0.0 else SEEDS[cell.grid]
+
+
+def grid() -> Iterator[Cell]:
+    """All cells."""
+    for name, rtt_s, loss, links in product(CONTROLS, RTTS_S, LOSSES, LINKS):
+        if name != "bic":
+            yield Cell("saturated", name, rtt_s, loss, links, length_rtts=SATURATED_RTTS[loss])
+    for name, loss in product(CONTROLS, (0.0, 1e-4, 1e-3)):
+        yield Cell("large", name, 1.0, loss, bdp_packets=800, length_rtts=60 if loss == 0.0 else 100)
+    for window in (4, 40):
+        yield Cell("large", "cubic", 1.0, 0.0, bdp_packets=800, length_rtts=60, initial_cwnd=window)
+    yield from _missions()
+
+
+def _missions() -> Iterator[Cell]:
+    """One mission, and others that differ from it in one thing."""
+    usual = Cell(
+        "mission", "cubic", MISSION_RTT_S, 1e-3, 2, bdp_packets=800, length_rtts=28, mode="lanes", lanes=16
+    )
+    yield usual
+    for name in ("newreno", "westwood", "vegas", "bbr", "bic"):
+        yield usual._replace(congestion=name)
+    for lanes in (1, 4):
+        yield usual._replace(lanes=lanes)
+    yield usual._replace(mode="stream", lanes=1)
+    yield usual._replace(congestion="newreno", mode="stream", lanes=1)
+    for window in (4, 40):
+        yield usual._replace(initial_cwnd=window)
+    for length in (12, 50):
+        yield usual._replace(length_rtts=length)
+    yield usual._replace(outage_rtts=4)
+    yield usual._replace(loss=1e-2)
+
+
+def scenario_of(cell: Cell) -> Scenario:
+    """A cell as a scenario."""
+    return _mission(cell) if cell.judged else _transfer(cell)
+
+
+def _transfer(cell: Cell) -> Scenario:
+    """The source is more than the links carry, and nothing has a deadline."""
+    length_s = cell.length_rtts * cell.rtt_s
+    links = [_link(cell, f"link {i}", cell.rtt_s, cell.loss) for i in range(cell.links)]
+    offered = 1.2 * sum(link["rate_bps"] for link in links)
+    return Scenario.model_validate(
+        {
+            "scenario": {"name": "fidelity", "duration_s": length_s},
+            "video": {
+                "synthetic": {"chunk_s": length_s, "layer_bps": [offered]},
+                "source": "stored",
+                "loop_to_s": length_s,
+            },
+            "link": links,
+            "transport": {"congestion": cell.congestion, "initial_cwnd": cell.initial_cwnd},
+            "playout": {"mode": "stall"},
+            "run": {"scale": 1, "slot_s": cell.rtt_s if cell.congestion == "fixed" else length_s / 20},
+        }
+    )
+
+
+def _mission(cell: Cell) -> Scenario:
+    rtts = [cell.rtt_s * (1 + i / 2) for i in range(cell.links)]
+    links = [_link(cell, f"link {i}", rtt, cell.loss / 10**i) for i, rtt in enumerate(rtts)]
+    length_s = cell.length_rtts * cell.rtt_s
+    if cell.outage_rtts:
+        start_s = length_s / 3
+        links[0]["outages"] = [[start_s, start_s + cell.outage_rtts * cell.rtt_s]]
+    payload = MISSION_LOAD * sum(link["rate_bps"] for link in links)
+    lanes = {"lanes_per_link": cell.lanes} if cell.mode == "lanes" else {}
+    return Scenario.model_validate(
+        {
+            "scenario": {"name": "fidelity"},
+            "video": {
+                "synthetic": {
+                    "chunk_s": cell.rtt_s / CHUNKS_PER_RTT,
+                    "layer_bps": [share * payload for share in LAYER_SHARES],
+                },
+                "loop_to_s": length_s,
+            },
+            "link": links,
+            "transport": {
+                "mode": cell.mode,
+                "congestion": cell.congestion,
+                "initial_cwnd": cell.initial_cwnd,
+                **lanes,
+            },
+            "playout": {"mode": "deadline", "delay_rtts": DELAY_RTTS},
+            "run": {"scale": 1, "slot_s": cell.rtt_s},
+        }
+    )
+
+
+def _link(cell: Cell, name: str, rtt_s: float, loss: float) -> dict[str, Any]:
+    bdp_bytes = cell.bdp_packets * WIRE_BYTES
+    losses = {"loss": {"packet": loss}, "up_loss": {"packet": 0.0}} if loss else {}
+    return {
+        "name": name,
+        "rate_bps": 8 * bdp_bytes / rtt_s,
+        "delay_s": rtt_s / 2,
+        "queue_bytes": bdp_bytes,
+        **losses,
+    }

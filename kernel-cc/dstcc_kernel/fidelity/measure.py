@@ -1,0 +1,64 @@
+"""One cell and seed, by the engine or by the kernel, to the numbers that are compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from dstcc import engine
+from dstcc.engine import EngineResult
+from dstcc.metrics import compute, play_by_deadline
+from dstcc.scenario import Scenario, Setting, engine_config, load_source, settle
+from dstcc_kernel import backend
+
+from .cells import Cell, scenario_of
+
+LOOKS_PER_RTT = 20
+"""A saturated sender needs only its buffer kept full; a mission's layers leave when the program looks."""
+GUEST_JIFFY_S = 0.01
+"""The guest's HZ is 100."""
+
+
+class Seen(NamedTuple):
+    """What a trial came to."""
+
+    throughput_bps: float
+    mean_rtt_s: float
+    retransmitted: float
+    """Share of the payload sent."""
+    weighted_layers: float | None = None
+    """Of missions only."""
+
+
+def simulated(cell: Cell, seed: int) -> Seen:
+    """A cell by the engine."""
+    scenario = scenario_of(cell)
+    setting = settle(scenario, load_source(scenario), seed)
+    config = engine_config(scenario, setting, cell.congestion, "minrtt")
+    constants = replace(config.transport.constants, jiffy_s=GUEST_JIFFY_S)
+    config = replace(config, transport=replace(config.transport, constants=constants))
+    return _seen(cell, scenario, setting, engine.simulate(config))
+
+
+def carried(cell: Cell, seed: int) -> Seen:
+    """A cell by the kernel."""
+    scenario = scenario_of(cell)
+    source = load_source(scenario)
+    setting = settle(scenario, source, seed)
+    tick_ns = None if cell.judged else round(cell.rtt_s / LOOKS_PER_RTT * 1e9)
+    result = backend.run(scenario, source, setting, cell.congestion, "minrtt", tick_ns=tick_ns)
+    return _seen(cell, scenario, setting, result)
+
+
+def _seen(cell: Cell, scenario: Scenario, setting: Setting, result: EngineResult) -> Seen:
+    totals, played = result.totals, None
+    if cell.judged:
+        playback = play_by_deadline(setting.objects, result)
+        played = compute(setting.objects, result, playback, best_weight=1.0).values["weighted_layers"]
+    length_s = scenario.scenario.duration_s or scenario.video.loop_to_s or result.end_ns / 1e9
+    return Seen(
+        8 * totals["delivered_payload_bytes"] / length_s,
+        totals["rtt_sum_s"] / totals["rtt_samples"],
+        totals["retransmitted_payload_bytes"] / totals["sent_payload_bytes"],
+        played,
+    )

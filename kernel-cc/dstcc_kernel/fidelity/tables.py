@@ -1,0 +1,98 @@
+"""The rows in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import isnan
+from statistics import median
+
+from .cells import Cell
+from .compare import Pair, Row, differs
+
+HEADINGS = (
+    *("control", "RTT s", "loss", "links", "BDP", "RTTs", "mode", "window", "runs"),
+    *("simulator", "kernel", "ratio", "95 %", "z"),
+)
+BESIDE = ("RTT simulated", "kernel", "repeats simulated", "kernel")
+PLAYED = ("throughput simulated", "kernel", "ratio", "z")
+
+
+def tables(rows: Sequence[Row]) -> Iterator[str]:
+    """All grids, each with its heading; two asterisks at ratios beyond their goal."""
+    for grid in dict.fromkeys(row.cell.grid for row in rows):
+        own = [row for row in rows if row.cell.grid == grid]
+        of = "`weighted_layers`" if own[0].weighted_layers else "throughput, Mbit/s"
+        yield f"**{grid}**: {of}, mean ± standard deviation of the runs"
+        yield ""
+        yield from table(own)
+        yield ""
+
+
+def table(rows: Sequence[Row]) -> Iterator[str]:
+    """A row a cell of one grid."""
+    headings = (*HEADINGS, *(PLAYED if rows[0].weighted_layers else BESIDE))
+    yield f"| {' | '.join(headings)} |"
+    yield "|---" * len(headings) + "|"
+    for row in rows:
+        cells = [*_cell(row.cell), *_pair(row), *(_played(row) if row.weighted_layers else _beside(row))]
+        yield f"| {' | '.join(cells)} |"
+
+
+def summary(rows: Sequence[Row]) -> Iterator[str]:
+    """A row a control, a column a round trip: median |ratio − 1| of throughput and, in brackets, the largest."""
+    transfers = [row for row in rows if row.weighted_layers is None]
+    rtts = sorted({row.cell.rtt_s for row in transfers})
+    yield f"| control | {' | '.join(f'RTT {rtt:g} s' for rtt in rtts)} | all | mean RTTs, all | cells with z beyond 3 |"
+    yield "|---" * (len(rtts) + 4) + "|"
+    for name in dict.fromkeys(row.cell.congestion for row in transfers):
+        own = [row for row in transfers if row.cell.congestion == name]
+        columns = [_spread([row.throughput for row in own if row.cell.rtt_s == rtt]) for rtt in rtts]
+        columns += [_spread([row.throughput for row in own]), _spread([row.mean_rtt for row in own])]
+        apart = sum(differs(row.throughput) for row in own)
+        yield f"| {name} | {' | '.join(columns)} | {apart} of {len(own)} |"
+
+
+def _spread(pairs: list[Pair]) -> str:
+    off = [abs(pair.ratio - 1) for pair in pairs]
+    return f"{median(off):.3f} ({max(off):.3f})" if off else ""
+
+
+def _cell(cell: Cell) -> Iterator[str]:
+    outage = f", {cell.outage_rtts} of them dark" if cell.outage_rtts else ""
+    yield cell.congestion
+    yield f"{cell.rtt_s:g}"
+    yield f"{cell.loss:g}"
+    yield f"{cell.links}"
+    yield f"{cell.bdp_packets}"
+    yield f"{cell.length_rtts}{outage}"
+    yield f"{cell.lanes} lanes" if cell.mode == "lanes" else "stream"
+    yield f"{cell.initial_cwnd}"
+
+
+def _pair(row: Row) -> Iterator[str]:
+    pair, unit = row.deciding, 1.0 if row.weighted_layers else 1e-6
+    low, high = pair.interval
+    yield f"{pair.simulated.n}, {pair.real.n}"
+    for side in pair:
+        yield f"{side.mean * unit:.4g} ± {side.sd * unit:.2g}"
+    yield f"{pair.ratio:.3f}{' **' if row.beyond else ''}"
+    yield f"{low:.3f} to {high:.3f}"
+    yield _z(pair)
+
+
+def _beside(row: Row) -> Iterator[str]:
+    yield f"{row.mean_rtt.simulated.mean:.4g}"
+    yield f"{row.mean_rtt.real.mean:.4g}"
+    yield f"{row.retransmitted.simulated.mean:.2e}"
+    yield f"{row.retransmitted.real.mean:.2e}"
+
+
+def _played(row: Row) -> Iterator[str]:
+    for side in row.throughput:
+        yield f"{side.mean * 1e-6:.4g}"
+    yield f"{row.throughput.ratio:.3f}"
+    yield _z(row.throughput)
+
+
+def _z(pair: Pair) -> str:
+    return "–" if isnan(pair.z) else f"{pair.z:+.1f}"

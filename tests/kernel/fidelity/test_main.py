@@ -1,0 +1,71 @@
+"""The table that holds the simulator against the kernel: what is run is kept, and one cell for real."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from dstcc_kernel.fidelity import __main__ as fidelity
+from dstcc_kernel.fidelity.cells import SATURATED_RTTS, Cell, grid
+from dstcc_kernel.fidelity.measure import Seen, simulated
+
+from dstcc.errors import DstccError
+
+LOSSY = Cell("saturated", "newreno", 0.1, 1e-2, length_rtts=SATURATED_RTTS[1e-2])
+CHOICE = ["--grid", "saturated", "--congestion", "newreno", "--rtt", "0.1", "--loss", "0.01", "--links", "1"]
+
+
+def test_what_is_done_is_kept_when_a_trial_fails_and_the_status_tells_goals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["fidelity", "-o", str(tmp_path), *CHOICE, "--seeds", "2"])
+
+    def fails(cell: Cell, seed: int) -> Seen:
+        if seed == 2:
+            raise DstccError("the guest died")
+        return simulated(cell, seed)
+
+    monkeypatch.setattr(fidelity.run, "__defaults__", (fails,))
+    assert fidelity.main() == 1
+    assert "fidelity: the guest died" in capsys.readouterr().err
+    monkeypatch.setattr(fidelity.run, "__defaults__", (simulated,))
+    assert fidelity.main() == 0
+    said = capsys.readouterr()
+    assert "seed 1" not in said.err and "seed 2" in said.err
+    assert said.out == (tmp_path / "fidelity.md").read_text()
+
+
+def test_kept_runs_of_another_machine_are_compared_without_a_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fidelity.run([LOSSY], 2, tmp_path / "kernel.csv", 1, lambda cell, seed: Seen(1e6, 0.2, 0.0))
+    arguments = ["-o", str(tmp_path / "out"), *CHOICE, "--simulator-only", str(tmp_path / "kernel.csv")]
+    monkeypatch.setattr("sys.argv", ["fidelity", *arguments])
+    monkeypatch.setattr(fidelity, "carried", lambda *_: pytest.fail("a kernel's run"))
+    assert fidelity.main() == 1  # NewReno does not get 1 Mbit/s at that loss: beyond the goal
+    assert LOSSY.name in capsys.readouterr().err
+
+
+def test_a_cell_is_chosen_by_all_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["fidelity", "-o", "x", *CHOICE, "--longer", "5"])
+    assert fidelity._cells(fidelity._arguments()) == [LOSSY._replace(length_rtts=5 * LOSSY.length_rtts)]
+
+
+def test_cubic_in_a_lossless_queue_is_the_kernels(kernel: Path, tmp_path: Path) -> None:
+    (cell,) = (c for c in grid() if c[:5] == ("saturated", "cubic", 1.0, 0.0, 1))
+    runs = fidelity.run([cell], None, tmp_path / "kernel.csv", 1)
+    (real,), sim = runs[cell].values(), simulated(cell, 1)
+    assert sim.throughput_bps == pytest.approx(real.throughput_bps, rel=0.05)
+    assert sim.mean_rtt_s == pytest.approx(real.mean_rtt_s, rel=0.05)
+    again = fidelity.run([cell], None, tmp_path / "kernel.csv", 1, lambda *_: pytest.fail("run anew"))
+    assert again[cell][1][:3] == pytest.approx(real[:3], rel=1e-8)  # kept, with nine digits
+
+
+@pytest.mark.kernel
+def test_a_stale_subflow_costs_what_was_under_way_and_not_a_send_buffer(kernel: Path, tmp_path: Path) -> None:
+    # RTT 10 s, windows of a dozen segments: most of a round trip passes without an ACK, and Linux takes a subflow for
+    # stale after a second of that. With all of a send buffer bound to subflows two thirds of what it sends are repeats.
+    cell = Cell("saturated", "newreno", 10.0, 1e-2, 2, length_rtts=SATURATED_RTTS[1e-2])
+    real = fidelity.run([cell], 1, tmp_path / "kernel.csv", 1)[cell][1]
+    assert real.retransmitted < 0.06
+    assert simulated(cell, 1).throughput_bps == pytest.approx(real.throughput_bps, rel=0.4)
