@@ -30,6 +30,10 @@ class Judged(Protocol):
         """Its scheduler."""
 
     @property
+    def variant(self) -> str | None:
+        """The label of its variant."""
+
+    @property
     def metrics(self) -> Metrics | None:
         """``None`` when it failed; no bound looks at it then."""
 
@@ -56,16 +60,16 @@ def check(expect: Mapping[str, str], trials: Iterable[Judged], *, where: str) ->
     done = [trial for trial in trials if trial.metrics is not None]
     misses: list[Miss] = []
     for key, text in expect.items():
-        bound = parse_bound(key, text)
-        covered = [trial for trial in done if bound.covers(trial.congestion, trial.scheduler)]
+        bound = parse_bound(key, text, None)
+        covered = [trial for trial in done if bound.covers(trial.congestion, trial.scheduler, trial.variant)]
         misses += [miss for trial in covered for miss in _miss(bound, trial, where)]
     return misses
 
 
 def idle(expect: Mapping[str, str], trials: Iterable[Judged]) -> list[str]:
     """The keys of bounds on algorithms that no trial is of: they say nothing of what was run."""
-    tried = {(trial.congestion, trial.scheduler) for trial in trials}
-    bounds = [parse_bound(key, text) for key, text in expect.items()]
+    tried = {(trial.congestion, trial.scheduler, trial.variant) for trial in trials}
+    bounds = [parse_bound(key, text, None) for key, text in expect.items()]
     return [bound.key for bound in bounds if not any(bound.covers(*names) for names in tried)]
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -14,6 +14,7 @@ class Trial:
     congestion: str
     scheduler: str = "minrtt"
     metrics: Metrics | None = None
+    variant: str | None = None
 
     @property
     def id(self) -> str:
@@ -80,3 +81,13 @@ def test_bounds_that_no_trial_could_miss_are_named() -> None:
     keys = ("playback_ratio", "cubic.ssim", "westwood.ssim", "bbr+redundant.ssim")
     expect = dict.fromkeys(keys, "> 0")
     assert idle(expect, TRIALS) == ["westwood.ssim", "bbr+redundant.ssim"]
+
+
+def test_a_bound_on_a_control_is_none_on_its_variants_and_the_other_way_round() -> None:
+    plain, tuned = trial("cubic", playback_ratio=0.2), trial("cubic", playback_ratio=0.9)
+    trials = [plain, replace(tuned, variant="tuned")]
+    assert missed({"cubic.playback_ratio": "<= 0.5"}, trials) == []
+    assert missed({"tuned.playback_ratio": ">= 0.5"}, trials) == []
+    assert missed({"cubic+minrtt.playback_ratio": "<= 0.5"}, trials) == []
+    assert len(missed({"playback_ratio": ">= 1"}, trials)) == 2
+    assert idle({"tuned.playback_ratio": ">= 1"}, [plain]) == ["tuned.playback_ratio"]

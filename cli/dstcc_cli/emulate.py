@@ -86,6 +86,13 @@ Examples:
     "repeatable.",
 )
 @click.option(
+    "--variant",
+    "variants",
+    multiple=True,
+    metavar="LABEL",
+    help="Of the scenario's variants only this; repeatable.  [default: all, or none with --congestion or --scheduler]",
+)
+@click.option(
     "--seeds", type=int, metavar="N", help="How many seeds, a trial of each.  [default: the scenario's, or 1]"
 )
 @click.option("--seed", type=int, metavar="K", help="The first seed.  [default: the scenario's, or 1]")
@@ -120,6 +127,7 @@ def command(
     congestions: tuple[str, ...],
     schedulers: tuple[str, ...],
     controllers: tuple[str, ...],
+    variants: tuple[str, ...],
     seeds: int | None,
     seed: int | None,
     scale: str | None,
@@ -132,14 +140,22 @@ def command(
     force: bool,
     as_json: bool,
 ) -> int:
-    """Send SCENARIO's video over its links, once per congestion control, scheduler and seed, into a run
-    directory.
+    """Send SCENARIO's video over its links, once per congestion control, scheduler and seed, and per variant and seed,
+    into a run directory.
 
     Exit codes: 0 done, 1 a trial failed, 2 bad input, 3 an [expect] bound missed, 130 interrupted, 143 terminated.
     """
     if output is None and not dry_run:
         raise click.UsageError("needs -o RUN, or --dry-run")
-    from dstcc.run import backend_of, check_target, load_controllers, plan, trial_keys, write_run
+    from dstcc.run import (
+        backend_of,
+        check_target,
+        load_controllers,
+        plan,
+        scenarios_of,
+        trial_keys,
+        write_run,
+    )
     from dstcc.scenario import load_scenario, load_source
 
     carrier = backend_of(backend)
@@ -155,10 +171,13 @@ def command(
         seed=seed,
     )
     loaded = load_scenario(scenario, overrides)
+    if variants or congestions or schedulers:
+        loaded = _with_variants(loaded, variants)
     source = load_source(loaded)
     _say_unscheduled(loaded)
     load_controllers(loaded, source)
-    carrier.check(loaded, source, logs=qlog or pcapng)
+    for one in scenarios_of(loaded).values():
+        carrier.check(one, source, logs=qlog or pcapng)
     if dry_run or output is None:
         return _show_plan(plan(loaded, source, backend), as_json)
     with progress(loaded.scenario.name, len(trial_keys(loaded))) as bar:
@@ -186,6 +205,16 @@ def _say_unscheduled(scenario: Scenario) -> None:
         idle = [scheduler for scheduler in named if scheduler not in schedulers_of(name, named)]
         if name in TRANSFERS and len(named) > 1 and idle:
             click.echo(f"dstcc: {name} takes no scheduler, one trial a seed: not {', '.join(idle)}", err=True)
+
+
+def _with_variants(scenario: Scenario, labels: tuple[str, ...]) -> Scenario:
+    """The scenario with those of its variants alone."""
+    known = [variant.label for variant in scenario.variant]
+    for label in labels:
+        if label not in known:
+            raise click.UsageError(f"--variant '{label}': the scenario has {', '.join(known) or 'none'}")
+    kept = tuple(variant for variant in scenario.variant if variant.label in labels)
+    return scenario.model_copy(update={"variant": kept})
 
 
 def _overrides(settings: tuple[str, ...], scale: str | None, **options: object) -> list[Override]:

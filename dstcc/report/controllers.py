@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -76,17 +78,31 @@ def controller_of(section: Section, algorithm: Algorithm) -> Controller | None:
 
 
 def namesakes(runs: Sequence[Run]) -> frozenset[str]:
-    """Names that stand for more than one policy in these runs, as ``policy`` does for every training's."""
+    """Names that stand for more than one policy in these runs, as ``policy`` does for every training's, or for more
+    than one variant."""
     sums: dict[str, set[object]] = {}
     for run in runs:
         for about in run.meta.get("controllers") or ():
             sums.setdefault(str(about.get("name")), set()).add(about.get("sha256"))
+        for variant in run.scenario.get("variant") or ():
+            sums.setdefault(str(variant["label"]), set()).add(_sum(variant))
     return frozenset(name for name, found in sums.items() if len(found) > 1)
 
 
 def told_apart(run: Run, name: str, ambiguous: frozenset[str]) -> str:
     """A policy's name, with the beginning of its checksum where others have the same name."""
     return f"{name}@{str(_about(run, name).get('sha256'))[:SHORT]}" if name in ambiguous else name
+
+
+def labelled(run: Run, label: str, ambiguous: frozenset[str]) -> str:
+    """A variant's label, with the beginning of its settings' checksum where others have the same label."""
+    known: Sequence[Mapping[str, Any]] = run.scenario.get("variant") or ()
+    variant = next((one for one in known if one["label"] == label), {})
+    return f"{label}@{_sum(variant)[:SHORT]}" if label in ambiguous else label
+
+
+def _sum(variant: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(variant, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _about(run: Run, name: str) -> Mapping[str, Any]:

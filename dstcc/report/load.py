@@ -14,7 +14,7 @@ from dstcc.algorithms import TRANSFERS, algorithm_name, mark
 from dstcc.errors import InputError, RunError
 
 from .catalogue import METRICS
-from .controllers import namesakes, told_apart
+from .controllers import labelled, namesakes, told_apart
 from .model import LEARNED, TRANSFER, Algorithm, Report, Section, Trial, TrialLink, plain_name
 
 if TYPE_CHECKING:
@@ -137,7 +137,8 @@ def _duplicate_note(first: Path, second: Path, alike: bool, ids: list[str]) -> s
 def _trial(run: Run, row: Mapping[str, Any], ambiguous: frozenset[str]) -> Trial:
     try:
         controller = row["controller"] and told_apart(run, row["controller"], ambiguous)
-        name = _name(controller, row["congestion"], row["scheduler"])
+        variant = row["variant"] and labelled(run, row["variant"], ambiguous)
+        name = _name(controller, row["congestion"], row["scheduler"], variant)
         return Trial(
             run=run,
             id=str(row["id"]),
@@ -145,6 +146,7 @@ def _trial(run: Run, row: Mapping[str, Any], ambiguous: frozenset[str]) -> Trial
             congestion=row["congestion"],
             scheduler=row["scheduler"],
             controller=row["controller"],
+            variant=row["variant"],
             seed=int(row["seed"]),
             ok=row["status"] == "ok",
             error=str(row.get("error") or ""),
@@ -158,11 +160,11 @@ def _trial(run: Run, row: Mapping[str, Any], ambiguous: frozenset[str]) -> Trial
         raise RunError(f"{run.path / 'trials.parquet'}: a trial's row cannot be used: {error!r}") from error
 
 
-def _name(controller: str | None, congestion: str, scheduler: str) -> str:
+def _name(controller: str | None, congestion: str, scheduler: str, variant: str | None) -> str:
     if controller:
-        return f"{controller} {LEARNED}"
+        return f"{variant or controller} {LEARNED}"
     transfer = f" {TRANSFER}" if congestion in TRANSFERS else ""
-    return f"{algorithm_name(congestion, scheduler)}{transfer}{mark(congestion, scheduler)}"
+    return f"{variant or algorithm_name(congestion, scheduler)}{transfer}{mark(congestion, scheduler)}"
 
 
 def _finite(row: Mapping[str, Any], key: str) -> float | None:

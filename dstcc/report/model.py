@@ -60,6 +60,8 @@ class Trial:
     congestion: str | None
     scheduler: str | None
     controller: str | None
+    variant: str | None
+    """The label of the scenario's variant that it ran."""
     seed: int
     ok: bool
     error: str

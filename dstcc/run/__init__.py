@@ -5,7 +5,7 @@ from __future__ import annotations
 from .backends import Backend, backend_of
 from .directory import Done, Finished, Run, check_target, load_run, write_run
 from .plan import Plan, plan
-from .trials import Trial, load_controllers, run_trials, trial_keys
+from .trials import Trial, load_controllers, run_trials, scenarios_of, trial_keys
 
 __all__ = [
     "Backend",
@@ -20,6 +20,7 @@ __all__ = [
     "load_run",
     "plan",
     "run_trials",
+    "scenarios_of",
     "trial_keys",
     "write_run",
 ]

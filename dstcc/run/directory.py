@@ -46,7 +46,7 @@ from .logs import write_logs
 from .machine import git_commit, machine
 from .plan import distortions
 from .tables import CHUNKS, SAMPLES, chunk_rows, sample_rows, trial_row, trials_schema, trials_table
-from .trials import SIMULATOR, Judge, Trial, iter_trials, load_controllers, trial_keys
+from .trials import SIMULATOR, Judge, Trial, iter_trials, load_controllers, scenarios_of, trial_keys
 
 if TYPE_CHECKING:
     from dstcc.metrics import Metrics
@@ -66,6 +66,7 @@ class Done:
     congestion: str
     scheduler: str
     controller: str | None
+    variant: str | None
     seed: int
     status: str
     error: str | None
@@ -84,6 +85,7 @@ class Done:
             "seed": self.seed,
             "status": self.status,
             "metrics": self.metrics.document() if self.metrics else None,
+            **({"variant": self.variant} if self.variant else {}),
             **({"reconstruction": list(rebuilt)} if rebuilt else {}),
             **({"error": self.error} if self.error else {}),
             **({"flows": self.flows} if self.flows else {}),
@@ -249,6 +251,7 @@ def _done(trial: Trial) -> Done:
         key.congestion,
         key.scheduler,
         key.controller,
+        key.variant,
         key.seed,
         trial.status,
         trial.error,
@@ -282,7 +285,7 @@ def _meta(
         "backend": backend.name,
         "scale": scale_of(scenario),
         "distorts": list(distortions(scale_of(scenario), scenario.transport.congestion)),
-        **backend.facts(scenario),
+        **_facts(backend, scenario),
         "seeds": list(scenario.seeds),
         "machine": machine(),
         "wall_s": wall_s,
@@ -291,6 +294,16 @@ def _meta(
         "extensions": [extension.document() for extension in extensions_of(scenario)],
         "warnings": [*link_notes(scenario), *warnings],
     }
+
+
+def _facts(backend: Backend, scenario: Scenario) -> dict[str, Any]:
+    """What the backend says of the scenario, with its notes on variants under their labels."""
+    facts = backend.facts(scenario)
+    notes = facts.get("kernel", {}).get("notes")
+    for name, one in scenarios_of(scenario).items() if notes is not None else ():
+        new = [note for note in backend.facts(one)["kernel"]["notes"] if note not in notes]
+        notes += [f"{name}: {note}" for note in new]
+    return facts
 
 
 def _video(source: Source) -> dict[str, str | None]:

@@ -1,4 +1,4 @@
-"""Trials: every combination of congestion control, scheduler and seed of a scenario, run in threads.
+"""Trials: every combination of congestion control, scheduler and seed of a scenario, and its variants, run in threads.
 
 The engine gives up Python's global lock, so threads use all cores. Trials come out in a fixed order,
 whatever order they finish in, and a trial that raises is a failed trial that stops no other.
@@ -11,12 +11,13 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from dstcc import engine
 from dstcc.algorithms import schedulers_of
 from dstcc.engine import EngineConfig, EngineResult
-from dstcc.errors import DstccError, MissingCapabilityError, UnfinishedError
+from dstcc.errors import DstccError, InputError, MissingCapabilityError, UnfinishedError
 from dstcc.extensions import label
 from dstcc.metrics import Metrics, Playback, compute, play_by_deadline, play_with_stalls
 from dstcc.scenario import Scenario, Setting, Source, engine_config, settle
@@ -44,13 +45,18 @@ class TrialKey:
     seed: int
     controller: str | None = None
     """The policy's name; congestion control and scheduler are then both ``agent``."""
+    variant: str | None = None
+    """The label of the scenario's variant that it runs."""
+
+    @property
+    def name(self) -> str:
+        """Whose trial it is: ``cubic+minrtt``, ``dstcc``, or a variant's label."""
+        return self.variant or self.controller or f"{self.congestion}+{self.scheduler}"
 
     @property
     def id(self) -> str:
         """The trial's name in every table, such as ``cubic+minrtt/s1`` or ``dstcc/s1``."""
-        if self.controller is not None:
-            return f"{self.controller}/s{self.seed}"
-        return f"{self.congestion}+{self.scheduler}/s{self.seed}"
+        return f"{self.name}/s{self.seed}"
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,11 @@ class Trial:
         return self.key.scheduler
 
     @property
+    def variant(self) -> str | None:
+        """The label of its variant."""
+        return self.key.variant
+
+    @property
     def metrics(self) -> Metrics | None:
         """Its metrics; ``None`` when it failed."""
         return self.outcome.metrics if self.outcome else None
@@ -137,35 +148,51 @@ class Judge:
 
 def trial_keys(scenario: Scenario) -> tuple[TrialKey, ...]:
     """The trials of a scenario in their order: by congestion control, then scheduler, then seed; then
-    by controller and seed.
+    by controller and seed; then by variant and seed.
 
     A transfer without TCP runs once a seed, whatever schedulers are named beside it.
     """
+    varied = (_keys(scenario.as_variant(one.label), one.label) for one in scenario.variant)
+    return (*_keys(scenario), *chain(*varied))
+
+
+def _keys(scenario: Scenario, variant: str | None = None) -> tuple[TrialKey, ...]:
     transport = scenario.transport
     told = tuple(
-        TrialKey(label(congestion), label(scheduler), seed)
+        TrialKey(label(congestion), label(scheduler), seed, variant=variant)
         for congestion in transport.congestion
         for scheduler in schedulers_of(congestion, transport.scheduler)
         for seed in scenario.seeds
     )
     driven = tuple(
-        TrialKey(engine.AGENT, engine.AGENT, seed, controller)
+        TrialKey(engine.AGENT, engine.AGENT, seed, controller, variant)
         for controller in map(controller_name, transport.controller)
         for seed in scenario.seeds
     )
     return told + driven
 
 
+def scenarios_of(scenario: Scenario) -> dict[str | None, Scenario]:
+    """What its trials run: itself, and under its label each variant."""
+    return {None: scenario} | {one.label: scenario.as_variant(one.label) for one in scenario.variant}
+
+
 def load_controllers(scenario: Scenario, source: Source) -> dict[str, Policy]:
     """The policies that a scenario's trials run under, by name.
 
-    Raises :class:`~dstcc.errors.PolicyError` for one that cannot be used or does not fit the scenario.
+    Raises :class:`~dstcc.errors.PolicyError` for one that cannot be used or does not fit the scenario, and
+    :class:`~dstcc.errors.InputError` for two of one name.
     """
-    if not scenario.transport.controller:
+    named = dict.fromkeys(
+        given for one in scenarios_of(scenario).values() for given in one.transport.controller
+    )
+    if not named:
         return {}
     from dstcc.learn.policy import load_policy
 
-    policies = {controller_name(given): load_policy(given) for given in scenario.transport.controller}
+    policies = {controller_name(given): load_policy(given) for given in named}
+    if len(policies) < len(named):
+        raise InputError(f"{scenario.scenario.name}: two policies of one name ({', '.join(named)})")
     for policy in policies.values():
         policy.check_fits(subflows=sum(link.subflows for link in scenario.link), layers=source.layers)
     return policies
@@ -244,16 +271,17 @@ class _Runner:
     backend: Backend
     trace: bool = False
     policies: dict[str, Policy] = field(default_factory=dict)
-    bounds: dict[int, float] = field(default_factory=dict)
-    """Seed → the clairvoyant sender's weight; the same for all algorithms."""
+    bounds: dict[tuple[int, int], float] = field(default_factory=dict)
+    """Seed and segment size → the clairvoyant sender's weight; the same for all algorithms."""
 
     def run(self, key: TrialKey) -> _Raw:
-        setting = settle(self.scenario, self.source, key.seed)
-        config = engine_config(self.scenario, setting, key.congestion, key.scheduler)
+        scenario = self.scenario if key.variant is None else self.scenario.as_variant(key.variant)
+        setting = settle(scenario, self.source, key.seed)
+        config = engine_config(scenario, setting, key.congestion, key.scheduler)
         config = replace(config, trace=self.trace)
         policy = None if key.controller is None else self.policies[key.controller]
         try:
-            result = self.backend.carry(self.scenario, self.source, setting, config, policy)
+            result = self.backend.carry(scenario, self.source, setting, config, policy)
         except UnfinishedError as error:
             partial = None if error.partial is None else Carried(setting, error.partial)
             raise _EndedError(str(error), partial) from None
@@ -262,10 +290,11 @@ class _Runner:
         return _Raw(setting, result, best)
 
     def _best_weight(self, config: EngineConfig) -> float:
-        if config.seed not in self.bounds:
+        key = config.seed, config.transport.mss_bytes
+        if key not in self.bounds:
             weights = layer_weights(config.objects.layer, self.source.layers)
-            self.bounds[config.seed] = engine.clairvoyant_weight(config, weights)
-        return self.bounds[config.seed]
+            self.bounds[key] = engine.clairvoyant_weight(config, weights)
+        return self.bounds[key]
 
 
 def _finish(key: TrialKey, simulated: Callable[[], _Raw], judge: Judge) -> Trial:

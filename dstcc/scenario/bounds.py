@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import BeforeValidator
 
 from dstcc.algorithms import NO_SCHEDULER, TRANSFERS, rule_for
 from dstcc.metrics import METRICS, is_metric
@@ -32,27 +32,31 @@ class Bound:
     """One line of ``[expect]``."""
 
     key: str
-    """As written: a metric, or ``congestion.metric``, or ``congestion+scheduler.metric``."""
+    """As written: a metric, or ``congestion.metric``, ``congestion+scheduler.metric`` or ``label.metric``."""
     text: str
     metric: str
     congestion: str | None
-    """Only trials of this congestion control; all of them when ``None``."""
+    """Only trials of this congestion control as the scenario has it; all of them when ``None``."""
     scheduler: str | None
+    variant: str | None
+    """Only trials of the variant of this label."""
     compare: Callable[[float, float], bool]
     limit: float
 
-    def covers(self, congestion: str, scheduler: str) -> bool:
+    def covers(self, congestion: str, scheduler: str, variant: str | None = None) -> bool:
         """Whether a trial of these algorithms must keep the bound."""
-        return self.congestion in (None, congestion) and self.scheduler in (None, scheduler)
+        if self.congestion is None or self.variant is not None:
+            return self.variant in (None, variant)
+        return variant is None and self.congestion == congestion and self.scheduler in (None, scheduler)
 
     def holds(self, value: float | None) -> bool:
         """Whether ``value`` keeps the bound; a metric without a value (null) never does."""
         return value is not None and self.compare(value, self.limit)
 
 
-def parse_bound(key: str, text: str) -> Bound:
-    """Read one line of ``[expect]``; an unknown metric or algorithm or a bound of another form is an
-    error."""
+def parse_bound(key: str, text: str, labels: Collection[str] | None = ()) -> Bound:
+    """Read one line of ``[expect]``; ``labels`` are those of the scenario's variants, with ``None`` whatever is no
+    algorithm is one. An unknown metric or algorithm or a bound of another form is an error."""
     match = _BOUND.fullmatch(text)
     if match is None:
         raise broken(
@@ -64,15 +68,27 @@ def parse_bound(key: str, text: str) -> Bound:
         near = get_close_matches(name, METRICS, 1)
         hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(METRICS)}"
         raise broken(f"no metric '{name}'; {hint}", key=key)
-    congestion, _, scheduler = who.partition("+")
+    variant = who if labels is not None and who in labels else None
+    congestion, _, scheduler = ("", "", "") if variant else who.partition("+")
+    problem = _unknown(congestion, scheduler)
+    if problem is not None and labels is not None:
+        raise broken(problem, key=key)
+    if problem is not None:
+        variant, congestion, scheduler = who, "", ""
+    compare = COMPARE[match[1]]
+    limit = float(match[2])
+    return Bound(key, text.strip(), metric, congestion or None, scheduler or None, variant, compare, limit)
+
+
+def _unknown(congestion: str, scheduler: str) -> str | None:
+    """Why one of the two is no algorithm's name; empty ones are none."""
     unscheduled = congestion in TRANSFERS and scheduler == NO_SCHEDULER
     for name, kind in ((congestion, "congestion"), ("" if unscheduled else scheduler, "scheduler")):
         class_name = name[:1].isupper() and name.isidentifier()  # a FILE.py:ClassName goes by its class
         rule = rule_for(name, kind) if name and not class_name else None
         if rule is not None:
-            raise broken(f"'{name}': {rule}", key=key)
-    compare = COMPARE[match[1]]
-    return Bound(key, text.strip(), metric, congestion or None, scheduler or None, compare, float(match[2]))
+            return f"'{name}': {rule}"
+    return None
 
 
 def _flatten(value: Any) -> Any:
@@ -90,11 +106,5 @@ def _flatten(value: Any) -> Any:
     return flat
 
 
-def _parsed(bounds: dict[str, str]) -> dict[str, str]:
-    for key, text in bounds.items():
-        parse_bound(key, text)
-    return bounds
-
-
-Bounds = Annotated[dict[str, str], BeforeValidator(_flatten), AfterValidator(_parsed)]
-"""``[expect]`` with every bound readable."""
+Bounds = Annotated[dict[str, str], BeforeValidator(_flatten)]
+"""``[expect]``; the scenario, which knows its variants, checks that each bound can be read."""

@@ -92,8 +92,10 @@ def engine_config(scenario: Scenario, setting: Setting, congestion: str, schedul
 
 def extensions_of(scenario: Scenario) -> tuple[Extension, ...]:
     """The algorithms of a scenario that are not built in."""
-    told = (("congestion", scenario.transport.congestion), ("scheduler", scenario.transport.scheduler))
-    return tuple(load(name, kind) for kind, names in told for name in names if not built_in(name, kind))
+    told = [scenario.transport, *(scenario.as_variant(one.label).transport for one in scenario.variant)]
+    named = [("congestion", name) for one in told for name in one.congestion]
+    named += [("scheduler", name) for one in told for name in one.scheduler]
+    return tuple(load(name, kind) for kind, name in dict.fromkeys(named) if not built_in(name, kind))
 
 
 def horizon_s(scenario: Scenario, links: tuple[Link, ...], objects: Objects) -> float:

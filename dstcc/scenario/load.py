@@ -122,13 +122,13 @@ def _anchor(document: dict[str, Any], folder: Path) -> None:
             path = table.get(key)
             if isinstance(path, str) and path and (key != "profile" or "/" in path or path.endswith(".toml")):
                 table[key] = str(Path(folder, path))
-    transport = document.get("transport")
-    if isinstance(transport, dict):
-        for key in ("congestion", "scheduler"):
-            if key in transport:
-                transport[key] = _anchored(transport[key], folder)
-        if "controller" in transport:
-            transport["controller"] = _anchor_policies(transport["controller"], folder)
+    variants = document.get("variant")
+    for table in [document.get("transport"), *(variants if isinstance(variants, list) else ())]:
+        for key in ("congestion", "scheduler") if isinstance(table, dict) else ():
+            if key in table:
+                table[key] = _anchored(table[key], folder)
+        if isinstance(table, dict) and "controller" in table:
+            table["controller"] = _anchor_policies(table["controller"], folder)
 
 
 def _anchored(names: Any, folder: Path) -> Any:

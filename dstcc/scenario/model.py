@@ -8,13 +8,23 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
-from dstcc.algorithms import PINNED, TRANSFERS, built_in, rule_for, unmet
+from dstcc.algorithms import (
+    CONGESTION,
+    PINNED,
+    TRANSFERS,
+    algorithm_name,
+    built_in,
+    rule_for,
+    schedulers_of,
+    unmet,
+)
 from dstcc.errors import InputError
 from dstcc.extensions import is_file, label, load
 
-from .bounds import Bounds
+from .bounds import Bounds, parse_bound
 from .fields import (
     AsTuple,
     Bytes,
@@ -31,10 +41,12 @@ from .fields import (
 )
 from .physics import abstract_keys, check
 from .traffic import CrossTraffic, Flow, Mix
+from .variant import Variant, as_variant, place_of
 
 DEFAULT_SCHEDULER = "minrtt"
 MAX_LAYERS = 8
 MAX_LINKS = MAX_SUBFLOWS = 64
+MAX_VARIANTS = 64
 MAX_OBJECTS = 10_000_000
 """Chunks × layers of a mission; a day of seconds with 4 layers has 345,600."""
 
@@ -394,10 +406,45 @@ class Scenario(Table):
     transport: Transport = Transport()
     playout: Playout = Playout()
     run: Run = Run()
+    variant: Annotated[tuple[Variant, ...], AsTuple, Field(max_length=MAX_VARIANTS)] = ()
     expect: Bounds = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Scenario:
+    def _whole(self) -> Scenario:
+        self._fits_together()
+        labels = [variant.label for variant in self.variant]
+        for number, variant in enumerate(self.variant):
+            if variant.label in self._taken() or labels.index(variant.label) < number:
+                raise broken(f"'{variant.label}' is another's name", key=f"variant.{number}.label")
+            try:
+                as_variant(self, variant)._fits_together()
+            except (ValidationError, PydanticCustomError) as error:
+                place, rule = place_of(error)
+                raise broken(rule, key=f"variant.{number}.{place}") from None
+        for key, text in self.expect.items():
+            try:
+                parse_bound(key, text, labels)
+            except PydanticCustomError as error:
+                raise broken((error.context or {})["rule"], key=f"expect.{key}") from None
+        return self
+
+    def as_variant(self, label: str) -> Scenario:
+        """The scenario that the variant of that label runs."""
+        return as_variant(self, next(variant for variant in self.variant if variant.label == label))
+
+    def _taken(self) -> set[str]:
+        """The names that its other trials have in tables."""
+        told = self.transport
+        pairs = {
+            algorithm_name(label(c), label(s))
+            for c in told.congestion
+            for s in schedulers_of(c, told.scheduler)
+        }
+        return (
+            pairs | set(CONGESTION) | set(TRANSFERS) | {controller_name(given) for given in told.controller}
+        )
+
+    def _fits_together(self) -> None:
         names = [link.name for link in self.link]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -431,7 +478,6 @@ class Scenario(Table):
         problem = self.misfit(layers=len(made.layer_bps) if made else None)
         if problem is not None:
             raise broken(problem[1], key=problem[0])
-        return self
 
     def misfit(self, *, layers: int | None = None) -> tuple[str, str] | None:
         """An algorithm that cannot do its work here: its key and the rule; ``None`` when all can.

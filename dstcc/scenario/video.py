@@ -28,6 +28,7 @@ NOT_EMULATED: Any = {
     "scenario": {"description"},
     "transport": {"congestion", "scheduler", "controller"},
     "run": {"seed", "seeds", "scale"},
+    "variant": True,
     "expect": True,
 }
 """What :func:`content_hash` leaves out."""
@@ -68,9 +69,11 @@ def load_source(scenario: Scenario) -> Source:
     :class:`StreamError` naming the file when a payload is not what the stream's manifest says.
     """
     source = _read_source(scenario)
-    problem = scenario.misfit(layers=source.layers)
-    if problem is not None:
-        raise ScenarioError(f"{scenario.scenario.name}: {problem[0]}: {problem[1]}")
+    varied = [(f"variant {one.label}: ", scenario.as_variant(one.label)) for one in scenario.variant]
+    for whose, one in [("", scenario), *varied]:
+        problem = one.misfit(layers=source.layers)
+        if problem is not None:
+            raise ScenarioError(f"{scenario.scenario.name}: {whose}{problem[0]}: {problem[1]}")
     return source
 
 

@@ -15,9 +15,10 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 def to_toml(scenario: Scenario) -> str:
     """TOML text with every key that has a value, defaults included."""
     document = scenario.model_dump(exclude_none=True)
-    links = document.pop("link")
+    links, variants = document.pop("link"), document.pop("variant")
     parts = [_table(f"[{name}]", keys) for name, keys in document.items() if keys]
     parts += [_table("[[link]]", link) for link in links]
+    parts += [_table("[[variant]]", variant) for variant in variants]
     return "\n".join(parts)
 
 

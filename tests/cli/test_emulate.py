@@ -105,6 +105,41 @@ def test_json_is_the_document_of_the_interface(scenario: Path, out: Path) -> Non
     assert trial["metrics"]["playback_ratio"] == 1.0
 
 
+def test_variants_run_beside_the_others_unless_these_are_named(
+    scenario: Path, out: Path, tmp_path: Path
+) -> None:
+    scenario.write_text(
+        SCENARIO
+        + '[[variant]]\nlabel = "wide"\ncongestion = "cubic"\nset = {initial_cwnd = 99}\n'
+        + '[[variant]]\nlabel = "one"\ncongestion = "bbr"\n'
+    )
+
+    def ids(*options: str) -> list[str]:
+        done = emulate(scenario, "--dry-run", "--json", *options)
+        assert done.exit_code == 0, done.stderr
+        found: list[str] = json.loads(done.stdout)["trials"]
+        return found
+
+    assert ids() == ["cubic+minrtt/s1", "wide/s1", "one/s1"]
+    assert ids("--variant", "one") == ["cubic+minrtt/s1", "one/s1"]
+    assert ids("--congestion", "bbr") == ["bbr+minrtt/s1"]
+    assert ids("--congestion", "bbr", "--variant", "wide") == ["bbr+minrtt/s1", "wide/s1"]
+    wrong = emulate(scenario, "--dry-run", "--variant", "narrow")
+    assert wrong.exit_code == 2
+    assert "--variant 'narrow': the scenario has wide, one" in wrong.stderr
+    done = emulate(scenario, "-o", out, "--json", "--variant", "wide")
+    plain, wide = json.loads(done.stdout)["trials"]
+    assert (wide["id"], wide["congestion"], wide["variant"]) == ("wide/s1", "cubic", "wide")
+    assert "variant" not in plain
+    assert [row["variant"] for row in load_run(out).trials] == [None, "wide"]
+    assert [one["label"] for one in load_run(out).scenario["variant"]] == ["wide"]
+    again = emulate(out / "scenario.toml", "-o", tmp_path / "again", "--json")
+    assert json.loads(again.stdout)["trials"] == [plain, wide]
+    report = CliRunner().invoke(main, ["report", str(out), "--format", "json", "-o", "-"])
+    rows = json.loads(report.stdout)["sections"][0]["rows"]
+    assert [row["algorithm"] for row in rows] == ["cubic+minrtt", "wide"]
+
+
 def test_packet_logs_on_request(scenario: Path, out: Path, tmp_path: Path) -> None:
     plain = emulate(scenario, "-o", out)
     assert not [*out.glob("*.qlog"), *out.glob("*.pcapng")]

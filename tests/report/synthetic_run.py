@@ -153,7 +153,7 @@ SAMPLE_COLUMNS = {
 
 
 def trials_schema(layers: int) -> pa.Schema:
-    words = ("id", "congestion", "scheduler", "controller", "status", "error", "links", "flows")
+    words = ("id", "congestion", "scheduler", "controller", "variant", "status", "error", "links", "flows")
     levels = [f"layers_played.{level}" for level in ("none", *range(layers))]
     numbers = (*levels, *METRICS, "end_s", "duration_s")
     fields = [pa.field(name, pa.string()) for name in words]

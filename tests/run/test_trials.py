@@ -151,3 +151,35 @@ def _playback():
 
     made = objects(2, [1] * 4, [0, 1], [5, 6])
     return play_by_deadline(made, result(made, [1, 2, None, 3]))
+
+
+def test_variants_run_after_the_others_by_their_label(scenario_file: Path) -> None:
+    text = scenario_file.read_text()
+    scenario_file.write_text(
+        f'{text}[[variant]]\nlabel = "fast"\ncongestion = "newreno"\nset = {{initial_cwnd = 77, scale = 3}}\n'
+    )
+    trials = run_trials(load(scenario_file, "transport.congestion=cubic"), jobs=2)
+    assert [trial.id for trial in trials] == ["cubic+minrtt/s1", "cubic+minrtt/s2", "fast/s1", "fast/s2"]
+    assert [trial.key.congestion for trial in trials] == ["cubic", "cubic", "newreno", "newreno"]
+    settings = [trial.outcome.setting for trial in trials if trial.outcome]
+    assert [setting.scale for setting in settings] == [1, 1, 3, 3]
+    assert [setting.links for setting in settings[:2]] == [setting.links for setting in settings[2:]]
+
+
+def test_a_variant_with_other_segments_has_a_bound_of_its_own(
+    scenario_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def bound(config: EngineConfig, _weights: object) -> float:
+        asked.append((config.seed, config.transport.mss_bytes))
+        return 1.0
+
+    monkeypatch.setattr(engine, "clairvoyant_weight", bound)
+    text = scenario_file.read_text()
+    scenario_file.write_text(
+        f'{text}[[variant]]\nlabel = "small"\ncongestion = "newreno"\nset = {{mss_bytes = 500}}\n'
+        '[[variant]]\nlabel = "wide"\ncongestion = "newreno"\nset = {initial_cwnd = 500}\n'
+    )
+    run_trials(load(scenario_file, "run.seeds=1"), jobs=1)
+    assert asked == [(1, 1460), (1, 500)]

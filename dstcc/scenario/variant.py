@@ -1,0 +1,110 @@
+"""``[[variant]]``: an algorithm once more with other settings, beside the others on the same links and losses.
+
+A variant is a scenario of its own that differs in ``[transport]`` and in the scale alone, so that everything behind
+the model (the engine's configuration, the kernel's job) knows nothing of variants.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from .fields import Table, broken
+
+if TYPE_CHECKING:
+    from .model import Scenario
+
+LONGEST_LABEL = 40
+SCALE = "scale"
+"""The one key of ``set`` that is not ``[transport]``'s."""
+WHO = ("congestion", "scheduler", "controller")
+"""Keys of ``[transport]`` that a variant gives beside ``set``."""
+WITH_LANES = ("lanes_per_link", "window")
+"""Keys that mean nothing to a stream: a variant that is one goes without the scenario's."""
+_LABEL = re.compile(r"\w[\w +,=()-]*")
+
+
+def _label(text: str) -> str:
+    if _LABEL.fullmatch(text) is None or text != text.strip() or len(text) > LONGEST_LABEL:
+        raise broken(
+            f"a label begins with a letter or a digit and has these, blanks and +-_,=() only, at most {LONGEST_LABEL}"
+        )
+    return text
+
+
+class Variant(Table):
+    """An algorithm with settings of its own."""
+
+    label: Annotated[str, AfterValidator(_label)]
+    """What tables call it."""
+    congestion: Annotated[str, Field(min_length=1)] | None = None
+    """A congestion control or ``ltp``."""
+    scheduler: Annotated[str, Field(min_length=1)] | None = None
+    """The scenario's first unless given."""
+    controller: Annotated[str, Field(min_length=1)] | None = None
+    """A policy, in the place of the two."""
+    set: dict[str, Any] = Field(default_factory=dict)
+    """Keys of ``[transport]``, and ``scale``, in the place of the scenario's."""
+
+    @model_validator(mode="after")
+    def _one_algorithm(self) -> Variant:
+        if (self.congestion is None) == (self.controller is None):
+            raise broken("needs either congestion or controller")
+        if self.controller is not None and self.scheduler is not None:
+            raise broken("a controller takes no scheduler", key="scheduler")
+        return self
+
+
+def as_variant(scenario: Scenario, variant: Variant) -> Scenario:
+    """The scenario with the variant's algorithm alone and its settings.
+
+    Raises :class:`ValidationError` or :class:`PydanticCustomError` for what cannot be, in the words of ``[transport]``.
+    """
+    whole = type(scenario.transport)
+    known = [key for key in whole.model_fields if key not in WHO] + [SCALE]
+    for key in variant.set:
+        if key not in known:
+            near = get_close_matches(key, known, 1)
+            hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
+            raise broken(f"no setting of a variant; {hint}", key=f"set.{key}")
+    told = scenario.transport.model_dump(exclude_unset=True, exclude=set(WHO))
+    if variant.set.get("mode") == "stream":
+        told = {key: value for key, value in told.items() if key not in WITH_LANES}
+    told |= {key: value for key, value in variant.set.items() if key != SCALE}
+    if variant.controller is not None:
+        who: dict[str, Any] = {"controller": variant.controller}
+    else:
+        scheduler = variant.scheduler or next(iter(scenario.transport.scheduler), None)
+        who = {"congestion": variant.congestion} | ({"scheduler": scheduler} if scheduler else {})
+        if variant.scheduler is None and scheduler != "layer-pinned":
+            told.pop("layer_links", None)
+    run = scenario.run
+    if SCALE in variant.set:
+        run = type(run).model_validate(run.model_dump(exclude_unset=True) | {SCALE: variant.set[SCALE]})
+    changed = {"transport": whole.model_validate(told | who), "run": run, "variant": ()}
+    return scenario.model_copy(update=changed)
+
+
+def place_of(error: ValidationError | PydanticCustomError) -> tuple[str, str]:
+    """Where in a variant an error of :func:`as_variant` is, and the rule it broke."""
+    if isinstance(error, PydanticCustomError):
+        context = error.context or {}
+        return _within(str(context.get("key", "")).removeprefix("transport.")), str(
+            context.get("rule", error)
+        )
+    first = error.errors(include_url=False)[0]
+    loc = [str(part) for part in first["loc"] if not str(part).startswith("<")]
+    rule, context = str(first["msg"]), first.get("ctx") or {}
+    if first["type"] == "rule":
+        return _within(".".join([*loc, *([str(context["key"])] if "key" in context else [])])), rule
+    return _within(".".join(loc)) + f" = {first['input']!r}", f"{rule[0].lower()}{rule[1:]}"
+
+
+def _within(key: str) -> str:
+    if not key:
+        return "set"
+    return key if key.partition(".")[0] in (*WHO, "set") else f"set.{key}"

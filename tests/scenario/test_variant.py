@@ -1,0 +1,151 @@
+"""Variants: an algorithm once more, with settings of its own and everything else the scenario's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dstcc.errors import ScenarioError
+from dstcc.scenario import (
+    Scenario,
+    content_hash,
+    engine_config,
+    extensions_of,
+    load_scenario,
+    load_source,
+    settle,
+    to_toml,
+)
+from tests.scenario.conftest import MINIMAL, Write
+
+TRANSPORT = """
+[transport]
+mode = "lanes"
+lanes_per_link = 16
+initial_cwnd = 20
+congestion = ["newreno", "cubic"]
+scheduler = ["round-robin", "minrtt"]
+[run]
+scale = 2
+"""
+TUNED = """
+[[variant]]
+label = "tuned cubic"
+congestion = "cubic"
+set = {scale = 1, initial_cwnd = 500, mss_bytes = 1000}
+"""
+
+
+def read(write: Write, *variants: str) -> Scenario:
+    return load_scenario(write(MINIMAL + TRANSPORT + "\n".join(variants)))
+
+
+def variant(text: str) -> str:
+    return f'[[variant]]\nlabel = "mine"\n{text}\n'
+
+
+def test_a_variant_is_its_algorithm_with_its_settings_and_the_rest_of_the_scenario(write: Write) -> None:
+    scenario = read(write, TUNED)
+    tuned = scenario.as_variant("tuned cubic")
+    assert (tuned.transport.congestion, tuned.transport.scheduler) == (("cubic",), ("round-robin",))
+    assert (tuned.transport.initial_cwnd, tuned.transport.mss_bytes, tuned.run.scale) == (500, 1000, 1)
+    assert (tuned.transport.mode, tuned.transport.lanes_per_link) == ("lanes", 16)
+    assert (tuned.link, tuned.video, tuned.playout) == (scenario.link, scenario.video, scenario.playout)
+    assert (scenario.transport.initial_cwnd, scenario.run.scale) == (20, 2)
+    setting = settle(tuned, load_source(tuned), 1)
+    told = engine_config(tuned, setting, "cubic", "round-robin").transport
+    assert (told.scale, told.initial_cwnd, told.lanes_per_link) == (1, 500, 16)
+
+
+def test_a_stream_leaves_the_scenarios_lanes_behind(write: Write) -> None:
+    plain = read(write, variant('congestion = "cubic"\nscheduler = "ecf"\nset = {mode = "stream"}'))
+    told = plain.as_variant("mine").transport
+    assert (told.mode, told.lanes_per_link, told.scheduler) == ("stream", 1, ("ecf",))
+    assert told.initial_cwnd == 20
+
+
+def test_a_policy_brings_its_own_window_and_scheduler(write: Write) -> None:
+    told = read(write, variant('controller = "dstcc"')).as_variant("mine").transport
+    assert (told.controller, told.congestion, told.scheduler) == (("dstcc",), (), ())
+
+
+def test_only_a_pinned_variant_keeps_the_layers_links(write: Write) -> None:
+    pinned = 'scheduler = ["layer-pinned"]\nlayer_links = ["relay"]'
+    base = MINIMAL + f"[transport]\n{pinned}\n"
+    other = variant('congestion = "cubic"\nscheduler = "ecf"\nset = {layer_links = ["direct"]}')
+    with pytest.raises(ScenarioError, match="layer_links: needs scheduler"):
+        load_scenario(write(base + other))
+    same = load_scenario(write(base + variant('congestion = "bbr"'))).as_variant("mine")
+    assert same.transport.layer_links == ("relay",)
+
+
+def test_variants_change_nothing_of_what_is_emulated(write: Write) -> None:
+    assert content_hash(read(write)) == content_hash(read(write, TUNED))
+
+
+def test_the_resolved_text_has_them(write: Write, tmp_path: Path) -> None:
+    scenario = read(write, TUNED, variant('controller = "dstcc"'))
+    (tmp_path / "again.toml").write_text(to_toml(scenario))
+    assert load_scenario(tmp_path / "again.toml") == scenario
+
+
+def test_a_class_of_ones_own_may_be_one(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("class Half:\n    def on_ack(self, view):\n        return 2.0\n")
+    scenario = read(write, variant('congestion = "own.py:Half"'))
+    assert scenario.as_variant("mine").transport.congestion == (f"{tmp_path / 'own.py'}:Half",)
+    assert [extension.name for extension in extensions_of(scenario)] == ["Half"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            'congestion = "cubic"\nset = {initial_cwnd = 0}',
+            "variant.0.set.initial_cwnd = 0: input should be gre",
+        ),
+        (
+            'congestion = "cubic"\nset = {initial_cwd = 9}',
+            "variant.0.set.initial_cwd: no setting of a variant; did",
+        ),
+        (
+            'congestion = "cubic"\nset = {congestion = "bbr"}',
+            "variant.0.set.congestion: no setting of a variant",
+        ),
+        ('congestion = "cubic"\nset = {delay_s = 9}', "variant.0.set.delay_s: no setting of a variant"),
+        ('congestion = "cubic"\nset = {scale = 0}', "variant.0.set.scale = 0: input should be greater"),
+        (
+            'congestion = "cubic"\nset = {mode = "stream", lanes_per_link = 2}',
+            "variant.0.set.lanes_per_link: needs mo",
+        ),
+        ('congestion = "cubik"', "variant.0.congestion: 'cubik': no such congestion control"),
+        ('congestion = "cubic"\nscheduler = "blest"', "variant.0.scheduler: 'blest': it keeps one stream"),
+        ('congestion = "cubic"\ncontroller = "dstcc"', "variant.0: needs either congestion or controller"),
+        ("", "variant.0: needs either congestion or controller"),
+        ('controller = "dstcc"\nscheduler = "ecf"', "variant.0.scheduler: a controller takes no scheduler"),
+        ('congestion = "ltp"\nscheduler = "ecf"', "variant.0.scheduler: 'ecf': ltp takes no scheduler"),
+    ],
+)
+def test_what_cannot_be_is_named(write: Write, text: str, message: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        read(write, variant(text))
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("label", ["a/b", "", " a", "a ", "-a", "a.b", "a\\nb", "x" * 41])
+def test_labels_that_no_table_or_file_could_hold(write: Write, label: str) -> None:
+    with pytest.raises(ScenarioError, match=r"variant\.0\.label"):
+        read(write, f'[[variant]]\nlabel = "{label}"\ncongestion = "cubic"\n')
+
+
+@pytest.mark.parametrize("label", ["cubic+minrtt", "newreno+round-robin", "cubic", "ltp", "tuned cubic"])
+def test_a_label_is_nobody_elses_name(write: Write, label: str) -> None:
+    with pytest.raises(ScenarioError, match=r"variant\.1\.label: .* is another's name"):
+        read(write, TUNED, f'[[variant]]\nlabel = "{label}"\ncongestion = "bbr"\n')
+
+
+def test_a_bound_may_be_on_a_variant(write: Write) -> None:
+    bound = '[expect]\n"tuned cubic.playback_ratio" = ">= 0.5"\n'
+    assert read(write, TUNED, bound).expect == {"tuned cubic.playback_ratio": ">= 0.5"}
+    with pytest.raises(ScenarioError, match=r"expect\.tuned cubic\.playback_ratio: 'tuned cubic': no such"):
+        read(write, bound)
