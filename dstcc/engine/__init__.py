@@ -30,6 +30,8 @@ from .simulate import (
     SCHEDULER_NAMES,
     TRANSFER_NAMES,
     clairvoyant_weight,
+    opening,
+    reopening,
     simulate,
 )
 from .stepper import Stepper
@@ -56,5 +58,7 @@ __all__ = [
     "Trace",
     "Transport",
     "clairvoyant_weight",
+    "opening",
+    "reopening",
     "simulate",
 ]

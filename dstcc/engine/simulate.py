@@ -16,6 +16,8 @@ SCHEDULER_NAMES: tuple[str, ...] = _engine.SCHEDULER_NAMES
 TRANSFER_NAMES: tuple[str, ...] = _engine.TRANSFER_NAMES
 """Given in the place of a congestion control: transfers without TCP, which take no scheduler."""
 InvariantError = _engine.InvariantError
+HEADER_BYTES = 40
+"""Of a SYN and its answer."""
 
 
 def simulate(config: EngineConfig) -> EngineResult:
@@ -46,6 +48,20 @@ def clairvoyant_weight(config: EngineConfig, weights: NDArray[np.float64]) -> fl
     Without deadlines everything is in time.
     """
     return _engine.clairvoyant_weight(config, weights)
+
+
+def opening(link: Link, at_ns: int = 0, *, header_bytes: int = HEADER_BYTES) -> int:
+    """Tell when a handshake that is to begin at ``at_ns`` does.
+
+    Its sender knows the link's outages and light times: it is the least time at which a SYN and its answer
+    both pass; ``NEVER_NS`` if none does.
+    """
+    return _engine.openings(link, header_bytes, at_ns)[0]
+
+
+def reopening(link: Link, at_ns: int, *, header_bytes: int = HEADER_BYTES) -> int:
+    """Tell when a handshake that can begin at ``at_ns`` can do so again after the next outage in its way."""
+    return _engine.openings(link, header_bytes, at_ns)[1]
 
 
 def channel_losses(

@@ -28,7 +28,6 @@ void Simulation::add_flow(std::size_t link, std::size_t number) {
                     flow.app_limited ? bytes : 0,
                     flow.app_limited ? 0 : bytes};
     if (same) state.config.congestion = config_.transport.congestion;
-    state.syn_at = flow.start_ns;
     if (flow.app_limited)
         sources_.push_back({TrafficSource(flow.source, config_.seed, link, kFlowNumbers + number), link,
                             static_cast<std::int64_t>(flows_.size())});
@@ -37,11 +36,11 @@ void Simulation::add_flow(std::size_t link, std::size_t number) {
 
 // ------------------------------------------------------------------------------------------------------ coming in
 
-void Simulation::on_flow_established(std::size_t f) {
+void Simulation::on_flow_established(std::size_t f, Time syn_ns) {
     FlowState& flow = flows_[f];
     if (flow.sender.established()) return;  // an answer to a repeated SYN
     flow.syn_at = kNever;
-    flow.sender.establish(now_, now_ - flow.first_syn_ns);
+    flow.sender.establish(now_, now_ - syn_ns);
     pump_flow(f);
 }
 

@@ -499,6 +499,14 @@ py::tuple delays(const py::object& link, const std::vector<Time>& at) {
     return py::make_tuple(to_array(delay), to_array(departure));
 }
 
+// When a handshake that is to begin at `at` does by the link's plan, kNever if it never passes; and where a repeat of it
+// would be of use again.
+py::tuple openings(const py::object& link, int header_bytes, Time at) {
+    const ContactPlan plan(read_link(link), header_bytes);
+    const Time opening = plan.opening(at);
+    return py::make_tuple(opening, opening == kNever ? kNever : plan.reopening(opening));
+}
+
 template <class Table>
 py::tuple names(const Table& table) {
     py::tuple out(table.size());
@@ -522,6 +530,7 @@ PYBIND11_MODULE(_engine, m, py::mod_gil_not_used()) {
           py::arg("packet_bytes"), py::arg("slots"), py::arg("first") = 0);
     m.def("burst_draws", &dstcc::burst_draws, py::arg("loss"), py::arg("seed"), py::arg("slot"));
     m.def("delays", &dstcc::delays, py::arg("link"), py::arg("at_ns"));
+    m.def("openings", &dstcc::openings, py::arg("link"), py::arg("header_bytes"), py::arg("at_ns"));
     dstcc::bind_law_bench(m);
     using Unlocked = py::call_guard<py::gil_scoped_release>;
     m.def("ring_walk", &dstcc::ring_walk, py::arg("packets"), py::arg("window"), py::arg("loss"), py::arg("seed"),

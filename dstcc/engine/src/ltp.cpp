@@ -9,7 +9,6 @@ namespace dstcc {
 namespace {
 
 constexpr unsigned kInterruptMask = (1u << 16) - 1;  // poll for Ctrl-C every so many events
-constexpr Time kForeverNs = kNever / 8;              // an outage that lasts so long has no end
 constexpr std::int64_t kMostSegments = INT32_MAX;    // of a block: no block is near it, and sums of them fit anything
 
 std::size_t cross_sources(const EngineConfig& config) {
@@ -183,21 +182,11 @@ void Ltp::on_slot() {
     tree_.set(head_slot(), now_ + config_.slot_ns);
 }
 
-// Without a duration a run ends some time after the last delivery. Outages are known, and waiting for their end is no
-// stall unless they have none.
 bool Ltp::silent_for_good() const {
     if (config_.duration_ns != kNever || released_ < outcomes_.size()) return false;
-    Time quiet_since = std::max(last_delivery_ns_, config_.objects.release_ns.back());
+    const Time quiet_since = std::max({last_delivery_ns_, config_.objects.release_ns.back(), dark_until(config_, now_)});
     Time one_way = 0;
-    for (std::size_t l = 0; l < links_.size(); ++l) {
-        one_way = std::max(one_way, links_[l].one_way_ns);
-        for (const auto* outages : {&config_.links[l].outages_ns, &config_.links[l].up_outages_ns}) {
-            const auto next = std::upper_bound(outages->begin(), outages->end(), std::pair(now_, kNever));
-            if (next == outages->begin()) continue;
-            const Time end = std::prev(next)->second;  // of the last one that has begun
-            if (end < kForeverNs) quiet_since = std::max(quiet_since, end);
-        }
-    }
+    for (const LinkState& link : links_) one_way = std::max(one_way, link.one_way_ns);
     return stalled(now_, quiet_since, config_.transport.constants.rto_max, one_way);
 }
 

@@ -17,7 +17,7 @@ void Simulation::on_data(std::size_t link) {
     tree_.set_busy(link, state.data.empty() ? kNever : state.data.front().arrive_ns);
     if (config_.trace) trace_arrival(packet);
     const std::size_t s = packet.subflow;
-    if (packet.bytes == 0) return answer_syn(s, endpoint(s));
+    if (packet.bytes == 0) return answer_syn(s, endpoint(s), packet.sent_ns);
     if (s >= first_flow_) return on_flow_data(s - first_flow_, packet);
     SubflowState& subflow = subflows_[s];
     const auto answered =
@@ -102,12 +102,12 @@ void Simulation::complete(std::uint32_t object) {
     packet.kind = ack.duplicate ? kDuplicate : kPlain;
 }
 
-void Simulation::answer_syn(std::size_t sender, Endpoint& from) {
+void Simulation::answer_syn(std::size_t sender, Endpoint& from, Time sent_ns) {
     const auto passage = links_[from.link].up.transmit(now_, static_cast<std::uint32_t>(config_.transport.header_bytes));
     if (config_.trace) trace_ack(TraceEvent::kAckSent, passage, sender, AckBlocks{}, true);
     if (passage.arrive_ns == kNever) return;
     AckPacket& packet = put_ack(from, passage.arrive_ns);
-    packet.echo_ns = 0;
+    packet.echo_ns = sent_ns;
     packet.cumulative = 0;
     packet.subflow = static_cast<std::uint16_t>(sender);
     packet.sacks = 0;

@@ -5,13 +5,22 @@
 
 namespace dstcc {
 
+// A handshake is to begin at `at`: it does when the plan says that the SYN and its answer pass.
+void Simulation::open(std::size_t sender, Endpoint& from, Time at) {
+    from.syn_at = links_[from.link].contacts.opening(at);
+    arm_timer(sender, from);
+}
+
 void Simulation::send_syn(std::size_t sender, Endpoint& from) {
-    if (from.first_syn_ns < 0) from.first_syn_ns = now_;
     const ConstantsNs& constants = config_.transport.constants;
-    // RFC 6298: doubling from the initial RTO; there is no giving up.
-    const unsigned shift = std::min(from.syns++, 30u);
-    from.syn_at = now_ + (constants.rto_initial > (constants.rto_max >> shift) ? constants.rto_max
-                                                                                   : constants.rto_initial << shift);
+    // RFC 6298: doubling from the initial RTO; there is no giving up. A link that comes up again is tried at once, and anew.
+    ++from.syns;
+    const unsigned shift = std::min(from.backoffs++, 30u);
+    const Time backoff = constants.rto_initial > (constants.rto_max >> shift) ? constants.rto_max : constants.rto_initial << shift;
+    const ContactPlan& contacts = links_[from.link].contacts;
+    const Time again = contacts.reopening(now_);
+    from.syn_at = std::min(contacts.opening(now_ + backoff), again);
+    if (from.syn_at == again) from.backoffs = 0;
     const auto bytes = static_cast<std::uint32_t>(config_.transport.header_bytes);
     const auto passage = links_[from.link].down.transmit(now_, bytes);
     const DataPacket syn{passage.arrive_ns, now_, 0, 0, 0, 0, static_cast<std::uint16_t>(sender)};

@@ -60,10 +60,8 @@ Simulation::Simulation(const EngineConfig& config)
     const TransportConfig& transport = config_.transport;
     for (std::size_t i = 0; i < config_.links.size(); ++i) {
         const LinkConfig& link = config_.links[i];
-        LinkState state;
-        state.down = Direction(link, false, config_.seed, i, wire_bytes_);
-        state.up = Direction(link, true, config_.seed, i, wire_bytes_);
-        links_.push_back(std::move(state));
+        links_.push_back({Direction(link, false, config_.seed, i, wire_bytes_), Direction(link, true, config_.seed, i, wire_bytes_),
+                          {}, {}, {}, {}, {}, ContactPlan(link, transport.header_bytes)});
         for (std::size_t k = 0; k < link.cross_traffic.size(); ++k)
             sources_.push_back({TrafficSource(link.cross_traffic[k], config_.seed, i, k), i});
     }
@@ -96,11 +94,8 @@ Simulation::Simulation(const EngineConfig& config)
     tree_.set(head_slot(), config_.slot_ns);
     // A lane is a connection of its own and starts at once; the later subflows of one connection wait to join.
     for (std::size_t s = 0; s < subflows_.size(); ++s)
-        if (s == 0 || transport.lanes) {
-            subflows_[s].syn_at = 0;
-            arm_timer(s);
-        }
-    for (std::size_t f = 0; f < flows_.size(); ++f) arm_timer(first_flow_ + f, flows_[f]);
+        if (s == 0 || transport.lanes) open(s, subflows_[s], 0);
+    for (std::size_t f = 0; f < flows_.size(); ++f) open(first_flow_ + f, flows_[f], flows_[f].config.start_ns);
 }
 
 TcpState Simulation::initial_state(std::size_t link, int sharers) const {
@@ -204,7 +199,8 @@ void Simulation::on_acks(std::size_t link) {
         state.delivered.pop_front();
     }
     if (config_.trace && packet.kind == kSyn) trace_ack(TraceEvent::kAckArrived, {now_, 0}, s, {}, true);
-    if (packet.kind == kSyn) return background ? on_flow_established(s - first_flow_) : on_established(s);
+    if (packet.kind == kSyn)
+        return background ? on_flow_established(s - first_flow_, packet.echo_ns) : on_established(s, packet.echo_ns);
     Endpoint& to = endpoint(s);
     ack.cumulative = widen(to.sender.tcp().snd_una, packet.cumulative);
     ack.echo_ns = packet.echo_ns;
@@ -231,22 +227,20 @@ void Simulation::on_acks(std::size_t link) {
     pump(s);
 }
 
-void Simulation::on_established(std::size_t s) {
+// `syn_ns`: when the SYN that was answered left, as its timestamp says (RFC 7323).
+void Simulation::on_established(std::size_t s, Time syn_ns) {
     SubflowState& subflow = subflows_[s];
     if (subflow.sender.established()) return;  // an answer to a repeated SYN
     subflow.syn_at = kNever;
     siblings_.push_back(&subflow.sender.tcp());
-    subflow.sender.establish(now_, now_ - subflow.first_syn_ns);
+    subflow.sender.establish(now_, now_ - syn_ns);
     if (subflow.copied < log_.begin()) subflow.copied = log_.begin();
     established_ |= bit(s);
     // The later subflows of a connection join once the first has carried data and its DATA_ACK came back.
-    const double rtt = static_cast<double>(now_ - subflow.first_syn_ns);
-    const Time join = subflow.first_syn_ns + static_cast<Time>(config_.transport.join_rtts * rtt);
-    for (std::size_t other = 0; other < subflows_.size(); ++other) {
-        if (subflows_[other].syns > 0 || subflows_[other].syn_at != kNever) continue;
-        subflows_[other].syn_at = std::max(now_, join);
-        arm_timer(other);
-    }
+    const double rtt = static_cast<double>(now_ - syn_ns);
+    const Time join = syn_ns + static_cast<Time>(config_.transport.join_rtts * rtt);
+    for (std::size_t other = 0; other < subflows_.size(); ++other)
+        if (subflows_[other].syns == 0 && subflows_[other].syn_at == kNever) open(other, subflows_[other], std::max(now_, join));
     pump(s);
 }
 
@@ -345,12 +339,16 @@ void Simulation::on_slot() {
     sample_flows();
     watch_memory();
     check_conservation();
+    over_ = over_ || silent_for_good();
+    tree_.set(head_slot(), now_ + config_.slot_ns);
+}
+
+bool Simulation::silent_for_good() const {
+    if (config_.duration_ns != kNever || released_ < outcomes_.size()) return false;
     Time one_way = 0;
     for (const Path& path : paths_) one_way = std::max(one_way, path.one_way_ns);
-    if (config_.duration_ns == kNever && released_ == outcomes_.size() &&
-        stalled(now_, std::max<Time>(last_delivery_ns_, 0), config_.transport.constants.rto_max, one_way))
-        over_ = true;
-    tree_.set(head_slot(), now_ + config_.slot_ns);
+    const Time quiet_since = std::max<Time>(last_delivery_ns_, dark_until(config_, now_));
+    return stalled(now_, quiet_since, config_.transport.constants.rto_max, one_way);
 }
 
 void Simulation::on_source(std::size_t i) {

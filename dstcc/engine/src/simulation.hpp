@@ -16,6 +16,7 @@
 
 #include "channel.hpp"
 #include "chunks.hpp"
+#include "contact.hpp"
 #include "events.hpp"
 #include "histogram.hpp"
 #include "layer_queue.hpp"
@@ -114,6 +115,7 @@ private:
         BlockRing<SackBlocks> blocks;  // of each ACK that has any
         BlockRing<Time> stamps;             // beside each ACK, while a control wants one-way delays
         BlockRing<std::int64_t> delivered;  // beside each ACK, while its window is bounded: in-order payload at the receiver
+        ContactPlan contacts;
     };
     struct Reinjection {  // what a subflow with a timeout still owes, for the others
         std::uint32_t object, order;
@@ -127,8 +129,8 @@ private:
         Subflow sender;
         SubflowReceiver receiver;
         std::size_t link;
-        Time syn_at = kNever, first_syn_ns = -1;
-        unsigned syns = 0;
+        Time syn_at = kNever;
+        unsigned syns = 0, backoffs = 0;  // ever, and since the link came up
         Time one_way_ns = -1;  // of the segment that came in last
         // since the last sample
         std::int64_t slot_sent = 0, slot_retransmitted = 0, slot_delivered = 0;
@@ -188,7 +190,7 @@ private:
     void on_source(std::size_t i);
     void on_segment(const DataPacket& packet);
     void complete(std::uint32_t object);
-    void on_established(std::size_t s);
+    void on_established(std::size_t s, Time syn_ns);
     void on_timeout(std::size_t s);
 
     // setting up
@@ -202,7 +204,7 @@ private:
     // background flows
     void add_flow(std::size_t link, std::size_t number);
     void on_flow_data(std::size_t f, DataPacket packet);
-    void on_flow_established(std::size_t f);
+    void on_flow_established(std::size_t f, Time syn_ns);
     void on_flow_ack(std::size_t f, const AckBlocks& ack);
     void on_flow_timer(std::size_t f);
     void on_flow_write(std::size_t f);
@@ -224,9 +226,10 @@ private:
     void trace_ack(TraceEvent event, Direction::Passage passage, std::size_t sender, const AckBlocks& ack,
                    bool syn);
     void put_data(std::size_t link, const DataPacket& packet);
+    void open(std::size_t sender, Endpoint& from, Time at);
     void send_syn(std::size_t sender, Endpoint& from);
     void send_ack(std::size_t sender, Endpoint& from);
-    void answer_syn(std::size_t sender, Endpoint& from);
+    void answer_syn(std::size_t sender, Endpoint& from, Time sent_ns);
     AckPacket& put_ack(const Endpoint& from, Time arrive_ns);
     static AckBlocks blocks_of(const SubflowReceiver& receiver, const SubflowReceiver::Ack& ack);
     void answer(std::size_t sender, Endpoint& to, SubflowReceiver::Answer what, Time sent_ns);
@@ -323,6 +326,7 @@ private:
     }
     void refresh_delays();
     void settle();
+    bool silent_for_good() const;
     std::int64_t bytes() const;
     void watch_memory();
     void check_conservation() const;
