@@ -32,6 +32,11 @@ class Algorithm:
     backends: tuple[str, ...] = SIMULATOR
     needs: tuple[str, ...] = ()
     """What makes it meaningful, keys of :data:`NEEDS`."""
+    knows: tuple[str, ...] = ()
+    """What it is told or sees beside what acknowledgements show, keys of :data:`KNOWLEDGE`. A controller's is in its
+    policy's file (:attr:`dstcc.learn.policy.Policy.knows`)."""
+    copies: str = ""
+    """What it sends a second time unasked, a key of :data:`COPIES`; nothing where empty."""
 
 
 NEEDS = {
@@ -41,12 +46,46 @@ NEEDS = {
 }
 """What an algorithm may need, and what is wrong without it."""
 
+
+@dataclass(frozen=True)
+class Known:
+    """Something that one sender knows and another may not."""
+
+    letter: str
+    """What tables say for it."""
+    what: str
+
+
+KNOWLEDGE = {
+    "rates": Known("r", "told what each link carries"),
+    "line": Known("l", "knows the rate of its own line"),
+    "queue": Known("q", "sees the queue of its own line"),
+    "contacts": Known("c", "waits by the contact plan: timers or subflows rest while a link is away"),
+    "deadlines": Known("d", "gives up layers that cannot arrive by their deadline"),
+    "mission": Known("m", "knows the whole mission's bytes before they are captured"),
+}
+"""What a sender may know beside what acknowledgements show it, in the order of tables. Light times all know."""
+COPIES = {
+    "all": "sends everything on every subflow",
+    "spare": "fills room that nothing new could use with copies",
+}
+"""What may go a second time."""
+
 TABLE = (
     Algorithm(
-        "fixed", "congestion", "built-in", "a constant window; the link's BDP unless told", backends=BOTH
+        "fixed",
+        "congestion",
+        "built-in",
+        "a constant window; the link's BDP unless told",
+        backends=BOTH,
+        knows=("rates",),
     ),
     Algorithm(
-        "open-loop", "congestion", "built-in", "a constant rate without control; the link's unless told"
+        "open-loop",
+        "congestion",
+        "built-in",
+        "a constant rate without control; the link's unless told",
+        knows=("rates",),
     ),
     Algorithm("newreno", "congestion", "built-in", "RFC 5681, RFC 6582", backends=BOTH),
     Algorithm(
@@ -76,7 +115,13 @@ TABLE = (
         backends=BOTH,
     ),
     Algorithm("ledbat", "congestion", "built-in", "RFC 6817: 100 ms of one-way queueing delay"),
-    Algorithm("ltp", "transfer", "built-in", "Licklider Transmission Protocol: RFC 5326"),
+    Algorithm(
+        "ltp",
+        "transfer",
+        "built-in",
+        "Licklider Transmission Protocol: RFC 5326",
+        knows=("rates", "contacts"),
+    ),
     Algorithm("lia", "congestion", "built-in", "coupled: RFC 6356", needs=("paths",)),
     Algorithm(
         "olia",
@@ -111,6 +156,7 @@ TABLE = (
         "congestion",
         "reconstruction",
         "after Akan, Fang, Akyildiz, IEEE JSAC 2004; constants are ours, data in the dummy segments' place",
+        knows=("line",),
     ),
     Algorithm(
         "minrtt",
@@ -126,7 +172,13 @@ TABLE = (
         "subflows with window in turn; MPTCP v0.9x mptcp_rr.c",
         backends=BOTH,
     ),
-    Algorithm("redundant", "scheduler", "built-in", "all on every subflow; MPTCP v0.9x mptcp_redundant.c"),
+    Algorithm(
+        "redundant",
+        "scheduler",
+        "built-in",
+        "all on every subflow; MPTCP v0.9x mptcp_redundant.c",
+        copies="all",
+    ),
     Algorithm(
         "layer-pinned",
         "scheduler",
@@ -162,6 +214,7 @@ TABLE = (
         "built-in",
         "Shreedhar et al., WiOpt 2018; the device queue is the link's at the sender",
         needs=("paths",),
+        knows=("line", "queue"),
     ),
     Algorithm(
         "po-mptcp",
@@ -210,6 +263,7 @@ TABLE = (
         "reconstruction",
         "after Zhong et al., IEEE Trans. Broadcasting, 2022; states, constants and energy model are ours",
         needs=("paths",),
+        knows=("line",),
     ),
 )
 """Every algorithm of this version, congestion controls first."""
@@ -217,7 +271,7 @@ TABLE = (
 CONGESTION = tuple(row.name for row in TABLE if row.kind == "congestion")
 TRANSFERS = tuple(row.name for row in TABLE if row.kind == "transfer")
 """Named in the place of a congestion control. They choose links themselves and take no scheduler."""
-TOLD = ("fixed", "open-loop", *TRANSFERS)
+TOLD = tuple(row.name for row in TABLE if "rates" in row.knows)
 """Told what the links carry, by the scenario or by whoever sets their window or rate: a yardstick for the others."""
 SCHEDULERS = tuple(row.name for row in TABLE if row.kind == "scheduler")
 NO_SCHEDULER = "none"
@@ -272,6 +326,34 @@ POLICIES = Path(__file__).parent / "learn" / "policies"
 """Where shipped policies lie, each as NAME.safetensors."""
 
 
+EXTENSION_KNOWS = {"congestion": ("line",), "scheduler": ("queue",)}
+"""What a class of a user's own is told, see :mod:`dstcc.extend`; whether it looks nobody knows."""
+
+
+def knowledge(congestion: str, scheduler: str) -> tuple[str, ...]:
+    """What a pair knows, keys of :data:`KNOWLEDGE` in their order; deadlines and missions are a scenario's to say."""
+    known = {
+        key
+        for name, kind in ((congestion, "congestion"), (scheduler, "scheduler"))
+        for key in _knows(name, kind)
+    }
+    if "rates" in known:
+        known.discard("line")
+    return tuple(key for key in KNOWLEDGE if key in known)
+
+
+def copies(scheduler: str) -> str:
+    """What a scheduler sends a second time, a key of :data:`COPIES` or empty."""
+    return next((row.copies for row in TABLE if (row.name, row.kind) == (scheduler, "scheduler")), "")
+
+
+def _knows(name: str, kind: str) -> tuple[str, ...]:
+    if name == NO_SCHEDULER or not name:
+        return ()
+    kinds = ("congestion", "transfer") if kind == "congestion" else (kind,)
+    return next((row.knows for row in TABLE if row.name == name and row.kind in kinds), EXTENSION_KNOWS[kind])
+
+
 def shipped_policies() -> tuple[str, ...]:
     """The names of the policies that come with this version."""
     return tuple(sorted(path.stem for path in POLICIES.glob("*.safetensors")))
@@ -283,7 +365,9 @@ def everything() -> tuple[Algorithm, ...]:
     from .extensions import GROUPS, installed, origin_of
 
     brought = [
-        Algorithm(point.name, kind, "extension", f"{origin_of(point)}: {point.value}")
+        Algorithm(
+            point.name, kind, "extension", f"{origin_of(point)}: {point.value}", knows=EXTENSION_KNOWS[kind]
+        )
         for kind in GROUPS
         for point in installed(kind)
         if not built_in(point.name, kind)
@@ -329,7 +413,7 @@ def algorithm_name(congestion: str, scheduler: str) -> str:
 
 def documents() -> list[dict[str, object]]:
     """Every algorithm as ``dstcc algorithms --json`` prints it."""
-    hidden = {"needs"}
+    hidden = {"needs", "knows", "copies"}
     return [
         {
             key: list(value) if key == "backends" else value

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from .output import console, emit_json
+
+if TYPE_CHECKING:
+    from dstcc.algorithms import Algorithm
+
+LEAST_WIDTH = 100
+"""Columns; on a narrower terminal the lines run over."""
 
 
 @click.command(short_help="List every congestion control and scheduler.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(as_json: bool) -> None:
-    """List every congestion control and scheduler: name, kind, state, source and backends."""
-    from dstcc.algorithms import documents, everything
+    """List every congestion control and scheduler: name, kind, state, what it knows, source and backends."""
+    from dstcc.algorithms import KNOWLEDGE, documents, everything
+    from dstcc.run.footing import letters
 
     if as_json:
         emit_json(documents())
@@ -21,12 +30,25 @@ def command(as_json: bool) -> None:
 
     rows = everything()
     alike = len({row.backends for row in rows}) == 1
-    headings = ("name", "kind", "state", "source", "backends")[: 4 if alike else 5]
+    headings = ("name", "kind", "state", "knows", "source", "backends")[: 5 if alike else 6]
     table = Table(box=SIMPLE, pad_edge=False, collapse_padding=True)
     for heading in headings:
         table.add_column(heading, no_wrap=heading != "source")
     for row in rows:
-        table.add_row(*(row.name, row.kind, row.state, row.source, ", ".join(row.backends))[: len(headings)])
-    console().print(table)
+        cells = (row.name, row.kind, row.state, letters(_knows(row)), row.source, ", ".join(row.backends))
+        table.add_row(*cells[: len(headings)])
+    out = console()
+    out.width = max(out.width, LEAST_WIDTH)
+    out.print(table)
+    said = (f"{known.letter} {known.what}" for known in KNOWLEDGE.values() if known.letter not in "d")
+    out.print(f"knows: {'; '.join(said)}; deadlines (d) all heed", markup=False, soft_wrap=True)
     if alike:
-        console().print(f"All of them run on: {', '.join(rows[0].backends)}.")
+        out.print(f"All of them run on: {', '.join(rows[0].backends)}.")
+
+
+def _knows(row: Algorithm) -> tuple[str, ...]:
+    if row.kind != "controller":
+        return row.knows
+    from dstcc.learn.policy import load_policy
+
+    return load_policy(row.name).knows

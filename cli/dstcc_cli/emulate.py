@@ -12,30 +12,11 @@ import click
 from .output import console, emit_json, progress, show_figures
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from dstcc.run import Done, Finished, Plan
     from dstcc.run.plan import PlannedLink
     from dstcc.scenario import Override, Scenario
 
 BACKENDS = ("simulator", "kernel", "host")
-SHOWN = {
-    "playback_ratio": ("played", "{:.1%}"),
-    "full_quality_ratio": ("in full", "{:.1%}"),
-    "weighted_layers": ("weight", "{:.1%}"),
-    "oracle_ratio": ("of best", "{:.1%}"),
-    "goodput_bps": ("good bit/s", "{:,.0f}"),
-    "startup_s": ("start s", "{:,.1f}"),
-    "stalls": ("stalls", "{:.0f}"),
-    "stall_s": ("stall s", "{:,.1f}"),
-    "completion_s": ("done s", "{:,.1f}"),
-    "fairness_jain": ("fair", "{:.3f}"),
-    "own_share": ("share", "{:.1%}"),
-    "psnr_db": ("PSNR", "{:.2f}"),
-    "vmaf": ("VMAF", "{:.1f}"),
-}
-"""The metrics of the table for people, headings and formats; those that no trial has are left out."""
-
 SILENT = (
     "its first link never answered, or no layer could arrive whole by its deadline at the rate it began with"
 )
@@ -235,13 +216,15 @@ def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, 
     """Print what came out; the exit code."""
     from dstcc.expect import MISSED, check, idle
 
+    from .trials import show_trials
+
     done, meta = finished.trials, finished.meta
     misses = check(scenario.expect, done, where=str(path))
     failed = [trial for trial in done if trial.status == "failed"]
     if as_json:
         emit_json(_document(output, meta, done))
     else:
-        show_figures(_table(scenario.scenario.name, done))
+        show_trials(scenario.scenario.name, done, meta["algorithms"])
     notes = [*meta["warnings"], *(f"{trial.id} failed: {trial.error}" for trial in failed), *map(str, misses)]
     notes += [f"{trial.id} sent nothing: {SILENT}" for trial in done if _sent_nothing(trial)]
     notes += [f"expect.{key} was not looked at: no trial is of it" for key in idle(scenario.expect, done)]
@@ -264,30 +247,9 @@ def _document(output: Path, meta: dict[str, Any], done: list[Done]) -> dict[str,
         "scenario": meta["scenario_name"],
         "backend": meta["backend"],
         "scale": meta["scale"],
+        "algorithms": meta["algorithms"],
         "trials": [trial.document() for trial in done],
     }
-
-
-def _table(title: str, done: list[Done]) -> Table:
-    from rich.box import SIMPLE
-    from rich.table import Table
-
-    from dstcc.algorithms import mark
-
-    found = [trial.metrics.values if trial.metrics else {} for trial in done]
-    names = [name for name in SHOWN if any(values.get(name) is not None for values in found)]
-    table = Table(title=title, box=SIMPLE, pad_edge=False, collapse_padding=True)
-    table.add_column("trial", no_wrap=True)
-    for name in names:
-        table.add_column(SHOWN[name][0], justify="right", no_wrap=True)
-    for trial, values in zip(done, found, strict=True):
-        name = f"{trial.id}{mark(trial.congestion, trial.scheduler)}"
-        table.add_row(name, *([_cell(name, values[name]) for name in names] if values else ["failed"]))
-    return table
-
-
-def _cell(name: str, value: float | None) -> str:
-    return "–" if value is None else SHOWN[name][1].format(value)
 
 
 def _show_plan(found: Plan, as_json: bool) -> int:
@@ -298,6 +260,8 @@ def _show_plan(found: Plan, as_json: bool) -> int:
     from rich.table import Table
 
     from dstcc.algorithms import RECONSTRUCTED
+
+    from .trials import show_algorithms
 
     table = Table(box=SIMPLE, title=f"{found.scenario} (links as seed {found.seed} draws them)")
     for heading in ("link", "RTT s", "rate bit/s", "BDP packets", "loss", "queue bytes", "outages s"):
@@ -332,6 +296,7 @@ def _show_plan(found: Plan, as_json: bool) -> int:
         out.print(f"  {trial} {RECONSTRUCTED}" if rebuilt else f"  {trial}", markup=False)
     if len(found.trials) > SHOWN_TRIALS:
         out.print(f"  and {len(found.trials) - SHOWN_TRIALS} more")
+    show_algorithms([one.document() for one in found.algorithms])
     return 0
 
 

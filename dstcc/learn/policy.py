@@ -112,6 +112,22 @@ class Policy:
         """The greedy actions for observations (K, size), as :meth:`Runner.step` takes them."""
         return self.action.greedy(self.outputs(observations))
 
+    @property
+    def knows(self) -> tuple[str, ...]:
+        """What it sees, and what its actions rest on: keys of :data:`dstcc.algorithms.KNOWLEDGE`."""
+        seen = {name.rpartition(".")[2] for name in self.observation.names}
+        found = {
+            "queue": "queue" in seen or self.action.measured,
+            "contacts": "link_up" in seen or bool(self.action.orders),
+            "mission": self.observation.kind == "measured",
+        }
+        return tuple(key for key, known in found.items() if known)
+
+    @property
+    def copies(self) -> str:
+        """What may go a second time, a key of :data:`dstcc.algorithms.COPIES` or empty."""
+        return "spare" if self.action.copies else ""
+
     def check_fits(self, *, subflows: int, layers: int) -> None:
         """Raise :class:`PolicyError` where a trial has more subflows or layers than the policy knows."""
         if subflows > self.action.subflows or layers > self.action.layers:

@@ -38,6 +38,9 @@ class Backend(Protocol):
     ) -> EngineResult:
         """Run one trial, under a policy if one is given."""
 
+    def as_run(self, config: EngineConfig, policy: Policy | None) -> EngineConfig:
+        """The trial with the lanes and windows that it will have."""
+
     def oracle(self, config: EngineConfig) -> EngineConfig:
         """The trial that a clairvoyant sender is asked to do best in."""
 
@@ -67,6 +70,14 @@ class Simulator:
         from dstcc.learn.drive import drive
 
         return drive(policy, config)
+
+    def as_run(self, config: EngineConfig, policy: Policy | None) -> EngineConfig:
+        """As a policy steers it, if there is one."""
+        if policy is None:
+            return config
+        from dstcc.learn.episodes import steered
+
+        return steered(config, policy.action)
 
     def oracle(self, config: EngineConfig) -> EngineConfig:
         """With the losses that the trial meets."""
@@ -129,6 +140,18 @@ class Kernel:
             policy=at_wheel,
             on_host=self.on_host,
         )
+
+    def as_run(self, config: EngineConfig, policy: Policy | None) -> EngineConfig:
+        """As a policy steers it, on the connections that there will be."""
+        if policy is None:
+            return config
+        from dstcc_kernel.plan import lanes_of
+
+        from dstcc.learn.episodes import steered
+
+        driven = steered(config, policy.action)
+        lanes = lanes_of(policy, driven)
+        return replace(driven, transport=replace(driven.transport, lanes_per_link=lanes))
 
     def oracle(self, config: EngineConfig) -> EngineConfig:
         """Without losses: which packets netem will lose nobody knows; outages stay."""

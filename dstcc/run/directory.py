@@ -42,11 +42,12 @@ from dstcc.scenario import (
 )
 
 from .backends import Backend
+from .distortions import distortions
+from .footing import footings
 from .logs import write_logs
 from .machine import git_commit, machine
-from .plan import distortions
 from .tables import CHUNKS, SAMPLES, chunk_rows, sample_rows, trial_row, trials_schema, trials_table
-from .trials import SIMULATOR, Judge, Trial, iter_trials, load_controllers, scenarios_of, trial_keys
+from .trials import SIMULATOR, Judge, Trial, TrialKey, iter_trials, load_controllers, scenarios_of, trial_keys
 
 if TYPE_CHECKING:
     from dstcc.metrics import Metrics
@@ -73,6 +74,11 @@ class Done:
     metrics: Metrics | None
     flows: list[dict[str, object]]
     """What became of the background flows; the document has them where there are any."""
+
+    @property
+    def name(self) -> str:
+        """Whose trial it is, as in ``algorithms`` of ``run.json``."""
+        return TrialKey(self.congestion, self.scheduler, self.seed, self.controller, self.variant).name
 
     def document(self) -> dict[str, object]:
         """The trial as ``dstcc emulate --json`` prints it."""
@@ -191,6 +197,8 @@ def write_run(
         end_s = max((row["end_s"] for row in rows if "end_s" in row), default=0.0)
         wall_s = time.monotonic() - started
         meta = _meta(resolved, source, argv, backend, end_s=end_s, wall_s=wall_s, warnings=judge.warnings)
+        keys = trial_keys(scenario)
+        meta["algorithms"] = [one.document() for one in footings(scenario, source, keys, policies, backend)]
         meta["controllers"] = [policy.about() for policy in policies.values()]
         heading = f"# dstcc {meta['dstcc_version']}, scenario {meta['scenario_sha256']}\n"
         atomic_write(folder / "scenario.toml", heading + to_toml(_beside(resolved, scenario, path)))

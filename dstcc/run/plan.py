@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dstcc.algorithms import TRANSFERS, reconstructed
+from dstcc.algorithms import reconstructed
 from dstcc.engine import Link
-from dstcc.engine.config import TcpConstants
 from dstcc.scenario import Scenario, Source, describe, horizon_s, link_notes, rtt_s, scale_of, settle
 
-from .trials import trial_keys
+from .backends import backend_of
+from .distortions import distortions
+from .footing import Footing, footings
+from .trials import load_controllers, trial_keys
 
 HEADER_BYTES = 40
 """Wire bytes beside the payload of a data packet (IPv4 and TCP without options)."""
@@ -61,6 +63,8 @@ class Plan:
     """The length of a run, as a guess."""
     notes: tuple[str, ...]
     """What a reader must know of the links."""
+    algorithms: tuple[Footing, ...]
+    """What each of them knows and has."""
     trials: tuple[str, ...]
     reconstructions: tuple[str, ...]
     """Those of the trials that rest on a reconstruction."""
@@ -90,44 +94,11 @@ def plan(scenario: Scenario, source: Source, backend: str) -> Plan:
         playout_delay_s=setting.playout_delay_ns / 1e9,
         mission_s=horizon_s(scenario, setting.links, setting.objects),
         notes=link_notes(scenario),
+        algorithms=footings(scenario, source, keys, load_controllers(scenario, source), backend_of(backend)),
         trials=tuple(key.id for key in keys),
         reconstructions=tuple(key.id for key in keys if reconstructed(key.congestion, key.scheduler)),
         estimated_packets=packets * len(keys),
     )
-
-
-def distortions(scale: float, congestion: tuple[str, ...]) -> tuple[str, ...]:
-    """What time scale S changes, in mission time: constants in seconds grow S-fold, per-second growth
-    shrinks. Transfers without TCP have no such constants."""
-    if scale == 1 or all(name in TRANSFERS for name in congestion):
-        return ()
-    tcp = TcpConstants()
-    found = [
-        f"least retransmission timeout {tcp.rto_min_s:g} s → {tcp.rto_min_s * scale:g} s, "
-        f"first {tcp.rto_initial_s:g} s → {tcp.rto_initial_s * scale:g} s, "
-        f"longest {tcp.rto_max_s:g} s → {tcp.rto_max_s * scale:g} s",
-        f"delayed ACK {tcp.delayed_ack_s * 1e3:g} ms → {tcp.delayed_ack_s * scale * 1e3:g} ms",
-    ]
-    if "cubic" in congestion:
-        found.append(f"CUBIC's C 0.4 → 0.4/S³ = {0.4 / scale**3:.3g} segments/s³")
-    if "bbr" in congestion:
-        found.append(
-            f"BBR's RTTmin window {tcp.bbr_min_rtt_window_s:g} s → {tcp.bbr_min_rtt_window_s * scale:g} s, "
-            f"PROBE_RTT {tcp.bbr_probe_rtt_s * 1e3:g} ms → {tcp.bbr_probe_rtt_s * scale * 1e3:g} ms"
-        )
-    if "westwood" in congestion:
-        found.append(
-            f"Westwood's least sample {tcp.westwood_rtt_min_s * 1e3:g} ms → "
-            f"{tcp.westwood_rtt_min_s * scale * 1e3:g} ms"
-        )
-    if "ledbat" in congestion:
-        found.append(
-            f"LEDBAT's target {tcp.ledbat_target_s * 1e3:g} ms → {tcp.ledbat_target_s * scale * 1e3:g} ms, "
-            f"base history {10 * tcp.ledbat_minute_s:g} s → {10 * tcp.ledbat_minute_s * scale:g} s"
-        )
-    if "bic" in congestion:
-        found.append(f"BIC's pause between steps 1/32 s → {scale / 32:g} s")
-    return tuple(found)
 
 
 def _planned(link: Link, mss_bytes: int, end_s: float) -> PlannedLink:

@@ -110,13 +110,9 @@ def job_of(
 def steered_by(job: Job, policy: Policy, config: EngineConfig) -> Job:
     """The job of a trial that a policy steers; ``config`` is the trial as it steers it in the simulator.
 
-    Of the lanes that it asks for a link gets as many as fill its round trip with their receivers' first windows.
     Policies that bind layers late need no backups: they keep off links that are away.
     """
-    flight = max(link.rate_bps * rtt_s(link) / 8 for link in config.links)
-    enough = min(MAX_LANES, max(MIN_LANES, ceil(flight / FIRST_WINDOW)))
-    wanted = config.transport.lanes_per_link
-    lanes = min(wanted, enough) if policy.action.lanes else wanted
+    lanes = lanes_of(policy, config)
     return replace(
         job,
         lanes=config.transport.mode == "lanes",
@@ -126,6 +122,15 @@ def steered_by(job: Job, policy: Policy, config: EngineConfig) -> Job:
         rate=policy.action.pacing == "rate",
         layer_links=(),
     )
+
+
+def lanes_of(policy: Policy, config: EngineConfig) -> int:
+    """Of the lanes that a policy asks for a link gets as many as fill its round trip with their receivers' first
+    windows."""
+    flight = max(link.rate_bps * rtt_s(link) / 8 for link in config.links)
+    enough = min(MAX_LANES, max(MIN_LANES, ceil(flight / FIRST_WINDOW)))
+    wanted = config.transport.lanes_per_link
+    return min(wanted, enough) if policy.action.lanes else wanted
 
 
 def _layers_a_round_trip(config: EngineConfig) -> int:

@@ -13,6 +13,9 @@ def test_table_for_people_on_stderr() -> None:
     assert done.exit_code == 0
     assert done.stdout == ""
     assert all(row.name in done.stderr for row in TABLE)
+    said = {line.split()[0]: line.split() for line in done.stderr.splitlines() if line.strip()}
+    assert [said[name][3] for name in ("open-loop", "ltp", "cubic", "qaware")] == ["r", "rc", "–", "lq"]
+    assert said["dstcc"][3].startswith("qc")
 
 
 def test_json() -> None:

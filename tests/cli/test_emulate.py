@@ -94,7 +94,7 @@ def test_json_is_the_document_of_the_interface(scenario: Path, out: Path) -> Non
     done = emulate(scenario, "-o", out, "--json")
     assert done.exit_code == 0, done.stderr
     document = json.loads(done.stdout)
-    assert document.keys() == {"run", "scenario", "backend", "scale", "trials"}
+    assert document.keys() == {"run", "scenario", "backend", "scale", "algorithms", "trials"}
     assert (document["run"], document["scenario"], document["backend"]) == (str(out), "quick", "simulator")
     (trial,) = document["trials"]
     assert trial.keys() == {"id", "congestion", "scheduler", "controller", "seed", "status", "metrics"}
@@ -284,6 +284,45 @@ def test_the_table_shows_what_the_trials_have(scenario: Path, out: Path) -> None
     assert "stalls" in with_stalls
     assert "of best" not in with_stalls
     assert "PSNR" not in with_stalls
+
+
+def test_what_each_knows_and_has_stands_beside_it(scenario: Path, out: Path) -> None:
+    scenario.write_text(
+        SCENARIO.replace("[[link]]", '[transport]\ncongestion = ["open-loop", "ltp"]\n[[link]]')
+        + '[[variant]]\nlabel = "tuned"\ncongestion = "cubic"\nscheduler = "redundant"\nset = {scale = 7}\n'
+    )
+    told = emulate(scenario, "-o", out)
+    assert told.exit_code == 0, told.stderr
+    lines = [line.split() for line in told.stderr.splitlines() if line.strip()]
+    ends = {line[0]: line[-3:] for line in lines if "/s1" in line[0]}
+    assert ends == {
+        "open-loop+minrtt/s1": ["rd", "1/1", "1"],
+        "ltp+none/s1": ["rcd", "any/1", "1"],
+        "tuned/s1": ["d", "1/1+", "7"],
+    }
+    assert "knows: r told what each link carries; c waits by the contact plan" in told.stderr
+    assert "; +: sends everything on every subflow" in told.stderr
+    assert "S: mission seconds to an emulated one" in told.stderr
+    # 0.4 / 7³: only what is stretched, and by what
+    assert "at S = 7: least retransmission timeout 0.2 s → 1.4 s" in told.stderr
+    assert "CUBIC's C 0.4 → 0.4/S³ = 0.00117 segments/s³" in told.stderr
+    dry = emulate(scenario, "--dry-run")
+    rows = [line.split() for line in dry.stderr.splitlines() if line.strip()]
+    assert ["ltp+none", "rcd", "any/1", "1"] in rows
+    assert ["tuned", "d", "1/1+", "7"] in rows
+
+
+def test_many_trials_are_a_row_for_each_algorithm(scenario: Path, out: Path) -> None:
+    one_a_trial = emulate(
+        scenario, "-o", out, "--congestion", "cubic", "--congestion", "bbr", "--seeds", "15"
+    )
+    assert "cubic+minrtt/s15" in one_a_trial.stderr
+    many = emulate(
+        scenario, "-o", out, "--force", "--congestion", "cubic", "--congestion", "bbr", "--seeds", "16"
+    )
+    assert "/s16" not in many.stderr
+    (row,) = [line.split() for line in many.stderr.splitlines() if line.startswith(" cubic+minrtt")]
+    assert row[:6] == ["cubic+minrtt", "16", "100.0%", "100.0%", "100.0%", "100.0–100.0"]
 
 
 def test_dry_run_runs_nothing(scenario: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:

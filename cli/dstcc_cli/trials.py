@@ -1,0 +1,174 @@
+"""The table of a run's trials for people: what each came to, and what it knew and had for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .output import console, show_figures
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from dstcc.run import Done
+
+SHOWN = {
+    "playback_ratio": ("played", "{:.1%}"),
+    "full_quality_ratio": ("in full", "{:.1%}"),
+    "weighted_layers": ("weight", "{:.1%}"),
+    "oracle_ratio": ("of best", "{:.1%}"),
+    "goodput_bps": ("good bit/s", "{:,.0f}"),
+    "startup_s": ("start s", "{:,.1f}"),
+    "stalls": ("stalls", "{:.0f}"),
+    "stall_s": ("stall s", "{:,.1f}"),
+    "completion_s": ("done s", "{:,.1f}"),
+    "fairness_jain": ("fair", "{:.3f}"),
+    "own_share": ("share", "{:.1%}"),
+    "psnr_db": ("PSNR", "{:.2f}"),
+    "vmaf": ("VMAF", "{:.1f}"),
+}
+"""The metrics of the table for people, headings and formats; those that no trial has are left out."""
+HEADLINE = "weighted_layers"
+"""What has its interval beside it where the table has a row for each algorithm."""
+SINGLE = ("goodput_bps",)
+"""Metrics that such a table has no room for."""
+MOST_ROWS = 30
+"""Of more trials than this the table has a row for each algorithm, with what its seeds come to."""
+
+
+def show_trials(title: str, done: Sequence[Done], algorithms: Sequence[Mapping[str, Any]]) -> None:
+    """Print the table on stderr, and below it what its short words mean; ``algorithms`` is ``run.json``'s."""
+    show_figures(_table(title, done, {one["name"]: one for one in algorithms}))
+    out = console()
+    for line in legend(algorithms):
+        out.print(line, soft_wrap=True, markup=False)
+
+
+def show_algorithms(algorithms: Sequence[Mapping[str, Any]]) -> None:
+    """Print what each algorithm would know and have."""
+    from rich.box import SIMPLE
+    from rich.table import Table
+
+    table = Table(box=SIMPLE, pad_edge=False, collapse_padding=True)
+    for heading in ("algorithm", "knows", "lanes", "S"):
+        table.add_column(heading, justify="right" if heading in ("lanes", "S") else "left", no_wrap=True)
+    for one in algorithms:
+        table.add_row(one["name"], *_footing(one, True))
+    show_figures(table)
+    out = console()
+    for line in legend(algorithms)[: 2 + _scales(algorithms)]:
+        out.print(line, soft_wrap=True, markup=False)
+
+
+def legend(algorithms: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the columns *knows*, *lanes* and *S* of these algorithms say."""
+    from dstcc.algorithms import COPIES, KNOWLEDGE
+
+    used = [known for key, known in KNOWLEDGE.items() if any(key in one["knows"] for one in algorithms)]
+    copied = [what for key, what in COPIES.items() if any(one["copies"] == key for one in algorithms)]
+    lines = ["lanes: ordering domains/windows over all links" + "".join(f"; +: {what}" for what in copied)]
+    if used:
+        lines.insert(0, f"knows: {'; '.join(f'{known.letter} {known.what}' for known in used)}")
+    if _scales(algorithms):
+        lines.append("S: mission seconds to an emulated one, by which its constants in seconds are stretched")
+    return [*lines, *_distortions(algorithms)]
+
+
+def _distortions(algorithms: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What each scale makes of whose constants."""
+    found: dict[tuple[float, str], list[str]] = {}
+    for one in algorithms:
+        for what in one["distorts"]:
+            found.setdefault((one["scale"], what), []).append(one["name"])
+    lines = []
+    for scale in dict.fromkeys(scale for scale, _ in found):
+        those = {what: names for (of, what), names in found.items() if of == scale}
+        most = max(map(len, those.values()))
+        said = [
+            what if len(names) == most else f"{what} ({', '.join(names)})" for what, names in those.items()
+        ]
+        lines.append(f"at S = {scale:g}: {'; '.join(said)}")
+    return lines
+
+
+def _scales(algorithms: Sequence[Mapping[str, Any]]) -> bool:
+    return len({one["scale"] for one in algorithms}) > 1
+
+
+def _table(title: str, done: Sequence[Done], algorithms: Mapping[str, Mapping[str, Any]]) -> Table:
+    from rich.box import SIMPLE
+    from rich.table import Table
+
+    rows = [(name, trials, _values(trials)) for name, trials in _rows(done)]
+    pooled, apart = len(rows) < len(done), _scales(list(algorithms.values()))
+    names = [name for name in SHOWN if any(values.get(name) is not None for _, _, values in rows)]
+    names = [name for name in names if not (pooled and name in SINGLE)]
+    table = Table(title=title, box=SIMPLE, pad_edge=False, collapse_padding=True)
+    table.add_column("algorithm" if pooled else "trial", no_wrap=True)
+    if pooled:
+        table.add_column("seeds", justify="right", no_wrap=True)
+    for name in names:
+        table.add_column(SHOWN[name][0], justify="right", no_wrap=True)
+        if pooled and name == HEADLINE:
+            table.add_column("95 %", justify="right", no_wrap=True)
+    for heading in ("knows", "lanes", *(("S",) if apart else ())):
+        table.add_column(heading, justify="right" if heading != "knows" else "left", no_wrap=True)
+    for name, trials, values in rows:
+        cells = [name, *([_seeds(trials)] if pooled else [])]
+        for key in names:
+            cells.append(_cell(key, values.get(key)) if values else "failed" if key == names[0] else "")
+            if pooled and key == HEADLINE:
+                cells.append(_interval(trials))
+        table.add_row(*cells, *_footing(algorithms[trials[0].name], apart))
+    return table
+
+
+def _rows(done: Sequence[Done]) -> list[tuple[str, list[Done]]]:
+    """Names and trials of the rows: one a trial, or one an algorithm where trials are many."""
+    from dstcc.algorithms import mark
+
+    if len(done) <= MOST_ROWS:
+        return [(f"{trial.id}{mark(trial.congestion, trial.scheduler)}", [trial]) for trial in done]
+    grouped: dict[str, list[Done]] = {}
+    for trial in done:
+        grouped.setdefault(trial.name, []).append(trial)
+    marks = {
+        name: mark(trials[0].congestion, trials[0].scheduler).strip() for name, trials in grouped.items()
+    }
+    return [(f"{name}\n{marks[name]}".strip(), trials) for name, trials in grouped.items()]
+
+
+def _seeds(trials: Sequence[Done]) -> str:
+    finished = sum(trial.metrics is not None for trial in trials)
+    return f"{len(trials)}" if finished == len(trials) else f"{finished} of {len(trials)}"
+
+
+def _values(trials: Sequence[Done]) -> dict[str, float | None]:
+    """The metrics of a trial, or over seeds what reports give as the value; empty where all failed."""
+    from dstcc.stats import estimate
+
+    found = [trial.metrics.values for trial in trials if trial.metrics]
+    if len(trials) == 1 or not found:
+        return dict(found[0]) if found else {}
+    samples = {name: [value for one in found if (value := one.get(name)) is not None] for name in SHOWN}
+    return {name: estimate(values).value for name, values in samples.items() if values}
+
+
+def _interval(trials: Sequence[Done]) -> str:
+    from dstcc.stats import estimate
+
+    found = [trial.metrics.values.get(HEADLINE) for trial in trials if trial.metrics]
+    values = [value for value in found if value is not None]
+    low, high = estimate(values).bounds() if len(values) > 1 else (0.0, 0.0)
+    return f"{low * 100:.1f}–{high * 100:.1f}" if len(values) > 1 else "–"
+
+
+def _footing(one: Mapping[str, Any], scale: bool) -> list[str]:
+    from dstcc.run.footing import lanes, letters
+
+    said = [letters(one["knows"]), f"{lanes(one)}{'+' if one['copies'] else ''}"]
+    return [*said, f"{one['scale']:g}"] if scale else said
+
+
+def _cell(name: str, value: float | None) -> str:
+    return "–" if value is None else SHOWN[name][1].format(value)

@@ -1,0 +1,41 @@
+"""What a time scale makes of the constants of a transport that do not scale with it."""
+
+from __future__ import annotations
+
+from dstcc.algorithms import TRANSFERS
+from dstcc.engine.config import TcpConstants
+
+LINUX = TcpConstants()
+
+
+def distortions(scale: float, congestion: tuple[str, ...], tcp: TcpConstants = LINUX) -> tuple[str, ...]:
+    """What time scale S changes, in mission time: constants in seconds grow S-fold, per-second growth
+    shrinks. Transfers without TCP have no such constants."""
+    if scale == 1 or all(name in TRANSFERS for name in congestion):
+        return ()
+    found = [
+        f"least retransmission timeout {tcp.rto_min_s:g} s → {tcp.rto_min_s * scale:g} s, "
+        f"first {tcp.rto_initial_s:g} s → {tcp.rto_initial_s * scale:g} s, "
+        f"longest {tcp.rto_max_s:g} s → {tcp.rto_max_s * scale:g} s",
+        f"delayed ACK {tcp.delayed_ack_s * 1e3:g} ms → {tcp.delayed_ack_s * scale * 1e3:g} ms",
+    ]
+    if "cubic" in congestion:
+        found.append(f"CUBIC's C 0.4 → 0.4/S³ = {0.4 / scale**3:.3g} segments/s³")
+    if "bbr" in congestion:
+        found.append(
+            f"BBR's RTTmin window {tcp.bbr_min_rtt_window_s:g} s → {tcp.bbr_min_rtt_window_s * scale:g} s, "
+            f"PROBE_RTT {tcp.bbr_probe_rtt_s * 1e3:g} ms → {tcp.bbr_probe_rtt_s * scale * 1e3:g} ms"
+        )
+    if "westwood" in congestion:
+        found.append(
+            f"Westwood's least sample {tcp.westwood_rtt_min_s * 1e3:g} ms → "
+            f"{tcp.westwood_rtt_min_s * scale * 1e3:g} ms"
+        )
+    if "ledbat" in congestion:
+        found.append(
+            f"LEDBAT's target {tcp.ledbat_target_s * 1e3:g} ms → {tcp.ledbat_target_s * scale * 1e3:g} ms, "
+            f"base history {10 * tcp.ledbat_minute_s:g} s → {10 * tcp.ledbat_minute_s * scale:g} s"
+        )
+    if "bic" in congestion:
+        found.append(f"BIC's pause between steps 1/32 s → {scale / 32:g} s")
+    return tuple(found)

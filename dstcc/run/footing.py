@@ -1,0 +1,114 @@
+"""What each algorithm of a run knows and has: the footing on which it stands beside the others.
+
+One place works it out, from the table of algorithms, the policies' own files and the trial as the engine is given
+it; ``run.json`` holds it, and tables, JSON and reports read it from there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dstcc.algorithms import KNOWLEDGE, TRANSFERS, copies, knowledge
+from dstcc.scenario import engine_config, settle
+
+from .distortions import distortions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dstcc.engine import EngineConfig
+    from dstcc.learn.policy import Policy
+    from dstcc.scenario import Scenario, Source
+
+    from .backends import Backend
+    from .trials import TrialKey
+
+LAYERS = "blocks"
+"""The ``mode`` of a transfer: each layer is a block of its own."""
+
+
+@dataclass(frozen=True)
+class Footing:
+    """What one algorithm knows and has, the same for all its trials."""
+
+    name: str
+    """Whose: a trial's id without its seed."""
+    knows: tuple[str, ...]
+    """Keys of :data:`dstcc.algorithms.KNOWLEDGE`."""
+    mode: str
+    """``stream``, ``lanes`` or ``blocks``."""
+    ordering_domains: int | None
+    """Of all links together; ``None``: each layer is one."""
+    windows: int
+    """Congestion windows or told rates, of all links together."""
+    copies: str
+    """A key of :data:`dstcc.algorithms.COPIES`, or empty."""
+    scale: float
+    distorts: tuple[str, ...]
+    """What the scale makes of its own constants."""
+    set: dict[str, Any] = field(default_factory=dict)
+    """A variant's settings."""
+
+    def document(self) -> dict[str, Any]:
+        """As ``run.json`` and ``dstcc emulate --json`` have it."""
+        return asdict(self)
+
+
+def letters(knows: Any) -> str:
+    """``rcd`` for rates, contacts and deadlines; a dash for nothing."""
+    return "".join(known.letter for key, known in KNOWLEDGE.items() if key in knows) or "–"
+
+
+def lanes(footing: Mapping[str, Any]) -> str:
+    """``32/2``: ordering domains over windows, of a footing's document."""
+    domains = footing["ordering_domains"]
+    return f"{'any' if domains is None else domains}/{footing['windows']}"
+
+
+def footings(
+    scenario: Scenario,
+    source: Source,
+    keys: tuple[TrialKey, ...],
+    policies: Mapping[str, Policy],
+    backend: Backend,
+) -> tuple[Footing, ...]:
+    """A footing for each algorithm among the trials, in their order."""
+    first = {key.name: key for key in reversed(keys)}
+    return tuple(
+        _footing(scenario, source, first[name], policies, backend)
+        for name in dict.fromkeys(k.name for k in keys)
+    )
+
+
+def _footing(
+    scenario: Scenario, source: Source, key: TrialKey, policies: Mapping[str, Policy], backend: Backend
+) -> Footing:
+    own = scenario if key.variant is None else scenario.as_variant(key.variant)
+    setting = settle(own, source, key.seed)
+    policy = None if key.controller is None else policies[key.controller]
+    config = backend.as_run(engine_config(own, setting, key.congestion, key.scheduler), policy)
+    told = config.transport
+    stream, blocks = told.mode == "stream", key.congestion in TRANSFERS
+    windows = sum(link.subflows for link in config.links)
+    settings = next((variant.set for variant in scenario.variant if variant.label == key.variant), {})
+    return Footing(
+        name=key.name,
+        knows=_known(own, config, policy, key),
+        mode=LAYERS if blocks else told.mode,
+        ordering_domains=None if blocks else 1 if stream else windows * told.lanes_per_link,
+        windows=windows,
+        copies=copies(key.scheduler) if policy is None else policy.copies,
+        scale=setting.scale,
+        distorts=distortions(setting.scale, (key.congestion,), told.constants),
+        set=dict(settings),
+    )
+
+
+def _known(scenario: Scenario, config: EngineConfig, policy: Policy | None, key: TrialKey) -> tuple[str, ...]:
+    found = set(knowledge(key.congestion, key.scheduler) if policy is None else policy.knows)
+    if config.transport.drop_late:
+        found.add("deadlines")
+    if scenario.video.source == "stored":
+        found.add("mission")
+    return tuple(name for name in KNOWLEDGE if name in found)

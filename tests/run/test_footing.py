@@ -1,0 +1,148 @@
+"""What each algorithm of a run knows and has, as tables and run.json say it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dstcc.algorithms import COPIES, KNOWLEDGE, SCHEDULERS, TABLE, everything
+from dstcc.engine.config import Objects
+from dstcc.learn.episodes import Episodes
+from dstcc.learn.measure import Rates
+from dstcc.learn.policy import load_policy
+from dstcc.run import backend_of, load_controllers, load_run, trial_keys, write_run
+from dstcc.run.footing import Footing, footings, lanes, letters
+from dstcc.scenario import load_scenario, load_source, parse_override
+
+TEXT = """
+[scenario]
+name = "two links"
+[video]
+synthetic = {chunk_s = 1.0, layer_bps = [8000, 8000]}
+loop_to_s = 3
+[[link]]
+name = "a"
+rate_bps = 80_000
+delay_s = 200
+[[link]]
+name = "b"
+rate_bps = 80_000
+delay_s = 200
+[transport]
+mode = "lanes"
+lanes_per_link = 8
+congestion = ["open-loop"]
+"""
+
+
+def footing(tmp_path: Path, *overrides: str, more: str = "") -> dict[str, Footing]:
+    path = tmp_path / "scenario.toml"
+    path.write_text(TEXT + more)
+    scenario = load_scenario(path, [parse_override(text) for text in overrides])
+    source, keys = load_source(scenario), trial_keys(scenario)
+    policies = load_controllers(scenario, source)
+    found = footings(scenario, source, keys, policies, backend_of("simulator"))
+    assert [one.name for one in found] == list(dict.fromkeys(key.name for key in keys))
+    return {one.name: one for one in found}
+
+
+def test_the_table_says_it_of_every_algorithm_in_known_words() -> None:
+    for row in everything():
+        assert set(row.knows) <= KNOWLEDGE.keys(), row.name
+        assert row.copies in ("", *COPIES), row.name
+    letters_used = [known.letter for known in KNOWLEDGE.values()]
+    assert len(set(letters_used)) == len(letters_used)
+    assert {row.name for row in TABLE if "rates" in row.knows} == {"fixed", "open-loop", "ltp"}
+
+
+@pytest.mark.parametrize("name", [row.name for row in TABLE])
+def test_every_algorithm_gets_its_footing(tmp_path: Path, name: str) -> None:
+    key = "scheduler" if name in SCHEDULERS else "congestion"
+    mode = "stream" if name in ("blest", "daps") else "lanes"
+    lanes_too = ["transport.lanes_per_link=1"] if mode == "stream" else []
+    (one,) = footing(tmp_path, f"transport.{key}={name}", f"transport.mode={mode}", *lanes_too).values()
+    row = next(row for row in TABLE if row.name == name)
+    assert set(row.knows) - {"line"} <= set(one.knows)
+    assert "deadlines" in one.knows
+    assert one.copies == row.copies
+
+
+def test_deadlines_are_known_where_there_are_any_and_missions_where_they_are_stored(tmp_path: Path) -> None:
+    (live,) = footing(tmp_path).values()
+    (waiting,) = footing(tmp_path, "playout.mode=stall", "video.source=stored").values()
+    assert live.knows == ("rates", "deadlines")
+    assert waiting.knows == ("rates", "mission")
+    assert (letters(live.knows), letters(waiting.knows), letters(())) == ("rd", "rm", "–")
+
+
+def test_lanes_and_windows_of_all_links_together(tmp_path: Path) -> None:
+    variants = (
+        '[[variant]]\nlabel = "one stream"\ncongestion = "cubic"\nset = {mode = "stream"}\n'
+        '[[variant]]\nlabel = "more"\ncongestion = "open-loop"\nset = {lanes_per_link = 100, scale = 3}\n'
+    )
+    found = footing(
+        tmp_path, 'transport.congestion=["open-loop", "ltp"]', "transport.controller=dstcc", more=variants
+    )
+    said = {name: lanes(one.document()) for name, one in found.items()}
+    # two links: 8 lanes each and a rate each; a layer is a block; dstcc takes 4,096 lanes a link
+    assert said == {
+        "open-loop+minrtt": "16/2",
+        "ltp+none": "any/2",
+        "dstcc": "8192/2",
+        "one stream": "1/2",
+        "more": "200/2",
+    }
+    assert [found[name].mode for name in ("ltp+none", "one stream")] == ["blocks", "stream"]
+    assert found["dstcc"].copies == "spare"
+    assert found["more"].set == {"lanes_per_link": 100, "scale": 3}
+
+
+def test_each_has_its_own_scale_and_what_that_makes_of_its_constants(tmp_path: Path) -> None:
+    variant = '[[variant]]\nlabel = "unscaled"\ncongestion = "cubic"\nset = {scale = 1}\n'
+    found = footing(tmp_path, 'transport.congestion=["cubic", "newreno", "ltp"]', more=variant)
+    # RTT 400 s over 40 emulated seconds
+    assert [one.scale for one in found.values()] == [10, 10, 10, 1]
+    assert "CUBIC's C" in "".join(found["cubic+minrtt"].distorts)
+    assert "CUBIC's C" not in "".join(found["newreno+minrtt"].distorts)
+    assert "timeout" in "".join(found["newreno+minrtt"].distorts)
+    assert found["ltp+none"].distorts == found["unscaled"].distorts == ()
+
+
+def test_a_run_says_it(tmp_path: Path) -> None:
+    footing(tmp_path)
+    scenario = load_scenario(tmp_path / "scenario.toml")
+    finished = write_run(tmp_path / "run", scenario, load_source(scenario), argv=["x"])
+    (one,) = load_run(tmp_path / "run").meta["algorithms"]
+    assert one == json.loads(json.dumps(finished.meta["algorithms"][0]))
+    assert (one["name"], one["knows"], one["ordering_domains"]) == (
+        "open-loop+minrtt",
+        ["rates", "deadlines"],
+        16,
+    )
+
+
+def test_policies_say_what_they_see_and_rest_on() -> None:
+    assert {"queue", "contacts"} <= set(load_policy("dstcc").knows)
+    assert load_policy("iodst-dqn").knows == ()
+    assert load_policy("dstcc").copies == "spare"
+    assert load_policy("iodst-q").copies == ""
+
+
+def test_a_policy_knows_the_mission_only_if_later_chunks_change_what_it_starts_with() -> None:
+    policy = load_policy("dstcc")
+    config = Episodes().config(1, policy.action)
+    objects = config.objects
+    later = objects.payload_bytes * np.where(objects.release_ns > objects.release_ns.max() // 2, 9, 1)
+    heavy = replace(
+        config, objects=Objects(objects.chunk, objects.layer, later, objects.release_ns, objects.deadline_ns)
+    )
+    needs = []
+    for one in (config, heavy):
+        rates = Rates(1, policy.action.subflows)
+        rates.begin(0, one)
+        needs.append(float(rates.need[0, 0]))
+    assert ("mission" in policy.knows) == (needs[0] != needs[1])
