@@ -2,7 +2,8 @@
 
 What is written goes to a hidden sibling first, is flushed to the disk and then renamed, so that a crash, a
 full disk or Ctrl-C leaves the old version or the new one, never half of one. The sibling's name tells who
-writes it; what a killed process left behind goes when the same target is next written.
+writes it; what a killed process left behind goes when the same target is next written. What may be replaced at all
+is :mod:`dstcc.outputs`'s to say.
 """
 
 from __future__ import annotations
@@ -20,30 +21,32 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .errors import InputError
+from .outputs import ANYTHING, Kind, obstacle
 
 AT_FDCWD = -100
 """``renameat2``: relative paths are relative to the working folder (fcntl.h)."""
-RENAME_EXCHANGE = 2
-"""``renameat2``: swap the two names (linux/fs.h)."""
+RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
+"""``renameat2``: fail where the new name is taken; swap the two names (linux/fs.h)."""
 SUFFIX = ".tmp"
 
 
-def atomic_write(path: Path, data: bytes | str) -> None:
-    """Replace the file ``path`` by ``data`` (text as UTF-8) in one step.
+def atomic_write(path: Path, data: bytes | str, *, replaces: Kind | None = ANYTHING) -> None:
+    """Write the file ``path``, ``data`` (text as UTF-8), in one step; of what is there see :func:`atomic_file`.
 
     Raises :class:`OSError` when the disk is full or the folder cannot be written; the old file then stays.
     """
-    with atomic_file(path) as temporary:
+    with atomic_file(path, replaces=replaces) as temporary:
         temporary.write_bytes(data.encode() if isinstance(data, str) else data)
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[Path]:
-    """Yield a hidden empty sibling file to write; it replaces ``path`` when the block ends well.
+def atomic_file(path: Path, *, replaces: Kind | None = ANYTHING) -> Iterator[Path]:
+    """Yield a hidden empty sibling file to write; it becomes ``path`` when the block ends well.
 
-    Leaving the block by any exception removes it and leaves the old file.
+    What is at ``path`` by then is replaced if it is of the kind ``replaces``, else :class:`InputError` is raised.
+    Leaving the block by any exception removes the new file and leaves the old.
     """
-    path = Path(path)
+    path = _located(path)
     _sweep(path)
     handle, name = tempfile.mkstemp(prefix=_prefix(path), suffix=SUFFIX, dir=path.parent)
     os.close(handle)
@@ -52,7 +55,10 @@ def atomic_file(path: Path) -> Iterator[Path]:
         yield temporary
         _fsync_file(temporary)
         temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
+        if replaces is ANYTHING:
+            temporary.replace(path)
+        else:
+            _put(temporary, path, replaces)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -60,16 +66,17 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_directory(path: Path, *, force: bool = False) -> Iterator[Path]:
+def atomic_directory(path: Path, *, replaces: Kind | None = None) -> Iterator[Path]:
     """Yield a hidden sibling folder to fill; it becomes ``path`` when the block ends well.
 
-    With ``force`` an existing ``path`` is replaced, but only after the new folder is complete. Leaving the
-    block by any exception (``KeyboardInterrupt`` included) removes the temporary folder and leaves the old.
+    What is at ``path`` is replaced if it is of the kind ``replaces``, but only after the new folder is complete.
+    Leaving the block by any exception (``KeyboardInterrupt`` included) removes the temporary folder and leaves the
+    old.
 
-    Raises :class:`InputError` when ``path`` exists and ``force`` is not given, or its parent is not a folder.
+    Raises :class:`InputError`, before the block and after it, when something else is there.
     """
-    path = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow a link that is the target itself
-    check_free(path, force=force)
+    path = _located(path)
+    _check(path, replaces)
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
     # Named before it is made, so that an interrupt at any moment finds it inside the block that removes it.
@@ -79,25 +86,29 @@ def atomic_directory(path: Path, *, force: bool = False) -> Iterator[Path]:
         yield temporary
         _fsync_tree(temporary)
         temporary.chmod(0o777 & ~_umask())
-        check_free(path, force=force)
-        _swap(temporary, path)
+        _put(temporary, path, replaces)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     _fsync_folder(path.parent)
 
 
-def check_free(path: Path, *, force: bool) -> None:
-    """Raise :class:`InputError` unless a result may be put at ``path``.
+def _located(path: Path) -> Path:
+    """The absolute path of a name that may be a link itself, in a folder that is none."""
+    path = Path(path).absolute()
+    return path.resolve() if path.name in ("", "..") else path.parent.resolve() / path.name
 
-    Commands call it before long work, so that a folder that is in the way is reported at once.
-    """
-    path = Path(path)
-    if not force and (path.exists() or path.is_symlink()):
-        raise InputError(f"{path}: already exists; --force replaces it")
-    parent = next(folder for folder in path.absolute().parents if folder.exists())
+
+def _check(path: Path, replaces: Kind | None) -> None:
+    """Raise :class:`InputError` unless ``path`` is free or of the kind ``replaces``."""
+    parent = next(folder for folder in path.parents if folder.exists())
     if not parent.is_dir():
         raise InputError(f"{path}: cannot be made, {parent} is not a folder")
+    if not os.path.lexists(path):
+        return
+    reason = "already exists" if replaces is None else obstacle(path, replaces)
+    if reason is not None:
+        raise InputError(f"{path}: {reason}, and is not replaced")
 
 
 def _local(path: Path) -> str:
@@ -131,25 +142,43 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _swap(new: Path, path: Path) -> None:
-    """Put the folder ``new`` at ``path`` and remove what was there, in one step where the system can."""
-    if not (path.exists() or path.is_symlink()):
+def _put(new: Path, path: Path, replaces: Kind | None) -> None:
+    """Give ``new`` the name ``path`` and remove what had it, in one step where the system can."""
+    if _rename(new, path, RENAME_NOREPLACE):
+        return
+    _check(path, replaces)
+    if not os.path.lexists(path):  # a file system without RENAME_NOREPLACE
         new.rename(path)
-    elif _exchange(new, path):
+    elif _rename(new, path, RENAME_EXCHANGE):
+        try:
+            _check(
+                new, replaces
+            )  # once more where nobody else looks for it: what was added since is not lost
+        except InputError as error:
+            _rename(new, path, RENAME_EXCHANGE)
+            raise InputError(str(error).replace(str(new), str(path))) from None
         _remove(new)
-    else:  # a file system without RENAME_EXCHANGE: two renames
+    else:  # nor RENAME_EXCHANGE: two renames
         old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".old", dir=path.parent)) / path.name
-        path.rename(old)
-        new.rename(path)
-        shutil.rmtree(old.parent, ignore_errors=True)
+        try:
+            path.rename(old)
+            new.rename(path)
+        except BaseException:
+            if os.path.lexists(old) and not os.path.lexists(path):
+                old.rename(path)
+            with suppress(OSError):
+                old.parent.rmdir()
+            raise
+        _remove(old)
+        old.parent.rmdir()
 
 
-def _exchange(one: Path, other: Path) -> bool:
-    """Swap two names in one atomic step (Linux ``renameat2``); False where that does not exist."""
+def _rename(one: Path, other: Path, flags: int) -> bool:
+    """Linux's ``renameat2``; False where that is refused or does not exist."""
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if call is None:
         return False
-    done: int = call(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE)
+    done: int = call(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), flags)
     return done == 0
 
 

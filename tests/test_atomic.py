@@ -10,6 +10,10 @@ import pytest
 from dstcc import atomic
 from dstcc.atomic import atomic_directory, atomic_write
 from dstcc.errors import InputError
+from dstcc.outputs import Kind, stranger
+
+OWN = Kind("a run", lambda path: stranger(path, {"x", "old", "new"}), folder=True)
+NOTE = Kind("a note", lambda path: None if path.read_text() == "old" else "is not the old note")
 
 
 def names(folder: Path) -> list[str]:
@@ -53,7 +57,7 @@ def test_directory_keeps_the_old_one_on_any_exception(tmp_path: Path, error: typ
     target = tmp_path / "run"
     with atomic_directory(target) as folder:
         (folder / "x").write_text("old")
-    with pytest.raises(error), atomic_directory(target, force=True) as folder:
+    with pytest.raises(error), atomic_directory(target, replaces=OWN) as folder:
         (folder / "x").write_text("new")
         raise error
     assert (target / "x").read_text() == "old"
@@ -61,32 +65,108 @@ def test_directory_keeps_the_old_one_on_any_exception(tmp_path: Path, error: typ
 
 
 @pytest.mark.parametrize("exchange", [True, False])
-def test_force_replaces_with_or_without_the_atomic_exchange(
+def test_its_own_is_replaced_with_or_without_the_atomic_exchange(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchange: bool
 ) -> None:
     if not exchange:
-        monkeypatch.setattr(atomic, "_exchange", lambda _one, _other: False)
+        monkeypatch.setattr(atomic, "_rename", lambda _one, _other, _flags: False)
     target = tmp_path / "run"
     target.mkdir()
     (target / "old").write_text("")
-    with atomic_directory(target, force=True) as folder:
+    with atomic_directory(target, replaces=OWN) as folder:
         (folder / "new").write_text("")
     assert names(target) == ["new"]
     assert names(tmp_path) == ["run"]
 
 
-def test_force_replaces_a_file_too(tmp_path: Path) -> None:
-    target = tmp_path / "run"
-    target.write_text("a file")
-    with atomic_directory(target, force=True) as folder:
-        (folder / "new").write_text("")
-    assert names(target) == ["new"]
-    assert names(tmp_path) == ["run"]
-
-
-def test_existing_path_is_refused_naming_force(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"already exists; --force"), atomic_directory(tmp_path):
+def test_what_is_there_stays_unless_it_is_to_be_replaced(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="already exists"), atomic_directory(tmp_path):
         pass
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+@pytest.mark.parametrize("mine", ["notes.txt", "x"])
+def test_what_appears_meanwhile_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchange: bool, mine: str
+) -> None:
+    """A folder that was free when the work began, or its own: at the end it is looked at again."""
+    if not exchange:
+        monkeypatch.setattr(atomic, "_rename", lambda _one, _other, _flags: False)
+    target = tmp_path / "run"
+    replaces = OWN if mine == "notes.txt" else None
+    with pytest.raises(InputError), atomic_directory(target, replaces=replaces) as folder:
+        (folder / "new").write_text("")
+        target.mkdir()
+        (target / mine).write_text("mine")
+    assert (target / mine).read_text() == "mine"
+    assert names(tmp_path) == ["run"]
+
+
+def test_what_is_added_in_the_last_moment_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the last look and the swap of the names somebody writes into the old folder: it comes back."""
+    target = tmp_path / "run"
+    target.mkdir()
+    (target / "old").write_text("")
+    swap = atomic._rename
+
+    def late(one: Path, other: Path, flags: int) -> bool:
+        if flags == atomic.RENAME_EXCHANGE and (target / "old").exists():
+            (target / "notes.txt").write_text("mine")
+        return swap(one, other, flags)
+
+    monkeypatch.setattr(atomic, "_rename", late)
+    with (
+        pytest.raises(InputError, match=f"{target}: notes"),
+        atomic_directory(target, replaces=Kind("a run", lambda path: stranger(path, {"old"}), folder=True)),
+    ):
+        pass
+    assert names(target) == ["notes.txt", "old"]
+    assert names(tmp_path) == ["run"]
+
+
+def test_a_swap_that_the_system_refuses_leaves_the_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(atomic, "_rename", lambda _one, _other, _flags: False)
+    target = tmp_path / "run"
+    target.mkdir()
+    (target / "old").write_text("")
+    plain = Path.rename
+
+    def refused(self: Path, to: Path) -> Path:
+        if to == target and self.suffix == ".tmp":
+            raise OSError(5, "Input/output error")
+        return plain(self, to)
+
+    monkeypatch.setattr(Path, "rename", refused)
+    with pytest.raises(OSError, match="Input"), atomic_directory(target, replaces=OWN):
+        pass
+    assert names(target) == ["old"]
+    assert names(tmp_path) == ["run"]
+
+
+def test_a_file_is_replaced_if_it_is_of_its_kind(tmp_path: Path) -> None:
+    target = tmp_path / "note"
+    atomic_write(target, "old", replaces=None)
+    with pytest.raises(InputError, match="already exists"):
+        atomic_write(target, "newer", replaces=None)
+    atomic_write(target, "new", replaces=NOTE)
+    with pytest.raises(InputError, match="is not the old note"):
+        atomic_write(target, "newer", replaces=NOTE)
+    assert target.read_text() == "new"
+    assert names(tmp_path) == ["note"]
+
+
+def test_a_folder_above_a_link_is_where_the_link_leads(tmp_path: Path) -> None:
+    """``link/../run`` lies beside what the link points to, as the system has it, not beside the link."""
+    (tmp_path / "far" / "below").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "below")
+    with atomic_directory(tmp_path / "link" / ".." / "run"):
+        pass
+    assert names(tmp_path) == ["far", "link"]
+    assert names(tmp_path / "far") == ["below", "run"]
 
 
 def test_a_file_as_parent_is_bad_input(tmp_path: Path) -> None:
@@ -121,7 +201,7 @@ def test_what_a_killed_process_left_goes_with_the_next_write_of_the_same_target(
 
 def test_writers_at_work_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with atomic_directory(tmp_path / "run") as first:
-        with atomic_directory(tmp_path / "run", force=True) as second:
+        with atomic_directory(tmp_path / "run", replaces=OWN) as second:
             assert first.exists()
             assert first != second
         shutil.rmtree(tmp_path / "run")

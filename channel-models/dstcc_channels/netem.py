@@ -27,6 +27,7 @@ from dstcc.atomic import atomic_write
 from dstcc.errors import InputError
 
 from .data import nearest
+from .mark import EXPORT, marked
 from .timeline import Timeline
 
 FORMATS = (".csv", ".json", ".sh")
@@ -71,11 +72,13 @@ def netem_rows(line: Timeline, packet_bytes: int, scale: float = 1.0) -> list[di
     return rows
 
 
-def write_netem(rows: list[dict[str, float]], path: Path, meta: dict[str, Any]) -> None:
+def write_netem(
+    rows: list[dict[str, float]], path: Path, meta: dict[str, Any], *, force: bool = False
+) -> None:
     """Write the rows by the file's ending: ``.csv``, ``.json``, or ``.sh`` with the ``tc`` commands.
 
-    ``meta`` heads the file; its ``duration_s`` is in the rows' seconds. Raises :class:`InputError` for another ending,
-    and for commands that ``tc`` would refuse.
+    ``meta`` heads the file; its ``duration_s`` is in the rows' seconds. ``force`` replaces an export that is there.
+    Raises :class:`InputError` for another ending, and for commands that ``tc`` would refuse.
     """
     longest_s = max((row["delay_ms"] for row in rows), default=0.0) / 1e3
     if netem_format(path) == ".sh" and longest_s > TC_DELAY_S:
@@ -84,7 +87,7 @@ def write_netem(rows: list[dict[str, float]], path: Path, meta: dict[str, Any]) 
             f"{ceil(longest_s / TC_DELAY_S)} times the scale makes it fit, .csv and .json take any"
         )
     render = {".csv": _csv, ".json": _json, ".sh": _shell}[netem_format(path)]
-    atomic_write(path, render(rows, meta))
+    atomic_write(path, render(rows, marked(meta)), replaces=EXPORT if force else None)
 
 
 def netem_format(path: Path) -> str:

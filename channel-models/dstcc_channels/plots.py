@@ -15,6 +15,8 @@ import numpy as np
 
 from dstcc.atomic import atomic_file
 from dstcc.errors import InputError
+from dstcc.outputs import MARK_BYTES, Kind
+from dstcc.version import __version__
 
 from . import geometry
 from .codes import UNCODED, code
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = (".svg", ".png")
+MARK = "dstcc links "
+"""Who drew a picture, in its metadata; the version follows."""
 SYNODIC_DAYS = {
     "mercury": 116,
     "venus": 584,
@@ -57,7 +61,7 @@ RC: dict[Any, Any] = {
 }
 
 
-def plot_profile(profile: Profile, start: datetime, path: Path) -> None:
+def plot_profile(profile: Profile, start: datetime, path: Path, *, force: bool = False) -> None:
     """Draw rate and light time of a physical profile from ``start`` (UTC) on for a synodic period, as SVG or PNG.
 
     Raises :class:`InputError` for another ending, an abstract profile, or dates outside the ephemeris.
@@ -75,7 +79,7 @@ def plot_profile(profile: Profile, start: datetime, path: Path) -> None:
 
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-    with _figure(path, (9, 6)) as figure:
+    with _figure(path, (9, 6), force) as figure:
         top, middle, bottom = figure.subplots(3, 1, sharex=True, height_ratios=(3, 2, 1.6))
         low, line, high = (state.rate_bps / 1e3 for state in states)
         top.fill_between(dates, low, high, color=BLUE, alpha=0.18, lw=0)
@@ -106,14 +110,14 @@ def plot_profile(profile: Profile, start: datetime, path: Path) -> None:
         figure.align_ylabels()
 
 
-def plot_code(name: str, path: Path, packet_bytes: int = PACKET_BYTES) -> None:
+def plot_code(name: str, path: Path, packet_bytes: int = PACKET_BYTES, *, force: bool = False) -> None:
     """Draw a code's frame error rate over Eb/N0 with the rows of its table, and what packets of a size lose, as SVG or
     PNG."""
     check_picture(path)
     known = code(name)
     low, high = known.range_db if name != UNCODED else (0.0, 12.0)
     room = 0.12 * (high - low)
-    with _figure(path, (7.5, 5)) as figure:
+    with _figure(path, (7.5, 5), force) as figure:
         axes = figure.subplots()
         at = np.linspace(low, high, 800)
         what = "bit errors" if known.frame_bits == 1 else f"frames of {known.frame_bits} bits lost"
@@ -200,6 +204,18 @@ def _mark(
         )
 
 
+def _no_picture(path: Path) -> str | None:
+    with path.open("rb") as file:
+        head = file.read(MARK_BYTES)
+    png = head.startswith(b"\x89PNG") and b"tEXtSoftware\0" + MARK.encode() in head
+    svg = b"<svg" in head and f"<dc:title>{MARK}".encode() in head
+    return None if png or svg else "has no mark of a picture of dstcc links"
+
+
+PICTURE = Kind("a picture", _no_picture)
+"""What ``dstcc links --plot`` writes."""
+
+
 def check_picture(path: Path) -> None:
     """Raise :class:`InputError` unless the ending names a format."""
     if path.suffix.lower() not in FORMATS:
@@ -207,16 +223,16 @@ def check_picture(path: Path) -> None:
 
 
 @contextmanager
-def _figure(path: Path, size_in: tuple[float, float]) -> Iterator[Figure]:
-    """A figure that is written to ``path`` when the block ends well."""
+def _figure(path: Path, size_in: tuple[float, float], force: bool) -> Iterator[Figure]:
+    """A figure that is written to ``path`` when the block ends well; with ``force`` in the place of another one."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     with mpl.rc_context(RC):
         figure = Figure(figsize=size_in, layout="constrained")
         yield figure
-        form = path.suffix.lower().removeprefix(".")
+        form, mark = path.suffix.lower().removeprefix("."), f"{MARK}{__version__}"
         # without a date, so that the same link gives the same file
-        metadata = {"Date": None} if form == "svg" else {"Software": None}
-        with atomic_file(path) as temporary:
+        metadata = {"Date": None, "Creator": mark} if form == "svg" else {"Software": mark}
+        with atomic_file(path, replaces=PICTURE if force else None) as temporary:
             figure.savefig(temporary, format=form, dpi=144, metadata=metadata)

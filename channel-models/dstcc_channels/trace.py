@@ -15,16 +15,20 @@ import numpy as np
 from dstcc.atomic import atomic_write
 from dstcc.errors import InputError
 
+from .mark import EXPORT, marked
 from .timeline import Timeline
 
 MAX_SLOTS = 100_000_000
 """Of a trace of bursts: 20 minutes at 1 Gb/s."""
 
 
-def write_trace(line: Timeline, path: Path, meta: dict[str, Any], seed: int, packet_bytes: int) -> None:
-    """Write the loss states of a timeline; ``meta`` heads the file as comments."""
+def write_trace(
+    line: Timeline, path: Path, meta: dict[str, Any], seed: int, packet_bytes: int, *, force: bool = False
+) -> None:
+    """Write the loss states of a timeline; ``meta`` heads the file as comments, ``force`` replaces an export that is
+    there."""
     text = io.StringIO()
-    text.writelines(f"# {key}: {value}\n" for key, value in meta.items())
+    text.writelines(f"# {key}: {value}\n" for key, value in marked(meta).items())
     writer = csv.writer(text, lineterminator="\n")
     if line.bursts is None:
         writer.writerow(
@@ -34,7 +38,7 @@ def write_trace(line: Timeline, path: Path, meta: dict[str, Any], seed: int, pac
     else:
         writer.writerow(["t_s", "state", "packet_loss"])
         writer.writerows(_by_burst(line, float(meta["duration_s"]), seed, packet_bytes))
-    atomic_write(path, text.getvalue())
+    atomic_write(path, text.getvalue(), replaces=EXPORT if force else None)
 
 
 def _by_step(line: Timeline) -> list[list[Any]]:

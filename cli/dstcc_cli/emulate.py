@@ -98,7 +98,7 @@ Examples:
     "--pcapng", is_flag=True, help="Also write each trial's packets as a capture for Wireshark (large)."
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be run, and run nothing.")
-@click.option("--force", is_flag=True, help="Replace a run that is there.")
+@click.option("--force", is_flag=True, help="Replace a run that is there, and nothing but a run of dstcc's.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
     *,
@@ -128,20 +128,19 @@ def command(
     """
     if output is None and not dry_run:
         raise click.UsageError("needs -o RUN, or --dry-run")
+    from dstcc.outputs import check_output
     from dstcc.run import (
+        RUN,
         backend_of,
-        check_target,
         load_controllers,
         plan,
         scenarios_of,
         trial_keys,
         write_run,
     )
-    from dstcc.scenario import load_scenario, load_source
+    from dstcc.scenario import files_of, load_scenario, load_source
 
     carrier = backend_of(backend)
-    if output is not None and not dry_run:
-        check_target(output, force=force)
     overrides = _overrides(
         settings,
         scale,
@@ -154,6 +153,8 @@ def command(
     loaded = load_scenario(scenario, overrides)
     if variants or congestions or schedulers:
         loaded = _with_variants(loaded, variants)
+    if output is not None and not dry_run:
+        check_output(output, RUN, force=force, inputs=[scenario, *files_of(loaded)])
     source = load_source(loaded)
     _say_unscheduled(loaded)
     load_controllers(loaded, source)

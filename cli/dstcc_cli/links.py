@@ -29,6 +29,7 @@ OUTPUT = click.Path(path_type=Path, dir_okay=False)
 OF_A_PROFILE = ("date", "ephemeris", "elevation", "up", "netem", "trace")
 OF_EITHER = ("plot", "packet_bytes")
 OF_AN_EXPORT = ("duration", "step", "seed")
+FILES = ("plot", "netem", "trace")
 
 
 @click.command(epilog=EXAMPLES)
@@ -62,17 +63,17 @@ OF_AN_EXPORT = ("duration", "step", "seed")
 )
 @click.option("--step", type=float, default=600.0, show_default=True, help="Between their rows, seconds.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of their weather, orbits and draws.")
+@click.option("--force", is_flag=True, help="Replace a FILE that is there and that dstcc links wrote.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(profile: str | None, code_name: str | None, as_json: bool, **asked: Any) -> None:
     """List link profiles; say what one does at a date, or what a code loses.
 
-    PROFILE is a listed name or a profile file of your own (ending in .toml). A FILE that is there is replaced, in one
-    step.
+    PROFILE is a listed name or a profile file of your own (ending in .toml).
     """
     if profile is not None and code_name is not None:
         raise click.UsageError("give a PROFILE or --code, not both")
     _check_options(profile is not None, code_name is not None)
-    _check_outputs(asked)
+    _check_outputs(asked, profile)
     if code_name is not None:
         _code(code_name, as_json, asked)
     elif profile is not None:
@@ -103,16 +104,20 @@ def _check_options(profile: bool, code: bool) -> None:
             raise click.UsageError(f"{name} needs --netem or --trace")
     if "scale" in given and "netem" not in given:
         raise click.UsageError("--scale needs --netem")
+    if "force" in given and not given & set(FILES):
+        raise click.UsageError("--force needs --plot, --netem or --trace")
     if not code and "ebn0" in given:
         raise click.UsageError("--ebn0 needs --code")
 
 
-def _check_outputs(asked: dict[str, Any]) -> None:
+def _check_outputs(asked: dict[str, Any], profile: str | None) -> None:
     """What can be said of the files before anything is worked out or written."""
-    for option in ("plot", "netem", "trace"):
-        path = asked[option]
-        if path is not None and not path.absolute().parent.is_dir():
+    files = {option: asked[option] for option in FILES if asked[option] is not None}
+    for option, path in files.items():
+        if not path.absolute().parent.is_dir():
             raise click.UsageError(f"--{option} {path}: the folder {path.parent} does not exist")
+        if any(path.resolve() == other.resolve() for name, other in files.items() if name != option):
+            raise click.UsageError(f"--{option} {path}: named twice; each output is a file of its own")
     if asked["plot"] is not None:
         from dstcc_channels.plots import check_picture
 
@@ -121,6 +126,18 @@ def _check_outputs(asked: dict[str, Any]) -> None:
         from dstcc_channels.netem import netem_format
 
         netem_format(asked["netem"])
+    for option, path in files.items():
+        _check_output(option, path, profile, force=asked["force"])
+
+
+def _check_output(option: str, path: Path, profile: str | None, *, force: bool) -> None:
+    from dstcc_channels.mark import EXPORT
+    from dstcc_channels.plots import PICTURE
+
+    from dstcc.outputs import check_output
+
+    kind = PICTURE if option == "plot" else EXPORT
+    check_output(path, kind, force=force, inputs=[] if profile is None else [Path(profile)])
 
 
 def _list(as_json: bool) -> None:
@@ -139,7 +156,7 @@ def _code(name: str, as_json: bool, asked: dict[str, Any]) -> None:
     if asked["plot"] is not None:
         from dstcc_channels.plots import plot_code
 
-        plot_code(name, asked["plot"], asked["packet_bytes"])
+        plot_code(name, asked["plot"], asked["packet_bytes"], force=asked["force"])
         _wrote(asked["plot"])
     if asked["ebn0"] is not None:
         from dstcc_channels.describe import describe_code
@@ -161,7 +178,7 @@ def _profile(name: str, as_json: bool, asked: dict[str, Any]) -> None:
     if asked["plot"] is not None:
         from dstcc_channels.plots import plot_profile
 
-        plot_profile(profile, date, asked["plot"])
+        plot_profile(profile, date, asked["plot"], force=asked["force"])
         _wrote(asked["plot"])
     _export(profile, date, asked)
     _show(described, as_json)
@@ -189,10 +206,11 @@ def _export(profile: Profile, date: datetime, asked: dict[str, Any]) -> None:
     if asked["netem"] is not None:
         scale = asked["scale"]
         rows = netem_rows(line, packet_bytes, scale)
-        write_netem(rows, asked["netem"], {**meta, "scale": scale, "duration_s": asked["duration"] / scale})
+        meta_of_netem = {**meta, "scale": scale, "duration_s": asked["duration"] / scale}
+        write_netem(rows, asked["netem"], meta_of_netem, force=asked["force"])
         _wrote(asked["netem"])
     if asked["trace"] is not None:
-        write_trace(line, asked["trace"], meta, seed, packet_bytes)
+        write_trace(line, asked["trace"], meta, seed, packet_bytes, force=asked["force"])
         _wrote(asked["trace"])
     _warn(line.notes)
 

@@ -47,7 +47,9 @@ Examples:
     metavar="PATH",
     help="Where the run's stream lies now, if it moved.",
 )
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option(
+    "--force", is_flag=True, help="Replace a video that is there, and nothing but one of dstcc play's."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
     *,
@@ -66,10 +68,8 @@ def command(
     """
     from dstcc_svc import load_manifest, play
 
-    from dstcc.atomic import check_free
     from dstcc.run import load_run
 
-    check_free(output, force=force)
     loaded = load_run(run)
     stream = _stream_of(loaded, moved_to)
     chosen = _named(loaded, trial) if trial is not None else _best(loaded)

@@ -39,7 +39,7 @@ Examples:
     metavar="NAME",
     help="Algorithm that the others are compared with seed by seed.  [default: the best]",
 )
-@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@click.option("--force", is_flag=True, help="Replace FILE if it is there and a report of dstcc's.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written and the summary as JSON.")
 def command(  # noqa: PLR0917 - click hands every option over by name
     runs: tuple[Path, ...], output: str, form: str | None, against: str | None, force: bool, as_json: bool
@@ -55,7 +55,7 @@ def command(  # noqa: PLR0917 - click hands every option over by name
     if output == STDOUT:
         _print(report, chosen)
         return
-    written = _write(report, Path(output), chosen)
+    written = _write(report, Path(output), chosen, force=force)
     if as_json:
         emit_json(_document(report, output, chosen, written))
     else:
@@ -71,14 +71,14 @@ def _format_of(output: str) -> str:
 
 def _load(runs: tuple[Path, ...], output: Path | None, against: str | None, force: bool) -> Report:
     """Read the runs, but look first whether their report has a place to go."""
-    from dstcc.atomic import check_free
     from dstcc.errors import InputError
-    from dstcc.report import load_report
+    from dstcc.outputs import check_output
+    from dstcc.report import REPORT, load_report
 
     if output is not None:
-        check_free(output, force=force)
         if output.is_dir():
             raise InputError(f"{output}: is a folder; -o takes a file")
+        check_output(output, REPORT, force=force, inputs=runs)
         if not output.absolute().parent.is_dir():
             raise InputError(f"{output}: the folder {output.parent} does not exist")
     return load_report(runs, against)
@@ -90,14 +90,14 @@ def _print(report: Report, form: str) -> None:
     click.echo(render(report, form), nl=False)
 
 
-def _write(report: Report, output: Path, form: str) -> int:
+def _write(report: Report, output: Path, form: str, *, force: bool) -> int:
     """Write the report whole or not at all; returns its size in bytes."""
     from dstcc.atomic import atomic_write
-    from dstcc.report import render
+    from dstcc.report import REPORT, render
 
     with progress("report", None):
         data = render(report, form).encode()
-    atomic_write(output, data)
+    atomic_write(output, data, replaces=REPORT if force else None)
     return len(data)
 
 

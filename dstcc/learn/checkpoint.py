@@ -26,6 +26,8 @@ SCHEMA = 1
 KEPT = 2
 """Generations: the newest, and the one before in case the newest is damaged."""
 NAME = re.compile(r"checkpoint-(\d{1,15})\.json")
+HALF = re.compile(r"checkpoint-\d{1,15}\.(json|safetensors)")
+"""Either file of a generation; what else somebody put beside them stays."""
 
 
 def save_checkpoint(folder: Path, generation: int, arrays: Arrays, document: dict[str, Any]) -> None:
@@ -43,7 +45,7 @@ def save_checkpoint(folder: Path, generation: int, arrays: Arrays, document: dic
     atomic_write(_json(folder, generation), json.dumps({**whole, "sha256": _own_digest(whole)}, indent=1))
     keep = {f"checkpoint-{g}" for g in _generations(folder)[:KEPT]}
     for old in folder.glob("checkpoint-*"):
-        if old.suffix in (".json", ".safetensors") and old.stem not in keep:
+        if HALF.fullmatch(old.name) and old.stem not in keep:
             old.unlink(missing_ok=True)
 
 

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from dstcc.atomic import atomic_directory, check_free
+from dstcc.atomic import atomic_directory
 from dstcc.errors import InputError, RunError
+from dstcc.outputs import check_new
 from dstcc.stats import Estimate, estimate
 
 from .checkpoint import load_checkpoint
@@ -106,7 +107,7 @@ def train(
     began = time.perf_counter()
     saved = _saved(run, tell) if resume and run.exists() else None
     if saved is None:
-        check_free(run, force=False)
+        check_new(run, "--resume goes on with a run of dstcc train")
     own = saved[1]["identity"] if saved else {}
     name = algorithm or own.get("algorithm", ALGORITHM)
     with deterministic():

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .load import load_report
+from .mark import REPORT
 from .model import Report
 
-__all__ = ["FORMATS", "Report", "load_report", "render"]
+__all__ = ["FORMATS", "REPORT", "Report", "load_report", "render"]
 
 FORMATS = ("html", "md", "csv", "json")
 

@@ -13,6 +13,7 @@ from dstcc.stats import Paired, Profile
 
 from .catalogue import Metric
 from .controllers import controllers_of
+from .mark import comment
 from .model import Report, Section
 from .pooled import Pooled, pool, pooled_profiles, section_profiles
 from .standing import Standing, headings, leader_of
@@ -87,7 +88,8 @@ def render_markdown(report: Report) -> str:
     """A document for a README or a pull request."""
     pooled = pool(report)
     together = _pooled(pooled) if pooled else ()
-    return "\n".join([line for section in report.sections for line in _section(section)] + [*together])
+    lines = [line for section in report.sections for line in _section(section)] + [*together]
+    return "\n".join([*lines, comment()])
 
 
 def _measured(row: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from .backends import Backend, backend_of
-from .directory import Done, Finished, Run, check_target, load_run, write_run
+from .directory import RUN, Done, Finished, Run, load_run, write_run
 from .plan import Plan, plan
 from .trials import Trial, load_controllers, run_trials, scenarios_of, trial_keys
 
 __all__ = [
+    "RUN",
     "Backend",
     "Done",
     "Finished",
@@ -15,7 +16,6 @@ __all__ = [
     "Run",
     "Trial",
     "backend_of",
-    "check_target",
     "load_controllers",
     "load_run",
     "plan",

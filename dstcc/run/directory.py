@@ -26,8 +26,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dstcc.algorithms import reconstructed
-from dstcc.atomic import atomic_directory, atomic_write, check_free
+from dstcc.atomic import atomic_directory, atomic_write
 from dstcc.errors import RunError
+from dstcc.outputs import Kind, check_output, stranger
 from dstcc.scenario import (
     Scenario,
     Source,
@@ -35,6 +36,7 @@ from dstcc.scenario import (
     describe,
     draw_links,
     extensions_of,
+    files_of,
     link_notes,
     manifest_hash,
     scale_of,
@@ -44,7 +46,7 @@ from dstcc.scenario import (
 from .backends import Backend
 from .distortions import distortions
 from .footing import footings
-from .logs import write_logs
+from .logs import log_names, write_logs
 from .machine import git_commit, machine
 from .tables import CHUNKS, SAMPLES, chunk_rows, sample_rows, trial_row, trials_schema, trials_table
 from .trials import SIMULATOR, Judge, Trial, TrialKey, iter_trials, load_controllers, scenarios_of, trial_keys
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from dstcc.metrics import Metrics
 
 SCHEMA = 1
+TABLES = ("trials.parquet", "chunks.parquet", "samples.parquet")
 IDENTITY = ("scenario_sha256", "backend", "scale")
 """What ``run.json`` must say for runs to be told apart."""
 LINK_FACTS = ("name", "rate_bps", "rtt_s", "delay_s", "loss", "outages", "outage_s")
@@ -168,14 +171,14 @@ def write_run(
     """Run a scenario's trials and put the run directory at ``path``; calls ``advance`` after each trial.
 
     ``logs`` names packet logs to write for each trial: ``qlog``, ``pcapng``. Raises
-    :class:`~dstcc.errors.InputError` when ``path`` exists and ``force`` is not given. Whatever stops it, no
-    half-written run stays.
+    :class:`~dstcc.errors.InputError` when ``path`` exists and ``force`` is not given, or is no run, or has in it what
+    the scenario names. Whatever stops it, no half-written run stays.
     """
-    check_target(path, force=force)
+    check_output(path, RUN, force=force, inputs=files_of(scenario))
     started, resolved = time.monotonic(), _resolve(scenario, source)
     policies = load_controllers(scenario, source)
     judge = Judge(source, quality and scenario.video.quality)
-    with atomic_directory(path, force=force) as folder:
+    with atomic_directory(path, replaces=RUN if force else None) as folder:
         done, rows = [], []
         with (
             _writer(folder / "chunks.parquet", CHUNKS) as chunks,
@@ -206,16 +209,6 @@ def write_run(
     return Finished(done, meta)
 
 
-def check_target(path: Path, *, force: bool) -> None:
-    """Raise :class:`~dstcc.errors.InputError` unless a run may be written to ``path``.
-
-    ``force`` lets it replace a run or an empty folder, but never a folder of something else.
-    """
-    check_free(path, force=force)
-    if path.is_dir() and any(path.iterdir()) and not (path / "run.json").exists():
-        raise RunError(f"{path}: holds something else than a run, which --force does not replace")
-
-
 def load_run(path: Path) -> Run:
     """Read a run directory; raises :class:`RunError` naming the file that is missing or cannot be used."""
     path = Path(path)
@@ -227,6 +220,33 @@ def load_run(path: Path) -> Run:
         _check_columns(path / name, schema)
     trials = _read_table(path / "trials.parquet", trials_schema(0)).to_pylist()
     return Run(path, meta, scenario, trials)
+
+
+def _no_run(path: Path) -> str | None:
+    """What keeps a folder from being a run and nothing else; its tables need not be whole."""
+    try:
+        meta = json.loads((path / "run.json").read_bytes())
+        if meta["schema"] != SCHEMA or not (meta["dstcc_version"] and meta["argv"] is not None):
+            return "has a run.json that is not dstcc's"
+    except FileNotFoundError:
+        return "has no run.json"
+    except (ValueError, TypeError, KeyError):
+        return "has a run.json that is damaged, or not dstcc's"
+    other = stranger(path, {"run.json", "scenario.toml", *TABLES, *_logs_in(path)})
+    return None if other is None else f"holds {other}, which is no part of the run"
+
+
+def _logs_in(path: Path) -> set[str]:
+    """Names that the packet logs of a run's trials have."""
+    try:
+        trials = pq.read_table(path / "trials.parquet", columns=["id"])["id"].to_pylist()
+    except (OSError, pa.ArrowException):
+        return set()
+    return {name for trial in trials for name in log_names(str(trial))}
+
+
+RUN = Kind("a run", _no_run, folder=True)
+"""What ``dstcc emulate`` writes."""
 
 
 def _resolve(scenario: Scenario, source: Source) -> Scenario:

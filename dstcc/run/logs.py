@@ -11,18 +11,24 @@ from .trials import Outcome
 def write_logs(folder: Path, trial: str, outcome: Outcome, wanted: frozenset[str]) -> list[str]:
     """Write the logs named in ``wanted`` (``qlog``, ``pcapng``) to ``TRIAL.qlog`` and ``TRIAL.pcapng``.
 
-    In a file's name what is not a letter, a digit or one of ``+-.`` becomes ``_``. Returns what to tell the user.
+    Returns what to tell the user.
     """
     trace, setting = outcome.result.trace, outcome.setting
     if trace is None:
         return [f"{trial}: no packet logs, its transfer keeps no packets"] if wanted else []
-    name = re.sub(r"[^\w+.-]", "_", trial)
+    qlog, pcapng = log_names(trial)
     if "qlog" in wanted:
         from .qlog import write_qlog
 
-        write_qlog(folder / f"{name}.qlog", trial, trace, outcome.result.samples, setting.mss_bytes)
+        write_qlog(folder / qlog, trial, trace, outcome.result.samples, setting.mss_bytes)
     if "pcapng" in wanted:
         from .capture import write_capture
 
-        write_capture(folder / f"{name}.pcapng", trace, setting.links)
+        write_capture(folder / pcapng, trace, setting.links)
     return []
+
+
+def log_names(trial: str) -> tuple[str, str]:
+    """``TRIAL.qlog`` and ``TRIAL.pcapng``; what is not a letter, a digit or one of ``+-.`` becomes ``_``."""
+    name = re.sub(r"[^\w+.-]", "_", trial)
+    return f"{name}.qlog", f"{name}.pcapng"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .build import Setting, engine_config, extensions_of, horizon_s, scale_of, settle
 from .draws import describe, draw_links, link_notes, rtt_s
+from .files import files_of
 from .load import Override, load_scenario, parse_override, parse_scenario
 from .model import Scenario
 from .video import Source, content_hash, load_source, manifest_hash
@@ -19,6 +20,7 @@ __all__ = [
     "draw_links",
     "engine_config",
     "extensions_of",
+    "files_of",
     "horizon_s",
     "link_notes",
     "load_scenario",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -102,7 +103,8 @@ def _encoded_input(video: Video) -> tuple[Manifest, Path]:
     folder = cache_folder() / "streams" / key.hexdigest()[:32]
     try:
         return verify(folder), folder
-    except StreamError:  # not there yet, or damaged since
+    except StreamError:  # not there yet, or damaged since; a name like this nobody else gives
+        shutil.rmtree(folder, ignore_errors=True)
         encode(clip, folder, **settings.model_dump(), quality=False, force=True)
         return verify(folder), folder
 

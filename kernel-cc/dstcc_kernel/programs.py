@@ -13,6 +13,7 @@ from pathlib import Path
 from dstcc.atomic import atomic_directory
 from dstcc.cache import cache_folder
 from dstcc.errors import KernelError, MissingCapabilityError
+from dstcc.outputs import Kind
 
 from .sources import folder
 
@@ -22,6 +23,9 @@ PROGRAMS = {
     "init": ("init.c", ("-static",)),  # runs where there are no libraries yet
     "host.so": ("host.c", ("-shared", "-fPIC")),
 }
+
+OWN = Kind("the programs", lambda _path: None, folder=True)
+"""By its name; two that compile at once replace each other's."""
 
 
 def programs() -> Path:
@@ -36,7 +40,7 @@ def programs() -> Path:
     if not made.is_dir():
         if shutil.which("gcc") is None:
             raise MissingCapabilityError("guests cannot be started: apt install gcc libc6-dev")
-        with atomic_directory(made, force=True) as work:
+        with atomic_directory(made, replaces=OWN) as work:
             for name, (file, options) in PROGRAMS.items():
                 _compile([*FLAGS, *options, "-o", str(work / name), str(folder("lab") / file)])
     return made

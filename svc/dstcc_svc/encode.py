@@ -12,13 +12,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from dstcc.atomic import atomic_directory, check_free
+from dstcc.atomic import atomic_directory
 from dstcc.errors import InputError, StreamError
+from dstcc.outputs import check_output
 from dstcc_svc.codecs import DEFAULT_CODEC, AccessUnit, Codec, EncodeSettings, SourceFrame, get_codec
 from dstcc_svc.judge import ffmpeg_path, judge
 from dstcc_svc.manifest import (
     MANIFEST_NAME,
     PAYLOAD_FOLDER,
+    STREAM,
     Chunk,
     Document,
     Encoding,
@@ -96,7 +98,7 @@ def encode(
     defaults to as many where that is more than 1, else to 4 or the most the codec has, ``crf`` to the codec's
     own, ``height`` (luma rows, aspect kept) to the source's. ``quality`` measures every prefix of every chunk
     and takes most of the time.
-    ``progress`` is told the share done.
+    ``progress`` is told the share done. ``force`` replaces a stream that is at ``output``, and nothing else.
 
     Raises :class:`StreamError` for a video that cannot be used, :class:`InputError` for an option,
     :class:`MissingCapabilityError` when the codec is not on this machine. Nothing is left behind on failure.
@@ -107,7 +109,7 @@ def encode(
         raise InputError(f"chunk length {chunk_s}: must be a number of seconds, at least {_MIN_CHUNK_S}")
     if crf is not None and not 0 <= crf <= coder.max_crf:
         raise InputError(f"crf {crf}: {coder.name} has 0..{coder.max_crf}")
-    check_free(output, force=force)
+    check_output(output, STREAM, force=force, inputs=[input])
     if quality:
         ffmpeg_path()  # its absence is told before the long work
     source = probe(input, height)
@@ -125,7 +127,7 @@ def encode(
     encoding = Encoding(settings.crf, preset, float(chunk_s), height)
     tell = progress or (lambda _share: None)
     span_s = source.declared_s or math.inf
-    with atomic_directory(output, force=force) as folder:
+    with atomic_directory(output, replaces=STREAM if force else None) as folder:
         (folder / PAYLOAD_FOLDER).mkdir()
         share = 1 - _JUDGING_SHARE if quality else 1.0
         frames = read_frames(source, exact(chunk_s))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 from annotated_types import Ge, Gt, Le, MinLen
 
 from dstcc.errors import StreamError
+from dstcc.outputs import Kind, stranger
 from dstcc.version import __version__
 
 if TYPE_CHECKING:
@@ -200,6 +201,25 @@ def load_manifest(stream: Path) -> Manifest:
         raise StreamError(f"{path}: {key}: {rule}")
     values = {field.name: getattr(document, field.name) for field in fields(document)}
     return Manifest(path=stream, sha256=hashlib.sha256(raw).hexdigest(), **values)
+
+
+def _no_stream(path: Path) -> str | None:
+    """What keeps a folder from being a stream and nothing else; its payloads need not be whole."""
+    try:
+        document = json.loads((path / MANIFEST_NAME).read_bytes())
+        if document["schema"] != 1 or not document["dstcc_version"]:
+            return f"has a {MANIFEST_NAME} that is not dstcc's"
+        files = {str(layer["file"]) for chunk in document["chunks"] for layer in chunk["layers"]}
+    except FileNotFoundError:
+        return f"has no {MANIFEST_NAME}"
+    except (ValueError, TypeError, KeyError):
+        return f"has a {MANIFEST_NAME} that is damaged, or not dstcc's"
+    other = stranger(path, {MANIFEST_NAME, *files})
+    return None if other is None else f"holds {other}, which is no part of the stream"
+
+
+STREAM = Kind("a stream", _no_stream, folder=True)
+"""What ``dstcc encode`` writes."""
 
 
 @cache

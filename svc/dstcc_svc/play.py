@@ -15,8 +15,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dstcc.atomic import atomic_file, check_free
+from dstcc.atomic import atomic_file
 from dstcc.errors import DstccError, InputError
+from dstcc.outputs import Kind, check_output
+from dstcc.version import __version__
 from dstcc_svc.codecs import Codec, EncodeSettings, Sample, SourceFrame, get_codec
 from dstcc_svc.manifest import Manifest
 from dstcc_svc.played import BLACK, checked_levels, last_picture, picture
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 _KEPT_CHUNKS = 128  # assembled chunks kept for the next loop of a short clip
 _RECODE_CODEC = "x264"  # for streams that are coded again
 _RECODE_CRF = 16  # visually the same as the decoded stream
+MARK = "dstcc play "
+"""How the comment in a file's metadata begins; the version follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +79,12 @@ def play(
     ``levels`` as for :func:`~dstcc_svc.played.played_quality`. ``from_s`` and ``to_s`` are mission times; the
     chunks they touch are played whole. Before anything arrived the picture is black.
 
-    Raises :class:`StreamError` for a corrupt payload, :class:`InputError` when the output exists without
-    ``force`` or the times hold no chunk. Nothing half-written stays.
+    Raises :class:`StreamError` for a corrupt payload, :class:`InputError` when the output exists without ``force`` or
+    is no such video, or the times hold no chunk. Nothing half-written stays.
     """
-    check_free(output, force=force)
     opened = Stream.open(stream)
     manifest = opened.manifest
+    check_output(output, MOVIE, force=force, inputs=[stream, manifest.source_path])
     plain = checked_levels(manifest, levels)
     span = _span(manifest, len(plain), from_s, to_s)
     origin = _start(manifest, span[0])
@@ -95,7 +99,7 @@ def play(
         lead = SourceFrame(0, 0, _before(opened, plain[: span[0]]), end)
         lead.image.pts, lead.image.time_base = 0, manifest.tick_s
     samples = _copied(opened, slots, lead) if opened.codec.muxable else _recoded(opened, slots, lead)
-    frames = _mux(samples, manifest, end, output)
+    frames = _mux(samples, manifest, end, output, force=force)
     return PlayReport(
         str(output),
         chunk_start_s(manifest, span[0]),
@@ -174,15 +178,16 @@ def _coded(codec: Codec, frames: Iterable[SourceFrame], settings: EncodeSettings
         yield from codec.samples([unit])
 
 
-def _mux(samples: Iterator[Sample], manifest: Manifest, end: int, output: Path) -> int:
+def _mux(samples: Iterator[Sample], manifest: Manifest, end: int, output: Path, *, force: bool) -> int:
     """Write samples as MP4; each lasts until the next one in pts order, the last until ``end``."""
     import av
 
     output.parent.mkdir(parents=True, exist_ok=True)
     count = 0
-    with atomic_file(output) as part:
+    with atomic_file(output, replaces=MOVIE if force else None) as part:
         try:
             with av.open(str(part), "w", format="mp4", options={"movflags": "+faststart"}) as container:
+                container.metadata["comment"] = f"{MARK}{__version__}"
                 track = container.add_mux_stream(
                     "h264", width=manifest.width, height=manifest.height, time_base=manifest.tick_s
                 )
@@ -196,6 +201,21 @@ def _mux(samples: Iterator[Sample], manifest: Manifest, end: int, output: Path) 
         except av.FFmpegError as error:
             raise DstccError(f"{output}: cannot be written: {error.strerror}") from error
     return count
+
+
+def _no_movie(path: Path) -> str | None:
+    import av
+
+    try:
+        with av.open(str(path)) as container:
+            ours = container.metadata.get("comment", "").startswith(MARK)
+    except (av.FFmpegError, UnicodeError):
+        ours = False
+    return None if ours else "has no mark of a video of dstcc play"
+
+
+MOVIE = Kind("a video", _no_movie)
+"""What ``dstcc play`` writes."""
 
 
 def _lasting(samples: Iterator[Sample], end: int) -> Iterator[tuple[Sample, int]]:

@@ -241,7 +241,7 @@ def test_force_does_not_replace_what_is_no_run(scenario: Path, out: Path) -> Non
     (out / "run.json").unlink()
     done = emulate(scenario, "-o", out, "--force")
     assert done.exit_code == 2
-    assert "holds something else than a run" in done.stderr
+    assert "has no run.json, and --force replaces nothing but a run that dstcc wrote" in done.stderr
     assert (out / "trials.parquet").exists()
 
 

@@ -174,13 +174,25 @@ def test_tc_takes_no_delay_above_274_seconds() -> None:
     assert "# scale: 4.0\n" in text
 
 
-def test_a_file_that_is_there_is_replaced() -> None:
-    for name in ("n.csv", "t.csv", "c.svg"):
-        Path(name).write_text("old")
-    assert links("lab", "--netem", "n.csv", "--trace", "t.csv").exit_code == 0
-    assert links("--code", "ccsds-c2", "--plot", "c.svg").exit_code == 0
-    assert all(Path(name).stat().st_size > 100 for name in ("n.csv", "t.csv", "c.svg"))
-    assert sorted(path.name for path in Path().iterdir()) == ["c.svg", "n.csv", "t.csv"]
+def test_its_own_files_are_replaced_with_force() -> None:
+    exports = ("lab", "--netem", "n.csv", "--trace", "t.csv", "--duration")
+    picture = ("--plot", "c.svg", "--code")
+    assert links(*exports, 600).exit_code == links(*picture, "ccsds-c2").exit_code == 0
+    first = {path.name: path.read_bytes() for path in Path().iterdir()}
+    for again in ((*exports, 1200), (*picture, "ccsds-turbo-1/2-8920")):
+        assert links(*again).exit_code == 2
+        assert links(*again, "--force").exit_code == 0
+    second = {path.name: path.read_bytes() for path in Path().iterdir()}
+    assert first.keys() == second.keys() == {"n.csv", "t.csv", "c.svg"}
+    assert all(first[name] != second[name] for name in first)
+
+
+def test_force_alone_is_refused() -> None:
+    refused("--force needs --plot, --netem or --trace", "lab", "--force")
+
+
+def test_a_file_is_named_once() -> None:
+    refused("named twice", "lab", "--netem", "n.csv", "--trace", "../" + Path.cwd().name + "/n.csv")
 
 
 def test_a_slip_in_a_file_of_ones_own() -> None:

@@ -76,8 +76,13 @@ def test_an_existing_file_needs_force(run_path: Path, tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "--force" in result.stderr
     assert output.read_text() == "mine"
-    assert report(run_path, "-o", output, "--force").exit_code == 0
-    assert output.read_text(encoding="utf-8").startswith("# ")
+    assert report(run_path, "-o", output, "--force").exit_code == 2
+    assert output.read_text() == "mine"
+    output.unlink()
+    assert report(run_path, "-o", output).exit_code == 0
+    for form, start in (("html", "<!doctype"), ("csv", "scenario,"), ("json", "{"), ("md", "# ")):
+        assert report(run_path, "-o", output, "--force", "--format", form).exit_code == 0
+        assert output.read_text(encoding="utf-8").startswith(start)
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,11 @@ def test_an_existing_output_needs_force(clip: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--force"):
         encode(clip, tmp_path / "s", quality=False)
     assert (tmp_path / "s" / "precious").exists()
-    encode(clip, tmp_path / "s", quality=False, force=True)
+    with pytest.raises(InputError, match=r"has no manifest\.json, and --force replaces nothing but a stream"):
+        encode(clip, tmp_path / "s", quality=False, force=True)
+    (tmp_path / "s" / "precious").unlink()
+    for layers in (4, 2):  # an empty folder, then a stream
+        encode(clip, tmp_path / "s", quality=False, layers=layers, force=True)
     assert nothing_left(tmp_path / "s", "manifest.json", "payload")
 
 

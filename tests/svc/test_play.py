@@ -132,7 +132,11 @@ def test_an_existing_file_needs_force(stream: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--force"):
         play(stream, [3], tmp_path / "o.mp4")
     assert (tmp_path / "o.mp4").read_text() == "precious"
-    play(stream, [3], tmp_path / "o.mp4", force=True)
+    with pytest.raises(InputError, match="has no mark of a video of dstcc play"):
+        play(stream, [3], tmp_path / "o.mp4", force=True)
+    (tmp_path / "o.mp4").unlink()
+    for level in (0, 3):
+        play(stream, [level], tmp_path / "o.mp4", force=True)
     assert len(pictures(tmp_path / "o.mp4")) == 25
 
 

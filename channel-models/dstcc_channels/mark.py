@@ -1,0 +1,40 @@
+"""How exports of links are known again: ``dstcc: VERSION`` before all else that heads them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from dstcc.outputs import Kind, beginning
+from dstcc.version import __version__
+
+KEY = "dstcc"
+HEAD_LINES = 3
+"""Where a comment with the mark is looked for; a shell script says first what it is."""
+
+
+def marked(meta: dict[str, Any]) -> dict[str, Any]:
+    """What heads an export, with who wrote it."""
+    return {KEY: __version__, **meta}
+
+
+def _no_export(path: Path) -> str | None:
+    head = beginning(path)
+    if head.startswith("{"):
+        ours = _is_document(path)
+    else:
+        ours = any(line.startswith(f"# {KEY}: ") for line in head.split("\n")[:HEAD_LINES])
+    return None if ours else "has no mark of an export of dstcc links"
+
+
+def _is_document(path: Path) -> bool:
+    try:
+        document = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and {KEY, "profile", "rows"} <= document.keys()
+
+
+EXPORT = Kind("an export", _no_export)
+"""What ``dstcc links`` writes for ``--netem`` and ``--trace``."""
