@@ -8,7 +8,8 @@ from pathlib import Path
 from dstcc.errors import StreamError
 from dstcc.extensions import is_file
 
-from .model import Scenario
+from .model import Scenario, Transport
+from .variant import Variant
 
 
 def files_of(scenario: Scenario) -> tuple[Path, ...]:
@@ -17,13 +18,11 @@ def files_of(scenario: Scenario) -> tuple[Path, ...]:
     video, transport = scenario.video, scenario.transport
     named = [video.input, video.stream]
     named += [name for link in scenario.link for name in (link.profile, link.contacts)]
-    for told in (transport, *scenario.variant):
-        named += [
-            name.rpartition(":")[0]
-            for name in (*_each(told.congestion), *_each(told.scheduler))
-            if is_file(name)
-        ]
-        named += _each(told.controller)
+    told: list[Transport | Variant] = [transport, *scenario.variant]
+    for one in told:
+        algorithms = (*_each(one.congestion), *_each(one.scheduler))
+        named += [name.rpartition(":")[0] for name in algorithms if is_file(name)]
+        named += _each(one.controller)
     found = [Path(name) for name in named if name is not None]
     if video.stream is not None:
         from dstcc_svc import load_manifest
