@@ -87,7 +87,7 @@ Examples:
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Override a key, like link.0.loss.packet=1e-3 (links count from 0); repeatable.",
+    help="Override a key, like link.0.loss.packet=1e-3 (links count from 0); KEY= deletes it; repeatable.",
 )
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Trials at a time.  [default: all cores]")
 @click.option("--no-quality", is_flag=True, help="Leave out PSNR, SSIM and VMAF.")

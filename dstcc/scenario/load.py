@@ -41,12 +41,22 @@ PATHS = ("stream", "input", "profile", "contacts")
 """Keys that name files; a profile only where it looks like one."""
 
 
+class _Deleted:
+    """The value of a key that is to go."""
+
+    def __repr__(self) -> str:
+        return "DELETED"
+
+
+DELETED = _Deleted()
+
+
 @dataclass(frozen=True)
 class Override:
     """One ``--set KEY=VALUE``: a key path such as ``link.0.loss.packet``, and its value.
 
     Where a table holds one of several keys (a loss process, a source of video), the override of one takes the
-    place of the others.
+    place of the others. The value :data:`DELETED` takes the key away.
     """
 
     keys: tuple[str, ...]
@@ -56,13 +66,15 @@ class Override:
 def parse_override(text: str) -> Override:
     """Read ``link.0.loss.packet=1e-3``.
 
-    The value is typed as in TOML; what is not TOML (``cubic``, ``clips/a.mp4``) is a string. Raises
-    :class:`ScenarioError` when there is no key or no ``=``.
+    The value is typed as in TOML; what is not TOML (``cubic``, ``clips/a.mp4``) is a string, and nothing at all
+    deletes the key. Raises :class:`ScenarioError` when there is no key or no ``=``.
     """
     key, equals, raw = text.partition("=")
     keys = tuple(part.strip() for part in key.split("."))
     if not equals or not all(keys):
         raise ScenarioError(f"--set {text}: must be KEY=VALUE, like link.0.loss.packet=1e-3")
+    if not raw.strip():
+        return Override(keys, DELETED)
     try:
         parsed = tomllib.loads(f"value = {raw}")
     except (tomllib.TOMLDecodeError, RecursionError, ValueError):
@@ -147,6 +159,8 @@ def _anchor_policies(value: Any, folder: Path) -> Any:
 
 def _apply(document: dict[str, Any], override: Override, source: str) -> None:
     where = f"{source}: --set {'.'.join(override.keys)}"
+    if override.value is DELETED:
+        return _delete(document, override.keys, where)
     node: Any = document
     for key in override.keys[:-1]:
         node = _step(node, key, where)
@@ -157,6 +171,19 @@ def _apply(document: dict[str, Any], override: Override, source: str) -> None:
     for other in _rivals(override.keys):
         node.pop(other, None)
     node[last] = override.value
+
+
+def _delete(document: dict[str, Any], keys: tuple[str, ...], where: str) -> None:
+    """Take a key away, or an entry out of a list."""
+    node: Any = document
+    for depth, key in enumerate(keys):
+        place: Any = _index(node, key, where) if isinstance(node, list) else key
+        if not isinstance(node, list) and (not isinstance(node, dict) or key not in node):
+            raise ScenarioError(f"{where}=: there is no {'.'.join(keys[: depth + 1])} to delete")
+        if depth + 1 == len(keys):
+            del node[place]
+        else:
+            node = node[place]
 
 
 def _rivals(keys: tuple[str, ...]) -> set[str]:

@@ -47,6 +47,10 @@ class LinkJob:
     down: Way
     up: Way
     subflows: int = 1
+    opens_ns: int = 0
+    """When a handshake over it begins."""
+    joins_ns: int = 0
+    """Stream: from when on the connection's later subflows may join over it."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,9 @@ class Job:
     slot_ns: int
     duration_ns: int
     stall_ns: int
-    """Without a delivery for so long the trial ends."""
+    """Without a delivery for so long the trial ends; the time until the end of an outage does not count."""
+    outages_ns: tuple[tuple[int, int], ...]
+    """Of all links and ways."""
     links: tuple[LinkJob, ...]
     payloads: tuple[str, ...]
     program: str
@@ -103,9 +109,9 @@ def read_job(path: Path) -> Job:
     """Read what :meth:`Job.write` wrote."""
     told = json.loads(path.read_text())
     told["links"] = tuple(
-        LinkJob(link["name"], _way(link["down"]), _way(link["up"]), link["subflows"])
-        for link in told["links"]
+        LinkJob(**{**link, "down": _way(link["down"]), "up": _way(link["up"])}) for link in told["links"]
     )
+    told["outages_ns"] = tuple((start, end) for start, end in told["outages_ns"])
     for name in ("layer_links", "payloads"):
         told[name] = tuple(told[name])
     return Job(**told)

@@ -8,6 +8,7 @@
     frames      the chain with the same loss and the same chance of two in a row (dstcc_channels.netem), anew when it
                 has changed by a twentieth; scintillation by its mean
     outages     all is lost
+    handshakes  when a SYN and its answer pass (dstcc.engine.opening); a look of the program after the link is up
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from dstcc.engine import opening
 from dstcc.errors import InputError
 from dstcc.scenario import Scenario, Setting, Source, horizon_s, rtt_s
+from dstcc.scenario.fields import MAX_TIME_S, ns
 
 from .job import HEADER_BYTES, NEVER_NS, Job, LinkJob, Step, Way
 from .names import CONGESTION
@@ -51,6 +54,8 @@ LOSS_CHANGE = 0.05
 MIN_SLOT_NS = 1_000_000
 STALL_TIMEOUTS, RTO_MAX_S = 20, 120.0
 """As the simulator: a run without duration ends after so many longest timeouts without a delivery."""
+JOIN_RTTS = 3
+"""After the first handshake's begin later subflows join (the first DATA_ACK is there)."""
 MIN_LANES, MAX_LANES = 16, 256
 """Of a link under a policy that asks for more: each is a connection here, with sockets, a handshake and a state to read
 once a slot."""
@@ -101,7 +106,11 @@ def job_of(
         slot_ns=slot_ns(setting),
         duration_ns=NEVER_NS if ends == NEVER_NS else round(ends / scale),
         stall_ns=round(stall_s * 1e9),
-        links=tuple(_link(link, setting, length_s * scale) for link in links),
+        outages_ns=tuple((round(a / scale), round(b / scale)) for link in links for a, b in _dark(link)),
+        links=tuple(
+            replace(_link(link, setting, length_s * scale), opens_ns=opens, joins_ns=joins)
+            for link, (opens, joins) in zip(links, _handshakes(links, scale, tick_s), strict=True)
+        ),
         payloads=_payloads(source),
         program=str(program),
     )
@@ -207,6 +216,28 @@ def _buffers(links: Sequence[Link], told: int | None) -> tuple[int, int]:
 def _largest_window(links: Sequence[Link], least: int) -> int:
     """What fills the link that holds most."""
     return max(least, *(round(link.rate_bps * rtt_s(link) / 8) for link in links))
+
+
+def _dark(link: Link) -> tuple[tuple[int, int], ...]:
+    """The outages of both ways that end."""
+    up = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
+    return tuple(outage for outage in sorted({*link.outages_ns, *up}) if outage[1] < ns(MAX_TIME_S))
+
+
+def _handshakes(links: Sequence[Link], scale: float, tick_s: float) -> list[tuple[int, int]]:
+    """When handshakes begin over each link, and when later subflows may join.
+
+    What is up when it is due waits for nothing; else netem needs a moment to let the first packet through.
+    """
+
+    def emulated(due: int, opens: int) -> int:
+        if opens == due:
+            return 0
+        return NEVER_NS if opens == NEVER_NS else round(opens / scale + tick_s * 1e9)
+
+    join = opening(links[0])
+    join += 0 if join == NEVER_NS else round(JOIN_RTTS * rtt_s(links[0]) * 1e9)
+    return [(emulated(0, opening(link)), emulated(join, opening(link, join))) for link in links]
 
 
 def _link(link: Link, setting: Setting, length_s: float) -> LinkJob:

@@ -155,15 +155,17 @@ class Topology:
         ip = self.craft_ip if up else self.earth_ip
         install(ip, self._ifb[link, up], _outer(shape), handle=OUTER)
 
-    def endpoints(self, addresses: Sequence[tuple[int, str]], *, backup: bool) -> None:
-        """Further subflows that every connection opens: (link, source) each."""
+    def allow_joins(self) -> None:
+        """Let connections have further subflows."""
         for namespace in (self.craft, self.earth):
             with inside(namespace), MPTCP() as manager:
                 manager.limits("set", subflows=MAX_PM_SUBFLOWS, rcv_add_addrs=0)
+
+    def join(self, number: int, address: str, *, backup: bool) -> None:
+        """Open a further subflow from ``address`` for every connection that stands, and for each that will."""
         with inside(self.craft), MPTCP() as manager:
-            for number, (_, address) in enumerate(addresses, start=1):
-                flags = ENDPOINT_SUBFLOW | (ENDPOINT_BACKUP if backup else 0)
-                manager.endpoint("add", addr=address, id=number, flags=flags)
+            flags = ENDPOINT_SUBFLOW | (ENDPOINT_BACKUP if backup else 0)
+            manager.endpoint("add", addr=address, id=number, flags=flags)
 
     def _shape(self, link: int, receiving: int, shape: Shape, free_bytes: int, *, up: bool) -> None:
         ip, name = (self.craft_ip, f"up{link}") if up else (self.earth_ip, f"down{link}")

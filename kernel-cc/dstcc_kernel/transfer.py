@@ -8,13 +8,15 @@ from __future__ import annotations
 import select
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from dstcc.errors import DstccError
 
-from .job import OBJECTS, RESULT, Job, LinkJob, Way
+from .job import NEVER_NS, OBJECTS, RESULT, Job, LinkJob, Way
 from .topology import (
     MAX_PM_SUBFLOWS,
     Shape,
@@ -50,7 +52,7 @@ def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | N
     with build(buffer_bytes, unsent_bytes=None if job.lanes else job.unsent_bytes) as topology:
         with inside(topology.craft):
             controller = controller_of(job) if controller_of else None
-        addresses = _lay(topology, job)
+        addresses, joins = _lay(topology, job)
         plan = folder / "plan.txt"
         with at_wheel(controller, folder) as wheel:
             theirs: tuple[int, ...] = wheel.ends if wheel else ()
@@ -65,7 +67,7 @@ def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | N
             if wheel:
                 wheel.let_go()
             try:
-                _accompany(program, job, topology)
+                _accompany(program, job, topology, joins)
                 with suppress(subprocess.TimeoutExpired):
                     program.wait(timeout=END_S)
             finally:
@@ -78,24 +80,39 @@ def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | N
         raise DstccError(said.strip() or f"the transfer program ended with {program.returncode}")
 
 
-def _lay(topology: Topology, job: Job) -> list[tuple[str, int]]:
-    """Lay all links; (address, subflow number) of the spacecraft."""
+@dataclass(frozen=True)
+class _Join:
+    """A later subflow, or a lane's backup, that may begin from a time on."""
+
+    from_ns: int
+    number: int
+    address: str
+    backup: bool
+
+
+def _lay(topology: Topology, job: Job) -> tuple[list[tuple[str, int]], list[_Join]]:
+    """Lay all links; (address, subflow number) of the spacecraft, and what is to join later."""
     found: list[tuple[str, int]] = []
-    joined: list[tuple[int, str]] = []
+    joined: list[tuple[int, str]] = []  # from when on, and the address
     number = 0
     backups = job.lanes and job.backups and 1 < len(job.links) <= MAX_PM_SUBFLOWS
     for index, link in enumerate(job.links):
         sources = [craft_address(index, k) for k in range(link.subflows)]
         found += [(source, number + k) for k, source in enumerate(sources)]
-        joined += [(index, source) for k, source in enumerate(sources) if number + k > 0 and not job.lanes]
+        if not job.lanes:
+            joined += [(link.joins_ns, source) for k, source in enumerate(sources) if number + k > 0]
         if backups:
             sources.append(backup_address(index))
             found.append((sources[-1], number))
-            joined.append((index, sources[-1]))
+            joined.append((0, sources[-1]))
         topology.lay(index, _wire(job, link), sources)
         number += link.subflows
-    topology.endpoints(joined, backup=job.lanes)
-    return found
+    topology.allow_joins()
+    joins = [_Join(at, id_, address, job.lanes) for id_, (at, address) in enumerate(joined, start=1)]
+    for join in joins:
+        if join.from_ns == 0:
+            topology.join(join.number, join.address, backup=join.backup)
+    return found, [join for join in joins if 0 < join.from_ns < NEVER_NS]
 
 
 def _wire(job: Job, link: LinkJob) -> Wire:
@@ -115,30 +132,30 @@ def _shape(way: Way, step: int) -> Shape:
     return Shape(now.delay_ns, now.loss, way.rate_bps, way.queue_packets)
 
 
-def _accompany(program: subprocess.Popen[str], job: Job, topology: Topology) -> None:
-    """Change the links when it is time, until the program ends."""
+def _accompany(program: subprocess.Popen[str], job: Job, topology: Topology, joins: Sequence[_Join]) -> None:
+    """Change the links when it is time, and let subflows join, until the program ends."""
     assert program.stdout is not None
     began = program.stdout.readline()
     if not began:
         return
     start_ns = int(began)
-    changes = sorted(
-        (way.steps[step].from_ns, link, up, step)
+    due: list[tuple[int, Callable[[], None]]] = [
+        (way.steps[step].from_ns, partial(topology.change, link, _shape(way, step), up=up))
         for link, told in enumerate(job.links)
         for up, way in ((False, told.down), (True, told.up))
         for step in range(1, len(way.steps))
-    )
+    ]
+    due += [(it.from_ns, partial(topology.join, it.number, it.address, backup=it.backup)) for it in joins]
+    due.sort(key=lambda entry: entry[0])
     while True:
         left_s = None
-        if changes:
-            left_s = max(0.0, (start_ns + changes[0][0] - time.monotonic_ns()) / 1e9)
+        if due:
+            left_s = max(0.0, (start_ns + due[0][0] - time.monotonic_ns()) / 1e9)
         ready, _, _ = select.select([program.stdout], [], [], left_s)
         if ready:
             return
-        while changes and start_ns + changes[0][0] <= time.monotonic_ns():
-            _, link, up, step = changes.pop(0)
-            told = job.links[link]
-            topology.change(link, _shape(told.up if up else told.down, step), up=up)
+        while due and start_ns + due[0][0] <= time.monotonic_ns():
+            due.pop(0)[1]()
 
 
 def _plan_lines(
@@ -173,7 +190,10 @@ def _plan_lines(
     lanes = job.lanes_per_link if job.lanes else 1
     for lane in range(lanes * (len(job.links) if job.lanes else 1)):
         link_index = lane // lanes
-        yield f"lane {link_index} {craft_address(link_index)} {FIRST_PORT + lane}"
+        opens_ns = job.links[link_index].opens_ns
+        yield f"lane {link_index} {craft_address(link_index)} {FIRST_PORT + lane} {opens_ns}"
+    for start, end in job.outages_ns:
+        yield f"outage {start} {end}"
     for payload in job.payloads:
         yield f"payload {payload}"
     yield f"objects {folder / OBJECTS}"

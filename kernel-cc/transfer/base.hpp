@@ -5,6 +5,7 @@
 #include <ctime>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace transfer {
@@ -53,6 +54,7 @@ struct LanePlan {
     int link;
     std::string craft;
     std::uint16_t port;
+    Time opens;  // when its handshake begins
 };
 
 struct Plan {
@@ -73,6 +75,7 @@ struct Plan {
     std::vector<int> address_subflow;     // the subflow that each stands for
     std::vector<Link> links;
     std::vector<LanePlan> lane_plans;
+    std::vector<std::pair<Time, Time>> outages;  // of all links
     std::vector<std::string> payloads;
     std::vector<Object> objects;
     int layers = 1;

@@ -126,9 +126,7 @@ Craft::Craft(const Plan& plan, Ledger& ledger)
         if (setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) fail_errno("TCP_NODELAY");
         const sockaddr_in from = address(told.craft, told.port);
         if (bind(made, reinterpret_cast<const sockaddr*>(&from), sizeof from) != 0) fail_errno("bind " + told.craft);
-        const sockaddr_in to = address(plan.links[static_cast<std::size_t>(told.link)].earth, kPort);
-        if (connect(made, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 && errno != EINPROGRESS)
-            fail_errno(lane_name(i));
+        if (told.opens == 0) begin(i);
     }
 }
 
@@ -137,10 +135,20 @@ Craft::~Craft() {
         if (lane.socket >= 0) close(lane.socket);
 }
 
-void Craft::poll() {
+void Craft::begin(std::size_t index) {
+    Lane& lane = lanes_[index];
+    lane.begun = true;
+    const sockaddr_in to = address(plan_.links[static_cast<std::size_t>(plan_.lane_plans[index].link)].earth, kPort);
+    if (connect(lane.socket, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 && errno != EINPROGRESS)
+        fail_errno(lane_name(index));
+}
+
+void Craft::poll(Time now) {
     if (waiting_ == 0) return;
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
         Lane& lane = lanes_[i];
+        if (!lane.begun && plan_.lane_plans[i].opens <= now) begin(i);
+        if (!lane.begun) continue;
         pollfd ready{lane.socket, POLLOUT, 0};
         if (lane.connected || ::poll(&ready, 1, 0) <= 0) continue;
         int error = 0;

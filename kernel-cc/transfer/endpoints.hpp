@@ -20,8 +20,8 @@ public:
     ~Craft();
     Craft(const Craft&) = delete;
 
-    // Looks which connections have come to be.
-    void poll();
+    // Begins the handshakes that are due, and looks which connections have come to be.
+    void poll(Time now);
     bool connected(int lane) const { return lanes_[static_cast<std::size_t>(lane)].connected; }
     // Hands over bytes; how many were taken.
     std::int64_t write(int lane, const char* data, std::int64_t bytes);
@@ -35,10 +35,11 @@ public:
 private:
     struct Lane {
         int socket = -1;
-        bool connected = false, first = false, resting = false;
+        bool begun = false, connected = false, first = false, resting = false;
         std::vector<int> numbers;
         std::vector<SubflowInfo> seen;
     };
+    void begin(std::size_t lane);
     void number(Lane& lane, std::size_t subflows);
 
     const Plan& plan_;

@@ -37,7 +37,7 @@ public:
         Time tick = 0, slot = plan_.slot;
         const std::function<void()> drained = [this] { drain(); };
         while (!over(tick)) {
-            craft_.poll();
+            craft_.poll(tick);
             earth_.poll();
             drain();
             earth_.read();
@@ -105,7 +105,14 @@ private:
     }
     bool over(Time t) const {
         if (t >= plan_.duration || ledger_.finished() == static_cast<int>(plan_.objects.size())) return true;
-        return plan_.stall != kNever && t - std::max<Time>(ledger_.totals.last_delivery, 0) > plan_.stall;
+        return plan_.stall != kNever && t - quiet_since(t) > plan_.stall;
+    }
+    // The last delivery, or the end of an outage that has begun since.
+    Time quiet_since(Time t) const {
+        Time since = std::max<Time>(ledger_.totals.last_delivery, 0);
+        for (const auto& [from, to] : plan_.outages)
+            if (from <= t) since = std::max(since, to);
+        return since;
     }
     // Departures first: a packet leaves before it arrives, and arrives before it is acknowledged.
     void drain() {

@@ -62,8 +62,12 @@ void read_line(const std::string& key, std::istringstream& in, Plan& plan) {
         plan.links.at(link).delays.push_back(row);
     } else if (key == "lane") {
         LanePlan lane;
-        in >> lane.link >> lane.craft >> lane.port;
+        in >> lane.link >> lane.craft >> lane.port >> lane.opens;
         plan.lane_plans.push_back(lane);
+    } else if (key == "outage") {
+        Time from, to;
+        in >> from >> to;
+        plan.outages.emplace_back(from, to);
     } else if (key == "payload") {
         std::string path;
         std::getline(in >> std::ws, path);

@@ -135,6 +135,29 @@ def test_in_an_outage_the_other_link_carries_a_lanes_layers(kernel: Path) -> Non
     assert result.totals["delivered_payload_bytes"] > 0
 
 
+def test_handshakes_begin_with_the_contact(kernel: Path) -> None:
+    """By the plan, not by the doubling of repeats: the SYN of 0 s has its repeats after 8, 24, .., 504 s and would be
+    answered at 704 s; that of 300 s is at 500 s, as in the simulator."""
+    dark = "link.0.outages=[[0, 300]]", "link.1.outages=[[0, 300]]", "transport.congestion=['cubic']"
+    setting, result = trial(*dark, "video.loop_to_s=100")
+    looks_s = 2 * 200 / 400
+    assert result.totals["first_send_s"] == pytest.approx(500, abs=1 + 2 * looks_s)
+    for link, begins_s in ((0, 500), (1, 600)):
+        sent = (result.samples.subflow == link) & (result.samples.sent_segments > 0)
+        first_s = result.samples.t_ns[sent][0] / 1e9
+        assert begins_s < first_s <= begins_s + setting.slot_ns / 1e9 + 3
+
+
+def test_a_later_subflow_joins_with_its_contact(kernel: Path) -> None:
+    """Due after three round trips of 200 s; dark until 730 s. A join takes two round trips (the fourth packet ends it),
+    here of 300 s: data from 1,330 s on. One that began in the dark, at 600 s, would repeat its SYN after 8, 24,
+    56, 120 and 248 s and send from 1,448 s on."""
+    dark = "transport.mode=stream", "link.1.outages=[[0, 730]]", "transport.congestion=['cubic']"
+    _, result = trial(*dark, "scenario.duration_s=1500")
+    sent = (result.samples.subflow == 1) & (result.samples.sent_segments > 0)
+    assert 1330 <= result.samples.t_ns[sent][0] / 1e9 <= 1400
+
+
 def test_real_payloads_cross(kernel: Path, tmp_path: Path) -> None:
     clip = Path(__file__).parents[2] / "examples" / "clips" / "big-buck-bunny.mp4"
     _, result = trial(

@@ -23,11 +23,11 @@ from dstcc.scenario import Scenario, engine_config, load_source, settle
 LINK = {"name": "relay", "rate_bps": 115_200, "delay_s": 510}
 
 
-def scenario(link: dict[str, Any] | None = None, **tables: dict[str, Any]) -> Scenario:
+def scenario(link: dict[str, Any] | list[dict[str, Any]] | None = None, **tables: dict[str, Any]) -> Scenario:
     told: dict[str, Any] = {
         "scenario": {"name": "one link", "duration_s": 7200},
         "video": {"synthetic": {"chunk_s": 60, "layer_bps": [40_000, 20_000]}},
-        "link": [{**LINK, **(link or {})}],
+        "link": link if isinstance(link, list) else [{**LINK, **(link or {})}],
         "run": {"scale": 30},
     }
     return Scenario.model_validate({**told, **tables})
@@ -57,6 +57,28 @@ def test_an_outage_loses_everything_from_its_begin_to_its_end() -> None:
     told = [(step.from_ns, step.loss) for step in made.links[0].down.steps]
     assert told == [(0, 1e-3), (20 * 10**9, 1.0), (30 * 10**9, 1e-3)]
     assert made.backups
+
+
+def test_a_handshake_begins_a_look_after_the_link_comes_up() -> None:
+    # RTT 1,020 s: the SYN of 900 s is answered in the light. The program looks 400 times a round trip.
+    made = job(scenario({"outages": [[0, 900]]}))
+    assert made.links[0].opens_ns == 900 * 10**9 // 30 + made.tick_ns
+    assert made.tick_ns == pytest.approx(1020e9 / 30 / 400, rel=1e-3)
+    # A SYN of 0 would be answered at 510 s, in the dark; that of 290 s less its 40 bytes at 115,200 bit/s is at 800 s.
+    answered = job(scenario({"outages": [[400, 800]]})).links[0]
+    assert answered.opens_ns == pytest.approx((290 - 320 / 115_200) / 30 * 1e9 + made.tick_ns, abs=2)
+    assert job(scenario({"outages": [[900, 950]]})).links[0].opens_ns == 0
+    assert job(scenario({"outages": [[0, 1e9]]})).links[0].opens_ns == NEVER_NS
+
+
+@pytest.mark.parametrize(("dark_until_s", "joins_s"), [(4000, 4000), (100, 0)])
+def test_a_later_subflow_joins_when_its_link_is_up(dark_until_s: int, joins_s: int) -> None:
+    # Due three round trips after the first's begin, at 3,060 s: a link that is dark then waits, one that was before
+    # has nothing to wait for.
+    links = [LINK, {"name": "direct", "rate_bps": 64_000, "delay_s": 600, "outages": [[0, dark_until_s]]}]
+    made = job(scenario(links, transport={"mode": "stream"}))
+    assert made.links[1].joins_ns == (joins_s and joins_s * 10**9 // 30 + made.tick_ns)
+    assert made.outages_ns == ((0, round(dark_until_s * 1e9 / 30)),)
 
 
 def test_bits_err_independently_of_each_other() -> None:

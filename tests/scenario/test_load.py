@@ -199,6 +199,36 @@ def test_overrides_reach_into_tables_and_lists(minimal: Path) -> None:
     assert scenario.transport.congestion == ("bbr",)
 
 
+def test_an_empty_override_deletes_a_key_and_what_is_in_it(minimal: Path) -> None:
+    # In their order: what an earlier one has set can be deleted, and what was deleted be set anew.
+    overrides = ["link.0.loss=", "run.seeds=3", "run.seeds=", "link.0.delay_s= ", "link.0.delay_s=7"]
+    scenario = load_scenario(minimal, [parse_override(text) for text in overrides])
+    assert (scenario.link[0].loss, scenario.link[0].delay_s, scenario.seeds) == (None, 7, (1,))
+    before = len(load_scenario(minimal).link)
+    fewer = load_scenario(minimal, [parse_override("link.0=")])
+    assert (len(fewer.link), fewer.link[0].name) == (before - 1, scenario.link[1].name)
+    assert load_scenario(minimal, [parse_override("scenario.description=''")]).scenario.description == ""
+
+
+@pytest.mark.parametrize(
+    ("override", "missing"),
+    [
+        ("link.0.outages=", "there is no link.0.outages to delete"),
+        ("runn.seed=", "there is no runn to delete"),
+        ("link.0.rate_bps.mean=", "there is no link.0.rate_bps.mean to delete"),
+        ("link.7=", "no entry '7'"),
+        ("link.0.rate_bps=", "link.0.rate_bps: missing"),
+    ],
+)
+def test_what_is_not_there_cannot_be_deleted_nor_what_must_be(
+    minimal: Path, override: str, missing: str
+) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(minimal, [parse_override(override)])
+    assert str(minimal) in str(caught.value)
+    assert missing in str(caught.value)
+
+
 def test_an_override_takes_the_place_of_what_cannot_stand_beside_it(minimal: Path) -> None:
     overrides = ["link.0.loss.ber=1e-6", "playout.delay_s=5", "playout.delay_rtts=2", "video.stream=/s"]
     scenario = load_scenario(minimal, [parse_override(text) for text in overrides])

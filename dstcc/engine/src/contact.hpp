@@ -16,7 +16,7 @@
 
 namespace dstcc {
 
-constexpr Time kForeverNs = kNever / 8;  // an outage that lasts so long has no end
+constexpr Time kForeverNs = 1'000'000'000 * static_cast<Time>(kNsPerS);  // the longest time of a scenario: such an outage has no end
 
 class ContactPlan {
 public:
