@@ -53,16 +53,20 @@ class Known:
 
     letter: str
     """What tables say for it."""
+    noun: str
+    """What sentences say for it."""
     what: str
 
 
 KNOWLEDGE = {
-    "rates": Known("r", "told what each link carries"),
-    "line": Known("l", "knows the rate of its own line"),
-    "queue": Known("q", "sees the queue of its own line"),
-    "contacts": Known("c", "waits by the contact plan: timers or subflows rest while a link is away"),
-    "deadlines": Known("d", "gives up layers that cannot arrive by their deadline"),
-    "mission": Known("m", "knows the whole mission's bytes before they are captured"),
+    "rates": Known("r", "the rates", "told what each link carries"),
+    "line": Known("l", "its line's rate", "knows the rate of its own line"),
+    "queue": Known("q", "its queue", "sees the queue of its own line"),
+    "contacts": Known(
+        "c", "the contacts", "waits by the contact plan: timers or subflows rest while a link is away"
+    ),
+    "deadlines": Known("d", "deadlines", "gives up layers that cannot arrive by their deadline"),
+    "mission": Known("m", "sizes to come", "knows the whole mission's bytes before they are captured"),
 }
 """What a sender may know beside what acknowledgements show it, in the order of tables. Light times all know."""
 COPIES = {

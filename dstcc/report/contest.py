@@ -3,18 +3,20 @@
 The leader is the best of those that find the links' rates out for themselves; an algorithm that is told them is a
 yardstick. Of two algorithms the leader is *better* where both have :data:`BETTER_SEEDS` seeds or more in every
 scenario, their 95 % intervals have no point in common, and nothing else speaks against it: a controller that was
-trained on the scenario may have learned it by heart.
+trained on the scenario may have learned it by heart. The leader *leads* where it is better than each of its rivals;
+else it has the highest value, and without rivals it is alone. What each knows and has stands beside it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dstcc.stats import SAME, Estimate, Paired
 
 from .catalogue import METRIC, RANKING, Metric
 from .controllers import controller_of
+from .footing import Footing, footings_of
 from .model import Algorithm, Section, paired
 from .pooled import Pooled
 
@@ -25,8 +27,10 @@ BETTER_SEEDS = 10
 LEAST = 0.0005
 """Half of the last digit shown: a smaller difference reads as none."""
 
-LEADS, SAME_VALUE, WORSE, LOWER, PAIRED_LOWER, UNCLEAR, ONE_SEED, TOLD, FAILED = (
+LEADS, HIGHEST, ALONE, SAME_VALUE, WORSE, LOWER, PAIRED_LOWER, UNCLEAR, ONE_SEED, TOLD, FAILED, MISSING = (
     "leads",
+    "highest",
+    "alone",
     "same",
     "worse",
     "lower",
@@ -35,14 +39,20 @@ LEADS, SAME_VALUE, WORSE, LOWER, PAIRED_LOWER, UNCLEAR, ONE_SEED, TOLD, FAILED =
     "one seed",
     "told the rates",
     "trials failed",
+    "missing",
 )
 WORDS = {
+    LEADS: "better than each of the others that find the rates out",
+    HIGHEST: "the highest value; not from each of the others is it a difference that is one",
+    ALONE: "nobody beside it finds the rates out, so there is nothing to rank",
     WORSE: f"{BETTER_SEEDS} seeds or more, and intervals that do not overlap",
     LOWER: "the intervals do not overlap, but there are too few seeds, or the leader was trained on this scenario",
     PAIRED_LOWER: "the intervals overlap, but that of the differences at the same seeds lies below zero",
     UNCLEAR: "these seeds do not show a difference",
     ONE_SEED: "there is no interval, so a difference may be chance",
     TOLD: "a yardstick: it need not find out what the links carry",
+    FAILED: "not compared: its value may be of the easier seeds",
+    MISSING: "not compared: it has no value everywhere",
 }
 """What the words say of an algorithm beside the leader."""
 
@@ -64,6 +74,10 @@ class Contest:
     """Those that lack trials, where the leader lacks none: their values are of the easier seeds, perhaps."""
     doubt: str
     """Why the leader's value says less than another's; mostly empty."""
+    footings: Mapping[str, Footing] = field(default_factory=dict)
+    """What each knows and has, as far as runs say it and it is the same everywhere."""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """Those that have no place here, and why."""
 
     @property
     def rivals(self) -> list[str]:
@@ -72,8 +86,10 @@ class Contest:
 
     def word(self, name: str) -> str:
         """How an algorithm stands beside the leader."""
+        if name == self.leader:
+            return self._leaders_word()
         if name not in self.rivals:
-            return LEADS if name == self.leader else TOLD if name in self.told else FAILED
+            return TOLD if name in self.told else FAILED if name in self.failed else MISSING
         top, one = self.values[self.leader], self.values[name]
         if not top.has_interval or not one.has_interval:
             return SAME_VALUE if abs(top.value - one.value) <= SAME else ONE_SEED
@@ -84,6 +100,11 @@ class Contest:
         if difference is not None and difference.above == difference.below == 0:
             return SAME_VALUE
         return PAIRED_LOWER if difference is not None and side(difference) < 0 else UNCLEAR
+
+    def _leaders_word(self) -> str:
+        if not self.rivals:
+            return ALONE
+        return LEADS if all(self.word(name) == WORSE for name in self.rivals) else HIGHEST
 
 
 def side(one: Paired) -> int:
@@ -107,6 +128,8 @@ def contest(section: Section) -> Contest | None:
         {name: one.n for name, one in values.items()},
         _failed(best.name, {name: a.whole for name, a in algorithms.items()}),
         _doubt(section, best),
+        footings_of(section),
+        {a.name: "none of its trials finished" for a in section.algorithms if not a.finished},
     )
 
 
@@ -126,6 +149,8 @@ def pooled_contest(pooled: Pooled) -> Contest | None:
         {name: min(map(len, found)) for name, found in strata.items()},
         _failed(best, {n: all(pooled.find(s, n).whole for s in pooled.sections) for n in pooled.names}),
         next(filter(None, doubts), ""),
+        pooled.footings,
+        pooled.missing,
     )
 
 

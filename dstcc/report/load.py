@@ -112,10 +112,12 @@ def _split_notes(section: Section) -> list[str]:
             "The runs were written by different versions or commits: if draws changed between them, the same seed "
             "is not the same channel and differences seed by seed mean less."
         )
-    if len({tuple(trial.seed for trial in a.trials) for a in section.algorithms}) > 1:
+    lacking = {a.name: set(section.seeds) - {trial.seed for trial in a.trials} for a in section.algorithms}
+    if any(lacking.values()):
+        who = "; ".join(f"{name} lacks {_seed_list(seeds)}" for name, seeds in lacking.items() if seeds)
         notes.append(
-            "The algorithms were not all run with the same seeds: their values are of different links and losses. "
-            "Differences seed by seed use the seeds that both sides have."
+            f"The algorithms were not all run with the same seeds ({who}): their values are of different links and "
+            "losses. Differences seed by seed use the seeds that both sides have."
         )
     if section.split_seeds:
         seeds = ", ".join(map(str, sorted(section.split_seeds)))

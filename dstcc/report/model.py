@@ -8,7 +8,7 @@ the others are taken away seed by seed: the best algorithm unless one is chosen.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
@@ -70,6 +70,13 @@ class Trial:
     played: Mapping[int, float]
     """Highest layer played (−1 none) → share of chunks."""
     links: tuple[TrialLink, ...]
+
+    @property
+    def footing(self) -> Mapping[str, Any] | None:
+        """What it knew and had, as its run says; ``None`` where the run does not."""
+        known: Sequence[Mapping[str, Any]] = self.run.meta.get("algorithms") or ()
+        own = self.id.rpartition("/s")[0]
+        return next((one for one in known if one.get("name") == own), None)
 
     def rows(self, table: pa.Table) -> pa.Table:
         """The rows of ``table`` (chunks or samples of this trial's run) that are this trial's."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -21,6 +21,7 @@ from .figures.paired import paired_figure, paired_metrics
 from .figures.profiles import BANDED, Panels, profile_figure
 from .figures.timeline import timeline_figure
 from .figures.transport import QUANTITIES, transport_figure
+from .footing import Footing, footings_of, grouped, legend
 from .mission import Mission, describe_mission
 from .model import Report, Section, Trial
 from .numbers import quantity
@@ -60,7 +61,8 @@ class SectionView:
         self.id = f"s{index}"
         self.name = section.name
         self.verdict = verdict(section)
-        self.standings = StandingView(section_standings(section), colours)
+        self.footings = footings_of(section)
+        self.standings = StandingView(section_standings(section), colours, self.footings.values())
         self.controllers = controllers_of(section)
         self.algorithms = [(a.name, style.swatch(a.name, colours)) for a in section.finished]
         self._colours = colours
@@ -198,9 +200,10 @@ class SectionView:
 class StandingView:
     """What the template asks of the table at the top."""
 
-    def __init__(self, rows: list[Standing], colours: dict[str, str]) -> None:
+    def __init__(self, rows: list[Standing], colours: dict[str, str], footings: Iterable[Footing]) -> None:
         self.rows = [(row, style.swatch(row.name, colours)) for row in rows]
         self.words = words_of(rows)
+        self.legend = legend(footings)
         self.headings = headings()
 
 
@@ -209,7 +212,7 @@ class PooledView:
 
     def __init__(self, pooled: Pooled, colours: dict[str, str]) -> None:
         self.verdict = pooled_verdict(pooled)
-        self.standings = StandingView(pooled_standings(pooled), colours)
+        self.standings = StandingView(pooled_standings(pooled), colours, pooled.footings.values())
         self.metrics = pooled.metrics
         self.reference = pooled.reference
         self.rows = [(name, style.swatch(name, colours), cells) for name, cells in pooled_table(pooled)]
@@ -254,6 +257,7 @@ def render_html(report: Report) -> str:
         metrics=METRICS,
         terms=TERMS,
         quantity=quantity,
+        grouped=grouped,
         reference={what.key: what.reference_name for what in QUANTITIES},
     )
 

@@ -6,13 +6,15 @@ Values are those of all trials together, resampled scenario by scenario (Agarwal
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 
 from dstcc.stats import Estimate, Paired, Profile, mean_estimate, performance_profile, stratified_estimate
 
 from .catalogue import METRIC, PROFILED, RANKING, Metric
+from .footing import Footing, footing_of, shared
 from .model import Algorithm, Report, Section, paired
 
 
@@ -26,6 +28,16 @@ class Pooled:
     metrics: tuple[Metric, ...]
     """Shares that each of them has in every scenario."""
     against: str | None
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """The algorithms that lack values somewhere, and where."""
+
+    @cached_property
+    def footings(self) -> dict[str, Footing]:
+        """What each knows and has, where that is the same in every scenario."""
+        found = {
+            name: shared(footing_of(self.find(one, name)) for one in self.sections) for name in self.names
+        }
+        return {name: one for name, one in found.items() if isinstance(one, Footing)}
 
     @staticmethod
     def find(section: Section, name: str) -> Algorithm:
@@ -82,9 +94,20 @@ def pool(report: Report) -> Pooled | None:
     metrics = tuple(METRIC[key] for key in PROFILED if all(key in one for one in estimates))
     if not names or not metrics:
         return None
-    pooled = Pooled(sections, tuple(names), metrics, sections[0].against)
+    missing = {name: _absence(sections, name) for name in report.algorithms if name not in names}
+    pooled = Pooled(sections, tuple(names), metrics, sections[0].against, missing)
     ordered = sorted(names, key=lambda name: pooled.estimate(name, metrics[0]).value, reverse=True)
     return replace(pooled, names=tuple(ordered))
+
+
+def _absence(sections: tuple[Section, ...], name: str) -> str:
+    """Where an algorithm has no value: ``not run in A, B; nothing finished in C``."""
+    tried = [s.name for s in sections if any(a.name == name for a in s.algorithms)]
+    done = [s.name for s in sections if any(a.name == name for a in s.finished)]
+    never = [s.name for s in sections if s.name not in tried]
+    failed = [one for one in tried if one not in done]
+    parts = [(f"not run in {', '.join(never)}", never), (f"nothing finished in {', '.join(failed)}", failed)]
+    return "; ".join(text for text, names in parts if names)
 
 
 def section_profiles(section: Section) -> list[tuple[Metric, dict[str, Profile]]]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from dstcc.stats import Estimate
 
 from .catalogue import METRIC
-from .contest import HEADLINE, LEADS, WORDS, Contest
+from .contest import HEADLINE, MISSING, WORDS, Contest
+from .footing import UNKNOWN
 from .numbers import Unit, unit_for
 
 BESIDE = METRIC["playback_ratio"]
@@ -27,12 +28,16 @@ class Standing:
     played_interval: str
     word: str
     """One of :mod:`dstcc.report.contest`."""
+    knows: str
+    """Letters; a dash where the run does not say."""
+    lanes: str
     bar: tuple[float, float, float]
     """Value and interval in percent, for a bar."""
+    leader: bool = False
 
 
 def standings(found: Contest, played: Mapping[str, Estimate]) -> list[Standing]:
-    """The rows of a contest; ``played`` has the estimates of :data:`BESIDE`."""
+    """The rows of a contest, those without a value last; ``played`` has the estimates of :data:`BESIDE`."""
     unit = unit_for("share", [1.0])
     rows = []
     for name, one in found.values.items():
@@ -43,17 +48,28 @@ def standings(found: Contest, played: Mapping[str, Estimate]) -> list[Standing]:
                 name,
                 value,
                 interval,
-                *(_texts(beside, unit) if beside else ("–", "")),
-                word=found.word(name),
+                *(_texts(beside, unit) if beside else (UNKNOWN, "")),
+                found.word(name),
+                *_footing(found, name),
                 bar=(one.value * 100, *(bound * 100 for bound in one.bounds())),  # type: ignore[arg-type]
+                leader=name == found.leader,
             )
         )
-    return rows
+    absent = [name for name in found.missing if name not in found.values]
+    return rows + [
+        Standing(name, UNKNOWN, "", UNKNOWN, "", MISSING, *_footing(found, name), bar=(0.0, 0.0, 0.0))
+        for name in absent
+    ]
+
+
+def _footing(found: Contest, name: str) -> tuple[str, str]:
+    one = found.footings.get(name)
+    return (one.letters, one.lanes) if one else (UNKNOWN, UNKNOWN)
 
 
 def leader_of(rows: list[Standing]) -> str:
-    """The name of the leader."""
-    return next(row.name for row in rows if row.word == LEADS)
+    """The name of the one that the others stand beside."""
+    return next(row.name for row in rows if row.leader)
 
 
 def words_of(rows: list[Standing]) -> list[tuple[str, str]]:

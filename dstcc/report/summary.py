@@ -13,6 +13,7 @@ from dstcc.version import __version__
 from .catalogue import METRIC, PAIRED, Metric
 from .contest import contest, pooled_contest
 from .controllers import Controller, controllers_of
+from .footing import Footing, footing_of
 from .model import Algorithm, Report, Section, best_of, paired
 from .numbers import Unit, unit_for, unit_for_row
 from .pooled import Pooled, pool, pooled_profiles, section_profiles
@@ -180,10 +181,12 @@ def _pooled_document(pooled: Pooled) -> dict[str, Any]:
             {
                 "algorithm": name,
                 "standing": words.get(name),
+                "footing": _footing_document(pooled.footings.get(name)),
                 "metrics": {m.key: _estimate_document(pooled.estimate(name, m)) for m in pooled.metrics},
             }
             for name in pooled.names
         ],
+        "missing": dict(pooled.missing),
         "paired": _paired_document([(metric, pooled.paired(metric)) for metric in pooled.metrics]),
         "profiles": _profiles_document(pooled_profiles(pooled)),
     }
@@ -260,6 +263,21 @@ def _controller_document(one: Controller) -> dict[str, Any]:
     return {**one.about, "algorithm_name": one.name, "trained_on_this_scenario": one.seen}
 
 
+def _footing_document(one: Footing | None) -> dict[str, Any] | None:
+    """What it knew and had; null where runs do not say, or say different things of different scenarios."""
+    if one is None:
+        return None
+    return {
+        "knows": list(one.knows),
+        "ordering_domains": one.domains,
+        "windows": one.windows,
+        "copies": one.copies,
+        "scale": one.scale,
+        "distorts": list(one.distorts),
+        "set": dict(one.set),
+    }
+
+
 def _algorithm_document(algorithm: Algorithm) -> dict[str, Any]:
     first = algorithm.trials[0]
     return {
@@ -267,6 +285,8 @@ def _algorithm_document(algorithm: Algorithm) -> dict[str, Any]:
         "congestion": first.congestion,
         "scheduler": first.scheduler,
         "controller": first.controller,
+        "variant": first.variant,
+        "footing": _footing_document(footing_of(algorithm)),
         "trials": len(algorithm.trials),
         "failed": len(algorithm.trials) - len(algorithm.finished),
         "metrics": {key: _estimate_document(one) for key, one in algorithm.estimates.items()},

@@ -13,6 +13,7 @@ from dstcc.stats import Paired, Profile
 
 from .catalogue import Metric
 from .controllers import controllers_of
+from .footing import UNKNOWN, footings_of, grouped, legend
 from .mark import comment
 from .model import Report, Section
 from .pooled import Pooled, pool, pooled_profiles, section_profiles
@@ -22,6 +23,7 @@ from .summary import (
     command_line,
     document,
     paired_table,
+    pooled_standings,
     pooled_table,
     section_differences,
     section_standings,
@@ -38,6 +40,12 @@ CSV_COLUMNS = (
     "congestion",
     "scheduler",
     "controller",
+    "variant",
+    "knows",
+    "ordering_domains",
+    "windows",
+    "copies",
+    "own_scale",
     "standing",
     "trials",
     "failed",
@@ -50,7 +58,9 @@ CSV_COLUMNS = (
     "won",
     "even",
 )
-"""A row per scenario, algorithm and metric, in base units; ``low`` and ``high`` are empty below two seeds.
+"""A row per scenario, algorithm and metric, in base units; ``low`` and ``high`` are empty below two seeds. ``knows``
+has the keys of :data:`dstcc.algorithms.KNOWLEDGE` with blanks between; ``own_scale`` is the algorithm's, ``scale`` the
+run's.
 
 Metrics ``paired.*`` are mean differences to the algorithm ``against`` at the same seeds. Rows of all scenarios
 together have :data:`ALL` for a scenario.
@@ -74,7 +84,8 @@ def render_csv(report: Report) -> str:
     together = whole["all_scenarios"]
     for section in (*whole["sections"], *([{"scenario": ALL, **together}] if together else [])):
         for row in section["rows"]:
-            shared = {key: value for key, value in {**section, **row}.items() if key in CSV_COLUMNS}
+            whole_row = {**section, **row, **_footing_columns(row["footing"])}
+            shared = {key: value for key, value in whole_row.items() if key in CSV_COLUMNS}
             writer.writerows({**shared, **measured} for measured in _measured(row))
             differences = section["paired"].get(row["algorithm"], {})
             writer.writerows(
@@ -82,6 +93,13 @@ def render_csv(report: Report) -> str:
                 for key, one in differences.items()
             )
     return buffer.getvalue()
+
+
+def _footing_columns(footing: dict[str, Any] | None) -> dict[str, Any]:
+    if footing is None:
+        return {}
+    kept = {key: footing[key] for key in ("ordering_domains", "windows", "copies")}
+    return {**kept, "knows": " ".join(footing["knows"]), "own_scale": footing["scale"]}
 
 
 def render_markdown(report: Report) -> str:
@@ -147,6 +165,7 @@ def _tables(section: Section) -> Iterator[str]:
     if differences and section.reference:
         yield from _differences(section.reference.name, differences)
     yield from _profiles(section_profiles(section))
+    yield from _footings(section)
     yield from _controllers(section)
 
 
@@ -154,14 +173,31 @@ def _standings(rows: list[Standing]) -> Iterator[str]:
     if not rows:
         return
     headline, beside = headings()
-    yield f"| Algorithm | {headline} (%) | {beside} (%) | Beside {_escape(leader_of(rows))} |"
-    yield "|---|---:|---:|---|"
+    yield f"| Algorithm | Knows | Lanes | {headline} (%) | {beside} (%) | Beside {_escape(leader_of(rows))} |"
+    yield "|---|---|---:|---:|---:|---|"
     for row in rows:
         value, played = (
             f"{text} ({interval})" if interval else text
             for text, interval in ((row.value, row.interval), (row.played, row.played_interval))
         )
-        yield f"| {_escape(row.name)} | {value} | {played} | {row.word} |"
+        yield f"| {_escape(row.name)} | {row.knows} | {row.lanes} | {value} | {played} | {row.word} |"
+    yield ""
+
+
+def _footings(section: Section) -> Iterator[str]:
+    """What each knows and has, in words."""
+    found = footings_of(section)
+    if not found:
+        return
+    yield "; ".join(f"{word}: {meaning}" for word, meaning in legend(found.values())) + "."
+    yield ""
+    headings = ("Algorithm", "Knows", "Ordering domains", "Windows", "Sends twice", "Scale", "Own settings")
+    yield f"| {' | '.join(headings)} | What the scale changes |"
+    yield "|---|---|---:|---:|---|---:|---|---|"
+    for name, one in found.items():
+        domains = "one a layer" if one.domains is None else grouped(one.domains)
+        cells = (name, one.known, domains, grouped(one.windows), one.twice, f"{one.scale:g}", one.settings)
+        yield f"| {' | '.join(_escape(cell) or UNKNOWN for cell in (*cells, '; '.join(one.distorts)))} |"
     yield ""
 
 
@@ -182,6 +218,7 @@ def _pooled(pooled: Pooled) -> Iterator[str]:
     yield ""
     yield _escape(pooled_verdict(pooled))
     yield ""
+    yield from _standings(pooled_standings(pooled))
     yield (
         f"Shares over the trials of {len(pooled.sections)} scenarios; 95 % intervals from resampling within each "
         "scenario, where each has two seeds or more."

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dstcc.stats import FEW_SEEDS, SAME, Estimate, Paired
 
 from .contest import (
+    ALONE,
     BETTER_SEEDS,
     HEADLINE,
+    LEADS,
     LOWER,
     PAIRED_LOWER,
     UNCLEAR,
@@ -33,7 +35,13 @@ def verdict(section: Section) -> str:
     if found is None:
         return "The trials finished, but none says how much was played."
     return _joined_sentences(
-        _leading(found), _comparison(found), _told(found), _against(section), _failures(section)
+        leading(found),
+        _comparison(found),
+        equal_lanes(found),
+        _told(found),
+        _against(section),
+        _failures(section),
+        _missing(found),
     )
 
 
@@ -42,22 +50,76 @@ def pooled_verdict(pooled: Pooled) -> str:
     found = pooled_contest(pooled)
     if found is None:
         return ""
-    return _joined_sentences(_leading(found), _comparison(found), _told(found))
+    return _joined_sentences(
+        leading(found), _comparison(found), equal_lanes(found), _told(found), _missing(found)
+    )
 
 
-def _leading(found: Contest) -> str:
+def leading(found: Contest) -> str:
+    """Who has most, and with what: lanes and knowledge that differ are in the same sentence."""
     top = found.values[found.leader]
+    if found.word(found.leader) == ALONE:
+        rest = "and as no other algorithm here finds the links' rates out, there is nothing to rank it by"
+        if not found.told:
+            rest = "and there is nothing to rank it by"
+        return f"{found.leader} brought home {_interval(top)} of the video, {rest}."
     tied = [name for name in found.rivals if abs(found.values[name].value - top.value) <= SAME]
     behind = [name for name in found.rivals if name not in tied]
-    names, each = _list([found.leader, *tied]), " each" if tied else ""
-    what = f"{_interval(top)} of the video" if tied else f"most video, {_interval(top)} of it"
-    text = f"{names}{each} brought home {what}"
+    apart = _apart(found)
+    names = _list([f"{name}{_with(found, name, apart)}" for name in (found.leader, *tied)])
+    if tied:
+        text = f"{names} each brought home {_interval(top)} of the video"
+    elif found.word(found.leader) == LEADS:
+        text = f"{names} brought home most video, {_interval(top)} of it"
+    else:
+        text = f"{names} brought home {_interval(top)} of the video, the highest value"
     shown = behind if len(behind) <= NAMED + 1 else behind[:NAMED]
-    parts = [f"{name} {UNIT.text(found.values[name].value)}" for name in shown]
+    parts = [f"{name}{_with(found, name, apart)} {UNIT.text(found.values[name].value)}" for name in shown]
     if len(shown) < len(behind):
-        rest = [found.values[name].value for name in behind[NAMED:]]
-        parts.append(f"{len(rest)} others between {UNIT.number(rest[-1])} and {UNIT.text(rest[0])}")
+        rest_of = [found.values[name].value for name in behind[NAMED:]]
+        parts.append(f"{len(rest_of)} others between {UNIT.number(rest_of[-1])} and {UNIT.text(rest_of[0])}")
     return f"{text}; {_joined(parts)}." if parts else f"{text}."
+
+
+def _apart(found: Contest) -> bool:
+    """Whether the contenders differ in lanes or in what they know."""
+    known = [found.footings[name] for name in (found.leader, *found.rivals) if name in found.footings]
+    return len({(one.lanes, one.knows) for one in known}) > 1
+
+
+def _with(found: Contest, name: str, apart: bool) -> str:
+    """What an algorithm knows and has, in brackets, where contenders differ: ``(32/2 lanes, knows its queue)``."""
+    one = found.footings.get(name)
+    if one is None or not apart:
+        return ""
+    knows = f", knows {one.beyond}" if one.beyond else ""
+    return f" ({one.lanes} lanes{knows})"
+
+
+def equal_lanes(found: Contest) -> str:
+    """How contenders stand whose lanes are equal, where the leader's are not theirs."""
+    groups: dict[tuple[int | None, int], list[str]] = {}
+    for name in (found.leader, *found.rivals):
+        if name in found.footings:
+            groups.setdefault(found.footings[name].resources, []).append(name)
+    own = found.footings.get(found.leader)
+    others = [names for resources, names in groups.items() if own is None or resources != own.resources]
+    largest = max(others, key=len, default=[])
+    if own is None or len(largest) < 2:
+        return ""
+    ranked = [f"{name} {UNIT.text(found.values[name].value)}" for name in largest]
+    shown = ranked if len(ranked) <= NAMED + 1 else [*ranked[:NAMED], f"{len(ranked) - NAMED} others less"]
+    alone = "" if len(groups[own.resources]) > 1 else f"{found.leader} is alone on its lanes. "
+    lanes = found.footings[largest[0]].lanes.rstrip("+")
+    return f"{alone}On equal lanes ({lanes}): {_joined(shown)}."
+
+
+def _missing(found: Contest) -> str:
+    """Who has no place in the ranking, and why."""
+    if not found.missing:
+        return ""
+    parts = [f"{name} ({why})" for name, why in found.missing.items()]
+    return f"Not ranked: {'; '.join(parts)}."
 
 
 def _comparison(found: Contest) -> str:

@@ -42,6 +42,8 @@ class RunSpec:
     """Trial id → error of a trial that failed."""
     controllers: tuple[dict[str, Any], ...] = ()
     """What ``run.json`` says of each; a name in ``congestion`` that is one of theirs is that controller."""
+    footings: tuple[dict[str, Any], ...] = ()
+    """``algorithms`` of ``run.json``."""
 
 
 @dataclass(frozen=True)
@@ -389,5 +391,6 @@ def run_document(spec: RunSpec, trials: int) -> dict[str, Any]:
         ],
         "trials": trials,
         "controllers": list(spec.controllers),
+        **({"algorithms": list(spec.footings)} if spec.footings else {}),
         "warnings": [],
     }

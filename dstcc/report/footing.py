@@ -1,0 +1,127 @@
+"""What each algorithm knows and has, as a report says it beside its figures.
+
+``run.json`` has it (:mod:`dstcc.run.footing`); runs that were written before it did leave it unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dstcc.algorithms import COPIES, KNOWLEDGE
+
+from .model import Algorithm, Section
+from .numbers import SPACE
+
+UNKNOWN = "–"
+VARIES = "varies"
+SHARED = "deadlines"
+"""What goes without saying in a sentence where all know it."""
+
+
+@dataclass(frozen=True)
+class Footing:
+    """One algorithm's; texts for tables and sentences."""
+
+    knows: tuple[str, ...]
+    domains: int | None
+    """Ordering domains of all links together; ``None``: each layer is one."""
+    windows: int
+    copies: str
+    scale: float
+    distorts: tuple[str, ...]
+    set: Mapping[str, Any]
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> Footing:
+        """Of an entry of ``algorithms`` in ``run.json``."""
+        return cls(
+            tuple(document["knows"]),
+            document["ordering_domains"],
+            document["windows"],
+            document["copies"],
+            document["scale"],
+            tuple(document["distorts"]),
+            document["set"],
+        )
+
+    @property
+    def letters(self) -> str:
+        """``rcd`` for rates, contacts and deadlines; a dash for nothing."""
+        return "".join(known.letter for key, known in KNOWLEDGE.items() if key in self.knows) or UNKNOWN
+
+    @property
+    def lanes(self) -> str:
+        """``32/2``: ordering domains over windows; with + where something goes twice."""
+        domains = "any" if self.domains is None else grouped(self.domains)
+        return f"{domains}/{grouped(self.windows)}{'+' if self.copies else ''}"
+
+    @property
+    def resources(self) -> tuple[int | None, int]:
+        """What is equal where lanes are."""
+        return self.domains, self.windows
+
+    @property
+    def known(self) -> str:
+        """What it knows, in words: ``the rates, the contacts``."""
+        return ", ".join(known.noun for key, known in KNOWLEDGE.items() if key in self.knows)
+
+    @property
+    def beyond(self) -> str:
+        """The same without what all know."""
+        return ", ".join(
+            known.noun for key, known in KNOWLEDGE.items() if key in self.knows and key != SHARED
+        )
+
+    @property
+    def twice(self) -> str:
+        """What it sends twice."""
+        return COPIES.get(self.copies, "")
+
+    @property
+    def settings(self) -> str:
+        """A variant's settings."""
+        return ", ".join(f"{key} = {value}" for key, value in self.set.items())
+
+
+def footing_of(algorithm: Algorithm) -> Footing | None:
+    """Its first trial's."""
+    document = algorithm.trials[0].footing
+    return None if document is None else Footing.parse(document)
+
+
+def footings_of(section: Section) -> dict[str, Footing]:
+    """Algorithm → its footing, of those whose run says it."""
+    found = {algorithm.name: footing_of(algorithm) for algorithm in section.algorithms}
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def shared(footings: Iterable[Footing | None]) -> Footing | str:
+    """Of one algorithm over several scenarios: one, or that it varies or is unknown."""
+    found = list(footings)
+    first = found[0]
+    if first is None or None in found:
+        return UNKNOWN
+    return (
+        first
+        if all((one.lanes, one.letters) == (first.lanes, first.letters) for one in found if one)
+        else VARIES
+    )
+
+
+def legend(footings: Iterable[Footing]) -> list[tuple[str, str]]:
+    """What the short words of these mean: word and meaning."""
+    found = list(footings)
+    used = [one for key, one in KNOWLEDGE.items() if any(key in footing.knows for footing in found)]
+    lines = [(one.letter, one.what) for one in used]
+    if found:
+        lines.append(("lanes", "ordering domains/windows, all links together"))
+    if any(footing.domains is None for footing in found):
+        lines.append(("any", "each layer is an ordering domain"))
+    return lines + [("+", COPIES[key]) for key in COPIES if any(footing.copies == key for footing in found)]
+
+
+def grouped(number: int) -> str:
+    """Digits in groups of three."""
+    return f"{number:,}".replace(",", SPACE)
