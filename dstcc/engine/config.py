@@ -164,6 +164,8 @@ class TcpConstants:
     """TCP_RTO_MAX."""
     delayed_ack_s: float = 0.04
     """TCP_DELACK_MIN; an ACK leaves after this long or with the second segment."""
+    compressed_ack_s: float = 0.001
+    """``tcp_comp_sack_delay_ns``: segments out of order share an ACK within this time, after the first three."""
     tlp_min_s: float = 0.002
     """The least probe timeout's slack (two jiffies of Linux at HZ=1000)."""
     hystart_ack_delta_s: float = 0.002
@@ -181,7 +183,8 @@ class TcpConstants:
     ledbat_minute_s: float = 60.0
     """Spacing of LEDBAT's ten base delays (RFC 6817 section 2.5)."""
     quick_acks: int = 16
-    """TCP_MAX_QUICKACKS: segments acknowledged one by one at the start of a connection."""
+    """TCP_MAX_QUICKACKS: segments acknowledged one by one at the start of a connection, beside those that let the
+    receiver's window grow; 0: neither."""
 
 
 @dataclass(frozen=True)

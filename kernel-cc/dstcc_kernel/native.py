@@ -1,4 +1,4 @@
-"""The transfer program: compiled once for its sources and kept in the cache."""
+"""The C++ programs that guests run: compiled once for their sources and kept in the cache."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ FLAGS = ("-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-static")
 """Static: a guest starts it in a third of the time."""
 
 
-def program() -> Path:
-    """The program's file, compiled if it is not there.
+def program(name: str = "transfer") -> Path:
+    """The file of the program whose sources are in that folder, compiled if it is not there.
 
     Raises :class:`MissingCapabilityError` where there is no C++ compiler or it fails.
     """
-    home = folder("transfer")
+    home = folder(name)
     sources = sorted(home.glob("*.cpp"))
     digest = hashlib.sha256(" ".join(FLAGS).encode())
     for path in sorted(home.iterdir()):
         digest.update(path.read_bytes())
-    made = cache_folder() / "kernel" / f"transfer-{digest.hexdigest()[:16]}"
+    made = cache_folder() / "kernel" / f"{name}-{digest.hexdigest()[:16]}"
     if made.exists():
         return made
     compiler = shutil.which("g++") or shutil.which("c++")
@@ -39,7 +39,7 @@ def program() -> Path:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise MissingCapabilityError(
-                f"{compiler} cannot compile the transfer program: {done.stderr[-500:]}"
+                f"{compiler} cannot compile the {name} program: {done.stderr[-500:]}"
             )
     made.chmod(0o755)
     return made

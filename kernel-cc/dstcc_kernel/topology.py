@@ -21,10 +21,11 @@ import fcntl
 import os
 import socket
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pyroute2 import MPTCP, IPRoute
@@ -37,6 +38,8 @@ CLONE_NEWNET = 0x40000000
 SIOCETHTOOL = 0x8946
 OFFLOADS = (0x1F, 0x24, 0x2C)
 """ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO: a netem that loses must lose single packets."""
+CHECKSUMS = 0x17
+"""ETHTOOL_STXCSUM: a packet that leaves the kernel needs its checksum."""
 OUTER, INNER = 0x10000, 0x20000
 """Handles of the two netems, 1: and 2:."""
 FIRST_TABLE = 100
@@ -129,7 +132,7 @@ class Topology:
             (self.craft_ip, near, names[0], self.craft),
             (self.earth_ip, far, names[1], self.earth),
         ):
-            _offloads_off(namespace, name)
+            offloads_off(namespace, name)
             ip.link("set", index=device, state="up")
         for source in sources:
             self.craft_ip.addr("add", index=near, address=source, prefixlen=16)
@@ -197,9 +200,9 @@ def build(buffer_bytes: int, *, unsent_bytes: int | None = None) -> Iterator[Top
     block ends."""
     home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        spaces = [_new_namespace(buffer_bytes, unsent_bytes) for _ in range(2)]
+        spaces = [new_namespace(buffer_bytes, unsent_bytes) for _ in range(2)]
     finally:
-        _enter(home)
+        enter(home)
         os.close(home)
     made = Topology(*spaces)
     try:
@@ -213,10 +216,10 @@ def inside(namespace: int) -> Iterator[None]:
     """Be in a namespace: sockets made meanwhile belong to it."""
     home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        _enter(namespace)
+        enter(namespace)
         yield
     finally:
-        _enter(home)
+        enter(home)
         os.close(home)
 
 
@@ -227,10 +230,13 @@ def _outer(shape: Shape) -> Netem:
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def _new_namespace(buffer_bytes: int, unsent_bytes: int | None) -> int:
+def new_namespace(
+    buffer_bytes: int, unsent_bytes: int | None, sysctls: Mapping[str, str] = MappingProxyType({})
+) -> int:
+    """Enter a network namespace of its own, set up for far peers; an open file that holds it."""
     _called(_LIBC.unshare(CLONE_NEWNET), "unshare")
     buffers = f"4096 131072 {buffer_bytes}"
-    told = {**SYSCTLS, "net/ipv4/tcp_rmem": buffers, "net/ipv4/tcp_wmem": buffers}
+    told = {**SYSCTLS, "net/ipv4/tcp_rmem": buffers, "net/ipv4/tcp_wmem": buffers, **sysctls}
     if unsent_bytes is not None:
         told["net/ipv4/tcp_notsent_lowat"] = str(unsent_bytes)
     for key, value in told.items():
@@ -240,7 +246,8 @@ def _new_namespace(buffer_bytes: int, unsent_bytes: int | None) -> int:
     return os.open("/proc/self/ns/net", os.O_RDONLY)
 
 
-def _enter(namespace: int) -> None:
+def enter(namespace: int) -> None:
+    """Be in a namespace from now on."""
     _called(_LIBC.setns(namespace, CLONE_NEWNET), "setns")
 
 
@@ -250,9 +257,10 @@ def _called(result: int, what: str) -> None:
         raise OSError(error, f"{what}: {os.strerror(error)}")
 
 
-def _offloads_off(namespace: int, device: str) -> None:
+def offloads_off(namespace: int, device: str, offloads: Sequence[int] = OFFLOADS) -> None:
+    """Let a device carry packets as they are on the line."""
     with inside(namespace), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        for command in OFFLOADS:
+        for command in offloads:
             value = array.array("I", [command, 0])
             request = struct.pack("16sP", device.encode(), value.buffer_info()[0])
             fcntl.ioctl(any_socket, SIOCETHTOOL, request)

@@ -259,7 +259,7 @@ def test_late_layers_keep_to_the_subflows_they_may_take() -> None:
     objects = late_bound(0.0, (1, AVOID - 1, -1), 15).objects  # short of room: else one would use the other's
     begun = objects.first_sent_ns > 4e9
     for m, subflow in ((0, 1), (1, 0)):
-        assert (objects.subflow[begun & (layer == m)] == subflow).mean() > 0.7
+        assert (objects.subflow[begun & (layer == m)] == subflow).mean() > 0.6
 
 
 def test_late_layers_take_the_subflow_where_they_could_be_repaired() -> None:
@@ -274,7 +274,7 @@ def test_late_layers_take_the_subflow_where_they_could_be_repaired() -> None:
         found = to_the_end(stepper).objects
         later = (objects.layer == 0) & (objects.release_ns > 8e9)
         bases.append((found.subflow[later] == 0).mean())
-    assert bases[0] < 0.3 and bases[1] > 0.7
+    assert bases[0] < 0.3 and bases[1] > 0.6
 
 
 @pytest.mark.parametrize(("window", "least", "most"), [(25, 0.0, 0.02), (2_000, 0.9, 1.1)])

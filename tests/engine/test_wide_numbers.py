@@ -63,11 +63,14 @@ def dilated(config: EngineConfig, k: int) -> EngineConfig:
 
 
 def laboratory(sender: str, scheduler: str) -> EngineConfig:
-    """Three links of 80 to 200 ms with losses, 10 seconds of live video with deadlines."""
+    """Three links of 80 to 200 ms with losses, 10 seconds of live video with deadlines.
+
+    Their rates have no common measure: of two events at one time, the rounding of nanoseconds would decide.
+    """
     links = (
-        net.link(1.2e6, 0.1, loss=Loss("packet", 0.003), up_loss=Loss("packet", 0.003)),
-        net.link(2.4e6, 0.2, loss=Loss("packet", 0.003), up_loss=Loss("packet", 0.003)),
-        net.link(0.6e6, 0.08),
+        net.link(1.217e6, 0.1, loss=Loss("packet", 0.003), up_loss=Loss("packet", 0.003)),
+        net.link(2.393e6, 0.2, loss=Loss("packet", 0.003), up_loss=Loss("packet", 0.003)),
+        net.link(0.611e6, 0.08),
     )
     return net.config(
         sender,

@@ -12,25 +12,27 @@
 namespace dstcc {
 namespace {
 
-constexpr double kC = 0.4;                      // RFC 9438 section 4.1
-constexpr double kBeta = 717.0 / 1024.0;        // Linux's 0.7
-constexpr double kFriendliness = 15.0 / 8.0;    // Linux's beta_scale >> 3: segments acked per unit of W_est
+constexpr std::int64_t kBeta = 717, kBetaScale = 1024;  // Linux's 0.7
+constexpr std::uint64_t kC = 410;               // 10 bic_scale: C in 1024ths of segments per s³
+constexpr std::int64_t kFriendliness = 15;      // Linux's beta_scale: 8 (1024 + β) / 3 / (1024 - β)
 constexpr std::int64_t kHystartLowWindow = 16;  // Linux hystart_low_window
 constexpr int kHystartMinSamples = 8;           // Linux HYSTART_MIN_SAMPLES
+constexpr double kGsoBytes = 65536 - 321;       // sk_gso_max_size: the device's less MAX_TCP_HEADER + 1
+constexpr std::uint64_t kFarOff = 355'000;      // 1024ths of a second from the origin: beyond, c·offs³ leaves 64 bits
 
 class Cubic final : public CongestionControl {
 public:
     void init(TcpState& tcp, Time now) override {
-        stale_samples_ = emulated(tcp, 1.0);
-        update_gap_ = emulated(tcp, 1.0 / 32);
+        jiffy_ = tcp.constants->jiffy;
+        hz_ = std::max<std::int64_t>(1, std::llround(tcp.constants->scale * kNsPerS / static_cast<double>(jiffy_)));
         reset();
         start_round(tcp, now);
     }
     std::int64_t ssthresh(TcpState& tcp, Time) override {
-        epoch_start_ = 0;
+        epoch_start_ = kNone;
         // Fast convergence (RFC 9438 section 4.7): a flow that shrinks gives room sooner.
-        last_max_ = tcp.cwnd < last_max_ ? share(tcp.cwnd, (1 + kBeta) / 2) : tcp.cwnd;
-        return std::max<std::int64_t>(share(tcp.cwnd, kBeta), 2);
+        last_max_ = tcp.cwnd < last_max_ ? tcp.cwnd * (kBetaScale + kBeta) / (2 * kBetaScale) : tcp.cwnd;
+        return std::max<std::int64_t>(tcp.cwnd * kBeta / kBetaScale, 2);
     }
     void cong_avoid(TcpState& tcp, std::int64_t acked, Time now) override {
         if (!tcp.cwnd_limited()) return;
@@ -43,28 +45,25 @@ public:
     }
     void pkts_acked(TcpState& tcp, std::int64_t, Time rtt_ns, Time now) override {
         if (rtt_ns < 0) return;
-        if (epoch_start_ != 0 && now - epoch_start_ < stale_samples_) return;
-        if (delay_min_ == 0 || rtt_ns < delay_min_) delay_min_ = rtt_ns;
-        if (!hystart_found_ && tcp.in_slow_start() && tcp.cwnd >= kHystartLowWindow) hystart(tcp, rtt_ns, now);
+        if (epoch_start_ != kNone && jiffies(now) - epoch_start_ < hz_) return;  // the queue's past, after a recovery
+        if (delay_min_ == 0 || rtt_ns < delay_min_) delay_min_ = std::max<Time>(rtt_ns, 1);
+        if (!hystart_found_ && tcp.in_slow_start()) hystart(tcp, rtt_ns, now);
     }
     void on_event(TcpState& tcp, CaEvent event, Time now) override {
         if (event == CaEvent::kEnterLoss) {
             reset();
             start_round(tcp, now);
-        } else if (event == CaEvent::kIdleRestart && epoch_start_ != 0 && now > tcp.last_sent_ns) {
+        } else if (event == CaEvent::kIdleRestart && epoch_start_ != kNone) {
             // Idle time is no growth: move the epoch along (Linux bictcp_cwnd_event TX_START).
-            epoch_start_ = std::min(now, epoch_start_ + (now - tcp.last_sent_ns));
+            const std::int64_t idle = jiffies(now) - jiffies(tcp.last_sent_ns);
+            if (idle > 0) epoch_start_ = std::min(jiffies(now), epoch_start_ + idle);
         }
     }
-    void on_undo(TcpState& tcp, Time) override { last_max_ = std::max(last_max_, tcp.cwnd); }
 
 private:
-    static std::int64_t share(std::int64_t cwnd, double of) {
-        return static_cast<std::int64_t>(static_cast<double>(cwnd) * of);
-    }
-    static Time emulated(const TcpState& tcp, double seconds) {
-        return static_cast<Time>(seconds * tcp.constants->scale * kNsPerS);
-    }
+    static constexpr std::int64_t kNone = -1;  // no epoch has begun
+
+    std::int64_t jiffies(Time at) const { return at / jiffy_; }
     void reset() {
         last_max_ = 0;
         last_cwnd_ = 0;
@@ -72,7 +71,7 @@ private:
         origin_ = 0;
         k_ = 0;
         delay_min_ = 0;
-        epoch_start_ = 0;
+        epoch_start_ = kNone;
         hystart_found_ = false;
         count_ = 1;
     }
@@ -85,9 +84,10 @@ private:
     void hystart(TcpState& tcp, Time rtt, Time now) {
         const ConstantsNs& constants = *tcp.constants;
         if (tcp.snd_una > round_end_) start_round(tcp, now);
+        if (tcp.cwnd < kHystartLowWindow) return;  // a round begins all the same
         if (now - last_ack_ <= constants.hystart_ack_delta) {
             last_ack_ = now;
-            if (now - round_start_ > delay_min_ / 2) hystart_found_ = true;
+            if (now - round_start_ > (delay_min_ + ack_delay(tcp)) / 2) hystart_found_ = true;
         }
         round_rtt_ = std::min(round_rtt_, rtt);
         if (samples_ < kHystartMinSamples) {
@@ -98,37 +98,42 @@ private:
         }
         if (hystart_found_) tcp.ssthresh = tcp.cwnd;
     }
+    // Linux hystart_ack_delay(): what batching may add, four of the largest batches at the pacing rate, 1 ms at most.
+    static Time ack_delay(const TcpState& tcp) {
+        const double bytes_per_ns = 2.0 * static_cast<double>(tcp.cwnd) * tcp.mss_cache() / static_cast<double>(tcp.srtt_ns);
+        return static_cast<Time>(std::min(1e6 * tcp.constants->scale, 4 * kGsoBytes / bytes_per_ns));
+    }
     void update(TcpState& tcp, std::int64_t acked, Time now) {
         ack_count_ += acked;
-        if (last_cwnd_ == tcp.cwnd && now - last_time_ <= update_gap_) return;
-        const bool same_instant = epoch_start_ != 0 && now == last_time_;
-        if (!same_instant) cubic_target(tcp, acked, now);
+        const std::int64_t jiffy = jiffies(now);
+        if (last_cwnd_ == tcp.cwnd && jiffy - last_time_ <= hz_ / 32) return;
+        if (epoch_start_ == kNone || jiffy != last_time_) cubic_target(tcp, acked, jiffy);
         friendliness(tcp);
         count_ = std::max<std::int64_t>(count_, 2);  // at most 1.5 × per RTT
     }
-    void cubic_target(TcpState& tcp, std::int64_t acked, Time now) {
+    // In Linux's integers: times in 1024ths of a second, the distance from the origin in whole segments.
+    void cubic_target(const TcpState& tcp, std::int64_t acked, std::int64_t jiffy) {
         const std::int64_t cwnd = tcp.cwnd;
         last_cwnd_ = cwnd;
-        last_time_ = now;
-        if (epoch_start_ == 0) {
-            epoch_start_ = now;
+        last_time_ = jiffy;
+        if (epoch_start_ == kNone) {
+            epoch_start_ = jiffy;
             ack_count_ = acked;
             reno_cwnd_ = cwnd;
-            k_ = last_max_ <= cwnd ? 0 : std::cbrt(static_cast<double>(last_max_ - cwnd) / kC);
+            const auto shrunk = static_cast<double>(last_max_ - cwnd);
+            k_ = shrunk <= 0 ? 0 : static_cast<std::int64_t>(std::cbrt(shrunk * (1ull << 40) / kC));
             origin_ = std::max(last_max_, cwnd);
         }
-        // In real numbers, as the RFC has it. Linux rounds the distance from the origin down to whole segments, which
-        // lifts windows of a few dozen segments by up to a fifth.
-        const double t = static_cast<double>(now - epoch_start_ + delay_min_) / (kNsPerS * tcp.constants->scale);
-        const double distance = t - k_;
-        const double rise = static_cast<double>(origin_ - cwnd) + kC * distance * distance * distance;
-        const auto window = static_cast<double>(cwnd);
-        count_ = static_cast<std::int64_t>(rise > 0 ? std::min(window / rise, 1e12) : 100 * window);
+        const std::int64_t t = (jiffy - epoch_start_ + (delay_min_ + jiffy_ - 1) / jiffy_) * 1024 / hz_;
+        const std::uint64_t off = std::min(static_cast<std::uint64_t>(std::abs(t - k_)), kFarOff);
+        const auto delta = static_cast<std::int64_t>((kC * off * off * off) >> 40);
+        const std::int64_t target = t < k_ ? origin_ - delta : origin_ + delta;
+        count_ = target > cwnd ? cwnd / (target - cwnd) : 100 * cwnd;
         if (last_max_ == 0 && count_ > 20) count_ = 20;  // at least 5 % an RTT before the first loss
     }
     void friendliness(const TcpState& tcp) {
-        const auto per_segment = static_cast<std::int64_t>(static_cast<double>(tcp.cwnd) * kFriendliness);
-        if (per_segment > 0 && ack_count_ > per_segment) {
+        const std::int64_t per_segment = tcp.cwnd * kFriendliness >> 3;
+        if (ack_count_ > per_segment) {
             const std::int64_t steps = (ack_count_ - 1) / per_segment;
             ack_count_ -= steps * per_segment;
             reno_cwnd_ += steps;
@@ -136,11 +141,12 @@ private:
         if (reno_cwnd_ > tcp.cwnd) count_ = std::min(count_, tcp.cwnd / (reno_cwnd_ - tcp.cwnd));
     }
 
-    Time stale_samples_ = 0;  // samples right after a recovery hold the queue's past (Linux: one second)
-    Time update_gap_ = 0;     // Linux recomputes at most every 1/32 s while the window stands
-    double k_ = 0;  // emulated seconds from the epoch to the origin
+    Time jiffy_ = 1;
+    std::int64_t hz_ = 250;
+    std::int64_t k_ = 0;  // 1024ths of an emulated second from the epoch to the origin
     std::int64_t last_max_ = 0, origin_ = 0, last_cwnd_ = 0, count_ = 1, ack_count_ = 0, reno_cwnd_ = 0;
-    Time last_time_ = 0, epoch_start_ = 0, delay_min_ = 0;
+    std::int64_t last_time_ = 0, epoch_start_ = kNone;  // jiffies
+    Time delay_min_ = 0;
     // HyStart
     Time round_start_ = 0, last_ack_ = 0, round_rtt_ = kNever;
     std::int64_t round_end_ = 0;

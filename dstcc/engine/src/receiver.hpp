@@ -8,10 +8,25 @@
 
 namespace dstcc {
 
+// When Linux's receiver acknowledges (tcp_input.c: tcp_event_data_recv, tcp_grow_window, __tcp_ack_snd_check), as counted
+// on its own packets (tests/engine/trajectories):
+//
+//   at once  - the first 16 segments, and 16 more after a silence of its timeout or a segment it had (quick acknowledgements);
+//            - every segment that lets its window grow: by two segments each, from 64 KiB to half the buffer;
+//            - what fills a hole, a short segment (the end of a write), and more than one segment unacknowledged;
+//            - the first three segments out of order;
+//   later    - the segments out of order behind those, up to 44 in one ACK within a millisecond (tcp_comp_sack_nr, _delay_ns);
+//            - a single segment after 40 ms.
 class SubflowReceiver {
 public:
-    explicit SubflowReceiver(const ConstantsNs& constants)
-        : delayed_ack_(constants.delayed_ack), quick_acks_(constants.quick_acks) {}
+    // `window_segments`: those that its window grows with; `rtt`: of its handshake.
+    SubflowReceiver(const ConstantsNs& constants, std::int64_t window_segments, Time rtt, std::uint32_t mss)
+        : delayed_ack_(constants.delayed_ack),
+          compressed_ack_(std::min(constants.compressed_ack, rtt / 20)),
+          silence_(std::min(std::max(3 * rtt, constants.rto_min + rtt), constants.rto_max)),
+          quick_acks_(constants.quick_acks),
+          mss_(mss),
+          growing_(constants.quick_acks > 0 ? window_segments : 0) {}
 
     std::int64_t next() const { return next_; }
     Time ack_deadline() const { return ack_deadline_; }
@@ -20,21 +35,20 @@ public:
         bool fresh;  // the segment was not there before
         bool now;    // call make_ack at once; else there is a deadline for it
     };
-    // A segment came in that was sent at `sent_ns`.
-    [[gnu::always_inline]] Answer handle_segment(Time now, std::int64_t number, Time sent_ns) {
-        if (pending_ == 0) echo_ = sent_ns;
-        ++pending_;
-        if (number != next_) return {handle_out_of_order(number, sent_ns), true};
+    // A segment of so many bytes came in that was sent at `sent_ns`.
+    [[gnu::always_inline]] Answer handle_segment(Time now, std::int64_t number, Time sent_ns, std::uint32_t bytes) {
+        if (pending_bytes_ == 0) echo_ = sent_ns;
+        if (number != next_) return handle_out_of_order(now, number, sent_ns);
+        if (now - last_ns_ > silence_) quick_ = std::max(quick_, quick_acks_);
+        last_ns_ = now;
+        grow();
+        pending_bytes_ += bytes;
         ++next_;
         if (!out_of_order_.empty()) {
             fill_hole(sent_ns);
             return {true, true};
         }
-        if (quick_acks_ > 0) {
-            --quick_acks_;
-            return {true, true};
-        }
-        if (pending_ >= 2) return {true, true};
+        if (quick_ > 0 || pending_bytes_ > mss_ || bytes < mss_) return {true, true};
         ack_deadline_ = now + delayed_ack_;
         return {true, false};
     }
@@ -47,16 +61,23 @@ public:
     };
     Ack make_ack() {
         const Ack ack{next_, echo_, std::min(blocks_, kSackBlocks), duplicate_};
-        pending_ = 0;
+        pending_bytes_ = 0;
+        compressed_ = 0;
         ack_deadline_ = kNever;
         duplicate_ = false;
+        if (quick_ > 0) --quick_;
         return ack;
     }
     const Range& block(int i) const { return block_[i]; }
 
 private:
-    // Every out-of-order segment is answered at once and by itself.
-    bool handle_out_of_order(std::int64_t number, Time sent_ns) {
+    // Linux's `quick |= 1` where the window grows: an even count has one more.
+    void grow() {
+        if (growing_ == 0) return;
+        --growing_;
+        quick_ |= 1;
+    }
+    Answer handle_out_of_order(Time now, std::int64_t number, Time sent_ns) {
         echo_ = sent_ns;
         if (number >= out_of_order_.back().end && !out_of_order_.empty()) {
             const bool next = number == out_of_order_.back().end;
@@ -66,13 +87,28 @@ private:
             else
                 note_block(number);
             duplicate_ = false;
+        } else {
+            duplicate_ = number < next_ || out_of_order_.contains(number);
+            if (number < next_) quick_ = std::max(quick_, quick_acks_);
+            if (duplicate_) return {false, true};
+            out_of_order_.add(number, number + 1, [](std::int64_t, std::int64_t) {});
+            note_block(number);
+        }
+        grow();
+        return {true, answers_out_of_order(now)};
+    }
+    bool answers_out_of_order(Time now) {
+        if (quick_ > 0 || compressed_ >= kCompressedAcks) return true;
+        if (hole_ != next_) {
+            hole_ = next_;
+            duplicates_ = 0;
+        }
+        if (duplicates_ < kDuplicatesAtOnce) {
+            ++duplicates_;
             return true;
         }
-        duplicate_ = number < next_ || out_of_order_.contains(number);
-        if (duplicate_) return false;
-        out_of_order_.add(number, number + 1, [](std::int64_t, std::int64_t) {});
-        note_block(number);
-        return true;
+        if (compressed_++ == 0) ack_deadline_ = now + compressed_ack_;
+        return false;
     }
     void fill_hole(Time sent_ns) {
         if (out_of_order_.front().begin == next_) {
@@ -115,12 +151,18 @@ private:
         blocks_ = out_of_order_.empty() ? 0 : kept;
     }
 
-    Time delayed_ack_;
-    int quick_acks_;
-    std::int64_t next_ = 0;
+    static constexpr int kCompressedAcks = 44, kDuplicatesAtOnce = 3;  // tcp_comp_sack_nr, TCP_FASTRETRANS_THRESH
+
+    Time delayed_ack_, compressed_ack_, silence_;
+    int quick_acks_, quick_ = 0;
+    std::uint32_t mss_, pending_bytes_ = 0;
+    std::int64_t growing_;  // segments until the window is as large as the buffer lets it be
+    std::int64_t next_ = 0, hole_ = -1;
+    int compressed_ = 0, duplicates_ = 0;
+    Time last_ns_ = -kNever / 2;
     RangeSet out_of_order_;
     Range block_[4]{};
-    int blocks_ = 0, pending_ = 0;
+    int blocks_ = 0;
     bool duplicate_ = false;
     Time echo_ = 0, ack_deadline_ = kNever;
 };

@@ -21,7 +21,7 @@ void Simulation::on_data(std::size_t link) {
     if (s >= first_flow_) return on_flow_data(s - first_flow_, packet);
     SubflowState& subflow = subflows_[s];
     const auto answered =
-        subflow.receiver.handle_segment(now_, widen(subflow.receiver.next(), packet.number), packet.sent_ns);
+        subflow.receiver.handle_segment(now_, widen(subflow.receiver.next(), packet.number), packet.sent_ns, packet.bytes);
     if (answered.fresh) on_segment(packet);  // else a needless repeat; its payload was counted
     answer(s, subflow, answered, packet.sent_ns);
 }
@@ -29,7 +29,8 @@ void Simulation::on_data(std::size_t link) {
 // A background flow has one ordering domain: what arrives once is delivered in the end.
 [[gnu::noinline]] void Simulation::on_flow_data(std::size_t f, DataPacket packet) {
     FlowState& flow = flows_[f];
-    const auto answered = flow.receiver.handle_segment(now_, widen(flow.receiver.next(), packet.number), packet.sent_ns);
+    const auto answered = flow.receiver.handle_segment(
+        now_, widen(flow.receiver.next(), packet.number), packet.sent_ns, packet.bytes);
     if (answered.fresh) {
         flow.arrived_bytes += packet.bytes;
         if (flow.arrived_bytes == flow.config.payload_bytes) flow.complete_ns = now_;

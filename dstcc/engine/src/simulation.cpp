@@ -13,6 +13,8 @@ namespace {
 
 constexpr double kFarNs = 4e18;  // longer than any run, and within a Time
 constexpr std::size_t kMaxSubflows = 64;                  // the ready set is one machine word
+constexpr double kFirstWindow = 65535;             // bytes: all that a SYN's answer can offer
+constexpr double kLeastWindow = 2 << 20, kLargestWindow = 1 << 30;  // bytes, of a receiver whose buffer nobody set
 constexpr std::int64_t kWorthTrimming = 16 << 20;  // bytes; below, a trim costs more than it gives
 constexpr unsigned kNowAndThen = (1u << 16) - 1;  // every so many events: Ctrl-C, and the memory held
 
@@ -115,6 +117,22 @@ TcpState Simulation::initial_state(std::size_t link, int sharers) const {
     return tcp;
 }
 
+// Its window grows to half its buffer; without a told one that is twice what the links and their queues hold, 2 MiB at
+// least, as the kernel backend has it.
+SubflowReceiver Simulation::receiver(std::size_t link) const {
+    const TransportConfig& transport = config_.transport;
+    const auto longest = [](const LinkConfig& on) { return *std::max_element(on.delay_ns.begin(), on.delay_ns.end()); };
+    auto window = static_cast<double>(transport.receive_buffer_bytes);
+    if (!bounded_) {
+        for (const LinkConfig& on : config_.links)
+            window += 2 * (on.rate_bps / 8 * 2 * static_cast<double>(longest(on)) / kNsPerS + static_cast<double>(on.queue_bytes));
+        window = std::clamp(window, kLeastWindow, kLargestWindow);
+    }
+    const double step = 2.0 * (transport.mss_bytes + transport.option_bytes);
+    const auto growing = static_cast<std::int64_t>(std::max(0.0, std::ceil((window - kFirstWindow) / step)));
+    return {transport.constants, growing, 2 * longest(config_.links[link]), static_cast<std::uint32_t>(transport.mss_bytes)};
+}
+
 // The subflows of a link divide what an open loop or a fixed window would give one.
 void Simulation::add_subflow(std::size_t link) {
     const TransportConfig& transport = config_.transport;
@@ -128,7 +146,7 @@ void Simulation::add_subflow(std::size_t link) {
     if (link < transport.open_loop_bps.size()) tcp.open_loop_bps = transport.open_loop_bps[link];
     if (link < transport.fixed_cwnd_segments.size()) tcp.fixed_cwnd = transport.fixed_cwnd_segments[link];
     subflows_.push_back({{Subflow(config_.transport, own_control(tcp), tcp),
-                          SubflowReceiver(config_.transport.constants), link},
+                          receiver(link), link},
                          LayerQueue(transport.layer_first || scheduler_->layers_first())});
 }
 

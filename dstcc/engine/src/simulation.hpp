@@ -195,6 +195,7 @@ private:
 
     // setting up
     TcpState initial_state(std::size_t link, int sharers) const;
+    SubflowReceiver receiver(std::size_t link) const;
     void add_subflow(std::size_t link);
     std::unique_ptr<CongestionControl> own_control(const TcpState& tcp) const {
         const TransportConfig& t = config_.transport;

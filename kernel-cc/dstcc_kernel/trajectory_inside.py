@@ -1,0 +1,69 @@
+"""What a guest runs to record a trajectory: ``python -m dstcc_kernel.trajectory_inside FOLDER``.
+
+Lays a spacecraft and Earth in a namespace each, with a third between them that holds the other ends of their devices
+and no addresses: the program of ``kernel-cc/trajectory`` moves every packet there. ``FOLDER/setup.json`` says the rest.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from pyroute2 import IPRoute
+
+from .inside import PAGES
+from .module import load
+from .topology import CHECKSUMS, OFFLOADS, enter, inside, new_namespace, offloads_off
+
+MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
+HOSTS = ("10.0.0.1", "10.0.0.2")
+
+
+def main(folder: Path) -> int:
+    """Carry out what the folder's ``setup.json`` says."""
+    told: dict[str, Any] = json.loads((folder / "setup.json").read_text())
+    Path("/proc/sys/net/ipv4/tcp_mem").write_text(PAGES)
+    if told["module"] is not None:
+        load(Path(told["module"]))
+    home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    spaces = [new_namespace(told["buffer_bytes"], None, told["sysctls"]) for _ in range(3)]
+    enter(home)
+    craft, relay, earth = spaces
+    _lay(craft, relay, ("craft", "rcraft"), 0, told)
+    _lay(earth, relay, ("earth", "rearth"), 1, told)
+    plan = folder / "plan.txt"
+    plan.write_text(f"spaces {craft} {relay} {earth}\n" + told["plan"] + f"out {folder / 'events.txt'}\n")
+    return subprocess.run([told["program"], str(plan)], pass_fds=spaces, check=False).returncode
+
+
+def _lay(host: int, relay: int, names: tuple[str, str], index: int, told: dict[str, Any]) -> None:
+    """A host's device, its other end in the relay, and its way to the other host."""
+    common = {"mtu": told["mtu"], "gso_max_segs": 1, "txqlen": 100_000}
+    with inside(host):
+        ip = IPRoute()
+    peer = {"ifname": names[1], "net_ns_fd": relay, **common}
+    ip.link("add", ifname=names[0], kind="veth", address=MACS[index], **common, peer=peer)
+    device = ip.link_lookup(ifname=names[0])[0]
+    with inside(relay):
+        far = IPRoute()
+    far.link("set", index=far.link_lookup(ifname=names[1])[0], state="up")
+    offloads_off(host, names[0], (CHECKSUMS, *OFFLOADS))
+    offloads_off(relay, names[1])
+    ip.link("set", index=device, state="up")
+    ip.addr("add", index=device, address=HOSTS[index], prefixlen=32)
+    other = HOSTS[1 - index]
+    ip.neigh("replace", dst=other, lladdr=MACS[1 - index], ifindex=device, state="permanent")
+    window = (
+        ("RTAX_INITCWND", told["initial_cwnd"]) if index == 0 else ("RTAX_INITRWND", told["initial_rwnd"])
+    )
+    ip.route("add", dst=f"{other}/32", oif=device, scope=253, metrics={"attrs": [window]})
+    ip.close()
+    far.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
