@@ -7,6 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dstcc.stats import (
+    FEW_SEEDS,
+    RESAMPLES,
+    SAME,
     Estimate,
     estimate,
     interquartile_mean,
@@ -33,6 +36,32 @@ VALUES = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=12)
 def test_interquartile_mean_by_hand(values: list[float], expected: float) -> None:
     assert interquartile_mean(values) == pytest.approx(expected)
     assert estimate(values).value == pytest.approx(expected)
+
+
+def test_each_row_has_its_own_interquartile_mean() -> None:
+    rows = [[1.0, 2.0, 4.0, 900.0], [5.0, 7.0, -900.0, 9.0]]
+    assert interquartile_mean(rows).tolist() == [3.0, 6.0]  # (2 + 4)/2 and (5 + 7)/2
+    assert interquartile_mean(rows, axis=0).tolist() == [
+        3.0,
+        4.5,
+        -448.0,
+        454.5,
+    ]  # two values: the plain mean
+
+
+def test_the_tails_of_the_resamples_are_whole_numbers_of_them() -> None:
+    assert ((RESAMPLES + 1) * 0.025).is_integer()
+
+
+def test_few_seeds_are_those_whose_range_misses_often() -> None:
+    # No bootstrap reaches beyond the least and the greatest value, and these have the median between them in
+    # 1 − 2 · (1/2)^n of the cases: 87.5 % for four values, 93.75 % for five.
+    assert 1 - 2 * 0.5 ** (FEW_SEEDS - 1) < 0.9 < 1 - 2 * 0.5**FEW_SEEDS
+
+
+def test_an_interval_has_two_ends() -> None:
+    assert Estimate(9.0, None, 12.0, 2).bounds() == (9.0, 9.0)
+    assert Estimate(9.0, 7.0, None, 2).bounds() == (9.0, 9.0)
 
 
 def test_one_value_has_no_interval() -> None:
@@ -96,6 +125,7 @@ def test_paired_difference_uses_common_seeds_only() -> None:
 
 
 def test_paired_difference_needs_two_common_seeds() -> None:
+    assert paired_difference({1: 2.0, 2: 4.0}, {1: 1.0, 2: 2.0, 3: 3.0}) is not None
     assert paired_difference({1: 2.0, 2: 4.0}, {2: 2.0, 3: 3.0}) is None
 
 
@@ -124,6 +154,10 @@ class TestStrata:
         values = [i / 199 for i in range(200)]
         low, high = mean_estimate([values, [100 + value for value in values]]).bounds()
         assert (high - low) / 2 == pytest.approx(0.0283, rel=0.05)
+
+    def test_a_stratum_that_does_not_vary_leaves_the_others_width(self) -> None:
+        # The second stratum's mean is 0, 1 or 2 in 1/4, 1/2 and 1/4 of the resamples; that of all is half of it and 1/2.
+        assert mean_estimate([[1.0, 1.0], [0.0, 2.0]]).bounds() == (0.5, 1.5)
 
     def test_a_stratum_of_one_value_allows_no_interval(self) -> None:
         assert stratified_estimate([[1.0, 2.0, 3.0], [5.0]]) == Estimate(2.5, None, None, 4)
@@ -166,6 +200,37 @@ class TestProfile:
         assert (one.low[1], one.high[1]) == (6 / 20, 14 / 20)
         assert (one.low[0], one.high[0]) == (1.0, 1.0)
 
+    def test_the_bands_tails_hold_a_fortieth_each(self) -> None:
+        # 400 values, half of them 1: binomial(400, 1/2) has a standard deviation of 10, so that its 2.5 % and 97.5 %
+        # points lie at 200 ∓ 19.6; 4999 resamples know them to 0.4. (Its 5 % point would be 183.5.)
+        one = performance_profile([[0.0] * 200 + [1.0] * 200])
+        assert one.low is not None
+        assert one.high is not None
+        assert 400 * one.low[1] == pytest.approx(180.4, abs=1.5)
+        assert 400 * one.high[1] == pytest.approx(219.6, abs=1.5)
+
+    def test_each_tau_has_its_own_band(self) -> None:
+        # Of 20 values 10 are at least 1/2 and 6 at least 1: binomial(20, 1/2) from 6 to 14, binomial(20, 0.3) from 2
+        # to 10.
+        one = performance_profile([[0.0] * 10 + [0.5] * 4 + [1.0] * 6])
+        assert one.low is not None
+        assert one.high is not None
+        assert one.low.tolist() == [1.0, 6 / 20, 2 / 20]
+        assert one.high.tolist() == [1.0, 14 / 20, 10 / 20]
+
+    def test_scenarios_share_the_band_as_they_share_the_profile(self) -> None:
+        # One scenario as above and one that always reaches 1: the half of 6/20 + 1 and of 14/20 + 1.
+        varied, steady = [0.0] * 10 + [1.0] * 10, [1.0] * 20
+        one = performance_profile([varied, steady])
+        assert one.low is not None
+        assert one.high is not None
+        assert (one.at(1.0), one.low[1], one.high[1]) == (0.75, pytest.approx(0.65), pytest.approx(0.85))
+        # Two that vary are drawn apart: together binomial(40, 1/2), from 14 to 26. Drawn as one they had 12 and 28.
+        two = performance_profile([varied, varied])
+        assert two.low is not None
+        assert two.high is not None
+        assert (two.low[1], two.high[1]) == (pytest.approx(14 / 40), pytest.approx(26 / 40))
+
     @given(st.lists(VALUES, min_size=1, max_size=3))
     def test_a_profile_falls_and_its_band_holds_it(self, strata: list[list[float]]) -> None:
         one = performance_profile(strata)
@@ -183,6 +248,12 @@ def test_even_seeds_are_won_by_neither_side() -> None:
     one = paired_difference({1: 1.0, 2: 1.0, 3: 3.0}, {1: 1.0, 2: 1.0 + 1e-12, 3: 4.0})
     assert one is not None
     assert (one.above, one.below) == (0, 1)
+
+
+def test_a_difference_of_no_account_is_nobodys() -> None:
+    one = paired_difference({1: SAME, 2: 0.0, 3: 2 * SAME}, {1: 0.0, 2: SAME, 3: 0.0})
+    assert one is not None
+    assert (one.above, one.below) == (1, 0)
 
 
 def test_common_draws_cancel_in_a_paired_difference() -> None:

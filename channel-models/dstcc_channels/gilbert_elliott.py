@@ -20,6 +20,9 @@ from dstcc.errors import InputError
 
 from .chance import generator
 
+ROUNDING = 1e-9
+"""Of a mean burst that is as short as its share allows: 0.9 / (1 - 0.9) is a little more than 9."""
+
 
 @dataclass(frozen=True)
 class GilbertElliott:
@@ -48,13 +51,14 @@ class GilbertElliott:
         """
         if not 0 <= share_bad < 1:
             raise InputError(f"share_bad = {share_bad:g}: must be at least 0 and below 1")
-        if mean_burst_slots < max(1.0, share_bad / (1 - share_bad)):
+        odds = share_bad / (1 - share_bad)
+        if mean_burst_slots < max(1.0, odds - ROUNDING):
             raise InputError(
                 f"mean_burst_slots = {mean_burst_slots:g}: at least 1, and at least share_bad / (1 - share_bad) "
-                f"= {share_bad / (1 - share_bad):g}"
+                f"= {odds:g}"
             )
         r = 1 / mean_burst_slots
-        return cls(r * share_bad / (1 - share_bad), r, good, bad)
+        return cls(min(1.0, r * odds), r, good, bad)
 
     @property
     def share_bad(self) -> float:
@@ -78,7 +82,7 @@ class GilbertElliott:
         """
         draws = generator("gilbert-elliott", seed)
         begin_bad = bool(draws.random() < self.share_bad)
-        if self.p == 0 or self.r == 0:
+        if self.p == 0 or self.r == 0 or slots == 0:
             return np.full(slots, begin_bad)
         lengths: list[NDArray[np.int64]] = []
         drawn = 0

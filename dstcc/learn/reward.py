@@ -114,6 +114,6 @@ REWARDS: dict[str, Reward] = {
     "played-per-slot": weighted_layers,
     "promised-per-slot": promised_layers,
 }
+"""Name → function of subflow values, episode values and (K, 1) segment sizes."""
 PER_SLOT = ("played-per-slot", "promised-per-slot")
 """In units of what the source releases in a slot: near 1 while everything plays, whatever an episode's length."""
-"""Name → function of subflow values, episode values and (K, 1) segment sizes."""

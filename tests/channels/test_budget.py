@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from math import log10, pi
+from dataclasses import replace
+from math import exp, log10, pi
 
 import numpy as np
 import pytest
 from dstcc_channels.budget import Budget, space_loss_db
 from dstcc_channels.data import rows
-from dstcc_channels.terminals import atmosphere_db, terminal
+from dstcc_channels.terminals import Terminal, atmosphere_db, terminal
 from dstcc_channels.weather import zenith_db
 
 from dstcc.errors import InputError
@@ -62,6 +63,16 @@ def test_eb_over_n0_follows_its_formula():
     assert budget.highest_rate_bps(1.06, 3, 5e5) == 5e5
 
 
+def test_every_loss_takes_from_the_carrier_and_every_gain_adds():
+    # 60 dBW - 280 - 2 (air) - 1.5 (pointing, polarisation) + 70 dBi = -153.5 dBW. Noise: at 1 K and 1 Hz it is
+    # 10 log10 1.380649e-23 = -228.5991 dBW, at 100 K 20 dB more. C/N0 = -153.5 + 228.5991 - 20 = 55.0991 dB-Hz
+    budget = Budget(*map(np.asarray, (60.0, 280.0, 2.0)), 1.5, *map(np.asarray, (70.0, 100.0)), 0.5)
+    assert budget.cn0_db == pytest.approx(55.0991, abs=1e-4)
+    assert budget.ebn0_db(1e5) == pytest.approx(55.0991 - 50 - 0.5, abs=1e-4)
+    # 55.0991 - 0.5 - 1 - 3 = 50.5991 dB-Hz at the threshold of 1 dB with 3 dB to spare
+    assert budget.highest_rate_bps(1.0, 3.0, 1e9) == pytest.approx(10**5.05991, rel=1e-4)
+
+
 def test_the_published_check_of_the_orbiters_rates():
     # 14.5 Mb/s at 101 Gm and 0.94 Mb/s at 400 Gm with turbo 1/2 and 3 dB margin: (400 / 101)^2 apart
     here, rates = terminal("dss-24", "x"), []
@@ -84,6 +95,32 @@ def test_a_station_transmits_its_twenty_kilowatts():
     assert terminal("dss-24", "x").up_eirp_dbw(51.5) == pytest.approx(10 * log10(20e3) + 66.88)
     with pytest.raises(InputError, match="no x-band transmitter"):
         terminal("dss-14", "x").up_eirp_dbw(45)
+
+
+@pytest.mark.parametrize("missing", ["up_g0_dbi", "up_power_w"])
+def test_a_transmitter_has_both_a_gain_and_a_power(missing):
+    with pytest.raises(InputError, match="station = 'dss-24': no x-band transmitter"):
+        replace(terminal("dss-24", "x"), **{missing: None}).up_eirp_dbw(45)
+
+
+# A terminal whose numbers are round: the dish sags by 1e-3 dB per square degree off 50 degrees.
+ROUND = Terminal("here", "x", "canberra", 60.0, 1e-3, 50.0, 20.0, 10.0, 0.05, 55.0, 1e4, "by hand")
+
+
+def test_a_dish_sags_away_from_its_best_elevation_in_both_directions():
+    # 10 degrees below, 20 above: 0.1 and 0.4 dB; 10 kW are 40 dBW
+    assert ROUND.gain_dbi([40, 50, 70]) == pytest.approx([59.9, 60.0, 59.6])
+    assert ROUND.up_eirp_dbw([40, 50, 70]) == pytest.approx([94.9, 95.0, 94.6])
+
+
+def test_noise_by_hand():
+    # 30 degrees: sin is 1/2, so that 1.5 dB at zenith are 3 dB and L = 10^0.3; receiver 20 + 10 exp(-1.5).
+    through, receiver_k = 10**-0.3, 20 + 10 * exp(-1.5)
+    for cd, radiating_k in ((0.0, 255), (0.4, 265), (1.0, 280)):
+        noise_k = receiver_k + radiating_k * (1 - through) + 2.725 * through
+        assert ROUND.noise_k(30, 1.5, cd) == pytest.approx(noise_k, rel=1e-12)
+        g_over_t_db = 60 - 1e-3 * 20**2 - 3 - 10 * log10(noise_k)
+        assert ROUND.g_over_t_db(30, 1.5, cd) == pytest.approx(g_over_t_db, rel=1e-12)
 
 
 def test_the_ka_gain_is_that_of_its_efficiency():

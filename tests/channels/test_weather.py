@@ -73,6 +73,35 @@ def test_uneven_times_are_the_same_process():
     assert weather_cd("madrid", uneven, 1) == pytest.approx(weather_cd("madrid", even, 1), abs=1e-3)
 
 
+def test_a_step_of_the_process_by_hand():
+    from scipy.special import ndtri
+
+    # X' = k X + sqrt(1 - k^2) n with k = exp(-b dt): two steps of 1,000 s are one of 2,000 s with other draws, so the
+    # draws are those of one moment each, read off a process that forgets at once (steps of 1e9 s).
+    draws = ndtri(weather_cd("madrid", 1e9 * np.arange(4), 1))
+    for t_s in (np.array([0.0, 1000, 2000, 3000]), np.array([0.0, 1000, 3000, 3100])):
+        state = [draws[0]]
+        for step_s, draw in zip(np.diff(t_s), draws[1:], strict=True):
+            keep = np.exp(-2e-4 * step_s)
+            state.append(keep * state[-1] + np.sqrt(1 - keep**2) * draw)
+        assert ndtri(weather_cd("madrid", t_s, 1)) == pytest.approx(state, rel=1e-9)
+
+
+@pytest.mark.parametrize("moments", [0, 1, 2])
+def test_few_moments_are_enough(moments):
+    assert weather_cd("madrid", 60.0 * np.arange(moments), 1).shape == (moments,)
+
+
+def test_a_state_begins_where_the_one_before_ends():
+    assert state_of([0.0, 0.8999, 0.9, 0.9899, 0.99, 0.9989, 0.999, 1.0]).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+def test_between_two_rows_the_logarithm_is_linear_in_the_logarithm():
+    # canberra's X band has 0.039 dB at 0 and 0.044 at 0.25; half way in log(1 - cd) lies cd = 1 - sqrt(1 · 0.75)
+    assert zenith_db("canberra", "x", 1 - 0.75**0.5) == pytest.approx((0.039 * 0.044) ** 0.5)
+    assert zenith_db("canberra", "x", 1.0) == pytest.approx(0.058)
+
+
 def test_a_site_without_rows_is_refused():
     with pytest.raises(InputError, match=r"madrid/k: not in zenith\.csv; .*canberra/k"):
         zenith_db("madrid", "k", 0.5)

@@ -1,0 +1,457 @@
+"""Mutation check of the Python modules that decide what a figure says: does a test fail when one of them is wrong?
+
+    python scripts/mutants_python.py [--only TEXT] [--all] [--show] [--jobs N]
+
+`mutants_python.toml` beside this file names the modules, the test files of each, and the mutants that are equivalent,
+each with its reason. A mutant is one small change: an operator, a comparison, a constant, a condition. cosmic-ray makes
+them; :data:`OURS` adds what it lacks (min for max, any for all, ``+=``). Of its operators only those count whose
+mutants have the type of the original: the others fail at once and would flatter the rate. mutmut 3 was tried too:
+it leaves out properties and constants of modules, half of what matters here.
+
+Of a module with more mutants than `sample` so many are drawn by a hash of the changed text, so that a change elsewhere
+draws no others. A mutant is dead if a test fails or its tests take three times as long as without it. Each one
+runs in a process of its own, forked from one that has imported what is not ours; the files stay as they are.
+
+Prints survivors and a rate per module; exit code 1 below the least rate, or where the list of equivalents is wrong.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import hashlib
+import importlib
+import importlib.util
+import os
+import resource
+import sys
+import tempfile
+import tomllib
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import click
+import parso
+import pytest
+from cosmic_ray.ast import ast_nodes
+from cosmic_ray.mutating import mutate_code
+from cosmic_ray.operators.operator import Operator
+from cosmic_ray.plugins import get_operator, operator_names
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = ("channel-models", "svc", "cli", "kernel-cc", ".")
+"""Folders from which packages are imported, as `setup.cfg` has them; the root last, as it holds the others."""
+SWAPS = (
+    *("Add_Sub", "Sub_Add", "Mul_Div", "Div_Mul", "FloorDiv_Div", "Pow_Mul", "Mod_Mul"),
+    *("BitAnd_BitOr", "BitOr_BitAnd", "USub_UAdd", "Delete_Not", "Delete_Invert"),
+    *("Lt_LtE", "LtE_Lt", "Gt_GtE", "GtE_Gt", "Lt_Gt", "Gt_Lt", "LtE_GtE", "GtE_LtE"),
+    *("Eq_NotEq", "NotEq_Eq", "Is_IsNot", "IsNot_Is"),
+)
+WHOLE = (
+    *("AddNot", "NumberReplacer", "ReplaceTrueWithFalse", "ReplaceFalseWithTrue", "ReplaceAndWithOr"),
+    *("ReplaceOrWithAnd", "ReplaceBreakWithContinue", "ReplaceContinueWithBreak", "ZeroIterationForLoop"),
+)
+"""cosmic-ray's operators that count: those of :data:`SWAPS` by the end of their names, these by the whole of it."""
+OURS = {
+    "MinMax": {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"},
+    "ArgMinMax": {"argmin": "argmax", "argmax": "argmin", "floor": "ceil", "ceil": "floor"},
+    "AnyAll": {"any": "all", "all": "any"},
+    "Side": {'"left"': '"right"', '"right"': '"left"'},
+    "Augmented": {"+=": "-=", "-=": "+=", "*=": "/=", "/=": "*=", "|=": "&=", "&=": "|="},
+    "Assigned": {"+=": "=", "-=": "=", "*=": "=", "|=": "="},
+}
+"""Operators of our own: each replaces one token by another."""
+ANY = "*"
+GUARDS = ("strict=", "frozen=")
+"""Before a True that is left alone: no input shows what it forbids."""
+SURVIVED = 0
+"""pytest's exit code where every test passes."""
+PATIENCE = 3.0
+"""Of the CPU time without a mutant, from which on it counts as hung; and two seconds."""
+
+
+class Tokens(Operator):  # type: ignore[misc]
+    """Replace single tokens by a table."""
+
+    def __init__(self, table: dict[str, str]) -> None:
+        self.table = table
+
+    def mutation_positions(self, node: Any) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+        """Where a token of the table stands."""
+        if getattr(node, "value", None) in self.table:
+            yield node.start_pos, node.end_pos
+
+    def mutate(self, node: Any, index: int) -> Any:
+        """Put the other token there."""
+        node.value = self.table[node.value]
+        return node
+
+    @classmethod
+    def examples(cls) -> tuple[Any, ...]:
+        """None: the table says it."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of a module, not yet made."""
+
+    operator: str
+    occurrence: int
+    line: int
+    was: str
+    """The line, stripped."""
+    rank: str = ""
+    """Its place in the sample: a hash of what it changes."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A mutant with its text."""
+
+    mutant: Mutant
+    now: str
+    """The changed line, stripped."""
+    source: str
+
+
+@dataclass(frozen=True)
+class Equivalent:
+    """Changes of a line that no test can see, and why."""
+
+    path: str
+    was: str
+    now: list[str]
+    """The changed lines; :data:`ANY` for all of them that survive."""
+    why: str
+
+    def covers(self, one: Made) -> bool:
+        """Whether this is one of them."""
+        return one.mutant.was == self.was and (one.now in self.now or ANY in self.now)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`mutants_python.toml`."""
+
+    least: float
+    sample: int
+    modules: dict[str, tuple[str, ...]]
+    equivalents: tuple[Equivalent, ...]
+
+
+def load_plan(path: Path) -> Plan:
+    """Read a plan. ValueError where an equivalent is of no listed module."""
+    table = tomllib.loads(path.read_text())
+    modules = {one["path"]: tuple(one["tests"]) for one in table["module"]}
+    equivalents = tuple(Equivalent(**one) for one in table.get("equivalent", []))
+    for one in equivalents:
+        if one.path not in modules:
+            raise ValueError(f"{path}: equivalent of {one.path}: not a module of this plan")
+    return Plan(table["least"], table["sample"], modules, equivalents)
+
+
+def operators() -> dict[str, Operator]:
+    """Every operator that counts, by name."""
+    found = {name: Tokens(table) for name, table in OURS.items()}
+    for name in operator_names():
+        short = name.removeprefix("core/")
+        if short in WHOLE or (short.startswith("Replace") and short.split("_", 1)[-1] in SWAPS):
+            found[short] = get_operator(name)()
+    return found
+
+
+def mutants(path: str, source: str, known: dict[str, Operator]) -> list[Mutant]:
+    """All mutants of a module, in the order of their ranks; what stands in annotations is none."""
+    lines, silent = source.splitlines(), _silent(source)
+    nodes = list(ast_nodes(parso.parse(source)))
+    found: list[Mutant] = []
+    for name, operator in sorted(known.items()):
+        places = [place for node in nodes for place in operator.mutation_positions(node)]
+        found += [
+            Mutant(name, index, start[0], lines[start[0] - 1].strip())
+            for index, (start, _) in enumerate(places)
+            if start not in silent and not lines[start[0] - 1][: start[1]].endswith(GUARDS)
+        ]
+    seen: Counter[str] = Counter()
+    ranked = []
+    for one in found:
+        text = "\0".join((path, one.operator, one.was))
+        seen[text] += 1
+        ranked.append(replace(one, rank=hashlib.sha256(f"{text}\0{seen[text]}".encode()).hexdigest()))
+    return sorted(ranked, key=lambda one: one.rank)
+
+
+def make(one: Mutant, source: str, known: dict[str, Operator]) -> Made | None:
+    """Make the change; None where the text that results is not Python or means the same."""
+    text = mutate_code(source, known[one.operator], one.occurrence)
+    with contextlib.suppress(SyntaxError):
+        if ast.dump(ast.parse(text)) != ast.dump(ast.parse(source)):
+            return Made(one, text.splitlines()[one.line - 1].strip(), text)
+    return None
+
+
+def _silent(source: str) -> set[tuple[int, int]]:
+    """Where tokens of annotations and of ``if TYPE_CHECKING`` begin, (line, column): they mean nothing at run time."""
+    spans = []
+    for node in ast.walk(ast.parse(source)):
+        hints = [getattr(node, "annotation", None), getattr(node, "returns", None)]
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            hints.append(node)
+        spans += [hint for hint in hints if isinstance(hint, ast.AST)]
+    return {
+        (line, column)
+        for span in spans
+        for line in range(span.lineno, span.end_lineno + 1)  # type: ignore[attr-defined]
+        for column in range(span.col_offset if line == span.lineno else 0, _end(span, line))  # type: ignore[attr-defined]
+    }
+
+
+def _end(span: Any, line: int) -> int:
+    return int(span.end_col_offset) if line == span.end_lineno else 400
+
+
+class Loader(SourceFileLoader):
+    """Loads one module from a text in the place of its file."""
+
+    def __init__(self, name: str, path: str, text: str) -> None:
+        super().__init__(name, path)
+        self.text = text
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Compile the text; nothing is cached."""
+        return compile(self.text, self.path, "exec", dont_inherit=True)
+
+    def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> ModuleSpec | None:
+        """As a finder of :data:`sys.meta_path`."""
+        return (
+            importlib.util.spec_from_file_location(name, self.path, loader=self)
+            if name == self.name
+            else None
+        )
+
+
+def module_name(path: str) -> str:
+    """The name under which a file of the repository is imported."""
+    room = next(room for room in ROOMS if room == "." or path.startswith(f"{room}/"))
+    return ".".join(Path(path).relative_to(room).with_suffix("").parts)
+
+
+def run(path: str, text: str, tests: Sequence[str], limit_s: float, output: Path) -> tuple[int, float]:
+    """Run tests with the module's text replaced, in a forked process: pytest's exit code, and CPU seconds.
+
+    The code is negative for a signal's number.
+    """
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = _tested(path, text, tests, limit_s, output)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    _, status, used = os.wait4(child, 0)
+    return os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
+
+
+def _tested(path: str, text: str, tests: Sequence[str], limit_s: float, output: Path) -> int:
+    with output.open("wb") as sink:
+        os.dup2(sink.fileno(), 1)
+        os.dup2(sink.fileno(), 2)
+    most = int(limit_s) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (most, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(output.with_suffix(".hypothesis"))
+    import hypothesis  # late: pytest's own hook comes first
+
+    # A failing example is enough; that it be small costs time.
+    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+    slow = (hypothesis.HealthCheck.too_slow,)
+    hypothesis.settings.register_profile("mutants", deadline=None, suppress_health_check=slow, phases=phases)
+    name = module_name(path)
+    sys.meta_path.insert(0, Loader(name, str(ROOT / path), text))  # type: ignore[arg-type]
+    importlib.import_module(name)  # before pytest, which would load it by a hook of its own
+    quiet = [
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "--hypothesis-seed=0",
+        "--hypothesis-profile=mutants",
+    ]
+    quiet += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of what is imported already
+    return int(pytest.main([*quiet, f"--basetemp={output.with_suffix('.tmp')}", *tests]))
+
+
+def warm_up(tests: Sequence[str]) -> None:
+    """Import what is not ours of what the tests import, so that the forked processes need not."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writer, "\n".join(_imported_by(tests)).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as told:
+        names = told.read().split()
+    os.waitpid(child, 0)
+    for name in names:
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
+
+
+def _imported_by(tests: Sequence[str]) -> list[str]:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    pytest.main(["-q", "--collect-only", "-p", "no:cacheprovider", "-p", "no:xdist", *tests])
+    ours = tuple({name for room in ROOMS for name in _packages(ROOT / room)})
+    return [name for name, one in sys.modules.items() if not name.startswith(ours) and _is_installed(one)]
+
+
+def _packages(room: Path) -> set[str]:
+    return {found.parent.name for found in room.glob("*/__init__.py")} | {"tests", "dstcc"}
+
+
+def _is_installed(module: Any) -> bool:
+    return "site-packages" in (getattr(module, "__file__", None) or "")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line asks for."""
+
+    whole: bool
+    show: bool
+    jobs: int
+
+
+@dataclass(frozen=True)
+class Score:
+    """How a module's mutants fared."""
+
+    path: str
+    of: int
+    """Mutants in all, of which the others are a sample."""
+    killed: int
+    survived: int
+    equivalent: int
+    wrong: tuple[str, ...]
+    """What is wrong with the list of equivalents."""
+    cpu_s: float
+
+    @property
+    def rate(self) -> float:
+        """Of those that are not equivalent, the share that a test notices."""
+        return self.killed / max(1, self.killed + self.survived)
+
+
+def check(path: str, plan: Plan, known: dict[str, Operator], options: Options) -> Score:
+    """Run a module's sample of mutants and print the survivors. ClickException where its tests fail without one."""
+    source, tests = (ROOT / path).read_text(), plan.modules[path]
+    everyone = mutants(path, source, known)
+    sampled = everyone if options.whole else everyone[: plan.sample]
+    made = [found for one in sampled if (found := make(one, source, known)) is not None]
+    excuses = [one for one in plan.equivalents if one.path == path]
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        code, alone_s = run(path, source, tests, 600, Path(folder) / "alone")
+        if code != SURVIVED:
+            said = (Path(folder) / "alone").read_text(errors="replace")[-2000:]
+            raise click.ClickException(f"{path}: exit code {code} of its tests without a mutant\n{said}")
+        limit_s = 2 + PATIENCE * alone_s
+        with ThreadPoolExecutor(options.jobs) as pool:
+            codes = pool.map(
+                lambda number: run(path, made[number].source, tests, limit_s, Path(folder) / str(number)),
+                range(len(made)),
+            )
+            results = []
+            for one, result in zip(made, codes, strict=True):
+                results.append(result)
+                if (
+                    options.show
+                    and result[0] == SURVIVED
+                    and not any(excuse.covers(one) for excuse in excuses)
+                ):
+                    click.echo(
+                        f"{path}:{one.mutant.line}: {one.mutant.operator}\n  - {one.mutant.was}\n  + {one.now}"
+                    )
+    alive = [one for one, (code, _) in zip(made, results, strict=True) if code == SURVIVED]
+    dead = [one for one, (code, _) in zip(made, results, strict=True) if code != SURVIVED]
+    loose = [one for one in alive if not any(excuse.covers(one) for excuse in excuses)]
+    killed = {(one.mutant.was, one.now) for one in dead} - {(one.mutant.was, one.now) for one in alive}
+    wrong = [f"no such change: {change}" for change in _unknown(excuses, everyone, source, known)]
+    wrong += [
+        f"a test fails, so not equivalent: {excuse.was} -> {now}"
+        for excuse in excuses
+        for now in excuse.now
+        if (excuse.was, now) in killed
+    ]
+    cpu_s = alone_s + sum(used for _, used in results)
+    counts = len(everyone), len(dead), len(loose), len(alive) - len(loose)
+    return Score(path, *counts, tuple(f"{path}: {line}" for line in wrong), cpu_s)
+
+
+def _unknown(
+    excuses: Sequence[Equivalent], everyone: Sequence[Mutant], source: str, known: dict[str, Operator]
+) -> list[str]:
+    """Of the excused changes those that no mutant makes."""
+    before = {one.was for one in excuses}
+    made = (make(one, source, known) for one in everyone if one.was in before)
+    there = {
+        change
+        for one in made
+        if one is not None
+        for change in ((one.mutant.was, one.now), (one.mutant.was, ANY))
+    }
+    return [f"{one.was} -> {now}" for one in excuses for now in one.now if (one.was, now) not in there]
+
+
+@click.command(help=__doc__)
+@click.option("--only", default="", help="Modules whose path holds this text.")
+@click.option("--all", "whole", is_flag=True, help="Every mutant, not a sample.")
+@click.option("--show/--quiet", default=True, help="Print the survivors.")
+@click.option("--jobs", default=len(os.sched_getaffinity(0)), help="Processes at once.")
+@click.option("--plan", "file", default=Path(__file__).with_suffix(".toml"), type=Path, help="The plan.")
+def main(only: str, whole: bool, show: bool, jobs: int, file: Path) -> None:
+    """See the docstring of the module."""
+    os.chdir(ROOT)
+    plan, known = load_plan(file), operators()
+    chosen = [path for path in plan.modules if only in path]
+    if not chosen:
+        raise click.UsageError(f"--only {only}: no module of {file} has that in its path")
+    warm_up(sorted({test for path in chosen for test in plan.modules[path]}))
+    scores = [check(path, plan, known, Options(whole, show, jobs)) for path in chosen]
+    click.echo(
+        f"\n{'module':<52}{'mutants':>8}{'run':>6}{'killed':>8}{'lives':>7}{'equiv.':>8}{'rate':>8}{'CPU s':>7}"
+    )
+    for one in scores:
+        tried = one.killed + one.survived + one.equivalent
+        click.echo(
+            f"{one.path:<52}{one.of:>8}{tried:>6}{one.killed:>8}{one.survived:>7}{one.equivalent:>8}"
+            f"{one.rate:>8.1%}{one.cpu_s:>7.0f}"
+        )
+    killed, survived = sum(one.killed for one in scores), sum(one.survived for one in scores)
+    rate = killed / max(1, killed + survived)
+    spent = sum(one.cpu_s for one in scores)
+    click.echo(
+        f"{killed} of {killed + survived} killed: {rate:.1%} ({plan.least:.0%} asked), {spent / 60:.1f} CPU minutes"
+    )
+    wrong = [line for one in scores for line in one.wrong]
+    for line in wrong:
+        click.echo(line, err=True)
+    if wrong or rate < plan.least:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
