@@ -8,7 +8,7 @@ CELLS ?=
 STAMP := $(VENV)/.ready
 NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*) $(wildcard kernel-cc/law/*) $(wildcard svc/dstcc_svc/src/*)
 
-.PHONY: help setup demo kernel test test-slow test-kernel fidelity bench held-out lint format docs clean
+.PHONY: help setup demo kernel test test-slow test-kernel fidelity bench mutants mutants-python held-out lint format docs clean
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
@@ -43,6 +43,11 @@ test-kernel: kernel  ## all that runs on the virtual-time kernel, the debug vari
 
 bench: $(STAMP)  ## speed figures, each with its ratio; ONLY=NAME runs one
 	$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY))
+
+mutants: mutants-python  ## does a test fail when a rule is wrong? small changes to the modules that decide what a figure says
+
+mutants-python: $(STAMP)  ## of the Python modules; ONLY=TEXT those whose path holds it
+	$(BIN)/python scripts/mutants_python.py $(if $(ONLY),--only $(ONLY))
 
 held-out: $(STAMP)  ## the shipped controller on missions it never saw, beside every algorithm (minutes)
 	$(BIN)/python scripts/held_out.py

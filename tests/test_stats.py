@@ -156,7 +156,7 @@ class TestStrata:
         assert (high - low) / 2 == pytest.approx(0.0283, rel=0.05)
 
     def test_a_stratum_that_does_not_vary_leaves_the_others_width(self) -> None:
-        # The second stratum's mean is 0, 1 or 2 in 1/4, 1/2 and 1/4 of the resamples; that of all is half of it and 1/2.
+        # The second stratum's mean is 0, 1 or 2 in 1/4, 1/2 and 1/4 of the resamples; that of all is half it and 1/2.
         assert mean_estimate([[1.0, 1.0], [0.0, 2.0]]).bounds() == (0.5, 1.5)
 
     def test_a_stratum_of_one_value_allows_no_interval(self) -> None:

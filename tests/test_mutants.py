@@ -1,0 +1,96 @@
+"""The mutation check itself: what it changes, what it leaves alone, and what it says of tests that see nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+pytest.importorskip("cosmic_ray", reason="comes with the extra dev")
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "mutants_python.py"
+SOURCE = '''
+"""Text of 3 words."""
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    import numpy as np
+def mean(values: list[float | None], strict: bool = True) -> float | None:
+    total: "int | float" = 0
+    for one, _ in zip(values, values, strict=True):
+        total += one
+    return min(total, 9) / len(values)
+'''
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("mutants_python", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["mutants_python"] = module  # where dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def changed(script: ModuleType, source: str) -> set[tuple[str, str]]:
+    known = script.operators()
+    made = [script.make(one, source, known) for one in script.mutants("m.py", source, known)]
+    return {(one.mutant.was, one.now) for one in made if one is not None}
+
+
+def test_every_kind_of_change_is_made_and_none_that_means_nothing(script: ModuleType) -> None:
+    found = changed(script, SOURCE)
+    last = "return min(total, 9) / len(values)"
+    assert {now for was, now in found if was == last} == {
+        "return max(total, 9) / len(values)",
+        "return min(total, 9) * len(values)",
+        "return min(total, 10) / len(values)",
+        "return min(total, 8) / len(values)",
+    }
+    assert {now for was, now in found if was == "total += one"} == {"total -= one", "total = one"}
+    # neither annotations nor the import for type checkers, neither `strict=True` of zip nor the docstring
+    assert {was.split()[0] for was, _ in found} == {"return", "total", "total:", "for", "def"}
+    assert {now for was, now in found if was.startswith("def")} == {
+        "def mean(values: list[float | None], strict: bool = False) -> float | None:"
+    }
+
+
+def test_the_sample_does_not_depend_on_other_lines(script: ModuleType) -> None:
+    known = script.operators()
+    before = [(one.operator, one.was) for one in script.mutants("m.py", SOURCE, known)]
+    after = [(one.operator, one.was) for one in script.mutants("m.py", SOURCE + "\nmore = 1 + 2\n", known)]
+    assert [one for one in after if one[1] != "more = 1 + 2"] == before
+    assert before != sorted(before), "drawn, not from the top"
+
+
+def check(tmp_path: Path, tests: str, more: str = "") -> subprocess.CompletedProcess[str]:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        f'least = 0.9\nsample = 60\n[[module]]\npath = "dstcc/weights.py"\ntests = ["{tests}"]\n{more}'
+    )
+    command = [sys.executable, str(SCRIPT), "--plan", str(plan), "--jobs", "1"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_good_tests_pass(tmp_path: Path) -> None:
+    done = check(tmp_path, "tests/test_weights.py")
+    assert done.returncode == 0, done.stderr
+    assert "4 of 4 killed: 100.0%" in done.stdout
+
+
+def test_tests_that_see_nothing_and_excuses_that_are_none_fail(tmp_path: Path) -> None:
+    (tmp_path / "test_blind.py").write_text(
+        "import dstcc.weights\n\ndef test_it_is_there():\n    assert dstcc.weights.WEIGHT < 101\n"
+    )
+    excuse = '[[equivalent]]\npath = "dstcc/weights.py"\nwas = "WEIGHT = 100"\nnow = ["{}"]\nwhy = "a test"\n'.format
+    done = check(tmp_path, str(tmp_path / "test_blind.py"), excuse("WEIGHT = 101") + excuse("WEIGHT = 7"))
+    assert done.returncode == 1
+    # of the four changes one makes the weight 101, which fails
+    assert "1 of 4 killed: 25.0%" in done.stdout
+    assert "+ WEIGHT = 99" in done.stdout
+    assert "dstcc/weights.py: no such change: WEIGHT = 100 -> WEIGHT = 7" in done.stderr
+    assert "dstcc/weights.py: a test fails, so not equivalent: WEIGHT = 100 -> WEIGHT = 101" in done.stderr
