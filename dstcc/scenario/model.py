@@ -39,7 +39,8 @@ from .fields import (
     Table,
     broken,
 )
-from .physics import abstract_keys, check
+from .physics import abstract_keys
+from .physics import check as check_physics
 from .traffic import CrossTraffic, Flow, Mix
 from .variant import Variant, as_variant, place_of
 
@@ -411,13 +412,13 @@ class Scenario(Table):
 
     @model_validator(mode="after")
     def _whole(self) -> Scenario:
-        self._fits_together()
+        self.check()
         labels = [variant.label for variant in self.variant]
         for number, variant in enumerate(self.variant):
             if variant.label in self._taken() or labels.index(variant.label) < number:
                 raise broken(f"'{variant.label}' is another's name", key=f"variant.{number}.label")
             try:
-                as_variant(self, variant)._fits_together()
+                as_variant(self, variant).check()
             except (ValidationError, PydanticCustomError) as error:
                 place, rule = place_of(error)
                 raise broken(rule, key=f"variant.{number}.{place}") from None
@@ -444,7 +445,8 @@ class Scenario(Table):
             pairs | set(CONGESTION) | set(TRANSFERS) | {controller_name(given) for given in told.controller}
         )
 
-    def _fits_together(self) -> None:
+    def check(self) -> None:
+        """Raise :class:`PydanticCustomError` unless its tables fit together."""
         names = [link.name for link in self.link]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -473,7 +475,7 @@ class Scenario(Table):
         segment = self.transport.mss_bytes
         if (self.transport.receive_buffer_bytes or segment) < segment:
             raise broken(f"must hold a segment of {segment} bytes", key="transport.receive_buffer_bytes")
-        check(self)
+        check_physics(self)
         made = self.video.synthetic
         problem = self.misfit(layers=len(made.layer_bps) if made else None)
         if problem is not None:

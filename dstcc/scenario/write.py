@@ -23,7 +23,7 @@ def to_toml(scenario: Scenario) -> str:
 
 
 def _table(heading: str, keys: dict[str, Any]) -> str:
-    lines = [f"{_key(name)} = {_value(value)}" for name, value in keys.items()]
+    lines = [f"{_key(name)} = {value_text(value)}" for name, value in keys.items()]
     return "\n".join([heading, *lines, ""])
 
 
@@ -31,7 +31,8 @@ def _key(name: str) -> str:
     return name if _BARE.fullmatch(name) else _string(name)
 
 
-def _value(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """A value as TOML has it, tables inline."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -39,10 +40,10 @@ def _value(value: Any) -> str:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, dict):
-        pairs = ", ".join(f"{_key(name)} = {_value(item)}" for name, item in value.items())
+        pairs = ", ".join(f"{_key(name)} = {value_text(item)}" for name, item in value.items())
         return f"{{{pairs}}}"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(value_text, value))}]"
     return repr(value)
 
 

@@ -1,0 +1,99 @@
+"""Choosing settings for a stock control: what is tried, what is kept, what is printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dstcc.scenario import load_scenario
+from dstcc.tune import LEAST_GAIN, Search, axes_of, main, nested, told
+from tests.quick import QUICK
+
+AXES: dict[str, tuple[Any, ...]] = {"scale": (1, 6), "initial_cwnd": (40, 160)}
+
+
+def best(table: dict[str, float | None], otherwise: float | None = 0.0) -> tuple[dict[str, Any], float]:
+    return Search(AXES, lambda settings: table.get(told(settings), otherwise)).best()
+
+
+def test_what_helps_is_kept_axis_by_axis_until_nothing_does() -> None:
+    table: dict[str, float | None] = {
+        "": 0.1,
+        "scale = 6": 0.3,
+        "initial_cwnd = 160, scale = 6": 0.4,
+        # found only in a second round, once the window is there
+        "initial_cwnd = 160, scale = 1": 0.5,
+    }
+    assert best(table) == ({"scale": 1, "initial_cwnd": 160}, 0.5)
+
+
+def test_a_setting_that_lost_its_reason_is_dropped() -> None:
+    table: dict[str, float | None] = {
+        "": 0.1,
+        "scale = 6": 0.3,
+        "initial_cwnd = 40, scale = 6": 0.4,
+        "initial_cwnd = 40": 0.6,
+    }
+    assert best(table) == ({"initial_cwnd": 40}, 0.6)
+
+
+def test_less_than_a_digit_is_no_reason() -> None:
+    assert best({"": 0.1, "scale = 1": 0.1 + LEAST_GAIN / 2}) == ({}, 0.1)
+    assert best({"": 0.1, "scale = 1": 0.1 + 2 * LEAST_GAIN})[0] == {"scale": 1}
+
+
+def test_what_cannot_run_is_not_chosen() -> None:
+    assert best({"": 0.1, "scale = 1": None, "scale = 6": 0.2}, None) == ({"scale": 6}, 0.2)
+
+
+def test_nothing_is_tried_twice() -> None:
+    asked: list[str] = []
+    Search(AXES, lambda settings: asked.append(told(settings)) or 0.0).best()  # type: ignore[func-returns-value]
+    assert len(asked) == len(set(asked)) == 5
+
+
+def test_constants_are_a_table() -> None:
+    assert nested({"scale": 1, "constants.rto_max_s": 9.0, "constants.hystart": False}) == {
+        "scale": 1,
+        "constants": {"rto_max_s": 9.0, "hystart": False},
+    }
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    path = tmp_path / "far.toml"
+    text = QUICK.replace("delay_s = 0.05", "delay_s = 100").replace("loop_to_s = 5", "loop_to_s = 900")
+    path.write_text(f"{text}[transport]\nmode = 'lanes'\nlanes_per_link = 4\n")
+    return path
+
+
+def test_the_axes_leave_out_what_the_scenario_has(scenario: Path) -> None:
+    axes = axes_of(load_scenario(scenario), "newreno")
+    # RTT 200 s over 40 emulated seconds: S = 5
+    assert axes["scale"] == (1, 2)
+    assert 10 not in axes["initial_cwnd"]
+    assert axes["lanes_per_link"] == (1, 16)
+    assert "constants.hystart" not in axes
+
+
+def test_the_choice_is_printed_as_a_variant_that_plays_more(
+    scenario: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(scenario), "--congestion", "newreno", "--seeds", "901-901"]) == 0
+    out, err = capsys.readouterr()
+    assert "as it comes" in err
+    assert "seeds 901 to 901" in out
+    scenario.write_text(scenario.read_text() + out)
+    (variant,) = load_scenario(scenario).variant
+    assert (variant.label, variant.congestion) == ("tuned newreno", "newreno")
+    # 16 kbit/s over a round trip of 200 s are 400 kB or 270 segments: ten are too few, and 640 are enough at once
+    assert variant.set["initial_cwnd"] >= 160
+
+
+def test_bad_input_is_an_error_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "none.toml"), "--congestion", "cubic"]) == 2
+    assert "no such scenario file" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["x.toml", "--congestion", "cubic", "--seeds", "9-1"])
