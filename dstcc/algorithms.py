@@ -277,7 +277,11 @@ TRANSFERS = tuple(row.name for row in TABLE if row.kind == "transfer")
 """Named in the place of a congestion control. They choose links themselves and take no scheduler."""
 TOLD = tuple(row.name for row in TABLE if "rates" in row.knows)
 """Told what the links carry, by the scenario or by whoever sets their window or rate: a yardstick for the others."""
+COUPLED = tuple(row.name for row in TABLE if row.kind == "congestion" and "paths" in row.needs)
+"""Laws whose windows depend on those of a connection's other subflows."""
 SCHEDULERS = tuple(row.name for row in TABLE if row.kind == "scheduler")
+REDUNDANT = "redundant"
+"""The scheduler that copies all to every subflow: of one connection."""
 NO_SCHEDULER = "none"
 """What stands in a scheduler's place in the trials of a transfer."""
 PINNED = "layer-pinned"
@@ -398,6 +402,16 @@ def unmet(name: str, kind: str, *, paths: int, mode: str, layers: int | None = N
     needs = next((row.needs for row in TABLE if row.name == name and row.kind in kinds), ())
     met = {"paths": paths > 1, "stream": mode == "stream", "layers": layers is None or layers > 1}
     return next((NEEDS[need] for need in needs if not met[need]), None)
+
+
+def window_of(congestion: str, scheduler: str) -> str:
+    """Whose a lane's congestion window is unless a scenario says: its own (``lane``) or its link's (``link``).
+
+    A stock control comes in a connection a lane, as a user of real MPTCP would have it. What is told its window or
+    rate divides nothing by having more lanes; coupled laws and ``redundant`` work over the subflows of one connection.
+    """
+    shared = congestion in (*TOLD, *COUPLED) or scheduler == REDUNDANT
+    return "link" if shared else "lane"
 
 
 def schedulers_of(congestion: str, schedulers: tuple[str, ...]) -> tuple[str, ...]:

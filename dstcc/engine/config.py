@@ -196,6 +196,9 @@ class Transport:
     mode: str = "stream"
     """``stream``: one ordering domain; ``lanes``: ``lanes_per_link`` of them per link, a layer whole on one."""
     lanes_per_link: int = 1
+    apart: bool = False
+    """``lanes``: each subflow is a connection of its own with a window and one ordering domain: no law couples it to
+    others, and what it lost others repeat only where a link has outages (they are its backups then)."""
     mss_bytes: int = 1460
     header_bytes: int = 40
     """Wire bytes beside the payload in each data packet, and the size of a pure ACK."""

@@ -24,6 +24,8 @@ class Backend(Protocol):
 
     name: str
     """As ``run.json`` and ``--backend`` call it."""
+    tells_windows_apart: bool
+    """Whether its samples have a row for each lane with a window of its own, or one a link."""
 
     def check(self, scenario: Scenario, source: Source, *, logs: bool = False) -> None:
         """Raise :class:`~dstcc.errors.DstccError` for what it cannot run, before anything starts."""
@@ -52,6 +54,7 @@ class Simulator:
     """The engine."""
 
     name = "simulator"
+    tells_windows_apart = True
 
     def check(self, scenario: Scenario, source: Source, *, logs: bool = False) -> None:
         """Whatever a scenario may say runs here."""
@@ -92,6 +95,7 @@ class Kernel:
     """Linux in virtual time, see :mod:`dstcc_kernel.backend`."""
 
     name = "kernel"
+    tells_windows_apart = False
     on_host = False
 
     def check(self, scenario: Scenario, source: Source, *, logs: bool = False) -> None:

@@ -24,7 +24,7 @@ def write_logs(folder: Path, trial: str, outcome: Outcome, wanted: frozenset[str
     if "pcapng" in wanted:
         from .capture import write_capture
 
-        write_capture(folder / pcapng, trace, setting.links)
+        write_capture(folder / pcapng, trace, outcome.links)
     return []
 
 

@@ -148,8 +148,8 @@ def chunk_rows(trial_id: str, outcome: Outcome) -> pa.Table:
 
 
 def sample_rows(trial_id: str, outcome: Carried) -> pa.Table:
-    """A trial's rows of ``samples.parquet``; all lanes of a subflow share its window."""
-    samples, links = outcome.result.samples, outcome.setting.links
+    """A trial's rows of ``samples.parquet``; subflows are numbered link by link."""
+    samples, links = outcome.result.samples, outcome.links
     names = np.array([links[index].name for index in subflow_links(links)])[samples.subflow]
     columns = [
         _repeat(trial_id, len(samples.t_ns)),

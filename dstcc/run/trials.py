@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from dstcc import engine
 from dstcc.algorithms import schedulers_of
-from dstcc.engine import EngineConfig, EngineResult
+from dstcc.engine import EngineConfig, EngineResult, Link
 from dstcc.errors import DstccError, InputError, MissingCapabilityError, UnfinishedError
 from dstcc.extensions import label
 from dstcc.metrics import Metrics, Playback, compute, play_by_deadline, play_with_stalls
@@ -65,6 +65,8 @@ class Carried:
 
     setting: Setting
     result: EngineResult
+    links: tuple[Link, ...]
+    """As the trial had them: with a subflow for each window of its samples."""
 
 
 @dataclass(frozen=True)
@@ -252,6 +254,7 @@ class _Raw:
 
     setting: Setting
     result: EngineResult
+    links: tuple[Link, ...]
     best_weight: float | None
     """``None`` without deadlines."""
 
@@ -280,14 +283,15 @@ class _Runner:
         config = engine_config(scenario, setting, key.congestion, key.scheduler)
         config = replace(config, trace=self.trace)
         policy = None if key.controller is None else self.policies[key.controller]
+        links = config.links if self.backend.tells_windows_apart else setting.links
         try:
             result = self.backend.carry(scenario, self.source, setting, config, policy)
         except UnfinishedError as error:
-            partial = None if error.partial is None else Carried(setting, error.partial)
+            partial = None if error.partial is None else Carried(setting, error.partial, links)
             raise _EndedError(str(error), partial) from None
         timed = self.scenario.playout.mode == "deadline"
         best = self._best_weight(self.backend.oracle(config)) if timed else None
-        return _Raw(setting, result, best)
+        return _Raw(setting, result, links, best)
 
     def _best_weight(self, config: EngineConfig) -> float:
         key = config.seed, config.transport.mss_bytes
@@ -307,9 +311,9 @@ def _finish(key: TrialKey, simulated: Callable[[], _Raw], judge: Judge) -> Trial
             playback = play_by_deadline(objects, result)
         quality = judge.score(playback)
         metrics = compute(
-            objects, result, playback, best_weight=raw.best_weight, quality=quality, links=setting.links
+            objects, result, playback, best_weight=raw.best_weight, quality=quality, links=raw.links
         )
-        return Trial(key, Outcome(setting, result, playback, metrics))
+        return Trial(key, Outcome(setting, result, raw.links, playback, metrics))
     except _EndedError as ended:
         return Trial(key, error=str(ended), partial=ended.carried)
     except DstccError as error:

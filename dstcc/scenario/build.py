@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import TypeVar
 
@@ -15,6 +15,7 @@ from dstcc.extensions import Extension, find, load
 
 from .draws import draw_links, longest_possible_rtt_s, rtt_s
 from .fields import MAX_TIME_S, NS_PER_S, ns
+from .lanes import windows_per_link
 from .model import Scenario
 from .video import Source
 
@@ -79,10 +80,11 @@ def settle(scenario: Scenario, source: Source, seed: int) -> Setting:
 
 
 def engine_config(scenario: Scenario, setting: Setting, congestion: str, scheduler: str) -> EngineConfig:
-    """One trial for the engine; algorithms by their labels."""
+    """One trial for the engine; algorithms by their labels. Lanes with a window each are subflows of their link."""
+    windows = windows_per_link(scenario.transport, congestion, scheduler)
     return EngineConfig(
         seed=setting.seed,
-        links=setting.links,
+        links=tuple(replace(link, subflows=link.subflows * windows) for link in setting.links),
         transport=_transport(scenario, setting, congestion, scheduler),
         objects=setting.objects,
         slot_ns=setting.slot_ns,
@@ -151,6 +153,7 @@ def _slot_ns(scenario: Scenario, links: tuple[Link, ...], objects: Objects) -> i
 
 def _transport(scenario: Scenario, setting: Setting, congestion: str, scheduler: str) -> Transport:
     told, names = scenario.transport, [link.name for link in setting.links]
+    apart = windows_per_link(told, congestion, scheduler) > 1
     pinned = told.layer_links if scheduler == "layer-pinned" else None
     return Transport(
         congestion=congestion,
@@ -158,7 +161,8 @@ def _transport(scenario: Scenario, setting: Setting, congestion: str, scheduler:
         congestion_extension=find(told.congestion, congestion, "congestion"),
         scheduler_extension=find(told.scheduler, scheduler, "scheduler"),
         mode=told.mode,
-        lanes_per_link=told.lanes_per_link,
+        lanes_per_link=1 if apart else told.lanes_per_link,
+        apart=apart,
         mss_bytes=told.mss_bytes,
         initial_cwnd=told.initial_cwnd,
         receive_buffer_bytes=told.receive_buffer_bytes or 0,

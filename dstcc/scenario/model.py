@@ -39,6 +39,7 @@ from .fields import (
     Table,
     broken,
 )
+from .lanes import check_window, check_windows
 from .physics import abstract_keys
 from .physics import check as check_physics
 from .traffic import CrossTraffic, Flow, Mix
@@ -287,6 +288,10 @@ class Transport(Table):
     """``stream``: one ordering domain, as stock MPTCP; ``lanes``: one per subflow, a layer whole on one
     lane."""
     lanes_per_link: Annotated[int, Field(ge=1, le=4096)] = 1
+    window: Literal["lane", "link"] | None = None
+    """``lanes``: whose congestion window a lane has. ``lane``: each its own, as a connection; ``link``: all of a
+    link share one. Unless given ``lane`` for stock controls, ``link`` for ``fixed``, ``open-loop``, coupled laws and
+    ``redundant``. Controllers always share."""
     mss_bytes: Annotated[int, Field(ge=64, le=65_000)] = 1460
     """Payload of a full segment; 40 bytes of headers come on top."""
     initial_cwnd: Annotated[int, Field(ge=1, le=1_000_000)] = 10
@@ -341,6 +346,7 @@ class Transport(Table):
     def _lanes(self) -> Transport:
         if self.lanes_per_link > 1 and self.mode != "lanes":
             raise broken('needs mode = "lanes"', key="lanes_per_link")
+        check_window(self)
         if self.layer_links is not None and "layer-pinned" not in self.scheduler:
             raise broken('needs scheduler = "layer-pinned"', key="layer_links")
         return self
@@ -454,6 +460,7 @@ class Scenario(Table):
         subflows = self.subflows
         if subflows > MAX_SUBFLOWS:
             raise broken(f"{subflows} subflows; at most {MAX_SUBFLOWS} over all links", key="link")
+        check_windows(self)
         if self.transport.layer_links is not None and subflows > len(names):
             raise broken("needs one subflow a link", key="transport.layer_links")
         shared = [link.name for link in self.link if link.flows or link.mix]

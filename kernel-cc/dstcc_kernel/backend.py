@@ -23,7 +23,6 @@ from dstcc.scenario import settle
 from . import guest, host
 from .build import Built, find
 from .job import JOB, NEVER_NS, OBJECTS, PART, RESULT, Job
-from .leftovers import remove_leftovers
 from .module import guest_module
 from .names import misfit
 from .native import program
@@ -139,8 +138,7 @@ def run(
     try:
         objects_of(setting, source).tofile(folder / OBJECTS)
         job.write(folder / JOB)
-        # -P: from the current folder, which is the user's, nothing is imported
-        words = [sys.executable, "-P", "-m", "dstcc_kernel.inside", str(folder)]
+        words = [sys.executable, "-m", "dstcc_kernel.inside", str(folder)]
         paths, wall_s = {"PYTHONPATH": python_path()}, _wall_s(job, setting)
         if on_host:
             console = folder / "host.log"
@@ -198,7 +196,10 @@ def _full(folder: Path) -> str:
 
 def sweep() -> None:
     """Remove the folders of trials whose runner is gone: what a killed one left, what an ended guest said."""
-    remove_leftovers(Path(tempfile.gettempdir()), PREFIX, JOB)
+    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        owner = left.name.removeprefix(PREFIX).split("-")[0]
+        if owner.isdigit() and not Path("/proc", owner).exists():
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def _module(on_host: bool) -> str | None:
@@ -220,10 +221,7 @@ def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
             "link's window, which each of them holds and the sender keeps"
         )
     if scenario.transport.mode == "lanes" and own:
-        notes.append(
-            f"under {', '.join(own)} each lane is an MPTCP connection with a window of its own; the simulator's share "
-            "their link's"
-        )
+        notes.append(f"under {', '.join(own)} each lane is an MPTCP connection with a window of its own")
     elif own:
         notes.append("the kernel's own scheduler, by bytes queued over pacing rate, stands in minrtt's place")
     if on_host:

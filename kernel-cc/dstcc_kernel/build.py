@@ -18,7 +18,6 @@ import fcntl
 import hashlib
 import json
 import os
-import re
 import resource
 import shutil
 import subprocess
@@ -63,12 +62,7 @@ REPRODUCIBLE = {
 }
 """The kernel's banner goes into its entropy: the same source, configuration and compiler must give the same."""
 
-LOCK, BUILDING = ".lock", ".dstcc-building"
-MADE = re.compile(
-    r"linux-.+-(plain|debug)-[0-9a-f]{12}|\.?(programs|transfer|trajectory)-[0-9a-f]{12,16}(\..+\.tmp)?"
-)
-"""What :func:`clean` removes beside a build under way: kernels, programs, and what was left of their making. Anything
-else in the folder is not dstcc's, whatever ``DSTCC_CACHE`` names."""
+LOCK = ".lock"
 
 Advance = Callable[[float], None]
 
@@ -147,7 +141,7 @@ def build(
             return found
         version = source.needed_version()
         require_tools()
-        work = home() / BUILDING
+        work = home() / ".building"
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
         try:
@@ -173,26 +167,18 @@ def require_tools() -> None:
 def clean() -> int:
     """Remove every kernel, and all else of the kernel side, from the cache; the bytes that became free.
 
-    Waits for a build under way. What dstcc did not make stays.
+    Waits for a build under way.
     """
     if not home().exists():
         return 0
-    freed = 0
     with _alone():
-        for entry in [entry for entry in home().iterdir() if _is_made(entry)]:
-            freed += _bytes_in(entry)
+        freed = _bytes_in(home())
+        for entry in home().iterdir():
             if entry.is_dir():
                 shutil.rmtree(entry)
-            else:
+            elif entry.name != LOCK:
                 entry.unlink()
     return freed
-
-
-def _is_made(entry: Path) -> bool:
-    """Is it of :data:`MADE`, and, where it has a kernel's name, a kernel?"""
-    if entry.is_symlink() or not (entry.name == BUILDING or MADE.fullmatch(entry.name)):
-        return False
-    return not entry.name.startswith("linux-") or (entry / "build.json").is_file()
 
 
 def others() -> list[Path]:
@@ -251,7 +237,7 @@ def _keep_headers(tree: Path) -> None:
 def _alone() -> Iterator[None]:
     """Hold the cache's kernels alone; waits for whoever does."""
     home().mkdir(parents=True, exist_ok=True)
-    with (home() / LOCK).open("a") as lock:
+    with (home() / LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -289,7 +275,7 @@ def _cpu_s() -> float:
 
 
 def _bytes_in(tree: Path) -> int:
-    return sum(file.lstat().st_blocks * 512 for file in (tree, *tree.rglob("*")))
+    return sum(file.lstat().st_blocks * 512 for file in tree.rglob("*"))
 
 
 def _first_line(command: list[str]) -> str:

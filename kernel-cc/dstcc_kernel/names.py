@@ -5,6 +5,8 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from dstcc.algorithms import TOLD
+
 if TYPE_CHECKING:
     from dstcc.scenario import Scenario
 
@@ -39,7 +41,27 @@ def misfit(scenario: Scenario) -> str | None:
         for key in ("flows", "cross_traffic", "mix"):
             if getattr(link, key):
                 return f"link.{index}.{key}: others' traffic exists in the simulator only"
+    problem = _windows(scenario)
+    if problem is not None:
+        return problem
     return _too_many(len(scenario.link), scenario.subflows, lanes=transport.mode == "lanes")
+
+
+def _windows(scenario: Scenario) -> str | None:
+    """Lanes are connections: stock controls have a window in each, our module holds a link's in all of them."""
+    transport = scenario.transport
+    if transport.lanes_per_link == 1 or transport.window is None:
+        return None
+    stock = next((name for name in transport.congestion if name not in TOLD), None)
+    if transport.window == "link" and stock is not None:
+        return (
+            f"transport.window = 'link': under '{stock}' each lane is a connection with a window of its own here; "
+            'window = "lane", or the simulator'
+        )
+    told = next((name for name in transport.congestion if name in TOLD), None)
+    if transport.window == "lane" and told is not None:
+        return f"transport.window = 'lane': the lanes of a link share the window of '{told}' here; window = \"link\""
+    return None
 
 
 def _too_many(links: int, subflows: int, *, lanes: bool) -> str | None:

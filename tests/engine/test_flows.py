@@ -161,8 +161,8 @@ def test_subflows_divide_what_one_would_be_told(congestion: str) -> None:
 
 
 def test_rules_of_sharing() -> None:
-    with pytest.raises(ValueError, match="1 to 64 subflows"):
-        net.run("cubic", (net.link(subflows=64), net.link()))
+    with pytest.raises(ValueError, match="1 to 128 subflows"):
+        net.run("cubic", (net.link(subflows=128), net.link()))
     with pytest.raises(ValueError, match="layer_links need one subflow"):
         net.run("cubic", net.link(subflows=2), scheduler="layer-pinned", layer_links=(0,))
     with pytest.raises(ValueError, match="stops after it starts"):

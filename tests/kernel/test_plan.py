@@ -169,12 +169,37 @@ def test_slots_scale() -> None:
             {"transport": {"scheduler": "round-robin"}},
             "transport.scheduler: 'round-robin' .* the kernel has minrtt",
         ),
+        (
+            {"transport": {"mode": "lanes", "lanes_per_link": 2, "window": "link"}},
+            "transport.window = 'link': under 'cubic' each lane is a connection with a window of its own here",
+        ),
+        (
+            {"transport": {"mode": "lanes", "lanes_per_link": 2, "window": "lane", "congestion": "fixed"}},
+            "transport.window = 'lane': the lanes of a link share the window of 'fixed' here",
+        ),
     ],
 )
 def test_what_only_the_simulator_has_is_named(tables: dict[str, Any], said: str) -> None:
     import re
 
     assert re.search(said, misfit(scenario(**tables)) or "")
+
+
+@pytest.mark.parametrize(
+    ("congestion", "window", "lanes"),
+    [
+        ("cubic", "lane", 2),
+        ("fixed", "link", 2),
+        ("cubic", "link", 1),
+        ("fixed", "lane", 1),
+        ("cubic", None, 2),
+    ],
+)
+def test_the_windows_that_lanes_have_anyway_may_be_named(
+    congestion: str, window: str | None, lanes: int
+) -> None:
+    told = {"mode": "lanes", "lanes_per_link": lanes, "congestion": congestion}
+    assert misfit(scenario(transport=told | ({"window": window} if window else {}))) is None
 
 
 def test_others_traffic_is_refused() -> None:

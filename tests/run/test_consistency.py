@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +143,9 @@ def test_samples_are_whole_and_bounded(run: Run) -> None:
         assert row["inflight_segments"] >= 0
         assert row["srtt_s"] is None or row["srtt_s"] >= row["min_rtt_s"] >= 0.4
         spans[row["trial"], row["subflow"]].append(row["t_s"])
-    assert len(spans) == 3 * len(run.trials)
+    windows = {one["name"]: one["windows"] for one in run.meta["algorithms"]}
+    rows = Counter(trial for trial, _ in spans)
+    assert rows == {trial["id"]: windows[trial["id"].partition("/")[0]] for trial in run.trials}
     for times in spans.values():
         assert times == sorted(set(times))
         assert len(times) <= 2_100

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from dstcc.engine.config import NEVER_NS, EngineConfig
+from dstcc.errors import ScenarioError
 from dstcc.scenario import (
     Setting,
     engine_config,
@@ -103,6 +104,50 @@ def test_transport(minimal: Path) -> None:
     assert transport.layer_links == (1, 0)
     assert transport.receive_buffer_bytes == 2000
     assert built(minimal).transport.receive_buffer_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("congestion", "scheduler", "told", "windows"),
+    [
+        ("cubic", "minrtt", None, 4),
+        ("cubic", "minrtt", "link", 1),
+        ("tp-planet", "round-robin", None, 4),
+        ("fixed", "minrtt", None, 1),
+        ("fixed", "minrtt", "lane", 4),
+        ("open-loop", "minrtt", None, 1),
+        ("lia", "minrtt", None, 1),
+        ("cubic", "redundant", None, 1),
+        ("ltp", "none", None, 1),
+        ("ltp", "none", "lane", 1),
+        ("agent", "agent", None, 1),
+        ("agent", "agent", "lane", 1),
+    ],
+)
+def test_who_has_a_window(
+    minimal: Path, congestion: str, scheduler: str, told: str | None, windows: int
+) -> None:
+    keys = f', window = "{told}"' if told else ""
+    made = built(
+        minimal,
+        f'transport={{mode = "lanes", lanes_per_link = 4{keys}}}',
+        congestion=congestion,
+        scheduler=scheduler,
+    )
+    assert [link.subflows for link in made.links] == [windows, windows]
+    # A lane is an ordering domain either way.
+    assert windows * made.transport.lanes_per_link == 4
+    assert made.transport.apart == (windows > 1)
+
+
+def test_lanes_with_a_window_each_are_as_many_as_connections_can_be(minimal: Path) -> None:
+    eight = ", ".join(f'{{name = "{i}", rate_bps = 1e6, delay_s = 5}}' for i in range(8))
+    most = 'transport={mode = "lanes", lanes_per_link = 16}'
+    assert sum(link.subflows for link in built(minimal, f"link=[{eight}]", most).links) == 128
+    with pytest.raises(ScenarioError, match=r"144 lanes with a window each under 'cubic' .* at most 128"):
+        nine = f'{eight}, {{name = "8", rate_bps = 1e6, delay_s = 5}}'
+        built(minimal, f"link=[{nine}]", most)
+    shared = 'transport={mode = "lanes", lanes_per_link = 4096, congestion = "fixed"}'
+    assert built(minimal, shared, congestion="fixed").transport.lanes_per_link == 4096
 
 
 def test_duration(minimal: Path) -> None:

@@ -108,6 +108,24 @@ BAD = [
     ("transport.mode=lane", "transport.mode = 'lane': input should be 'stream' or 'lanes'"),
     ("transport.lanes_per_link=4", 'transport.lanes_per_link: needs mode = "lanes"'),
     ("transport.lanes_per_link=4097", "transport.lanes_per_link = 4097"),
+    ("transport.window=link", 'transport.window: needs mode = "lanes"'),
+    ('transport={mode = "lanes", window = "path"}', "transport.window = 'path'"),
+    (
+        'transport={mode = "lanes", lanes_per_link = 17}',
+        "transport.lanes_per_link: 17 lanes with a window each under 'cubic'; at most 16 a link",
+    ),
+    (
+        'transport={mode = "lanes", lanes_per_link = 17, window = "lane", congestion = "fixed"}',
+        "transport.lanes_per_link: 17 lanes with a window each under 'fixed'; at most 16 a link",
+    ),
+    (
+        'transport={mode = "lanes", window = "lane", congestion = ["cubic", "lia"]}',
+        "transport.window: 'lane': 'lia' couples the subflows of one connection",
+    ),
+    (
+        'transport={mode = "lanes", window = "lane", scheduler = "redundant"}',
+        "transport.window: 'lane': 'redundant' copies to the subflows of one connection",
+    ),
     ("transport.initial_cwnd=0", "transport.initial_cwnd = 0"),
     ("transport.receive_buffer_bytes=big", "transport.receive_buffer_bytes = 'big'"),
     (

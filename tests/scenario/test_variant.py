@@ -54,8 +54,8 @@ def test_a_variant_is_its_algorithm_with_its_settings_and_the_rest_of_the_scenar
     assert (tuned.link, tuned.video, tuned.playout) == (scenario.link, scenario.video, scenario.playout)
     assert (scenario.transport.initial_cwnd, scenario.run.scale) == (20, 2)
     setting = settle(tuned, load_source(tuned), 1)
-    told = engine_config(tuned, setting, "cubic", "round-robin").transport
-    assert (told.scale, told.initial_cwnd, told.lanes_per_link) == (1, 500, 16)
+    made = engine_config(tuned, setting, "cubic", "round-robin")
+    assert (made.transport.scale, made.transport.initial_cwnd, made.links[0].subflows) == (1, 500, 16)
 
 
 def test_a_stream_leaves_the_scenarios_lanes_behind(write: Write) -> None:

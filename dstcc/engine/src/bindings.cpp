@@ -172,6 +172,7 @@ TransportConfig read_transport(const py::handle& transport) {
     if (mode != "stream" && mode != "lanes") throw py::value_error("unknown transport mode '" + mode + "'");
     out.lanes = mode == "lanes";
     out.lanes_per_link = transport.attr("lanes_per_link").cast<int>();
+    out.apart = transport.attr("apart").cast<bool>();
     out.mss_bytes = transport.attr("mss_bytes").cast<int>();
     out.header_bytes = transport.attr("header_bytes").cast<int>();
     out.option_bytes = transport.attr("option_bytes").cast<int>();
@@ -206,7 +207,8 @@ void validate_sharing(const EngineConfig& config) {
     std::size_t subflows = 0, flows = 0;
     for (const LinkConfig& link : config.links) {
         require(link.subflows >= 1, "a link carries at least one subflow");
-        require(link.subflows == 1 || config.transport.layer_links.empty(), "layer_links need one subflow a link");
+        require(link.subflows == 1 || config.transport.apart || config.transport.layer_links.empty(),
+                "layer_links need one subflow a link");
         subflows += static_cast<std::size_t>(link.subflows);
         flows += link.flows.size();
         for (const CrossTrafficConfig& c : link.cross_traffic) validate_source(c);
@@ -216,7 +218,7 @@ void validate_sharing(const EngineConfig& config) {
             if (flow.app_limited) validate_source(flow.source);
         }
     }
-    require(subflows <= 64, "1 to 64 subflows are needed");
+    require(subflows <= kMaxSubflows, "1 to 128 subflows are needed");
     require(subflows + flows <= 65'535, "at most 65,535 TCP senders");
 }
 
@@ -230,6 +232,7 @@ void validate(const EngineConfig& config) {
             "mss_bytes and header_bytes must be positive and fit 65,535 bytes together");
     require(t.initial_cwnd >= 1, "initial_cwnd must be at least 1");
     require(t.lanes_per_link >= 1 && t.lanes_per_link <= 4096, "lanes_per_link must be 1 to 4,096");
+    require(!t.apart || (t.lanes && t.lanes_per_link == 1), "subflows apart are lanes, one domain each");
     require(t.receive_buffer_bytes == 0 || t.receive_buffer_bytes >= t.mss_bytes,
             "receive_buffer_bytes must hold at least one segment (0: no limit)");
     require(t.constants.scale > 0, "scale must be positive");

@@ -14,7 +14,7 @@ constexpr double kFarNs = 4e18;  // beyond any deadline, and two of them are wit
 }  // namespace
 
 // The scheduler's choice among `ready`, which is what of `idle` can bring the layer in time.
-int Simulation::choose(std::uint64_t idle, std::uint64_t ready, std::uint32_t object, std::int64_t bytes) {
+int Simulation::choose(SubflowSet idle, SubflowSet ready, std::uint32_t object, std::int64_t bytes) {
     if (!heeds_) return pick_unheeding(ready);
     Next next;
     next.now_ns = now_;
@@ -44,7 +44,7 @@ bool Simulation::anything_under_way() const {
 
 // Layers that not even light could bring in time are given up on the way. Oldest first would spend a short window on layers that
 // one loss or a little queueing makes late; so those with time for a repair go before those without.
-bool Simulation::next_in_time(std::uint64_t& ready, std::uint32_t& object) {
+bool Simulation::next_in_time(SubflowSet& ready, std::uint32_t& object) {
     for (const WaitingLevel& waiting : pending_.levels()) {
         drop_lost_causes(waiting);
         if (waiting.empty()) continue;
@@ -66,7 +66,7 @@ bool Simulation::next_in_time(std::uint64_t& ready, std::uint32_t& object) {
 // The same by turns: of the layers whose subflows have room, the one released first, where each layer above the base
 // counts as released layer_gap_ns_ later than the one below it. Before that come the layers that are to have a repair, on
 // subflows where they can have one; after it, what a subflow is not for but nothing else would use.
-bool Simulation::next_in_turn(std::uint64_t& ready, std::uint32_t& object) {
+bool Simulation::next_in_turn(SubflowSet& ready, std::uint32_t& object) {
     for (const WaitingLevel& waiting : pending_.levels()) drop_lost_causes(waiting);
     ready &= ~dark_;
     if (ready == 0) return false;
@@ -77,14 +77,14 @@ bool Simulation::next_in_turn(std::uint64_t& ready, std::uint32_t& object) {
     constexpr Pass passes[] = {{Slack::kRoundTrip, true}, {Slack::kRepair, true}, {Slack::kWindow, true}, {Slack::kWindow, false}};
     for (const auto& [slack, by_table] : passes) {
         Time best = kNever;
-        std::uint64_t chosen = 0;
+        SubflowSet chosen = 0;
         for (const WaitingLevel& waiting : pending_.levels()) {
             std::uint32_t candidate = 0;
             if (waiting.empty() || (slack == Slack::kRoundTrip && !sheltered(waiting.front()))) continue;
-            std::uint64_t set = by_table ? allowed(waiting.front(), ready) : ready;
+            SubflowSet set = by_table ? allowed(waiting.front(), ready) : ready;
             // Deadlines rise along the queue: what holds for the front holds for all behind it.
             if (by_table && sheltered(waiting.front()))
-                if (const std::uint64_t there = shelters(waiting.front())) set &= there;
+                if (const SubflowSet there = shelters(waiting.front())) set &= there;
             if (set == 0 || !first_in_time(waiting, slack, set, candidate, best) || turn(candidate) >= best) continue;
             best = turn(candidate);
             object = candidate;
@@ -109,23 +109,23 @@ bool Simulation::sheltered(std::uint32_t object) const {
 }
 
 // The subflows on which a repair of the layer would be in time; none if that is so of all.
-std::uint64_t Simulation::shelters(std::uint32_t object) const {
-    const std::uint64_t usable = established_ & ~stale_ & ~dark_;
-    const std::uint64_t found = in_time(object, Slack::kRoundTrip, usable);
+SubflowSet Simulation::shelters(std::uint32_t object) const {
+    const SubflowSet usable = established_ & ~stale_ & ~dark_;
+    const SubflowSet found = in_time(object, Slack::kRoundTrip, usable);
     return found == usable ? 0 : found;
 }
 
 // Of `set`, the subflow that the agent's table names for the layer; all where it names none that can be used.
-std::uint64_t Simulation::allowed(std::uint32_t object, std::uint64_t set) const {
+SubflowSet Simulation::allowed(std::uint32_t object, SubflowSet set) const {
     const auto layer = static_cast<std::size_t>(config_.objects.layer[object]);
     const std::int32_t told = layer < layer_table_.size() ? layer_table_[layer] : kAutomatic;
-    const std::uint64_t usable = established_ & ~stale_ & ~dark_;
-    if (told <= kAvoid && kAvoid - told < 64) {
-        const std::uint64_t others = ~bit(static_cast<std::size_t>(kAvoid - told));
+    const SubflowSet usable = established_ & ~stale_ & ~dark_;
+    if (told <= kAvoid && kAvoid - told < static_cast<std::int32_t>(kMaxSubflows)) {
+        const SubflowSet others = ~bit(static_cast<std::size_t>(kAvoid - told));
         return (usable & others) != 0 ? set & others : set;
     }
     if (told < 0 || static_cast<std::size_t>(told) >= subflows_.size()) return set;
-    const std::uint64_t own = bit(static_cast<std::size_t>(told));
+    const SubflowSet own = bit(static_cast<std::size_t>(told));
     return (usable & own) != 0 ? set & own : set;
 }
 
@@ -136,7 +136,7 @@ Time Simulation::turn(std::uint32_t object) const {
     return release + layer * layer_gap_ns_;
 }
 
-bool Simulation::last_in_time(const WaitingLevel& waiting, std::uint64_t ready, std::uint32_t& object) const {
+bool Simulation::last_in_time(const WaitingLevel& waiting, SubflowSet ready, std::uint32_t& object) const {
     object = waiting.front();
     if (outcomes_[object].offset > 0 && in_time(object, Slack::kLight, ready) != 0) return true;  // finish what is begun
     return waiting.last([&](std::uint32_t o) { return !premature(o) && in_time(o, Slack::kLight, ready) != 0; }, object);
@@ -162,14 +162,14 @@ void Simulation::drop_expired() {
 // A path with a longer light time passes over what only a shorter one can still save.
 // By turns, only what has its turn before `before` counts (something later may be found in its place), and layers whose
 // base waits for another subflow are passed over a few dozen deep.
-bool Simulation::first_in_time(const WaitingLevel& waiting, Slack slack, std::uint64_t ready, std::uint32_t& object,
+bool Simulation::first_in_time(const WaitingLevel& waiting, Slack slack, SubflowSet ready, std::uint32_t& object,
                                Time before) const {
     object = waiting.front();
     if (!premature(object) && in_time(object, slack, ready) != 0) return true;
     bool found = false;
     const bool turns = takes_turns_;
     for (; ready != 0; ready &= ready - 1) {
-        const auto s = static_cast<std::size_t>(__builtin_ctzll(ready));
+        const auto s = static_cast<std::size_t>(lowest(ready));
         std::uint32_t candidate = 0;
         const Forecast path = forecast(s);
         const auto rejects = [&](std::uint32_t o) { return late(o, path, slack) || premature(o); };
@@ -186,11 +186,11 @@ bool Simulation::first_in_time(const WaitingLevel& waiting, Slack slack, std::ui
     return found;
 }
 
-std::uint64_t Simulation::in_time(std::uint32_t object, Slack slack, std::uint64_t set) const {
+SubflowSet Simulation::in_time(std::uint32_t object, Slack slack, SubflowSet set) const {
     if (!deadlines_ || config_.objects.deadline_ns[object] == kNever) return set;
-    std::uint64_t kept = set;
-    for (std::uint64_t left = set; left != 0; left &= left - 1) {
-        const auto s = static_cast<std::size_t>(__builtin_ctzll(left));
+    SubflowSet kept = set;
+    for (SubflowSet left = set; left != 0; left &= left - 1) {
+        const auto s = static_cast<std::size_t>(lowest(left));
         if (late(object, s, slack)) kept &= ~bit(s);
     }
     return kept;

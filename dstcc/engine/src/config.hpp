@@ -88,6 +88,7 @@ struct TransportConfig {
     std::string congestion, scheduler;
     bool lanes = false;
     int lanes_per_link = 1;
+    bool apart = false;  // lanes: each subflow is a connection of its own
     int mss_bytes = 1460, header_bytes = 40, option_bytes = 24, initial_cwnd = 10;
     std::int64_t receive_buffer_bytes = 0;
     std::vector<std::int64_t> fixed_cwnd_segments;

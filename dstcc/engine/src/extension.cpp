@@ -26,9 +26,9 @@ py::object named_tuple(const py::object& type, Fields... fields) {
 
 std::int64_t least_rtt(const TcpState& tcp) { return tcp.min_rtt_ns == kNever ? 0 : tcp.min_rtt_ns; }
 
-py::tuple members(std::uint64_t set) {
-    py::tuple out(static_cast<std::size_t>(__builtin_popcountll(set)));
-    for (std::size_t i = 0; set != 0; set &= set - 1) out[i++] = py::int_(__builtin_ctzll(set));
+py::tuple members(SubflowSet set) {
+    py::tuple out(count(set));
+    for (std::size_t i = 0; set != 0; set &= set - 1) out[i++] = py::int_(lowest(set));
     return out;
 }
 
@@ -101,7 +101,7 @@ public:
         : path_(calls.attr("path_view")), item_(calls.attr("item_view")), pick_(calls.attr("pick")),
           on_ack_(calls.attr("on_ack")), listens_(!on_ack_.is_none()) {}
 
-    int pick(const std::vector<Path>& paths, std::uint64_t ready, const Next& next) override {
+    int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) override {
         const py::gil_scoped_acquire gil;
         py::tuple views(paths.size());
         for (std::size_t i = 0; i < paths.size(); ++i) views[i] = view(i, paths[i], next.now_ns);

@@ -9,15 +9,15 @@ namespace dstcc {
 
 // Beside what no subflow was given.
 bool Simulation::more_to_send(std::size_t s, const SubflowState& subflow) const {
-    return ((has_assigned_ | has_planned_) & bit(s)) != 0 || reinjecting_ != 0 ||
+    return contains(has_assigned_, s) || contains(has_planned_, s) || reinjecting_ != 0 ||
            (duplicates_ && subflow.copied < log_.end()) ||
            std::any_of(spares_.begin(), spares_.end(), [](const auto& waiting) { return !waiting.empty(); });
 }
 
 inline void Simulation::offer_stream() {
     std::uint32_t object = 0;
-    while (const std::uint64_t idle = usable()) {
-        std::uint64_t ready = idle;
+    while (const SubflowSet idle = usable()) {
+        SubflowSet ready = idle;
         if (!room_at_receiver(config_.transport.mss_bytes)) {
             if (listens_ && !pending_.empty()) scheduler_->on_blocked(now_);
             return;
@@ -67,15 +67,15 @@ inline bool Simulation::outdated(std::uint32_t object, std::size_t s) const {
 void Simulation::offer_assigned() {
     for (;;) {
         if (!room_at_receiver(config_.transport.mss_bytes)) return;
-        if (const std::uint64_t busy = ready_ & has_assigned_) {
-            const auto s = static_cast<std::size_t>(__builtin_ctzll(busy));
+        if (const SubflowSet busy = ready_ & has_assigned_) {
+            const auto s = static_cast<std::size_t>(lowest(busy));
             const std::uint32_t object = subflows_[s].assigned.front();
             deadlines_ && outdated(object, s) ? drop_from_assigned(s) : send_run(s, object);
             continue;
         }
         std::uint32_t object = 0;
-        const std::uint64_t idle = usable();
-        std::uint64_t ready = idle;
+        const SubflowSet idle = usable();
+        SubflowSet ready = idle;
         if (idle == 0) return;
         if (!next_unbound(ready, object)) return offer_spares();
         const int s = choose(idle, ready, object, unsent_bytes(object));
@@ -86,26 +86,26 @@ void Simulation::offer_assigned() {
 }
 
 void Simulation::offer_reinjections() {
-    for (std::uint64_t origins = reinjecting_; origins != 0; origins &= origins - 1) {
-        const auto origin = static_cast<std::size_t>(__builtin_ctzll(origins));
+    for (SubflowSet origins = reinjecting_; origins != 0; origins &= origins - 1) {
+        const auto origin = static_cast<std::size_t>(lowest(origins));
         auto& waiting = subflows_[origin].reinjections;
         while (!waiting.empty()) {
             const Reinjection entry = waiting.front();
-            const std::uint64_t others = ready_ & ~bit(origin) & ~stale_;
+            const SubflowSet others = ready_ & ~paths_[origin].peers & ~stale_;
             const bool arrived = subflows_[origin].sender.acknowledged(entry.number);
             if (!arrived && others == 0) break;
             waiting.pop_front();
             if (!arrived) send_copy(static_cast<std::size_t>(quickest(others)), entry.object, entry.order, entry.bytes);
         }
-        if (waiting.empty()) reinjecting_ &= ~bit(origin);
+        if (waiting.empty()) erase(reinjecting_, origin);
     }
 }
 
 // What was planned goes first; more is planned only when a subflow with room has nothing.
 void Simulation::offer_planned() {
     for (;;) {
-        if (const std::uint64_t planned = ready_ & has_planned_) {
-            send_planned(static_cast<std::size_t>(__builtin_ctzll(planned)));
+        if (const SubflowSet planned = ready_ & has_planned_) {
+            send_planned(static_cast<std::size_t>(lowest(planned)));
             continue;
         }
         if (usable() == 0) return;
@@ -114,8 +114,8 @@ void Simulation::offer_planned() {
             return;
         }
         std::uint32_t object = 0;
-        const std::uint64_t there = (established_ & ~stale_) != 0 ? established_ & ~stale_ : established_;
-        std::uint64_t timely = there;
+        const SubflowSet there = (established_ & ~stale_) != 0 ? established_ & ~stale_ : established_;
+        SubflowSet timely = there;
         if (!next_unbound(timely, object)) return;
         const int s = choose(there, timely, object,
                              std::min<std::int64_t>(config_.transport.mss_bytes, unsent_bytes(object)));
@@ -127,7 +127,7 @@ void Simulation::offer_planned() {
 void Simulation::plan(std::size_t s, std::uint32_t object) {
     const Planned segment = cut(s, object);
     subflows_[s].planned.push_back(segment);
-    has_planned_ |= bit(s);
+    insert(has_planned_, s);
     paths_[s].assigned_bytes += segment.bytes;
     planned_payload_ += segment.bytes;
     ++planned_segments_[object];
@@ -145,8 +145,8 @@ void Simulation::move_planned(std::size_t from, std::size_t to) {
                [](const Planned& a, const Planned& b) { return a.order < b.order; });
     left.clear();
     there.swap(merged);
-    has_planned_ &= ~bit(from);
-    has_planned_ |= bit(to);
+    erase(has_planned_, from);
+    insert(has_planned_, to);
 }
 
 // Subflows with room that nothing new can use send again what may be lost: the lowest layer first, then the oldest.
@@ -156,7 +156,7 @@ void Simulation::offer_spares() {
             const Spare spare = waiting.front();
             const bool over = subflows_[spare.origin].sender.acknowledged(spare.number) ||
                               (deadlines_ && lost_cause(spare.object));
-            std::uint64_t set = usable() & ~dark_;
+            SubflowSet set = usable() & ~dark_;
             if (!over && !spare_fits(spare, set)) break;
             waiting.pop_front();
             if (!over) send_copy(static_cast<std::size_t>(quickest(set)), spare.object, spare.order, spare.bytes);
@@ -165,18 +165,18 @@ void Simulation::offer_spares() {
 }
 
 // Narrow `set` to where a copy would be in time, off the subflow that has the original if there is another.
-bool Simulation::spare_fits(const Spare& spare, std::uint64_t& set) const {
+bool Simulation::spare_fits(const Spare& spare, SubflowSet& set) const {
     set = in_time(spare.object, Slack::kWindow, set);
-    if (const std::uint64_t others = set & ~bit(spare.origin)) set = others;
+    if (const SubflowSet others = set & ~bit(spare.origin)) set = others;
     return set != 0;
 }
 
 // redundant: each subflow walks the log of what was sent first and copies what is not known to have arrived.
 void Simulation::offer_copies() {
-    for (std::uint64_t set = ready_; set != 0; set &= set - 1) {
-        const auto s = static_cast<std::size_t>(__builtin_ctzll(set));
+    for (SubflowSet set = ready_; set != 0; set &= set - 1) {
+        const auto s = static_cast<std::size_t>(lowest(set));
         SubflowState& subflow = subflows_[s];
-        while ((ready_ & bit(s)) != 0) {
+        while (contains(ready_, s)) {
             if (subflow.copied < log_.end()) {
                 const Sent entry = log_[subflow.copied++];
                 if (!subflows_[entry.subflow].sender.acknowledged(entry.number))
@@ -184,7 +184,7 @@ void Simulation::offer_copies() {
                 continue;
             }
             std::uint32_t object = 0;
-            std::uint64_t only = bit(s);
+            SubflowSet only = bit(s);
             if (!room_at_receiver(config_.transport.mss_bytes) || !next_unbound(only, object)) break;
             const std::int64_t number = send_new(s, object);
             const Segment& segment = subflow.sender.segment(number);
@@ -193,8 +193,8 @@ void Simulation::offer_copies() {
         }
     }
     std::int64_t needed = log_.end();
-    for (std::uint64_t set = established_; set != 0; set &= set - 1)
-        needed = std::min(needed, subflows_[static_cast<std::size_t>(__builtin_ctzll(set))].copied);
+    for (SubflowSet set = established_; set != 0; set &= set - 1)
+        needed = std::min(needed, subflows_[static_cast<std::size_t>(lowest(set))].copied);
     while (log_.begin() < needed) log_.pop_front();
 }
 

@@ -15,12 +15,15 @@
 
 #include "channel.hpp"
 #include "subflow.hpp"
+#include "subflow_set.hpp"
 
 namespace dstcc {
 
 struct Path {
     const Subflow* subflow = nullptr;
     const Direction* link = nullptr;  // the data direction; its queue is the sender's own
+    int link_index = 0;
+    SubflowSet peers = 0;  // the lanes of its link, where these have a window each; else it alone
     Time one_way_ns = 0;             // propagation delay now
     std::int64_t assigned_bytes = 0;  // payload given to this subflow and not yet sent
     // Payload bytes per second the path seems to carry: a window per round trip.
@@ -49,14 +52,14 @@ struct Next {
     std::int64_t bytes = 0;       // payload: the next segment's; on lanes what the layer has left
     std::int64_t backlog = 0;     // payload released and never sent, this included
     std::int64_t room = kNoLimit;  // payload that the receiver's buffer still takes
-    std::uint64_t busy = 0;       // established and not stale, but with no room now
+    SubflowSet busy = 0;           // established and not stale, but with no room now
 };
 
 class Scheduler {
 public:
     virtual ~Scheduler() = default;
     // The subflow to use out of the set bits of `ready` (never empty), or -1 to wait.
-    virtual int pick(const std::vector<Path>& paths, std::uint64_t ready, const Next& next) = 0;
+    virtual int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) = 0;
     // False: pick() never waits and leaves `next` unread, so that it need not be filled in.
     virtual bool heeds() const { return true; }
     // Feedback, for those that listen: a packet was put on the link behind `wait_ns` of others (or dropped there); an ACK
@@ -75,8 +78,8 @@ public:
     // Do layers go in the order of LayerAction::gap_ns, each on the subflow that LayerAction::subflow says?
     virtual bool takes_turns() const { return false; }
     // For schedulers that pin: the subflow, out of `usable`, for a whole layer.
-    virtual int assign(const std::vector<Path>&, int /*layer*/, std::int64_t /*bytes*/, std::uint64_t usable) {
-        return __builtin_ctzll(usable);
+    virtual int assign(const std::vector<Path>&, int /*layer*/, std::int64_t /*bytes*/, SubflowSet usable) {
+        return lowest(usable);
     }
     // An action from outside; for `agent`.
     virtual void steer(const LayerAction&) {}
@@ -119,17 +122,19 @@ std::unique_ptr<Scheduler> make_scheduler(const SchedulerSetup& setup);
 inline const TcpState& tcp_of(const std::vector<Path>& paths, int i) {
     return paths[static_cast<std::size_t>(i)].subflow->tcp();
 }
-inline std::uint64_t bit_of(int i) { return std::uint64_t{1} << i; }
+// The subflow and those that stand for the same path: see Path::peers.
+inline SubflowSet peers_of(const std::vector<Path>& paths, int i) { return paths[static_cast<std::size_t>(i)].peers; }
+inline SubflowSet bit_of(int i) { return bit(static_cast<std::size_t>(i)); }
 
 // The member of `set` with the least `key`; ties to the lower index.
 template <class Key>
-int least(std::uint64_t set, Key&& key) {
-    int best = __builtin_ctzll(set);
+int least(SubflowSet set, Key&& key) {
+    int best = lowest(set);
     set &= set - 1;
     if (set == 0) return best;
     auto best_key = key(best);
     for (; set != 0; set &= set - 1) {
-        const int i = __builtin_ctzll(set);
+        const int i = lowest(set);
         const auto k = key(i);
         if (k < best_key) {
             best = i;
@@ -140,7 +145,7 @@ int least(std::uint64_t set, Key&& key) {
 }
 
 // The member of `set` with the least smoothed RTT.
-inline int fastest(const std::vector<Path>& paths, std::uint64_t set) {
+inline int fastest(const std::vector<Path>& paths, SubflowSet set) {
     return least(set, [&](int i) { return tcp_of(paths, i).srtt_ns; });
 }
 

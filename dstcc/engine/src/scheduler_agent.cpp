@@ -13,8 +13,8 @@ namespace {
 class AgentScheduler final : public Scheduler {
 public:
     bool pins() const override { return true; }
-    int pick(const std::vector<Path>&, std::uint64_t ready, const Next&) override { return __builtin_ctzll(ready); }
-    int assign(const std::vector<Path>& paths, int layer, std::int64_t bytes, std::uint64_t usable) override {
+    int pick(const std::vector<Path>&, SubflowSet ready, const Next&) override { return lowest(ready); }
+    int assign(const std::vector<Path>& paths, int layer, std::int64_t bytes, SubflowSet usable) override {
         const auto m = static_cast<std::size_t>(layer);
         const std::int32_t told = m < table_.size() ? table_[m] : kAutomatic;
         if (told >= 0 && static_cast<std::size_t>(told) < paths.size() && (usable & bit_of(told)) != 0) return told;
@@ -30,7 +30,7 @@ class AgentLate final : public Scheduler {
 public:
     bool layers_first() const override { return true; }  // a queue for each layer, merged by turn
     bool takes_turns() const override { return true; }
-    int pick(const std::vector<Path>& paths, std::uint64_t ready, const Next&) override {
+    int pick(const std::vector<Path>& paths, SubflowSet ready, const Next&) override {
         return least(ready, [&](int i) { return paths[static_cast<std::size_t>(i)].one_way_ns; });
     }
 };

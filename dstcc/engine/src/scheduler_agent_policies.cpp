@@ -23,7 +23,7 @@ public:
                         "a policy decides segment by segment, by what it is asked");
         }
     }
-    int pick(const std::vector<Path>& paths, std::uint64_t ready, const Next& next) override {
+    int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) override {
         return policies_[chosen_]->pick(paths, ready, next);
     }
     void steer(const LayerAction& action) override {

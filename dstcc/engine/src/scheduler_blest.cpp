@@ -55,10 +55,10 @@ public:
     void on_reinjection(int, std::int64_t, Time) override { blocked_ = true; }
     void on_blocked(Time) override { blocked_ = true; }
 
-    int pick(const std::vector<Path>& paths, std::uint64_t ready, const Next& next) override {
-        const std::uint64_t all = ready | next.busy;
-        for (std::uint64_t set = all; set != 0; set &= set - 1) {
-            const int i = __builtin_ctzll(set);
+    int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) override {
+        const SubflowSet all = ready | next.busy;
+        for (SubflowSet set = all; set != 0; set &= set - 1) {
+            const int i = lowest(set);
             seen_[static_cast<std::size_t>(i)].add(tcp_of(paths, i).srtt_ns);
         }
         const int best = fastest(paths, ready), fast = fastest(paths, all);

@@ -55,7 +55,7 @@ namespace {
 class DelayAware final : public Scheduler {
 public:
     bool plans() const override { return true; }
-    int pick(const std::vector<Path>& paths, std::uint64_t ready, const Next&) override {
+    int pick(const std::vector<Path>& paths, SubflowSet ready, const Next&) override {
         for (bool fresh = false;;) {
             if (left_ > 0 && (ready & bit_of(path_)) != 0) {
                 --left_;
@@ -76,13 +76,13 @@ public:
     }
 
 private:
-    void schedule(const std::vector<Path>& paths, std::uint64_t set) {
+    void schedule(const std::vector<Path>& paths, SubflowSet set) {
         std::vector<int> members;
         std::vector<Time> srtt_ns;
         std::vector<std::int64_t> windows;
         longest_ns_ = 1;
         for (; set != 0; set &= set - 1) {
-            const int i = __builtin_ctzll(set);
+            const int i = lowest(set);
             const TcpState& tcp = tcp_of(paths, i);
             longest_ns_ = std::max(longest_ns_, tcp.srtt_ns);
             members.push_back(i);

@@ -33,9 +33,9 @@ namespace {
 class EarliestCompletion final : public Scheduler {
 public:
     explicit EarliestCompletion(const SchedulerSetup& setup) : per_segment_(1.0 / setup.transport.mss_bytes) {}
-    int pick(const std::vector<Path>& paths, std::uint64_t ready, const Next& next) override {
+    int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) override {
         const int best = fastest(paths, ready), fast = fastest(paths, ready | next.busy);
-        if (best == fast) return best;
+        if ((peers_of(paths, fast) & bit_of(best)) != 0) return best;
         const TcpState& s = tcp_of(paths, best);
         const TcpState& f = tcp_of(paths, fast);
         const Time delta = std::max(paths[static_cast<std::size_t>(best)].subflow->rtt_deviation(),

@@ -42,9 +42,9 @@ public:
         }
     }
 
-    int pick(const std::vector<Path>& paths, std::uint64_t ready, const Next& next) override {
+    int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) override {
         const int fast = fastest(paths, ready | next.busy), best = fastest(paths, ready);
-        if (fast == best) {
+        if ((peers_of(paths, fast) & bit_of(best)) != 0) {
             waiting_for_ = -1;
             return best;
         }

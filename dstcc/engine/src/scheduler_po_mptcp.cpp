@@ -20,11 +20,11 @@ namespace {
 class PriorityOriented final : public Scheduler {
 public:
     bool layers_first() const override { return true; }
-    int pick(const std::vector<Path>& paths, std::uint64_t ready, const Next& next) override {
+    int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) override {
         if (next.layer > 0) return fastest(paths, ready);
-        int first = __builtin_ctzll(ready);
-        for (std::uint64_t set = ready & (ready - 1); set != 0; set &= set - 1) {
-            const int i = __builtin_ctzll(set);
+        int first = lowest(ready);
+        for (SubflowSet set = ready & (ready - 1); set != 0; set &= set - 1) {
+            const int i = lowest(set);
             const TcpState &a = tcp_of(paths, i), &b = tcp_of(paths, first);
             if (rules::po_mptcp_before(a.srtt_ns, a.cwnd, b.srtt_ns, b.cwnd)) first = i;
         }

@@ -12,13 +12,13 @@ namespace {
 class Probabilistic final : public Scheduler {
 public:
     Probabilistic(const SchedulerSetup& setup, double p) : p_(p), draws_(setup.seed, kStreamScheduler) {}
-    int pick(const std::vector<Path>& paths, std::uint64_t ready, const Next& next) override {
-        const std::uint64_t all = ready | next.busy, first = all & 1, others = all & ~std::uint64_t{1};
+    int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) override {
+        const SubflowSet all = ready | next.busy, first = all & peers_of(paths, 0), others = all & ~first;
         if (first == 0 || others == 0) return fastest(paths, ready);
-        const std::uint64_t wanted = draws_.uniform(segment_) <= p_ ? first : bit_of(fastest(paths, others));
+        const SubflowSet wanted = draws_.uniform(segment_) <= p_ ? first : peers_of(paths, fastest(paths, others));
         if ((wanted & ready) == 0) return -1;
         ++segment_;
-        return __builtin_ctzll(wanted);
+        return fastest(paths, wanted & ready);
     }
 
 private:

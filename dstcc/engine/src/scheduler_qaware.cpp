@@ -41,7 +41,7 @@ public:
         queue.mean_wait_ns += (sample - queue.mean_wait_ns) / 8;  // TCP's own weight for SRTT
     }
 
-    int pick(const std::vector<Path>& paths, std::uint64_t ready, const Next& next) override {
+    int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) override {
         return least(ready, [&](int i) {
             const auto p = static_cast<std::size_t>(i);
             Queue& queue = queues_[p];

@@ -36,13 +36,13 @@ public:
     }
     void on_ack(int, std::int64_t acked_bytes, Time, Time) override { acked_bytes_ += static_cast<double>(acked_bytes); }
 
-    int pick(const std::vector<Path>& paths, std::uint64_t ready, const Next& next) override {
-        const std::uint64_t all = ready | next.busy;
+    int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) override {
+        const SubflowSet all = ready | next.busy;
         if (next.now_ns >= epoch_end_) begin_epoch(paths, all, next.now_ns);
         const int fast = fastest(paths, all);
-        const std::uint64_t rest = all & ~bit_of(fast);
-        std::uint64_t wanted = all;
-        if (action_ == kFast) wanted = bit_of(fast);
+        const SubflowSet rest = all & ~peers_of(paths, fast);
+        SubflowSet wanted = all;
+        if (action_ == kFast) wanted = peers_of(paths, fast);
         if (action_ == kRest && rest != 0) wanted = rest;
         return (ready & wanted) != 0 ? fastest(paths, ready & wanted) : -1;
     }
@@ -57,7 +57,7 @@ private:
         std::uint64_t lost = 0, delivered = 0;
     };
 
-    void begin_epoch(const std::vector<Path>& paths, std::uint64_t all, Time now) {
+    void begin_epoch(const std::vector<Path>& paths, SubflowSet all, Time now) {
         if (epochs_ == 0) weigh_energy(paths);
         if (sent_bytes_ > 0) current_.energy_per_byte = energy_ / sent_bytes_;
         const std::size_t state = observe(paths, all, current_.energy_per_byte);
@@ -66,8 +66,8 @@ private:
         current_ = {state, choose(state), 1};
         action_ = current_.action;
         Time longest = 1;
-        for (std::uint64_t set = all; set != 0; set &= set - 1)
-            longest = std::max(longest, tcp_of(paths, __builtin_ctzll(set)).srtt_ns);
+        for (SubflowSet set = all; set != 0; set &= set - 1)
+            longest = std::max(longest, tcp_of(paths, lowest(set)).srtt_ns);
         epoch_begin_ = now;
         epoch_end_ = now + longest;
         sent_bytes_ = energy_ = acked_bytes_ = 0;
@@ -99,19 +99,20 @@ private:
             cost_[i] = static_cast<double>(paths[i].link->slot_ns()) / static_cast<double>(cheapest);
     }
 
-    std::size_t observe(const std::vector<Path>& paths, std::uint64_t all, double energy_per_byte) {
+    std::size_t observe(const std::vector<Path>& paths, SubflowSet all, double energy_per_byte) {
         const int fast = fastest(paths, all);
         const TcpState& f = tcp_of(paths, fast);
         double lost_rest = 0, seen_rest = 0, lost_fast = 0, seen_fast = 0, longest = 0;
-        for (std::uint64_t set = all; set != 0; set &= set - 1) {
-            const int i = __builtin_ctzll(set);
+        for (SubflowSet set = all; set != 0; set &= set - 1) {
+            const int i = lowest(set);
             const TcpState& tcp = tcp_of(paths, i);
             Counts& last = seen_[static_cast<std::size_t>(i)];
             const auto lost = static_cast<double>(tcp.lost - last.lost);
             const double seen = lost + static_cast<double>(tcp.delivered - last.delivered);
             last = {tcp.lost, tcp.delivered};
-            (i == fast ? lost_fast : lost_rest) += lost;
-            (i == fast ? seen_fast : seen_rest) += seen;
+            const bool on_fast = (peers_of(paths, fast) & bit_of(i)) != 0;
+            (on_fast ? lost_fast : lost_rest) += lost;
+            (on_fast ? seen_fast : seen_rest) += seen;
             longest = std::max(longest, static_cast<double>(tcp.srtt_ns));
         }
         const auto loss_level = [](double lost, double seen) { return lost == 0 ? 0 : lost < 0.02 * seen ? 1 : 2; };

@@ -7,7 +7,7 @@ namespace {
 
 class Redundant final : public Scheduler {
 public:
-    int pick(const std::vector<Path>&, std::uint64_t ready, const Next&) override { return __builtin_ctzll(ready); }
+    int pick(const std::vector<Path>&, SubflowSet ready, const Next&) override { return lowest(ready); }
     bool duplicates() const override { return true; }
 };
 

@@ -7,14 +7,14 @@ namespace {
 class RoundRobin final : public Scheduler {
 public:
     bool heeds() const override { return false; }
-    int pick(const std::vector<Path>&, std::uint64_t ready, const Next&) override {
-        const std::uint64_t after = ready & ~((std::uint64_t{2} << last_) - 1);
-        last_ = __builtin_ctzll(after != 0 ? after : ready);
+    int pick(const std::vector<Path>&, SubflowSet ready, const Next&) override {
+        const SubflowSet after = ready & ~((SubflowSet{2} << last_) - 1);
+        last_ = lowest(after != 0 ? after : ready);
         return last_;
     }
 
 private:
-    int last_ = 63;
+    int last_ = static_cast<int>(kMaxSubflows) - 1;
 };
 
 }  // namespace

@@ -59,7 +59,7 @@ void Simulation::note_sent(std::size_t s, std::int64_t number, Planned segment, 
 }
 
 void Simulation::repair(std::size_t s) {
-    if ((dark_ & bit(s)) != 0) return;
+    if (contains(dark_, s)) return;
     Subflow& sender = subflows_[s].sender;
     std::int64_t number = 0;
     while (sender.window_open() && sender.pacing_until() <= now_ && sender.poll_retransmit(number)) repeat(s, number);
@@ -82,7 +82,7 @@ void Simulation::send_probe(std::size_t s) {
     Subflow& sender = subflows_[s].sender;
     const std::int64_t next = sender.tcp().snd_nxt;
     // A probe may exceed the window by a segment: for one offer this subflow, and no other, counts as free.
-    const std::uint64_t others = ready_ & ~bit(s);
+    const SubflowSet others = ready_ & ~bit(s);
     ready_ = bit(s);
     offer();
     ready_ |= others;
@@ -116,13 +116,13 @@ inline void Simulation::note_first(std::size_t s, ObjectOutcome& outcome) {
 // So many bytes of a layer wait no longer.
 void Simulation::note_cut(std::size_t s, std::uint32_t object, std::int64_t bytes) {
     backlog_ -= bytes;
-    const bool bound = (has_assigned_ & bit(s)) != 0 && subflows_[s].assigned.front() == object;
+    const bool bound = contains(has_assigned_, s) && subflows_[s].assigned.front() == object;
     if (bound) paths_[s].assigned_bytes -= bytes;
     if (unsent_bytes(object) > 0) return;
     sent_out(object);
     if (!bound) return unbind(object);
     subflows_[s].assigned.pop_front();
-    if (subflows_[s].assigned.empty()) has_assigned_ &= ~bit(s);
+    if (subflows_[s].assigned.empty()) erase(has_assigned_, s);
 }
 
 // Transmit the next segment of a layer for the first time.
@@ -142,7 +142,7 @@ void Simulation::send_run(std::size_t s, std::uint32_t object) {
     else
         do
             put(s, subflow, take(subflow, object, outcome, payload));
-        while (outcome.offset < payload && (ready_ & bit(s)) != 0 && room_at_receiver(config_.transport.mss_bytes));
+        while (outcome.offset < payload && contains(ready_, s) && room_at_receiver(config_.transport.mss_bytes));
     if (outcome.offset == payload || has_assigned_ != 0)
         note_cut(s, object, outcome.offset - before);
     else
@@ -216,7 +216,7 @@ void Simulation::send_planned(std::size_t s) {
     auto& planned = subflows_[s].planned;
     const Planned segment = planned.front();
     planned.pop_front();
-    if (planned.empty()) has_planned_ &= ~bit(s);
+    if (planned.empty()) erase(has_planned_, s);
     paths_[s].assigned_bytes -= segment.bytes;
     planned_payload_ -= segment.bytes;
     put(s, subflows_[s], segment);
@@ -248,7 +248,7 @@ void Simulation::drop_from_assigned(std::size_t s) {
     paths_[s].assigned_bytes -= config_.objects.payload_bytes[object] - outcomes_[object].offset;
     assigned.pop_front();
     give_up(object);
-    if (assigned.empty()) has_assigned_ &= ~bit(s);
+    if (assigned.empty()) erase(has_assigned_, s);
 }
 
 // Give a layer to a subflow: whole, and on lanes to the next lane of its link.
@@ -263,13 +263,13 @@ void Simulation::bind(std::uint32_t object, std::size_t s) {
     }
     subflow.assigned.push_back(object, config_.objects.layer[object]);
     paths_[s].assigned_bytes += config_.objects.payload_bytes[object] - outcome.offset;
-    has_assigned_ |= bit(s);
+    insert(has_assigned_, s);
 }
 
 void Simulation::assign_released(std::uint32_t object) {
-    const std::uint64_t all = subflows_.size() == 64 ? ~std::uint64_t{0} : bit(subflows_.size()) - 1;
-    std::uint64_t set = all & ~stale_ ? all & ~stale_ : all;
-    if (const std::uint64_t timely = in_time(object, Slack::kLight, set)) set = timely;
+    const SubflowSet all = subflows_.size() == kMaxSubflows ? ~SubflowSet{0} : bit(subflows_.size()) - 1;
+    SubflowSet set = all & ~stale_ ? all & ~stale_ : all;
+    if (const SubflowSet timely = in_time(object, Slack::kLight, set)) set = timely;
     const int s = scheduler_->assign(paths_, static_cast<int>(config_.objects.layer[object]),
                                      config_.objects.payload_bytes[object], set);
     bind(object, static_cast<std::size_t>(s));

@@ -12,7 +12,6 @@ namespace dstcc {
 namespace {
 
 constexpr double kFarNs = 4e18;  // longer than any run, and within a Time
-constexpr std::size_t kMaxSubflows = 64;                  // the ready set is one machine word
 constexpr double kFirstWindow = 65535;             // bytes: all that a SYN's answer can offer
 constexpr double kLeastWindow = 2 << 20, kLargestWindow = 1 << 30;  // bytes, of a receiver whose buffer nobody set
 constexpr std::int64_t kWorthTrimming = 16 << 20;  // bytes; below, a trim costs more than it gives
@@ -69,7 +68,7 @@ Simulation::Simulation(const EngineConfig& config)
     }
     for (std::size_t i = 0; i < links_.size(); ++i)
         for (int k = 0; k < config_.links[i].subflows; ++k) add_subflow(i);
-    DSTCC_CHECK(subflows_.size() <= kMaxSubflows, "at most 64 subflows");
+    DSTCC_CHECK(subflows_.size() <= kMaxSubflows, "at most 128 subflows");
     for (std::size_t i = 0; i < links_.size(); ++i)
         for (std::size_t k = 0; k < config_.links[i].flows.size(); ++k) add_flow(i, k);
     const bool per_subflow = transport.lanes && !duplicates_;
@@ -79,7 +78,12 @@ Simulation::Simulation(const EngineConfig& config)
     for (std::size_t i = 0; i < paths_.size(); ++i) {
         paths_[i].subflow = &subflows_[i].sender;
         paths_[i].link = &links_[subflows_[i].link].down;
+        paths_[i].link_index = static_cast<int>(subflows_[i].link);
+        for (std::size_t k = 0; k < paths_.size(); ++k)
+            if (k == i || (transport.apart && subflows_[k].link == subflows_[i].link)) insert(paths_[i].peers, k);
     }
+    for (const LinkConfig& link : config_.links)
+        backups_ = backups_ || !link.outages_ns.empty() || !link.up_outages_ns.empty();
     for (const SubflowState& subflow : subflows_) stamps_ = stamps_ || subflow.sender.wants_one_way_delay();
     for (const FlowState& flow : flows_) stamps_ = stamps_ || flow.sender.wants_one_way_delay();
     refresh_delays();
@@ -138,7 +142,7 @@ void Simulation::add_subflow(std::size_t link) {
     const TransportConfig& transport = config_.transport;
     TcpState tcp = initial_state(link, config_.links[link].subflows);
     tcp.subflow = subflows_.size();
-    tcp.siblings = &siblings_;
+    if (!transport.apart) tcp.siblings = &siblings_;
     tcp.option_bytes = static_cast<std::uint32_t>(transport.option_bytes);
     tcp.agent.headroom = transport.agent_headroom;
     tcp.agent.silence_ns =
@@ -241,7 +245,7 @@ void Simulation::on_acks(std::size_t link) {
         acked_.clear();
     }
     if (listens_) scheduler_->on_ack(static_cast<int>(s), acked, ack.echo_ns, now_);
-    if (was_stale && !subflow.sender.stale()) stale_ &= ~bit(s);
+    if (was_stale && !subflow.sender.stale()) erase(stale_, s);
     pump(s);
 }
 
@@ -253,7 +257,7 @@ void Simulation::on_established(std::size_t s, Time syn_ns) {
     siblings_.push_back(&subflow.sender.tcp());
     subflow.sender.establish(now_, now_ - syn_ns);
     if (subflow.copied < log_.begin()) subflow.copied = log_.begin();
-    established_ |= bit(s);
+    insert(established_, s);
     // The later subflows of a connection join once the first has carried data and its DATA_ACK came back.
     const double rtt = static_cast<double>(now_ - syn_ns);
     const Time join = syn_ns + static_cast<Time>(config_.transport.join_rtts * rtt);
@@ -269,7 +273,7 @@ void Simulation::on_timer(std::size_t s) {
         if (subflow.syn_at <= now_) send_syn(s, subflow);
         return arm_timer(s);
     }
-    if (const SubflowView view = observe(s); (dark_ & bit(s)) != 0 && !view.up && view.change_ns < kNever - now_) {
+    if (const SubflowView view = observe(s); contains(dark_, s) && !view.up && view.change_ns < kNever - now_) {
         subflow.sender.rest(now_ + view.change_ns);
         return arm_timer(s);
     }
@@ -288,20 +292,22 @@ void Simulation::on_timer(std::size_t s) {
     pump(s);
 }
 
-// What the path still owes goes to the others as well; layers it has not begun go back to be scheduled anew.
+// What the path still owes goes to the others as well; layers it has not begun go back to be scheduled anew. A lane that is a
+// connection of its own has others only as backups, on links that an outage leaves.
 void Simulation::on_timeout(std::size_t s) {
     SubflowState& subflow = subflows_[s];
-    stale_ |= bit(s);
+    insert(stale_, s);
     if ((established_ & ~stale_) == 0) return;
-    subflow.sender.reinject([&](std::int64_t number, const Segment& segment) {
-        subflow.reinjections.push_back({segment.object, segment.order, segment.bytes, number});
-        reinjecting_ |= bit(s);
-        if (listens_) scheduler_->on_reinjection(static_cast<int>(s), segment.bytes, now_);
-    });
-    if ((has_planned_ & bit(s)) != 0) move_planned(s, static_cast<std::size_t>(quickest(established_ & ~stale_)));
-    if (!config_.transport.layer_links.empty()) return;
+    if (!config_.transport.apart || backups_)
+        subflow.sender.reinject([&](std::int64_t number, const Segment& segment) {
+            subflow.reinjections.push_back({segment.object, segment.order, segment.bytes, number});
+            insert(reinjecting_, s);
+            if (listens_) scheduler_->on_reinjection(static_cast<int>(s), segment.bytes, now_);
+        });
+    if (contains(has_planned_, s)) move_planned(s, static_cast<std::size_t>(quickest(established_ & ~stale_)));
+    if (!config_.transport.layer_links.empty() && !config_.transport.apart) return;
     const auto moved = subflow.assigned.extract([&](std::uint32_t object) { return outcomes_[object].offset == 0; });
-    if (subflow.assigned.empty()) has_assigned_ &= ~bit(s);
+    if (subflow.assigned.empty()) erase(has_assigned_, s);
     for (const std::uint32_t object : moved) {
         paths_[s].assigned_bytes -= config_.objects.payload_bytes[object];
         if (pins_)

@@ -51,8 +51,6 @@ inline std::int64_t widen(std::int64_t reference, std::uint32_t low) {
     return reference + static_cast<std::int32_t>(low - static_cast<std::uint32_t>(reference));
 }
 
-inline std::uint64_t bit(std::size_t i) { return std::uint64_t{1} << i; }
-
 class Simulation {
 public:
     static constexpr std::int64_t kPrefetch = 8;  // packets ahead in a ring; about one memory latency
@@ -247,20 +245,20 @@ private:
     void offer_copies();
     void drop_expired();
     void drop_lost_causes(const WaitingLevel& waiting);
-    bool next_unbound(std::uint64_t& ready, std::uint32_t& object);
-    bool next_in_time(std::uint64_t& ready, std::uint32_t& object);
-    bool next_in_turn(std::uint64_t& ready, std::uint32_t& object);
-    std::uint64_t allowed(std::uint32_t object, std::uint64_t set) const;
+    bool next_unbound(SubflowSet& ready, std::uint32_t& object);
+    bool next_in_time(SubflowSet& ready, std::uint32_t& object);
+    bool next_in_turn(SubflowSet& ready, std::uint32_t& object);
+    SubflowSet allowed(std::uint32_t object, SubflowSet set) const;
     bool sheltered(std::uint32_t object) const;
-    std::uint64_t shelters(std::uint32_t object) const;
+    SubflowSet shelters(std::uint32_t object) const;
     void offer_spares();
-    bool spare_fits(const Spare& spare, std::uint64_t& set) const;
+    bool spare_fits(const Spare& spare, SubflowSet& set) const;
     Time turn(std::uint32_t object) const;
     // In time: as far as light goes; at the present window; that, with a share of the time to repeat what is lost; or all.
     enum class Slack { kLight, kWindow, kRepair, kRoundTrip };
-    bool first_in_time(const WaitingLevel& waiting, Slack slack, std::uint64_t ready, std::uint32_t& object,
+    bool first_in_time(const WaitingLevel& waiting, Slack slack, SubflowSet ready, std::uint32_t& object,
                        Time before = kNever) const;
-    bool last_in_time(const WaitingLevel& waiting, std::uint64_t ready, std::uint32_t& object) const;
+    bool last_in_time(const WaitingLevel& waiting, SubflowSet ready, std::uint32_t& object) const;
     // When a subflow could bring a layer, as far as the sender can tell.
     struct Forecast {
         Time light_ns;        // a byte sent now arrives
@@ -273,7 +271,7 @@ private:
     Time due(std::uint32_t object, const Forecast& path, Slack slack) const;
     bool late(std::uint32_t object, const Forecast& path, Slack slack) const;
     void unbind(std::uint32_t object);
-    std::uint64_t in_time(std::uint32_t object, Slack slack, std::uint64_t set) const;
+    SubflowSet in_time(std::uint32_t object, Slack slack, SubflowSet set) const;
     std::int64_t send_new(std::size_t s, std::uint32_t object);
     void send_run(std::size_t s, std::uint32_t object);
     void send_burst(std::size_t s, SubflowState& subflow, std::uint32_t object, ObjectOutcome& outcome,
@@ -311,8 +309,8 @@ private:
                new_payload_ + planned_payload_ + bytes - peer_delivered_ <= config_.transport.receive_buffer_bytes;
     }
     bool more_to_send(std::size_t s, const SubflowState& subflow) const;
-    int pick_unheeding(std::uint64_t ready);
-    int choose(std::uint64_t idle, std::uint64_t ready, std::uint32_t object, std::int64_t bytes);
+    int pick_unheeding(SubflowSet ready);
+    int choose(SubflowSet idle, SubflowSet ready, std::uint32_t object, std::int64_t bytes);
     bool anything_under_way() const;
     void finish_sending(std::size_t s, SubflowState& subflow);
 
@@ -321,8 +319,8 @@ private:
     void refresh(std::size_t s, const Subflow& sender);
     void arm_timer(std::size_t s) { arm_timer(s, subflows_[s]); }
     void arm_timer(std::size_t sender, const Endpoint& endpoint);
-    std::uint64_t usable() const;
-    int quickest(std::uint64_t set) const {  // by least smoothed RTT
+    SubflowSet usable() const;
+    int quickest(SubflowSet set) const {  // by least smoothed RTT
         return fastest(paths_, set);
     }
     void refresh_delays();
@@ -341,11 +339,12 @@ private:
     std::unique_ptr<Scheduler> scheduler_;
     // What the scheduler says of itself, asked once: it is in every packet's way.
     bool listens_, heeds_, duplicates_, pins_, plans_, takes_turns_;
-    std::uint64_t held_ = 0;  // ready, but the scheduler waits
+    SubflowSet held_ = 0;  // ready, but the scheduler waits
     std::vector<Path> paths_;
     std::vector<const TcpState*> siblings_;  // the established ones
     bool stamps_ = false;                    // receivers tell the one-way delay
     bool bounded_;                           // receivers have a window
+    bool backups_ = false;                   // some link has outages
     std::size_t link_count_;
     std::size_t first_flow_;  // the number of subflows, and of the first background flow
     std::size_t senders_;     // subflows and background flows
@@ -359,7 +358,7 @@ private:
     std::size_t released_ = 0, unsettled_ = 0;
     WaitingLayers pending_;  // released, bound to no subflow
     BlockRing<Sent> log_;
-    std::uint64_t ready_ = 0, established_ = 0, stale_ = 0, has_assigned_ = 0, has_planned_ = 0, reinjecting_ = 0;
+    SubflowSet ready_ = 0, established_ = 0, stale_ = 0, has_assigned_ = 0, has_planned_ = 0, reinjecting_ = 0;
 
     SampleColumns samples_;
     LogHistogram waits_;
@@ -373,7 +372,7 @@ private:
     std::vector<std::int32_t> layer_table_;  // LayerAction::subflow
     Time layer_gap_ns_ = kNever;             // LayerAction::gap_ns
     double repair_share_ = 0.5;              // LayerAction::repair_share
-    std::uint64_t dark_ = 0;                 // at rest, see steer()
+    SubflowSet dark_ = 0;                 // at rest, see steer()
     Watch* watch_ = nullptr;
     bool watched_ = false;  // somebody wants to know of every transmission
     std::unique_ptr<ChunkManager> chunks_;
@@ -395,12 +394,12 @@ private:
 // Is the subflow free to send now? If only pacing holds it, wake it when pacing lets go.
 inline void Simulation::refresh(std::size_t s, const Subflow& sender) {
     if (!sender.window_open()) {
-        ready_ &= ~bit(s);
+        erase(ready_, s);
     } else if (sender.pacing_until() > now_) {
-        ready_ &= ~bit(s);
+        erase(ready_, s);
         if (tree_.at(head_pace(s)) != sender.pacing_until()) tree_.set(head_pace(s), sender.pacing_until());
     } else {
-        ready_ |= bit(s);
+        insert(ready_, s);
     }
 }
 
@@ -427,25 +426,25 @@ inline void Simulation::arm_timer(std::size_t sender, const Endpoint& endpoint) 
 // A subflow with room that the scheduler passes over is as starved as one without data.
 inline void Simulation::finish_sending(std::size_t s, SubflowState& subflow) {
     Subflow& sender = subflow.sender;
-    const bool more = (held_ & bit(s)) == 0 && (!pending_.empty() || more_to_send(s, subflow));
+    const bool more = !contains(held_, s) && (!pending_.empty() || more_to_send(s, subflow));
     sender.finish_sending(now_, !more, more && !sender.window_open());
     arm_timer(s, subflow);
 }
 
 // Ready subflows that may take new data: on lanes those with nothing assigned; the stale only when all are.
-inline std::uint64_t Simulation::usable() const {
-    const std::uint64_t set = ready_ & ~has_assigned_;
+inline SubflowSet Simulation::usable() const {
+    const SubflowSet set = ready_ & ~has_assigned_;
     return (established_ & ~stale_) != 0 ? set & ~stale_ : set;
 }
 
 // For schedulers that go by their paths alone.
-inline int Simulation::pick_unheeding(std::uint64_t ready) {
+inline int Simulation::pick_unheeding(SubflowSet ready) {
     static const Next unheeded{};
     return scheduler_->pick(paths_, ready, unheeded);
 }
 
 // The next layer, bound to no subflow, that one of `ready` can bring in time; `ready` is narrowed to those that can.
-inline bool Simulation::next_unbound(std::uint64_t& ready, std::uint32_t& object) {
+inline bool Simulation::next_unbound(SubflowSet& ready, std::uint32_t& object) {
     if (takes_turns_) return next_in_turn(ready, object);
     if (deadlines_) return next_in_time(ready, object);
     if (pending_.empty()) return false;

@@ -15,7 +15,7 @@ void Simulation::steer(const std::vector<WindowAction>& windows, const LayerActi
     if (takes_turns_) {
         dark_ = 0;
         for (std::size_t s = 0; s < subflows_.size(); ++s)
-            if (!observe(s).up) dark_ |= bit(s);
+            if (!observe(s).up) insert(dark_, s);
     }
     for (std::size_t s = 0; s < std::min(windows.size(), subflows_.size()); ++s) {
         if (windows[s].kind == WindowAction::Kind::kSilent) continue;
@@ -45,7 +45,7 @@ void Simulation::reassign(const std::vector<std::int32_t>& table) {
             return outcomes_[object].offset == 0 && changed[static_cast<std::size_t>(config_.objects.layer[object])];
         });
         for (const std::uint32_t object : taken) paths_[s].assigned_bytes -= config_.objects.payload_bytes[object];
-        if (subflows_[s].assigned.empty()) has_assigned_ &= ~bit(s);
+        if (subflows_[s].assigned.empty()) erase(has_assigned_, s);
         moved.insert(moved.end(), taken.begin(), taken.end());
     }
     if (moved.empty()) return;
@@ -79,7 +79,7 @@ void Simulation::copy_elsewhere(std::size_t s, std::uint32_t object, std::uint32
     }
     if (subflows_.size() < 2) return;
     subflows_[s].reinjections.push_back({object, order, bytes, number});
-    reinjecting_ |= bit(s);
+    insert(reinjecting_, s);
 }
 
 std::int64_t Simulation::send_window_bytes() const {

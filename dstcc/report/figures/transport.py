@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,9 @@ LEAST_RISE = 1.25
 """An axis that does not start at zero ends at least a quarter above it: jitter must look small."""
 MAX_WINDOW_SEGMENTS = 10**9
 """More than any window a scenario can set: the sender has none, it paces."""
+MANY = 4
+"""Lines of one colour that an eye still follows. More (lanes with a window each) become one: the sum of their windows
+and rates, which is what the dashed line bounds, the mean of their round trips."""
 POINTS = 700
 """Per line; beyond this, two pixels of a wide screen show the same."""
 
@@ -43,6 +46,8 @@ class Quantity:
     reference: Callable[[TrialLink, int], float | None]
     """The link's own limit, a dashed line; takes the link and a segment's size on the wire in bytes."""
     reference_name: str
+    mean: bool = False
+    """Of many lanes a link's line is their mean, not their sum."""
 
 
 QUANTITIES = (
@@ -63,6 +68,7 @@ QUANTITIES = (
         False,
         lambda link, _: link.rtt_s,
         "propagation",
+        mean=True,
     ),
     Quantity("rate_bps", "Throughput", "bps", False, True, lambda link, _: link.rate_bps, "link rate"),
 )
@@ -91,7 +97,8 @@ def transport_figure(
     links = tuple(dict.fromkeys(str(name) for samples in columns for name in samples["link"]))
     clock = unit_for("seconds", [float(samples["t_s"].max(initial=0.0)) for samples in columns])
     limits = [what.reference(link, section.segment_bytes) or 0.0 for trial in trials for link in trial.links]
-    unit = unit_for(what.kind, [*limits, *(_top(_values(samples, what)) for samples in columns)])
+    tops = [_top(y) for samples in columns for link in links for _, y in lines(samples, link, what)]
+    unit = unit_for(what.kind, [*limits, *tops])
     scene = Scene(what, trials, links, colours, clock, unit, section.segment_bytes)
 
     def draw(figure: Figure) -> None:
@@ -108,12 +115,27 @@ def transport_figure(
 def _lines(axes: Axes, samples: Columns, link: str, colour: str, scene: Scene) -> None:
     if scene.what.key == "cwnd_segments" and (why := _windowless(samples)):
         axes.text(0.01, 0.1, why, transform=axes.transAxes, color=MUTED, fontsize=8)
-    here = samples["link"] == link
-    for subflow in np.unique(samples["subflow"][here]):
-        chosen = here & (samples["subflow"] == subflow)
-        t, values = _thin(samples["t_s"][chosen], _values(samples, scene.what)[chosen])
+    for line in lines(samples, link, scene.what):
+        t, values = _thin(*line)
         t, values = t / scene.clock.factor, values / scene.unit.factor
         axes.plot(t, values, color=colour, linewidth=1.1, drawstyle="steps-pre")
+
+
+def lines(samples: Columns, link: str, what: Quantity) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """The lines of a link: a subflow each, and one for all where there are more than :data:`MANY`."""
+    here, values = samples["link"] == link, _values(samples, what)
+    subflows = np.unique(samples["subflow"][here])
+    if len(subflows) <= MANY:
+        for subflow in subflows:
+            chosen = here & (samples["subflow"] == subflow)
+            yield samples["t_s"][chosen], values[chosen]
+        return
+    t, slot = np.unique(samples["t_s"][here], return_inverse=True)
+    known = np.isfinite(values[here])
+    total = np.bincount(slot[known], values[here][known], len(t))
+    count = np.bincount(slot[known], minlength=len(t))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        yield t, np.where(count > 0, total / (count if what.mean else 1), np.nan)
 
 
 def _values(samples: Columns, what: Quantity) -> NDArray[Any]:

@@ -1,0 +1,147 @@
+"""Lanes with a window each: connections of their own, side by side on their links."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+import pytest
+
+from dstcc.engine import EngineResult, Link, Loss, Objects
+
+from . import net
+
+
+def lanes(
+    congestion: str, links: tuple[Link, ...], each: int, *, apart: bool = True, **knobs: object
+) -> EngineResult:
+    """``each`` lanes a link, with a window each or with their link's."""
+    if not apart:
+        return net.run(congestion, links, mode="lanes", lanes_per_link=each, **knobs)
+    links = tuple(replace(link, subflows=link.subflows * each) for link in links)
+    return net.run(congestion, links, mode="lanes", apart=True, **knobs)
+
+
+def test_every_lane_brings_an_initial_window() -> None:
+    # RTT 1 s. All handshakes at once; from 1 s on each of 4 lanes of 2 links sends its 10 segments at once, and nothing
+    # more until the first ACK at 2 s. 200 layers of one segment wait, so no lane is short of them.
+    objects = net.live(200, (net.MSS,), chunk_s=1e-4)
+    result = lanes("newreno", (net.link(), net.link()), 4, objects=objects, duration_s=1.9, slot_s=1.9)
+    assert result.samples.sent_segments.tolist() == [10] * 8
+    shared = lanes(
+        "newreno", (net.link(), net.link()), 4, apart=False, objects=objects, duration_s=1.9, slot_s=1.9
+    )
+    assert shared.samples.sent_segments.tolist() == [10] * 2
+
+
+def test_a_loss_halves_the_window_of_its_own_lane_only() -> None:
+    # 8 lanes in slow start from 10 segments send 80, 160 and 320 in their first round trips, from 1, 2 and 3 s on: the
+    # 500th packet is the one loss that is known by 4.99 s. NewReno halves the window of its lane, the others double.
+    result = lanes(
+        "newreno",
+        (net.link(loss=Loss("periodic", 1 / 500), queue_bdp=4),),
+        8,
+        duration_s=4.99,
+        slot_s=4.99,
+        objects=many(4_000),
+    )
+    assert result.samples.lost_segments.sum() == 1
+    hit = result.samples.lost_segments == 1
+    windows = result.samples.cwnd_segments
+    assert windows[~hit].min() > 1.8 * windows[hit][0]
+
+
+def many(layers: int) -> Objects:
+    """Layers of 20 segments that wait from the start, without deadlines."""
+    return net.live(layers, (20 * net.MSS,), chunk_s=1e-6)
+
+
+def test_each_lane_is_an_ordering_domain() -> None:
+    # A lane's layers follow one another on one connection: an arrival waits for its own lane's holes only, so the wait
+    # of 8 lanes is less than that of one connection that carries as much.
+    loss = Loss("packet", 0.01)
+    waits = []
+    for each in (1, 8):
+        result = lanes(
+            "fixed",
+            (net.link(loss=loss),),
+            each,
+            objects=many(2_000),
+            duration_s=60,
+            fixed_cwnd_segments=(80 // each,),
+        )
+        waits.append(result.totals["hol_payload_bytes"] / result.totals["arrived_payload_bytes"])
+    assert waits[1] < 0.5 * waits[0]
+
+
+def test_no_law_couples_connections() -> None:
+    """Over two like links LIA grows by half a segment a round trip each; a connection of one subflow by a whole one, as
+    NewReno (RFC 6356: the increase is min(α / ΣW, 1 / W))."""
+    links = (net.link(12e6, 0.2, queue_bdp=0.2), net.link(12e6, 0.2, queue_bdp=0.2))
+    knobs = {"duration_s": 60, "slot_s": 0.2, "objects": many(20_000)}
+    alone = lanes("newreno", links, 1, **knobs).samples.delivered_bytes.sum()
+    apart = lanes("lia", links, 1, **knobs).samples.delivered_bytes.sum()
+    coupled = lanes("lia", links, 1, apart=False, **knobs).samples.delivered_bytes.sum()
+    assert apart == pytest.approx(alone, rel=0.01)
+    assert coupled < 0.97 * alone
+
+
+def senders(result: EngineResult) -> dict[tuple[int, int], set[int]]:
+    """The subflows that ever sent a segment, by its layer and its place in it."""
+    assert result.trace is not None
+    trace, found = result.trace, defaultdict(set)
+    data = (trace.event == 0) & (trace.object >= 0)
+    for layer, order, sender in zip(trace.object[data], trace.order[data], trace.sender[data], strict=True):
+        found[int(layer), int(order)].add(int(sender))
+    return found
+
+
+def test_a_connection_repeats_its_losses_itself() -> None:
+    """A timeout sends what it left unanswered over the connection's other subflows, and a lane apart has none."""
+    links = (net.link(), net.link(loss=Loss("packet", 0.6)))
+    knobs = {"objects": many(60), "duration_s": 90, "trace": True, "slot_s": 5}
+    apart = senders(lanes("cubic", links, 2, **knobs))
+    assert max(map(len, apart.values())) == 1
+    shared = senders(lanes("cubic", links, 2, apart=False, **knobs))
+    assert max(map(len, shared.values())) == 2
+
+
+def test_where_links_have_outages_lanes_have_backups_on_the_other_links() -> None:
+    links = (net.link(), net.link(outages_s=((4, 300),)))
+    found = senders(lanes("cubic", links, 2, objects=many(400), duration_s=60, trace=True, slot_s=5))
+    helped = [sending for sending in found.values() if len(sending) > 1]
+    assert helped
+    assert all({0, 1} & sending and {2, 3} & sending and len(sending) == 2 for sending in helped)
+
+
+def test_a_layer_keeps_to_its_link_and_takes_all_its_lanes() -> None:
+    links = (net.link(), net.link())
+    objects = net.live(200, (20 * net.MSS, 20 * net.MSS), chunk_s=0.05)
+    result = lanes(
+        "cubic", links, 4, objects=objects, scheduler="layer-pinned", layer_links=(1, 0), duration_s=60
+    )
+    used = [set(result.objects.subflow[objects.layer == layer].tolist()) for layer in (0, 1)]
+    assert used == [{4, 5, 6, 7}, {0, 1, 2, 3}]
+
+
+def test_a_path_is_a_link_and_not_a_lane() -> None:
+    """``fast-only`` waits for the quicker link, not for one of its lanes."""
+    links = (net.link(rtt_s=2), net.link(rtt_s=1))
+    result = lanes("cubic", links, 4, objects=many(500), scheduler="fast-only", duration_s=30)
+    used = set(result.objects.subflow[result.objects.first_sent_ns > 10 * net.S].tolist())
+    assert used == {4, 5, 6, 7}
+
+
+def test_eight_links_of_sixteen_lanes() -> None:
+    links = tuple(net.link(rtt_s=1 + 0.1 * i) for i in range(8))
+    result = lanes("cubic", links, 16, objects=many(6_000), duration_s=10, slot_s=10)
+    assert result.samples.subflow.tolist() == list(range(128))
+    assert (result.samples.delivered_bytes > 0).all()
+    assert sorted(set(result.objects.subflow.tolist()) - {-1}) == list(range(128))
+
+
+def test_lanes_apart_have_one_domain_each() -> None:
+    with pytest.raises(ValueError, match="subflows apart are lanes, one domain each"):
+        net.run("cubic", net.link(), mode="lanes", lanes_per_link=2, apart=True)
+    with pytest.raises(ValueError, match="subflows apart are lanes, one domain each"):
+        net.run("cubic", net.link(), apart=True)
