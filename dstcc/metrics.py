@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .home import in_full, played
 from .sharing import sharing_metrics
 from .weights import layer_weights
 
@@ -30,6 +31,8 @@ METRICS = (
     "playback_ratio",
     "full_quality_ratio",
     "weighted_layers",
+    "bytes_in_time",
+    "full_quality_bytes",
     "hol_blocking_ratio",
     "hol_wait_s",
     "throughput_bps",
@@ -170,8 +173,8 @@ def compute(
     """
     layers = int(objects.layer.max()) + 1
     weights = layer_weights(objects.layer, layers)
-    played = objects.layer <= playback.levels[objects.chunk]
-    earned = float(weights[played].sum())
+    shown = played(objects, playback)
+    earned = float(weights[shown].sum())
     counts = np.bincount(playback.levels + 1, minlength=layers + 1)
     shares = tuple((counts / len(playback.levels)).tolist())
     values: dict[str, float | None] = dict.fromkeys(METRICS)
@@ -179,11 +182,13 @@ def compute(
         "playback_ratio": 1.0 - shares[0],
         "full_quality_ratio": shares[-1],
         "weighted_layers": earned / float(weights.sum()),
+        "bytes_in_time": float(objects.payload_bytes[shown].sum()),
+        "full_quality_bytes": float(objects.payload_bytes[in_full(objects, playback)].sum()),
         "startup_s": playback.startup_s,
         "stall_s": playback.stall_s,
         "stalls": None if playback.stalls is None else float(playback.stalls),
     }
-    values |= _transfer(objects, result, played) | sharing_metrics(links, result)
+    values |= _transfer(objects, result, shown) | sharing_metrics(links, result)
     if "guard_clamps" in result.totals:
         values["guard_actions"] = result.totals["guard_clamps"] + result.totals["guard_fallbacks"]
     if quality is not None:
@@ -193,7 +198,7 @@ def compute(
     return Metrics(shares, values)
 
 
-def _transfer(objects: Objects, result: EngineResult, played: NDArray[np.bool_]) -> dict[str, float | None]:
+def _transfer(objects: Objects, result: EngineResult, shown: NDArray[np.bool_]) -> dict[str, float | None]:
     """The metrics of moving bytes.
 
     Active time is from the first send to the last delivery. ``throughput_bps`` counts distinct payload
@@ -202,7 +207,7 @@ def _transfer(objects: Objects, result: EngineResult, played: NDArray[np.bool_])
     totals, done = result.totals, result.objects.complete_ns
     delivered = totals["delivered_payload_bytes"]
     active_s = totals["last_delivery_s"] - totals["first_send_s"]
-    in_time = float(objects.payload_bytes[played].sum())
+    in_time = float(objects.payload_bytes[shown].sum())
     finished = bool((done >= 0).all())
     return {
         "hol_blocking_ratio": _ratio(totals["hol_payload_bytes"], totals["arrived_payload_bytes"]),

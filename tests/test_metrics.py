@@ -56,6 +56,13 @@ def test_oracle_ratio_is_played_weight_over_the_clairvoyant_one() -> None:
     assert metrics().values["oracle_ratio"] == pytest.approx(900 / 1000)
 
 
+def test_what_was_brought_home_is_what_was_played_and_that_of_whole_chunks() -> None:
+    # played: all 600 bytes of chunk 0 and the 100 of chunk 1's BL, whose early EL2 is of no use; chunk 0 alone is whole
+    assert metrics().values["bytes_in_time"] == 600 + 100
+    assert metrics().values["full_quality_bytes"] == 600
+    assert metrics([None] * 6).values["bytes_in_time"] == 0.0
+
+
 def test_hol_metrics() -> None:
     found = metrics(hol_payload_bytes=300.0, hol_wait_byte_s=2400.0).values
     assert found["hol_blocking_ratio"] == 300 / 1200

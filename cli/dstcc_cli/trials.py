@@ -17,6 +17,8 @@ SHOWN = {
     "full_quality_ratio": ("in full", "{:.1%}"),
     "weighted_layers": ("weight", "{:.1%}"),
     "oracle_ratio": ("of best", "{:.1%}"),
+    "bytes_in_time": ("MB home", "{:,.1f}"),
+    "full_quality_bytes": ("MB in full", "{:,.1f}"),
     "goodput_bps": ("good bit/s", "{:,.0f}"),
     "startup_s": ("start s", "{:,.1f}"),
     "stalls": ("stalls", "{:.0f}"),
@@ -28,10 +30,12 @@ SHOWN = {
     "vmaf": ("VMAF", "{:.1f}"),
 }
 """The metrics of the table for people, headings and formats; those that no trial has are left out."""
+HOME = ("bytes_in_time", "full_quality_bytes")
+"""Metrics, in megabytes, of runs with outages alone: what the passes brought home."""
 HEADLINE = "weighted_layers"
 """What has its interval beside it where the table has a row for each algorithm."""
 SINGLE = ("goodput_bps",)
-"""Metrics that such a table has no room for."""
+"""Metrics that such a table has no room for, nor one with megabytes."""
 MOST_ROWS = 30
 """Of more trials than this the table has a row for each algorithm, with what its seeds come to."""
 
@@ -102,7 +106,9 @@ def _table(title: str, done: Sequence[Done], algorithms: Mapping[str, Mapping[st
     rows = [(name, trials, _values(trials)) for name, trials in _rows(done)]
     pooled, apart = len(rows) < len(done), _scales(list(algorithms.values()))
     names = [name for name in SHOWN if any(values.get(name) is not None for _, _, values in rows)]
-    names = [name for name in names if not (pooled and name in SINGLE)]
+    passes = any(trial.contacts for trial in done)
+    names = [name for name in names if not ((pooled or passes) and name in SINGLE)]
+    names = [name for name in names if passes or name not in HOME]
     table = Table(title=title, box=SIMPLE, pad_edge=False, collapse_padding=True)
     table.add_column("algorithm" if pooled else "trial", no_wrap=True)
     if pooled:
@@ -171,4 +177,4 @@ def _footing(one: Mapping[str, Any], scale: bool) -> list[str]:
 
 
 def _cell(name: str, value: float | None) -> str:
-    return "–" if value is None else SHOWN[name][1].format(value)
+    return "–" if value is None else SHOWN[name][1].format(value / 1e6 if name in HOME else value)

@@ -56,6 +56,22 @@ METRICS = (
         "channel draws. 100 % means no algorithm can do better here.",
     ),
     Metric(
+        "bytes_in_time",
+        "Brought home in time",
+        "bytes",
+        +1,
+        "What Earth saw",
+        "Payload of the layers that were there to be played: what a pass brought home.",
+    ),
+    Metric(
+        "full_quality_bytes",
+        "Brought home at full quality",
+        "bytes",
+        +1,
+        "What Earth saw",
+        "The same of the chunks that were played with every layer.",
+    ),
+    Metric(
         "startup_s",
         "Start-up",
         "seconds",

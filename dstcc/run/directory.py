@@ -77,6 +77,8 @@ class Done:
     metrics: Metrics | None
     flows: list[dict[str, object]]
     """What became of the background flows; the document has them where there are any."""
+    contacts: list[dict[str, float]]
+    """What each contact brought home, likewise."""
 
     @property
     def name(self) -> str:
@@ -98,6 +100,7 @@ class Done:
             **({"reconstruction": list(rebuilt)} if rebuilt else {}),
             **({"error": self.error} if self.error else {}),
             **({"flows": self.flows} if self.flows else {}),
+            **({"contacts": self.contacts} if self.contacts else {}),
         }
 
 
@@ -274,6 +277,7 @@ def _beside(resolved: Scenario, given: Scenario, run: Path) -> Scenario:
 def _done(trial: Trial) -> Done:
     key, metrics = trial.key, trial.metrics
     flows = trial.outcome.flows if trial.outcome else []
+    contacts = trial.outcome.contacts if trial.outcome else []
     return Done(
         trial.id,
         key.congestion,
@@ -285,6 +289,7 @@ def _done(trial: Trial) -> Done:
         trial.error,
         metrics,
         flows,
+        contacts,
     )
 
 

@@ -89,6 +89,7 @@ def trials_schema(layers: int) -> pa.Schema:
             *(pa.field(name, pa.float64()) for name in [*shares, *METRICS]),
             pa.field("links", pa.string()),
             pa.field("flows", pa.string()),
+            pa.field("contacts", pa.string()),
             pa.field("end_s", pa.float64()),
             pa.field("duration_s", pa.float64()),
         ]
@@ -118,6 +119,7 @@ def trial_row(trial: Trial) -> dict[str, Any]:
         row |= trial.outcome.metrics.flat()
         row["links"] = json.dumps([describe(link, setting.length_s) for link in setting.links])
         row["flows"] = json.dumps(trial.outcome.flows) if trial.outcome.flows else None
+        row["contacts"] = json.dumps(trial.outcome.contacts) if trial.outcome.contacts else None
         row["end_s"] = result.end_ns / NS_PER_S
         row["duration_s"] = _duration_s(result)
     return row

@@ -19,6 +19,7 @@ from dstcc.algorithms import schedulers_of
 from dstcc.engine import EngineConfig, EngineResult, Link
 from dstcc.errors import DstccError, InputError, MissingCapabilityError, UnfinishedError
 from dstcc.extensions import label
+from dstcc.home import brought_home
 from dstcc.metrics import Metrics, Playback, compute, play_by_deadline, play_with_stalls
 from dstcc.scenario import Scenario, Setting, Source, engine_config, settle
 from dstcc.scenario.model import controller_name
@@ -80,6 +81,12 @@ class Outcome(Carried):
     def flows(self) -> list[dict[str, object]]:
         """What became of the background flows."""
         return flow_documents(self.setting.links, self.result)
+
+    @property
+    def contacts(self) -> list[dict[str, float]]:
+        """What each contact brought home, where links have outages."""
+        found = brought_home(self.setting.links, self.setting.objects, self.result, self.playback)
+        return [contact.document() for contact in found]
 
 
 @dataclass(frozen=True)

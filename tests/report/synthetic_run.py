@@ -92,7 +92,8 @@ def build_run(path: Path, spec: RunSpec | None = None) -> Path:
 
 
 METRICS = (
-    *("playback_ratio", "full_quality_ratio", "weighted_layers", "hol_blocking_ratio", "hol_wait_s"),
+    *("playback_ratio", "full_quality_ratio", "weighted_layers", "bytes_in_time", "full_quality_bytes"),
+    *("hol_blocking_ratio", "hol_wait_s"),
     *(
         "throughput_bps",
         "goodput_bps",
@@ -155,7 +156,18 @@ SAMPLE_COLUMNS = {
 
 
 def trials_schema(layers: int) -> pa.Schema:
-    words = ("id", "congestion", "scheduler", "controller", "variant", "status", "error", "links", "flows")
+    words = (
+        "id",
+        "congestion",
+        "scheduler",
+        "controller",
+        "variant",
+        "status",
+        "error",
+        "links",
+        "flows",
+        "contacts",
+    )
     levels = [f"layers_played.{level}" for level in ("none", *range(layers))]
     numbers = (*levels, *METRICS, "end_s", "duration_s")
     fields = [pa.field(name, pa.string()) for name in words]
@@ -266,6 +278,8 @@ def chunk_table(
         "playback_ratio": 1.0 - shares["none"],
         "full_quality_ratio": shares[str(layers - 1)],
         "weighted_layers": weighted,
+        "bytes_in_time": float((size * (layer <= np.repeat(prefix, layers))).sum()),
+        "full_quality_bytes": float((size * (np.repeat(prefix, layers) == layers - 1)).sum()),
         "hol_blocking_ratio": float(np.mean(repeats > 0)) * 0.6,
         "hol_wait_s": float(np.mean(repeats * rtt)),
         "throughput_bps": float(values["delivered_bytes"].sum() * 8 / max(span, 1.0)),

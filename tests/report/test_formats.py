@@ -118,7 +118,7 @@ def test_every_metric_points_the_way_people_want() -> None:
             "ssim",
             "vmaf",
         ),
-        *("goodput_bps", "throughput_bps", "fairness_jain"),
+        *("bytes_in_time", "full_quality_bytes", "goodput_bps", "throughput_bps", "fairness_jain"),
     }
     assert ways[-1] == {
         *("startup_s", "stall_s", "stalls", "completion_s", "hol_blocking_ratio", "hol_wait_s"),
