@@ -9,7 +9,8 @@ from pathlib import Path
 
 import dstcc_svc
 import imageio_ffmpeg
-from dstcc_svc.codecs.x264 import _OPTIONS, _THREADS
+from dstcc_svc.codecs.pyramid import THREADS
+from dstcc_svc.codecs.x264 import OPTIONS
 
 from .figure import Measured, by_turns, child_cpu_s, cpu_s, median_ratio
 
@@ -46,7 +47,7 @@ def encode_fps() -> Measured:
 
 
 def _command(output: Path) -> list[str]:
-    options = {"crf": str(CRF), "preset": PRESET, "threads": str(_THREADS), **_OPTIONS}
+    options = {"crf": str(CRF), "preset": PRESET, "threads": str(THREADS), **OPTIONS}
     return [
         imageio_ffmpeg.get_ffmpeg_exe(),
         *("-v", "error", "-y", "-i", str(CLIP), "-an", "-fps_mode", "passthrough", "-pix_fmt", "yuv420p"),

@@ -200,7 +200,12 @@ _FFMPEG = (
 CHECKS = (
     Check("python", _python, "install Python 3.11 or newer", required=True),
     Check("engine", _engine, _REINSTALL, required=True),
-    Check("x264 encoder", _pyav_x264, "pip install --force-reinstall av", required=True),
+    Check(
+        "x264 encoder",
+        _pyav_x264,
+        "pip install --force-reinstall av, or encode with --codec x264-program",
+        required=True,
+    ),
     Check("ffmpeg x264", _ffmpeg_has("-encoders", "libx264"), _FFMPEG),
     Check("ffmpeg OpenH264", _ffmpeg_has("-encoders", "libopenh264"), _FFMPEG),
     Check("ffmpeg VMAF", _ffmpeg_has("-filters", "libvmaf"), _FFMPEG),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 SCALABILITIES = ("temporal", "quality")
-CODECS = ("x264", "openh264", "vp9")
+CODECS = ("x264", "x264-program", "openh264", "vp9")
 PRESETS = ("ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow")
 
 
@@ -40,7 +40,10 @@ Examples:
     help="What a layer adds: frames, or quality (or size, see --spatial-layers) to every frame.",
 )
 @click.option(
-    "--codec", type=click.Choice(CODECS), help="temporal: x264 (default) or openh264; quality: vp9."
+    "--codec",
+    type=click.Choice(CODECS),
+    help="temporal: x264 (default), x264-program (x264 in the ffmpeg program, not in this process) or openh264; "
+    "quality: vp9.",
 )
 @click.option(
     "--layers", type=int, metavar="M", help="Number of layers.  [default: 4, or N of --spatial-layers]"
@@ -66,9 +69,9 @@ Examples:
     "--crf",
     type=int,
     metavar="Q",
-    help="Constant quality of the highest layer, lower is better: x264 and openh264 0..51, vp9 8..63 "
+    help="Constant quality of the highest layer, lower is better: x264, x264-program and openh264 0..51, vp9 8..63 "
     "less 4 for each layer below it.  "
-    "[default: x264 28, openh264 30, vp9 32]",
+    "[default: x264 28, x264-program 26, openh264 30, vp9 32]",
 )
 @click.option(
     "--height", type=int, metavar="ROWS", help="Scale to this height, pixels.  [default: the input's]"

@@ -76,7 +76,7 @@ class Encode(Table):
     """How ``[video] input`` is encoded: the options of ``dstcc encode``, with its defaults."""
 
     scalability: Literal["temporal", "quality"] = "temporal"
-    codec: Literal["x264", "openh264", "vp9"] | None = None
+    codec: Literal["x264", "x264-program", "openh264", "vp9"] | None = None
     layers: Annotated[int, Field(ge=1, le=MAX_LAYERS)] | None = None
     """As many as ``spatial_layers`` where that is more than 1, else 4 or the codec's most, unless given."""
     spatial_layers: Annotated[int, Field(ge=1, le=3)] = 1

@@ -16,7 +16,8 @@ from dstcc.atomic import atomic_directory
 from dstcc.errors import InputError, StreamError
 from dstcc.outputs import check_output
 from dstcc_svc.codecs import DEFAULT_CODEC, AccessUnit, Codec, EncodeSettings, SourceFrame, get_codec
-from dstcc_svc.judge import ffmpeg_path, judge
+from dstcc_svc.ffmpeg import ffmpeg_path
+from dstcc_svc.judge import judge
 from dstcc_svc.manifest import (
     MANIFEST_NAME,
     PAYLOAD_FOLDER,

@@ -1,6 +1,6 @@
 """PSNR, SSIM and VMAF of pictures against the source's, by the FFmpeg that imageio-ffmpeg brings.
 
-FFmpeg is run as a program (it is GPL, dstcc is not) and fed raw pictures through pipes, nothing on disk.
+FFmpeg is run as a program and fed raw pictures through pipes, nothing on disk.
 Every call judges its pictures on their own: VMAF's motion term starts at 0 with the first of them.
 """
 
@@ -14,11 +14,11 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dstcc.errors import DstccError, MissingCapabilityError
+from dstcc.errors import DstccError
+from dstcc_svc.ffmpeg import ffmpeg_path, has
 from dstcc_svc.manifest import Quality
 
 if TYPE_CHECKING:
@@ -40,22 +40,9 @@ def judge(reference: Sequence[VideoFrame], shown: Sequence[Sequence[VideoFrame]]
         return [_result(Path(folder), index) for index in range(len(shown))]
 
 
-@cache
-def ffmpeg_path() -> str:
-    """Path of the FFmpeg program."""
-    import imageio_ffmpeg
-
-    try:
-        return str(imageio_ffmpeg.get_ffmpeg_exe())
-    except RuntimeError as error:
-        raise MissingCapabilityError(f"no FFmpeg program: {error}; pip install imageio-ffmpeg") from error
-
-
-@cache
 def has_vmaf() -> bool:
-    """Whether that FFmpeg has the libvmaf filter."""
-    listed = subprocess.run([ffmpeg_path(), "-hide_banner", "-filters"], capture_output=True, check=False)
-    return b" libvmaf " in listed.stdout
+    """Whether the FFmpeg program has the libvmaf filter."""
+    return has("-filters", "libvmaf")
 
 
 def _run_ffmpeg(folder: Path, sequences: list[Sequence[VideoFrame]]) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dstcc.atomic import atomic_file
-from dstcc.errors import DstccError, InputError
+from dstcc.errors import DstccError, InputError, MissingCapabilityError
 from dstcc.outputs import Kind, check_output
 from dstcc.version import __version__
 from dstcc_svc.codecs import Codec, EncodeSettings, Sample, SourceFrame, get_codec
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
 
 _KEPT_CHUNKS = 128  # assembled chunks kept for the next loop of a short clip
-_RECODE_CODEC = "x264"  # for streams that are coded again
+_RECODE_CODECS = ("x264", "x264-program")  # for streams that are coded again: the first that is there
 _RECODE_CRF = 16  # visually the same as the decoded stream
 MARK = "dstcc play "
 """How the comment in a file's metadata begins; the version follows."""
@@ -170,7 +170,18 @@ def _recoded(stream: Stream, slots: Iterable[_Slot], lead: SourceFrame | None) -
                 yield SourceFrame(index, frame, image, 1)
 
     settings = replace(stream.settings, layers=1, spatial_layers=1, crf=_RECODE_CRF)
-    return _coded(get_codec(_RECODE_CODEC), pictures(), settings)
+    return _coded(_recoder(), pictures(), settings)
+
+
+def _recoder() -> Codec:
+    """What codes the pictures again; :class:`MissingCapabilityError` where there is nothing."""
+    first, second = map(get_codec, _RECODE_CODECS)
+    try:
+        first.require()
+    except MissingCapabilityError:
+        second.require()
+        return second
+    return first
 
 
 def _coded(codec: Codec, frames: Iterable[SourceFrame], settings: EncodeSettings) -> Iterator[Sample]:

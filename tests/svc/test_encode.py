@@ -181,14 +181,14 @@ def test_without_ffmpeg_the_capability_is_named(
     clip: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import imageio_ffmpeg
-    from dstcc_svc import judge
+    from dstcc_svc import ffmpeg
 
     def missing() -> str:
         raise RuntimeError("No ffmpeg exe could be found")
 
     monkeypatch.setattr(imageio_ffmpeg, "get_ffmpeg_exe", missing)
-    judge.ffmpeg_path.cache_clear()
-    judge.has_vmaf.cache_clear()
+    ffmpeg.ffmpeg_path.cache_clear()
+    ffmpeg.has.cache_clear()
     with pytest.raises(DstccError, match="no FFmpeg program"):
         encode(clip, tmp_path / "s")
     assert nothing_left(tmp_path)

@@ -1,4 +1,4 @@
-"""Rule 3 of codecs.base on real bytes: a prefix decodes to the very pixels of the full stream."""
+"""Rule 3 of codecs.base on the bytes of both x264s: a prefix decodes to the very pixels of the full stream."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from pathlib import Path
 
 import av
 import pytest
-from dstcc_svc.codecs import AccessUnit, EncodeSettings, SourceFrame, get_codec
+from dstcc_svc.codecs import AccessUnit, Codec, EncodeSettings, SourceFrame, get_codec
 from dstcc_svc.source import probe, read_frames
 
-CODEC = get_codec("x264")
+
+@pytest.fixture(params=["x264", "x264-program"])
+def codec(request: pytest.FixtureRequest) -> Codec:
+    """The same layers, by the library and by the program."""
+    return get_codec(request.param)
 
 
 def pixels(image: av.VideoFrame) -> str:
@@ -22,11 +26,11 @@ def pixels(image: av.VideoFrame) -> str:
 
 
 def encoded(
-    path: Path, layers: int, chunk_s: Fraction, crf: int = 28
+    codec: Codec, path: Path, layers: int, chunk_s: Fraction, crf: int = 28
 ) -> tuple[EncodeSettings, list[AccessUnit]]:
     source = probe(path)
     settings = EncodeSettings(source.width, source.height, source.time_base, source.fps, layers, crf)
-    return settings, list(CODEC.encode(read_frames(source, chunk_s), settings))
+    return settings, list(codec.encode(read_frames(source, chunk_s), settings))
 
 
 def chunks_of(units: list[AccessUnit]) -> Iterator[list[AccessUnit]]:
@@ -36,22 +40,22 @@ def chunks_of(units: list[AccessUnit]) -> Iterator[list[AccessUnit]]:
 
 @pytest.mark.parametrize("kind", ["moving", "noise", "cuts", "fade", "still"])
 @pytest.mark.parametrize(("layers", "chunk_s"), [(4, "1"), (3, "1"), (2, "0.6"), (4, "0.28")])
-def test_every_prefix_is_bit_identical(make_clip, kind: str, layers: int, chunk_s: str) -> None:
+def test_every_prefix_is_bit_identical(codec: Codec, make_clip, kind: str, layers: int, chunk_s: str) -> None:
     clip = make_clip(kind=kind, frames=53, seed=layers)
-    settings, units = encoded(clip, layers, Fraction(chunk_s))
+    settings, units = encoded(codec, clip, layers, Fraction(chunk_s))
     for chunk in chunks_of(units):
-        full = {image.pts: pixels(image) for image in CODEC.decode(CODEC.samples(chunk), settings)}
+        full = {image.pts: pixels(image) for image in codec.decode(codec.samples(chunk), settings)}
         assert len(full) == len(chunk)
         for level in range(layers):
             prefix = [unit for unit in chunk if unit.layer <= level]
-            decoded = {image.pts: pixels(image) for image in CODEC.decode(CODEC.samples(prefix), settings)}
+            decoded = {image.pts: pixels(image) for image in codec.decode(codec.samples(prefix), settings)}
             assert set(decoded) == {unit.pts for unit in prefix}
             assert decoded.items() <= full.items()
 
 
-def test_variable_frame_times_survive(make_clip) -> None:
+def test_variable_frame_times_survive(codec: Codec, make_clip) -> None:
     times = [0, 10, 50, 51, 300, 420, 430, 999, 1000, 1033, 2900, 2950, 4100]
-    settings, units = encoded(make_clip("vfr.mkv", times_ms=times), 4, Fraction(1))
+    settings, units = encoded(codec, make_clip("vfr.mkv", times_ms=times), 4, Fraction(1))
     assert sorted(round(unit.pts * settings.time_base * 1000) for unit in units) == times
     assert Counter(unit.chunk for unit in units) == {0: 8, 1: 2, 2: 2, 3: 1}
 
@@ -61,36 +65,36 @@ def test_variable_frame_times_survive(make_clip) -> None:
     # 25 pictures: 1 IDR, then 6 mini-GOPs of b B b P
     [(4, [1, 6, 6, 12]), (3, [7, 6, 12]), (2, [7, 18]), (1, [25])],
 )
-def test_picture_types_are_the_layers(make_clip, layers: int, counts: list[int]) -> None:
-    _, units = encoded(make_clip(kind="cuts", frames=25), layers, Fraction(1))
+def test_picture_types_are_the_layers(codec: Codec, make_clip, layers: int, counts: list[int]) -> None:
+    _, units = encoded(codec, make_clip(kind="cuts", frames=25), layers, Fraction(1))
     found = Counter(unit.layer for unit in units)
     assert [found[layer] for layer in range(layers)] == counts
     assert units[0].layer == 0
 
 
-def test_the_same_input_gives_the_same_bytes(make_clip) -> None:
+def test_the_same_input_gives_the_same_bytes(codec: Codec, make_clip) -> None:
     clip = make_clip(kind="noise", frames=30)
-    assert encoded(clip, 4, Fraction(1)) == encoded(clip, 4, Fraction(1))
+    assert encoded(codec, clip, 4, Fraction(1)) == encoded(codec, clip, 4, Fraction(1))
 
 
-def test_decode_times_rise_and_never_pass_presentation(make_clip) -> None:
-    _, units = encoded(make_clip(frames=53), 4, Fraction(1))
+def test_decode_times_rise_and_never_pass_presentation(codec: Codec, make_clip) -> None:
+    _, units = encoded(codec, make_clip(frames=53), 4, Fraction(1))
     assert all(unit.dts <= unit.pts for unit in units)
     assert all(one.dts < other.dts for one, other in pairwise(units))
 
 
-def test_a_chunk_decodes_without_the_others(make_clip) -> None:
-    settings, units = encoded(make_clip(kind="cuts", frames=60), 4, Fraction(1))
+def test_a_chunk_decodes_without_the_others(codec: Codec, make_clip) -> None:
+    settings, units = encoded(codec, make_clip(kind="cuts", frames=60), 4, Fraction(1))
     middle = [unit for unit in units if unit.chunk == 1]
-    alone = [pixels(image) for image in CODEC.decode(CODEC.samples(middle), settings)]
-    together = [pixels(image) for image in CODEC.decode(CODEC.samples(units), settings)]
+    alone = [pixels(image) for image in codec.decode(codec.samples(middle), settings)]
+    together = [pixels(image) for image in codec.decode(codec.samples(units), settings)]
     assert alone == together[25:50]
 
 
-def test_one_frame_is_a_chunk(make_clip) -> None:
-    settings, units = encoded(make_clip(frames=1), 4, Fraction(1))
+def test_one_frame_is_a_chunk(codec: Codec, make_clip) -> None:
+    settings, units = encoded(codec, make_clip(frames=1), 4, Fraction(1))
     assert [(unit.chunk, unit.layer, unit.frame) for unit in units] == [(0, 0, 0)]
-    assert len(list(CODEC.decode(CODEC.samples(units), settings))) == 1
+    assert len(list(codec.decode(codec.samples(units), settings))) == 1
 
 
 def test_source_frame_knows_its_time() -> None:

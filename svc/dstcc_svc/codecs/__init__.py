@@ -20,6 +20,7 @@ __all__ = [
 
 CODECS: dict[str, tuple[str, str]] = {
     "x264": ("dstcc_svc.codecs.x264", "X264"),
+    "x264-program": ("dstcc_svc.codecs.x264_program", "X264Program"),
     "openh264": ("dstcc_svc.codecs.openh264", "OpenH264"),
     "vp9": ("dstcc_svc.codecs.vp9", "Vp9"),
 }
