@@ -74,7 +74,8 @@ class ActionSpec:
     With ``orders`` two branches, one of :data:`PLACES` and one of ``orders``, stand in the place of the M, and
     layers wait until a subflow that may take them has room (``agent-late``). With ``measured`` a window action (f, t)
     sends at f times what the path was measured to carry, and so much more or less that the queue holds t slots of it
-    after the slot: W = max(f + t − queue, f / 10) such rates for a round trip (:mod:`dstcc.learn.measure`).
+    after the slot: W = max(f + t − queue, f / 10) such rates for a round trip (:mod:`dstcc.learn.measure`), at most
+    what the path is held to (:mod:`dstcc.learn.ceiling`).
 
     ``policies``: one number, which of :data:`POLICIES` schedules; windows are ``congestion``'s.
     """
@@ -197,6 +198,7 @@ class ActionSpec:
         order = _usual(len(choices))
         if units is not None and self.measured:
             share = np.maximum(picked[..., 0] + picked[..., 1] - units.queue, picked[..., 0] / 10)
+            share = np.minimum(share, units.most)
             share[picked[..., 0] == 0] = 0
             alpha, beta = np.zeros_like(alpha), np.minimum(share * units.window, BETA_MAX)
         if units is not None and self.orders:

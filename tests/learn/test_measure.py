@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from dstcc.engine import Stepper
 from dstcc.engine.stepper import AUTOMATIC, EPISODE_VALUES, REPAIRABLE, SUBFLOW_VALUES
+from dstcc.learn.captured import Captured
+from dstcc.learn.ceiling import Ceiling
 from dstcc.learn.env import make_specs, to_episodes
 from dstcc.learn.measure import Rates, Units
 from dstcc.learn.recipes import RECIPES
@@ -17,51 +20,155 @@ from dstcc.learn.runner import Runner
 from dstcc.learn.spaces import ActionSpec
 
 WIRE = 1500
+SLOT_S = 10.0
 
 
-def slot(sent: float, queue: float, pace: float = 10.0, *, up: float = 1.0) -> Any:
-    """Ten seconds in which a subflow sent so many packets, `queue` packets wait, at `pace` packets a second."""
-    named = {
-        "established": 1.0,
-        "srtt_s": 100.0,
-        "sent_segments": sent,
-        "queue_bytes": queue * WIRE,
-        "pacing_bps": 8 * WIRE * pace,
-        "link_up": up,
-    }
-    row = [named.get(name, 0.0) for name in SUBFLOW_VALUES]
-    own = [10.0 if name == "slot_s" else 0.0 for name in EPISODE_VALUES]
-    return SimpleNamespace(subflow_values=np.array([[row]]), episode_values=np.array([own]))
+class Row(NamedTuple):
+    """A subflow in a slot: packets sent, waiting, acknowledged and lost; its pace in packets a second."""
+
+    sent: float = 0.0
+    queue: float = 0.0
+    pace: float = 10.0
+    up: float = 1.0
+    acked: float = 0.0
+    lost: float = 0.0
 
 
-def measured(*slots: Any) -> float:
-    rates = Rates(1, 1)
-    rates.wire[:] = WIRE
-    rates.need[:] = 4 * WIRE
+def slot(*rows: Row) -> Any:
+    """Ten seconds; a round trip takes 40."""
+
+    def values(row: Row) -> list[float]:
+        named = {
+            "established": 1.0,
+            "srtt_s": 40.0,
+            "sent_segments": row.sent,
+            "queue_bytes": row.queue * WIRE,
+            "pacing_bps": 8 * WIRE * row.pace,
+            "link_up": row.up,
+            "delivered_bytes": row.acked * WIRE,
+            "lost_segments": row.lost,
+        }
+        return [named.get(name, 0.0) for name in SUBFLOW_VALUES]
+
+    own = [{"slot_s": SLOT_S, "time_s": 100.0}.get(name, 0.0) for name in EPISODE_VALUES]
+    return SimpleNamespace(
+        subflow_values=np.array([[values(row) for row in rows]]), episode_values=np.array([own])
+    )
+
+
+def rates_of(paths: int, need: float) -> Rates:
+    """Of a source that captures `need` packets a second: by 100 s, two chunks in two seconds."""
+    rates = Rates(1, paths)
+    rates.wire[:], rates._count[:] = WIRE, paths
+    rates.ceilings[0] = [Ceiling(WIRE) for _ in range(paths)]
+    rates._sources[0] = Captured(np.array([0.0, 1.0]), np.array([need * WIRE, 2 * need * WIRE]))
+    return rates
+
+
+def measured(*slots: Row, need: float = 4.0) -> float:
+    rates = rates_of(1, need)
     for one in slots:
-        rates.update(one)
+        rates.update(slot(one))
     return float(rates.rate[0, 0]) / WIRE
 
 
 def test_before_the_first_slot_it_is_what_the_video_needs() -> None:
-    assert measured(slot(0, 0)) == 4
+    assert measured(Row()) == 4
 
 
 def test_a_standing_queue_shows_what_left() -> None:
-    assert measured(slot(0, 0), slot(100, 30)) == 7  # of 100 packets 30 wait: 70 left in 10 s
-    assert measured(slot(0, 0), slot(100, 30), slot(60, 40)) == 6  # 50 more left; half of 7, half of 5
+    # Need 8: of 100 packets 30 wait, so 70 left in 10 s; then 50 more, so half of 7 and half of 5.
+    assert measured(Row(), Row(100, 30), need=8) == pytest.approx(7)
+    assert measured(Row(), Row(100, 30), Row(60, 40), need=8) == pytest.approx(6)
 
 
 def test_a_queue_that_ran_dry_shows_the_least_it_can_be() -> None:
-    assert measured(slot(0, 0), slot(50, 0, 5)) == 2 * 5  # never seen to stand: probed at twice that
-    assert measured(slot(0, 0), slot(100, 30), slot(72, 0, 7.2)) == 7.2
-    assert measured(slot(0, 0), slot(100, 30), slot(10, 0, 7)) == 7  # the pace was not used: nothing learned
-    again = slot(0, 0), slot(100, 30), slot(72, 0, 7.2), slot(80, 0, 8)
-    assert measured(*again) == 1.5 * 8  # for the second time: more is free
+    # Two paths and a need of 8: 4 each. The first turns out to carry 1, so 1.1 * 8 - (1 + 4) = 3.8 are to be had; the
+    # second, never seen to stand, would go to twice its 4.
+    rates = rates_of(2, 8)
+    for one in (slot(Row(), Row()), slot(Row(40, 30, 4), Row(40, 0, 4))):
+        rates.update(one)
+    assert rates.rate[0] / WIRE == pytest.approx([1, 7.8])
+    assert measured(Row(), Row(100, 30), Row(10, 0, 7), need=8) == 7  # the pace was not used: nothing learned
+
+
+def heard(packets: float) -> tuple[Row, ...]:
+    """Slots until so many packets in each have been acknowledged for a quarter of a round trip, with a queue of 30."""
+    full = Row(packets, 30, packets / SLOT_S, acked=packets)
+    return Row(), Row(100, 30, acked=packets), full, full, full
+
+
+def test_a_path_that_was_seen_and_heard_rises_as_far_as_it_is_used() -> None:
+    # 70 packets a slot are acknowledged, so at most 1.25 * 7 = 8.75.
+    once = *heard(70), Row(72, 0, 7.2, acked=70)
+    assert measured(*once, need=8) == pytest.approx(7.2)
+    assert measured(*once, Row(80, 0, 8, acked=70), need=8) == pytest.approx(8.75)  # of 1.5 * 8
+    assert measured(*once, Row(80, 0, 8, acked=95), need=8) == pytest.approx(1.25 * 9.5)  # of 12
+
+
+def test_a_shallow_queue_that_looks_dry_does_not_let_the_rate_run_away() -> None:
+    # Ten slots at whatever pace, none acknowledged: 1.1 times what is needed. Acknowledged 5 a second: 1.25 times that.
+    rates = rates_of(1, 4)
+    rates.update(slot(Row()))
+    for _ in range(10):
+        pace = rates.rate[0, 0] / WIRE
+        rates.update(slot(Row(10 * pace, 2, pace)))
+    assert rates.rate[0, 0] / WIRE == pytest.approx(4.4)
+    for _ in range(3):
+        rates.update(slot(Row(10 * pace, 2, pace, acked=50)))
+    for _ in range(10):
+        pace = rates.rate[0, 0] / WIRE
+        rates.update(slot(Row(10 * pace, 2, pace, acked=50)))
+    assert rates.rate[0, 0] / WIRE == pytest.approx(1.25 * 5)
+
+
+def test_a_shallow_queue_that_seems_to_stand_does_not_let_the_rate_run_away() -> None:
+    # Ten packets wait at every slot's end, whatever is sent, and "left" is what was dropped.
+    rates = rates_of(1, 4)
+    rates.update(slot(Row()))
+    for _ in range(40):
+        pace = 1.3 * rates.rate[0, 0] / WIRE
+        rates.update(slot(Row(10 * pace, 10, pace)))
+    assert rates.rate[0, 0] / WIRE <= 4.4 + 1e-9
+
+
+def test_room_is_kept_for_paths_whose_handshake_is_under_way() -> None:
+    # Of a need of 8 the other path is to begin with 4, so this one may rise to 1.1 * 8 - 4 and no further.
+    rates = rates_of(2, 8)
+    absent = slot(Row(), Row())
+    absent.subflow_values[0, 1] = 0
+    rates.update(absent)
+    for _ in range(5):
+        pace = rates.rate[0, 0] / WIRE
+        one = slot(Row(10 * pace, 0, pace), Row())
+        one.subflow_values[0, 1] = 0
+        rates.update(one)
+    assert rates.rate[0] / WIRE == pytest.approx([4.8, 0])
+
+
+def test_a_source_without_a_clock_starts_from_the_window_and_fills_two_round_trips() -> None:
+    # All 800 packets are there at once: 800 / 2 / 40 s = 10 packets a second before anything is acknowledged.
+    rates = rates_of(1, 0)
+    rates._sources[0] = Captured(np.array([0.0]), np.array([800.0 * WIRE]))
+    first = slot(Row())
+    first.subflow_values[0, 0, SUBFLOW_VALUES.index("cwnd_segments")] = 40
+    rates.update(first)
+    assert rates.rate[0, 0] / WIRE == pytest.approx(1)
+    for _ in range(8):
+        pace = rates.rate[0, 0] / WIRE
+        rates.update(slot(Row(10 * pace, 0, pace)))
+    assert rates.rate[0, 0] / WIRE == pytest.approx(10)
 
 
 def test_nothing_is_learned_in_the_dark() -> None:
-    assert measured(slot(0, 0), slot(100, 30), slot(100, 90, up=0.0)) == 7
+    assert measured(Row(), Row(100, 30), Row(100, 90, up=0.0), need=8) == pytest.approx(7)
+
+
+def test_a_path_without_a_queue_gets_its_rate_and_no_more() -> None:
+    rates = rates_of(2, 8)
+    for one in (slot(Row(), Row()), slot(Row(40, 30, 4), Row(20, 0, 4))):
+        rates.update(one)
+    assert rates.units(slot(Row(), Row())).most.tolist() == [[np.inf, 1.0]]
 
 
 def test_windows_fill_the_queue_to_a_share_of_a_slot() -> None:
@@ -70,12 +177,18 @@ def test_windows_fill_the_queue_to_a_share_of_a_slot() -> None:
     )
     assert spec.branches == (2, 2, 4, 2)
     one = np.array([[400.0, 400.0]]), np.array([[0.05, 0.05]]), np.array([600.0])
-    told = spec.decode(np.array([[1, 0, 1, 0]]), Units(*one, lossiest=np.array([0]), top=np.array([1])))
+    free = np.full((1, 2), np.inf)
+    units = Units(*one, lossiest=np.array([0]), top=np.array([1]), most=free)
+    told = spec.decode(np.array([[1, 0, 1, 0]]), units)
     assert not told.alpha_q16.any()
     assert told.beta.tolist() == [[round(400 * 1.2), 0]]
     assert told.layer_subflow.tolist() == [[AUTOMATIC, 0, AUTOMATIC]]  # the top of the trial's two
     assert told.order.tolist() == [[30.0, 0.0]]
-    nowhere = Units(one[0], np.array([[5.0, 0.0]]), one[2], lossiest=np.array([-1]), top=np.array([2]))
+    told = spec.decode(np.array([[1, 1, 1, 0]]), replace(units, most=np.array([[0.9, 1.3]])))
+    assert told.beta.tolist() == [[360, 480]]  # held to 0.9 of the rate; free to 1.2
+    nowhere = Units(
+        one[0], np.array([[5.0, 0.0]]), one[2], lossiest=np.array([-1]), top=np.array([2]), most=free
+    )
     told = spec.decode(np.array([[1, 1, 1, 1]]), nowhere)
     assert told.beta[0, 0] == 40  # a tenth, however much waits
     assert told.layer_subflow.tolist() == [[AUTOMATIC] * 3]

@@ -60,4 +60,6 @@ def test_dstcc_serves_any_number_of_subflows_and_layers(links: int, layers: int)
     scenario = parse_scenario(document, source="here")
     config = engine_config(scenario, settle(scenario, load_source(scenario), 1), "cubic", "minrtt")
     found = drive(load_policy("dstcc"), config).objects
-    assert (found.complete_ns[config.objects.layer == layers - 1] >= 0).mean() > 0.9
+    # Two of 20 top layers may be late: what waited for the handshake leaves at little more than the source's rate, as
+    # nobody knows in the first round trip that the link carries twice that.
+    assert (found.complete_ns[config.objects.layer == layers - 1] >= 0).mean() >= 0.9
