@@ -68,7 +68,7 @@ def contest(links: Sequence[Link], result: EngineResult, link: int) -> Contest |
         return None
     ends = np.unique(result.samples.t_ns)
     starts = np.concatenate([[0], ends[:-1]])
-    begin = max(result.totals["first_send_s"] / NS, *(flow.start_ns for flow in flows))
+    begin = max(round(result.totals["first_send_s"] / NS), *(flow.start_ns for flow in flows))
     end = min(_last_delivery_ns(result), *(_end_ns(flow, result) for flow in flows))
     inside = (starts >= begin) & (ends <= end)
     if not inside.any():
@@ -113,6 +113,6 @@ def _end_ns(flow: FlowResult, result: EngineResult) -> int:
     return min(flow.stop_ns, completed, result.end_ns)
 
 
-def _last_delivery_ns(result: EngineResult) -> float:
+def _last_delivery_ns(result: EngineResult) -> int:
     last_s = result.totals["last_delivery_s"]
-    return -1.0 if np.isnan(last_s) else last_s / NS
+    return -1 if np.isnan(last_s) else round(last_s / NS)

@@ -138,22 +138,34 @@ class Equivalent:
 
 
 @dataclass(frozen=True)
+class Module:
+    """A file, and the test files that must notice a change of it."""
+
+    path: str
+    tests: tuple[str, ...]
+    functions: tuple[str, ...] = ()
+    """Those that are changed; all of the module where none are named."""
+
+
+@dataclass(frozen=True)
 class Plan:
     """`mutants_python.toml`."""
 
     least: float
     sample: int
-    modules: dict[str, tuple[str, ...]]
+    modules: tuple[Module, ...]
     equivalents: tuple[Equivalent, ...]
 
 
 def load_plan(path: Path) -> Plan:
     """Read a plan. ValueError where an equivalent is of no listed module."""
     table = tomllib.loads(path.read_text())
-    modules = {one["path"]: tuple(one["tests"]) for one in table["module"]}
+    modules = tuple(
+        Module(one["path"], tuple(one["tests"]), tuple(one.get("functions", ()))) for one in table["module"]
+    )
     equivalents = tuple(Equivalent(**one) for one in table.get("equivalent", []))
     for one in equivalents:
-        if one.path not in modules:
+        if one.path not in {module.path for module in modules}:
             raise ValueError(f"{path}: equivalent of {one.path}: not a module of this plan")
     return Plan(table["least"], table["sample"], modules, equivalents)
 
@@ -168,9 +180,9 @@ def operators() -> dict[str, Operator]:
     return found
 
 
-def mutants(path: str, source: str, known: dict[str, Operator]) -> list[Mutant]:
+def mutants(module: Module, source: str, known: dict[str, Operator]) -> list[Mutant]:
     """All mutants of a module, in the order of their ranks; what stands in annotations is none."""
-    lines, silent = source.splitlines(), _silent(source)
+    lines, silent, chosen = source.splitlines(), _silent(source), _lines_of(module, source)
     nodes = list(ast_nodes(parso.parse(source)))
     found: list[Mutant] = []
     for name, operator in sorted(known.items()):
@@ -178,12 +190,12 @@ def mutants(path: str, source: str, known: dict[str, Operator]) -> list[Mutant]:
         found += [
             Mutant(name, index, start[0], lines[start[0] - 1].strip())
             for index, (start, _) in enumerate(places)
-            if start not in silent and not lines[start[0] - 1][: start[1]].endswith(GUARDS)
+            if start[0] in chosen and start not in silent and not _guards(lines[start[0] - 1], start[1])
         ]
     seen: Counter[str] = Counter()
     ranked = []
     for one in found:
-        text = "\0".join((path, one.operator, one.was))
+        text = "\0".join((module.path, one.operator, one.was))
         seen[text] += 1
         ranked.append(replace(one, rank=hashlib.sha256(f"{text}\0{seen[text]}".encode()).hexdigest()))
     return sorted(ranked, key=lambda one: one.rank)
@@ -196,6 +208,22 @@ def make(one: Mutant, source: str, known: dict[str, Operator]) -> Made | None:
         if ast.dump(ast.parse(text)) != ast.dump(ast.parse(source)):
             return Made(one, text.splitlines()[one.line - 1].strip(), text)
     return None
+
+
+def _guards(line: str, at: int) -> bool:
+    """Whether what stands there only forbids mistakes in code: a ``strict=True``, or the star before keywords."""
+    return line[:at].endswith(GUARDS) or line[at:].startswith("*,")
+
+
+def _lines_of(module: Module, source: str) -> set[int]:
+    """The lines that may be changed. ValueError for a function that is not there."""
+    if not module.functions:
+        return set(range(1, source.count("\n") + 2))
+    found = {one.name: one for one in ast.walk(ast.parse(source)) if isinstance(one, ast.FunctionDef)}
+    if missing := set(module.functions) - found.keys():
+        raise ValueError(f"{module.path}: no function {', '.join(sorted(missing))}")
+    spans = (found[name] for name in module.functions)
+    return {line for span in spans for line in range(span.lineno, (span.end_lineno or span.lineno) + 1)}
 
 
 def _silent(source: str) -> set[tuple[int, int]]:
@@ -356,10 +384,11 @@ class Score:
         return self.killed / max(1, self.killed + self.survived)
 
 
-def check(path: str, plan: Plan, known: dict[str, Operator], options: Options) -> Score:
+def check(module: Module, plan: Plan, known: dict[str, Operator], options: Options) -> Score:
     """Run a module's sample of mutants and print the survivors. ClickException where its tests fail without one."""
-    source, tests = (ROOT / path).read_text(), plan.modules[path]
-    everyone = mutants(path, source, known)
+    path, tests = module.path, module.tests
+    source = (ROOT / path).read_text()
+    everyone = mutants(module, source, known)
     sampled = everyone if options.whole else everyone[: plan.sample]
     made = [found for one in sampled if (found := make(one, source, known)) is not None]
     excuses = [one for one in plan.equivalents if one.path == path]
@@ -426,11 +455,11 @@ def main(only: str, whole: bool, show: bool, jobs: int, file: Path) -> None:
     """See the docstring of the module."""
     os.chdir(ROOT)
     plan, known = load_plan(file), operators()
-    chosen = [path for path in plan.modules if only in path]
+    chosen = [module for module in plan.modules if only in module.path]
     if not chosen:
         raise click.UsageError(f"--only {only}: no module of {file} has that in its path")
-    warm_up(sorted({test for path in chosen for test in plan.modules[path]}))
-    scores = [check(path, plan, known, Options(whole, show, jobs)) for path in chosen]
+    warm_up(sorted({test for module in chosen for test in module.tests}))
+    scores = [check(module, plan, known, Options(whole, show, jobs)) for module in chosen]
     click.echo(
         f"\n{'module':<52}{'mutants':>8}{'run':>6}{'killed':>8}{'lives':>7}{'equiv.':>8}{'rate':>8}{'CPU s':>7}"
     )

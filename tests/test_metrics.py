@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dstcc.engine.config import Objects
 from dstcc.metrics import (
     METRICS,
     Metrics,
     compute,
     is_metric,
+    layer_table,
     play_by_deadline,
     play_with_stalls,
     prefix_levels,
@@ -26,6 +28,15 @@ INF = float("inf")
 #   chunk 1: BL at 11 s (just in time), EL1 at 11.5 s (late), EL2 at 9 s (early) → level 0, EL2 is of no use
 SOURCE = objects(3, [100, 200, 300, 100, 200, 300], [0, 1], [10, 11])
 COMPLETE = [5.0, 6.0, 10.0, 11.0, 11.5, 9.0]
+
+
+TWO_AND_ONE = Objects(
+    chunk=np.array([0, 0, 1]),
+    layer=np.array([0, 1, 0]),
+    payload_bytes=np.array([100, 100, 100]),
+    release_ns=np.zeros(3, dtype=np.int64),
+    deadline_ns=np.full(3, 10 * S),
+)
 
 
 def metrics(complete: list[float | None] | None = None, **totals: float) -> Metrics:
@@ -45,6 +56,7 @@ def test_playback_ratio_and_full_quality() -> None:
     without_base = metrics([None, 6.0, 10.0, 11.0, 11.5, 9.0])
     assert without_base.layers_played == (0.5, 0.5, 0.0, 0.0)
     assert without_base.values["playback_ratio"] == 0.5
+    assert without_base.values["full_quality_ratio"] == 0
 
 
 def test_weighted_layers_is_played_weight_over_all_weight() -> None:
@@ -74,6 +86,11 @@ def test_throughput_counts_what_was_delivered_and_goodput_what_was_played() -> N
     found = metrics(first_send_s=0.5).values
     assert found["throughput_bps"] == pytest.approx(8 * 1200 / 11)
     assert found["goodput_bps"] == pytest.approx(8 * (600 + 100) / 11)
+
+
+def test_rates_over_less_than_a_second_are_rates() -> None:
+    # from 11.25 s to the last delivery at 11.5 s
+    assert metrics(first_send_s=11.25).values["throughput_bps"] == pytest.approx(8 * 1200 / 0.25)
 
 
 def test_completion_is_from_first_send_to_the_last_layer() -> None:
@@ -122,6 +139,47 @@ def test_every_metric_is_named_once_and_known() -> None:
     assert not is_metric("layers_played.8")
 
 
+def test_a_completion_at_second_0_is_one() -> None:
+    # A pass that needs no time: complete at 0 ns is not the engine's −1.
+    assert metrics([0.0] * 6).values["completion_s"] == 0
+    assert metrics([0.0] * 6).values["playback_ratio"] == 1
+
+
+def test_what_guards_did_is_what_they_held_back_and_how_often_they_took_over() -> None:
+    assert metrics().values["guard_actions"] is None
+    assert metrics(guard_clamps=3.0, guard_fallbacks=4.0).values["guard_actions"] == 3 + 4
+
+
+def test_a_queue_nobody_saw_has_no_percentile() -> None:
+    assert metrics(queue_p95_s=math.nan).values["p95_queue_s"] is None
+
+
+def test_nothing_to_reach_has_no_share() -> None:
+    made = result(SOURCE, list(COMPLETE))
+    assert (
+        compute(SOURCE, made, play_by_deadline(SOURCE, made), best_weight=0.0).values["oracle_ratio"] is None
+    )
+
+
+def test_chunks_may_lack_layers() -> None:
+    # Chunk 0 has layers 0 and 1, chunk 1 layer 0 only; two layers in all.
+    table = layer_table(TWO_AND_ONE, np.array([10, 20, 30]), -7)
+    assert table.tolist() == [[10, 20], [30, -7]]
+    made = result(TWO_AND_ONE, [1.0, 2.0, 3.0])
+    playback = play_by_deadline(TWO_AND_ONE, made)
+    assert playback.levels.tolist() == [1, 0]
+    # weights 200 and 100 of chunk 0, 200 of chunk 1: all is played
+    assert compute(TWO_AND_ONE, made, playback, best_weight=None).values["weighted_layers"] == 1.0
+
+
+def test_a_deadline_is_that_of_a_chunks_own_layers() -> None:
+    # Both chunks are due at second 0, and complete then: in time, to the nanosecond.
+    source = objects(1, [100, 100], [0, 0], [0, 0])
+    assert play_by_deadline(source, result(source, [0.0, 0.0])).levels.tolist() == [0, 0]
+    assert play_by_deadline(source, result(source, [0.0, 1e-9])).levels.tolist() == [0, -1]
+    assert play_by_deadline(source, result(source, [0.0, None])).shown_ns.tolist() == [0, 0]
+
+
 @dataclass(frozen=True)
 class Scores:
     psnr_db: float = 40.0
@@ -133,6 +191,8 @@ def test_quality_is_passed_on() -> None:
     made = result(SOURCE, list(COMPLETE))
     found = compute(SOURCE, made, play_by_deadline(SOURCE, made), best_weight=1.0, quality=Scores())
     assert [found.values[name] for name in ("psnr_db", "ssim", "vmaf")] == [40.0, 0.99, 95.0]
+    assert tuple(found.values) == METRICS
+    assert found.values["playback_ratio"] == 1.0
 
 
 # Stall mode: three chunks of one second and two layers.
@@ -160,6 +220,37 @@ def test_a_base_layer_that_never_comes_stops_the_playout() -> None:
     playback = play_with_stalls(STALLS, made, LENGTHS, 0)
     assert playback.levels.tolist() == [1, -1, -1]
     assert (playback.startup_s, playback.stall_s, playback.stalls) == (5.0, 14.0, 1)
+
+
+def test_stalls_add_up() -> None:
+    # shown at 5; chunk 1 is due at 6 and ready at 8: 2 s. Chunk 2 is due at 9 and ready at 12: 3 s.
+    playback = play_with_stalls(STALLS, result(STALLS, [5, 5, 8, 8, 12, 12]), LENGTHS, 0)
+    assert (playback.shown_ns / S).tolist() == [5, 8, 12]
+    assert (playback.startup_s, playback.stall_s, playback.stalls) == (5.0, 2.0 + 3.0, 2)
+
+
+def test_chunks_are_shown_for_their_own_length() -> None:
+    # shown at 5 for 4 s, at 9 for 1 s, due at 10 and ready then: no stall
+    playback = play_with_stalls(STALLS, result(STALLS, [5, 5, 6, 6, 10, 10]), np.array([4, 1, 1]) * S, 0)
+    assert (playback.shown_ns / S).tolist() == [5, 9, 10]
+    assert (playback.stall_s, playback.stalls) == (0.0, 0)
+
+
+def test_a_stall_that_begins_after_the_end_of_the_run_has_no_length() -> None:
+    # The run ends at 6 s. Chunk 0 is shown from 5 to 15, chunk 1 never comes: due at 15, when the run is over.
+    made = result(STALLS, [5, 5, None, None, None, None], end_s=6)
+    playback = play_with_stalls(STALLS, made, np.array([10, 1, 1]) * S, 0)
+    assert (playback.stall_s, playback.stalls) == (0.0, 1)
+    # Chunk 1 comes at 7 and is due at 6: a stall of 1 s; chunk 2 never, due at 8 s, when the run ends.
+    made = result(STALLS, [5, 5, 7, 7, None, None], end_s=8)
+    playback = play_with_stalls(STALLS, made, LENGTHS, 0)
+    assert (playback.stall_s, playback.stalls) == (1.0, 2)
+
+
+def test_a_base_layer_at_second_0_starts_the_playout() -> None:
+    playback = play_with_stalls(STALLS, result(STALLS, [0, 0, 1, 1, 2, 2]), LENGTHS, 0)
+    assert playback.levels.tolist() == [1, 1, 1]
+    assert (playback.startup_s, playback.stall_s, playback.stalls) == (0.0, 0.0, 0)
 
 
 def test_no_first_base_layer_no_playout() -> None:

@@ -38,7 +38,9 @@ def script() -> ModuleType:
 
 def changed(script: ModuleType, source: str) -> set[tuple[str, str]]:
     known = script.operators()
-    made = [script.make(one, source, known) for one in script.mutants("m.py", source, known)]
+    made = [
+        script.make(one, source, known) for one in script.mutants(script.Module("m.py", ()), source, known)
+    ]
     return {(one.mutant.was, one.now) for one in made if one is not None}
 
 
@@ -61,10 +63,19 @@ def test_every_kind_of_change_is_made_and_none_that_means_nothing(script: Module
 
 def test_the_sample_does_not_depend_on_other_lines(script: ModuleType) -> None:
     known = script.operators()
-    before = [(one.operator, one.was) for one in script.mutants("m.py", SOURCE, known)]
-    after = [(one.operator, one.was) for one in script.mutants("m.py", SOURCE + "\nmore = 1 + 2\n", known)]
+    module = script.Module("m.py", ())
+    before = [(one.operator, one.was) for one in script.mutants(module, SOURCE, known)]
+    after = [(one.operator, one.was) for one in script.mutants(module, SOURCE + "\nmore = 1 + 2\n", known)]
     assert [one for one in after if one[1] != "more = 1 + 2"] == before
     assert before != sorted(before), "drawn, not from the top"
+
+
+def test_of_a_module_some_functions_may_be_changed(script: ModuleType) -> None:
+    known, source = script.operators(), SOURCE + "\ndef other():\n    return 1 + 2\n"
+    found = script.mutants(script.Module("m.py", (), ("other",)), source, known)
+    assert {one.was for one in found} == {"return 1 + 2"}
+    with pytest.raises(ValueError, match=r"m\.py: no function gone"):
+        script.mutants(script.Module("m.py", (), ("gone",)), source, known)
 
 
 def check(tmp_path: Path, tests: str, more: str = "") -> subprocess.CompletedProcess[str]:

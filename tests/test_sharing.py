@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dstcc.engine import EngineResult, FlowResult, Link, ObjectResults, Samples
 from dstcc.engine.config import NEVER_NS
-from dstcc.sharing import flow_documents, jain, sharing_metrics
+from dstcc.sharing import contest, flow_documents, jain, sharing_metrics
 
 S = 10**9
 SLOTS = 10
@@ -101,6 +101,52 @@ def test_only_whole_slots_in_which_all_send_count() -> None:
     assert found["flows_bps"] == pytest.approx(200 * 8)
 
 
+def contested(*flows: FlowResult, **times: float) -> float | None:
+    """Seconds of the first link's contested time, from the flows' 100 bytes a second."""
+    found = contest([link()], result([100], *flows, **times), 0)
+    assert found is None or found.own_bytes == 100 * round(found.seconds)
+    return None if found is None else found.seconds
+
+
+def test_contested_time_is_that_of_slots_that_lie_in_it_to_the_last_nanosecond() -> None:
+    assert contested(flow(1)) == pytest.approx(10)
+    assert contested(flow(1), first_s=3.0) == pytest.approx(7)  # the slot that begins there counts
+    assert contested(flow(1), first_s=2.5) == pytest.approx(7)
+    assert contested(flow(1), last_s=8.0) == pytest.approx(8)  # the slot that ends there counts
+    assert contested(flow(1), last_s=7.5) == pytest.approx(7)
+    assert contested(flow(1, start_ns=2 * S, stop_ns=6 * S)) == pytest.approx(4)
+    assert contested(flow(1, complete_ns=5 * S)) == pytest.approx(5)
+    assert contested(flow(1, stop_ns=4 * S, complete_ns=5 * S)) == pytest.approx(4)
+    assert contested(flow(1, start_ns=2 * S), flow(1, start_ns=4 * S), first_s=1.0) == pytest.approx(6)
+    assert contested(flow(1, stop_ns=8 * S), flow(1, stop_ns=3 * S), last_s=9.0) == pytest.approx(3)
+
+
+def test_there_is_no_contest_with_what_never_sends_or_ends_at_once() -> None:
+    assert contested(flow(1), first_s=float("nan")) is None
+    assert contested(flow(1), last_s=float("nan")) is None
+    assert contested(flow(1, complete_ns=0)) is None
+
+
+def test_flows_that_ask_for_no_more_than_they_get_do_not_count() -> None:
+    found = sharing_metrics([link()], result([100], flow(500, app_limited=True), flow(300)))
+    assert found["own_share"] == pytest.approx(1 / 4)
+
+
+def test_contests_of_several_links_add_up() -> None:
+    found = sharing_metrics([link(), link()], result([100, 100], flow(100), flow(300, on=1, stop_ns=5 * S)))
+    # 10 s of 100 beside 100, and 5 s of 100 beside 300: 1,500 of 4,000 bytes; 100 and 300 bytes a second
+    assert found["own_share"] == pytest.approx(1500 / 4000)
+    assert found["flows_bps"] == pytest.approx(8 * (100 + 300))
+
+
+def test_where_nobody_gets_anything_nothing_is_shared() -> None:
+    assert sharing_metrics([link()], result([0], flow(0))) == {
+        "fairness_jain": None,
+        "own_share": None,
+        "flows_bps": 0,
+    }
+
+
 def test_flows_that_never_meet_have_no_contest() -> None:
     found = sharing_metrics([link()], result([100], flow(1, stop_ns=4 * S), flow(1, start_ns=5 * S)))
     assert found["fairness_jain"] is None
@@ -114,6 +160,10 @@ def test_every_flow_is_told_of() -> None:
     assert first["throughput_bps"] == pytest.approx(8 * 1000 / 5)
     assert first["retransmitted_ratio"] == pytest.approx(200 / 1200)
     assert first["mean_rtt_s"] == pytest.approx(0.25)
+    assert first["start_s"] == pytest.approx(2)
+    assert (second["active_s"], second["completion_s"]) == (0, None)
+    (at_once,) = flow_documents([link()], result([0], flow(0, complete_ns=0)))
+    assert (at_once["completion_s"], at_once["throughput_bps"]) == (0, None)
     assert (second["throughput_bps"], second["retransmitted_ratio"], second["mean_rtt_s"]) == (
         None,
         None,

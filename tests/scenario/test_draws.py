@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from dstcc.engine.config import FrameSchedule
+from dstcc.engine.config import Loss as EngineLoss
 from dstcc.scenario import describe, draw_links, load_scenario, parse_override, rtt_s
+from dstcc.scenario.draws import describe_loss, longest_possible_rtt_s
 
 
 def drawn(path: Path, *overrides: str, seed: int = 1) -> list[dict[str, object]]:
@@ -63,6 +68,115 @@ def test_the_way_up_can_differ(minimal: Path) -> None:
     link = drawn(minimal, "link.0.up_rate_bps=9600", "link.0.up_loss.ber=1e-7")[0]
     assert link["up_rate_bps"] == 9600
     assert link["up_loss"] == {"ber": 1e-7}
+
+
+def test_a_queue_of_its_own_leaves_the_other_directions_alone(minimal: Path) -> None:
+    # up: 57,600 bit/s × 10 s / 8 = 72,000 bytes
+    link = drawn(minimal, "link.0.up_rate_bps=57600")[0]
+    assert (link["queue_bytes"], link["up_queue_bytes"]) == (144_000, 72_000)
+    down = drawn(minimal, "link.0.up_rate_bps=57600", "link.0.queue_bytes=5000")[0]
+    assert (down["queue_bytes"], down["up_queue_bytes"]) == (5000, 72_000)
+    up = drawn(minimal, "link.0.up_rate_bps=57600", "link.0.up_queue_bytes=6000")[0]
+    assert (up["queue_bytes"], up["up_queue_bytes"]) == (144_000, 6000)
+
+
+def test_a_link_may_lose_on_the_way_up_alone(minimal: Path) -> None:
+    link = drawn(minimal, "link.1.up_loss.packet=0.25")[1]
+    assert (link["loss"], link["up_loss"]) == ({}, {"packet": 0.25})
+
+
+def test_every_kind_of_loss_reaches_the_engine(minimal: Path) -> None:
+    bursts = "link.1.loss.gilbert_elliott={p = 0.1, r = 0.2, good = 0.3, bad = 0.4}"
+    link = draw_links(load_scenario(minimal, [parse_override(bursts)]), 1)[1]
+    assert link.loss == EngineLoss("gilbert-elliott", p=0.1, r=0.2, good=0.3, bad=0.4)
+    assert drawn(minimal, bursts)[1]["loss"] == {
+        "gilbert_elliott": {"p": 0.1, "r": 0.2, "good": 0.3, "bad": 0.4}
+    }
+    assert drawn(minimal, "link.1.loss.ber=1e-6")[1]["loss"] == {"ber": 1e-6}
+    assert drawn(minimal, "link.1.loss.packet=0")[1]["loss"] == {"packet": 0.0}
+
+
+@pytest.mark.parametrize("table", ["[[0, 5], [100, 6.5]]", "[[0, 6.5], [100, 5]]"])
+def test_a_queue_holds_the_longest_round_trip(minimal: Path, table: str) -> None:
+    # 115,200 bit/s × 2 × 6.5 s / 8 = 187,200 bytes
+    link = drawn(minimal, f"link.0.delay_s={table}")[0]
+    assert link["rtt_s"] == 13
+    assert (link["queue_bytes"], link["up_queue_bytes"]) == (187_200, 187_200)
+
+
+def test_the_longest_round_trip_is_that_of_any_seed_and_link(minimal: Path) -> None:
+    def longest(*overrides: str) -> float:
+        return longest_possible_rtt_s(load_scenario(minimal, [parse_override(text) for text in overrides]))
+
+    assert longest() == 2 * 8
+    assert longest("link.0.delay_s={uniform = [1, 9]}") == 2 * 9
+    assert longest("link.0.delay_s={log_uniform = [1, 7]}") == 2 * 8
+    assert longest("link.1.delay_s=[[0, 7], [9, 8.5], [20, 3]]") == 2 * 8.5
+
+
+def test_outages_count_as_far_as_the_run_goes(minimal: Path) -> None:
+    link = draw_links(load_scenario(minimal, [parse_override("link.0.outages=[[1, 3], [8, 20]]")]), 1)[0]
+    for end_s, count, dark_s in ((100, 2, 2 + 12), (10, 2, 2 + 2), (8, 1, 2), (2, 1, 1), (1, 0, 0)):
+        found = describe(link, end_s)
+        assert (found["outages"], found["outage_s"]) == (count, dark_s), end_s
+
+
+def test_a_draw_is_the_first_of_a_stream_of_its_own(minimal: Path) -> None:
+    def share(link: str, key: str, seed: int) -> float:
+        name = "\0".join(("scenario", link, key, str(seed)))
+        entropy = int.from_bytes(sha256(name.encode()).digest(), "big")
+        return float(np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy))).random())
+
+    draws = {
+        "link.0.delay_s={uniform = [250, 600]}": ("delay_s", 250 + 350 * share("relay", "delay_s", 3)),
+        "link.0.rate_bps={uniform = [1000, 2000]}": ("rate_bps", 1000 + 1000 * share("relay", "rate_bps", 3)),
+        "link.0.up_rate_bps={log_uniform = [1000, 8000]}": (
+            "up_rate_bps",
+            1000 * 8 ** share("relay", "up_rate_bps", 3),
+        ),
+    }
+    for override, (key, value) in draws.items():
+        # delays are whole nanoseconds
+        assert drawn(minimal, override, seed=3)[0][key] == pytest.approx(value, rel=1e-10)
+    loss = {"packet": pytest.approx(1e-4 * 100 ** share("relay", "loss.packet", 3), rel=1e-12)}
+    assert drawn(minimal, "link.0.loss.packet={log_uniform = [1e-4, 1e-2]}", seed=3)[0]["loss"] == loss
+
+
+def frames(**more: Any) -> FrameSchedule:
+    """Eb/N0 of 1, 3 and 9 dB at 0, 100 and 200 s, over a curve of 10^-1 a decibel from 0 dB on."""
+    given: dict[str, Any] = {
+        "frame_bits": 1784,
+        "t_ns": np.array([0, 100, 200]) * 10**9,
+        "ebn0_db": np.array([1.0, 3.0, 9.0]),
+        "scintillation_index": np.array([0.5, 0.25, 0.0]),
+        "coherence_ns": 1,
+        "curve_from_db": 0.0,
+        "curve_step_db": 2.0,
+        "log10_fer": np.array([0.0, -2.0, -4.0]),
+        "code": "by hand",
+    }
+    return FrameSchedule(**given | more)
+
+
+def test_frames_are_told_by_their_extremes_outside_the_outages() -> None:
+    whole = describe_loss(EngineLoss("frames", frames=frames()))["frames"]
+    assert whole == {
+        "code": "by hand",
+        "frame_bits": 1784,
+        "ebn0_db": [1.0, 9.0],
+        "table_ebn0_db": [0.0, 4.0],
+        "frame_error_rate": pytest.approx([0.1, 1e-4]),  # beyond the table its last row
+        "scintillation_index": [0.0, 0.5],
+    }
+
+    def lit(*outages_s: tuple[int, int]) -> Any:
+        outages_ns = tuple((start * 10**9, end * 10**9) for start, end in outages_s)
+        return describe_loss(EngineLoss("frames", frames=frames()), outages_ns)["frames"]["ebn0_db"]  # type: ignore[index]
+
+    assert lit((150, 250)) == [1.0, 3.0]
+    assert lit((0, 100)) == [3.0, 9.0]  # dark from the first moment on, lit again at the last
+    assert lit((0, 1), (50, 150)) == [9.0, 9.0]
+    assert lit((0, 1000)) == [1.0, 9.0]  # never lit: all there is
 
 
 def test_a_delay_table(minimal: Path) -> None:

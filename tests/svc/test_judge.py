@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import av
 import numpy as np
 import pytest
-from dstcc_svc.judge import PSNR_CAP_DB, has_vmaf, judge
+from dstcc_svc import judge as judge_module
+from dstcc_svc.judge import PSNR_CAP_DB, _result, has_vmaf, judge
+from dstcc_svc.manifest import Quality
 from numpy.typing import NDArray
 
 WIDTH, HEIGHT = 192, 128
@@ -55,6 +60,31 @@ def test_a_held_picture_is_compared_with_every_source_picture(pictures: NDArray[
     quality = judge(images, [[images[0]] * 4])[0]
     own = [psnr_db(one, pictures[0]) for one in pictures]
     assert quality.psnr_db == pytest.approx(np.mean(own), abs=0.01)
+
+
+def test_scores_are_means_over_pictures_of_what_ffmpeg_wrote(tmp_path: Path) -> None:
+    # PSNR 40, 100 (for inf) and 31: 57. SSIM 0.9, 1 and 0.8: 0.9. VMAF 90, 97 and 20: 69.
+    (tmp_path / "psnr1").write_text(
+        "n:1 mse_avg:6.50 mse_y:6.50 psnr_avg:40.00 psnr_y:41.00\n"
+        "n:2 mse_avg:0.00 mse_y:0.00 psnr_avg:inf psnr_y:inf\n"
+        "n:3 mse_avg:51.65 mse_y:51.65 psnr_avg:31.00 psnr_y:30.00\n"
+    )
+    (tmp_path / "ssim1").write_text("".join(f"n:1 Y:0.5 U:0.5 All:{v} (9.9)\n" for v in (0.9, 1.0, 0.8)))
+    frames = [{"metrics": {"vmaf": value, "integer_motion": 1.0}} for value in (90.0, 97.0, 20.0)]
+    (tmp_path / "vmaf1").write_text(json.dumps({"frames": frames, "pooled_metrics": {"vmaf": {"mean": 5}}}))
+    found = _result(tmp_path, 1)
+    assert (found.psnr_db, found.ssim, found.vmaf) == (
+        pytest.approx(57),
+        pytest.approx(0.9),
+        pytest.approx(69),
+    )
+
+
+def test_without_the_filter_there_is_no_vmaf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge_module, "has_vmaf", lambda: False)
+    (tmp_path / "psnr0").write_text("psnr_avg:40.00\n")
+    (tmp_path / "ssim0").write_text("All:0.9\n")
+    assert _result(tmp_path, 0) == Quality(40.0, 0.9, None)
 
 
 def test_several_at_once_are_as_each_alone(pictures: NDArray[np.uint8]) -> None:
