@@ -85,7 +85,7 @@ class Outcome(Carried):
     @property
     def contacts(self) -> list[dict[str, float]]:
         """What each contact brought home, where links have outages."""
-        found = brought_home(self.setting.links, self.setting.objects, self.result, self.playback)
+        found = brought_home(self.links, self.setting.objects, self.result, self.playback)
         return [contact.document() for contact in found]
 
 

@@ -47,6 +47,29 @@ def test_json_tells_of_background_flows(scenario: Path, out: Path) -> None:
     assert trial["metrics"]["flows_bps"] > 0
 
 
+def test_what_each_contact_brought_home_adds_up_to_what_the_pass_did(scenario: Path, out: Path) -> None:
+    # Five chunks of two layers of 1,000 bytes, on lanes with a window each; dark from 1.5 to 2.5 s.
+    lanes = [
+        "--set",
+        "transport={mode = 'lanes', lanes_per_link = 4}",
+        "--set",
+        "link.0.outages=[[1.5, 2.5]]",
+    ]
+    done = emulate(scenario, "-o", out, "--json", *lanes)
+    assert done.exit_code == 0, done.stderr
+    (trial,) = json.loads(done.stdout)["trials"]
+    contacts, metrics = trial["contacts"], trial["metrics"]
+    assert [contact["from_s"] for contact in contacts] == [0, 2.5]
+    assert all(contact["bytes_in_time"] > 0 for contact in contacts)
+    for key in ("bytes_in_time", "full_quality_bytes"):
+        assert sum(contact[key] for contact in contacts) == metrics[key]
+    assert metrics["bytes_in_time"] == metrics["delivered_bytes"] == 10_000
+    table = emulate(scenario, "-o", out, "--force", *lanes).stdout
+    assert "MB home" in table
+    assert "good bit/s" not in table
+    assert "MB home" not in emulate(scenario, "-o", out, "--force").stdout
+
+
 def test_a_controller_takes_the_place_of_both_unless_these_are_named(
     scenario: Path, out: Path, tmp_path: Path
 ) -> None:
