@@ -48,13 +48,13 @@ def test_json_tells_of_background_flows(scenario: Path, out: Path) -> None:
 
 
 def test_what_each_contact_brought_home_adds_up_to_what_the_pass_did(scenario: Path, out: Path) -> None:
-    # Five chunks of two layers of 1,000 bytes, on lanes with a window each; dark from 1.5 to 2.5 s.
-    lanes = [
-        "--set",
+    # Five chunks of two layers of 1,000 bytes, on lanes with a window each; dark from 1.5 to 2.5 s, due after 20 s.
+    changed = (
         "transport={mode = 'lanes', lanes_per_link = 4}",
-        "--set",
         "link.0.outages=[[1.5, 2.5]]",
-    ]
+        "playout.delay_s=20",
+    )
+    lanes = [word for text in changed for word in ("--set", text)]
     done = emulate(scenario, "-o", out, "--json", *lanes)
     assert done.exit_code == 0, done.stderr
     (trial,) = json.loads(done.stdout)["trials"]
