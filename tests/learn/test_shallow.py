@@ -44,7 +44,7 @@ def mission(links: Any, rtt_s: float, queue_bytes: int, loss: float) -> dict[str
             }
             for k, (rate, times) in enumerate(paths)
         ],
-        "transport": {"mode": "lanes", "lanes_per_link": 1024},
+        "transport": {"mode": "lanes", "lanes_per_link": 1024, "window": "link"},
         "playout": {"delay_rtts": 1.5},
     }
 

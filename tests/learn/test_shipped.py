@@ -48,7 +48,7 @@ def test_it_drives_a_trial_the_same_way_twice(name: str, mission: Path) -> None:
 
 @pytest.mark.parametrize(("links", "layers"), [(1, 4), (8, 8)])
 def test_dstcc_serves_any_number_of_subflows_and_layers(links: int, layers: int) -> None:
-    video = {"synthetic": {"chunk_s": 1.0, "layer_bps": [50_000] * layers}, "loop_to_s": 20}
+    video = {"synthetic": {"chunk_s": 1.0, "layer_bps": [50_000] * layers}, "loop_to_s": 60}
     link = {"rate_bps": 400_000, "delay_s": 1.0, "loss": {"packet": 1e-3}}
     document = {
         "scenario": {"name": "many"},
@@ -60,6 +60,4 @@ def test_dstcc_serves_any_number_of_subflows_and_layers(links: int, layers: int)
     scenario = parse_scenario(document, source="here")
     config = engine_config(scenario, settle(scenario, load_source(scenario), 1), "cubic", "minrtt")
     found = drive(load_policy("dstcc"), config).objects
-    # Two of 20 top layers may be late: what waited for the handshake leaves at little more than the source's rate, as
-    # nobody knows in the first round trip that the link carries twice that.
-    assert (found.complete_ns[config.objects.layer == layers - 1] >= 0).mean() >= 0.9
+    assert (found.complete_ns[config.objects.layer == layers - 1] >= 0).mean() > 0.9
