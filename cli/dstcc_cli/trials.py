@@ -34,8 +34,10 @@ HOME = ("bytes_in_time", "full_quality_bytes")
 """Metrics, in megabytes, of runs with outages alone: what the passes brought home."""
 HEADLINE = "weighted_layers"
 """What has its interval beside it where the table has a row for each algorithm."""
-SINGLE = ("goodput_bps",)
+SINGLE = ("goodput_bps", "oracle_ratio")
 """Metrics that such a table has no room for, nor one with megabytes."""
+LONG = 40
+"""Characters from which on a name and its mark are two lines."""
 MOST_ROWS = 30
 """Of more trials than this the table has a row for each algorithm, with what its seeds come to."""
 
@@ -134,7 +136,11 @@ def _rows(done: Sequence[Done]) -> list[tuple[str, list[Done]]]:
     from dstcc.algorithms import mark
 
     if len(done) <= MOST_ROWS:
-        return [(f"{trial.id}{mark(trial.congestion, trial.scheduler)}", [trial]) for trial in done]
+        names = [(trial.id, mark(trial.congestion, trial.scheduler).strip()) for trial in done]
+        return [
+            (f"{name} {own}".strip() if len(name) + len(own) < LONG else f"{name}\n{own}", [trial])
+            for (name, own), trial in zip(names, done, strict=True)
+        ]
     grouped: dict[str, list[Done]] = {}
     for trial in done:
         grouped.setdefault(trial.name, []).append(trial)
