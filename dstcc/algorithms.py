@@ -68,7 +68,8 @@ KNOWLEDGE = {
     "deadlines": Known("d", "deadlines", "gives up layers that cannot arrive by their deadline"),
     "mission": Known("m", "sizes to come", "knows the whole mission's bytes before they are captured"),
 }
-"""What a sender may know beside what acknowledgements show it, in the order of tables. Light times all know."""
+"""What a sender may know beside what acknowledgements show it, in the order of tables. Light times all know,
+and when a handshake can pass."""
 COPIES = {
     "all": "sends everything on every subflow",
     "spare": "fills room that nothing new could use with copies",

@@ -35,7 +35,7 @@ HOME = ("bytes_in_time", "full_quality_bytes")
 HEADLINE = "weighted_layers"
 """What has its interval beside it where the table has a row for each algorithm."""
 SINGLE = ("goodput_bps", "oracle_ratio")
-"""Metrics that such a table has no room for, nor one with megabytes."""
+"""Metrics that such a table has no room for; the first of them one with megabytes has not either."""
 LONG = 40
 """Characters from which on a name and its mark are two lines."""
 MOST_ROWS = 30
@@ -109,7 +109,7 @@ def _table(title: str, done: Sequence[Done], algorithms: Mapping[str, Mapping[st
     pooled, apart = len(rows) < len(done), _scales(list(algorithms.values()))
     names = [name for name in SHOWN if any(values.get(name) is not None for _, _, values in rows)]
     passes = any(trial.contacts for trial in done)
-    names = [name for name in names if not ((pooled or passes) and name in SINGLE)]
+    names = [name for name in names if name not in (SINGLE if pooled else SINGLE[:1] if passes else ())]
     names = [name for name in names if passes or name not in HOME]
     table = Table(title=title, box=SIMPLE, pad_edge=False, collapse_padding=True)
     table.add_column("algorithm" if pooled else "trial", no_wrap=True)

@@ -119,7 +119,6 @@ class Policy:
         found = {
             "queue": "queue" in seen or self.action.measured,
             "contacts": "link_up" in seen or bool(self.action.orders),
-            "mission": self.observation.kind == "measured",
         }
         return tuple(key for key, known in found.items() if known)
 
