@@ -64,10 +64,10 @@ def test_what_each_contact_brought_home_adds_up_to_what_the_pass_did(scenario: P
     for key in ("bytes_in_time", "full_quality_bytes"):
         assert sum(contact[key] for contact in contacts) == metrics[key]
     assert metrics["bytes_in_time"] == metrics["delivered_bytes"] == 10_000
-    table = emulate(scenario, "-o", out, "--force", *lanes).stdout
+    table = emulate(scenario, "-o", out, "--force", *lanes).output
     assert "MB home" in table
     assert "good bit/s" not in table
-    assert "MB home" not in emulate(scenario, "-o", out, "--force").stdout
+    assert "MB home" not in emulate(scenario, "-o", out, "--force").output
 
 
 def test_a_controller_takes_the_place_of_both_unless_these_are_named(
