@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,6 +134,12 @@ class Policy:
                 f"policy {self.name} is for {self.action.subflows} subflows and {self.action.layers} layers; "
                 f"the scenario has {subflows} and {layers}"
             )
+
+    def on_lanes(self, most: int | None) -> Policy:
+        """The same with at most so many lanes per link; one that takes the scenario's lanes stays as it is."""
+        if most is None or self.action.lanes <= most:
+            return self
+        return replace(self, action=replace(self.action, lanes=most))
 
     def header(self) -> dict[str, Any]:
         """The file's header, ``sha256`` included."""

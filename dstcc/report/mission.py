@@ -237,7 +237,9 @@ def _transport(section: Section) -> str:
     if mode == "lanes":
         lanes = int(transport.get("lanes_per_link", 1))
         asked = ((one.name, int(one.about.get("lanes") or 0)) for one in controllers_of(section))
-        own = "".join(f" ({name} asks for {_count(count, 'lane')})" for name, count in asked if count)
+        most = transport.get("controller_lanes")
+        got = f", gets at most {most:,}" if most else ""
+        own = "".join(f" ({name} asks for {_count(count, 'lane')}{got})" for name, count in asked if count)
         return f"MPTCP, an ordering domain per lane, {_count(lanes, 'lane')} per link{own}"
     return "MPTCP, one ordering domain (stream)"
 

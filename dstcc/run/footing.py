@@ -13,6 +13,7 @@ from dstcc.algorithms import KNOWLEDGE, TRANSFERS, copies, knowledge
 from dstcc.scenario import engine_config, settle
 
 from .distortions import distortions
+from .trials import TrialKey, steering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from dstcc.scenario import Scenario, Source
 
     from .backends import Backend
-    from .trials import TrialKey
 
 LAYERS = "blocks"
 """The ``mode`` of a transfer: each layer is a block of its own."""
@@ -86,7 +86,7 @@ def _footing(
 ) -> Footing:
     own = scenario if key.variant is None else scenario.as_variant(key.variant)
     setting = settle(own, source, key.seed)
-    policy = None if key.controller is None else policies[key.controller]
+    policy = steering(key, own, policies)
     config = backend.as_run(engine_config(own, setting, key.congestion, key.scheduler), policy)
     told = config.transport
     stream, blocks = told.mode == "stream", key.congestion in TRANSFERS

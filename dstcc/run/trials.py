@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -207,6 +207,13 @@ def load_controllers(scenario: Scenario, source: Source) -> dict[str, Policy]:
     return policies
 
 
+def steering(key: TrialKey, scenario: Scenario, policies: Mapping[str, Policy]) -> Policy | None:
+    """The policy of a trial, on the lanes that its scenario allows it; None for a trial without one."""
+    if key.controller is None:
+        return None
+    return policies[key.controller].on_lanes(scenario.transport.controller_lanes)
+
+
 def iter_trials(
     scenario: Scenario,
     source: Source,
@@ -289,7 +296,7 @@ class _Runner:
         setting = settle(scenario, self.source, key.seed)
         config = engine_config(scenario, setting, key.congestion, key.scheduler)
         config = replace(config, trace=self.trace)
-        policy = None if key.controller is None else self.policies[key.controller]
+        policy = steering(key, scenario, self.policies)
         links = config.links if self.backend.tells_windows_apart else setting.links
         try:
             result = self.backend.carry(scenario, self.source, setting, config, policy)

@@ -304,6 +304,8 @@ class Transport(Table):
     controller: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidator(_to_names)] = ()
     """Policies, each a shipped one's name or a file; a trial each, beside those of ``congestion`` and
     ``scheduler`` where these are given and in their place where they are not."""
+    controller_lanes: Annotated[int, Field(ge=1, le=4096)] | None = None
+    """The most lanes of a link that a policy with lanes of its own gets; as many as it asks for unless given."""
     fixed_cwnd_segments: (
         Annotated[
             tuple[Annotated[int, Field(ge=1, le=1_000_000_000)], ...],

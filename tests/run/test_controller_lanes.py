@@ -1,0 +1,55 @@
+"""A controller on fewer lanes than it asks for: comparisons on equal lanes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dstcc.learn.policy import load_policy
+from dstcc.run import write_run
+from dstcc.scenario import load_source, parse_scenario
+
+LANES = (None, 16, 1)
+
+
+def mission(**transport: object) -> dict[str, object]:
+    return {
+        "scenario": {"name": "lossy"},
+        "video": {
+            "synthetic": {"chunk_s": 1.0, "layer_bps": [60_000, 60_000, 60_000]},
+            "loop_to_s": 300,
+        },
+        "link": [
+            {"name": f"link {k}", "rate_bps": 120_000, "delay_s": 10, "loss": {"packet": 0.02}}
+            for k in range(2)
+        ],
+        "transport": {"mode": "lanes", "controller": "dstcc", **transport},
+        "playout": {"delay_rtts": 1.6},
+    }
+
+
+def test_it_gets_as_many_as_the_scenario_allows(tmp_path: Path) -> None:
+    # Beside 4,096 lanes a link, a variant with 16 and one with a single lane, on the same losses: 2 % of the packets
+    # are lost, and the fewer lanes there are the more of the rest waits for their repair.
+    variants = [
+        {"label": f"{most} lanes", "controller": "dstcc", "set": {"controller_lanes": most}}
+        for most in LANES[1:]
+    ]
+    scenario = parse_scenario({**mission(), "variant": variants}, source="here")
+    done = write_run(tmp_path / "run", scenario, load_source(scenario), argv=[], jobs=1)
+    domains = {one["name"]: one["ordering_domains"] for one in done.meta["algorithms"]}
+    assert domains == {"dstcc": 8192, "16 lanes": 32, "1 lanes": 2}
+    played = [trial.metrics.document()["weighted_layers"] for trial in done.trials if trial.metrics]
+    assert played == sorted(played, reverse=True)
+    assert played[0] - 0.05 > played[2]
+
+
+@pytest.mark.parametrize(("most", "lanes"), [(None, 4096), (4096, 4096), (16, 16), (1, 1)], ids=str)
+def test_a_policy_takes_no_more_than_it_asks_for(most: int | None, lanes: int) -> None:
+    assert load_policy("dstcc").on_lanes(most).action.lanes == lanes
+
+
+def test_a_policy_on_the_scenarios_lanes_stays_on_them() -> None:
+    policy = load_policy("iodst-dqn")
+    assert policy.on_lanes(1) is policy
