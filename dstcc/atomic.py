@@ -101,7 +101,7 @@ def _located(path: Path) -> Path:
 
 def _check(path: Path, replaces: Kind | None) -> None:
     """Raise :class:`InputError` unless ``path`` is free or of the kind ``replaces``."""
-    parent = next(folder for folder in path.parents if folder.exists())
+    parent = next((folder for folder in path.parents if folder.exists()), path)
     if not parent.is_dir():
         raise InputError(f"{path}: cannot be made, {parent} is not a folder")
     if not os.path.lexists(path):

@@ -22,6 +22,8 @@ from .errors import InputError
 
 MARK_BYTES = 4096
 """How far into a text file its mark is looked for."""
+MAX_NAME_BYTES = 200
+"""A file system has room for 255; the hidden name under which an output is made is longer than its own."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def check_output(path: Path, kind: Kind, *, force: bool, inputs: Iterable[Path] 
     before long work, and again when a scenario has said what else it reads.
     """
     path = Path(path)
-    _check_parent(path)
+    _check_name(path)
     if not os.path.lexists(path):
         return
     read = _clash(path, inputs)
@@ -76,7 +78,7 @@ def check_output(path: Path, kind: Kind, *, force: bool, inputs: Iterable[Path] 
 
 def check_new(path: Path, remedy: str) -> None:
     """Raise :class:`InputError` where there is something at ``path``; ``remedy`` says what helps."""
-    _check_parent(Path(path))
+    _check_name(Path(path))
     if os.path.lexists(path):
         raise InputError(f"{path}: already exists; {remedy}")
 
@@ -103,8 +105,15 @@ def beginning(path: Path) -> str:
         return file.read(MARK_BYTES).decode("utf-8", errors="replace")
 
 
-def _check_parent(path: Path) -> None:
-    parent = next(folder for folder in path.absolute().parents if folder.exists())
+def _check_name(path: Path) -> None:
+    """Raise :class:`InputError` for a name that no output can have."""
+    try:
+        length = len(path.name.encode())
+    except UnicodeEncodeError:
+        raise InputError(f"{path}: no output has a name that is not UTF-8") from None
+    if "\0" in str(path) or length > MAX_NAME_BYTES:
+        raise InputError(f"{path}: no output has a name with a NUL or of more than {MAX_NAME_BYTES} bytes")
+    parent = next((folder for folder in path.absolute().parents if folder.exists()), path)
     if not parent.is_dir():
         raise InputError(f"{path}: cannot be made, {parent} is not a folder")
 

@@ -19,13 +19,13 @@ def command(as_json: bool) -> int:
         emit_json([finding.document() for finding in findings])
     else:
         from rich.box import SIMPLE
-        from rich.markup import escape
         from rich.table import Table
+        from rich.text import Text
 
         table = Table("check", "", "found", "how to get it", box=SIMPLE)
         for finding in findings:
-            missing = "[red]missing[/]" if finding.required else "[yellow]optional[/]"
-            mark = "[green]ok[/]" if finding.ok else missing
-            table.add_row(finding.check, mark, escape(finding.detail), escape(finding.remedy or ""))
+            missing = Text("missing", "red") if finding.required else Text("optional", "yellow")
+            mark = Text("ok", "green") if finding.ok else missing
+            table.add_row(finding.check, mark, finding.detail, finding.remedy or "")
         console().print(table)
     return 1 if any(finding.required and not finding.ok for finding in findings) else 0

@@ -21,10 +21,13 @@ class Progress(Protocol):
 
 
 def console() -> Console:
-    """A console on stderr; rich itself honours ``NO_COLOR`` and whether stderr is a terminal."""
+    """A console on stderr; rich itself honours ``NO_COLOR`` and whether stderr is a terminal.
+
+    What users name may read ``[/x]`` or ``:key:``: to rich's console of ours that is text.
+    """
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def show_figures(table: Table) -> None:
@@ -40,7 +43,9 @@ def emit_json(document: object) -> None:
     """Print ``document`` as the command's one JSON document on stdout; NaN and infinity become null."""
     import json
 
-    sys.stdout.write(json.dumps(_finite(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    text = json.dumps(_finite(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    # a file's name need not be UTF-8: its other bytes are written as JSON's own escapes
+    sys.stdout.write(text.encode("utf-8", "backslashreplace").decode())
     sys.stdout.flush()
 
 
@@ -55,7 +60,7 @@ def progress(description: str, total: float | None) -> Iterator[Progress]:
 
     counted = total is not None and float(total).is_integer() and total > 1
     amount = MofNCompleteColumn() if counted else TaskProgressColumn()
-    columns = (TextColumn("{task.description}"), BarColumn(), amount, TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), amount, TimeElapsedColumn())
     with RichProgress(*columns, console=console(), transient=True) as bar:
         task = bar.add_task(description, total=total)
         yield _Drawn(lambda n: bar.advance(task, n))

@@ -310,7 +310,8 @@ def _meta(
         "schema": SCHEMA,
         "dstcc_version": __version__,
         "git_commit": git_commit(),
-        "argv": list(argv),
+        # a word of the command line need not be UTF-8, a file of ours is
+        "argv": [word.encode("utf-8", "backslashreplace").decode() for word in argv],
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "scenario_name": scenario.scenario.name,
         "scenario_sha256": content_hash(scenario),

@@ -90,10 +90,10 @@ def load_scenario(path: Path, overrides: Sequence[Override] = ()) -> Scenario:
     """
     path = Path(path)
     document = _read(path)
-    _anchor(document, path.parent.absolute())
+    _anchor(document, path.parent.absolute(), str(path))
     for override in overrides:
         _apply(document, override, str(path))
-    _anchor(document, Path.cwd())
+    _anchor(document, Path.cwd(), str(path))
     return parse_scenario(document, source=str(path))
 
 
@@ -126,13 +126,18 @@ def _read(path: Path) -> dict[str, Any]:
         raise ScenarioError(f"{path}: not TOML: {error}") from None
 
 
-def _anchor(document: dict[str, Any], folder: Path) -> None:
-    """Make the paths of videos, links, algorithms and controllers absolute, relative ones from ``folder``."""
+def _anchor(document: dict[str, Any], folder: Path, source: str) -> None:
+    """Make the paths of videos, links, algorithms and controllers absolute, relative ones from ``folder``.
+
+    Raises :class:`ScenarioError` for one that no file can have.
+    """
     links = document.get("link")
     for table in [document.get("video"), *(links if isinstance(links, list) else ())]:
         for key in PATHS if isinstance(table, dict) else ():
             path = table.get(key)
             if isinstance(path, str) and path and (key != "profile" or "/" in path or path.endswith(".toml")):
+                if "\0" in path:
+                    raise ScenarioError(f"{source}: {key} = {path!r}: no path has a NUL character")
                 table[key] = str(Path(folder, path))
     variants = document.get("variant")
     for table in [document.get("transport"), *(variants if isinstance(variants, list) else ())]:

@@ -114,6 +114,7 @@ def encode(
     if quality:
         ffmpeg_path()  # its absence is told before the long work
     source = probe(input, height)
+    named = _named(input, output)
     check_halving(source, spatial_layers)
     settings = EncodeSettings(
         source.width,
@@ -137,7 +138,7 @@ def encode(
         document = Document(
             codec=coder.name,
             scalability=coder.scalability,  # type: ignore[arg-type]
-            source=Source(os.path.relpath(input.resolve(), output.resolve()), sha256_file(input)),
+            source=Source(named, sha256_file(input)),
             encoding=encoding,
             width=settings.width,
             height=settings.height,
@@ -201,6 +202,16 @@ def mean_quality(weighted: Iterable[tuple[int, Quality | None]]) -> Quality | No
         math.fsum(frames * quality.ssim for frames, quality in known) / total,
         math.fsum(frames * value for frames, value in vmaf) / total if len(vmaf) == len(parts) else None,
     )
+
+
+def _named(input: Path, output: Path) -> str:
+    """The path by which the manifest names the source."""
+    name = os.path.relpath(input.resolve(), output.resolve())
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{input}: its path is not UTF-8, so that no manifest can name it") from None
+    return name
 
 
 def _chosen_codec(scalability: str, name: str | None) -> Codec:
