@@ -27,11 +27,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dstcc import algorithms
-from dstcc.engine import EngineConfig, clairvoyant_weight, simulate
+from dstcc.engine import AGENT, EngineConfig, clairvoyant_weight, simulate
 from dstcc.learn.drive import drive
 from dstcc.learn.policy import Policy, load_policy
 from dstcc.metrics import play_by_deadline
 from dstcc.scenario import engine_config, load_scenario, load_source, settle
+from dstcc.scenario.lanes import MAX_WINDOWS_PER_LINK
 from dstcc.scenario.load import parse_override
 from dstcc.stats import estimate
 from dstcc.weights import layer_weights
@@ -75,12 +76,22 @@ class Mission:
     def configs(self, told: Combination) -> list[EngineConfig]:
         """The trials of a combination."""
         control, scheduler, mode, lanes = told
-        configs = [engine_config(self.scenario, setting, control, scheduler) for setting in self.settings]
-        return [replace(c, transport=replace(c.transport, mode=mode, lanes_per_link=lanes)) for c in configs]
+        keys = {"mode": mode, "lanes_per_link": lanes, "congestion": control, "scheduler": scheduler}
+        if lanes > MAX_WINDOWS_PER_LINK:
+            keys["window"] = "link"
+        known = self.scenario.transport.model_dump(exclude_unset=True, exclude={"window", "controller"})
+        transport = type(self.scenario.transport).model_validate(known | keys)
+        scenario = self.scenario.model_copy(update={"transport": transport})
+        return [engine_config(scenario, setting, control, scheduler) for setting in self.settings]
 
-    def trials(self, told: Combination, policy: Policy | None = None) -> NDArray[np.float64]:
+    def trials(self, told: Combination) -> NDArray[np.float64]:
         """Seed by seed, (seeds, 2)."""
-        return np.array(list(self.pool.map(lambda config: played(config, policy), self.configs(told))))
+        return np.array(list(self.pool.map(played, self.configs(told))))
+
+    def driven(self, policy: Policy) -> NDArray[np.float64]:
+        """The same under a policy."""
+        configs = [engine_config(self.scenario, setting, AGENT, AGENT) for setting in self.settings]
+        return np.array(list(self.pool.map(lambda config: played(config, policy), configs)))
 
     def bound(self) -> NDArray[np.float64]:
         """What a clairvoyant sender plays, seed by seed."""
@@ -206,7 +217,7 @@ def main(
                     screened = range(SCREENED, SCREENED + 2)
                     finalists = finalists or Mission(folder / "table-1.toml", 1.5, screened, pool).screen()
                     row = rivals(mission, finalists)
-                ours = mission.trials(("cubic", "minrtt", "lanes", 16), policy)
+                ours = mission.driven(policy)
                 row |= {"controller": ours[:, 0].tolist(), "silent": ours[:, 1].tolist()}
                 rows.append(row)
                 print("| " + " | ".join(cells(row)) + " |")

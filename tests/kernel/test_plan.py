@@ -60,10 +60,10 @@ def test_an_outage_loses_everything_from_its_begin_to_its_end() -> None:
 
 
 def test_a_handshake_begins_a_look_after_the_link_comes_up() -> None:
-    # RTT 1,020 s: the SYN of 900 s is answered in the light. The program looks 400 times a round trip.
+    # RTT 1,020 s: the SYN of 900 s is answered in the light. The program looks 2,000 times a round trip.
     made = job(scenario({"outages": [[0, 900]]}))
     assert made.links[0].opens_ns == 900 * 10**9 // 30 + made.tick_ns
-    assert made.tick_ns == pytest.approx(1020e9 / 30 / 400, rel=1e-3)
+    assert made.tick_ns == pytest.approx(1020e9 / 30 / 2000, rel=1e-3)
     # A SYN of 0 would be answered at 510 s, in the dark; that of 290 s less its 40 bytes at 115,200 bit/s is at 800 s.
     answered = job(scenario({"outages": [[400, 800]]})).links[0]
     assert answered.opens_ns == pytest.approx((290 - 320 / 115_200) / 30 * 1e9 + made.tick_ns, abs=2)

@@ -1,0 +1,57 @@
+"""Lanes with a window each, on the kernel beside the simulator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from dstcc_kernel import backend
+
+from dstcc.engine import simulate
+from dstcc.engine.config import EngineResult
+from dstcc.scenario import engine_config, load_scenario, load_source, settle
+
+LANES, ROUND_TRIPS, RTT_S = 8, 9, 20.0
+SCENARIO = f"""
+[scenario]
+name = "lanes"
+duration_s = {ROUND_TRIPS * RTT_S}
+[video]
+synthetic = {{chunk_s = 0.5, layer_bps = [200_000, 150_000, 150_000]}}
+loop_to_s = 120
+source = "stored"
+[[link]]
+name = "link"
+rate_bps = 1_000_000
+delay_s = {RTT_S / 2}
+[transport]
+mode = "lanes"
+lanes_per_link = {LANES}
+congestion = "cubic"
+[playout]
+mode = "stall"
+[run]
+slot_s = {RTT_S / 4}
+"""
+
+
+def sent_a_round_trip(result: EngineResult) -> np.ndarray:
+    """Segments sent until the end of each round trip, all lanes together."""
+    round_trip = np.ceil(result.samples.t_ns / (RTT_S * 1e9) - 1e-6).astype(int) - 1
+    return np.bincount(round_trip, result.samples.sent_segments, ROUND_TRIPS).cumsum()
+
+
+@pytest.mark.kernel
+def test_lanes_begin_and_grow_as_the_kernels_connections_do(kernel: Path, tmp_path: Path) -> None:
+    path = tmp_path / "lanes.toml"
+    path.write_text(SCENARIO)
+    scenario = load_scenario(path)
+    source = load_source(scenario)
+    setting = settle(scenario, source, 1)
+    ours = sent_a_round_trip(simulate(engine_config(scenario, setting, "cubic", "minrtt")))
+    theirs = sent_a_round_trip(backend.run(scenario, source, setting, "cubic", "minrtt"))
+    # A round trip for the handshakes, then 8 initial windows of 10 segments; HyStart ends slow start lane by lane, as
+    # their bursts queue behind one another. With one window they would have sent 10 by then.
+    assert ours[1] == theirs[1] == LANES * 10
+    assert theirs == pytest.approx(ours, rel=0.02)
