@@ -83,7 +83,6 @@ class Wire:
     """Of each packet's IP length on the way down: headers that the rate does not count."""
     up_free_bytes: int
     initial_cwnd: int
-    initial_rwnd: int
 
 
 def craft_address(link: int, subflow: int = 0) -> str:
@@ -142,14 +141,12 @@ class Topology:
             "replace", dst=earth_address(link), lladdr=macs[1], ifindex=near, state="permanent"
         )
         table = FIRST_TABLE + link
-        metrics = {"attrs": [("RTAX_INITCWND", wire.initial_cwnd)]}
+        metrics = {"initcwnd": wire.initial_cwnd}
         self.craft_ip.route(
             "add", dst="0.0.0.0/0", gateway=earth_address(link), oif=near, table=table, metrics=metrics
         )
         for source in sources:
             self.craft_ip.rule("add", src=source, src_len=32, table=table, priority=1000)
-        metrics = {"attrs": [("RTAX_INITRWND", wire.initial_rwnd)]}
-        self.earth_ip.route("replace", dst=f"10.{link + 1}.0.0/16", oif=far, metrics=metrics)
         self._shape(link, far, wire.down, wire.down_free_bytes, up=False)
         self._shape(link, near, wire.up, wire.up_free_bytes, up=True)
 

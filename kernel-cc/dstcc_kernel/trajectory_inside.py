@@ -57,10 +57,8 @@ def _lay(host: int, relay: int, names: tuple[str, str], index: int, told: dict[s
     ip.addr("add", index=device, address=HOSTS[index], prefixlen=32)
     other = HOSTS[1 - index]
     ip.neigh("replace", dst=other, lladdr=MACS[1 - index], ifindex=device, state="permanent")
-    window = (
-        ("RTAX_INITCWND", told["initial_cwnd"]) if index == 0 else ("RTAX_INITRWND", told["initial_rwnd"])
-    )
-    ip.route("add", dst=f"{other}/32", oif=device, scope=253, metrics={"attrs": [window]})
+    metrics = {"initcwnd": told["initial_cwnd"]} if index == 0 else {}
+    ip.route("add", dst=f"{other}/32", oif=device, scope=253, metrics=metrics)
     ip.close()
     far.close()
 

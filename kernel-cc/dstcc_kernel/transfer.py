@@ -38,8 +38,6 @@ ACK_OPTIONS_BYTES = 24
 FIRST_PORT = 20_000
 END_S = 1.0
 """From the transfer program's last word to its end."""
-INITIAL_RWND = 45
-"""Segments of 1,460 bytes that fit the 64 KiB that a SYN's answer can offer."""
 
 
 def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | None = None) -> None:
@@ -123,7 +121,6 @@ def _wire(job: Job, link: LinkJob) -> Wire:
         down_free_bytes=TCP_OPTIONS_BYTES + DSS_BYTES,
         up_free_bytes=ACK_OPTIONS_BYTES,
         initial_cwnd=job.initial_cwnd,
-        initial_rwnd=INITIAL_RWND,
     )
 
 

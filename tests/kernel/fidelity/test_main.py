@@ -69,3 +69,14 @@ def test_a_stale_subflow_costs_what_was_under_way_and_not_a_send_buffer(kernel: 
     real = fidelity.run([cell], 1, tmp_path / "kernel.csv", 1)[cell][1]
     assert real.retransmitted < 0.06
     assert simulated(cell, 1).throughput_bps == pytest.approx(real.throughput_bps, rel=0.4)
+
+
+@pytest.mark.parametrize("window", [4, 40])
+def test_the_kernel_begins_with_the_initial_window_it_is_told(
+    window: int, kernel: Path, tmp_path: Path
+) -> None:
+    # Four round trips, no loss: a handshake, and 1, 2 and 4 initial windows arrive after 1.5, 2.5 and 3.5 of them.
+    cell = Cell("large", "cubic", 1.0, 0.0, bdp_packets=800, length_rtts=4, initial_cwnd=window)
+    real = fidelity.run([cell], 1, tmp_path / "kernel.csv", 1)[cell][1]
+    assert real.throughput_bps * 4 / 8 / 1460 == pytest.approx(7 * window, rel=0.01)
+    assert simulated(cell, 1).throughput_bps == pytest.approx(real.throughput_bps, rel=0.01)
