@@ -1,22 +1,26 @@
 """What a controller plays on missions it never saw, beside the project's algorithms: the tables of its model card.
 
-    python scripts/held_out.py [--controller dstcc] [--choice 1,2,0,1] [--seeds 10] [--first 301] [--json FILE]
-        [--again FILE] [FOLDER]
+    python scripts/held_out.py [--controller dstcc] [--seeds 10] [--first 301] [--only TEXT] [--tables TEXT]
+        [--json FILE] [--again FILE] [FOLDER]
 
-For every scenario of FOLDER (examples/iodst/held-out), and at four playout delays for table-1.toml, it runs the
-controller; the best algorithm that is not told the rates; open-loop, which is told them, with 16 lanes a link and with
-1,024; and the clairvoyant bound. Who the best are is found on table-1.toml at a delay of 1.5, seeds 101 and up: every
-congestion control with minrtt in every mode, then the best three controls with every scheduler in every mode; the best
-five of all run on each scenario's seeds, and the one that plays most there counts. Values are interquartile means of
-`weighted_layers` with 95 % bootstrap intervals over the seeds. --again takes all but the controller from an earlier
---json.
+Held out: for every scenario of FOLDER (examples/iodst/held-out), and at four playout delays for table-1.toml, the
+controller; its usual choice kept all the time; the best algorithm that is not told the rates; open-loop, which is told
+them, with 16 lanes a link and with 1,024; ltp, which knows rates and passes; and the clairvoyant bound. Who the best
+are is found on table-1.toml at a delay of 1.5, seeds 101 and up: every congestion control with minrtt in every mode,
+then the best three controls with every scheduler in every mode; the best five of all run on each scenario's seeds, and
+the one that plays most there counts. Equal lanes: the controller, open-loop and tp-planet on as many lanes a link, all
+under one window a link. Passes: the controller beside ltp. Shallow queues: two links of table 1's rates with queues of
+two packets and ten, and the bytes that were sent.
+
+Values are interquartile means of `weighted_layers` with 95 % bootstrap intervals over the seeds. --again takes all but
+the controller from an earlier --json.
 """
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -32,60 +36,80 @@ from dstcc.learn.drive import drive
 from dstcc.learn.policy import Policy, load_policy
 from dstcc.metrics import play_by_deadline
 from dstcc.scenario import engine_config, load_scenario, load_source, settle
-from dstcc.scenario.lanes import MAX_WINDOWS_PER_LINK
-from dstcc.scenario.load import parse_override
+from dstcc.scenario.load import parse_override, parse_scenario
+from dstcc.scenario.model import Scenario
+from dstcc.scenario.variant import Variant, as_variant
 from dstcc.stats import estimate
 from dstcc.weights import layer_weights
 
 DELAYS = (1.0, 1.25, 1.5, 2.0)
 TOLD = ("fixed", "open-loop")
 """What knows the links' rates or bandwidth-delay products beforehand; ltp, which does too, is no congestion control."""
-MODES = (("lanes", 16), ("lanes", 1024), ("stream", 1))
+Setting = dict[str, Any]
+"""Keys of ``[transport]``."""
+Combination = tuple[str, str, Setting]
+"""Control, scheduler, and on what."""
+STREAM: Setting = {"mode": "stream"}
+SHARED: dict[int, Setting] = {
+    lanes: {"mode": "lanes", "lanes_per_link": lanes, "window": "link"} for lanes in (1, 16, 1024, 4096)
+}
+OWN: Setting = {"mode": "lanes", "lanes_per_link": 16, "window": "lane"}
+"""As MPTCP connections side by side."""
+MODES = (OWN, SHARED[16], SHARED[1024], STREAM)
 SCREENED = 101
 """The first seed of the search for the best."""
-Combination = tuple[str, str, str, int]
-"""Control, scheduler, mode, lanes per link."""
+EQUAL = (("table-1", 1.0), ("table-1", 1.5), ("loss-3e-2", None), ("cross-traffic", None))
+PASSES = (Path("examples/physics/mro-x-pass.toml"), Path("examples/iodst/held-out/rtt-80-min.toml"))
+RTTS_S, QUEUES, LOSSES = (20, 200, 240, 1020), (3_000, 15_000), (0.0, 1e-2)
 
 
-def played(config: EngineConfig, policy: Policy | None = None) -> tuple[float, float]:
-    """``weighted_layers``, and the share of chunks not played at all of those after the longest link's first RTT."""
+def shared(lanes: int, control: str) -> Combination:
+    """With minrtt, on lanes that share their link's window."""
+    return control, "minrtt", SHARED[lanes]
+
+
+def weight(config: EngineConfig, levels: NDArray[np.int64]) -> float:
+    """``weighted_layers``."""
+    layers = int(config.objects.layer.max()) + 1
+    weights = layer_weights(np.arange(layers), layers)
+    return float((weights * (levels[:, None] >= np.arange(layers))).sum() / (weights.sum() * len(levels)))
+
+
+def played(config: EngineConfig, policy: Policy | None = None) -> tuple[float, float, float]:
+    """``weighted_layers``; the share of chunks not played at all of those after the longest link's first RTT; bytes."""
     result = simulate(config) if policy is None else drive(policy, config)
     levels = play_by_deadline(config.objects, result).levels
-    weights = layer_weights(
-        np.arange(int(config.objects.layer.max()) + 1), int(config.objects.layer.max()) + 1
-    )
-    share = (weights * (levels[:, None] >= np.arange(len(weights)))).sum() / (weights.sum() * len(levels))
     round_trip_ns = 2 * max(max(link.delay_ns) for link in config.links)
     later = config.objects.release_ns[config.objects.layer == 0] > round_trip_ns
-    return float(share), float((levels[later] < 0).mean())
+    return weight(config, levels), float((levels[later] < 0).mean()), result.totals["sent_wire_bytes"]
 
 
 class Mission:
     """A scenario's trials: everybody meets the same draws."""
 
-    def __init__(
-        self, path: Path, delay: float | None, seeds: Iterable[int], pool: ThreadPoolExecutor
-    ) -> None:
+    def __init__(self, scenario: Scenario, seeds: Iterable[int], pool: ThreadPoolExecutor) -> None:
+        self.scenario, self.pool = scenario, pool
+        self.name = scenario.scenario.name.removeprefix("held-out ")
+        self.delay = scenario.playout.delay_rtts
+        source = load_source(scenario)
+        self.layers, self.paths = source.layers, len(scenario.link)
+        self.settings = [settle(scenario, source, seed) for seed in seeds]
+
+    @classmethod
+    def of(cls, path: Path, delay: float | None, seeds: Iterable[int], pool: ThreadPoolExecutor) -> Mission:
+        """Of a file, at a playout delay in round trips if one is given."""
         overrides = [] if delay is None else [parse_override(f"playout.delay_rtts={delay}")]
-        self.name, self.scenario, self.pool = path.stem, load_scenario(path, overrides), pool
-        self.delay = self.scenario.playout.delay_rtts
-        source = load_source(self.scenario)
-        self.layers, self.paths = source.layers, len(self.scenario.link)
-        self.settings = [settle(self.scenario, source, seed) for seed in seeds]
+        return cls(load_scenario(path, overrides), seeds, pool)
 
     def configs(self, told: Combination) -> list[EngineConfig]:
-        """The trials of a combination."""
-        control, scheduler, mode, lanes = told
-        keys = {"mode": mode, "lanes_per_link": lanes, "congestion": control, "scheduler": scheduler}
-        if lanes > MAX_WINDOWS_PER_LINK:
-            keys["window"] = "link"
-        known = self.scenario.transport.model_dump(exclude_unset=True, exclude={"window", "controller"})
-        transport = type(self.scenario.transport).model_validate(known | keys)
-        scenario = self.scenario.model_copy(update={"transport": transport})
-        return [engine_config(scenario, setting, control, scheduler) for setting in self.settings]
+        """The trials of a combination; raises what the scenario's model does where it makes no sense."""
+        control, scheduler, where = told
+        scheduler = algorithms.schedulers_of(control, (scheduler,))[0]
+        own = as_variant(self.scenario, Variant(label="own", congestion=control, set=where))
+        return [engine_config(own, setting, control, scheduler) for setting in self.settings]
 
     def trials(self, told: Combination) -> NDArray[np.float64]:
-        """Seed by seed, (seeds, 2)."""
+        """Seed by seed, (seeds, 3)."""
         return np.array(list(self.pool.map(played, self.configs(told))))
 
     def driven(self, policy: Policy) -> NDArray[np.float64]:
@@ -93,71 +117,103 @@ class Mission:
         configs = [engine_config(self.scenario, setting, AGENT, AGENT) for setting in self.settings]
         return np.array(list(self.pool.map(lambda config: played(config, policy), configs)))
 
-    def bound(self) -> NDArray[np.float64]:
+    def plays(self, told: Combination) -> list[float]:
+        """``weighted_layers`` seed by seed."""
+        found: list[float] = self.trials(told)[:, 0].tolist()
+        return found
+
+    def bound(self) -> list[float]:
         """What a clairvoyant sender plays, seed by seed."""
 
         def one(config: EngineConfig) -> float:
             weights = layer_weights(config.objects.layer, self.layers)
             return float(clairvoyant_weight(config, weights) / weights.sum())
 
-        return np.array(list(self.pool.map(one, self.configs(("open-loop", "minrtt", "lanes", 16)))))
+        return list(self.pool.map(one, self.configs(shared(16, "open-loop"))))
+
+    def makes_sense(self, told: Combination) -> bool:
+        """Whether an algorithm can do its work there."""
+        kinds = ((told[0], "congestion"), (told[1], "scheduler"))
+        mode = str(told[2]["mode"])
+        if any(algorithms.unmet(n, k, paths=self.paths, mode=mode, layers=self.layers) for n, k in kinds):
+            return False
+        alone = told[2].get("window") == "lane" and (
+            told[0] in algorithms.COUPLED or told[1] == algorithms.REDUNDANT
+        )
+        return not alone
 
     def screen(self) -> list[Combination]:
         """The best five that are not told the rates."""
+        found: list[tuple[float, Combination]] = []
 
-        def makes_sense(told: Combination) -> bool:
-            kinds = ((told[0], "congestion"), (told[1], "scheduler"))
-            return not any(
-                algorithms.unmet(name, kind, paths=self.paths, mode=told[2], layers=self.layers)
-                for name, kind in kinds
-            )
+        def run(controls: Iterable[str], schedulers: Sequence[str]) -> None:
+            tried = [told for _, told in found]
+            every = [(c, s, where) for c in controls for s in schedulers for where in MODES]
+            for told in filter(self.makes_sense, every):
+                if told not in tried:
+                    found.append((float(np.mean(self.plays(told))), told))
+            found.sort(key=lambda one: -one[0])
 
-        found: dict[Combination, float] = {}
-
-        def run(controls: Iterable[str], schedulers: Iterable[str]) -> list[Combination]:
-            every = [(c, s, *mode) for c in controls for s in schedulers for mode in MODES]
-            for told in filter(makes_sense, every):
-                if told not in found:
-                    found[told] = float(self.trials(told)[:, 0].mean())
-            return sorted(found, key=lambda told: -found[told])
-
-        first = run([c for c in algorithms.CONGESTION if c not in TOLD], ["minrtt"])
-        best = run(list(dict.fromkeys(told[0] for told in first))[:3], algorithms.SCHEDULERS)
-        return best[:5]
+        run([c for c in algorithms.CONGESTION if c not in (*TOLD, *algorithms.TRANSFERS)], ["minrtt"])
+        run(list(dict.fromkeys(told[0] for _, told in found))[:3], list(algorithms.SCHEDULERS))
+        return [told for _, told in found[:5]]
 
 
 def rivals(mission: Mission, finalists: list[Combination]) -> dict[str, Any]:
     """All but the controller."""
-    tried = {told: mission.trials(told)[:, 0] for told in finalists}
-    winner = max(tried, key=lambda told: estimate(tried[told].tolist()).value)
+    tried = [(mission.plays(told), told) for told in finalists]
+    best, winner = max(tried, key=lambda one: estimate(one[0]).value)
+    where = winner[2]
+    lanes = (
+        f"{where['lanes_per_link']} lanes, a window a {where['window']}" if where != STREAM else "a stream"
+    )
     row: dict[str, Any] = {"scenario": mission.name, "delay_rtts": mission.delay}
-    row |= {"best_name": "{}+{} {}/{}".format(*winner), "best": tried[winner].tolist()}
-    for lanes in (16, 1024):
-        row[f"told_{lanes}"] = mission.trials(("open-loop", "minrtt", "lanes", lanes))[:, 0].tolist()
-    return row | {"bound": mission.bound().tolist()}
+    row |= {"best_name": f"{winner[0]}+{winner[1]}, {lanes}", "best": best}
+    row |= {f"told_{lanes}": mission.plays(shared(lanes, "open-loop")) for lanes in (16, 1024)}
+    return row | {"ltp": mission.plays(("ltp", "none", SHARED[16])), "bound": mission.bound()}
+
+
+def shown(values: Any) -> str:
+    """Interquartile mean and interval."""
+    found = estimate(list(values))
+    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+
+
+TITLES = (
+    *("scenario", "delay", "controller", "usual choice", "best not told the rates", "which: controller"),
+    *("open-loop, 16 lanes", "open-loop, 1,024 lanes", "ltp", "oracle ratio", "not played after 1 RTT"),
+)
 
 
 def cells(row: dict[str, Any]) -> list[str]:
-    """A line of the table."""
-
-    def shown(values: Any) -> str:
-        found = estimate(list(values))
-        return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
-
+    """A line of the first table."""
     ours, best = np.array(row["controller"]), np.array(row["best"])
     low, high = (estimate(values.tolist()).bounds() for values in (ours, best))
     verdict = "wins" if low[0] > high[1] else "loses" if low[1] < high[0] else "ties"
-    parts = (ours, best, row["told_16"], row["told_1024"], ours / np.array(row["bound"]), row["silent"])
-    texts = [shown(part) for part in parts]
-    texts.insert(
-        2, f"{row['best_name']}: {verdict}, worst {float((ours / np.maximum(best, 1e-9)).min()):.2f}×"
-    )
-    return [row["scenario"], f"{row['delay_rtts']:g}", *texts]
+    worst = float((ours / np.maximum(best, 1e-9)).min())
+    parts = (row["told_16"], row["told_1024"], row["ltp"], ours / np.array(row["bound"]), row["silent"])
+    return [
+        *(row["scenario"], f"{row['delay_rtts']:g}", *map(shown, (ours, row["usual"], best))),
+        f"{row['best_name']}: {verdict}, worst {worst:.2f}×",
+        *map(shown, parts),
+    ]
 
 
-def always(policy: Policy, choice: str) -> Policy:
+def line(*texts: str) -> None:
+    """A row of a table, at once."""
+    print("| " + " | ".join(texts) + " |", flush=True)
+
+
+def heading(name: str, titles: Sequence[str]) -> None:
+    """The top of a table."""
+    print(f"\n**{name}**\n")
+    line(*titles)
+    print("|" + "---|" * len(titles), flush=True)
+
+
+def always(policy: Policy, choice: Sequence[int]) -> Policy:
     """A policy that makes the same choice all the time: of every subflow, then of each other branch."""
-    first, *rest = map(int, choice.split(","))
+    first, *rest = choice
     outputs = [np.eye(len(policy.action.windows))[first]]
     outputs += [
         np.eye(count)[told] for count, told in zip(policy.action.branches[-len(rest) :], rest, strict=True)
@@ -168,62 +224,133 @@ def always(policy: Policy, choice: str) -> Policy:
     return replace(policy, tensors=tensors)
 
 
+class Card:
+    """The tables of one controller."""
+
+    def __init__(self, policy: Policy, usual: Policy, seeds: range, pool: ThreadPoolExecutor) -> None:
+        self.policy, self.usual, self.seeds, self.pool = policy, usual, seeds, pool
+
+    def held_out(self, folder: Path, only: str, before: dict[Any, Any], out: Path | None) -> None:
+        """The first table; seed by seed values go to ``out``."""
+        heading("Held out", TITLES)
+        finalists: list[Combination] = []
+        rows = []
+        for path in sorted(folder.glob("*.toml"), key=lambda p: (p.stem != "table-1", p.stem)):
+            for delay in DELAYS if path.stem == "table-1" else (None,):
+                if only not in path.stem:
+                    continue
+                mission = Mission.of(path, delay, self.seeds, self.pool)
+                row = before.get((mission.name, mission.delay))
+                if row is None:
+                    screened = range(SCREENED, SCREENED + 2)
+                    finalists = (
+                        finalists or Mission.of(folder / "table-1.toml", 1.5, screened, self.pool).screen()
+                    )
+                    row = rivals(mission, finalists)
+                ours = mission.driven(self.policy)
+                row |= {"controller": ours[:, 0].tolist(), "silent": ours[:, 1].tolist()}
+                row |= {"usual": mission.driven(self.usual)[:, 0].tolist()}
+                rows.append(row)
+                line(*cells(row))
+                if out is not None:
+                    out.write_text(json.dumps(rows, indent=1) + "\n")
+
+    def equal_lanes(self, folder: Path) -> None:
+        """The controller beside others on as many lanes."""
+        rivals = ("open-loop", "tp-planet")
+        heading("Equal lanes", ("scenario", "delay", "lanes a link", self.policy.name, *rivals))
+        for name, delay in EQUAL:
+            mission = Mission.of(folder / f"{name}.toml", delay, self.seeds, self.pool)
+            for lanes in (4096, 16, 1):
+                ours = mission.driven(self.policy.on_lanes(lanes))[:, 0]
+                found = (mission.plays(shared(lanes, control)) for control in rivals)
+                line(mission.name, f"{mission.delay:g}", f"{lanes:,}", shown(ours), *map(shown, found))
+
+    def passes(self) -> None:
+        """Beside the practice of scheduled passes."""
+        heading("Passes", ("scenario", self.policy.name, "ltp", "open-loop, 16 lanes"))
+        for path in PASSES:
+            mission = Mission.of(path, None, self.seeds, self.pool)
+            told = (mission.plays(one) for one in (("ltp", "none", SHARED[16]), shared(16, "open-loop")))
+            line(mission.name, shown(mission.driven(self.policy)[:, 0]), *map(shown, told))
+
+    def shallow(self) -> None:
+        """Where a queue at the sender shows nothing."""
+        titles = ("RTT s", "queue bytes", "loss", self.policy.name, "tp-planet, 1,024 lanes")
+        heading("Shallow queues", (*titles, "open-loop, 1,024 lanes", "bytes sent, of open-loop's"))
+        for rtt_s in RTTS_S:
+            for queue in QUEUES:
+                for loss in LOSSES:
+                    mission = Mission(shallow(rtt_s, queue, loss), self.seeds, self.pool)
+                    ours, told = mission.driven(self.policy), mission.trials(shared(1024, "open-loop"))
+                    planet = mission.plays(shared(1024, "tp-planet"))
+                    cost = shown(ours[:, 2] / told[:, 2])
+                    line(
+                        *(f"{rtt_s:,}", f"{queue:,}", f"{loss:g}"),
+                        *(shown(ours[:, 0]), shown(planet), shown(told[:, 0]), cost),
+                    )
+
+
+def shallow(rtt_s: float, queue_bytes: int, loss: float) -> Scenario:
+    """Ten round trips, at least half an hour, over two links of table 1's rates; the second takes a fifth longer."""
+    link = {"queue_bytes": queue_bytes, "loss": {"packet": loss}}
+    document = {
+        "scenario": {"name": "shallow"},
+        "video": {
+            "synthetic": {"chunk_s": 1.0, "layer_bps": [124_000, 109_000, 78_000]},
+            "loop_to_s": max(1800, 10 * rtt_s),
+        },
+        "link": [
+            {"name": "link 1", "rate_bps": 115_200, "delay_s": rtt_s / 2, **link},
+            {"name": "link 2", "rate_bps": 240_000, "delay_s": 0.6 * rtt_s, **link},
+        ],
+        "transport": {"mode": "lanes", "lanes_per_link": 16},
+        "playout": {"delay_rtts": 1.5},
+    }
+    return parse_scenario(document, source="shallow")
+
+
 @click.command(help=__doc__)
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("examples/iodst/held-out"))
 @click.option("--controller", default="dstcc", show_default=True, help="A shipped policy's name or a file.")
-@click.option(
-    "--choice", help="Make this choice of the controller's all the time, such as 1,2,0,1, the usual one."
-)
+@click.option("--usual", default="1,2,0,1", show_default=True, help="The choice that is kept all the time.")
 @click.option("--seeds", default=10, show_default=True)
 @click.option("--first", default=301, show_default=True, help="The first seed.")
-@click.option("--only", default="", help="Scenarios whose file name contains this.")
-@click.option("--json", "out", type=click.Path(path_type=Path), help="Write seed by seed values there.")
+@click.option("--only", default="", help="Scenarios of the first table whose file name contains this.")
+@click.option(
+    "--tables", default="held-out,equal,passes,shallow", show_default=True, help="Which, separated by commas."
+)
+@click.option("--json", "out", type=click.Path(path_type=Path), help="Write the first table's values there.")
 @click.option("--again", type=click.Path(path_type=Path), help="An earlier --json.")
 def main(
     folder: Path,
     *,
     controller: str,
-    choice: str | None,
+    usual: str,
     seeds: int,
     first: int,
     only: str,
+    tables: str,
     out: Path | None,
     again: Path | None,
 ) -> None:
-    """Print the table."""
-    policy, rows = load_policy(controller), []
-    if choice is not None:
-        policy = always(policy, choice)
+    """Print the tables."""
+    began = time.monotonic()
+    policy = load_policy(controller)
     before = {(r["scenario"], r["delay_rtts"]): r for r in json.loads(again.read_text())} if again else {}
-    titles = [
-        "scenario",
-        "delay",
-        "controller",
-        "best not told the rates",
-        "which: controller",
-        "open-loop, 16 lanes",
-    ]
-    titles += ["open-loop, 1,024 lanes", "oracle ratio", "not played after 1 RTT"]
-    print("| " + " | ".join(titles) + " |\n|" + "---|" * len(titles))
     with ThreadPoolExecutor(2) as pool:
-        finalists: list[Combination] = []
-        for path in sorted(folder.glob("*.toml"), key=lambda p: (p.stem != "table-1", p.stem)):
-            for delay in DELAYS if path.stem == "table-1" else (None,):
-                if only not in path.stem:
-                    continue
-                mission = Mission(path, delay, range(first, first + seeds), pool)
-                row = before.get((mission.name, mission.delay))
-                if row is None:
-                    screened = range(SCREENED, SCREENED + 2)
-                    finalists = finalists or Mission(folder / "table-1.toml", 1.5, screened, pool).screen()
-                    row = rivals(mission, finalists)
-                ours = mission.driven(policy)
-                row |= {"controller": ours[:, 0].tolist(), "silent": ours[:, 1].tolist()}
-                rows.append(row)
-                print("| " + " | ".join(cells(row)) + " |")
-                sys.stdout.flush()
-                if out is not None:
-                    out.write_text(json.dumps(rows, indent=1) + "\n")
+        card = Card(
+            policy, always(policy, [int(n) for n in usual.split(",")]), range(first, first + seeds), pool
+        )
+        if "held-out" in tables:
+            card.held_out(folder, only, before, out)
+        if "equal" in tables:
+            card.equal_lanes(folder)
+        if "passes" in tables:
+            card.passes()
+        if "shallow" in tables:
+            card.shallow()
+    click.echo(f"took {time.monotonic() - began:,.0f} s", err=True)
 
 
 if __name__ == "__main__":
