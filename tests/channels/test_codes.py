@@ -81,6 +81,25 @@ def test_outside_its_rows_a_table_is_clamped_and_says_so(name):
     assert above is not None and "above the table" in above and f"{high + 30:.2f} dB" in above
 
 
+def test_what_lies_outside_is_said_with_its_worst_value():
+    known = code("ccsds-c2")
+    (low, high), rates = known.range_db, known.rates
+    table = f"the table of ccsds-c2 ({low:g} to {high:g} dB): clamped to its"
+    first, last = (
+        f"{row} row, frame error rate {rate:.3g}" for row, rate in zip(("first", "last"), rates, strict=True)
+    )
+    assert known.outside(-3) == f"Eb/N0 -3.00 dB is below {table} {first}"
+    assert known.outside([-3]) == known.outside(-3)
+    assert known.outside([-3, 3, -9]) == f"Eb/N0 down to -9.00 dB is below {table} {first}"
+    assert known.outside(20) == f"Eb/N0 20.00 dB is above {table} {last}"
+    both = f"Eb/N0 down to -9.00 dB is below {table} {first}; Eb/N0 up to 25.00 dB is above {table} {last}"
+    assert known.outside([20, -9, 25]) == both
+
+
+def test_far_is_ten_times_the_rate():
+    assert 10 ** (FAR_DB / 10) == 10
+
+
 def test_only_far_above_its_rows_is_worth_a_warning():
     known = code("ccsds-c2")
     low, high = known.range_db
@@ -92,6 +111,34 @@ def test_only_far_above_its_rows_is_worth_a_warning():
 def test_the_exact_formula_has_no_outside():
     assert code(UNCODED).outside([-100, 100]) is None
     assert code(UNCODED).floor == 0
+    assert code(UNCODED).frame_error_rate([-100, 100]) == pytest.approx([0.5 * erfc(1e-5), 0], abs=1e-300)
+
+
+def test_uncoded_bits_are_inverted_from_a_coins_toss_to_one_error_in_1e12():
+    known = code(UNCODED)
+    assert (known.frame_bits, known.rate) == (1, 1)
+    # -30 dB is an amplitude of 10^-1.5, 14 dB one of 10^0.7
+    greatest, least = 0.5 * erfc(10**-1.5), 0.5 * erfc(10**0.7)
+    assert known.rates == pytest.approx((greatest, least), rel=1e-12)
+    assert (greatest, least) == (pytest.approx(0.482, abs=1e-3), pytest.approx(6.8e-13, rel=0.01))
+    grid, _ = known.curve()
+    assert (grid[0], grid[-1], len(grid)) == (-30, pytest.approx(14), 4401)
+    assert known.required_ebn0_db(greatest) == pytest.approx(-30)
+    assert known.required_ebn0_db(least) == pytest.approx(14)
+
+
+@pytest.mark.parametrize("name", CODE_NAMES)
+def test_the_inverse_reaches_the_first_and_the_last_rate_and_no_further(name):
+    known = code(name)
+    most, least = known.rates
+    for rate in (most, least):
+        assert known.unknown_rate(rate) is None
+        assert known.frame_error_rate(known.required_ebn0_db(rate)) == pytest.approx(rate)
+    for rate in (most * 1.001, least * 0.999):
+        rule = f"frame_error_rate = {rate:g}: {name} is known from {most:.3g} down to {least:.3g}"
+        assert known.unknown_rate(rate) == rule
+        with pytest.raises(InputError, match="is known from"):
+            known.required_ebn0_db(rate)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,11 +22,16 @@ from dstcc.report.contest import (
     UNCLEAR,
     WORSE,
     Contest,
+    pooled_contest,
+    side,
 )
+from dstcc.report.contest import contest as section_contest
 from dstcc.report.footing import Footing
-from dstcc.report.standing import leader_of, standings, words_of
+from dstcc.report.model import Algorithm, Report, Section, Trial
+from dstcc.report.pooled import pool
+from dstcc.report.standing import headings, leader_of, standings, words_of
 from dstcc.report.verdict import equal_lanes, leading
-from dstcc.stats import estimate, paired_difference
+from dstcc.stats import SAME, Estimate, Paired, estimate, paired_difference
 
 HIGH = [0.90, 0.91, 0.92, 0.93, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99]
 LOW = [value - 0.5 for value in HIGH]
@@ -159,3 +165,173 @@ def test_no_word_depends_on_the_order_of_the_seeds(seeds: int) -> None:
     one, other = HIGH[:seeds], LOW[:seeds]
     forward = contest({"a": one, "b": other}).word("b")
     assert contest({"a": one[::-1], "b": other[::-1]}).word("b") == forward
+
+
+def section(
+    samples: Mapping[str, list[float | None]],
+    *,
+    key: str = "weighted_layers",
+    controllers: Sequence[str] = (),
+    trained_on: Sequence[str] | None = (),
+    name: str = "here",
+) -> Section:
+    """A scenario's algorithms by their values at seeds 0, 1, ..; None is a trial that failed.
+
+    The congestion control of "told .." is told the rates; ``controllers`` were trained on the scenarios
+    of these hashes.
+    """
+    about = (
+        {} if trained_on is None else {"trained_on": [{"scenario": one, "sha256": one} for one in trained_on]}
+    )
+    meta = {
+        "scenario_name": name,
+        "scenario_sha256": name,
+        "controllers": [{"name": one, **about} for one in controllers],
+    }
+    run: Any = SimpleNamespace(meta=meta, scenario={})
+
+    def trial(algorithm: str, seed: int, value: float | None) -> Trial:
+        control = "open-loop" if algorithm.startswith("told") else "cubic"
+        driven = algorithm if algorithm in controllers else None
+        metrics = {} if value is None else {key: value}
+        of = (run, f"{algorithm}/s{seed}", algorithm, control, "minrtt", driven, None, seed)
+        return Trial(*of, ok=value is not None, error="", metrics=metrics, played={}, links=())
+
+    return Section(
+        (run,),
+        tuple(
+            Algorithm(name, tuple(trial(name, seed, value) for seed, value in enumerate(values)))
+            for name, values in samples.items()
+        ),
+    )
+
+
+def of(found: Section) -> Contest:
+    made = section_contest(found)
+    assert made is not None
+    return made
+
+
+def of_all(*sections: Section) -> Contest:
+    pooled = pool(Report(sections))
+    assert pooled is not None
+    made = pooled_contest(pooled)
+    assert made is not None
+    return made
+
+
+def test_the_highest_comes_first_and_the_leader_before_its_equals() -> None:
+    found = of(section({"low": LOW, "told a": HIGH, "b": HIGH, "c": HIGH}))
+    assert found.leader == "b"
+    assert list(found.values) == ["b", "told a", "c", "low"]
+    assert [found.word(name) for name in ("b", "c", "low")] == [HIGHEST, SAME_VALUE, WORSE]
+
+
+def test_the_told_are_yardsticks_beside_those_that_are_not() -> None:
+    found = of(section({"told a": HIGH, "b": LOW, "c": NEAR}))
+    assert (found.leader, found.told) == ("c", {"told a"})
+    assert list(found.values) == ["told a", "c", "b"]
+    assert found.rivals == ["b"]
+    assert {row.name: row.word for row in standings(found, {})} == {"told a": TOLD, "c": LEADS, "b": WORSE}
+
+
+def test_among_the_told_alone_one_leads() -> None:
+    found = of(section({"told a": LOW, "told b": HIGH}))
+    assert (found.leader, found.told, found.word("told a")) == ("told b", frozenset(), WORSE)
+    # a controller finds the rates out, whatever it steers
+    assert of(section({"told a": HIGH, "b": LOW}, controllers=["told a"])).told == frozenset()
+
+
+def test_who_lacks_trials_is_not_compared_with_who_lacks_none() -> None:
+    part: list[float | None] = [None, *LOW[1:]]
+    found = of(section({"a": LOW, "b": [None, *HIGH[1:]]}))
+    assert (found.leader, found.failed, found.word("b")) == ("a", {"b"}, FAILED)
+    both = of(section({"a": part, "b": [None, *HIGH[1:]]}))
+    assert (both.leader, both.failed, both.word("a")) == ("b", frozenset(), LOWER)
+    assert both.seeds == {"a": 9, "b": 9}
+
+
+def test_who_finished_nothing_is_missing() -> None:
+    found = of(section({"a": HIGH, "b": [None] * 10}))
+    assert found.missing == {"b": "none of its trials finished"}
+    assert found.word("b") == MISSING
+    assert section_contest(section({"b": [None] * 10})) is None
+    assert section_contest(section({"a": HIGH}, key="playback_ratio")) is None
+
+
+def test_who_was_trained_here_is_doubted() -> None:
+    samples = {"dstcc": HIGH, "b": LOW}
+    assert of(section(samples)).doubt == ""
+    assert of(section(samples, controllers=["b"], trained_on=["here"])).doubt == "", "the leader counts"
+    assert of(section(samples, controllers=["dstcc"], trained_on=["there"])).doubt == ""
+    trained = of(section(samples, controllers=["dstcc"], trained_on=["here"]))
+    assert (trained.doubt, trained.word("b")) == ("dstcc was trained on here", LOWER)
+    unknown = of(section(samples, controllers=["dstcc"], trained_on=None))
+    assert (unknown.doubt, unknown.word("b")) == ("the run does not say what dstcc was trained on", LOWER)
+
+
+def test_scenarios_together_count_the_poorest_and_any_failure() -> None:
+    first = section({"a": HIGH, "b": LOW, "told c": HIGH}, name="one")
+    second = section({"a": HIGH[:9], "b": LOW, "told c": [None, *HIGH[1:]]}, name="two")
+    found = of_all(first, second)
+    assert found.seeds == {"a": 9, "b": 10, "told c": 9}
+    assert (found.leader, found.told, found.failed) == ("a", {"told c"}, {"told c"})
+    assert list(found.values) == ["told c", "a", "b"]
+    assert found.word("b") == LOWER  # nine seeds in one of them
+    assert of_all(first, first).word("b") == WORSE
+    assert of_all(first, section({"a": LOW}, name="two")).missing == {
+        "b": "not run in two",
+        "told c": "not run in two",
+    }
+
+
+def test_scenarios_together_are_doubted_as_one_of_them_is() -> None:
+    samples = {"dstcc": HIGH, "b": LOW}
+    fresh, seen = (
+        section(samples, controllers=["dstcc"], trained_on=["two"], name=name) for name in ("one", "two")
+    )
+    assert of_all(fresh, seen).doubt == of_all(seen, fresh).doubt == "dstcc was trained on two"
+    assert of_all(fresh, fresh).doubt == ""
+
+
+def test_scenarios_without_the_headline_have_no_contest_together() -> None:
+    pooled = pool(Report((section({"a": HIGH}, key="playback_ratio"),) * 2))
+    assert pooled is not None
+    assert pooled_contest(pooled) is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(0.0006, 0.1, 1), (0.0005, 0.1, 0), (-0.1, -0.0006, -1), (-0.1, -0.0005, 0), (-0.1, 0.1, 0)],
+)
+def test_a_difference_has_a_side_from_half_of_the_last_digit_shown_on(
+    low: float, high: float, expected: int
+) -> None:
+    assert side(Paired(Estimate((low + high) / 2, low, high, 9), (1, 2), (0.0, 0.0))) == expected
+
+
+def test_one_value_each_is_the_same_up_to_rounding() -> None:
+    assert contest({"a": [SAME], "b": [0.0]}).word("b") == SAME_VALUE
+    assert contest({"a": [2 * SAME], "b": [0.0]}).word("b") == ONE_SEED
+    assert contest({"a": [0.9], "b": HIGH}).word("b") == ONE_SEED
+
+
+def test_a_row_has_texts_in_percent_and_a_bar() -> None:
+    found = contest({"a": [0.9], "b": HIGH})
+    played = {"b": Estimate(0.5, 0.25, 0.75, 9), "a": Estimate(0.5, None, None, 1)}
+    rows = {row.name: row for row in standings(found, played)}
+    assert (rows["a"].value, rows["a"].interval, rows["a"].played) == ("90.0", "", "50.0")
+    assert rows["a"].bar == pytest.approx((90, 90, 90))
+    assert rows["b"].played_interval == "25.0–75.0"
+    low, high = found.values["b"].bounds()
+    assert rows["b"].bar == pytest.approx((94.5, 100 * low, 100 * high))
+    (alone,) = standings(contest({"a": [0.9]}), {})
+    assert (alone.played, alone.played_interval) == ("–", "")
+
+
+def test_a_missing_one_is_no_row_twice_and_the_two_columns_have_names() -> None:
+    found = contest({"a": HIGH, "b": LOW}, missing={"b": "failed somewhere", "z": "not run"})
+    rows = standings(found, {})
+    assert [row.name for row in rows] == ["a", "b", "z"]
+    assert rows[-1].bar == (0, 0, 0)
+    assert headings() == ("Weighted layers", "Chunks played")
