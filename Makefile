@@ -21,7 +21,7 @@ $(STAMP): $(NATIVE) scripts/setup-debian.sh requirements/constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[dev,ephemeris,kernel,learn]'
 	touch $@
 
-demo: $(STAMP)   ## encode a real clip, send it from Mars under four controls and ours, write the report and the video
+demo: $(STAMP)   ## encode a real clip, send it from Mars ten times under stock controls and ours, write the report and the video
 	scripts/demo.sh $(BIN) $(DEMO)
 
 kernel: $(STAMP) ## the virtual-time kernel, unless the cache has it

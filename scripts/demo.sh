@@ -1,6 +1,7 @@
 #!/bin/sh
 # The demo behind `make demo`: a real clip is layered, sent from Mars over two links under each of the scenario's
-# congestion controls and under the shipped controller, judged, and shown. Run again, it replaces what it made.
+# congestion controls and variants and under the shipped controller, with ten seeds each, judged, and shown. Run again,
+# it replaces what it made.
 #
 #   scripts/demo.sh BIN DEMO     BIN: the folder with the dstcc command; DEMO: the folder to write to; both relative to
 #                                the repository's root, as `make demo` gives them, or absolute
@@ -23,30 +24,39 @@ step() { printf '\n== %s\n' "$*"; }
 step "encode: 5 s of video at 360 rows into chunks of a second, four temporal layers each"
 "$dstcc" encode examples/clips/big-buck-bunny.mp4 -o "$demo/stream" --height 360 --crf 33 --force
 
-step "emulate: twelve hours of it, live from Mars, over both links under four congestion controls and our controller"
+step "emulate: twelve hours of it, live from Mars over both links, ten times: stock controls as they come and as operators
+   set them, mission practice, and our controller, on its own lanes and on theirs (some minutes)"
 "$dstcc" emulate examples/demo/mars-two-links.toml --controller dstcc --set video.stream="$demo/stream" \
-    -o "$demo/run" --force
+    --seeds 10 -o "$demo/run" --force
 
 step "report: the trials side by side on one page"
 "$dstcc" report "$demo/run" -o "$demo/report.html" --force
 
-step "play: five minutes of what Earth saw, ten hours into the mission, a file per trial"
-for trial in $("$1/python" -c '
+step "play: five minutes of what Earth saw, ten hours into the mission, a file per algorithm"
+"$1/python" -c '
 import sys
 from pathlib import Path
 from dstcc.run import load_run
-print(*(trial["id"] for trial in load_run(Path(sys.argv[1])).trials if trial["status"] == "ok"))
-' "$demo/run"); do
-    name=${trial%%/*}  # cubic+minrtt/s1, dstcc/s1
-    "$dstcc" play "$demo/run" --trial "$trial" --from "$from_s" --to "$to_s" -o "$demo/earth-${name%%+*}.mp4" --force
-done
+seen = set()
+for trial in load_run(Path(sys.argv[1])).trials:
+    name = trial["id"].rpartition("/s")[0]
+    if trial["status"] == "ok" and name not in seen:
+        seen.add(name)
+        print(trial["id"])
+' "$demo/run" > "$demo/run.trials"
+while IFS= read -r trial; do
+    name=$(printf '%s' "${trial%/s*}" | sed 's/+.*//; s/[^A-Za-z0-9]\{1,\}/-/g')  # cubic+minrtt/s1: cubic
+    "$dstcc" play "$demo/run" --trial "$trial" --from "$from_s" --to "$to_s" -o "$demo/earth-$name.mp4" --force
+done < "$demo/run.trials"
+rm "$demo/run.trials"
 
 cat <<TEXT
 
 Made in $demo:
   stream/        the clip as layers: manifest.json and a payload file per chunk and layer
   run/           the trials as Parquet tables, with the scenario and the command that made them
-  report.html    open it in a browser: who played how much, windows and rates over the mission, every chunk's fate
-  earth-*.mp4    five minutes as Earth saw them under each congestion control and under dstcc: missing layers cost
-                 frames, lost chunks stand still; open-loop is told the links' rates, the others must find them out
+  report.html    open it in a browser: who played how much, what each knew and had for it, windows and rates over the
+                 mission, every chunk's fate
+  earth-*.mp4    five minutes as Earth saw them under each: missing layers cost frames, lost chunks stand still;
+                 open-loop and ltp are told the links' rates, the others must find them out
 TEXT

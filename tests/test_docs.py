@@ -15,9 +15,11 @@ import pytest
 from dstcc_cli.main import main
 from pydantic import BaseModel
 
-from dstcc.algorithms import TABLE
+from dstcc.algorithms import KNOWLEDGE, TABLE, shipped_policies
 from dstcc.engine.config import TcpConstants
+from dstcc.learn.policy import load_policy
 from dstcc.metrics import METRICS
+from dstcc.run.footing import letters
 from dstcc.scenario import parse_scenario
 from dstcc.scenario.model import Scenario
 
@@ -118,3 +120,19 @@ def test_every_algorithm_has_its_section():
 
 def test_every_time_constant_is_named():
     assert {field.name for field in fields(TcpConstants)} - code_words("docs/simulator.md") == set()
+
+
+@pytest.mark.parametrize("name", shipped_policies())
+def test_every_card_says_what_its_policy_knows_and_has(name):
+    policy, card = load_policy(name), text_of(f"docs/policies/{name}.md")
+    (said,) = re.findall(
+        r"\*\*Knows and has\*\* \(\[letters\]\([^)]*\)\) `(\w+)`[:;](.*?)\n\n", card, re.DOTALL
+    )
+    assert said[0] == letters((*policy.knows, "deadlines"))
+    assert (f"{policy.action.lanes:,} lanes" if policy.action.lanes else "the scenario's lanes") in said[1]
+    assert ("Copies" if policy.copies else "nothing goes twice") in said[1]
+
+
+def test_every_letter_is_explained():
+    explained = re.findall(r"(?m)^\| (\w) \| `(\w+)` \|", text_of("docs/algorithms.md"))
+    assert explained == [(known.letter, key) for key, known in KNOWLEDGE.items()]
