@@ -37,8 +37,8 @@ ROUNDS = 4
 WINDOWS = (10, 40, 160, 640, 2_500, 10_000)
 """Initial windows in segments: Linux's, and what an operator who knows the bandwidth-delay product may dare."""
 LANES = (1, 4, 16)
-CONSTANTS: dict[str, tuple[Any, ...]] = {"hystart": (False,), "rto_max_s": (1_200.0, 4_800.0)}
-"""Constants of the transport that operators set, and to what."""
+LONGEST_TIMEOUTS = (1.5, 4.0, 16.0)
+"""Longest retransmission timeouts, in round trips of the longest link."""
 
 
 @dataclass
@@ -85,6 +85,7 @@ class Search:
 def axes_of(scenario: Scenario, congestion: str) -> dict[str, tuple[Any, ...]]:
     """What may be set, and to what, beside the scenario's own values."""
     from dstcc.scenario import scale_of
+    from dstcc.scenario.draws import longest_possible_rtt_s
 
     fields, scale = type(scenario.transport).model_fields, round(scale_of(scenario))
     found: dict[str, tuple[Any, ...]] = {"scale": tuple(s for s in (1, isqrt(scale)) if s < scale)}
@@ -94,9 +95,10 @@ def axes_of(scenario: Scenario, congestion: str) -> dict[str, tuple[Any, ...]]:
         if "window" in fields:
             found["window"] = ("lane", "link")
     if "constants" in fields:
-        found |= {f"constants.{key}": values for key, values in CONSTANTS.items()}
-    if congestion != "cubic":
-        found.pop("constants.hystart", None)
+        longest_s = longest_possible_rtt_s(scenario)
+        found["constants.rto_max_s"] = tuple(float(round(k * longest_s, 3)) for k in LONGEST_TIMEOUTS)
+        if congestion == "cubic":
+            found["constants.hystart"] = (False,)
     return {key: values for key, values in found.items() if values}
 
 

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from dstcc.engine.config import TcpConstants
 from dstcc.run import Plan, plan
 from dstcc.run.plan import distortions
 from dstcc.scenario import load_scenario, load_source, parse_override
@@ -85,3 +87,9 @@ def test_what_a_scale_distorts() -> None:
 def test_a_scale_does_not_touch_a_transfer_without_tcp() -> None:
     assert distortions(10.0, ("ltp",)) == ()
     assert distortions(10.0, ("ltp", "cubic")) == distortions(10.0, ("cubic",))
+
+
+def test_what_a_scenario_sets_stands_in_the_scaled_constants_place() -> None:
+    own = replace(TcpConstants(), rto_max_s=5.0)
+    assert "longest 120 s → 50 s" in distortions(10.0, ("newreno",), own)[0]
+    assert "longest 120 s → 1200 s" in distortions(10.0, ("newreno",))[0]
