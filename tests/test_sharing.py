@@ -109,7 +109,7 @@ def contested(*flows: FlowResult, **times: float) -> float | None:
 
 
 def test_contested_time_is_that_of_slots_that_lie_in_it_to_the_last_nanosecond() -> None:
-    assert contested(flow(1)) == pytest.approx(10)
+    assert contested(flow(1)) == pytest.approx(10, rel=1e-12)
     assert contested(flow(1), first_s=3.0) == pytest.approx(7)  # the slot that begins there counts
     assert contested(flow(1), first_s=2.5) == pytest.approx(7)
     assert contested(flow(1), last_s=8.0) == pytest.approx(8)  # the slot that ends there counts

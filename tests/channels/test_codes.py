@@ -90,6 +90,7 @@ def test_what_lies_outside_is_said_with_its_worst_value():
     )
     assert known.outside(-3) == f"Eb/N0 -3.00 dB is below {table} {first}"
     assert known.outside([-3]) == known.outside(-3)
+    assert known.outside([-3, 3]) == f"Eb/N0 down to -3.00 dB is below {table} {first}"
     assert known.outside([-3, 3, -9]) == f"Eb/N0 down to -9.00 dB is below {table} {first}"
     assert known.outside(20) == f"Eb/N0 20.00 dB is above {table} {last}"
     both = f"Eb/N0 down to -9.00 dB is below {table} {first}; Eb/N0 up to 25.00 dB is above {table} {last}"

@@ -19,7 +19,10 @@ from dstcc_channels.scintillation import coherence_s, faded, rician_k, scintilla
         ("x", 3.0, exp(-1.14 * 1.9) + 0.02 * 1.9),
         ("ka", 0.6, 1 - 0.231),  # the fit steps down where saturation ends
         ("ka", 2.0, exp(-1.50 * 1.4) - 0.231 + 0.176 * 1.4 - 0.030 * 1.4**2),
+        ("x", 4.9, exp(-1.14 * 3.8) + 0.02 * 3.8),
+        ("x", 5.0, exp(-1.14 * 3.9) + 0.02 * 3.9),
         ("x", 5.1, 0.0),
+        ("ka", 5.0, 0.0),  # where the fit would be below 0
         ("k", 0.5, 0.0),
     ],
 )

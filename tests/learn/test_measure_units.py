@@ -1,0 +1,146 @@
+"""What relative actions are relative to, and the memory behind it: losses, queues, whose trial it is."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dstcc.engine.config import NEVER_NS
+from dstcc.engine.stepper import SUBFLOW_VALUES
+from dstcc.learn.measure import Rates
+from tests.made_results import objects
+
+from .test_measure import WIRE, Row, rates_of, slot
+
+S = 10**9
+
+
+def after(*slots: Any, paths: int = 2, need: float = 8.0) -> Rates:
+    rates = rates_of(paths, need)
+    for one in slots:
+        rates.update(one)
+    return rates
+
+
+def with_values(made: Any, name: str, *values: float) -> Any:
+    made.subflow_values[0, :, SUBFLOW_VALUES.index(name)] = values
+    return made
+
+
+def test_losses_are_a_share_of_what_came_to_be_known_and_fade() -> None:
+    rates = after(slot(Row(lost=2, acked=8), Row(acked=10)))
+    assert rates.loss()[0] == pytest.approx([2 / 10, 0])
+    rates.update(slot(Row(), Row()))
+    assert rates.loss()[0] == pytest.approx([2 / 10, 0]), "both counts fade alike"
+    # the first slot counts 0.98² of itself: 1.9208 lost of 9.604; now 1 of 5 more
+    rates.update(slot(Row(lost=1, acked=4), Row(lost=3, acked=7)))
+    assert rates.loss()[0] == pytest.approx([2.9208 / 14.604, 3 / (9.604 + 10)])
+
+
+def test_less_than_a_segment_known_is_no_share() -> None:
+    # half a segment lost of half a segment known is not all
+    assert after(slot(Row(lost=0.5), Row())).loss()[0] == pytest.approx([0.5, 0])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "worst"),
+    [
+        (Row(lost=2, acked=8), Row(lost=1, acked=9), 0),
+        (Row(lost=1, acked=9), Row(lost=2, acked=8), 1),
+        (Row(lost=1, acked=9), Row(lost=1, acked=9), -1),
+        (Row(), Row(), -1),
+        (Row(), Row(lost=1), 1),
+    ],
+)
+def test_the_lossiest_path_is_one_that_loses_more_than_another(first: Row, second: Row, worst: int) -> None:
+    rates = after(slot(first, second))
+    assert rates.units(slot(Row(), Row())).lossiest.tolist() == [worst]
+
+
+def test_a_path_without_a_handshake_is_no_other() -> None:
+    # The first path is not there yet: that it has lost nothing says nothing.
+    absent = with_values(slot(Row(), Row(lost=1, acked=9)), "established", 0.0, 1.0)
+    rates = after(absent)
+    assert rates.rate[0, 0] == 0
+    assert rates.units(slot(Row(), Row())).lossiest.tolist() == [-1]
+
+
+def test_windows_queues_and_round_trips_by_hand() -> None:
+    # The first path shows 1 packet a second (40 sent in 10 s, 30 wait); the second starts at 4 and stays there.
+    rates = after(slot(Row(), Row()), slot(Row(40, 30, 4), Row(20, 10, 4)))
+    assert rates.rate[0] / WIRE == pytest.approx([1, 4])
+    now = with_values(with_values(slot(Row(), Row()), "srtt_s", 40.0, 50.0), "one_way_s", 20.0, 22.5)
+    units = rates.units(now)
+    assert units.window[0] == pytest.approx([1 * 40, 4 * 50])
+    # 30 packets are 3 slots of 10 s at 1 a second, 10 packets a quarter of one at 4 a second
+    assert units.queue[0] == pytest.approx([3, 0.25])
+    assert units.round_trip_s.tolist() == [45]
+    assert units.top.tolist() == [0]
+
+
+def test_a_queue_is_counted_in_packets_where_a_slot_has_less_than_one() -> None:
+    rates = after(slot(Row(queue=3), Row()), need=0.02)  # 0.01 a second each: a tenth of a packet in a slot
+    assert rates.rate[0] / WIRE == pytest.approx([0.01, 0.01])
+    assert rates.units(slot(Row(), Row())).queue[0] == pytest.approx([3, 0])
+
+
+def test_two_packets_are_no_standing_queue() -> None:
+    # of 40 sent at their pace 2 wait: dry, whatever was shown before; of 40 with 2.1 waiting 37.9 left
+    assert not after(slot(Row()), slot(Row(40, 2, 4)), paths=1).seen.any()
+    stood = after(slot(Row()), slot(Row(40, 2.1, 4)), paths=1, need=4)
+    assert stood.seen.all()
+    assert stood.rate[0, 0] / WIRE == pytest.approx(3.79)
+
+
+def test_a_queue_stands_that_stood_before_or_was_fed_at_the_pace() -> None:
+    # 35 of 40 packets that the pace allows: not used, and the queue may have been dry in between
+    assert not after(slot(Row()), slot(Row(35, 30, 4)), paths=1).seen.any()
+    assert not after(slot(Row()), slot(Row(36, 30, 4)), paths=1).seen.any(), "0.9 is not more than 0.9"
+    assert after(slot(Row()), slot(Row(37, 30, 4)), paths=1).seen.all()
+    # 3 packets waited before already
+    assert after(slot(Row()), slot(Row(3, 3, 4)), slot(Row(35, 30, 4)), paths=1).seen.all()
+
+
+def test_a_path_in_the_dark_shows_nothing() -> None:
+    assert not after(slot(Row()), slot(Row(40, 30, 4, up=0.0)), paths=1).seen.any()
+
+
+def config(*subflows: int, **of_objects: Any) -> Any:
+    made = objects(2, [100] * 4, [0, 10], [30, 35])
+    for name, value in of_objects.items():
+        object.__setattr__(made, name, value)
+    links = [SimpleNamespace(subflows=count) for count in subflows]
+    return SimpleNamespace(
+        transport=SimpleNamespace(mss_bytes=1000, header_bytes=50), objects=made, links=links
+    )
+
+
+def test_a_trial_begins_with_nothing_known() -> None:
+    rates = Rates(2, 3)
+    for memory in (rates.rate, rates.used, rates.need, rates._queue, rates._lost, rates._known):
+        memory[:] = 7
+    rates.seen[:] = rates._dry[:] = True
+    rates.begin(1, config(1, 2))
+    for memory in (rates.rate, rates.used, rates.need, rates._queue, rates._lost, rates._known):
+        assert (memory[0] == 7).all()
+        assert (memory[1] == 0).all()
+    assert rates.seen.tolist() == rates._dry.tolist() == [[True] * 3, [False] * 3]
+    assert rates.wire.ravel().tolist() == [1, 1050]
+    assert rates._heavier.ravel().tolist() == [1, 1.05]
+    assert rates._count.ravel().tolist() == [1, 3]
+    assert [len(one) for one in rates.ceilings] == [0, 3]
+    assert rates.top.tolist() == [0, 1]
+    # the shortest of 30 − 0 and 35 − 10
+    assert rates.delay_s.tolist() == [0, 25]
+
+
+def test_without_deadlines_there_is_no_delay() -> None:
+    rates = Rates(1, 1)
+    some = np.array([NEVER_NS, NEVER_NS, 40 * S, NEVER_NS])
+    rates.begin(0, config(1, deadline_ns=some))
+    assert rates.delay_s.tolist() == [30]  # released at 10 s
+    rates.begin(0, config(1, deadline_ns=np.full(4, NEVER_NS)))
+    assert rates.delay_s.tolist() == [np.inf]
