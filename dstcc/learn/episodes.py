@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from dstcc.scenario import Scenario, Source
 
     from .policy import TrainedOn
+    from .scope import Scope
     from .spaces import ActionSpec
 
 TABLE_1: dict[str, Any] = {
@@ -87,6 +89,13 @@ class Episodes:
         from .policy import TrainedOn
 
         return tuple(TrainedOn(one.scenario.name, content_hash(one)) for one in self.scenarios)
+
+    @cached_property
+    def scope(self) -> Scope:
+        """What the scenarios are, in ranges, for a policy's file."""
+        from .scope import scope_of
+
+        return scope_of(self.scenarios, self.sources)
 
     def pick(self, seed: int) -> int:
         """Which of the scenarios a seed draws: neighbouring seeds take turns."""

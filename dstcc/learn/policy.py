@@ -2,7 +2,8 @@
 
 The file's metadata holds one entry, ``dstcc_policy``: a JSON header with ``schema`` (1), ``algorithm``,
 ``version`` (of dstcc), ``seed`` and ``scenario_sha256`` of the training, ``trained_on`` (a list of its scenarios, each
-``scenario``, its name, and ``sha256``, its content hash; files without one are read as well), ``observation`` and
+``scenario``, its name, and ``sha256``, its content hash; files without one are read as well), ``trained_within`` (what
+these scenarios are, in ranges, see :mod:`dstcc.learn.scope`; likewise), ``observation`` and
 ``action`` (the documents of :class:`ObservationSpec` and :class:`ActionSpec`), ``network``, and ``sha256`` over the
 rest of the header and every tensor's name, type, shape and bytes. Nothing in it is ever executed.
 """
@@ -22,8 +23,10 @@ from dstcc import algorithms
 from dstcc.errors import PolicyError
 from dstcc.version import __version__
 
+from . import scope
 from .network import NETWORKS, Network
 from .observe import ObservationSpec
+from .scope import Scope
 from .spaces import ActionSpec
 
 if TYPE_CHECKING:
@@ -78,6 +81,8 @@ class Policy:
     """Content hash of the training's scenario; of several, a hash of their hashes."""
     trained_on: tuple[TrainedOn, ...] = ()
     """Every scenario of the training; empty where the file does not say."""
+    trained_within: Scope = field(default_factory=dict)
+    """What these are, in ranges; empty where the file does not say."""
     version: str = __version__
     name: str = ""
     """A shipped policy's name or the file's, without its suffix."""
@@ -154,6 +159,8 @@ class Policy:
             "action": self.action.document(),
             "network": self.network,
         }
+        if self.trained_within:
+            header["trained_within"] = scope.document(self.trained_within)
         return {**header, "sha256": _digest(header, self.tensors)}
 
     def about(self) -> dict[str, Any]:
@@ -196,6 +203,7 @@ def load_policy(name_or_file: str | Path) -> Policy:
             seed=header["seed"],
             scenario_sha256=header["scenario_sha256"],
             trained_on=_trained_on(header.get("trained_on", [])),
+            trained_within=scope.parse(header.get("trained_within", {})),
             version=header["version"],
             name=path.stem,
         )

@@ -130,6 +130,7 @@ class Training:
             seed=self.seed,
             scenario_sha256=self.episodes.content_hash,
             trained_on=self.episodes.named,
+            trained_within=self.episodes.scope,
         )
 
     def scores(self, policy: Policy, seeds: tuple[int, ...]) -> NDArray[np.float64]:

@@ -52,6 +52,7 @@ from .tables import CHUNKS, SAMPLES, chunk_rows, sample_rows, trial_row, trials_
 from .trials import SIMULATOR, Judge, Trial, TrialKey, iter_trials, load_controllers, scenarios_of, trial_keys
 
 if TYPE_CHECKING:
+    from dstcc.learn.policy import Policy
     from dstcc.metrics import Metrics
 
 SCHEMA = 1
@@ -181,6 +182,7 @@ def write_run(
     started, resolved = time.monotonic(), _resolve(scenario, source)
     policies = load_controllers(scenario, source)
     judge = Judge(source, quality and scenario.video.quality)
+    judge.warnings += [note for policy in policies.values() for note in _outside(policy, scenario, source)]
     with atomic_directory(path, replaces=RUN if force else None) as folder:
         done, rows = [], []
         with (
@@ -250,6 +252,14 @@ def _logs_in(path: Path) -> set[str]:
 
 RUN = Kind("a run", _no_run, folder=True)
 """What ``dstcc emulate`` writes."""
+
+
+def _outside(policy: Policy, scenario: Scenario, source: Source) -> list[str]:
+    """Whether a policy is far from where it was trained."""
+    from dstcc.learn.scope import outside
+
+    said = outside(policy.trained_within, scenario, source)
+    return [f"{policy.name} runs far outside its training: {'; '.join(said)}"] if said else []
 
 
 def _resolve(scenario: Scenario, source: Source) -> Scenario:

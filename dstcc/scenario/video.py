@@ -33,6 +33,9 @@ NOT_EMULATED: Any = {
     "expect": True,
 }
 """What :func:`content_hash` leaves out."""
+ADDED = ("window", "controller_lanes", "constants")
+"""Keys of ``[transport]`` that came after hashes had been written down (policies name the scenarios of their training):
+one that is not given leaves a scenario's hash as it was."""
 NOT_PHYSICS: Any = {"name", "file", "summary", "references", "notes"}
 """What it leaves out of a profile."""
 
@@ -117,6 +120,9 @@ def content_hash(scenario: Scenario) -> str:
     lies.
     """
     document = scenario.model_dump(mode="json", exclude=NOT_EMULATED)
+    for key in ADDED:
+        if not document["transport"].get(key):
+            document["transport"].pop(key, None)
     for link, keys in zip(scenario.link, document["link"], strict=True):
         if link.profile is not None:
             keys["profile"] = profile_of(link.profile).model_dump(mode="json", exclude=NOT_PHYSICS)
