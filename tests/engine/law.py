@@ -60,5 +60,55 @@ class Law:
         """Lose a segment, and be through with the recovery."""
         self._bench.lose(i, 1, self.now_ns)
 
+    def lose_and_stay(self, i: int = 0) -> None:
+        """Lose a segment: the recovery has begun."""
+        self._bench.enter_recovery(i, 1, self.now_ns)
+
+    def recover(self, i: int = 0) -> None:
+        """End the recovery."""
+        self._bench.leave_recovery(i, self.now_ns)
+
+    def sample(  # noqa: D417: see RateSample in tcp_state.hpp
+        self,
+        acked: int,
+        i: int = 0,
+        *,
+        delivered: int,
+        interval_s: float,
+        rtt_s: float | None = None,
+        losses: int = 0,
+        prior_delivered: int | None = None,
+        prior_in_flight: int = 0,
+        app_limited: bool = False,
+    ) -> None:
+        """Acknowledge segments with a delivery-rate sample of its own; ``prior_delivered`` is all before, unless said."""
+        bench = self._bench
+        rtt = self.rtt_s[i] if rtt_s is None else rtt_s
+        before = bench.delivered(i) if prior_delivered is None else prior_delivered
+        bench.sample(
+            i,
+            acked,
+            delivered,
+            ns(interval_s),
+            ns(rtt),
+            losses,
+            before,
+            prior_in_flight,
+            app_limited,
+            self.now_ns,
+        )
+
+    def return_from_idle(self, i: int = 0) -> None:
+        self._bench.restart_idle(i, self.now_ns)
+
+    def undo(self, i: int = 0) -> None:
+        """The reduction was for nothing."""
+        self._bench.undo(i, self.now_ns)
+
+    @property
+    def state(self) -> LawBench:
+        """The engine's record of the subflows."""
+        return self._bench
+
     def time_out(self, i: int = 0) -> None:
         self._bench.time_out(i, self.now_ns)

@@ -8,7 +8,8 @@
 //               queueing >= 2 · least queueing since the last drain:  W <- W base / (2 RTT)    (let the queue drain)
 //   loss: W / 2
 //
-// With fewer than three samples in a round trip, and in recovery, it is Reno. Deviations: a queue of exactly nothing is
+// The threshold is at least 3/4 of the window after each decision (mptcp_wvegas.c: tcp_current_ssthresh), so what a drain took
+// comes back as in slow start. With fewer than three samples in a round trip, and in recovery, it is Reno. Deviations: a queue of exactly nothing is
 // never drained (RTTs here have no jitter, so the kernel's test 0 >= 2 · 0 would halve an idle path every round trip);
 // real numbers where the kernel scales by 2^16.
 #include "coupled.hpp"

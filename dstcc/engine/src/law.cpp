@@ -37,25 +37,36 @@ void LawBench::send(std::size_t i, std::int64_t segments, Time now) {
 
 void LawBench::ack(std::size_t i, std::int64_t segments, Time rtt, Time now, Time one_way) {
     TcpState& tcp = states_.at(i);
+    RateSample flight;
+    flight.acked_sacked = segments;
+    flight.prior_in_flight = tcp.in_flight();
+    flight.rtt_ns = rtt;
+    flight.delivered = flight.prior_in_flight;
+    flight.interval_ns = rtt;
+    flight.prior_delivered = tcp.delivered;
+    tcp.one_way_ns = one_way;
+    sample(i, flight, now);
+}
+
+void LawBench::sample(std::size_t i, const RateSample& sample, Time now) {
+    TcpState& tcp = states_.at(i);
+    const std::int64_t segments = sample.acked_sacked;
     DSTCC_CHECK(segments >= 0 && segments <= tcp.packets_out(), "nothing is acknowledged before it is sent");
-    RateSample sample;
-    sample.acked_sacked = segments;
-    sample.prior_in_flight = tcp.in_flight();
-    sample.rtt_ns = rtt;
-    sample.delivered = sample.prior_in_flight;
-    sample.interval_ns = rtt;
-    sample.prior_delivered = tcp.delivered;
     tcp.snd_una += segments;
     tcp.delivered += static_cast<std::uint64_t>(segments);
     tcp.delivered_ns = now;
-    tcp.last_rtt_ns = rtt;
-    tcp.min_rtt_ns = std::min(tcp.min_rtt_ns, rtt);
-    tcp.one_way_ns = one_way;
-    controls_[i]->pkts_acked(tcp, segments, rtt, now);
+    tcp.last_rtt_ns = sample.rtt_ns;
+    if (sample.rtt_ns >= 0) tcp.min_rtt_ns = std::min(tcp.min_rtt_ns, sample.rtt_ns);
+    controls_[i]->pkts_acked(tcp, segments, sample.rtt_ns, now);
     if (!controls_[i]->cong_control(tcp, sample, now)) controls_[i]->cong_avoid(tcp, segments, now);
 }
 
 void LawBench::lose(std::size_t i, std::int64_t segments, Time now) {
+    enter_recovery(i, segments, now);
+    leave_recovery(i, now);
+}
+
+void LawBench::enter_recovery(std::size_t i, std::int64_t segments, Time now) {
     TcpState& tcp = states_.at(i);
     CongestionControl& control = *controls_[i];
     tcp.lost += static_cast<std::uint64_t>(segments);
@@ -65,10 +76,24 @@ void LawBench::lose(std::size_t i, std::int64_t segments, Time now) {
     tcp.ca_state = CaState::kRecovery;
     tcp.cwnd_cnt = 0;
     control.on_event(tcp, CaEvent::kEnterRecovery, now);
+}
+
+void LawBench::leave_recovery(std::size_t i, Time now) {
+    TcpState& tcp = states_.at(i);
+    CongestionControl& control = *controls_[i];
     tcp.ca_state = CaState::kOpen;
     if (control.governs_recovery()) return;
     if (tcp.ssthresh < kInfiniteWindow) tcp.cwnd = tcp.ssthresh;
     control.on_event(tcp, CaEvent::kExitReduction, now);
+}
+
+void LawBench::restart_idle(std::size_t i, Time now) {
+    controls_.at(i)->on_event(states_.at(i), CaEvent::kIdleRestart, now);
+}
+
+void LawBench::undo(std::size_t i, Time now) {
+    controls_.at(i)->on_undo(states_.at(i), now);
+    states_.at(i).ca_state = CaState::kOpen;
 }
 
 void LawBench::time_out(std::size_t i, Time now) {

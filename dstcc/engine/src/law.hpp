@@ -7,8 +7,8 @@
 
 namespace dstcc {
 
-// The subflows of one connection under one law. Call order per subflow: send, then ack or lose or time_out; windows are
-// in use and never idle. A loss takes the whole reduction at once (recovery entered and left).
+// The subflows of one connection under one law. Call order per subflow: send, then ack or sample, lose or time_out; windows
+// are in use. A loss takes the whole reduction at once (recovery entered and left), unless a test does each by itself.
 class LawBench {
 public:
     LawBench(const std::string& law, const TransportConfig& transport, std::size_t subflows);
@@ -19,7 +19,13 @@ public:
     void establish(std::size_t i, Time now, Time rtt);
     void send(std::size_t i, std::int64_t segments, Time now);
     void ack(std::size_t i, std::int64_t segments, Time rtt, Time now, Time one_way);
+    // The same where a delivery-rate sample says other things than that a flight took a round trip.
+    void sample(std::size_t i, const RateSample& sample, Time now);
     void lose(std::size_t i, std::int64_t segments, Time now);
+    void enter_recovery(std::size_t i, std::int64_t segments, Time now);
+    void leave_recovery(std::size_t i, Time now);
+    void restart_idle(std::size_t i, Time now);
+    void undo(std::size_t i, Time now);
     void time_out(std::size_t i, Time now);
 
 private:

@@ -1,0 +1,443 @@
+"""Do the tests notice a wrong engine? Small wrong changes to the C++ sources, each run against the tests of its file.
+
+    python scripts/mutants_cpp.py [--only TEXT] [--jobs 2] [--list] [FILE]
+
+FILE (tests/mutants/engine.toml) lists the changes; its head says how they are written. All are compiled into one
+extension, which the environment variable DSTCC_MUTANT tells which of them to make: an expression `right` becomes
+`(dstcc_mutant(17) ? (wrong) : (right))`, a statement an if, a constant one that is found at start. So 200 mutants cost
+one build. Tests must pass with none active; then each mutant's tests run until the first fails. One that needs more
+than three times their usual CPU time and ten seconds is stopped, which counts as noticed.
+
+Printed are what survived, and killed / survived / equivalent by file. Exit status 1: fewer than 90 % of the mutants
+that are not listed as equivalent were killed, or one that is was. 2: the list is wrong, or tests fail without a mutant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+LIST = ROOT / "tests/mutants/engine.toml"
+BUILD = ROOT / "build/mutants"
+SOURCES = ("dstcc/engine/src", "kernel-cc/law")
+TREE = ("dstcc", "tests", "channel-models", "svc", "cli", "kernel-cc", "setup.cfg", "pyproject.toml")
+"""What tests need beside the extension."""
+
+FLAGS = ("-std=c++17", "-O2", "-march=x86-64-v2", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-w")
+LEAST_RATE = 0.9
+SLACK = 3.0
+SLACK_S = 10.0
+MEMORY_BYTES = 8 << 30
+
+SWITCH = """\
+/* Which wrong change is made: DSTCC_MUTANT, read once. */
+#pragma once
+#include <cstdlib>
+inline int dstcc_active_mutant() {
+    static const int active = std::getenv("DSTCC_MUTANT") ? std::atoi(std::getenv("DSTCC_MUTANT")) : 0;
+    return active;
+}
+inline const int kDstccMutant = dstcc_active_mutant();
+inline bool dstcc_mutant(int number) { return __builtin_expect(kDstccMutant == number, 0); }
+"""
+
+
+class ListError(Exception):
+    """The list of mutants is wrong."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One wrong change."""
+
+    number: int
+    file: str
+    find: str
+    replace: str
+    note: str
+    within: str
+    equivalent: str
+    tests: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.number} {Path(self.file).name}: {self.note}"
+
+
+@dataclass
+class Fragment:
+    """A stretch of a source, the mutants that replace it, and the stretches inside it."""
+
+    begin: int
+    end: int
+    mutants: list[Mutant] = field(default_factory=list)
+    inner: list[Fragment] = field(default_factory=list)
+
+
+# ---------------------------------------------------------------------------------------------------- the list
+
+
+def read_list(path: Path) -> list[Mutant]:
+    """Read the mutants; the third of the second file has number 2003."""
+    with path.open("rb") as stream:
+        document = tomllib.load(stream)
+    mutants: list[Mutant] = []
+    for place_of_file, entry in enumerate(document.get("file", []), start=1):
+        expect(entry, {"path", "tests", "mutant"}, {"path", "tests", "mutant"}, f"{path.name}: a [[file]]")
+        for place_in_file, fields in enumerate(entry["mutant"], start=1):
+            where = f"{path.name}: {entry['path']}, mutant {fields.get('note', fields)!r}"
+            expect(
+                fields, {"find", "replace", "note"}, {"find", "replace", "note", "within", "equivalent"}, where
+            )
+            mutants.append(
+                Mutant(
+                    number=1000 * place_of_file + place_in_file,
+                    file=entry["path"],
+                    find=fields["find"],
+                    replace=fields["replace"],
+                    note=fields["note"],
+                    within=fields.get("within", ""),
+                    equivalent=fields.get("equivalent", ""),
+                    tests=tuple(f"tests/engine/{name}" for name in entry["tests"]),
+                )
+            )
+    return mutants
+
+
+def expect(table: dict[str, Any], needed: set[str], known: set[str], where: str) -> None:
+    """Refuse missing and unknown keys."""
+    if missing := needed - table.keys():
+        raise ListError(f"{where}: no {', '.join(sorted(missing))}")
+    if unknown := table.keys() - known:
+        raise ListError(f"{where}: unknown key {', '.join(sorted(unknown))}")
+
+
+def place(mutant: Mutant, text: str) -> tuple[int, int]:
+    """Where in its source a mutant's text stands: exactly once, or once in a longer text that stands there once."""
+
+    def once(part: str, whole: str, what: str) -> int:
+        count = whole.count(part)
+        if count != 1:
+            raise ListError(
+                f"mutant {mutant.number} ({mutant.note}): {what} stands {count} times in {mutant.file}: {part!r}"
+            )
+        return whole.index(part)
+
+    if mutant.find == mutant.replace:
+        raise ListError(f"mutant {mutant.number} ({mutant.note}) changes nothing")
+    start = 0
+    if mutant.within:
+        start = once(mutant.within, text, "`within`")
+        begin = start + once(mutant.find, mutant.within, "`find` within `within`")
+    else:
+        begin = once(mutant.find, text, "`find`")
+    return begin, begin + len(mutant.find)
+
+
+# ------------------------------------------------------------------------------------------------- the sources
+
+
+def fragments(mutants: Iterable[Mutant], text: str) -> list[Fragment]:
+    """Put the mutants of one source in order, those within others' text inside them."""
+    by_span: dict[tuple[int, int], Fragment] = {}
+    for mutant in mutants:
+        span = place(mutant, text)
+        by_span.setdefault(span, Fragment(*span)).mutants.append(mutant)
+    roots: list[Fragment] = []
+    stack: list[Fragment] = []
+    for fragment in sorted(by_span.values(), key=lambda f: (f.begin, -f.end)):
+        while stack and stack[-1].end <= fragment.begin:
+            stack.pop()
+        if stack and fragment.end > stack[-1].end:
+            raise ListError(f"mutants overlap: {stack[-1].mutants[0]} and {fragment.mutants[0]}")
+        (stack[-1].inner if stack else roots).append(fragment)
+        stack.append(fragment)
+    return roots
+
+
+def rewrite(text: str, begin: int, end: int, inner: Sequence[Fragment]) -> str:
+    """Give ``text[begin:end]`` with every fragment's mutants written in."""
+    out, at = [], begin
+    for fragment in inner:
+        out.append(text[at : fragment.begin])
+        right = rewrite(text, fragment.begin, fragment.end, fragment.inner)
+        out.append(choice(fragment, text[fragment.begin : fragment.end], right))
+        at = fragment.end
+    out.append(text[at:end])
+    return "".join(out)
+
+
+CONSTANT = re.compile(r"(static )?constexpr (?P<type>[\w:]+) (?P<name>\w+) = (?P<value>[^;]+);", re.DOTALL)
+
+
+def choice(fragment: Fragment, original: str, right: str) -> str:
+    """Write the choice between right and wrong; the wrong ones of one fragment in a row."""
+    number = [f"dstcc_mutant({mutant.number})" for mutant in fragment.mutants]
+    wrong = [mutant.replace for mutant in fragment.mutants]
+    if declared := CONSTANT.fullmatch(original):
+        values = []
+        for mutant in fragment.mutants:
+            other = CONSTANT.fullmatch(mutant.replace)
+            if other is None or other["name"] != declared["name"]:
+                raise ListError(f"mutant {mutant} must declare {declared['name']} as well")
+            values.append(other["value"])
+        chain = "".join(f"{n} ? ({v}) : " for n, v in zip(number, values, strict=True))
+        kind = "inline static const" if declared[1] else "const"
+        return f"{kind} {declared['type']} {declared['name']} = {chain}({declared['value']});"
+    if original.rstrip().endswith((";", "}")):
+        chain = "".join(f"if ({n}) {{ {w} }} else " for n, w in zip(number, wrong, strict=True))
+        return f"{{ {chain}{{ {right} }} }}"
+    for text in (original, *wrong):
+        if not one_expression(text):
+            raise ListError(f"mutant {fragment.mutants[0]}: not one expression, nor a statement: {text!r}")
+    chain = "".join(f"{n} ? ({w}) : " for n, w in zip(number, wrong, strict=True))
+    return f"({chain}({right}))"
+
+
+def one_expression(text: str) -> bool:
+    """Whether brackets match and no comma stands outside of them."""
+    depth = 0
+    for letter in re.sub(r"<[^<>()]*>(?=\()", "", text):  # template arguments
+        depth += (letter in "([{") - (letter in ")]}")
+        if depth < 0 or (depth == 0 and letter == ","):
+            return False
+    return depth == 0 and bool(text.strip())
+
+
+def write_sources(mutants: Sequence[Mutant], root: Path, build: Path) -> Path:
+    """Copy the sources with all mutants written in; what has not changed keeps its file."""
+    by_file: dict[str, list[Mutant]] = {}
+    for mutant in mutants:
+        by_file.setdefault(mutant.file, []).append(mutant)
+    if lost := [file for file in by_file if not (root / file).is_file()]:
+        raise ListError(f"there is no {lost[0]}")
+    source = build / "source"
+    for folder in SOURCES:
+        for path in sorted((root / folder).glob("*.[ch]*")):
+            text = path.read_text()
+            name = str(path.relative_to(root))
+            if name in by_file:
+                text = rewrite(text, 0, len(text), fragments(by_file[name], text))
+            target = source / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if not target.is_file() or target.read_text() != text:
+                target.write_text(text)
+    (source / "mutants.hpp").write_text(SWITCH)
+    return source
+
+
+# --------------------------------------------------------------------------------------------------- the build
+
+
+def compile_engine(source: Path, build: Path, jobs: int) -> Path:
+    """Compile what has changed and link the extension."""
+    import pybind11
+
+    include = [pybind11.get_include(), sysconfig.get_path("include")]
+    compiler = os.environ.get("CXX", "ccache g++" if shutil.which("ccache") else "g++").split()
+    base = [*compiler, *FLAGS, "-include", str(source / "mutants.hpp"), *(f"-I{path}" for path in include)]
+    headers = b"".join(path.read_bytes() for path in sorted(source.rglob("*.h*")))
+    objects = build / "objects"
+    objects.mkdir(parents=True, exist_ok=True)
+
+    def compiled(path: Path) -> Path:
+        digest = hashlib.sha256(headers + path.read_bytes() + " ".join(base).encode()).hexdigest()[:16]
+        target = objects / f"{path.stem}.{digest}.o"
+        if not target.is_file():
+            for old in objects.glob(f"{path.stem}.*.o"):
+                old.unlink()
+            part = target.with_suffix(".part")
+            subprocess.run([*base, "-c", str(path), "-o", str(part)], check=True)
+            part.rename(target)
+        return target
+
+    with ThreadPoolExecutor(jobs) as pool:
+        parts = list(pool.map(compiled, sorted((source / SOURCES[0]).glob("*.cpp"))))
+    extension = build / f"_engine{sysconfig.get_config_var('EXT_SUFFIX')}"
+    subprocess.run([*compiler, "-shared", *map(str, parts), "-o", str(extension)], check=True)
+    return extension
+
+
+def make_tree(root: Path, build: Path, extension: Path) -> Path:
+    """Copy what the tests run in, with the mutants' extension in the place of the engine's."""
+    tree = build / "tree"
+    shutil.rmtree(tree, ignore_errors=True)
+    skip = shutil.ignore_patterns("*.so", "__pycache__", "*.cpp", "*.hpp")
+    for name in TREE:
+        path = root / name
+        if path.is_dir():
+            shutil.copytree(path, tree / name, ignore=skip)
+        else:
+            shutil.copy(path, tree / name)
+    shutil.copy(extension, tree / "dstcc/engine" / extension.name)
+    return tree
+
+
+# ----------------------------------------------------------------------------------------------------- the runs
+
+
+@dataclass(frozen=True)
+class Run:
+    """How some tests ended."""
+
+    passed: bool
+    last_line: str
+    output: str
+
+
+def run_tests(tree: Path, tests: Sequence[str], mutant: int = 0, cpu_s: float = 600.0) -> Run:
+    """Run tests in one process until the first fails, with at most so much CPU time and twenty times as much of the
+    clock."""
+    limit = round(cpu_s) + 1
+    bounds = f"ulimit -t {limit}; ulimit -v {MEMORY_BYTES >> 10}; ulimit -c 0; exec \"$@\""
+    paths = [tree, *(tree / name for name in ("channel-models", "svc", "cli", "kernel-cc"))]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "DSTCC_MUTANT": str(mutant),
+    }
+    options = ["-x", "-q", "--tb=line", "--no-header", "-m", "not slow", "--hypothesis-seed=1"]
+    plugins = ["-p", "no:cacheprovider", "-p", "no:xdist"]
+    command = ["sh", "-c", bounds, "sh", sys.executable, "-m", "pytest", *options, *plugins, *tests]
+    with subprocess.Popen(
+        command,
+        cwd=tree,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        try:
+            output, _ = process.communicate(timeout=20 * limit)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            output, _ = process.communicate()
+    failed = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    last = failed[0] if failed else f"stopped by signal {-process.returncode}" if process.returncode < 0 else ""
+    return Run(process.returncode == 0, last, output)
+
+
+def usual_times(tree: Path, tests: Iterable[str]) -> dict[str, float]:
+    """CPU seconds that each test file needs without a mutant; all must pass."""
+
+    def spent() -> float:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    times = {}
+    for name in sorted(set(tests)):
+        before = spent()
+        found = run_tests(tree, [name])
+        if not found.passed:
+            raise ListError(f"{name} fails without a mutant:\n{found.output}")
+        times[name] = spent() - before
+    return times
+
+
+def loaded_from(tree: Path) -> None:
+    """Make sure that tests see the mutants' extension and no other."""
+    probe = tree / "tests/engine/test_probe_of_mutants.py"
+    probe.write_text(
+        "from dstcc.engine import _engine\n\n\ndef test_place():\n"
+        f"    assert _engine.__file__.startswith({str(tree)!r})\n"
+    )
+    found = run_tests(tree, [str(probe.relative_to(tree))])
+    probe.unlink()
+    if not found.passed:
+        raise ListError(f"tests load another extension than the mutants':\n{found.output}")
+
+
+# ---------------------------------------------------------------------------------------------------- the report
+
+
+def report(mutants: Sequence[Mutant], killed: dict[int, Run]) -> int:
+    """Print what survived and the counts by file; return the exit status."""
+    rows: dict[str, list[int]] = {}
+    wrong = []
+    for mutant in mutants:
+        row = rows.setdefault(mutant.file, [0, 0, 0])
+        dead = not killed[mutant.number].passed
+        if mutant.equivalent:
+            row[2] += 1
+            if dead:
+                wrong.append(f"{mutant} is listed as equivalent, but {killed[mutant.number].last_line}")
+        else:
+            row[0 if dead else 1] += 1
+            if not dead:
+                print(f"survived: {mutant}\n    - {mutant.find}\n    + {mutant.replace}")
+    print(f"\n{'file':44}{'killed':>8}{'survived':>10}{'equivalent':>12}{'rate':>8}")
+    for file, row in rows.items():
+        print(line(Path(file).name, row))
+    total = [sum(row[i] for row in rows.values()) for i in range(3)]
+    print(line("all", total))
+    for text in wrong:
+        print(text)
+    return 1 if wrong or rate(total) < LEAST_RATE else 0
+
+
+def rate(row: Sequence[int]) -> float:
+    """Share of the mutants that are not equivalent which were killed."""
+    judged = row[0] + row[1]
+    return row[0] / judged if judged else 1.0
+
+
+def line(name: str, row: Sequence[int]) -> str:
+    """One row of the table."""
+    return f"{name:44}{row[0]:>8}{row[1]:>10}{row[2]:>12}{rate(row):>8.1%}"
+
+
+def check(mutants: Sequence[Mutant], tree: Path, jobs: int) -> int:
+    """Run every mutant's tests and report."""
+    loaded_from(tree)
+    usual = usual_times(tree, (name for mutant in mutants for name in mutant.tests))
+    print(f"{len(usual)} test files pass without a mutant, in {sum(usual.values()):.0f} s", flush=True)
+
+    def judged(mutant: Mutant) -> tuple[int, Run]:
+        limit = SLACK_S + SLACK * sum(usual[name] for name in mutant.tests)
+        found = run_tests(tree, mutant.tests, mutant.number, limit)
+        mark = "survived" if found.passed else "killed"
+        print(f"{mark:9} {mutant}   {found.last_line[:150]}", flush=True)
+        return mutant.number, found
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return report(mutants, dict(pool.map(judged, mutants)))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--only", default="", help="mutants whose number, file or note holds this text")
+    parser.add_argument("--jobs", type=int, default=2, help="processes (2)")
+    parser.add_argument("--list", action="store_true", help="print the mutants and stop")
+    parser.add_argument("file", nargs="?", type=Path, default=LIST, help="list of mutants")
+    options = parser.parse_args(arguments)
+    try:
+        mutants = read_list(options.file)
+        source = write_sources(mutants, ROOT, BUILD)
+        chosen = [mutant for mutant in mutants if options.only in str(mutant)]
+        if options.list:
+            print("\n".join(map(str, chosen)))
+            return 0
+        tree = make_tree(ROOT, BUILD, compile_engine(source, BUILD, options.jobs))
+        return check(chosen, tree, options.jobs)
+    except ListError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
