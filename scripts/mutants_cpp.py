@@ -174,6 +174,10 @@ def rewrite(text: str, begin: int, end: int, inner: Sequence[Fragment]) -> str:
     for fragment in inner:
         out.append(text[at : fragment.begin])
         right = rewrite(text, fragment.begin, fragment.end, fragment.inner)
+        if not is_statement(text[fragment.begin : fragment.end]) and not stands_alone(
+            text, fragment.begin, fragment.end
+        ):
+            raise ListError(f"mutant {fragment.mutants[0]}: its text is not a whole operand where it stands")
         out.append(choice(fragment, text[fragment.begin : fragment.end], right))
         at = fragment.end
     out.append(text[at:end])
@@ -181,6 +185,11 @@ def rewrite(text: str, begin: int, end: int, inner: Sequence[Fragment]) -> str:
 
 
 CONSTANT = re.compile(r"(static )?constexpr (?P<type>[\w:]+) (?P<name>\w+) = (?P<value>[^;]+);", re.DOTALL)
+
+
+def is_statement(text: str) -> bool:
+    """Whether a fragment is one or more statements."""
+    return text.rstrip().endswith((";", "}"))
 
 
 def choice(fragment: Fragment, original: str, right: str) -> str:
@@ -197,7 +206,7 @@ def choice(fragment: Fragment, original: str, right: str) -> str:
         chain = "".join(f"{n} ? ({v}) : " for n, v in zip(number, values, strict=True))
         kind = "inline static const" if declared[1] else "const"
         return f"{kind} {declared['type']} {declared['name']} = {chain}({declared['value']});"
-    if original.rstrip().endswith((";", "}")):
+    if is_statement(original):
         chain = "".join(f"if ({n}) {{ {w} }} else " for n, w in zip(number, wrong, strict=True))
         return f"{{ {chain}{{ {right} }} }}"
     for text in (original, *wrong):
@@ -207,14 +216,54 @@ def choice(fragment: Fragment, original: str, right: str) -> str:
     return f"({chain}({right}))"
 
 
+PRECEDENCE = {
+    **dict.fromkeys(("*", "/", "%"), 7),
+    **dict.fromkeys(("+", "-"), 6),
+    **dict.fromkeys(("<<", ">>"), 5),
+    **dict.fromkeys(("<", ">", "<=", ">=", "==", "!="), 4),
+    **dict.fromkeys(("&", "|", "^"), 3),
+    "&&": 2,
+    "||": 1,
+    **dict.fromkeys(("?", ":"), 0),
+}
+OPERATOR = r"<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%<>&|^?:]"
+TEMPLATE = re.compile(r"(?<=\w)<[\w:<> ]*>(?=[({])")
+
+
 def one_expression(text: str) -> bool:
     """Whether brackets match and no comma stands outside of them."""
     depth = 0
-    for letter in re.sub(r"<[^<>()]*>(?=\()", "", text):  # template arguments
+    for letter in TEMPLATE.sub("", text):
         depth += (letter in "([{") - (letter in ")]}")
         if depth < 0 or (depth == 0 and letter == ","):
             return False
     return depth == 0 and bool(text.strip())
+
+
+def loosest(text: str) -> int:
+    """Precedence of the operator outside all brackets that binds least; 9 without one."""
+    flat, depth = [], 0
+    for letter in TEMPLATE.sub("", text).replace("::", "__").replace("->", "__"):
+        depth -= letter in ")]}"
+        flat.append("_" if depth else letter)
+        depth += letter in "([{"
+    binary = re.findall(rf"(?<=[\w)\]}}])\s*({OPERATOR})", "".join(flat))
+    return min((PRECEDENCE[operator] for operator in binary), default=9)
+
+
+def stands_alone(text: str, begin: int, end: int) -> bool:
+    """Whether brackets around ``text[begin:end]`` change nothing: no operator beside it binds closer than those in it."""
+    before, part, after = text[:begin], text[begin:end], text[end:]
+    if re.search(r"\w$", before) and re.match(r"\w", part) or re.search(r"\w$", part) and re.match(r"\w", after):
+        return False  # cut within a name
+    if re.search(r"(\.|->|::|!|~)$", before) or (loosest(part) < 9 and re.match(r"\s*(\.|->|\(|\[)", after)):
+        return False
+    left = re.search(rf"(?<=[\w)\]}}])\s*({OPERATOR})\s*$", before.replace("::", "__"))
+    right = re.match(rf"\s*({OPERATOR})(?!=)", after)
+    within = loosest(part)
+    if left and left[1] not in "?:" and PRECEDENCE[left[1]] >= within:
+        return False
+    return not (right and right[1] not in "?:" and PRECEDENCE[right[1]] > within)
 
 
 def write_sources(mutants: Sequence[Mutant], root: Path, build: Path) -> Path:

@@ -95,3 +95,109 @@ def test_it_sits_out_an_outage():
     result = net.run("tp-planet", dark, duration_s=400, slot_s=5)
     after = result.samples.delivered_bytes[result.samples.t_ns > net.ns(330)].sum() * 8 / 70
     assert after > 0.8e6
+
+
+# ----------------------------------------------------------------------------------------------- thresholds, both sides
+
+
+def deciding(rate_segments: int = 50) -> Law:
+    """In the steady state, a decision's round trip just begun: an answer after darkness begins one."""
+    planet = steady(rate_segments)
+    planet.time_out()
+    planet.sample(1, delivered=1, interval_s=1.0, rtt_s=-1e-9)  # a repeat, without a round-trip time
+    return planet
+
+
+def decide(low: int, of: int, *, queue_segments: float = 20.0, rate_segments: int = 50) -> float:
+    """The rate's change, bit/s, in a round trip in which ``low`` ACKs of ``of`` saw no queue and the others that one."""
+    planet = deciding(rate_segments)
+    before = planet.pacing_bps()
+    for k in range(of):
+        queueing = 0.0 if k < low else queue_segments * 1e-3  # 1 ms a segment
+        planet.ack(50, rtt_s=RTT_S + queueing)
+        assert planet.pacing_bps() == pytest.approx(before)
+        planet.wait(RTT_S / (of + 1))
+    planet.wait(RTT_S / of)
+    planet.sample(0, delivered=0, interval_s=1.0)
+    return planet.pacing_bps() - before
+
+
+@pytest.mark.parametrize(("low", "change"), [(40, "+"), (36, "+"), (35, "0"), (20, "0"), (19, "-"), (0, "-")])
+def test_phi_at_its_thresholds(low, change):
+    # Of 40: φ_i = 0.9 is 36, φ_d = 0.5 is 20; increase at φ_i, hold at φ_d.
+    amount = {"+": LINE_BPS / 32, "0": 0.0, "-": -50 * SEGMENT_BPS / 8}[change]
+    assert decide(low, 40) == pytest.approx(amount, abs=1)
+
+
+@pytest.mark.parametrize(("queue_segments", "change"), [(15.9, LINE_BPS / 32), (16.1, -50 * SEGMENT_BPS / 8)])
+def test_low_priority_outlasts_sixteen_segments_of_queue(queue_segments, change):
+    assert decide(0, 40, queue_segments=queue_segments) == pytest.approx(change, abs=1)
+
+
+def test_a_decision_needs_a_segment_with_a_round_trip_time():
+    # A round trip in which only repeats were acknowledged says nothing; the next clean ACK decides at once.
+    planet = deciding()
+    before = planet.pacing_bps()
+    planet.wait(RTT_S + 0.01)
+    planet.sample(5, delivered=5, interval_s=1.0, rtt_s=-1e-9)
+    assert planet.pacing_bps() == pytest.approx(before)
+    planet.ack(5)
+    assert planet.pacing_bps() == pytest.approx(before + LINE_BPS / 32)
+
+
+def test_a_decision_takes_a_whole_round_trip():
+    planet = deciding()
+    planet.ack(1)
+    before = planet.pacing_bps()
+    planet.wait(0.99 * RTT_S)
+    planet.ack(1)
+    assert planet.pacing_bps() == pytest.approx(before)
+    planet.wait(0.01 * RTT_S)
+    planet.ack(1)
+    assert planet.pacing_bps() == pytest.approx(before + LINE_BPS / 32)
+
+
+def test_the_rate_stays_between_a_thousandth_of_the_line_and_the_line():
+    for rtt_s, bound in ((RTT_S, LINE_BPS), (RTT_S + 0.5, LINE_BPS / 1000)):
+        planet = steady(50)
+        for _ in range(120):
+            planet.wait(RTT_S)
+            planet.ack(10, rtt_s=rtt_s)
+        assert planet.pacing_bps() == pytest.approx(bound)
+
+
+def test_follow_up_keeps_the_best_interval():
+    # 50 segments came back in one interval, 10 in those before and after: S = 50 an interval from then on.
+    planet = law()
+    planet.send(10**6)
+    planet.wait(RTT_S)
+    for acked in [10] * 10 + [50] + [10] * 22:
+        planet.ack(acked)
+        planet.wait(0.1)
+    assert planet.pacing_bps() == pytest.approx(50 * SEGMENT_BPS)
+
+
+def test_a_blackouts_probes_are_no_faster_than_the_rate_was():
+    planet = steady(50)
+    for _ in range(120):
+        planet.wait(RTT_S)
+        planet.ack(10, rtt_s=RTT_S + 0.5)
+    assert planet.pacing_bps() == pytest.approx(LINE_BPS / 1000)  # less than a segment an interval
+    planet.time_out()
+    assert planet.pacing_bps() == pytest.approx(LINE_BPS / 1000)
+
+
+def test_decisions_after_a_blackout_count_anew():
+    # Half a round trip of full queues, then darkness: what they showed is not what the restored rate will meet.
+    planet = deciding()
+    planet.ack(1)
+    before = planet.pacing_bps()
+    planet.wait(RTT_S / 2)
+    planet.ack(1000, rtt_s=RTT_S + 0.5)
+    planet.time_out()
+    planet.wait(50)
+    planet.ack(1)
+    assert planet.pacing_bps() == pytest.approx(before)
+    planet.wait(RTT_S)
+    planet.ack(1)
+    assert planet.pacing_bps() == pytest.approx(before + LINE_BPS / 32)
