@@ -14,6 +14,7 @@ EPISODE_VALUES: tuple[str, ...]
 
 rules: Any
 structures: Any
+parts: Any
 law: Any
 
 class Stepper:

@@ -552,6 +552,7 @@ py::tuple names(const Table& table) {
 }  // namespace
 
 EngineConfig read_engine_config(const py::handle& config) { return read_config(config); }
+TransportConfig read_transport_config(const py::handle& transport) { return read_transport(transport); }
 py::dict engine_result(const Simulation& simulation) { return document(simulation); }
 
 }  // namespace dstcc
@@ -574,6 +575,7 @@ PYBIND11_MODULE(_engine, m, py::mod_gil_not_used()) {
           py::arg("seed"), Unlocked());
     dstcc::bind_rules(m);
     dstcc::bind_structures(m);
+    dstcc::bind_parts(m);
     dstcc::bind_stepper(m);
     m.attr("CONGESTION_NAMES") = dstcc::names(dstcc::congestion_table());
     m.attr("TRANSFER_NAMES") = py::make_tuple(dstcc::kTransferLtp);

@@ -8,6 +8,7 @@
 namespace dstcc {
 
 EngineConfig read_engine_config(const pybind11::handle& config);
+TransportConfig read_transport_config(const pybind11::handle& transport);
 pybind11::dict engine_result(const Simulation& simulation);
 void bind_stepper(pybind11::module_& engine);
 

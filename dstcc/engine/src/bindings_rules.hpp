@@ -6,5 +6,6 @@ namespace dstcc {
 
 void bind_rules(pybind11::module_& engine);
 void bind_structures(pybind11::module_& engine);
+void bind_parts(pybind11::module_& engine);
 
 }  // namespace dstcc

@@ -1,0 +1,135 @@
+"""The receiving end by hand: what is acknowledged when, which blocks an ACK names, and who waits for whom.
+
+Tests say nothing of how many ACKs come at once at the start: they begin behind that.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from dstcc.engine import NEVER_NS, TcpConstants, Transport
+from dstcc.engine._engine import parts
+
+MS = 1_000_000
+
+
+class Receiver:
+    """One end; segment k is sent at k ms unless said, and answered when the receiver wants to."""
+
+    def __init__(self, **constants: object) -> None:
+        self.own = parts.Receiver(Transport("newreno", "minrtt", constants=TcpConstants(**constants)))  # type: ignore[arg-type]
+        self.next = 0
+
+    def take(self, number: int, sent_ms: int | None = None, now_ms: int = 1000) -> tuple[bool, bool]:
+        sent = number if sent_ms is None else sent_ms
+        return self.own.segment(now_ms * MS, number, sent * MS)
+
+    def in_order(self, count: int) -> None:
+        for _ in range(count):
+            if self.take(self.next)[1]:
+                self.own.make_ack()
+            self.next += 1
+
+    def settle(self) -> None:
+        """Past the first ACKs, nothing pending."""
+        self.in_order(200)
+        self.own.make_ack()
+
+
+def settled(**constants: object) -> Receiver:
+    receiver = Receiver(**constants)
+    receiver.settle()
+    return receiver
+
+
+def test_every_second_segment_is_answered_and_the_first_waits_for_it():
+    # RFC 1122 section 4.2.3.2: an ACK for at least every second full segment, and within the delay.
+    receiver = settled()
+    assert receiver.take(200, now_ms=5000) == (True, False)
+    assert receiver.own.ack_deadline == (5000 + 40) * MS
+    assert receiver.take(201) == (True, True)
+    cumulative, echo, duplicate, blocks = receiver.own.make_ack()
+    # RFC 7323 section 4.2: a delayed ACK echoes the earliest segment that it answers.
+    assert (cumulative, echo, duplicate, blocks) == (202, 200 * MS, False, [])
+    assert receiver.own.ack_deadline == NEVER_NS
+
+
+def test_a_segment_beyond_a_hole_is_answered_at_once_with_its_block():
+    receiver = settled()
+    assert receiver.take(201) == (True, True)
+    assert receiver.own.make_ack() == (200, 201 * MS, False, [(201, 202)])
+    assert receiver.take(202) == (True, True)
+    assert receiver.own.make_ack() == (200, 202 * MS, False, [(201, 203)])
+
+
+def test_the_newest_block_comes_first_and_three_are_named():
+    # RFC 2018 section 4.
+    receiver = settled()
+    for number in (202, 204, 206, 208):
+        receiver.take(number)
+        receiver.own.make_ack()
+    receiver.take(205)  # joins the two around it
+    assert receiver.own.make_ack()[3] == [(204, 207), (208, 209), (202, 203)]
+    receiver.take(202 + 1)
+    assert receiver.own.make_ack()[3] == [(202, 207), (208, 209)]
+
+
+def test_the_fourth_block_comes_back_when_one_is_gone():
+    # Four are remembered (Linux's selective_acks[4]): once a block is covered the fourth is named again.
+    receiver = settled()
+    for number in (202, 205, 207, 209):
+        receiver.take(number)
+        receiver.own.make_ack()
+    assert receiver.take(200)[1]
+    receiver.own.make_ack()
+    assert receiver.take(201)[1]
+    cumulative, _, _, blocks = receiver.own.make_ack()
+    assert cumulative == 203
+    assert blocks == [(209, 210), (207, 208), (205, 206)]
+
+
+def test_filling_a_hole_is_answered_at_once_up_to_the_next_one():
+    receiver = settled()
+    for number in (201, 202, 204):
+        receiver.take(number)
+        receiver.own.make_ack()
+    assert receiver.take(200, sent_ms=900) == (True, True)
+    assert receiver.own.make_ack() == (203, 900 * MS, False, [(204, 205)])
+
+
+def test_a_segment_that_was_there_is_named_a_duplicate_once():
+    # RFC 2883: below the cumulative ACK, or in a block.
+    receiver = settled()
+    assert receiver.take(150) == (False, True)
+    assert receiver.own.make_ack()[2] is True
+    receiver.take(202)
+    assert receiver.own.make_ack()[2] is False
+    assert receiver.take(202) == (False, True)
+    assert receiver.own.make_ack()[2] is True
+    receiver.take(200)
+    assert receiver.own.make_ack()[2] is False
+
+
+def test_in_order_segments_go_up_as_they_come():
+    domain = parts.OrderingDomain()
+    assert [domain.segment(k * MS, k, 7, 100 + k) for k in range(3)] == [
+        ("delivered", [(7, 100 + k, 0)]) for k in range(3)
+    ]
+
+
+def test_segments_behind_a_gap_wait_for_it_and_not_for_each_other():
+    # 1 and 3 come at 10 and 20 ms, 0 at 50 ms: 1 waited 40 ms; 2 at 80 ms: 3 waited 60 ms.
+    domain = parts.OrderingDomain()
+    assert domain.segment(10 * MS, 1, 1, 11) == ("held", [])
+    assert domain.segment(20 * MS, 3, 3, 33) == ("held", [])
+    assert domain.segment(50 * MS, 0, 0, 10) == ("delivered", [(0, 10, 0), (1, 11, 40 * MS)])
+    assert domain.segment(80 * MS, 2, 2, 22) == ("delivered", [(2, 22, 0), (3, 33, 60 * MS)])
+
+
+@pytest.mark.parametrize("order", [0, 2])
+def test_a_second_copy_changes_nothing(order):
+    domain = parts.OrderingDomain()
+    domain.segment(0, 0, 0, 10)
+    domain.segment(5 * MS, 2, 2, 12)
+    assert domain.segment(9 * MS, order, 2, 12) == ("duplicate", [])
+    assert domain.segment(20 * MS, 1, 1, 11) == ("delivered", [(1, 11, 0), (2, 12, 15 * MS)])
