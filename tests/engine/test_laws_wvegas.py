@@ -268,9 +268,10 @@ def test_a_timeout_withdraws_the_rate_and_a_loss_does_not():
         assert one.alpha == pytest.approx(5, rel=0.02)
         if alpha == 10:
             one.rates[1] = 0.0
-        one.start_at(100)
-        one.round([1.15] * 6)
-        assert one.alpha == pytest.approx(alpha, rel=0.02)
+        for _ in range(2):  # diff 12, which finds the weight anew; then 7.4, between 5 and 10
+            one.start_at(100)
+            one.round([1.08] * 6)
+        assert one.alpha == pytest.approx(alpha, rel=0.05)
 
 
 def test_after_a_loss_a_path_starts_from_two_segments_of_queue():

@@ -7,7 +7,8 @@
 //   ε = 1 / (N |B \ M|) on B \ M, -1 / (N |M|) on M, 0 elsewhere;   ε = 0 everywhere when B \ M is empty
 //
 // As in the kernel's code, a loss without anything newly acknowledged since the last one does not count, and ssthresh is
-// at least 2 segments. Deviations: l counts segments, not bytes (all have the same size); the increase is computed once a
+// at least 2 segments. Unlike there, a window that ε shrinks takes its threshold along: else slow start would give it back
+// with the next ACK. Deviations: l counts segments, not bytes (all have the same size); the increase is computed once a
 // round trip and when W_r changes.
 #include "coupled.hpp"
 

@@ -42,6 +42,7 @@ public:
         const auto whole = static_cast<std::int64_t>(growth_);
         growth_ -= static_cast<double>(whole);
         tcp.cwnd = std::max<std::int64_t>(tcp.cwnd + whole, 1);
+        tcp.ssthresh = std::min(tcp.ssthresh, tcp.cwnd);  // what shrank is not to come back as slow start
         stale_ = true;
     }
     void on_event(TcpState&, CaEvent event, Time) override {

@@ -1,0 +1,406 @@
+"""BBR step by step, by samples of a path of 100 segments a second and RTT 1 s: rates, windows, states.
+
+    pacing = gain · BtlBw · 0.99;   cwnd = gain · BtlBw · RTprop + 3 sends + aggregation (at most 100 ms of BtlBw)
+
+`bbr-scaled` counts sends of one segment of 1,500 bytes, so that its numbers are the formula's; `bbr` adds Linux's.
+"""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from .law import Law
+from .net import WIRE, ns
+
+HIGH = 2.885
+
+
+class Path:
+    """A law and what it is fed."""
+
+    def __init__(self, name: str = "bbr-scaled", rtt_s: float = 1.0, **more: object) -> None:
+        self.law = Law(name, rtt_s, **more)  # type: ignore[arg-type]
+        self.rtt_s = rtt_s
+
+    def round(self, rate: float, *, acked: int = 10, wait_s: float = 0.0, in_flight: int = 0, **more: object) -> None:
+        """A round trip's first ACK: ``rate`` segments a second were delivered."""
+        self.law.send(acked)
+        self.law.wait(wait_s)
+        self.law.sample(acked, delivered=round(rate), interval_s=1.0, prior_in_flight=in_flight, **more)  # type: ignore[arg-type]
+
+    @property
+    def paced(self) -> float:
+        """Segments a second."""
+        return self.law.pacing_bps() / 8 / WIRE
+
+    def gain(self, rate: float = 100) -> float:
+        return self.paced / rate / 0.99
+
+    def full(self, rate: float = 100) -> None:
+        """STARTUP is over: the rate was there, then three rounds without growth."""
+        for _ in range(4):
+            self.round(rate)
+
+    def cruise(self, rate: float = 100) -> None:
+        """In PROBE_BW, in a phase of gain 1."""
+        self.full(rate)
+        for _ in range(20):
+            if self.gain(rate) == pytest.approx(1):
+                return
+            self.round(rate, wait_s=1.001 * self.rtt_s, in_flight=10**6)
+        raise AssertionError("no phase of gain 1")
+
+
+def test_it_starts_at_the_high_gain_of_the_initial_window():
+    assert Path("bbr-scaled", 2.0).paced == pytest.approx(HIGH * 10 / 2.0)
+
+
+def test_startup_paces_by_the_largest_rate():
+    path = Path()
+    for rate in (40, 80, 60):
+        path.round(rate)
+    assert path.gain(80) == pytest.approx(HIGH)
+
+
+def test_three_rounds_below_a_quarter_of_growth_end_startup():
+    # 100, then 125 = 1.25 · 100 counts as growth; 150 < 156.25 does not, nor do the next two: then DRAIN and, as nothing
+    # is in flight, PROBE_BW.
+    path = Path()
+    gains = []
+    for rate in (100, 125, 150, 150, 150):
+        path.round(rate)
+        gains.append(path.gain(max(100, rate)))
+    assert gains[:4] == pytest.approx([HIGH] * 4)
+    assert gains[4] < 1.3
+
+
+def test_startups_pace_does_not_fall_with_a_sample():
+    # Before the pipe is known to be full a lower bandwidth paces no slower than the first window.
+    path = Path()
+    path.round(1)
+    assert path.paced == pytest.approx(HIGH * 10)
+
+
+def test_drain_lasts_until_a_bandwidth_delay_product_is_in_flight():
+    # 100 · 1 s + 3 = 103 segments.
+    path = Path()
+    path.law.send(300)
+    path.full()
+    assert path.gain() == pytest.approx(1 / HIGH)
+    path.law.sample(196, delivered=100, interval_s=1.0)  # 104 left
+    assert path.gain() == pytest.approx(1 / HIGH)
+    path.law.sample(1, delivered=100, interval_s=1.0)  # 103
+    assert path.gain() in (pytest.approx(1.25), pytest.approx(1.0))
+
+
+def test_the_bandwidth_is_the_largest_of_ten_rounds():
+    path = Path()
+    path.cruise()
+    path.round(200)
+    seen = []
+    for _ in range(14):
+        path.round(100)
+        seen.append(round(path.gain(), 6))
+    # Rounds 1 to 10 after it still know 200; the eleventh does not.
+    assert seen == [2.0] * 10 + [1.0] * 4
+
+
+def test_of_the_rounds_since_the_largest_the_next_best_follows():
+    # 200 in round 0, 150 in round 5: from round 11 to 15 the best is 150, then 100.
+    path = Path()
+    path.cruise()
+    path.round(200)
+    seen = []
+    for k in range(1, 20):
+        path.round(150 if k == 5 else 100)
+        seen.append(round(path.gain(), 6))
+    assert seen == [2.0] * 10 + [1.5] * 5 + [1.0] * 4
+
+
+def test_samples_that_the_application_limited_count_only_upwards():
+    path = Path()
+    path.cruise()
+    for _ in range(15):
+        path.round(10, app_limited=True)
+    assert path.gain() == pytest.approx(1)
+    path.round(130, app_limited=True)
+    assert path.gain(130) == pytest.approx(1)
+
+
+def test_a_round_ends_with_what_was_delivered_when_it_began():
+    # Three samples of one round are one round: STARTUP goes on though nothing grows.
+    path = Path()
+    path.law.send(100)
+    path.round(100)
+    for _ in range(6):
+        path.law.sample(1, delivered=100, interval_s=1.0, prior_delivered=0)
+    assert path.gain() == pytest.approx(HIGH)
+    # The sample of a segment that left as the last of the round was delivered begins the next: no later one must.
+    for _ in range(3):
+        path.law.sample(1, delivered=100, interval_s=1.0)
+    assert path.gain() < 1.3
+
+
+def test_the_gain_cycle():
+    # A phase a round trip: 5/4, 3/4, six of 1; 5/4 waits for its inflight, 3/4 ends when drained.
+    path = Path()
+    path.cruise()
+    gains = []
+    for k in range(24):  # round trips a little shorter each, so that RTprop never expires
+        path.round(100, wait_s=1.001, in_flight=10**6, rtt_s=1 - k * 1e-6)
+        gains.append(round(path.gain(), 6))
+    first = gains.index(1.25)
+    assert gains[first : first + 8] == [1.25, 0.75, 1, 1, 1, 1, 1, 1]
+    assert gains[first + 8] == 1.25
+
+
+def probing() -> Path:
+    path = Path()
+    path.cruise()
+    for _ in range(8):
+        path.round(100, wait_s=1.001, in_flight=10**6)
+        if path.gain() == pytest.approx(1.25):
+            return path
+    raise AssertionError("no probing phase")
+
+
+def test_probing_lasts_a_round_trip_and_until_its_inflight_was_there_or_something_was_lost():
+    # 1.25 · 100 + 3 + 2 = 130 in flight.
+    for in_flight, losses, goes_on in ((129, 0, True), (130, 0, False), (0, 1, False)):
+        path = probing()
+        path.round(100, wait_s=1.001, in_flight=in_flight, losses=losses)
+        assert (path.gain() == pytest.approx(1.25)) == goes_on
+    path = probing()
+    path.round(100, wait_s=0.9, in_flight=10**6)
+    assert path.gain() == pytest.approx(1.25)
+
+
+def test_draining_ends_with_a_round_trip_or_when_it_is_done():
+    # 1 · 100 + 3 in flight.
+    for in_flight, wait_s, goes_on in ((104, 0.5, True), (103, 0.5, False), (10**6, 1.001, False)):
+        path = probing()
+        path.round(100, wait_s=1.001, in_flight=10**6)
+        assert path.gain() == pytest.approx(0.75)
+        path.round(100, wait_s=wait_s, in_flight=in_flight)
+        assert (path.gain() == pytest.approx(0.75)) == goes_on
+
+
+def test_the_window_is_two_bandwidth_delay_products_and_three_sends_and_what_was_aggregated():
+    # 2 · 100 · 1 + 3, and of the ten segments of a single ACK at most 100 ms of BtlBw: 10.
+    path = Path()
+    path.cruise()
+    for _ in range(40):
+        path.round(100, acked=30)
+    assert path.law.cwnd() == 203 + 10
+
+
+def test_an_ack_of_one_segment_in_time_leaves_room_for_itself():
+    # 100 acknowledged one by one every 10 ms: no ACK is ahead of the rate by more than the one segment that it brings.
+    path = Path()
+    path.cruise()
+    path.law.wait(3)  # what came at once before is made up for
+    for _ in range(300):
+        path.round(100, acked=1, wait_s=0.010001)
+    seen = path.law.cwnd()
+    assert 204 <= seen <= 206  # two more while probing
+
+
+def test_aggregation_is_remembered_for_five_to_ten_rounds():
+    path = Path()
+    path.cruise()
+    for _ in range(20):
+        path.round(100, acked=10)
+    assert path.law.cwnd() == 213
+    path.law.wait(3)  # the rate has caught up with what came at once
+    windows = []
+    for k in range(12):  # rounds of single segments, 1 ms behind the rate
+        path.round(100, acked=1, wait_s=0.011)
+        windows.append(path.law.cwnd())
+    assert windows[2] == 213
+    assert windows[-1] <= 206
+
+
+def test_the_window_grows_by_what_is_acknowledged_and_no_further_than_the_target():
+    path = Path()
+    path.cruise()
+    path.law.set(cwnd=150)
+    path.round(100, acked=10)
+    assert path.law.cwnd() == 160
+    path.law.set(cwnd=1000)
+    path.round(100, acked=10)
+    assert path.law.cwnd() == 213
+
+
+def test_startup_grows_up_to_its_target_and_beyond_the_first_window_in_any_case():
+    # BtlBw 2, so that the target is ⌈2.885 · 2⌉ + 3 = 9, below the initial window of 10: until 10 are delivered W grows.
+    path = Path()
+    path.round(2, acked=4)
+    path.round(2, acked=4)
+    assert path.law.cwnd() == 18
+    path.round(2, acked=4)
+    assert path.law.cwnd() == 18
+
+
+def test_the_least_window_is_four():
+    path = Path("bbr")
+    path.law.set(cwnd=1)
+    path.law.send(2)
+    path.law.sample(1, delivered=1, interval_s=1.0)
+    assert path.law.cwnd() >= 4
+
+
+# ----------------------------------------------------------------------------------------------------------- PROBE_RTT
+
+
+def filled(name: str, rtt_s: float) -> Path:
+    path = Path(name, rtt_s)
+    path.cruise()
+    for _ in range(40):
+        path.round(100, acked=30)
+    return path
+
+
+@pytest.mark.parametrize(("rtt_s", "window_s"), [(0.5, 10.0), (2.0, 20.0)])
+def test_scaled_rtprop_lasts_ten_round_trips_or_ten_seconds(rtt_s, window_s):
+    path = filled("bbr-scaled", rtt_s)
+    path.round(100, rtt_s=rtt_s / 2)  # a new minimum now
+    before = path.law.cwnd()
+    path.round(100, wait_s=window_s - 0.01)
+    assert path.law.cwnd() >= min(before, 100)
+    path.round(100, wait_s=0.02)
+    assert path.law.cwnd() == max(4, math.ceil(100 * rtt_s * 0.5))  # the expired minimum is replaced by the sample
+    assert path.gain() == pytest.approx(1)
+
+
+def test_stock_rtprop_lasts_ten_seconds_and_leaves_four_segments():
+    path = filled("bbr", 2.0)
+    path.round(100, rtt_s=1.0)
+    path.round(100, wait_s=9.99)
+    assert path.law.cwnd() > 100
+    path.round(100, wait_s=0.02)
+    assert path.law.cwnd() == 4
+
+
+def test_probe_rtt_lasts_200_ms_and_a_round_and_gives_the_window_back():
+    path = filled("bbr-scaled", 1.0)
+    path.round(100, rtt_s=0.9)
+    before = path.law.cwnd()
+    path.round(100, wait_s=10.01)  # enters, with little in flight: the 200 ms begin
+    low = path.law.cwnd()
+    assert low == 50
+    path.round(100, wait_s=0.1)  # a round is over, 200 ms are not
+    assert path.law.cwnd() == low
+    path.round(100, wait_s=0.11)
+    assert path.law.cwnd() >= before
+
+
+def test_probe_rtt_waits_for_a_round():
+    path = filled("bbr-scaled", 1.0)
+    path.round(100, rtt_s=0.9)
+    path.round(100, wait_s=10.01)
+    path.law.send(10)
+    for _ in range(4):
+        path.law.wait(0.2)
+        path.law.sample(1, delivered=100, interval_s=1.0, prior_delivered=0)  # samples of an older round
+        assert path.law.cwnd() == 50
+    path.law.sample(1, delivered=100, interval_s=1.0)
+    assert path.law.cwnd() > 50
+
+
+def test_probe_rtts_clock_begins_when_its_window_is_reached():
+    # 90 in flight: above 50. Until they are drained no 200 ms begin.
+    path = filled("bbr-scaled", 1.0)
+    path.law.send(90)
+    path.round(100, wait_s=10.01)
+    path.round(100, wait_s=10.01)
+    for _ in range(3):
+        path.round(100, wait_s=0.3)
+        assert path.law.cwnd() == 50
+    path.law.sample(45, delivered=100, interval_s=1.0)
+    path.round(100, wait_s=0.1)
+    assert path.law.cwnd() == 50
+    path.round(100, wait_s=0.15)
+    assert path.law.cwnd() > 50
+
+
+# ---------------------------------------------------------------------------------------------------- losses, timeouts
+
+
+def test_a_recovery_conserves_packets_for_a_round_and_is_restored():
+    # 60 in flight, 5 acknowledged: W = in flight + acked; a round later it grows again; at its end W is what it was.
+    path = filled("bbr-scaled", 1.0)
+    before = path.law.cwnd()
+    path.law.send(60)
+    path.law.lose_and_stay()
+    path.law.sample(5, delivered=100, interval_s=1.0, prior_delivered=0)
+    assert path.law.cwnd() == 55 + 5
+    path.law.sample(5, delivered=100, interval_s=1.0, prior_delivered=0)
+    assert path.law.cwnd() == 60  # the largest of that and what is in flight
+    path.law.sample(5, delivered=100, interval_s=1.0)  # the next round
+    assert path.law.cwnd() == 65
+    path.law.recover()
+    path.law.sample(5, delivered=100, interval_s=1.0)
+    assert path.law.cwnd() == before
+
+
+def test_losses_within_a_recovery_take_their_number():
+    path = filled("bbr-scaled", 1.0)
+    path.law.send(60)
+    path.law.lose_and_stay()
+    path.law.sample(5, delivered=100, interval_s=1.0, prior_delivered=0)
+    path.law.sample(1, delivered=100, interval_s=1.0)  # the round of conservation is over
+    window = path.law.cwnd()
+    path.law.sample(1, delivered=100, interval_s=1.0, losses=7, prior_delivered=0)
+    assert path.law.cwnd() == window - 7 + 1
+
+
+def test_a_timeout_looks_for_the_full_bandwidth_anew():
+    # In STARTUP at 100 for two rounds; a timeout; two further rounds at 100 are the first of three again.
+    path = Path()
+    for _ in range(3):
+        path.round(100)
+    path.law.time_out()
+    path.law.set(cwnd=1)
+    for _ in range(3):
+        path.round(100)
+    assert path.gain() == pytest.approx(HIGH)
+
+
+def test_an_undo_gives_the_window_back():
+    path = filled("bbr-scaled", 1.0)
+    before = path.law.cwnd()
+    path.law.time_out()
+    assert path.law.cwnd() == 1
+    path.law.undo()
+    assert path.law.cwnd() == before
+
+
+def test_what_left_idle_returns_at_the_bandwidth():
+    path = probing()
+    path.law.state.set_app_limited(0, 1)
+    path.law.return_from_idle()
+    assert path.gain() == pytest.approx(1)
+
+
+# ------------------------------------------------------------------------------------------------------ Linux's own ways
+
+
+def test_stock_windows_are_even_and_sends_follow_the_rate():
+    # 100 segments a second of 1,500 bytes are 1.2 Mbit/s: at gain 1 · 0.99 a send is one segment (bbr_min_tso_segs); twice
+    # the rate makes it two. 2 · 100 + 3 · 1 = 203, aggregation 10: 213, and even: 214; 2 · 200 + 3 · 2 + 20 = 426.
+    for rate, window in ((100, 214), (200, 426)):
+        path = Path("bbr")
+        path.cruise(rate)
+        for _ in range(40):
+            path.round(rate, acked=30)
+        assert path.law.cwnd() == window
+
+
+def test_stock_rates_count_mptcps_options():
+    # mss_cache = 1,460 + 24: 1484 / 1460 of the rate.
+    law = Law("bbr", 1.0)
+    law.state.set_option_bytes(0, 24)
+    law.state.establish(0, law.now_ns, ns(1.0))
+    assert law.pacing_bps() == pytest.approx(HIGH * 10 * WIRE * 8 * 1484 / 1460)
