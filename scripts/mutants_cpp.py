@@ -1,6 +1,6 @@
 """Do the tests notice a wrong engine? Small wrong changes to the C++ sources, each run against the tests of its file.
 
-    python scripts/mutants_cpp.py [--only TEXT] [--jobs 2] [--list] [FILE]
+    python scripts/mutants_cpp.py [--only PATTERN] [--jobs 2] [--list] [FILE]
 
 FILE (tests/mutants/engine.toml) lists the changes; its head says how they are written. All are compiled into one
 extension, which the environment variable DSTCC_MUTANT tells which of them to make: an expression `right` becomes
@@ -469,7 +469,7 @@ def check(mutants: Sequence[Mutant], tree: Path, jobs: int) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--only", default="", help="mutants whose number, file or note holds this text")
+    parser.add_argument("--only", default="", help="mutants whose number, file and note match this")
     parser.add_argument("--jobs", type=int, default=2, help="processes (2)")
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
     parser.add_argument("file", nargs="?", type=Path, default=LIST, help="list of mutants")
@@ -477,7 +477,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         mutants = read_list(options.file)
         source = write_sources(mutants, ROOT, BUILD)
-        chosen = [mutant for mutant in mutants if options.only in str(mutant)]
+        chosen = [mutant for mutant in mutants if re.search(options.only, str(mutant))]
         if options.list:
             print("\n".join(map(str, chosen)))
             return 0

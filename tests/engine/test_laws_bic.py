@@ -1,0 +1,138 @@
+"""BIC step by step: bictcp_update() of Linux's tcp_bic.c written out in integers, ACK by ACK.
+
+Every ACK comes 50 ms after the last, so that each finds more than the 1/32 s that a step is kept for.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from .law import Law
+
+
+class Linux:
+    def __init__(self, cwnd: int, ssthresh: int) -> None:
+        self.cwnd, self.ssthresh, self.count, self.step, self.last_max = cwnd, ssthresh, 0, 1, 0
+        self.ratio = 2 << 4  # segments an ACK, in sixteenths
+
+    def update(self) -> None:
+        w = self.cwnd
+        if w <= 14:  # low_window
+            self.step = w
+            return
+        if w < self.last_max:  # binary search
+            distance = (self.last_max - w) // 4
+            if distance > 16:
+                self.step = w // 16
+            elif distance <= 1:
+                self.step = w * 20 // 4
+            else:
+                self.step = w // distance
+        elif w < self.last_max + 4:  # slow start of max probing
+            self.step = w * 20 // 4
+        elif w < self.last_max + 16 * 3:
+            self.step = w * 3 // (w - self.last_max)
+        else:
+            self.step = w // 16
+        if self.last_max == 0:
+            self.step = min(self.step, 20)
+        self.step = max((self.step << 4) // self.ratio, 1)
+
+    def ack(self, acked: int) -> None:
+        self.ratio += acked - (self.ratio >> 4)
+        rest = acked
+        if self.cwnd < self.ssthresh:
+            grown = min(self.cwnd + acked, self.ssthresh)
+            rest, self.cwnd = acked - (grown - self.cwnd), grown
+            if rest == 0:
+                return
+        self.update()
+        if self.count >= self.step:
+            self.count, self.cwnd = 0, self.cwnd + 1
+        self.count += rest
+        self.cwnd, self.count = self.cwnd + self.count // self.step, self.count % self.step
+
+    def lose(self) -> None:
+        w = self.cwnd
+        self.last_max = w * (1024 + 819) // 2048 if w < self.last_max else w
+        self.cwnd = self.ssthresh = max(w // 2, 2) if w <= 14 else max(w * 819 // 1024, 2)
+        self.count = 0
+
+
+@pytest.mark.parametrize("acked", [1, 2, 5])
+@pytest.mark.parametrize("cwnd", [4, 13, 14, 15, 16, 40, 100, 333, 1000])
+def test_growth_after_a_loss_ack_by_ack(cwnd, acked):
+    law, linux = Law("bic", 0.1), Linux(cwnd, cwnd)
+    law.send(100_000)
+    law.set(cwnd=cwnd)
+    law.lose()
+    linux.lose()
+    assert law.cwnd() == linux.cwnd
+    for _ in range(1500):
+        law.wait(0.05)
+        law.ack(acked)
+        linux.ack(acked)
+        assert law.cwnd() == linux.cwnd
+
+
+@pytest.mark.parametrize("cwnd", [10, 15, 30, 500])
+def test_before_the_first_loss_it_grows_by_five_per_cent_at_least(cwnd):
+    law, linux = Law("bic", 0.1), Linux(cwnd, cwnd)
+    law.send(100_000)
+    law.set(cwnd=cwnd)
+    for _ in range(500):
+        law.wait(0.05)
+        law.ack(2)
+        linux.ack(2)
+        assert law.cwnd() == linux.cwnd
+
+
+def test_a_second_loss_below_the_maximum_lowers_it():
+    for first, second in ((1000, 900), (1000, 1000), (500, 700), (15, 14)):
+        law, linux = Law("bic", 0.1), Linux(first, first)
+        law.send(100_000)
+        law.set(cwnd=first)
+        law.lose()
+        linux.lose()
+        law.set(cwnd=second)
+        linux.cwnd = linux.ssthresh = second
+        law.lose()
+        linux.lose()
+        assert law.cwnd() == linux.cwnd
+        for _ in range(600):
+            law.wait(0.05)
+            law.ack(2)
+            linux.ack(2)
+            assert law.cwnd() == linux.cwnd
+
+
+def test_a_timeout_forgets_the_maximum_and_the_ack_ratio():
+    law, linux = Law("bic", 0.1), Linux(300, 300)
+    law.send(100_000)
+    law.set(cwnd=1000)
+    law.lose()
+    law.ack(60)
+    law.time_out()
+    law.set(cwnd=300)
+    for _ in range(300):
+        law.wait(0.05)
+        law.ack(2)
+        linux.ack(2)
+        assert law.cwnd() == linux.cwnd
+
+
+def test_a_step_is_kept_for_a_thirty_second_of_a_second():
+    # At W = 100 of a maximum of 1,000 (step 6 at a ratio of 2); the ratio falls to 1 with single ACKs. Within 1/32 s the
+    # step stays that of the first ACK, later it is a new one.
+    law = Law("bic", 0.1)
+    law.send(1000)
+    law.set(cwnd=1000)
+    law.lose()
+    law.set(cwnd=96)
+    seen = []
+    law.wait(1)
+    for _ in range(4):
+        law.ack(1)
+        seen.append(law.cwnd())
+    # 96 / 16 = 6, times 16 / 31: 3. The third makes a segment; W has changed, so the step is looked at: 97 // 16 · 16 / 29.
+    assert seen == [96, 96, 97, 97]
