@@ -1,6 +1,6 @@
 """The receiving end by hand: what is acknowledged when, which blocks an ACK names, and who waits for whom.
 
-Tests say nothing of how many ACKs come at once at the start: they begin behind that.
+What Linux does is counted on its own packets in test_receiver.py; here are its rules one by one.
 """
 
 from __future__ import annotations
@@ -10,43 +10,114 @@ import pytest
 from dstcc.engine import NEVER_NS, TcpConstants, Transport
 from dstcc.engine._engine import parts
 
+from .net import MSS
+
 MS = 1_000_000
 
 
 class Receiver:
-    """One end; segment k is sent at k ms unless said, and answered when the receiver wants to."""
+    """One end, RTT 1 s; segment k is sent at k ms unless said, and answered when the receiver wants to."""
 
-    def __init__(self, **constants: object) -> None:
-        self.own = parts.Receiver(Transport("newreno", "minrtt", constants=TcpConstants(**constants)))  # type: ignore[arg-type]
+    def __init__(self, window_segments: int = 0, rtt_ms: int = 1000) -> None:
+        transport = Transport("newreno", "minrtt", constants=TcpConstants())
+        self.own = parts.Receiver(transport, window_segments, rtt_ms * MS)
         self.next = 0
 
-    def take(self, number: int, sent_ms: int | None = None, now_ms: int = 1000) -> tuple[bool, bool]:
+    def take(
+        self, number: int, sent_ms: int | None = None, now_ms: int = 1000, size: int = MSS
+    ) -> tuple[bool, bool]:
         sent = number if sent_ms is None else sent_ms
-        return self.own.segment(now_ms * MS, number, sent * MS)
+        return self.own.segment(now_ms * MS, number, sent * MS, size)  # type: ignore[no-any-return]
 
-    def in_order(self, count: int) -> None:
+    def in_order(self, count: int, now_ms: int = 1000) -> list[int]:
+        """So many segments, each answered if the receiver wants to; how many each ACK covered."""
+        covered, pending = [], 0
         for _ in range(count):
-            if self.take(self.next)[1]:
+            pending += 1
+            if self.take(self.next, now_ms=now_ms)[1]:
                 self.own.make_ack()
+                covered.append(pending)
+                pending = 0
             self.next += 1
-
-    def settle(self) -> None:
-        """Past the first ACKs, nothing pending."""
-        self.in_order(200)
-        self.own.make_ack()
+        return covered
 
 
-def settled(**constants: object) -> Receiver:
-    receiver = Receiver(**constants)
-    receiver.settle()
+def settled() -> Receiver:
+    """Past the first ACKs, nothing pending."""
+    receiver = Receiver()
+    receiver.in_order(200)
+    receiver.own.make_ack()
     return receiver
+
+
+def test_the_first_sixteen_are_quick_and_then_pairs():
+    assert Receiver().in_order(30) == [1] * 16 + [2] * 7
+
+
+@pytest.mark.parametrize("window_segments", [20, 21, 100])
+def test_each_segment_that_lets_the_window_grow_is_answered(window_segments):
+    # quick |= 1 with each of them; what is left of an odd count is one more.
+    seen = Receiver(window_segments).in_order(window_segments + 30)
+    assert seen[:window_segments] == [1] * window_segments
+    assert seen[-5:] == [2] * 5
+    assert len(seen) - window_segments == 16 + 7  # 17, less the last that grew, then 14 in pairs
+
+
+@pytest.mark.parametrize(("silence_ms", "quick"), [(2999, 0), (3001, 16)])
+def test_after_a_silence_of_three_round_trips_sixteen_are_quick(silence_ms, quick):
+    receiver = settled()
+    receiver.next = 200
+    assert receiver.in_order(40, now_ms=1000 + silence_ms)[: quick + 3] == [1] * quick + [2] * 3
+
+
+def test_a_short_segment_is_answered_at_once():
+    receiver = settled()
+    assert receiver.take(200, size=MSS - 1) == (True, True)
+    receiver.own.make_ack()
+    assert receiver.take(201) == (True, False)
+
+
+def test_segments_out_of_order_three_at_once_and_then_44_in_a_millisecond():
+    receiver = settled()
+    assert receiver.take(200, size=MSS)[1] is False
+    receiver.own.make_ack()
+    answered = []
+    for number in range(202, 202 + 60):
+        now = receiver.take(number)[1]
+        if now:
+            receiver.own.make_ack()
+        elif len(answered) == 3:
+            assert receiver.own.ack_deadline == 1001 * MS
+        answered.append(now)
+    assert answered == [True] * 3 + [False] * 44 + [True] + [False] * 12
+    # Another hole has three of its own.
+    assert receiver.take(201)[1]
+    receiver.own.make_ack()
+    assert [receiver.take(number)[1] for number in range(270, 274)] == [True] * 3 + [False]
+
+
+def test_on_a_short_path_the_compression_lasts_a_twentieth_of_it():
+    receiver = Receiver(rtt_ms=10)
+    receiver.in_order(200)
+    receiver.own.make_ack()
+    for number in range(201, 205):
+        receiver.take(number)
+    assert receiver.own.ack_deadline == 1000.5 * MS
+
+
+def test_a_segment_that_was_there_makes_sixteen_quick():
+    receiver = settled()
+    receiver.next = 200
+    receiver.take(100)
+    receiver.own.make_ack()
+    assert receiver.in_order(20) == [1] * 15 + [2] * 2  # its own answer was the first of them
 
 
 def test_every_second_segment_is_answered_and_the_first_waits_for_it():
     # RFC 1122 section 4.2.3.2: an ACK for at least every second full segment, and within the delay.
     receiver = settled()
-    assert receiver.take(200, now_ms=5000) == (True, False)
-    assert receiver.own.ack_deadline == (5000 + 40) * MS
+    assert receiver.take(200, now_ms=1500) == (True, False)
+    assert receiver.own.ack_deadline == (1500 + 40) * MS
     assert receiver.take(201) == (True, True)
     cumulative, echo, duplicate, blocks = receiver.own.make_ack()
     # RFC 7323 section 4.2: a delayed ACK echoes the earliest segment that it answers.

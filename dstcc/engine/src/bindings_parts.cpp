@@ -118,32 +118,29 @@ void bind_sender(py::module_& m) {
     field(sender, "pacing_bytes_per_ns", &TcpState::pacing_bytes_per_ns);
 }
 
-struct Receiver {
-    ConstantsNs constants;
-    SubflowReceiver receiver;
-};
-
 void bind_receivers(py::module_& m) {
-    py::class_<Receiver>(m, "Receiver")
-        .def(py::init([](const py::object& transport) {
-            const ConstantsNs constants = read_transport_config(transport).constants;
-            return std::make_unique<Receiver>(Receiver{constants, SubflowReceiver(constants)});
-        }))
+    py::class_<SubflowReceiver>(m, "Receiver")
+        .def(py::init([](const py::object& transport, std::int64_t window_segments, Time rtt) {
+                 const TransportConfig native = read_transport_config(transport);
+                 const auto mss = static_cast<std::uint32_t>(native.mss_bytes);
+                 return std::make_unique<SubflowReceiver>(native.constants, window_segments, rtt, mss);
+             }),
+             py::arg("transport"), py::arg("window_segments"), py::arg("rtt"))
         // (fresh, answered at once)
         .def("segment",
-             [](Receiver& r, Time now, std::int64_t number, Time sent) {
-                 const auto answer = r.receiver.handle_segment(now, number, sent);
+             [](SubflowReceiver& r, Time now, std::int64_t number, Time sent, std::uint32_t bytes) {
+                 const auto answer = r.handle_segment(now, number, sent, bytes);
                  return std::pair(answer.fresh, answer.now);
              })
         // (cumulative, echo, duplicate, blocks)
         .def("make_ack",
-             [](Receiver& r) {
-                 const auto ack = r.receiver.make_ack();
+             [](SubflowReceiver& r) {
+                 const auto ack = r.make_ack();
                  Ranges blocks;
-                 for (int i = 0; i < ack.sacks; ++i) blocks.emplace_back(r.receiver.block(i).begin, r.receiver.block(i).end);
+                 for (int i = 0; i < ack.sacks; ++i) blocks.emplace_back(r.block(i).begin, r.block(i).end);
                  return std::tuple(ack.cumulative, ack.echo_ns, ack.duplicate, blocks);
              })
-        .def_property_readonly("ack_deadline", [](Receiver& r) { return r.receiver.ack_deadline(); });
+        .def_property_readonly("ack_deadline", [](SubflowReceiver& r) { return r.ack_deadline(); });
     py::class_<OrderingDomain>(m, "OrderingDomain")
         .def(py::init<>())
         // (place, delivered: (object, bytes, wait))
