@@ -8,7 +8,7 @@ CELLS ?=
 STAMP := $(VENV)/.ready
 NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*) $(wildcard kernel-cc/law/*) $(wildcard svc/dstcc_svc/src/*)
 
-.PHONY: help setup demo kernel test test-slow test-kernel fidelity bench mutants mutants-python held-out lint format docs clean
+.PHONY: help setup demo kernel test test-slow test-kernel fidelity bench mutants mutants-cpp mutants-python held-out lint format docs clean
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
@@ -44,7 +44,10 @@ test-kernel: kernel  ## all that runs on the virtual-time kernel, the debug vari
 bench: $(STAMP)  ## speed figures, each with its ratio; ONLY=NAME runs one
 	$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY))
 
-mutants: mutants-python  ## does a test fail when a rule is wrong? small changes to the modules that decide what a figure says
+mutants: mutants-cpp mutants-python  ## does a test fail when a rule is wrong? small changes to what decides what a figure says
+
+mutants-cpp: $(STAMP)  ## of the engine; ONLY=PATTERN those whose number, file or note matches
+	$(BIN)/python scripts/mutants_cpp.py $(if $(ONLY),--only '$(ONLY)')
 
 mutants-python: $(STAMP)  ## of the Python modules; ONLY=TEXT those whose path holds it
 	$(BIN)/python scripts/mutants_python.py $(if $(ONLY),--only $(ONLY))

@@ -100,7 +100,10 @@ def read_list(path: Path) -> list[Mutant]:
         for place_in_file, fields in enumerate(entry["mutant"], start=1):
             where = f"{path.name}: {entry['path']}, mutant {fields.get('note', fields)!r}"
             expect(
-                fields, {"find", "replace", "note"}, {"find", "replace", "note", "within", "equivalent"}, where
+                fields,
+                {"find", "replace", "note"},
+                {"find", "replace", "note", "within", "equivalent"},
+                where,
             )
             mutants.append(
                 Mutant(
@@ -252,9 +255,12 @@ def loosest(text: str) -> int:
 
 
 def stands_alone(text: str, begin: int, end: int) -> bool:
-    """Whether brackets around ``text[begin:end]`` change nothing: no operator beside it binds closer than those in it."""
+    """Whether brackets around ``text[begin:end]`` change nothing: no operator beside it binds closer than those in
+    it."""
     before, part, after = text[:begin], text[begin:end], text[end:]
-    if re.search(r"\w$", before) and re.match(r"\w", part) or re.search(r"\w$", part) and re.match(r"\w", after):
+    if (re.search(r"\w$", before) and re.match(r"\w", part)) or (
+        re.search(r"\w$", part) and re.match(r"\w", after)
+    ):
         return False  # cut within a name
     if re.search(r"(\.|->|::|!|~)$", before) or (loosest(part) < 9 and re.match(r"\s*(\.|->|\(|\[)", after)):
         return False
@@ -351,7 +357,7 @@ def run_tests(tree: Path, tests: Sequence[str], mutant: int = 0, cpu_s: float = 
     """Run tests in one process until the first fails, with at most so much CPU time and twenty times as much of the
     clock."""
     limit = round(cpu_s) + 1
-    bounds = f"ulimit -t {limit}; ulimit -v {MEMORY_BYTES >> 10}; ulimit -c 0; exec \"$@\""
+    bounds = f'ulimit -t {limit}; ulimit -v {MEMORY_BYTES >> 10}; ulimit -c 0; exec "$@"'
     paths = [tree, *(tree / name for name in ("channel-models", "svc", "cli", "kernel-cc"))]
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(map(str, paths)),
@@ -376,7 +382,9 @@ def run_tests(tree: Path, tests: Sequence[str], mutant: int = 0, cpu_s: float = 
             process.kill()
             output, _ = process.communicate()
     failed = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    last = failed[0] if failed else f"stopped by signal {-process.returncode}" if process.returncode < 0 else ""
+    last = (
+        failed[0] if failed else f"stopped by signal {-process.returncode}" if process.returncode < 0 else ""
+    )
     return Run(process.returncode == 0, last, output)
 
 

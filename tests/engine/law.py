@@ -68,7 +68,7 @@ class Law:
         """End the recovery."""
         self._bench.leave_recovery(i, self.now_ns)
 
-    def sample(  # noqa: D417: see RateSample in tcp_state.hpp
+    def sample(
         self,
         acked: int,
         i: int = 0,
@@ -81,7 +81,8 @@ class Law:
         prior_in_flight: int = 0,
         app_limited: bool = False,
     ) -> None:
-        """Acknowledge segments with a delivery-rate sample of its own; ``prior_delivered`` is all before, unless said."""
+        """Acknowledge segments with a delivery-rate sample of its own; ``prior_delivered`` is all before, unless
+        said."""
         bench = self._bench
         rtt = self.rtt_s[i] if rtt_s is None else rtt_s
         before = bench.delivered(i) if prior_delivered is None else prior_delivered

@@ -106,7 +106,8 @@ def window_after(rules: tuple[Rule, ...]) -> int:
 
 @pytest.mark.parametrize("axis", range(4))
 def test_the_memory_is_that_of_the_paper(axis):
-    # A cut just below the expected number leaves it in the upper rule, one just above in the lower: W is tripled or kept.
+    # A cut just below the expected number leaves it in the upper rule, one just above in the lower: W is tripled or
+    # kept.
     for factor, after in ((1 - 1e-6, 30), (1 + 1e-6, 10)):
         below, above = Rule(multiple=1.0, increment=0.0).split(axis, memory()[axis] * factor)
         tripling = Rule(low=above.low, high=above.high, multiple=3.0, increment=0.0)
@@ -116,7 +117,9 @@ def test_the_memory_is_that_of_the_paper(axis):
 def test_sending_times_that_go_back_are_no_gap():
     # An ACK that echoes an older segment (a repeat's first transmission) has a gap of nothing, not one below it.
     below, above = Rule(multiple=1.0, increment=0.0).split(1, -1e-9)
-    law = Law("remy", 1.0, remy_rules=(Rule(low=below.low, high=below.high, multiple=3.0, increment=0.0), above))
+    law = Law(
+        "remy", 1.0, remy_rules=(Rule(low=below.low, high=below.high, multiple=3.0, increment=0.0), above)
+    )
     law.send(2)
     law.ack(1, rtt_s=1.0)
     law.ack(1, rtt_s=1.5)
@@ -125,7 +128,9 @@ def test_sending_times_that_go_back_are_no_gap():
     assert law.cwnd() == 10
 
 
-@pytest.mark.parametrize(("multiple", "increment", "after"), [(0.1, 0.0, 2), (0.0, -5.0, 2), (1.25, -0.6, 11), (1.0, 0.9, 10)])
+@pytest.mark.parametrize(
+    ("multiple", "increment", "after"), [(0.1, 0.0, 2), (0.0, -5.0, 2), (1.25, -0.6, 11), (1.0, 0.9, 10)]
+)
 def test_the_window_is_m_w_plus_b_and_two_at_least(multiple, increment, after):
     law = Law("remy", 1.0, remy_rules=(Rule(multiple=multiple, increment=increment),))
     law.send(1)

@@ -109,7 +109,8 @@ def deciding(rate_segments: int = 50) -> Law:
 
 
 def decide(low: int, of: int, *, queue_segments: float = 20.0, rate_segments: int = 50) -> float:
-    """The rate's change, bit/s, in a round trip in which ``low`` ACKs of ``of`` saw no queue and the others that one."""
+    """The rate's change, bit/s, in a round trip in which ``low`` ACKs of ``of`` saw no queue and the others that
+    one."""
     planet = deciding(rate_segments)
     before = planet.pacing_bps()
     for k in range(of):
@@ -129,7 +130,10 @@ def test_phi_at_its_thresholds(low, change):
     assert decide(low, 40) == pytest.approx(amount, abs=1)
 
 
-@pytest.mark.parametrize(("queue_segments", "change"), [(15.9, LINE_BPS / 32), (16.0, LINE_BPS / 32), (16.1, -50 * SEGMENT_BPS / 8)])
+@pytest.mark.parametrize(
+    ("queue_segments", "change"),
+    [(15.9, LINE_BPS / 32), (16.0, LINE_BPS / 32), (16.1, -50 * SEGMENT_BPS / 8)],
+)
 def test_low_priority_outlasts_sixteen_segments_of_queue(queue_segments, change):
     assert decide(0, 40, queue_segments=queue_segments) == pytest.approx(change, abs=1)
 

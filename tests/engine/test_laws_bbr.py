@@ -24,7 +24,9 @@ class Path:
         self.law = Law(name, rtt_s, **more)  # type: ignore[arg-type]
         self.rtt_s = rtt_s
 
-    def round(self, rate: float, *, acked: int = 10, wait_s: float = 0.0, in_flight: int = 0, **more: object) -> None:
+    def round(
+        self, rate: float, *, acked: int = 10, wait_s: float = 0.0, in_flight: int = 0, **more: object
+    ) -> None:
         """A round trip's first ACK: ``rate`` segments a second were delivered."""
         self.law.send(acked)
         self.law.wait(wait_s)
@@ -65,8 +67,8 @@ def test_startup_paces_by_the_largest_rate():
 
 
 def test_three_rounds_below_a_quarter_of_growth_end_startup():
-    # 100, then 125 = 1.25 · 100 counts as growth; 150 < 156.25 does not, nor do the next two: then DRAIN and, as nothing
-    # is in flight, PROBE_BW.
+    # 100, then 125 = 1.25 · 100 counts as growth; 150 < 156.25 does not, nor do the next two: then DRAIN and, as
+    # nothing is in flight, PROBE_BW.
     path = Path()
     gains = []
     for rate in (100, 125, 150, 150, 150):
@@ -215,7 +217,7 @@ def test_aggregation_is_remembered_for_five_to_ten_rounds():
     assert path.law.cwnd() == 213
     path.law.wait(3)  # the rate has caught up with what came at once
     windows = []
-    for k in range(12):  # rounds of single segments, 1 ms behind the rate
+    for _ in range(12):  # rounds of single segments, 1 ms behind the rate
         path.round(100, acked=1, wait_s=0.011)
         windows.append(path.law.cwnd())
     assert windows[2] == 213
@@ -234,7 +236,8 @@ def test_the_window_grows_by_what_is_acknowledged_and_no_further_than_the_target
 
 
 def test_startup_grows_up_to_its_target_and_beyond_the_first_window_in_any_case():
-    # BtlBw 2, so that the target is ⌈2.885 · 2⌉ + 3 = 9, below the initial window of 10: until 10 are delivered W grows.
+    # BtlBw 2, so that the target is ⌈2.885 · 2⌉ + 3 = 9, below the initial window of 10: until 10 are delivered W
+    # grows.
     path = Path()
     path.round(2, acked=4)
     path.round(2, acked=4)
@@ -270,7 +273,9 @@ def test_scaled_rtprop_lasts_ten_round_trips_or_ten_seconds(rtt_s, window_s):
     path.round(100, wait_s=window_s - 0.01)
     assert path.law.cwnd() >= min(before, 100)
     path.round(100, wait_s=0.02)
-    assert path.law.cwnd() == max(4, math.ceil(100 * rtt_s * 0.5))  # the expired minimum is replaced by the sample
+    assert path.law.cwnd() == max(
+        4, math.ceil(100 * rtt_s * 0.5)
+    )  # the expired minimum is replaced by the sample
     assert path.gain() == pytest.approx(1)
 
 
@@ -384,12 +389,14 @@ def test_what_left_idle_returns_at_the_bandwidth():
     assert path.gain() == pytest.approx(1)
 
 
-# ------------------------------------------------------------------------------------------------------ Linux's own ways
+# ------------------------------------------------------------------------------------------------------ Linux's own
+# ways
 
 
 def test_stock_windows_are_even_and_sends_follow_the_rate():
-    # 100 segments a second of 1,500 bytes are 1.2 Mbit/s: at gain 1 · 0.99 a send is one segment (bbr_min_tso_segs); twice
-    # the rate makes it two. 2 · 100 + 3 · 1 = 203, aggregation 10: 213, and even: 214; 2 · 200 + 3 · 2 + 20 = 426.
+    # 100 segments a second of 1,500 bytes are 1.2 Mbit/s: at gain 1 · 0.99 a send is one segment (bbr_min_tso_segs);
+    # twice the rate makes it two. 2 · 100 + 3 · 1 = 203, aggregation 10: 213, and even: 214; 2 · 200 + 3 · 2 + 20 =
+    # 426.
     for rate, window in ((100, 214), (200, 426)):
         path = Path("bbr")
         path.cruise(rate)

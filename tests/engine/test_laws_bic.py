@@ -122,8 +122,8 @@ def test_a_timeout_forgets_the_maximum_and_the_ack_ratio():
 
 
 def test_a_step_is_kept_for_a_thirty_second_of_a_second():
-    # At W = 100 of a maximum of 1,000 (step 6 at a ratio of 2); the ratio falls to 1 with single ACKs. Within 1/32 s the
-    # step stays that of the first ACK, later it is a new one.
+    # At W = 100 of a maximum of 1,000 (step 6 at a ratio of 2); the ratio falls to 1 with single ACKs. Within 1/32 s
+    # the step stays that of the first ACK, later it is a new one.
     law = Law("bic", 0.1)
     law.send(1000)
     law.set(cwnd=1000)
@@ -134,5 +134,6 @@ def test_a_step_is_kept_for_a_thirty_second_of_a_second():
     for _ in range(4):
         law.ack(1)
         seen.append(law.cwnd())
-    # 96 / 16 = 6, times 16 / 31: 3. The third makes a segment; W has changed, so the step is looked at: 97 // 16 · 16 / 29.
+    # 96 / 16 = 6, times 16 / 31: 3. The third makes a segment; W has changed, so the step is looked at: 97 // 16 ·
+    # 16 / 29.
     assert seen == [96, 96, 97, 97]

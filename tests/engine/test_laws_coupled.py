@@ -107,7 +107,8 @@ def test_each_ack_adds_the_papers_increase(name, law_of, windows, rtts_s, acked)
 
 
 def lost_between(law: Law, path: int, segments: int, since: int = 0) -> None:
-    """So many segments between the last two losses, so many since; these find the window unused, so it does not grow."""
+    """So many segments between the last two losses, so many since; these find the window unused, so it does not
+    grow."""
     law.ack(segments, path)
     law.lose(path)
     law.state.set_is_cwnd_limited(path, False)
@@ -219,7 +220,8 @@ def test_a_loss_halves_and_leaves_two(name, window, after):
 
 
 @pytest.mark.parametrize(
-    ("windows", "rtts_s"), [([10, 30], [0.1, 0.2]), ([100, 30], [0.1, 0.4]), ([4, 400], [0.5, 0.1]), ([1, 9], [1.0, 1.0])]
+    ("windows", "rtts_s"),
+    [([10, 30], [0.1, 0.2]), ([100, 30], [0.1, 0.4]), ([4, 400], [0.5, 0.1]), ([1, 9], [1.0, 1.0])],
 )
 @pytest.mark.parametrize("path", [0, 1])
 def test_balias_decrease(windows, rtts_s, path):

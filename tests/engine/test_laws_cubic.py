@@ -1,6 +1,6 @@
 """CUBIC's arithmetic in avoidance, by RFC 9438: C = 0.4, β = 717 / 1024 as Linux has it. Nothing here is of slow start.
 
-    W(t) = C (t - K)³ + W_max,  K = ∛((W_max - W_0) / C),  aimed at one round trip ahead
+W(t) = C (t - K)³ + W_max,  K = ∛((W_max - W_0) / C),  aimed at one round trip ahead
 """
 
 from __future__ import annotations
@@ -51,13 +51,16 @@ def test_the_window_follows_the_cubic_through_its_maximum(lost_at):
         law.round(step=10)
         if n < 10:
             continue
-        aimed = C * (n * rtt_s - k) ** 3 + lost_at  # the epoch began with the first ACK, a round trip from the loss
+        aimed = (
+            C * (n * rtt_s - k) ** 3 + lost_at
+        )  # the epoch began with the first ACK, a round trip from the loss
         assert law.cwnd() == pytest.approx(aimed, rel=0.01)
 
 
 def test_the_maximum_is_lowered_by_a_loss_below_it():
-    # Fast convergence (section 4.7): lost at 1,000, then at 800 < 1,000: W_max = 800 (1 + β) / 2 = 680, from W = 560. K =
-    # ∛(120 / 0.4) = 6.7 s; there W is 680 give or take a percent; with a maximum of 800 it would be 560 + .. = 670 at 4 s.
+    # Fast convergence (section 4.7): lost at 1,000, then at 800 < 1,000: W_max = 800 (1 + β) / 2 = 680, from W =
+    # 560. K = ∛(120 / 0.4) = 6.7 s; there W is 680 give or take a percent; with a maximum of 800 it would be 560 +
+    # .. = 670 at 4 s.
     law = cubic(800, lost_at=1000)
     law.lose()
     begun = math.floor(800 * BETA)
@@ -112,8 +115,8 @@ def test_it_grows_by_half_a_round_trip_at_most():
 
 @pytest.mark.parametrize("window", [14, 30, 70])
 def test_small_windows_grow_as_renos_estimate(window):
-    # Section 4.3 as Linux counts it: a segment of estimate for 15/8 W acknowledged, 8/15 a round trip. RTT 20 ms: the cubic
-    # needs seconds to be faster.
+    # Section 4.3 as Linux counts it: a segment of estimate for 15/8 W acknowledged, 8/15 a round trip. RTT 20 ms:
+    # the cubic needs seconds to be faster.
     law = cubic(round(window / BETA), 0.02)
     law.set(cwnd=round(window / BETA))
     law.lose()

@@ -62,7 +62,9 @@ def test_the_current_delay_is_the_least_of_the_last_four():
         law.ack(1, one_way_s=delay)
         windows.append(law.cwnd())
     assert windows == steps(5, delays)
-    assert windows[3] == 5 and windows[8] < 5  # four ACKs at 0 gain 4/5 of a segment; each further one costs 3/5
+    assert (
+        windows[3] == 5 and windows[8] < 5
+    )  # four ACKs at 0 gain 4/5 of a segment; each further one costs 3/5
 
 
 @pytest.mark.parametrize(("flight", "most"), [(20, 21), (21, 22), (40, 24)])

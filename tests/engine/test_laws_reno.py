@@ -1,7 +1,7 @@
 """What the laws share, step by step: slow start and additive increase as Linux counts them, and NewReno on top.
 
-    tcp_slow_start:      W' = min(W + acked, ssthresh), the rest is returned
-    tcp_cong_avoid_ai:   cnt ≥ w: cnt = 0, W + 1;   cnt += acked;   cnt ≥ w: W += cnt / w, cnt %= w       (w = W before)
+tcp_slow_start:      W' = min(W + acked, ssthresh), the rest is returned
+tcp_cong_avoid_ai:   cnt ≥ w: cnt = 0, W + 1;   cnt += acked;   cnt ≥ w: W += cnt / w, cnt %= w       (w = W before)
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def test_growth_ack_by_ack(cwnd, ssthresh, acked):
 
 
 def test_what_slow_start_leaves_counts_for_avoidance():
-    # W = 10, threshold 12: 11 acknowledged, two to the threshold, nine of twelve for the next segment; three more do it.
+    # W = 10, threshold 12: 11 acknowledged, two to the threshold, nine of twelve for the next segment; three more do
+    # it.
     law = newreno(10, 12)
     law.ack(11)
     assert law.cwnd() == 12
@@ -58,7 +59,8 @@ def test_what_slow_start_leaves_counts_for_avoidance():
 
 
 def test_a_window_that_shrank_takes_one_segment_for_the_larger_ones_credit():
-    # 90 of 100 counted when the window became 50: one segment at once, and the count begins anew (Linux 4.0, 814d488c6126).
+    # 90 of 100 counted when the window became 50: one segment at once, and the count begins anew (Linux 4.0,
+    # 814d488c6126).
     law = newreno(100, 2)
     law.ack(90)
     law.set(cwnd=50, ssthresh=2)

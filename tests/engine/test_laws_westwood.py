@@ -1,7 +1,7 @@
 """Westwood+ step by step, in the jiffies and whole bytes of Linux's tcp_westwood.c.
 
-    Δt = jiffies since the last sample;  Δt > max(RTT, 50 ms):  b = acked / Δt,  n = (7 n + b) / 8,  e = (7 e + n) / 8
-    the first sample is taken as it is;  end of recovery: W = max(e · RTTmin / MSS, 2);  timeout: ssthresh likewise
+Δt = jiffies since the last sample;  Δt > max(RTT, 50 ms):  b = acked / Δt,  n = (7 n + b) / 8,  e = (7 e + n) / 8
+the first sample is taken as it is;  end of recovery: W = max(e · RTTmin / MSS, 2);  timeout: ssthresh likewise
 """
 
 from __future__ import annotations
@@ -65,14 +65,17 @@ class Both:
 
 
 def test_the_first_sample_is_the_estimate():
-    # A segment of 1,460 bytes every 10 ms; RTT 102 ms: 26 jiffies, so a sample spans 27 (108 ms, then the next ACK at 110).
+    # A segment of 1,460 bytes every 10 ms; RTT 102 ms: 26 jiffies, so a sample spans 27 (108 ms, then the next ACK
+    # at 110).
     both = Both(102)
     both.acks(13, 10)
     assert both.linux.estimate > 0
     assert both.after_loss() == both.linux.window(102) > 2
 
 
-@pytest.mark.parametrize(("every_ms", "rtt_ms"), [(10, 102), (7, 100), (4, 96), (1, 33), (3, 20), (50, 1000), (13, 257)])
+@pytest.mark.parametrize(
+    ("every_ms", "rtt_ms"), [(10, 102), (7, 100), (4, 96), (1, 33), (3, 20), (50, 1000), (13, 257)]
+)
 @pytest.mark.parametrize("count", [60, 400])
 def test_filters_after_many_acks(every_ms, rtt_ms, count):
     both = Both(rtt_ms)
@@ -174,8 +177,8 @@ def test_without_blocks_plain_tcp_counts_twice():
 
 
 def test_mptcps_acks_never_take_the_fast_path():
-    # 3,000 duplicates and an ACK of 5,000 without SACK blocks: 5,000 segments in all, not 8,000. With the two ACKs before
-    # them, which stand for a segment each: the first sample, of 50 jiffies, has one of these.
+    # 3,000 duplicates and an ACK of 5,000 without SACK blocks: 5,000 segments in all, not 8,000. With the two ACKs
+    # before them, which stand for a segment each: the first sample, of 50 jiffies, has one of these.
     mss = MSS + 24
     first = mss // 50
     counted = 3001 * mss + (5000 * MSS - 3002 * mss)

@@ -6,12 +6,14 @@
     diff_r > α_r: cwnd - 1;  diff_r < α_r: cwnd + 1
     RTT - baseRTT ≥ 2 · the least since the last drain: cwnd ← cwnd · baseRTT / (2 RTT)
 
-RTT is the mean of a round trip; γ = 1, α_r starts at 2. Rates that other subflows told are part of Σ. With the threshold
-of MPTCP v0.9x: at least 3/4 of the window after each decision and below a window that shrinks, so that what a drain took
-comes back as in slow start.
+RTT is the mean of a round trip; γ = 1, α_r starts at 2. Rates that other subflows told are part of Σ. With the
+threshold of MPTCP v0.9x: at least 3/4 of the window after each decision and below a window that shrinks, so that
+what a drain took comes back as in slow start.
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import pytest
 
@@ -45,10 +47,7 @@ class Path:
             self.samples.append(rtt)
             self.base_s = min(self.base_s, rtt)
             self.law.ack(1, self.index, rtt_s=rtt)
-            if place == 0:
-                expected = self.decide(before)
-            else:
-                expected = before + (before < self.ssthresh)
+            expected = self.decide(before) if place == 0 else before + (before < self.ssthresh)
             assert self.law.cwnd(self.index) == expected
             assert self.law.ssthresh(self.index) == self.ssthresh
         return self.law.cwnd(self.index)
@@ -133,7 +132,8 @@ def test_at_its_share_exactly_the_window_stands():
 
 
 def test_the_weight_is_found_anew_at_alpha_exactly():
-    # α = 2 at first. Base 1.125 s, RTT 1.25 s, W = 20: diff = 20 · 0.125 / 1.25 = 2, so α becomes 10 · 1, and 2 < 10 grows.
+    # α = 2 at first. Base 1.125 s, RTT 1.25 s, W = 20: diff = 20 · 0.125 / 1.25 = 2, so α becomes 10 · 1, and 2 < 10
+    # grows.
     (path,) = paths(4, base_s=1.125)
     for _ in range(4):
         path.start_at(4)
@@ -181,8 +181,11 @@ def test_the_base_is_the_least_ever():
 def test_a_queue_that_doubled_is_drained_and_the_least_forgotten():
     # 0.02, 0.03, 0.04 = 2 · 0.02: W / (2 RTT). From then on 0.04 is the least: 0.07 does not drain, 0.08 does.
     (path,) = paths(100)
-    seen = [path.round([rtt] * 6) for rtt in (1.02, 1.02, 1.03, 1.03, 1.045, 1.045, 1.045, 1.06, 1.06, 1.07, 1.07, 1.1, 1.1)]
-    drains = sum(after < 0.6 * before for before, after in zip(seen, seen[1:], strict=False))
+    seen = [
+        path.round([rtt] * 6)
+        for rtt in (1.02, 1.02, 1.03, 1.03, 1.045, 1.045, 1.045, 1.06, 1.06, 1.07, 1.07, 1.1, 1.1)
+    ]
+    drains = sum(after < 0.6 * before for before, after in pairwise(seen))
     assert drains == 2
 
 
@@ -232,7 +235,8 @@ def test_slow_start_goes_on_at_gamma_exactly():
 
 
 def test_fewer_than_three_samples_decide_nothing():
-    # Two ACKs a round trip with a queue of 19 segments: Reno, which counts the deciding ACKs alone: 20 of them a segment.
+    # Two ACKs a round trip with a queue of 19 segments: Reno, which counts the deciding ACKs alone: 20 of them a
+    # segment.
     law = paths(20)[0].law
     for _ in range(4):  # what the first round left is decided on
         law.send(2)

@@ -1,13 +1,14 @@
 """A sender's repair step by step: what is judged lost when, what the window is after each ACK, when each timer runs.
 
-The path takes 1 s there and back; ten segments leave 1 ms apart, segment k at k ms, so the ACK of k comes at 1 s + k ms.
+The path takes 1 s there and back; ten segments leave 1 ms apart, segment k at k ms, so the ACK of k comes at 1 s + k
+ms.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from dstcc.engine import NEVER_NS, TcpConstants, Transport
+from dstcc.engine import TcpConstants, Transport
 from dstcc.engine._engine import parts
 
 MS = 1_000_000
@@ -127,8 +128,8 @@ def test_within_a_recovery_one_sack_is_enough():
 
 
 def test_a_repeat_that_is_lost_is_lost_when_later_ones_arrive():
-    # 0 and 1 are repeated at 1,004 and 1,005; new data leaves at 1,006. What left after the repeats arrives at 2,006, and
-    # neither did they: both are lost again, each counted once more.
+    # 0 and 1 are repeated at 1,004 and 1,005; new data leaves at 1,006. What left after the repeats arrives at
+    # 2,006, and neither did they: both are lost again, each counted once more.
     sender = flight()
     sender.ack(1002, 0, (2, 3))
     sender.ack(1003, 0, (2, 4))
@@ -139,7 +140,10 @@ def test_a_repeat_that_is_lost_is_lost_when_later_ones_arrive():
     sender.send(1006)
     assert sender.own.retrans_out == 2
     sender.ack(2006, 0, (10, 11), (2, 5))
-    assert (sender.own.lost, sender.own.retrans_out) == (2 + 2 + 5, 0)  # 5..9 were on their way and are lost as well
+    assert (sender.own.lost, sender.own.retrans_out) == (
+        2 + 2 + 5,
+        0,
+    )  # 5..9 were on their way and are lost as well
     sender.own.cwnd = 50
     assert sorted(sender.repeat(2006)) == [0, 1, 5, 6, 7, 8, 9]
 
@@ -187,15 +191,15 @@ def test_proportional_rate_reduction_ack_by_ack():
         while sender.own.window_open:
             sender.send(1000 + k)
     # k = 3: pipe 6, delivered 1: 6 + ⌈1/2⌉ - 0 = 7;   k = 4: pipe 6 (the repeat is out), 6 + ⌈2/2⌉ - 1 = 6
-    # k = 5: pipe 5 = ssthresh, so the other rule: min(5 - 5, ..) = 0: 5;   k = 6: pipe 4, room 1: min(1, max(4 - 1, 1)) = 1: 5
-    # and so on: one new segment for each that arrives.
+    # k = 5: pipe 5 = ssthresh, so the other rule: min(5 - 5, ..) = 0: 5;   k = 6: pipe 4, room 1: min(1, max(4 - 1,
+    # 1)) = 1: 5 and so on: one new segment for each that arrives.
     assert windows == [7, 6, 5, 5, 5, 5, 5]
     assert sender.own.ssthresh == 5
 
 
 def test_what_was_not_sent_in_time_is_made_up_for_below_the_threshold():
-    # Nothing goes out but the repeat; four segments are known to have arrived since: prr_delivered - prr_out = 4 - 1 = 3
-    # though this ACK delivered one. pipe 4, room min(1, ..) bounds it; with two losses more room is there.
+    # Nothing goes out but the repeat; four segments are known to have arrived since: prr_delivered - prr_out = 4 - 1
+    # = 3 though this ACK delivered one. pipe 4, room min(1, ..) bounds it; with two losses more room is there.
     sender = flight(20)
     for k in (1, 2, 3):
         sender.ack(1000 + k, 0, (1, k + 1))
@@ -243,13 +247,17 @@ def test_a_recovery_ends_with_what_was_in_flight_when_it_began():
 
 
 def test_the_next_reduction_starts_from_nothing():
-    # A second recovery: prr_delivered and prr_out of the first are forgotten; the first ACK's window is that of a first.
+    # A second recovery: prr_delivered and prr_out of the first are forgotten; the first ACK's window is that of a
+    # first.
     sender = flight()
     for k in (1, 2, 3):
         sender.ack(1000 + k, 0, (1, k + 1))
     sender.repeat(1003)
     sender.ack(2003, 10, echo_ms=1003)
-    assert (sender.own.state, sender.own.cwnd) == ("open", 6)  # 5, and what this ACK covers beyond the recovery grows it
+    assert (sender.own.state, sender.own.cwnd) == (
+        "open",
+        6,
+    )  # 5, and what this ACK covers beyond the recovery grows it
     sender.own.cwnd = 10
     sender.send(*[2100 + k for k in range(10)])
     for k in (1, 2, 3):
@@ -304,7 +312,8 @@ def test_a_timeout_loses_all_and_leaves_one():
 
 
 def test_a_timeout_spares_what_left_within_a_round_trip():
-    # RACK's round trip is 1 s. 0..8 left at 0 to 8 ms, 9 at 4.9 s; the timeout comes at 5 s or so: 9 is still on its way.
+    # RACK's round trip is 1 s. 0..8 left at 0 to 8 ms, 9 at 4.9 s; the timeout comes at 5 s or so: 9 is still on its
+    # way.
     sender = Sender()
     sender.own.cwnd = 20
     sender.send(0)
@@ -387,7 +396,8 @@ def test_a_timeouts_repair_lasts_until_all_of_it_is_acknowledged():
         sender.repeat(at + 1000 * k)
 
 
-# ------------------------------------------------------------------------------------------- needless repairs (RFC 4015)
+# ------------------------------------------------------------------------------------------- needless repairs (RFC
+# 4015)
 
 
 def test_a_spurious_timeout_is_taken_back():
@@ -399,7 +409,11 @@ def test_a_spurious_timeout_is_taken_back():
     assert sender.timer(at) == "timeout"
     assert sender.repeat(at + 1) == [0]
     sender.ack(at + 100, 1, echo_ms=0)
-    assert (sender.own.state, sender.own.lost_out, sender.own.cwnd) == ("open", 0, 11)  # and one acknowledged in slow start
+    assert (sender.own.state, sender.own.lost_out, sender.own.cwnd) == (
+        "open",
+        0,
+        11,
+    )  # and one acknowledged in slow start
     assert sender.own.ssthresh == 40
     assert sender.repeat(at + 101) == []  # what was to be repeated is not in doubt any more
 
@@ -547,7 +561,8 @@ def test_the_least_round_trip_is_remembered_for_five_minutes():
 
 
 def test_a_sack_of_what_left_after_the_heads_repeat_does_not_put_its_timeout_off():
-    # 0 is repeated at 1,003. A SACK of 4, which left before, restarts the timeout; one of 10, which left after, does not.
+    # 0 is repeated at 1,003. A SACK of 4, which left before, restarts the timeout; one of 10, which left after, does
+    # not.
     sender = flight()
     for k in (1, 2, 3):
         sender.ack(1000 + k, 0, (1, k + 1))
@@ -587,9 +602,9 @@ def test_a_delivery_rate_is_by_the_longer_of_sending_and_acknowledging():
     sender.send(*[0] * 30)
     sender.ack(1000, 30)
     assert bandwidth(sender) == pytest.approx(30, rel=1e-3)
-    # 60 leave from 1,000 to 2,000 ms, the last 40 of them at 2,000; the path has become shorter: all ACKs come within the
-    # next 500 ms. The sample of the last: sent 1 s after the newest segment known then, at 1,000 - 1,000 = 0; 2 s of
-    # sending, 0.5 s or so of ACKs: 60 / 2 s = 30 a second, not 120.
+    # 60 leave from 1,000 to 2,000 ms, the last 40 of them at 2,000; the path has become shorter: all ACKs come
+    # within the next 500 ms. The sample of the last: sent 1 s after the newest segment known then, at 1,000 - 1,000
+    # = 0; 2 s of sending, 0.5 s or so of ACKs: 60 / 2 s = 30 a second, not 120.
     sender.send(*[1000] * 20, *[2000] * 40)
     sender.ack(2500, 90)
     assert bandwidth(sender) == pytest.approx(40, rel=0.35)

@@ -30,14 +30,15 @@ def test_rto_min_bounds_the_variance():
 
 
 def test_a_longer_round_trip():
-    # (2.3): error 1,800 - 1,000 = 800; SRTT = 1,000 + 800 / 8; RTTVAR = 500 + (800 - 500) / 4 = 575; RTO = 1,100 + 2,300.
+    # (2.3): error 1,800 - 1,000 = 800; SRTT = 1,000 + 800 / 8; RTTVAR = 500 + (800 - 500) / 4 = 575; RTO = 1,100 +
+    # 2,300.
     rtt = estimator(1000, 1800)
     assert (rtt.srtt, rtt.deviation, rtt.rto) == (1100 * MS, 575 * MS, 3400 * MS)
 
 
 def test_a_much_shorter_round_trip_hardly_counts_as_deviation():
-    # Error -800; SRTT = 1,000 - 100. Beyond the deviation by 800 - 500 = 300, of which an eighth counts: 500 + 300 / 8 / 4
-    # = 509.375. RTO = 900 + 4 · 509.375.
+    # Error -800; SRTT = 1,000 - 100. Beyond the deviation by 800 - 500 = 300, of which an eighth counts: 500 + 300 /
+    # 8 / 4 = 509.375. RTO = 900 + 4 · 509.375.
     rtt = estimator(1000, 200)
     assert rtt.srtt == 900 * MS
     assert rtt.deviation == 509.375 * MS
@@ -86,7 +87,8 @@ def linux(samples: list[tuple[int, bool]], rto_min: int) -> list[tuple[int, int]
     """tcp_rtt_estimator() line by line: (srtt, rto) after each sample."""
     srtt = mdev = mdev_max = rttvar = 0
     seen = []
-    for m, after in samples:
+    for sample, after in samples:
+        m = sample
         if srtt == 0:
             srtt, mdev = m << 3, m << 1
             rttvar = mdev_max = max(mdev, rto_min)
