@@ -24,6 +24,8 @@ class Backend(Protocol):
 
     name: str
     """As ``run.json`` and ``--backend`` call it."""
+    copies: bool
+    """Whether a policy's copies are sent."""
     tells_windows_apart: bool
     """Whether its samples have a row for each lane with a window of its own, or one a link."""
 
@@ -54,6 +56,7 @@ class Simulator:
     """The engine."""
 
     name = "simulator"
+    copies = True
     tells_windows_apart = True
 
     def check(self, scenario: Scenario, source: Source, *, logs: bool = False) -> None:
@@ -95,6 +98,7 @@ class Kernel:
     """Linux in virtual time, see :mod:`dstcc_kernel.backend`."""
 
     name = "kernel"
+    copies = False
     tells_windows_apart = False
     on_host = False
 

@@ -98,7 +98,7 @@ def _footing(
         mode=LAYERS if blocks else told.mode,
         ordering_domains=None if blocks else 1 if stream else windows * told.lanes_per_link,
         windows=windows,
-        copies=copies(key.scheduler) if policy is None else policy.copies,
+        copies=copies(key.scheduler) if policy is None else policy.copies if backend.copies else "",
         scale=setting.scale,
         distorts=distortions(setting.scale, (key.congestion,), told.constants),
         set=dict(settings),

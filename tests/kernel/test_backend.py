@@ -55,6 +55,29 @@ def test_a_scenario_becomes_a_run_with_its_kernel_named(kernel: Path, tmp_path: 
     assert report.exit_code == 0, report.stderr
 
 
+def test_variants_run_there_with_settings_of_their_own(kernel: Path, tmp_path: Path) -> None:
+    scenario, run = tmp_path / "varied.toml", tmp_path / "run"
+    scenario.write_text(
+        MINI.read_text()
+        + '[[variant]]\nlabel = "one stream"\ncongestion = "newreno"\nset = {mode = "stream", scale = 4}\n'
+        + '[[variant]]\nlabel = "ours"\ncontroller = "dstcc"\nset = {controller_lanes = 2}\n'
+    )
+    words = ["--backend", "kernel", "--set", "transport.congestion=cubic", "--json", "-o", str(run)]
+    done = CliRunner().invoke(main, ["emulate", str(scenario), *words])
+    assert done.exit_code == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert [trial["id"] for trial in document["trials"]] == ["cubic+minrtt/s1", "one stream/s1", "ours/s1"]
+    assert all(trial["metrics"]["playback_ratio"] > 0 for trial in document["trials"])
+    plain, stream, ours = document["algorithms"]
+    assert (stream["mode"], stream["ordering_domains"], stream["scale"]) == ("stream", 1, 4)
+    assert plain["scale"] == ours["scale"] == 8
+    # what a policy would copy the kernel's sender does not
+    assert ours["copies"] == ""
+    assert ours["windows"] * 2 == ours["ordering_domains"]
+    notes = load_run(run).meta["kernel"]["notes"]
+    assert any(note.startswith("one stream: the kernel's own scheduler") for note in notes)
+
+
 def test_nothing_arrives_before_light(lanes: tuple[Setting, EngineResult]) -> None:
     setting, result = lanes
     objects = result.objects
