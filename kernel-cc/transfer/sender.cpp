@@ -8,7 +8,7 @@ namespace transfer {
 namespace {
 
 constexpr Time kRefreshes = 32;      // TCP_INFO is read so many times a round trip
-constexpr std::int64_t kFill = 2;    // stream: windows kept in the connection beyond what is under way, as Linux tunes sndbuf
+constexpr std::int64_t kFill = 8;    // stream: a share of the windows is kept in the connection beyond what is under way
 
 }  // namespace
 
@@ -80,7 +80,7 @@ bool Sender::room(int index, Time now) {
         return true;
     }
     refresh(lane, index, now);
-    return !plan_.drop_late || unsent <= kFill * lane.window;
+    return !plan_.drop_late || kFill * unsent <= lane.window;
 }
 
 // Would its last byte (what is begun: its next) arrive after it is due, if nothing more were lost?

@@ -176,7 +176,7 @@ def test_a_later_subflow_joins_with_its_contact(kernel: Path) -> None:
     here of 300 s: data from 1,330 s on. One that began in the dark, at 600 s, would repeat its SYN after 8, 24,
     56, 120 and 248 s and send from 1,448 s on."""
     dark = "transport.mode=stream", "link.1.outages=[[0, 730]]", "transport.congestion=['cubic']"
-    _, result = trial(*dark, "scenario.duration_s=1500")
+    _, result = trial(*dark, "scenario.duration_s=1500", "video.loop_to_s=1000")
     sent = (result.samples.subflow == 1) & (result.samples.sent_segments > 0)
     assert 1330 <= result.samples.t_ns[sent][0] / 1e9 <= 1400
 
@@ -348,11 +348,11 @@ def test_a_guest_that_hangs_leaves_a_failed_trial_with_its_samples(
     hanging.write_text(f"#!/bin/sh\n{program()} $1 & sleep 60; kill -STOP $!; while :; do :; done\n")
     hanging.chmod(0o755)
     monkeypatch.setattr(backend, "program", lambda: hanging)
-    monkeypatch.setattr(backend, "_wall_s", lambda job, setting: 6.0)
+    monkeypatch.setattr(backend, "_wall_s", lambda job, setting: 12.0)
     run = tmp_path / "run"
     done = CliRunner().invoke(main, ["emulate", str(MINI), "--backend", "kernel", "-o", str(run)])
     assert done.exit_code == 1
-    assert "the guest was stopped: it still ran after 6 s" in done.stderr
+    assert "the guest was stopped: it still ran after 12 s" in done.stderr
     found = load_run(run)
     assert found.trials[0]["status"] == "failed"
     assert 0 < max(found.samples()["t_s"].to_pylist()) <= 60 * 8
