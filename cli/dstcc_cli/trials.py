@@ -32,8 +32,8 @@ SHOWN = {
 """The metrics of the table for people, headings and formats; those that no trial has are left out."""
 HOME = ("bytes_in_time", "full_quality_bytes")
 """Metrics, in megabytes, of runs with outages alone: what the passes brought home."""
-HEADLINE = "weighted_layers"
-"""What has its interval beside it where the table has a row for each algorithm."""
+HEADLINES = ("weighted_layers", "bytes_in_time")
+"""What have their intervals beside them where the table has a row for each algorithm."""
 SINGLE = ("goodput_bps", "oracle_ratio")
 """Metrics that such a table has no room for; the first of them one with megabytes has not either."""
 LONG = 40
@@ -117,7 +117,7 @@ def _table(title: str, done: Sequence[Done], algorithms: Mapping[str, Mapping[st
         table.add_column("seeds", justify="right", no_wrap=True)
     for name in names:
         table.add_column(SHOWN[name][0], justify="right", no_wrap=True)
-        if pooled and name == HEADLINE:
+        if pooled and name in HEADLINES:
             table.add_column("95 %", justify="right", no_wrap=True)
     for heading in ("knows", "lanes", *(("S",) if apart else ())):
         table.add_column(heading, justify="right" if heading != "knows" else "left", no_wrap=True)
@@ -125,8 +125,8 @@ def _table(title: str, done: Sequence[Done], algorithms: Mapping[str, Mapping[st
         cells = [name, *([_seeds(trials)] if pooled else [])]
         for key in names:
             cells.append(_cell(key, values.get(key)) if values else "failed" if key == names[0] else "")
-            if pooled and key == HEADLINE:
-                cells.append(_interval(trials))
+            if pooled and key in HEADLINES:
+                cells.append(_interval(trials, key))
         table.add_row(*cells, *_footing(algorithms[trials[0].name], apart))
     return table
 
@@ -166,13 +166,14 @@ def _values(trials: Sequence[Done]) -> dict[str, float | None]:
     return {name: estimate(values).value for name, values in samples.items() if values}
 
 
-def _interval(trials: Sequence[Done]) -> str:
+def _interval(trials: Sequence[Done], key: str) -> str:
     from dstcc.stats import estimate
 
-    found = [trial.metrics.values.get(HEADLINE) for trial in trials if trial.metrics]
+    found = [trial.metrics.values.get(key) for trial in trials if trial.metrics]
     values = [value for value in found if value is not None]
     low, high = estimate(values).bounds() if len(values) > 1 else (0.0, 0.0)
-    return f"{low * 100:.1f}–{high * 100:.1f}" if len(values) > 1 else "–"
+    unit = 1e6 if key in HOME else 0.01
+    return f"{low / unit:,.1f}–{high / unit:,.1f}" if len(values) > 1 else "–"
 
 
 def _footing(one: Mapping[str, Any], scale: bool) -> list[str]:
