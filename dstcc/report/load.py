@@ -157,6 +157,7 @@ def _trial(run: Run, row: Mapping[str, Any], ambiguous: frozenset[str]) -> Trial
             },
             played=_played(row),
             links=_links(row.get("links")),
+            contacts=tuple(json.loads(row.get("contacts") or "[]")),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise RunError(f"{run.path / 'trials.parquet'}: a trial's row cannot be used: {error!r}") from error

@@ -70,6 +70,8 @@ class Trial:
     played: Mapping[int, float]
     """Highest layer played (−1 none) → share of chunks."""
     links: tuple[TrialLink, ...]
+    contacts: tuple[Mapping[str, float], ...] = ()
+    """What each contact brought home, see docs/metrics.md; empty where links have no outages."""
 
     @property
     def footing(self) -> Mapping[str, Any] | None:

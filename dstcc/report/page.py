@@ -13,6 +13,7 @@ from dstcc.stats import FEW_SEEDS
 from dstcc.version import __version__
 
 from .catalogue import METRICS, TERMS, Metric
+from .contacts import ContactTable, contact_table
 from .controllers import controllers_of
 from .figures import style
 from .figures.delay import delay_figure
@@ -109,6 +110,11 @@ class SectionView:
         """Which algorithms those figures leave out; nothing where they show all."""
         shown, there = len(self.section.pictured), len(self.section.finished)
         return f"the {shown} of {there} algorithms that brought home most" if shown < there else ""
+
+    @cached_property
+    def contacts(self) -> ContactTable:
+        """What each contact brought home."""
+        return contact_table(self.section)
 
     def layers(self) -> Plot:
         """The layers-played bars."""

@@ -11,6 +11,7 @@ from dstcc.stats import Estimate, Paired, Profile
 from dstcc.version import __version__
 
 from .catalogue import METRIC, PAIRED, Metric
+from .contacts import contact_documents
 from .contest import contest, pooled_contest
 from .controllers import Controller, controllers_of
 from .footing import Footing, footing_of
@@ -247,6 +248,7 @@ def _section_document(section: Section) -> dict[str, Any]:
             for algorithm in section.algorithms
         ],
         "controllers": [_controller_document(one) for one in controllers_of(section)],
+        "contacts": contact_documents(section),
         "paired": _paired_document(section_differences(section)),
         "profiles": _profiles_document(section_profiles(section)),
         "failed": [

@@ -12,6 +12,7 @@ from typing import Any
 from dstcc.stats import Paired, Profile
 
 from .catalogue import Metric
+from .contacts import contact_table
 from .controllers import controllers_of
 from .footing import UNKNOWN, footings_of, grouped, legend
 from .mark import comment
@@ -161,6 +162,7 @@ def _tables(section: Section) -> Iterator[str]:
     yield ""
     yield "**Bold**: best; ≈: its interval overlaps the best one's. In brackets: 95 % interval over seeds."
     yield ""
+    yield from _contacts(section)
     differences = section_differences(section)
     if differences and section.reference:
         yield from _differences(section.reference.name, differences)
@@ -181,6 +183,19 @@ def _standings(rows: list[Standing]) -> Iterator[str]:
             for text, interval in ((row.value, row.interval), (row.played, row.played_interval))
         )
         yield f"| {_escape(row.name)} | {row.knows} | {row.lanes} | {value} | {played} | {row.word} |"
+    yield ""
+
+
+def _contacts(section: Section) -> Iterator[str]:
+    table = contact_table(section)
+    if not table.rows:
+        return
+    yield f"Megabytes that each contact brought home in time / at full quality (seed {table.seed}):"
+    yield ""
+    yield f"| Contact | {' | '.join(map(_escape, table.names))} |"
+    yield f"|---|{'---:|' * len(table.names)}"
+    for row in table.rows:
+        yield f"| {row.when} | {' | '.join(row.cells)} |"
     yield ""
 
 

@@ -1,0 +1,69 @@
+"""What each contact brought home, of one trial an algorithm: the links' contacts are a seed's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .model import Section
+
+MB = 1e6
+
+
+@dataclass(frozen=True)
+class ContactRow:
+    """One contact."""
+
+    when: str
+    """Mission time from and to."""
+    cells: tuple[str, ...]
+    """Of each algorithm: megabytes in time, and those of them at full quality."""
+
+
+@dataclass(frozen=True)
+class ContactTable:
+    """The contacts of the representative trials; without rows where links have no outages."""
+
+    names: tuple[str, ...]
+    seed: int
+    rows: tuple[ContactRow, ...]
+
+
+def contact_table(section: Section) -> ContactTable:
+    """The contacts of the seed that the figures over time show; trials of other seeds are left out."""
+    trials = section.representative
+    if not trials:
+        return ContactTable((), 0, ())
+    trials = tuple(trial for trial in trials if trial.seed == trials[0].seed)
+    ends: dict[float, float] = {}
+    for trial in trials:
+        for contact in trial.contacts:
+            ends[contact["from_s"]] = max(ends.get(contact["from_s"], 0.0), contact["to_s"])
+    found = [{contact["from_s"]: contact for contact in trial.contacts} for trial in trials]
+    rows = tuple(
+        ContactRow(f"{_whole(begin)}–{_whole(ends[begin])} s", tuple(_cell(one.get(begin)) for one in found))
+        for begin in sorted(ends)
+    )
+    return ContactTable(tuple(trial.algorithm for trial in trials), trials[0].seed, rows)
+
+
+def contact_documents(section: Section) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """Algorithm → seed → its contacts, where there are any."""
+    found = {
+        a.name: {
+            str(trial.seed): [dict(one) for one in trial.contacts] for trial in a.finished if trial.contacts
+        }
+        for a in section.finished
+    }
+    return {name: seeds for name, seeds in found.items() if seeds}
+
+
+def _whole(seconds: float) -> str:
+    return f"{seconds:,.0f}" if seconds >= 100 else f"{seconds:.3g}"
+
+
+def _cell(contact: Any) -> str:
+    """``506.1 / 498.0``; a dash where the run had ended."""
+    if contact is None:
+        return "–"
+    return f"{contact['bytes_in_time'] / MB:,.1f} / {contact['full_quality_bytes'] / MB:,.1f}"

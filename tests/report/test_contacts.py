@@ -1,0 +1,47 @@
+"""What each contact brought home, in every format: the metrics of the trial, cut at the outages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dstcc.report import load_report, render
+from dstcc.run import write_run
+from dstcc.scenario import load_scenario, load_source
+from tests.quick import QUICK
+
+
+def run_of(tmp_path: Path, link: str) -> Path:
+    path = tmp_path / "quick.toml"
+    path.write_text(QUICK + link + "[playout]\ndelay_s = 20\n[run]\nseeds = 2\n")
+    scenario = load_scenario(path)
+    write_run(tmp_path / "run", scenario, load_source(scenario), argv=["dstcc"])
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def dark(tmp_path: Path) -> Path:
+    # A chunk a second of two layers of 1,000 bytes; what is captured at 3 s waits for the contact of 3.5 s.
+    return run_of(tmp_path, "outages = [[2.5, 3.5]]\n")
+
+
+def test_json_has_the_contacts_of_every_seed(dark: Path) -> None:
+    (section,) = json.loads(render(load_report([dark]), "json"))["sections"]
+    seeds = section["contacts"]["cubic+minrtt"]
+    assert list(seeds) == ["1", "2"]
+    assert [(one["from_s"], one["bytes_in_time"]) for one in seeds["1"]] == [(0, 4000), (3.5, 6000)]
+
+
+def test_tables_have_the_contacts_of_one_seed(dark: Path) -> None:
+    report = load_report([dark])
+    markdown = render(report, "md")
+    assert "| 0–2.5 s | 0.0 / 0.0 |" in markdown  # 4,000 bytes are 0.004 MB
+    assert "What each contact brought home" in render(report, "html")
+
+
+def test_without_outages_there_is_no_such_table(tmp_path: Path) -> None:
+    report = load_report([run_of(tmp_path, "")])
+    assert "Megabytes that each contact" not in render(report, "md")
+    assert json.loads(render(report, "json"))["sections"][0]["contacts"] == {}
