@@ -33,6 +33,8 @@ from .timeline import Timeline
 FORMATS = (".csv", ".json", ".sh")
 QUEUE_ROOM = 1.5
 """netem's limit counts packets in flight too: the link's own delay full, and half as many to queue."""
+MAX_SCALE = 1e6
+"""A round trip of a planet's hours in milliseconds."""
 LEAST_LIMIT = 1000
 """netem's default."""
 TC_DELAY_S = 274.0
@@ -42,11 +44,11 @@ TC_DELAY_S = 274.0
 def netem_rows(line: Timeline, packet_bytes: int, scale: float = 1.0) -> list[dict[str, float]]:
     """One row of netem parameters per step: seconds, milliseconds, bit/s, percent, packets; emulated at ``scale``.
 
-    Raises :class:`InputError` for a scale below 1.
+    Raises :class:`InputError` for a scale below 1 or above :data:`MAX_SCALE`.
     """
-    if not 1 <= scale < np.inf:
+    if not 1 <= scale <= MAX_SCALE:
         raise InputError(
-            f"scale = {scale:g}: must be at least 1, mission seconds an emulated second stands for"
+            f"scale = {scale:g}: must be between 1 and {MAX_SCALE:g}, mission seconds an emulated second stands for"
         )
     rows = []
     for t_s, delay_s, lost, end in zip(line.t_s, line.delay_s, line.packet_loss, line.burst_end, strict=True):

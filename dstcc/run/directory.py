@@ -48,6 +48,7 @@ from .distortions import distortions
 from .footing import footings
 from .logs import log_names, write_logs
 from .machine import git_commit, machine
+from .record import misshapen
 from .tables import CHUNKS, SAMPLES, chunk_rows, sample_rows, trial_row, trials_schema, trials_table
 from .trials import SIMULATOR, Judge, Trial, TrialKey, iter_trials, load_controllers, scenarios_of, trial_keys
 
@@ -235,7 +236,7 @@ def _no_run(path: Path) -> str | None:
             return "has a run.json that is not dstcc's"
     except FileNotFoundError:
         return "has no run.json"
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return "has a run.json that is damaged, or not dstcc's"
     other = stranger(path, {"run.json", "scenario.toml", *TABLES, *_logs_in(path)})
     return None if other is None else f"holds {other}, which is no part of the run"
@@ -364,7 +365,7 @@ def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
 def _read_meta(path: Path) -> dict[str, Any]:
     try:
         meta = json.loads(_read_text(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{path}: not JSON ({error})") from None
     schema = meta.get("schema") if isinstance(meta, dict) else None
     if schema != SCHEMA:
@@ -372,6 +373,9 @@ def _read_meta(path: Path) -> dict[str, Any]:
     missing = [key for key in IDENTITY if meta.get(key) is None]
     if missing:
         raise RunError(f"{path}: lacks {missing[0]}, without which nothing can be compared")
+    problem = misshapen(meta)
+    if problem is not None:
+        raise RunError(f"{path}: {problem}")
     return dict(meta)
 
 

@@ -212,7 +212,7 @@ def _no_stream(path: Path) -> str | None:
         files = {str(layer["file"]) for chunk in document["chunks"] for layer in chunk["layers"]}
     except FileNotFoundError:
         return f"has no {MANIFEST_NAME}"
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return f"has a {MANIFEST_NAME} that is damaged, or not dstcc's"
     other = stranger(path, {MANIFEST_NAME, *files})
     return None if other is None else f"holds {other}, which is no part of the stream"

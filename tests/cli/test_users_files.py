@@ -132,7 +132,9 @@ def test_a_users_file_in_a_folder_of_ours_keeps_it_all(home: Path, words: str, f
             path.parent.rmdir()
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"schema": 1}', '{"name": "my-package", "version": "1"}', "{}"])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"schema": 1}', "[" * 9999, '{"name": "my-package", "version": "1"}', "{}"]
+)
 def test_a_json_of_the_users_makes_no_folder_ours(home: Path, text: str) -> None:
     for name, words in (("manifest.json", "encode clip.mp4 -o app"), ("run.json", "emulate s.toml -o app")):
         (home / "app").mkdir()
