@@ -104,6 +104,23 @@ def test_a_queue_stands_that_stood_before_or_was_fed_at_the_pace() -> None:
     assert after(slot(Row()), slot(Row(3, 3, 4)), slot(Row(35, 30, 4)), paths=1).seen.all()
 
 
+def test_an_unknown_path_is_probed_at_twice_what_it_carried() -> None:
+    # A need of 9, 3 for each path. Two turn out to carry 1, so that there is room for 1.1 · 9 − (1 + 1 + 3) = 4.9;
+    # the third ran dry at its pace, and is asked for 3 more.
+    rates = after(
+        slot(Row(), Row(), Row()), slot(Row(30, 20, 3), Row(30, 20, 3), Row(30, 0, 3)), paths=3, need=9
+    )
+    assert rates.rate[0] / WIRE == pytest.approx([1, 1, 6])
+
+
+def test_a_known_path_that_ran_dry_twice_is_asked_for_half_as_much_again() -> None:
+    full = Row(70, 30, 7, acked=70)
+    heard = (Row(), Row(100, 30, acked=70), full, full, full, Row(72, 0, 7.2, acked=70))
+    # 99 packets a slot are acknowledged now, so that 1.25 · 9.9 = 12.4 are no bound for 1.5 · 8
+    rates = after(*map(slot, heard), slot(Row(80, 0, 8, acked=99)), paths=1, need=8)
+    assert rates.rate[0, 0] / WIRE == pytest.approx(12)
+
+
 def test_a_path_in_the_dark_shows_nothing() -> None:
     assert not after(slot(Row()), slot(Row(40, 30, 4, up=0.0)), paths=1).seen.any()
 

@@ -10,7 +10,7 @@ import pytest
 from dstcc.engine.config import FrameSchedule
 from dstcc.engine.config import Loss as EngineLoss
 from dstcc.scenario import describe, draw_links, load_scenario, parse_override, rtt_s
-from dstcc.scenario.draws import describe_loss, longest_possible_rtt_s
+from dstcc.scenario.draws import describe_loss, link_notes, longest_possible_rtt_s
 
 
 def drawn(path: Path, *overrides: str, seed: int = 1) -> list[dict[str, object]]:
@@ -140,6 +140,16 @@ def test_a_draw_is_the_first_of_a_stream_of_its_own(minimal: Path) -> None:
         assert drawn(minimal, override, seed=3)[0][key] == pytest.approx(value, rel=1e-10)
     loss = {"packet": pytest.approx(1e-4 * 100 ** share("relay", "loss.packet", 3), rel=1e-12)}
     assert drawn(minimal, "link.0.loss.packet={log_uniform = [1e-4, 1e-2]}", seed=3)[0]["loss"] == loss
+
+
+def test_a_reader_is_told_of_values_outside_a_codes_table_in_either_direction(minimal: Path) -> None:
+    code = "{ebn0_db = {uniform = [-9, -9]}, code = 'ccsds-c2'}"
+    weak = [parse_override(f"link.{at}.{key}={code}") for at, key in ((0, "up_loss"), (1, "loss"))]
+    first, second = link_notes(load_scenario(minimal, weak))
+    assert first.startswith("link relay: up_loss: Eb/N0 -9.00 dB is below the table of ccsds-c2")
+    assert second.startswith("link direct: loss: Eb/N0 -9.00 dB is below the table of ccsds-c2")
+    inside = "link.0.loss={ebn0_db = 3.5, code = 'ccsds-c2'}"
+    assert link_notes(load_scenario(minimal, [parse_override(inside)])) == ()
 
 
 def frames(**more: Any) -> FrameSchedule:
