@@ -168,6 +168,8 @@ class TcpConstants:
     """``tcp_comp_sack_delay_ns``: segments out of order share an ACK within this time, after the first three."""
     tlp_min_s: float = 0.002
     """The least probe timeout's slack (two jiffies of Linux at HZ=1000)."""
+    hystart: bool = True
+    """Whether CUBIC leaves slow start by HyStart (the module parameter ``hystart`` of Linux's ``tcp_cubic``)."""
     hystart_ack_delta_s: float = 0.002
     """CUBIC's ``hystart_ack_delta_us``."""
     hystart_delay_min_s: float = 0.004

@@ -13,6 +13,7 @@ from dstcc.algorithms import built_in
 from dstcc.engine.config import NEVER_NS, EngineConfig, Link, Objects, Transport
 from dstcc.extensions import Extension, find, load
 
+from .constants import engine_constants
 from .draws import draw_links, longest_possible_rtt_s, rtt_s
 from .fields import MAX_TIME_S, NS_PER_S, ns
 from .lanes import windows_per_link
@@ -167,6 +168,7 @@ def _transport(scenario: Scenario, setting: Setting, congestion: str, scheduler:
         initial_cwnd=told.initial_cwnd,
         receive_buffer_bytes=told.receive_buffer_bytes or 0,
         scale=setting.scale,
+        constants=engine_constants(told.constants, setting.scale),
         fixed_cwnd_segments=_each(told.fixed_cwnd_segments, len(names)),
         open_loop_bps=_each(told.open_loop_bps, len(names)),
         ltp_green_from_layer=-1 if told.ltp_green_from_layer is None else told.ltp_green_from_layer,

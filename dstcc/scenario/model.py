@@ -25,6 +25,7 @@ from dstcc.errors import InputError
 from dstcc.extensions import is_file, label, load
 
 from .bounds import Bounds, parse_bound
+from .constants import Constants
 from .fields import (
     AsTuple,
     Bytes,
@@ -296,6 +297,8 @@ class Transport(Table):
     """Payload of a full segment; 40 bytes of headers come on top."""
     initial_cwnd: Annotated[int, Field(ge=1, le=1_000_000)] = 10
     """Segments."""
+    constants: Constants | None = None
+    """Of TCP, in mission seconds; Linux's times the scale unless given."""
     receive_buffer_bytes: Annotated[Bytes | None, BeforeValidator(_auto)] = None
     """Shared by all subflows; ``"auto"`` grows with need and is never the limit."""
     congestion: Annotated[_Names, _known("congestion")] = ("cubic",)

@@ -83,6 +83,12 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
         scheduler = scenario.transport.scheduler[0]
         job_of(scenario, source, setting, congestion=congestion, scheduler=scheduler, program=Path())
     if on_host:
+        constants = scenario.transport.constants
+        if constants is not None and any(name.startswith("hystart") for name in constants.given):
+            raise InputError(
+                f"{scenario.scenario.name}: transport.constants.hystart: the running kernel has it for all its "
+                "connections; use --backend kernel"
+            )
         program()
         return
     built()

@@ -25,6 +25,8 @@ def main(folder: Path) -> int:
     job = read_job(folder / JOB)
     if job.guest:
         Path("/proc/sys/net/ipv4/tcp_mem").write_text(PAGES)
+        for name, value in job.parameters.items():
+            Path("/sys/module/tcp_cubic/parameters", name).write_text(value)
     try:
         if job.module is not None:
             load(Path(job.module))

@@ -7,7 +7,7 @@ none), index of its payload's file (-1: none, bytes are made).
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +97,12 @@ class Job:
     turning: int = 1
     """Shared: of a link's lanes, those that take layers by turns; the others help while receivers' windows are
     small."""
+    parameters: dict[str, str] = field(default_factory=dict)
+    """Of the module tcp_cubic; the whole kernel's, so a guest's only."""
+    sysctls: dict[str, str] = field(default_factory=dict)
+    """Of both ends, beside those that every trial has."""
+    rto_min_ms: int = 0
+    """The routes' least retransmission timeout; 0: the kernel's."""
     guest: bool = True
     """Whether the kernel is a guest's, to be set up as a whole; of a host's own only the trial's namespaces are."""
 

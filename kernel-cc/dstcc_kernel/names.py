@@ -22,6 +22,9 @@ CONGESTION = {
 """``fixed`` is a window that our module holds. Scenario's name → ``net.ipv4.tcp_available_congestion_control``'s."""
 SCHEDULERS = {"stream": ("minrtt",), "lanes": ("minrtt", "round-robin", "layer-pinned")}
 """In a stream the kernel's own scheduler stands in ``minrtt``'s place; lanes are given their layers by our sender."""
+CONSTANTS = ("hystart", "hystart_ack_delta_s", "compressed_ack_s", "rto_min_s")
+"""Of ``[transport] constants`` those that the kernel has a knob for: two module parameters of tcp_cubic, the sysctl
+``tcp_comp_sack_delay_ns``, and a route's ``rto_min``."""
 MAX_LINKS = 16
 MAX_STREAM_SUBFLOWS = 9
 """The kernel's path manager knows eight endpoints beside the first subflow's."""
@@ -41,7 +44,7 @@ def misfit(scenario: Scenario) -> str | None:
         for key in ("flows", "cross_traffic", "mix"):
             if getattr(link, key):
                 return f"link.{index}.{key}: others' traffic exists in the simulator only"
-    problem = _windows(scenario)
+    problem = _windows(scenario) or _constants(scenario)
     if problem is not None:
         return problem
     return _too_many(len(scenario.link), scenario.subflows, lanes=transport.mode == "lanes")
@@ -62,6 +65,14 @@ def _windows(scenario: Scenario) -> str | None:
     if transport.window == "lane" and told is not None:
         return f"transport.window = 'lane': the lanes of a link share the window of '{told}' here; window = \"link\""
     return None
+
+
+def _constants(scenario: Scenario) -> str | None:
+    told = scenario.transport.constants
+    unknown = next((name for name in told.given if name not in CONSTANTS), None) if told else None
+    if unknown is None:
+        return None
+    return f"transport.constants.{unknown}: the kernel has no such knob; it has {', '.join(CONSTANTS)}"
 
 
 def _too_many(links: int, subflows: int, *, lanes: bool) -> str | None:

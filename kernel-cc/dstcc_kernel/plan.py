@@ -17,13 +17,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from dstcc.engine import opening
 from dstcc.errors import InputError
 from dstcc.scenario import Scenario, Setting, Source, horizon_s, rtt_s
+from dstcc.scenario.constants import Constants, engine_constants
 from dstcc.scenario.fields import MAX_TIME_S, ns
 
 from .job import HEADER_BYTES, NEVER_NS, Job, LinkJob, Step, Way
@@ -114,7 +115,22 @@ def job_of(
         ),
         payloads=_payloads(source),
         program=str(program),
+        **_knobs(told.constants, scale),
     )
+
+
+def _knobs(told: Constants | None, scale: float) -> dict[str, Any]:
+    """Of a job: a scenario's constants as the kernel takes them, in emulated time."""
+    given, made = told.given if told else (), engine_constants(told, scale)
+    parameters, sysctls = {}, {}
+    if "hystart" in given:
+        parameters["hystart"] = str(int(made.hystart))
+    if "hystart_ack_delta_s" in given:
+        parameters["hystart_ack_delta_us"] = str(round(made.hystart_ack_delta_s * 1e6))
+    if "compressed_ack_s" in given:
+        sysctls["net/ipv4/tcp_comp_sack_delay_ns"] = str(round(made.compressed_ack_s * 1e9))
+    rto_min_ms = max(1, round(made.rto_min_s * 1e3)) if "rto_min_s" in given else 0
+    return {"parameters": parameters, "sysctls": sysctls, "rto_min_ms": rto_min_ms}
 
 
 def steered_by(job: Job, policy: Policy, config: EngineConfig) -> Job:

@@ -83,6 +83,8 @@ class Wire:
     """Of each packet's IP length on the way down: headers that the rate does not count."""
     up_free_bytes: int
     initial_cwnd: int
+    rto_min_ms: int = 0
+    """The spacecraft's; 0: the kernel's own."""
 
 
 def craft_address(link: int, subflow: int = 0) -> str:
@@ -142,6 +144,8 @@ class Topology:
         )
         table = FIRST_TABLE + link
         metrics = {"initcwnd": wire.initial_cwnd}
+        if wire.rto_min_ms:
+            metrics["rto_min"] = wire.rto_min_ms
         self.craft_ip.route(
             "add", dst="0.0.0.0/0", gateway=earth_address(link), oif=near, table=table, metrics=metrics
         )
@@ -192,12 +196,14 @@ class Topology:
 
 
 @contextmanager
-def build(buffer_bytes: int, *, unsent_bytes: int | None = None) -> Iterator[Topology]:
+def build(
+    buffer_bytes: int, *, unsent_bytes: int | None = None, sysctls: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Topology]:
     """Two hosts without links, whose sockets may hold ``buffer_bytes``, a subflow so many of them unsent; gone when the
     block ends."""
     home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        spaces = [new_namespace(buffer_bytes, unsent_bytes) for _ in range(2)]
+        spaces = [new_namespace(buffer_bytes, unsent_bytes, sysctls) for _ in range(2)]
     finally:
         enter(home)
         os.close(home)

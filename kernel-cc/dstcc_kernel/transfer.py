@@ -47,7 +47,8 @@ def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | N
     transfer program says when it fails.
     """
     buffer_bytes = max(job.receive_buffer_bytes, job.send_buffer_bytes)
-    with build(buffer_bytes, unsent_bytes=None if job.lanes else job.unsent_bytes) as topology:
+    unsent_bytes = None if job.lanes else job.unsent_bytes
+    with build(buffer_bytes, unsent_bytes=unsent_bytes, sysctls=job.sysctls) as topology:
         with inside(topology.craft):
             controller = controller_of(job) if controller_of else None
         addresses, joins = _lay(topology, job)
@@ -121,6 +122,7 @@ def _wire(job: Job, link: LinkJob) -> Wire:
         down_free_bytes=TCP_OPTIONS_BYTES + DSS_BYTES,
         up_free_bytes=ACK_OPTIONS_BYTES,
         initial_cwnd=job.initial_cwnd,
+        rto_min_ms=job.rto_min_ms,
     )
 
 

@@ -10,7 +10,7 @@ from dstcc_kernel import backend
 
 from dstcc.engine import simulate
 from dstcc.engine.config import EngineResult
-from dstcc.scenario import engine_config, load_scenario, load_source, settle
+from dstcc.scenario import engine_config, load_scenario, load_source, parse_override, settle
 
 LANES, ROUND_TRIPS, RTT_S = 8, 9, 20.0
 SCENARIO = f"""
@@ -42,15 +42,32 @@ def sent_a_round_trip(result: EngineResult) -> np.ndarray:
     return np.bincount(round_trip, result.samples.sent_segments, ROUND_TRIPS).cumsum()
 
 
-@pytest.mark.kernel
-def test_lanes_begin_and_grow_as_the_kernels_connections_do(kernel: Path, tmp_path: Path) -> None:
-    path = tmp_path / "lanes.toml"
+def both(path: Path, *overrides: str) -> tuple[np.ndarray, np.ndarray]:
+    """What simulator and kernel send."""
     path.write_text(SCENARIO)
-    scenario = load_scenario(path)
+    scenario = load_scenario(path, [parse_override(text) for text in overrides])
     source = load_source(scenario)
     setting = settle(scenario, source, 1)
-    ours = sent_a_round_trip(simulate(engine_config(scenario, setting, "cubic", "minrtt")))
-    theirs = sent_a_round_trip(backend.run(scenario, source, setting, "cubic", "minrtt"))
+    ours = simulate(engine_config(scenario, setting, "cubic", "minrtt"))
+    return sent_a_round_trip(ours), sent_a_round_trip(
+        backend.run(scenario, source, setting, "cubic", "minrtt")
+    )
+
+
+@pytest.mark.kernel
+def test_without_hystart_slow_start_ends_with_a_loss(kernel: Path, tmp_path: Path) -> None:
+    with_it, _ = both(tmp_path / "a.toml")
+    ours, theirs = both(tmp_path / "b.toml", "transport.constants.hystart=false")
+    # 80 segments a round trip that double: 80 (2^n - 1) after n, as long as queue and layers last.
+    doubled = [LANES * 10 * (2**n - 1) for n in range(6)]
+    assert ours[:6].tolist() == doubled
+    assert theirs[:6] == pytest.approx(doubled, rel=0.02)
+    assert with_it[5] < 0.8 * doubled[5]
+
+
+@pytest.mark.kernel
+def test_lanes_begin_and_grow_as_the_kernels_connections_do(kernel: Path, tmp_path: Path) -> None:
+    ours, theirs = both(tmp_path / "lanes.toml")
     # A round trip for the handshakes, then 8 initial windows of 10 segments; HyStart ends slow start lane by lane, as
     # their bursts queue behind one another. With one window they would have sent 10 by then.
     assert ours[1] == theirs[1] == LANES * 10

@@ -177,6 +177,10 @@ def test_slots_scale() -> None:
             {"transport": {"mode": "lanes", "lanes_per_link": 2, "window": "lane", "congestion": "fixed"}},
             "transport.window = 'lane': the lanes of a link share the window of 'fixed' here",
         ),
+        (
+            {"transport": {"constants": {"hystart": False, "rto_max_s": 300.0}}},
+            "transport.constants.rto_max_s: the kernel has no such knob; it has hystart, hystart_ack_delta_s",
+        ),
     ],
 )
 def test_what_only_the_simulator_has_is_named(tables: dict[str, Any], said: str) -> None:
@@ -200,6 +204,19 @@ def test_the_windows_that_lanes_have_anyway_may_be_named(
 ) -> None:
     told = {"mode": "lanes", "lanes_per_link": lanes, "congestion": congestion}
     assert misfit(scenario(transport=told | ({"window": window} if window else {}))) is None
+
+
+def test_constants_are_set_in_emulated_time() -> None:
+    constants = {"hystart": False, "hystart_ack_delta_s": 0.9, "compressed_ack_s": 0.03, "rto_min_s": 9.0}
+    given = scenario(transport={"constants": constants}, run={"scale": 30})
+    assert misfit(given) is None
+    made = job(given)
+    # 0.9 s / 30 in microseconds, 30 ms / 30 in nanoseconds, 9 s / 30 in milliseconds
+    assert made.parameters == {"hystart": "0", "hystart_ack_delta_us": "30000"}
+    assert made.sysctls == {"net/ipv4/tcp_comp_sack_delay_ns": "1000000"}
+    assert made.rto_min_ms == 300
+    plain = job(scenario(run={"scale": 30}))
+    assert (plain.parameters, plain.sysctls, plain.rto_min_ms) == ({}, {}, 0)
 
 
 def test_others_traffic_is_refused() -> None:

@@ -108,6 +108,13 @@ BAD = [
     ("transport.mode=lane", "transport.mode = 'lane': input should be 'stream' or 'lanes'"),
     ("transport.lanes_per_link=4", 'transport.lanes_per_link: needs mode = "lanes"'),
     ("transport.lanes_per_link=4097", "transport.lanes_per_link = 4097"),
+    (
+        "transport.constants.rto_mx_s=1",
+        "transport.constants.rto_mx_s: unknown key; did you mean 'rto_max_s'?",
+    ),
+    ("transport.constants.rto_max_s=0", "transport.constants.rto_max_s = 0"),
+    ("transport.constants.hystart=1", "transport.constants.hystart = 1: input should be a valid boolean"),
+    ("transport.constants.quick_acks=1.5", "transport.constants.quick_acks = 1.5"),
     ("transport.window=link", 'transport.window: needs mode = "lanes"'),
     ('transport={mode = "lanes", window = "path"}', "transport.window = 'path'"),
     (

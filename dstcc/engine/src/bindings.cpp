@@ -138,6 +138,7 @@ ConstantsNs read_constants(const py::handle& constants, double scale) {
     out.delayed_ack = ns("delayed_ack_s");
     out.compressed_ack = ns("compressed_ack_s");
     out.tlp_min = ns("tlp_min_s");
+    out.hystart = constants.attr("hystart").cast<bool>();
     out.hystart_ack_delta = ns("hystart_ack_delta_s");
     out.hystart_delay_min = ns("hystart_delay_min_s");
     out.hystart_delay_max = ns("hystart_delay_max_s");

@@ -47,7 +47,7 @@ public:
         if (rtt_ns < 0) return;
         if (epoch_start_ != kNone && jiffies(now) - epoch_start_ < hz_) return;  // the queue's past, after a recovery
         if (delay_min_ == 0 || rtt_ns < delay_min_) delay_min_ = std::max<Time>(rtt_ns, 1);
-        if (!hystart_found_ && tcp.in_slow_start()) hystart(tcp, rtt_ns, now);
+        if (tcp.constants->hystart && !hystart_found_ && tcp.in_slow_start()) hystart(tcp, rtt_ns, now);
     }
     void on_event(TcpState& tcp, CaEvent event, Time now) override {
         if (event == CaEvent::kEnterLoss) {
