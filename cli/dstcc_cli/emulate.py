@@ -32,6 +32,10 @@ Examples:
 """
 
 
+NO_CONTROL = "none"
+"""Given as the only congestion control it leaves the scenario's controllers alone."""
+
+
 @click.command(short_help="Send a scenario's video over its links.", epilog=EXAMPLES)
 @click.argument("scenario", type=click.Path(path_type=Path))
 @click.option(
@@ -49,7 +53,7 @@ Examples:
     "congestions",
     multiple=True,
     metavar="NAME",
-    help="Congestion control in the scenario's place, see `dstcc algorithms`; repeatable.",
+    help="Congestion control in the scenario's place, see `dstcc algorithms`; repeatable. none: controllers alone.",
 )
 @click.option(
     "--scheduler",
@@ -199,11 +203,19 @@ def _with_variants(scenario: Scenario, labels: tuple[str, ...]) -> Scenario:
     return scenario.model_copy(update={"variant": kept})
 
 
-def _overrides(settings: tuple[str, ...], scale: str | None, **options: object) -> list[Override]:
+def _overrides(
+    settings: tuple[str, ...], scale: str | None, *, congestion: tuple[str, ...], **options: object
+) -> list[Override]:
     """Everything from the command line that changes the scenario; the named options win over ``--set``."""
     from dstcc.scenario import Override, parse_override
 
     found = [parse_override(text) for text in settings]
+    if NO_CONTROL in congestion:
+        if len(congestion) > 1:
+            raise click.UsageError(f"--congestion {NO_CONTROL}: stands alone")
+        found.append(Override(("transport", "congestion"), []))
+        congestion = ()
+    options["congestion"] = congestion
     if scale is not None:
         found.append(parse_override(f"run.scale={scale}"))
     for name, value in options.items():

@@ -333,7 +333,9 @@ class Transport(Table):
     @model_validator(mode="before")
     @classmethod
     def _controllers_alone(cls, data: Any) -> Any:
-        if isinstance(data, dict) and data.get("controller") and not {"congestion", "scheduler"} & set(data):
+        if not isinstance(data, dict) or not data.get("controller"):
+            return data
+        if data.get("congestion") in ([], ()) or not {"congestion", "scheduler"} & set(data):
             return {**data, "congestion": [], "scheduler": []}
         return data
 

@@ -101,6 +101,37 @@ def test_a_controller_takes_the_place_of_both_unless_these_are_named(
     assert '"mine"' in report.stdout
 
 
+def test_a_controller_can_run_alone_in_a_scenario_that_names_others(
+    scenario: Path, out: Path, tmp_path: Path
+) -> None:
+    policy = tmp_path / "mine.safetensors"
+    save_policy(policy, constant((2, 0, 0), subflows=1))
+    named = ["--controller", policy, "--set", 'transport.congestion=["cubic", "bbr"]']
+    beside = emulate(scenario, "--dry-run", "--json", *named)
+    assert json.loads(beside.stdout)["trials"] == ["cubic+minrtt/s1", "bbr+minrtt/s1", "mine/s1"]
+    alone = emulate(scenario, "-o", out, "--json", *named, "--congestion", "none")
+    assert alone.exit_code == 0, alone.stderr
+    assert [trial["id"] for trial in json.loads(alone.stdout)["trials"]] == ["mine/s1"]
+    told = emulate(
+        scenario,
+        "--dry-run",
+        "--json",
+        "--set",
+        f'transport={{congestion = [], scheduler = "round-robin", controller = "{policy}"}}',
+    )
+    assert json.loads(told.stdout)["trials"] == ["mine/s1"]
+
+
+def test_nobody_is_not_a_contender(scenario: Path) -> None:
+    for more, said in (
+        ([], "transport.congestion: names nothing"),
+        (["--congestion", "bbr"], "--congestion none: stands alone"),
+    ):
+        done = emulate(scenario, "--dry-run", "--congestion", "none", *more)
+        assert done.exit_code == 2
+        assert said in done.stderr
+
+
 def test_a_policy_for_fewer_subflows_is_refused_before_the_run(
     scenario: Path, out: Path, tmp_path: Path
 ) -> None:
