@@ -67,5 +67,5 @@ format: $(STAMP) ## let ruff rewrite the formatting
 docs: demo       ## regenerate the README's picture from the demo's report
 	$(BIN)/python scripts/screenshot.py $(DEMO)/report.html docs/report.png
 
-clean:           ## remove what the targets above made
-	rm -rf $(VENV) build dist demo *.egg-info dstcc/engine/*.so svc/dstcc_svc/*.so
+clean:           ## remove what the targets above made, and nothing that you put beside it
+	scripts/clean.sh $(VENV) $(DEMO)

@@ -74,7 +74,7 @@ def status(*, as_json: bool) -> None:
 @command.command("clean")
 @AS_JSON
 def clean(*, as_json: bool) -> None:
-    """Remove the built kernels, and what killed guests left."""
+    """Remove the built kernels, and what killed guests left; what is not dstcc's stays."""
     from dstcc_kernel import backend, build, guest
 
     guest.sweep()

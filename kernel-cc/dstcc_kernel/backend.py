@@ -23,6 +23,7 @@ from dstcc.scenario import settle
 from . import guest, host
 from .build import Built, find
 from .job import JOB, NEVER_NS, OBJECTS, PART, RESULT, Job
+from .leftovers import remove_leftovers
 from .module import guest_module
 from .names import misfit
 from .native import program
@@ -144,7 +145,8 @@ def run(
     try:
         objects_of(setting, source).tofile(folder / OBJECTS)
         job.write(folder / JOB)
-        words = [sys.executable, "-m", "dstcc_kernel.inside", str(folder)]
+        # -P: from the current folder, which is the user's, nothing is imported
+        words = [sys.executable, "-P", "-m", "dstcc_kernel.inside", str(folder)]
         paths, wall_s = {"PYTHONPATH": python_path()}, _wall_s(job, setting)
         if on_host:
             console = folder / "host.log"
@@ -202,10 +204,7 @@ def _full(folder: Path) -> str:
 
 def sweep() -> None:
     """Remove the folders of trials whose runner is gone: what a killed one left, what an ended guest said."""
-    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
-        owner = left.name.removeprefix(PREFIX).split("-")[0]
-        if owner.isdigit() and not Path("/proc", owner).exists():
-            shutil.rmtree(left, ignore_errors=True)
+    remove_leftovers(Path(tempfile.gettempdir()), PREFIX, JOB)
 
 
 def _module(on_host: bool) -> str | None:

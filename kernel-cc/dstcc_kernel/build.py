@@ -18,6 +18,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -62,7 +63,12 @@ REPRODUCIBLE = {
 }
 """The kernel's banner goes into its entropy: the same source, configuration and compiler must give the same."""
 
-LOCK = ".lock"
+LOCK, BUILDING = ".lock", ".dstcc-building"
+MADE = re.compile(
+    r"linux-.+-(plain|debug)-[0-9a-f]{12}|\.?(programs|transfer|trajectory)-[0-9a-f]{12,16}(\..+\.tmp)?"
+)
+"""What :func:`clean` removes beside a build under way: kernels, programs, and what was left of their making. Anything
+else in the folder is not dstcc's, whatever ``DSTCC_CACHE`` names."""
 
 Advance = Callable[[float], None]
 
@@ -141,7 +147,7 @@ def build(
             return found
         version = source.needed_version()
         require_tools()
-        work = home() / ".building"
+        work = home() / BUILDING
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
         try:
@@ -167,18 +173,26 @@ def require_tools() -> None:
 def clean() -> int:
     """Remove every kernel, and all else of the kernel side, from the cache; the bytes that became free.
 
-    Waits for a build under way.
+    Waits for a build under way. What dstcc did not make stays.
     """
     if not home().exists():
         return 0
+    freed = 0
     with _alone():
-        freed = _bytes_in(home())
-        for entry in home().iterdir():
+        for entry in [entry for entry in home().iterdir() if _is_made(entry)]:
+            freed += _bytes_in(entry)
             if entry.is_dir():
                 shutil.rmtree(entry)
-            elif entry.name != LOCK:
+            else:
                 entry.unlink()
     return freed
+
+
+def _is_made(entry: Path) -> bool:
+    """Is it of :data:`MADE`, and, where it has a kernel's name, a kernel?"""
+    if entry.is_symlink() or not (entry.name == BUILDING or MADE.fullmatch(entry.name)):
+        return False
+    return not entry.name.startswith("linux-") or (entry / "build.json").is_file()
 
 
 def others() -> list[Path]:
@@ -237,7 +251,7 @@ def _keep_headers(tree: Path) -> None:
 def _alone() -> Iterator[None]:
     """Hold the cache's kernels alone; waits for whoever does."""
     home().mkdir(parents=True, exist_ok=True)
-    with (home() / LOCK).open("w") as lock:
+    with (home() / LOCK).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -275,7 +289,7 @@ def _cpu_s() -> float:
 
 
 def _bytes_in(tree: Path) -> int:
-    return sum(file.lstat().st_blocks * 512 for file in tree.rglob("*"))
+    return sum(file.lstat().st_blocks * 512 for file in (tree, *tree.rglob("*")))
 
 
 def _first_line(command: list[str]) -> str:

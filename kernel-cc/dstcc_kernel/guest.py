@@ -24,6 +24,7 @@ from pathlib import Path
 
 from dstcc.errors import KernelError, MissingCapabilityError
 
+from .leftovers import remove_leftovers
 from .processor import bound_to, processor
 from .programs import programs
 
@@ -31,6 +32,8 @@ CONSOLE = "console.log"
 """File in the run's folder with all that the kernel and the job printed."""
 START_NS = 1_767_225_600 * 10**9
 """The guest's clock at boot, Unix time: 2026-01-01T00:00:00Z in every run."""
+PREFIX, JOB = "dstcc-guest-", "job"
+"""Of the folders that guests boot from, and the file in them that says what to run (``init.c``)."""
 SMALLEST_MB = 64
 """Below that the kernel does not reach its first process."""
 SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -114,10 +117,7 @@ def reports(console: str) -> tuple[str, ...]:
 def sweep() -> None:
     """Remove the small folders of guests whose runner was killed; their processes ended with it."""
     for parent in _scratch_parents():
-        for left in parent.glob("dstcc-guest-*-*"):
-            owner = left.name.split("-")[2]
-            if owner.isdigit() and not Path("/proc", owner).exists():
-                shutil.rmtree(left, ignore_errors=True)
+        remove_leftovers(parent, PREFIX, JOB)
 
 
 def _furnish(scratch: Path, kit: Path, argv: list[str], out: Path, environment: Mapping[str, str]) -> None:
@@ -135,7 +135,7 @@ def _furnish(scratch: Path, kit: Path, argv: list[str], out: Path, environment: 
         settings["PYTHONPATH"] = os.environ["PYTHONPATH"]
     variables = [f"{name}={value}" for name, value in (settings | dict(environment)).items()]
     strings = [str(out), str(Path.cwd()), str(len(argv)), *argv, *variables]
-    (scratch / "job").write_bytes(b"".join(os.fsencode(text) + b"\0" for text in strings))
+    (scratch / JOB).write_bytes(b"".join(os.fsencode(text) + b"\0" for text in strings))
     (scratch / "tree").symlink_to("/")
     (scratch / "out").symlink_to(out)
     (scratch / "host").mkdir()
@@ -199,7 +199,7 @@ def _scratch(memory_mb: int) -> Iterator[Path]:
         raise MissingCapabilityError(
             f"no place for a guest's {memory_mb} MB of memory: none of {places} has the room and may hold programs"
         )
-    with tempfile.TemporaryDirectory(prefix=f"dstcc-guest-{os.getpid()}-", dir=parent) as name:
+    with tempfile.TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-", dir=parent) as name:
         yield Path(name)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from dstcc_cli.main import main
-from dstcc_kernel import backend
+from dstcc_kernel import backend, guest
 
 from dstcc.engine import EngineResult
 from dstcc.errors import DstccError, KernelError
@@ -360,11 +360,32 @@ def test_a_guest_that_hangs_leaves_a_failed_trial_with_its_samples(
 
 def test_what_a_killed_runner_left_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    gone, ours = tmp_path / "dstcc-trial-999999999-x", tmp_path / f"dstcc-trial-{os.getpid()}-x"
-    gone.mkdir()
-    ours.mkdir()
+    half, empty = tmp_path / "dstcc-trial-999999999-abcd_123", tmp_path / "dstcc-trial-999999999-abcd_124"
+    ours = tmp_path / f"dstcc-trial-{os.getpid()}-abcd_123"
+    for folder in (half, empty, ours):
+        folder.mkdir()
+    (half / "job.json").write_text("{}")
+    (half / "console.log").write_text("its last words")
     backend.sweep()
-    assert (gone.exists(), ours.exists()) == (False, True)
+    assert list(tmp_path.iterdir()) == [ours]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["dstcc-trial-999999999-baseline", "dstcc-trial-999999999-notes", "dstcc-guest-999999999-abcdefgh"],
+)
+def test_a_folder_of_the_users_with_such_a_name_is_not_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "results.csv").write_text("mine")
+    (tmp_path / "dstcc-trial-999999999-12345678").symlink_to(tmp_path / name)
+    (tmp_path / "dstcc-trial-999999999-87654321").write_text("a file")
+    backend.sweep()
+    guest.sweep()
+    assert (tmp_path / name / "results.csv").read_text() == "mine"
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_no_kernel_says_how_to_build_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

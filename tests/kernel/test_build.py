@@ -265,3 +265,29 @@ def test_no_package_no_version(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     source.ARCHIVE.touch()
     monkeypatch.setenv("PATH", str(tmp_path))  # not a Debian system
     assert source.version() is None
+
+
+def test_clean_removes_nothing_that_dstcc_did_not_make(bench: Bench) -> None:
+    """``DSTCC_CACHE`` may name a folder in which the user has a ``kernel`` of their own."""
+    build.build()
+    home = build.home()
+    mine = [
+        home / "linux-next-plain-1a2b3c4d5e6f" / "Makefile",
+        home / "linux-6.1-debug-notes" / "build.json",
+        home / "drivers" / "net" / "mine.c",
+        home / "transfer-log.txt",
+        home / ".lock",
+        home / ".building" / "mine",
+        home / "programs" / "boot",
+    ]
+    for path in mine:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("the only copy")
+    (home / "transfer-0123456789abcdef").symlink_to(mine[0])
+    (home / "transfer-fedcba9876543210").write_text("ours")
+    (home / f".transfer-fedcba9876543210.0badf00d-{os.getpid()}.x.tmp").write_text("ours")
+    build.clean()
+    build.build()
+    assert [path.read_text() for path in mine] == ["the only copy"] * len(mine)
+    assert (home / "transfer-0123456789abcdef").is_symlink()
+    assert sorted(entry.name for entry in home.iterdir() if "fedcba" in entry.name) == []

@@ -1,0 +1,23 @@
+"""Folders in a temporary folder whose maker is gone: the name says its process, a file inside that it is ours."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+
+def remove_leftovers(parent: Path, prefix: str, sign: str) -> None:
+    """Remove what killed processes left in ``parent``: folders ``PREFIX`` + process + ``-`` + 8 random characters (as
+    :func:`tempfile.mkdtemp` has them) that hold a file ``sign`` or nothing.
+
+    Whatever else has such a name is somebody's own.
+    """
+    for left in parent.glob(f"{prefix}*"):
+        made = re.fullmatch(rf"{re.escape(prefix)}([0-9]+)-[a-z0-9_]{{8}}", left.name)
+        if made is None or Path("/proc", made[1]).exists() or left.is_symlink() or not left.is_dir():
+            continue
+        if (left / sign).is_file():
+            shutil.rmtree(left, ignore_errors=True)
+        elif not any(left.iterdir()):
+            left.rmdir()

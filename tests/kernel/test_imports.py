@@ -1,0 +1,100 @@
+"""What runs in a guest, or on a host, imports nothing from the folder that the user stands in."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from dstcc_kernel import backend, guest, host
+
+from dstcc.errors import KernelError
+from dstcc.scenario import load_scenario, load_source, settle
+
+MINI = Path(__file__).parent / "mini.toml"
+NAMES = ("numpy", "dstcc", "dstcc_kernel", "json", "safetensors", "pathlib", "pyroute2")
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to stand in, with modules of names that dstcc imports."""
+    folder = tmp_path / "hostile"
+    folder.mkdir()
+    for name in NAMES:
+        (folder / f"{name}.py").write_text(f"raise SystemExit('the {name} of the user was run')\n")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def jobs(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands that a trial starts in a guest and on a host."""
+    told: list[list[str]] = []
+
+    def start(words: list[str]) -> None:
+        told.append(words)
+        raise KernelError("far enough")
+
+    monkeypatch.setattr(guest, "run", lambda _kernel, words, **_options: start(words))
+    monkeypatch.setattr(host, "run", lambda words, *_log, **_options: start(words))
+    monkeypatch.setattr(backend, "built", lambda: SimpleNamespace(kernel=Path()))
+    monkeypatch.setattr(backend, "program", lambda: Path("/bin/true"))
+    scenario = load_scenario(MINI)
+    source = load_source(scenario)
+    for on_host in (False, True):
+        with pytest.raises(KernelError, match="far enough"):
+            backend.run(scenario, source, settle(scenario, source, 1), "cubic", "minrtt", on_host=on_host)
+    return told
+
+
+def test_a_jobs_command_imports_nothing_from_the_current_folder(
+    hostile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = jobs(monkeypatch)
+    assert len(told) == 2
+    for words in told:
+        done = subprocess.run(
+            [*words[:-1], str(hostile / "none")],
+            env={"PYTHONPATH": backend.python_path()},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "was run" not in done.stderr
+        assert "No such file or directory" in done.stderr and "none/job.json" in done.stderr
+
+
+def test_the_command_line_as_a_module_imports_nothing_from_there(hostile: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "dstcc_cli", "algorithms"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "was run" not in done.stderr
+    done = subprocess.run([sys.executable, "-c", "import json"], capture_output=True, text=True, check=False)
+    assert "the json of the user was run" in done.stderr, "else the test would not see it"
+
+
+@pytest.mark.kernel
+def test_a_guests_agent_imports_nothing_from_there(kernel: Path, hostile: Path) -> None:
+    words = [
+        "emulate",
+        str(MINI),
+        "--backend",
+        "kernel",
+        "--controller",
+        "dstcc",
+        "-o",
+        "run",
+        "--no-quality",
+    ]
+    words += ["--set", "scenario.duration_s=400", "--set", "video.loop_to_s=100"]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "dstcc_cli", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=dict(os.environ),
+    )
+    assert done.returncode == 0, done.stderr
