@@ -34,6 +34,7 @@ public:
             if (at >= kForeverNs) break;
             const Time arrives = arrival(at), answered = clear(up_, arrives, answer_);
             if (answered == arrives) return at;
+            if (answered >= kForeverNs) break;
             at = std::max(at + 1, departure(answered));
         }
         return kNever;
