@@ -16,19 +16,23 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib
 import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import tomllib
-from collections.abc import Iterable, Sequence
+import traceback
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests/mutants/engine.toml"
@@ -351,57 +355,105 @@ class Run:
     passed: bool
     last_line: str
     output: str
+    cpu_s: float = 0.0
 
 
-def run_tests(tree: Path, tests: Sequence[str], mutant: int = 0, cpu_s: float = 600.0) -> Run:
-    """Run tests in one process until the first fails, with at most so much CPU time and twenty times as much of the
-    clock."""
-    limit = round(cpu_s) + 1
-    bounds = f'ulimit -t {limit}; ulimit -v {MEMORY_BYTES >> 10}; ulimit -c 0; exec "$@"'
-    paths = [tree, *(tree / name for name in ("channel-models", "svc", "cli", "kernel-cc"))]
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(map(str, paths)),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "DSTCC_MUTANT": str(mutant),
-    }
-    options = ["-x", "-q", "--tb=line", "--no-header", "-m", "not slow", "--hypothesis-seed=1"]
-    plugins = ["-p", "no:cacheprovider", "-p", "no:xdist"]
-    command = ["sh", "-c", bounds, "sh", sys.executable, "-m", "pytest", *options, *plugins, *tests]
-    with subprocess.Popen(
-        command,
-        cwd=tree,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
-        try:
-            output, _ = process.communicate(timeout=20 * limit)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            output, _ = process.communicate()
+@dataclass(frozen=True)
+class Job:
+    """Tests to run in one process until the first fails, with at most so much CPU time."""
+
+    tests: tuple[str, ...]
+    mutant: int = 0
+    cpu_s: float = 600.0
+
+
+def run_all(tree: Path, jobs: Sequence[Job], processes: int, done: Callable[[Job, Run], None]) -> None:
+    """Run jobs side by side, each in a fork of this process, so that pytest and NumPy are imported once.
+
+    The extension is not: the fork sets DSTCC_MUTANT first.
+    """
+    os.environ |= {"OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    for module in (
+        "pytest",
+        "numpy",
+        "hypothesis",
+        "hypothesis.strategies",
+        "scipy.stats",
+        "scipy.interpolate",
+    ):
+        importlib.import_module(module)
+    if "dstcc.engine" in sys.modules:
+        raise ListError("the engine is imported already")
+    waiting, running = list(jobs), dict[int, tuple[Job, Path]]()
+    with tempfile.TemporaryDirectory() as folder:
+        while waiting or running:
+            while waiting and len(running) < processes:
+                job = waiting.pop(0)
+                log = Path(folder) / f"{len(waiting)}.log"
+                sys.stdout.flush()
+                child = os.fork()
+                if child == 0:
+                    run_here(tree, job, log)
+                running[child] = (job, log)
+            child, status, used = os.wait4(-1, 0)
+            if child in running:
+                job, log = running.pop(child)
+                code = os.waitstatus_to_exitcode(status)
+                output = log.read_text(errors="replace") if log.is_file() else ""
+                done(job, Run(code == 0, last_line(output, code), output, used.ru_utime + used.ru_stime))
+
+
+def last_line(output: str, code: int) -> str:
+    """Which test failed, or what ended the process."""
     failed = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    last = (
-        failed[0] if failed else f"stopped by signal {-process.returncode}" if process.returncode < 0 else ""
+    return (
+        failed[0]
+        if failed
+        else f"stopped by signal {-code}"
+        if code < 0
+        else f"exit status {code}"
+        if code
+        else ""
     )
-    return Run(process.returncode == 0, last, output)
 
 
-def usual_times(tree: Path, tests: Iterable[str]) -> dict[str, float]:
+def run_here(tree: Path, job: Job, log: Path) -> NoReturn:
+    """Become the process of a job."""
+    limit = round(job.cpu_s) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.alarm(30 * limit)  # waits for nothing for ever
+    with log.open("w") as stream:
+        os.dup2(stream.fileno(), 1)
+        os.dup2(stream.fileno(), 2)
+    os.environ["DSTCC_MUTANT"] = str(job.mutant)
+    os.chdir(tree)
+    sys.path[:0] = [str(tree), *(str(tree / name) for name in ("channel-models", "svc", "cli", "kernel-cc"))]
+    import pytest
+
+    options = ["-x", "-q", "--tb=line", "--no-header", "-m", "not slow and not kernel", "--hypothesis-seed=1"]
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of modules imported before the fork
+    code = 3
+    try:
+        code = int(pytest.main([*options, "-p", "no:cacheprovider", "-p", "no:xdist", *job.tests]))
+    except BaseException:
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def usual_times(tree: Path, tests: Iterable[str], processes: int) -> dict[str, float]:
     """CPU seconds that each test file needs without a mutant; all must pass."""
+    times: dict[str, float] = {}
 
-    def spent() -> float:
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return used.ru_utime + used.ru_stime
-
-    times = {}
-    for name in sorted(set(tests)):
-        before = spent()
-        found = run_tests(tree, [name])
+    def done(job: Job, found: Run) -> None:
         if not found.passed:
-            raise ListError(f"{name} fails without a mutant:\n{found.output}")
-        times[name] = spent() - before
+            raise ListError(f"{job.tests[0]} fails without a mutant:\n{found.output}")
+        times[job.tests[0]] = found.cpu_s
+
+    run_all(tree, [Job((name,)) for name in sorted(set(tests))], processes, done)
     return times
 
 
@@ -412,10 +464,13 @@ def loaded_from(tree: Path) -> None:
         "from dstcc.engine import _engine\n\n\ndef test_place():\n"
         f"    assert _engine.__file__.startswith({str(tree)!r})\n"
     )
-    found = run_tests(tree, [str(probe.relative_to(tree))])
+
+    def done(_: Job, found: Run) -> None:
+        if not found.passed:
+            raise ListError(f"tests load another extension than the mutants':\n{found.output}")
+
+    run_all(tree, [Job((str(probe.relative_to(tree)),))], 1, done)
     probe.unlink()
-    if not found.passed:
-        raise ListError(f"tests load another extension than the mutants':\n{found.output}")
 
 
 # ---------------------------------------------------------------------------------------------------- the report
@@ -460,18 +515,23 @@ def line(name: str, row: Sequence[int]) -> str:
 def check(mutants: Sequence[Mutant], tree: Path, jobs: int) -> int:
     """Run every mutant's tests and report."""
     loaded_from(tree)
-    usual = usual_times(tree, (name for mutant in mutants for name in mutant.tests))
-    print(f"{len(usual)} test files pass without a mutant, in {sum(usual.values()):.0f} s", flush=True)
+    usual = usual_times(tree, (name for mutant in mutants for name in mutant.tests), jobs)
+    print(
+        f"{len(usual)} test files pass without a mutant, in {sum(usual.values()):.0f} s of CPU time",
+        flush=True,
+    )
+    by_number = {mutant.number: mutant for mutant in mutants}
+    found: dict[int, Run] = {}
 
-    def judged(mutant: Mutant) -> tuple[int, Run]:
-        limit = SLACK_S + SLACK * sum(usual[name] for name in mutant.tests)
-        found = run_tests(tree, mutant.tests, mutant.number, limit)
-        mark = "survived" if found.passed else "killed"
-        print(f"{mark:9} {mutant}   {found.last_line[:150]}", flush=True)
-        return mutant.number, found
+    def done(job: Job, run: Run) -> None:
+        found[job.mutant] = run
+        mark = "survived" if run.passed else "killed"
+        print(f"{mark:9} {by_number[job.mutant]}   {run.last_line[:150]}", flush=True)
 
-    with ThreadPoolExecutor(jobs) as pool:
-        return report(mutants, dict(pool.map(judged, mutants)))
+    limits = {m.number: SLACK_S + SLACK * sum(usual[name] for name in m.tests) for m in mutants}
+    run_all(tree, [Job(m.tests, m.number, limits[m.number]) for m in mutants], jobs, done)
+    print(f"{sum(run.cpu_s for run in found.values()):.0f} s of CPU time")
+    return report(mutants, found)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,9 +12,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dstcc.engine import CrossTraffic, EngineResult, Link, Loss, Objects
+from dstcc.engine import NEVER_NS, CrossTraffic, EngineResult, Link, Loss, Objects
 
 from . import net
+from .test_channel_frames import frames
 
 RTT_S = 10.0
 LIGHT_S = RTT_S / 2
@@ -321,3 +322,116 @@ def test_a_run_without_a_duration_outlasts_any_outage_but_an_endless_one(end_s):
     delivered = result.totals["delivered_payload_bytes"] == 100 * 1000 * net.MSS
     assert delivered == (end_s == 1e5)
     assert (2400 < result.end_ns / net.S < 4000) != delivered
+
+
+# ------------------------------------------------------------------------------------- limits of repetition (§6.7, 6.8)
+
+
+def dying(at_s: float) -> Loss:
+    """Nothing is lost before, everything after: a code whose Eb/N0 falls below its curve."""
+    return frames([30.0, 30.0, -90.0], t_s=[0.0, at_s, at_s + 1], curve=(-10.0, 10.0, [0.0, -300.0]))
+
+
+def with_one_to_come(objects: Objects, *, at_s: float = 5000.0) -> Objects:
+    """A block of one more segment, long after, so that the run does not end with the others."""
+    return Objects(
+        np.append(objects.chunk, objects.chunk[-1] + 1),
+        np.append(objects.layer, 0),
+        np.append(objects.payload_bytes, net.MSS),
+        np.append(objects.release_ns, net.ns(at_s)),
+        np.append(objects.deadline_ns, NEVER_NS if objects.deadline_ns[0] == NEVER_NS else net.ns(at_s + 1)),
+    )
+
+
+@pytest.mark.parametrize("limit", [0, 1, 3])
+def test_a_report_and_then_a_refusal_are_repeated_to_the_limit(limit):
+    # The block arrives whole; from second 2 on nothing passes down, so no acknowledgement of its report. The report
+    # is sent 1 + limit times, each timer runs out; then the receiver refuses, as often. The sender acknowledges each.
+    result = transfer(
+        path(loss=dying(1.0)),
+        with_one_to_come(blocks(1, 4)),
+        ltp_retry_limit=limit,
+        duration_s=1000,
+    )
+    totals = result.totals
+    assert result.objects.complete_ns[0] > 0
+    assert totals["timeouts"] == 2 * (1 + limit)
+    assert totals["sent_wire_bytes"] == 4 * net.WIRE + 2 * (1 + limit) * 40
+    assert totals["data_packets"] == 4
+
+
+@pytest.mark.parametrize("limit", [0, 2])
+def test_a_cancellation_is_repeated_to_the_limit(limit):
+    # Captured at 1 s, due at 13 s, the third segment is lost and nothing comes back. The checkpoint's timer runs out
+    # at 11 s, when light has no time left: cancelled, 1 + limit times, each unanswered.
+    result = transfer(
+        path(loss=nth_lost(3), up_loss=Loss("packet", 1.0)),
+        with_one_to_come(net.live(1, (4 * net.MSS,), playout_s=12.0)),
+        ltp_retry_limit=limit,
+        duration_s=1000,
+    )
+    assert result.objects.given_up[0] == 1
+    assert result.totals["timeouts"] == 1 + (1 + limit)
+    assert result.totals["sent_wire_bytes"] == 4 * net.WIRE + (1 + limit) * 40
+
+
+def test_a_cancellation_that_is_answered_is_sent_once():
+    # The first checkpoint (the fourth packet) is lost: cancelled when its timer runs out at 11 s, answered at 21 s.
+    result = transfer(
+        path(loss=nth_lost(4)),
+        with_one_to_come(net.live(1, (4 * net.MSS,), playout_s=12.0)),
+        duration_s=1000,
+    )
+    assert result.objects.given_up[0] == 1
+    assert result.totals["timeouts"] == 1
+    assert result.totals["sent_wire_bytes"] == 4 * net.WIRE + 40
+
+
+def test_a_refused_session_is_given_up():
+    # Segment 3 is lost, so the block is not whole; the report arrives, is acknowledged in vain, and its gap is sent in
+    # vain: checkpoints go unanswered as well. Whoever is through first, sender or receiver, the layer is given up once.
+    lossy = dying(0.0021)
+    result = transfer(path(loss=lossy), with_one_to_come(blocks(1, 4)), ltp_retry_limit=1, duration_s=1000)
+    assert result.objects.given_up[0] == 1
+    assert result.objects.complete_ns[0] < 0
+
+
+# ----------------------------------------------------------------------------------------------------------- samples
+
+
+def test_samples_count_each_slots_own():
+    # Slots of 4 s: eight segments and no more in the first; the report tells of one loss in the third, which is
+    # repeated; in the fifth all eight are known to have come. In flight: eight until the report, one until the second.
+    result = transfer(path(loss=nth_lost(6)), with_one_to_come(blocks(1, 8)), slot_s=4.0, duration_s=40)
+    samples = result.samples
+    assert samples.sent_segments[:6].tolist() == [8, 0, 1, 0, 0, 0]
+    assert samples.lost_segments[:6].tolist() == [0, 0, 1, 0, 0, 0]
+    assert samples.retransmitted_segments[:6].tolist() == [0, 0, 1, 0, 0, 0]
+    assert samples.delivered_bytes[:6].tolist() == [0, 0, 7 * net.MSS, 0, 0, net.MSS]
+    assert samples.inflight_segments[:6].tolist() == [8, 8, 1, 1, 1, 0]
+
+
+def test_a_repeated_checkpoint_gives_no_round_trip_time():
+    # Karn: the checkpoint is lost once; what its repeat's answer took says nothing of either.
+    result = transfer(path(loss=nth_lost(8)), blocks(1, 8))
+    assert result.totals["rtt_samples"] == 0
+
+
+def test_the_last_segment_counts_its_own_bytes():
+    # 3 full segments and one of 100 bytes: 4 headers, and 100 bytes take 140 · 8 / 12e6 s.
+    one = dataclasses.replace(blocks(1, 1), payload_bytes=np.array([3 * net.MSS + 100]))
+    result = transfer(path(), with_one_to_come(one), slot_s=4.0, duration_s=40)
+    assert result.samples.delivered_bytes.sum() == 3 * net.MSS + 100
+    assert done_s(result)[0] == pytest.approx(3e-3 + 140 * 8 / 12e6 + LIGHT_S, abs=1e-8)
+    # 4,480 bytes in segments, and the acknowledgement of the report: 40.
+    assert result.totals["sent_wire_bytes"] == 3 * net.MSS + 100 + 4 * 40 + 40
+
+
+def test_waits_are_for_the_line_that_others_use():
+    # Datagrams of others take every second millisecond: a segment waits for the one in front, 95 of 100 at most a
+    # little more than their 1 ms.
+    busy = net.link(12e6, RTT_S, queue_bdp=0.1, cross_traffic=(CrossTraffic(6e6, 1500),))
+    totals = transfer(busy, blocks(1, 400)).totals
+    idle = transfer(path(), blocks(1, 400)).totals
+    assert idle["queue_p95_s"] <= 1e-6
+    assert totals["queue_p95_s"] > 0.05
