@@ -153,3 +153,68 @@ def test_a_timeout_forgets_the_maximum():
     for _ in range(999):
         law.ack(1)
     assert law.cwnd() - before >= 48
+
+
+# ------------------------------------------------------------------------------------------- HyStart (Ha and Rhee 2011)
+
+NO_THRESHOLD = 2**40
+
+
+def starting(cwnd: int, rtt_s: float = 1.0) -> Law:
+    """In slow start, long idle; the first ACK begins a round."""
+    law = Law("cubic", rtt_s)
+    law.wait(5)
+    law.set(cwnd=cwnd, ssthresh=NO_THRESHOLD)
+    law.send(100_000)
+    return law
+
+
+def acks_until_found(law: Law, apart_ms: float, most: int = 3000) -> int:
+    for n in range(1, most + 1):
+        law.ack(1)
+        if law.ssthresh() < NO_THRESHOLD:
+            return n
+        law.wait(apart_ms / 1000)
+    return 0
+
+
+@pytest.mark.parametrize(("apart_ms", "found"), [(1.0, True), (2.0, True), (2.1, False), (10.0, False)])
+def test_an_ack_train_of_half_a_round_trip_ends_slow_start(apart_ms, found):
+    # ACKs at most 2 ms apart for more than half of 1 s, and of the 1 ms that batches may add.
+    seen = acks_until_found(starting(100), apart_ms)
+    assert (seen > 0) == found
+    if found:
+        assert (seen - 1) * apart_ms == pytest.approx(500.5, abs=2 * apart_ms)
+
+
+def test_no_train_counts_below_sixteen_segments():
+    # One by one from 4, RTT 10 ms: a train of 6 ms would be there with the seventh ACK. Linux looks at no ACK before the
+    # sixteenth segment, which is then too far from the last one that it looked at to be of a train.
+    assert acks_until_found(starting(4, rtt_s=0.01), 1.0) == 0
+
+
+def risen(base_s: float, rise_ms: float) -> int:
+    """With which ACK of a round slow start ends, whose round trips are so much longer than those of the round before."""
+    law = Law("cubic", base_s)
+    law.wait(5)
+    law.set(cwnd=100, ssthresh=NO_THRESHOLD)
+    law.send(20)
+    for _ in range(20):
+        law.ack(1, rtt_s=base_s)
+        law.wait(0.01)
+    law.send(40)
+    for n in range(1, 20):
+        law.ack(1, rtt_s=base_s + rise_ms / 1000)
+        law.wait(0.01)
+        if law.ssthresh() < NO_THRESHOLD:
+            return n
+    return 0
+
+
+@pytest.mark.parametrize(
+    ("base_s", "rise_ms", "found"),
+    [(1.0, 15.9, 0), (1.0, 16.1, 9), (0.02, 3.9, 0), (0.02, 4.1, 9), (0.1, 12.6, 9)],
+)
+def test_a_delay_that_rose_ends_slow_start_after_eight_samples(base_s, rise_ms, found):
+    # clamp(RTT / 8, 4, 16 ms): 16 at 1 s, 4 at 20 ms, 12.5 at 100 ms.
+    assert risen(base_s, rise_ms) == found

@@ -595,16 +595,50 @@ def bandwidth(sender: Sender) -> float:
     return float(sender.own.pacing_bytes_per_ns) * 1e9 / (2.885 * 0.99 * 1500)
 
 
-def test_a_delivery_rate_is_by_the_longer_of_sending_and_acknowledging():
-    # draft-cheng-iccrg-delivery-rate-estimation section 2: 30 segments at 0; all arrive at 1,000 ms: 30 in 1 s of ACKs.
+def test_a_delivery_rate_is_by_the_time_of_acknowledgements():
+    # draft-cheng-iccrg-delivery-rate-estimation section 2: 30 segments at 0, all acknowledged at 1 s.
     sender = Sender("bbr", option_bytes=0)
     sender.own.cwnd = 200
     sender.send(*[0] * 30)
     sender.ack(1000, 30)
     assert bandwidth(sender) == pytest.approx(30, rel=1e-3)
-    # 60 leave from 1,000 to 2,000 ms, the last 40 of them at 2,000; the path has become shorter: all ACKs come
-    # within the next 500 ms. The sample of the last: sent 1 s after the newest segment known then, at 1,000 - 1,000
-    # = 0; 2 s of sending, 0.5 s or so of ACKs: 60 / 2 s = 30 a second, not 120.
-    sender.send(*[1000] * 20, *[2000] * 40)
-    sender.ack(2500, 90)
-    assert bandwidth(sender) == pytest.approx(40, rel=0.35)
+
+
+def test_a_delivery_rate_is_by_the_time_of_sending_where_that_is_longer():
+    # One segment at 0, acknowledged at 2 s; 20 at 1 s, acknowledged at 2.5 s; one at 2 s, acknowledged at 3 s: the path
+    # becomes shorter. In the second between, 21 were acknowledged that had left in 2 s: 10.5 a second.
+    sender = Sender("bbr", option_bytes=0)
+    sender.own.cwnd = 200
+    sender.send(0, *[1000] * 20)
+    sender.ack(2000, 1)
+    sender.send(2000)
+    sender.ack(2500, 21)
+    sender.ack(3000, 22)
+    assert bandwidth(sender) == pytest.approx(10.5, rel=1e-3)
+
+
+def test_idle_time_does_not_lower_a_delivery_rate():
+    # Five seconds without anything in flight, then 60 segments in a round trip of 1 s.
+    sender = Sender("bbr", option_bytes=0)
+    sender.own.cwnd = 200
+    sender.send(*[0] * 30)
+    sender.ack(1000, 30)
+    sender.own.cwnd = 200
+    sender.send(*[6_000] * 60)
+    sender.ack(7_000, 90)
+    assert bandwidth(sender) == pytest.approx(60, rel=1e-3)
+
+
+def test_a_sample_shorter_than_any_round_trip_is_none():
+    # Of 40 sent at 0 the first is lost and repeated at 1,003; the answer to the repeat at 1,103 covers all of them: 40 in
+    # 100 ms of ACKs would be 400 a second. The least round trip is 1 s, so it says nothing.
+    sender = Sender("bbr", option_bytes=0)
+    sender.own.cwnd = 200
+    sender.send(*range(4))
+    for k in (1, 2, 3):
+        sender.ack(1000 + k, 0, (1, k + 1))
+    sender.own.cwnd = 200
+    assert sender.repeat(1003) == [0]
+    before = bandwidth(sender)
+    sender.ack(1103, 4, echo_ms=1003)
+    assert bandwidth(sender) == pytest.approx(before)
