@@ -188,13 +188,14 @@ def test_an_ack_train_of_half_a_round_trip_ends_slow_start(apart_ms, found):
 
 
 def test_no_train_counts_below_sixteen_segments():
-    # One by one from 4, RTT 10 ms: a train of 6 ms would be there with the seventh ACK. Linux looks at no ACK before the
-    # sixteenth segment, which is then too far from the last one that it looked at to be of a train.
+    # One by one from 4, RTT 10 ms: a train of 6 ms would be there with the seventh ACK. Linux looks at no ACK before
+    # the sixteenth segment, which is then too far from the last one that it looked at to be of a train.
     assert acks_until_found(starting(4, rtt_s=0.01), 1.0) == 0
 
 
 def risen(base_s: float, rise_ms: float) -> int:
-    """With which ACK of a round slow start ends, whose round trips are so much longer than those of the round before."""
+    """With which ACK of a round slow start ends, whose round trips are so much longer than those of the round
+    before."""
     law = Law("cubic", base_s)
     law.wait(5)
     law.set(cwnd=100, ssthresh=NO_THRESHOLD)

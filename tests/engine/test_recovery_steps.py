@@ -630,8 +630,8 @@ def test_idle_time_does_not_lower_a_delivery_rate():
 
 
 def test_a_sample_shorter_than_any_round_trip_is_none():
-    # Of 40 sent at 0 the first is lost and repeated at 1,003; the answer to the repeat at 1,103 covers all of them: 40 in
-    # 100 ms of ACKs would be 400 a second. The least round trip is 1 s, so it says nothing.
+    # Of 40 sent at 0 the first is lost and repeated at 1,003; the answer to the repeat at 1,103 covers all of them:
+    # 40 in 100 ms of ACKs would be 400 a second. The least round trip is 1 s, so it says nothing.
     sender = Sender("bbr", option_bytes=0)
     sender.own.cwnd = 200
     sender.send(*range(4))
