@@ -10,7 +10,8 @@ and losses are asked whether they are the sender's own, by an experiment. With L
 known, u the usual share, and D' what was acknowledged a second meanwhile:
 
     free      all is well while L <= u + 5 %
-    echo      L > u + 5 %: pace <= 0.98 D' / (1 - u); for a round trip and a quarter what comes in was sent before
+    echo      L > u + 5 %, for two round trips where no more was sent than 1.1 D: pace <= 0.98 D' / (1 - u); for a
+              round trip and a quarter what comes in was sent before
     judged    where L has then fallen by half or more of what was unusual, it was ours; where it has risen by 5 %, the
               echo again; else u <- L, free
     asked     L > 1 % and none is usual, every 4 round trips, then every 8, .. 64: the same for half a round trip
@@ -34,6 +35,8 @@ GRAVE, SLIGHT, LEFT = 0.05, 0.01, 0.01
 """Shares lost beyond the usual: at once suspect, suspect after a while, too much while held."""
 MARGIN = 0.98
 """Of the acknowledged rate, that a path is held to."""
+PROVEN = 1.1
+"""Times the acknowledged rate, beyond which what is sent was never seen to come through."""
 ENOUGH = 100.0
 """Segments whose fate must be known before their share says something; after a round trip half of that."""
 HOLD, PATIENCE, ROUNDS_MOST = 1.0, 4.0, 64.0
@@ -95,6 +98,13 @@ class Count:
     delivered: float = 0.0
     time_s: float = 0.0
 
+    def add(self, more: Count) -> None:
+        """Count on."""
+        self.segments += more.segments
+        self.lost += more.lost
+        self.delivered += more.delivered
+        self.time_s += more.time_s
+
     @property
     def share(self) -> float:
         """Lost, of what is known."""
@@ -120,7 +130,8 @@ class Ceiling:
         self._settled = inf
         self._count, self._held, self._window = Count(), Count(), Count()
         self._peaks = [0.0, 0.0]
-        self._suspected = self._good = 0.0
+        self._suspected = self._good = self._known = 0.0
+        self._strikes = 0
         self._rounds, self._patience = HOLD, PATIENCE
         self._step = STEP
         self._stood, self._passed = False, True
@@ -170,6 +181,7 @@ class Ceiling:
             window.delivered += heard.delivered
             window.time_s += heard.slot_s
         if window.time_s >= WINDOW * round_s:
+            self._known = self.acknowledged
             self._peaks[0] = max(self._peaks[0], window.delivered / window.time_s)
             self._window = Count()
         if heard.used and heard.delivered:
@@ -194,22 +206,35 @@ class Ceiling:
     def _enter(self, state: State) -> None:
         if (self.state, state) != (State.PROBED, State.AWAITED):
             self._clock_s = 0.0
-        self.state, self._count, self._held = state, Count(), Count()
+        self.state, self._count, self._held, self._strikes = state, Count(), Count(), 0
 
     def _free(self, round_s: float, _rate: float) -> None:
         count, whole = self._count, self._whole(round_s)
+        grave = self._grave(round_s)
         asked = self.usual < SLIGHT and self._clock_s >= self._patience * round_s
-        if (whole or self._soon(round_s)) and count.beyond(self.usual + GRAVE):
-            self._lower()
+        if grave:
+            self._lower(count)
             self._enter(State.ECHO)
         elif asked and whole and count.beyond(self.usual + SLIGHT):
-            self._lower()
+            self._lower(count)
             self._enter(State.ASKED)
         elif whole:
             self._count = Count()
 
-    def _lower(self) -> None:
-        count = self._count
+    def _grave(self, round_s: float) -> bool:
+        """Whether losses call for a trial: at once where more was sent than ever came through, else after a while."""
+        count, whole = self._count, self._whole(round_s)
+        if not (whole or self._soon(round_s)) or not count.beyond(self.usual + GRAVE):
+            self._strikes = 0 if whole else self._strikes
+            return False
+        sent = count.segments * self._wire / count.time_s
+        if sent > PROVEN * self._known:
+            return True
+        self._strikes += whole
+        return self._strikes > 1
+
+    def _lower(self, count: Count) -> None:
+        """Hold the path to what came through."""
         self._suspected = count.share
         self.limit = MARGIN * count.delivered / count.time_s / (1 - min(self.usual, 0.9))
 
@@ -222,22 +247,27 @@ class Ceiling:
             self._good, self.limit = self.limit, inf
         if self._clock_s < (1.0 + PROBE) * round_s:
             return
+        if self._count.beyond(self._suspected + GRAVE):  # they come and go by themselves
+            self._patience = min(2 * self._patience, ROUNDS_MOST)
+            self._enter(State.FREE)
+            return
         self._settle()
         if self.state is State.HELD:
             self.limit = self._good
 
     def _judge(self, round_s: float, _rate: float) -> None:
-        clear = self._suspected > self.usual + 2 * GRAVE or self._count.beyond(self._suspected + GRAVE)
-        if self._whole(round_s) or (clear and self._soon(round_s)):
+        worse = self._count.beyond(self._suspected + GRAVE)
+        clear = worse or self._suspected > self.usual + 2 * GRAVE
+        if not self._whole(round_s) and not (clear and self._soon(round_s)):
+            return
+        if worse:  # something else has changed
+            self._lower(self._count)
+            self._enter(State.ECHO)
+        else:
             self._settle()
 
     def _settle(self) -> None:
         """Whose the losses are."""
-        # Worse than before: something else has changed.
-        if self._count.beyond(self._suspected + GRAVE):
-            self._lower()
-            self._enter(State.ECHO)
-            return
         ours = self._count.share <= (self._suspected + self.usual) / 2
         self.usual = self._count.share
         if ours:
@@ -248,13 +278,11 @@ class Ceiling:
             self._enter(State.FREE)
 
     def _hold(self, round_s: float, _rate: float) -> None:
-        whole = self._whole(round_s)
-        grave = (whole or self._soon(round_s)) and self._count.beyond(self.usual + GRAVE)
+        grave, whole = self._grave(round_s), self._whole(round_s)
         if whole:
-            self._held.segments += self._count.segments
-            self._held.lost += self._count.lost
+            self._held.add(self._count)
         if grave or (whole and self._held.beyond(self.usual + LEFT)):
-            self._lower()
+            self._lower(self._count if grave else self._held)
             self._enter(State.ECHO)
             return
         if whole:
@@ -274,8 +302,8 @@ class Ceiling:
         if self._clock_s < (LAG + PROBE) * round_s:
             return
         if self._count.beyond(self.usual + SLIGHT / 2, deviations=1.0):
-            self._lower()
-            self.limit = min(self.limit, self._good)
+            self._lower(self._count)
+            self.limit = min(max(self.limit, self._good / (1 + STEP)), self._good)
             self._rounds = min(max(2 * self._rounds, HOLD), ROUNDS_MOST)
             self._step, self._passed = STEP, False
         elif self._stood:

@@ -13,8 +13,8 @@ round trip. Where it does run dry although the subflow sent at its pace, the pat
 What the queue shows holds as far as it is borne out. :mod:`dstcc.learn.ceiling` bounds r, and the pace, by what was
 acknowledged and by losses that are the sender's own; that is also how bottlenecks further on than the sender's own link
 are found. While no queue has stood on a path it gets no more than r, and while a path has acknowledged nothing, or no
-queue has stood, it may rise only as far as all paths together stay within what the source needs: 1.1 times that while
-nothing is acknowledged, since repairs need some, then twice that, since all can go twice.
+queue has stood, it may rise only as far as all paths together stay within what the source needs: 1.2 times that while
+nothing is acknowledged, as repairs need some, then twice that, since all can go twice.
 
 Before the first slot r is the rate that the video needs, shared evenly, since no path is known; what it needs is known
 from what was captured by now (:mod:`dstcc.learn.captured`). While that says nothing, as of a source without a clock, r
@@ -49,7 +49,7 @@ AGAIN = 1.5
 """The same once a queue has stood, from the second slot on in which it is dry though the pace was used."""
 USED = 0.9
 """Of the pace, from which on it counts as used."""
-ROOM = 1.1
+ROOM = 1.2
 """Of what the source needs, that all paths are asked for while one is neither seen nor heard: repairs need some."""
 TWICE = 2.0
 """The same once one is: all can go twice."""

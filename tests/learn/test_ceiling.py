@@ -148,7 +148,24 @@ def test_losses_after_an_outage_are_the_outages() -> None:
     hear(ceiling, int(LAG * ROUND), acked=50, lost=50)
     hear(ceiling, 2 * ROUND)
     assert np.isinf(ceiling.limit)
-    hear(ceiling, ROUND, acked=50, lost=50)
+
+
+def test_losses_at_a_rate_that_came_through_before_must_last() -> None:
+    # 100 packets a slot came through. Half of them lost for a round trip and a half is a burst, for two it is not.
+    ceiling = Ceiling(WIRE)
+    hear(ceiling, 4 * ROUND + 1)
+    hear(ceiling, ROUND + ROUND // 2, acked=50, lost=50)
+    assert np.isinf(ceiling.limit)
+    hear(ceiling, ROUND)
+    hear(ceiling, 3 * ROUND, acked=50, lost=50)
+    assert np.isfinite(ceiling.limit)
+
+
+def test_losses_at_a_rate_that_never_came_through_are_believed_at_once() -> None:
+    # 120 packets a slot where 100 came through: an eighth of a round trip with 100 packets will do.
+    ceiling = Ceiling(WIRE)
+    hear(ceiling, 4 * ROUND + 1)
+    hear(ceiling, ROUND // 4, acked=90, lost=30)
     assert np.isfinite(ceiling.limit)
 
 
