@@ -46,7 +46,8 @@ for trial in load_run(Path(sys.argv[1])).trials:
 ' "$demo/run" > "$demo/run.trials"
 while IFS= read -r trial; do
     name=$(printf '%s' "${trial%/s*}" | sed 's/+.*//; s/[^A-Za-z0-9]\{1,\}/-/g')  # cubic+minrtt/s1: cubic
-    "$dstcc" play "$demo/run" --trial "$trial" --from "$from_s" --to "$to_s" -o "$demo/earth-$name.mp4" --force
+    "$dstcc" play "$demo/run" --trial "$trial" --from "$from_s" --to "$to_s" -o "$demo/earth-$name.mp4" --force \
+        < /dev/null
 done < "$demo/run.trials"
 rm "$demo/run.trials"
 
