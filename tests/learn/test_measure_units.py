@@ -113,6 +113,12 @@ def test_an_unknown_path_is_probed_at_twice_what_it_carried() -> None:
     assert rates.rate[0] / WIRE == pytest.approx([1, 1, 6])
 
 
+def test_paths_that_would_rise_share_the_room() -> None:
+    # Both ran dry at their 4 and would have 8; 1.1 · 8 − 8 = 0.8 is a tenth of what they would rise by.
+    rates = after(slot(Row(), Row()), slot(Row(40, 0, 4), Row(40, 0, 4)))
+    assert rates.rate[0] / WIRE == pytest.approx([4.4, 4.4])
+
+
 def test_a_known_path_that_ran_dry_twice_is_asked_for_half_as_much_again() -> None:
     full = Row(70, 30, 7, acked=70)
     heard = (Row(), Row(100, 30, acked=70), full, full, full, Row(72, 0, 7.2, acked=70))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dstcc.engine.config import FrameSchedule
+from dstcc.engine.config import FrameSchedule, Link
 from dstcc.engine.config import Loss as EngineLoss
 from dstcc.scenario import describe, draw_links, load_scenario, parse_override, rtt_s
 from dstcc.scenario.draws import describe_loss, link_notes, longest_possible_rtt_s
@@ -121,6 +122,16 @@ def test_outages_count_as_far_as_the_run_goes(minimal: Path) -> None:
         assert (found["outages"], found["outage_s"]) == (count, dark_s), end_s
 
 
+def test_others_on_the_link_are_recorded(minimal: Path) -> None:
+    flows = "link.0.flows=[{congestion = 'cubic', bytes = 5000, start_s = 2}, {congestion = 'bbr', rate_bps = 1e6}]"
+    link = drawn(minimal, flows, "link.0.cross_traffic=[{rate_bps = 7000}, {rate_bps = 9000}]")[0]
+    assert link["flows"] == [
+        {"congestion": "cubic", "start_s": 2, "bytes": 5000, "rate_bps": None},
+        {"congestion": "bbr", "start_s": 0, "bytes": None, "rate_bps": 1e6},
+    ]
+    assert link["datagrams_bps"] == [7000, 9000]
+
+
 def test_a_draw_is_the_first_of_a_stream_of_its_own(minimal: Path) -> None:
     def share(link: str, key: str, seed: int) -> float:
         name = "\0".join(("scenario", link, key, str(seed)))
@@ -187,6 +198,19 @@ def test_frames_are_told_by_their_extremes_outside_the_outages() -> None:
     assert lit((0, 100)) == [3.0, 9.0]  # dark from the first moment on, lit again at the last
     assert lit((0, 1), (50, 150)) == [9.0, 9.0]
     assert lit((0, 1000)) == [1.0, 9.0]  # never lit: all there is
+
+
+def test_each_direction_is_dark_in_its_own_outages_or_in_both(minimal: Path) -> None:
+    lossy = EngineLoss("frames", frames=frames())
+    (link, _) = draw_links(load_scenario(minimal), 1)
+    link = replace(link, loss=lossy, up_loss=lossy, outages_ns=((150 * 10**9, 250 * 10**9),))
+
+    def lit(link: Link) -> list[Any]:
+        found: Any = describe(link, 1e9)
+        return [found[key]["frames"]["ebn0_db"] for key in ("loss", "up_loss")]
+
+    assert lit(link) == [[1.0, 3.0], [1.0, 3.0]]
+    assert lit(replace(link, up_outages_ns=((0, 100 * 10**9),))) == [[1.0, 3.0], [3.0, 9.0]]
 
 
 def test_a_delay_table(minimal: Path) -> None:
