@@ -10,6 +10,7 @@ import pytest
 
 from dstcc.engine.config import NEVER_NS
 from dstcc.engine.stepper import SUBFLOW_VALUES
+from dstcc.learn.ceiling import Ceiling
 from dstcc.learn.measure import Rates
 from tests.made_results import objects
 
@@ -30,6 +31,14 @@ def with_values(made: Any, name: str, *values: float) -> Any:
     return made
 
 
+def beside(first: Any, second: Any) -> Any:
+    """Two trials' slots as one stepper's."""
+    pairs = ((getattr(first, name), getattr(second, name)) for name in ("subflow_values", "episode_values"))
+    return SimpleNamespace(
+        **dict(zip(("subflow_values", "episode_values"), map(np.concatenate, pairs), strict=True))
+    )
+
+
 def test_losses_are_a_share_of_what_came_to_be_known_and_fade() -> None:
     rates = after(slot(Row(lost=2, acked=8), Row(acked=10)))
     assert rates.loss()[0] == pytest.approx([2 / 10, 0])
@@ -38,6 +47,37 @@ def test_losses_are_a_share_of_what_came_to_be_known_and_fade() -> None:
     # the first slot counts 0.98² of itself: 1.9208 lost of 9.604; now 1 of 5 more
     rates.update(slot(Row(lost=1, acked=4), Row(lost=3, acked=7)))
     assert rates.loss()[0] == pytest.approx([2.9208 / 14.604, 3 / (9.604 + 10)])
+
+
+def test_trials_side_by_side_do_not_mix() -> None:
+    ours = [
+        slot(Row(), Row()),
+        slot(Row(40, 30, 4), Row(40, 0, 4)),
+        slot(Row(9, 3, 1), Row(78, 0, 7.8, lost=3)),
+    ]
+    theirs = [
+        slot(Row(), Row(up=0.0)),
+        slot(Row(20, 0, 2), Row(3, 1, 2)),
+        slot(Row(21, 1, 2.1), Row(9, 9, 1)),
+    ]
+    theirs[0].subflow_values[0, 1] = 0  # its second path is not there yet
+    alone = after(*ours, need=8), after(*theirs, need=4)
+    both = Rates(2, 2)
+    for own, one in enumerate(alone):
+        both.wire[own], both._count[own] = one.wire[0], one._count[0]
+        both._sources[own] = one._sources[0]
+    both.ceilings = [[Ceiling(WIRE), Ceiling(WIRE)] for _ in range(2)]
+    for first, second in zip(ours, theirs, strict=True):
+        both.update(beside(first, second))
+    for own, one in enumerate(alone):
+        assert both.rate[own] == pytest.approx(one.rate[0])
+        assert both.loss()[own] == pytest.approx(one.loss()[0])
+    now = slot(Row(), Row())
+    together = both.units(beside(now, now))
+    for own, one in enumerate(alone):
+        units = one.units(now)
+        for name in ("window", "queue", "round_trip_s", "lossiest", "most"):
+            assert getattr(together, name)[own] == pytest.approx(getattr(units, name)[0]), name
 
 
 def test_less_than_a_segment_known_is_no_share() -> None:
@@ -123,8 +163,9 @@ def test_a_known_path_that_ran_dry_twice_is_asked_for_half_as_much_again() -> No
     full = Row(70, 30, 7, acked=70)
     heard = (Row(), Row(100, 30, acked=70), full, full, full, Row(72, 0, 7.2, acked=70))
     # 99 packets a slot are acknowledged now, so that 1.25 · 9.9 = 12.4 are no bound for 1.5 · 8
-    rates = after(*map(slot, heard), slot(Row(80, 0, 8, acked=99)), paths=1, need=8)
-    assert rates.rate[0, 0] / WIRE == pytest.approx(12)
+    for need in (8.0, 4.0):  # also beyond twice the need: it is seen and heard
+        rates = after(*map(slot, heard), slot(Row(80, 0, 8, acked=99)), paths=1, need=need)
+        assert rates.rate[0, 0] / WIRE == pytest.approx(12)
 
 
 def test_a_path_in_the_dark_shows_nothing() -> None:

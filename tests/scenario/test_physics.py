@@ -27,6 +27,7 @@ from dstcc.scenario import (
     settle,
     to_toml,
 )
+from dstcc.scenario.draws import longest_possible_rtt_s
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 DAY_S = 86_400.0
@@ -112,7 +113,7 @@ def test_an_abstract_profile_is_its_keys_with_their_draws(drawn):
     assert drawn(keys, seed=3) == links[3]
 
 
-def test_a_light_time_between_bodies(drawn):
+def test_a_light_time_between_bodies(drawn, tmp_path):
     link = drawn('rate_bps = 1e6\ndelay_s = {bodies = ["mars", "earth"]}')
     t_s = np.array(link.delay_t_ns) / 1e9
     assert (t_s[0], t_s[-1]) == (0, DAY_S)
@@ -122,6 +123,8 @@ def test_a_light_time_between_bodies(drawn):
     steps = light_time_s("mars", "earth", START, np.stack([t_s - 1, t_s + 1]), sent=True)
     np.testing.assert_allclose(link.delay_slope, (steps[1] - steps[0]) / 2, atol=2e-8)
     assert drawn('rate_bps = 1e6\ndelay_s = {bodies = ["earth", "mars"]}') == link
+    longest_s = longest_possible_rtt_s(load_scenario(tmp_path / "scenario.toml"))
+    assert longest_s == 2 * max(link.delay_ns) / 1e9
 
 
 @pytest.mark.parametrize("gone", ["start", "duration_s"])
