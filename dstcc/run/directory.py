@@ -42,6 +42,7 @@ from dstcc.scenario import (
     scale_of,
     to_toml,
 )
+from dstcc.scenario.constants import engine_constants
 
 from .backends import Backend
 from .distortions import distortions
@@ -329,7 +330,13 @@ def _meta(
         "video": _video(source),
         "backend": backend.name,
         "scale": scale_of(scenario),
-        "distorts": list(distortions(scale_of(scenario), scenario.transport.congestion)),
+        "distorts": list(
+            distortions(
+                scale_of(scenario),
+                scenario.transport.congestion,
+                engine_constants(scenario.transport.constants, scale_of(scenario)),
+            )
+        ),
         **_facts(backend, scenario),
         "seeds": list(scenario.seeds),
         "machine": machine(),

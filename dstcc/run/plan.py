@@ -8,6 +8,7 @@ from typing import Any
 from dstcc.algorithms import reconstructed
 from dstcc.engine import Link
 from dstcc.scenario import Scenario, Source, describe, horizon_s, link_notes, rtt_s, scale_of, settle
+from dstcc.scenario.constants import engine_constants
 
 from .backends import backend_of
 from .distortions import distortions
@@ -87,7 +88,11 @@ def plan(scenario: Scenario, source: Source, backend: str) -> Plan:
         seed=setting.seed,
         links=tuple(_planned(link, mss, setting.length_s) for link in setting.links),
         scale=setting.scale,
-        distorts=distortions(scale_of(scenario), scenario.transport.congestion),
+        distorts=distortions(
+            scale_of(scenario),
+            scenario.transport.congestion,
+            engine_constants(scenario.transport.constants, scale_of(scenario)),
+        ),
         chunks=source.chunks,
         layers=source.layers,
         payload_bytes=int(setting.objects.payload_bytes.sum()),
