@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from dstcc.engine.config import NEVER_NS
-from dstcc.engine.stepper import SUBFLOW_VALUES
+from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
+from dstcc.learn.captured import Captured
 from dstcc.learn.ceiling import Ceiling
 from dstcc.learn.measure import Rates
 from tests.made_results import objects
@@ -80,6 +81,38 @@ def test_trials_side_by_side_do_not_mix() -> None:
             assert getattr(together, name)[own] == pytest.approx(getattr(units, name)[0]), name
 
 
+def test_without_a_clock_the_room_is_each_trials_own() -> None:
+    # All 800 packets of a trial are there at once: 800 / 2 round trips. Of 40 s that is 10 a second, of 80 s 5.
+    both = Rates(2, 1)
+    both.wire[:] = WIRE
+    both.ceilings = [[Ceiling(WIRE)], [Ceiling(WIRE)]]
+    both._sources = [Captured(np.array([0.0]), np.array([800.0 * WIRE]))] * 2
+    for pace in (0.0, 1.0, 2.0, 4.0, 8.0, 16.0):
+        one = with_values(slot(Row(10 * pace, 0, pace)), "cwnd_segments", 40)
+        slower = with_values(with_values(slot(Row(10 * pace, 0, pace)), "cwnd_segments", 80), "srtt_s", 80.0)
+        both.update(beside(one, slower))
+    assert both.rate.ravel() / WIRE == pytest.approx([10, 5])
+
+
+def test_headers_count_in_what_a_source_needs() -> None:
+    rates = rates_of(1, 4)
+    rates._heavier[:] = 1.5  # bytes on the wire for one of payload
+    rates.update(slot(Row()))
+    assert rates.need[0, 0] / WIRE == pytest.approx(6)
+    assert rates.rate[0, 0] / WIRE == pytest.approx(6)
+
+
+def test_a_path_without_a_round_trip_has_no_rate() -> None:
+    assert after(with_values(slot(Row()), "srtt_s", 0.0), paths=1).rate[0, 0] == 0
+
+
+def test_a_slot_may_last_less_than_a_second() -> None:
+    # 4 packets in half a second, 3 of which wait: 1 left, 2 a second
+    short = slot(Row(4, 3, 4))
+    short.episode_values[0, EPISODE_VALUES.index("slot_s")] = 0.5
+    assert after(slot(Row()), short, paths=1, need=4).rate[0, 0] / WIRE == pytest.approx(2)
+
+
 def test_less_than_a_segment_known_is_no_share() -> None:
     # half a segment lost of half a segment known is not all
     assert after(slot(Row(lost=0.5), Row())).loss()[0] == pytest.approx([0.5, 0])
@@ -145,18 +178,23 @@ def test_a_queue_stands_that_stood_before_or_was_fed_at_the_pace() -> None:
 
 
 def test_an_unknown_path_is_probed_at_twice_what_it_carried() -> None:
-    # A need of 9, 3 for each path. Two turn out to carry 1, so that there is room for 1.1 · 9 − (1 + 1 + 3) = 4.9;
+    # A need of 9, 3 for each path. Two turn out to carry 1, so that there is room for 1.2 · 9 − (1 + 1 + 3) = 5.8;
     # the third ran dry at its pace, and is asked for 3 more.
     rates = after(
         slot(Row(), Row(), Row()), slot(Row(30, 20, 3), Row(30, 20, 3), Row(30, 0, 3)), paths=3, need=9
     )
     assert rates.rate[0] / WIRE == pytest.approx([1, 1, 6])
+    # 27 packets of the 30 that the pace allows are nine tenths, and no more than that
+    unused = after(
+        slot(Row(), Row(), Row()), slot(Row(30, 20, 3), Row(30, 20, 3), Row(27, 0, 3)), paths=3, need=9
+    )
+    assert unused.rate[0] / WIRE == pytest.approx([1, 1, 3])
 
 
 def test_paths_that_would_rise_share_the_room() -> None:
-    # Both ran dry at their 4 and would have 8; 1.1 · 8 − 8 = 0.8 is a tenth of what they would rise by.
+    # Both ran dry at their 4 and would have 8; 1.2 · 8 − 8 = 1.6 is a fifth of what they would rise by.
     rates = after(slot(Row(), Row()), slot(Row(40, 0, 4), Row(40, 0, 4)))
-    assert rates.rate[0] / WIRE == pytest.approx([4.4, 4.4])
+    assert rates.rate[0] / WIRE == pytest.approx([4.8, 4.8])
 
 
 def test_a_known_path_that_ran_dry_twice_is_asked_for_half_as_much_again() -> None:
