@@ -78,6 +78,20 @@ def test_of_a_module_some_functions_may_be_changed(script: ModuleType) -> None:
         script.mutants(script.Module("m.py", (), ("gone",)), source, known)
 
 
+def test_what_the_plan_names_is_there(script: ModuleType) -> None:
+    """An equivalent change is of a line as it stands: who changes the line looks at the entry again."""
+    plan, root = script.load_plan(SCRIPT.with_suffix(".toml")), SCRIPT.parents[1]
+    lines = {
+        one.path: {line.strip() for line in (root / one.path).read_text().splitlines()}
+        for one in plan.modules
+    }
+    assert not [(one.path, one.was) for one in plan.equivalents if one.was not in lines[one.path]]
+    assert all(one.why and one.now for one in plan.equivalents)
+    assert not [test for one in plan.modules for test in one.tests if not (root / test).is_file()]
+    for one in plan.modules:
+        script.mutants(one, (root / one.path).read_text(), {})  # raises for a function that is not there
+
+
 def check(tmp_path: Path, tests: str, more: str = "") -> subprocess.CompletedProcess[str]:
     plan = tmp_path / "plan.toml"
     plan.write_text(
