@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -93,7 +94,8 @@ def transport_figure(
 ) -> str:
     """The small multiples as SVG; rows share a column's axes, so that heights compare."""
     trials = section.representative
-    columns = [tables.samples(trial) for trial in trials]
+    end_s = math.inf if section.waits else _last_deadline_s(trials, tables)
+    columns = [_until(tables.samples(trial), end_s) for trial in trials]
     links = tuple(dict.fromkeys(str(name) for samples in columns for name in samples["link"]))
     clock = unit_for("seconds", [float(samples["t_s"].max(initial=0.0)) for samples in columns])
     limits = [what.reference(link, section.segment_bytes) or 0.0 for trial in trials for link in trial.links]
@@ -110,6 +112,18 @@ def transport_figure(
         _dress(figure, grid, scene)
 
     return draw_svg(f"{salt}-{what.key}", ROW_IN * len(trials) + 1.0, draw)
+
+
+def _last_deadline_s(trials: tuple[Trial, ...], tables: Tables) -> float:
+    """When the last chunk was due: some senders repeat for weeks what nobody waits for any more."""
+    due = [tables.chunks(trial)["deadline_s"] for trial in trials]
+    return max((float(times[np.isfinite(times)].max(initial=0.0)) for times in due), default=0.0) or math.inf
+
+
+def _until(samples: Columns, end_s: float) -> Columns:
+    """The rows until then, and what they began with if that is later."""
+    kept = samples["t_s"] <= max(end_s, float(samples["t_s"].min(initial=math.inf)))
+    return {name: values[kept] for name, values in samples.items()}
 
 
 def _lines(axes: Axes, samples: Columns, link: str, colour: str, scene: Scene) -> None:

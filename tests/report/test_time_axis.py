@@ -1,0 +1,30 @@
+"""The figures over time end where the mission does, however long a sender goes on."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dstcc.report import load_report
+from dstcc.report.figures.transport import _last_deadline_s, _until
+from dstcc.report.tables import Tables
+from tests.report.conftest import RunFactory
+from tests.report.synthetic_run import RunSpec
+
+
+def test_what_comes_after_the_last_deadline_is_not_drawn() -> None:
+    samples = {"t_s": np.array([1.0, 2.0, 3.0, 900.0]), "rate_bps": np.array([5.0, 6.0, 7.0, 8.0])}
+    assert _until(samples, 3.0)["rate_bps"].tolist() == [5.0, 6.0, 7.0]
+    assert _until(samples, math.inf)["rate_bps"].tolist() == [5.0, 6.0, 7.0, 8.0]
+    # a slot longer than the mission is still shown
+    assert _until(samples, 0.5)["rate_bps"].tolist() == [5.0]
+
+
+def test_the_last_deadline_is_the_last_of_all_trials_shown(make_run: RunFactory) -> None:
+    spec = RunSpec(congestion=("cubic", "bbr-scaled"), chunks=60, seeds=(1,))
+    (section,) = load_report([make_run(spec)]).sections
+    tables = Tables()
+    due = max(float(np.nanmax(tables.chunks(trial)["deadline_s"])) for trial in section.representative)
+    assert _last_deadline_s(section.representative, tables) == due
+    assert _last_deadline_s((), tables) == math.inf
