@@ -11,6 +11,8 @@ import pytest
 from dstcc.engine import TcpConstants, Transport
 from dstcc.engine._engine import parts
 
+from .test_laws_bic import Linux
+
 MS = 1_000_000
 
 
@@ -102,6 +104,16 @@ def test_what_left_at_once_with_the_latest_is_lost_if_it_came_before():
     sender.ack(1000, 0, (4, 7))
     assert sender.own.lost_out == 4
     assert sender.repeat(1000)[0] == 0
+
+
+def test_of_those_that_left_at_once_the_last_to_arrive_counts():
+    # All ten leave at 0; 4 arrives, then 6 and 7: 5 is before 7 as well.
+    sender = Sender()
+    sender.own.cwnd = 10
+    sender.send(*[0] * 10)
+    sender.ack(1000, 0, (4, 5))
+    sender.ack(1001, 0, (6, 8), (4, 5))
+    assert sender.own.lost_out == 5
 
 
 def test_within_a_recovery_nothing_waits_for_reordering():
@@ -294,6 +306,14 @@ def test_a_timeout_is_at_most_rto_max_even_after_the_handshake():
     sender.ack(110_000, 1)
     sender.send(110_000, 110_000)
     assert sender.next_timer_ms == 110_000 + 120_000
+
+
+def test_an_acks_round_trip_makes_no_longer_timeout_either():
+    # RTT 100 s: RTO = 300 s by the estimator, 120 s by RTO_MAX, which comes before two round trips.
+    sender = Sender(rtt_ms=100_000)
+    sender.send(0, 1000)
+    sender.ack(100_000, 1)
+    assert sender.next_timer_ms == 100_000 + 120_000
 
 
 def timed_out(count: int = 10) -> Sender:
@@ -642,3 +662,15 @@ def test_a_sample_shorter_than_any_round_trip_is_none():
     before = bandwidth(sender)
     sender.ack(1103, 4, echo_ms=1003)
     assert bandwidth(sender) == pytest.approx(before)
+
+
+def test_laws_hear_how_many_segments_an_ack_covers():
+    # BIC divides its step by the mean number of segments an ACK: five here, where a law that heard of one would take
+    # 31/16.
+    sender, linux = Sender("bic"), Linux(30, 30)
+    sender.own.cwnd = sender.own.ssthresh = 30
+    for n in range(1, 60):
+        sender.send(*[1000 * n] * 5)
+        sender.ack(1000 * n + 1000, 5 * n)
+        linux.ack(5)
+        assert sender.own.cwnd == linux.cwnd
