@@ -145,6 +145,9 @@ class Link:
     """The delay's derivative (s/s) at each time of its table, above -1: cubic curves between the rows."""
     up_outages_ns: tuple[tuple[int, int], ...] | None = None
     """Of the acknowledgements' direction, by their sender's clock; ``outages_ns`` unless given."""
+    drops: tuple[tuple[int, int], ...] = ()
+    """(segment, transmissions): the first so many transmissions of a subflow's segment never arrive. A script for
+    tests of recovery; what a channel loses, ``loss`` says."""
 
 
 def subflow_links(links: Sequence[Link]) -> tuple[int, ...]:
@@ -377,6 +380,30 @@ class Trace:
 
 
 @dataclass(frozen=True)
+class Steps:
+    """What a sender holds after each ACK it takes and each timer that goes off; n rows, in order of time."""
+
+    t_ns: Int64Array
+    subflow: NDArray[np.int32]
+    una: Int64Array
+    """Segments acknowledged in order."""
+    cwnd_segments: Int64Array
+    ssthresh_segments: Int64Array
+    """2^40 before the first loss."""
+    srtt_ns: Int64Array
+    rto_ns: Int64Array
+    """Its retransmission timeout, doublings included."""
+    state: NDArray[np.int8]
+    """As Linux numbers them. 0: open, 3: recovery, 4: loss."""
+    backoff: NDArray[np.int8]
+    """Timeouts without an answer."""
+    lost_segments: Int64Array
+    """Held to be lost and not yet repaired."""
+    pacing_bps: Float64Array
+    """0 where the control does not pace."""
+
+
+@dataclass(frozen=True)
 class EngineResult:
     """What happened."""
 
@@ -397,3 +424,5 @@ class EngineResult:
     """One per background flow: link by link, in each link's order."""
     trace: Trace | None = None
     """``None`` unless asked for."""
+    steps: Steps | None = None
+    """Likewise, with ``EngineConfig.trace``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _engine
-from .config import EngineConfig, EngineResult, FlowResult, Link, ObjectResults, Samples, Trace
+from .config import EngineConfig, EngineResult, FlowResult, Link, ObjectResults, Samples, Steps, Trace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +38,7 @@ def to_result(raw: dict[str, Any]) -> EngineResult:
         totals=raw["totals"],
         flows=tuple(FlowResult(**flow) for flow in raw["flows"]),
         trace=None if raw["trace"] is None else Trace(**raw["trace"]),
+        steps=None if raw["steps"] is None else Steps(**raw["steps"]),
     )
 
 

@@ -20,7 +20,8 @@ class Sender:
     """A sender with times in ms."""
 
     def __init__(self, congestion: str = "newreno", *, rtt_ms: float = 1000, **more: object) -> None:
-        constants = TcpConstants(**more.pop("constants", {}))  # type: ignore[arg-type]
+        # Without ticks: timers run when they are due, not when the wheel comes round.
+        constants = TcpConstants(**({"jiffy_s": 1e-9} | more.pop("constants", {})))  # type: ignore[arg-type, operator]
         self.own = parts.Sender(Transport(congestion, "minrtt", constants=constants, **more))  # type: ignore[arg-type]
         self.own.establish(0, round(rtt_ms * MS))
 
@@ -73,17 +74,17 @@ def clean_rounds(sender: Sender, rounds: int, *, rtt_ms: float = 1000) -> tuple[
 
 def test_one_segment_beyond_a_hole_waits_a_quarter_of_the_round_trip():
     # RFC 8985 section 6.2: below three SACKed segments the reordering window is min_RTT / 4. Segment 0 left at 0, the
-    # delivered one took 1 s: it is lost at 0 + 1,000 + 250 ms, and not before.
+    # delivered one took 1 s: it is lost at 0 + 1,000 + 250 ms, and 2 ms more for the timer (TCP_TIMEOUT_MIN_US).
     sender = flight()
     sender.ack(1001, 0, (1, 2))
-    assert (sender.own.state, sender.own.lost_out, sender.next_timer_ms) == ("open", 0, 1250)
-    assert sender.timer(1249) == ""
-    assert sender.timer(1250) == "repair"
+    assert (sender.own.state, sender.own.lost_out, sender.next_timer_ms) == ("open", 0, 1252)
+    assert sender.timer(1251) == ""
+    assert sender.timer(1252) == "repair"
     assert (sender.own.state, sender.own.lost_out) == ("recovery", 1)
     # The first repeat leaves at once: in flight 10 - 1 - 1 = 8, and one more.
     assert sender.own.cwnd == 9
-    assert sender.repeat(1250) == [0]
-    assert sender.repeat(1250) == []
+    assert sender.repeat(1252) == [0]
+    assert sender.repeat(1252) == []
 
 
 def test_three_segments_beyond_a_hole_lose_it_at_once():
@@ -173,14 +174,14 @@ def test_of_repeats_that_left_at_once_the_earlier_are_lost_with_the_later():
 
 
 def test_an_ack_of_the_first_transmission_says_nothing_of_the_repeat():
-    # 0 was only late. Its ACK (echo 0) comes at 1,300, after the repeat of 1,250; new data left at 1,200. If the repeat
+    # 0 was only late. Its ACK (echo 0) comes at 1,300, after the repeat of 1,252; new data left at 1,200. If the repeat
     # counted as delivered, RACK would take 50 ms for the round trip and the new data for lost.
     sender = flight(2)
     sender.ack(1001, 0, (1, 2))
-    assert sender.timer(1250) == "repair"
+    assert sender.timer(1252) == "repair"
     sender.own.cwnd = 10
     sender.send(1200)
-    assert sender.repeat(1250) == [0]
+    assert sender.repeat(1252) == [0]
     sender.ack(1300, 2, echo_ms=0)
     assert sender.own.lost_out == 0
     assert sender.own.retrans_out == 0
@@ -464,11 +465,14 @@ def test_what_the_timeout_doubted_is_judged_again_after_it_was_taken_back():
 
 
 def test_a_probe_that_repaired_a_loss_is_a_loss():
-    # RFC 8985 section 7.4.2: segment 9 was lost; the answer echoes its probe. W = 10 + 9 in slow start, halved: 9; the
-    # segment that the answer covers is one of nine for the next.
+    # RFC 8985 section 7.4.2: segment 9 was lost; the answer echoes its probe. W = 10 + 9 + 1 in slow start. Linux
+    # halves it with the ACK beyond the probe (tcp_process_tlp_ack); what that covers is one of ten for the next.
     sender, at = probed()
     sender.ack(at + 1000, 10, echo_ms=at)
-    assert (sender.own.state, sender.own.ssthresh, sender.own.cwnd) == ("open", 9, 9)
+    assert sender.own.cwnd == 20
+    sender.send(at + 1001)
+    sender.ack(at + 2001, 11, echo_ms=at + 1001)
+    assert (sender.own.state, sender.own.ssthresh, sender.own.cwnd) == ("open", 10, 10)
 
 
 def test_a_probe_that_repaired_nothing_is_none():

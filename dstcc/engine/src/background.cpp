@@ -44,8 +44,9 @@ void Simulation::on_flow_established(std::size_t f, Time syn_ns) {
     pump_flow(f);
 }
 
-void Simulation::on_flow_ack(std::size_t f, const AckBlocks& ack) {
+void Simulation::on_flow_ack(std::size_t f, AckBlocks ack) {
     FlowState& flow = flows_[f];
+    ack.more = flow_has_data(flow);
     flow.slot_delivered += flow.sender.handle_ack(now_, ack);
     pump_flow(f);
 }
@@ -85,6 +86,8 @@ void Simulation::pump_flow(std::size_t f) {
     std::int64_t number = 0;
     while (tcp.window_open() && tcp.pacing_until() <= now_ && tcp.poll_retransmit(number)) repeat_flow_segment(f, number);
     while (tcp.window_open() && tcp.pacing_until() <= now_ && flow_has_data(flow)) send_flow_segment(f);
+    if (tcp.repairs_instead())
+        while (tcp.window_open() && tcp.pacing_until() <= now_ && tcp.poll_retransmit(number)) repeat_flow_segment(f, number);
     const bool more = flow_has_data(flow);
     if ((more || tcp.repairs_waiting()) && tcp.window_open() && tcp.pacing_until() > now_)
         tree_.set(head_pace(sender), tcp.pacing_until());

@@ -123,6 +123,7 @@ LinkConfig read_link(const py::handle& link) {
     out.up_outages_ns = up_outages.is_none() ? out.outages_ns : up_outages.cast<Outages>();
     for (const auto& source : link.attr("cross_traffic")) out.cross_traffic.push_back(read_cross(source));
     out.subflows = link.attr("subflows").cast<int>();
+    out.drops = link.attr("drops").cast<std::vector<std::pair<std::int64_t, int>>>();
     for (const auto& flow : link.attr("flows")) out.flows.push_back(read_flow(flow));
     return out;
 }
@@ -374,6 +375,26 @@ py::object trace_columns(const Simulation& simulation) {
 
 py::object trace_columns(const Ltp&) { return py::none(); }
 
+py::object step_columns(const Simulation& simulation) {
+    const StepColumns& s = simulation.steps();
+    if (!simulation.config().trace) return py::none();
+    py::dict out;
+    out["t_ns"] = to_array(s.t_ns);
+    out["subflow"] = to_array(s.sender);
+    out["una"] = to_array(s.una);
+    out["cwnd_segments"] = to_array(s.cwnd);
+    out["ssthresh_segments"] = to_array(s.ssthresh);
+    out["srtt_ns"] = to_array(s.srtt_ns);
+    out["rto_ns"] = to_array(s.rto_ns);
+    out["state"] = to_array(s.state);
+    out["backoff"] = to_array(s.backoff);
+    out["lost_segments"] = to_array(s.lost);
+    out["pacing_bps"] = to_array(s.pacing_bps);
+    return out;
+}
+
+py::object step_columns(const Ltp&) { return py::none(); }
+
 // Background flows are TCP's; a trial of ltp has none.
 py::list flow_results(const Ltp&) { return py::list(); }
 
@@ -411,6 +432,7 @@ py::dict document(const Engine& simulation) {
     out["totals"] = simulation.totals();
     out["flows"] = flow_results(simulation);
     out["trace"] = trace_columns(simulation);
+    out["steps"] = step_columns(simulation);
     return out;
 }
 

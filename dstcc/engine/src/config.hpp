@@ -66,6 +66,7 @@ struct LinkConfig {
     std::vector<CrossTrafficConfig> cross_traffic;
     int subflows = 1;  // of the connection under test
     std::vector<FlowConfig> flows;
+    std::vector<std::pair<std::int64_t, int>> drops;  // a segment of the subflow's, and how many of its transmissions are lost
 };
 
 // Linux's time constants, already multiplied by the scale.

@@ -14,7 +14,8 @@
 
 namespace dstcc {
 
-enum class CaEvent { kEnterRecovery, kEnterLoss, kExitReduction, kIdleRestart };
+// kEnterLoss: with the reduction, once; kLossState: at every timeout, after the window was cut (Linux set_state).
+enum class CaEvent { kEnterRecovery, kEnterLoss, kLossState, kExitReduction, kIdleRestart };
 
 class CongestionControl {
 public:

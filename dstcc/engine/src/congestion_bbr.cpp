@@ -22,8 +22,8 @@
 namespace dstcc {
 namespace {
 
-constexpr double kHighGain = 2.885;             // 2/ln 2: doubles the rate each round
-constexpr double kDrainGain = 1 / kHighGain;    // empties in one round what STARTUP queued
+constexpr double kHighGain = 739 / 256.0;       // 2/ln 2, rounded up in Linux's 256ths: doubles the rate each round
+constexpr double kDrainGain = 88 / 256.0;       // its inverse, rounded down: empties in one round what STARTUP queued
 constexpr double kCwndGain = 2;                 // room for delayed and aggregated ACKs
 constexpr std::array<double, 8> kCycle = {1.25, 0.75, 1, 1, 1, 1, 1, 1};
 constexpr std::int64_t kMinCwnd = 4;            // enough to keep the delayed-ACK clock running
@@ -86,7 +86,12 @@ public:
         const Time rtt = tcp.srtt_ns > 0 ? tcp.srtt_ns : 1'000'000;
         // bbr_rate_bytes_per_sec() counts mss_cache a segment, and tcp_update_skb_after_send() spends the payload.
         paced_bytes_ = scaled_ ? tcp.wire_bytes : static_cast<double>(tcp.wire_bytes) * tcp.mss_cache() / tcp.mss_bytes;
-        start_pacing(tcp, kHighGain * static_cast<double>(tcp.cwnd) * paced_bytes_ / static_cast<double>(rtt));
+        tcp.linux_pacing = !scaled_;
+        // What is written first finds nothing in flight: to tcp_rate_check_app_limited() that is an application's limit.
+        // MPTCP 6.1 never asks it.
+        tcp.marks_app_limited = scaled_ || tcp.option_bytes == 0;
+        if (!scaled_ && tcp.option_bytes == 0) tcp.app_limited = 1;
+        start_pacing(tcp, kPacingMargin * kHighGain * static_cast<double>(tcp.cwnd) * paced_bytes_ / static_cast<double>(rtt));
     }
     std::int64_t ssthresh(TcpState& tcp, Time) override {
         save_cwnd(tcp);
@@ -95,7 +100,7 @@ public:
     void cong_avoid(TcpState&, std::int64_t, Time) override {}
     bool governs_recovery() const override { return true; }
     void on_event(TcpState& tcp, CaEvent event, Time now) override {
-        if (event == CaEvent::kEnterLoss) {
+        if (event == CaEvent::kLossState) {
             previous_state_ = CaState::kLoss;
             full_bandwidth_ = 0;
             round_start_ = true;

@@ -43,7 +43,7 @@ public:
         if (tcp.ca_state == CaState::kOpen) acked_ratio_ += acked - (acked_ratio_ >> kRatioShift);
     }
     void on_event(TcpState&, CaEvent event, Time) override {
-        if (event == CaEvent::kEnterLoss) reset();
+        if (event == CaEvent::kLossState) reset();
     }
 
 private:

@@ -50,7 +50,7 @@ public:
         if (tcp.constants->hystart && !hystart_found_ && tcp.in_slow_start()) hystart(tcp, rtt_ns, now);
     }
     void on_event(TcpState& tcp, CaEvent event, Time now) override {
-        if (event == CaEvent::kEnterLoss) {
+        if (event == CaEvent::kLossState) {
             reset();
             start_round(tcp, now);
         } else if (event == CaEvent::kIdleRestart && epoch_start_ != kNone) {

@@ -105,6 +105,7 @@ void LawBench::time_out(std::size_t i, Time now) {
     tcp.ca_state = CaState::kLoss;
     tcp.cwnd_cnt = 0;
     if (!control.owns_window()) tcp.cwnd = 1;
+    control.on_event(tcp, CaEvent::kLossState, now);
 }
 
 }  // namespace dstcc

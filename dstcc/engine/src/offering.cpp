@@ -54,6 +54,7 @@ void Simulation::pump(std::size_t s) {
     if (subflow.sender.repairs_waiting()) repair(s);
     refresh(s, subflow.sender);
     if (ready_ != 0) offer();
+    if (subflow.sender.repairs_instead()) repair(s);
     finish_sending(s, subflow);
 }
 

@@ -78,7 +78,7 @@ private:
         quick_ |= 1;
     }
     Answer handle_out_of_order(Time now, std::int64_t number, Time sent_ns) {
-        echo_ = sent_ns;
+        if (number > next_) echo_ = sent_ns;  // what is old says nothing (tcp_validate_incoming)
         if (number >= out_of_order_.back().end && !out_of_order_.empty()) {
             const bool next = number == out_of_order_.back().end;
             out_of_order_.add(number, number + 1, [](std::int64_t, std::int64_t) {});

@@ -15,6 +15,7 @@ void Simulation::on_data(std::size_t link) {
     state.data.pop_front();
     state.data.prefetch_ahead(kPrefetch);
     tree_.set_busy(link, state.data.empty() ? kNever : state.data.front().arrive_ns);
+    if (!state.drops.empty() && doomed(link, packet)) return;
     if (config_.trace) trace_arrival(packet);
     const std::size_t s = packet.subflow;
     if (packet.bytes == 0) return answer_syn(s, endpoint(s), packet.sent_ns);

@@ -62,7 +62,7 @@ Simulation::Simulation(const EngineConfig& config)
     for (std::size_t i = 0; i < config_.links.size(); ++i) {
         const LinkConfig& link = config_.links[i];
         links_.push_back({Direction(link, false, config_.seed, i, wire_bytes_), Direction(link, true, config_.seed, i, wire_bytes_),
-                          {}, {}, {}, {}, {}, ContactPlan(link, transport.header_bytes)});
+                          {}, {}, {}, {}, {}, ContactPlan(link, transport.header_bytes), {link.drops.begin(), link.drops.end()}});
         for (std::size_t k = 0; k < link.cross_traffic.size(); ++k)
             sources_.push_back({TrafficSource(link.cross_traffic[k], config_.seed, i, k), i});
     }
@@ -238,6 +238,8 @@ void Simulation::on_acks(std::size_t link) {
     if (background) return on_flow_ack(s - first_flow_, ack);
     auto& subflow = static_cast<SubflowState&>(to);
     const bool was_stale = subflow.sender.stale();
+    if (subflow.sender.tcp().ca_state == CaState::kLoss)
+        ack.more = backlog_ > 0 && room_at_receiver(config_.transport.mss_bytes);
     const std::int64_t acked = subflow.sender.handle_ack(now_, ack);
     subflow.slot_delivered += acked;
     if (chunks_) {
@@ -247,6 +249,7 @@ void Simulation::on_acks(std::size_t link) {
     if (listens_) scheduler_->on_ack(static_cast<int>(s), acked, ack.echo_ns, now_);
     if (was_stale && !subflow.sender.stale()) erase(stale_, s);
     pump(s);
+    if (config_.trace) trace_step(s);
 }
 
 // `syn_ns`: when the SYN that was answered left, as its timestamp says (RFC 7323).
@@ -290,6 +293,7 @@ void Simulation::on_timer(std::size_t s) {
             break;
     }
     pump(s);
+    if (config_.trace) trace_step(s);
 }
 
 // What the path still owes goes to the others as well; layers it has not begun go back to be scheduled anew. A lane that is a
@@ -404,6 +408,33 @@ void Simulation::trace_arrival(DataPacket packet) {
     const std::int64_t number = syn ? 0 : widen(endpoint(packet.subflow).receiver.next(), packet.number);
     trace_.add(now_, TraceEvent::kDataArrived, TraceFate::kCarried, packet.subflow, number, packet.bytes, syn,
                own ? static_cast<std::int64_t>(packet.object) : -1, own ? static_cast<std::int64_t>(packet.order) : -1);
+}
+
+void Simulation::trace_step(std::size_t s) {
+    const Subflow& sender = subflows_[s].sender;
+    const TcpState& tcp = sender.tcp();
+    constexpr std::int8_t kLinux[] = {0, 3, 4};  // TCP_CA_Open, _Recovery, _Loss
+    steps_.t_ns.push_back(now_);
+    steps_.sender.push_back(static_cast<std::int32_t>(s));
+    steps_.una.push_back(tcp.snd_una);
+    steps_.cwnd.push_back(std::min(tcp.cwnd, kInfiniteWindow));
+    steps_.ssthresh.push_back(std::min(tcp.ssthresh, kInfiniteWindow));
+    steps_.srtt_ns.push_back(tcp.srtt_ns);
+    steps_.rto_ns.push_back(sender.rto());
+    steps_.lost.push_back(tcp.lost_out);
+    steps_.state.push_back(kLinux[static_cast<std::size_t>(tcp.ca_state)]);
+    steps_.backoff.push_back(static_cast<std::int8_t>(sender.backoff()));
+    steps_.pacing_bps.push_back(tcp.pacing_bytes_per_ns * 8.0 * kNsPerS);
+}
+
+// A transmission that a script takes away, on the far end of its link.
+bool Simulation::doomed(std::size_t link, const DataPacket& packet) {
+    std::map<std::int64_t, int>& drops = links_[link].drops;
+    if (packet.subflow >= first_flow_ || packet.bytes == 0) return false;
+    const auto found = drops.find(widen(subflows_[packet.subflow].receiver.next(), packet.number));
+    if (found == drops.end()) return false;
+    if (--found->second == 0) drops.erase(found);
+    return true;
 }
 
 void Simulation::trace_ack(TraceEvent event, Direction::Passage passage, std::size_t sender, const AckBlocks& ack,

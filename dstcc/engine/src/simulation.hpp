@@ -65,6 +65,7 @@ public:
     std::vector<FlowOutcome> flows() const;
     const FlowSampleColumns& flow_samples(std::size_t flow) const { return flows_[flow].samples; }
     const TraceColumns& trace() const { return trace_; }
+    const StepColumns& steps() const { return steps_; }
     Time now() const { return now_; }
 
     // --- steering.cpp: a trial steered from outside; call between two run_until()
@@ -114,6 +115,7 @@ private:
         BlockRing<Time> stamps;             // beside each ACK, while a control wants one-way delays
         BlockRing<std::int64_t> delivered;  // beside each ACK, while its window is bounded: in-order payload at the receiver
         ContactPlan contacts;
+        std::map<std::int64_t, int> drops;  // LinkConfig::drops still to come
     };
     struct Reinjection {  // what a subflow with a timeout still owes, for the others
         std::uint32_t object, order;
@@ -204,7 +206,7 @@ private:
     void add_flow(std::size_t link, std::size_t number);
     void on_flow_data(std::size_t f, DataPacket packet);
     void on_flow_established(std::size_t f, Time syn_ns);
-    void on_flow_ack(std::size_t f, const AckBlocks& ack);
+    void on_flow_ack(std::size_t f, AckBlocks ack);
     void on_flow_timer(std::size_t f);
     void on_flow_write(std::size_t f);
     void send_flow_probe(std::size_t f);
@@ -221,6 +223,8 @@ private:
         return sender < first_flow_ ? static_cast<Endpoint&>(subflows_[sender]) : flows_[sender - first_flow_];
     }
     void trace_arrival(DataPacket packet);
+    void trace_step(std::size_t s);
+    bool doomed(std::size_t link, const DataPacket& packet);
     void trace_sent(DataPacket packet, Direction::Passage passage);
     void trace_ack(TraceEvent event, Direction::Passage passage, std::size_t sender, const AckBlocks& ack,
                    bool syn);
@@ -363,6 +367,7 @@ private:
     SampleColumns samples_;
     LogHistogram waits_;
     TraceColumns trace_;
+    StepColumns steps_;
     std::int64_t planned_payload_ = 0;  // waits at subflows
     std::map<std::uint32_t, std::int64_t> planned_segments_;  // the same by layer
     std::int64_t backlog_ = 0;         // released, neither sent nor given up

@@ -47,6 +47,7 @@ void Subflow::stamp(Time now, Segment& segment) {
 }
 
 bool Subflow::poll_retransmit(std::int64_t& number) {
+    if (new_data_first_) return false;
     while (!to_repeat_.empty()) {
         const std::int64_t candidate = to_repeat_.front();
         if (candidate >= tcp_.snd_una) {
@@ -71,7 +72,7 @@ void Subflow::mark_retransmitted(Time now, std::int64_t number) {
     if (tcp_.ca_state == CaState::kLoss && undo_stamp_ == kNever) undo_stamp_ = now;
     ++prr_out_;
     pace(now, segment.bytes + tcp_.wire_bytes - tcp_.mss_bytes);
-    if (timer_kind_ == Timer::kNone || (number == tcp_.snd_una && timer_kind_ == Timer::kRto)) arm(now);
+    if (timer_kind_ == Timer::kNone || (number == tcp_.snd_una && timer_kind_ != Timer::kReorder)) arm(now);
 }
 
 }  // namespace dstcc

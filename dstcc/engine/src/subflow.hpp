@@ -48,11 +48,13 @@ struct Acked {
     std::uint16_t bytes;
 };
 
+constexpr std::int64_t kUnpacedSegments = 10;  // of a connection, under Linux's pacing: those before this one leave as they come
 constexpr int kSackBlocks = 3;  // in an ACK: as many as fit beside timestamps (RFC 2018)
 
 struct AckBlocks {
     std::int64_t cumulative = 0;
     bool duplicate = false;  // it answers a segment that was there already (RFC 2883)
+    bool more = false;       // there is new data to send; said in the Loss state
     Time echo_ns = 0;  // send time of the transmission this ACK answers (RFC 7323 timestamp echo)
     Time one_way_ns = -1;  // what the newest segment took; -1: receivers do not stamp
     Range sack[kSackBlocks];
@@ -76,6 +78,8 @@ public:
     Time next_timer() const { return timer_; }
     const Segment& segment(std::int64_t number) const { return segments_[number]; }
     std::uint64_t timeouts() const { return timeouts_; }
+    unsigned backoff() const { return backoff_; }
+    Time rto() const { return rto_ > (constants_.rto_max >> backoff_) ? constants_.rto_max : rto_ << backoff_; }
     Time rtt_deviation() const { return rtt_.deviation(); }
     double rtt_sum_s() const { return rtt_sum_ns_ / kNsPerS; }
     std::int64_t rtt_samples() const { return rtt_samples_; }
@@ -94,8 +98,14 @@ public:
     void finish_run(Time now, std::int64_t segments);
     // One segment at a time, or what was sent before still holds the next back though the pace is gone.
     bool paced(Time now) const { return tells_sends_ || tcp_.pacing_bytes_per_ns > 0 || pacing_until_ > now; }
-    bool repairs_waiting() const { return !to_repeat_.empty(); }
+    bool repairs_waiting() const { return !to_repeat_.empty() && !new_data_first_; }
     bool poll_retransmit(std::int64_t& number);
+    // New data was to go before repairs and did not: repairs it is.
+    bool repairs_instead() {
+        if (!new_data_first_ || tcp_.snd_nxt > high_seq_) return false;
+        new_data_first_ = frto_ = false;
+        return !to_repeat_.empty();
+    }
     void mark_retransmitted(Time now, std::int64_t number);
     // Call after a round of sending: `starved` = nothing left to send, `window_full` = more would have gone.
     void finish_sending(Time now, bool starved, bool window_full);
@@ -160,7 +170,9 @@ private:
     void control_window(Time now, AckWork& work);
     RateSample rate_sample(Time now, const Sampled& latest, std::int64_t delivered, std::int64_t losses,
                            std::int64_t prior_in_flight, Time rtt_ns) const;
-    void handle_probe_ack(Time now, const AckBlocks& ack);
+    void handle_probe_ack(Time now, const AckBlocks& ack, const AckWork& work);
+    bool forward_recovery(Time now, const AckBlocks& ack, const AckWork& work);
+    Time wheel_time() const;
     void arm(Time now);
     void arm_clean(Time now);
     void arm_probe(Time now);
@@ -198,14 +210,15 @@ private:
     Time rto_ = 0;
     double rtt_sum_ns_ = 0;
     std::int64_t rtt_samples_ = 0;
-    unsigned backoff_ = 0;
+    unsigned backoff_ = 0, retransmits_ = 0;  // timeouts since the last RTT sample; since snd_una moved
+    bool frto_ = false;            // F-RTO (RFC 5682) has yet to find out whether the timeout was spurious
+    bool new_data_first_ = false;  // its second step: no repeats until the next ACK
     std::uint64_t timeouts_ = 0;
 
     enum class Timer { kNone, kRto, kProbe, kReorder };
     Timer timer_kind_ = Timer::kNone;
     Time timer_ = kNever, armed_at_ = -1, rto_at_ = kNever;
     std::int64_t probe_high_ = -1;  // TLP: snd_nxt when the probe left; -1: none out
-    Time probe_sent_ns_ = 0;
     bool probe_repeats_ = false;
 
     std::int64_t high_seq_ = 0;
@@ -232,7 +245,13 @@ inline Time Subflow::pacing_gap(std::uint32_t wire_bytes) {
 
 inline void Subflow::pace(Time now, std::uint32_t wire_bytes) {
     if (tells_sends_) control_->on_sent(tcp_, now);
-    if (tcp_.pacing_bytes_per_ns > 0) pacing_until_ = std::max(pacing_until_, now) + pacing_gap(wire_bytes);
+    if (tcp_.pacing_bytes_per_ns <= 0) return;
+    Time gap = pacing_gap(wire_bytes);
+    if (tcp_.linux_pacing) {  // tcp_update_skb_after_send()
+        if (tcp_.snd_nxt < kUnpacedSegments) return;
+        gap -= std::clamp<Time>(now - pacing_until_, 0, gap / 2);  // what left late lets the next leave sooner
+    }
+    pacing_until_ = std::max(pacing_until_, now) + gap;
 }
 
 inline RateStamp Subflow::rate_stamp(Time now) const {
@@ -241,7 +260,7 @@ inline RateStamp Subflow::rate_stamp(Time now) const {
 }
 
 // RFC 8985 section 7.2: two round trips from now, but no later than the retransmission timeout, in whose place it then
-// comes. New data restarts the one and not the other.
+// comes: counted from now after an ACK, from when the oldest segment left after new data (Linux tcp_schedule_loss_probe).
 inline void Subflow::arm_probe(Time now) {
     const Time slack = tcp_.packets_out() == 1 ? constants_.rto_min : constants_.tlp_min;
     armed_at_ = now;
@@ -273,15 +292,17 @@ inline void Subflow::begin_run(Time now) {
 }
 
 [[gnu::always_inline]] inline void Subflow::finish_run(Time now, std::int64_t segments) {
-    const bool second = tcp_.packets_out() < 2 && tcp_.packets_out() + segments >= 2;
     tcp_.last_sent_ns = now;
     tcp_.snd_nxt += segments;
     DSTCC_CHECK(segments_.end() == tcp_.snd_nxt, "a record per segment in flight");
     prr_out_ += segments;
     if (timer_kind_ == Timer::kNone)
         arm(now);
-    else if (timer_kind_ == Timer::kProbe && (armed_at_ != now || second))
+    else if (timer_kind_ == Timer::kProbe) {
+        const Time due = segments_.front().sent_ns + rto();
+        rto_at_ = due > now ? due : kNever;
         arm_probe(now);
+    }
 }
 
 inline void Subflow::finish_sending(Time now, bool starved, bool window_full) {
@@ -292,7 +313,7 @@ inline void Subflow::finish_sending(Time now, bool starved, bool window_full) {
         tcp_.max_packets_out = tcp_.packets_out();
         tcp_.cwnd_usage_seq = tcp_.snd_nxt;
     }
-    if (starved && tcp_.in_flight() < tcp_.cwnd && to_repeat_.empty())
+    if (starved && tcp_.marks_app_limited && tcp_.in_flight() < tcp_.cwnd && to_repeat_.empty())
         tcp_.app_limited = std::max<std::uint64_t>(tcp_.delivered + static_cast<std::uint64_t>(tcp_.in_flight()), 1);
     if (tcp_.packets_out() > 0 && timer_kind_ == Timer::kNone) arm(now);
 }

@@ -38,6 +38,7 @@ void Subflow::deliver(std::int64_t number, AckWork& work) {
     work.payload_bytes += s.bytes;
     if (acked_ != nullptr) acked_->push_back({s.object, s.order, s.bytes});
     if ((s.flags & kEverRetrans) == 0) {
+        if (number < high_seq_) work.original_acked = true;
         if (work.first_clean_sent_ns < 0 || s.sent_ns < work.first_clean_sent_ns) work.first_clean_sent_ns = s.sent_ns;
         work.last_clean_sent_ns = std::max(work.last_clean_sent_ns, s.sent_ns);
     } else if (s.sent_ns > work.echo_ns) {
@@ -71,12 +72,13 @@ inline void Subflow::note_latest(Time now, const Sampled& latest) {
 [[gnu::always_inline]] inline void Subflow::finish_delivery(Time now, AckWork& work) {
     if (work.newly_delivered > 0) note_delivery(now);
     Time sample = -1;
-    if (work.first_clean_sent_ns >= 0)
+    const bool clean = work.first_clean_sent_ns >= 0 && (work.sacked_more || !work.repeat_acked);
+    if (clean)
         sample = now - work.first_clean_sent_ns;
     else if (work.newly_delivered > 0 && tcp_.snd_una > work.prior_una)
         sample = now - work.echo_ns;  // RFC 7323 section 4.1: only where SND.UNA advances; fit even for repeats
     if (sample >= 0) {
-        work.rtt_ns = work.last_clean_sent_ns >= 0 ? now - work.last_clean_sent_ns : sample;
+        work.rtt_ns = clean ? now - work.last_clean_sent_ns : sample;
         take_rtt(now, sample, work.rtt_ns);
     }
     if (work.latest.number >= 0) note_latest(now, work.latest);
@@ -95,6 +97,7 @@ inline Subflow::Sampled Subflow::sample(const Segment& segment, std::int64_t num
 void Subflow::advance_una(std::int64_t to, AckWork& work) {
     while (tcp_.snd_una < to) {
         const std::int64_t number = tcp_.snd_una;
+        work.repeat_acked = work.repeat_acked || (segments_[number].flags & kEverRetrans) != 0;
         if ((segments_[number].flags & kSacked) != 0)
             --tcp_.sacked_out;
         else
@@ -211,8 +214,12 @@ std::int64_t Subflow::handle_doubtful_ack(Time now, const AckBlocks& ack) {
     }
     for (int i = 0; i < ack.sacks; ++i) last_sack_[i] = ack.sack[i];
     if (ack.cumulative > tcp_.snd_una) advance_una(ack.cumulative, work);
+    // An ACK of what was there already has the timestamp of the last segment in order before it (tcp_validate_incoming).
+    if (ack.duplicate && work.last_clean_sent_ns >= 0) work.echo_ns = work.last_clean_sent_ns;
     finish_delivery(now, work);
     const bool una_advanced = tcp_.snd_una > work.prior_una;
+    if (una_advanced) retransmits_ = 0;
+    new_data_first_ = false;
     if (timer_kind_ == Timer::kReorder) timer_kind_ = Timer::kNone;
     detect_losses(now);
     update_state(now, ack, work);

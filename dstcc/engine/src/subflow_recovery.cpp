@@ -39,7 +39,8 @@ bool Subflow::judge(Time now, std::int64_t number) {
     const Time remaining = s.sent_ns + rack_rtt_ + rack_window() - now;
     if (remaining > 0) {
         timer_kind_ = Timer::kReorder;
-        timer_ = now + remaining;
+        armed_at_ = now;
+        timer_ = now + remaining + constants_.tlp_min;  // TCP_TIMEOUT_MIN_US
         return false;
     }
     mark_lost(number);
@@ -109,27 +110,50 @@ void Subflow::undo(Time now) {
     control_->on_undo(tcp_, now);
     tcp_.ca_state = CaState::kOpen;
     undo_stamp_ = kNever;
-    backoff_ = 0;
+    backoff_ = retransmits_ = 0;
+    frto_ = false;
 }
 
-void Subflow::handle_probe_ack(Time now, const AckBlocks& ack) {
+// Linux tcp_process_tlp_ack(): an ACK beyond the probe says what the probe, if a repeat, repaired a loss that nothing else
+// showed, unless it was a needless one (RFC 8985 section 7.4.2).
+void Subflow::handle_probe_ack(Time now, const AckBlocks& ack, const AckWork& work) {
     if (probe_high_ < 0 || tcp_.snd_una < probe_high_) return;
-    const bool repaired =
-        probe_repeats_ && ack.echo_ns == probe_sent_ns_ && !ack.duplicate && tcp_.ca_state == CaState::kOpen;
+    const bool advanced = tcp_.snd_una > work.prior_una;
+    if (probe_repeats_ && !ack.duplicate && tcp_.snd_una == probe_high_ && (advanced || work.sacked_more)) return;
+    const bool repaired = probe_repeats_ && !ack.duplicate && tcp_.snd_una > probe_high_ && tcp_.ca_state == CaState::kOpen;
     probe_high_ = -1;
     if (!repaired) return;
-    // The probe repaired a tail loss that nothing else showed: reduce as for any loss (RFC 8985 section 7.4.2).
     enter_recovery(now);
     if (!control_->governs_recovery()) tcp_.cwnd = std::max<std::int64_t>(1, std::min(tcp_.cwnd, tcp_.ssthresh));
     leave_reduction(now);
 }
 
+// RFC 5682 section 3.1 with SACK, Linux tcp_process_loss(): after a timeout's repeat new data goes out, and what comes
+// back tells whether the rest was lost. True when nothing else is to be decided on this ACK.
+bool Subflow::forward_recovery(Time now, const AckBlocks& ack, const AckWork& work) {
+    const bool advanced = tcp_.snd_una > work.prior_una;
+    if (work.original_acked) {
+        undo(now);
+        return true;
+    }
+    if (tcp_.snd_nxt > high_seq_) {
+        if (work.sacked_more || !advanced) frto_ = false;
+    } else if (advanced && tcp_.snd_una < high_seq_) {
+        new_data_first_ = ack.more;
+        frto_ = ack.more;
+    }
+    return new_data_first_;
+}
+
 void Subflow::update_state(Time now, const AckBlocks& ack, AckWork& work) {
     const bool advanced = tcp_.snd_una > work.prior_una;
-    handle_probe_ack(now, ack);
-    if (tcp_.ca_state == CaState::kLoss && advanced && undo_stamp_ != kNever && work.echo_ns < undo_stamp_) {
-        undo(now);
-        return;
+    handle_probe_ack(now, ack, work);
+    if (tcp_.ca_state == CaState::kLoss) {
+        if (advanced && undo_stamp_ != kNever && work.echo_ns < undo_stamp_) {
+            undo(now);
+            return;
+        }
+        if (frto_ && forward_recovery(now, ack, work)) return;
     }
     if (tcp_.ca_state != CaState::kOpen && tcp_.snd_una >= high_seq_) leave_reduction(now);
     if (tcp_.ca_state == CaState::kOpen && tcp_.lost_out > 0) enter_recovery(now);
@@ -162,7 +186,8 @@ void Subflow::arm(Time now) {
         timer_ = kNever;
         return;
     }
-    rto_at_ = now + (rto_ > (constants_.rto_max >> backoff_) ? constants_.rto_max : rto_ << backoff_);
+    rto_at_ = now + rto();
+    armed_at_ = now;
     timer_kind_ = Timer::kRto;
     timer_ = rto_at_;
     const bool probe_allowed =
@@ -170,8 +195,24 @@ void Subflow::arm(Time now) {
     if (probe_allowed) arm_probe(now);
 }
 
+// Linux's timer wheel (kernel/time/timer.c): a timer that is up to 63 jiffies away goes off in the next one; beyond that,
+// with each eightfold distance, eight times as coarsely. So timers are late by an eighth at most.
+Time Subflow::wheel_time() const {
+    if (constants_.jiffy <= 1) return timer_;  // without ticks
+    const Time jiffy = constants_.jiffy, from = armed_at_ / jiffy;
+    const Time due = from + (timer_ - armed_at_ + jiffy - 1) / jiffy;
+    int shift = 0;
+    for (Time reach = 63; due - from >= reach && shift < 24; reach <<= 3) shift += 3;
+    return ((due >> shift) + 1) * (jiffy << shift);
+}
+
 TimerResult Subflow::handle_timer(Time now) {
     if (timer_ > now) return TimerResult::kNothing;
+    if (armed_at_ >= 0) {
+        timer_ = std::max(timer_, wheel_time());
+        armed_at_ = -1;  // on the wheel
+        if (timer_ > now) return TimerResult::kNothing;
+    }
     const Timer kind = timer_kind_;
     timer_kind_ = Timer::kNone;
     timer_ = kNever;
@@ -187,7 +228,6 @@ TimerResult Subflow::handle_timer(Time now) {
     }
     if (kind == Timer::kProbe) {
         probe_high_ = tcp_.snd_nxt;
-        probe_sent_ns_ = now;
         probe_repeats_ = false;
         arm(now);
         return TimerResult::kProbe;
@@ -203,8 +243,10 @@ TimerResult Subflow::handle_timer(Time now) {
 void Subflow::timeout(Time now) {
     ++timeouts_;
     probe_high_ = -1;
+    frto_ = tcp_.ca_state == CaState::kOpen || retransmits_ > 0;
+    new_data_first_ = false;
     if (tcp_.ca_state == CaState::kOpen || tcp_.snd_una >= high_seq_ ||
-        (tcp_.ca_state == CaState::kLoss && backoff_ == 0)) {
+        (tcp_.ca_state == CaState::kLoss && retransmits_ == 0)) {
         undo_cwnd_ = tcp_.cwnd;
         undo_ssthresh_ = tcp_.ssthresh;
         undo_stamp_ = kNever;
@@ -234,6 +276,8 @@ void Subflow::timeout(Time now) {
     high_seq_ = tcp_.snd_nxt;
     tcp_.cwnd_cnt = 0;
     if (!control_->owns_window()) tcp_.cwnd = std::max<std::int64_t>(tcp_.in_flight() + 1, 1);
+    control_->on_event(tcp_, CaEvent::kLossState, now);
+    ++retransmits_;
     if (backoff_ < kMaxBackoff) ++backoff_;
     arm(now);
 }

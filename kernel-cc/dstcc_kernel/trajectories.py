@@ -1,0 +1,126 @@
+"""Record trajectories of Linux's own congestion controls: ``python -m dstcc_kernel.trajectories -o FOLDER``.
+
+A case is a file, a control a section of it, a line the sender's state (:mod:`dstcc_kernel.trajectory` says when). The
+same kernel writes the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from dstcc.atomic import atomic_write
+from dstcc.errors import DstccError
+
+from . import guest
+from .backend import built, python_path
+from .native import program
+from .trajectory import COLUMNS, ENDLESS, HEADER, SEGMENT, Case, Row, merged, thinned
+from .trajectory_cases import CASES, LAWS
+
+TCP_OPTIONS, MPTCP_DATA_OPTIONS, MPTCP_ACK_OPTIONS = 12, 24, 12
+"""Bytes that the link does not charge: timestamps; MPTCP's mapping, and its acknowledgement alone."""
+MEMORY_MB, WALL_S = 1024, 900.0
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m dstcc_kernel.trajectories", description=__doc__)
+    parser.add_argument("-o", "--out", type=Path, required=True, help="folder for the cases' files")
+    parser.add_argument("--only", action="append", help="a case's name; may be repeated")
+    told = parser.parse_args(words)
+    chosen = [case for case in CASES if told.only is None or case.name in told.only]
+    told.out.mkdir(parents=True, exist_ok=True)
+    for case in chosen:
+        parts = [section(case, law, record(case, name)) for law, name in LAWS.items()]
+        atomic_write(told.out / f"{case.name}.txt", text_of(case, parts).encode())
+        print(told.out / f"{case.name}.txt", flush=True)
+    return 0
+
+
+def text_of(case: Case, sections: Sequence[str]) -> str:
+    """A case's file."""
+    head = (
+        f"# {case.what}.",
+        f"# Linux {built().facts['version']}: python -m dstcc_kernel.trajectories -o tests/engine/trajectories"
+        f" --only {case.name}",
+        f"# {COLUMNS}",
+    )
+    return "\n".join((*head, *sections)) + "\n"
+
+
+def section(case: Case, law: str, rows: Sequence[Row]) -> str:
+    """A control's part of it."""
+    return "\n".join((f"[{law}]", *(row.line() for row in thinned(case, rows))))
+
+
+def record(case: Case, congestion: str, *, keep: Path | None = None) -> list[Row]:
+    """Play a case on the kernel; a row per event.
+
+    Raises :class:`DstccError` with what the guest said when it fails. ``keep``: a folder for what it leaves.
+    """
+    with tempfile.TemporaryDirectory(prefix=f"dstcc-trajectory-{os.getpid()}-") as scratch:
+        out = keep or Path(scratch)
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "setup.json").write_text(json.dumps(_setup(case, congestion)))
+        done = guest.run(
+            built().kernel,
+            [sys.executable, "-m", "dstcc_kernel.trajectory_inside", str(out)],
+            out=out,
+            seed=1,
+            memory_mb=MEMORY_MB,
+            wall_s=WALL_S,
+            environment={"PYTHONPATH": python_path()},
+        )
+        if done.exit_code != 0:
+            raise DstccError(f"{case.name}: {' / '.join(done.console.read_text().splitlines()[-3:])}")
+        lines = (out / "events.txt").read_text().splitlines()
+    return [_row(line, case) for line in lines]
+
+
+def _row(line: str, case: Case) -> Row:
+    """An event of the program's."""
+    t, _, _, una, cwnd, ssthresh, srtt, _, rto, pacing, state, backoff, _, lost, _, _ = map(int, line.split())
+    return Row(t, una, cwnd, ssthresh, srtt, rto, 8 * pacing, merged(state), backoff, lost)
+
+
+def _setup(case: Case, congestion: str) -> dict[str, object]:
+    down = TCP_OPTIONS + (MPTCP_DATA_OPTIONS if case.mptcp else 0)
+    up = TCP_OPTIONS + (MPTCP_ACK_OPTIONS if case.mptcp else 0)
+    rate, buffer = case.rate_bps, case.buffer_bytes
+    plan = [
+        f"mptcp {case.mptcp:d}",
+        f"congestion {congestion}",
+        f"mss {SEGMENT}",
+        f"buffers {buffer} {buffer}",
+        f"down {rate!r} {case.queue_bytes} {down}",
+        f"up {rate!r} 1000000000 {up}",
+        f"end {round(case.end_s * 1e9)}",
+        f"delay 0 {round(case.rtt_s / 2 * 1e9)}",
+        *(f"delay {round(t * 1e9)} {round(d * 1e9)}" for t, d in case.delays_s),
+        *(f"outage {round(a * 1e9)} {round(b * 1e9)}" for a, b in case.outages_s),
+        *(f"drop {segment} {times}" for segment, times in case.drops),
+        *(
+            f"write {round(t * 1e9)} {-1 if n * SEGMENT >= ENDLESS // 2 else n * SEGMENT}"
+            for t, n in case.writes
+        ),
+    ]
+    return {
+        "module": None,
+        "buffer_bytes": buffer,
+        "sysctls": {},
+        "plan": "\n".join(plan) + "\n",
+        "program": str(program("trajectory")),
+        "mtu": SEGMENT + HEADER + down,
+        "initial_cwnd": 10,
+        "initial_rwnd": 45,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
