@@ -140,6 +140,23 @@ def test_within_a_recovery_one_sack_is_enough():
     assert sender.own.state == "recovery"
 
 
+def test_within_a_recovery_no_quarter_of_a_round_trip_is_waited():
+    # 0 and 9 are lost. 0's repeat brings the cumulative ACK to 9, nothing is SACKed, and 9 is repeated: still the
+    # recovery. Of 10, 11 and 12, sent at 1,500 to 1,502, 11 arrives: 10, a millisecond earlier, is lost at once.
+    sender = flight()
+    for k in range(1, 9):
+        sender.ack(1000 + k, 0, (1, k + 1))
+    assert sender.repeat(1008) == [0]
+    sender.own.cwnd = 50
+    sender.send(1500, 1501, 1502)
+    sender.ack(2008, 9, echo_ms=1008)
+    sender.own.cwnd = 50
+    assert sender.repeat(2008) == [9]
+    assert (sender.own.state, sender.own.lost_out) == ("recovery", 1)
+    sender.ack(2501, 9, (11, 12))
+    assert sender.own.lost_out == 2
+
+
 def test_a_repeat_that_is_lost_is_lost_when_later_ones_arrive():
     # 0 and 1 are repeated at 1,004 and 1,005; new data leaves at 1,006. What left after the repeats arrives at
     # 2,006, and neither did they: both are lost again, each counted once more.
