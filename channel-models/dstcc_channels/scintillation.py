@@ -42,7 +42,7 @@ def scintillation_index(sun_earth_probe_deg: ArrayLike, band: str) -> NDArray[np
     start, (a1, a2, a3, a4) = FITS[band]
     beyond = np.maximum(angle - start, 0)
     index = np.exp(-a1 * beyond) + a2 + a3 * beyond + a4 * beyond**2
-    return np.where(angle > END_DEG, 0.0, np.clip(index, 0, 1))
+    return np.where(angle > END_DEG, 0.0, np.where(angle < start, 1.0, np.clip(index, 0, 1)))
 
 
 def rician_k(index: ArrayLike) -> NDArray[np.float64]:

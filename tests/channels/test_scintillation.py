@@ -17,6 +17,8 @@ from dstcc_channels.scintillation import coherence_s, faded, rician_k, scintilla
         ("x", 1.1, 1.0),
         ("x", 2.0, exp(-1.14 * 0.9) + 0.02 * 0.9),
         ("x", 3.0, exp(-1.14 * 1.9) + 0.02 * 1.9),
+        ("ka", 0.0, 1.0),
+        ("ka", 0.59, 1.0),  # saturated
         ("ka", 0.6, 1 - 0.231),  # the fit steps down where saturation ends
         ("ka", 2.0, exp(-1.50 * 1.4) - 0.231 + 0.176 * 1.4 - 0.030 * 1.4**2),
         ("x", 4.9, exp(-1.14 * 3.8) + 0.02 * 3.8),
