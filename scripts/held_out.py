@@ -170,11 +170,15 @@ def rivals(mission: Mission, finalists: list[Combination]) -> dict[str, Any]:
     row: dict[str, Any] = {"scenario": mission.name, "delay_rtts": mission.delay}
     row |= {"best_name": f"{winner[0]}+{winner[1]}, {lanes}", "best": best}
     row |= {f"told_{lanes}": mission.plays(shared(lanes, "open-loop")) for lanes in (16, 1024)}
-    return row | {"ltp": mission.plays(("ltp", "none", SHARED[16])), "bound": mission.bound()}
+    shares = any(link.flows or link.mix for link in mission.scenario.link)  # ltp cannot, with others' TCP
+    ltp = None if shares else mission.plays(("ltp", "none", SHARED[16]))
+    return row | {"ltp": ltp, "bound": mission.bound()}
 
 
 def shown(values: Any) -> str:
-    """Interquartile mean and interval."""
+    """Interquartile mean and interval; a dash for what could not be run."""
+    if values is None:
+        return "–"
     found = estimate(list(values))
     return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
 

@@ -41,6 +41,8 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
 def summary(rows: Sequence[Row]) -> Iterator[str]:
     """A row a control, a column a round trip: median |ratio − 1| of throughput and, in brackets, the largest."""
     transfers = [row for row in rows if row.weighted_layers is None]
+    if not transfers:
+        return
     rtts = sorted({row.cell.rtt_s for row in transfers})
     yield f"| control | {' | '.join(f'RTT {rtt:g} s' for rtt in rtts)} | all | mean RTTs, all | cells with z beyond 3 |"
     yield "|---" * (len(rtts) + 4) + "|"
