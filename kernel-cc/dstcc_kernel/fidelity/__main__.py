@@ -40,8 +40,8 @@ def run(
     """The kernel's runs that ``kept`` lacks are made and kept there; all of them of these cells."""
     kept.parent.mkdir(parents=True, exist_ok=True)
     done = read_runs(kept)
-    wanted = [(cell, seed) for cell in cells for seed in range(1, seeds_of(cell, seeds) + 1)]
-    missing = [(cell, seed) for cell, seed in wanted if seed not in done.get(cell, {})]
+    wanted = {cell: range(1, seeds_of(cell, seeds) + 1) for cell in cells}
+    missing = [(cell, seed) for cell, own in wanted.items() for seed in own if seed not in done.get(cell, {})]
     with ThreadPoolExecutor(jobs) as pool:
         for at, ((cell, seed), seen) in enumerate(
             zip(missing, pool.map(lambda pair: carry(*pair), missing), strict=True), 1
@@ -50,7 +50,7 @@ def run(
             write_runs(kept, done, _heading())
             told = f"{cell.name} seed {seed}: {seen.throughput_bps:,.0f} bit/s"
             print(f"{told} ({at} of {len(missing)})", file=sys.stderr, flush=True)
-    return {cell: {seed: done[cell][seed] for c, seed in wanted if c == cell} for cell in cells}
+    return {cell: {seed: done[cell][seed] for seed in own} for cell, own in wanted.items()}
 
 
 def compare(runs: Runs, seeds: int = SIMULATED_SEEDS) -> list[Row]:
