@@ -1,0 +1,61 @@
+"""A sender alone, moved by hand: segments and ACKs at named times."""
+
+from __future__ import annotations
+
+from dstcc.engine import TcpConstants, Transport
+from dstcc.engine._engine import parts
+
+MS = 1_000_000
+
+
+class Sender:
+    """A sender with times in ms."""
+
+    def __init__(self, congestion: str = "newreno", *, rtt_ms: float = 1000, **more: object) -> None:
+        # Without ticks: timers run when they are due, not when the wheel comes round.
+        constants = TcpConstants(**({"jiffy_s": 1e-9} | more.pop("constants", {})))  # type: ignore[arg-type, operator]
+        self.own = parts.Sender(Transport(congestion, "minrtt", constants=constants, **more))  # type: ignore[arg-type]
+        self.own.establish(0, round(rtt_ms * MS))
+
+    def send(self, *at_ms: float, starved: bool = False) -> None:
+        for at in at_ms:
+            self.own.send(round(at * MS), 1, starved)
+
+    def ack(
+        self,
+        at_ms: float,
+        cumulative: int,
+        *blocks: tuple[int, int],
+        echo_ms: float = 0,
+        duplicate: bool = False,
+    ) -> None:
+        self.own.ack(round(at_ms * MS), cumulative, list(blocks), round(echo_ms * MS), duplicate)
+
+    def timer(self, at_ms: float) -> str:
+        return str(self.own.timer(round(at_ms * MS)))
+
+    def repeat(self, at_ms: float) -> list[int]:
+        return list(self.own.repeat(round(at_ms * MS)))
+
+    @property
+    def next_timer_ms(self) -> float:
+        return float(self.own.next_timer) / MS
+
+
+def flight(count: int = 10, congestion: str = "newreno", **more: object) -> Sender:
+    """So many segments 1 ms apart, the window just full."""
+    sender = Sender(congestion, **more)
+    sender.own.cwnd = count
+    sender.send(*range(count))
+    return sender
+
+
+def clean_rounds(sender: Sender, rounds: int, *, rtt_ms: float = 1000) -> tuple[float, int]:
+    """Round trips of one segment, so that the RTO comes down; returns the time and the next number."""
+    at, number = 0.0, 0
+    for _ in range(rounds):
+        sender.send(at)
+        at += rtt_ms
+        number += 1
+        sender.ack(at, number)
+    return at, number

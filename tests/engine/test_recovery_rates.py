@@ -1,0 +1,87 @@
+"""Pacing, delivery rates, and what congestion controls hear of ACKs.
+
+The path takes 1 s there and back; ten segments leave 1 ms apart, segment k at k ms, so the ACK of k comes at 1 s + k
+ms.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from .sender import MS, Sender
+from .test_laws_bic import Linux
+
+
+def test_pacing_spaces_segments_by_the_rate_from_the_last_one_on():
+    # `fixed`, W = 10 over 1 s: a segment of 1,500 bytes every 100 ms, whether three leave together or not.
+    sender = Sender("fixed", fixed_cwnd_segments=(10,))
+    sender.send(0, 0, 0)
+    assert sender.own.pacing_until == pytest.approx(300 * MS)
+    sender.send(1000)
+    assert sender.own.pacing_until == pytest.approx(1100 * MS)
+
+
+def bandwidth(sender: Sender) -> float:
+    """Segments a second that BBR's STARTUP paces by: 2.885 · 0.99 · bandwidth · 1,500 bytes."""
+    return float(sender.own.pacing_bytes_per_ns) * 1e9 / (2.885 * 0.99 * 1500)
+
+
+def test_a_delivery_rate_is_by_the_time_of_acknowledgements():
+    # draft-cheng-iccrg-delivery-rate-estimation section 2: 30 segments at 0, all acknowledged at 1 s.
+    sender = Sender("bbr", option_bytes=0)
+    sender.own.cwnd = 200
+    sender.send(*[0] * 30)
+    sender.ack(1000, 30)
+    assert bandwidth(sender) == pytest.approx(30, rel=1e-3)
+
+
+def test_a_delivery_rate_is_by_the_time_of_sending_where_that_is_longer():
+    # One segment at 0, acknowledged at 2 s; 20 at 1 s, acknowledged at 2.5 s; one at 2 s, acknowledged at 3 s: the path
+    # becomes shorter. In the second between, 21 were acknowledged that had left in 2 s: 10.5 a second.
+    sender = Sender("bbr", option_bytes=0)
+    sender.own.cwnd = 200
+    sender.send(0, *[1000] * 20)
+    sender.ack(2000, 1)
+    sender.send(2000)
+    sender.ack(2500, 21)
+    sender.ack(3000, 22)
+    assert bandwidth(sender) == pytest.approx(10.5, rel=1e-3)
+
+
+def test_idle_time_does_not_lower_a_delivery_rate():
+    # Five seconds without anything in flight, then 60 segments in a round trip of 1 s.
+    sender = Sender("bbr", option_bytes=0)
+    sender.own.cwnd = 200
+    sender.send(*[0] * 30)
+    sender.ack(1000, 30)
+    sender.own.cwnd = 200
+    sender.send(*[6_000] * 60)
+    sender.ack(7_000, 90)
+    assert bandwidth(sender) == pytest.approx(60, rel=1e-3)
+
+
+def test_a_sample_shorter_than_any_round_trip_is_none():
+    # Of 40 sent at 0 the first is lost and repeated at 1,003; the answer to the repeat at 1,103 covers all of them:
+    # 40 in 100 ms of ACKs would be 400 a second. The least round trip is 1 s, so it says nothing.
+    sender = Sender("bbr", option_bytes=0)
+    sender.own.cwnd = 200
+    sender.send(*range(4))
+    for k in (1, 2, 3):
+        sender.ack(1000 + k, 0, (1, k + 1))
+    sender.own.cwnd = 200
+    assert sender.repeat(1003) == [0]
+    before = bandwidth(sender)
+    sender.ack(1103, 4, echo_ms=1003)
+    assert bandwidth(sender) == pytest.approx(before)
+
+
+def test_laws_hear_how_many_segments_an_ack_covers():
+    # BIC divides its step by the mean number of segments an ACK: five here, where a law that heard of one would take
+    # 31/16.
+    sender, linux = Sender("bic"), Linux(30, 30)
+    sender.own.cwnd = sender.own.ssthresh = 30
+    for n in range(1, 60):
+        sender.send(*[1000 * n] * 5)
+        sender.ack(1000 * n + 1000, 5 * n)
+        linux.ack(5)
+        assert sender.own.cwnd == linux.cwnd

@@ -1,0 +1,147 @@
+"""When a sender's retransmission timer runs, and what a timeout does (RFC 6298).
+
+The path takes 1 s there and back; ten segments leave 1 ms apart, segment k at k ms, so the ACK of k comes at 1 s + k
+ms.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from .sender import MS, Sender, flight
+
+
+def test_a_timeout_is_at_most_rto_max_even_after_the_handshake():
+    # A handshake of 100 s: RTO = 100 + 200 s, bounded by 120 s.
+    sender = Sender(rtt_ms=100_000)
+    sender.send(0)
+    assert sender.next_timer_ms == 120_000
+    sender.ack(110_000, 1)
+    sender.send(110_000, 110_000)
+    assert sender.next_timer_ms == 110_000 + 120_000
+
+
+def test_an_acks_round_trip_makes_no_longer_timeout_either():
+    # RTT 100 s: RTO = 300 s by the estimator, 120 s by RTO_MAX, which comes before two round trips.
+    sender = Sender(rtt_ms=100_000)
+    sender.send(0, 1000)
+    sender.ack(100_000, 1)
+    assert sender.next_timer_ms == 100_000 + 120_000
+
+
+def timed_out(count: int = 10) -> Sender:
+    """A flight of which nothing is heard: a probe, then a timeout."""
+    sender = flight(count)
+    assert sender.timer(sender.next_timer_ms) == "probe"
+    assert sender.timer(sender.next_timer_ms) == "timeout"
+    return sender
+
+
+def test_a_timeout_loses_all_and_leaves_one():
+    sender = timed_out()
+    assert (sender.own.state, sender.own.lost_out, sender.own.cwnd, sender.own.ssthresh) == ("loss", 10, 1, 5)
+    assert sender.own.timeouts == 1
+    assert sender.repeat(9000) == [0]
+
+
+def test_a_timeout_spares_what_left_within_a_round_trip():
+    # RACK's round trip is 1 s. 0..8 left at 0 to 8 ms, 9 at 4.9 s; the timeout comes at 5 s or so: 9 is still on its
+    # way.
+    sender = Sender()
+    sender.own.cwnd = 20
+    sender.send(0)
+    sender.ack(1000, 1)
+    sender.send(*[1001 + k for k in range(9)])
+    assert sender.timer(3100) == "probe"
+    at = sender.next_timer_ms
+    sender.send(at - 100)
+    assert sender.timer(at) == "timeout"
+    assert sender.own.lost_out == 9
+    assert sender.own.cwnd == 2  # one in flight, and one more
+
+
+def test_a_timeout_loses_the_head_however_late_it_left():
+    sender = Sender()
+    sender.own.cwnd = 20
+    sender.send(0)
+    sender.ack(1000, 1)
+    sender.send(1001)
+    assert sender.timer(3300) == "probe"
+    sender.own.repeat_as_probe(3300 * MS, 1)
+    at = sender.next_timer_ms
+    assert sender.timer(at) == "timeout"
+    assert sender.own.lost_out == 1
+
+
+def test_timeouts_back_off_by_powers_of_two_up_to_rto_max():
+    # RFC 6298 (5.5): RTO = 3 s after the handshake; 3, 6, 12, 24, 48, 96, 120, 120 s from one timeout to the next.
+    sender = timed_out(1)
+    at, gaps = sender.next_timer_ms, []
+    for _ in range(7):
+        before = at
+        assert sender.timer(at) == "timeout"
+        at = sender.next_timer_ms
+        gaps.append((at - before) / 1000)
+    assert gaps == [12, 24, 48, 96, 120, 120, 120]
+
+
+def test_timeouts_in_a_row_reduce_the_threshold_once():
+    sender = timed_out()
+    assert sender.own.ssthresh == 5
+    for _ in range(3):
+        sender.timer(sender.next_timer_ms)
+    assert sender.own.ssthresh == 5
+
+
+def test_an_answer_ends_the_backoff():
+    # RTO 3 s, doubled twice; an RTT sample of new data sets it to what the estimator says.
+    sender = timed_out(2)
+    assert sender.repeat(6000) == [0]
+    sender.ack(7000, 1, echo_ms=6000)  # a time stamp's sample: SRTT 1 s
+    assert sender.own.timeouts == 1
+    sender.own.cwnd = 3
+    assert sender.repeat(7000) == [1]
+    assert sender.next_timer_ms <= 7000 + 3000
+
+
+def test_no_probe_follows_a_timeout_before_an_answer():
+    sender = timed_out(1)
+    assert sender.repeat(9000) == [0]
+    assert sender.timer(sender.next_timer_ms) == "timeout"
+
+
+def test_a_repeat_of_the_head_restarts_the_timeout():
+    # RFC 6298 section 5: the timer runs for the head. Timed out at 5 s or so, repeated only at 6 s: 6 s + 2 · 3 s.
+    sender = timed_out(1)
+    armed = sender.next_timer_ms
+    assert sender.repeat(armed - 5000) == [0]
+    assert sender.next_timer_ms == pytest.approx(armed - 5000 + 6000)
+
+
+def test_a_timeouts_repair_lasts_until_all_of_it_is_acknowledged():
+    # Slow start from 1: each ACK of a repeat lets two more go; the state ends with the last segment of the flight.
+    sender = timed_out(4)
+    at = 6000.0
+    sender.repeat(at)
+    for k in range(1, 5):
+        sender.ack(at + 1000 * k, k, echo_ms=at + 1000 * (k - 1))
+        assert sender.own.state == ("loss" if k < 4 else "open")
+        sender.repeat(at + 1000 * k)
+
+
+def test_a_sack_of_what_left_after_the_heads_repeat_does_not_put_its_timeout_off():
+    # 0 is repeated at 1,003. A SACK of 4, which left before, restarts the timeout; one of 10, which left after, does
+    # not.
+    sender = flight()
+    for k in (1, 2, 3):
+        sender.ack(1000 + k, 0, (1, k + 1))
+    sender.repeat(1003)
+    sender.own.cwnd = 30
+    sender.send(1010, 1011)
+    sender.ack(1104, 0, (1, 5))
+    restarted = sender.next_timer_ms
+    assert restarted > 1104 + 1000
+    sender.own.cwnd = 30
+    sender.ack(2010, 0, (10, 11), (1, 5))
+    sender.ack(2011, 0, (10, 12), (1, 5))
+    assert sender.next_timer_ms == restarted

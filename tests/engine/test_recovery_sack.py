@@ -1,0 +1,141 @@
+"""What a sender judges lost from SACKs, and when (RFC 8985, sections 6.2 and 7.2).
+
+The path takes 1 s there and back; ten segments leave 1 ms apart, segment k at k ms, so the ACK of k comes at 1 s + k
+ms.
+"""
+
+from __future__ import annotations
+
+from .sender import Sender, flight
+
+
+def test_one_segment_beyond_a_hole_waits_a_quarter_of_the_round_trip():
+    # RFC 8985 section 6.2: below three SACKed segments the reordering window is min_RTT / 4. Segment 0 left at 0, the
+    # delivered one took 1 s: it is lost at 0 + 1,000 + 250 ms, and 2 ms more for the timer (TCP_TIMEOUT_MIN_US).
+    sender = flight()
+    sender.ack(1001, 0, (1, 2))
+    assert (sender.own.state, sender.own.lost_out, sender.next_timer_ms) == ("open", 0, 1252)
+    assert sender.timer(1251) == ""
+    assert sender.timer(1252) == "repair"
+    assert (sender.own.state, sender.own.lost_out) == ("recovery", 1)
+    # The first repeat leaves at once: in flight 10 - 1 - 1 = 8, and one more.
+    assert sender.own.cwnd == 9
+    assert sender.repeat(1252) == [0]
+    assert sender.repeat(1252) == []
+
+
+def test_three_segments_beyond_a_hole_lose_it_at_once():
+    sender = flight()
+    for k in (1, 2):
+        sender.ack(1000 + k, 0, (1, k + 1))
+        assert sender.own.lost_out == 0
+    sender.ack(1003, 0, (1, 4))
+    assert (sender.own.state, sender.own.lost_out, sender.own.lost) == ("recovery", 1, 1)
+    assert sender.own.in_flight == 10 - 3 - 1
+
+
+def test_what_left_at_once_with_the_latest_is_lost_if_it_came_before():
+    # All ten leave at 0; segments 4..6 arrive: those before are lost, those after are not.
+    sender = Sender()
+    sender.own.cwnd = 10
+    sender.send(*[0] * 10)
+    sender.ack(1000, 0, (4, 7))
+    assert sender.own.lost_out == 4
+    assert sender.repeat(1000)[0] == 0
+
+
+def test_of_those_that_left_at_once_the_last_to_arrive_counts():
+    # All ten leave at 0; 4 arrives, then 6 and 7: 5 is before 7 as well.
+    sender = Sender()
+    sender.own.cwnd = 10
+    sender.send(*[0] * 10)
+    sender.ack(1000, 0, (4, 5))
+    sender.ack(1001, 0, (6, 8), (4, 5))
+    assert sender.own.lost_out == 5
+
+
+def test_within_a_recovery_nothing_waits_for_reordering():
+    # 0 is lost. Then 5 is missing too: 6, sent 1 ms after it, says so at once.
+    sender = flight()
+    for k in (1, 2, 3, 4):
+        sender.ack(1000 + k, 0, (1, k + 1))
+    sender.repeat(1004)
+    assert sender.own.lost_out == 1
+    sender.ack(1006, 0, (6, 7), (1, 5))
+    assert sender.own.lost_out == 2
+
+
+def test_within_a_recovery_one_sack_is_enough():
+    # The repeat of 0 fills the cumulative ACK to 4, where 4 is missing; nothing is SACKed. New segments leave at 1,100
+    # and 1,101 ms; of 4, 5 in flight since, 5 arrives late as the only SACK: 4 is lost at once, without the quarter.
+    sender = flight(6)
+    for k in (1, 2, 3):
+        sender.ack(1000 + k, 0, (1, k + 1))
+    assert sender.repeat(1003) == [0]
+    sender.ack(2003, 4, echo_ms=1003)  # 4 and 5 left before the repeat: lost with it
+    assert sender.own.lost_out == 2
+    assert sender.own.state == "recovery"
+
+
+def test_within_a_recovery_no_quarter_of_a_round_trip_is_waited():
+    # 0 and 9 are lost. 0's repeat brings the cumulative ACK to 9, nothing is SACKed, and 9 is repeated: still the
+    # recovery. Of 10, 11 and 12, sent at 1,500 to 1,502, 11 arrives: 10, a millisecond earlier, is lost at once.
+    sender = flight()
+    for k in range(1, 9):
+        sender.ack(1000 + k, 0, (1, k + 1))
+    assert sender.repeat(1008) == [0]
+    sender.own.cwnd = 50
+    sender.send(1500, 1501, 1502)
+    sender.ack(2008, 9, echo_ms=1008)
+    sender.own.cwnd = 50
+    assert sender.repeat(2008) == [9]
+    assert (sender.own.state, sender.own.lost_out) == ("recovery", 1)
+    sender.ack(2501, 9, (11, 12))
+    assert sender.own.lost_out == 2
+
+
+def test_a_repeat_that_is_lost_is_lost_when_later_ones_arrive():
+    # 0 and 1 are repeated at 1,004 and 1,005; new data leaves at 1,006. What left after the repeats arrives at
+    # 2,006, and neither did they: both are lost again, each counted once more.
+    sender = flight()
+    sender.ack(1002, 0, (2, 3))
+    sender.ack(1003, 0, (2, 4))
+    sender.ack(1004, 0, (2, 5))
+    assert sender.own.lost_out == 2 and sender.own.lost == 2
+    sender.own.cwnd = 20
+    assert sender.repeat(1004) == [0, 1]
+    sender.send(1006)
+    assert sender.own.retrans_out == 2
+    sender.ack(2006, 0, (10, 11), (2, 5))
+    assert (sender.own.lost, sender.own.retrans_out) == (
+        2 + 2 + 5,
+        0,
+    )  # 5..9 were on their way and are lost as well
+    sender.own.cwnd = 50
+    assert sorted(sender.repeat(2006)) == [0, 1, 5, 6, 7, 8, 9]
+
+
+def test_of_repeats_that_left_at_once_the_earlier_are_lost_with_the_later():
+    sender = flight()
+    sender.ack(1004, 0, (2, 5))
+    sender.own.cwnd = 20
+    assert sender.repeat(1004) == [0, 1]  # both at 1,004
+    sender.ack(2004, 0, (1, 5), echo_ms=1004)
+    # 1 arrived, 0 left at the same time before it: lost again. 5..9 are lost too.
+    assert sender.own.retrans_out == 0
+    sender.own.cwnd = 50
+    assert 0 in sender.repeat(2004)
+
+
+def test_an_ack_of_the_first_transmission_says_nothing_of_the_repeat():
+    # 0 was only late. Its ACK (echo 0) comes at 1,300, after the repeat of 1,252; new data left at 1,200. If the repeat
+    # counted as delivered, RACK would take 50 ms for the round trip and the new data for lost.
+    sender = flight(2)
+    sender.ack(1001, 0, (1, 2))
+    assert sender.timer(1252) == "repair"
+    sender.own.cwnd = 10
+    sender.send(1200)
+    assert sender.repeat(1252) == [0]
+    sender.ack(1300, 2, echo_ms=0)
+    assert sender.own.lost_out == 0
+    assert sender.own.retrans_out == 0

@@ -1,0 +1,61 @@
+"""Tail loss probes: when they leave and what their answers say (RFC 8985, section 7).
+
+The path takes 1 s there and back; ten segments leave 1 ms apart, segment k at k ms, so the ACK of k comes at 1 s + k
+ms.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from .sender import MS, Sender, clean_rounds, flight
+
+
+def test_a_probe_waits_two_round_trips_and_longer_for_a_single_segment():
+    # RFC 8985 section 7.2: 2 SRTT, for one segment in flight a delayed ACK's worth (RTO_MIN here, as Linux) more.
+    sender = Sender()
+    sender.send(0)
+    assert sender.next_timer_ms == 2000 + 200
+    sender.send(1)
+    assert sender.next_timer_ms == pytest.approx(1 + 2000 + 2)
+
+
+def test_a_probe_comes_no_later_than_the_timeout():
+    # After 60 equal round trips RTO = 1 s + 200 ms: less than 2 SRTT.
+    sender = Sender()
+    at, _ = clean_rounds(sender, 60)
+    sender.send(at)
+    assert sender.next_timer_ms == pytest.approx(at + 1200, abs=0.01)
+
+
+def test_a_probe_that_repaired_a_loss_is_a_loss():
+    # RFC 8985 section 7.4.2: segment 9 was lost; the answer echoes its probe. W = 10 + 9 + 1 in slow start. Linux
+    # halves it with the ACK beyond the probe (tcp_process_tlp_ack); what that covers is one of ten for the next.
+    sender, at = probed()
+    sender.ack(at + 1000, 10, echo_ms=at)
+    assert sender.own.cwnd == 20
+    sender.send(at + 1001)
+    sender.ack(at + 2001, 11, echo_ms=at + 1001)
+    assert (sender.own.state, sender.own.ssthresh, sender.own.cwnd) == ("open", 10, 10)
+
+
+def test_a_probe_that_repaired_nothing_is_none():
+    # The segment had arrived, its ACK had not: the answer to the probe names a duplicate (RFC 2883).
+    sender, at = probed()
+    sender.ack(at + 1000, 10, echo_ms=at, duplicate=True)
+    assert sender.own.cwnd == 20
+    # Or the answer is that to the segment itself, and echoes its time.
+    sender, at = probed()
+    sender.ack(at + 10, 10, echo_ms=9)
+    assert sender.own.cwnd == 20
+
+
+def probed() -> tuple[Sender, float]:
+    """Of ten segments nine are acknowledged; the last one is repeated as a probe, at the time given."""
+    sender = flight()
+    sender.ack(1008, 9, echo_ms=8)
+    assert sender.own.cwnd == 19
+    at = sender.next_timer_ms
+    assert sender.timer(at) == "probe"
+    sender.own.repeat_as_probe(round(at * MS), 9)
+    return sender, at

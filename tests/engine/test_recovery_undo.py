@@ -1,0 +1,52 @@
+"""Timeouts that were needless, and what a sender takes back (RFC 4015).
+
+The path takes 1 s there and back; ten segments leave 1 ms apart, segment k at k ms, so the ACK of k comes at 1 s + k
+ms.
+"""
+
+from __future__ import annotations
+
+from .sender import flight
+
+
+def test_a_spurious_timeout_is_taken_back():
+    # The ACKs were only late: the first echoes a time before the first repeat. W and ssthresh are what they were.
+    sender = flight()
+    sender.own.ssthresh = 40
+    sender.timer(2011)
+    at = sender.next_timer_ms
+    assert sender.timer(at) == "timeout"
+    assert sender.repeat(at + 1) == [0]
+    sender.ack(at + 100, 1, echo_ms=0)
+    assert (sender.own.state, sender.own.lost_out, sender.own.cwnd) == (
+        "open",
+        0,
+        11,
+    )  # and one acknowledged in slow start
+    assert sender.own.ssthresh == 40
+    assert sender.repeat(at + 101) == []  # what was to be repeated is not in doubt any more
+
+
+def test_an_ack_of_the_repeat_itself_takes_nothing_back():
+    sender = flight()
+    sender.timer(2011)
+    at = sender.next_timer_ms
+    sender.timer(at)
+    sender.repeat(at + 1)
+    sender.ack(at + 1001, 1, echo_ms=at + 1)
+    assert sender.own.state == "loss"
+    assert sender.own.lost_out > 0
+
+
+def test_what_the_timeout_doubted_is_judged_again_after_it_was_taken_back():
+    # Undone at 1; then 2..4 arrive and 1 does not: lost, by three SACKed segments beyond it.
+    sender = flight()
+    sender.timer(2011)
+    at = sender.next_timer_ms
+    sender.timer(at)
+    sender.repeat(at + 1)
+    sender.ack(at + 100, 1, echo_ms=0)
+    assert sender.own.lost_out == 0
+    sender.ack(at + 101, 1, (2, 5))
+    assert sender.own.lost_out == 1
+    assert sender.own.state == "recovery"
