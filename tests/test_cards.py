@@ -1,0 +1,58 @@
+"""``scripts/cards.py``: the rows of the papers' controllers' cards."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from dstcc.run import run_trials
+from dstcc.scenario import load_scenario, parse_override
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def cards() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("cards", ROOT / "scripts" / "cards.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["cards"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_rows_values_are_the_scenarios_own(cards, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    found = cards.Bench(2).run(cards.LOSSY, "scenario.duration_s=10", cards.stock("vegas", {}))
+    overrides = ["scenario.duration_s=10", "transport.congestion=vegas", "run.seeds=2"]
+    scenario = load_scenario(cards.LOSSY, [parse_override(text) for text in overrides])
+    own = [trial.metrics.values["throughput_bps"] for trial in run_trials(scenario, quality=False)]
+    assert found.values["throughput_bps"] == own
+    assert found.lanes == "64/4"  # four subflows of 16 lanes, a window each
+
+
+def test_who_has_a_window_a_lane_is_told_apart(cards, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    bench, short = cards.Bench(2), "video.loop_to_s=60"
+    told = [
+        bench.run(cards.TABLE_1, short, cards.stock("cubic", way))
+        for way in (cards.LINK, cards.LANE, cards.STREAM)
+    ]
+    assert [one.lanes for one in told] == ["32/2", "32/32", "1/2"]
+
+
+def test_an_interval_is_in_the_unit_asked_for(cards):
+    found = cards.Measured("1/1", {"throughput_bps": [2e6, 4e6]})
+    assert found.middle("throughput_bps") == 3e6
+    assert found.shown("throughput_bps", 1, 1e6).startswith("3.0 [")
+
+
+def test_every_card_but_our_own_has_a_table(cards):
+    names = {path.stem for path in (ROOT / "docs" / "policies").glob("*.md")} - {"README", "dstcc"}
+    assert set(cards.CARDS) == names
+    assert math.isnan(cards._number(None))
