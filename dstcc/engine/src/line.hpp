@@ -19,7 +19,7 @@ public:
     // `told_bps` above 0 spaces transmissions at that wire rate instead of the link's own.
     Line(const LinkConfig& link, bool up, std::uint64_t seed, std::uint64_t index, std::uint32_t full_bytes, double told_bps)
         : direction_(link, up, seed, index, full_bytes),
-          outages_(link.outages_ns),
+          outages_(up ? link.up_outages_ns : link.outages_ns),
           ns_per_byte_(8.0 * kNsPerS / (told_bps > 0 ? told_bps : up ? link.up_rate_bps : link.rate_bps)),
           full_bytes_(full_bytes),
           full_gap_(gap_of(full_bytes)) {}

@@ -1,0 +1,74 @@
+"""Which block an ltp sender sends next, and on which link."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dstcc.engine import Objects
+
+from . import net
+from .test_ltp import LIGHT_S, blocks, done_s, path, transfer
+
+
+def test_ties_go_to_the_lower_link():
+    assert transfer((path(), path()), blocks(1, 4)).objects.subflow.tolist() == [0]
+
+
+def test_a_link_is_weighed_with_what_it_has_to_send():
+    # 12 Mbit/s and 1.2 Mbit/s of the same light time: a block takes 0.1 s here, 1 s there, and goes where it is done
+    # first after those before it; ties go to the fast one.
+    expected, load = [], [0, 0]
+    for _ in range(40):
+        fast, slow = load[0] + 1, 10 * (load[1] + 1)
+        expected.append(int(slow < fast))
+        load[expected[-1]] += 1
+    result = transfer((path(), net.link(1.2e6, 10.0)), blocks(40, 100))
+    assert result.objects.subflow.tolist() == expected
+    assert load == [37, 3]
+
+
+def timed(*rows: tuple[float, float, float]) -> Objects:
+    """Blocks of (released at, line time, due at) in seconds, one layer each."""
+    n = len(rows)
+    release, length, due = (np.array(column) for column in zip(*rows, strict=True))
+    return Objects(
+        np.arange(n, dtype=np.int64),
+        np.zeros(n, dtype=np.int64),
+        np.round(length * 1000).astype(np.int64) * net.MSS,
+        np.array([net.ns(t) for t in release], dtype=np.int64),
+        np.array([net.ns(t) for t in due], dtype=np.int64),
+    )
+
+
+def playout(after_s: float, *rows: tuple[float, float]) -> Objects:
+    """Blocks of (released at, line time), due so long after their release."""
+    return timed(*((release, length, release + after_s) for release, length in rows))
+
+
+@pytest.mark.parametrize("links", [1, 2])
+def test_half_of_the_spare_time_is_kept_for_a_repair(links):
+    # Light 5 s, playout 9 s: of the spare 4 s half is kept. At 3 s the line is free. The older block would come at
+    # 3 + 1 + 5 = 9 s, due at 9.5: in time, but not 2 s early; the newer at 9 s as well, due at 11.5: it goes first. The
+    # older would then come at 10 s, too late. A second link of 12 kbit/s is of no use for either, but empty: it has the
+    # blocks bound to the first as they are captured, where the older one gives way when its turn comes.
+    useless = net.link(12e3, 10.0)
+    result = transfer(
+        (path(), useless)[:links], playout(9.0, (0.0, 3.0), (0.5, 1.0), (2.5, 1.0)), slot_s=100.0
+    )
+    assert result.objects.given_up.tolist() == [0, 1, 0]
+    assert done_s(result)[2] == pytest.approx(3 + 1 + LIGHT_S, abs=1e-6)
+
+
+def test_a_round_trip_and_the_margin_are_enough_for_a_repair():
+    # Playout 35 s: half of the spare 30 s would be 15, a repair takes 10.004. At 22 s the older block would come at
+    # 28 s, due at 35.5, 7.5 s early; the newer, due at 45, has time for a repair and goes first.
+    result = transfer(path(), playout(35.0, (0.0, 22.0), (0.5, 1.0), (10.0, 1.0)), slot_s=100.0)
+    assert done_s(result) == pytest.approx([27.0, 29.0, 28.0], abs=1e-6)
+
+
+def test_no_more_than_a_round_trip_is_kept_for_a_repair():
+    # Playout 35 s again: at 18 s the older block would come at 24 s, due at 35.5, more than 10.004 s early: it goes
+    # first, though half of the spare time would be 15 s.
+    result = transfer(path(), playout(35.0, (0.0, 18.0), (0.5, 1.0), (10.0, 1.0)), slot_s=100.0)
+    assert done_s(result) == pytest.approx([23.0, 24.0, 25.0], abs=1e-6)
