@@ -270,6 +270,14 @@ TABLE = (
         needs=("paths",),
         knows=("line",),
     ),
+    Algorithm(
+        "linux",
+        "scheduler",
+        "built-in",
+        "Linux 6.1, mptcp_subflow_get_send() in net/mptcp/protocol.c: what MPTCP does by default",
+        BOTH,
+        needs=("paths", "stream"),
+    ),
 )
 """Every algorithm of this version, congestion controls first."""
 

@@ -227,7 +227,7 @@ def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
         )
     if scenario.transport.mode == "lanes" and own:
         notes.append(f"under {', '.join(own)} each lane is an MPTCP connection with a window of its own")
-    elif own:
+    elif own and "minrtt" in scenario.transport.scheduler:
         notes.append("the kernel's own scheduler, by bytes queued over pacing rate, stands in minrtt's place")
     if on_host:
         return {"version": platform.release(), "notes": [*notes, "in real time: two runs are not the same"]}

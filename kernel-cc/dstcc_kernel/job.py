@@ -66,16 +66,19 @@ class Job:
     layer_first: bool
     drop_late: bool
     backups: bool
-    """Lanes: the other links carry what theirs cannot. Without it MPTCP takes a lane that was idle for one in trouble
-    (its timer begins at 200 ms, whatever the round trip) and sends all twice."""
+    """Lanes: the other links carry what theirs cannot. Where no link may be gone for good they cost more than they
+    bring: MPTCP's timer begins at 200 ms, whatever the round trip, and what it sends twice takes the place of what is
+    due."""
     layer_links: tuple[int, ...]
+    stale_timers: int
+    """``net.mptcp.stale_loss_cnt`` where a connection has several subflows."""
     mss_bytes: int
     initial_cwnd: int
     receive_buffer_bytes: int
     send_buffer_bytes: int
     unsent_bytes: int
     """Stream: what a subflow may be given beyond what it has sent. Without a limit MPTCP binds all that the send buffer
-    holds to subflows at once; one that it takes for stale (5 timers of 200 ms without an ACK) costs that again."""
+    holds to subflows at once; one that it takes for stale costs that again."""
     tick_ns: int
     slot_ns: int
     duration_ns: int

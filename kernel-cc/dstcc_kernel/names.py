@@ -20,8 +20,9 @@ CONGESTION = {
     "westwood": "westwood",
 }
 """``fixed`` is a window that our module holds. Scenario's name → ``net.ipv4.tcp_available_congestion_control``'s."""
-SCHEDULERS = {"stream": ("minrtt",), "lanes": ("minrtt", "round-robin", "layer-pinned")}
-"""In a stream the kernel's own scheduler stands in ``minrtt``'s place; lanes are given their layers by our sender."""
+SCHEDULERS = {"stream": ("minrtt", "linux"), "lanes": ("minrtt", "round-robin", "layer-pinned")}
+"""In a stream the kernel's own scheduler, ``linux``, stands in ``minrtt``'s place as well; lanes are given their layers
+by our sender."""
 CONSTANTS = ("hystart", "hystart_ack_delta_s", "compressed_ack_s", "rto_min_s")
 """Of ``[transport] constants`` those that the kernel has a knob for: two module parameters of tcp_cubic, the sysctl
 ``tcp_comp_sack_delay_ns``, and a route's ``rto_min``."""

@@ -45,6 +45,10 @@ MAX_RTT_S = 536.0
 MAX_WINDOW = 1 << 30
 """Bytes: TCP's largest window scale."""
 MAX_BUFFER = (1 << 31) - 4096
+MPTCP_TIMER_S, LEAST_TIMERS, MOST_TIMERS = 0.2, 4, 254
+"""A subflow with something unanswered that hears nothing for more than so many of MPTCP's timers is stale, and all that
+was sent on it goes to others again. The timer is 200 ms whatever the round trip, so that the kernel's 4 are a second;
+here they last a round trip of the longest link (the kernel counts to 255)."""
 BUFFER_FACTOR = 4
 """Half of a socket's buffer is offered as window, and packets weigh more in memory than on the wire."""
 LEAST_BUFFER = 4 << 20
@@ -97,7 +101,8 @@ def job_of(
         rotate=scheduler == "round-robin",
         layer_first=scenario.playout.mode == "deadline" and scenario.video.source == "live",
         drop_late=scenario.playout.mode == "deadline",
-        backups=any(link.outages_ns or link.up_outages_ns for link in links),
+        stale_timers=min(MOST_TIMERS, max(LEAST_TIMERS, ceil(longest_s / MPTCP_TIMER_S))),
+        backups=_backups(links, stock=congestion in CONGESTION and CONGESTION[congestion] != OURS),
         layer_links=tuple(names.index(name) for name in (told.layer_links or ()) if pinned),
         mss_bytes=setting.mss_bytes,
         initial_cwnd=told.initial_cwnd,
@@ -117,6 +122,16 @@ def job_of(
         program=str(program),
         **_knobs(told.constants, scale),
     )
+
+
+def _backups(links: Sequence[Link], *, stock: bool) -> bool:
+    """Whether lanes have backups on the other links, where a link may be away.
+
+    Lanes with windows of their own only where it may be so for good: what an outage holds back comes with its end, and
+    what MPTCP sends again over backups costs more than it brings.
+    """
+    outages = [outage for link in links for outage in (*link.outages_ns, *(link.up_outages_ns or ()))]
+    return any(end >= ns(MAX_TIME_S) for _, end in outages) if stock else bool(outages)
 
 
 def _knobs(told: Constants | None, scale: float) -> dict[str, Any]:
@@ -144,7 +159,7 @@ def steered_by(job: Job, policy: Policy, config: EngineConfig) -> Job:
         lanes=config.transport.mode == "lanes",
         lanes_per_link=lanes,
         turning=min(lanes, max(MIN_LANES, _layers_a_round_trip(config) // LAYERS_A_LANE)),
-        backups=job.backups and not policy.action.orders,
+        backups=_backups(config.links, stock=False) and not policy.action.orders,
         rate=policy.action.pacing == "rate",
         layer_links=(),
     )

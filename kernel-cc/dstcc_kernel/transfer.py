@@ -36,6 +36,7 @@ DSS_BYTES = 24
 """MPTCP's mapping and acknowledgement in a data segment; of an acknowledgement alone 12."""
 ACK_OPTIONS_BYTES = 24
 FIRST_PORT = 20_000
+STALE = "net/mptcp/stale_loss_cnt"
 END_S = 1.0
 """From the transfer program's last word to its end."""
 
@@ -48,7 +49,7 @@ def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | N
     """
     buffer_bytes = max(job.receive_buffer_bytes, job.send_buffer_bytes)
     unsent_bytes = None if job.lanes else job.unsent_bytes
-    with build(buffer_bytes, unsent_bytes=unsent_bytes, sysctls=job.sysctls) as topology:
+    with build(buffer_bytes, unsent_bytes=unsent_bytes, sysctls=_sysctls(job)) as topology:
         with inside(topology.craft):
             controller = controller_of(job) if controller_of else None
         addresses, joins = _lay(topology, job)
@@ -77,6 +78,12 @@ def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | N
         raise DstccError(f"the transfer program was ended by signal {-program.returncode}")
     if program.returncode != 0:
         raise DstccError(said.strip() or f"the transfer program ended with {program.returncode}")
+
+
+def _sysctls(job: Job) -> dict[str, str]:
+    """Of both ends."""
+    several = job.backups if job.lanes else sum(link.subflows for link in job.links) > 1
+    return {**job.sysctls, **({STALE: str(job.stale_timers)} if several else {})}
 
 
 @dataclass(frozen=True)

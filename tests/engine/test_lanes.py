@@ -106,8 +106,14 @@ def test_a_connection_repeats_its_losses_itself() -> None:
     assert max(map(len, shared.values())) == 2
 
 
-def test_where_links_have_outages_lanes_have_backups_on_the_other_links() -> None:
-    links = (net.link(), net.link(outages_s=((4, 300),)))
+def test_where_a_link_is_gone_for_good_lanes_have_backups_on_the_other_links() -> None:
+    def kept_to_themselves(end_s: float) -> bool:
+        links = (net.link(), net.link(outages_s=((4, end_s),)))
+        knobs = {"objects": many(400), "duration_s": 60, "trace": True, "slot_s": 5}
+        return max(map(len, senders(lanes("cubic", links, 2, **knobs)).values())) == 1
+
+    assert kept_to_themselves(300)
+    links = (net.link(), net.link(outages_s=((4, 1e9),)))
     found = senders(lanes("cubic", links, 2, objects=many(400), duration_s=60, trace=True, slot_s=5))
     helped = [sending for sending in found.values() if len(sending) > 1]
     assert helped

@@ -352,6 +352,64 @@ def test_qle_ds_uses_all_paths_where_energy_is_the_same():
     assert share.min() > 0.3 * share.sum()
 
 
+# ---------------------------------------------------------------------------------------------- Linux
+
+
+def test_linux_thinks_a_subflow_sends_twice_its_window_a_round_trip_in_slow_start():
+    """tcp_update_pacing_rate(): 200 % below half of ssthresh, 120 % from there on; the larger of window and flight."""
+    s = net.S
+    assert rules.linux_rate(40, 100, 30, 1000, s) == pytest.approx(2 * 40 * 1000 / s)
+    assert rules.linux_rate(49, 100, 0, 1000, s) == pytest.approx(2 * 49 * 1000 / s)
+    assert rules.linux_rate(50, 100, 0, 1000, s) == pytest.approx(1.2 * 50 * 1000 / s)
+    assert rules.linux_rate(50, 100, 70, 1000, 2 * s) == pytest.approx(1.2 * 70 * 1000 / (2 * s))
+
+
+def test_linux_takes_the_mean_pace_of_what_is_queued_and_what_is_added():
+    assert rules.linux_pace(2.0, 30_000, 8.0, 10_000) == (2 * 3 + 8 * 1) / 4
+    assert rules.linux_pace(2.0, 0, 8.0, 10_000) == 8
+
+
+def test_linux_levels_queueing_times_and_not_windows():
+    """Windows of 600 segments at RTTs of 0.3 and 0.9 s. Paces are as 3 to 1, so lingers are level with 3 segments on
+    the first for each on the second; the writer has 150 segments (1200 / 8) beside what is under way. The first is all
+    in use, and 600 + 150 on it are level with 250 on the second, within a burst of 45: 42 to 49 % of its window (what
+    is in flight alone would be level at 200, 33 to 41 %).
+    `minrtt` uses all of both."""
+    links = (net.link(60e6, 0.3), net.link(60e6, 0.9))
+
+    def in_use(scheduler: str) -> tuple[float, float]:
+        objects = net.live(1000, (30 * net.MSS,), chunk_s=0.01, playout_s=60)
+        knobs = {
+            "scheduler": scheduler,
+            "fixed_cwnd_segments": (600, 600),
+            "drop_late": True,
+            "duration_s": 10,
+        }
+        result = net.run("fixed", links, objects=objects, **knobs)
+        samples = result.samples
+        late = samples.t_ns > 6 * net.S
+        shares = [samples.inflight_segments[late & (samples.subflow == s)].mean() / 600 for s in (0, 1)]
+        return shares[0], shares[1]
+
+    quick, slow = in_use("minrtt")
+    assert quick > 0.9 and slow > 0.9
+    quick, slow = in_use("linux")
+    assert quick > 0.95
+    assert 0.39 < slow < 0.49
+
+
+def test_linux_gives_a_subflow_64_kib_at_a_time():
+    """65,428 bytes are 44.8 segments of 1,460: a run of 45 on one subflow, then those of the other."""
+    links = (net.link(12e6, 0.5), net.link(12e6, 0.5))
+    segments = net.live(4000, (net.MSS,), chunk_s=1e-6)
+    knobs = {"scheduler": "linux", "fixed_cwnd_segments": (400, 400), "duration_s": 60}
+    on = net.run("fixed", links, objects=segments, **knobs).objects.subflow
+    turns = np.flatnonzero(np.diff(on)) + 1
+    runs = np.diff(turns)
+    assert len(runs) > 20
+    assert (runs % 45 == 0).all() and (runs == 45).any()
+
+
 # ------------------------------------------------------------------------------------- deep-space RTTs
 
 

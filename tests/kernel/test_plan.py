@@ -56,7 +56,25 @@ def test_an_outage_loses_everything_from_its_begin_to_its_end() -> None:
     made = job(scenario({"outages": [[600, 900]], "loss": {"packet": 1e-3}}))
     told = [(step.from_ns, step.loss) for step in made.links[0].down.steps]
     assert told == [(0, 1e-3), (20 * 10**9, 1.0), (30 * 10**9, 1e-3)]
-    assert made.backups
+
+
+@pytest.mark.parametrize(
+    ("until_s", "congestion", "backups"),
+    [(900, "cubic", False), (1e9, "cubic", True), (900, "fixed", True), (1e9, "fixed", True)],
+)
+def test_lanes_with_windows_of_their_own_have_backups_where_a_link_never_returns(
+    until_s: float, congestion: str, backups: bool
+) -> None:
+    dark = {"outages": [[600, until_s]]}
+    assert job(scenario(dark, transport={"congestion": congestion})).backups is backups
+    assert not job(scenario(transport={"congestion": congestion})).backups
+
+
+@pytest.mark.parametrize(("scale", "timers"), [(2000, 4), (600, 9), (30, 170), (10, 254)])
+def test_a_silence_of_a_round_trip_makes_a_subflow_stale(scale: float, timers: int) -> None:
+    """1,020 s are 0.51, 1.7, 34 and 102 emulated seconds: 3, 9, 170 and 510 timers of 200 ms. The kernel's own count is
+    4, and it counts no further than 255."""
+    assert job(scenario(run={"scale": scale})).stale_timers == timers
 
 
 def test_a_handshake_begins_a_look_after_the_link_comes_up() -> None:
@@ -228,7 +246,7 @@ def test_others_traffic_is_refused() -> None:
 def test_the_table_of_algorithms_names_the_kernels() -> None:
     told = {(row.kind, row.name) for row in TABLE if "kernel" in row.backends}
     assert told == {("congestion", name) for name in CONGESTION} | {
-        ("scheduler", name) for name in SCHEDULERS["lanes"]
+        ("scheduler", name) for mode in SCHEDULERS.values() for name in mode
     }
 
 

@@ -62,7 +62,7 @@ def test_the_table_says_it_of_every_algorithm_in_known_words() -> None:
 @pytest.mark.parametrize("name", [row.name for row in TABLE])
 def test_every_algorithm_gets_its_footing(tmp_path: Path, name: str) -> None:
     key = "scheduler" if name in SCHEDULERS else "congestion"
-    mode = "stream" if name in ("blest", "daps") else "lanes"
+    mode = "stream" if any(row.name == name and "stream" in row.needs for row in TABLE) else "lanes"
     lanes_too = ["transport.lanes_per_link=1"] if mode == "stream" else []
     (one,) = footing(tmp_path, f"transport.{key}={name}", f"transport.mode={mode}", *lanes_too).values()
     row = next(row for row in TABLE if row.name == name)

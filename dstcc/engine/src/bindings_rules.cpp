@@ -24,6 +24,9 @@ void bind_rules(py::module_& engine) {
     m.def("qaware_cost", &qaware_cost, py::arg("queued_packets"), py::arg("srtt"), py::arg("queue_wait"));
     m.def("daps_schedule", &daps_schedule, py::arg("srtt_ns"), py::arg("windows"));
     m.def("po_mptcp_before", &po_mptcp_before, py::arg("rtt_a"), py::arg("cwnd_a"), py::arg("rtt_b"), py::arg("cwnd_b"));
+    m.def("linux_rate", &linux_rate, py::arg("cwnd"), py::arg("ssthresh"), py::arg("packets_out"), py::arg("mss_bytes"),
+          py::arg("srtt_ns"));
+    m.def("linux_pace", &linux_pace, py::arg("pace"), py::arg("queued_bytes"), py::arg("rate"), py::arg("burst_bytes"));
     using Arm = LinearArm<2>;
     py::class_<Arm>(m, "LinearArm")
         .def(py::init<>())

@@ -7,6 +7,12 @@
 
 namespace dstcc {
 
+namespace {
+
+constexpr std::int64_t kWrittenAhead = 8;  // windows' share that a connection holds unsent: kFill of kernel-cc/transfer/sender.cpp
+
+}  // namespace
+
 // Beside what no subflow was given.
 bool Simulation::more_to_send(std::size_t s, const SubflowState& subflow) const {
     return contains(has_assigned_, s) || contains(has_planned_, s) || reinjecting_ != 0 ||
@@ -109,7 +115,7 @@ void Simulation::offer_planned() {
             send_planned(static_cast<std::size_t>(lowest(planned)));
             continue;
         }
-        if (usable() == 0) return;
+        if (ahead_ ? !room_ahead() : usable() == 0) return;
         if (!room_at_receiver(config_.transport.mss_bytes)) {
             if (listens_ && !pending_.empty()) scheduler_->on_blocked(now_);
             return;
@@ -118,11 +124,22 @@ void Simulation::offer_planned() {
         const SubflowSet there = (established_ & ~stale_) != 0 ? established_ & ~stale_ : established_;
         SubflowSet timely = there;
         if (!next_unbound(timely, object)) return;
-        const int s = choose(there, timely, object,
+        // One that plans ahead stands for a kernel, which knows of no deadlines.
+        const int s = choose(there, ahead_ ? there : timely, object,
                              std::min<std::int64_t>(config_.transport.mss_bytes, unsent_bytes(object)));
         if (s < 0) return;
         plan(static_cast<std::size_t>(s), object);
     }
+}
+
+// Does a program that writes ahead write more? With deadlines it keeps an eighth of all windows in the connection, as what is
+// written cannot be given up; without, as much as the link that holds most (TCP_NOTSENT_LOWAT, of each subflow).
+bool Simulation::room_ahead() const {
+    std::int64_t windows = 0;
+    for (SubflowSet set = established_; set != 0; set &= set - 1)
+        windows += deadlines_ ? paths_[static_cast<std::size_t>(lowest(set))].subflow->tcp().cwnd * config_.transport.mss_bytes
+                              : kWrittenAhead * unsent_limit_;
+    return established_ != 0 && kWrittenAhead * planned_payload_ <= windows;
 }
 
 void Simulation::plan(std::size_t s, std::uint32_t object) {

@@ -75,6 +75,8 @@ public:
     virtual bool duplicates() const { return false; }
     virtual bool pins() const { return false; }
     virtual bool plans() const { return false; }
+    // Plans: before windows have room, as a program that writes and a kernel that binds what is written at once.
+    virtual bool ahead() const { return false; }
     // Do layers go in the order of LayerAction::gap_ns, each on the subflow that LayerAction::subflow says?
     virtual bool takes_turns() const { return false; }
     // For schedulers that pin: the subflow, out of `usable`, for a whole layer.
@@ -112,6 +114,7 @@ std::unique_ptr<Scheduler> make_minrtt_then_fast_15(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_minrtt_then_fast_30(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_peekaboo(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_qle_ds(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_linux(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_agent_scheduler(const SchedulerSetup&);  // these three are not in the table
 std::unique_ptr<Scheduler> make_agent_late(const SchedulerSetup&);
 std::unique_ptr<Scheduler> make_agent_policies(const SchedulerSetup&);

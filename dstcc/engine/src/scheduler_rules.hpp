@@ -27,6 +27,11 @@ double qaware_cost(double queued_packets, double srtt, double queue_wait);
 std::vector<std::pair<int, std::int64_t>> daps_schedule(const std::vector<Time>& srtt_ns,
                                                         const std::vector<std::int64_t>& windows);
 
+// Linux: bytes per ns at which a subflow without a pace of its own is thought to send.
+double linux_rate(std::int64_t cwnd, std::int64_t ssthresh, std::int64_t packets_out, double mss_bytes, Time srtt_ns);
+// Linux: the mean pace of a subflow that takes a burst on top of what it has queued.
+double linux_pace(double pace, double queued_bytes, double rate, double burst_bytes);
+
 // PO-MPTCP: does path a come before path b?
 bool po_mptcp_before(Time rtt_a, std::int64_t cwnd_a, Time rtt_b, std::int64_t cwnd_b);
 

@@ -21,6 +21,7 @@ const std::vector<std::pair<std::string, SchedulerFactory>>& scheduler_table() {
         {"minrtt-then-fast-30", make_minrtt_then_fast_30},
         {"peekaboo", make_peekaboo},
         {"qle-ds", make_qle_ds},
+        {"linux", make_linux},
     };
     return table;
 }

@@ -49,6 +49,7 @@ Simulation::Simulation(const EngineConfig& config)
       duplicates_(scheduler_->duplicates()),
       pins_(scheduler_->pins()),
       plans_(scheduler_->plans()),
+      ahead_(scheduler_->ahead()),
       takes_turns_(scheduler_->takes_turns()),
       bounded_(config.transport.receive_buffer_bytes != 0),
       link_count_(config.links.size()),
@@ -83,7 +84,12 @@ Simulation::Simulation(const EngineConfig& config)
             if (k == i || (transport.apart && subflows_[k].link == subflows_[i].link)) insert(paths_[i].peers, k);
     }
     for (const LinkConfig& link : config_.links)
-        backups_ = backups_ || !link.outages_ns.empty() || !link.up_outages_ns.empty();
+        unsent_limit_ = std::max(unsent_limit_, static_cast<std::int64_t>(
+            link.rate_bps / 8 * 2 * static_cast<double>(*std::max_element(link.delay_ns.begin(), link.delay_ns.end())) / kNsPerS));
+    const auto endless = [](const std::pair<Time, Time>& outage) { return outage.second >= kForeverNs; };
+    for (const LinkConfig& link : config_.links)
+        for (const auto* outages : {&link.outages_ns, &link.up_outages_ns})
+            backups_ = backups_ || std::any_of(outages->begin(), outages->end(), endless);
     for (const SubflowState& subflow : subflows_) stamps_ = stamps_ || subflow.sender.wants_one_way_delay();
     for (const FlowState& flow : flows_) stamps_ = stamps_ || flow.sender.wants_one_way_delay();
     refresh_delays();
@@ -297,7 +303,7 @@ void Simulation::on_timer(std::size_t s) {
 }
 
 // What the path still owes goes to the others as well; layers it has not begun go back to be scheduled anew. A lane that is a
-// connection of its own has others only as backups, on links that an outage leaves.
+// connection of its own has others only as backups, where a link may not come back.
 void Simulation::on_timeout(std::size_t s) {
     SubflowState& subflow = subflows_[s];
     insert(stale_, s);

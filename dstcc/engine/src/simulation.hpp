@@ -290,6 +290,7 @@ private:
     void note_cut(std::size_t s, std::uint32_t object, std::int64_t bytes);
     std::int64_t put(std::size_t s, SubflowState& subflow, const Planned& segment);
     void offer_planned();
+    bool room_ahead() const;
     void plan(std::size_t s, std::uint32_t object);
     void send_planned(std::size_t s);
     void move_planned(std::size_t from, std::size_t to);
@@ -342,13 +343,13 @@ private:
     std::vector<OrderingDomain> domains_;
     std::unique_ptr<Scheduler> scheduler_;
     // What the scheduler says of itself, asked once: it is in every packet's way.
-    bool listens_, heeds_, duplicates_, pins_, plans_, takes_turns_;
+    bool listens_, heeds_, duplicates_, pins_, plans_, ahead_, takes_turns_;
     SubflowSet held_ = 0;  // ready, but the scheduler waits
     std::vector<Path> paths_;
     std::vector<const TcpState*> siblings_;  // the established ones
     bool stamps_ = false;                    // receivers tell the one-way delay
     bool bounded_;                           // receivers have a window
-    bool backups_ = false;                   // some link has outages
+    bool backups_ = false;                   // some link has an outage without end
     std::size_t link_count_;
     std::size_t first_flow_;  // the number of subflows, and of the first background flow
     std::size_t senders_;     // subflows and background flows
@@ -369,6 +370,7 @@ private:
     TraceColumns trace_;
     StepColumns steps_;
     std::int64_t planned_payload_ = 0;  // waits at subflows
+    std::int64_t unsent_limit_ = 0;     // of a subflow, for schedulers that plan ahead without deadlines
     std::map<std::uint32_t, std::int64_t> planned_segments_;  // the same by layer
     std::int64_t backlog_ = 0;         // released, neither sent nor given up
     std::array<std::int64_t, 256> layer_backlog_{};  // the same by layer, a layer begun counted whole

@@ -31,10 +31,11 @@ class Seen(NamedTuple):
 
 
 def simulated(cell: Cell, seed: int) -> Seen:
-    """A cell by the engine."""
+    """A cell by the engine, which schedules a stream over several links as Linux does."""
     scenario = scenario_of(cell)
     setting = settle(scenario, load_source(scenario), seed)
-    config = engine_config(scenario, setting, cell.congestion, "minrtt")
+    scheduler = "linux" if cell.mode == "stream" and cell.links > 1 else "minrtt"
+    config = engine_config(scenario, setting, cell.congestion, scheduler)
     constants = replace(config.transport.constants, jiffy_s=GUEST_JIFFY_S)
     config = replace(config, transport=replace(config.transport, constants=constants))
     return _seen(cell, scenario, setting, engine.simulate(config))
