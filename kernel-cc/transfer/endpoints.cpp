@@ -268,6 +268,7 @@ void Earth::read() {
 
 void Earth::check(Lane& lane, const char* data, std::int64_t bytes) {
     while (bytes > 0) {
+        while (lane.due.size() > 1 && lane.due.front().bytes == 0) lane.due.pop_front();
         if (lane.due.empty() || lane.due.front().bytes == 0) throw Failure("bytes arrived that were not sent");
         Piece& piece = lane.due.front();
         const std::int64_t part = std::min({bytes, piece.bytes, Payloads::kStretch});

@@ -33,7 +33,8 @@ Ledger::Ledger(const Plan& plan)
 
 void Ledger::wrote(int lane, int object, std::int64_t bytes) {
     Lane& to = lanes_[static_cast<std::size_t>(lane)];
-    if (to.pieces.empty() || to.pieces.back().object != object) to.pieces.push_back({to.written, to.written, object, 0});
+    // A piece that was delivered whole before its layer went on is over.
+    if (to.delivering == to.pieces.size() || to.pieces.back().object != object) to.pieces.push_back({to.written, to.written, object, 0});
     to.pieces.back().end += bytes;
     to.written += bytes;
     if (plan_.lanes) passed_[static_cast<std::size_t>(plan_.lane_plans[static_cast<std::size_t>(lane)].link)].written += bytes;
@@ -216,6 +217,7 @@ void Ledger::deliver(Lane& lane, std::int64_t to, Time arrived, Time now) {
 void Ledger::handle_ack(const Packet& packet, Time now) {
     Subflow* subflow = find(packet.destination, packet.destination_port);
     if (subflow == nullptr || !packet.has_ack || packet.syn) return;
+    ++lanes_[static_cast<std::size_t>(subflow->lane)].heard;
     const std::int64_t ack = unwrap(packet.ack - subflow->isn - 1, subflow->acked);
     Time oldest = kNever;
     const auto tell = [&oldest](const Sent& sent) {

@@ -71,6 +71,8 @@ public:
     // Handed to a connection and not yet sent for the first time.
     std::int64_t unsent(int lane) const;
     std::int64_t delivered(int lane) const { return lanes_[static_cast<std::size_t>(lane)].delivered; }
+    // ACKs that the spacecraft got for it, ever.
+    std::int64_t heard(int lane) const { return lanes_[static_cast<std::size_t>(lane)].heard; }
     // What the line still has to send.
     std::int64_t queue_bytes(int link, Time now) const;
     // The wait of 95 % of the packets that arrived, at most; seconds, or NaN if none did.
@@ -95,7 +97,7 @@ private:
     };
     struct Lane {
         std::uint64_t base = 0;
-        std::int64_t written = 0, departed_bytes = 0, delivered = 0;
+        std::int64_t written = 0, departed_bytes = 0, delivered = 0, heard = 0;
         std::vector<Piece> pieces;
         std::size_t delivering = 0;
         Stretches departed, arrived;

@@ -48,10 +48,14 @@ void Sender::order_lanes() {
 
 void Sender::refresh(Lane& lane, int index, Time now) {
     lane.one_way = plan_.links[static_cast<std::size_t>(lane.link)].one_way(now);
-    if (lane.looked >= 0 && now - lane.looked < std::max(plan_.tick, lane.srtt / kRefreshes)) return;
+    const std::int64_t heard = ledger_.heard(index);
+    const bool news = plan_.lanes && heard != lane.heard && now > lane.looked;
+    if (lane.looked >= 0 && !news && now - lane.looked < std::max(plan_.tick, lane.srtt / kRefreshes)) return;
     lane.looked = now;
+    lane.heard = heard;
     std::int64_t window = 0, flight = 0;
     lane.srtt = lane.min_rtt = 0;
+    double pace = 0;  // bytes per second
     Time longest = 0, shortest = kNever;
     for (const SubflowInfo& info : craft_.look(index)) {
         const int link = plan_.subflow_links[static_cast<std::size_t>(info.number)];
@@ -60,6 +64,7 @@ void Sender::refresh(Lane& lane, int index, Time now) {
         window += static_cast<std::int64_t>(info.tcp.tcpi_snd_cwnd);
         flight += static_cast<std::int64_t>(info.tcp.tcpi_unacked) - info.tcp.tcpi_sacked - info.tcp.tcpi_lost + info.tcp.tcpi_retrans;
         longest = std::max(longest, srtt);
+        pace += static_cast<double>(info.tcp.tcpi_pacing_rate);
         if (srtt < shortest) {
             shortest = lane.srtt = srtt;
             lane.min_rtt = info.tcp.tcpi_min_rtt == UINT32_MAX ? srtt : static_cast<Time>(info.tcp.tcpi_min_rtt) * 1000;
@@ -68,6 +73,8 @@ void Sender::refresh(Lane& lane, int index, Time now) {
     lane.queueing = std::max<Time>(lane.srtt - lane.min_rtt, 0);
     lane.window = window * plan_.mss;
     lane.window_room = std::max<std::int64_t>(window - flight, 0) * plan_.mss;
+    lane.ns_per_byte = lane.window > 0 ? static_cast<double>(lane.srtt) / static_cast<double>(lane.window) : 0.0;
+    if (paced() && pace > 0) lane.ns_per_byte = std::max(lane.ns_per_byte, kNsPerS / pace);
 }
 
 bool Sender::room(int index, Time now) {
@@ -75,9 +82,9 @@ bool Sender::room(int index, Time now) {
     Lane& lane = lanes_[static_cast<std::size_t>(index)];
     const std::int64_t unsent = ledger_.unsent(index);
     if (plan_.lanes) {
-        if (unsent > 0) return false;
+        if (unsent > (lane.object >= 0 && paced() ? plan_.mss : 0)) return false;
         refresh(lane, index, now);
-        return true;
+        return lane.window_room > 0 || (lane.object >= 0 && !plan_.drop_late);
     }
     refresh(lane, index, now);
     return !plan_.drop_late || kFill * unsent <= lane.window;
@@ -94,9 +101,8 @@ bool Sender::fits(int object, const Lane& lane, Slack slack, Time now) const {
         const Time spare = told.deadline - told.release - lane.one_way;
         due -= std::clamp<Time>(spare / 2, 0, std::max(lane.srtt, 2 * lane.one_way));
     }
-    const auto excess = static_cast<double>(std::max<std::int64_t>(told.bytes - lane.window_room, 0));
-    const double ns_per_byte = lane.window > 0 ? static_cast<double>(lane.srtt) / static_cast<double>(lane.window) : 0.0;
-    return light + lane.queueing + static_cast<Time>(std::min(excess * ns_per_byte, 1e18)) <= due;
+    const auto excess = static_cast<double>(std::max<std::int64_t>(told.bytes - (paced() ? 0 : lane.window_room), 0));
+    return light + lane.queueing + static_cast<Time>(std::min(excess * lane.ns_per_byte, 1e18)) <= due;
 }
 
 bool Sender::wanted(int object, const Lane& lane) const {
@@ -132,6 +138,11 @@ int Sender::pick(const Lane& lane, Time now) {
 // Hands a stretch of a layer to a connection; false when there is nothing for it, or it takes nothing.
 bool Sender::offer(int index, Time now) {
     Lane& lane = lanes_[static_cast<std::size_t>(index)];
+    if (plan_.lanes && plan_.drop_late && lane.object >= 0 && (waiting_.hopeless(lane.object) || !fits(lane.object, lane, Slack::kLight, now))) {
+        waiting_.leave(lane.object, waiting_.of(lane.object).bytes - lane.offset);
+        lane.object = -1;
+        return lane.window_room > 0;
+    }
     if (lane.object < 0) {
         lane.object = pick(lane, now);
         lane.offset = 0;
@@ -139,10 +150,13 @@ bool Sender::offer(int index, Time now) {
         waiting_.take(lane.object);
     }
     const int object = lane.object;
-    const std::int64_t rest = waiting_.of(object).bytes - lane.offset, stretch = std::min(rest, Payloads::kStretch);
+    const std::int64_t rest = waiting_.of(object).bytes - lane.offset;
+    std::int64_t stretch = std::min(rest, Payloads::kStretch);
+    if (plan_.lanes && plan_.drop_late)
+        stretch = std::min<std::int64_t>(stretch, paced() ? plan_.mss : lane.window_room);
     const std::int64_t sent = hand(index, object, lane.offset, stretch);
     if (sent == 0) return false;
-    lane.window_room = std::max<std::int64_t>(lane.window_room - sent, 0);
+    lane.window_room = std::max<std::int64_t>(lane.window_room - (sent + plan_.mss - 1) / plan_.mss * plan_.mss, 0);
     lane.offset += sent;
     if (sent == rest) lane.object = -1;
     return true;

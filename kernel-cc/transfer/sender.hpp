@@ -2,14 +2,18 @@
 // (dstcc/engine/src/choosing.cpp) with what an application can know of the kernel's TCP.
 //
 //   light    now + one-way delay                          nothing is there before
-//   arrival  light + (SRTT - min RTT) + what exceeds the window's room at SRTT per window
-//   lanes    a connection takes the next layer once all it was given has left: what is written cannot be taken back
+//   arrival  light + (SRTT - min RTT) + what exceeds the window's room at SRTT per window; where a law paces, all of it at
+//            its pace if that is slower
+//   lanes    what is written cannot be taken back: a connection takes a layer when its window has room, no more of it than that
+//            (of a paced one a segment beside the next), and leaves one that is too late where it stands
 //   stream   the one connection is kept filled, so that the kernel's scheduler has a choice
 #pragma once
 
 #include "feeder.hpp"
 
 namespace transfer {
+
+constexpr const char* kPaced = "bbr";  // what its window has room for waits for its pace all the same
 
 class Sender : public Feeder {
 public:
@@ -22,8 +26,10 @@ private:
     struct Lane {
         int object = -1;           // partly handed over
         std::int64_t offset = 0;
+        std::int64_t heard = -1;
         Time one_way = 0, looked = -1, queueing = 0, srtt = 0, min_rtt = 0;
         std::int64_t window_room = 0, window = 0;
+        double ns_per_byte = 0;  // of what exceeds the window's room
         int link = 0;
     };
     enum class Slack { kRepair, kWindow, kLight };
@@ -35,6 +41,7 @@ private:
     int pick(const Lane& lane, Time now);
     bool fits(int object, const Lane& lane, Slack slack, Time now) const;
     bool wanted(int object, const Lane& lane) const;
+    bool paced() const { return plan_.congestion == kPaced; }
 
     std::vector<Lane> lanes_;
     std::vector<int> order_, layer_links_;

@@ -39,6 +39,12 @@ void Waiting::hand(int object, std::int64_t bytes, bool last) {
     if (last) --waiting_;
 }
 
+void Waiting::leave(int object, std::int64_t rest) {
+    ledger_.give_up(object);
+    backlog_[static_cast<std::size_t>(of(object).layer)] -= rest;
+    --waiting_;
+}
+
 void Waiting::drop_lost(Time light) {
     if (!plan_.drop_late) return;
     for (const Level& level : levels_)

@@ -30,6 +30,8 @@ public:
     void take(int object);
     // So many bytes of it were handed over, the last ones or not.
     void hand(int object, std::int64_t bytes, bool last);
+    // It was begun, and its last `rest` bytes are not worth sending any more.
+    void leave(int object, std::int64_t rest);
     // The layer it builds on has not been begun, and comes first.
     bool premature(int object) const { return of(object).layer > 0 && !begun_[index(object) - 1]; }
     // The layer it builds on was given up.

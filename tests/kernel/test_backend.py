@@ -158,6 +158,20 @@ def test_in_an_outage_the_other_link_carries_a_lanes_layers(kernel: Path) -> Non
     assert result.totals["delivered_payload_bytes"] > 0
 
 
+def test_a_lane_leaves_a_layer_that_has_become_too_late(kernel: Path) -> None:
+    """Under BBR a lane of such round trips has four segments in most of them, and a layer takes several: what of it is
+    not sent when it is too late stays unsent, what was sent is counted, and later layers on the lane come through."""
+    setting, result = trial("transport.congestion=bbr", "playout.delay_rtts=2")
+    told, given_up = result.objects, result.objects.given_up == 1
+    left = given_up & (told.sent_bytes > 0)
+    assert left.any()
+    assert (told.delivered_bytes[left] < setting.objects.payload_bytes[left]).all()
+    whole = told.complete_ns >= 0
+    assert (whole | given_up).all() and not (whole & given_up).any()
+    assert (told.delivered_bytes[whole] == setting.objects.payload_bytes[whole]).all()
+    assert told.complete_ns.max() > told.first_sent_ns[left].min() + 2 * setting.slot_ns
+
+
 def test_handshakes_begin_with_the_contact(kernel: Path) -> None:
     """By the plan, not by the doubling of repeats: the SYN of 0 s has its repeats after 8, 24, .., 504 s and would be
     answered at 704 s; that of 300 s is at 500 s, as in the simulator."""
