@@ -28,8 +28,9 @@ class Sender:
         *blocks: tuple[int, int],
         echo_ms: float = 0,
         duplicate: bool = False,
+        more: bool = False,
     ) -> None:
-        self.own.ack(round(at_ms * MS), cumulative, list(blocks), round(echo_ms * MS), duplicate)
+        self.own.ack(round(at_ms * MS), cumulative, list(blocks), round(echo_ms * MS), duplicate, more)
 
     def timer(self, at_ms: float) -> str:
         return str(self.own.timer(round(at_ms * MS)))

@@ -68,6 +68,20 @@ def test_the_latest_departure_where_the_path_shortens_faster_than_time():
     np.testing.assert_allclose(latest / net.S, [7, 13, 99])
 
 
+def test_of_rows_whose_packets_arrive_later_than_later_ones_the_latest_in_time_counts():
+    # What leaves at 10, 12, 12.5 s arrives at 11, 15, 13 s. By 14 s arrives what leaves at 13.5 s, after the last row,
+    # though what left at 12 s does not.
+    table = ((10, 1), (12, 3), (12.5, 0.5))
+    link = net.link(
+        12e6,
+        2.0,
+        delay_t_ns=tuple(net.ns(t) for t, _ in table),
+        delay_ns=tuple(net.ns(d) for _, d in table),
+    )
+    _, latest = delays(link, [net.ns(14)])
+    np.testing.assert_allclose(latest / net.S, [13.5])
+
+
 def test_a_curve_dips_no_lower_than_no_delay():
     link = net.link(
         12e6, 1.0, delay_t_ns=(0, net.ns(10)), delay_ns=(net.ns(0.1),) * 2, delay_slope=(-0.5, 0.5)

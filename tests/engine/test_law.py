@@ -37,6 +37,10 @@ def test_factors_of_the_paper_move_small_windows_too() -> None:
     assert [law.window(w, down, 0, CWND_MAX) for w in (2, 3, 4, 10)] == [2, 2, 3, 8]  # 1.6, 2.4, 3.2, 8
 
 
+def test_no_window_is_below_two() -> None:
+    assert [law.window(w, ONE, -10, CWND_MAX) for w in (10, 11, 12, 13)] == [2, 2, 2, 3]
+
+
 @given(st.integers(0, CWND_MAX), st.integers(1, 1 << 20), st.integers(0, 1024))
 def test_the_cap_is_headroom_times_the_larger_of_bdp_and_initial_window(
     bdp: int, initial: int, room: int
@@ -73,6 +77,15 @@ def test_the_estimate_keeps_a_maximum_for_8_to_16_rounds() -> None:
         ages.append((age, bdp.segments()))
     assert all(found == 101 for age, found in ages if age <= 8)
     assert all(found == 11 for age, found in ages if age >= 16)
+
+
+def test_a_sample_of_whatever_interval_never_lowers_the_estimate() -> None:
+    # Beyond 2^33 us the short cut by a product is not taken: 1 segment in 2^33 + 1 us of a round trip of 1 us is 1.
+    for interval in (2, 1 << 33, (1 << 33) + 1, 1 << 40):
+        bdp = law.Bdp()
+        bdp.sample(100, 1, 1)
+        bdp.sample(1, interval, 1)
+        assert bdp.segments() == 101
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")

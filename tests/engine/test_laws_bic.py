@@ -122,18 +122,30 @@ def test_a_timeout_forgets_the_maximum_and_the_ack_ratio():
 
 
 def test_a_step_is_kept_for_a_thirty_second_of_a_second():
-    # At W = 100 of a maximum of 1,000 (step 6 at a ratio of 2); the ratio falls to 1 with single ACKs. Within 1/32 s
-    # the step stays that of the first ACK, later it is a new one.
-    law = Law("bic", 0.1)
-    law.send(1000)
-    law.set(cwnd=1000)
-    law.lose()
-    law.set(cwnd=96)
+    # W = 960, far below the maximum of 10,000: 960 / 16 = 60 over the ratio. The ratio rises from 32 sixteenths with
+    # ACKs of 5 (35, 38, 41, 44, 47, 50), so that a new step would be 60 · 16 / 35 = 27, then 25, 23, 21, 20, 19, and
+    # the fifth ACK (20 segments before it) make a segment. Kept within 1/32 s it is 27: the sixth does.
+    law = far_below()
     seen = []
-    law.wait(1)
-    for _ in range(4):
-        law.ack(1)
+    for _ in range(6):
+        law.ack(5)
         seen.append(law.cwnd())
-    # 96 / 16 = 6, times 16 / 31: 3. The third makes a segment; W has changed, so the step is looked at: 97 // 16 ·
-    # 16 / 29.
-    assert seen == [96, 96, 97, 97]
+    assert seen == [960, 960, 960, 960, 960, 961]
+    # Just beyond 1/32 s it is a new one.
+    law = far_below()
+    seen = []
+    for _ in range(6):
+        law.ack(5)
+        seen.append(law.cwnd())
+        law.wait(1 / 32 + 1e-6)
+    assert seen == [960, 960, 960, 960, 961, 961]
+
+
+def far_below() -> Law:
+    law = Law("bic", 0.1)
+    law.send(100_000)
+    law.set(cwnd=10_000)
+    law.lose()
+    law.set(cwnd=960)
+    law.wait(1)
+    return law

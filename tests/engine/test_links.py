@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -133,3 +135,62 @@ def test_cross_traffic_goes_on_and_off():
     shared = net.link(12e6, 0.1, queue_bdp=30, cross_traffic=(CrossTraffic(12e6, on_ns=net.S, off_ns=net.S),))
     result = net.run("fixed", shared, duration_s=60, fixed_cwnd_segments=(1000,))
     assert net.utilisation(result, 12e6) == pytest.approx(0.5, abs=0.03)
+
+
+@pytest.mark.parametrize(("rate", "period"), [(0.2, 5), (0.15, 7)])  # 1 / 0.15 = 6.67, rounded
+def test_periodic_loss_takes_the_last_of_each_period(rate, period):
+    lost = channel_losses(net.link(loss=Loss("periodic", rate)), 1, 0, net.WIRE, 100)
+    assert np.flatnonzero(lost).tolist() == list(range(period - 1, 100, period))
+
+
+def green_blocks(link, payload_bytes: tuple[int, ...], repeated: int) -> np.ndarray:
+    """What arrives of each of so many blocks, sent once one after the other by a transfer without TCP."""
+    one = net.live(repeated, payload_bytes)
+    objects = dataclasses.replace(one, release_ns=np.zeros(len(one.chunk), dtype=np.int64))
+    result = net.run("ltp", link, objects=objects, scheduler="none", ltp_green_from_layer=0)
+    return np.asarray(result.objects.delivered_bytes)
+
+
+def test_short_packets_of_a_slot_are_lost_on_their_own():
+    # Ten packets of 140 bytes begin in each slot of 1 ms. Half are lost: of two neighbours in a slot one in two fares
+    # like the other. 20,000 pairs: within 4 sigma, 4 sqrt(1 / 4 / 20,000).
+    arrived = green_blocks(net.link(12e6, 1.0, loss=Loss("packet", 0.5)), (100,), 20_000) > 0
+    assert (arrived[1:] == arrived[:-1]).mean() == pytest.approx(0.5, abs=4 * np.sqrt(0.25 / 20_000))
+
+
+def test_bit_errors_are_reckoned_for_each_packets_own_size():
+    # Packets of 140 and 1,500 bytes by turns: (1 - ber)^1,120 and (1 - ber)^12,000 get through, within 4 sigma.
+    ber, pairs = 1e-4, 10_000
+    arrived = green_blocks(net.link(12e6, 1.0, loss=Loss("ber", ber)), (100, net.MSS), pairs) > 0
+    for of_size, wire in ((arrived[::2], 140), (arrived[1::2], net.WIRE)):
+        through = (1 - ber) ** (8 * wire)
+        assert of_size.mean() == pytest.approx(through, abs=4 * np.sqrt(through * (1 - through) / pairs))
+
+
+def test_a_packet_that_an_outage_cuts_is_lost():
+    # 1 s on the line each. That of 50 s ends as a dark second begins, that of 60 s begins as one ends: both get
+    # through. That of 80 s is on the line until 81 s, dark from 80.5 s on: cut.
+    dark = ((net.ns(51.0), net.ns(52.0)), (net.ns(59.0), net.ns(60.0)), (net.ns(80.5), net.ns(81.5)))
+    link = net.link(12e3, 4.0, outages_ns=dark, up_outages_ns=(), up_rate_bps=12e6)
+    objects = net.live(8, (net.MSS,), chunk_s=10.0)
+    result = net.run("open-loop", link, objects=objects, slot_s=10)
+    late = result.objects.first_arrival_ns - objects.release_ns > net.ns(3.001)
+    assert late[3:].tolist() == [False, False, False, False, True]
+
+
+def test_a_path_that_shortens_faster_than_time_never_reorders():
+    # The light time falls from 3 s to 1 s between 20 s and 21 s: what leaves at 20 s arrives at 23, what leaves at 21 s
+    # would at 22. First in, first out: each arrives with the one before it at the earliest.
+    falling = net.link(12e6, 6.0, delay_t_ns=(net.ns(20), net.ns(21)), delay_ns=(net.ns(3), net.ns(1)))
+    arrived_ns = green_arrivals(falling, 300)
+    left_s = 0.1 * np.arange(1, 301) + 0.001
+    alone = left_s + np.interp(left_s, [20, 21], [3, 1])
+    np.testing.assert_allclose(arrived_ns / net.S, np.maximum.accumulate(alone), atol=1e-6)
+    assert (np.diff(alone) < 0).any()
+
+
+def green_arrivals(link, count: int) -> np.ndarray:
+    """When packets of 0.1 s each arrive, of a transfer without TCP."""
+    objects = net.live(count, (net.MSS,), chunk_s=0.1)
+    result = net.run("ltp", link, objects=objects, scheduler="none", ltp_green_from_layer=0)
+    return np.asarray(result.objects.first_arrival_ns)

@@ -216,9 +216,11 @@ def test_a_known_outage_suspends_the_timers():
     assert done_s(result) == pytest.approx([repaired], abs=1e-8)
 
 
-def test_nothing_is_sent_into_a_known_outage():
-    # 2 s of data from time 0, dark from 1 s to 31 s: what would be cut waits for the light.
-    result = transfer(path(outages_s=((1, 31),)), blocks(20, 100))
+@pytest.mark.parametrize("dark_s", [1.0, 1.0005])
+def test_nothing_is_sent_into_a_known_outage(dark_s):
+    # 2 s of data from time 0, dark from 1 s to 31 s, or from half a segment later on: what would be cut waits for the
+    # light.
+    result = transfer(path(outages_s=((dark_s, 31),)), blocks(20, 100))
     assert result.totals["lost_channel_packets"] == 0
     assert done_s(result)[-1] == pytest.approx(31 + 1 + LIGHT_S, abs=1e-6)
 

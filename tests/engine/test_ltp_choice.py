@@ -72,3 +72,12 @@ def test_no_more_than_a_round_trip_is_kept_for_a_repair():
     # first, though half of the spare time would be 15 s.
     result = transfer(path(), playout(35.0, (0.0, 18.0), (0.5, 1.0), (10.0, 1.0)), slot_s=100.0)
     assert done_s(result) == pytest.approx([23.0, 24.0, 25.0], abs=1e-6)
+
+
+def test_work_is_done_around_an_outage():
+    # 2 s of line from 0 on, dark from 1 s to 31 s: done at 32 s, there at 37. The other link would need 32.5 s for it
+    # and have it there at 37.5; it is not taken.
+    other = net.link(2000 * 1500 * 8 / 32.5, 10.0)
+    result = transfer((path(outages_s=((1.0, 31.0),)), other), blocks(1, 2000))
+    assert result.objects.subflow.tolist() == [0]
+    assert done_s(result) == pytest.approx([37.0], abs=1e-6)

@@ -10,6 +10,7 @@ from dstcc.engine import Loss, Objects, clairvoyant_weight
 from dstcc.engine.simulate import channel_losses
 
 from . import net
+from .test_channel_frames import frames
 
 
 def bound(links, objects: Objects, weights=None, **transport: object) -> float:
@@ -51,6 +52,33 @@ def test_lost_slots_do_not_count():
     objects = net.live(100, (10 * net.MSS,), playout_s=11.0)
     delivered = 1.1 * (1 - channel_losses(link, 1, 0, net.WIRE, 1100).mean())
     assert bound(link, objects, seed=1) == pytest.approx(100 * delivered, abs=3)
+
+
+def window(payload_bytes: list[int], *, release_s: float, length_s: float) -> Objects:
+    """One chunk of these layers that has so long to leave, on a link of 1 s of light."""
+    n = len(payload_bytes)
+    return Objects(
+        np.zeros(n, dtype=np.int64),
+        np.arange(n, dtype=np.int64),
+        np.array(payload_bytes, dtype=np.int64),
+        np.full(n, net.ns(release_s), dtype=np.int64),
+        np.full(n, net.ns(release_s + length_s + 1.0), dtype=np.int64),
+    )
+
+
+def test_a_packet_that_departs_after_the_deadline_does_not_count():
+    # 10 ms a packet, 105 ms from 0 on: ten whole ones depart, though an eleventh begins. Line time alone allows 10.5.
+    objects = window([100 * net.MSS], release_s=0.0, length_s=0.105)
+    assert bound(net.link(1.2e6, 2.0), objects) == pytest.approx(10 / 100, rel=1e-9)
+
+
+def test_the_frame_under_way_at_a_release_may_be_used():
+    # Frames of 1 ms, 125 bytes each; from half of one, 1.0005 s, to 1.01 s: 9.5 ms, 1,187 bytes. Ten frames are
+    # touched, 1,250 bytes, which is what the bound allows: nine would be too few. 100 layers of one short packet, 200
+    # bytes.
+    lossless = frames(90.0, bits=1000, curve=(0.0, 1.0, [-300.0]))
+    objects = window([160] * 100, release_s=1.0005, length_s=0.0095)
+    assert bound(net.link(1e6, 2.0, loss=lossless), objects) == pytest.approx(1250 / 200, rel=1e-4)
 
 
 def test_outages_do_not_count():

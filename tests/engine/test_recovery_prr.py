@@ -96,3 +96,34 @@ def test_the_next_reduction_starts_from_nothing():
         sender.ack(3100 + k, 10, (11, 11 + k))
     assert sender.own.cwnd == 7  # pipe 6, ⌈1 · 5 / 10⌉ = 1
     assert sender.own.ssthresh == 5
+
+
+def test_the_first_repeat_leaves_at_once_even_where_the_flight_is_the_threshold():
+    # 0 and 1 are lost, 2 to 4 arrive: pipe = 10 - 3 - 2 = 5 = ssthresh, room for none. Linux's tcp_cwnd_reduction()
+    # sends one all the same, as nothing has gone out yet.
+    sender = flight()
+    sender.ack(1004, 0, (2, 5))
+    assert (sender.own.ssthresh, sender.own.in_flight, sender.own.cwnd) == (5, 5, 6)
+    assert sender.repeat(1004) == [0]
+
+
+def test_what_was_acknowledged_before_a_loss_does_not_count_for_growth_after_it():
+    # W = 10 in congestion avoidance: nine segments acknowledged, one short of the next. Then 9 is lost: after the
+    # recovery W = 5, and takes five acknowledged segments to grow, not one.
+    sender = flight()
+    sender.own.ssthresh = 10
+    for k in range(1, 10):
+        sender.ack(1000 + k, k, echo_ms=k - 1)
+        sender.send(1000 + k)
+    assert sender.own.cwnd == 10
+    for k in range(10, 19):
+        sender.ack(2000 + k, 9, (10, k + 1), echo_ms=1000 + k)
+        sender.repeat(2000 + k)
+    assert sender.own.state == "recovery"
+    sender.ack(3012, 19, echo_ms=2012)  # the one segment that it covers counts from here on
+    assert (sender.own.state, sender.own.cwnd) == ("open", 5)
+    sender.send(*[3012] * 5)
+    for k in range(1, 5):
+        assert sender.own.cwnd == 5
+        sender.ack(4012, 19 + k, echo_ms=3012)
+    assert sender.own.cwnd == 6

@@ -6,6 +6,8 @@ ms.
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from .sender import MS, Sender, flight
@@ -145,3 +147,54 @@ def test_a_sack_of_what_left_after_the_heads_repeat_does_not_put_its_timeout_off
     sender.ack(2010, 0, (10, 11), (1, 5))
     sender.ack(2011, 0, (10, 12), (1, 5))
     assert sender.next_timer_ms == restarted
+
+
+def test_a_timeout_loses_the_head_though_it_left_within_a_round_trip():
+    # A round trip of 200 s, and timeouts of 120 s at most: the head, repeated as a probe 120 s before the timeout,
+    # might still arrive. Linux's tcp_enter_loss() takes it for lost nevertheless, or nothing would be sent.
+    sender = Sender(rtt_ms=200_000)
+    sender.send(0)
+    sender.ack(200_000, 1)
+    sender.send(200_000)
+    at = sender.next_timer_ms
+    assert sender.timer(at) == "probe"
+    sender.own.repeat_as_probe(round(at * MS), 1)
+    at = sender.next_timer_ms
+    assert sender.timer(at) == "timeout"
+    assert sender.own.lost_out == 1
+    assert sender.repeat(at) == [1]
+
+
+def test_a_rest_lasts_no_longer_than_rto_max_beyond_the_outage():
+    # A handshake of 100 s: three times that is more than RTO_MAX = 120 s.
+    sender = Sender(rtt_ms=100_000)
+    sender.send(0)
+    sender.own.rest(round(500_000 * MS))
+    assert sender.next_timer_ms == 500_000 + 120_000
+
+
+# ------------------------------------------------------------------------------------------------------ the timer wheel
+
+
+def on_the_wheel(armed_ms: float, due_ms: float, jiffy_ms: int = 4) -> int:
+    """When a timer of Linux goes off (timer.c, calc_wheel_index): up to 62 jiffies ahead in the next one, to
+    503 in the next multiple of 8, to 4,031 in that of 64, and so on."""
+    expires = int(armed_ms // jiffy_ms) + math.ceil((due_ms - armed_ms) / jiffy_ms)
+    ahead, step = expires - int(armed_ms // jiffy_ms), 1
+    while ahead >= 63 * step:
+        step *= 8
+    return (expires // step + 1) * step * jiffy_ms
+
+
+@pytest.mark.parametrize("armed_ms", [0, 1, 3, 4, 1001, 123_457])
+@pytest.mark.parametrize("rtt_ms", [10, 22, 120, 123, 124, 1000, 1007, 1008, 8000, 8066, 30_000])
+def test_timers_go_off_when_the_wheel_comes_round(rtt_ms, armed_ms):
+    # Two segments, so that the probe is due after 2 RTT + 2 ms: 22 ms to 60 s ahead, on all sides of 63 · 8^n jiffies.
+    sender = Sender(rtt_ms=rtt_ms, constants={"jiffy_s": 0.004})
+    sender.send(armed_ms, armed_ms)
+    due = sender.next_timer_ms
+    assert due == armed_ms + 2 * rtt_ms + 2
+    assert sender.timer(due) == ""
+    assert sender.next_timer_ms == on_the_wheel(armed_ms, due)
+    assert sender.timer(sender.next_timer_ms - 0.001) == ""
+    assert sender.timer(sender.next_timer_ms) == "probe"

@@ -59,3 +59,32 @@ def probed() -> tuple[Sender, float]:
     assert sender.timer(at) == "probe"
     sender.own.repeat_as_probe(round(at * MS), 9)
     return sender, at
+
+
+def test_a_needless_probe_is_no_loss_though_its_answer_comes_with_a_later_one():
+    # New data left after the probe, and one ACK answers both: it covers the new segment and names the probe's segment
+    # as a duplicate. Without that it would be the repair of a loss, and halve the window.
+    sender, at = probed()
+    sender.send(at + 1)
+    sender.ack(at + 1001, 11, echo_ms=at, duplicate=True)
+    assert (sender.own.state, sender.own.cwnd >= 20) == ("open", True)
+    sender, at = probed()
+    sender.send(at + 1)
+    sender.ack(at + 1001, 11, echo_ms=at)
+    assert sender.own.ssthresh == 9  # of 19, the window then
+
+
+def test_one_probe_is_out_at_a_time():
+    # RFC 8985 section 7.2: while a probe is unanswered the timer is the retransmission timeout.
+    sender = flight()
+    assert sender.timer(sender.next_timer_ms) == "probe"
+    assert sender.timer(sender.next_timer_ms) == "timeout"
+
+
+def test_no_probe_leaves_in_a_recovery():
+    # Three SACKed segments beyond 0: a recovery, its timer the timeout of 3 s (srtt 1 s, variance 2 s / 4 · 3).
+    sender = flight()
+    for k in (1, 2, 3):
+        sender.ack(1000 + k, 0, (1, k + 1))
+    sender.repeat(1003)
+    assert sender.timer(sender.next_timer_ms) == "timeout"

@@ -50,3 +50,38 @@ def test_what_the_timeout_doubted_is_judged_again_after_it_was_taken_back():
     sender.ack(at + 101, 1, (2, 5))
     assert sender.own.lost_out == 1
     assert sender.own.state == "recovery"
+
+
+def test_repeats_in_flight_do_not_keep_those_behind_them_from_being_judged():
+    # 0, 1 and 2 were repeated when the timeout turns out needless; 1, 2 and their repeats are under way. Of those
+    # behind them 4 to 6 arrive, which left after 3: it is lost.
+    sender = flight()
+    sender.timer(2011)
+    at = sender.next_timer_ms
+    sender.timer(at)
+    sender.own.cwnd = 3
+    assert sender.repeat(at + 1) == [0, 1, 2]
+    sender.ack(at + 100, 1, echo_ms=0)
+    assert (sender.own.state, sender.own.lost_out) == ("open", 0)
+    sender.ack(at + 106, 1, (4, 7), echo_ms=6)
+    assert (sender.own.state, sender.own.lost_out) == ("recovery", 1)
+    sender.own.cwnd = 50
+    assert sender.repeat(at + 106) == [3]
+
+
+def test_what_was_lost_twice_stays_lost_when_the_timeout_is_taken_back():
+    # 0, 1 and 2 are repeated at once. 2's repeat is answered: those of 0 and 1, which left before it, are lost. Then
+    # the first transmission of 0 is acknowledged: the timeout was needless, but 1 was lost twice and is repeated
+    # again.
+    sender = flight()
+    sender.timer(2011)
+    at = sender.next_timer_ms
+    sender.timer(at)
+    sender.own.cwnd = 3
+    assert sender.repeat(at + 1) == [0, 1, 2]
+    sender.ack(at + 1001, 0, (2, 3), echo_ms=at + 1)
+    assert sender.own.retrans_out == 0
+    sender.ack(at + 1100, 1, (2, 3), echo_ms=0)
+    assert sender.own.lost_out == 1
+    sender.own.cwnd = 50
+    assert sender.repeat(at + 1101) == [1]

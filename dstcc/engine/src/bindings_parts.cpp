@@ -44,8 +44,9 @@ public:
         subflow_.mark_retransmitted(now, number);
         subflow_.mark_probe_repeated();
     }
-    std::int64_t ack(Time now, std::int64_t cumulative, const Ranges& blocks, Time echo, bool duplicate) {
+    std::int64_t ack(Time now, std::int64_t cumulative, const Ranges& blocks, Time echo, bool duplicate, bool more) {
         AckBlocks ack;
+        ack.more = more;
         ack.cumulative = cumulative;
         ack.echo_ns = echo;
         ack.duplicate = duplicate;
@@ -96,7 +97,9 @@ void bind_sender(py::module_& m) {
     sender.def("repeat", &Sender::repeat);
     sender.def("repeat_as_probe", &Sender::repeat_as_probe);
     sender.def("ack", &Sender::ack, py::arg("now"), py::arg("cumulative"), py::arg("blocks") = Ranges(), py::arg("echo") = 0,
-               py::arg("duplicate") = false);
+               py::arg("duplicate") = false, py::arg("more") = false);
+    sender.def("rest", [](Sender& s, Time until) { s.subflow().rest(until); });
+    sender.def("repairs_instead", [](Sender& s) { return s.subflow().repairs_instead(); });
     sender.def("timer", [](Sender& s, Time now) { return name(s.subflow().handle_timer(now)); });
     sender.def_property_readonly("next_timer", [](Sender& s) { return s.subflow().next_timer(); });
     sender.def_property_readonly("pacing_until", [](Sender& s) { return s.subflow().pacing_until(); });
