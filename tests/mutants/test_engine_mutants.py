@@ -32,7 +32,7 @@ def listed(tmp_path: Path, source: str, *entries: str, path: str = "dstcc/engine
     file.parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / "kernel-cc/law").mkdir(parents=True, exist_ok=True)
     file.write_text(source)
-    text = f'[[file]]\npath = "{path}"\ntests = ["test_a.py"]\n' + "".join(
+    text = f'[[file]]\npath = "{path}"\nfamily = "a"\ntests = ["test_a.py"]\n' + "".join(
         f"[[file.mutant]]\n{entry}\nnote = 'n'\n" for entry in entries
     )
     (tmp_path / "list.toml").write_text(text)
@@ -164,6 +164,25 @@ def judged(tmp_path: Path, survivors: set[int], equivalent: set[int], of: int = 
     )
     runs = {m.number: script.Run(m.number in survivors, "FAILED x", "") for m in mutants}
     return int(script.report(mutants, runs))
+
+
+def test_nine_of_ten_of_each_family(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # 17 of 20 of one family, 40 of 40 of the other: 57 of 60 is 95 %, and not enough.
+    entries = "".join(f"[[file.mutant]]\nfind = 'a'\nreplace = 'b{n}'\nnote = 'n'\n" for n in range(20))
+    (tmp_path / "list.toml").write_text(
+        "".join(
+            f"[[file]]\npath = '{path}'\nfamily = '{family}'\ntests = []\n{entries}"
+            for path, family in (("a.cpp", "laws"), ("b.cpp", "links"), ("c.cpp", "links"))
+        )
+    )
+    mutants = script.read_list(tmp_path / "list.toml")
+    for survivors, status in (({1001, 1002}, 0), ({1001, 1002, 1003}, 1), ({2001, 2002, 3001}, 0)):
+        runs = {m.number: script.Run(m.number in survivors, "", "") for m in mutants}
+        assert script.report(mutants, runs) == status
+        printed = capsys.readouterr().out
+        assert ("laws: fewer than 90% fail a test" in printed) == bool(status)
+        table = printed.split("family")[1].splitlines()
+        assert [row.split()[0] for row in table[1:4]] == ["laws", "links", "all"]
 
 
 @pytest.mark.parametrize(
