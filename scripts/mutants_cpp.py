@@ -213,6 +213,8 @@ def choice(fragment: Fragment, original: str, right: str) -> str:
             other = CONSTANT.fullmatch(mutant.replace)
             if other is None or other["name"] != declared["name"]:
                 raise ListError(f"mutant {mutant} must declare {declared['name']} as well")
+            if not one_expression(declared["value"]) or not one_expression(other["value"]):
+                raise ListError(f"mutant {mutant} declares more than {declared['name']}")
             values.append(other["value"])
         chain = "".join(f"{n} ? ({v}) : " for n, v in zip(number, values, strict=True))
         kind = "inline static const" if declared[1] else "const"

@@ -476,7 +476,9 @@ def main(only: str, whole: bool, show: bool, jobs: int, file: Path) -> None:
         f"{killed} of {killed + survived} killed: {rate:.1%} ({plan.least:.0%} asked), {spent / 60:.1f} CPU minutes"
     )
     wrong = [line for one in scores for line in one.wrong]
-    wrong += [f"{one.path}: fewer than {plan.least:.0%} fail a test" for one in scores if one.rate < plan.least]
+    wrong += [
+        f"{one.path}: fewer than {plan.least:.0%} fail a test" for one in scores if one.rate < plan.least
+    ]
     for line in wrong:
         click.echo(line, err=True)
     if wrong:

@@ -107,17 +107,21 @@ def test_the_environment_chooses_which_is_made(tmp_path: Path) -> None:
     ("entry", "rule"),
     [
         ("find = 'y'\nreplace = 'x'", "stands 0 times in dstcc/engine/src/a.cpp"),
-        ("find = 'x'\nreplace = 'y'", "stands 2 times"),
+        ("find = 'x'\nreplace = 'y'", "stands 3 times"),
         ("find = 'a'\nwithin = 'a + x'\nreplace = 'a'", "changes nothing"),
         ("find = 'a + x'\nreplace = 'a - x'", "not a whole operand"),  # a + x * 2
         ("find = 'g(a'\nreplace = 'g(0'", "not one expression"),
         ("find = 'int a, int x'\nreplace = 'int x, int a'", "not one expression"),
+        (
+            "find = 'constexpr int kA = 1, kB = 2;'\nreplace = 'constexpr int kA = 2, kB = 1;'",
+            "declares more than kA",
+        ),
         ("find = 'a, x'", "no replace"),
         ("find = 'a, x'\nreplace = 'x, a'\nbecause = 'b'", "unknown key because"),
     ],
 )
 def test_a_wrong_entry_is_named(tmp_path: Path, entry: str, rule: str) -> None:
-    source = "int f(int a, int x) { return a + x * 2 + g(a); }\n"
+    source = "constexpr int kA = 1, kB = 2;\nint f(int a, int x) { return a + x * 2 + g(a); }\n"
     with pytest.raises(script.ListError, match=rule):
         rewritten(tmp_path, source, entry)
 
