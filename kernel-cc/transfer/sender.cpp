@@ -110,11 +110,11 @@ bool Sender::wanted(int object, const Lane& lane) const {
     return !plan_.lanes || layer >= layer_links_.size() || layer_links_[layer] < 0 || layer_links_[layer] == lane.link;
 }
 
-// Base layers first where that is asked for; those with time for a repair before those without; if nothing would be in
-// time at the present window, the newest all the same, as windows grow only if used.
+// Base layers first where that is asked for; of each level those with time for a repair before those without; if nothing
+// would be in time at the present window, the newest all the same, as windows grow only if used.
 int Sender::pick(const Lane& lane, Time now) {
-    for (const Slack slack : {Slack::kRepair, Slack::kWindow})
-        for (const Waiting::Level& of : waiting_.levels()) {
+    for (const Waiting::Level& of : waiting_.levels())
+        for (const Slack slack : {Slack::kRepair, Slack::kWindow}) {
             auto at = of.objects.begin() + static_cast<std::ptrdiff_t>(of.head);
             if (plan_.drop_late)  // deadlines rise along the queue
                 at = std::partition_point(at, of.objects.end(), [&](int o) {
