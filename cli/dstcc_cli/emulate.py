@@ -53,7 +53,7 @@ NO_CONTROL = "none"
     "congestions",
     multiple=True,
     metavar="NAME",
-    help="Congestion control in the scenario's place, see `dstcc algorithms`; repeatable. none: controllers alone.",
+    help="Congestion control in the scenario's place (`dstcc algorithms`); repeatable. none: controllers, variants.",
 )
 @click.option(
     "--scheduler",
@@ -200,6 +200,8 @@ def _with_variants(scenario: Scenario, labels: tuple[str, ...]) -> Scenario:
         if label not in known:
             raise click.UsageError(f"--variant '{label}': the scenario has {', '.join(known) or 'none'}")
     kept = tuple(variant for variant in scenario.variant if variant.label in labels)
+    if not (kept or scenario.transport.congestion or scenario.transport.controller):
+        raise click.UsageError("--congestion none: needs a --controller or a --variant beside it")
     return scenario.model_copy(update={"variant": kept})
 
 

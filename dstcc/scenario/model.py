@@ -333,9 +333,11 @@ class Transport(Table):
     @model_validator(mode="before")
     @classmethod
     def _controllers_alone(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or not data.get("controller"):
+        if not isinstance(data, dict):
             return data
-        if data.get("congestion") in ([], ()) or not {"congestion", "scheduler"} & set(data):
+        if data.get("congestion") in ([], ()):
+            return {**data, "scheduler": []}
+        if data.get("controller") and not {"congestion", "scheduler"} & set(data):
             return {**data, "congestion": [], "scheduler": []}
         return data
 
@@ -344,9 +346,8 @@ class Transport(Table):
         names = [controller_name(given) for given in self.controller]
         if len(set(names)) != len(names):
             raise broken("two policies of one name", key="controller")
-        for key in ("congestion", "scheduler"):
-            if not getattr(self, key) and (not names or self.congestion or self.scheduler):
-                raise broken("names nothing", key=key)
+        if self.congestion and not self.scheduler:
+            raise broken("names nothing", key="scheduler")
         return self
 
     @model_validator(mode="after")
@@ -460,6 +461,8 @@ class Scenario(Table):
 
     def check(self) -> None:
         """Raise :class:`PydanticCustomError` unless its tables fit together."""
+        if not (self.transport.congestion or self.transport.controller or self.variant):
+            raise broken("names nothing", key="transport.congestion")
         names = [link.name for link in self.link]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:

@@ -132,6 +132,16 @@ def test_nobody_is_not_a_contender(scenario: Path) -> None:
         assert said in done.stderr
 
 
+def test_variants_run_alone(scenario: Path) -> None:
+    text = '\n[[variant]]\nlabel = "wide"\ncongestion = "bbr"\nset = {initial_cwnd = 40}\n'
+    scenario.write_text(scenario.read_text() + text)
+    alone = emulate(scenario, "--dry-run", "--json", "--congestion", "none", "--variant", "wide")
+    assert json.loads(alone.stdout)["trials"] == ["wide/s1"]
+    nobody = emulate(scenario, "--dry-run", "--congestion", "none")
+    assert nobody.exit_code == 2
+    assert "needs a --controller or a --variant" in nobody.stderr
+
+
 def test_a_policy_for_fewer_subflows_is_refused_before_the_run(
     scenario: Path, out: Path, tmp_path: Path
 ) -> None:
