@@ -46,8 +46,25 @@ def show_trials(title: str, done: Sequence[Done], algorithms: Sequence[Mapping[s
     """Print the table on stderr, and below it what its short words mean; ``algorithms`` is ``run.json``'s."""
     show_figures(_table(title, done, {one["name"]: one for one in algorithms}))
     out = console()
-    for line in legend(algorithms):
+    for line in [*others(done), *legend(algorithms)]:
         out.print(line, soft_wrap=True, markup=False)
+
+
+def others(done: Sequence[Done]) -> list[str]:
+    """What background flows carried beside each algorithm: those of one control on one link in a line, over seeds."""
+    found: dict[tuple[str, str, str], list[float]] = {}
+    trials: dict[str, set[str]] = {}
+    for trial in done:
+        for flow in trial.flows:
+            key = trial.name, str(flow["link"]), str(flow["congestion"])
+            found.setdefault(key, []).append(float(str(flow["throughput_bps"] or 0)))
+            trials.setdefault(trial.name, set()).add(trial.id)
+    lines = []
+    for (name, link, control), rates in found.items():
+        each, count = sum(rates) / len(rates), len(rates) // len(trials[name])
+        said = f"a {control} flow with" if count == 1 else f"{count:,} {control} flows with a mean of"
+        lines.append(f"beside {name} on {link}: {said} {each:,.0f} bit/s")
+    return lines
 
 
 def show_algorithms(algorithms: Sequence[Mapping[str, Any]]) -> None:

@@ -35,7 +35,8 @@ AVOID = -16
 SUBFLOW_VALUES: tuple[str, ...] = _engine.SUBFLOW_VALUES
 LAYER_VALUES: tuple[str, ...] = _engine.LAYER_VALUES
 EPISODE_VALUES: tuple[str, ...] = _engine.EPISODE_VALUES
-"""The last axis of the three arrays of values; ``engine/src/stepper.hpp`` says what each is."""
+FLOW_VALUES: tuple[str, ...] = _engine.FLOW_VALUES
+"""The last axis of the arrays of values; ``engine/src/stepper.hpp`` says what each is."""
 
 
 class Stepper:
@@ -47,13 +48,17 @@ class Stepper:
     and in however many threads; a step releases the GIL.
 
     Actions move a trial whose ``Transport.congestion`` is ``agent`` (windows) and whose scheduler is ``agent``
-    (layers); others are stepped as they are.
+    (layers); others are stepped as they are. Background flows under such a trial's own control
+    (:data:`~dstcc.engine.config.SAME`) are steered with ``flows`` rows for them, each by itself; without any they are
+    NewReno.
     """
 
-    def __init__(self, episodes: int, subflows: int, layers: int, *, threads: int = 1) -> None:
-        if min(episodes, subflows, layers, threads) < 1:
-            raise ValueError("episodes, subflows, layers and threads are at least 1")
-        self._native = _engine.Stepper(episodes, subflows, layers, threads)
+    def __init__(
+        self, episodes: int, subflows: int, layers: int, *, flows: int = 0, threads: int = 1
+    ) -> None:
+        if min(episodes, subflows, layers, threads) < 1 or flows < 0:
+            raise ValueError("episodes, subflows, layers and threads are at least 1, flows at least 0")
+        self._native = _engine.Stepper(episodes, subflows, layers, threads, flows)
         self.alpha_q16: NDArray[np.int32] = self._native.alpha_q16
         """(episodes, subflows): the window's factor α × 65,536, at most 64; or :data:`SILENT`,
         :data:`FALL_BACK`. Actions stay until they are overwritten: each step takes them anew."""
@@ -78,12 +83,20 @@ class Stepper:
         """(episodes, layers, :data:`LAYER_VALUES`); rows of layers that a trial lacks are zero."""
         self.episode_values: NDArray[np.float64] = self._native.episode_values
         """(episodes, :data:`EPISODE_VALUES`)."""
+        self.flow_alpha_q16: NDArray[np.int32] = self._native.flow_alpha_q16
+        """(episodes, flows): as ``alpha_q16``, for the background flows of the same control, link by link."""
+        self.flow_beta: NDArray[np.int32] = self._native.flow_beta
+        """(episodes, flows)."""
+        self.flow_subflow_values: NDArray[np.float64] = self._native.flow_subflow_values
+        """(episodes, flows, :data:`SUBFLOW_VALUES`): what the sender of each knows of itself."""
+        self.flow_values: NDArray[np.float64] = self._native.flow_values
+        """(episodes, flows, :data:`FLOW_VALUES`): and of what it sends."""
 
     def load(self, episode: int, config: EngineConfig) -> None:
         """Begin a trial at time 0 in the place of whatever ran there.
 
         Raises ValueError for a configuration that makes no sense or has more subflows or layers than there are
-        rows.
+        rows; or more flows of its control, where there are any rows for them.
         """
         self._native.load(episode, config)
 

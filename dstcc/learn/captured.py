@@ -11,7 +11,7 @@ alone tells no rate, nor does a source that is all there from the start.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 NS_PER_S = 1e9
+
+
+class Source(Protocol):
+    """What a sender knows of what it is to send."""
+
+    def by(self, time_s: float) -> tuple[float, float]:
+        """Payload bytes there by then, and a second; 0 while that is unknown."""
 
 
 @dataclass(frozen=True)

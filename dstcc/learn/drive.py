@@ -1,4 +1,4 @@
-"""A policy at the wheel of one trial, with a guard beside it.
+"""A policy at the wheel of one trial, with a guard beside it; and at the wheels of background flows of its own kind.
 
 The guard bounds windows, and with them rates, in the engine (``headroom``), hands windows to NewReno for a slot
 whose decision is not finite, and after four slots without one (the engine's ``agent_silence_slots``). What it did is
@@ -14,6 +14,7 @@ import numpy as np
 
 from dstcc.engine.stepper import RUNNING, SUBFLOW_VALUES
 
+from .beside import beside, named
 from .episodes import steered
 from .runner import Runner
 from .scales import column
@@ -34,11 +35,18 @@ def drive(policy: Policy, config: EngineConfig) -> EngineResult:
     """
     layers = int(config.objects.layer.max()) + 1
     policy.check_fits(subflows=sum(link.subflows for link in config.links), layers=layers)
-    runner = Runner(1, policy.observation, policy.action)
-    runner.begin(0, steered(config, policy.action))
+    config = steered(config, policy.action)
+    flows = beside(policy, config)
+    runner = Runner(1, policy.observation, policy.action, flows=len(flows))
+    runner.begin(0, config)
+    runner.beside = flows
+    for flow in flows:
+        flow.observe(runner.stepper)
     policy = replace(policy)  # a network of this trial's own, with nothing in its memory
     with np.errstate(over="ignore", invalid="ignore"):
         while runner.stepper.done[0] == RUNNING:
+            for flow in flows:
+                flow.decide()
             outputs = policy.outputs(runner.observations)
             if np.isfinite(outputs).all():
                 runner.step(policy.action.greedy(outputs))
@@ -46,5 +54,5 @@ def drive(policy: Policy, config: EngineConfig) -> EngineResult:
                 runner.idle(fall_back=True)
     values = runner.stepper.subflow_values[0]
     sums = [float(column(values, SUBFLOW_VALUES, name).sum()) for name in ("clamps", "fallbacks")]
-    result = runner.result(0)
+    result = named(policy, config, runner.result(0))
     return replace(result, totals=result.totals | dict(zip(GUARD_TOTALS, sums, strict=True)))

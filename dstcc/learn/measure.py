@@ -30,7 +30,7 @@ import numpy as np
 
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
 
-from .captured import NOTHING, Captured
+from .captured import NOTHING, Captured, Source
 from .ceiling import Ceiling, Heard
 
 if TYPE_CHECKING:
@@ -100,20 +100,20 @@ class Rates:
         self._count = np.ones((episodes, 1))
         self._heavier = np.ones((episodes, 1))
         """Bytes on the wire for one of payload."""
-        self._sources = [NOTHING] * episodes
+        self._sources: list[Source] = [NOTHING] * episodes
         self.ceilings: list[list[Ceiling]] = [[] for _ in range(episodes)]
         """Of each episode's subflows."""
         self.top = np.zeros(episodes, dtype=np.int64)
 
-    def begin(self, episode: int, config: EngineConfig) -> None:
-        """A new trial in this place."""
+    def begin(self, episode: int, config: EngineConfig, source: Source | None = None) -> None:
+        """A new trial in this place; its source is its video unless told."""
         transport, objects = config.transport, config.objects
         for memory in (self.rate, self.used, self.need, self._queue, self._lost, self._known):
             memory[episode] = 0
         self.seen[episode] = self._dry[episode] = False
         wire = transport.mss_bytes + transport.header_bytes
         self._heavier[episode] = wire / transport.mss_bytes
-        self._sources[episode] = Captured.of(objects)
+        self._sources[episode] = source or Captured.of(objects)
         self.wire[episode] = wire
         self.top[episode] = int(objects.layer.max()) if len(objects.layer) else 0
         paths = sum(link.subflows for link in config.links)

@@ -10,6 +10,7 @@ from dstcc.engine import EngineConfig, EngineResult, Stepper
 from dstcc.engine.config import subflow_links
 from dstcc.engine.stepper import EPISODE_VALUES, FALL_BACK, RUNNING, SILENT, TIME_OVER
 
+from .beside import Beside, go
 from .observe import ObservationSpec, make_observer
 from .observe_measured import MeasuredObserver
 from .reward import PER_SLOT, PERCENT, REWARDS
@@ -35,8 +36,11 @@ class Runner:
         *,
         reward: str = "weighted-layers",
         threads: int = 1,
+        flows: int = 0,
     ) -> None:
-        """Raise ValueError where the two spaces do not fit together or the reward is not known."""
+        """``flows`` rows of the stepper are for background flows of the same control, which ``beside`` steers.
+
+        Raise ValueError where the two spaces do not fit together or the reward is not known."""
         if (observation.subflows, observation.layers) != (action.subflows, action.layers):
             raise ValueError("observation and action are of different numbers of subflows or layers")
         if (action.measured or action.orders) and observation.kind != "measured":
@@ -44,12 +48,14 @@ class Runner:
         if reward not in REWARDS:
             raise ValueError(f"reward '{reward}': one of {', '.join(REWARDS)}")
         self.observation, self.action = observation, action
-        self.stepper = Stepper(episodes, action.subflows, action.layers, threads=threads)
+        self.stepper = Stepper(episodes, action.subflows, action.layers, flows=flows, threads=threads)
         self.observations = np.zeros((episodes, observation.size), dtype=np.float32)
         self.rewards = np.zeros(episodes)
         self.returns = np.zeros(episodes)
         """Sum of rewards since the episode began."""
         self._reward, self._per_slot = REWARDS[reward], reward in PER_SLOT
+        self.beside: tuple[Beside, ...] = ()
+        """Those that steer the background flows of a single episode."""
         self._observer = make_observer(observation, episodes)
         self._mss = np.ones((episodes, 1))
         self._even = np.ones(episodes)
@@ -130,7 +136,7 @@ class Runner:
         running = stepper.done == RUNNING
         stepper.active[:] = running
         self._observer.note(stepper.layer_subflow, stepper.copied)
-        stepper.step()
+        go(self.beside, stepper)
         self.observations[:] = self._observer.observe(stepper)
         self.rewards[:] = np.where(
             running, self._reward(stepper.subflow_values, stepper.episode_values, self._mss) * self._even, 0.0

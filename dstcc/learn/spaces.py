@@ -166,6 +166,12 @@ class ActionSpec:
         """Whether an action is one whole number."""
         return self.encoding in ("joint", "policies")
 
+    @property
+    def bounded(self) -> bool:
+        """Whether anything but the source bounds what is sent: a cap on windows, BBR's pace, what paths were measured
+        to carry, or a stock control."""
+        return self.headroom > 0 or self.measured or self.pacing == "bbr" or self.encoding == "policies"
+
     def decode(self, actions: NDArray[Any], units: Units | None = None) -> Actions:
         """Turn K actions, shape (K,) for ``joint`` and ``policies``, else (K, branches or subflows), into the engine's.
 

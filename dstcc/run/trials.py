@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from dstcc import engine
 from dstcc.algorithms import schedulers_of
 from dstcc.engine import EngineConfig, EngineResult, Link
+from dstcc.engine.config import SAME
 from dstcc.errors import DstccError, InputError, MissingCapabilityError, UnfinishedError
 from dstcc.extensions import label
 from dstcc.home import brought_home
@@ -204,7 +205,21 @@ def load_controllers(scenario: Scenario, source: Source) -> dict[str, Policy]:
         raise InputError(f"{scenario.scenario.name}: two policies of one name ({', '.join(named)})")
     for policy in policies.values():
         policy.check_fits(subflows=sum(link.subflows for link in scenario.link), layers=source.layers)
+        _check_flows(scenario, policy)
     return policies
+
+
+def _check_flows(scenario: Scenario, policy: Policy) -> None:
+    """Refuse background flows of a policy that nothing would ever hold: the simulator would send without end."""
+    if policy.action.bounded:
+        return
+    for index, link in enumerate(scenario.link):
+        for entry, flow in enumerate(link.flows):
+            if flow.congestion == SAME and flow.rate_bps is None and flow.bytes is None:
+                raise InputError(
+                    f"{scenario.scenario.name}: link.{index}.flows.{entry}.congestion: '{SAME}' under the policy "
+                    f"{policy.name} needs rate_bps or bytes: nothing bounds its windows but what there is to send"
+                )
 
 
 def steering(key: TrialKey, scenario: Scenario, policies: Mapping[str, Policy]) -> Policy | None:

@@ -9,7 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dstcc.engine import CONGESTION_NAMES, CrossTraffic, EngineConfig, Flow, Link, Loss, simulate
+from dstcc.engine import (
+    AGENT,
+    CONGESTION_NAMES,
+    CrossTraffic,
+    EngineConfig,
+    Flow,
+    FlowResult,
+    Link,
+    Loss,
+    Stepper,
+    simulate,
+)
+from dstcc.engine.config import AGENT_LATE
+from dstcc.engine.stepper import FLOW_VALUES, ONE_Q16, SUBFLOW_VALUES
 
 from . import net
 
@@ -254,3 +267,126 @@ def test_every_crowd_keeps_the_books(config: EngineConfig) -> None:
 def test_the_same_crowd_gives_the_same_bytes(config: EngineConfig) -> None:
     first, second = simulate(config), simulate(config)
     np.testing.assert_equal(dataclasses.asdict(first), dataclasses.asdict(second))
+
+
+# ------------------------------------------------------------------------------ flows of the controller under test
+
+
+def steered(*given: Flow, scheduler: str = AGENT, slot_s: float = 1.0, **more: object) -> Stepper:
+    """A trial under an agent with such flows on a link of 12 Mbit/s and 1 s, a row for each that is steered."""
+    rows = sum(flow.congestion == "same" for flow in given)
+    stepper = Stepper(1, 1, 1, flows=rows)
+    outages_s = more.pop("outages_s", ())
+    shared = net.link(12e6, 1.0, flows=given, outages_s=outages_s)  # type: ignore[arg-type]
+    stepper.load(
+        0,
+        net.config(AGENT, shared, scheduler=scheduler, slot_s=slot_s, agent_headroom=0, **more),  # type: ignore[arg-type]
+    )
+    return stepper
+
+
+def of_flow(stepper: Stepper, name: str, flow: int = 0) -> float:
+    names = SUBFLOW_VALUES if name in SUBFLOW_VALUES else FLOW_VALUES
+    values = stepper.flow_subflow_values if name in SUBFLOW_VALUES else stepper.flow_values
+    return float(values[0, flow, names.index(name)])
+
+
+def test_each_flow_of_the_controller_holds_the_window_it_is_told() -> None:
+    stepper = steered(Flow(), Flow("cubic", payload_bytes=10_000), Flow())
+    stepper.alpha_q16[:], stepper.beta[:] = 0, 30
+    stepper.flow_alpha_q16[:], stepper.flow_beta[:] = 0, ((50, 70),)
+    for _ in range(10):
+        stepper.step()
+    result = stepper.result(0)
+    assert result.samples.cwnd_segments[-1] == 30
+    assert [flow.slot_cwnd_segments[-1] for flow in result.flows][::2] == [50, 70]
+    # a window a round trip of 1 s: so many segments a slot
+    assert [flow.slot_sent_segments[-1] for flow in result.flows][::2] == pytest.approx([50, 70], abs=1)
+    assert [of_flow(stepper, "cwnd_segments", k) for k in (0, 1)] == [50, 70]
+
+
+def test_flows_of_a_controller_that_nobody_speaks_to_are_newreno() -> None:
+    def flow(kind: Flow, rows: int) -> FlowResult:
+        stepper = Stepper(1, 1, 1, flows=rows)
+        stepper.load(0, net.config(AGENT, net.link(12e6, 1.0, flows=(kind,)), duration_s=60))
+        stepper.alpha_q16[:], stepper.beta[:] = 0, 30
+        while not stepper.done[0]:
+            stepper.step()
+        return stepper.result(0).flows[0]
+
+    silent, unseen, reno = flow(Flow(), 1), flow(Flow(), 0), flow(Flow("newreno"), 0)
+    for name in ("slot_cwnd_segments", "slot_delivered_bytes", "slot_sent_segments"):
+        np.testing.assert_array_equal(getattr(silent, name), getattr(reno, name))
+        np.testing.assert_array_equal(getattr(unseen, name), getattr(reno, name))
+
+
+def test_a_flows_window_has_the_controllers_bounds() -> None:
+    # Headroom 2 of the initial window of 10 while nothing is measured, then of the link's BDP of 1,000.
+    stepper = Stepper(1, 1, 1, flows=1)
+    shared = net.link(12e6, 1.0, queue_bdp=2.0, flows=(Flow(),))
+    stepper.load(0, net.config(AGENT, shared, slot_s=1.0, agent_headroom=2, duration_s=60))
+    stepper.alpha_q16[:], stepper.beta[:] = 0, 2
+    stepper.flow_alpha_q16[:] = 16 * ONE_Q16
+    windows = []
+    while not stepper.done[0]:
+        stepper.step()
+        windows.append(of_flow(stepper, "cwnd_segments"))
+    assert windows[1:3] == [10, 20]
+    assert max(windows) == pytest.approx(2 * 1000, rel=0.02)
+    assert of_flow(stepper, "clamps") > 20
+
+
+def test_a_flow_under_a_controller_by_turns_rests_while_its_link_is_away() -> None:
+    def sent(scheduler: str) -> np.ndarray:
+        stepper = steered(Flow(), scheduler=scheduler, outages_s=((10.0, 30.0),), duration_s=60)
+        stepper.alpha_q16[:], stepper.beta[:] = 0, 2
+        stepper.flow_alpha_q16[:], stepper.flow_beta[:] = 0, 50
+        while not stepper.done[0]:
+            stepper.step()
+        return stepper.result(0).flows[0].slot_sent_segments
+
+    by_turns, otherwise = sent(AGENT_LATE), sent(AGENT)
+    assert by_turns[11:30].sum() == 0  # from the slot that begins with the outage
+    assert otherwise[11:30].sum() > 0  # what the outage took is repeated, to no avail
+    assert by_turns[35:].min() >= 49  # and the window is in use again
+
+
+def test_a_flows_values_add_up_to_its_result() -> None:
+    stepper = steered(Flow(start_ns=net.ns(5.5), payload_bytes=400_000), duration_s=60)
+    stepper.flow_alpha_q16[:], stepper.flow_beta[:] = 0, 40
+    sums = dict.fromkeys(("sent_segments", "lost_segments", "delivered_bytes"), 0.0)
+    while not stepper.done[0]:
+        stepper.step()
+        age = of_flow(stepper, "age_s")
+        assert age == pytest.approx(max(stepper.episode_values[0, 0] - 5.5, 0))
+        assert of_flow(stepper, "started") == (age > 0)
+        assert of_flow(stepper, "slot_s") == pytest.approx(min(age, 1.0))
+        for name in sums:
+            sums[name] += of_flow(stepper, name)
+    flow = stepper.result(0).flows[0]
+    assert sums["delivered_bytes"] == flow.slot_delivered_bytes.sum() == 400_000
+    assert sums["sent_segments"] == flow.slot_sent_segments.sum()
+    assert sums["lost_segments"] == flow.lost_segments
+    assert (of_flow(stepper, "written_bytes"), of_flow(stepper, "unsent_bytes")) == (400_000, 0)
+
+
+def test_what_a_flows_application_wrote_is_its_source() -> None:
+    # 12 kbit/s on the wire: 1,460 bytes of payload each second from 2 s on.
+    written = CrossTraffic(12_000, start_ns=net.ns(2))
+    stepper = steered(Flow(start_ns=net.ns(2), source=written), Flow(stop_ns=net.ns(4)))
+    for _ in range(10):
+        stepper.step()
+    # at 2, 3, .. 10 s
+    assert of_flow(stepper, "writes") == 9
+    assert of_flow(stepper, "written_bytes") == 9 * 1460
+    assert of_flow(stepper, "written_over_s") == pytest.approx(8)
+    # what sends all it can has written without end, and sends nothing new once stopped
+    assert of_flow(stepper, "written_bytes", 1) == np.inf
+    assert of_flow(stepper, "unsent_bytes", 1) == 0
+
+
+def test_a_stepper_has_rows_for_all_flows_or_none() -> None:
+    told = net.config(AGENT, net.link(flows=(Flow(), Flow())))
+    with pytest.raises(ValueError, match="more flows of the controller"):
+        Stepper(1, 1, 1, flows=1).load(0, told)
+    Stepper(1, 1, 1).load(0, told)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base.hpp"
@@ -18,6 +19,11 @@ inline constexpr const char* kAgentBbr = "agent-bbr";
 inline constexpr const char* kAgentLate = "agent-late";
 // A scheduler that follows one of several others, the one that the agent says.
 inline constexpr const char* kAgentPolicies = "agent-policies";
+
+// Is this a control whose window is decided outside?
+inline bool steerable(const std::string& control) {
+    return control == kAgent || control == kAgentRate || control == kAgentBbr;
+}
 
 // For one subflow: W <- alpha W + beta (kernel-cc/law/dstcc_law.h), nothing, or the window back to NewReno.
 struct WindowAction {

@@ -4,6 +4,10 @@
 //
 // A flow sends all it can (or so many bytes) from start to stop, or what its application writes (TrafficSource). After the
 // stop it sends nothing new and repairs what it still owes.
+//
+// A flow of the trial's own control ("same") is steered where that is: by an agent of its own (steering.cpp), from its own
+// values, under the same bounds. As the connection's subflows do, it rests while its link is away if the agent's scheduler goes
+// by turns.
 #include "simulation.hpp"
 
 namespace dstcc {
@@ -20,6 +24,7 @@ void Simulation::add_flow(std::size_t link, std::size_t number) {
     const FlowConfig& flow = on.flows[number];
     TcpState tcp = initial_state(link, on.subflows + static_cast<int>(on.flows.size()));
     tcp.subflow = kFlowNumbers * (link + 1) + number;
+    bound_agent(tcp);
     const bool same = flow.congestion == "same";
     const std::int64_t bytes = flow.payload_bytes > 0 ? flow.payload_bytes : kGreedy;
     FlowState state{{Subflow(config_.transport, same ? own_control(tcp) : make_congestion(flow.congestion), tcp),
@@ -28,6 +33,7 @@ void Simulation::add_flow(std::size_t link, std::size_t number) {
                     flow.app_limited ? bytes : 0,
                     flow.app_limited ? 0 : bytes};
     if (same) state.config.congestion = config_.transport.congestion;
+    if (same && steerable(config_.transport.congestion)) steered_flows_.push_back(flows_.size());
     if (flow.app_limited)
         sources_.push_back({TrafficSource(flow.source, config_.seed, link, kFlowNumbers + number), link,
                             static_cast<std::int64_t>(flows_.size())});
@@ -60,6 +66,13 @@ void Simulation::on_flow_timer(std::size_t f) {
         if (flow.syn_at <= now_) send_syn(sender, flow);
         return arm_timer(sender, flow);
     }
+    if (flow.dark) {
+        const SubflowView view = view_of(flow);
+        if (!view.up && view.change_ns < kNever - now_) {
+            flow.sender.rest(now_ + view.change_ns);
+            return arm_timer(sender, flow);
+        }
+    }
     const TimerResult result = flow.sender.handle_timer(now_);
     if (result == TimerResult::kNothing) return arm_timer(sender, flow);
     if (result == TimerResult::kProbe) send_flow_probe(f);
@@ -73,6 +86,12 @@ void Simulation::on_flow_write(std::size_t f) {
     const std::int64_t bytes = std::min(std::max<std::int64_t>(payload, 1), flow.unwritten_bytes);
     flow.unwritten_bytes -= bytes;
     flow.unsent_bytes += bytes;
+    if (bytes > 0) {
+        flow.written_bytes += bytes;
+        ++flow.writes;
+        flow.last_write_ns = now_;
+        if (flow.first_write_ns < 0) flow.first_write_ns = now_;
+    }
     if (flow.sender.established()) pump_flow(f);
 }
 
@@ -83,6 +102,7 @@ void Simulation::pump_flow(std::size_t f) {
     const std::size_t sender = first_flow_ + f;
     FlowState& flow = flows_[f];
     Subflow& tcp = flow.sender;
+    if (flow.dark) return arm_timer(sender, flow);
     std::int64_t number = 0;
     while (tcp.window_open() && tcp.pacing_until() <= now_ && tcp.poll_retransmit(number)) repeat_flow_segment(f, number);
     while (tcp.window_open() && tcp.pacing_until() <= now_ && flow_has_data(flow)) send_flow_segment(f);
@@ -117,6 +137,7 @@ void Simulation::repeat_flow_segment(std::size_t f, std::int64_t number) {
     const std::uint16_t bytes = flow.sender.segment(number).bytes;
     flow.sender.mark_retransmitted(now_, number);
     flow.retransmitted_bytes += bytes;
+    ++flow.slot_retransmitted;
     put_flow_segment(f, number, bytes);
 }
 
@@ -145,7 +166,10 @@ void Simulation::sample_flows() {
         out.sent.push_back(flow.slot_sent);
         out.lost.push_back(static_cast<std::int64_t>(tcp.lost - flow.slot_lost_base));
         out.delivered.push_back(flow.slot_delivered);
-        flow.slot_sent = flow.slot_delivered = 0;
+        flow.past_sent += flow.slot_sent;
+        flow.past_retransmitted += flow.slot_retransmitted;
+        flow.past_delivered += flow.slot_delivered;
+        flow.slot_sent = flow.slot_retransmitted = flow.slot_delivered = 0;
         flow.slot_lost_base = tcp.lost;
     }
 }

@@ -20,14 +20,18 @@ using Array = py::array_t<T, py::array::c_style>;
 
 class Stepper {
 public:
-    Stepper(std::size_t episodes, std::size_t subflows, std::size_t layers, int threads)
-        : subflows_(subflows), layers_(layers), episodes_(episodes), pool_(threads),
+    Stepper(std::size_t episodes, std::size_t subflows, std::size_t layers, int threads, std::size_t flows)
+        : subflows_(subflows), layers_(layers), flows_(flows), episodes_(episodes), pool_(threads),
+          flow_alpha_({episodes, flows}), flow_beta_({episodes, flows}),
+          flow_subflow_values_({episodes, flows, kSubflowValues.size()}), flow_values_({episodes, flows, kFlowValues.size()}),
           alpha_({episodes, subflows}), beta_({episodes, subflows}), layer_({episodes, layers}), copied_({episodes, layers}),
           active_(static_cast<py::ssize_t>(episodes)), done_(static_cast<py::ssize_t>(episodes)), order_({episodes, std::size_t{2}}),
           subflow_values_({episodes, subflows, kSubflowValues.size()}),
           layer_values_({episodes, layers, kLayerValues.size()}), episode_values_({episodes, kEpisodeValues.size()}) {
         std::fill_n(alpha_.mutable_data(), alpha_.size(), kSilentCode);
         std::fill_n(beta_.mutable_data(), beta_.size(), 0);
+        std::fill_n(flow_alpha_.mutable_data(), flow_alpha_.size(), kSilentCode);
+        std::fill_n(flow_beta_.mutable_data(), flow_beta_.size(), 0);
         std::fill_n(layer_.mutable_data(), layer_.size(), kKeepLayers);
         std::fill_n(copied_.mutable_data(), copied_.size(), std::uint8_t{0});
         for (std::size_t k = 0; k < episodes; ++k) {
@@ -36,7 +40,7 @@ public:
         }
         std::fill_n(active_.mutable_data(), active_.size(), std::uint8_t{1});
         std::fill_n(done_.mutable_data(), done_.size(), std::uint8_t{0});
-        for (Array<double>* out : {&subflow_values_, &layer_values_, &episode_values_})
+        for (Array<double>* out : {&subflow_values_, &layer_values_, &episode_values_, &flow_subflow_values_, &flow_values_})
             std::fill_n(out->mutable_data(), out->size(), 0.0);
     }
 
@@ -46,6 +50,8 @@ public:
         auto episode = std::make_unique<Episode>(native);
         if (episode->simulation().subflows() > subflows_ || episode->layers() > layers_)
             throw py::value_error("the configuration has more subflows or layers than the stepper");
+        if (flows_ > 0 && episode->simulation().steered_flows() > flows_)
+            throw py::value_error("the configuration has more flows of the controller than the stepper");
         episodes_[k] = std::move(episode);
         observe(k, data());
     }
@@ -78,30 +84,38 @@ public:
     Array<double> subflow_values() const { return subflow_values_; }
     Array<double> layer_values() const { return layer_values_; }
     Array<double> episode_values() const { return episode_values_; }
+    Array<std::int32_t> flow_alpha() const { return flow_alpha_; }
+    Array<std::int32_t> flow_beta() const { return flow_beta_; }
+    Array<double> flow_subflow_values() const { return flow_subflow_values_; }
+    Array<double> flow_values() const { return flow_values_; }
 
 private:
     struct Data {
-        const std::int32_t *alpha, *beta, *layer;
+        const std::int32_t *alpha, *beta, *layer, *flow_alpha, *flow_beta;
         const std::uint8_t *copied, *active;
         const double* order;
         std::uint8_t* done;
-        double *subflow, *layer_values, *episode;
+        double *subflow, *layer_values, *episode, *flow_subflow, *flow;
     };
     Data data() {
-        return {alpha_.data(), beta_.data(), layer_.data(), copied_.data(), active_.data(), order_.data(), done_.mutable_data(),
-                subflow_values_.mutable_data(), layer_values_.mutable_data(), episode_values_.mutable_data()};
+        return {alpha_.data(), beta_.data(), layer_.data(), flow_alpha_.data(), flow_beta_.data(), copied_.data(), active_.data(),
+                order_.data(), done_.mutable_data(), subflow_values_.mutable_data(), layer_values_.mutable_data(),
+                episode_values_.mutable_data(), flow_subflow_values_.mutable_data(), flow_values_.mutable_data()};
     }
     void check(std::size_t k) const {
         if (k >= episodes_.size()) throw py::index_error("no such episode");
     }
-    void act(std::size_t k, const Data& arrays) {
-        std::vector<WindowAction> windows(subflows_);
-        for (std::size_t s = 0; s < subflows_; ++s) {
-            const std::int32_t alpha = arrays.alpha[k * subflows_ + s];
-            if (alpha == kFallBackCode) windows[s].kind = WindowAction::Kind::kFallBack;
-            if (alpha < 0) continue;
-            windows[s] = {WindowAction::Kind::kSet, static_cast<std::uint32_t>(alpha), arrays.beta[k * subflows_ + s]};
+    static std::vector<WindowAction> read(const std::int32_t* alpha, const std::int32_t* beta, std::size_t count) {
+        std::vector<WindowAction> windows(count);
+        for (std::size_t s = 0; s < count; ++s) {
+            if (alpha[s] == kFallBackCode) windows[s].kind = WindowAction::Kind::kFallBack;
+            if (alpha[s] >= 0) windows[s] = {WindowAction::Kind::kSet, static_cast<std::uint32_t>(alpha[s]), beta[s]};
         }
+        return windows;
+    }
+    void act(std::size_t k, const Data& arrays) {
+        const std::vector<WindowAction> windows = read(arrays.alpha + k * subflows_, arrays.beta + k * subflows_, subflows_);
+        const std::vector<WindowAction> flows = read(arrays.flow_alpha + k * flows_, arrays.flow_beta + k * flows_, flows_);
         const std::int32_t* row = arrays.layer + k * layers_;
         LayerAction layers;
         layers.subflow.assign(row, row + layers_);
@@ -110,19 +124,23 @@ private:
         const double gap_s = arrays.order[2 * k];
         layers.gap_ns = gap_s < kLongestGapS ? static_cast<Time>(gap_s * kNsPerS) : kNever;
         layers.repair_share = arrays.order[2 * k + 1];
-        episodes_[k]->step(windows, layers_ > 0 && row[0] == kKeepLayers ? nullptr : &layers);
+        episodes_[k]->step(windows, layers_ > 0 && row[0] == kKeepLayers ? nullptr : &layers, flows);
     }
     void observe(std::size_t k, const Data& arrays) {
         Episode& episode = *episodes_[k];
         episode.observe(arrays.subflow + k * subflows_ * kSubflowValues.size(), subflows_,
                         arrays.layer_values + k * layers_ * kLayerValues.size(), layers_,
                         arrays.episode + k * kEpisodeValues.size());
+        episode.observe_flows(arrays.flow_subflow + k * flows_ * kSubflowValues.size(),
+                              arrays.flow + k * flows_ * kFlowValues.size(), flows_);
         arrays.done[k] = !episode.simulation().over() ? 0 : episode.simulation().settled() ? 1 : 2;
     }
 
-    std::size_t subflows_, layers_;
+    std::size_t subflows_, layers_, flows_;
     std::vector<std::unique_ptr<Episode>> episodes_;
     Pool pool_;
+    Array<std::int32_t> flow_alpha_, flow_beta_;
+    Array<double> flow_subflow_values_, flow_values_;
     Array<std::int32_t> alpha_, beta_, layer_;
     Array<std::uint8_t> copied_, active_, done_;
     Array<double> order_, subflow_values_, layer_values_, episode_values_;
@@ -139,8 +157,8 @@ py::tuple to_tuple(const Names& names) {
 
 void bind_stepper(py::module_& engine) {
     py::class_<Stepper>(engine, "Stepper", "Episodes stepped side by side; see dstcc.engine.Stepper.")
-        .def(py::init<std::size_t, std::size_t, std::size_t, int>(), py::arg("episodes"), py::arg("subflows"),
-             py::arg("layers"), py::arg("threads"))
+        .def(py::init<std::size_t, std::size_t, std::size_t, int, std::size_t>(), py::arg("episodes"), py::arg("subflows"),
+             py::arg("layers"), py::arg("threads"), py::arg("flows"))
         .def("load", &Stepper::load, py::arg("episode"), py::arg("config"))
         .def("step", &Stepper::step)
         .def("result", &Stepper::result, py::arg("episode"))
@@ -153,7 +171,11 @@ void bind_stepper(py::module_& engine) {
         .def_property_readonly("done", &Stepper::done)
         .def_property_readonly("subflow_values", &Stepper::subflow_values)
         .def_property_readonly("layer_values", &Stepper::layer_values)
-        .def_property_readonly("episode_values", &Stepper::episode_values);
+        .def_property_readonly("episode_values", &Stepper::episode_values)
+        .def_property_readonly("flow_alpha_q16", &Stepper::flow_alpha)
+        .def_property_readonly("flow_beta", &Stepper::flow_beta)
+        .def_property_readonly("flow_subflow_values", &Stepper::flow_subflow_values)
+        .def_property_readonly("flow_values", &Stepper::flow_values);
     py::module_ law = engine.def_submodule("law", "kernel-cc/law/dstcc_law.h, for tests.");
     law.def("window", &dstcc_law_window, py::arg("cwnd"), py::arg("alpha_q16"), py::arg("beta"), py::arg("cap"));
     law.def("cap", &dstcc_law_cap, py::arg("bdp_segments"), py::arg("initial_cwnd"), py::arg("headroom"));
@@ -166,6 +188,7 @@ void bind_stepper(py::module_& engine) {
     engine.attr("SUBFLOW_VALUES") = to_tuple(kSubflowValues);
     engine.attr("LAYER_VALUES") = to_tuple(kLayerValues);
     engine.attr("EPISODE_VALUES") = to_tuple(kEpisodeValues);
+    engine.attr("FLOW_VALUES") = to_tuple(kFlowValues);
 }
 
 }  // namespace dstcc

@@ -127,6 +127,14 @@ TcpState Simulation::initial_state(std::size_t link, int sharers) const {
     return tcp;
 }
 
+// Within which an agent may act.
+void Simulation::bound_agent(TcpState& tcp) const {
+    const TransportConfig& transport = config_.transport;
+    tcp.agent.headroom = transport.agent_headroom;
+    tcp.agent.silence_ns =
+        static_cast<Time>(std::min(transport.agent_silence_slots * static_cast<double>(config_.slot_ns), kFarNs));
+}
+
 // Its window grows to half its buffer; without a told one that is twice what the links and their queues hold, 2 MiB at
 // least, as the kernel backend has it.
 SubflowReceiver Simulation::receiver(std::size_t link) const {
@@ -150,9 +158,7 @@ void Simulation::add_subflow(std::size_t link) {
     tcp.subflow = subflows_.size();
     if (!transport.apart) tcp.siblings = &siblings_;
     tcp.option_bytes = static_cast<std::uint32_t>(transport.option_bytes);
-    tcp.agent.headroom = transport.agent_headroom;
-    tcp.agent.silence_ns =
-        static_cast<Time>(std::min(transport.agent_silence_slots * static_cast<double>(config_.slot_ns), kFarNs));
+    bound_agent(tcp);
     if (link < transport.open_loop_bps.size()) tcp.open_loop_bps = transport.open_loop_bps[link];
     if (link < transport.fixed_cwnd_segments.size()) tcp.fixed_cwnd = transport.fixed_cwnd_segments[link];
     subflows_.push_back({{Subflow(config_.transport, own_control(tcp), tcp),
@@ -454,6 +460,7 @@ void Simulation::trace_ack(TraceEvent event, Direction::Passage passage, std::si
 void Simulation::refresh_delays() {
     for (std::size_t s = 0; s < subflows_.size(); ++s)
         paths_[s].one_way_ns = links_[subflows_[s].link].down.delay_lookup(now_);
+    for (const std::size_t f : steered_flows_) flows_[f].light_ns = links_[flows_[f].link].down.delay_lookup(now_);
 }
 
 void Simulation::settle() {

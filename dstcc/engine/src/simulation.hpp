@@ -40,6 +40,14 @@ struct SubflowView {
     Time change_ns = kNever;       // until that changes
 };
 
+// What the sender of a background flow knows of its own source.
+struct FlowSourceView {
+    Time start_ns = 0;
+    std::int64_t written_bytes = 0, unsent_bytes = 0;  // kNever: without end
+    std::int64_t writes = 0;                           // 1 for what was all there from the start
+    Time first_write_ns = -1, last_write_ns = -1;
+};
+
 // Layers in the order in which their last byte was sent, or delivered in order.
 struct Watch {
     std::vector<std::uint32_t> sent, delivered;
@@ -75,6 +83,12 @@ public:
     bool settled() const { return unsettled_ == 0; }  // every layer delivered or given up
     std::size_t subflows() const { return subflows_.size(); }
     SubflowView observe(std::size_t s) const;
+    // The same for background flows under the trial's own control, where an agent steers that: another agent's each.
+    // They are numbered among themselves, in the order of all flows.
+    void steer_flows(const std::vector<WindowAction>& windows);
+    std::size_t steered_flows() const { return steered_flows_.size(); }
+    SubflowView observe_flow(std::size_t i) const;
+    FlowSourceView flow_source(std::size_t i) const;
     const EngineConfig& config() const { return config_; }
     std::size_t released() const { return released_; }
     std::int64_t layer_backlog(std::size_t layer) const { return layer_backlog_[layer]; }
@@ -155,6 +169,10 @@ private:
         std::int64_t unsent_bytes;     // written and not yet sent
         std::int64_t sent_bytes = 0, retransmitted_bytes = 0, arrived_bytes = 0, data_packets = 0;
         Time complete_ns = -1;
+        std::int64_t written_bytes = 0, writes = 0;
+        Time first_write_ns = -1, last_write_ns = -1;
+        Time light_ns = 0;  // one way, as of the last slot
+        bool dark = false;  // at rest, see steer_flows()
         FlowSampleColumns samples{};
     };
     struct Sent {  // redundant: what went out first where
@@ -195,6 +213,7 @@ private:
 
     // setting up
     TcpState initial_state(std::size_t link, int sharers) const;
+    void bound_agent(TcpState& tcp) const;
     SubflowReceiver receiver(std::size_t link) const;
     void add_subflow(std::size_t link);
     std::unique_ptr<CongestionControl> own_control(const TcpState& tcp) const {
@@ -328,6 +347,7 @@ private:
     int quickest(SubflowSet set) const {  // by least smoothed RTT
         return fastest(paths_, set);
     }
+    SubflowView view_of(const Endpoint& state) const;
     void refresh_delays();
     void settle();
     bool silent_for_good() const;
@@ -354,6 +374,7 @@ private:
     std::size_t first_flow_;  // the number of subflows, and of the first background flow
     std::size_t senders_;     // subflows and background flows
     std::vector<FlowState> flows_;
+    std::vector<std::size_t> steered_flows_;
     std::vector<Source> sources_;
     std::int64_t cross_packets_ = 0;
     EventHeads tree_;

@@ -88,7 +88,14 @@ std::int64_t Simulation::send_window_bytes() const {
 }
 
 SubflowView Simulation::observe(std::size_t s) const {
-    const SubflowState& state = subflows_[s];
+    SubflowView view = view_of(subflows_[s]);
+    view.assigned_bytes = paths_[s].assigned_bytes;
+    view.one_way_ns = paths_[s].one_way_ns;
+    return view;
+}
+
+// What any sender knows of itself and of its link.
+SubflowView Simulation::view_of(const Endpoint& state) const {
     const TcpState& tcp = state.sender.tcp();
     SubflowView view;
     view.tcp = &tcp;
@@ -98,8 +105,6 @@ SubflowView Simulation::observe(std::size_t s) const {
     view.retransmitted = state.past_retransmitted + state.slot_retransmitted;
     view.delivered_bytes = state.past_delivered + state.slot_delivered;
     view.queue_bytes = links_[state.link].down.queue_bytes(now_);
-    view.assigned_bytes = paths_[s].assigned_bytes;
-    view.one_way_ns = paths_[s].one_way_ns;
     view.rtt_deviation_ns = state.sender.rtt_deviation();
     const auto& outages = config_.links[state.link].outages_ns;
     const auto next = std::upper_bound(outages.begin(), outages.end(), now_,
@@ -107,6 +112,43 @@ SubflowView Simulation::observe(std::size_t s) const {
     if (next == outages.end()) return view;
     view.up = now_ < next->first;
     view.change_ns = (view.up ? next->first : next->second) - now_;
+    return view;
+}
+
+// ------------------------------------------------------------------------------------ flows of the same controller
+
+// As steer(), each flow by an action of its own; what was not spoken to, and neither went dark nor came back, stays.
+void Simulation::steer_flows(const std::vector<WindowAction>& windows) {
+    if (over_) return;
+    for (std::size_t i = 0; i < std::min(windows.size(), steered_flows_.size()); ++i) {
+        const std::size_t f = steered_flows_[i];
+        FlowState& flow = flows_[f];
+        const bool was_dark = flow.dark;
+        if (takes_turns_) flow.dark = !observe_flow(i).up;
+        if (windows[i].kind != WindowAction::Kind::kSilent) flow.sender.steer(windows[i], now_);
+        if (windows[i].kind == WindowAction::Kind::kSilent && flow.dark == was_dark) continue;
+        if (flow.sender.established()) pump_flow(f);
+    }
+}
+
+SubflowView Simulation::observe_flow(std::size_t i) const {
+    const FlowState& flow = flows_[steered_flows_[i]];
+    SubflowView view = view_of(flow);
+    view.assigned_bytes = flow_source(i).unsent_bytes;
+    view.one_way_ns = flow.light_ns;
+    return view;
+}
+
+FlowSourceView Simulation::flow_source(std::size_t i) const {
+    const FlowState& flow = flows_[steered_flows_[i]];
+    const bool greedy = !flow.config.app_limited && flow.config.payload_bytes == 0, stopped = now_ >= flow.config.stop_ns;
+    FlowSourceView view;
+    view.start_ns = flow.config.start_ns;
+    view.unsent_bytes = stopped ? 0 : greedy ? kNever : flow.unsent_bytes;
+    view.written_bytes = flow.config.app_limited ? flow.written_bytes : greedy ? kNever : flow.config.payload_bytes;
+    view.writes = flow.config.app_limited ? flow.writes : 1;
+    view.first_write_ns = flow.config.app_limited ? flow.first_write_ns : flow.config.start_ns;
+    view.last_write_ns = flow.config.app_limited ? flow.last_write_ns : flow.config.start_ns;
     return view;
 }
 

@@ -10,12 +10,46 @@ constexpr double kLayerWeight = 100;  // W of equation 1 in Ha et al., ICT Expre
 
 double seconds(Time ns) { return ns == kNever ? std::numeric_limits<double>::infinity() : static_cast<double>(ns) / kNsPerS; }
 
+double amount(std::int64_t bytes) {
+    return bytes == kNever ? std::numeric_limits<double>::infinity() : static_cast<double>(bytes);
+}
+
+// A row of kSubflowValues, over a step that began at `before`.
+void put_values(const SubflowView& view, const SubflowView& before, double sent_weight, double* row) {
+    const TcpState& tcp = *view.tcp;
+    const double values[kSubflowValues.size()] = {
+        view.established ? 1.0 : 0.0,
+        view.established ? static_cast<double>(std::min(tcp.cwnd, kInfiniteWindow)) : 0.0,
+        static_cast<double>(tcp.in_flight()),
+        seconds(tcp.srtt_ns),
+        tcp.min_rtt_ns == kNever ? 0.0 : seconds(tcp.min_rtt_ns),
+        static_cast<double>(view.sent - before.sent),
+        static_cast<double>(view.lost - before.lost),
+        static_cast<double>(view.retransmitted - before.retransmitted),
+        static_cast<double>(view.delivered_bytes - before.delivered_bytes),
+        sent_weight,
+        static_cast<double>(view.queue_bytes),
+        amount(view.assigned_bytes),
+        tcp.pacing_bytes_per_ns * 8.0 * kNsPerS,
+        static_cast<double>(tcp.agent.bdp_segments),
+        tcp.agent.steered ? 1.0 : 0.0,
+        seconds(view.one_way_ns),
+        view.up ? 1.0 : 0.0,
+        seconds(view.change_ns),
+        static_cast<double>(tcp.agent.clamps),
+        static_cast<double>(tcp.agent.fallbacks),
+        seconds(view.rtt_deviation_ns),
+    };
+    std::copy(std::begin(values), std::end(values), row);
+}
+
 }  // namespace
 
 // ------------------------------------------------------------------------------------------------------- one trial
 
 Episode::Episode(const EngineConfig& config)
-    : simulation_(config), played_(config.objects.size(), 0), sent_(config.objects.size(), 0), promised_(config.objects.size(), 0), before_(simulation_.subflows()) {
+    : simulation_(config), played_(config.objects.size(), 0), sent_(config.objects.size(), 0), promised_(config.objects.size(), 0),
+      before_(simulation_.subflows()), flows_before_(simulation_.steered_flows()) {
     const ObjectsConfig& objects = config.objects;
     watch_.worst_ns.assign(objects.size(), 0);
     for (std::uint32_t object = 0; object < objects.size(); ++object) {
@@ -29,6 +63,7 @@ Episode::Episode(const EngineConfig& config)
     played_count_.resize(by_layer_.size());
     for (std::uint32_t object = 0; object < objects.size(); ++object) total_weight_ += weight(object);
     for (std::size_t s = 0; s < before_.size(); ++s) before_[s] = simulation_.observe(s);
+    for (std::size_t f = 0; f < flows_before_.size(); ++f) flows_before_[f] = simulation_.observe_flow(f);
 }
 
 double Episode::weight(std::uint32_t object) const {
@@ -36,9 +71,11 @@ double Episode::weight(std::uint32_t object) const {
     return static_cast<double>(by_layer_.size() - layer) * kLayerWeight;
 }
 
-void Episode::step(const std::vector<WindowAction>& windows, const LayerAction* layers) {
+void Episode::step(const std::vector<WindowAction>& windows, const LayerAction* layers,
+                   const std::vector<WindowAction>& flows) {
     began_ = simulation_.now();
     for (std::size_t s = 0; s < before_.size(); ++s) before_[s] = simulation_.observe(s);
+    for (std::size_t f = 0; f < flows_before_.size(); ++f) flows_before_[f] = simulation_.observe_flow(f);
     std::fill(sent_weight_.begin(), sent_weight_.end(), 0.0);
     std::fill(delivered_.begin(), delivered_.end(), 0.0);
     std::fill(played_count_.begin(), played_count_.end(), 0.0);
@@ -48,6 +85,7 @@ void Episode::step(const std::vector<WindowAction>& windows, const LayerAction* 
     if (simulation_.chunks() != nullptr) simulation_.chunks()->begin_slot();
     simulation_.watch(&watch_);
     if (windows.size() > 0 || layers != nullptr) simulation_.steer(windows, layers);
+    simulation_.steer_flows(flows);
     slot_end_ += simulation_.config().slot_ns;
     simulation_.run_until(slot_end_, nullptr);
     simulation_.watch(nullptr);
@@ -112,31 +150,7 @@ void Episode::observe(double* subflows, std::size_t subflow_rows, double* layers
             continue;
         }
         const SubflowView view = simulation_.observe(s), &before = before_[s];
-        const TcpState& tcp = *view.tcp;
-        const double values[kSubflowValues.size()] = {
-            view.established ? 1.0 : 0.0,
-            view.established ? static_cast<double>(std::min(tcp.cwnd, kInfiniteWindow)) : 0.0,
-            static_cast<double>(tcp.in_flight()),
-            seconds(tcp.srtt_ns),
-            tcp.min_rtt_ns == kNever ? 0.0 : seconds(tcp.min_rtt_ns),
-            static_cast<double>(view.sent - before.sent),
-            static_cast<double>(view.lost - before.lost),
-            static_cast<double>(view.retransmitted - before.retransmitted),
-            static_cast<double>(view.delivered_bytes - before.delivered_bytes),
-            sent_weight_[s],
-            static_cast<double>(view.queue_bytes),
-            static_cast<double>(view.assigned_bytes),
-            tcp.pacing_bytes_per_ns * 8.0 * kNsPerS,
-            static_cast<double>(tcp.agent.bdp_segments),
-            tcp.agent.steered ? 1.0 : 0.0,
-            seconds(view.one_way_ns),
-            view.up ? 1.0 : 0.0,
-            seconds(view.change_ns),
-            static_cast<double>(tcp.agent.clamps),
-            static_cast<double>(tcp.agent.fallbacks),
-            seconds(view.rtt_deviation_ns),
-        };
-        std::copy(std::begin(values), std::end(values), row);
+        put_values(view, before, sent_weight_[s], row);
     }
     const auto& outcomes = simulation_.objects();
     for (std::size_t m = 0; m < layer_rows; ++m) {
@@ -178,6 +192,31 @@ void Episode::observe(double* subflows, std::size_t subflow_rows, double* layers
     };
     static_assert(std::size(values) + 5 == kEpisodeValues.size());
     std::copy(std::begin(values), std::end(values), own + 4);
+}
+
+void Episode::observe_flows(double* subflows, double* sources, std::size_t rows) const {
+    const Time now = simulation_.now();
+    for (std::size_t f = 0; f < rows; ++f) {
+        double* row = subflows + f * kSubflowValues.size();
+        double* own = sources + f * kFlowValues.size();
+        if (f >= flows_before_.size()) {
+            std::fill_n(row, kSubflowValues.size(), 0.0);
+            std::fill_n(own, kFlowValues.size(), 0.0);
+            continue;
+        }
+        put_values(simulation_.observe_flow(f), flows_before_[f], 0, row);
+        const FlowSourceView source = simulation_.flow_source(f);
+        const double values[kFlowValues.size()] = {
+            now >= source.start_ns ? 1.0 : 0.0,
+            seconds(std::max<Time>(now - source.start_ns, 0)),
+            seconds(std::max<Time>(now - std::max(began_, source.start_ns), 0)),
+            amount(source.written_bytes),
+            amount(source.unsent_bytes),
+            static_cast<double>(source.writes),
+            seconds(source.last_write_ns - source.first_write_ns),
+        };
+        std::copy(std::begin(values), std::end(values), own);
+    }
 }
 
 // --------------------------------------------------------------------------------------------------------- threads

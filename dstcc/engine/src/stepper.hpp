@@ -63,14 +63,28 @@ constexpr std::array kEpisodeValues = {
                         // queue keeps from being in time. Only the simulator knows; for rewards without light's delay
 };
 
+// One row per background flow of the same controller, beside a row of kSubflowValues: what it sends.
+constexpr std::array kFlowValues = {
+    "started",        // 1 from its start on
+    "age_s",          // since then; 0 before
+    "slot_s",         // of the step just taken, what lay behind its start
+    "written_bytes",  // payload its application has written; infinite without end
+    "unsent_bytes",   // of that
+    "writes",         // how often; 1 for what was all there from the start
+    "written_over_s",  // from the first write to the last
+};
+
 // What becomes of one trial.
 class Episode {
 public:
     explicit Episode(const EngineConfig& config);
-    // Act now, then run until the next slot's boundary or the end.
-    void step(const std::vector<WindowAction>& windows, const LayerAction* layers);
+    // Act now, then run until the next slot's boundary or the end. `flows`: on background flows of the same controller.
+    void step(const std::vector<WindowAction>& windows, const LayerAction* layers,
+              const std::vector<WindowAction>& flows = {});
     // Fill one row per subflow, one per layer (those beyond the trial's own get zeros) and the episode's own.
     void observe(double* subflows, std::size_t subflow_rows, double* layers, std::size_t layer_rows, double* own);
+    // The same for each background flow of the same controller: as a subflow, and as a source.
+    void observe_flows(double* subflows, double* sources, std::size_t rows) const;
     const Simulation& simulation() const { return simulation_; }
     std::size_t layers() const { return by_layer_.size(); }
 
@@ -88,7 +102,7 @@ private:
     std::vector<std::uint8_t> played_;                  // per object
     std::vector<std::uint8_t> sent_, promised_;         // per object
     std::vector<double> departing_;                     // per slot: promised weight that leaves its queue in it
-    std::vector<SubflowView> before_;                   // at the start of the step
+    std::vector<SubflowView> before_, flows_before_;    // at the start of the step
     Time slot_end_ = 0, began_ = 0;
     double total_weight_ = 0;
     // over the step
