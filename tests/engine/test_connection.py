@@ -127,6 +127,11 @@ def test_reinjection_carries_on_over_the_other_path():
     assert result.objects.complete_ns[0] > 0
     # 8 MB at 2.4 Mbit/s until 20 s, then at 1.2 Mbit/s: about 40 s; the timeout adds a few round trips.
     assert result.totals["last_delivery_s"] < 60
+    # What arrived before the dark without its ACK getting back, half a window of 1.2 Mbit/s over 2 s, arrives twice. No
+    # further timeout of path 1 gives it to path 2 once more.
+    assert result.totals["timeouts"] > 1
+    half_window = 1.2e6 * RTT_S / 8 / net.WIRE / 2
+    assert result.totals["duplicate_payload_bytes"] / net.MSS == pytest.approx(half_window, abs=3)
 
 
 @pytest.mark.parametrize("mode", ["stream", "lanes"])

@@ -106,3 +106,43 @@ def test_a_repeats_sample_shorter_than_the_least_round_trip_is_none():
     assert set(sender.repeat(1700)) == {0, 2, 3, 4, 5, 6}
     sender.ack(2100, 0, (1, 10), echo_ms=1700)
     assert bandwidth(sender) == pytest.approx(before)
+
+
+def test_bbrs_first_segments_leave_as_they_come():
+    # Linux paces from the tenth segment of a connection on (tcp_update_skb_after_send()).
+    sender = Sender("bbr", option_bytes=0)
+    sender.own.cwnd = 200
+    sender.send(*[0] * 9)
+    assert sender.own.pacing_until == 0
+    sender.send(0)
+    assert sender.own.pacing_until == pytest.approx(1500 / sender.own.pacing_bytes_per_ns)
+
+
+@pytest.mark.parametrize(("late", "credit"), [(0.0, 0.0), (0.3, 0.3), (0.5, 0.5), (9.0, 0.5)])
+def test_under_bbr_what_leaves_late_holds_the_next_back_less(late, credit):
+    # By as much as it was late, but at most half a gap: Linux, as above.
+    sender = Sender("bbr", option_bytes=0)
+    sender.own.cwnd = 200
+    gap_ms = 1500 / sender.own.pacing_bytes_per_ns / MS
+    sender.send(*[0] * 10)
+    sender.send((1 + late) * gap_ms)
+    assert sender.own.pacing_until / MS == pytest.approx((1 + late + 1 - credit) * gap_ms, rel=1e-6)
+
+
+def test_what_the_application_held_back_does_not_lower_a_bandwidth():
+    # 30 segments in the first round trip, then 20 round trips of 5, after which the application has nothing more: its
+    # samples of 5 a second are marked, so that BBR's maximum, of ten round trips, keeps to the 30.
+    sender = Sender("bbr", option_bytes=0)
+    sender.own.cwnd = 200
+    sender.send(*[0] * 30)
+    sender.ack(1000, 30)
+    before = float(sender.own.pacing_bytes_per_ns)
+    at, number = 1000.0, 30
+    sender.send(at, starved=True)
+    number += 1
+    for _ in range(20):
+        sender.own.cwnd = 200
+        sender.own.send(round(at * MS), 5, True)
+        at, number = at + 1000, number + 5
+        sender.ack(at, number, echo_ms=at - 1000)
+    assert float(sender.own.pacing_bytes_per_ns) > 0.3 * before
