@@ -194,3 +194,28 @@ def green_arrivals(link, count: int) -> np.ndarray:
     objects = net.live(count, (net.MSS,), chunk_s=0.1)
     result = net.run("ltp", link, objects=objects, scheduler="none", ltp_green_from_layer=0)
     return np.asarray(result.objects.first_arrival_ns)
+
+
+def test_service_times_are_rounded_to_the_nearest_nanosecond():
+    # 12,000 bits at 7 Mbit/s take 1,714,285.71 ns, and at 14 Mbit/s 857,142.86.
+    for rate, service in ((7e6, 1_714_286), (14e6, 857_143), (9e6, 1_333_333)):
+        assert green_arrivals(net.link(rate, 1.0), 1)[0] == net.ns(0.1) + service + net.ns(0.5)
+
+
+def test_what_is_lost_takes_its_time_on_the_line_all_the_same():
+    # Every second of 1,000 packets of 1 ms is lost, all of which wait in the queue from the start: the last but one,
+    # the 999th, has left after 999 ms.
+    objects = dataclasses.replace(net.live(1000, (net.MSS,)), release_ns=np.zeros(1000, dtype=np.int64))
+    link = net.link(12e6, 1.0, queue_bdp=2.0, loss=Loss("periodic", 1 / 2))
+    knobs = {"ltp_green_from_layer": 0, "open_loop_bps": (240e6,), "slot_s": 10.0}
+    result = net.run("ltp", link, objects=objects, scheduler="none", **knobs)
+    assert result.objects.first_arrival_ns.max() == net.ns(0.999) + net.ns(0.5)
+
+
+def test_a_short_packet_alone_in_its_slot_has_the_slots_draw():
+    # One of 140 bytes in each tenth slot of 1 ms: it fares as a full packet of that slot would.
+    link = net.link(12e6, 1.0, loss=Loss("packet", 0.5))
+    objects = net.live(500, (100,), chunk_s=0.01)
+    result = net.run("ltp", link, objects=objects, scheduler="none", ltp_green_from_layer=0)
+    fates = channel_losses(link, 1, 0, net.WIRE, 6000)[np.arange(1, 501) * 10]
+    np.testing.assert_array_equal(result.objects.delivered_bytes == 0, fates)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from dstcc.engine import Objects
 
 from . import net
-from .test_ltp import LIGHT_S, blocks, done_s, path, transfer
+from .test_ltp import LIGHT_S, blocks, done_s, nth_lost, path, transfer
 
 
 def test_ties_go_to_the_lower_link():
@@ -81,3 +83,38 @@ def test_work_is_done_around_an_outage():
     result = transfer((path(outages_s=((1.0, 31.0),)), other), blocks(1, 2000))
     assert result.objects.subflow.tolist() == [0]
     assert done_s(result) == pytest.approx([37.0], abs=1e-6)
+
+
+def test_an_enhancement_does_not_go_before_its_base():
+    # The base of 3 s has no time in hand for a repair (there at 8 s, due at 9, 2 s kept), the enhancement of 0.1 s has.
+    one = timed((0.0, 3.0, 9.0), (0.0, 0.1, 9.0))
+    both = dataclasses.replace(one, chunk=np.zeros(2, dtype=np.int64), layer=np.arange(2, dtype=np.int64))
+    assert done_s(transfer(path(), both, slot_s=100.0)) == pytest.approx([8.0, 8.1], abs=1e-6)
+
+
+def test_an_enhancement_of_what_was_given_up_is_given_up_at_once():
+    # The base of 10 s of line cannot be there within 9 s; the enhancement alone would be of no use, and is not waited
+    # for.
+    one = timed((1.0, 10.0, 10.0), (1.0, 0.1, 10.0))
+    both = dataclasses.replace(one, chunk=np.zeros(2, dtype=np.int64), layer=np.arange(2, dtype=np.int64))
+    result = transfer(path(), both, slot_s=0.5)
+    assert result.objects.given_up.tolist() == [1, 1]
+    assert result.totals["sent_payload_bytes"] == 0
+    assert result.end_ns == net.ns(1.0)
+
+
+def test_what_became_too_late_in_the_dark_is_given_up_there():
+    # Dark from 1 s to 1,000 s. What is captured at 10 s and due at 22 s is given up with the next slot.
+    dark = path(outages_s=((1.0, 1000.0),))
+    result = transfer(dark, playout(12.0, (10.0, 1.0)), slot_s=0.5)
+    assert result.objects.given_up.tolist() == [1]
+    assert result.end_ns <= net.ns(10.5)
+
+
+def test_light_times_that_grew_are_known():
+    # Light takes 2 s at first and 6 s from 100 s on. Captured at 200 s, due at 217: the third segment is lost, the
+    # report is back at 212 s, and no repair would be there before 218: none is sent.
+    further = path(loss=nth_lost(3), delay_t_ns=(0, net.ns(100)), delay_ns=(net.ns(2), net.ns(6)))
+    result = transfer(further, playout(17.0, (200.0, 0.004)), slot_s=1.0)
+    assert result.objects.given_up.tolist() == [1]
+    assert result.totals["retransmitted_payload_bytes"] == 0

@@ -137,6 +137,8 @@ def test_a_session_that_was_refused_takes_no_more():
     assert result.totals["arrived_payload_bytes"] == before * net.MSS
     assert result.totals["duplicate_payload_bytes"] > 0
     assert result.objects.complete_ns[0] < 0
+    # The sender hears of it at 24.5 s, before any clock of its own runs out, and is through with the session.
+    assert result.totals["timeouts"] == 1
 
 
 def test_the_way_up_has_outages_of_its_own():

@@ -82,6 +82,8 @@ def test_what_was_lost_twice_stays_lost_when_the_timeout_is_taken_back():
     sender.ack(at + 1001, 0, (2, 3), echo_ms=at + 1)
     assert sender.own.retrans_out == 0
     sender.ack(at + 1100, 1, (2, 3), echo_ms=0)
-    assert sender.own.lost_out == 1
+    assert (sender.own.state, sender.own.lost_out) == ("open", 1)
     sender.own.cwnd = 50
     assert sender.repeat(at + 1101) == [1]
+    # No probe goes out while something is known to be lost (RFC 8985 section 7.2): the timer is the timeout's.
+    assert sender.timer(sender.next_timer_ms) == "timeout"
