@@ -230,3 +230,15 @@ def test_a_moment_at_a_tiny_window_does_not_silence_a_path():
     sent = result.samples.sent_segments[12:-30]
     idle = np.flatnonzero(sent == 0)
     assert not idle.size or np.diff(np.flatnonzero(sent)).max() < 10
+
+
+def test_a_second_answer_to_a_repeated_syn_changes_nothing():
+    # A round trip of 2.5 s: the SYN is repeated after 1 s, and both are answered. A coupled law that took the second
+    # answer for a second subflow would grow by a quarter (RFC 6356); alone it grows as NewReno does.
+    windows = [
+        net.run(control, net.link(rtt_s=2.5, loss=Loss("periodic", 1 / 400)), duration_s=200, slot_s=2.5)
+        for control in ("lia", "newreno")
+    ]
+    lia, reno = (result.samples.cwnd_segments for result in windows)
+    assert reno.min() < reno[-1]
+    np.testing.assert_allclose(lia, reno, atol=1)

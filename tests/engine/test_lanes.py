@@ -151,3 +151,14 @@ def test_lanes_apart_have_one_domain_each() -> None:
         net.run("cubic", net.link(), mode="lanes", lanes_per_link=2, apart=True)
     with pytest.raises(ValueError, match="subflows apart are lanes, one domain each"):
         net.run("cubic", net.link(), apart=True)
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_lanes_of_an_open_loop_divide_the_rate_of_their_link(apart: bool) -> None:
+    # Four lanes send 12 Mbit/s together, 1,000 packets a second of 1,500 bytes, from the end of the handshake at 1 s
+    # on: the queue of 60 packets never overflows.
+    result = lanes(
+        "open-loop", (net.link(queue_bdp=0.06),), 4, apart=apart, duration_s=11, slot_s=1, objects=many(4_000)
+    )
+    assert result.totals["dropped_queue_packets"] == 0
+    assert result.totals["data_packets"] == pytest.approx(10_000, rel=0.02)
