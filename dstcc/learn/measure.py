@@ -8,17 +8,22 @@ While the queue never runs dry, served / T is what the path carries for this sen
 round trip. Where it does run dry although the subflow sent at its pace, the path carries at least that. So
 
     r ← served / T, from the second such slot on half of it and half the old        the queue stands
-    r ← max(r, b / T)         it does not, and the pace was used; twice that until a queue has stood for the first time
+    r ← max(r, b / T)         it does not, and the pace was used; twice that until a queue has shown the rate
 
-What the queue shows holds as far as it is borne out. :mod:`dstcc.learn.ceiling` bounds r, and the pace, by what was
-acknowledged and by losses that are the sender's own; that is also how bottlenecks further on than the sender's own link
-are found. While no queue has stood on a path it gets no more than r, and while a path has acknowledged nothing, or no
-queue has stood, it may rise only as far as all paths together stay within what the source needs: 1.2 times that while
-nothing is acknowledged, as repairs need some, then twice that, since all can go twice.
+A queue that drops what is too much stands too; then "served" holds what was dropped, and q' is as much as the queue can
+hold. So a queue is believed only where it had space, q' < 0.8 of the deepest that it was seen. Else it can lower r, and
+raise it no further than a queue with space, or a slot in which it ran dry, has shown not long ago. It shows the rate for
+good only if it was seen to hold a quarter of a slot's bytes: a pace a quarter too fast would have stood in it. From then
+on nothing but losses holds the path. A shallow queue never does.
 
-Before the first slot r is the rate that the video needs, shared evenly, since no path is known; what it needs is known
-from what was captured by now (:mod:`dstcc.learn.captured`). While that says nothing, as of a source without a clock, r
-starts from the initial window, and the room is what was captured, in two round trips.
+Paths without such a queue are paced by what is acknowledged and lost (:mod:`dstcc.learn.ceiling`), which also holds
+paths whose bottleneck lies further on. While nothing of them is known they share evenly what is left of 1.25 times the
+rate that the source needs, beside what the others were shown to carry, and each gets at least its share of the need.
+What a source needs is known from what was captured by now (:mod:`dstcc.learn.captured`). While that says nothing, as of
+a source without a clock, a path's share is its initial window, and the room is what was captured, in two round trips.
+
+The pace is what is bounded, not r: a policy that uses seven tenths of r is to find out all the same what a path
+carries. So r may be twice the pace that is allowed.
 """
 
 from __future__ import annotations
@@ -31,7 +36,7 @@ import numpy as np
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
 
 from .captured import NOTHING, Captured, Source
-from .ceiling import Ceiling, Heard
+from .ceiling import LEAP, Ceiling, Heard
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,17 +49,20 @@ NS_PER_S = 1e9
 STANDING = 2.0
 """Packets in the queue from which on it counts as never dry."""
 PROBE = 2.0
-"""By how much the rate is raised while nothing but its use is known, as in slow start."""
+"""By how much the rate is raised while nothing but its use is known, as in slow start, and may exceed the pace."""
 AGAIN = 1.5
-"""The same once a queue has stood, from the second slot on in which it is dry though the pace was used."""
+"""The same once a queue has shown it, from the second slot on in which it is dry though the pace was used."""
 USED = 0.9
 """Of the pace, from which on it counts as used."""
-ROOM = 1.2
-"""Of what the source needs, that all paths are asked for while one is neither seen nor heard: repairs need some."""
-TWICE = 2.0
-"""The same once one is: all can go twice."""
+FULL = 0.8
+"""Of the deepest that a queue was seen, up to which it is known to have had space for more."""
+DEEP = LEAP
+"""Slots of the rate that a queue was seen to hold, from which on it shows what a path carries: that much more than the
+path carries, for a slot, would have stood in it."""
+ROOM = 1 + LEAP
+"""Of what the source needs, that all paths are asked for while none is heard: as much more as a trial is faster."""
 UNTIMED_ROUNDS = 2.0
-"""Round trips in which a source without a clock is sent at most, while a path is neither seen nor heard."""
+"""Round trips in which a source without a clock is sent at most, while nothing of a path is known."""
 MEMORY = 0.98
 """Of the counts of losses, from slot to slot: 50 slots, some three round trips of a sixteenth each."""
 ALL = slice(None)
@@ -86,7 +94,9 @@ class Rates:
         shape = (episodes, subflows)
         self.rate = np.zeros(shape)
         self.seen = np.zeros(shape, dtype=np.bool_)
-        """Where a standing queue has shown the rate."""
+        """Where a queue has shown the rate."""
+        self.most = np.full(shape, np.inf)
+        """Bytes on the wire per second that each path gets at most."""
         self.used = np.zeros(shape)
         """Of the pace, in the last slot."""
         self.need = np.zeros((episodes, 1))
@@ -97,6 +107,7 @@ class Rates:
         """From a chunk's release to its deadline; infinite without one."""
         self._dry = np.zeros(shape, dtype=np.bool_)
         self._queue, self._lost, self._known = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self._start, self._deepest, self._held = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self._count = np.ones((episodes, 1))
         self._heavier = np.ones((episodes, 1))
         """Bytes on the wire for one of payload."""
@@ -110,6 +121,8 @@ class Rates:
         transport, objects = config.transport, config.objects
         for memory in (self.rate, self.used, self.need, self._queue, self._lost, self._known):
             memory[episode] = 0
+        self._start[episode] = self._deepest[episode] = self._held[episode] = 0
+        self.most[episode] = np.inf
         self.seen[episode] = self._dry[episode] = False
         wire = transport.mss_bytes + transport.header_bytes
         self._heavier[episode] = wire / transport.mss_bytes
@@ -127,52 +140,60 @@ class Rates:
         """Take in a slot, or an episode's first values."""
         values = stepper.subflow_values[rows]
         slot_s = stepper.episode_values[rows][:, EPISODE_VALUES.index("slot_s")][:, None]
-        rate, seen, wire, before = self.rate[rows], self.seen[rows], self.wire[rows], self._queue[rows]
-        sent = values[..., VALUE["sent_segments"]] * wire
-        queue = values[..., VALUE["queue_bytes"]]
-        pace = values[..., VALUE["pacing_bps"]] / 8
-        known = (rate > 0) & (slot_s > 0)
-        per_s = 1 / np.maximum(slot_s, 1e-9)
-        self.used[rows] = np.where(known, sent * per_s / np.maximum(pace, 1e-9), 0.0)
-        stands = known & (queue > STANDING * wire) & ((before > STANDING * wire) | (self.used[rows] > USED))
-        served = np.maximum(sent - (queue - before), wire) * per_s
-        found = np.where(seen, 0.5 * (rate + served), served)
-        up = values[..., VALUE["link_up"]] > 0
-        dry = known & up & (queue <= STANDING * wire) & (self.used[rows] > USED)
-        least = np.maximum(rate, sent * per_s) * np.where(seen, np.where(self._dry[rows], AGAIN, 1.0), PROBE)
-        self._dry[rows] = dry
-        shown = np.where(stands & up, found, np.where(dry, least, rate))
-        seen |= stands & up
-        srtt = values[..., VALUE["srtt_s"]]
-        there = (values[..., VALUE["established"]] > 0) & (srtt > 0)
-        first = values[..., VALUE["cwnd_segments"]] * wire / np.maximum(srtt, 1e-9)
-        fresh = there & (rate == 0)
+        rate, start = self.rate[rows], self._start[rows]
         captured = self._capture(stepper.episode_values[rows][:, EPISODE_VALUES.index("time_s")], rows)
-        start = np.maximum(self.need[rows] / self._count[rows], first)
+        shown = self._show(values, slot_s, rows)
+        srtt = values[..., VALUE["srtt_s"]]
+        first = values[..., VALUE["cwnd_segments"]] * self.wire[rows] / np.maximum(srtt, 1e-9)
+        fresh = (values[..., VALUE["established"]] > 0) & (srtt > 0) & (rate == 0)
+        start[:] = np.where(fresh, np.maximum(self.need[rows] / self._count[rows], first), start)
         shown = np.where(fresh, start, shown)
-        self._hear(values, slot_s, shown, rows)
-        rate[:] = self._allowed(np.where(fresh, start, rate), shown, captured, srtt, rows)
-        before[:] = queue
+        limits = self._hear(values, slot_s, shown, rows)
+        most = self._room(shown, limits, captured, srtt, rows)
+        rate[:] = np.minimum(shown, np.where(self.seen[rows], limits, PROBE * most))
+        self.most[rows] = most
         self._count_losses(values, rows)
 
-    def _allowed(
-        self, before: FloatArray, shown: FloatArray, captured: FloatArray, srtt: FloatArray, rows: slice
+    def _show(self, values: FloatArray, slot_s: FloatArray, rows: slice) -> FloatArray:
+        """The rates that queues show, (K, subflows)."""
+        rate, seen, wire, before = self.rate[rows], self.seen[rows], self.wire[rows], self._queue[rows]
+        deepest, held = self._deepest[rows], self._held[rows]
+        sent, queue = values[..., VALUE["sent_segments"]] * wire, values[..., VALUE["queue_bytes"]]
+        known, up = (rate > 0) & (slot_s > 0), values[..., VALUE["link_up"]] > 0
+        per_s = 1 / np.maximum(slot_s, 1e-9)
+        pace = values[..., VALUE["pacing_bps"]] / 8
+        self.used[rows] = np.where(known, sent * per_s / np.maximum(pace, 1e-9), 0.0)
+        used, deep = self.used[rows] > USED, STANDING * wire
+        stands = known & up & (queue > deep) & ((before > deep) | used)
+        dry = known & up & (queue <= deep) & used
+        np.maximum(deepest, queue, out=deepest)
+        space = queue < FULL * deepest
+        served = np.maximum(sent - (queue - before), wire) * per_s
+        found = np.where(seen, 0.5 * (rate + served), served)
+        found = np.where(space, found, np.minimum(found, np.where(seen, held, rate)))
+        proof = np.where(stands & space, found, np.where(dry, sent * per_s, 0.0))
+        held[:] = np.maximum(MEMORY * held, proof)
+        least = np.maximum(rate, sent * per_s) * np.where(seen, np.where(self._dry[rows], AGAIN, 1.0), PROBE)
+        seen |= stands & space & (deepest > DEEP * rate * slot_s)
+        self._dry[rows], before[:] = dry, queue
+        shown: FloatArray = np.where(stands, found, np.where(dry, least, rate))
+        return shown
+
+    def _room(
+        self, shown: FloatArray, limits: FloatArray, captured: FloatArray, srtt: FloatArray, rows: slice
     ) -> FloatArray:
-        """Of the rates that queues show, (K, subflows), what is borne out; others may rise while there is room."""
-        bound = self._bounds(rows)
-        shown = np.minimum(shown, bound)
-        heard, there = np.isfinite(bound), shown > 0
+        """Bytes on the wire per second that each path may be asked for, (K, subflows)."""
+        there, seen, need, count = shown > 0, self.seen[rows], self.need[rows], self._count[rows]
         slowest = np.maximum(srtt.max(axis=1, keepdims=True), 1e-9)
-        need, count = self.need[rows], self._count[rows]
-        asked = np.where(need > 0, need, captured / (UNTIMED_ROUNDS * ROOM * slowest))
+        asked = np.where(need > 0, ROOM * need, captured / (UNTIMED_ROUNDS * slowest))
         to_come = need * (1 - there.sum(axis=1, keepdims=True) / count)
-        unsure = there & ~(heard & self.seen[rows])
-        rise = np.where(unsure, np.maximum(shown - before, 0.0), 0.0)
-        taken = np.where(there, np.minimum(before, shown), 0.0).sum(axis=1, keepdims=True) + to_come
-        room = np.maximum(np.where(heard, TWICE, ROOM) * asked - taken, 0.0)
-        share = np.minimum(1.0, room / np.maximum(rise.sum(axis=1, keepdims=True), 1e-9))
-        allowed: FloatArray = np.where(rise > 0, before + share * rise, shown)
-        return allowed
+        taken = np.where(there & seen, np.minimum(np.minimum(self._held[rows], shown), limits), 0.0).sum(
+            axis=1, keepdims=True
+        )
+        share = (asked - taken - to_come) / np.maximum((there & ~seen).sum(axis=1, keepdims=True), 1)
+        unheard = there & ~seen & np.isinf(limits)
+        most: FloatArray = np.where(unheard, np.maximum(share, self._start[rows]), limits)
+        return most
 
     def _capture(self, time_s: FloatArray, rows: slice) -> FloatArray:
         """Renew what the source needs; the bytes on the wire that it has captured, (K, 1)."""
@@ -181,28 +202,24 @@ class Rates:
         self.need[rows] = need
         return captured
 
-    def _hear(self, values: FloatArray, slot_s: FloatArray, shown: FloatArray, rows: slice) -> None:
-        """Tell the ceilings of a slot."""
-        delivered = values[..., VALUE["delivered_bytes"]] * self._heavier[rows]
+    def _hear(self, values: FloatArray, slot_s: FloatArray, shown: FloatArray, rows: slice) -> FloatArray:
+        """Tell the ceilings of a slot; their limits, (K, subflows), infinite where nothing holds a path."""
         parts = (
             values[..., VALUE["srtt_s"]],
             values[..., VALUE["link_up"]] > 0,
-            self.used[rows] > USED,
-            delivered,
+            values[..., VALUE["delivered_bytes"]] * self._heavier[rows],
             values[..., VALUE["lost_segments"]],
+            self.most[rows],
+            self.seen[rows],
             shown,
         )
         lists = [part.tolist() for part in parts]
+        limits = np.full_like(shown, np.inf)
         for row, (ceilings, (slot,)) in enumerate(zip(self.ceilings[rows], slot_s.tolist(), strict=True)):
             for path, ceiling in enumerate(ceilings):
                 ceiling.hear(Heard(slot, *(part[row][path] for part in lists)))
-
-    def _bounds(self, rows: slice) -> FloatArray:
-        """(K, subflows), infinite where nothing bounds."""
-        bounds = np.full_like(self.rate[rows], np.inf)
-        for row, ceilings in enumerate(self.ceilings[rows]):
-            bounds[row, : len(ceilings)] = [ceiling.bound for ceiling in ceilings]
-        return bounds
+                limits[row, path] = ceiling.limit
+        return limits
 
     def loss(self) -> FloatArray:
         """(K, subflows): of the segments whose fate came to be known, the share lost; recent ones count more."""
@@ -219,10 +236,7 @@ class Rates:
         slot_s = stepper.episode_values[:, EPISODE_VALUES.index("slot_s")][:, None]
         queue = self._queue / np.maximum(self.rate * slot_s, self.wire)
         longest = 2 * values[..., VALUE["one_way_s"]].max(axis=1)
-        limits = np.full_like(self.rate, np.inf)
-        for row, ceilings in enumerate(self.ceilings):
-            limits[row, : len(ceilings)] = [ceiling.limit for ceiling in ceilings]
-        most = np.where(self.seen, limits / np.maximum(self.rate, 1e-9), 1.0)
+        most = self.most / np.maximum(self.rate, 1e-9)
         return Units(window, queue, longest, worst, self.top, most)
 
     def _count_losses(self, values: FloatArray, rows: slice) -> None:

@@ -77,73 +77,124 @@ def test_before_the_first_slot_it_is_what_the_video_needs() -> None:
 
 
 def test_a_standing_queue_shows_what_left() -> None:
-    # Need 8: of 100 packets 30 wait, so 70 left in 10 s; then 50 more, so half of 7 and half of 5.
+    # Need 8: of 100 packets 30 wait, so 70 left in 10 s. Of 60 and the 30 before, 20 wait: 70 again, and the queue was
+    # not full. Then 58 left, so half of 7 and half of 5.8.
     assert measured(Row(), Row(100, 30), need=8) == pytest.approx(7)
-    assert measured(Row(), Row(100, 30), Row(60, 40), need=8) == pytest.approx(6)
+    assert measured(Row(), Row(100, 30), Row(60, 20), need=8) == pytest.approx(7)
+    assert measured(Row(), Row(100, 30), Row(60, 20), Row(60, 22), need=8) == pytest.approx(6.4)
 
 
 def test_a_queue_that_ran_dry_shows_the_least_it_can_be() -> None:
-    # Two paths and a need of 8: 4 each. The first turns out to carry 2, so 1.2 * 8 - (2 + 4) = 3.6 are to be had; the
-    # second, never seen to stand, would go to twice its 4.
-    rates = rates_of(2, 8)
-    for one in (slot(Row(), Row()), slot(Row(40, 20, 4), Row(40, 0, 4))):
-        rates.update(one)
-    assert rates.rate[0] / WIRE == pytest.approx([2, 7.6])
+    assert measured(Row(), Row(90, 0, 9), need=8) == 18
+    assert measured(Row(), Row(110, 0, 11), need=8) == 20  # twice the pace that is allowed, which is 1.25 * 8
     assert measured(Row(), Row(100, 30), Row(10, 0, 7), need=8) == 7  # the pace was not used: nothing learned
 
 
-def heard(packets: float) -> tuple[Row, ...]:
-    """Slots until so many packets in each have been acknowledged for a quarter of a round trip, with a queue of 30."""
-    full = Row(packets, 30, packets / SLOT_S, acked=packets)
-    return Row(), Row(100, 30, acked=packets), full, full, full
+def room(rates: Rates) -> list[float]:
+    """What each path may be asked for, in packets a second."""
+    told: list[float] = (rates.most[0] / WIRE).tolist()
+    return told
 
 
-def test_a_path_that_was_seen_and_heard_rises_as_far_as_it_is_used() -> None:
-    # 70 packets a slot are acknowledged, so at most 1.25 * 7 = 8.75.
-    once = *heard(70), Row(72, 0, 7.2, acked=70)
-    assert measured(*once, need=8) == pytest.approx(7.2)
-    assert measured(*once, Row(80, 0, 8, acked=70), need=8) == pytest.approx(8.75)  # of 1.5 * 8
-    assert measured(*once, Row(80, 0, 8, acked=95), need=8) == pytest.approx(1.25 * 9.5)  # of 12
+def test_what_no_queue_has_shown_shares_what_the_source_needs_and_a_quarter_more() -> None:
+    # A need of 8 and two paths: each 1.25 * 8 / 2 = 5, whatever their queues look like.
+    rates = rates_of(2, 8)
+    for one in (slot(Row(), Row()), slot(Row(40, 10, 4), Row(40, 0, 4))):
+        rates.update(one)
+    assert room(rates) == [5, 5]
+    # A queue of 30 packets after 40 were sent in a slot is deep: of 4 packets a second 1 left. It was not full in the
+    # next slot, 12 after it, in which 0 were sent, so 1.8 left. The other gets 10 - 1.8.
+    rates = rates_of(2, 8)
+    for one in (slot(Row(), Row()), slot(Row(40, 30, 4), Row(40, 0, 4)), slot(Row(0, 12, 4), Row(40, 0, 4))):
+        rates.update(one)
+    assert rates.seen.tolist() == [[True, False]]
+    assert room(rates) == pytest.approx([np.inf, 8.2])
+    assert rates.rate[0] / WIRE == pytest.approx([1.8, 16])
 
 
-def test_a_shallow_queue_that_looks_dry_does_not_let_the_rate_run_away() -> None:
-    # Ten slots at whatever pace, none acknowledged: 1.2 times what is needed. Acknowledged 5 a second: 1.25 times that.
-    rates = rates_of(1, 4)
-    rates.update(slot(Row()))
-    for _ in range(10):
-        pace = rates.rate[0, 0] / WIRE
-        rates.update(slot(Row(10 * pace, 2, pace)))
-    assert rates.rate[0, 0] / WIRE == pytest.approx(4.8)
-    for _ in range(3):
-        rates.update(slot(Row(10 * pace, 2, pace, acked=50)))
-    for _ in range(10):
-        pace = rates.rate[0, 0] / WIRE
-        rates.update(slot(Row(10 * pace, 2, pace, acked=50)))
-    assert rates.rate[0, 0] / WIRE == pytest.approx(1.25 * 5)
-
-
-def test_a_shallow_queue_that_seems_to_stand_does_not_let_the_rate_run_away() -> None:
-    # Ten packets wait at every slot's end, whatever is sent, and "left" is what was dropped.
+def test_a_queue_at_its_deepest_may_have_dropped_and_can_only_lower_the_rate() -> None:
+    # Need 4. Ten packets wait after whatever was sent, and "left" is what was dropped.
     rates = rates_of(1, 4)
     rates.update(slot(Row()))
     for _ in range(40):
         pace = 1.3 * rates.rate[0, 0] / WIRE
         rates.update(slot(Row(10 * pace, 10, pace)))
-    assert rates.rate[0, 0] / WIRE <= 4.8 + 1e-9
+    assert rates.rate[0, 0] / WIRE == pytest.approx(4)
+    assert not rates.seen.any()
+    rates.update(slot(Row(20, 10, 2)))  # less left: believed
+    assert rates.rate[0, 0] / WIRE == pytest.approx(2)
+    rates.update(slot(Row(49, 9, 4.9)))  # 9 are more than 0.8 of 10
+    assert rates.rate[0, 0] / WIRE == pytest.approx(2)
+    rates.update(slot(Row(49, 7, 4.9)))  # 7 are not: 49 + 2 left in 10 s
+    assert rates.rate[0, 0] / WIRE == pytest.approx(5.1)
+
+
+@pytest.mark.parametrize(("deep", "seen"), [(11, True), (9, False)])
+def test_only_a_queue_that_holds_a_quarter_of_a_slot_shows_the_rate(deep: float, seen: bool) -> None:
+    # At 4 packets a second a slot has 40, and a quarter of it is 10.
+    rates = rates_of(1, 4)
+    for one in (Row(), Row(40 + deep, deep, 5.0), Row(40, 5, 4)):
+        rates.update(slot(one))
+    assert rates.seen.tolist() == [[seen]]
+
+
+def test_a_queue_that_once_held_is_not_believed_while_full() -> None:
+    # It held 30 packets and showed 7.5 a second. Full again at twice the pace it shows no more, until it has space; a
+    # slot in which it ran dry at 9 shows 9.
+    rates = rates_of(1, 8)
+    for one in (Row(), Row(100, 30), Row(60, 15)):
+        rates.update(slot(one))
+    assert rates.seen.all() and rates.rate[0, 0] / WIRE == pytest.approx((7 + 7.5) / 2 + 0.25)
+    rates.update(slot(Row(165, 30, 16.5)))
+    assert rates.rate[0, 0] / WIRE == pytest.approx(7.5)
+    for one in (Row(90, 0, 9), Row(165, 30, 16.5)):
+        rates.update(slot(one))
+    assert rates.rate[0, 0] / WIRE == pytest.approx(9)
+
+
+def test_a_shallow_queue_that_looks_dry_does_not_let_the_pace_run_away() -> None:
+    # Ten slots at whatever pace, none acknowledged: 1.25 times what is needed. Then 5 a second are, without a loss, and
+    # it gets no more; twice that is what it seems to carry.
+    rates = rates_of(1, 4)
+    rates.update(slot(Row()))
+    for slots, acked in ((10, 0), (4, 50)):
+        for _ in range(slots):
+            pace = min(rates.rate[0, 0], rates.most[0, 0]) / WIRE
+            rates.update(slot(Row(10 * pace, 2, pace, acked=acked)))
+    assert room(rates) == pytest.approx([5])
+    assert rates.rate[0, 0] / WIRE == pytest.approx(10)
+
+
+def test_a_path_that_is_held_has_no_more_than_that() -> None:
+    # 50 packets a slot are sent, and 25 come: 0.98 of them from the first quarter of a round trip on.
+    rates = rates_of(1, 4)
+    rates.update(slot(Row()))
+    for _ in range(4):
+        rates.update(slot(Row(50, 2, 5, acked=25, lost=25)))
+    assert room(rates) == pytest.approx([0.98 * 2.5])
 
 
 def test_room_is_kept_for_paths_whose_handshake_is_under_way() -> None:
-    # Of a need of 8 the other path is to begin with 4, so this one may rise to 1.2 * 8 - 4 and no further.
+    # Of a need of 8 the other path is to begin with 4, so this one gets 1.25 * 8 - 4.
     rates = rates_of(2, 8)
-    absent = slot(Row(), Row())
-    absent.subflow_values[0, 1] = 0
-    rates.update(absent)
     for _ in range(5):
-        pace = rates.rate[0, 0] / WIRE
-        one = slot(Row(10 * pace, 0, pace), Row())
+        one = slot(Row(10, 0, 1), Row())
         one.subflow_values[0, 1] = 0
         rates.update(one)
-    assert rates.rate[0] / WIRE == pytest.approx([5.6, 0])
+    assert room(rates)[0] == pytest.approx(6)
+    assert rates.rate[0, 1] == 0
+
+
+def test_each_path_gets_its_share_of_the_need_however_much_others_carry() -> None:
+    # One was shown to carry 20 packets a second of a need of 8. The other is tried with 4 all the same.
+    rates = rates_of(2, 8)
+    for one in (Row(), Row(290, 90, 20), Row(180, 70, 20)):
+        absent = slot(one, Row())
+        absent.subflow_values[0, 1] = 0
+        rates.update(absent)
+    assert rates.seen.tolist() == [[True, False]]
+    rates.update(slot(Row(200, 60, 20), Row()))
+    assert room(rates)[1] == pytest.approx(4)
 
 
 def test_a_source_without_a_clock_starts_from_the_window_and_fills_two_round_trips() -> None:
@@ -155,20 +206,19 @@ def test_a_source_without_a_clock_starts_from_the_window_and_fills_two_round_tri
     rates.update(first)
     assert rates.rate[0, 0] / WIRE == pytest.approx(1)
     for _ in range(8):
-        pace = rates.rate[0, 0] / WIRE
+        pace = min(rates.rate[0, 0], rates.most[0, 0]) / WIRE
         rates.update(slot(Row(10 * pace, 0, pace)))
-    assert rates.rate[0, 0] / WIRE == pytest.approx(10)
+    assert room(rates) == pytest.approx([10])
 
 
 def test_nothing_is_learned_in_the_dark() -> None:
     assert measured(Row(), Row(100, 30), Row(100, 90, up=0.0), need=8) == pytest.approx(7)
 
 
-def test_a_path_without_a_queue_gets_its_rate_and_no_more() -> None:
+def test_a_pace_is_told_as_a_share_of_the_rate() -> None:
     rates = rates_of(2, 8)
-    for one in (slot(Row(), Row()), slot(Row(40, 30, 4), Row(20, 0, 4))):
-        rates.update(one)
-    assert rates.units(slot(Row(), Row())).most.tolist() == [[np.inf, 1.0]]
+    rates.update(slot(Row(), Row()))
+    assert rates.units(slot(Row(), Row())).most.tolist() == [[1.25, 1.25]]
 
 
 def test_windows_fill_the_queue_to_a_share_of_a_slot() -> None:

@@ -91,7 +91,7 @@ def test_without_a_clock_the_room_is_each_trials_own() -> None:
         one = with_values(slot(Row(10 * pace, 0, pace)), "cwnd_segments", 40)
         slower = with_values(with_values(slot(Row(10 * pace, 0, pace)), "cwnd_segments", 80), "srtt_s", 80.0)
         both.update(beside(one, slower))
-    assert both.rate.ravel() / WIRE == pytest.approx([10, 5])
+    assert both.most.ravel() / WIRE == pytest.approx([10, 5])
 
 
 def test_headers_count_in_what_a_source_needs() -> None:
@@ -161,25 +161,25 @@ def test_a_queue_is_counted_in_packets_where_a_slot_has_less_than_one() -> None:
 
 
 def test_two_packets_are_no_standing_queue() -> None:
-    # of 40 sent at their pace 2 wait: dry, whatever was shown before; of 40 with 2.1 waiting 37.9 left
-    assert not after(slot(Row()), slot(Row(40, 2, 4)), paths=1).seen.any()
-    stood = after(slot(Row()), slot(Row(40, 2.1, 4)), paths=1, need=4)
-    assert stood.seen.all()
-    assert stood.rate[0, 0] / WIRE == pytest.approx(3.79)
+    # of 40 sent at their pace 2 wait: dry, so twice their rate; of 40 with 2.1 waiting 37.9 left
+    assert after(slot(Row()), slot(Row(40, 2, 4)), paths=1, need=4).rate[0, 0] / WIRE == pytest.approx(8)
+    assert after(slot(Row()), slot(Row(40, 2.1, 4)), paths=1, need=4).rate[0, 0] / WIRE == pytest.approx(3.79)
 
 
 def test_a_queue_stands_that_stood_before_or_was_fed_at_the_pace() -> None:
+    def shown(*rows: Row) -> float:
+        return float(after(slot(Row()), *map(slot, rows), paths=1).rate[0, 0]) / WIRE
+
     # 35 of 40 packets that the pace allows: not used, and the queue may have been dry in between
-    assert not after(slot(Row()), slot(Row(35, 30, 4)), paths=1).seen.any()
-    assert not after(slot(Row()), slot(Row(36, 30, 4)), paths=1).seen.any(), "0.9 is not more than 0.9"
-    assert after(slot(Row()), slot(Row(37, 30, 4)), paths=1).seen.all()
+    assert shown(Row(35, 30, 4)) == 8
+    assert shown(Row(36, 30, 4)) == 8, "0.9 is not more than 0.9"
+    assert shown(Row(37, 30, 4)) == pytest.approx(0.7)
     # 3 packets waited before already
-    assert after(slot(Row()), slot(Row(3, 3, 4)), slot(Row(35, 30, 4)), paths=1).seen.all()
+    assert shown(Row(3, 3, 4), Row(35, 30, 4)) == pytest.approx(0.8)
 
 
 def test_an_unknown_path_is_probed_at_twice_what_it_carried() -> None:
-    # A need of 9, 3 for each path. Two turn out to carry 1, so that there is room for 1.2 · 9 − (1 + 1 + 3) = 5.8;
-    # the third ran dry at its pace, and is asked for 3 more.
+    # A need of 9, 3 for each path. Two turn out to carry 1; the third ran dry at its pace.
     rates = after(
         slot(Row(), Row(), Row()), slot(Row(30, 20, 3), Row(30, 20, 3), Row(30, 0, 3)), paths=3, need=9
     )
@@ -191,23 +191,19 @@ def test_an_unknown_path_is_probed_at_twice_what_it_carried() -> None:
     assert unused.rate[0] / WIRE == pytest.approx([1, 1, 3])
 
 
-def test_paths_that_would_rise_share_the_room() -> None:
-    # Both ran dry at their 4 and would have 8; 1.2 · 8 − 8 = 1.6 is a fifth of what they would rise by.
-    rates = after(slot(Row(), Row()), slot(Row(40, 0, 4), Row(40, 0, 4)))
-    assert rates.rate[0] / WIRE == pytest.approx([4.8, 4.8])
-
-
 def test_a_known_path_that_ran_dry_twice_is_asked_for_half_as_much_again() -> None:
-    full = Row(70, 30, 7, acked=70)
-    heard = (Row(), Row(100, 30, acked=70), full, full, full, Row(72, 0, 7.2, acked=70))
-    # 99 packets a slot are acknowledged now, so that 1.25 · 9.9 = 12.4 are no bound for 1.5 · 8
-    for need in (8.0, 4.0):  # also beyond twice the need: it is seen and heard
-        rates = after(*map(slot, heard), slot(Row(80, 0, 8, acked=99)), paths=1, need=need)
+    # It showed 7 twice, and runs dry: first as much as left, 7.2, then half as much again as the 8 that left, whatever
+    # the source needs.
+    shown = Row(), Row(100, 30), Row(60, 20), Row(72, 0, 7.2)
+    for need in (8.0, 1.0):
+        assert after(*map(slot, shown), paths=1, need=need).rate[0, 0] / WIRE == pytest.approx(7.2)
+        rates = after(*map(slot, shown), slot(Row(80, 0, 8)), paths=1, need=need)
         assert rates.rate[0, 0] / WIRE == pytest.approx(12)
 
 
 def test_a_path_in_the_dark_shows_nothing() -> None:
-    assert not after(slot(Row()), slot(Row(40, 30, 4, up=0.0)), paths=1).seen.any()
+    dark = after(slot(Row()), slot(Row(100, 30)), slot(Row(60, 20, up=0.0)), paths=1)
+    assert not dark.seen.any() and dark.rate[0, 0] / WIRE == pytest.approx(7)
 
 
 def config(*subflows: int, **of_objects: Any) -> Any:
@@ -222,11 +218,14 @@ def config(*subflows: int, **of_objects: Any) -> Any:
 
 def test_a_trial_begins_with_nothing_known() -> None:
     rates = Rates(2, 3)
-    for memory in (rates.rate, rates.used, rates.need, rates._queue, rates._lost, rates._known):
+    memories = (rates.rate, rates.used, rates.need, rates._queue, rates._lost, rates._known)
+    memories += (rates._start, rates._deepest, rates._held)
+    for memory in (*memories, rates.most):
         memory[:] = 7
     rates.seen[:] = rates._dry[:] = True
     rates.begin(1, config(1, 2))
-    for memory in (rates.rate, rates.used, rates.need, rates._queue, rates._lost, rates._known):
+    assert rates.most.tolist() == [[7] * 3, [np.inf] * 3]
+    for memory in memories:
         assert (memory[0] == 7).all()
         assert (memory[1] == 0).all()
     assert rates.seen.tolist() == rates._dry.tolist() == [[True] * 3, [False] * 3]
