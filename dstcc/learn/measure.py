@@ -10,11 +10,11 @@ round trip. Where it does run dry although the subflow sent at its pace, the pat
     r ← served / T, from the second such slot on half of it and half the old        the queue stands
     r ← max(r, b / T)         it does not, and the pace was used; twice that until a queue has shown the rate
 
-A queue that drops what is too much stands too; then "served" holds what was dropped, and q' is as much as the queue can
-hold. So a queue is believed only where it had space, q' < 0.8 of the deepest that it was seen. Else it can lower r, and
-raise it no further than a queue with space, or a slot in which it ran dry, has shown not long ago. It shows the rate for
-good only if it was seen to hold a quarter of a slot's bytes: a pace a quarter too fast would have stood in it. From then
-on nothing but losses holds the path. A shallow queue never does.
+A queue that drops what is too much stands too; then "served" holds what was dropped, and q' is as much as the queue
+can hold. So a queue is believed only where it had space, q' < 0.8 of the deepest that it was seen. Else it can lower r,
+and raise it no further than a queue with space, or a slot in which it ran dry, has shown not long ago. It shows the
+rate for good only if it was seen to hold a quarter of a slot's bytes: a pace a quarter too fast would have stood in it.
+From then on nothing but losses holds the path. A shallow queue never does.
 
 Paths without such a queue are paced by what is acknowledged and lost (:mod:`dstcc.learn.ceiling`), which also holds
 paths whose bottleneck lies further on. While nothing of them is known they share evenly what is left of 1.25 times the
