@@ -162,3 +162,9 @@ def test_lanes_of_an_open_loop_divide_the_rate_of_their_link(apart: bool) -> Non
     )
     assert result.totals["dropped_queue_packets"] == 0
     assert result.totals["data_packets"] == pytest.approx(10_000, rel=0.02)
+
+
+def test_lanes_of_a_fixed_window_divide_that_of_their_link() -> None:
+    # 1,001.03 ms for a packet, its light times and its ACK at 1 ms a packet: 1,002 in all, a quarter of it a lane.
+    result = lanes("fixed", (net.link(),), 4, duration_s=5, slot_s=1, objects=many(4_000))
+    assert set(result.samples.cwnd_segments[8:].tolist()) == {251}

@@ -219,3 +219,33 @@ def test_a_short_packet_alone_in_its_slot_has_the_slots_draw():
     result = net.run("ltp", link, objects=objects, scheduler="none", ltp_green_from_layer=0)
     fates = channel_losses(link, 1, 0, net.WIRE, 6000)[np.arange(1, 501) * 10]
     np.testing.assert_array_equal(result.objects.delivered_bytes == 0, fates)
+
+
+def test_the_smallest_queue_holds_the_packet_in_service():
+    arrived_ns = green_arrivals(net.link(12e6, 1.0, queue_bytes=1), 10)
+    np.testing.assert_allclose(arrived_ns / net.S, 0.1 * np.arange(1, 11) + 0.001 + 0.5)
+
+
+def test_the_way_up_has_a_rate_and_a_queue_of_its_own():
+    # 1,000 packets a round trip of 1 s, and an ACK for two of them at most, 40 bytes: 26.7 ms each at 12 kbit/s,
+    # where 2 ms would do. With room for ten of them an ACK waits 0.27 s at most, though the next one that finds room
+    # speaks for those that did not; with endless room it waits ever longer.
+    def mean_rtt_s(up_queue_bytes: int) -> float:
+        slow = net.link(12e6, 1.0, up_rate_bps=12e3, up_queue_bytes=up_queue_bytes)
+        totals = net.run("fixed", slow, duration_s=30, fixed_cwnd_segments=(1000,)).totals
+        return totals["rtt_sum_s"] / totals["rtt_samples"]
+
+    assert 1.2 < mean_rtt_s(400) < 2.5
+    assert mean_rtt_s(10**9) > 5
+
+
+def test_each_direction_has_a_loss_of_its_own():
+    # Nothing comes back: a window of 10 goes out and is repeated, and nothing that goes out is lost.
+    link = net.link(12e6, 1.0, up_loss=Loss("periodic", 1 / 2))
+    result = net.run("newreno", link, objects=net.bulk(100 * net.MSS))
+    assert result.totals["lost_channel_packets"] == 0
+    assert result.objects.complete_ns[0] > 0
+    silent = net.run("newreno", net.link(12e6, 1.0, up_loss=Loss("packet", 1.0)), duration_s=60)
+    assert silent.totals["sent_payload_bytes"] == 0  # not even a handshake
+    deaf = net.run("newreno", net.link(12e6, 1.0, loss=Loss("packet", 1.0)), duration_s=60)
+    assert deaf.totals["lost_channel_packets"] == 6  # SYNs of 0, 1, 3, 7, 15, 31 s

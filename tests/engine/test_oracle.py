@@ -81,6 +81,36 @@ def test_the_frame_under_way_at_a_release_may_be_used():
     assert bound(net.link(1e6, 2.0, loss=lossless), objects) == pytest.approx(1250 / 200, rel=1e-4)
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_after_a_lost_slot_the_next_one_is_tried(seed):
+    # 10 ms a packet and a slot; light from 5 ms on. A start in a lost slot is put off to the next slot's begin, one
+    # that gets through takes 10 ms from where it is.
+    link = net.link(1.2e6, 2.0, loss=Loss("packet", 0.5), outages_s=((0.0, 0.005),))
+    lost = channel_losses(link, seed, 0, net.WIRE, 100)
+    at_ms, count = 5, 0
+    while at_ms + 10 <= 1000:
+        if lost[at_ms // 10]:
+            at_ms = (at_ms // 10 + 1) * 10
+        else:
+            at_ms, count = at_ms + 10, count + 1
+    objects = window([1000 * net.MSS], release_s=0.0, length_s=1.0)
+    assert bound(link, objects, seed=seed) == pytest.approx(count / 1000, rel=1e-9)
+
+
+@pytest.mark.parametrize("dark_s", [(), ((0.3, 0.5),)])
+def test_line_time_lies_in_frames_that_are_whole_or_follow_a_whole_one(dark_s):
+    # Frames of 1 ms and 125 bytes, half of them erased. A short packet that starts in a whole one may end in the
+    # next. 0 to 1 s; frames in the dark carry nothing.
+    loss = frames(0.0, bits=1000, curve=(0.0, 1.0, [float(np.log10(0.5))]))
+    erased = channel_losses(net.link(1e6, 2.0, loss=loss), 1, 0, 125, 1000)
+    usable = ~(erased & np.concatenate([[False], erased[:-1]]))
+    for a, b in dark_s:
+        usable[round(a * 1000) : round(b * 1000)] = False
+    objects = window([1400] * 250, release_s=0.0, length_s=1.0)
+    found = bound(net.link(1e6, 2.0, loss=loss, outages_s=dark_s), objects)
+    assert found == pytest.approx(usable.sum() * 125 / 1440, rel=1e-4)
+
+
 def test_outages_do_not_count():
     # A second of slack and ten slots a second for ten packets: the 40 chunks of the dark have nowhere to go.
     dark = net.link(120e3, 2.0, outages_s=((20.0, 60.0),))
