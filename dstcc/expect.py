@@ -47,13 +47,51 @@ class Miss:
     bound: str
     value: float | None
 
+    why: str = ""
+    """Where there is no value, or none was in reach."""
+
     def __str__(self) -> str:
-        value = "none" if self.value is None else f"{self.value:.6g}"
-        return f"{self.trial}: {self.metric} is {value}, expected {self.bound}"
+        said = "has no value" if self.value is None else f"is {self.value:.6g}"
+        reason = f" ({self.why})" if self.why else ""
+        return f"{self.trial}: {self.metric} {said}{reason}, expected {self.bound}"
+
+
+OUT_OF_REACH = "no sender could have had a layer there in time"
+_TIMED = 'with playout.mode = "deadline" only'
+_UNTIMED = 'with playout.mode = "stall" only'
+_PICTURES = "no pictures were scored"
+_ALONE = "no flow competes for a link"
+_REASONS = {
+    "startup_s": "nothing was shown",
+    "completion_s": "not every layer arrived",
+    **dict.fromkeys(("psnr_db", "ssim", "vmaf"), _PICTURES),
+    **dict.fromkeys(("fairness_jain", "own_share", "flows_bps"), _ALONE),
+    "guard_actions": "no controller drives it",
+    "oracle_ratio": _TIMED,
+}
+"""Why a metric may have no value; of all others there is none as nothing was sent or nothing arrived."""
+
+
+def out_of_reach(metrics: Metrics) -> bool:
+    """Whether no sender could have had any layer there by its deadline, so that there is no share of the reachable."""
+    values = metrics.values
+    return values["oracle_ratio"] is None and values["stalls"] is None and values["weighted_layers"] == 0
+
+
+def unseen(expect: Mapping[str, str], trials: Iterable[Judged]) -> list[str]:
+    """The keys of bounds on what does not exist in a trial, as nothing was in reach there; those are not missed."""
+    away = [trial for trial in trials if trial.metrics is not None and out_of_reach(trial.metrics)]
+    found = []
+    for key, text in expect.items():
+        bound = parse_bound(key, text, None)
+        covered = [trial for trial in away if bound.covers(trial.congestion, trial.scheduler, trial.variant)]
+        if any(trial.metrics and trial.metrics.flat().get(bound.metric) is None for trial in covered):
+            found.append(key)
+    return found
 
 
 def check(expect: Mapping[str, str], trials: Iterable[Judged], *, where: str) -> list[Miss]:
-    """Every bound that a trial misses; each covered trial must keep it by itself.
+    """Every bound that a trial misses; each covered trial must keep it by itself. What :func:`unseen` names is no miss.
 
     Raises :class:`~dstcc.errors.ScenarioError`, naming the file ``where``, for a layer that the video lacks.
     """
@@ -78,4 +116,14 @@ def _miss(bound: Bound, trial: Judged, where: str) -> list[Miss]:
     if bound.metric not in values:
         raise ScenarioError(f"{where}: expect.{bound.key}: the video has no such layer ({', '.join(values)})")
     value = values[bound.metric]
-    return [] if bound.holds(value) else [Miss(trial.id, bound.metric, bound.text, value)]
+    away = trial.metrics is not None and out_of_reach(trial.metrics)
+    if bound.holds(value) or (value is None and away):
+        return []
+    why = OUT_OF_REACH if away else "" if value is not None else _reason(bound.metric, values)
+    return [Miss(trial.id, bound.metric, bound.text, value, why)]
+
+
+def _reason(metric: str, values: Mapping[str, float | None]) -> str:
+    if metric in ("startup_s", "stall_s", "stalls") and values["stalls"] is None:
+        return _UNTIMED
+    return _REASONS.get(metric, "nothing was sent or nothing arrived")

@@ -72,7 +72,7 @@ class ScenarioItem(pytest.Item):
     def runtest(self) -> None:
         """Run the scenario; raises :class:`ScenarioFailedError` with a line for each failed trial and each
         bound that was missed or that no trial could miss."""
-        from dstcc.expect import check, idle
+        from dstcc.expect import OUT_OF_REACH, check, idle, unseen
         from dstcc.run import run_trials
         from dstcc.scenario import load_scenario
 
@@ -82,6 +82,7 @@ class ScenarioItem(pytest.Item):
         lines = [f"{trial.id}: failed: {trial.error}" for trial in trials if trial.status == "failed"]
         lines += [str(miss) for miss in check(scenario.expect, trials, where=str(self.path))]
         lines += [f"{self.path}: expect.{key}: no trial is of it" for key in idle(scenario.expect, trials)]
+        lines += [f"{self.path}: expect.{key}: {OUT_OF_REACH}" for key in unseen(scenario.expect, trials)]
         if lines:
             raise ScenarioFailedError("\n".join(lines))
 

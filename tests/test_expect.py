@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from dstcc.errors import ScenarioError
-from dstcc.expect import check, idle
+from dstcc.expect import check, idle, out_of_reach, unseen
 from dstcc.metrics import METRICS, Metrics
 
 
@@ -58,7 +58,9 @@ def test_a_bound_with_a_scheduler() -> None:
 
 
 def test_a_metric_without_a_value_misses() -> None:
-    assert missed({"cubic.ssim": ">= 0"}) == ["cubic+minrtt/s1: ssim is none, expected >= 0"]
+    assert missed({"cubic.ssim": ">= 0"}) == [
+        "cubic+minrtt/s1: ssim has no value (no pictures were scored), expected >= 0"
+    ]
 
 
 def test_layers_played_is_reached_by_layer() -> None:
@@ -91,3 +93,45 @@ def test_a_bound_on_a_control_is_none_on_its_variants_and_the_other_way_round() 
     assert missed({"cubic+minrtt.playback_ratio": "<= 0.5"}, trials) == []
     assert len(missed({"playback_ratio": ">= 1"}, trials)) == 2
     assert idle({"tuned.playback_ratio": ">= 1"}, [plain]) == ["tuned.playback_ratio"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "mode", "reason"),
+    [
+        ("startup_s", "deadline", 'with playout.mode = "stall" only'),
+        ("startup_s", "stall", "nothing was shown"),
+        ("oracle_ratio", "stall", 'with playout.mode = "deadline" only'),
+        ("own_share", "deadline", "no flow competes for a link"),
+        ("completion_s", "deadline", "not every layer arrived"),
+        ("guard_actions", "deadline", "no controller drives it"),
+        ("mean_rtt_s", "deadline", "nothing was sent or nothing arrived"),
+    ],
+)
+def test_a_miss_of_what_has_no_value_says_why(metric: str, mode: str, reason: str) -> None:
+    given = {"stalls": 1.0} if mode == "stall" else {"oracle_ratio": 0.5}
+    assert missed({metric: "< 9"}, [trial("cubic", **given)]) == [
+        f"cubic+minrtt/s1: {metric} has no value ({reason}), expected < 9"
+    ]
+
+
+def test_what_nobody_could_have_is_not_missed_and_named() -> None:
+    dark = trial("cubic", weighted_layers=0.0, playback_ratio=0.0)
+    expect = {"oracle_ratio": "<= 1", "cubic.retransmitted_ratio": ">= 0.3", "bbr.ssim": "> 0"}
+    assert missed(expect, [dark]) == []
+    assert unseen(expect, [dark]) == ["oracle_ratio", "cubic.retransmitted_ratio"]
+    # what is a number misses all the same, and the message says that it was out of reach
+    assert missed({"playback_ratio": ">= 0.9"}, [dark]) == [
+        "cubic+minrtt/s1: playback_ratio is 0 (no sender could have had a layer there in time), expected >= 0.9"
+    ]
+
+
+def test_only_a_trial_against_deadlines_that_played_nothing_can_have_been_out_of_reach() -> None:
+    def away(**values: float) -> bool:
+        metrics = trial("cubic", **values).metrics
+        assert metrics is not None
+        return out_of_reach(metrics)
+
+    assert away(weighted_layers=0.0)
+    assert not away(weighted_layers=0.0, oracle_ratio=0.0)  # somebody could have
+    assert not away(weighted_layers=0.0, stalls=0.0)
+    assert not away(weighted_layers=0.5)

@@ -229,7 +229,7 @@ def _overrides(
 
 def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, as_json: bool) -> int:
     """Print what came out; the exit code."""
-    from dstcc.expect import MISSED, check, idle
+    from dstcc.expect import MISSED, OUT_OF_REACH, check, idle, out_of_reach, unseen
 
     from .trials import show_trials
 
@@ -241,7 +241,16 @@ def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, 
     else:
         show_trials(scenario.scenario.name, done, meta["algorithms"])
     notes = [*meta["warnings"], *(f"{trial.id} failed: {trial.error}" for trial in failed), *map(str, misses)]
-    notes += [f"{trial.id} sent nothing: {SILENT}" for trial in done if _sent_nothing(trial)]
+    away = {trial.id for trial in done if trial.metrics and out_of_reach(trial.metrics)}
+    if away:
+        whose = "every trial" if len(away) == len(done) else ", ".join(sorted(away))
+        notes.append(f"{whose}: {OUT_OF_REACH}, so there is no oracle_ratio")
+    notes += [f"expect.{key} was not looked at where that is so" for key in unseen(scenario.expect, done)]
+    notes += [
+        f"{trial.id} sent nothing: {SILENT}"
+        for trial in done
+        if _sent_nothing(trial) and trial.id not in away
+    ]
     notes += [f"expect.{key} was not looked at: no trial is of it" for key in idle(scenario.expect, done)]
     for note in notes:
         click.echo(f"dstcc: {note}", err=True)
