@@ -240,6 +240,7 @@ def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, 
         emit_json(_document(output, meta, done))
     else:
         show_trials(scenario.scenario.name, done, meta["algorithms"])
+        console().print(f"{len(done) - len(failed)} of {len(done)} trials in {output}", soft_wrap=True)
     notes = [*meta["warnings"], *(f"{trial.id} failed: {trial.error}" for trial in failed), *map(str, misses)]
     away = {trial.id for trial in done if trial.metrics and out_of_reach(trial.metrics)}
     if away:
@@ -254,8 +255,6 @@ def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, 
     notes += [f"expect.{key} was not looked at: no trial is of it" for key in idle(scenario.expect, done)]
     for note in notes:
         click.echo(f"dstcc: {note}", err=True)
-    if not as_json:
-        click.echo(f"dstcc: {len(done) - len(failed)} of {len(done)} trials in {output}", err=True)
     if failed:
         return 1
     return MISSED if misses else 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .output import console, emit_json, progress
+from .output import console, emit_json, notices, progress
 
 if TYPE_CHECKING:
     from dstcc_kernel.build import Built
@@ -43,7 +43,7 @@ def build_(*, debug: bool, jobs: int | None, force: bool, as_json: bool) -> None
         _show(found, debug, as_json)
         return
     variant = "debug" if debug else "plain"
-    console().print(f"building the virtual-time kernel ({variant}) into {build.home()}")
+    notices().print(f"building the virtual-time kernel ({variant}) into {build.home()}")
     with progress("building", 1.0) as bar:
         built = build.build(debug, jobs=jobs, force=force, advance=bar.advance)
     _show(built, debug, as_json)

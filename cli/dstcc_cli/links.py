@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .output import console, emit_json
+from .output import console, emit_json, notices
 
 if TYPE_CHECKING:
     from dstcc_channels.describe import Described
@@ -237,8 +237,8 @@ def _table(lines: Any) -> None:
 
 def _warn(notes: tuple[str, ...]) -> None:
     for note in notes:
-        console().print(f"warning: {note}", markup=False, soft_wrap=True)
+        notices().print(f"warning: {note}", markup=False, soft_wrap=True)
 
 
 def _wrote(path: Path) -> None:
-    console().print(f"wrote {path}", markup=False, soft_wrap=True)
+    notices().print(f"wrote {path}", markup=False, soft_wrap=True)

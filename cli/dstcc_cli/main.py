@@ -175,6 +175,6 @@ def _fail(message: str, code: int) -> int:
 def main() -> None:
     """Carry scalable video home from deep space: encode it, emulate its links, compare what arrives.
 
-    Every command takes --json (one document on stdout, all else on stderr).
+    Every command takes --json (one document on stdout and nothing else there).
     Exit codes: 0 done, 1 failed, 2 bad input, 3 an [expect] bound missed, 130 interrupted, 143 terminated.
     """

@@ -1,10 +1,12 @@
-"""What commands print with: JSON on stdout, everything meant for people on stderr."""
+"""What commands print with: what was asked for on stdout, for people or with ``--json`` as one document;
+progress, notes and warnings on stderr."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from math import isfinite
 from typing import TYPE_CHECKING, Protocol
 
@@ -21,17 +23,31 @@ class Progress(Protocol):
 
 
 def console() -> Console:
-    """A console on stderr; rich itself honours ``NO_COLOR`` and whether stderr is a terminal.
+    """A console on stdout for what a command was asked for; not with ``--json``, whose document is alone there."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(
+            errors="backslashreplace"
+        )  # as stderr: a file's name need not be of its encoding
+    return _console(stderr=False)
+
+
+def notices() -> Console:
+    """A console on stderr, for what is said on the way."""
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    """Rich itself honours ``NO_COLOR`` and whether there is a terminal.
 
     What users name may read ``[/x]`` or ``:key:``: to rich's console of ours that is text.
     """
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
 def show_figures(table: Table) -> None:
-    """Print a table of numbers on stderr, never cut: on a narrow terminal its lines run over."""
+    """Print a table of numbers on stdout, never cut: on a narrow terminal its lines run over."""
     from rich.measure import Measurement
 
     out = console()
@@ -61,7 +77,7 @@ def progress(description: str, total: float | None) -> Iterator[Progress]:
     counted = total is not None and float(total).is_integer() and total > 1
     amount = MofNCompleteColumn() if counted else TaskProgressColumn()
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), amount, TimeElapsedColumn())
-    with RichProgress(*columns, console=console(), transient=True) as bar:
+    with RichProgress(*columns, console=notices(), transient=True) as bar:
         task = bar.add_task(description, total=total)
         yield _Drawn(lambda n: bar.advance(task, n))
 

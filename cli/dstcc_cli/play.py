@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .output import console, emit_json
+from .output import console, emit_json, notices
 
 if TYPE_CHECKING:
     from dstcc_svc import Manifest
@@ -135,7 +135,7 @@ def _best(run: Run) -> dict[str, Any]:
         raise RunError(f"{run.path}: no trial came to an end, there is nothing to play")
     best = max(scored, key=lambda row: float(row["weighted_layers"]))
     if len(run.trials) > 1:
-        console().print(
+        notices().print(
             f"trial {best['id']}: the best of {len(run.trials)} by weighted_layers",
             soft_wrap=True,
             highlight=False,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from .output import console, emit_json, progress
+from .output import console, emit_json, notices, progress
 
 if TYPE_CHECKING:
     from dstcc.learn.curves import Point
@@ -147,7 +147,7 @@ def _end_as(number: int) -> NoReturn:
 
 
 def _say_point(point: Point) -> None:
-    console().print(
+    notices().print(
         f"step {point.step:>10,}  score {point.score:.4g} (best {point.best:.4g})  "
         f"loss {point.loss:.4g}  random {point.random:.2g}"
     )

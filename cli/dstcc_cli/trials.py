@@ -43,7 +43,7 @@ MOST_ROWS = 30
 
 
 def show_trials(title: str, done: Sequence[Done], algorithms: Sequence[Mapping[str, Any]]) -> None:
-    """Print the table on stderr, and below it what its short words mean; ``algorithms`` is ``run.json``'s."""
+    """Print the table, and below it what its short words mean; ``algorithms`` is ``run.json``'s."""
     show_figures(_table(title, done, {one["name"]: one for one in algorithms}))
     out = console()
     for line in [*others(done), *legend(algorithms)]:

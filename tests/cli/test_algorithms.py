@@ -8,12 +8,12 @@ from dstcc_cli.main import main
 from dstcc.algorithms import CONTROLLERS, TABLE
 
 
-def test_table_for_people_on_stderr() -> None:
+def test_table_for_people_on_stdout() -> None:
     done = CliRunner().invoke(main, ["algorithms"])
     assert done.exit_code == 0
-    assert done.stdout == ""
-    assert all(row.name in done.stderr for row in TABLE)
-    said = {line.split()[0]: line.split() for line in done.stderr.splitlines() if line.strip()}
+    assert done.stderr == ""
+    assert all(row.name in done.stdout for row in TABLE)
+    said = {line.split()[0]: line.split() for line in done.stdout.splitlines() if line.strip()}
     assert [said[name][3] for name in ("open-loop", "ltp", "cubic", "qaware")] == ["r", "rc", "–", "lq"]
     assert said["dstcc"][3].startswith("qc")
 

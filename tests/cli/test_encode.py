@@ -65,15 +65,15 @@ def test_layers_of_several_sizes_are_asked_for_by_their_number(clip: Path, tmp_p
     sizes = [(row["width"], row["height"]) for row in json.loads(done.stdout)["layers"]]
     assert sizes == [(32, 24), (64, 48)]
     done = dstcc("encode", clip, "-o", tmp_path / "t", *options)
-    assert "32x24" in done.stderr
+    assert "32x24" in done.stdout
 
 
-def test_people_get_a_table_on_stderr(clip: Path, tmp_path: Path) -> None:
+def test_people_get_a_table_on_stdout(clip: Path, tmp_path: Path) -> None:
     done = dstcc("encode", clip, "-o", tmp_path / "s", "--layers", 3, "--no-quality", "--chunk-seconds", 0.4)
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "30 frames in 3 chunks of 3 temporal layers by x264" in done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "30 frames in 3 chunks of 3 temporal layers by x264" in done.stdout
     for heading in ("kbit/s", "PSNR", "SSIM", "VMAF"):
-        assert heading in done.stderr
+        assert heading in done.stdout
 
 
 def test_existing_output_is_kept_without_force(clip: Path, tmp_path: Path) -> None:

@@ -48,8 +48,8 @@ def test_the_list() -> None:
     assert all(row.keys() == {"profile", "summary"} for row in rows)
     done = links()
     assert done.exit_code == 0
-    assert done.stdout == ""
-    assert all(name in done.stderr for name in profile_names())
+    assert done.stderr == ""
+    assert all(name in done.stdout for name in profile_names())
 
 
 def test_a_links_state_at_a_date() -> None:
@@ -68,17 +68,17 @@ def test_far_above_its_table_a_link_is_warned_of() -> None:
     # The table of ccsds-rs-conv-5 ends at 2.49 dB; the Moon's link has 20 dB more.
     done = links("lunar", "--date", "2026-11-21T12:00", "--elevation", 30, "--json")
     assert "is above the table of ccsds-rs-conv-5 (-0.09 to 2.49 dB): clamped to its last row" in done.stderr
-    near = links("mro-x-dss35", "--date", "2026-11-21", "--elevation", 20).stderr
-    assert "warning" not in near
-    assert "floor of the code's table" in near
+    near = links("mro-x-dss35", "--date", "2026-11-21", "--elevation", 20)
+    assert "warning" not in near.stderr
+    assert "floor of the code's table" in near.stdout
 
 
 def test_the_budget_for_people() -> None:
     done = links("mro-x-dss35", "--date", "2026-11-21", "--elevation", 20)
     assert done.exit_code == 0
-    assert done.stdout == ""
+    assert done.stderr == ""
     for words in ("EIRP", "66.70 dBW", "space loss", "276.51 dB", "noise temperature", "threshold"):
-        assert words in done.stderr
+        assert words in done.stdout
 
 
 def test_the_way_up() -> None:

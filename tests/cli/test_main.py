@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 from dstcc_cli.main import COMMANDS, LATER, main
-from dstcc_cli.output import console, emit_json, progress
+from dstcc_cli.output import console, emit_json, notices, progress
 
 from dstcc.errors import DstccError, InputError, MissingCapabilityError
 from dstcc.version import __version__
@@ -149,9 +149,21 @@ def test_progress_draws_on_a_terminal(
     assert "work" in err
 
 
-def test_the_console_writes_to_stderr(
+def test_what_was_asked_for_goes_to_stdout_and_notices_to_stderr(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     console().print("hello [/x] :key:")  # a user's words are no markup
-    assert capsys.readouterr() == ("", "hello [/x] :key:\n")
+    assert capsys.readouterr() == ("hello [/x] :key:\n", "")
+    notices().print("[/x] is gone")
+    assert capsys.readouterr() == ("", "[/x] is gone\n")
+
+
+def test_a_table_goes_where_letters_are_ascii() -> None:
+    """What the terminal or the pipe cannot show is written as Python's escapes, as on stderr."""
+    words = [sys.executable, "-P", "-m", "dstcc_cli", "links"]
+    done = subprocess.run(
+        words, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"mro-x-dss35" in done.stdout and done.stdout.isascii()

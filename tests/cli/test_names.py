@@ -82,9 +82,9 @@ def test_markup_in_names_is_text() -> None:
     name = "[bold]x[green]:key:"
     assert dstcc("emulate", "s.toml", "-o", "run", "--set", 'scenario.name="[/x]"').returncode == 0
     done = dstcc("encode", str(CLIP), "-o", name, *SMALL)
-    assert (done.returncode, f"{name}: 5.28 s" in done.stderr) == (0, True), done.stderr
+    assert (done.returncode, f"{name}: 5.28 s" in done.stdout) == (0, True), done.stderr
     done = dstcc("report", "run", "-o", "[y].md")
-    assert "wrote [y].md" in done.stderr
+    assert "wrote [y].md" in done.stdout
 
 
 def test_markup_in_a_name_is_text_to_a_progress_bar_too() -> None:

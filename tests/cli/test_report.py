@@ -26,8 +26,8 @@ def test_writes_a_page_and_says_so(run_path: Path, tmp_path: Path) -> None:
     output = tmp_path / "report.html"
     result = report(run_path, "-o", output)
     assert result.exit_code == 0
-    assert result.stdout == ""
-    assert "brought home" in result.stderr
+    assert result.stderr == ""
+    assert "brought home" in result.stdout
     assert output.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
@@ -112,7 +112,7 @@ def test_a_damaged_run_names_the_file(run_path: Path, tmp_path: Path) -> None:
 def test_several_scenarios_are_also_said_together(run_path: Path, tmp_path: Path) -> None:
     spec = RunSpec(congestion=("cubic", "bbr-scaled"), chunks=60, seeds=(1, 2), sha="beef" * 16, name="other")
     result = report(run_path, build_run(tmp_path / "other", spec), "-o", tmp_path / "r.md")
-    assert "All 2 scenarios: bbr-scaled+minrtt brought home" in " ".join(result.stderr.split())
+    assert "All 2 scenarios: bbr-scaled+minrtt brought home" in " ".join(result.stdout.split())
 
 
 def test_runs_that_cannot_be_compared_are_exit_2_and_named(run_path: Path, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_json_is_the_document_and_the_policy_is_there(scenario: Path, tmp_path: 
     again = invoke("train", scenario, "-o", run, "--steps", 320)
     assert again.exit_code == 2 and "already exists" in again.stderr
     further = invoke("train", scenario, "-o", run, "--steps", 352, "--resume")
-    assert further.exit_code == 0 and "iodst-dqn, 352 steps (all steps done)" in further.stderr
+    assert further.exit_code == 0 and "iodst-dqn, 352 steps (all steps done)" in further.stdout
     other = invoke("train", scenario, "-o", run, "--resume", "--seed", 5)
     assert other.exit_code == 2 and "another seed 4, not 5" in other.stderr
 
