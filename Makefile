@@ -65,7 +65,7 @@ format: $(STAMP) ## let ruff rewrite the formatting
 	$(BIN)/ruff format .
 
 docs: demo       ## regenerate the README's picture from the demo's report
-	$(BIN)/python scripts/screenshot.py $(DEMO)/report.html docs/report.png
+	$(BIN)/python scripts/screenshot.py $(DEMO)/report.html docs/report.png --force
 
 clean:           ## remove what the targets above made, and nothing that you put beside it
 	scripts/clean.sh $(VENV) $(DEMO)

@@ -1,7 +1,7 @@
 """What a controller plays on missions it never saw, beside the project's algorithms: the tables of its model card.
 
     python scripts/held_out.py [--controller dstcc] [--seeds 10] [--first 301] [--only TEXT] [--tables TEXT]
-        [--json FILE] [--again FILE] [FOLDER]
+        [--json FILE [--force]] [--again FILE] [FOLDER]
 
 Held out: for every scenario of FOLDER (examples/iodst/held-out), and at four playout delays for table-1.toml, the
 controller; its usual choice kept all the time; the best algorithm that is not told the rates; open-loop, which is told
@@ -31,10 +31,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dstcc import algorithms
+from dstcc.atomic import atomic_write
 from dstcc.engine import AGENT, EngineConfig, clairvoyant_weight, simulate
+from dstcc.errors import InputError
 from dstcc.learn.drive import drive
 from dstcc.learn.policy import Policy, load_policy
 from dstcc.metrics import play_by_deadline
+from dstcc.outputs import Kind, check_output
 from dstcc.scenario import engine_config, load_scenario, load_source, settle
 from dstcc.scenario.load import parse_override, parse_scenario
 from dstcc.scenario.model import Scenario
@@ -61,6 +64,22 @@ SCREENED = 101
 EQUAL = (("table-1", 1.0), ("table-1", 1.5), ("loss-3e-2", None), ("cross-traffic", None))
 PASSES = (Path("examples/physics/mro-x-pass.toml"), Path("examples/iodst/held-out/rtt-80-min.toml"))
 RTTS_S, QUEUES, LOSSES = (20, 200, 240, 1020), (3_000, 15_000), (0.0, 1e-2)
+
+
+ROW = {"scenario", "delay_rtts", "controller", "best_name", "bound"}
+"""Keys of a row of --json, by which such a file is known again."""
+
+
+def _no_values(path: Path) -> str | None:
+    try:
+        rows = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        rows = None
+    ours = isinstance(rows, list) and all(isinstance(row, dict) and row.keys() >= ROW for row in rows)
+    return None if ours else "has no rows of held_out.py"
+
+
+VALUES = Kind("a file of held-out values", _no_values)
 
 
 def shared(lanes: int, control: str) -> Combination:
@@ -257,7 +276,7 @@ class Card:
                 rows.append(row)
                 line(*cells(row))
                 if out is not None:
-                    out.write_text(json.dumps(rows, indent=1) + "\n")
+                    atomic_write(out, json.dumps(rows, indent=1) + "\n", replaces=VALUES)
 
     def equal_lanes(self, folder: Path) -> None:
         """The controller beside others on as many lanes."""
@@ -325,6 +344,7 @@ def shallow(rtt_s: float, queue_bytes: int, loss: float) -> Scenario:
     "--tables", default="held-out,equal,passes,shallow", show_default=True, help="Which, separated by commas."
 )
 @click.option("--json", "out", type=click.Path(path_type=Path), help="Write the first table's values there.")
+@click.option("--force", is_flag=True, help="Write them in the place of an earlier --json.")
 @click.option("--again", type=click.Path(path_type=Path), help="An earlier --json.")
 def main(
     folder: Path,
@@ -336,9 +356,16 @@ def main(
     only: str,
     tables: str,
     out: Path | None,
+    force: bool,
     again: Path | None,
 ) -> None:
     """Print the tables."""
+    if out is not None:
+        read = [folder, Path(controller), *([again] if again else [])]
+        try:
+            check_output(out, VALUES, force=force, inputs=read)
+        except InputError as error:
+            raise click.UsageError(str(error)) from None
     began = time.monotonic()
     policy = load_policy(controller)
     before = {(r["scenario"], r["delay_rtts"]): r for r in json.loads(again.read_text())} if again else {}

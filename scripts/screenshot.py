@@ -1,11 +1,42 @@
-"""Screenshot of the top of a report, for the README: ``python scripts/screenshot.py REPORT.html OUT.png``."""
+"""Screenshot of the top of a report, for the README: ``python scripts/screenshot.py REPORT.html OUT.png [--force]``.
+
+With ``--force`` it takes the place of an earlier one, which its metadata tell, and of nothing else.
+"""
 
 from __future__ import annotations
 
 import argparse
 import shutil
 import sys
+import zlib
 from pathlib import Path
+
+from dstcc.atomic import atomic_write
+from dstcc.errors import InputError
+from dstcc.outputs import MARK_BYTES, Kind, check_output
+from dstcc.version import __version__
+
+MARK = b"Software\0dstcc screenshot "
+"""Who took it, in a PNG's tEXt chunk; the version follows."""
+HEAD = 33
+"""Bytes of a PNG's signature and IHDR chunk, which come first (W3C PNG, sections 5.2 and 5.6)."""
+
+
+def _no_screenshot(path: Path) -> str | None:
+    with path.open("rb") as file:
+        head = file.read(MARK_BYTES)
+    ours = head.startswith(b"\x89PNG") and b"tEXt" + MARK in head
+    return None if ours else "has no mark of a screenshot"
+
+
+SCREENSHOT = Kind("a screenshot", _no_screenshot)
+
+
+def marked(png: bytes) -> bytes:
+    """The picture with its mark."""
+    chunk = b"tEXt" + MARK + __version__.encode()
+    chunk = (len(chunk) - 4).to_bytes(4, "big") + chunk + zlib.crc32(chunk).to_bytes(4, "big")
+    return png[:HEAD] + chunk + png[HEAD:]
 
 
 def main() -> None:
@@ -17,7 +48,13 @@ def main() -> None:
     parser.add_argument("--height", type=int, default=1500, help="CSS pixels (default 1500)")
     parser.add_argument("--full", action="store_true", help="the whole page, not its top")
     parser.add_argument("--dark", action="store_true", help="with a dark colour scheme")
+    parser.add_argument("--force", action="store_true", help="in the place of an earlier screenshot")
     arguments = parser.parse_args()
+    try:
+        check_output(arguments.output, SCREENSHOT, force=arguments.force, inputs=[arguments.report])
+    except InputError as error:
+        print(f"screenshot: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
     chromium = shutil.which("chromium")
     if chromium is None:
         sys.exit("screenshot: needs chromium (Debian: apt-get install chromium)")
@@ -32,8 +69,9 @@ def main() -> None:
             color_scheme="dark" if arguments.dark else "light",
         )
         page.goto(arguments.report.resolve().as_uri())
-        page.screenshot(path=arguments.output, full_page=arguments.full)
+        picture = page.screenshot(full_page=arguments.full)
         browser.close()
+    atomic_write(arguments.output, marked(picture), replaces=SCREENSHOT if arguments.force else None)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from typing import Any
 
 from dstcc.atomic import atomic_write
 from dstcc.errors import InputError
+from dstcc.outputs import Kind
 
 MEMORY = ("ack_gap", "send_gap", "slow_ack_gap", "rtt_ratio")
 LOWEST = (0.0, 0.0, 0.0, 0.0)
@@ -66,10 +67,22 @@ def load(path: Path) -> Table:
     return table
 
 
-def save(table: Table, path: Path) -> None:
-    """Write a table."""
+def _no_table(path: Path) -> str | None:
+    try:
+        load(path)
+    except (InputError, RecursionError):
+        return "is no rule table"
+    return None
+
+
+TABLE = Kind("a rule table", _no_table)
+"""What ``python -m dstcc.remy.train`` writes."""
+
+
+def save(table: Table, path: Path, *, force: bool = False) -> None:
+    """Write a table; with ``force`` in the place of one, never of something else."""
     document = {"trained": table.trained, "memory": MEMORY, "rules": [asdict(rule) for rule in table.rules]}
-    atomic_write(path, json.dumps(document, indent=1) + "\n")
+    atomic_write(path, json.dumps(document, indent=1) + "\n", replaces=TABLE if force else None)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Make a rule table: ``python -m dstcc.remy.train [--seed N] [--evaluations N] [--output FILE]``.
+"""Make a rule table: ``python -m dstcc.remy.train [--seed N] [--evaluations N] [--output FILE] [--force]``.
 
 Winstein and Balakrishnan's search, with one change that saves evaluations: a rule is split in two along one axis of
 the memory, the one that gains most, instead of in halves along all. One rule to begin with; by turns the actions are
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import math
 import statistics
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,8 +20,10 @@ from pathlib import Path
 import numpy as np
 
 from dstcc.engine import NEVER_NS, EngineConfig, Flow, Link, Loss, Objects, Transport, simulate
+from dstcc.errors import InputError
+from dstcc.outputs import check_output
 
-from .table import Rule, Table, save
+from .table import TABLE, Rule, Table, save
 
 RANGE = {
     "bdp_packets": (10.0, 500.0),
@@ -203,9 +206,15 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--output", type=Path, default=Path(__file__).parent / "trained.json", help="JSON file"
     )
+    parser.add_argument("--force", action="store_true", help="in the place of a rule table that is there")
     options = parser.parse_args(arguments)
+    try:
+        check_output(options.output, TABLE, force=options.force)
+    except InputError as error:
+        print(f"dstcc.remy.train: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
     table = Trainer(options.seed, options.evaluations, lambda line: print(line, flush=True)).train()
-    save(table, options.output)
+    save(table, options.output, force=options.force)
     print(f"{options.output}: {len(table.rules)} rules, utility {table.trained['utility']}")
 
 

@@ -4,7 +4,8 @@
         [--seeds N] [--longer N] [--simulator-only]
 
 Every finished run of the kernel is kept in ``DIR/kernel.csv``; one that was stopped goes on (remove the file when what
-runs on the kernel has changed). The table is ``DIR/fidelity.md``. Cells and medians beyond the goals are named at the
+runs on the kernel has changed). The table is ``DIR/fidelity.md``. Files of these names that are not its own stay, and
+are exit status 2. Cells and medians beyond the goals are named at the
 end, and make the exit status 1.
 """
 
@@ -18,13 +19,14 @@ from pathlib import Path
 
 from dstcc.atomic import atomic_write
 from dstcc.errors import DstccError
+from dstcc.outputs import check_output
 from dstcc_kernel.build import find
 
 from .cells import CONTROLS, SEEDS, Cell, grid, seeds_of
 from .compare import Row, misses, row_of
-from .kept import Runs, read_runs, write_runs
+from .kept import KEPT, PROGRAM, Runs, read_runs, write_runs
 from .measure import Seen, carried, simulated
-from .tables import summary, tables
+from .tables import PAGE, summary, tables
 
 SIMULATED_SEEDS = 20
 """The simulator is cheap; with as many runs the kernel's noise is most of the table's."""
@@ -64,9 +66,7 @@ def compare(runs: Runs, seeds: int = SIMULATED_SEEDS) -> list[Row]:
 def _heading() -> list[str]:
     built = find()
     version = built.facts["version"] if built else "unknown"
-    return [
-        f"Linux {version} in virtual time; python -m dstcc_kernel.fidelity; times of RTTs in emulated seconds"
-    ]
+    return [f"Linux {version} in virtual time; {PROGRAM}; times of RTTs in emulated seconds"]
 
 
 def _cells(told: argparse.Namespace) -> list[Cell]:
@@ -104,22 +104,27 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Command line: 0 where all goals are met, 1 where not or where a trial failed."""
+    """Command line: 0 where all goals are met, 1 where not or where a trial failed, 2 where a file is not its own."""
     told = _arguments()
     try:
         cells = _cells(told)
+        page, kept_in = told.output / "fidelity.md", told.output / "kernel.csv"
+        given = [told.simulator_only] if told.simulator_only else []
+        check_output(page, PAGE, force=True, inputs=given)
+        if not given:
+            check_output(kept_in, KEPT, force=True)
         if told.simulator_only:
             kept = read_runs(told.simulator_only)
             runs = {cell: kept[cell] for cell in cells if cell in kept}
         else:
-            runs = run(cells, told.seeds, told.output / "kernel.csv", told.jobs)
+            runs = run(cells, told.seeds, kept_in, told.jobs)
         rows = compare(runs)
         lines = [*tables(rows), *summary(rows)]
         told.output.mkdir(parents=True, exist_ok=True)
-        atomic_write(told.output / "fidelity.md", "\n".join(lines) + "\n")
+        atomic_write(page, "\n".join(lines) + "\n", replaces=PAGE)
     except (DstccError, OSError) as error:
         print(f"fidelity: {error}", file=sys.stderr)
-        return 1
+        return error.exit_code if isinstance(error, DstccError) else 1
     except KeyboardInterrupt:
         return 130
     print("\n".join(lines))

@@ -13,6 +13,7 @@ from typing import get_type_hints
 
 from dstcc.atomic import atomic_write
 from dstcc.errors import InputError
+from dstcc.outputs import Kind, beginning
 
 from .cells import Cell
 from .measure import Seen
@@ -20,6 +21,16 @@ from .measure import Seen
 Runs = dict[Cell, dict[int, Seen]]
 """By cell and seed."""
 COLUMNS = (*Cell._fields, "seed", *Seen._fields)
+PROGRAM = "python -m dstcc_kernel.fidelity"
+"""Stands in the first line."""
+
+
+def _not_kept(path: Path) -> str | None:
+    return None if PROGRAM in beginning(path).split("\n")[0] else "has no mark of the fidelity runs"
+
+
+KEPT = Kind("a file of the kernel's runs", _not_kept)
+"""What is begun or gone on with."""
 
 
 def read_runs(path: Path) -> Runs:
@@ -48,4 +59,4 @@ def write_runs(path: Path, runs: Mapping[Cell, Mapping[int, Seen]], heading: Ite
     for cell, seeds in runs.items():
         for seed, seen in sorted(seeds.items()):
             rows.writerow([*cell, seed, *(f"{value:.9g}" if value is not None else "" for value in seen)])
-    atomic_write(path, text.getvalue())
+    atomic_write(path, text.getvalue(), replaces=KEPT)

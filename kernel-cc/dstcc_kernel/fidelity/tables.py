@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import isnan
+from pathlib import Path
 from statistics import median
+
+from dstcc.outputs import Kind, beginning
 
 from .cells import Cell
 from .compare import Pair, Row, differs
@@ -17,12 +20,25 @@ BESIDE = ("RTT simulated", "kernel", "repeats simulated", "kernel")
 PLAYED = ("throughput simulated", "kernel", "ratio", "z")
 
 
+OF_THE_RUNS = ", mean ± standard deviation of the runs"
+
+
+def _no_page(path: Path) -> str | None:
+    first = beginning(path).split("\n")[0]
+    ours = first.startswith("**") and first.endswith(OF_THE_RUNS)
+    return None if ours else "has no mark of a table of fidelity"
+
+
+PAGE = Kind("a table of fidelity", _no_page)
+"""``fidelity.md``."""
+
+
 def tables(rows: Sequence[Row]) -> Iterator[str]:
     """All grids, each with its heading; two asterisks at ratios beyond their goal."""
     for grid in dict.fromkeys(row.cell.grid for row in rows):
         own = [row for row in rows if row.cell.grid == grid]
         of = "`weighted_layers`" if own[0].weighted_layers else "throughput, Mbit/s"
-        yield f"**{grid}**: {of}, mean ± standard deviation of the runs"
+        yield f"**{grid}**: {of}{OF_THE_RUNS}"
         yield ""
         yield from table(own)
         yield ""

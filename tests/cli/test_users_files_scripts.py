@@ -1,0 +1,113 @@
+"""No script or module of the project replaces a file of the user's either: exit code 2, a line, nothing lost."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from dstcc_kernel.fidelity import __main__ as fidelity
+from dstcc_kernel.fidelity.cells import grid
+from dstcc_kernel.fidelity.kept import KEPT, write_runs
+from dstcc_kernel.fidelity.measure import Seen
+from dstcc_kernel.fidelity.tables import PAGE
+
+from dstcc.outputs import obstacle
+from dstcc.remy import train
+from dstcc.remy.table import TABLE, load, shipped
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = ROOT / "scripts"
+ROW = {"scenario": "s", "delay_rtts": 1.5, "controller": [1], "best_name": "cubic", "bound": [1]}
+
+
+def script(name: str, *words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(SCRIPTS / name), *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT, check=False)
+
+
+@pytest.mark.parametrize("text", ["mine", "[]x", '{"scenario": 1}', '[{"scenario": "s"}]'])
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_values_of_held_out_missions_replace_nothing_of_the_users(
+    tmp_path: Path, text: str, force: tuple[str, ...]
+) -> None:
+    mine = tmp_path / "mine.json"
+    mine.write_text(text)
+    done = script("held_out.py", "--json", mine, "--tables", "held-out", "--only", "no-such", *force)
+    assert done.returncode == 2 and str(mine) in done.stderr, done.stderr
+    assert mine.read_text() == text
+
+
+def test_values_of_held_out_missions_replace_their_own_and_not_what_is_read(tmp_path: Path) -> None:
+    ours = tmp_path / "ours.json"
+    ours.write_text(json.dumps([ROW]))
+    words = ("held_out.py", "--json", ours, "--tables", "held-out", "--only", "no-such")
+    assert script(*words).returncode == 2
+    assert script(*words, "--force").returncode == 0
+    assert script(*words, "--force", "--again", ours).returncode == 2
+    assert json.loads(ours.read_text()) == [ROW]
+
+
+def test_a_rule_table_takes_the_place_of_one_and_of_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Quick:
+        def __init__(self, *_told: object) -> None:
+            pass
+
+        def train(self) -> object:
+            return shipped()
+
+    monkeypatch.setattr(train, "Trainer", Quick)
+    mine, table = tmp_path / "mine.json", tmp_path / "table.json"
+    mine.write_text('{"rules": [], "trained": {}}')
+    for force in ([], ["--force"]):
+        with pytest.raises(SystemExit) as ended:
+            train.main(["--output", str(mine), *force])
+        assert ended.value.code == 2
+        assert capsys.readouterr().err.startswith(f"dstcc.remy.train: {mine}: ")
+    assert mine.read_text() == '{"rules": [], "trained": {}}'
+    train.main(["--output", str(table)])
+    assert load(table) == shipped() and obstacle(table, TABLE) is None
+    with pytest.raises(SystemExit):
+        train.main(["--output", str(table)])
+    train.main(["--output", str(table), "--force"])
+    with pytest.raises(SystemExit):  # the shipped one, which is there, unless told
+        train.main([])
+
+
+def test_a_screenshot_takes_the_place_of_one_and_of_nothing_else(tmp_path: Path) -> None:
+    report, mine = tmp_path / "report.html", tmp_path / "me.png"
+    report.write_text("<p>a report</p>")
+    mine.write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+    for words in ((mine,), (mine, "--force"), (report, "--force")):
+        done = script("screenshot.py", report, *words)
+        assert done.returncode == 2 and done.stderr.startswith(f"screenshot: {words[0]}: "), done.stderr
+    assert report.read_text() == "<p>a report</p>" and mine.read_bytes().endswith(b"IHDR")
+    # README's may be taken anew
+    done = script("screenshot.py", tmp_path / "none.html", ROOT / "docs" / "report.png", "--force")
+    assert done.returncode == 1 and ("none.html: no such file" in done.stderr or "chromium" in done.stderr)
+
+
+def test_fidelity_goes_on_with_its_own_files_and_touches_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cell = next(grid())
+    for name in ("kernel.csv", "fidelity.md"):
+        folder = tmp_path / name.partition(".")[0]
+        folder.mkdir()
+        (folder / name).write_text("mine\n")
+        monkeypatch.setattr("sys.argv", ["fidelity", "-o", str(folder)])
+        monkeypatch.setattr(fidelity, "run", lambda *_: pytest.fail("ran before it asked"))
+        assert fidelity.main() == 2
+        assert capsys.readouterr().err.startswith(f"fidelity: {folder / name}: ")
+        assert (folder / name).read_text() == "mine\n"
+    own = tmp_path / "kernel.csv"
+    write_runs(own, {cell: {1: Seen(1e6, 0.2, 0.0)}}, fidelity._heading())
+    write_runs(own, {cell: {1: Seen(2e6, 0.2, 0.0)}}, fidelity._heading())
+    assert obstacle(own, KEPT) is None
+    page = tmp_path / "fidelity.md"
+    page.write_text("**saturated**: throughput, Mbit/s, mean ± standard deviation of the runs\n\n")
+    assert obstacle(page, PAGE) is None
