@@ -19,7 +19,6 @@ SHOWN = {
     "oracle_ratio": ("of best", "{:.1%}"),
     "bytes_in_time": ("MB home", "{:,.1f}"),
     "full_quality_bytes": ("MB in full", "{:,.1f}"),
-    "goodput_bps": ("good bit/s", "{:,.0f}"),
     "startup_s": ("start s", "{:,.1f}"),
     "stalls": ("stalls", "{:.0f}"),
     "stall_s": ("stall s", "{:,.1f}"),
@@ -31,11 +30,12 @@ SHOWN = {
 }
 """The metrics of the table for people, headings and formats; those that no trial has are left out."""
 HOME = ("bytes_in_time", "full_quality_bytes")
-"""Metrics, in megabytes, of runs with outages alone: what the passes brought home."""
+"""Metrics in megabytes. The second is of runs with outages alone, what the passes brought home; so is the first in a
+table with a row for each algorithm."""
 HEADLINES = ("weighted_layers", "bytes_in_time")
 """What have their intervals beside them where the table has a row for each algorithm."""
-SINGLE = ("goodput_bps", "oracle_ratio")
-"""Metrics that such a table has no room for; the first of them one with megabytes has not either."""
+SINGLE = ("oracle_ratio",)
+"""Metrics that such a table has no room for."""
 LONG = 40
 """Characters from which on a name and its mark are two lines."""
 MOST_ROWS = 30
@@ -126,8 +126,8 @@ def _table(title: str, done: Sequence[Done], algorithms: Mapping[str, Mapping[st
     pooled, apart = len(rows) < len(done), _scales(list(algorithms.values()))
     names = [name for name in SHOWN if any(values.get(name) is not None for _, _, values in rows)]
     passes = any(trial.contacts for trial in done)
-    names = [name for name in names if name not in (SINGLE if pooled else SINGLE[:1] if passes else ())]
-    names = [name for name in names if passes or name not in HOME]
+    left_out = (*(SINGLE if pooled else ()), *(() if passes else HOME if pooled else HOME[1:]))
+    names = [name for name in names if name not in left_out]
     table = Table(title=title, box=SIMPLE, pad_edge=False, collapse_padding=True)
     table.add_column("algorithm" if pooled else "trial", no_wrap=True)
     if pooled:

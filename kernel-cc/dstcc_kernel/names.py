@@ -45,6 +45,11 @@ def misfit(scenario: Scenario) -> str | None:
         for key in ("flows", "cross_traffic", "mix"):
             if getattr(link, key):
                 return f"link.{index}.{key}: others' traffic exists in the simulator only"
+    if "layer-pinned" in transport.scheduler and transport.layer_links is None:
+        return (
+            "transport.scheduler 'layer-pinned': needs layer_links here: our sender binds a layer when a lane has "
+            "room, and expects no deliveries to choose by"
+        )
     problem = _windows(scenario) or _constants(scenario)
     if problem is not None:
         return problem

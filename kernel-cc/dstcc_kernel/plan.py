@@ -90,7 +90,8 @@ def job_of(
         )
     length_s = horizon_s(scenario, links, setting.objects) / scale
     tick_s = max(shortest_s / TICKS_PER_RTT, min(length_s / MAX_TICKS, shortest_s / 20), 20e-6)
-    names, pinned = [link.name for link in links], scheduler == "layer-pinned"
+    names = [link.name for link in links]
+    pins = (told.layer_links or ()) if scheduler == "layer-pinned" else ()
     receive, send = _buffers(links, told.receive_buffer_bytes)
     stall_s = max(RTO_MAX_S, 2 * longest_s) * STALL_TIMEOUTS
     ends = setting.duration_ns
@@ -103,7 +104,9 @@ def job_of(
         drop_late=scenario.playout.mode == "deadline",
         stale_timers=min(MOST_TIMERS, max(LEAST_TIMERS, ceil(longest_s / MPTCP_TIMER_S))),
         backups=_backups(links, stock=congestion in CONGESTION and CONGESTION[congestion] != OURS),
-        layer_links=tuple(names.index(name) for name in (told.layer_links or ()) if pinned),
+        layer_links=tuple(
+            names.index(pins[min(layer, len(pins) - 1)]) for layer in range(source.layers if pins else 0)
+        ),
         mss_bytes=setting.mss_bytes,
         initial_cwnd=told.initial_cwnd,
         receive_buffer_bytes=receive,

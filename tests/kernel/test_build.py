@@ -240,7 +240,7 @@ def test_status_and_clean(bench: Bench) -> None:
     assert built["variant"] == "plain"
     after = json.loads(kernel_command("status", "--json").stdout)
     assert after["kernels"][0] == built
-    assert "debug: not built (dstcc kernel build --debug)" in kernel_command("status").stderr
+    assert "debug: not built (dstcc kernel build --debug)" in kernel_command("status").stdout
     assert json.loads(kernel_command("clean", "--json").stdout)["freed_bytes"] > 0
     assert bench.left() == []
 

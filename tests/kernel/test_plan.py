@@ -250,6 +250,28 @@ def test_the_table_of_algorithms_names_the_kernels() -> None:
     }
 
 
+LINKS = [{**LINK, "name": "a"}, {**LINK, "name": "b"}]
+PINNED = {"mode": "lanes", "scheduler": "layer-pinned"}
+
+
+@pytest.mark.parametrize(
+    ("names", "links"), [(["b"], (1, 1)), (["b", "a"], (1, 0)), (["a", "b", "a"], (0, 1))]
+)
+def test_layers_beyond_the_list_go_where_its_last_goes(names: list[str], links: tuple[int, ...]) -> None:
+    """As in the simulator; the video has two layers."""
+    given = scenario(LINKS, transport={**PINNED, "layer_links": names})
+    assert misfit(given) is None
+    assert job(given).layer_links == links
+
+
+def test_layers_are_pinned_to_links_that_are_named_or_not_at_all() -> None:
+    found = misfit(scenario(LINKS, transport=PINNED))
+    assert found is not None and found.startswith(
+        "transport.scheduler 'layer-pinned': needs layer_links here"
+    )
+    assert job(scenario(LINKS, transport={"mode": "lanes"})).layer_links == ()
+
+
 def steered(name: str, **tables: dict[str, Any]) -> tuple[Job, int]:
     """The job under a shipped policy, and its slot in mission time."""
     given = scenario({"outages": [[600, 900]]}, transport={"mode": "lanes", "lanes_per_link": 3}, **tables)
