@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dstcc import engine
-from dstcc.engine import EngineResult
+from dstcc.engine import EngineResult, Link
 from dstcc.metrics import compute, play_by_deadline
 from dstcc.scenario import Scenario, Setting, engine_config, load_source, settle
 from dstcc_kernel import backend
+from dstcc_kernel.job import HEADER_BYTES
 
 from .cells import Cell, scenario_of
 
@@ -38,7 +39,19 @@ def simulated(cell: Cell, seed: int) -> Seen:
     config = engine_config(scenario, setting, cell.congestion, scheduler)
     constants = replace(config.transport.constants, jiffy_s=GUEST_JIFFY_S)
     config = replace(config, transport=replace(config.transport, constants=constants))
+    if cell.mode == "lanes":
+        config = replace(
+            config, links=tuple(replace(link, queue_bytes=_queue(link, setting)) for link in config.links)
+        )
     return _seen(cell, scenario, setting, engine.simulate(config))
+
+
+def _queue(link: Link, setting: Setting) -> int:
+    """Bytes of what netem's queue, which counts packets, holds of a lane's: each layer ends with a short one."""
+    payload = setting.objects.payload_bytes
+    packets = -(-payload // setting.mss_bytes).sum()
+    mean = HEADER_BYTES + float(payload.sum()) / float(packets)
+    return round(link.queue_bytes // (setting.mss_bytes + HEADER_BYTES) * mean)
 
 
 def carried(cell: Cell, seed: int) -> Seen:

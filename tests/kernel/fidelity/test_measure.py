@@ -1,0 +1,57 @@
+"""What the simulator is given where netem has something else."""
+
+from __future__ import annotations
+
+import pytest
+from dstcc_kernel.fidelity import measure
+from dstcc_kernel.fidelity.cells import Cell, scenario_of
+
+from dstcc import engine
+from dstcc.engine import EngineConfig, EngineResult
+from dstcc.scenario import load_source, settle
+
+LANES = Cell("mission", "cubic", 25.0, 1e-3, 2, 800, 28, "lanes", 16)
+STREAM = LANES._replace(mode="stream", lanes=1)
+TRANSFER = Cell("saturated", "cubic", 1.0, 1e-3)
+
+
+def config_of(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> EngineConfig:
+    seen: list[EngineConfig] = []
+    simulate = engine.simulate
+
+    def keep(config: EngineConfig) -> EngineResult:
+        seen.append(config)
+        return simulate(config)
+
+    monkeypatch.setattr(engine, "simulate", keep)
+    measure.simulated(cell, 1)
+    return seen[0]
+
+
+def test_a_queue_of_lanes_holds_as_many_packets_as_netems(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second is 39,840 + 13,280 + 2 x 6,640 = 66,400 bytes in 28 + 10 + 2 x 5 = 48 packets: 1,383 1/3 each and 40 of
+    headers. 800 of them are 1,138,667 bytes, where 800 full ones are 1,200,000."""
+    scenario = scenario_of(LANES)
+    sizes = settle(scenario, load_source(scenario), 1).objects.payload_bytes[:4].tolist()
+    assert sizes == [39_840, 13_280, 6_640, 6_640]
+    assert {link.queue_bytes for link in config_of(LANES, monkeypatch).links} == {1_138_667}
+
+
+@pytest.mark.parametrize(("cell", "packets"), [(STREAM, 800), (TRANSFER, 100)])
+def test_a_streams_packets_are_full_ones(cell: Cell, packets: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {link.queue_bytes for link in config_of(cell, monkeypatch).links} == {packets * 1500}
+
+
+@pytest.mark.parametrize(
+    ("cell", "scheduler"),
+    [
+        (STREAM, "linux"),
+        (LANES, "minrtt"),
+        (TRANSFER, "minrtt"),
+        (TRANSFER._replace(links=2), "linux"),
+    ],
+)
+def test_streams_over_several_links_are_scheduled_as_linux_does(
+    cell: Cell, scheduler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert config_of(cell, monkeypatch).transport.scheduler == scheduler
