@@ -67,6 +67,14 @@ def test_a_bound_on_an_algorithm_that_is_not_run_fails(folder: Path) -> None:
     assert "expect.bbr.playback_ratio: no trial is of it" in done.stdout
 
 
+def test_a_bound_on_what_nobody_could_have_fails(folder: Path) -> None:
+    dark = SCENARIO.replace("[expect]", "outages = [[0, 1_000_000]]\n[expect]") + 'oracle_ratio = "<= 1"'
+    (folder / "scenarios" / "dark.toml").write_text(dark)
+    done = run_pytest(folder, "--dstcc", "scenarios")
+    assert done.returncode == 1
+    assert "expect.oracle_ratio: no sender could have had a layer there in time" in done.stdout
+
+
 def test_a_scenario_that_cannot_be_read_fails_with_its_message(folder: Path) -> None:
     (folder / "scenarios" / "bad.toml").write_text(SCENARIO.replace("rate_bps", "rate_kbps"))
     (folder / "scenarios" / "worse.toml").write_text("[scenario")
