@@ -320,19 +320,20 @@ def test_flows_of_a_controller_that_nobody_speaks_to_are_newreno() -> None:
         np.testing.assert_array_equal(getattr(unseen, name), getattr(reno, name))
 
 
-def test_a_flows_window_has_the_controllers_bounds() -> None:
-    # Headroom 2 of the initial window of 10 while nothing is measured, then of the link's BDP of 1,000.
+@pytest.mark.parametrize("headroom", [2, 3])
+def test_a_flows_window_has_the_controllers_bounds(headroom: int) -> None:
+    # So many times the initial window of 10 while nothing is measured, then the link's BDP of 1,000.
     stepper = Stepper(1, 1, 1, flows=1)
-    shared = net.link(12e6, 1.0, queue_bdp=2.0, flows=(Flow(),))
-    stepper.load(0, net.config(AGENT, shared, slot_s=1.0, agent_headroom=2, duration_s=60))
+    shared = net.link(12e6, 1.0, queue_bdp=4.0, flows=(Flow(),))
+    stepper.load(0, net.config(AGENT, shared, slot_s=1.0, agent_headroom=headroom, duration_s=60))
     stepper.alpha_q16[:], stepper.beta[:] = 0, 2
     stepper.flow_alpha_q16[:] = 16 * ONE_Q16
     windows = []
     while not stepper.done[0]:
         stepper.step()
         windows.append(of_flow(stepper, "cwnd_segments"))
-    assert windows[1:3] == [10, 20]
-    assert max(windows) == pytest.approx(2 * 1000, rel=0.02)
+    assert windows[1:3] == [10, 10 * headroom]
+    assert max(windows) == pytest.approx(headroom * 1000, rel=0.02)
     assert of_flow(stepper, "clamps") > 20
 
 
