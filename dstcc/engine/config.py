@@ -182,7 +182,10 @@ class TcpConstants:
     westwood_rtt_min_s: float = 0.05
     """TCP_WESTWOOD_RTT_MIN: the least time between two bandwidth samples."""
     jiffy_s: float = 0.004
-    """The tick that Westwood counts in: HZ = 250 of Debian's and Ubuntu's kernels."""
+    """The tick that timers, CUBIC and Westwood count in: HZ = 250 of Debian's and Ubuntu's kernels."""
+    uptime_s: float = 0.0
+    """What the machine's ticks count when the run starts, as time: where its timer wheel stands. Linux boots at
+    -300 s."""
     ledbat_target_s: float = 0.1
     """The one-way queueing delay that LEDBAT keeps (RFC 6817 section 2.3)."""
     ledbat_minute_s: float = 60.0

@@ -19,13 +19,22 @@ from dstcc.errors import DstccError
 
 from . import guest
 from .backend import built, python_path
+from .module import guest_module
 from .native import program
-from .trajectory import COLUMNS, ENDLESS, HEADER, SEGMENT, Case, Row, merged, thinned
-from .trajectory_cases import CASES, LAWS
+from .trajectory import COLUMNS, ENDLESS, HEADER, SEGMENT, Case, Recorded, Row, merged, thinned
+from .trajectory_cases import CASES, DECISIONS, LAWS
 
 TCP_OPTIONS, MPTCP_DATA_OPTIONS, MPTCP_ACK_OPTIONS = 12, 24, 12
 """Bytes that the link does not charge: timestamps; MPTCP's mapping, and its acknowledgement alone."""
 MEMORY_MB, WALL_S = 1024, 900.0
+BOOT_S = 300.0
+"""INITIAL_JIFFIES: Linux's ticks begin so long before 0."""
+LOOK_NS = 1_000_000
+"""After a decision a row, though no packet comes or goes."""
+MODULE_LAW = "dstcc"
+"""The control that comes with a module, and that somebody decides for."""
+GAIN_ONE, GAIN_PROBE_BW = 256, 512
+"""BBR's pacing gain as it cruises, and its window's in PROBE_BW."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -54,12 +63,12 @@ def text_of(case: Case, sections: Sequence[str]) -> str:
     return "\n".join((*head, *sections)) + "\n"
 
 
-def section(case: Case, law: str, rows: Sequence[Row]) -> str:
+def section(case: Case, law: str, recorded: Recorded) -> str:
     """A control's part of it."""
-    return "\n".join((f"[{law}]", *(row.line() for row in thinned(case, rows))))
+    return "\n".join((recorded.head(law), *(row.line() for row in thinned(case, recorded.rows))))
 
 
-def record(case: Case, congestion: str, *, keep: Path | None = None) -> list[Row]:
+def record(case: Case, congestion: str, *, keep: Path | None = None) -> Recorded:
     """Play a case on the kernel; a row per event.
 
     Raises :class:`DstccError` with what the guest said when it fails. ``keep``: a folder for what it leaves.
@@ -79,20 +88,47 @@ def record(case: Case, congestion: str, *, keep: Path | None = None) -> list[Row
         )
         if done.exit_code != 0:
             raise DstccError(f"{case.name}: {' / '.join(done.console.read_text().splitlines()[-3:])}")
-        lines = (out / "events.txt").read_text().splitlines()
-    return [_row(line, case) for line in lines]
+        return parse((out / "events.txt").read_text())
 
 
-def _row(line: str, case: Case) -> Row:
-    """An event of the program's."""
-    t, _, _, una, cwnd, ssthresh, srtt, _, rto, pacing, state, backoff, _, lost, _, _ = map(int, line.split())
+def parse(text: str) -> Recorded:
+    """What the program wrote."""
+    start, *lines = text.splitlines()
+    events = [tuple(map(int, line.split())) for line in lines]
+    return Recorded([_row(event) for event in events], int(start) / 1e9 - BOOT_S, _phases(events))
+
+
+def _row(event: tuple[int, ...]) -> Row:
+    t, _, _, una, cwnd, ssthresh, srtt, _, rto, pacing, state, backoff, _, lost, *_ = event
     return Row(t, una, cwnd, ssthresh, srtt, rto, 8 * pacing, merged(state), backoff, lost)
+
+
+def _phases(events: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Where BBR's gain cycle began each time that it came to PROBE_BW, from how long it cruised before it probed.
+
+    A phase takes RTprop and until the next ACK. Where it left before it probed, phase 2 stands for all that cruise.
+    """
+    drawn: list[int] = []
+    cruises = probes = False
+    since = 0
+    for t, *_, pacing_gain, cwnd_gain, rtprop_us in events:
+        came, probes = not probes, cwnd_gain == GAIN_PROBE_BW
+        if not probes:
+            cruises = False
+        elif came:
+            since, cruises = t, pacing_gain == GAIN_ONE
+            drawn.append(2 if cruises else 0)
+        elif cruises and pacing_gain != GAIN_ONE:
+            cruises = False
+            drawn[-1] = 8 - max(1, round((t - since) / (rtprop_us * 1e3)))
+    return tuple(drawn)
 
 
 def _setup(case: Case, congestion: str) -> dict[str, object]:
     down = TCP_OPTIONS + (MPTCP_DATA_OPTIONS if case.mptcp else 0)
     up = TCP_OPTIONS + (MPTCP_ACK_OPTIONS if case.mptcp else 0)
     rate, buffer = case.rate_bps, case.buffer_bytes
+    decisions = DECISIONS if congestion == MODULE_LAW else ()
     plan = [
         f"mptcp {case.mptcp:d}",
         f"congestion {congestion}",
@@ -101,17 +137,18 @@ def _setup(case: Case, congestion: str) -> dict[str, object]:
         f"down {rate!r} {case.queue_bytes} {down}",
         f"up {rate!r} 1000000000 {up}",
         f"end {round(case.end_s * 1e9)}",
-        f"delay 0 {round(case.rtt_s / 2 * 1e9)}",
-        *(f"delay {round(t * 1e9)} {round(d * 1e9)}" for t, d in case.delays_s),
+        *(f"delay {t} {delay}" for t, delay in case.delay_table),
         *(f"outage {round(a * 1e9)} {round(b * 1e9)}" for a, b in case.outages_s),
         *(f"drop {segment} {times}" for segment, times in case.drops),
         *(
             f"write {round(t * 1e9)} {-1 if n * SEGMENT >= ENDLESS // 2 else n * SEGMENT}"
             for t, n in case.writes
         ),
+        *(f"look {round(d.at_s * 1e9) + LOOK_NS} {2**62}" for d in decisions if d.at_s < case.end_s),
     ]
     return {
-        "module": None,
+        "module": str(guest_module(built().kernel)) if congestion == MODULE_LAW else None,
+        "decisions": [(d.at_s, d.alpha_q16, d.beta) for d in decisions],
         "buffer_bytes": buffer,
         "sysctls": {},
         "plan": "\n".join(plan) + "\n",

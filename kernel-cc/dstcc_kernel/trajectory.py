@@ -11,19 +11,21 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, pairwise
 
 import numpy as np
 
 from dstcc.engine import (
     NEVER_NS,
     EngineConfig,
+    EngineResult,
     Link,
     Objects,
     TcpConstants,
     Transport,
 )
 from dstcc.engine import simulate as run_engine
+from dstcc.engine.stepper import ONE_Q16, RUNNING, SILENT, Stepper
 
 SEGMENT, HEADER = 1460, 40
 WIRE = SEGMENT + HEADER
@@ -33,6 +35,10 @@ INFINITE = 0x7FFFFFFF
 """TCP_INFINITE_SSTHRESH."""
 JIFFY_S = 0.01
 """The lab kernel's tick: its timers and timeouts are multiples of it."""
+RELAY_NS = 3_300
+"""What each packet takes in the program that is the link: some looks at the guest's clock, 256 ns each."""
+SILENCE_SLOTS = 1_000
+"""That the law of ``dstcc`` holds what was decided; slots last a second on the kernel, a quarter here."""
 DEEP = 10**9
 OPEN, RECOVERY, LOSS = 0, 3, 4
 """TCP_CA_*; Disorder (1) and CWR (2) count as open."""
@@ -55,7 +61,9 @@ class Case:
     """(segment, transmissions): so many transmissions of that segment, counted from 0, never arrive."""
     outages_s: tuple[tuple[float, float], ...] = ()
     delays_s: tuple[tuple[float, float], ...] = ()
-    """(from, one way): steps of the delay, beside half a round trip at 0."""
+    """(from, one way): changes of the delay, beside half a round trip at 0."""
+    change_s: float = 0.0
+    """What such a change takes, along a straight line; 0 is a step."""
     writes: tuple[tuple[float, int], ...] = ((0.0, ENDLESS // SEGMENT),)
     """(from, segments) that the application writes."""
     mptcp: bool = True
@@ -66,15 +74,38 @@ class Case:
         return self.bdp * WIRE * 8 / self.rtt_s
 
     @property
+    def delay_table(self) -> list[tuple[int, int]]:
+        """(time, one way) in ns, straight lines in between."""
+        rows = [(0, round(self.rtt_s / 2 * 1e9))]
+        for from_s, delay_s in self.delays_s:
+            start, change = round(from_s * 1e9), round(self.change_s * 1e9)
+            rows += [(start - (change == 0), rows[-1][1]), (start + change, round(delay_s * 1e9))]
+        return rows
+
+    @property
     def queue_bytes(self) -> int:
-        """As the link counts."""
-        return min(self.queue * WIRE, DEEP)
+        """As the link counts. Half a packet more than it holds: no packet finds room by a nanosecond."""
+        return min(self.queue * WIRE + WIRE // 2, DEEP)
 
     @property
     def buffer_bytes(self) -> int:
         """The sockets': four times what a link and its queue hold, as the backend has it."""
         held = self.bdp * WIRE + min(self.queue, 8 * self.bdp) * WIRE
         return max(4 << 20, 4 * held)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Of the agent of ``dstcc``'s law: W <- alpha W + beta."""
+
+    at_s: float
+    alpha: float
+    beta: int
+
+    @property
+    def alpha_q16(self) -> int:
+        """As the law takes it."""
+        return round(self.alpha * ONE_Q16)
 
 
 @dataclass(frozen=True)
@@ -171,8 +202,10 @@ def together(mine: Row, theirs: Row) -> bool:
     """Whether the simulator's row is the kernel's, within the tolerance.
 
     That is: the window within two segments or 2 %, what was acknowledged within two segments or 1 %, the threshold
-    within one segment or 1 %, the smoothed RTT within 2 ms or 1 %, the timeout within two ticks or 2 %, and the state
-    the same.
+    within one segment or 1 %, the smoothed RTT within 2 ms or 1 %, the timeout within two ticks or 2 %, the pace
+    within 2 % where the simulator has one, and the state and the backoff the same.
+
+    The kernel's pace counts payload, the simulator's what goes on the line.
     """
     thresholds = mine.ssthresh >= INFINITE, theirs.ssthresh >= INFINITE
     return (
@@ -181,7 +214,8 @@ def together(mine: Row, theirs: Row) -> bool:
         and (all(thresholds) or (not any(thresholds) and near(mine.ssthresh, theirs.ssthresh, 1, 0.01)))
         and near(mine.srtt_us, theirs.srtt_us, 2_000, 0.01)
         and near(mine.rto_us, theirs.rto_us, 2e6 * JIFFY_S, 0.02)
-        and mine.state == theirs.state
+        and (mine.pacing_bps == 0 or near(mine.pacing_bps * SEGMENT / WIRE, theirs.pacing_bps, 0, 0.02))
+        and (mine.state, mine.backoff) == (theirs.state, theirs.backoff)
     )
 
 
@@ -202,53 +236,58 @@ def share_together(kernel: Sequence[Row], mine: Sequence[Row]) -> float:
     return sum(map(beside, kernel)) / len(kernel)
 
 
-def simulate(case: Case, law: str) -> list[Row]:
-    """The simulator's rows, one per event."""
-    half = round(case.rtt_s / 2 * 1e9)
-    times, delays = [0], [half]
-    for from_s, delay_s in case.delays_s:
-        start = round(from_s * 1e9)
-        times += [start - 1, start]
-        delays += [delays[-1], round(delay_s * 1e9)]
+def simulate(
+    case: Case,
+    law: str,
+    *,
+    uptime_s: float = 0.0,
+    phases: Sequence[int] = (),
+    decisions: Sequence[Decision] = (),
+) -> list[Row]:
+    """The simulator's rows, one per event.
+
+    ``uptime_s`` and ``phases`` are what a :class:`Recorded` has of them; ``decisions`` are for ``dstcc``.
+    """
     link = Link(
         name="link",
         rate_bps=case.rate_bps,
         up_rate_bps=case.rate_bps,
-        delay_t_ns=tuple(times),
-        delay_ns=tuple(delays),
+        delay_t_ns=tuple(t for t, _ in case.delay_table),
+        delay_ns=tuple(delay + RELAY_NS for _, delay in case.delay_table),
         queue_bytes=case.queue_bytes,
         up_queue_bytes=DEEP,
         outages_ns=tuple((round(a * 1e9), round(b * 1e9)) for a, b in case.outages_s),
         drops=case.drops,
     )
-    count = len(case.writes)
+    pieces = len(case.writes)
     release = np.array([round(t * 1e9) for t, _ in case.writes], dtype=np.int64)
     objects = Objects(
-        chunk=np.arange(count, dtype=np.int64),
-        layer=np.zeros(count, dtype=np.int64),
+        chunk=np.arange(pieces, dtype=np.int64),
+        layer=np.zeros(pieces, dtype=np.int64),
         payload_bytes=np.array([segments * SEGMENT for _, segments in case.writes], dtype=np.int64),
         release_ns=release,
-        deadline_ns=np.full(count, NEVER_NS, dtype=np.int64),
+        deadline_ns=np.full(pieces, NEVER_NS, dtype=np.int64),
     )
     transport = Transport(
-        congestion=law,
+        congestion="agent" if law == "dstcc" else law,
         scheduler="minrtt",
         mss_bytes=SEGMENT,
         header_bytes=HEADER,
         option_bytes=24 if case.mptcp else 0,
+        agent_silence_slots=SILENCE_SLOTS,
         receive_buffer_bytes=case.buffer_bytes // 2,
-        constants=TcpConstants(jiffy_s=JIFFY_S),
+        constants=TcpConstants(jiffy_s=JIFFY_S, uptime_s=uptime_s),
     )
     config = EngineConfig(
-        seed=1,
+        seed=seed_of(phases),
         links=(link,),
         transport=transport,
         objects=objects,
-        slot_ns=round(case.rtt_s * 1e9),
+        slot_ns=round(case.rtt_s / 4 * 1e9),
         duration_ns=round(case.end_s * 1e9),
         trace=True,
     )
-    steps = run_engine(config).steps
+    steps = (steered(config, decisions) if law == "dstcc" else run_engine(config)).steps
     assert steps is not None
     columns = zip(
         steps.t_ns.tolist(),
@@ -266,13 +305,77 @@ def simulate(case: Case, law: str) -> list[Row]:
     return [Row(*row) for row in columns]
 
 
-def read_file(text: str) -> dict[str, list[Row]]:
-    """The rows of each control in a file."""
-    found: dict[str, list[Row]] = {}
+def steered(config: EngineConfig, decisions: Sequence[Decision]) -> EngineResult:
+    """A trial of one subflow under an agent that decides at those times, all of them ends of slots."""
+    stepper = Stepper(1, 1, 1)
+    stepper.load(0, config)
+    due = {round(decision.at_s * 1e9): decision for decision in decisions}
+    now = 0
+    while stepper.done[0] == RUNNING:
+        decision = due.pop(now, None)
+        stepper.alpha_q16[0, 0] = SILENT if decision is None else decision.alpha_q16
+        stepper.beta[0, 0] = 0 if decision is None else decision.beta
+        stepper.step()
+        now += config.slot_ns
+    return stepper.result(0)
+
+
+def seed_of(phases: Sequence[int]) -> int:
+    """The least seed under which the simulator's BBR draws those phases of its gain cycle, one after another."""
+    return next(seed for seed in count(1) if all(_phase(seed, k) == drawn for k, drawn in enumerate(phases)))
+
+
+def _phase(seed: int, draw: int) -> int:
+    """As in dstcc/engine/src/congestion_bbr.cpp, of the first subflow."""
+    key = _mixed(_mixed(_mixed(_mixed(seed) ^ _STREAM_BBR)))
+    drawn = _mixed(key ^ (draw * 0xD1342543DE82EF95 & _MASK)) % 7
+    return (8 - drawn) % 8
+
+
+_MASK = (1 << 64) - 1
+_STREAM_BBR = 3
+
+
+def _mixed(x: int) -> int:
+    """mix64 of dstcc/engine/src/base.hpp."""
+    x = (x + 0x9E3779B97F4A7C15) & _MASK
+    x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & _MASK
+    x = ((x ^ x >> 27) * 0x94D049BB133111EB) & _MASK
+    return x ^ x >> 31
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the kernel did under one control."""
+
+    rows: list[Row]
+    uptime_s: float = 0.0
+    """What its ticks counted when the case began, as time: Linux boots at -300 s. Where the timer wheel stands."""
+    phases: tuple[int, ...] = ()
+    """Of BBR's gain cycle, those with which it began to probe: drawn at random there. 0 is the gain of 5/4."""
+
+    def head(self, law: str) -> str:
+        """As in a file."""
+        phases = f" phases {','.join(map(str, self.phases))}" if self.phases else ""
+        return f"[{law}] uptime_s {self.uptime_s:.6f}{phases}"
+
+    def simulated(self, case: Case, law: str, decisions: Sequence[Decision] = ()) -> list[Row]:
+        """The simulator's rows on the same clock and with the same draws."""
+        return simulate(case, law, uptime_s=self.uptime_s, phases=self.phases, decisions=decisions)
+
+
+def read_file(text: str) -> dict[str, Recorded]:
+    """What a file holds of each control."""
+    found: dict[str, Recorded] = {}
     rows: list[Row] = []
     for line in text.splitlines():
         if line.startswith("["):
-            rows = found.setdefault(line.strip("[]"), [])
+            law, _, told = line[1:].partition("]")
+            words = told.split()
+            facts = dict(zip(words[::2], words[1::2], strict=True))
+            phases = tuple(int(word) for word in facts.get("phases", "").split(",") if word)
+            rows = []
+            found[law] = Recorded(rows, float(facts["uptime_s"]), phases)
         elif line and not line.startswith("#"):
             rows.append(Row.read(line))
     return found

@@ -6,7 +6,7 @@ Windows in slow start are 10, 20, 40, 80 and 160 segments, a round trip each; so
 
 from __future__ import annotations
 
-from .trajectory import Case
+from .trajectory import Case, Decision
 
 CASES: tuple[Case, ...] = (
     Case("start-80", "A lossless start on a link that holds 80 segments", 16.0, bdp=80),
@@ -51,10 +51,11 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "moving",
-        "The round trip changes in steps: 1 s, 1.4 s, 0.8 s, 1.2 s",
+        "The round trip moves, within 2 s each time: 1 s, 1.4 s, 0.8 s, 1.2 s",
         30.0,
         queue=200,
         delays_s=((10.0, 0.7), (16.0, 0.4), (22.0, 0.6)),
+        change_s=2.0,
     ),
 )
 """In the order of docs/fidelity.md."""
@@ -66,8 +67,26 @@ LAWS: dict[str, str] = {
     "westwood": "westwood",
     "vegas": "vegas",
     "bic": "bic",
+    "dstcc": "dstcc",
 }
 """The simulator's name of a control: the kernel's."""
+
+
+DECISIONS: tuple[Decision, ...] = (
+    Decision(1.25, 0.0, 20),
+    Decision(2.25, 2.0, 0),
+    Decision(3.25, 2.0, 0),
+    Decision(4.5, 1.0, 40),
+    Decision(6.25, 1.25, 0),
+    Decision(8.25, 0.0, 220),
+    Decision(12.25, 0.5, 0),
+    Decision(16.25, 1.0, 60),
+    Decision(20.25, 0.8, -10),
+    Decision(24.25, 0.0, 240),
+    Decision(32.25, 0.0, 150),
+)
+"""What the agent of `dstcc`'s own law asks for, the same in each case: a start that doubles, steps, cuts. Its law keeps
+windows below twice what it has measured of the path."""
 
 
 def case(name: str) -> Case:

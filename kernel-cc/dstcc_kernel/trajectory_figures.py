@@ -13,8 +13,8 @@ from pathlib import Path
 
 from dstcc.atomic import atomic_write
 
-from .trajectory import INFINITE, Case, Row, at, grid, read_file, share_together, simulate
-from .trajectory_cases import CASES, LAWS
+from .trajectory import INFINITE, Case, Recorded, at, grid, read_file, share_together
+from .trajectory_cases import CASES, DECISIONS, LAWS
 
 WIDTH, HEIGHT, COLUMNS = 300, 130, 3
 LEFT, TOP, RIGHT, BOTTOM = 38, 20, 8, 18
@@ -48,12 +48,15 @@ def table(recorded: Path) -> str:
     lines = [f"| case | {' | '.join(LAWS)} |", f"|---|{'---|' * len(LAWS)}"]
     for case in CASES:
         kernel = read_file((recorded / f"{case.name}.txt").read_text())
-        shares = [f"{100 * share_together(kernel[law], simulate(case, law)):.0f}" for law in LAWS]
+        shares = [
+            f"{100 * share_together(kernel[law].rows, kernel[law].simulated(case, law, DECISIONS)):.0f}"
+            for law in LAWS
+        ]
         lines.append(f"| `{case.name}` | {' | '.join(shares)} |")
     return "\n".join(lines)
 
 
-def drawing(case: Case, recorded: dict[str, list[Row]]) -> str:
+def drawing(case: Case, recorded: dict[str, Recorded]) -> str:
     """The SVG of a case."""
     rows = -(-len(recorded) // COLUMNS)
     width, height = COLUMNS * WIDTH, rows * HEIGHT
@@ -70,8 +73,9 @@ def drawing(case: Case, recorded: dict[str, list[Row]]) -> str:
     )
 
 
-def _panel(case: Case, law: str, kernel: list[Row]) -> str:
-    mine = simulate(case, law)
+def _panel(case: Case, law: str, recorded: Recorded) -> str:
+    kernel = recorded.rows
+    mine = recorded.simulated(case, law, DECISIONS)
     times = [row.t_ns for row in mine]
     theirs = [(row.t_ns / 1e9, row.cwnd) for row in kernel]
     ours = [(t / 1e9, at(mine, times, t).cwnd) for t in grid(case)]

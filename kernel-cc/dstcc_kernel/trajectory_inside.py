@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,13 @@ from pyroute2 import IPRoute
 
 from .inside import PAGES
 from .module import load
+from .netlink import Action, Client
 from .topology import CHECKSUMS, OFFLOADS, enter, inside, new_namespace, offloads_off
+from .trajectory import SILENCE_SLOTS
 
 MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 HOSTS = ("10.0.0.1", "10.0.0.2")
+SLOT_US = 1_000_000
 
 
 def main(folder: Path) -> int:
@@ -37,7 +41,23 @@ def main(folder: Path) -> int:
     _lay(earth, relay, ("earth", "rearth"), 1, told)
     plan = folder / "plan.txt"
     plan.write_text(f"spaces {craft} {relay} {earth}\n" + told["plan"] + f"out {folder / 'events.txt'}\n")
-    return subprocess.run([told["program"], str(plan)], pass_fds=spaces, check=False).returncode
+    with subprocess.Popen([told["program"], str(plan)], pass_fds=spaces) as playing:
+        if told["decisions"]:
+            enter(craft)
+            decide(folder / "events.txt", told["decisions"])
+        return playing.wait()
+
+
+def decide(events: Path, decisions: list[tuple[float, int, int]]) -> None:
+    """Ask for windows of the spacecraft's one subflow, each at its time on the program's clock."""
+    while not events.exists() or not (text := events.read_text()):
+        time.sleep(0.001)
+    start_s = int(text.split(maxsplit=1)[0]) / 1e9
+    with Client() as client:
+        client.set_parameters(slot_us=SLOT_US, silence_slots=SILENCE_SLOTS)
+        for at_s, alpha_q16, beta in decisions:
+            time.sleep(max(0.0, start_s + at_s - time.monotonic()))
+            client.act([Action(client.subflows()[0].id, alpha_q16, beta)])
 
 
 def _lay(host: int, relay: int, names: tuple[str, str], index: int, told: dict[str, Any]) -> None:

@@ -17,8 +17,8 @@ namespace trajectory {
 using Time = std::int64_t;  // nanoseconds since the start
 constexpr Time kNever = INT64_MAX;
 
-struct Step {
-    Time from, delay;  // holds until the next
+struct Row {
+    Time at, delay;  // straight lines in between
 };
 
 struct Outage {
@@ -35,7 +35,7 @@ public:
     double rate_bps = 0;
     std::int64_t queue_bytes = 0;
     int free_bytes = 0;  // of a packet's IP length, not charged: options that the simulator does not count
-    std::vector<Step> delays;
+    std::vector<Row> delays;
     std::vector<Outage> outages;
 
     // Whether the packet goes on the line at all, and when it arrives (kNever: lost there).
@@ -48,11 +48,17 @@ public:
         arrive = kNever;
         for (const Outage& dark : outages)
             if (busy_ > dark.from && start < dark.to) return true;
-        Time delay = delays.front().delay;
-        for (const Step& step : delays)
-            if (step.from <= busy_) delay = step.delay;
-        arrive = last_ = std::max(last_, busy_ + delay);
+        arrive = last_ = std::max(last_, busy_ + delay(busy_));
         return true;
+    }
+    Time delay(Time at) const {
+        std::size_t next = 0;
+        while (next < delays.size() && delays[next].at <= at) ++next;
+        if (next == 0) return delays.front().delay;
+        const Row& from = delays[next - 1];
+        if (next == delays.size()) return from.delay;
+        const double share = static_cast<double>(at - from.at) / static_cast<double>(delays[next].at - from.at);
+        return from.delay + static_cast<Time>(share * static_cast<double>(delays[next].delay - from.delay) + 0.5);
     }
 
     std::deque<Packet> flying;

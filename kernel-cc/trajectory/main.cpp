@@ -4,12 +4,15 @@
 //   craft --veth-- relay (this program: packet sockets, link.hpp) --veth-- earth
 //
 // It runs in a guest's virtual time, where its own work takes none: the link's times are exact but for the clock's 256 ns a
-// look. `trajectory PLAN` reads a plan (a word and its numbers a line, see read_plan) and writes a line per event:
+// look. `trajectory PLAN` reads a plan (a word and its numbers a line, see read_plan) and writes the machine's clock as the
+// case starts, in ns since it booted, and a line per event; the last three are BBR's gains in 256ths and RTprop, of others 0:
 //
 //   t_ns acks sent una cwnd ssthresh srtt_us rttvar_us rto_us pacing_Bps state backoff sacked lost retrans unacked
+//   pacing_gain cwnd_gain min_rtt_us
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/if_packet.h>
+#include <linux/inet_diag.h>
 #include <linux/tcp.h>
 #include <net/ethernet.h>
 #include <net/if.h>
@@ -184,6 +187,8 @@ public:
         out_ = std::fopen(plan_.out.c_str(), "w");
         if (out_ == nullptr) fail(plan_.out);
         start_ = clock();
+        std::fprintf(out_, "%lld\n", static_cast<long long>(start_));
+        std::fflush(out_);  // who decides over windows waits for it
         const sockaddr_in to = host("10.0.0.2");
         if (connect(sender_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 && errno != EINPROGRESS) fail("connect");
         watch(sender_, EPOLLOUT | EPOLLET);
@@ -344,11 +349,15 @@ private:
     void note(Time now) {
         tcp_info told{};
         if (!info(told)) return;
-        std::fprintf(out_, "%lld %lld %lld %lld %u %u %u %u %u %llu %u %u %u %u %u %u\n", static_cast<long long>(now),
+        tcp_cc_info gains{};
+        socklen_t size = sizeof gains;
+        if (plan_.congestion == "bbr" && getsockopt(sender_, IPPROTO_TCP, TCP_CC_INFO, &gains, &size) != 0) fail("TCP_CC_INFO");
+        std::fprintf(out_, "%lld %lld %lld %lld %u %u %u %u %u %llu %u %u %u %u %u %u %u %u %u\n", static_cast<long long>(now),
                      static_cast<long long>(acks_), static_cast<long long>(sent_), static_cast<long long>(una_ / plan_.mss),
                      told.tcpi_snd_cwnd, told.tcpi_snd_ssthresh, told.tcpi_rtt, told.tcpi_rttvar, told.tcpi_rto,
                      static_cast<unsigned long long>(told.tcpi_pacing_rate), told.tcpi_ca_state, told.tcpi_backoff,
-                     told.tcpi_sacked, told.tcpi_lost, told.tcpi_retrans, told.tcpi_unacked);
+                     told.tcpi_sacked, told.tcpi_lost, told.tcpi_retrans, told.tcpi_unacked, gains.bbr.bbr_pacing_gain,
+                     gains.bbr.bbr_cwnd_gain, gains.bbr.bbr_min_rtt);
     }
 
     Plan plan_;

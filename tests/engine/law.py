@@ -56,9 +56,9 @@ class Law:
         for acked in range(0, window, step):
             self.ack(min(step, window - acked), i, rtt_s=rtt_s, one_way_s=one_way_s)
 
-    def lose(self, i: int = 0) -> None:
-        """Lose a segment, and be through with the recovery."""
-        self._bench.lose(i, 1, self.now_ns)
+    def lose(self, i: int = 0, *, segments: int = 1) -> None:
+        """Lose segments, and be through with the recovery."""
+        self._bench.lose(i, segments, self.now_ns)
 
     def lose_and_stay(self, i: int = 0) -> None:
         """Lose a segment: the recovery has begun."""

@@ -2,7 +2,8 @@
 
     pacing = gain · BtlBw · 0.99;   cwnd = gain · BtlBw · RTprop + 3 sends + aggregation (at most 100 ms of BtlBw)
 
-`bbr-scaled` counts sends of one segment of 1,500 bytes, so that its numbers are the formula's; `bbr` adds Linux's.
+`bbr-scaled` counts sends of one segment of 1,500 bytes, so that its numbers are the formula's; `bbr` adds Linux's
+integers: 100 segments a second are 1,677 / 2^24 segments a microsecond, and not 1,677.7.
 """
 
 from __future__ import annotations
@@ -18,11 +19,17 @@ HIGH = 739 / 256  # 256 · 2885 / 1000 + 1, as Linux rounds (bbr_high_gain)
 DRAIN = 88 / 256  # 256 · 1000 / 2885 (bbr_drain_gain)
 
 
+def whole(rate: float) -> float:
+    """Segments a second as Linux counts them: 2^-24 segments a microsecond."""
+    return math.floor(rate * 2**24 / 1e6) * 1e6 / 2**24
+
+
 class Path:
     """A law and what it is fed."""
 
     def __init__(self, name: str = "bbr-scaled", rtt_s: float = 1.0, **more: object) -> None:
         self.law = Law(name, rtt_s, **more)  # type: ignore[arg-type]
+        self.name = name
         self.rtt_s = rtt_s
 
     def round(
@@ -39,6 +46,8 @@ class Path:
         return self.law.pacing_bps() / 8 / WIRE
 
     def gain(self, rate: float = 100) -> float:
+        if self.name == "bbr":
+            return round(self.paced / whole(rate) / 0.99, 4)  # bytes a second are whole, too
         return self.paced / rate / 0.99
 
     def full(self, rate: float = 100) -> None:
@@ -395,10 +404,10 @@ def test_what_left_idle_returns_at_the_bandwidth():
 
 
 def test_stock_windows_are_even_and_sends_follow_the_rate():
-    # 100 segments a second of 1,500 bytes are 1.2 Mbit/s: at gain 1 · 0.99 a send is one segment (bbr_min_tso_segs);
-    # twice the rate makes it two. 2 · 100 + 3 · 1 = 203, aggregation 10: 213, and even: 214; 2 · 200 + 3 · 2 + 20 =
-    # 426.
-    for rate, window in ((100, 214), (200, 426)):
+    # 100 segments a second of 1,460 bytes are 1.17 Mbit/s: at gain 1 · 0.99 a send is one segment (bbr_min_tso_segs);
+    # twice the rate makes it two. 1,677 / 2^24 · 10^6 · 2 = 199.9, up: 200; 3 · 1; aggregation of 100 ms, down: 9; 212.
+    # 400 + 3 · 2 + 19 = 425, and even: 426.
+    for rate, window in ((100, 212), (200, 426)):
         path = Path("bbr")
         path.cruise(rate)
         for _ in range(40):
@@ -411,4 +420,61 @@ def test_stock_rates_count_mptcps_options():
     law = Law("bbr", 1.0)
     law.state.set_option_bytes(0, 24)
     law.state.establish(0, law.now_ns, ns(1.0))
-    assert law.pacing_bps() == pytest.approx(0.99 * HIGH * 10 * WIRE * 8 * 1484 / 1460)
+    assert law.pacing_bps() == pytest.approx(0.99 * HIGH * whole(10) * WIRE * 8 * 1484 / 1460, rel=1e-4)
+
+
+def test_leaving_idle_ends_probe_rtt_when_its_time_is_over():
+    # Linux bbr_cwnd_event(): after a timeout nothing is in flight, and its first repeat leaves idle. 200 ms, in ticks.
+    path = filled("bbr", 1.0)
+    path.round(100, rtt_s=0.9)
+    before = path.law.cwnd()
+    path.round(100, wait_s=10.01)
+    assert path.law.cwnd() == 4
+    path.law.wait(0.19)
+    path.law.return_from_idle()
+    assert path.law.cwnd() == 4
+    path.law.wait(0.02)
+    path.law.return_from_idle()
+    assert path.law.cwnd() >= before
+
+
+def lossy(path: Path, rounds: int, *, acked: int, lost: int) -> None:
+    """Round trips of a second each, a loss in each."""
+    for _ in range(rounds):
+        path.law.lose(segments=lost)
+        path.round(acked, acked=acked, wait_s=1.001, losses=lost, in_flight=10**6)
+
+
+@pytest.mark.parametrize(("lost", "second", "policed"), [(5, 20, True), (3, 20, False), (5, 40, False)])
+def test_two_lossy_stretches_at_one_rate_are_a_policers(lost, second, policed):
+    # bbr_lt_bw_sampling(): 5 lost of 20 delivered are 64 / 256, above 50 / 256; 3 are 38. A stretch ends with its
+    # fourth round trip; the first's first is only where it begins. 40 is not within an eighth of 20. Then the rate is the
+    # stretches', 20 / 1.001, and the gain 1, though the largest of ten rounds is still 100.
+    path = Path("bbr")
+    path.cruise()
+    lossy(path, 4, acked=20, lost=lost)
+    lossy(path, 4, acked=second, lost=2 * lost if second == 40 else lost)
+    assert (path.paced < 25) is policed
+    if not policed:
+        return
+    assert path.paced == pytest.approx(0.99 * 20, rel=0.01)
+    # For 48 round trips of PROBE_BW, however much comes through; PROBE_RTT, at its 4 segments, does not count.
+    lasted = 0
+    for _ in range(80):
+        path.round(100, wait_s=0.25, in_flight=10**6)
+        if path.paced > 25:
+            break
+        lasted += path.law.cwnd() > 4
+    assert lasted == pytest.approx(47, abs=2)
+
+
+def test_a_timeout_or_an_undo_counts_for_the_policer():
+    # A timeout is a loss: the stretch begins with it. An undo forgets what was seen.
+    for undone in (False, True):
+        path = Path("bbr")
+        path.cruise()
+        lossy(path, 7, acked=20, lost=5)
+        if undone:
+            path.law.undo()
+        lossy(path, 1, acked=20, lost=5)
+        assert (path.paced < 25) is not undone

@@ -16,10 +16,11 @@ MS = 1_000_000
 
 
 class Receiver:
-    """One end, RTT 1 s; segment k is sent at k ms unless said, and answered when the receiver wants to."""
+    """One end of plain TCP unless there are options, RTT 1 s; segment k is sent at k ms unless said, and answered when
+    the receiver wants to."""
 
-    def __init__(self, window_segments: int = 0, rtt_ms: int = 1000) -> None:
-        transport = Transport("newreno", "minrtt", constants=TcpConstants())
+    def __init__(self, window_segments: int = 0, rtt_ms: int = 1000, options: int = 0) -> None:
+        transport = Transport("newreno", "minrtt", option_bytes=options, constants=TcpConstants())
         self.own = parts.Receiver(transport, window_segments, rtt_ms * MS)
         self.next = 0
 
@@ -42,9 +43,9 @@ class Receiver:
         return covered
 
 
-def settled() -> Receiver:
+def settled(options: int = 0) -> Receiver:
     """Past the first ACKs, nothing pending."""
-    receiver = Receiver()
+    receiver = Receiver(options=options)
     receiver.in_order(200)
     receiver.own.make_ack()
     return receiver
@@ -143,6 +144,85 @@ def test_the_newest_block_comes_first_and_three_are_named():
     assert receiver.own.make_ack()[3] == [(204, 207), (208, 209), (202, 203)]
     receiver.take(202 + 1)
     assert receiver.own.make_ack()[3] == [(202, 207), (208, 209)]
+
+
+def test_an_ack_of_mptcp_has_room_for_one_block():
+    # 40 bytes of options: 12 of timestamps, 12 of MPTCP's acknowledgement, 4 and 8 a block (RFC 8684, RFC 2018). A
+    # duplicate is itself named in it (RFC 2883).
+    receiver = settled(options=24)
+    for number in (202, 204, 206):
+        receiver.take(number)
+        blocks = receiver.own.make_ack()[3]
+        assert blocks == [(number, number + 1)]
+    receiver.take(204)
+    assert receiver.own.make_ack()[2:] == (True, [])
+    plain = settled()
+    for number in (202, 204, 206, 204):
+        plain.take(number)
+        told = plain.own.make_ack()
+    assert told[2:] == (True, [(206, 207), (204, 205)])
+
+
+def test_what_was_held_back_is_said_before_a_third_block_begins():
+    # Linux's tcp_sack_compress_send_ack(): else the ACK's newest block would be all that is heard of the others.
+    receiver = settled(options=24)
+    for number in (202, 203, 204):  # the three at once
+        receiver.take(number)
+        receiver.own.make_ack()
+    assert not receiver.own.speaks_first(205)
+    assert receiver.take(205) == (True, False)
+    assert receiver.own.ack_deadline < NEVER_NS
+    assert not receiver.own.speaks_first(207)  # a second block can wait
+    assert receiver.take(207) == (True, False)
+    assert not receiver.own.speaks_first(208)
+    assert not receiver.own.speaks_first(206)
+    assert not receiver.own.speaks_first(204)  # there already
+    assert not receiver.own.speaks_first(200)  # in order
+    assert receiver.own.speaks_first(210)
+    receiver.own.make_ack()
+    assert not receiver.own.speaks_first(210)  # nothing is held back any more
+    # One that touches the third of three blocks brings it to the front, and the others behind it.
+    receiver.take(210)
+    receiver.own.make_ack()
+    receiver.take(212)
+    receiver.own.make_ack()
+    while receiver.take(213 + receiver.next % 50)[1]:
+        receiver.own.make_ack()
+        receiver.next += 1
+    assert receiver.own.speaks_first(206)
+
+
+def test_what_fills_part_of_a_hole_is_one_of_three_acks_at_once():
+    # 200 to 202 are missing. 200 is answered, as the first of the new hole's; two more are, then ACKs are held back.
+    receiver = settled()
+    for number in range(203, 210):
+        if receiver.take(number)[1]:
+            receiver.own.make_ack()
+    receiver.own.make_ack()
+    assert receiver.take(200)[1]
+    receiver.own.make_ack()
+    answered = [receiver.take(number)[1] for number in (210, 211, 212)]
+    assert answered == [True, True, False]
+
+
+def test_the_window_grows_into_what_segments_out_of_order_leave():
+    # Half of 2,304 bytes each are taken off the room. 100 segments of 2 · 1,460 bytes are left to grow; 16 quick ACKs
+    # are over. Behind a hole the room falls by 1,152 with each segment and by 2,920 more while it lasts: 292,000 =
+    # n (2,920 + 1,152), 71 segments. Once the hole is filled 100 - 71 = 29 more let it grow.
+    receiver = Receiver(window_segments=116)
+    receiver.in_order(16)
+    receiver.own.make_ack()
+    at_once = 0
+    for number in range(17, 217):
+        if receiver.take(number)[1]:
+            receiver.own.make_ack()
+            at_once += 1
+    receiver.own.make_ack()
+    assert receiver.take(16)[1]
+    receiver.own.make_ack()
+    receiver.next = 217
+    covered = receiver.in_order(60)
+    assert covered.index(2) == pytest.approx(29, abs=2)
 
 
 def test_the_fourth_block_comes_back_when_one_is_gone():

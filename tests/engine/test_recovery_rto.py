@@ -198,3 +198,60 @@ def test_timers_go_off_when_the_wheel_comes_round(rtt_ms, armed_ms):
     assert sender.next_timer_ms == on_the_wheel(armed_ms, due)
     assert sender.timer(sender.next_timer_ms - 0.001) == ""
     assert sender.timer(sender.next_timer_ms) == "probe"
+
+
+@pytest.mark.parametrize(("uptime_s", "at_ms"), [(0.0, 2240), (0.05, 2270), (-300.0, 2240), (-0.003, 2243)])
+def test_timers_lie_on_the_machines_wheel(uptime_s, at_ms):
+    # 2.2 s are 220 ticks of 10 ms: 63 and more, so the wheel's slots are 8 ticks apart (kernel/time/timer.c). From tick
+    # 0 the slot after 220 is 224; from tick 5 that after 225 is 232, 227 later; 30,000 before 0 is a multiple of 8; at
+    # -3 ms it is tick -1, 219 is followed by 224, and the clock is 3 ms behind.
+    sender = Sender(constants={"jiffy_s": 0.01, "uptime_s": uptime_s})
+    sender.send(0)
+    assert sender.timer(2200) == ""
+    assert sender.next_timer_ms == at_ms
+    assert sender.timer(at_ms) == "probe"
+
+
+def test_timeouts_double_whole_ticks():
+    # __tcp_set_rto(): 3 · 1,000.4 ms are 301 ticks of 10 ms, and doubled 602, not the 601 that 6,002.4 ms would be.
+    sender = Sender(rtt_ms=1000.4, constants={"jiffy_s": 0.01})
+    sender.send(0)
+    while sender.timer(at := sender.next_timer_ms) != "timeout":
+        pass
+    assert sender.next_timer_ms - at == pytest.approx(6020)
+
+
+def test_repeats_that_are_lost_after_a_timeout_begin_a_recovery():
+    # tcp_fastretrans_alert(): FLAG_LOST_RETRANS. All ten are repeated at 9 s, and only the sixth comes through.
+    sender = timed_out()
+    sender.own.cwnd = 10
+    assert sender.repeat(9000) == list(range(10))
+    assert (sender.own.state, sender.own.ssthresh) == ("loss", 5)
+    sender.own.cwnd = 8
+    sender.ack(10_000, 0, (5, 6), echo_ms=9000)
+    assert (sender.own.state, sender.own.ssthresh) == ("recovery", 4)
+    assert sender.repeat(10_000)[0] == 0
+
+
+def test_a_probe_that_gives_way_to_the_timeout_leaves_it_where_it_was():
+    # tcp_rearm_rto(): with a probe pending the timeout counts from when the oldest segment left. 1..3 are SACKed: a
+    # recovery, in which no probe is. Then 0 to 3 arrive: 4 left at 4 ms.
+    sender = flight()
+    sender.ack(1003, 0, (1, 4))
+    assert sender.own.state == "recovery"
+    sender.ack(1010, 4, (4, 5))
+    timeout = sender.next_timer_ms - 4
+    again = flight()
+    again.ack(1003, 0, (1, 4))
+    assert again.repeat(1003) == [0]  # the head's repeat starts it anew
+    again.ack(1010, 4, (4, 5))
+    assert again.next_timer_ms - 1010 == pytest.approx(timeout, abs=1)
+
+
+def test_a_repeats_round_trip_is_counted_in_milliseconds():
+    # RFC 7323's clock is one of milliseconds (TCP_TS_HZ): 1,000.6 ms from 0.5 ms past one are 1,001, from 0.3 1,000.
+    for past_ms, measured in ((0.5, 1001), (0.3, 1000)):
+        sender = timed_out(2)
+        assert sender.repeat(9000 + past_ms) == [0]
+        sender.ack(9000 + past_ms + 1000.6, 1, echo_ms=9000 + past_ms)
+        assert sender.own.last_rtt_ns == measured * MS

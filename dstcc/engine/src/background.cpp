@@ -28,7 +28,7 @@ void Simulation::add_flow(std::size_t link, std::size_t number) {
     const bool same = flow.congestion == "same";
     const std::int64_t bytes = flow.payload_bytes > 0 ? flow.payload_bytes : kGreedy;
     FlowState state{{Subflow(config_.transport, same ? own_control(tcp) : make_congestion(flow.congestion), tcp),
-                     receiver(link), link},
+                     receiver(link, 0), link},
                     flow,
                     flow.app_limited ? bytes : 0,
                     flow.app_limited ? 0 : bytes};

@@ -147,6 +147,9 @@ ConstantsNs read_constants(const py::handle& constants, double scale) {
     out.bbr_probe_rtt = ns("bbr_probe_rtt_s");
     out.westwood_rtt_min = ns("westwood_rtt_min_s");
     out.jiffy = ns("jiffy_s");
+    // Only where the machine stands in a turn of its timer wheel matters: no timer reaches beyond 32,768 ticks' slots.
+    const Time turn = out.jiffy << 15, uptime = ns("uptime_s");
+    out.uptime = turn > 0 ? (uptime % turn + turn) % turn : 0;
     out.ledbat_target = ns("ledbat_target_s");
     out.ledbat_minute = ns("ledbat_minute_s");
     out.quick_acks = constants.attr("quick_acks").cast<int>();

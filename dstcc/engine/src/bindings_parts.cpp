@@ -126,9 +126,11 @@ void bind_receivers(py::module_& m) {
         .def(py::init([](const py::object& transport, std::int64_t window_segments, Time rtt) {
                  const TransportConfig native = read_transport_config(transport);
                  const auto mss = static_cast<std::uint32_t>(native.mss_bytes);
-                 return std::make_unique<SubflowReceiver>(native.constants, window_segments, rtt, mss);
+                 const auto options = static_cast<std::uint32_t>(native.option_bytes);
+                 return std::make_unique<SubflowReceiver>(native.constants, window_segments, rtt, mss, options);
              }),
              py::arg("transport"), py::arg("window_segments"), py::arg("rtt"))
+        .def("speaks_first", &SubflowReceiver::speaks_first)
         // (fresh, answered at once)
         .def("segment",
              [](SubflowReceiver& r, Time now, std::int64_t number, Time sent, std::uint32_t bytes) {

@@ -75,9 +75,28 @@ struct ConstantsNs {
     bool hystart = true;
     Time hystart_ack_delta, hystart_delay_min, hystart_delay_max;
     Time bbr_min_rtt_window, bbr_probe_rtt, westwood_rtt_min;
-    Time jiffy, ledbat_target, ledbat_minute;
+    Time jiffy, uptime, ledbat_target, ledbat_minute;
     int quick_acks;
     double scale;
+
+    // By timestamps, which count milliseconds of the machine's clock (TCP_TS_HZ), one at least.
+    Time stamped(Time from, Time to) const {
+        const Time unit = std::max<Time>(1, static_cast<Time>(1e6 * scale));
+        return std::max<Time>((to + uptime) / unit - (from + uptime) / unit, 1) * unit;
+    }
+    // Linux's jiffies: whole ticks of the machine's clock.
+    std::int64_t ticks(Time at) const { return (at + uptime) / jiffy; }
+    Time in_ticks(Time span) const { return (span + jiffy - 1) / jiffy; }  // usecs_to_jiffies(): up
+    // Linux's timer wheel (kernel/time/timer.c): a timer that is up to 62 ticks away goes off with the tick after; beyond
+    // that, with each eightfold distance, at the next multiple of eight times as many ticks of the machine's clock. So timers
+    // are late by an eighth at most.
+    Time wheel(Time armed, Time due) const {
+        if (jiffy <= 1) return due;  // without ticks
+        const std::int64_t away = in_ticks(due - armed), tick = ticks(armed) + away;
+        int shift = 0;
+        for (std::int64_t reach = 63; away >= reach && shift < 24; reach <<= 3) shift += 3;
+        return (((tick >> shift) + 1) << shift) * jiffy - uptime;
+    }
 };
 
 // A box of Remy's memory and its action; see congestion_remy.cpp.

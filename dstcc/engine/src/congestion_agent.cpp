@@ -2,6 +2,9 @@
 //
 //   action  W <- clamp(alpha W + beta)   pace = W wire / srtt   (kernel-cc/law/dstcc_law.h, shared with the kernel)
 //
+// The module says mss_cache a segment, of which MPTCP's options are a part, and the kernel spends the payload: over MPTCP it
+// paces by so much quicker, and here as well.
+//
 // `agent-bbr` keeps the window and leaves the pace to BBR, as Zhang et al. have it (Entropy 2023, section 3.1): BBR works
 // on a window of its own that nobody sends by. It never enters PROBE_RTT: that state serves the window.
 //
@@ -71,6 +74,7 @@ public:
     void init(TcpState& tcp, Time now) override {
         established_ = true;
         told_ = tcp.cwnd;
+        tcp.linux_pacing = kind_ == Kind::kWindow;
         if (pacer_) pacer_->init(tcp, now);
         tcp.agent.steered = acted_ns_ >= 0 && !silent(tcp, now);
         if (tcp.agent.steered) pace(tcp);
@@ -78,6 +82,7 @@ public:
     std::int64_t ssthresh(TcpState& tcp, Time now) override {
         heed_silence(tcp, now);
         if (pacer_) pacer_->ssthresh(tcp, now);
+        if (tcp.agent.steered) tcp.ssthresh = tcp.cwnd;  // it means nothing until a fallback, which sets it
         return tcp.agent.steered ? tcp.cwnd : std::max<std::int64_t>(tcp.cwnd / 2, 2);
     }
     void cong_avoid(TcpState& tcp, std::int64_t acked, Time) override { reno_cong_avoid(tcp, acked); }
@@ -133,7 +138,8 @@ private:
             tcp.pacing_bytes_per_ns = pacer_->bytes_per_ns();
             return;
         }
-        const std::uint64_t rate = dstcc_law_pace(static_cast<std::uint32_t>(own_window(tcp)), tcp.wire_bytes,
+        const std::uint32_t segment = kind_ == Kind::kRate ? tcp.wire_bytes : tcp.wire_bytes * tcp.mss_cache() / tcp.mss_bytes;
+        const std::uint64_t rate = dstcc_law_pace(static_cast<std::uint32_t>(own_window(tcp)), segment,
                                                   static_cast<std::uint64_t>(tcp.srtt_ns / kNsPerUs));
         tcp.pacing_bytes_per_ns = static_cast<double>(rate) / kNsPerS;
     }

@@ -23,8 +23,8 @@ constexpr std::uint64_t kFarOff = 355'000;      // 1024ths of a second from the 
 class Cubic final : public CongestionControl {
 public:
     void init(TcpState& tcp, Time now) override {
-        jiffy_ = tcp.constants->jiffy;
-        hz_ = std::max<std::int64_t>(1, std::llround(tcp.constants->scale * kNsPerS / static_cast<double>(jiffy_)));
+        constants_ = tcp.constants;
+        hz_ = std::max<std::int64_t>(1, std::llround(constants_->scale * kNsPerS / static_cast<double>(constants_->jiffy)));
         reset();
         start_round(tcp, now);
     }
@@ -63,7 +63,7 @@ public:
 private:
     static constexpr std::int64_t kNone = -1;  // no epoch has begun
 
-    std::int64_t jiffies(Time at) const { return at / jiffy_; }
+    std::int64_t jiffies(Time at) const { return constants_->ticks(at); }
     void reset() {
         last_max_ = 0;
         last_cwnd_ = 0;
@@ -124,7 +124,7 @@ private:
             k_ = shrunk <= 0 ? 0 : static_cast<std::int64_t>(std::cbrt(shrunk * (1ull << 40) / kC));
             origin_ = std::max(last_max_, cwnd);
         }
-        const std::int64_t t = (jiffy - epoch_start_ + (delay_min_ + jiffy_ - 1) / jiffy_) * 1024 / hz_;
+        const std::int64_t t = (jiffy - epoch_start_ + constants_->in_ticks(delay_min_)) * 1024 / hz_;
         const std::uint64_t off = std::min(static_cast<std::uint64_t>(std::abs(t - k_)), kFarOff);
         const auto delta = static_cast<std::int64_t>((kC * off * off * off) >> 40);
         const std::int64_t target = t < k_ ? origin_ - delta : origin_ + delta;
@@ -141,7 +141,7 @@ private:
         if (reno_cwnd_ > tcp.cwnd) count_ = std::min(count_, tcp.cwnd / (reno_cwnd_ - tcp.cwnd));
     }
 
-    Time jiffy_ = 1;
+    const ConstantsNs* constants_ = nullptr;
     std::int64_t hz_ = 250;
     std::int64_t k_ = 0;  // 1024ths of an emulated second from the epoch to the origin
     std::int64_t last_max_ = 0, origin_ = 0, last_cwnd_ = 0, count_ = 1, ack_count_ = 0, reno_cwnd_ = 0;

@@ -32,11 +32,8 @@ public:
         ++samples_;
     }
     void cong_avoid(TcpState& tcp, std::int64_t acked, Time) override {
-        if (tcp.ca_state != CaState::kOpen) {
-            enabled_ = false;
-            return reno_cong_avoid(tcp, acked);
-        }
-        if (!enabled_) enable(tcp);
+        if (tcp.ca_state == CaState::kOpen && reduced_) enable(tcp);
+        if (!enabled_) return reno_cong_avoid(tcp, acked);
         if (tcp.snd_una > round_end_) {
             round_end_ = tcp.snd_nxt;
             if (samples_ <= kFewSamples)
@@ -49,15 +46,20 @@ public:
         }
     }
     void on_event(TcpState& tcp, CaEvent event, Time) override {
-        if (event == CaEvent::kIdleRestart)
-            init(tcp, 0);
-        else
+        if (event == CaEvent::kIdleRestart) {
+            const bool reduced = reduced_;
+            init(tcp, 0);  // amid a timeout's repeats too (tcp_vegas_cwnd_event)
+            reduced_ = reduced;
+        } else {
             enabled_ = false;
+            reduced_ = true;
+        }
     }
 
 private:
     void enable(const TcpState& tcp) {
         enabled_ = true;
+        reduced_ = false;
         round_end_ = tcp.snd_nxt;
         start_round();
     }
@@ -85,6 +87,7 @@ private:
     }
 
     bool enabled_ = true;
+    bool reduced_ = false;  // in a recovery or after a timeout, until a window grows in the Open state
     std::int64_t round_end_ = 0;
     int samples_ = 0;
     Time base_rtt_ = kNever, least_rtt_ = kNever;

@@ -47,13 +47,10 @@ public:
     }
 
 private:
-    static std::int64_t jiffies_up(const TcpState& tcp, Time ns) {
-        return (ns + tcp.constants->jiffy - 1) / tcp.constants->jiffy;
-    }
+    static std::int64_t jiffies_up(const TcpState& tcp, Time ns) { return tcp.constants->in_ticks(ns); }
     void update_window(const TcpState& tcp, Time now) {
-        const Time jiffy = tcp.constants->jiffy;
-        const std::int64_t elapsed = now / jiffy - window_start_ / jiffy;
-        if (elapsed <= std::max(jiffies_up(tcp, rtt_), tcp.constants->westwood_rtt_min / jiffy)) return;
+        const std::int64_t elapsed = tcp.constants->ticks(now) - tcp.constants->ticks(window_start_);
+        if (elapsed <= std::max(jiffies_up(tcp, rtt_), tcp.constants->westwood_rtt_min / tcp.constants->jiffy)) return;
         const std::int64_t sample = counted_ / elapsed;
         if (narrow_ == 0 && estimate_ == 0) {
             narrow_ = estimate_ = sample;

@@ -21,8 +21,9 @@ void Simulation::on_data(std::size_t link) {
     if (packet.bytes == 0) return answer_syn(s, endpoint(s), packet.sent_ns);
     if (s >= first_flow_) return on_flow_data(s - first_flow_, packet);
     SubflowState& subflow = subflows_[s];
-    const auto answered =
-        subflow.receiver.handle_segment(now_, widen(subflow.receiver.next(), packet.number), packet.sent_ns, packet.bytes);
+    const std::int64_t number = widen(subflow.receiver.next(), packet.number);
+    if (subflow.receiver.speaks_first(number)) send_ack(s, subflow);
+    const auto answered = subflow.receiver.handle_segment(now_, number, packet.sent_ns, packet.bytes);
     if (answered.fresh) on_segment(packet);  // else a needless repeat; its payload was counted
     answer(s, subflow, answered, packet.sent_ns);
 }
@@ -30,8 +31,9 @@ void Simulation::on_data(std::size_t link) {
 // A background flow has one ordering domain: what arrives once is delivered in the end.
 [[gnu::noinline]] void Simulation::on_flow_data(std::size_t f, DataPacket packet) {
     FlowState& flow = flows_[f];
-    const auto answered = flow.receiver.handle_segment(
-        now_, widen(flow.receiver.next(), packet.number), packet.sent_ns, packet.bytes);
+    const std::int64_t number = widen(flow.receiver.next(), packet.number);
+    if (flow.receiver.speaks_first(number)) send_ack(first_flow_ + f, flow);
+    const auto answered = flow.receiver.handle_segment(now_, number, packet.sent_ns, packet.bytes);
     if (answered.fresh) {
         flow.arrived_bytes += packet.bytes;
         if (flow.arrived_bytes == flow.config.payload_bytes) flow.complete_ns = now_;
@@ -136,7 +138,7 @@ AckBlocks Simulation::blocks_of(const SubflowReceiver& receiver, const SubflowRe
 
 void Simulation::on_delayed_ack(std::size_t s) {
     Endpoint& to = endpoint(s);
-    const Time deadline = to.receiver.ack_deadline();
+    const Time deadline = to.receiver.ack_time();
     if (deadline > now_) {
         tree_.set(head_delayed_ack(s), deadline);
         return;

@@ -137,7 +137,7 @@ void Simulation::bound_agent(TcpState& tcp) const {
 
 // Its window grows to half its buffer; without a told one that is twice what the links and their queues hold, 2 MiB at
 // least, as the kernel backend has it.
-SubflowReceiver Simulation::receiver(std::size_t link) const {
+SubflowReceiver Simulation::receiver(std::size_t link, int option_bytes) const {
     const TransportConfig& transport = config_.transport;
     const auto longest = [](const LinkConfig& on) { return *std::max_element(on.delay_ns.begin(), on.delay_ns.end()); };
     auto window = static_cast<double>(transport.receive_buffer_bytes);
@@ -146,9 +146,10 @@ SubflowReceiver Simulation::receiver(std::size_t link) const {
             window += 2 * (on.rate_bps / 8 * 2 * static_cast<double>(longest(on)) / kNsPerS + static_cast<double>(on.queue_bytes));
         window = std::clamp(window, kLeastWindow, kLargestWindow);
     }
-    const double step = 2.0 * (transport.mss_bytes + transport.option_bytes);
+    const double step = 2.0 * (transport.mss_bytes + option_bytes);
     const auto growing = static_cast<std::int64_t>(std::max(0.0, std::ceil((window - kFirstWindow) / step)));
-    return {transport.constants, growing, 2 * longest(config_.links[link]), static_cast<std::uint32_t>(transport.mss_bytes)};
+    return {transport.constants, growing, 2 * longest(config_.links[link]), static_cast<std::uint32_t>(transport.mss_bytes),
+            static_cast<std::uint32_t>(option_bytes)};
 }
 
 // The subflows of a link divide what an open loop or a fixed window would give one.
@@ -162,7 +163,7 @@ void Simulation::add_subflow(std::size_t link) {
     if (link < transport.open_loop_bps.size()) tcp.open_loop_bps = transport.open_loop_bps[link];
     if (link < transport.fixed_cwnd_segments.size()) tcp.fixed_cwnd = transport.fixed_cwnd_segments[link];
     subflows_.push_back({{Subflow(config_.transport, own_control(tcp), tcp),
-                          receiver(link), link},
+                          receiver(link, transport.option_bytes), link},
                          LayerQueue(transport.layer_first || scheduler_->layers_first())});
 }
 
@@ -170,7 +171,7 @@ bool Simulation::run_until(Time until, bool (*interrupted)()) {
     const Time end = std::min(until, config_.duration_ns);
     over_ = over_ || unsettled_ == 0;
     while (!over_) {
-        const bool busy = tree_.busy().time() <= tree_.idle().time();
+        const bool busy = packet_first();
         const EventTree& next = busy ? tree_.busy() : tree_.idle();
         if (next.time() > end) break;
         DSTCC_CHECK(next.time() >= now_, "time never goes back");
@@ -193,6 +194,13 @@ bool Simulation::run_until(Time until, bool (*interrupted)()) {
     check_conservation();
     if (over_ || until == kNever) check_deliveries();  // looks at every layer: not after each slot of a stepped trial
     return !over_;
+}
+
+// At one instant packets go before all else but paced segments: a host's own clock does not wait for an interrupt.
+bool Simulation::packet_first() const {
+    const EventTree &busy = tree_.busy(), &idle = tree_.idle();
+    if (busy.time() != idle.time()) return busy.time() < idle.time();
+    return idle.head() < senders_ || idle.head() >= 2 * senders_;
 }
 
 // Timers, pacing, delayed ACKs, one per sender each; then the source, the sampler, the others' traffic.
@@ -271,6 +279,7 @@ void Simulation::on_established(std::size_t s, Time syn_ns) {
     subflow.syn_at = kNever;
     siblings_.push_back(&subflow.sender.tcp());
     subflow.sender.establish(now_, now_ - syn_ns);
+    if (config_.trace) trace_step(s);
     if (subflow.copied < log_.begin()) subflow.copied = log_.begin();
     insert(established_, s);
     // The later subflows of a connection join once the first has carried data and its DATA_ACK came back.

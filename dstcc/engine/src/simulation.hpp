@@ -196,6 +196,7 @@ private:
     std::size_t head_release() const { return 2 * link_count_ + 3 * senders_; }
     std::size_t head_slot() const { return head_release() + 1; }
     std::size_t head_source(std::size_t i) const { return head_release() + 2 + i; }
+    bool packet_first() const;
     void on_idle_head(std::size_t head);
 
     // coming in
@@ -214,7 +215,7 @@ private:
     // setting up
     TcpState initial_state(std::size_t link, int sharers) const;
     void bound_agent(TcpState& tcp) const;
-    SubflowReceiver receiver(std::size_t link) const;
+    SubflowReceiver receiver(std::size_t link, int option_bytes) const;
     void add_subflow(std::size_t link);
     std::unique_ptr<CongestionControl> own_control(const TcpState& tcp) const {
         const TransportConfig& t = config_.transport;

@@ -20,6 +20,7 @@ void Simulation::steer(const std::vector<WindowAction>& windows, const LayerActi
     for (std::size_t s = 0; s < std::min(windows.size(), subflows_.size()); ++s) {
         if (windows[s].kind == WindowAction::Kind::kSilent) continue;
         subflows_[s].sender.steer(windows[s], now_);
+        if (config_.trace && subflows_[s].sender.established()) trace_step(s);
     }
     // Where nothing was said nothing changes: a scheduler that waits is not asked again.
     const auto silent = [](const WindowAction& action) { return action.kind == WindowAction::Kind::kSilent; };

@@ -25,15 +25,16 @@ void Subflow::establish(Time now, Time handshake_rtt) {
     tcp_.last_rtt_ns = handshake_rtt;
     min_rtt_.sample(handshake_rtt, now, kNever / 4);
     tcp_.min_rtt_ns = handshake_rtt;
-    rto_ = std::min(rtt_.rto(), constants_.rto_max);
+    set_rto();
     tcp_.delivered_ns = tcp_.first_sent_ns = tcp_.last_sent_ns = now;
     control_->init(tcp_, now);
     DSTCC_CHECK(tcp_.cwnd >= 1, "cwnd >= 1");
 }
 
-// Nothing was in flight.
+// Nothing is in flight: nothing was to be sent, or all that was is held to be lost (Linux tcp_event_data_sent).
 void Subflow::restart(Time now) {
     control_->on_event(tcp_, CaEvent::kIdleRestart, now);
+    if (tcp_.packets_out() > 0) return;
     rack_cursor_ = tcp_.snd_nxt;
     tcp_.first_sent_ns = tcp_.delivered_ns = now;
 }
@@ -64,6 +65,7 @@ bool Subflow::poll_retransmit(std::int64_t& number) {
 
 void Subflow::mark_retransmitted(Time now, std::int64_t number) {
     Segment& segment = segments_[number];
+    if (tcp_.in_flight() == 0) restart(now);
     stamp(now, segment);
     if (wants_rates_) stamps_[number] = rate_stamp(now);
     segment.flags |= kRetransOut | kEverRetrans;
@@ -72,7 +74,9 @@ void Subflow::mark_retransmitted(Time now, std::int64_t number) {
     if (tcp_.ca_state == CaState::kLoss && undo_stamp_ == kNever) undo_stamp_ = now;
     ++prr_out_;
     pace(now, segment.bytes + tcp_.wire_bytes - tcp_.mss_bytes);
-    if (timer_kind_ == Timer::kNone || (number == tcp_.snd_una && timer_kind_ != Timer::kReorder)) arm(now);
+    if (timer_kind_ != Timer::kNone && (number != tcp_.snd_una || timer_kind_ == Timer::kReorder)) return;
+    timer_kind_ = Timer::kNone;  // the timeout anew, from now
+    arm(now);
 }
 
 }  // namespace dstcc

@@ -49,7 +49,7 @@ struct Acked {
 };
 
 constexpr std::int64_t kUnpacedSegments = 10;  // of a connection, under Linux's pacing: those before this one leave as they come
-constexpr int kSackBlocks = 3;  // in an ACK: as many as fit beside timestamps (RFC 2018)
+constexpr int kSackBlocks = 3;  // in an ACK, at most: as many as fit beside timestamps (RFC 2018)
 
 struct AckBlocks {
     std::int64_t cumulative = 0;
@@ -74,7 +74,7 @@ public:
     bool wants_one_way_delay() const { return control_->wants_one_way_delay(); }
     bool stale() const { return backoff_ > 0; }
     bool window_open() const { return established_ && tcp_.in_flight() < tcp_.cwnd; }
-    Time pacing_until() const { return pacing_until_; }
+    Time pacing_until() const { return tcp_.pacing_until_ns; }
     Time next_timer() const { return timer_; }
     const Segment& segment(std::int64_t number) const { return segments_[number]; }
     std::uint64_t timeouts() const { return timeouts_; }
@@ -97,7 +97,7 @@ public:
     void push(Time now, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
     void finish_run(Time now, std::int64_t segments);
     // One segment at a time, or what was sent before still holds the next back though the pace is gone.
-    bool paced(Time now) const { return tells_sends_ || tcp_.pacing_bytes_per_ns > 0 || pacing_until_ > now; }
+    bool paced(Time now) const { return tells_sends_ || tcp_.pacing_bytes_per_ns > 0 || tcp_.pacing_until_ns > now; }
     bool repairs_waiting() const { return !to_repeat_.empty() && !new_data_first_; }
     bool poll_retransmit(std::int64_t& number);
     // New data was to go before repairs and did not: repairs it is.
@@ -169,10 +169,17 @@ private:
     void reduce_window(AckWork& work);
     void control_window(Time now, AckWork& work);
     RateSample rate_sample(Time now, const Sampled& latest, std::int64_t delivered, std::int64_t losses,
-                           std::int64_t prior_in_flight, Time rtt_ns) const;
+                           std::int64_t prior_in_flight, Time rtt_ns, bool lone) const;
     void handle_probe_ack(Time now, const AckBlocks& ack, const AckWork& work);
     bool forward_recovery(Time now, const AckBlocks& ack, const AckWork& work);
-    Time wheel_time() const;
+    // Linux's Open state, of which Disorder is no part.
+    bool nothing_missing() const { return tcp_.ca_state == CaState::kOpen && tcp_.lost_out == 0 && tcp_.sacked_out == 0; }
+    // Linux keeps it in whole ticks (__tcp_set_rto), and so doubles those. Most samples leave the tick as it was.
+    void set_rto() {
+        const Time wanted = rtt_.rto();
+        if (wanted > rto_ || rto_ - wanted >= constants_.jiffy)
+            rto_ = std::min(constants_.in_ticks(wanted) * constants_.jiffy, constants_.rto_max);
+    }
     void arm(Time now);
     void arm_clean(Time now);
     void arm_probe(Time now);
@@ -212,12 +219,14 @@ private:
     std::int64_t rtt_samples_ = 0;
     unsigned backoff_ = 0, retransmits_ = 0;  // timeouts since the last RTT sample; since snd_una moved
     bool frto_ = false;            // F-RTO (RFC 5682) has yet to find out whether the timeout was spurious
+    bool repeat_lost_ = false;     // this ACK showed that a repeat is lost
     bool new_data_first_ = false;  // its second step: no repeats until the next ACK
     std::uint64_t timeouts_ = 0;
 
     enum class Timer { kNone, kRto, kProbe, kReorder };
     Timer timer_kind_ = Timer::kNone;
     Time timer_ = kNever, armed_at_ = -1, rto_at_ = kNever;
+    bool stood_in_ = false;  // RACK's timer was the last
     std::int64_t probe_high_ = -1;  // TLP: snd_nxt when the probe left; -1: none out
     bool probe_repeats_ = false;
 
@@ -225,7 +234,6 @@ private:
     std::int64_t prr_delivered_ = 0, prr_out_ = 0;
     std::int64_t undo_cwnd_ = 0, undo_ssthresh_ = 0;
     Time undo_stamp_ = kNever;  // when the first repeat of this episode left
-    Time pacing_until_ = 0;
     double gap_rate_ = 0;  // the pacing rate at which a full packet takes full_gap_
     Time full_gap_ = 0;
     std::vector<Acked>* acked_ = nullptr;
@@ -249,9 +257,9 @@ inline void Subflow::pace(Time now, std::uint32_t wire_bytes) {
     Time gap = pacing_gap(wire_bytes);
     if (tcp_.linux_pacing) {  // tcp_update_skb_after_send()
         if (tcp_.snd_nxt < kUnpacedSegments) return;
-        gap -= std::clamp<Time>(now - pacing_until_, 0, gap / 2);  // what left late lets the next leave sooner
+        gap -= std::clamp<Time>(now - tcp_.pacing_until_ns, 0, gap / 2);  // what left late lets the next leave sooner
     }
-    pacing_until_ = std::max(pacing_until_, now) + gap;
+    tcp_.pacing_until_ns = std::max(tcp_.pacing_until_ns, now) + gap;
 }
 
 inline RateStamp Subflow::rate_stamp(Time now) const {
@@ -278,7 +286,7 @@ inline void Subflow::arm_probe(Time now) {
 }
 
 inline void Subflow::begin_run(Time now) {
-    if (tcp_.packets_out() == 0) restart(now);
+    if (tcp_.in_flight() == 0) restart(now);
 }
 
 [[gnu::always_inline]] inline void Subflow::push(Time now, std::uint32_t object, std::uint32_t order, std::uint16_t bytes) {
@@ -299,6 +307,7 @@ inline void Subflow::begin_run(Time now) {
     if (timer_kind_ == Timer::kNone)
         arm(now);
     else if (timer_kind_ == Timer::kProbe) {
+        if (!nothing_missing()) return arm(now);
         const Time due = segments_.front().sent_ns + rto();
         rto_at_ = due > now ? due : kNever;
         arm_probe(now);

@@ -76,7 +76,7 @@ inline void Subflow::note_latest(Time now, const Sampled& latest) {
     if (clean)
         sample = now - work.first_clean_sent_ns;
     else if (work.newly_delivered > 0 && tcp_.snd_una > work.prior_una)
-        sample = now - work.echo_ns;  // RFC 7323 section 4.1: only where SND.UNA advances; fit even for repeats
+        sample = constants_.stamped(work.echo_ns, now);  // RFC 7323 section 4.1: only where SND.UNA advances; fit even for repeats
     if (sample >= 0) {
         work.rtt_ns = clean ? now - work.last_clean_sent_ns : sample;
         take_rtt(now, sample, work.rtt_ns);
@@ -122,12 +122,12 @@ inline void Subflow::take_rtt(Time now, Time sample, Time latest) {
     tcp_.last_rtt_ns = latest;
     min_rtt_.sample(latest, now, min_rtt_window_);
     tcp_.min_rtt_ns = min_rtt_.value();
-    rto_ = std::min(rtt_.rto(), constants_.rto_max);
+    set_rto();
     backoff_ = 0;
 }
 
 inline RateSample Subflow::rate_sample(Time now, const Sampled& latest, std::int64_t delivered, std::int64_t losses,
-                                       std::int64_t prior_in_flight, Time rtt_ns) const {
+                                       std::int64_t prior_in_flight, Time rtt_ns, bool lone) const {
     RateSample sample;
     sample.acked_sacked = delivered;
     sample.losses = losses;
@@ -138,6 +138,7 @@ inline RateSample Subflow::rate_sample(Time now, const Sampled& latest, std::int
     sample.delivered = carried;
     sample.prior_delivered = tcp_.delivered - carried;
     sample.is_app_limited = latest.app_limited;
+    sample.is_ack_delayed = lone && carried == 1;  // FLAG_ACK_MAYBE_DELAYED
     const Time send_interval = static_cast<Time>(latest.stamp.since_first);
     const Time ack_interval = now - latest.sent_ns + static_cast<Time>(latest.stamp.since_delivered);
     const Time interval = std::max(send_interval, ack_interval);
@@ -151,7 +152,8 @@ inline RateSample Subflow::rate_sample(Time now, const Sampled& latest, std::int
     const auto losses = static_cast<std::int64_t>(tcp_.lost - work.prior_lost);
     if (takes_acks_ &&
         control_->cong_control(
-            tcp_, rate_sample(now, work.latest, work.newly_delivered, losses, work.prior_in_flight, work.rtt_ns), now)) {
+            tcp_, rate_sample(now, work.latest, work.newly_delivered, losses, work.prior_in_flight, work.rtt_ns, work.lone(tcp_)),
+            now)) {
         // window and pacing are set
     } else if (tcp_.ca_state == CaState::kRecovery) {
         reduce_window(work);
@@ -190,7 +192,8 @@ inline std::int64_t Subflow::handle_clean_ack(Time now, std::int64_t to) {
     take_rtt(now, now - first_sent_ns, rtt_ns);
     note_latest(now, last);
     control_->pkts_acked(tcp_, acked, rtt_ns, now);
-    if (!takes_acks_ || !control_->cong_control(tcp_, rate_sample(now, last, acked, 0, in_flight, rtt_ns), now))
+    const bool lone = acked == 1 && payload_bytes < tcp_.mss_cache();
+    if (!takes_acks_ || !control_->cong_control(tcp_, rate_sample(now, last, acked, 0, in_flight, rtt_ns, lone), now))
         control_->cong_avoid(tcp_, acked, now);
     tcp_.first_sent_ns = std::max(tcp_.first_sent_ns, last.sent_ns);
     arm_clean(now);
@@ -208,6 +211,8 @@ std::int64_t Subflow::handle_empty_ack(Time now, const AckBlocks& ack) {
 // An ACK with holes below it, or in a state in which every ACK is looked at: the scoreboard decides.
 std::int64_t Subflow::handle_doubtful_ack(Time now, const AckBlocks& ack) {
     AckWork work(tcp_, ack.echo_ns);
+    work.duplicate = ack.duplicate || tcp_.sacked_out > 0;
+    repeat_lost_ = false;
     for (int i = 0; i < ack.sacks; ++i) {
         const Range block = ack.sack[i];
         if (!seen_before(i, block)) take_block(block, work);  // most blocks repeat the last ACK's
@@ -220,7 +225,10 @@ std::int64_t Subflow::handle_doubtful_ack(Time now, const AckBlocks& ack) {
     const bool una_advanced = tcp_.snd_una > work.prior_una;
     if (una_advanced) retransmits_ = 0;
     new_data_first_ = false;
-    if (timer_kind_ == Timer::kReorder) timer_kind_ = Timer::kNone;
+    if (timer_kind_ == Timer::kReorder) {
+        timer_kind_ = Timer::kNone;
+        stood_in_ = true;
+    }
     detect_losses(now);
     update_state(now, ack, work);
     control_window(now, work);

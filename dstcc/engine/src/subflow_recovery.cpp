@@ -24,6 +24,7 @@ void Subflow::mark_lost(std::int64_t number) {
     if ((s.flags & kRetransOut) != 0) {
         s.flags &= static_cast<std::uint8_t>(~kRetransOut);
         --tcp_.retrans_out;
+        repeat_lost_ = true;
     }
     if ((s.flags & kLost) == 0) {
         s.flags |= kLost;
@@ -154,6 +155,8 @@ void Subflow::update_state(Time now, const AckBlocks& ack, AckWork& work) {
             return;
         }
         if (frto_ && forward_recovery(now, ack, work)) return;
+        // Linux tcp_fastretrans_alert(): repeats that are lost in their turn end what the timeout began, as a new reduction.
+        if (repeat_lost_ && tcp_.snd_una < high_seq_) return enter_recovery(now);
     }
     if (tcp_.ca_state != CaState::kOpen && tcp_.snd_una >= high_seq_) leave_reduction(now);
     if (tcp_.ca_state == CaState::kOpen && tcp_.lost_out > 0) enter_recovery(now);
@@ -180,42 +183,36 @@ void Subflow::reduce_window(AckWork& work) {
 
 // -------------------------------------------------------------------------------------------------------- timers
 
+// Linux tcp_set_xmit_timer(): a probe where nothing is missing, else the timeout; one that RACK's or a probe's timer stood
+// in for counts from when the oldest segment left (tcp_rearm_rto).
 void Subflow::arm(Time now) {
+    const bool stood_in = stood_in_ || timer_kind_ == Timer::kProbe;
+    stood_in_ = false;
     if (tcp_.packets_out() == 0) {
         timer_kind_ = Timer::kNone;
         timer_ = kNever;
         return;
     }
-    rto_at_ = now + rto();
+    if (nothing_missing() && probe_high_ < 0 && tcp_.srtt_ns > 0 && backoff_ == 0) {
+        rto_at_ = now + rto();
+        return arm_probe(now);
+    }
     armed_at_ = now;
     timer_kind_ = Timer::kRto;
-    timer_ = rto_at_;
-    const bool probe_allowed =
-        tcp_.ca_state == CaState::kOpen && tcp_.lost_out == 0 && probe_high_ < 0 && tcp_.srtt_ns > 0 && backoff_ == 0;
-    if (probe_allowed) arm_probe(now);
-}
-
-// Linux's timer wheel (kernel/time/timer.c): a timer that is up to 63 jiffies away goes off in the next one; beyond that,
-// with each eightfold distance, eight times as coarsely. So timers are late by an eighth at most.
-Time Subflow::wheel_time() const {
-    if (constants_.jiffy <= 1) return timer_;  // without ticks
-    const Time jiffy = constants_.jiffy, from = armed_at_ / jiffy;
-    const Time due = from + (timer_ - armed_at_ + jiffy - 1) / jiffy;
-    int shift = 0;
-    for (Time reach = 63; due - from >= reach && shift < 24; reach <<= 3) shift += 3;
-    return ((due >> shift) + 1) * (jiffy << shift);
+    timer_ = rto_at_ = stood_in ? std::max(segments_.front().sent_ns + rto(), now + 1) : now + rto();
 }
 
 TimerResult Subflow::handle_timer(Time now) {
     if (timer_ > now) return TimerResult::kNothing;
     if (armed_at_ >= 0) {
-        timer_ = std::max(timer_, wheel_time());
+        timer_ = std::max(timer_, constants_.wheel(armed_at_, timer_));
         armed_at_ = -1;  // on the wheel
         if (timer_ > now) return TimerResult::kNothing;
     }
     const Timer kind = timer_kind_;
     timer_kind_ = Timer::kNone;
     timer_ = kNever;
+    stood_in_ = kind == Timer::kReorder;
     if (kind == Timer::kReorder) {
         detect_losses(now);
         if (tcp_.ca_state == CaState::kOpen && tcp_.lost_out > 0) {

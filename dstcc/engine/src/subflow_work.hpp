@@ -15,8 +15,13 @@ struct Subflow::AckWork {
     bool original_acked = false;  // a segment from before the timeout that was never repeated
     Sampled latest;  // of the segments delivered, by when they were sent: for the rate sample and RACK
     Time first_clean_sent_ns = -1, last_clean_sent_ns = -1;  // never repeated: fit for an RTT sample (Karn)
+    bool duplicate = false;
     Time echo_ns;
     Time rtt_ns = -1;
+    // A short segment alone, in order, never repeated: to Linux all of MPTCP's are short, by its options.
+    bool lone(const TcpState& tcp) const {
+        return newly_delivered == 1 && !sacked_more && !repeat_acked && !duplicate && payload_bytes < tcp.mss_cache();
+    }
 };
 
 }  // namespace dstcc

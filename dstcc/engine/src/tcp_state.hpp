@@ -41,6 +41,7 @@ struct TcpState {
     std::int64_t max_packets_out = 0, cwnd_usage_seq = 0;
 
     double pacing_bytes_per_ns = 0;  // 0: not paced
+    Time pacing_until_ns = 0;        // before then the next segment does not leave
     bool linux_pacing = false;       // with Linux's exceptions, see Subflow::pace
     bool marks_app_limited = true;   // samples of what the application limits are told from others
     std::uint32_t mss_bytes = 1460, wire_bytes = 1500;
@@ -73,6 +74,7 @@ struct RateSample {
     Time rtt_ns = -1;
     std::int64_t acked_sacked = 0, losses = 0, prior_in_flight = 0;
     bool is_app_limited = false;
+    bool is_ack_delayed = false;  // of a lone short segment: its receiver may have waited for another
 };
 
 }  // namespace dstcc
