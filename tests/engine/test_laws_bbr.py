@@ -448,8 +448,8 @@ def lossy(path: Path, rounds: int, *, acked: int, lost: int) -> None:
 @pytest.mark.parametrize(("lost", "second", "policed"), [(5, 20, True), (3, 20, False), (5, 40, False)])
 def test_two_lossy_stretches_at_one_rate_are_a_policers(lost, second, policed):
     # bbr_lt_bw_sampling(): 5 lost of 20 delivered are 64 / 256, above 50 / 256; 3 are 38. A stretch ends with its
-    # fourth round trip; the first's first is only where it begins. 40 is not within an eighth of 20. Then the rate is the
-    # stretches', 20 / 1.001, and the gain 1, though the largest of ten rounds is still 100.
+    # fourth round trip; the first's first is only where it begins. 40 is not within an eighth of 20. Then the rate is
+    # the stretches', 20 / 1.001, and the gain 1, though the largest of ten rounds is still 100.
     path = Path("bbr")
     path.cruise()
     lossy(path, 4, acked=20, lost=lost)

@@ -70,20 +70,20 @@ def test_repeats_in_flight_do_not_keep_those_behind_them_from_being_judged():
 
 
 def test_what_was_lost_twice_stays_lost_when_the_timeout_is_taken_back():
-    # 0, 1 and 2 are repeated at once. 2's repeat is answered: those of 0 and 1, which left before it, are lost. Then
-    # the first transmission of 0 is acknowledged: the timeout was needless, but 1 was lost twice and is repeated
-    # again.
+    # 0, 1 and 2 are repeated at once, and a second timeout finds nothing answered. Then the first transmission of 0 is
+    # acknowledged: the timeouts were needless, but 1 and 2 were lost twice and are repeated again.
     sender = flight()
     sender.timer(2011)
     at = sender.next_timer_ms
     sender.timer(at)
     sender.own.cwnd = 3
     assert sender.repeat(at + 1) == [0, 1, 2]
-    sender.ack(at + 1001, 0, (2, 3), echo_ms=at + 1)
+    at = sender.next_timer_ms
+    assert sender.timer(at) == "timeout"
     assert sender.own.retrans_out == 0
-    sender.ack(at + 1100, 1, (2, 3), echo_ms=0)
-    assert (sender.own.state, sender.own.lost_out) == ("open", 1)
+    sender.ack(at + 100, 1, echo_ms=0)
+    assert (sender.own.state, sender.own.lost_out) == ("open", 2)
     sender.own.cwnd = 50
-    assert sender.repeat(at + 1101) == [1]
+    assert sender.repeat(at + 101) == [1, 2]
     # No probe goes out while something is known to be lost (RFC 8985 section 7.2): the timer is the timeout's.
     assert sender.timer(sender.next_timer_ms) == "timeout"

@@ -17,13 +17,12 @@ TOGETHER = 0.95
 APART: dict[tuple[str, str], float] = {
     ("burst", "newreno"): 0.94,
     ("burst", "vegas"): 0.94,
-    ("timeout", "bbr"): 0.72,
-    ("moving", "bbr"): 0.85,
-    ("tail", "dstcc"): 0.87,
-    ("timeout", "dstcc"): 0.82,
-    ("spurious", "dstcc"): 0.34,
-    ("blink", "dstcc"): 0.30,
-    ("outage", "dstcc"): 0.50,
+    ("timeout", "bbr"): 0.73,
+    ("moving", "bbr"): 0.87,
+    ("timeout", "dstcc"): 0.83,
+    ("spurious", "dstcc"): 0.40,
+    ("blink", "dstcc"): 0.31,
+    ("outage", "dstcc"): 0.53,
 }
 """Cases that keep less than that together, and how much; docs/fidelity.md says why."""
 
