@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from dstcc.learn.ceiling import LAG, LEAP, MARGIN, Ceiling, Heard, Phase
+from dstcc.learn.ceiling import LAG, LEAP, MARGIN, STEP, Ceiling, Count, Heard, Phase
 
 WIRE = 1500
 ROUND = 16
@@ -211,3 +211,75 @@ def test_slight_losses_are_asked_after_a_while() -> None:
     hear(ceiling, 1, acked=290, lost=10)
     assert ceiling.phase is Phase.TRIAL
     assert ceiling.limit == pytest.approx(MARGIN * 29 * WIRE)
+
+
+@pytest.mark.parametrize(
+    ("lost", "deviations", "beyond"),
+    # 0.05 of 100 is 5: 5 + 2 sqrt(6) = 9.9, and 5 + sqrt(6) = 7.4 by one deviation.
+    [(9, 2.0, False), (10, 2.0, True), (7, 1.0, False), (8, 1.0, True)],
+)
+def test_more_than_a_share_is_more_by_its_deviations(lost: int, deviations: float, beyond: bool) -> None:
+    count = Count(segments=100.0, lost=float(lost), time_s=1.0)
+    assert count.beyond(0.05, deviations) == beyond
+    if deviations == 2.0:
+        assert count.beyond(0.05) == beyond
+
+
+@pytest.mark.parametrize(("segments", "time_s", "whole"), [(50, 4, True), (49, 4, False), (50, 3.9, False)])
+def test_a_count_is_whole_with_fifty_segments_of_its_time(segments: int, time_s: float, whole: bool) -> None:
+    assert Count(float(segments), 0.0, time_s).whole(4.0) == whole
+
+
+def test_trials_that_fail_are_made_ever_more_seldom_and_smaller() -> None:
+    # The path carries what is sent and no more. A trial and its echo last 1.5 round trips; after a failed one 2, 4,
+    # .. 64 go by. The first is of a quarter, those after a failure of a twentieth.
+    path = Path(constant(10)).run(210)
+    limits = path.limits
+    trials = [slot for slot in range(1, len(limits)) if limits[slot] > 1.01 * limits[slot - 1]]
+    assert (np.diff(trials) / ROUND - 1.5).tolist() == [2, 4, 8, 16, 32, 64, 64]
+    assert [limits[slot] / 10 for slot in trials] == pytest.approx([1 + LEAP] + [1 + STEP] * 7)
+
+
+def test_a_trial_that_lost_a_hundredth_has_failed() -> None:
+    # 12.5 packets a second for half a round trip, 1,000 in all, where 12.35 pass: 12 are lost, more than 5 + sqrt(6).
+    # What came through is kept, but the next trial is of a twentieth.
+    limits = Path(constant(12.35)).run(7).limits
+    rises = [slot for slot in range(1, len(limits)) if limits[slot] > 1.001 * limits[slot - 1]]
+    assert [limits[slot] for slot in rises] == pytest.approx(
+        [12.5, MARGIN * 12.35, MARGIN * 12.35 * (1 + STEP)], rel=1e-3
+    )
+
+
+@pytest.mark.parametrize("clean", range(4 * ROUND + 2, 10 * ROUND, 7))
+def test_two_whole_round_trips_of_grave_losses_are_enough(clean: int) -> None:
+    # However long nothing was lost: one that the losses began in the midst of may count as well.
+    ceiling, slots = Ceiling(WIRE), 0
+    hear(ceiling, clean)
+    while ceiling.phase is Phase.CRUISE and slots < 4 * ROUND:
+        hear(ceiling, 1, acked=50, lost=50)
+        slots += 1
+    assert slots <= 2 * ROUND
+
+
+def test_losses_that_a_slower_pace_halves_are_its_own() -> None:
+    # A tenth is lost whatever is sent. 30 % in two round trips: 0.98 * 70 / 0.9 on trial; of that 15 % are lost,
+    # which is nearer to a tenth than to 30 %, so that pace stays.
+    ceiling = Ceiling(WIRE)
+    ceiling.usual = 0.1
+    hear(ceiling, 4 * ROUND + 2, acked=90, lost=10)
+    while ceiling.phase is Phase.CRUISE:
+        hear(ceiling, 1, acked=70, lost=30)
+    hear(ceiling, int((LAG + 0.5) * ROUND), acked=85, lost=15)
+    assert ceiling.phase is Phase.CRUISE and ceiling.usual == pytest.approx(0.15)
+    held = ceiling.limit
+    assert held == pytest.approx(MARGIN * 7 / 0.9 * WIRE)
+    # That much came through, and no more: grave losses at 10 packets a second are believed within a quarter.
+    hear(ceiling, ROUND // 4, acked=50, lost=50)
+    assert ceiling.phase is Phase.TRIAL and ceiling.limit < held
+
+
+def test_a_round_trip_of_less_than_a_second_is_one() -> None:
+    ceiling = Ceiling(WIRE)
+    for _ in range(20):
+        ceiling.hear(Heard(0.1, 0.5, True, 100 * WIRE, 0.0, 2000.0 * WIRE, False, 1e9))
+    assert ceiling.limit < np.inf
