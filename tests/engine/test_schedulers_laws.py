@@ -209,7 +209,8 @@ def test_qaware_balances_what_minrtt_piles_up():
         result = net.run("newreno", links, objects=objects, scheduler=name, initial_cwnd=80, slot_s=0.05)
         queue = result.samples.queue_bytes.reshape(-1, 2)
         queues[name] = np.abs(queue[:, 0] - queue[:, 1]).max()
-    assert queues["qaware"] < 15 * net.WIRE
+    # 12 packets were measured; no arithmetic of ours says how many.
+    assert queues["qaware"] < 13 * net.WIRE
     assert queues["minrtt"] > 70 * net.WIRE
 
 
