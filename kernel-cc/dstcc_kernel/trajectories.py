@@ -21,7 +21,7 @@ from . import guest
 from .backend import built, python_path
 from .module import guest_module
 from .native import program
-from .trajectory import COLUMNS, ENDLESS, HEADER, SEGMENT, Case, Recorded, Row, merged, thinned
+from .trajectory import COLUMNS, ENDLESS, HEADER, SEGMENT, SILENCE_SLOTS, Case, Recorded, Row, merged, thinned
 from .trajectory_cases import CASES, DECISIONS, LAWS
 
 TCP_OPTIONS, MPTCP_DATA_OPTIONS, MPTCP_ACK_OPTIONS = 12, 24, 12
@@ -149,6 +149,7 @@ def _setup(case: Case, congestion: str) -> dict[str, object]:
     return {
         "module": str(guest_module(built().kernel)) if congestion == MODULE_LAW else None,
         "decisions": [(d.at_s, d.alpha_q16, d.beta) for d in decisions],
+        "silence_slots": SILENCE_SLOTS,
         "buffer_bytes": buffer,
         "sysctls": {},
         "plan": "\n".join(plan) + "\n",

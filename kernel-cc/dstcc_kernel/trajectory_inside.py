@@ -20,7 +20,6 @@ from .inside import PAGES
 from .module import load
 from .netlink import Action, Client
 from .topology import CHECKSUMS, OFFLOADS, enter, inside, new_namespace, offloads_off
-from .trajectory import SILENCE_SLOTS
 
 MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 HOSTS = ("10.0.0.1", "10.0.0.2")
@@ -44,17 +43,17 @@ def main(folder: Path) -> int:
     with subprocess.Popen([told["program"], str(plan)], pass_fds=spaces) as playing:
         if told["decisions"]:
             enter(craft)
-            decide(folder / "events.txt", told["decisions"])
+            decide(folder / "events.txt", told["decisions"], told["silence_slots"])
         return playing.wait()
 
 
-def decide(events: Path, decisions: list[tuple[float, int, int]]) -> None:
+def decide(events: Path, decisions: list[tuple[float, int, int]], silence_slots: int) -> None:
     """Ask for windows of the spacecraft's one subflow, each at its time on the program's clock."""
     while not events.exists() or not (text := events.read_text()):
         time.sleep(0.001)
     start_s = int(text.split(maxsplit=1)[0]) / 1e9
     with Client() as client:
-        client.set_parameters(slot_us=SLOT_US, silence_slots=SILENCE_SLOTS)
+        client.set_parameters(slot_us=SLOT_US, silence_slots=silence_slots)
         for at_s, alpha_q16, beta in decisions:
             time.sleep(max(0.0, start_s + at_s - time.monotonic()))
             client.act([Action(client.subflows()[0].id, alpha_q16, beta)])
