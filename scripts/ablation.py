@@ -1,6 +1,6 @@
 """What each part of the controller `dstcc` brings: the tables of docs/learning.md.
 
-    python scripts/ablation.py [--trainings 5] [--steps 24576] [--only TEXT]
+    python scripts/ablation.py [--trainings 5] [--steps 24576] [--only TEXT] [--shipped]
 
 First table: trainings of the same number of decisions on examples/iodst/training, seeds 1 and up, each once with the
 shipped recipe and with a DQN in its place, that with one part after the other left out. Second table: the shipped
@@ -132,7 +132,10 @@ def shown(values: NDArray[np.float64]) -> str:
 @click.option("--trainings", default=5, show_default=True)
 @click.option("--steps", default=24_576, show_default=True, help="Decisions of a training.")
 @click.option("--only", default="", help="Learners whose name contains this; `-` for none.")
-def main(*, trainings: int, steps: int, only: str) -> None:
+@click.option(
+    "--shipped", "alone", is_flag=True, help="Of the second table the shipped policy's own row alone."
+)
+def main(*, trainings: int, steps: int, only: str, alone: bool) -> None:
     """Print both tables."""
     torch.set_num_threads(1)
     trial, shipped = Trial(ROUNDS[0]), load_policy("dstcc")
@@ -155,10 +158,10 @@ def main(*, trainings: int, steps: int, only: str) -> None:
     print("\n| policy | weighted_layers | beside the usual choice |\n|---|---|---|", flush=True)
     trial = Trial(ROUNDS[1])
     usual = trial.fixed(shipped, USUAL)
-    for name, parts in ({"": {}} | PARTS).items():
+    for name, parts in ({"": {}} | ({} if alone else PARTS)).items():
         played = trial.policy(replace(shipped, action=replace(shipped.action, **parts)))
         print(f"| shipped{name and ', '}{name} | {played.mean():.4f} | {shown(played - usual)} |", flush=True)
-    for name, choice in FIXED.items():
+    for name, choice in (FIXED if not alone else {"usual choice": USUAL}).items():
         played = trial.fixed(shipped, choice)
         print(f"| {name} | {played.mean():.4f} | {shown(played - usual)} |", flush=True)
 
