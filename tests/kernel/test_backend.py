@@ -98,7 +98,10 @@ def test_what_is_delivered_adds_up(lanes: tuple[Setting, EngineResult]) -> None:
     assert objects.delivered_bytes.sum() == totals["delivered_payload_bytes"]
     assert objects.sent_bytes.sum() == totals["sent_payload_bytes"]
     assert totals["arrived_payload_bytes"] >= totals["delivered_payload_bytes"]
-    assert (objects.given_up[objects.first_sent_ns >= 0] == 0).all()
+    # what became too late is left where it stands: a layer that was begun may be given up, a whole one not
+    given_up = objects.given_up == 1
+    assert not (given_up & whole).any()
+    assert (objects.delivered_bytes[given_up] < setting.objects.payload_bytes[given_up]).all()
     assert 1 < whole.sum() < len(whole)
 
 
@@ -186,13 +189,16 @@ def test_handshakes_begin_with_the_contact(kernel: Path) -> None:
 
 
 def test_a_later_subflow_joins_with_its_contact(kernel: Path) -> None:
-    """Due after three round trips of 200 s; dark until 730 s. A join takes two round trips (the fourth packet ends it),
-    here of 300 s: data from 1,330 s on. One that began in the dark, at 600 s, would repeat its SYN after 8, 24,
-    56, 120 and 248 s and send from 1,448 s on."""
+    """Due after three round trips of 200 s; dark until 730 s. A join's SYN of 730 s is answered after its round trip of
+    300 s, at 1,030 s, and the fourth packet ends it at 1,330 s: then data may go. One that began in the dark, at 600 s,
+    would repeat its SYN after 8, 24, 56, 120 and 248 s and be answered at 1,148 s."""
     dark = "transport.mode=stream", "link.1.outages=[[0, 730]]", "transport.congestion=['cubic']"
     _, result = trial(*dark, "scenario.duration_s=1500", "video.loop_to_s=1000")
-    sent = (result.samples.subflow == 1) & (result.samples.sent_segments > 0)
-    assert 1330 <= result.samples.t_ns[sent][0] / 1e9 <= 1400
+    later = result.samples.subflow == 1
+    answered = result.samples.t_ns[later & (result.samples.srtt_ns > 0)][0] / 1e9
+    sent = result.samples.t_ns[later & (result.samples.sent_segments > 0)][0] / 1e9
+    assert 1030 <= answered <= 1030 + 50  # a slot is 50 s
+    assert 1330 <= sent <= 1500  # as soon as Linux's scheduler has something for it
 
 
 def test_real_payloads_cross(kernel: Path, tmp_path: Path) -> None:
@@ -300,7 +306,8 @@ def test_the_earths_end_dying_in_mid_transfer_is_told(
     cutting.chmod(0o755)
     monkeypatch.setattr(backend, "program", lambda: cutting)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(DstccError, match=r"connection \d+, the Earth's end: .* not connected"):
+    told = r"connection \d+(, the Earth's end: .* not connected|: the Earth's end is gone)"
+    with pytest.raises(DstccError, match=told):
         trial()
     assert list(tmp_path.iterdir()) == [cutting]
 
