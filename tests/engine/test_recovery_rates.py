@@ -26,10 +26,16 @@ def bandwidth(sender: Sender) -> float:
     return float(sender.own.pacing_bytes_per_ns) * 1e9 / (2.885 * 0.99 * 1500)
 
 
-def test_a_delivery_rate_is_by_the_time_of_acknowledgements():
-    # draft-cheng-iccrg-delivery-rate-estimation section 2: 30 segments at 0, all acknowledged at 1 s.
+def measured() -> Sender:
+    """One that measures rates, with room for 200 segments."""
     sender = Sender("bbr", option_bytes=0)
     sender.own.cwnd = 200
+    return sender
+
+
+def test_a_delivery_rate_is_by_the_time_of_acknowledgements():
+    # draft-cheng-iccrg-delivery-rate-estimation section 2: 30 segments at 0, all acknowledged at 1 s.
+    sender = measured()
     sender.send(*[0] * 30)
     sender.ack(1000, 30)
     assert bandwidth(sender) == pytest.approx(30, rel=1e-3)
@@ -38,8 +44,7 @@ def test_a_delivery_rate_is_by_the_time_of_acknowledgements():
 def test_a_delivery_rate_is_by_the_time_of_sending_where_that_is_longer():
     # One segment at 0, acknowledged at 2 s; 20 at 1 s, acknowledged at 2.5 s; one at 2 s, acknowledged at 3 s: the path
     # becomes shorter. In the second between, 21 were acknowledged that had left in 2 s: 10.5 a second.
-    sender = Sender("bbr", option_bytes=0)
-    sender.own.cwnd = 200
+    sender = measured()
     sender.send(0, *[1000] * 20)
     sender.ack(2000, 1)
     sender.send(2000)
@@ -50,8 +55,7 @@ def test_a_delivery_rate_is_by_the_time_of_sending_where_that_is_longer():
 
 def test_idle_time_does_not_lower_a_delivery_rate():
     # Five seconds without anything in flight, then 60 segments in a round trip of 1 s.
-    sender = Sender("bbr", option_bytes=0)
-    sender.own.cwnd = 200
+    sender = measured()
     sender.send(*[0] * 30)
     sender.ack(1000, 30)
     sender.own.cwnd = 200
@@ -63,8 +67,7 @@ def test_idle_time_does_not_lower_a_delivery_rate():
 def test_a_sample_shorter_than_any_round_trip_is_none():
     # Of 40 sent at 0 the first is lost and repeated at 1,003; the answer to the repeat at 1,103 covers all of them:
     # 40 in 100 ms of ACKs would be 400 a second. The least round trip is 1 s, so it says nothing.
-    sender = Sender("bbr", option_bytes=0)
-    sender.own.cwnd = 200
+    sender = measured()
     sender.send(*range(4))
     for k in (1, 2, 3):
         sender.ack(1000 + k, 0, (1, k + 1))
@@ -93,8 +96,7 @@ def test_a_repeats_sample_shorter_than_the_least_round_trip_is_none():
     # then, 2 to 6 and 0 again, is answered after 400 ms as well: 5 in 400 ms, counted from 1's delivery on. But the
     # least round trip that is known is 1 s, and what is shorter spans a repeat: Linux discards the sample
     # (tcp_rate_gen).
-    sender = Sender("bbr", option_bytes=0)
-    sender.own.cwnd = 200
+    sender = measured()
     sender.send(*range(10))
     sender.ack(1009, 0, (7, 10), echo_ms=9)
     assert sender.own.lost_out == 7
@@ -110,8 +112,7 @@ def test_a_repeats_sample_shorter_than_the_least_round_trip_is_none():
 
 def test_bbrs_first_segments_leave_as_they_come():
     # Linux paces from the tenth segment of a connection on (tcp_update_skb_after_send()).
-    sender = Sender("bbr", option_bytes=0)
-    sender.own.cwnd = 200
+    sender = measured()
     sender.send(*[0] * 9)
     assert sender.own.pacing_until == 0
     sender.send(0)
@@ -121,8 +122,7 @@ def test_bbrs_first_segments_leave_as_they_come():
 @pytest.mark.parametrize(("late", "credit"), [(0.0, 0.0), (0.3, 0.3), (0.5, 0.5), (9.0, 0.5)])
 def test_under_bbr_what_leaves_late_holds_the_next_back_less(late, credit):
     # By as much as it was late, but at most half a gap: Linux, as above.
-    sender = Sender("bbr", option_bytes=0)
-    sender.own.cwnd = 200
+    sender = measured()
     gap_ms = 1500 / sender.own.pacing_bytes_per_ns / MS
     sender.send(*[0] * 10)
     sender.send((1 + late) * gap_ms)
@@ -132,8 +132,7 @@ def test_under_bbr_what_leaves_late_holds_the_next_back_less(late, credit):
 def test_what_the_application_held_back_does_not_lower_a_bandwidth():
     # 30 segments in the first round trip, then 20 round trips of 5, after which the application has nothing more: its
     # samples of 5 a second are marked, so that BBR's maximum, of ten round trips, keeps to the 30.
-    sender = Sender("bbr", option_bytes=0)
-    sender.own.cwnd = 200
+    sender = measured()
     sender.send(*[0] * 30)
     sender.ack(1000, 30)
     before = float(sender.own.pacing_bytes_per_ns)

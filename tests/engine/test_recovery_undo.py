@@ -52,15 +52,21 @@ def test_what_the_timeout_doubted_is_judged_again_after_it_was_taken_back():
     assert sender.own.state == "recovery"
 
 
-def test_repeats_in_flight_do_not_keep_those_behind_them_from_being_judged():
-    # 0, 1 and 2 were repeated when the timeout turns out needless; 1, 2 and their repeats are under way. Of those
-    # behind them 4 to 6 arrive, which left after 3: it is lost.
+def three_repeated():
+    """A flight after its timeout, with repeats of 0, 1 and 2 under way; when the timeout was, in ms."""
     sender = flight()
     sender.timer(2011)
     at = sender.next_timer_ms
     sender.timer(at)
     sender.own.cwnd = 3
     assert sender.repeat(at + 1) == [0, 1, 2]
+    return sender, at
+
+
+def test_repeats_in_flight_do_not_keep_those_behind_them_from_being_judged():
+    # 0, 1 and 2 were repeated when the timeout turns out needless; 1, 2 and their repeats are under way. Of those
+    # behind them 4 to 6 arrive, which left after 3: it is lost.
+    sender, at = three_repeated()
     sender.ack(at + 100, 1, echo_ms=0)
     assert (sender.own.state, sender.own.lost_out) == ("open", 0)
     sender.ack(at + 106, 1, (4, 7), echo_ms=6)
@@ -72,12 +78,7 @@ def test_repeats_in_flight_do_not_keep_those_behind_them_from_being_judged():
 def test_what_was_lost_twice_stays_lost_when_the_timeout_is_taken_back():
     # 0, 1 and 2 are repeated at once, and a second timeout finds nothing answered. Then the first transmission of 0 is
     # acknowledged: the timeouts were needless, but 1 and 2 were lost twice and are repeated again.
-    sender = flight()
-    sender.timer(2011)
-    at = sender.next_timer_ms
-    sender.timer(at)
-    sender.own.cwnd = 3
-    assert sender.repeat(at + 1) == [0, 1, 2]
+    sender, at = three_repeated()
     at = sender.next_timer_ms
     assert sender.timer(at) == "timeout"
     assert sender.own.retrans_out == 0
