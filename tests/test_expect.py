@@ -35,7 +35,8 @@ def missed(expect: dict[str, str], trials: list[Trial] | None = None) -> list[st
 @pytest.mark.parametrize(
     ("bound", "kept"),
     [(">= 0.9", True), ("> 0.9", False), ("<= 0.9", True), ("< 0.9", False), ("== 0.9", True),
-     ("!= 0.9", False), (">=9e-1", True), ("<1", True), ("> -1", True), ("< .5", False)],
+     ("!= 0.9", False), (">=9e-1", True), ("<1", True), ("> -1", True), ("< .5", False), (">= 0.9, <= 0.9", True),
+     (">= 0.8,< 0.9", False), ("> 0.9, <= 1", False), ("> 0.8, != 0.9, < 1", False)],
 )  # fmt: skip
 def test_comparisons(bound: str, kept: bool) -> None:
     assert (missed({"cubic.playback_ratio": bound}) == []) is kept

@@ -1,4 +1,4 @@
-"""The bounds of ``[expect]``: ``playback_ratio = ">= 0.98"``, ``"cubic.startup_s" = "< 9000"``."""
+"""The bounds of ``[expect]``: ``playback_ratio = ">= 0.98"``, ``"cubic.own_share" = ">= 0.15, <= 0.35"``."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Bound:
     scheduler: str | None
     variant: str | None
     """Only trials of the variant of this label."""
-    compare: Callable[[float, float], bool]
-    limit: float
+    limits: tuple[tuple[Callable[[float, float], bool], float], ...]
+    """All of these comparisons hold."""
 
     def covers(self, congestion: str, scheduler: str, variant: str | None = None) -> bool:
         """Whether a trial of these algorithms must keep the bound."""
@@ -51,17 +51,17 @@ class Bound:
 
     def holds(self, value: float | None) -> bool:
         """Whether ``value`` keeps the bound; a metric without a value (null) never does."""
-        return value is not None and self.compare(value, self.limit)
+        return value is not None and all(compare(value, limit) for compare, limit in self.limits)
 
 
 def parse_bound(key: str, text: str, labels: Collection[str] | None = ()) -> Bound:
     """Read one line of ``[expect]``; ``labels`` are those of the scenario's variants, with ``None`` whatever is no
     algorithm is one. An unknown metric or algorithm or a bound of another form is an error."""
-    match = _BOUND.fullmatch(text)
-    if match is None:
-        raise broken(
-            f'a bound is a comparison and a number, like ">= 0.98" or "< 9000", not "{text}"', key=key
-        )
+    matches = [_BOUND.fullmatch(part) for part in text.split(",")]
+    limits = tuple((COMPARE[match[1]], float(match[2])) for match in matches if match is not None)
+    if len(limits) < len(matches):
+        rule = 'a bound is a comparison and a number, like ">= 0.98" or "< 9000", or several with commas'
+        raise broken(f'{rule}, not "{text}"', key=key)
     who, _, metric = ("", "", key) if is_metric(key) else key.partition(".")
     if not is_metric(metric):
         name = metric or who
@@ -75,9 +75,7 @@ def parse_bound(key: str, text: str, labels: Collection[str] | None = ()) -> Bou
         raise broken(problem, key=key)
     if problem is not None:
         variant, congestion, scheduler = who, "", ""
-    compare = COMPARE[match[1]]
-    limit = float(match[2])
-    return Bound(key, text.strip(), metric, congestion or None, scheduler or None, variant, compare, limit)
+    return Bound(key, text.strip(), metric, congestion or None, scheduler or None, variant, limits)
 
 
 def _unknown(congestion: str, scheduler: str) -> str | None:

@@ -219,8 +219,15 @@ def test_a_small_window_is_no_reason_not_to_grow_it(congestion, mode):
     objects = net.live(100, (500_000, 500_000), playout_s=10.0)
     result = net.run(congestion, net.link(10e6, 1.0), objects=objects, mode=mode, layer_first=True, slot_s=1)
     done = (result.objects.complete_ns >= 0) & (result.objects.complete_ns <= objects.deadline_ns)
-    # Westwood+ restarts from its lagging estimate after slow start's overshoot and carries two base layers in three.
-    assert done[::2].mean() >= 0.6
+    if congestion == "westwood":
+        # It restarts from its lagging estimate after slow start's overshoot and carries two base layers in three.
+        assert done[::2].mean() >= 0.6
+        return
+    # A base layer a second is 343 segments a round trip, which doubling from 10 reaches in the sixth; the 10 s of delay
+    # less half a second of light hold what waits until then. So no base layer is late. A second layer needs 686: one
+    # round trip more, and one in ten may fall to the overshoot of the 833 + 833 segments that link and queue hold.
+    assert done[::2].all()
+    assert done[1::2].mean() >= 0.9
 
 
 def test_a_moment_at_a_tiny_window_does_not_silence_a_path():

@@ -168,6 +168,8 @@ BAD = [
     ("expect.playback_ratio=0.9", "expect.playback_ratio = 0.9: input should be a valid string"),
     ('expect.playback_ratio="about 1"', "a bound is a comparison and a number"),
     ('expect.playback_ratio=">= nan"', "a bound is a comparison and a number"),
+    ('expect.playback_ratio=">= 0.2, about 1"', 'or several with commas, not ">= 0.2, about 1"'),
+    ('expect.playback_ratio=">= 0.2,"', "a bound is a comparison and a number"),
     ('expect.cubik.ssim=">= 1"', "did you mean 'cubic'?"),
     ("typo={}", "typo: unknown key"),
 ]
