@@ -284,7 +284,7 @@ TABLE = (
 CONGESTION = tuple(row.name for row in TABLE if row.kind == "congestion")
 TRANSFERS = tuple(row.name for row in TABLE if row.kind == "transfer")
 """Named in the place of a congestion control. They choose links themselves and take no scheduler."""
-TOLD = tuple(row.name for row in TABLE if "rates" in row.knows)
+KNOWS_RATES = tuple(row.name for row in TABLE if "rates" in row.knows)
 """Told what the links carry, by the scenario or by whoever sets their window or rate: a yardstick for the others."""
 COUPLED = tuple(row.name for row in TABLE if row.kind == "congestion" and "paths" in row.needs)
 """Laws whose windows depend on those of a connection's other subflows."""
@@ -419,7 +419,7 @@ def window_of(congestion: str, scheduler: str) -> str:
     A stock control comes in a connection a lane, as a user of real MPTCP would have it. What is told its window or
     rate divides nothing by having more lanes; coupled laws and ``redundant`` work over the subflows of one connection.
     """
-    shared = congestion in (*TOLD, *COUPLED) or scheduler == REDUNDANT
+    shared = congestion in (*KNOWS_RATES, *COUPLED) or scheduler == REDUNDANT
     return "link" if shared else "lane"
 
 

@@ -25,7 +25,7 @@ NS = 1e-9
 
 
 @dataclass(frozen=True)
-class Contest:
+class ContestedTime:
     """One link's contested time."""
 
     seconds: float
@@ -50,18 +50,18 @@ def jain(shares: Sequence[float]) -> float | None:
 
 def sharing_metrics(links: Sequence[Link], result: EngineResult) -> dict[str, float | None]:
     """``fairness_jain`` (the least over links), ``own_share`` and ``flows_bps`` (over all links together)."""
-    contests = [found for index in range(len(links)) if (found := contest(links, result, index))]
-    indices = [index for found in contests if (index := found.fairness) is not None]
-    own = sum(found.own_bytes for found in contests)
-    others = sum(sum(found.flows_bytes) for found in contests)
+    contested = [found for index in range(len(links)) if (found := contested_time(links, result, index))]
+    indices = [index for found in contested if (index := found.fairness) is not None]
+    own = sum(found.own_bytes for found in contested)
+    others = sum(sum(found.flows_bytes) for found in contested)
     return {
         "fairness_jain": min(indices, default=None),
         "own_share": own / (own + others) if own + others > 0 else None,
-        "flows_bps": sum(8 * sum(c.flows_bytes) / c.seconds for c in contests) if contests else None,
+        "flows_bps": sum(8 * sum(c.flows_bytes) / c.seconds for c in contested) if contested else None,
     }
 
 
-def contest(links: Sequence[Link], result: EngineResult, link: int) -> Contest | None:
+def contested_time(links: Sequence[Link], result: EngineResult, link: int) -> ContestedTime | None:
     """What happened in a link's contested time; ``None`` without competing flows or without such time."""
     flows = [flow for flow in result.flows if flow.link == link and not flow.app_limited]
     if not flows or np.isnan(result.totals["first_send_s"]):
@@ -77,7 +77,7 @@ def contest(links: Sequence[Link], result: EngineResult, link: int) -> Contest |
     ours = np.flatnonzero(np.array(subflow_links(links)) == link)
     sampled = np.isin(result.samples.subflow, ours) & np.isin(result.samples.t_ns, ends[inside])
     own = float(result.samples.delivered_bytes[sampled].sum())
-    return Contest(seconds, own, tuple(_acknowledged(flow, inside) for flow in flows))
+    return ContestedTime(seconds, own, tuple(_acknowledged(flow, inside) for flow in flows))
 
 
 def flow_documents(links: Sequence[Link], result: EngineResult) -> list[dict[str, object]]:

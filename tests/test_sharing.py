@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dstcc.engine import EngineResult, FlowResult, Link, ObjectResults, Samples
 from dstcc.engine.config import NEVER_NS
-from dstcc.sharing import contest, flow_documents, jain, sharing_metrics
+from dstcc.sharing import contested_time, flow_documents, jain, sharing_metrics
 
 S = 10**9
 SLOTS = 10
@@ -103,7 +103,7 @@ def test_only_whole_slots_in_which_all_send_count() -> None:
 
 def contested(*flows: FlowResult, **times: float) -> float | None:
     """Seconds of the first link's contested time, from the flows' 100 bytes a second."""
-    found = contest([link()], result([100], *flows, **times), 0)
+    found = contested_time([link()], result([100], *flows, **times), 0)
     assert found is None or found.own_bytes == 100 * round(found.seconds)
     return None if found is None else found.seconds
 

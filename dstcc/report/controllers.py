@@ -89,7 +89,7 @@ def namesakes(runs: Sequence[Run]) -> frozenset[str]:
     return frozenset(name for name, found in sums.items() if len(found) > 1)
 
 
-def told_apart(run: Run, name: str, ambiguous: frozenset[str]) -> str:
+def distinguished(run: Run, name: str, ambiguous: frozenset[str]) -> str:
     """A policy's name, with the beginning of its checksum where others have the same name."""
     return f"{name}@{str(_about(run, name).get('sha256'))[:SHORT]}" if name in ambiguous else name
 

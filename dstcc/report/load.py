@@ -14,7 +14,7 @@ from dstcc.algorithms import TRANSFERS, algorithm_name, mark
 from dstcc.errors import InputError, RunError
 
 from .catalogue import METRICS
-from .controllers import labelled, namesakes, told_apart
+from .controllers import distinguished, labelled, namesakes
 from .model import LEARNED, TRANSFER, Algorithm, Report, Section, Trial, TrialLink, plain_name
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _duplicate_note(first: Path, second: Path, alike: bool, ids: list[str]) -> s
 
 def _trial(run: Run, row: Mapping[str, Any], ambiguous: frozenset[str]) -> Trial:
     try:
-        controller = row["controller"] and told_apart(run, row["controller"], ambiguous)
+        controller = row["controller"] and distinguished(run, row["controller"], ambiguous)
         variant = row["variant"] and labelled(run, row["variant"], ambiguous)
         name = _name(controller, row["congestion"], row["scheduler"], variant)
         return Trial(

@@ -14,7 +14,7 @@ from functools import cached_property
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from dstcc.algorithms import RECONSTRUCTED, TOLD
+from dstcc.algorithms import KNOWS_RATES, RECONSTRUCTED
 from dstcc.stats import SAME, Estimate, Paired, estimate, paired_difference
 
 from .catalogue import METRIC, METRICS, RANKING, Metric
@@ -95,9 +95,9 @@ class Algorithm:
     trials: tuple[Trial, ...]
 
     @property
-    def told(self) -> bool:
-        """Whether it is told the links' rates instead of finding them out."""
-        return self.trials[0].controller is None and self.trials[0].congestion in TOLD
+    def knows_rates(self) -> bool:
+        """Whether it is given the links' rates instead of finding them out."""
+        return self.trials[0].controller is None and self.trials[0].congestion in KNOWS_RATES
 
     @cached_property
     def finished(self) -> tuple[Trial, ...]:
@@ -210,13 +210,17 @@ class Section:
     def best(self) -> Algorithm | None:
         """The first by :data:`RANKING`; None when nothing finished.
 
-        Those that are not told the links' rates come before those that are, and among them those no trial of which
+        Those that are not given the links' rates come before those that are, and among them those no trial of which
         failed.
         """
 
         def rank(algorithm: Algorithm) -> tuple[float, ...]:
             found = (algorithm.estimates.get(key) for key in RANKING)
-            return (not algorithm.told, algorithm.whole, *(one.value if one else -math.inf for one in found))
+            return (
+                not algorithm.knows_rates,
+                algorithm.whole,
+                *(one.value if one else -math.inf for one in found),
+            )
 
         return max(self.finished, key=rank, default=None)
 

@@ -51,11 +51,11 @@ class Unit:
             if not math.isclose(one, other, rel_tol=SAME)
         ]
 
-        def told(unit: Unit) -> int:
+        def digits(unit: Unit) -> int:
             return sum(unit.number(one) != unit.number(other) for one, other in pairs)
 
         finer = [replace(self, decimals=self.decimals + more) for more in range(MORE_DECIMALS + 1)]
-        return max(finer, key=told)
+        return max(finer, key=digits)
 
     def trimmed(self, values: Iterable[float]) -> Unit:
         """This unit, with fewer decimals where the largest of ``values`` had more than :data:`MOST_DIGITS` digits."""

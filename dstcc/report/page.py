@@ -27,16 +27,16 @@ from .mission import Mission, describe_mission
 from .model import Report, Section, Trial
 from .numbers import quantity
 from .pooled import Pooled, pool, pooled_profiles, section_profiles
-from .standing import Standing, headings, words_of
+from .ranking import Ranked, headings, words_of
 from .summary import (
     PairedRow,
     SummaryRow,
     command_line,
     paired_table,
-    pooled_standings,
+    pooled_ranking,
     pooled_table,
     section_differences,
-    section_standings,
+    section_ranking,
     summary_table,
 )
 from .tables import Tables
@@ -63,7 +63,7 @@ class SectionView:
         self.name = section.name
         self.verdict = verdict(section)
         self.footings = footings_of(section)
-        self.standings = StandingView(section_standings(section), colours, self.footings.values())
+        self.ranking = RankingView(section_ranking(section), colours, self.footings.values())
         self.controllers = controllers_of(section)
         self.algorithms = [(a.name, style.swatch(a.name, colours)) for a in section.finished]
         self._colours = colours
@@ -203,10 +203,10 @@ class SectionView:
         ]
 
 
-class StandingView:
+class RankingView:
     """What the template asks of the table at the top."""
 
-    def __init__(self, rows: list[Standing], colours: dict[str, str], footings: Iterable[Footing]) -> None:
+    def __init__(self, rows: list[Ranked], colours: dict[str, str], footings: Iterable[Footing]) -> None:
         self.rows = [(row, style.swatch(row.name, colours)) for row in rows]
         self.words = words_of(rows)
         self.legend = legend(footings)
@@ -218,7 +218,7 @@ class PooledView:
 
     def __init__(self, pooled: Pooled, colours: dict[str, str]) -> None:
         self.verdict = pooled_verdict(pooled)
-        self.standings = StandingView(pooled_standings(pooled), colours, pooled.footings.values())
+        self.ranking = RankingView(pooled_ranking(pooled), colours, pooled.footings.values())
         self.metrics = pooled.metrics
         self.reference = pooled.reference
         self.rows = [(name, style.swatch(name, colours), cells) for name, cells in pooled_table(pooled)]

@@ -67,9 +67,9 @@ class Pooled:
     def best(self) -> str:
         """As a scenario's best, as far as the metrics of its ranking are shares."""
         keys = [METRIC[key] for key in RANKING if METRIC[key] in self.metrics]
-        told = {name: self.find(self.sections[0], name).told for name in self.names}
+        given = {name: self.find(self.sections[0], name).knows_rates for name in self.names}
         return max(
-            self.names, key=lambda name: (not told[name], *(self.estimate(name, key).value for key in keys))
+            self.names, key=lambda name: (not given[name], *(self.estimate(name, key).value for key in keys))
         )
 
     @property

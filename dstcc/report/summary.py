@@ -11,14 +11,14 @@ from dstcc.stats import Estimate, Paired, Profile
 from dstcc.version import __version__
 
 from .catalogue import METRIC, PAIRED, Metric
+from .comparison import compare, compare_pooled
 from .contacts import contact_documents
-from .contest import contest, pooled_contest
 from .controllers import Controller, controllers_of
 from .footing import Footing, footing_of
 from .model import Algorithm, Report, Section, best_of, paired
 from .numbers import Unit, unit_for, unit_for_row
 from .pooled import Pooled, pool, pooled_profiles, section_profiles
-from .standing import BESIDE, Standing, standings
+from .ranking import BESIDE, Ranked, ranking
 from .verdict import pooled_verdict, verdict
 
 
@@ -82,18 +82,18 @@ def pooled_table(pooled: Pooled) -> list[tuple[str, list[tuple[str, str]]]]:
     return list(zip(pooled.names, map(list, zip(*cells, strict=True)), strict=True))
 
 
-def section_standings(section: Section) -> list[Standing]:
+def section_ranking(section: Section) -> list[Ranked]:
     """Each algorithm beside the leader; empty where nobody leads."""
-    found = contest(section)
+    comparison = compare(section)
     played = {a.name: a.estimates[BESIDE.key] for a in section.finished if BESIDE.key in a.estimates}
-    return standings(found, played) if found else []
+    return ranking(comparison, played) if comparison else []
 
 
-def pooled_standings(pooled: Pooled) -> list[Standing]:
-    """As :func:`section_standings`, over all scenarios."""
-    found = pooled_contest(pooled)
+def pooled_ranking(pooled: Pooled) -> list[Ranked]:
+    """As :func:`section_ranking`, over all scenarios."""
+    comparison = compare_pooled(pooled)
     played = {n: pooled.estimate(n, BESIDE) for n in pooled.names} if BESIDE in pooled.metrics else {}
-    return standings(found, played) if found else []
+    return ranking(comparison, played) if comparison else []
 
 
 def won(metric: Metric, one: Paired) -> int:
@@ -172,7 +172,7 @@ def _paired_cell(metric: Metric, found: dict[str, Paired], name: str) -> tuple[s
 
 
 def _pooled_document(pooled: Pooled) -> dict[str, Any]:
-    words = {row.name: row.word for row in pooled_standings(pooled)}
+    words = {row.name: row.word for row in pooled_ranking(pooled)}
     return {
         "scenarios": [section.name for section in pooled.sections],
         "best": pooled.best,
@@ -224,7 +224,7 @@ def _profiles_document(panels: list[tuple[Metric, dict[str, Profile]]]) -> dict[
 
 
 def _section_document(section: Section) -> dict[str, Any]:
-    words = {row.name: row.word for row in section_standings(section)}
+    words = {row.name: row.word for row in section_ranking(section)}
     return {
         "scenario": section.name,
         "scenario_sha256": section.meta.get("scenario_sha256"),

@@ -18,16 +18,16 @@ from .footing import UNKNOWN, footings_of, grouped, legend
 from .mark import comment
 from .model import Report, Section
 from .pooled import Pooled, pool, pooled_profiles, section_profiles
-from .standing import Standing, headings, leader_of
+from .ranking import Ranked, headings, leader_of
 from .summary import (
     Cell,
     command_line,
     document,
     paired_table,
-    pooled_standings,
+    pooled_ranking,
     pooled_table,
     section_differences,
-    section_standings,
+    section_ranking,
     summary_table,
 )
 from .verdict import pooled_verdict, verdict
@@ -124,7 +124,7 @@ def _section(section: Section) -> Iterator[str]:
     yield ""
     yield _escape(verdict(section))
     yield ""
-    yield from _standings(section_standings(section))
+    yield from _ranking_lines(section_ranking(section))
     if section.finished:
         yield from _tables(section)
     failed = [trial for trial in section.trials if not trial.ok]
@@ -171,7 +171,7 @@ def _tables(section: Section) -> Iterator[str]:
     yield from _controllers(section)
 
 
-def _standings(rows: list[Standing]) -> Iterator[str]:
+def _ranking_lines(rows: list[Ranked]) -> Iterator[str]:
     if not rows:
         return
     headline, beside = headings()
@@ -233,7 +233,7 @@ def _pooled(pooled: Pooled) -> Iterator[str]:
     yield ""
     yield _escape(pooled_verdict(pooled))
     yield ""
-    yield from _standings(pooled_standings(pooled))
+    yield from _ranking_lines(pooled_ranking(pooled))
     yield (
         f"Shares over the trials of {len(pooled.sections)} scenarios; 95 % intervals from resampling within each "
         "scenario, where each has two seeds or more."

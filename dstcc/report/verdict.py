@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dstcc.stats import FEW_SEEDS, SAME, Estimate, Paired
 
-from .contest import (
+from .comparison import (
     ALONE,
     BETTER_SEEDS,
     HEADLINE,
@@ -13,9 +13,9 @@ from .contest import (
     PAIRED_LOWER,
     UNCLEAR,
     WORSE,
-    Contest,
-    contest,
-    pooled_contest,
+    Comparison,
+    compare,
+    compare_pooled,
     side,
 )
 from .model import Section, paired
@@ -28,158 +28,176 @@ NAMED = 4
 
 
 def verdict(section: Section) -> str:
-    """What the section found, how sure that is, and what it does not say."""
+    """What the section comparison, how sure that is, and what it does not say."""
     if section.best is None:
         return "No trial finished: there is nothing to compare."
-    found = contest(section)
-    if found is None:
+    comparison = compare(section)
+    if comparison is None:
         return "The trials finished, but none says how much was played."
     return _joined_sentences(
-        leading(found),
-        _comparison(found),
-        equal_lanes(found),
-        _told(found),
+        leading(comparison),
+        _comparison(comparison),
+        equal_lanes(comparison),
+        _knowing_rates(comparison),
         _against(section),
         _failures(section),
-        _missing(found),
+        _missing(comparison),
     )
 
 
 def pooled_verdict(pooled: Pooled) -> str:
     """The same over all scenarios together."""
-    found = pooled_contest(pooled)
-    if found is None:
+    comparison = compare_pooled(pooled)
+    if comparison is None:
         return ""
     return _joined_sentences(
-        leading(found), _comparison(found), equal_lanes(found), _told(found), _missing(found)
+        leading(comparison),
+        _comparison(comparison),
+        equal_lanes(comparison),
+        _knowing_rates(comparison),
+        _missing(comparison),
     )
 
 
-def leading(found: Contest) -> str:
+def leading(comparison: Comparison) -> str:
     """Who has most, and with what: lanes and knowledge that differ are in the same sentence."""
-    top = found.values[found.leader]
-    if found.word(found.leader) == ALONE:
+    top = comparison.values[comparison.leader]
+    if comparison.word(comparison.leader) == ALONE:
         rest = "and as no other algorithm here finds the links' rates out, there is nothing to rank it by"
-        if not found.told:
+        if not comparison.knows_rates:
             rest = "and there is nothing to rank it by"
-        return f"{found.leader} brought home {_interval(top)} of the video, {rest}."
-    tied = [name for name in found.rivals if abs(found.values[name].value - top.value) <= SAME]
-    behind = [name for name in found.rivals if name not in tied]
-    apart = _apart(found)
-    names = _list([f"{name}{_with(found, name, apart)}" for name in (found.leader, *tied)])
+        return f"{comparison.leader} brought home {_interval(top)} of the video, {rest}."
+    tied = [name for name in comparison.rivals if abs(comparison.values[name].value - top.value) <= SAME]
+    behind = [name for name in comparison.rivals if name not in tied]
+    apart = _apart(comparison)
+    names = _list([f"{name}{_with(comparison, name, apart)}" for name in (comparison.leader, *tied)])
     if tied:
         text = f"{names} each brought home {_interval(top)} of the video"
-    elif found.word(found.leader) == LEADS:
+    elif comparison.word(comparison.leader) == LEADS:
         text = f"{names} brought home most video, {_interval(top)} of it"
     else:
         text = f"{names} brought home {_interval(top)} of the video, the highest value"
     shown = behind if len(behind) <= NAMED + 1 else behind[:NAMED]
-    parts = [f"{name}{_with(found, name, apart)} {UNIT.text(found.values[name].value)}" for name in shown]
+    parts = [
+        f"{name}{_with(comparison, name, apart)} {UNIT.text(comparison.values[name].value)}" for name in shown
+    ]
     if len(shown) < len(behind):
-        rest_of = [found.values[name].value for name in behind[NAMED:]]
+        rest_of = [comparison.values[name].value for name in behind[NAMED:]]
         parts.append(f"{len(rest_of)} others between {UNIT.number(rest_of[-1])} and {UNIT.text(rest_of[0])}")
     return f"{text}; {_joined(parts)}." if parts else f"{text}."
 
 
-def _apart(found: Contest) -> bool:
+def _apart(comparison: Comparison) -> bool:
     """Whether the contenders differ in lanes or in what they know."""
-    known = [found.footings[name] for name in (found.leader, *found.rivals) if name in found.footings]
+    known = [
+        comparison.footings[name]
+        for name in (comparison.leader, *comparison.rivals)
+        if name in comparison.footings
+    ]
     return len({(one.lanes, one.knows) for one in known}) > 1
 
 
-def _with(found: Contest, name: str, apart: bool) -> str:
+def _with(comparison: Comparison, name: str, apart: bool) -> str:
     """What an algorithm knows and has, in brackets, where contenders differ: ``(32/2 lanes, knows its queue)``."""
-    one = found.footings.get(name)
+    one = comparison.footings.get(name)
     if one is None or not apart:
         return ""
     knows = f", knows {one.beyond}" if one.beyond else ""
     return f" ({one.lanes} lanes{knows})"
 
 
-def equal_lanes(found: Contest) -> str:
+def equal_lanes(comparison: Comparison) -> str:
     """How contenders stand whose lanes are equal, where the leader's are not theirs."""
     groups: dict[tuple[int | None, int], list[str]] = {}
-    for name in (found.leader, *found.rivals):
-        if name in found.footings:
-            groups.setdefault(found.footings[name].resources, []).append(name)
-    own = found.footings.get(found.leader)
+    for name in (comparison.leader, *comparison.rivals):
+        if name in comparison.footings:
+            groups.setdefault(comparison.footings[name].resources, []).append(name)
+    own = comparison.footings.get(comparison.leader)
     others = [names for resources, names in groups.items() if own is None or resources != own.resources]
     largest = max(others, key=len, default=[])
     if own is None or len(largest) < 2:
         return ""
-    ranked = [f"{name} {UNIT.text(found.values[name].value)}" for name in largest]
+    ranked = [f"{name} {UNIT.text(comparison.values[name].value)}" for name in largest]
     shown = ranked if len(ranked) <= NAMED + 1 else [*ranked[:NAMED], f"{len(ranked) - NAMED} others less"]
-    alone = "" if len(groups[own.resources]) > 1 else f"{found.leader} is alone on its lanes. "
-    lanes = found.footings[largest[0]].lanes.rstrip("+")
+    alone = "" if len(groups[own.resources]) > 1 else f"{comparison.leader} is alone on its lanes. "
+    lanes = comparison.footings[largest[0]].lanes.rstrip("+")
     return f"{alone}On equal lanes ({lanes}): {_joined(shown)}."
 
 
-def _missing(found: Contest) -> str:
+def _missing(comparison: Comparison) -> str:
     """Who has no place in the ranking, and why."""
-    if not found.missing:
+    if not comparison.missing:
         return ""
-    parts = [f"{name} ({why})" for name, why in found.missing.items()]
+    parts = [f"{name} ({why})" for name, why in comparison.missing.items()]
     return f"Not ranked: {'; '.join(parts)}."
 
 
-def _comparison(found: Contest) -> str:
+def _comparison(comparison: Comparison) -> str:
     """What disjoint intervals show, then what differences seed by seed show beyond them."""
-    top = found.values[found.leader]
+    top = comparison.values[comparison.leader]
     if not top.has_interval:
         return "One seed: no interval exists, so this says nothing about other draws of the links and losses."
     groups = {
-        word: [n for n in found.rivals if found.word(n) == word]
+        word: [n for n in comparison.rivals if comparison.word(n) == word]
         for word in (WORSE, LOWER, PAIRED_LOWER, UNCLEAR)
     }
     parts = []
     if worse := groups[WORSE]:
-        whom = "each of the others" if len(worse) == len(found.rivals) > 1 else _list(worse)
-        parts.append(f"It is better than {whom}: {_seeds(found)}, intervals that do not overlap.")
+        whom = "each of the others" if len(worse) == len(comparison.rivals) > 1 else _list(worse)
+        parts.append(f"It is better than {whom}: {_seeds(comparison)}, intervals that do not overlap.")
     if lower := groups[LOWER]:
-        parts.append(f"Its interval does not overlap that of {_list(lower)}, but {_why_not(found)}.")
-    elif found.doubt:
-        parts.append(f"Mind that {found.doubt}.")
-    parts += _seed_by_seed(found, groups[PAIRED_LOWER])
+        parts.append(f"Its interval does not overlap that of {_list(lower)}, but {_why_not(comparison)}.")
+    elif comparison.doubt:
+        parts.append(f"Mind that {comparison.doubt}.")
+    parts += _seed_by_seed(comparison, groups[PAIRED_LOWER])
     if unclear := groups[UNCLEAR]:
         parts.append(
-            f"The intervals of {_list([found.leader, *unclear])} overlap: these seeds do not tell them apart."
+            f"The intervals of {_list([comparison.leader, *unclear])} overlap: these seeds do not tell them apart."
         )
-    if found.seeds[found.leader] < FEW_SEEDS:
+    if comparison.seeds[comparison.leader] < FEW_SEEDS:
         parts.append(
-            f"With {_seeds(found)} the intervals are narrower than they should be: take them as a hint."
+            f"With {_seeds(comparison)} the intervals are narrower than they should be: take them as a hint."
         )
     return " ".join(parts)
 
 
-def _seeds(found: Contest) -> str:
-    least = found.seeds[found.leader]
-    return f"{least} seeds" if least == found.values[found.leader].n else f"{least} seeds or more a scenario"
+def _seeds(comparison: Comparison) -> str:
+    least = comparison.seeds[comparison.leader]
+    return (
+        f"{least} seeds"
+        if least == comparison.values[comparison.leader].n
+        else f"{least} seeds or more a scenario"
+    )
 
 
-def _why_not(found: Contest) -> str:
+def _why_not(comparison: Comparison) -> str:
     """What is missing for the word *better*."""
-    if found.doubt:
-        return f"{found.doubt}, so it is not called better"
+    if comparison.doubt:
+        return f"{comparison.doubt}, so it is not called better"
     return f"better takes {BETTER_SEEDS} seeds of either"
 
 
-def _seed_by_seed(found: Contest, names: list[str]) -> list[str]:
+def _seed_by_seed(comparison: Comparison, names: list[str]) -> list[str]:
     if len(names) == 1:
-        margin = _margin(found.differences[names[0]])
-        return [f"{names[0]}: the intervals overlap, but seed by seed {found.leader} is ahead, {margin}."]
+        margin = _margin(comparison.differences[names[0]])
+        return [
+            f"{names[0]}: the intervals overlap, but seed by seed {comparison.leader} is ahead, {margin}."
+        ]
     if names:
-        return [f"{_list(names)}: the intervals overlap, but seed by seed {found.leader} is ahead of each."]
+        return [
+            f"{_list(names)}: the intervals overlap, but seed by seed {comparison.leader} is ahead of each."
+        ]
     return []
 
 
-def _told(found: Contest) -> str:
+def _knowing_rates(comparison: Comparison) -> str:
     """How far the leader is from those that need not find the rates out."""
-    told = [name for name in found.values if name in found.told]
-    if not told:
+    given = [name for name in comparison.values if name in comparison.knows_rates]
+    if not given:
         return ""
-    values = [f"{UNIT.text(found.values[name].value)}" for name in told]
-    verb = "is" if len(told) == 1 else "are"
-    return f"{_list(told)} {verb} told the links' rates: {_joined(values[:NAMED])}."
+    values = [f"{UNIT.text(comparison.values[name].value)}" for name in given]
+    verb = "is" if len(given) == 1 else "are"
+    return f"{_list(given)} {verb} given the links' rates: {_joined(values[:NAMED])}."
 
 
 def _against(section: Section) -> str:
@@ -188,7 +206,7 @@ def _against(section: Section) -> str:
     if reference is None or reference is section.best:
         return ""
     differences = paired(section, HEADLINE.key)
-    groups = {"ahead": 1, "behind": -1, "not told apart": 0}
+    groups = {"ahead": 1, "behind": -1, "unclear": 0}
     found = {
         word: [name for name, one in differences.items() if side(one) == way] for word, way in groups.items()
     }
@@ -202,8 +220,8 @@ def _failures(section: Section) -> str:
     failed = sum(not trial.ok for trial in section.trials)
     if not failed:
         return ""
-    found = contest(section)
-    beside = f"; {_list(sorted(found.failed))} not compared" if found and found.failed else ""
+    comparison = compare(section)
+    beside = f"; {_list(sorted(comparison.failed))} not compared" if comparison and comparison.failed else ""
     return f"{failed} of {len(section.trials)} trials failed and {'is' if failed == 1 else 'are'} left out{beside}."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from dstcc.algorithms import TOLD
+from dstcc.algorithms import KNOWS_RATES
 
 if TYPE_CHECKING:
     from dstcc.scenario import Scenario
@@ -61,15 +61,15 @@ def _windows(scenario: Scenario) -> str | None:
     transport = scenario.transport
     if transport.lanes_per_link == 1 or transport.window is None:
         return None
-    stock = next((name for name in transport.congestion if name not in TOLD), None)
+    stock = next((name for name in transport.congestion if name not in KNOWS_RATES), None)
     if transport.window == "link" and stock is not None:
         return (
             f"transport.window = 'link': under '{stock}' each lane is a connection with a window of its own here; "
             'window = "lane", or the simulator'
         )
-    told = next((name for name in transport.congestion if name in TOLD), None)
-    if transport.window == "lane" and told is not None:
-        return f"transport.window = 'lane': the lanes of a link share the window of '{told}' here; window = \"link\""
+    given = next((name for name in transport.congestion if name in KNOWS_RATES), None)
+    if transport.window == "lane" and given is not None:
+        return f"transport.window = 'lane': the lanes of a link share the window of '{given}' here; window = \"link\""
     return None
 
 

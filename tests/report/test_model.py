@@ -207,12 +207,12 @@ class TestVerdict:
         assert told > other
         assert section.best is not None
         assert section.best.name == "cubic+minrtt"
-        assert "open-loop+minrtt is told the links' rates" in verdict(section)
+        assert "open-loop+minrtt is given the links' rates" in verdict(section)
 
     def test_among_those_that_are_told_the_best_leads(self, make_run: RunFactory) -> None:
         section = only_section(make_run(RunSpec(congestion=("open-loop", "fixed"), chunks=90)))
         assert section.best is not None
-        assert "is told" not in verdict(section)
+        assert "is given" not in verdict(section)
 
     def test_failures_are_counted(self, make_run: RunFactory) -> None:
         text = verdict(only_section(make_run(RunSpec(failures={"cubic+minrtt/s2": "boom"}))))

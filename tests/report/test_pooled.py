@@ -10,7 +10,7 @@ import pytest
 from dstcc.errors import InputError
 from dstcc.report import load_report, render
 from dstcc.report.catalogue import METRIC
-from dstcc.report.contest import pooled_contest
+from dstcc.report.comparison import compare_pooled
 from dstcc.report.pooled import Pooled, pool, section_profiles
 from dstcc.report.verdict import pooled_verdict
 from dstcc.stats import stratified_estimate
@@ -60,7 +60,7 @@ def test_differences_pair_seeds_within_a_scenario(two_scenarios: list[Path]) -> 
 
 
 def test_the_verdict_over_scenarios_counts_seeds_of_the_poorest(two_scenarios: list[Path]) -> None:
-    found = pooled_contest(together(two_scenarios))
+    found = compare_pooled(together(two_scenarios))
     assert found is not None
     assert found.seeds == {"bbr-scaled+minrtt": 2, "cubic+minrtt": 2}
     assert "With 2 seeds or more a scenario" in pooled_verdict(together(two_scenarios))

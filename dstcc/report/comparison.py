@@ -1,6 +1,6 @@
 """Who brought home most video, and which differences are more than chance.
 
-The leader is the best of those that find the links' rates out for themselves; an algorithm that is told them is a
+The leader is the best of those that find the links' rates out for themselves; an algorithm that is given them is a
 yardstick. Of two algorithms the leader is *better* where both have :data:`BETTER_SEEDS` seeds or more in every
 scenario, their 95 % intervals have no point in common, and nothing else speaks against it: a controller that was
 trained on the scenario may have learned it by heart. The leader *leads* where it is better than each of its rivals;
@@ -27,7 +27,20 @@ BETTER_SEEDS = 10
 LEAST = 0.0005
 """Half of the last digit shown: a smaller difference reads as none."""
 
-LEADS, HIGHEST, ALONE, SAME_VALUE, WORSE, LOWER, PAIRED_LOWER, UNCLEAR, ONE_SEED, TOLD, FAILED, MISSING = (
+(
+    LEADS,
+    HIGHEST,
+    ALONE,
+    SAME_VALUE,
+    WORSE,
+    LOWER,
+    PAIRED_LOWER,
+    UNCLEAR,
+    ONE_SEED,
+    KNOWS_RATES,
+    FAILED,
+    MISSING,
+) = (
     "leads",
     "highest",
     "alone",
@@ -35,9 +48,9 @@ LEADS, HIGHEST, ALONE, SAME_VALUE, WORSE, LOWER, PAIRED_LOWER, UNCLEAR, ONE_SEED
     "worse",
     "lower",
     "lower seed by seed",
-    "not told apart",
+    "unclear",
     "one seed",
-    "told the rates",
+    "knows the rates",
     "trials failed",
     "missing",
 )
@@ -50,7 +63,7 @@ WORDS = {
     PAIRED_LOWER: "the intervals overlap, but that of the differences at the same seeds lies below zero",
     UNCLEAR: "these seeds do not show a difference",
     ONE_SEED: "there is no interval, so a difference may be chance",
-    TOLD: "a yardstick: it need not find out what the links carry",
+    KNOWS_RATES: "a yardstick: it need not find out what the links carry",
     FAILED: "not compared: its value may be of the easier seeds",
     MISSING: "not compared: it has no value everywhere",
 }
@@ -58,14 +71,14 @@ WORDS = {
 
 
 @dataclass(frozen=True)
-class Contest:
+class Comparison:
     """The algorithms that have a value of :data:`HEADLINE`."""
 
     leader: str
     values: Mapping[str, Estimate]
     """Highest first, the leader before those with the same value."""
-    told: frozenset[str]
-    """Those that are told the links' rates, where others are not."""
+    knows_rates: frozenset[str]
+    """Those that are given the links' rates, where others are not."""
     differences: Mapping[str, Paired]
     """To the leader, seed by seed."""
     seeds: Mapping[str, int]
@@ -81,15 +94,15 @@ class Contest:
 
     @property
     def rivals(self) -> list[str]:
-        """All but the leader, those that are told and those with failed trials."""
-        return [name for name in self.values if name not in {self.leader, *self.told, *self.failed}]
+        """All but the leader, those that know the rates and those with failed trials."""
+        return [name for name in self.values if name not in {self.leader, *self.knows_rates, *self.failed}]
 
     def word(self, name: str) -> str:
         """How an algorithm stands beside the leader."""
         if name == self.leader:
             return self._leaders_word()
         if name not in self.rivals:
-            return TOLD if name in self.told else FAILED if name in self.failed else MISSING
+            return KNOWS_RATES if name in self.knows_rates else FAILED if name in self.failed else MISSING
         top, one = self.values[self.leader], self.values[name]
         if not top.has_interval or not one.has_interval:
             return SAME_VALUE if abs(top.value - one.value) <= SAME else ONE_SEED
@@ -113,17 +126,17 @@ def side(one: Paired) -> int:
     return (low > LEAST) - (high < -LEAST)
 
 
-def contest(section: Section) -> Contest | None:
+def compare(section: Section) -> Comparison | None:
     """Of one scenario; None where the best algorithm has no value of :data:`HEADLINE`."""
     best = section.best
     if best is None or HEADLINE.key not in best.estimates:
         return None
     algorithms = {a.name: a for a in section.finished if HEADLINE.key in a.estimates}
     values = {name: a.estimates[HEADLINE.key] for name, a in algorithms.items()}
-    return Contest(
+    return Comparison(
         best.name,
         _ranked(best.name, values),
-        _told(best, algorithms.values()),
+        _knowing_rates(best, algorithms.values()),
         paired(section, HEADLINE.key, best),
         {name: one.n for name, one in values.items()},
         _failed(best.name, {name: a.whole for name, a in algorithms.items()}),
@@ -133,7 +146,7 @@ def contest(section: Section) -> Contest | None:
     )
 
 
-def pooled_contest(pooled: Pooled) -> Contest | None:
+def compare_pooled(pooled: Pooled) -> Comparison | None:
     """Of all scenarios together; None where they do not share :data:`HEADLINE`."""
     if HEADLINE not in pooled.metrics:
         return None
@@ -141,10 +154,10 @@ def pooled_contest(pooled: Pooled) -> Contest | None:
     strata = {name: pooled.strata(name, HEADLINE) for name in pooled.names}
     values = {name: pooled.estimate(name, HEADLINE) for name in pooled.names}
     doubts = (_doubt(section, pooled.find(section, best)) for section in pooled.sections)
-    return Contest(
+    return Comparison(
         best,
         _ranked(best, values),
-        _told(pooled.find(first, best), [pooled.find(first, name) for name in pooled.names]),
+        _knowing_rates(pooled.find(first, best), [pooled.find(first, name) for name in pooled.names]),
         pooled.paired(HEADLINE, best),
         {name: min(map(len, found)) for name, found in strata.items()},
         _failed(best, {n: all(pooled.find(s, n).whole for s in pooled.sections) for n in pooled.names}),
@@ -159,8 +172,8 @@ def _ranked(leader: str, values: Mapping[str, Estimate]) -> dict[str, Estimate]:
     return {name: values[name] for name in order}
 
 
-def _told(best: Algorithm, algorithms: Iterable[Algorithm]) -> frozenset[str]:
-    return frozenset() if best.told else frozenset(a.name for a in algorithms if a.told)
+def _knowing_rates(best: Algorithm, algorithms: Iterable[Algorithm]) -> frozenset[str]:
+    return frozenset() if best.knows_rates else frozenset(a.name for a in algorithms if a.knows_rates)
 
 
 def _failed(leader: str, whole: Mapping[str, bool]) -> frozenset[str]:

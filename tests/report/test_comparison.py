@@ -8,28 +8,28 @@ from typing import Any
 
 import pytest
 
-from dstcc.report.contest import (
+from dstcc.report.comparison import (
     ALONE,
     FAILED,
     HIGHEST,
+    KNOWS_RATES,
     LEADS,
     LOWER,
     MISSING,
     ONE_SEED,
     PAIRED_LOWER,
     SAME_VALUE,
-    TOLD,
     UNCLEAR,
     WORSE,
-    Contest,
-    pooled_contest,
+    Comparison,
+    compare_pooled,
     side,
 )
-from dstcc.report.contest import contest as section_contest
+from dstcc.report.comparison import compare as compare_section
 from dstcc.report.footing import Footing
 from dstcc.report.model import Algorithm, Report, Section, Trial
 from dstcc.report.pooled import pool
-from dstcc.report.standing import headings, leader_of, standings, words_of
+from dstcc.report.ranking import headings, leader_of, ranking, words_of
 from dstcc.report.verdict import equal_lanes, leading
 from dstcc.stats import SAME, Estimate, Paired, estimate, paired_difference
 
@@ -39,7 +39,7 @@ NEAR = [value - 0.01 for value in HIGH]
 """A point less at every seed: the intervals overlap, the differences do not reach zero."""
 
 
-def contest(samples: Mapping[str, list[float]], **more: Any) -> Contest:
+def compare(samples: Mapping[str, list[float]], **more: Any) -> Comparison:
     """Algorithms by their values at seeds 0, 1, ..; the first leads."""
     leader = next(iter(samples))
     by_seed = {name: dict(enumerate(values)) for name, values in samples.items()}
@@ -51,65 +51,67 @@ def contest(samples: Mapping[str, list[float]], **more: Any) -> Contest:
     given: dict[str, Any] = {
         "leader": leader,
         "values": {name: estimate(values) for name, values in samples.items()},
-        "told": frozenset(),
+        "knows_rates": frozenset(),
         "differences": differences,
         "seeds": {name: len(values) for name, values in samples.items()},
         "failed": frozenset(),
         "doubt": "",
     }
-    return Contest(**given | more)
+    return Comparison(**given | more)
 
 
 def test_better_takes_ten_seeds_of_both_and_disjoint_intervals() -> None:
-    assert contest({"a": HIGH, "b": LOW}).word("b") == WORSE
-    assert contest({"a": HIGH[:9], "b": LOW}).word("b") == LOWER
-    assert contest({"a": HIGH, "b": LOW[:9]}).word("b") == LOWER
+    assert compare({"a": HIGH, "b": LOW}).word("b") == WORSE
+    assert compare({"a": HIGH[:9], "b": LOW}).word("b") == LOWER
+    assert compare({"a": HIGH, "b": LOW[:9]}).word("b") == LOWER
 
 
 def test_a_doubt_about_the_leader_takes_the_word_away() -> None:
-    assert contest({"a": HIGH, "b": LOW}, doubt="it was trained on this scenario").word("b") == LOWER
+    assert compare({"a": HIGH, "b": LOW}, doubt="it was trained on this scenario").word("b") == LOWER
 
 
 def test_where_intervals_overlap_the_differences_at_the_same_seeds_decide() -> None:
-    assert contest({"a": HIGH, "b": NEAR}).word("b") == PAIRED_LOWER
-    assert contest({"a": HIGH, "b": NEAR[::-1]}).word("b") == UNCLEAR
-    assert contest({"a": HIGH, "b": NEAR}, differences={}).word("b") == UNCLEAR
-    assert contest({"a": HIGH, "b": HIGH}).word("b") == SAME_VALUE
+    assert compare({"a": HIGH, "b": NEAR}).word("b") == PAIRED_LOWER
+    assert compare({"a": HIGH, "b": NEAR[::-1]}).word("b") == UNCLEAR
+    assert compare({"a": HIGH, "b": NEAR}, differences={}).word("b") == UNCLEAR
+    assert compare({"a": HIGH, "b": HIGH}).word("b") == SAME_VALUE
 
 
 def test_a_difference_too_small_to_be_shown_is_none() -> None:
     # 0.04 percentage points; the last digit shown is 0.1.
-    assert contest({"a": HIGH, "b": [value - 0.0004 for value in HIGH]}).word("b") == UNCLEAR
+    assert compare({"a": HIGH, "b": [value - 0.0004 for value in HIGH]}).word("b") == UNCLEAR
 
 
 def test_one_seed_tells_nothing_apart() -> None:
-    assert contest({"a": [0.9], "b": [0.1]}).word("b") == ONE_SEED
-    assert contest({"a": HIGH, "b": [0.1]}).word("b") == ONE_SEED
-    assert contest({"a": [0.9], "b": [0.9]}).word("b") == SAME_VALUE
+    assert compare({"a": [0.9], "b": [0.1]}).word("b") == ONE_SEED
+    assert compare({"a": HIGH, "b": [0.1]}).word("b") == ONE_SEED
+    assert compare({"a": [0.9], "b": [0.9]}).word("b") == SAME_VALUE
 
 
-def test_who_leads_is_told_or_failed_gets_no_comparison() -> None:
-    found = contest({"a": LOW, "b": HIGH, "c": HIGH}, told=frozenset({"b"}), failed=frozenset({"c"}))
-    assert [found.word(name) for name in "abc"] == [ALONE, TOLD, FAILED]
-    assert found.rivals == []
+def test_who_leads_is_given_the_rates_or_failed_gets_no_comparison() -> None:
+    comparison = compare(
+        {"a": LOW, "b": HIGH, "c": HIGH}, knows_rates=frozenset({"b"}), failed=frozenset({"c"})
+    )
+    assert [comparison.word(name) for name in "abc"] == [ALONE, KNOWS_RATES, FAILED]
+    assert comparison.rivals == []
 
 
 def test_it_leads_who_is_better_than_each_of_the_others() -> None:
-    assert contest({"a": HIGH, "b": LOW, "c": LOW}).word("a") == LEADS
-    assert contest({"a": HIGH, "b": LOW, "c": NEAR}).word("a") == HIGHEST
-    assert contest({"a": HIGH, "b": HIGH, "c": LOW}).word("a") == HIGHEST
-    assert contest({"a": HIGH[:9], "b": LOW[:9]}).word("a") == HIGHEST
-    assert contest({"a": [0.9], "b": [0.1]}).word("a") == HIGHEST
-    assert contest({"a": HIGH, "b": LOW}, doubt="it was trained on this scenario").word("a") == HIGHEST
-    assert contest({"a": HIGH}).word("a") == ALONE
-    # who is told is no rival to be better than
-    assert contest({"a": LOW, "b": HIGH, "c": [0.1] * 10}, told=frozenset({"b"})).word("a") == LEADS
+    assert compare({"a": HIGH, "b": LOW, "c": LOW}).word("a") == LEADS
+    assert compare({"a": HIGH, "b": LOW, "c": NEAR}).word("a") == HIGHEST
+    assert compare({"a": HIGH, "b": HIGH, "c": LOW}).word("a") == HIGHEST
+    assert compare({"a": HIGH[:9], "b": LOW[:9]}).word("a") == HIGHEST
+    assert compare({"a": [0.9], "b": [0.1]}).word("a") == HIGHEST
+    assert compare({"a": HIGH, "b": LOW}, doubt="it was trained on this scenario").word("a") == HIGHEST
+    assert compare({"a": HIGH}).word("a") == ALONE
+    # who is given the rates is no rival to be better than
+    assert compare({"a": LOW, "b": HIGH, "c": [0.1] * 10}, knows_rates=frozenset({"b"})).word("a") == LEADS
 
 
 def test_the_missing_get_a_row_and_a_word() -> None:
-    found = contest({"a": HIGH, "b": LOW}, missing={"z": "not run in one"})
-    assert found.word("z") == MISSING
-    rows = standings(found, {})
+    comparison = compare({"a": HIGH, "b": LOW}, missing={"z": "not run in one"})
+    assert comparison.word("z") == MISSING
+    rows = ranking(comparison, {})
     assert [(row.name, row.value, row.word) for row in rows][-1] == ("z", "–", MISSING)
     assert [row.leader for row in rows] == [True, False, False]
     assert leader_of(rows) == "a"
@@ -122,39 +124,39 @@ def footing(domains: int | None, windows: int, *knows: str, copies: str = "") ->
 
 def test_rows_say_what_each_knows_and_has() -> None:
     own = {"a": footing(8192, 2, "queue", copies="spare"), "b": footing(None, 2)}
-    rows = standings(contest({"a": HIGH, "b": LOW, "c": LOW}, footings=own), {})
+    rows = ranking(compare({"a": HIGH, "b": LOW, "c": LOW}, footings=own), {})
     assert [(row.knows, row.lanes) for row in rows] == [("qd", "8\u202f192/2+"), ("d", "any/2"), ("–", "–")]
 
 
 def test_lanes_and_knowledge_that_differ_are_said_in_the_same_sentence() -> None:
     equal = {name: footing(32, 2) for name in "ab"}
-    assert "lanes" not in leading(contest({"a": HIGH, "b": LOW}, footings=equal))
+    assert "lanes" not in leading(compare({"a": HIGH, "b": LOW}, footings=equal))
     more = equal | {"a": footing(64, 2)}
-    said = leading(contest({"a": HIGH, "b": LOW}, footings=more))
+    said = leading(compare({"a": HIGH, "b": LOW}, footings=more))
     assert said.startswith("a (64/2 lanes) brought home most video")
     assert "b (32/2 lanes) 4" in said
-    told = equal | {"b": footing(32, 2, "line")}
-    assert "b (32/2 lanes, knows its line's rate)" in leading(contest({"a": HIGH, "b": LOW}, footings=told))
+    others = equal | {"b": footing(32, 2, "line")}
+    assert "b (32/2 lanes, knows its line's rate)" in leading(compare({"a": HIGH, "b": LOW}, footings=others))
 
 
 def test_those_on_equal_lanes_are_ranked_among_themselves() -> None:
     lanes = {"a": footing(64, 2), "b": footing(32, 2), "c": footing(32, 2), "d": footing(32, 32)}
     samples = {"a": HIGH, "b": LOW, "c": [0.2] * 10, "d": [0.1] * 10}
-    assert equal_lanes(contest(samples, footings=lanes)) == (
+    assert equal_lanes(compare(samples, footings=lanes)) == (
         "a is alone on its lanes. On equal lanes (32/2): b 44.5\u202f% and c 20.0\u202f%."
     )
     beside = lanes | {"d": footing(64, 2)}
-    assert equal_lanes(contest(samples, footings=beside)).startswith("On equal lanes (32/2): b")
+    assert equal_lanes(compare(samples, footings=beside)).startswith("On equal lanes (32/2): b")
     # nobody else's lanes are equal
-    assert equal_lanes(contest(samples, footings=lanes | {"c": footing(8, 2)})) == ""
-    assert equal_lanes(contest(samples)) == ""
+    assert equal_lanes(compare(samples, footings=lanes | {"c": footing(8, 2)})) == ""
+    assert equal_lanes(compare(samples)) == ""
 
 
 def test_only_one_that_leads_has_most_and_a_lone_one_is_not_praised() -> None:
-    assert "a brought home most video" in leading(contest({"a": HIGH, "b": LOW}))
-    assert "the highest value" in leading(contest({"a": HIGH, "b": NEAR}))
-    assert "most" not in leading(contest({"a": HIGH, "b": NEAR}))
-    alone = leading(contest({"a": LOW, "b": HIGH}, told=frozenset({"b"})))
+    assert "a brought home most video" in leading(compare({"a": HIGH, "b": LOW}))
+    assert "the highest value" in leading(compare({"a": HIGH, "b": NEAR}))
+    assert "most" not in leading(compare({"a": HIGH, "b": NEAR}))
+    alone = leading(compare({"a": LOW, "b": HIGH}, knows_rates=frozenset({"b"})))
     assert "as no other algorithm here finds the links' rates out, there is nothing to rank it by" in alone
     assert "most" not in alone
     assert "highest" not in alone
@@ -163,8 +165,8 @@ def test_only_one_that_leads_has_most_and_a_lone_one_is_not_praised() -> None:
 @pytest.mark.parametrize("seeds", [2, 5, 9, 10])
 def test_no_word_depends_on_the_order_of_the_seeds(seeds: int) -> None:
     one, other = HIGH[:seeds], LOW[:seeds]
-    forward = contest({"a": one, "b": other}).word("b")
-    assert contest({"a": one[::-1], "b": other[::-1]}).word("b") == forward
+    forward = compare({"a": one, "b": other}).word("b")
+    assert compare({"a": one[::-1], "b": other[::-1]}).word("b") == forward
 
 
 def section(
@@ -177,7 +179,7 @@ def section(
 ) -> Section:
     """A scenario's algorithms by their values at seeds 0, 1, ..; None is a trial that failed.
 
-    The congestion control of "told .." is told the rates; ``controllers`` were trained on the scenarios
+    The congestion control of "given .." is given the rates; ``controllers`` were trained on the scenarios
     of these hashes.
     """
     about = (
@@ -191,7 +193,7 @@ def section(
     run: Any = SimpleNamespace(meta=meta, scenario={})
 
     def trial(algorithm: str, seed: int, value: float | None) -> Trial:
-        control = "open-loop" if algorithm.startswith("told") else "cubic"
+        control = "open-loop" if algorithm.startswith("given") else "cubic"
         driven = algorithm if algorithm in controllers else None
         metrics = {} if value is None else {key: value}
         of = (run, f"{algorithm}/s{seed}", algorithm, control, "minrtt", driven, None, seed)
@@ -206,40 +208,44 @@ def section(
     )
 
 
-def of(found: Section) -> Contest:
-    made = section_contest(found)
+def of(found: Section) -> Comparison:
+    made = compare_section(found)
     assert made is not None
     return made
 
 
-def of_all(*sections: Section) -> Contest:
+def of_all(*sections: Section) -> Comparison:
     pooled = pool(Report(sections))
     assert pooled is not None
-    made = pooled_contest(pooled)
+    made = compare_pooled(pooled)
     assert made is not None
     return made
 
 
 def test_the_highest_comes_first_and_the_leader_before_its_equals() -> None:
-    found = of(section({"low": LOW, "told a": HIGH, "b": HIGH, "c": HIGH}))
+    found = of(section({"low": LOW, "given a": HIGH, "b": HIGH, "c": HIGH}))
     assert found.leader == "b"
-    assert list(found.values) == ["b", "told a", "c", "low"]
+    assert list(found.values) == ["b", "given a", "c", "low"]
     assert [found.word(name) for name in ("b", "c", "low")] == [HIGHEST, SAME_VALUE, WORSE]
 
 
-def test_the_told_are_yardsticks_beside_those_that_are_not() -> None:
-    found = of(section({"told a": HIGH, "b": LOW, "c": NEAR}))
-    assert (found.leader, found.told) == ("c", {"told a"})
-    assert list(found.values) == ["told a", "c", "b"]
+def test_those_given_the_rates_are_yardsticks_beside_those_that_are_not() -> None:
+    found = of(section({"given a": HIGH, "b": LOW, "c": NEAR}))
+    assert (found.leader, found.knows_rates) == ("c", {"given a"})
+    assert list(found.values) == ["given a", "c", "b"]
     assert found.rivals == ["b"]
-    assert {row.name: row.word for row in standings(found, {})} == {"told a": TOLD, "c": LEADS, "b": WORSE}
+    assert {row.name: row.word for row in ranking(found, {})} == {
+        "given a": KNOWS_RATES,
+        "c": LEADS,
+        "b": WORSE,
+    }
 
 
-def test_among_the_told_alone_one_leads() -> None:
-    found = of(section({"told a": LOW, "told b": HIGH}))
-    assert (found.leader, found.told, found.word("told a")) == ("told b", frozenset(), WORSE)
+def test_among_those_given_the_rates_one_leads() -> None:
+    found = of(section({"given a": LOW, "given b": HIGH}))
+    assert (found.leader, found.knows_rates, found.word("given a")) == ("given b", frozenset(), WORSE)
     # a controller finds the rates out, whatever it steers
-    assert of(section({"told a": HIGH, "b": LOW}, controllers=["told a"])).told == frozenset()
+    assert of(section({"given a": HIGH, "b": LOW}, controllers=["given a"])).knows_rates == frozenset()
 
 
 def test_who_lacks_trials_is_not_compared_with_who_lacks_none() -> None:
@@ -255,8 +261,8 @@ def test_who_finished_nothing_is_missing() -> None:
     found = of(section({"a": HIGH, "b": [None] * 10}))
     assert found.missing == {"b": "none of its trials finished"}
     assert found.word("b") == MISSING
-    assert section_contest(section({"b": [None] * 10})) is None
-    assert section_contest(section({"a": HIGH}, key="playback_ratio")) is None
+    assert compare_section(section({"b": [None] * 10})) is None
+    assert compare_section(section({"a": HIGH}, key="playback_ratio")) is None
 
 
 def test_who_was_trained_here_is_doubted() -> None:
@@ -275,7 +281,7 @@ def test_scenarios_together_count_the_poorest_and_any_failure() -> None:
     second = section({"a": HIGH[:9], "b": LOW, "told c": [None, *HIGH[1:]]}, name="two")
     found = of_all(first, second)
     assert found.seeds == {"a": 9, "b": 10, "told c": 9}
-    assert (found.leader, found.told, found.failed) == ("a", {"told c"}, {"told c"})
+    assert (found.leader, found.knows_rates, found.failed) == ("a", {"told c"}, {"told c"})
     assert list(found.values) == ["told c", "a", "b"]
     assert found.word("b") == LOWER  # nine seeds in one of them
     assert of_all(first, first).word("b") == WORSE
@@ -297,7 +303,7 @@ def test_scenarios_together_are_doubted_as_one_of_them_is() -> None:
 def test_scenarios_without_the_headline_have_no_contest_together() -> None:
     pooled = pool(Report((section({"a": HIGH}, key="playback_ratio"),) * 2))
     assert pooled is not None
-    assert pooled_contest(pooled) is None
+    assert compare_pooled(pooled) is None
 
 
 @pytest.mark.parametrize(
@@ -311,27 +317,27 @@ def test_a_difference_has_a_side_from_half_of_the_last_digit_shown_on(
 
 
 def test_one_value_each_is_the_same_up_to_rounding() -> None:
-    assert contest({"a": [SAME], "b": [0.0]}).word("b") == SAME_VALUE
-    assert contest({"a": [2 * SAME], "b": [0.0]}).word("b") == ONE_SEED
-    assert contest({"a": [0.9], "b": HIGH}).word("b") == ONE_SEED
+    assert compare({"a": [SAME], "b": [0.0]}).word("b") == SAME_VALUE
+    assert compare({"a": [2 * SAME], "b": [0.0]}).word("b") == ONE_SEED
+    assert compare({"a": [0.9], "b": HIGH}).word("b") == ONE_SEED
 
 
 def test_a_row_has_texts_in_percent_and_a_bar() -> None:
-    found = contest({"a": [0.9], "b": HIGH})
+    comparison = compare({"a": [0.9], "b": HIGH})
     played = {"b": Estimate(0.5, 0.25, 0.75, 9), "a": Estimate(0.5, None, None, 1)}
-    rows = {row.name: row for row in standings(found, played)}
+    rows = {row.name: row for row in ranking(comparison, played)}
     assert (rows["a"].value, rows["a"].interval, rows["a"].played) == ("90.0", "", "50.0")
     assert rows["a"].bar == pytest.approx((90, 90, 90))
     assert rows["b"].played_interval == "25.0–75.0"
-    low, high = found.values["b"].bounds()
+    low, high = comparison.values["b"].bounds()
     assert rows["b"].bar == pytest.approx((94.5, 100 * low, 100 * high))
-    (alone,) = standings(contest({"a": [0.9]}), {})
+    (alone,) = ranking(compare({"a": [0.9]}), {})
     assert (alone.played, alone.played_interval) == ("–", "")
 
 
 def test_a_missing_one_is_no_row_twice_and_the_two_columns_have_names() -> None:
-    found = contest({"a": HIGH, "b": LOW}, missing={"b": "failed somewhere", "z": "not run"})
-    rows = standings(found, {})
+    comparison = compare({"a": HIGH, "b": LOW}, missing={"b": "failed somewhere", "z": "not run"})
+    rows = ranking(comparison, {})
     assert [row.name for row in rows] == ["a", "b", "z"]
     assert rows[-1].bar == (0, 0, 0)
     assert headings() == ("Weighted layers", "Chunks played")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dstcc.stats import Estimate
 
 from .catalogue import METRIC
-from .contest import HEADLINE, MISSING, WORDS, Contest
+from .comparison import HEADLINE, MISSING, WORDS, Comparison
 from .footing import UNKNOWN
 from .numbers import Unit, unit_for
 
@@ -17,7 +17,7 @@ BESIDE = METRIC["playback_ratio"]
 
 
 @dataclass(frozen=True)
-class Standing:
+class Ranked:
     """A row: the headline and the share of chunks played, as text in percent, and the word for it."""
 
     name: str
@@ -27,7 +27,7 @@ class Standing:
     """A dash where there is none."""
     played_interval: str
     word: str
-    """One of :mod:`dstcc.report.contest`."""
+    """One of :mod:`dstcc.report.comparison`."""
     knows: str
     """Letters; a dash where the run does not say."""
     lanes: str
@@ -36,43 +36,43 @@ class Standing:
     leader: bool = False
 
 
-def standings(found: Contest, played: Mapping[str, Estimate]) -> list[Standing]:
-    """The rows of a contest, those without a value last; ``played`` has the estimates of :data:`BESIDE`."""
+def ranking(comparison: Comparison, played: Mapping[str, Estimate]) -> list[Ranked]:
+    """The rows of a comparison, those without a value last; ``played`` has the estimates of :data:`BESIDE`."""
     unit = unit_for("share", [1.0])
     rows = []
-    for name, one in found.values.items():
+    for name, one in comparison.values.items():
         beside = played.get(name)
         value, interval = _texts(one, unit)
         rows.append(
-            Standing(
+            Ranked(
                 name,
                 value,
                 interval,
                 *(_texts(beside, unit) if beside else (UNKNOWN, "")),
-                found.word(name),
-                *_footing(found, name),
+                comparison.word(name),
+                *_footing(comparison, name),
                 bar=(one.value * 100, *(bound * 100 for bound in one.bounds())),  # type: ignore[arg-type]
-                leader=name == found.leader,
+                leader=name == comparison.leader,
             )
         )
-    absent = [name for name in found.missing if name not in found.values]
+    absent = [name for name in comparison.missing if name not in comparison.values]
     return rows + [
-        Standing(name, UNKNOWN, "", UNKNOWN, "", MISSING, *_footing(found, name), bar=(0.0, 0.0, 0.0))
+        Ranked(name, UNKNOWN, "", UNKNOWN, "", MISSING, *_footing(comparison, name), bar=(0.0, 0.0, 0.0))
         for name in absent
     ]
 
 
-def _footing(found: Contest, name: str) -> tuple[str, str]:
-    one = found.footings.get(name)
+def _footing(comparison: Comparison, name: str) -> tuple[str, str]:
+    one = comparison.footings.get(name)
     return (one.letters, one.lanes) if one else (UNKNOWN, UNKNOWN)
 
 
-def leader_of(rows: list[Standing]) -> str:
+def leader_of(rows: list[Ranked]) -> str:
     """The name of the one that the others stand beside."""
     return next(row.name for row in rows if row.leader)
 
 
-def words_of(rows: list[Standing]) -> list[tuple[str, str]]:
+def words_of(rows: list[Ranked]) -> list[tuple[str, str]]:
     """The words that occur and need to be explained, with what they say."""
     used = {row.word for row in rows}
     return [(word, meaning) for word, meaning in WORDS.items() if word in used]
