@@ -277,17 +277,17 @@ def test_who_was_trained_here_is_doubted() -> None:
 
 
 def test_scenarios_together_count_the_poorest_and_any_failure() -> None:
-    first = section({"a": HIGH, "b": LOW, "told c": HIGH}, name="one")
-    second = section({"a": HIGH[:9], "b": LOW, "told c": [None, *HIGH[1:]]}, name="two")
+    first = section({"a": HIGH, "b": LOW, "given c": HIGH}, name="one")
+    second = section({"a": HIGH[:9], "b": LOW, "given c": [None, *HIGH[1:]]}, name="two")
     found = of_all(first, second)
-    assert found.seeds == {"a": 9, "b": 10, "told c": 9}
-    assert (found.leader, found.knows_rates, found.failed) == ("a", {"told c"}, {"told c"})
-    assert list(found.values) == ["told c", "a", "b"]
+    assert found.seeds == {"a": 9, "b": 10, "given c": 9}
+    assert (found.leader, found.knows_rates, found.failed) == ("a", {"given c"}, {"given c"})
+    assert list(found.values) == ["given c", "a", "b"]
     assert found.word("b") == LOWER  # nine seeds in one of them
     assert of_all(first, first).word("b") == WORSE
     assert of_all(first, section({"a": LOW}, name="two")).missing == {
         "b": "not run in two",
-        "told c": "not run in two",
+        "given c": "not run in two",
     }
 
 
