@@ -67,9 +67,9 @@ def guest_s() -> Measured:
 def setup_s() -> Measured:
     """Processor seconds of a guest that lays the demo's links, loads our control and starts what would transfer."""
     from dstcc_kernel.backend import python_path
+    from dstcc_kernel.controller_process import ERROR
     from dstcc_kernel.job import JOB, OBJECTS
     from dstcc_kernel.plan import job_of, objects_of
-    from dstcc_kernel.wheel import ERROR
 
     from dstcc.scenario import load_scenario, load_source, parse_override, settle
 

@@ -1,4 +1,4 @@
-"""Background flows of the same controller: a policy of its own at the wheel of each.
+"""Background flows of the same controller: a policy of its own drives each.
 
 A flow is a connection over one link (``[[flows]] congestion = "same"``). Its policy sees what that flow's sender knows,
 in the shape that the policy was made for: one subflow in the first row, one layer without deadlines that holds what its

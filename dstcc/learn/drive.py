@@ -1,4 +1,4 @@
-"""A policy at the wheel of one trial, with a guard beside it; and at the wheels of background flows of its own kind.
+"""A policy that drives one trial, with a guard beside it; and the background flows of its own kind.
 
 The guard bounds windows, and with them rates, in the engine (``headroom``), hands windows to NewReno for a slot
 whose decision is not finite, and after four slots without one (the engine's ``agent_silence_slots``). What it did is

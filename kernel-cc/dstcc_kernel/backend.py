@@ -22,6 +22,7 @@ from dstcc.scenario import settle
 
 from . import guest, host
 from .build import Built, find
+from .controller_process import ERROR, GUARD
 from .job import JOB, NEVER_NS, OBJECTS, PART, RESULT, Job
 from .leftovers import remove_leftovers
 from .module import guest_module
@@ -38,7 +39,6 @@ from .plan import (
     windows_of,
 )
 from .programs import programs
-from .wheel import ERROR, GUARD
 
 if TYPE_CHECKING:
     from dstcc.engine.config import EngineConfig, EngineResult
@@ -54,7 +54,7 @@ PREFIX = "dstcc-trial-"
 
 @dataclass(frozen=True)
 class Steering:
-    """A policy at the wheel."""
+    """A policy that drives a trial."""
 
     given: str
     """Its name or file."""

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from dstcc.errors import DstccError
 
+from .controller_process import ERROR
 from .job import JOB, read_job
 from .module import load
 from .steer import make
 from .transfer import carry
-from .wheel import ERROR
 
 PAGES = "4000000 8000000 16000000"
 """tcp_mem: sockets alone may fill the guest's memory."""

@@ -16,9 +16,9 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .controller_process import Controller
 from .job import HEADER_BYTES, NEVER_NS, OBJECTS, Job, LinkJob
 from .topology import backup_address, craft_address
-from .wheel import Controller
 
 if TYPE_CHECKING:
     from dstcc.engine import EngineConfig
@@ -62,7 +62,7 @@ def hold(windows: Sequence[int], job: Job) -> Controller:
 
 
 class Pilot:
-    """A policy at the wheel of a trial."""
+    """A policy that drives a trial."""
 
     def __init__(
         self, job: Job, folder: Path, *, policy: str, layers: int, slot_s: float, scale: float

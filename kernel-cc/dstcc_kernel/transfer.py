@@ -16,6 +16,7 @@ from pathlib import Path
 
 from dstcc.errors import DstccError
 
+from .controller_process import Controller, controller_process
 from .job import NEVER_NS, OBJECTS, RESULT, Job, LinkJob, Way
 from .topology import (
     MAX_PM_SUBFLOWS,
@@ -28,7 +29,6 @@ from .topology import (
     earth_address,
     inside,
 )
-from .wheel import Controller, at_wheel
 
 TCP_OPTIONS_BYTES = 12
 """Timestamps, in every segment."""
@@ -54,8 +54,8 @@ def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | N
             controller = controller_of(job) if controller_of else None
         addresses, joins = _lay(topology, job)
         plan = folder / "plan.txt"
-        with at_wheel(controller, folder) as wheel:
-            theirs: tuple[int, ...] = wheel.ends if wheel else ()
+        with controller_process(controller, folder) as process:
+            theirs: tuple[int, ...] = process.ends if process else ()
             plan.write_text("\n".join(_plan_lines(job, folder, topology, addresses, theirs)) + "\n")
             program = subprocess.Popen(
                 [job.program, str(plan)],
@@ -64,8 +64,8 @@ def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | N
                 stderr=subprocess.PIPE,
                 text=True,
             )
-            if wheel:
-                wheel.let_go()
+            if process:
+                process.let_go()
             try:
                 _accompany(program, job, topology, joins)
                 with suppress(subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""A policy at the wheel of a trial in the kernel."""
+"""A policy that drives a trial in the kernel."""
 
 from __future__ import annotations
 

@@ -318,7 +318,7 @@ def killed_agent() -> dict[str, Any]:
 
 @check
 def policy() -> dict[str, Any]:
-    """A policy at the wheel: what it wants is what the kernel has, a slot after."""
+    """A policy drives: what it wants is what the kernel has, a slot after."""
     import numpy as np
     from dstcc_kernel.agent import Agent, Contact, Route
 

@@ -7,7 +7,7 @@ import os
 import signal
 from pathlib import Path
 
-from dstcc_kernel.wheel import ERROR, GUARD, at_wheel
+from dstcc_kernel.controller_process import ERROR, GUARD, controller_process
 
 
 class Counting:
@@ -29,36 +29,36 @@ def ask(ends: tuple[int, ...], line: str) -> str:
 
 
 def test_each_line_has_its_answer_and_the_guards_counts_are_left(tmp_path: Path) -> None:
-    with at_wheel(Counting(), tmp_path) as wheel:
-        assert wheel is not None
-        assert [ask(wheel.ends, "1"), ask(wheel.ends, "2")] == ["told 1\n", "told 2\n"]
+    with controller_process(Counting(), tmp_path) as process:
+        assert process is not None
+        assert [ask(process.ends, "1"), ask(process.ends, "2")] == ["told 1\n", "told 2\n"]
     assert json.loads((tmp_path / GUARD).read_text()) == {"guard_clamps": 4, "guard_fallbacks": 0}
     assert not (tmp_path / ERROR).exists()
 
 
 def test_one_that_is_killed_is_missed_and_counts_as_a_fallback(tmp_path: Path) -> None:
-    with at_wheel(Counting(), tmp_path) as wheel:
-        assert wheel is not None
-        assert (ask(wheel.ends, "1"), ask(wheel.ends, "kill")) == ("told 1\n", "")
+    with controller_process(Counting(), tmp_path) as process:
+        assert process is not None
+        assert (ask(process.ends, "1"), ask(process.ends, "kill")) == ("told 1\n", "")
     assert json.loads((tmp_path / GUARD).read_text()) == {"guard_clamps": 2, "guard_fallbacks": 1}
     assert not (tmp_path / ERROR).exists()
 
 
 def test_one_that_goes_wrong_says_so(tmp_path: Path) -> None:
-    with at_wheel(Counting(), tmp_path) as wheel:
-        assert wheel is not None
-        assert ask(wheel.ends, "one") == ""
+    with controller_process(Counting(), tmp_path) as process:
+        assert process is not None
+        assert ask(process.ends, "one") == ""
     assert "ValueError" in (tmp_path / ERROR).read_text()
 
 
 def test_a_constant_window_has_no_guard(tmp_path: Path) -> None:
-    with at_wheel(lambda _line: "", tmp_path) as wheel:
-        assert wheel is not None
-        assert ask(wheel.ends, "1") == "\n"
+    with controller_process(lambda _line: "", tmp_path) as process:
+        assert process is not None
+        assert ask(process.ends, "1") == "\n"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_nobody_at_the_wheel_is_nothing_to_wait_for(tmp_path: Path) -> None:
-    with at_wheel(None, tmp_path) as wheel:
-        assert wheel is None
+    with controller_process(None, tmp_path) as process:
+        assert process is None
     assert list(tmp_path.iterdir()) == []

@@ -27,7 +27,7 @@ COUNTS = struct.Struct("=qq")
 NAMES = ("guard_clamps", "guard_fallbacks")
 
 
-class Wheel:
+class ControllerProcess:
     """The transfer program's ends of the pipes, until :meth:`let_go`."""
 
     def __init__(self, controller: Controller, folder: Path) -> None:
@@ -88,11 +88,11 @@ class Wheel:
 
 
 @contextmanager
-def at_wheel(controller: Controller | None, folder: Path) -> Iterator[Wheel | None]:
+def controller_process(controller: Controller | None, folder: Path) -> Iterator[ControllerProcess | None]:
     """A controller's process while the block lasts; waits for its end."""
-    wheel = Wheel(controller, folder) if controller is not None else None
+    process = ControllerProcess(controller, folder) if controller is not None else None
     try:
-        yield wheel
+        yield process
     finally:
-        if wheel is not None:
-            wheel.wait()
+        if process is not None:
+            process.wait()
