@@ -7,7 +7,7 @@
 
 An observation has the engine's values by their names, in mission time:
 
-* ``queue_bytes`` is told by whoever sees the sender's queue on its link; where nobody does, what is in flight beyond
+* ``queue_bytes`` comes from whoever sees the sender's queue on its link; where nobody does, what is in flight beyond
   the shortest round trip stands for it, W (1 - RTTmin / RTT), as in Vegas (Brakmo, Peterson, JSAC 1995);
 * lanes that share their link's window (:attr:`Agent.shared`) each hold all of it, and the sender sees to the sum: the
   window is their mean, the smoothed round trip that of the lanes that heard something in the slot, the pace W per
@@ -191,8 +191,8 @@ class Agent:
         if choice is None:
             self._act([Action(s.id, None) for group in groups for s in group])
             return Decision([-1] * self.layers)
-        told = self.policy.action.decode(choice, self._observer.units(self._stepper))
-        windows = zip(groups, told.alpha_q16[0].tolist(), told.beta[0].tolist(), strict=False)
+        actions = self.policy.action.decode(choice, self._observer.units(self._stepper))
+        windows = zip(groups, actions.alpha_q16[0].tolist(), actions.beta[0].tolist(), strict=False)
         self._act(
             [
                 Action(s.id, alpha, beta if self.shared else round(beta / len(group)))
@@ -202,8 +202,8 @@ class Agent:
         )
         if self.policy.action.pacing == "rate" and self.shared:
             self._beside = [sum(s.in_flight for s in group) for group in groups]
-        self._observer.note(told.layer_subflow, np.zeros_like(told.copied))
-        return self._of_layers(told, contacts)
+        self._observer.note(actions.layer_subflow, np.zeros_like(actions.copied))
+        return self._of_layers(actions, contacts)
 
     def _choose(self) -> NDArray[Any] | None:
         """The policy's choice, the one before while that holds; None for one that is no number."""
@@ -217,11 +217,11 @@ class Agent:
         self._held = (self._held + 1) % self.policy.action.hold
         return self._chosen
 
-    def _of_layers(self, told: Actions, contacts: Sequence[Contact]) -> Decision:
-        places = told.layer_subflow[0, : self.layers].tolist()
+    def _of_layers(self, actions: Actions, contacts: Sequence[Contact]) -> Decision:
+        places = actions.layer_subflow[0, : self.layers].tolist()
         if not self.policy.action.orders:
             return Decision([place if place < len(self.routes) else -1 for place in places])
-        gap_s, repair = told.order[0].tolist()
+        gap_s, repair = actions.order[0].tolist()
         dark = frozenset(row for row, contact in enumerate(contacts) if not contact.up)
         return Decision(places, gap_s, repair, dark)
 
@@ -232,8 +232,8 @@ class Agent:
 
     def _groups(self) -> list[list[Subflow]]:
         """TCP connections by route; what the counters rose by goes into :attr:`totals`."""
-        found = self.control.subflows()
-        groups = [[s for s in found if s.local_address in route.addresses] for route in self.routes]
+        open_now = self.control.subflows()
+        groups = [[s for s in open_now if s.local_address in route.addresses] for route in self.routes]
         for subflow in (s for group in groups for s in group):
             before = self._before.get(subflow.id)
             self.totals.clamps += subflow.clamps - (before.clamps if before else 0)
@@ -249,8 +249,8 @@ class Agent:
             except NetlinkError as error:
                 if error.name != "ENOENT":
                     raise
-                there = {subflow.id for subflow in self.control.subflows()}
-                left = [action for action in message if action.subflow in there]
+                open_now = {subflow.id for subflow in self.control.subflows()}
+                left = [action for action in message if action.subflow in open_now]
                 if left:
                     self.control.act(left)
 
@@ -264,14 +264,14 @@ class Agent:
         values = self._values
         values.subflow_values[:] = 0
         for row, (contact, group) in enumerate(zip(contacts, groups, strict=True)):
-            told = self._told(row, group) | {
+            row_values = self._values_of(row, group) | {
                 "one_way_s": contact.one_way_s,
                 "link_up": contact.up,
                 "change_s": contact.change_s,
             }
             if queues is not None:
-                told["queue_bytes"] = queues[row]
-            for name, value in told.items():
+                row_values["queue_bytes"] = queues[row]
+            for name, value in row_values.items():
                 values.subflow_values[0, row, SUBFLOW_VALUES.index(name)] = value
         values.episode_values[0, EPISODE_VALUES.index("time_s")] = now_s
         values.episode_values[0, EPISODE_VALUES.index("slot_s")] = self.slot_s
@@ -281,7 +281,7 @@ class Agent:
         for name, column in (("backlog_bytes", backlog), ("slack_s", slack)):
             self._values.layer_values[0, : self.layers, LAYER_VALUES.index(name)] = column
 
-    def _told(self, row: int, group: list[Subflow]) -> dict[str, float]:
+    def _values_of(self, row: int, group: list[Subflow]) -> dict[str, float]:
         """A route's values: sums over its connections."""
         group = [s for s in group if s.srtt_us > 0]
         if not group:

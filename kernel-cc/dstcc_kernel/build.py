@@ -95,7 +95,7 @@ class Built:
 def kernel(debug: bool = False, *, advance: Advance | None = None) -> Path:
     """The cached kernel's program; built first when it is missing.
 
-    ``advance`` is told the progress, in parts of 1 that add up to 1. Raises what :func:`build` raises.
+    ``advance`` gets the progress, in parts of 1 that add up to 1. Raises what :func:`build` raises.
     """
     found = find(debug)
     return (found or build(debug, advance=advance)).kernel
@@ -224,7 +224,7 @@ def _make(work: Path, values: dict[str, str], variant: str, jobs: int, advance: 
     _keep_headers(tree)
     wanted.unlink()
     steps.log.unlink()
-    advance(max(0.0, 1 - steps.told))
+    advance(max(0.0, 1 - steps.reported))
     return {
         "variant": variant,
         "sha256": hashlib.sha256((work / "linux").read_bytes()).hexdigest(),

@@ -233,7 +233,7 @@ def _check(family: str, flags: int, kind: int, body: bytes) -> None:
     after = 4 if kind == DONE else 4 + HEADER.size
     if kind == ERROR and not flags & CAPPED:
         after += struct.unpack_from("=I", body, 4)[0] - HEADER.size
-    told = dict(attributes(body[after:])) if flags & ACK_TLVS else {}
-    text = told.get(ERROR_TEXT, b"").rstrip(b"\0").decode(errors="replace")
-    offset = struct.unpack("=I", told[ERROR_OFFSET])[0] if ERROR_OFFSET in told else -1
+    answer = dict(attributes(body[after:])) if flags & ACK_TLVS else {}
+    text = answer.get(ERROR_TEXT, b"").rstrip(b"\0").decode(errors="replace")
+    offset = struct.unpack("=I", answer[ERROR_OFFSET])[0] if ERROR_OFFSET in answer else -1
     raise NetlinkError(family, number, text, offset)

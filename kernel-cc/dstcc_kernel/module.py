@@ -80,19 +80,19 @@ def guest_module(kernel: Path) -> Path:
 
 def checkpatch(tree: Path, sources: list[Path]) -> str:
     """What the kernel's ``checkpatch.pl --strict`` says of sources, "" for nothing."""
-    told = []
+    lines = []
     for path in sources:
         ignored = [f"--ignore={','.join(FREESTANDING)}"] if path.parent.name == "law" else []
         words = ["perl", str(tree / "scripts/checkpatch.pl"), "--strict", "--no-tree", "--terse", *ignored]
         done = subprocess.run(
             [*words, "-f", path.name], cwd=path.parent, capture_output=True, text=True, check=False
         )
-        told += [
+        lines += [
             line
             for line in done.stdout.splitlines()
             if not line.startswith("total: 0 errors, 0 warnings, 0 checks")
         ]
-    return "\n".join(told)
+    return "\n".join(lines)
 
 
 def checksum() -> str:

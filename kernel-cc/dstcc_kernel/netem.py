@@ -118,13 +118,13 @@ def options(shape: Netem) -> dict[str, Any]:
         random = probability(shape.loss)
     if shape.rate_bps:
         bytes_s = max(1, round(shape.rate_bps / 8))
-        told = {
+        rate = {
             "rate": min(bytes_s, U32),
             "packet_overhead": shape.overhead_bytes,
             "cell_size": 0,
             "cell_overhead": 0,
         }
-        attributes.append(("TCA_NETEM_RATE", told))
+        attributes.append(("TCA_NETEM_RATE", rate))
         if bytes_s > U32:
             attributes.append(("TCA_NETEM_RATE64", bytes_s))
     if shape.seed:

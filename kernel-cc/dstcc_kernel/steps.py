@@ -1,4 +1,4 @@
-"""The commands of a build, one after the other: their output in a log, their progress told, their end certain."""
+"""The commands of a build, one after the other: their output in a log, their progress reported, their end certain."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Steps:
     def __init__(self, log: Path, lines: int, advance: Callable[[float], None]) -> None:
         """``lines`` is how many lines all commands print, about: each is 1/lines of the progress."""
         self.log = log
-        self.told = 0.0
+        self.reported = 0.0
         self._part = 1 / lines
         self._advance = advance
 
@@ -58,8 +58,8 @@ class Steps:
             raise KernelError(f"{doing} the kernel failed: {self._complaint(start)}")
 
     def _tell(self) -> None:
-        part = min(self._part, 1 - self.told)
-        self.told += part
+        part = min(self._part, 1 - self.reported)
+        self.reported += part
         self._advance(part)
 
     def _complaint(self, start: int) -> str:

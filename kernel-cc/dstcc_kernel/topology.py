@@ -239,10 +239,10 @@ def new_namespace(
     """Enter a network namespace of its own, set up for far peers; an open file that holds it."""
     _called(_LIBC.unshare(CLONE_NEWNET), "unshare")
     buffers = f"4096 131072 {buffer_bytes}"
-    told = {**SYSCTLS, "net/ipv4/tcp_rmem": buffers, "net/ipv4/tcp_wmem": buffers, **sysctls}
+    settings = {**SYSCTLS, "net/ipv4/tcp_rmem": buffers, "net/ipv4/tcp_wmem": buffers, **sysctls}
     if unsent_bytes is not None:
-        told["net/ipv4/tcp_notsent_lowat"] = str(unsent_bytes)
-    for key, value in told.items():
+        settings["net/ipv4/tcp_notsent_lowat"] = str(unsent_bytes)
+    for key, value in settings.items():
         path = Path("/proc/sys", key)
         if path.exists() or "ipv6" not in key:
             path.write_text(value)

@@ -147,8 +147,8 @@ def _accompany(program: subprocess.Popen[str], job: Job, topology: Topology, joi
     start_ns = int(began)
     due: list[tuple[int, Callable[[], None]]] = [
         (way.steps[step].from_ns, partial(topology.change, link, _shape(way, step), up=up))
-        for link, told in enumerate(job.links)
-        for up, way in ((False, told.down), (True, told.up))
+        for link, link_job in enumerate(job.links)
+        for up, way in ((False, link_job.down), (True, link_job.up))
         for step in range(1, len(way.steps))
     ]
     due += [(it.from_ns, partial(topology.join, it.number, it.address, backup=it.backup)) for it in joins]
@@ -180,13 +180,13 @@ def _plan_lines(
     yield f"times {job.tick_ns} {job.slot_ns} {job.duration_ns} {job.stall_ns}"
     for link in job.layer_links:
         yield f"layer {link}"
-    for index, told in enumerate(job.links):
-        for k in range(told.subflows):
+    for index, link_job in enumerate(job.links):
+        for k in range(link_job.subflows):
             yield f"subflow {index} {craft_address(index, k)}"
     for address, number in addresses:
         yield f"address {address} {number}"
-    for index, told in enumerate(job.links):
-        way = told.down
+    for index, link_job in enumerate(job.links):
+        way = link_job.down
         yield (
             f"link up{index} down{index} earth{index} {earth_address(index)} {way.rate_bps!r} "
             f"{TCP_OPTIONS_BYTES + DSS_BYTES} {way.queue_packets}"

@@ -50,8 +50,8 @@ def run(
         ):
             done.setdefault(cell, {})[seed] = seen
             write_runs(kept, done, _heading())
-            told = f"{cell.name} seed {seed}: {seen.throughput_bps:,.0f} bit/s"
-            print(f"{told} ({at} of {len(missing)})", file=sys.stderr, flush=True)
+            line = f"{cell.name} seed {seed}: {seen.throughput_bps:,.0f} bit/s"
+            print(f"{line} ({at} of {len(missing)})", file=sys.stderr, flush=True)
     return {cell: {seed: done[cell][seed] for seed in own} for cell, own in wanted.items()}
 
 
@@ -69,18 +69,18 @@ def _heading() -> list[str]:
     return [f"Linux {version} in virtual time; {PROGRAM}; times of RTTs in emulated seconds"]
 
 
-def _cells(told: argparse.Namespace) -> list[Cell]:
+def _cells(options: argparse.Namespace) -> list[Cell]:
     def chosen(cell: Cell) -> bool:
         asked = (
-            (told.grid, cell.grid),
-            (told.congestion, cell.congestion),
-            (told.rtt, cell.rtt_s),
-            (told.loss, cell.loss),
-            (told.links, cell.links),
+            (options.grid, cell.grid),
+            (options.congestion, cell.congestion),
+            (options.rtt, cell.rtt_s),
+            (options.loss, cell.loss),
+            (options.links, cell.links),
         )
         return all(values is None or value in values for values, value in asked)
 
-    return [cell._replace(length_rtts=cell.length_rtts * told.longer) for cell in grid() if chosen(cell)]
+    return [cell._replace(length_rtts=cell.length_rtts * options.longer) for cell in grid() if chosen(cell)]
 
 
 def _arguments() -> argparse.Namespace:
@@ -105,22 +105,22 @@ def _arguments() -> argparse.Namespace:
 
 def main() -> int:
     """Command line: 0 where all goals are met, 1 where not or where a trial failed, 2 where a file is not its own."""
-    told = _arguments()
+    options = _arguments()
     try:
-        cells = _cells(told)
-        page, kept_in = told.output / "fidelity.md", told.output / "kernel.csv"
-        given = [told.simulator_only] if told.simulator_only else []
-        check_output(page, PAGE, force=True, inputs=given)
-        if not given:
+        cells = _cells(options)
+        page, kept_in = options.output / "fidelity.md", options.output / "kernel.csv"
+        inputs = [options.simulator_only] if options.simulator_only else []
+        check_output(page, PAGE, force=True, inputs=inputs)
+        if not inputs:
             check_output(kept_in, KEPT, force=True)
-        if told.simulator_only:
-            kept = read_runs(told.simulator_only)
+        if options.simulator_only:
+            kept = read_runs(options.simulator_only)
             runs = {cell: kept[cell] for cell in cells if cell in kept}
         else:
-            runs = run(cells, told.seeds, kept_in, told.jobs)
+            runs = run(cells, options.seeds, kept_in, options.jobs)
         rows = compare(runs)
         lines = [*tables(rows), *summary(rows)]
-        told.output.mkdir(parents=True, exist_ok=True)
+        options.output.mkdir(parents=True, exist_ok=True)
         atomic_write(page, "\n".join(lines) + "\n", replaces=PAGE)
     except (DstccError, OSError) as error:
         print(f"fidelity: {error}", file=sys.stderr)
