@@ -22,6 +22,7 @@ from . import (
     missions,
     training,
     transfer,
+    trials,
     video,
 )
 from .figure import Figure, Goal
@@ -38,6 +39,7 @@ FIGURES = (
     Figure("ltp_ns_per_segment", transfer.ltp_ns_per_segment, Goal("ratio", "<=", 2)),
     Figure("mission_day_s", missions.day, Goal("value", "<=", 0.1)),
     Figure("demo_emulate_s", missions.demo, Goal("value", "<=", 3)),
+    Figure("emulate_trial_ms", trials.emulate_trial_ms, Goal("ratio", "<=", 1.67)),
     Figure("cli_help_s", missions.cli_help, Goal("value", "<=", 0.4)),
     Figure("encode_fps", video.encode_fps, Goal("ratio", ">=", 0.85)),
     Figure("loss_draw_ns", channel.loss_draw_ns, Goal("value", "<=", 10)),

@@ -161,11 +161,11 @@ def command(
         check_output(output, RUN, force=force, inputs=[scenario, *files_of(loaded)])
     source = load_source(loaded)
     _say_unscheduled(loaded)
-    load_controllers(loaded, source)
+    policies = load_controllers(loaded, source)
     for one in scenarios_of(loaded).values():
-        carrier.check(one, source, logs=qlog or pcapng)
+        carrier.check(one, source, policies, logs=qlog or pcapng)
     if dry_run or output is None:
-        return _show_plan(plan(loaded, source, backend), as_json)
+        return _show_plan(plan(loaded, source, backend, policies=policies), as_json)
     with progress(loaded.scenario.name, len(trial_keys(loaded))) as bar:
         finished = write_run(
             output,
@@ -173,6 +173,7 @@ def command(
             source,
             argv=sys.argv,
             backend=carrier,
+            policies=policies,
             force=force,
             quality=not no_quality,
             logs=frozenset(name for name, wanted in (("qlog", qlog), ("pcapng", pcapng)) if wanted),

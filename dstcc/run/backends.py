@@ -14,6 +14,8 @@ from dstcc.errors import InputError
 from dstcc.scenario.model import controller_name
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dstcc.engine import EngineConfig, EngineResult
     from dstcc.learn.policy import Policy
     from dstcc.scenario import Scenario, Setting, Source
@@ -29,7 +31,9 @@ class Backend(Protocol):
     tells_windows_apart: bool
     """Whether its samples have a row for each lane with a window of its own, or one a link."""
 
-    def check(self, scenario: Scenario, source: Source, *, logs: bool = False) -> None:
+    def check(
+        self, scenario: Scenario, source: Source, policies: Mapping[str, Policy], *, logs: bool = False
+    ) -> None:
         """Raise :class:`~dstcc.errors.DstccError` for what it cannot run, before anything starts."""
 
     def carry(
@@ -59,7 +63,9 @@ class Simulator:
     copies = True
     tells_windows_apart = True
 
-    def check(self, scenario: Scenario, source: Source, *, logs: bool = False) -> None:
+    def check(
+        self, scenario: Scenario, source: Source, policies: Mapping[str, Policy], *, logs: bool = False
+    ) -> None:
         """Whatever a scenario may say runs here."""
 
     def carry(
@@ -102,17 +108,17 @@ class Kernel:
     tells_windows_apart = False
     on_host = False
 
-    def check(self, scenario: Scenario, source: Source, *, logs: bool = False) -> None:
+    def check(
+        self, scenario: Scenario, source: Source, policies: Mapping[str, Policy], *, logs: bool = False
+    ) -> None:
         """Refuse what only the simulator has."""
         if logs:
             raise InputError("--qlog, --pcapng: packet logs exist in the simulator only")
         from dstcc_kernel import backend
         from dstcc_kernel.agent import check_policy
 
-        from dstcc.learn.policy import load_policy
-
         for given in scenario.transport.controller:
-            policy = load_policy(given)
+            policy = policies[controller_name(given)]
             check_policy(policy)
             if policy.action.lanes and scenario.subflows > len(scenario.link):
                 raise InputError(

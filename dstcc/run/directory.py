@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import time
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -50,7 +50,17 @@ from .footing import footings
 from .logs import log_names, write_logs
 from .machine import git_commit, machine
 from .record import misshapen
-from .tables import CHUNKS, SAMPLES, chunk_rows, sample_rows, trial_row, trials_schema, trials_table
+from .tables import (
+    CHUNKS,
+    SAMPLES,
+    chunk_file,
+    chunk_rows,
+    sample_file,
+    sample_rows,
+    trial_row,
+    trials_schema,
+    trials_table,
+)
 from .trials import SIMULATOR, Judge, Trial, TrialKey, iter_trials, load_controllers, scenarios_of, trial_keys
 
 if TYPE_CHECKING:
@@ -170,37 +180,39 @@ def write_run(
     force: bool = False,
     quality: bool = True,
     backend: Backend = SIMULATOR,
+    policies: Mapping[str, Policy] | None = None,
     logs: frozenset[str] = frozenset(),
     jobs: int | None = None,
     advance: Callable[[], None] = lambda: None,
 ) -> Finished:
     """Run a scenario's trials and put the run directory at ``path``; calls ``advance`` after each trial.
 
-    ``logs`` names packet logs to write for each trial: ``qlog``, ``pcapng``. Raises
-    :class:`~dstcc.errors.InputError` when ``path`` exists and ``force`` is not given, or is no run, or has in it what
-    the scenario names. Whatever stops it, no half-written run stays.
+    ``policies`` are the controllers where :func:`load_controllers` has read them already. ``logs`` names packet logs to
+    write for each trial: ``qlog``, ``pcapng``. Raises :class:`~dstcc.errors.InputError` when ``path`` exists and
+    ``force`` is not given, or is no run, or has in it what the scenario names. Whatever stops it, no half-written run
+    stays.
     """
     check_output(path, RUN, force=force, inputs=files_of(scenario))
     started, resolved = time.monotonic(), _resolve(scenario, source)
-    policies = load_controllers(scenario, source)
+    policies = load_controllers(scenario, source) if policies is None else policies
     judge = Judge(source, quality and scenario.video.quality)
     judge.warnings += [note for policy in policies.values() for note in _outside(policy, scenario, source)]
     with atomic_directory(path, replaces=RUN if force else None) as folder:
         done, rows = [], []
         with (
-            _writer(folder / "chunks.parquet", CHUNKS) as chunks,
-            _writer(folder / "samples.parquet", SAMPLES) as samples,
+            chunk_file(folder / "chunks.parquet") as chunks,
+            sample_file(folder / "samples.parquet") as samples,
         ):
             for trial in iter_trials(
                 scenario, source, judge, backend=backend, policies=policies, jobs=jobs, trace=bool(logs)
             ):
                 rows.append(trial_row(trial))
                 if trial.outcome is not None:
-                    chunks.write_table(chunk_rows(trial.id, trial.outcome))
-                    samples.write_table(sample_rows(trial.id, trial.outcome))
+                    chunks.add(chunk_rows(trial.id, trial.outcome))
+                    samples.add(sample_rows(trial.id, trial.outcome))
                     judge.warnings += write_logs(folder, trial.id, trial.outcome, logs)
                 elif trial.partial is not None:
-                    samples.write_table(sample_rows(trial.id, trial.partial))
+                    samples.add(sample_rows(trial.id, trial.partial))
                 done.append(_done(trial))
                 advance()
         pq.write_table(trials_table(rows, source.layers), folder / "trials.parquet", compression="zstd")
@@ -363,10 +375,6 @@ def _video(source: Source) -> dict[str, str | None]:
     if source.stream is None:
         return {"name": "synthetic", "manifest_sha256": None}
     return {"name": source.name, "manifest_sha256": manifest_hash(source.stream)}
-
-
-def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    return pq.ParquetWriter(path, schema, compression="zstd")
 
 
 def _read_meta(path: Path) -> dict[str, Any]:

@@ -6,21 +6,22 @@ it; ``run.json`` holds it, and tables, JSON and reports read it from there.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from dstcc.algorithms import KNOWLEDGE, TRANSFERS, copies, knowledge
-from dstcc.scenario import engine_config, settle
+from dstcc.scenario import engine_config
 
 from .distortions import distortions
-from .trials import TrialKey, steering
+from .shared import Settings
+from .trials import TrialKey, scenarios_of, steering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dstcc.engine import EngineConfig
     from dstcc.learn.policy import Policy
-    from dstcc.scenario import Scenario, Source
+    from dstcc.scenario import Scenario, Setting, Source
 
     from .backends import Backend
 
@@ -74,24 +75,27 @@ def footings(
     backend: Backend,
 ) -> tuple[Footing, ...]:
     """A footing for each algorithm among the trials, in their order."""
-    first = {key.name: key for key in reversed(keys)}
+    scenarios, named = scenarios_of(scenario), {key.name: key for key in reversed(keys)}
+    first = [named[name] for name in dict.fromkeys(key.name for key in keys)]
+    settings = Settings(scenarios, source, ((key.variant, key.seed) for key in first))
+    varied: dict[str | None, dict[str, Any]] = {one.label: one.set for one in scenario.variant}
     return tuple(
-        _footing(scenario, source, first[name], policies, backend)
-        for name in dict.fromkeys(k.name for k in keys)
+        replace(
+            _footing(scenarios[key.variant], settings.of(key.variant, key.seed), key, policies, backend),
+            set=dict(varied.get(key.variant, {})),
+        )
+        for key in first
     )
 
 
 def _footing(
-    scenario: Scenario, source: Source, key: TrialKey, policies: Mapping[str, Policy], backend: Backend
+    own: Scenario, setting: Setting, key: TrialKey, policies: Mapping[str, Policy], backend: Backend
 ) -> Footing:
-    own = scenario if key.variant is None else scenario.as_variant(key.variant)
-    setting = settle(own, source, key.seed)
     policy = steering(key, own, policies)
     config = backend.as_run(engine_config(own, setting, key.congestion, key.scheduler), policy)
     told = config.transport
     stream, blocks = told.mode == "stream", key.congestion in TRANSFERS
     windows = sum(link.subflows for link in config.links)
-    settings = next((variant.set for variant in scenario.variant if variant.label == key.variant), {})
     return Footing(
         name=key.name,
         knows=_known(own, config, policy, key),
@@ -101,7 +105,6 @@ def _footing(
         copies=copies(key.scheduler) if policy is None else policy.copies if backend.copies else "",
         scale=setting.scale,
         distorts=distortions(setting.scale, (key.congestion,), told.constants),
-        set=dict(settings),
     )
 
 

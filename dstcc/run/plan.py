@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dstcc.algorithms import reconstructed
 from dstcc.engine import Link
@@ -14,6 +15,9 @@ from .backends import backend_of
 from .distortions import distortions
 from .footing import Footing, footings
 from .trials import load_controllers, trial_keys
+
+if TYPE_CHECKING:
+    from dstcc.learn.policy import Policy
 
 HEADER_BYTES = 40
 """Wire bytes beside the payload of a data packet (IPv4 and TCP without options)."""
@@ -77,8 +81,14 @@ class Plan:
         return {"dry_run": True, **asdict(self)}
 
 
-def plan(scenario: Scenario, source: Source, backend: str) -> Plan:
-    """Work out what running a scenario would mean."""
+def plan(
+    scenario: Scenario, source: Source, backend: str, *, policies: Mapping[str, Policy] | None = None
+) -> Plan:
+    """Work out what running a scenario would mean.
+
+    ``policies`` are the controllers where :func:`load_controllers` has read them already.
+    """
+    policies = load_controllers(scenario, source) if policies is None else policies
     setting = settle(scenario, source, scenario.run.seed)
     mss, keys = scenario.transport.mss_bytes, trial_keys(scenario)
     packets = int((-(-setting.objects.payload_bytes // mss)).sum())
@@ -99,7 +109,7 @@ def plan(scenario: Scenario, source: Source, backend: str) -> Plan:
         playout_delay_s=setting.playout_delay_ns / 1e9,
         mission_s=horizon_s(scenario, setting.links, setting.objects),
         notes=link_notes(scenario),
-        algorithms=footings(scenario, source, keys, load_controllers(scenario, source), backend_of(backend)),
+        algorithms=footings(scenario, source, keys, policies, backend_of(backend)),
         trials=tuple(key.id for key in keys),
         reconstructions=tuple(key.id for key in keys if reconstructed(key.congestion, key.scheduler)),
         estimated_packets=packets * len(keys),

@@ -16,9 +16,12 @@ from dstcc.engine.config import subflow_links
 from dstcc.metrics import METRICS, NEVER
 from dstcc.scenario import describe
 
+from .gather import Column, TableFile, Words
 from .trials import Carried, Outcome, Trial
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from dstcc.engine import EngineResult
@@ -73,6 +76,11 @@ whose fate the sender learned in the slot, acknowledged or marked lost, the shar
 payload counted in full segments); ``rate_bps``: payload acknowledged in the slot ÷ its length."""
 
 
+CHUNK_TIMES = ("capture_s", "release_s", "deadline_s", "first_sent_s", "first_arrival_s", "complete_s")
+SAMPLE_TIMES = ("t_s", "srtt_s", "min_rtt_s")
+"""Columns of times, most of them different from row to row."""
+
+
 def trials_schema(layers: int) -> pa.Schema:
     """The columns of ``trials.parquet`` for a video of that many layers; a row per trial."""
     shares = ["layers_played.none", *(f"layers_played.{layer}" for layer in range(layers))]
@@ -125,16 +133,27 @@ def trial_row(trial: Trial) -> dict[str, Any]:
     return row
 
 
-def chunk_rows(trial_id: str, outcome: Outcome) -> pa.Table:
-    """A trial's rows of ``chunks.parquet``."""
+def chunk_file(path: Path) -> TableFile:
+    """``chunks.parquet`` to be written; :func:`chunk_rows` are its rows."""
+    return TableFile(path, CHUNKS, split=CHUNK_TIMES, counting=("chunk",))
+
+
+def sample_file(path: Path) -> TableFile:
+    """``samples.parquet`` to be written; :func:`sample_rows` are its rows."""
+    return TableFile(path, SAMPLES, split=SAMPLE_TIMES)
+
+
+def chunk_rows(trial_id: str, outcome: Outcome) -> list[Column]:
+    """A trial's rows of ``chunks.parquet``, by columns."""
     objects, done, playback = outcome.setting.objects, outcome.result.objects, outcome.playback
-    columns = [
+    shown_ns = playback.shown_ns[objects.chunk]
+    return [
         _repeat(trial_id, len(objects.chunk)),
         objects.chunk,
         objects.layer,
         outcome.setting.capture_ns[objects.chunk] / NS_PER_S,
         objects.release_ns / NS_PER_S,
-        _seconds(playback.shown_ns[objects.chunk], playback.shown_ns[objects.chunk] != NEVER),
+        _seconds(shown_ns, shown_ns != NEVER),
         objects.payload_bytes,
         _seconds(done.first_sent_ns, done.first_sent_ns >= 0),
         _seconds(done.first_arrival_ns, done.first_arrival_ns >= 0),
@@ -146,18 +165,16 @@ def chunk_rows(trial_id: str, outcome: Outcome) -> pa.Table:
         done.given_up != 0,
         playback.levels[objects.chunk],
     ]
-    return _table(columns, CHUNKS)
 
 
-def sample_rows(trial_id: str, outcome: Carried) -> pa.Table:
-    """A trial's rows of ``samples.parquet``; subflows are numbered link by link."""
+def sample_rows(trial_id: str, outcome: Carried) -> list[Column]:
+    """A trial's rows of ``samples.parquet``, by columns; subflows are numbered link by link."""
     samples, links = outcome.result.samples, outcome.links
-    names = np.array([links[index].name for index in subflow_links(links)])[samples.subflow]
-    columns = [
+    return [
         _repeat(trial_id, len(samples.t_ns)),
         samples.t_ns / NS_PER_S,
         samples.subflow,
-        names,
+        Words(tuple(link.name for link in links), np.array(subflow_links(links))[samples.subflow]),
         samples.cwnd_segments,
         samples.inflight_segments,
         _seconds(samples.srtt_ns, samples.srtt_ns > 0),
@@ -170,7 +187,6 @@ def sample_rows(trial_id: str, outcome: Carried) -> pa.Table:
         samples.queue_bytes,
         samples.pacing_bps,
     ]
-    return _table(columns, SAMPLES)
 
 
 def _loss(outcome: Carried) -> NDArray[np.float64]:
@@ -194,17 +210,10 @@ def _duration_s(result: EngineResult) -> float | None:
     return float(active_s) if np.isfinite(active_s) else None
 
 
-def _seconds(time_ns: NDArray[np.int64], known: NDArray[np.bool_]) -> pa.Array:
-    return pa.array(time_ns / NS_PER_S, type=pa.float64(), mask=~known)
+def _seconds(time_ns: NDArray[np.int64], known: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Mission time; NaN, which is null in the file, where it is not known."""
+    return np.where(known, time_ns / NS_PER_S, np.nan)
 
 
-def _repeat(text: str, count: int) -> pa.Array:
-    return pa.repeat(pa.scalar(text, pa.string()), count)
-
-
-def _table(columns: Sequence[Any], schema: pa.Schema) -> pa.Table:
-    arrays = [
-        column if isinstance(column, pa.Array) else pa.array(column).cast(field.type)
-        for column, field in zip(columns, schema, strict=True)
-    ]
-    return pa.Table.from_arrays(arrays, schema=schema)
+def _repeat(text: str, count: int) -> Words:
+    return Words((text,), np.zeros(count, dtype=np.int8))

@@ -22,12 +22,13 @@ from dstcc.errors import DstccError, InputError, MissingCapabilityError, Unfinis
 from dstcc.extensions import label
 from dstcc.home import brought_home
 from dstcc.metrics import Metrics, Playback, compute, play_by_deadline, play_with_stalls
-from dstcc.scenario import Scenario, Setting, Source, engine_config, settle
+from dstcc.scenario import Scenario, Setting, Source, engine_config
 from dstcc.scenario.model import controller_name
 from dstcc.sharing import flow_documents
 from dstcc.weights import layer_weights
 
 from .backends import BACKENDS, Backend
+from .shared import Once, Settings
 
 if TYPE_CHECKING:
     from dstcc_svc import Quality
@@ -235,7 +236,7 @@ def iter_trials(
     judge: Judge,
     *,
     backend: Backend = SIMULATOR,
-    policies: dict[str, Policy] | None = None,
+    policies: Mapping[str, Policy] | None = None,
     jobs: int | None = None,
     trace: bool = False,
 ) -> Iterator[Trial]:
@@ -247,7 +248,7 @@ def iter_trials(
     """
     keys, workers = deque(trial_keys(scenario)), jobs or os.cpu_count() or 1
     policies = load_controllers(scenario, source) if policies is None else policies
-    runner = _Runner(scenario, source, backend, trace, policies)
+    runner = _Runner(scenario, source, backend, tuple(keys), policies=policies, trace=trace)
     pool = ThreadPoolExecutor(workers, thread_name_prefix=WORKER_NAME)
     waiting: deque[tuple[TrialKey, Future[_Raw]]] = deque()
     try:
@@ -296,19 +297,29 @@ class _EndedError(DstccError):
         self.carried = carried
 
 
-@dataclass(frozen=True)
 class _Runner:
-    scenario: Scenario
-    source: Source
-    backend: Backend
-    trace: bool = False
-    policies: dict[str, Policy] = field(default_factory=dict)
-    bounds: dict[tuple[int, int], float] = field(default_factory=dict)
-    """Seed and segment size → the clairvoyant sender's weight; the same for all algorithms."""
+    """Carries trials, in whatever thread and order, and works out once what they share."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        source: Source,
+        backend: Backend,
+        keys: tuple[TrialKey, ...],
+        *,
+        policies: Mapping[str, Policy],
+        trace: bool,
+    ) -> None:
+        self.source, self.backend, self.trace, self.policies = source, backend, trace, policies
+        self.scenarios = scenarios_of(scenario)
+        self.settings = Settings(self.scenarios, source, ((key.variant, key.seed) for key in keys))
+        self.timed = scenario.playout.mode == "deadline"
+        self.bounds: Once[tuple[int, int], float] = Once(map(self._bound_of, keys))
+        """The clairvoyant sender's weight, the same for all algorithms."""
 
     def run(self, key: TrialKey) -> _Raw:
-        scenario = self.scenario if key.variant is None else self.scenario.as_variant(key.variant)
-        setting = settle(scenario, self.source, key.seed)
+        scenario = self.scenarios[key.variant]
+        setting = self.settings.of(key.variant, key.seed)
         config = engine_config(scenario, setting, key.congestion, key.scheduler)
         config = replace(config, trace=self.trace)
         policy = steering(key, scenario, self.policies)
@@ -318,16 +329,18 @@ class _Runner:
         except UnfinishedError as error:
             partial = None if error.partial is None else Carried(setting, error.partial, links)
             raise _EndedError(str(error), partial) from None
-        timed = self.scenario.playout.mode == "deadline"
-        best = self._best_weight(self.backend.oracle(config)) if timed else None
+        best = None
+        if self.timed:
+            bound = self.backend.oracle(config)
+            best = self.bounds.get(self._bound_of(key), lambda: self._best_weight(bound))
         return _Raw(setting, result, links, best)
 
+    def _bound_of(self, key: TrialKey) -> tuple[int, int]:
+        """Seed and segment size: what the bound rests on."""
+        return key.seed, self.scenarios[key.variant].transport.mss_bytes
+
     def _best_weight(self, config: EngineConfig) -> float:
-        key = config.seed, config.transport.mss_bytes
-        if key not in self.bounds:
-            weights = layer_weights(config.objects.layer, self.source.layers)
-            self.bounds[key] = engine.clairvoyant_weight(config, weights)
-        return self.bounds[key]
+        return engine.clairvoyant_weight(config, layer_weights(config.objects.layer, self.source.layers))
 
 
 def _finish(key: TrialKey, simulated: Callable[[], _Raw], judge: Judge) -> Trial:

@@ -69,8 +69,8 @@ def settle(scenario: Scenario, source: Source, seed: int) -> Setting:
         seed=seed,
         links=links,
         objects=objects,
-        chunk_ns=_whole_ns(source.end_s - source.start_s),
-        capture_ns=_whole_ns(source.end_s),
+        chunk_ns=source.columns.chunk_ns,
+        capture_ns=source.columns.capture_ns,
         playout_delay_ns=delay_ns,
         mss_bytes=scenario.transport.mss_bytes,
         slot_ns=_slot_ns(scenario, links, objects),
@@ -130,16 +130,16 @@ def _playout_delay_s(scenario: Scenario, links: tuple[Link, ...]) -> float:
 
 
 def _objects(scenario: Scenario, source: Source, playout_delay_ns: int) -> Objects:
-    layers, live = source.layers, scenario.video.source == "live"
-    captured = _whole_ns(source.end_s)
+    told, live = source.columns, scenario.video.source == "live"
     timed = scenario.playout.mode == "deadline"
-    deadline = captured + playout_delay_ns if timed else np.full_like(captured, NEVER_NS)
     return Objects(
-        chunk=np.repeat(np.arange(source.chunks, dtype=np.int64), layers),
-        layer=np.tile(np.arange(layers, dtype=np.int64), source.chunks),
-        payload_bytes=np.ascontiguousarray(source.layer_bytes.reshape(-1)),
-        release_ns=np.repeat(captured if live else np.zeros_like(captured), layers),
-        deadline_ns=np.repeat(deadline, layers),
+        chunk=told.chunk,
+        layer=told.layer,
+        payload_bytes=told.payload_bytes,
+        release_ns=told.captured_ns if live else np.zeros_like(told.captured_ns),
+        deadline_ns=told.captured_ns + playout_delay_ns
+        if timed
+        else np.full_like(told.captured_ns, NEVER_NS),
     )
 
 
@@ -177,10 +177,6 @@ def _transport(scenario: Scenario, setting: Setting, congestion: str, scheduler:
         drop_late=scenario.playout.mode == "deadline",
         layer_first=scenario.playout.mode == "deadline" and scenario.video.source == "live",
     )
-
-
-def _whole_ns(seconds: NDArray[np.float64]) -> NDArray[np.int64]:
-    return np.round(seconds * NS_PER_S).astype(np.int64)
 
 
 def _each(values: tuple[T, ...] | None, links: int) -> tuple[T, ...]:

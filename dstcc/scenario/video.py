@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ import numpy as np
 from dstcc.cache import cache_folder
 from dstcc.errors import ScenarioError, StreamError
 
+from .fields import NS_PER_S
 from .model import MAX_OBJECTS, Encode, Scenario, Video
 from .physics import profile_of
 
@@ -41,6 +43,27 @@ NOT_PHYSICS: Any = {"name", "file", "summary", "references", "notes"}
 
 
 @dataclass(frozen=True)
+class Columns:
+    """A source in integers. Trials share the arrays, and nothing writes into them."""
+
+    chunk: NDArray[np.int64]
+    """Here and below an entry per chunk and layer, in sending order."""
+    layer: NDArray[np.int64]
+    payload_bytes: NDArray[np.int64]
+    captured_ns: NDArray[np.int64]
+    """When the chunk's last frame is captured."""
+    chunk_ns: NDArray[np.int64]
+    """An entry per chunk: how long it is shown."""
+    capture_ns: NDArray[np.int64]
+    """Likewise: when its last frame is captured."""
+
+    def __post_init__(self) -> None:
+        """Hold what is shared."""
+        for one in fields(self):
+            getattr(self, one.name).flags.writeable = False
+
+
+@dataclass(frozen=True)
 class Source:
     """A mission's chunks in order."""
 
@@ -64,6 +87,19 @@ class Source:
     def layers(self) -> int:
         """How many layers a chunk has."""
         return int(self.layer_bytes.shape[1])
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The same in the engine's integers, an entry per chunk and layer: once for all seeds."""
+        captured = np.round(self.end_s * NS_PER_S).astype(np.int64)
+        return Columns(
+            chunk=np.repeat(np.arange(self.chunks, dtype=np.int64), self.layers),
+            layer=np.tile(np.arange(self.layers, dtype=np.int64), self.chunks),
+            payload_bytes=np.ascontiguousarray(self.layer_bytes.reshape(-1)),
+            captured_ns=np.repeat(captured, self.layers),
+            chunk_ns=np.round((self.end_s - self.start_s) * NS_PER_S).astype(np.int64),
+            capture_ns=captured,
+        )
 
 
 def load_source(scenario: Scenario) -> Source:

@@ -13,7 +13,8 @@ from click.testing import CliRunner, Result
 from dstcc_cli.main import main
 
 from dstcc import engine
-from dstcc.learn.policy import save_policy
+from dstcc.learn import policy as policy_module
+from dstcc.learn.policy import Policy, load_policy, save_policy
 from dstcc.metrics import METRICS
 from dstcc.run import load_run
 from tests.learn.policies import constant
@@ -113,6 +114,24 @@ def test_a_controller_takes_the_place_of_both_unless_these_are_named(
     report = CliRunner().invoke(main, ["report", str(tmp_path / "both"), "--format", "json", "-o", "-"])
     assert report.exit_code == 0, report.stderr
     assert '"mine"' in report.stdout
+
+
+def test_a_policy_is_read_once_a_run(
+    scenario: Path, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, read = tmp_path / "mine.safetensors", []
+    save_policy(path, constant((2, 0, 0), subflows=1))
+
+    def load(given: str | Path) -> Policy:
+        read.append(str(given))
+        return load_policy(given)
+
+    monkeypatch.setattr(policy_module, "load_policy", load)
+    for further in (("-o", out), ("--dry-run",)):
+        read.clear()
+        done = emulate(scenario, "--json", "--controller", path, "--seeds", 3, *further)
+        assert done.exit_code == 0, done.stderr
+        assert read == [str(path)]
 
 
 def test_a_controller_can_run_alone_in_a_scenario_that_names_others(
