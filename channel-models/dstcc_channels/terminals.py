@@ -69,13 +69,6 @@ class Terminal:
         mean_radiating_k = 255 + 25 * np.asarray(cd, dtype=np.float64)
         return np.asarray(receiver_k + mean_radiating_k * (1 - through) + BACKGROUND_K * through)
 
-    def g_over_t_db(
-        self, elevation_deg: ArrayLike, zenith_db: ArrayLike, cd: ArrayLike
-    ) -> NDArray[np.float64]:
-        """Figure of merit in dB/K, the atmosphere's attenuation included as in the handbook's plots."""
-        noise_db = 10 * np.log10(self.noise_k(elevation_deg, zenith_db, cd))
-        return np.asarray(self.gain_dbi(elevation_deg) - atmosphere_db(elevation_deg, zenith_db) - noise_db)
-
     def _sag_db(self, elevation_deg: ArrayLike) -> NDArray[np.float64]:
         off: NDArray[np.float64] = np.asarray(elevation_deg, dtype=np.float64) - self.gamma_deg
         return self.g1_db_per_deg2 * off * off

@@ -202,8 +202,9 @@ class Transport:
     congestion: str
     scheduler: str
     mode: str = "stream"
-    """``stream``: one ordering domain; ``lanes``: ``lanes_per_link`` of them per link, a layer whole on one."""
+    """``stream``: one ordering domain; ``lanes``: ``lanes_per_link`` of them per subflow, a layer whole on one."""
     lanes_per_link: int = 1
+    """Of each of a link's subflows; most links have one."""
     apart: bool = False
     """``lanes``: each subflow is a connection of its own with a window and one ordering domain: no law couples it to
     others, and what it lost others repeat only where a link has outages (they are its backups then)."""

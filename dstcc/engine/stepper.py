@@ -103,9 +103,22 @@ class Stepper:
     def step(self) -> None:
         """Take the actions in the arrays and run each active episode to its next slot's end, or its own end.
 
-        A step of an episode that is done changes nothing.
+        A step of an episode that is done changes nothing. Raises ValueError for an ``order`` of an active episode that
+        is NaN, a negative gap or a share outside 0..1.
         """
+        if not (self.order.min() >= 0 and self.order[:, 1].max() <= 1):  # a NaN is no least and no greatest
+            self._check_order()
         self._native.step()
+
+    def _check_order(self) -> None:
+        """Rows of episodes that are not active count for nothing."""
+        for episode in self.active.nonzero()[0].tolist():
+            gap_s, repair = self.order[episode].tolist()
+            if not (gap_s >= 0 and 0 <= repair <= 1):
+                raise ValueError(
+                    f"order of episode {episode}: ({gap_s:g}, {repair:g}); it is a gap of 0 s to infinity, "
+                    "and a share in 0..1"
+                )
 
     def result(self, episode: int) -> EngineResult:
         """What happened in a trial so far; once it is done, what :func:`dstcc.engine.simulate` would return."""

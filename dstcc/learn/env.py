@@ -109,11 +109,12 @@ class DeepSpaceEnv(gymnasium.Env[NDArray[np.float32], Any]):
     ## Description
 
     A spacecraft sends layered video to Earth over N subflows of a multipath connection, one per link unless the
-    scenario says otherwise. Once per slot (``[run] slot_s`` or ``slot_rtts``; a quarter of the shortest round trip
-    unless given) the agent moves each subflow's congestion window and says which subflow carries each layer. Packets,
-    losses, queues and acknowledgements are simulated one by one. Every episode is drawn from the scenario, as
-    ``dstcc emulate`` draws a trial from its seed. Control law, state and the reward ``eq6`` follow Ha et al., ICT
-    Express 2023.
+    scenario says otherwise. Once per step the agent moves each subflow's congestion window and says which subflow
+    carries each layer. A step lasts ``hold`` slots (1 unless given; 4 in the recipe of the shipped ``dstcc``). A slot
+    is as long as the keyword ``slot_rtts`` or the scenario's ``[run]`` says, else a quarter of the shortest round trip.
+    Packets, losses, queues and acknowledgements are simulated one by one. Every episode is drawn from the
+    scenario, as ``dstcc emulate`` draws a trial from its seed. Control law, state and the reward ``eq6`` follow Ha et
+    al., ICT Express 2023.
 
     ## Action Space
 
@@ -196,8 +197,21 @@ class DeepSpaceEnv(gymnasium.Env[NDArray[np.float32], Any]):
 
     `scenario`: a file, a `dstcc.scenario.Scenario`, or a list of them of which each episode draws one; table 1 of
     the paper unless given. `subflows`, `layers`: sizes of the spaces where they should be more than the scenarios'
-    own. `history` (8), `windows`, `automatic`, `copies`, `octaves` (1), `headroom` (2; 0
-    lifts the bound): above.
+    own. `observation`, `action`, `history` (8), `windows`, `automatic`, `copies`, `octaves` (1), `headroom` (2; 0
+    lifts the bound), `congestion` (`"cubic"`), `reward`: above.
+
+    `pacing` (`"window"`): `"window"` spreads a window over a round trip; `"rate"` keeps that pace whatever is under
+    way; `"bbr"` leaves the pace to BBR.
+
+    `measured` (False): windows are pairs (f, t) in the place of (α, β): f times what the path was measured to carry,
+    and so much more or less that its queue holds t slots of it after the slot. `orders` (none): pairs (gap, repair).
+    Each layer goes `gap` of the longest round trip later than the one below it (infinite: base layers first), and the
+    share `repair` of the spare time is kept for a repair. Two entries, one of `dstcc.learn.spaces.PLACES` and one of
+    `orders`, then stand in the place of the M. Both need `observation="measured"` and `action="multi"`.
+
+    `lanes` (0: the scenario's own): lanes of each subflow. `slot_rtts` (0: the scenario's own): a slot in round trips
+    of the shortest link, a chunk at least. `hold` (1): slots that an action holds for; rewards of a step are summed
+    over them.
 
     ## Version History
 
@@ -238,7 +252,7 @@ class DeepSpaceEnv(gymnasium.Env[NDArray[np.float32], Any]):
         return self.runner.observations[0].copy(), self._info()
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        """Act for one slot.
+        """Act for one slot, or for ``hold`` slots where the environment was made so.
 
         Raises ValueError for an action outside the space, NaN included.
         """

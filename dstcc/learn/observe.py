@@ -108,12 +108,6 @@ class ObservationSpec:
         start = (0 if self.kind == "paper" else len(EPISODE)) + subflow * width
         return slice(start, start + width)
 
-    def layer_block(self, layer: int) -> slice:
-        """Where a layer's own values lie; ``full`` only."""
-        width = len(LAYER) + self.subflows + 1 + self.history
-        start = self.subflow_block(self.subflows - 1).stop + layer * width
-        return slice(start, start + width)
-
     def document(self) -> dict[str, Any]:
         """As it stands in a policy's file."""
         return asdict(self)

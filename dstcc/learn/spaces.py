@@ -123,7 +123,7 @@ class ActionSpec:
             raise ValueError("headroom is 0 (none) to 1,024")
         if (self.measured or self.orders) and self.encoding != "multi":
             raise ValueError(f"{self.encoding} actions take neither measured windows nor orders")
-        if any(gap < 0 or not 0 <= repair <= 1 for gap, repair in self.orders):
+        if any(not gap >= 0 or not 0 <= repair <= 1 for gap, repair in self.orders):
             raise ValueError("orders are pairs of a gap of at least 0 and a share in 0..1")
         if not 0 <= self.lanes <= MAX_LANES or not 0 <= self.slot_rtts <= 16:
             raise ValueError(f"lanes are at most {MAX_LANES:,}, slot_rtts at most 16")
@@ -209,7 +209,8 @@ class ActionSpec:
             alpha, beta = np.zeros_like(alpha), np.minimum(share * units.window, BETA_MAX)
         if units is not None and self.orders:
             order = np.array(self.orders)[choices[:, -1]]
-            order[:, 0] *= units.round_trip_s
+            known = np.isfinite(order[:, 0])  # infinity stays it on a path without delay
+            order[known, 0] *= units.round_trip_s[known]
         return Actions(
             np.round(alpha).astype(np.int32),
             np.round(beta).astype(np.int32),

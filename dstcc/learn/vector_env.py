@@ -73,7 +73,7 @@ class DeepSpaceVectorEnv(VectorEnv[NDArray[np.float32], Any, NDArray[Any]]):
     ) -> tuple[
         NDArray[np.float32], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]
     ]:
-        """Act in all episodes for one slot.
+        """Act in all episodes for one slot, or for ``hold`` slots where the environment was made so.
 
         Raises ValueError for an action outside the space, NaN included.
         """

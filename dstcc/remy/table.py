@@ -89,9 +89,3 @@ def save(table: Table, path: Path, *, force: bool = False) -> None:
 def shipped() -> Table:
     """The table that comes with the package."""
     return load(Path(str(files(__package__) / "trained.json")))
-
-
-def trained_for(table: Table) -> str:
-    """The range in a line, for ``dstcc algorithms``."""
-    told = table.trained["range"]
-    return ", ".join(f"{name} {low:g}..{high:g}" for name, (low, high) in told.items())

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .model import Scenario, Transport
 
 MAX_WINDOWS_PER_LINK, MAX_WINDOWS = 16, 128
-"""Lanes with a window each: of a link, and of all. Each is a connection."""
+"""Lanes with a window each: of a link's subflow, and of all. Each is a connection."""
 
 
 def windows_per_link(transport: Transport, congestion: str, scheduler: str) -> int:
@@ -62,7 +62,7 @@ def check_windows(scenario: Scenario) -> None:
     lanes, key = transport.lanes_per_link, "transport.lanes_per_link"
     if lanes > MAX_WINDOWS_PER_LINK:
         raise broken(
-            f"{lanes} lanes with a window each under '{apart[0]}'; at most {MAX_WINDOWS_PER_LINK} a link: "
+            f"{lanes} lanes with a window each under '{apart[0]}'; at most {MAX_WINDOWS_PER_LINK} a subflow of a link: "
             'transport.window = "link" has them share one',
             key=key,
         )

@@ -286,9 +286,10 @@ class Transport(Table):
     """``[transport]``: the MPTCP connection."""
 
     mode: Literal["stream", "lanes"] = "stream"
-    """``stream``: one ordering domain, as stock MPTCP; ``lanes``: one per subflow, a layer whole on one
-    lane."""
+    """``stream``: one ordering domain, as stock MPTCP; ``lanes``: ``lanes_per_link`` per subflow, a layer whole on
+    one lane."""
     lanes_per_link: Annotated[int, Field(ge=1, le=4096)] = 1
+    """Of each of a link's subflows: a link of two subflows has twice so many."""
     window: Literal["lane", "link"] | None = None
     """``lanes``: whose congestion window a lane has. ``lane``: each its own, as a connection; ``link``: all of a
     link share one. Unless given ``lane`` for stock controls, ``link`` for ``fixed``, ``open-loop``, coupled laws and

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from functools import lru_cache
@@ -341,14 +341,6 @@ def parse_report(message: Message) -> tuple[Report, bool]:
     subflows = tuple(parse_subflow(value) for kind, value in parts if kind == ReportPart.SUBFLOW)
     report = Report(_number(found[ReportPart.SLOT]), _number(found[ReportPart.TIME_US]), subflows)
     return report, bool(_number(found[ReportPart.MORE]))
-
-
-def by_connection(subflows: Iterable[Subflow]) -> Iterator[tuple[int | None, list[Subflow]]]:
-    """Subflows by their connection's token, connections in the order of their first subflow."""
-    groups: dict[int | None, list[Subflow]] = {}
-    for subflow in subflows:
-        groups.setdefault(subflow.token, []).append(subflow)
-    yield from groups.items()
 
 
 def _u32(kind: int, value: int) -> bytes:

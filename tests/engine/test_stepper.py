@@ -453,3 +453,27 @@ def test_bytes_in_flight_are_under_the_window() -> None:
         stepper.step()
         assert value(stepper, "inflight_segments")[0] <= 15
     assert stepper.episode_values[0, 0] == 20.0 == ns(20) / 1e9
+
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    "order", [(NAN, 0.5), (-1.0, 0.5), (-INF, 0.5), (0.0, NAN), (0.0, -0.1), (0.0, 1.1), (0.0, INF)]
+)
+def test_an_order_that_makes_no_sense_is_refused_where_it_is_taken(order: tuple[float, float]) -> None:
+    stepper = Stepper(2, 2, 3)
+    for episode in (0, 1):
+        stepper.load(episode, trial(scheduler=AGENT_LATE))
+    stepper.active[:] = 1
+    stepper.order[1] = order
+    with pytest.raises(ValueError, match=r"order of episode 1: .* a share in 0\.\.1"):
+        stepper.step()
+    stepper.active[1] = 0
+    stepper.step()  # nobody takes it
+
+
+def test_the_longest_gap_is_base_layers_first() -> None:
+    """A finite gap that no integer of nanoseconds holds is as good as none that ends."""
+    first = [late_bound(gap_s, (-1, -1, -1), 60).objects.first_sent_ns for gap_s in (INF, 1e300)]
+    assert (first[0] == first[1]).all()

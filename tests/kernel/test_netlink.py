@@ -17,7 +17,6 @@ from dstcc_kernel.netlink import (
     Flags,
     ReportPart,
     State,
-    by_connection,
     parse_report,
     parse_subflow,
 )
@@ -131,18 +130,6 @@ def test_a_report_has_its_slot_and_all_its_subflows() -> None:
     )
     report, more = parse_report(Message(0, 0, Command.REPORT, payload))
     assert more and (report.slot, report.time_us, [s.id for s in report.subflows]) == (7, 10**12, [1, 9])
-
-
-def test_subflows_are_told_apart_by_connection() -> None:
-    tokens = (5, 6, 5)
-    subflows = [
-        parse_subflow(state(id=struct.pack("=I", i), token=struct.pack("=I", t)))
-        for i, t in enumerate(tokens)
-    ]
-    assert [(token, [s.id for s in group]) for token, group in by_connection(subflows)] == [
-        (5, [0, 2]),
-        (6, [1]),
-    ]
 
 
 @pytest.mark.parametrize(

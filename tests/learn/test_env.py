@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 import dstcc.learn
 from dstcc.engine import simulate
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
-from dstcc.learn.env import DeepSpaceEnv
+from dstcc.learn.env import DeepSpaceEnv, make_specs
 from dstcc.learn.observe import ObservationSpec
 from dstcc.learn.spaces import POLICIES
 from dstcc.learn.vector_env import DeepSpaceVectorEnv
@@ -140,9 +141,7 @@ def test_blocks_are_where_the_names_are() -> None:
     spec = ObservationSpec("full", 3, 2, history=5)
     for s in range(3):
         assert all(name.startswith(f"subflow{s}.") for name in spec.names[spec.subflow_block(s)])
-    for m in range(2):
-        assert all(name.startswith(f"layer{m}.") for name in spec.names[spec.layer_block(m)])
-    assert spec.layer_block(1).stop == spec.size
+    assert all(name.startswith("layer") for name in spec.names[spec.subflow_block(2).stop :])
     assert ObservationSpec.parse(spec.document()) == spec
 
 
@@ -154,7 +153,7 @@ def test_padding_shows_nothing_and_does_nothing(mission: Path) -> None:
     spec = wide.spec_observation
     for observation in padded[0]:
         assert not observation[spec.subflow_block(2).start : spec.subflow_block(3).stop].any()
-        assert not observation[spec.layer_block(2)].any()
+        assert not any(observation[at] for at, name in enumerate(spec.names) if name.startswith("layer2."))
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -220,3 +219,21 @@ def test_misuse_is_refused_by_name(mission: Path) -> None:
     env.reset(seed=1)
     with pytest.raises(ValueError, match="none is NaN"):
         env.step(np.array([np.nan, 0.0]))
+
+
+def test_every_keyword_is_in_the_docstring() -> None:
+    keywords = [*list(inspect.signature(make_specs).parameters)[1:], "scenario", "reward"]
+    told = inspect.getdoc(DeepSpaceEnv) or ""
+    arguments = told[told.index("## Arguments") : told.index("## Version History")]
+    assert {"observation", "hold", "scenario"} <= set(keywords)
+    assert [name for name in keywords if f"`{name}`" not in arguments] == []
+
+
+def test_a_step_lasts_so_many_slots_as_a_decision_holds(mission: Path) -> None:
+    times = []
+    for hold in (1, 4):
+        env = DeepSpaceEnv(mission, hold=hold)
+        env.reset(options={"scenario_seed": 1})
+        *_, info = env.step(np.array([2, 2, 0, 1]))
+        times.append(info["time_s"])
+    assert times[1] == pytest.approx(4 * times[0])

@@ -77,6 +77,9 @@ def test_actions_outside_the_space_are_refused(spec: ActionSpec, action: list[ob
         ({"windows": ((65.0, 0),)}, "pairs of alpha"),
         ({"windows": ((1.0, 0.5),)}, "pairs of alpha"),
         ({"headroom": -1}, "headroom"),
+        ({"orders": ((float("nan"), 0.0),)}, "orders"),
+        ({"orders": ((0.0, float("nan")),)}, "orders"),
+        ({"orders": ((-1.0, 0.0),)}, "orders"),
         ({"encoding": "continuous", "copies": True}, "neither automatic nor copies"),
     ],
 )

@@ -146,3 +146,11 @@ def test_a_policy_knows_the_mission_only_if_later_chunks_change_what_it_starts_w
         rates.begin(0, one)
         needs.append(float(rates.need[0, 0]))
     assert ("mission" in policy.knows) == (needs[0] != needs[1])
+
+
+@pytest.mark.parametrize("window", ["lane", "link"])
+def test_lanes_are_of_each_subflow_of_a_link(tmp_path: Path, window: str) -> None:
+    """Two subflows on one link and one on the other, four lanes each: twelve ordering domains."""
+    changes = ["link.0.subflows=2", "transport.lanes_per_link=4", f"transport.window={window}"]
+    (found,) = footing(tmp_path, *changes, "transport.congestion=cubic").values()
+    assert (found.ordering_domains, found.windows) == (12, 12 if window == "lane" else 3)

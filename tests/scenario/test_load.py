@@ -120,11 +120,11 @@ BAD = [
     ('transport={mode = "lanes", window = "path"}', "transport.window = 'path'"),
     (
         'transport={mode = "lanes", lanes_per_link = 17}',
-        "transport.lanes_per_link: 17 lanes with a window each under 'cubic'; at most 16 a link",
+        "transport.lanes_per_link: 17 lanes with a window each under 'cubic'; at most 16 a subflow",
     ),
     (
         'transport={mode = "lanes", lanes_per_link = 17, window = "lane", congestion = "fixed"}',
-        "transport.lanes_per_link: 17 lanes with a window each under 'fixed'; at most 16 a link",
+        "transport.lanes_per_link: 17 lanes with a window each under 'fixed'; at most 16 a subflow",
     ),
     (
         'transport={mode = "lanes", window = "lane", congestion = ["cubic", "lia"]}',
