@@ -5,6 +5,9 @@ much: a shallow one drops it, and a bottleneck further on shows in no queue. So 
 whether they are the sender's own. With L the share lost of what came to be known, u the usual share, and
 D = (acknowledged a second) / (1 - u) what came through,
 
+    sound     the path was sounded (:mod:`dstcc.learn.sounding`): until a round trip after that nothing is judged. It is
+              held to 0.98 of what came through in the fastest slot of its echo. Where that lost 5 % it is what the
+              path carries, and trials begin at 5 %. A queue that showed the rate meanwhile leaves the path free
     cruise    all is well while L <= u + 5 %, in the second round trip at the latest, and every so often L <= u + 1 %;
               else a trial at 0.98 D. A path whose queue was never seen to hold what is too much gets no more than it
               has once some of it was heard. This and every path that is held has a trial at a faster pace each 1, 2, 4,
@@ -53,29 +56,10 @@ STOOD = 0.97
 class Phase(Enum):
     """Where an experiment stands."""
 
+    SOUND = auto()
     CRUISE = auto()
     TRIAL = auto()
     ECHO = auto()
-
-
-@dataclass(frozen=True)
-class Heard:
-    """Of one path, in one slot."""
-
-    slot_s: float
-    srtt_s: float
-    """0 before the handshake."""
-    up: bool
-    delivered: float
-    """Bytes on the wire, acknowledged in the slot."""
-    lost: float
-    """Segments that were found lost."""
-    most: float
-    """Bytes on the wire per second that the path was allowed."""
-    seen: bool
-    """Whether a queue at the sender was seen to hold what is too much."""
-    rate: float
-    """Bytes on the wire per second that this queue shows."""
 
 
 @dataclass
@@ -107,6 +91,32 @@ class Count:
         return self.time_s >= round_s and self.segments >= ENOUGH
 
 
+@dataclass(frozen=True)
+class Heard:
+    """Of one path, in one slot."""
+
+    slot_s: float
+    srtt_s: float
+    """0 before the handshake."""
+    up: bool
+    delivered: float
+    """Bytes on the wire, acknowledged in the slot."""
+    lost: float
+    """Segments that were found lost."""
+    most: float
+    """Bytes on the wire per second that the path was allowed."""
+    seen: bool
+    """Whether a queue at the sender was seen to hold what is too much."""
+    rate: float
+    """Bytes on the wire per second that this queue shows."""
+    sounded: bool
+    """Whether it may have been asked for more than its share (:mod:`dstcc.learn.sounding`)."""
+
+    def count(self, wire: float) -> Count:
+        """What came to be known, in packets of so many bytes."""
+        return Count(self.lost + self.delivered / wire, self.lost, self.slot_s)
+
+
 class Ceiling:
     """The bound of one path's pace; :meth:`hear` once a slot."""
 
@@ -120,7 +130,7 @@ class Ceiling:
         self._clock_s = self._up_s = 0.0
         self._settled = inf  # round trips after the path came up from which on what comes in counts
         self._window, self._count = Count(), Count()
-        self._proven = self._suspected = 0.0
+        self._proven = self._suspected = self._fastest = 0.0
         self._before, self._trial = inf, 0.0
         self._strikes = 0
         self._patience, self._step = PATIENCE, LEAP
@@ -132,16 +142,22 @@ class Ceiling:
         if not heard.up or heard.srtt_s <= 0:
             self._up_s = 0.0
             self._settled = LAG if self._settled < inf else inf
+            if self.phase is Phase.SOUND:  # its echo was lost
+                self._enter(Phase.CRUISE)
             return
         self._up_s += heard.slot_s
         self._clock_s += heard.slot_s
-        if self._settled == inf and heard.delivered:  # what comes in first was sent in part of a slot
+        if heard.sounded:
+            self.phase, self._settled = Phase.SOUND, (self._up_s + heard.slot_s) / round_s + 1
+        elif self._settled == inf and heard.delivered:  # what comes in first was sent in part of a slot
             self._settled = (self._up_s + heard.slot_s) / round_s
+        if self.phase is Phase.SOUND:
+            self._sound(heard, round_s)
+            return
         if self._up_s > self._settled * round_s:
-            new = Count(heard.lost + heard.delivered / self._wire, heard.lost, heard.slot_s)
-            self._window.add(new)
+            self._window.add(heard.count(self._wire))
             if self.phase is Phase.CRUISE or self._clock_s > self._lag * round_s:
-                self._count.add(new)
+                self._count.add(heard.count(self._wire))
         window = self._window
         if window.whole(WINDOW * round_s):
             self._window = Count()
@@ -173,6 +189,18 @@ class Ceiling:
         if self.limit == inf and not heard.seen:
             self.limit, self._patience, self._clock_s = heard.most, 1.0, 0.0
         return False
+
+    def _sound(self, heard: Heard, round_s: float) -> None:
+        """Hear a sounding out: what came through in the fastest slot."""
+        self._count.add(heard.count(self._wire))
+        self._fastest = max(self._fastest, heard.delivered / heard.slot_s)
+        if self._up_s <= self._settled * round_s:
+            return
+        if not heard.seen:
+            self.limit, self._proven, self._patience = MARGIN * self._fastest, self._fastest, 1.0
+            self._step = STEP if self._count.beyond(self.usual + GRAVE) else LEAP
+            self._settled = self._up_s / round_s + LAG
+        self._enter(Phase.CRUISE)
 
     def _cruise(self, round_s: float) -> None:
         count = self._count

@@ -13,8 +13,12 @@ round trip. Where it does run dry although the subflow sent at its pace, the pat
 A queue that drops what is too much stands too; then "served" holds what was dropped, and q' is as much as the queue
 can hold. So a queue is believed only where it had space, q' < 0.8 of the deepest that it was seen. Else it can lower r,
 and raise it no further than a queue with space, or a slot in which it ran dry, has shown not long ago. It shows the
-rate for good only if it was seen to hold a quarter of a slot's bytes: a pace a quarter too fast would have stood in it.
-From then on nothing but losses holds the path. A shallow queue never does.
+rate for good only if it was seen to hold a quarter of a slot's bytes, and to have space after that. From then on
+nothing but losses holds the path. A shallow queue never does.
+
+Whether a queue is deep shows where more is asked of a path than it carries. So each path is sounded at first, in two or
+three slots, with up to 2.5 times its share (:mod:`dstcc.learn.sounding`): without that a path whose share is less than
+it carries would show no queue, and be left at its share for a round trip, or as long as it lasts.
 
 Paths without such a queue are paced by what is acknowledged and lost (:mod:`dstcc.learn.ceiling`), which also holds
 paths whose bottleneck lies further on. While nothing of them is known they share evenly what is left of 1.25 times the
@@ -37,6 +41,7 @@ from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
 
 from .captured import NOTHING, Captured, Source
 from .ceiling import LEAP, Ceiling, Heard
+from .sounding import Soundings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,9 +61,6 @@ USED = 0.9
 """Of the pace, from which on it counts as used."""
 FULL = 0.8
 """Of the deepest that a queue was seen, up to which it is known to have had space for more."""
-DEEP = LEAP
-"""Slots of the rate that a queue was seen to hold, from which on it shows what a path carries: that much more than the
-path carries, for a slot, would have stood in it."""
 ROOM = 1 + LEAP
 """Of what the source needs, that all paths are asked for while none is heard: as much more as a trial is faster."""
 UNTIMED_ROUNDS = 2.0
@@ -108,6 +110,7 @@ class Rates:
         self._dry = np.zeros(shape, dtype=np.bool_)
         self._queue, self._lost, self._known = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self._start, self._deepest, self._held = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self.soundings = Soundings(episodes, subflows)
         self._count = np.ones((episodes, 1))
         self._heavier = np.ones((episodes, 1))
         """Bytes on the wire for one of payload."""
@@ -119,11 +122,11 @@ class Rates:
     def begin(self, episode: int, config: EngineConfig, source: Source | None = None) -> None:
         """A new trial in this place; its source is its video unless told."""
         transport, objects = config.transport, config.objects
-        for memory in (self.rate, self.used, self.need, self._queue, self._lost, self._known):
+        shown = (self.rate, self.seen, self.used, self.need, self._start, self._dry, self._queue)
+        for memory in (*shown, self._deepest, self._held, self._lost, self._known):
             memory[episode] = 0
-        self._start[episode] = self._deepest[episode] = self._held[episode] = 0
+        self.soundings.begin(episode)
         self.most[episode] = np.inf
-        self.seen[episode] = self._dry[episode] = False
         wire = transport.mss_bytes + transport.header_bytes
         self._heavier[episode] = wire / transport.mss_bytes
         self._sources[episode] = source or Captured.of(objects)
@@ -149,6 +152,7 @@ class Rates:
         start[:] = np.where(fresh, np.maximum(self.need[rows] / self._count[rows], first), start)
         shown = np.where(fresh, start, shown)
         limits = self._hear(values, slot_s, shown, rows)
+        self.soundings.stop(rows, np.isfinite(limits))
         most = self._room(shown, limits, captured, srtt, rows)
         rate[:] = np.minimum(shown, np.where(self.seen[rows], limits, PROBE * most))
         self.most[rows] = most
@@ -157,7 +161,7 @@ class Rates:
     def _show(self, values: FloatArray, slot_s: FloatArray, rows: slice) -> FloatArray:
         """The rates that queues show, (K, subflows)."""
         rate, seen, wire, before = self.rate[rows], self.seen[rows], self.wire[rows], self._queue[rows]
-        deepest, held = self._deepest[rows], self._held[rows]
+        deepest, held, soundings = self._deepest[rows], self._held[rows], self.soundings
         sent, queue = values[..., VALUE["sent_segments"]] * wire, values[..., VALUE["queue_bytes"]]
         known, up = (rate > 0) & (slot_s > 0), values[..., VALUE["link_up"]] > 0
         per_s = 1 / np.maximum(slot_s, 1e-9)
@@ -173,8 +177,10 @@ class Rates:
         found = np.where(space, found, np.minimum(found, np.where(seen, held, rate)))
         proof = np.where(stands & space, found, np.where(dry, sent * per_s, 0.0))
         held[:] = np.maximum(MEMORY * held, proof)
-        least = np.maximum(rate, sent * per_s) * np.where(seen, np.where(self._dry[rows], AGAIN, 1.0), PROBE)
-        seen |= stands & space & (deepest > DEEP * rate * slot_s)
+        seen |= known & up & space & soundings.deep[rows]
+        probe = np.where(seen, np.where(self._dry[rows], AGAIN, 1.0), np.maximum(PROBE, soundings.room(rows)))
+        least = np.maximum(rate, sent * per_s) * probe
+        soundings.hear(rows, known & used, stands, dry, queue * per_s / np.maximum(found, 1e-9))
         self._dry[rows], before[:] = dry, queue
         shown: FloatArray = np.where(stands, found, np.where(dry, least, rate))
         return shown
@@ -192,7 +198,8 @@ class Rates:
         )
         share = (asked - taken - to_come) / np.maximum((there & ~seen).sum(axis=1, keepdims=True), 1)
         unheard = there & ~seen & np.isinf(limits)
-        most: FloatArray = np.where(unheard, np.maximum(share, self._start[rows]), limits)
+        share = np.maximum(share, self._start[rows]) * self.soundings.room(rows)
+        most: FloatArray = np.where(unheard, share, limits)
         return most
 
     def _capture(self, time_s: FloatArray, rows: slice) -> FloatArray:
@@ -212,6 +219,7 @@ class Rates:
             self.most[rows],
             self.seen[rows],
             shown,
+            self.soundings.sounded[rows],
         )
         lists = [part.tolist() for part in parts]
         limits = np.full_like(shown, np.inf)
@@ -229,14 +237,15 @@ class Rates:
     def units(self, stepper: Stepper) -> Units:
         """What the next actions are relative to."""
         values = stepper.subflow_values
-        window = self.rate * values[..., VALUE["srtt_s"]] / self.wire
+        asked = self.rate * self.soundings.ask
+        window = asked * values[..., VALUE["srtt_s"]] / self.wire
         loss = self.loss()
         apart = loss.max(axis=1) > np.where(self.rate > 0, loss, np.inf).min(axis=1)
         worst = np.where(apart, loss.argmax(axis=1), -1)
         slot_s = stepper.episode_values[:, EPISODE_VALUES.index("slot_s")][:, None]
         queue = self._queue / np.maximum(self.rate * slot_s, self.wire)
         longest = 2 * values[..., VALUE["one_way_s"]].max(axis=1)
-        most = self.most / np.maximum(self.rate, 1e-9)
+        most = self.most / np.maximum(asked, 1e-9)
         return Units(window, queue, longest, worst, self.top, most)
 
     def _count_losses(self, values: FloatArray, rows: slice) -> None:

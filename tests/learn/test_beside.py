@@ -164,9 +164,9 @@ def test_two_live_sources_under_dstcc_leave_each_other_most_of_what_they_need() 
     assert trial.outcome is not None
     (flow,) = trial.outcome.flows
     assert flow["congestion"] == "dstcc"
-    # acknowledged by the end; nothing stops the one that was first in the queue from leaving the other 72 to 99 %
-    # of 300 to 375 kbit/s each (docs/learning.md)
-    assert 0.7 * 350_000 <= flow["throughput_bps"] <= 350_000
+    # acknowledged by the end; nothing stops the one that was first in the queue from leaving the other less than that:
+    # 91 to 99 % of 300 to 375 kbit/s each (docs/learning.md)
+    assert 0.9 * 350_000 <= flow["throughput_bps"] <= 350_000
     assert trial.outcome.metrics.values["weighted_layers"] == pytest.approx(1, abs=0.05)
 
 

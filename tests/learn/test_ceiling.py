@@ -48,7 +48,7 @@ class Path:
             lost = self.lost[before] if there else 0.0
             acked = self.sent[before] - lost if there else 0.0
             shown = carried if self.stands else 2 * allowed
-            told = (acked * WIRE, lost, allowed * WIRE, self.stands, shown * WIRE)
+            told = (acked * WIRE, lost, allowed * WIRE, self.stands, shown * WIRE, False)
             self.ceiling.hear(Heard(SLOT_S, ROUND * SLOT_S, True, *told))
             self.limits.append(self.ceiling.limit / WIRE)
         return self
@@ -157,7 +157,7 @@ def test_a_path_that_lost_all_for_a_while_is_used_again() -> None:
 
 def hear(ceiling: Ceiling, slots: int, *, up: bool = True, acked: float = 100.0, lost: float = 0.0) -> None:
     for _ in range(slots):
-        ceiling.hear(Heard(SLOT_S, ROUND * SLOT_S, up, acked * WIRE, lost, np.inf, True, 1e9))
+        ceiling.hear(Heard(SLOT_S, ROUND * SLOT_S, up, acked * WIRE, lost, np.inf, True, 1e9, False))
 
 
 def test_losses_after_an_outage_are_the_outages() -> None:
@@ -281,5 +281,73 @@ def test_losses_that_a_slower_pace_halves_are_its_own() -> None:
 def test_a_round_trip_of_less_than_a_second_is_one() -> None:
     ceiling = Ceiling(WIRE)
     for _ in range(20):
-        ceiling.hear(Heard(0.1, 0.5, True, 100 * WIRE, 0.0, 2000.0 * WIRE, False, 1e9))
+        ceiling.hear(Heard(0.1, 0.5, True, 100 * WIRE, 0.0, 2000.0 * WIRE, False, 1e9, False))
     assert ceiling.limit < np.inf
+
+
+def sound(
+    *, carried: float, slots: int = 2, loud: float = 25.0, share: float = 10.0, seen: bool = False
+) -> tuple[Ceiling, int]:
+    """A path that carries so many packets a second is sounded in its first slots, and used at its share after that;
+    heard until it is judged. Also in which slot."""
+    ceiling, slot = Ceiling(WIRE), 0
+    while slot <= 2 * ROUND and (slot < slots or ceiling.phase is Phase.SOUND):
+        before = slot - ROUND
+        pace = 0.0 if before < 0 else loud if before < slots else share
+        acked = min(pace, carried) * SLOT_S
+        told = (acked * WIRE, pace * SLOT_S - acked, share * WIRE, seen, 1e9, slot < slots)
+        ceiling.hear(Heard(SLOT_S, ROUND * SLOT_S, True, *told))
+        slot += 1
+    return ceiling, slot
+
+
+def test_the_fastest_slot_of_a_soundings_echo_shows_what_a_path_carries() -> None:
+    # Sounded in slots 0 and 1, at 25 packets a second of which 14 pass; at its share of 10 all do. Slot 17 tells of
+    # slot 1; judged with the next but one, for acknowledgements that come in part of a slot: slot 19 is the twentieth.
+    ceiling, slot = sound(carried=14)
+    assert slot == 2 + ROUND + 2
+    assert ceiling.phase is Phase.CRUISE and ceiling.limit == pytest.approx(MARGIN * 14 * WIRE)
+    # What was sent before that is not judged by the new bound: grave losses for a round trip and a quarter, and trials.
+    hear(ceiling, int(LAG * ROUND), acked=50, lost=50)
+    assert ceiling.phase is Phase.CRUISE
+    # A round trip later it is tried, by a twentieth, since the echo told what it carries.
+    while ceiling.phase is Phase.CRUISE:
+        hear(ceiling, 1, acked=140)
+    assert ceiling.limit == pytest.approx(MARGIN * 14 * WIRE * (1 + STEP))
+
+
+def test_a_path_that_carried_its_sounding_is_tried_by_a_quarter() -> None:
+    ceiling, _ = sound(carried=1e6)
+    assert ceiling.limit == pytest.approx(MARGIN * 25 * WIRE)
+    while ceiling.phase is Phase.CRUISE:
+        hear(ceiling, 1, acked=245)
+    assert ceiling.limit == pytest.approx(MARGIN * 25 * WIRE * (1 + LEAP))
+
+
+def test_a_sounded_path_whose_queue_showed_the_rate_is_free() -> None:
+    ceiling, _ = sound(carried=14, seen=True)
+    assert ceiling.phase is Phase.CRUISE and ceiling.limit == np.inf
+
+
+def test_more_than_came_through_in_a_sounding_is_an_overload() -> None:
+    # 14 packets a second came through. At 16 and grave losses a quarter of a round trip will do, at 15 it will not.
+    for sent, phase in ((160, Phase.TRIAL), (150, Phase.CRUISE)):
+        ceiling, _ = sound(carried=14)
+        hear(ceiling, int(LAG * ROUND), acked=140)
+        hear(ceiling, ROUND // 4, acked=0.8 * sent, lost=0.2 * sent)
+        assert ceiling.phase is phase
+
+
+def test_a_sounding_whose_echo_is_lost_in_an_outage_shows_nothing() -> None:
+    # What comes in at once after an outage of a round trip would look like a path of a thousand packets a second.
+    ceiling = Ceiling(WIRE)
+    ceiling.hear(Heard(SLOT_S, ROUND * SLOT_S, True, 0.0, 0.0, 10.0 * WIRE, False, 1e9, True))
+    assert ceiling.phase is Phase.SOUND
+    down = (False, 0.0, 0.0, 10.0 * WIRE, False, 1e9, False)
+    ceiling.hear(Heard(SLOT_S, ROUND * SLOT_S, *down))
+    assert ceiling.phase is Phase.CRUISE
+    for slot in range(3 * ROUND):
+        acked = 1e4 if slot == 3 else 100.0
+        told = (acked * WIRE, 0.0, 10.0 * WIRE, False, 1e9, False)
+        ceiling.hear(Heard(SLOT_S, ROUND * SLOT_S, True, *told))
+    assert 9 * WIRE <= ceiling.limit <= 10 * (1 + LEAP) * WIRE

@@ -56,11 +56,13 @@ def slot(*rows: Row) -> Any:
     )
 
 
-def rates_of(paths: int, need: float) -> Rates:
-    """Of a source that captures `need` packets a second: by 100 s, two chunks in two seconds."""
+def rates_of(paths: int, need: float, *, sounds: bool = False) -> Rates:
+    """Of a source that captures `need` packets a second: by 100 s, two chunks in two seconds. No path is sounded."""
     rates = Rates(1, paths)
     rates.wire[:], rates._count[:] = WIRE, paths
     rates.ceilings[0] = [Ceiling(WIRE) for _ in range(paths)]
+    if not sounds:
+        rates.soundings.stop(slice(None), np.ones((1, paths), dtype=np.bool_))
     rates._sources[0] = Captured(np.array([0.0, 1.0]), np.array([need * WIRE, 2 * need * WIRE]))
     return rates
 

@@ -64,6 +64,7 @@ def test_trials_side_by_side_do_not_mix() -> None:
     theirs[0].subflow_values[0, 1] = 0  # its second path is not there yet
     alone = after(*ours, need=8), after(*theirs, need=4)
     both = Rates(2, 2)
+    both.soundings.stop(slice(None), np.ones((2, 2), dtype=np.bool_))
     for own, one in enumerate(alone):
         both.wire[own], both._count[own] = one.wire[0], one._count[0]
         both._sources[own] = one._sources[0]
@@ -84,6 +85,7 @@ def test_trials_side_by_side_do_not_mix() -> None:
 def test_without_a_clock_the_room_is_each_trials_own() -> None:
     # All 800 packets of a trial are there at once: 800 / 2 round trips. Of 40 s that is 10 a second, of 80 s 5.
     both = Rates(2, 1)
+    both.soundings.stop(slice(None), np.ones((2, 1), dtype=np.bool_))
     both.wire[:] = WIRE
     both.ceilings = [[Ceiling(WIRE)], [Ceiling(WIRE)]]
     both._sources = [Captured(np.array([0.0]), np.array([800.0 * WIRE]))] * 2
