@@ -52,9 +52,11 @@ def test_a_queue_that_stands_is_asked_for_half_as_much_again_until_it_is_deep() 
     found = heard((True, "stands", 0.3), before=standing)
     assert found.deep.all() and found.ask.tolist() == [[1]] and loud(found) == 1
     # DEEP itself is not more than DEEP; a queue that stands without being deep has three slots
-    never = heard(*[(True, "stands", DEEP)] * SLOTS)
+    assert SLOTS == 3
+    never = heard(*[(True, "stands", DEEP)] * 3)
     assert not never.deep.any() and never.ask.tolist() == [[1]] and loud(never) == 1
-    assert loud(heard(*[(True, "stands", DEEP)] * (SLOTS - 1))) == LOUD
+    twice = heard(*[(True, "stands", DEEP)] * 2)
+    assert loud(twice) == LOUD and twice.ask.tolist() == [[MORE]]
 
 
 def test_a_queue_may_turn_out_to_be_deep_at_any_time() -> None:
