@@ -87,8 +87,8 @@ def test_trials_are_sounded_each_by_itself() -> None:
 
 
 def test_a_path_that_carries_twice_its_share_is_found_in_three_slots() -> None:
-    # A need of 8: the share is 10, and the path carries 18. Dry at 9 it seems to carry 2.5 * 9, and may be asked for 25.
-    # At that 70 of 250 packets wait after a slot, of which 180 leave: more than a quarter. When it has drained to 20 the
+    # A need of 8: the share is 10, and the path carries 18. Dry at 9 it seems to carry 2.5 * 9, and may get 25.
+    # At that 70 of 250 packets wait after a slot, of which 180 leave: more than a quarter. When it drained to 20 the
     # rate is known, and nothing holds the path.
     rates = rates_of(1, NEED, sounds=True)
     rates.update(slot(Row()))
