@@ -6,7 +6,7 @@ DEMO ?= demo
 ONLY ?=
 CELLS ?=
 STAMP := $(VENV)/.ready
-NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*) $(wildcard kernel-cc/law/*) $(wildcard svc/dstcc_svc/src/*)
+NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*/*) $(wildcard kernel-cc/law/*) $(wildcard svc/dstcc_svc/src/*)
 
 .PHONY: help setup demo kernel test test-slow test-kernel fidelity bench mutants mutants-cpp mutants-python held-out lint format docs clean
 .DEFAULT_GOAL := help

@@ -13,10 +13,11 @@ FLAGS = ["-O3", "-march=x86-64-v2", "-ffp-contract=off", "-Wall", "-Wextra", "-W
 
 engine = Pybind11Extension(
     "dstcc.engine._engine",
-    sorted(str(path) for path in Path("dstcc/engine/src").glob("*.cpp")),
+    sorted(str(path) for path in Path("dstcc/engine/src").rglob("*.cpp")),
+    include_dirs=["dstcc/engine/src"],
     depends=[
         "kernel-cc/law/dstcc_law.h",
-        *sorted(str(path) for path in Path("dstcc/engine/src").glob("*.hpp")),
+        *sorted(str(path) for path in Path("dstcc/engine/src").rglob("*.hpp")),
     ],
     cxx_std=17,
     extra_compile_args=FLAGS,

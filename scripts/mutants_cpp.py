@@ -283,23 +283,28 @@ def stands_alone(text: str, begin: int, end: int) -> bool:
 
 
 def write_sources(mutants: Sequence[Mutant], root: Path, build: Path) -> Path:
-    """Copy the sources with all mutants written in; what has not changed keeps its file."""
+    """Copy the sources with all mutants written in; what has not changed keeps its file, what is
+    gone loses it."""
     by_file: dict[str, list[Mutant]] = {}
     for mutant in mutants:
         by_file.setdefault(mutant.file, []).append(mutant)
     if lost := [file for file in by_file if not (root / file).is_file()]:
         raise ListError(f"there is no {lost[0]}")
     source = build / "source"
+    stale = {path for path in source.rglob("*") if path.is_file()}
     for folder in SOURCES:
-        for path in sorted((root / folder).glob("*.[ch]*")):
+        for path in sorted((root / folder).rglob("*.[ch]*")):
             text = path.read_text()
             name = str(path.relative_to(root))
             if name in by_file:
                 text = rewrite(text, 0, len(text), fragments(by_file[name], text))
             target = source / name
+            stale.discard(target)
             target.parent.mkdir(parents=True, exist_ok=True)
             if not target.is_file() or target.read_text() != text:
                 target.write_text(text)
+    for path in stale:
+        path.unlink()
     (source / "mutants.hpp").write_text(SWITCH)
     return source
 
@@ -311,7 +316,7 @@ def compile_engine(source: Path, build: Path, jobs: int) -> Path:
     """Compile what has changed and link the extension."""
     import pybind11
 
-    include = [pybind11.get_include(), sysconfig.get_path("include")]
+    include = [source / SOURCES[0], pybind11.get_include(), sysconfig.get_path("include")]
     compiler = os.environ.get("CXX", "ccache g++" if shutil.which("ccache") else "g++").split()
     base = [*compiler, *FLAGS, "-include", str(source / "mutants.hpp"), *(f"-I{path}" for path in include)]
     headers = b"".join(path.read_bytes() for path in sorted(source.rglob("*.h*")))
@@ -320,9 +325,10 @@ def compile_engine(source: Path, build: Path, jobs: int) -> Path:
 
     def compiled(path: Path) -> Path:
         digest = hashlib.sha256(headers + path.read_bytes() + " ".join(base).encode()).hexdigest()[:16]
-        target = objects / f"{path.stem}.{digest}.o"
+        name = f"{path.parent.name}-{path.stem}"
+        target = objects / f"{name}.{digest}.o"
         if not target.is_file():
-            for old in objects.glob(f"{path.stem}.*.o"):
+            for old in objects.glob(f"{name}.*.o"):
                 old.unlink()
             part = target.with_suffix(".part")
             subprocess.run([*base, "-c", str(path), "-o", str(part)], check=True)
@@ -330,7 +336,7 @@ def compile_engine(source: Path, build: Path, jobs: int) -> Path:
         return target
 
     with ThreadPoolExecutor(jobs) as pool:
-        parts = list(pool.map(compiled, sorted((source / SOURCES[0]).glob("*.cpp"))))
+        parts = list(pool.map(compiled, sorted((source / SOURCES[0]).rglob("*.cpp"))))
     extension = build / f"_engine{sysconfig.get_config_var('EXT_SUFFIX')}"
     subprocess.run([*compiler, "-shared", *map(str, parts), "-o", str(extension)], check=True)
     return extension

@@ -35,7 +35,7 @@ NEVER_NS = (1 << 63) - 1
 
 @dataclass(frozen=True, eq=False)
 class FrameSchedule:
-    """A code's frames on one link direction, under an Eb/N0 that changes; see ``engine/src/frames.hpp``."""
+    """A code's frames on one link direction, under an Eb/N0 that changes; see ``engine/src/link/frames.hpp``."""
 
     frame_bits: int
     """Information bits a frame; one lasts ``frame_bits`` / rate."""
@@ -63,9 +63,9 @@ class Loss:
     ``kind`` is ``none``, ``packet`` (``rate``: probability a packet), ``ber`` (``rate``: probability a bit, so
     loss grows with packet size) or ``gilbert-elliott`` (``p`` good→bad and ``r`` bad→good per service slot, ``good``
     and ``bad`` the packet loss probability in each state), all with draws by service slot
-    (``engine/src/channel.hpp``); or ``frames``: whole code frames are erased, and every packet with a bit in one.
-    ``periodic`` loses one packet in every 1/``rate``, by count: the textbook case that response functions are derived
-    for, not a channel two policies could share.
+    (``engine/src/link/direction.hpp``); or ``frames``: whole code frames are erased, and every packet with a bit in
+    one. ``periodic`` loses one packet in every 1/``rate``, by count: the textbook case that response functions are
+    derived for, not a channel two policies could share.
     """
 
     kind: str = "none"

@@ -36,7 +36,7 @@ SUBFLOW_VALUES: tuple[str, ...] = _engine.SUBFLOW_VALUES
 LAYER_VALUES: tuple[str, ...] = _engine.LAYER_VALUES
 EPISODE_VALUES: tuple[str, ...] = _engine.EPISODE_VALUES
 FLOW_VALUES: tuple[str, ...] = _engine.FLOW_VALUES
-"""The last axis of the arrays of values; ``engine/src/stepper.hpp`` says what each is."""
+"""The last axis of the arrays of values; ``engine/src/mptcp/stepper.hpp`` says what each is."""
 
 
 class Stepper:

@@ -10,7 +10,7 @@ in ``epochs`` passes over random batches, by Adam; Â is normalised within a bat
 
 Sources: Schulman et al., arXiv:1707.06347, 2017 (PPO) and ICLR 2016 (generalised advantage); Zhang et al., Entropy
 2023 (PBQ: a continuous action that scales the window, tanh, 64 hidden units; the pace is BBR's,
-``engine/src/congestion_agent.cpp``).
+``engine/src/congestion/agent.cpp``).
 
 Deviations. Zhang et al. do not print their constants (α, β, γ, η of the reward, PPO's own): all are ours. Their
 flows learn from a reward each, here the subflows of a connection share one (the mean), so that an episode has one

@@ -1,7 +1,7 @@
 """A rule table as a JSON file: boxes of Remy's memory, an action each, and the range it was trained for.
 
 Memory, in this order: mean gap between ACKs and between the sendings they answer (weight 1/8), the slow mean of the
-first (1/256), all as shares of the least RTT; and RTT over the least RTT. See ``engine/src/congestion_remy.cpp``.
+first (1/256), all as shares of the least RTT; and RTT over the least RTT. See ``engine/src/congestion/remy.cpp``.
 """
 
 from __future__ import annotations

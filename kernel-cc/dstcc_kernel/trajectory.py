@@ -326,7 +326,7 @@ def seed_of(phases: Sequence[int]) -> int:
 
 
 def _phase(seed: int, draw: int) -> int:
-    """As in dstcc/engine/src/congestion_bbr.cpp, of the first subflow."""
+    """As in dstcc/engine/src/congestion/bbr.cpp, of the first subflow."""
     key = _mixed(_mixed(_mixed(_mixed(seed) ^ _STREAM_BBR)))
     drawn = _mixed(key ^ (draw * 0xD1342543DE82EF95 & _MASK)) % 7
     return (8 - drawn) % 8
@@ -337,7 +337,7 @@ _STREAM_BBR = 3
 
 
 def _mixed(x: int) -> int:
-    """mix64 of dstcc/engine/src/base.hpp."""
+    """mix64 of dstcc/engine/src/core/base.hpp."""
     x = (x + 0x9E3779B97F4A7C15) & _MASK
     x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & _MASK
     x = ((x ^ x >> 27) * 0x94D049BB133111EB) & _MASK

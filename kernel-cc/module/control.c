@@ -9,7 +9,7 @@
  *		  action, after silence_slots without one, or when the agent says so; from W with
  *		  ssthresh = W (W / 2 amid a reduction). The next action takes the window back.
  *
- * The states and the times of their changes are those of dstcc/engine/src/congestion_agent.cpp.
+ * The states and the times of their changes are those of dstcc/engine/src/congestion/agent.cpp.
  * Pacing counts payload, as the kernel's own does.
  */
 #include "dstcc.h"

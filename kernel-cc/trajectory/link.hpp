@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// One direction of the scripted link, with the simulator's own arithmetic (dstcc/engine/src/channel.hpp):
+// One direction of the scripted link, with the simulator's own arithmetic (dstcc/engine/src/link/direction.hpp):
 //
 //   start = max(now, busy);  depart = start + bytes / rate;  arrive = depart + delay(depart), never before the packet ahead
 //

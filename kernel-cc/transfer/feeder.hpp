@@ -15,7 +15,7 @@ struct Answer {
     std::uint64_t dark = 0;     // links that rest
     std::vector<int> layers;    // where each layer may go: a link; -1: any; or one of the below
 };
-// As dstcc/engine/src/agent.hpp has them: first where it could still be repaired; kAvoid - i: any but i.
+// As dstcc/engine/src/core/agent.hpp has them: first where it could still be repaired; kAvoid - i: any but i.
 constexpr int kRepairable = -3, kAvoid = -16;
 
 class Feeder {

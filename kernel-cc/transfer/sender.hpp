@@ -1,5 +1,5 @@
 // Which layer goes next, on which connection, and which is not worth sending any more: the simulator's rules
-// (dstcc/engine/src/choosing.cpp) with what an application can know of the kernel's TCP.
+// (dstcc/engine/src/dispatch/choosing.cpp) with what an application can know of the kernel's TCP.
 //
 //   light    now + one-way delay                          nothing is there before
 //   arrival  light + (SRTT - min RTT) + what exceeds the window's room at SRTT per window; where a law paces, all of it at

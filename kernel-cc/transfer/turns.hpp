@@ -5,7 +5,7 @@
 //            below W beside what was under way when it was set
 //   pace     layers leave one after the other, W per smoothed round trip in all, repairs included
 //   lanes    some by turns, a layer whole to each; further ones where the receivers of these have no room
-//   layers   bound to a link when it has room, by the rules of Simulation::next_in_turn (dstcc/engine/src/choosing.cpp)
+//   layers   bound to a link when it has room, by the rules of Simulation::next_in_turn (dstcc/engine/src/dispatch/choosing.cpp)
 //
 // A lane whose agent fell silent is Reno's: its window, and with it the mean, halves with its losses.
 #pragma once

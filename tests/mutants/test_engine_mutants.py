@@ -53,6 +53,14 @@ def test_every_listed_text_is_where_the_list_says(tmp_path: Path) -> None:
     assert all((ROOT / test).is_file() for mutant in mutants for test in mutant.tests)
 
 
+def test_a_source_that_moved_is_compiled_once(tmp_path: Path) -> None:
+    moved = tmp_path / "build/source/dstcc/engine/src/old.cpp"
+    moved.parent.mkdir(parents=True)
+    moved.write_text("int f();\n")
+    rewritten(tmp_path, "int f();\n", "find = 'int f();'\nreplace = ''")
+    assert [path.name for path in moved.parent.iterdir()] == ["a.cpp"]
+
+
 def test_an_expression_a_statement_and_a_constant(tmp_path: Path) -> None:
     source = "constexpr int kA = 1;\nint f(int x) { x += kA; return x - 2; }\n"
     text = rewritten(

@@ -1,0 +1,146 @@
+// What the engine is told, already validated and in its own units; mirrors dstcc/engine/config.py.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base.hpp"
+
+namespace dstcc {
+
+class CongestionControl;
+class Scheduler;
+struct SchedulerSetup;
+struct TcpState;
+
+enum class LossKind { kNone, kPacket, kBer, kGilbertElliott, kPeriodic, kFrames };
+
+// A code's frames under an Eb/N0 that changes; shared, as it may hold a year of minutes.
+struct FrameSchedule {
+    std::int64_t frame_bits = 1;       // information bits a frame
+    std::vector<Time> t_ns;            // rising; Eb/N0 and scintillation run in lines between, constant outside
+    std::vector<double> ebn0_db;       // mean over the scintillation
+    std::vector<double> scintillation;  // index m in [0, 1]
+    Time coherence_ns = kNever;        // a gain lasts so long
+    double curve_from_db = 0, curve_step_db = 1;
+    std::vector<double> log10_fer;     // of the code, on that grid; lines between, constant outside
+};
+
+struct LossConfig {
+    LossKind kind = LossKind::kNone;
+    double rate = 0;                        // kPacket: per packet; kBer: per bit; kPeriodic: one in every 1/rate
+    double p = 0, r = 1, good = 0, bad = 1;  // kGilbertElliott, per service slot
+    std::shared_ptr<const FrameSchedule> frames;  // kFrames
+};
+
+enum class Periods { kConstant, kExponential, kPareto };
+
+struct CrossTrafficConfig {
+    double rate_bps = 0;
+    std::int64_t packet_bytes = 1500;
+    Time start_ns = 0, stop_ns = kNever, on_ns = kNever, off_ns = 0;  // random periods: their means
+    Periods periods = Periods::kConstant;
+    double pareto_shape = 1.5;
+};
+
+// A TCP connection of somebody else over one link.
+struct FlowConfig {
+    std::string congestion;  // "same": the trial's own
+    Time start_ns = 0, stop_ns = kNever;
+    std::int64_t payload_bytes = 0;  // 0: as much as it can
+    bool app_limited = false;        // only what `source` writes
+    CrossTrafficConfig source;
+};
+
+struct LinkConfig {
+    double rate_bps = 0, up_rate_bps = 0;
+    std::vector<Time> delay_t_ns, delay_ns;
+    std::vector<double> delay_slope;  // s/s at those times; empty: straight lines
+    std::int64_t queue_bytes = 0, up_queue_bytes = 0;
+    LossConfig loss, up_loss;
+    std::vector<std::pair<Time, Time>> outages_ns, up_outages_ns;
+    std::vector<CrossTrafficConfig> cross_traffic;
+    int subflows = 1;  // of the connection under test
+    std::vector<FlowConfig> flows;
+    std::vector<std::pair<std::int64_t, int>> drops;  // a segment of the subflow's, and how many of its transmissions are lost
+};
+
+// Linux's time constants, already multiplied by the scale.
+struct ConstantsNs {
+    Time rto_initial, rto_min, rto_max, delayed_ack, compressed_ack, tlp_min;
+    bool hystart = true;
+    Time hystart_ack_delta, hystart_delay_min, hystart_delay_max;
+    Time bbr_min_rtt_window, bbr_probe_rtt, westwood_rtt_min;
+    Time jiffy, uptime, ledbat_target, ledbat_minute;
+    int quick_acks;
+    double scale;
+
+    // By timestamps, which count milliseconds of the machine's clock (TCP_TS_HZ), one at least.
+    Time stamped(Time from, Time to) const {
+        const Time unit = std::max<Time>(1, static_cast<Time>(1e6 * scale));
+        return std::max<Time>((to + uptime) / unit - (from + uptime) / unit, 1) * unit;
+    }
+    // Linux's jiffies: whole ticks of the machine's clock.
+    std::int64_t ticks(Time at) const { return (at + uptime) / jiffy; }
+    Time in_ticks(Time span) const { return (span + jiffy - 1) / jiffy; }  // usecs_to_jiffies(): up
+    // Linux's timer wheel (kernel/time/timer.c): a timer that is up to 62 ticks away goes off with the tick after; beyond
+    // that, with each eightfold distance, at the next multiple of eight times as many ticks of the machine's clock. So timers
+    // are late by an eighth at most.
+    Time wheel(Time armed, Time due) const {
+        if (jiffy <= 1) return due;  // without ticks
+        const std::int64_t away = in_ticks(due - armed), tick = ticks(armed) + away;
+        int shift = 0;
+        for (std::int64_t reach = 63; away >= reach && shift < 24; reach <<= 3) shift += 3;
+        return (((tick >> shift) + 1) << shift) * jiffy - uptime;
+    }
+};
+
+// A box of Remy's memory and its action; see congestion/remy.cpp.
+struct RemyRule {
+    std::array<double, 4> from{}, to{};
+    double multiple = 1, increment = 1, spacing = 0;
+};
+
+struct TransportConfig {
+    std::string congestion, scheduler;
+    bool lanes = false;
+    int lanes_per_link = 1;
+    bool apart = false;  // lanes: each subflow is a connection of its own
+    int mss_bytes = 1460, header_bytes = 40, option_bytes = 24, initial_cwnd = 10;
+    std::int64_t receive_buffer_bytes = 0;
+    std::vector<std::int64_t> fixed_cwnd_segments;
+    std::vector<double> open_loop_bps;
+    std::vector<int> layer_links;
+    int ltp_green_from_layer = -1;  // below 0: every layer is red
+    std::uint32_t ltp_retry_limit = 20;
+    double join_rtts = 3;
+    bool drop_late = true, layer_first = false;
+    int agent_headroom = 2;              // AgentState::headroom
+    double agent_silence_slots = 4;      // AgentState::silence_ns, in slots
+    std::vector<RemyRule> remy_rules;
+    ConstantsNs constants{};
+    // Extensions (python/extension.hpp); empty: by name.
+    std::function<std::unique_ptr<CongestionControl>(const TcpState&)> make_control;
+    std::function<std::unique_ptr<Scheduler>(const SchedulerSetup&)> make_scheduler;
+};
+
+struct ObjectsConfig {
+    std::vector<std::int64_t> chunk, layer, payload_bytes;
+    std::vector<Time> release_ns, deadline_ns;
+    std::size_t size() const { return payload_bytes.size(); }
+};
+
+struct EngineConfig {
+    std::uint64_t seed = 1;
+    std::vector<LinkConfig> links;
+    TransportConfig transport;
+    ObjectsConfig objects;
+    Time slot_ns = 0, duration_ns = kNever;
+    bool trace = false;
+};
+
+}  // namespace dstcc

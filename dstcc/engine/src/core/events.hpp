@@ -1,0 +1,81 @@
+// The next event among a fixed set of heads: a tournament of times in groups of four. Ties go to the lower head, so the
+// order of events is a function of the scenario alone.
+#pragma once
+
+#include <vector>
+
+#include "core/base.hpp"
+
+namespace dstcc {
+
+class EventTree {
+public:
+    explicit EventTree(std::size_t heads = 1) {
+        std::size_t places = 0;
+        for (std::size_t width = heads; levels_.empty() || width > 1; width = (width + kGroup - 1) / kGroup) {
+            levels_.push_back(places);
+            places += (width + kGroup - 1) / kGroup * kGroup;
+        }
+        nodes_.resize(places, {kNever, 0});
+        for (std::size_t i = 0; i < heads; ++i) nodes_[i].head = static_cast<std::uint32_t>(i);
+        tall_ = levels_.size() > 1;
+        for (std::size_t i = heads; i-- > 0;) set(i, kNever);
+    }
+    std::uint32_t head() const { return best_.head; }
+    Time time() const { return best_.at; }
+    Time at(std::size_t head) const { return nodes_[head].at; }
+    [[gnu::always_inline]] void set(std::size_t head, Time at) {
+        Node* nodes = nodes_.data();
+        nodes[head].at = at;
+        best_ = *winner(nodes + head / kGroup * kGroup);
+        if (tall_) climb(head / kGroup);
+    }
+
+private:
+    static constexpr std::size_t kGroup = 4;
+    struct Node {
+        Time at;
+        std::uint32_t head;
+    };
+    // Two comparisons that do not wait for each other, then one: nothing branches on data.
+    static const Node* winner(const Node* group) {
+        const Node* left = group + (group[1].at < group[0].at);
+        const Node* right = group + 2 + (group[3].at < group[2].at);
+        return right->at < left->at ? right : left;
+    }
+    [[gnu::noinline]] void climb(std::size_t place) {
+        for (std::size_t level = 1;; ++level) {
+            Node* nodes = &nodes_[levels_[level]];
+            nodes[place] = best_;
+            place /= kGroup;
+            best_ = *winner(&nodes[place * kGroup]);
+            if (level + 1 == levels_.size()) return;
+        }
+    }
+    Node best_{kNever, 0};
+    bool tall_ = false;  // more than one group
+    std::vector<Node> nodes_;          // the heads, then a winner per group, then a winner per group of those, ...
+    std::vector<std::size_t> levels_;  // where each level begins
+};
+
+// Two trees: the heads that move with every packet stand in a small one of their own, and win ties.
+class EventHeads {
+public:
+    EventHeads(std::size_t busy, std::size_t idle) : busy_count_(busy), busy_(busy), idle_(idle) {}
+    const EventTree& busy() const { return busy_; }
+    const EventTree& idle() const { return idle_; }
+    Time at(std::size_t head) const { return head < busy_count_ ? busy_.at(head) : idle_.at(head - busy_count_); }
+    void set_busy(std::size_t head, Time at) { busy_.set(head, at); }
+    void set(std::size_t head, Time at) {
+        if (head < busy_count_)
+            busy_.set(head, at);
+        else
+            idle_.set(head - busy_count_, at);
+    }
+
+private:
+    std::size_t busy_count_;
+    EventTree busy_, idle_;
+};
+
+}  // namespace dstcc

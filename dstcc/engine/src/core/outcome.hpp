@@ -1,0 +1,39 @@
+// What a trial leaves: an outcome per layer, a row of samples per subflow and slot, and what became of others' flows.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base.hpp"
+
+namespace dstcc {
+
+struct ObjectOutcome {
+    Time first_sent_ns = -1, first_arrival_ns = -1, complete_ns = -1;
+    std::int64_t sent_bytes = 0, delivered_bytes = 0, retransmissions = 0, offset = 0;
+    std::int32_t subflow = -1;
+    std::int32_t domain = -1;  // ordering domain, once known
+    bool given_up = false;
+};
+
+struct SampleColumns {
+    std::vector<std::int64_t> t_ns, subflow, cwnd, inflight, srtt_ns, min_rtt_ns, sent, lost, retransmitted, delivered,
+        queue;
+    std::vector<double> pacing_bps;
+};
+
+struct FlowOutcome {
+    std::int64_t link = 0, start_ns = 0, stop_ns = kNever, complete_ns = -1;
+    std::int64_t sent_bytes = 0, retransmitted_bytes = 0, delivered_bytes = 0;  // payload
+    std::int64_t lost_segments = 0, timeouts = 0, rtt_samples = 0;
+    double rtt_sum_s = 0;
+    std::string congestion;
+    bool app_limited = false;
+};
+
+// A background flow, slot by slot.
+struct FlowSampleColumns {
+    std::vector<std::int64_t> cwnd, inflight, srtt_ns, sent, lost, delivered;
+};
+
+}  // namespace dstcc

@@ -1,0 +1,93 @@
+// BlockRing: a FIFO with absolute indices, kept in fixed blocks that are freed as the front moves on.
+// Sequential use touches memory in order; memory follows the number of live records, both ways.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/base.hpp"
+
+namespace dstcc {
+
+template <class T, unsigned kLog = 7>
+class BlockRing {
+public:
+    static constexpr std::int64_t kBlock = std::int64_t{1} << kLog;
+
+    std::int64_t begin() const { return begin_; }
+    std::int64_t end() const { return end_; }
+    bool empty() const { return begin_ == end_; }
+    std::int64_t size() const { return end_ - begin_; }
+
+    T& operator[](std::int64_t i) { return table_[static_cast<std::size_t>(i >> kLog) & mask_][i & (kBlock - 1)]; }
+    const T& operator[](std::int64_t i) const {
+        return table_[static_cast<std::size_t>(i >> kLog) & mask_][i & (kBlock - 1)];
+    }
+    T& front() { return front_block_[begin_ & (kBlock - 1)]; }
+    // Bring what the front will reach soon into the cache; rings are longer than any. (Two records or more share a line:
+    // every other call is enough.)
+    void prefetch_ahead(std::int64_t steps) const {
+        const std::int64_t i = begin_ + steps;
+        if ((i & 1) == 0 && i < end_) __builtin_prefetch(&(*this)[i]);
+    }
+
+    // A new back for the caller to fill in, field by field: a record that is made elsewhere and copied waits for its own
+    // stores.
+    T& emplace_back() {
+        if ((end_ & (kBlock - 1)) == 0) open_block(end_ >> kLog);
+        return back_block_[end_++ & (kBlock - 1)];
+    }
+    T& push_back(const T& value) { return emplace_back() = value; }
+    void pop_front() {
+        ++begin_;
+        if ((begin_ & (kBlock - 1)) == 0) next_block();
+    }
+    // All up to and not including `to`.
+    void pop_front(std::int64_t to) {
+        while (begin_ < to) pop_front();
+    }
+    std::int64_t bytes() const { return live_blocks_ * kBlock * static_cast<std::int64_t>(sizeof(T)); }
+    std::int64_t peak_bytes() const { return peak_blocks_ * kBlock * static_cast<std::int64_t>(sizeof(T)); }
+
+private:
+    using Block = std::unique_ptr<T[]>;
+
+    void open_block(std::int64_t number) {
+        const std::int64_t first = begin_ >> kLog;
+        while (table_.empty() || number - first > static_cast<std::int64_t>(mask_)) grow(first);
+        auto& place = table_[static_cast<std::size_t>(number) & mask_];
+        place = spare_ ? std::move(spare_) : Block(new T[kBlock]);
+        if (++live_blocks_ > peak_blocks_) peak_blocks_ = live_blocks_;
+        back_block_ = place.get();
+        if (number == first) front_block_ = back_block_;
+    }
+    // The front has left its block: free it and move on (to none, if the ring is empty).
+    void next_block() {
+        auto& left = table_[static_cast<std::size_t>((begin_ - 1) >> kLog) & mask_];
+        if (!spare_)
+            spare_ = std::move(left);
+        else
+            left.reset();
+        --live_blocks_;
+        front_block_ = begin_ == end_ ? nullptr : table_[static_cast<std::size_t>(begin_ >> kLog) & mask_].get();
+    }
+    void grow(std::int64_t first) {
+        const std::size_t old = table_.size(), now = old == 0 ? 4 : old * 2;
+        std::vector<Block> wider(now);
+        for (std::size_t k = 0; k < old; ++k) {
+            const auto number = static_cast<std::size_t>(first) + k;
+            wider[number & (now - 1)] = std::move(table_[number & (old - 1)]);
+        }
+        table_ = std::move(wider);
+        mask_ = now - 1;
+    }
+
+    std::vector<Block> table_;
+    std::size_t mask_ = 0;
+    Block spare_;
+    T *front_block_ = nullptr, *back_block_ = nullptr;
+    std::int64_t begin_ = 0, end_ = 0, live_blocks_ = 0, peak_blocks_ = 0;
+};
+
+}  // namespace dstcc

@@ -1,0 +1,60 @@
+#include "link/direction.hpp"
+
+#include <cmath>
+
+namespace dstcc {
+
+Direction::Direction(const LinkConfig& link, bool up, std::uint64_t seed, std::uint64_t index, std::uint32_t full_bytes)
+    : ns_per_byte_(8.0 * kNsPerS / (up ? link.up_rate_bps : link.rate_bps)),
+      full_bytes_(full_bytes),
+      outages_(up ? link.up_outages_ns : link.outages_ns),
+      delay_(link.delay_t_ns, link.delay_ns, link.delay_slope) {
+    const LossConfig& loss = up ? link.up_loss : link.loss;
+    lossless_ = loss.kind == LossKind::kNone;
+    slot_ns_ = std::max<Time>(1, service_ns(full_bytes));
+    framed_ = loss.kind == LossKind::kFrames && loss.frames->frame_bits > 1;  // bits are no frames that packets share
+    if (framed_)
+        frames_ = FrameLoss(loss.frames, up ? link.up_rate_bps : link.rate_bps, full_bytes, seed, index, up ? 1 : 0);
+    else
+        loss_ = LossProcess(loss, slot_ns_, seed, index, up ? 1 : 0);
+    steady_delay_ = delay_.constant();
+    first_delay_ns_ = delay_.first();
+    if (!outages_.empty()) dark_from_ns_ = outages_.front().first;
+    const double limit = static_cast<double>(up ? link.up_queue_bytes : link.queue_bytes) * ns_per_byte_ + 0.5;
+    limit_ns_ = limit > static_cast<double>(kNever / 4) ? kNever / 4 : static_cast<Time>(limit);
+    // Even the smallest queue holds the packet in service.
+    limit_ns_ = std::max(limit_ns_, slot_ns_);
+}
+
+Time Direction::next_delivering(Time from, Time to) {
+    while (from < to) {
+        if (in_outage(from, from + slot_ns_)) {
+            from = outages_[outage_].second;
+        } else if (framed_) {
+            const std::int64_t erased = frames_.first_erased(frames_.frame_at(from), frames_.frames_of(full_bytes_));
+            if (erased < 0) return from;
+            from = std::max(from + 1, frames_.begin_of(erased + 1));
+        } else {
+            const std::int64_t slot = from / slot_ns_;
+            if (lossless_ || !loss_.lost(slot, 0, full_bytes_)) return from;
+            from = (slot + 1) * slot_ns_;
+        }
+    }
+    return to;
+}
+
+double Direction::usable_frames(std::int64_t& frame, Time to) {
+    double usable = 0;
+    bool before = frame > 0 && frames_.erased(frame - 1);
+    for (; frames_.begin_of(frame) < to; ++frame) {
+        const Time begin = frames_.begin_of(frame), end = frames_.begin_of(frame + 1);
+        in_outage(begin, begin);  // moves on
+        const bool dark = outage_ < outages_.size() && outages_[outage_].first <= begin && end <= outages_[outage_].second;
+        const bool now = frames_.erased(frame);
+        if (!dark && !(before && now)) ++usable;
+        before = now;
+    }
+    return usable;
+}
+
+}  // namespace dstcc

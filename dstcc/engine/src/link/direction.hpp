@@ -1,0 +1,112 @@
+// One direction of a link: drop-tail queue, serialisation at a constant rate, loss, propagation.
+//
+//   start  = max(now, busy);  depart = start + bytes / rate;  arrive = depart + delay(depart)
+//
+// A *service slot* is the time a full-size packet takes on the line; slot k covers [k T, (k+1) T). A full packet's draw is
+// the first of the slot in which its service starts (no two start in one), so the channel is a function of (seed, link,
+// direction, time) and two policies meet the same one. The nth short packet of a slot takes its nth draw. Coded links have
+// a clock of frames instead of slots (link/frames.hpp).
+#pragma once
+
+#include <algorithm>
+
+#include "link/delay.hpp"
+#include "link/frames.hpp"
+
+namespace dstcc {
+
+class Direction {
+public:
+    struct Passage {
+        Time arrive_ns;  // kNever: lost or dropped
+        Time wait_ns;    // time in the queue before service; -1 when the queue was full
+    };
+
+    Direction() = default;
+    Direction(const LinkConfig& link, bool up, std::uint64_t seed, std::uint64_t index, std::uint32_t full_bytes);
+
+    Passage transmit(Time now, std::uint32_t bytes) {
+        const Time start = busy_ns_ > now ? busy_ns_ : now;
+        const Time service = bytes == full_bytes_ ? slot_ns_ : service_ns(bytes);
+        ++sent_;
+        if (start - now + service > limit_ns_) {
+            ++dropped_;
+            return {kNever, -1};
+        }
+        busy_ns_ = start + service;
+        bool lost = busy_ns_ > dark_from_ns_ && in_outage(start, busy_ns_);
+        if (!lossless_) lost |= loss_at(start, bytes);
+        if (lost) {
+            ++lost_;
+            return {kNever, start - now};
+        }
+        if (steady_delay_) return {busy_ns_ + first_delay_ns_, start - now};
+        // First in, first out, even while the path shortens.
+        last_arrival_ns_ = std::max(last_arrival_ns_, busy_ns_ + delay_.at(busy_ns_, delay_row_));
+        return {last_arrival_ns_, start - now};
+    }
+
+    Time service_ns(std::uint32_t bytes) const { return static_cast<Time>(ns_per_byte_ * bytes + 0.5); }
+    Time slot_ns() const { return slot_ns_; }
+    // How long a packet that comes now waits for its service.
+    Time queue_ns(Time now) const { return busy_ns_ > now ? busy_ns_ - now : 0; }
+    std::int64_t queue_bytes(Time now) const {
+        return busy_ns_ > now ? static_cast<std::int64_t>(static_cast<double>(busy_ns_ - now) / ns_per_byte_) : 0;
+    }
+    // Propagation delay of a packet that departs at `at`.
+    Time delay_lookup(Time at) const { return delay_.at(at); }
+
+    // For the clairvoyant bound, in times that rise: the first start in [from, to) of a full packet that gets through,
+    // else `to`.
+    Time next_delivering(Time from, Time to);
+    // The line time, in frames, that packets of any size which get through can use, of the frames that begin before
+    // `to`; `frame` is where the count goes on. A packet needs the frame it starts in, so its line time lies in frames
+    // that are whole or follow a whole one.
+    double usable_frames(std::int64_t& frame, Time to);
+    bool framed() const { return framed_; }
+    Time frame_ns() const { return static_cast<Time>(frames_.frame_ns()); }
+
+    std::int64_t sent() const { return sent_; }
+    std::int64_t dropped() const { return dropped_; }
+    std::int64_t lost() const { return lost_; }
+
+private:
+    // Does service in [start, depart) touch an outage?  Moves on to the next outage once this one is over.
+    bool in_outage(Time start, Time depart) {
+        while (outage_ < outages_.size() && start >= outages_[outage_].second) ++outage_;
+        dark_from_ns_ = outage_ < outages_.size() ? outages_[outage_].first : kNever;
+        return depart > dark_from_ns_;
+    }
+    bool loss_at(Time start, std::uint32_t bytes) {
+        if (framed_) return frames_.lost(start, bytes);
+        if (start >= slot_end_ns_) {
+            nth_ = 0;
+            if (start < slot_end_ns_ + slot_ns_) {
+                ++slot_;
+                slot_end_ns_ += slot_ns_;
+            } else {
+                slot_ = start / slot_ns_;
+                slot_end_ns_ = (slot_ + 1) * slot_ns_;
+            }
+        }
+        const std::uint32_t nth = nth_++;
+        return loss_.lost(slot_, bytes == full_bytes_ ? 0 : nth, bytes);
+    }
+
+    double ns_per_byte_ = 0;
+    std::uint32_t full_bytes_ = 0;
+    Time first_delay_ns_ = 0, dark_from_ns_ = kNever;
+    bool lossless_ = true, framed_ = false, steady_delay_ = true;
+    Time slot_ns_ = 1, limit_ns_ = 0, busy_ns_ = 0, last_arrival_ns_ = 0;
+    std::int64_t slot_ = -1;
+    Time slot_end_ns_ = 0;
+    std::uint32_t nth_ = 0;
+    LossProcess loss_;
+    FrameLoss frames_;
+    std::vector<std::pair<Time, Time>> outages_;
+    std::size_t outage_ = 0, delay_row_ = 0;
+    DelayTable delay_;
+    std::int64_t sent_ = 0, dropped_ = 0, lost_ = 0;
+};
+
+}  // namespace dstcc

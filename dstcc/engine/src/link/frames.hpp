@@ -1,0 +1,76 @@
+// Loss by code frames: a coded link loses whole frames, and every packet that has a bit in one of them.
+//
+// The direction is a clock of frames of k information bits: frame f covers [f Tf, (f + 1) Tf), Tf = k / rate. A packet of
+// b bytes spans n = ceil(8 b / k) frames from the one its service starts in, and is lost when any of them is erased, so
+// packets that share a frame share its fate (losses cluster) while a packet alone is lost with 1 - (1 - FER)^n.
+//
+// Frame f is erased when its own number U_f, uniform in [0, 1), is below FER. The numbers are hashes of (seed, link,
+// direction, f), arranged so that most frames need not be looked at: of the 64 in a group the least one is drawn first,
+//
+//     M = 1 - (1 - u)^(1/64),   P(M >= x) = (1 - x)^64,
+//
+// and unless it is below FER no frame of the group is erased. Where it stands is a uniform draw, and the others are uniform
+// above it, U_f = M + (1 - M) v_f. So all are independent and uniform, and more signal never erases another frame.
+#pragma once
+
+#include "link/error_rate.hpp"
+#include "link/loss.hpp"
+
+namespace dstcc {
+
+class FrameLoss {
+public:
+    FrameLoss() = default;
+    FrameLoss(const std::shared_ptr<const FrameSchedule>& schedule, double rate_bps, std::uint32_t full_bytes,
+              std::uint64_t seed, std::uint64_t link, std::uint64_t direction)
+        : frames_(seed, kStreamFrame, link, direction),
+          groups_(seed, kStreamFrameGroup, link, direction),
+          rate_(schedule, static_cast<double>(schedule->frame_bits) * kNsPerS / rate_bps,
+                Stream(seed, kStreamGain, link, direction)),
+          frames_per_bit_(1.0 / static_cast<double>(schedule->frame_bits)),
+          full_bytes_(full_bytes) {}
+
+    bool lost(Time start, std::uint32_t bytes) {
+        if (start >= clear_from_ns_ && start < clear_to_ns_ && bytes <= full_bytes_) return false;
+        return first_erased(frame_at(start), frames_of(bytes)) >= 0;
+    }
+    bool erased(std::int64_t frame) { return first_erased(frame, 1) >= 0; }
+    // The first erased frame of so many, `frame` on; -1 if none.
+    std::int64_t first_erased(std::int64_t frame, std::int64_t count) {
+        const std::int64_t end = frame + count;
+        while (frame < end) {
+            if (frame < span_begin_ || frame >= span_end_) enter(frame);
+            if (clear_) {
+                frame = span_end_;
+                continue;
+            }
+            if (frame == least_ || frames_.bits(static_cast<std::uint64_t>(frame)) < threshold_) return frame;
+            ++frame;
+        }
+        return -1;
+    }
+    std::int64_t frame_at(Time at) const { return rate_.unit_at(at); }
+    Time begin_of(std::int64_t frame) const { return rate_.begin_of(frame); }
+    double frame_ns() const { return rate_.unit_ns(); }
+    std::int64_t frames_of(std::uint32_t bytes) const {  // ceil(8 bytes / k), by the product with 1 / k
+        return static_cast<std::int64_t>((8.0 * bytes - 0.5) * frames_per_bit_) + 1;
+    }
+
+private:
+    static constexpr int kGroupLog2 = 6;
+    static constexpr std::int64_t kMostGroups = 8;  // of a clear span: looking further would be in vain on idle links
+    void enter(std::int64_t frame);
+
+    Stream frames_, groups_;
+    ErrorRate rate_;
+    double frames_per_bit_ = 1;
+    double error_rate_ = 0, group_rate_ = 0;          // of a frame, and of any in a group
+    std::int64_t span_begin_ = 0, span_end_ = 0;      // frames of one error rate, in one group or in clear ones
+    bool clear_ = false;                              // none of them is erased
+    std::int64_t least_ = -1;                         // if not clear: this one is,
+    std::uint64_t threshold_ = 0;                     // and those whose draw is below
+    std::uint32_t full_bytes_ = 0;
+    Time clear_from_ns_ = 0, clear_to_ns_ = 0;        // starts of packets, full or shorter, that lie within a clear span
+};
+
+}  // namespace dstcc

@@ -1,0 +1,18 @@
+// redundant: every segment on every subflow, each at its own pace; what is known to have arrived is not copied again.
+// The copies themselves are the connection's (see Simulation::offer_copies); pick() serves the first transmission.
+#include "scheduler/scheduler.hpp"
+
+namespace dstcc {
+namespace {
+
+class Redundant final : public Scheduler {
+public:
+    int pick(const std::vector<Path>&, SubflowSet ready, const Next&) override { return lowest(ready); }
+    bool duplicates() const override { return true; }
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_redundant(const SchedulerSetup&) { return std::make_unique<Redundant>(); }
+
+}  // namespace dstcc

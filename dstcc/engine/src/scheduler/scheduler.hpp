@@ -1,0 +1,155 @@
+// The interface of a scheduler: which subflow sends next.
+//
+// In `stream` mode pick() is asked for every segment; in `lanes` mode once per layer, which then stays whole on the lane.
+// A scheduler that pins assigns each layer when it is released instead. One that plans is asked, in `stream` mode, among
+// all subflows that are there, with room or not: what it says waits at that subflow, with its place in the stream.
+//
+// pick() may wait. It is asked again at the next event of any subflow (an ACK, a timer, the end of a pacing gap) and at
+// the next release. A wait needs something to wait for: when no subflow has anything in flight or to send, so that no
+// event would come, the connection does not heed it and takes the quickest subflow.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "link/direction.hpp"
+#include "tcp/sender.hpp"
+#include "core/subflow_set.hpp"
+
+namespace dstcc {
+
+struct Path {
+    const Subflow* subflow = nullptr;
+    const Direction* link = nullptr;  // the data direction; its queue is the sender's own
+    int link_index = 0;
+    SubflowSet peers = 0;  // the lanes of its link, where these have a window each; else it alone
+    Time one_way_ns = 0;             // propagation delay now
+    std::int64_t assigned_bytes = 0;  // payload given to this subflow and not yet sent
+    // Payload bytes per second the path seems to carry: a window per round trip.
+    double expected_rate() const {
+        const TcpState& tcp = subflow->tcp();
+        const double rtt = static_cast<double>(tcp.srtt_ns > 0 ? tcp.srtt_ns : 2 * one_way_ns + 1) / kNsPerS;
+        const double window = static_cast<double>(std::min(tcp.cwnd, kInfiniteWindow)) * tcp.mss_bytes / rtt;
+        const double pacing = tcp.pacing_bytes_per_ns * kNsPerS * tcp.mss_bytes / tcp.wire_bytes;
+        return pacing > 0 ? std::min(window, pacing) : window;
+    }
+    // When `bytes` more would be there, in seconds from now: wait behind what is assigned and in flight, then travel.
+    double expected_delivery_s(std::int64_t bytes) const {
+        const TcpState& tcp = subflow->tcp();
+        const double ahead = static_cast<double>(assigned_bytes + bytes) +
+                             static_cast<double>(tcp.in_flight()) * tcp.mss_bytes;
+        return ahead / expected_rate() + static_cast<double>(one_way_ns) / kNsPerS;
+    }
+};
+
+constexpr std::int64_t kNoLimit = INT64_MAX;
+
+// What is to be sent, and for which subflows one might wait.
+struct Next {
+    Time now_ns = 0;
+    int layer = 0;
+    std::int64_t bytes = 0;       // payload: the next segment's; on lanes what the layer has left
+    std::int64_t backlog = 0;     // payload released and never sent, this included
+    std::int64_t room = kNoLimit;  // payload that the receiver's buffer still takes
+    SubflowSet busy = 0;           // established and not stale, but with no room now
+};
+
+class Scheduler {
+public:
+    virtual ~Scheduler() = default;
+    // The subflow to use out of the set bits of `ready` (never empty), or -1 to wait.
+    virtual int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) = 0;
+    // False: pick() never waits and leaves `next` unread, so that it need not be filled in.
+    virtual bool heeds() const { return true; }
+    // Feedback, for those that listen: a packet was put on the link behind `wait_ns` of others (or dropped there); an ACK
+    // to what was sent at `sent_ns` came in; what subflow `path` owes goes to others as well.
+    virtual bool listens() const { return false; }
+    virtual void on_sent(int /*path*/, std::int64_t /*bytes*/, Time /*wait_ns*/, Time /*now*/) {}
+    virtual void on_ack(int /*path*/, std::int64_t /*acked_bytes*/, Time /*sent_ns*/, Time /*now*/) {}
+    virtual void on_reinjection(int /*path*/, std::int64_t /*bytes*/, Time /*now*/) {}
+    // The receiver's buffer is full while some subflow has room.
+    virtual void on_blocked(Time /*now*/) {}
+    // Should the base layers of all chunks go before any enhancement layer, whatever the connection says?
+    virtual bool layers_first() const { return false; }
+    virtual bool duplicates() const { return false; }
+    virtual bool pins() const { return false; }
+    virtual bool plans() const { return false; }
+    // Plans: before windows have room, as a program that writes and a kernel that binds what is written at once.
+    virtual bool ahead() const { return false; }
+    // Do layers go in the order of LayerAction::gap_ns, each on the subflow that LayerAction::subflow says?
+    virtual bool takes_turns() const { return false; }
+    // For schedulers that pin: the subflow, out of `usable`, for a whole layer.
+    virtual int assign(const std::vector<Path>&, int /*layer*/, std::int64_t /*bytes*/, SubflowSet usable) {
+        return lowest(usable);
+    }
+    // An action from outside; for `agent`.
+    virtual void steer(const LayerAction&) {}
+};
+
+// What a scheduler is made with; random ones draw from Stream(seed, kStreamScheduler, ..).
+struct SchedulerSetup {
+    const TransportConfig& transport;
+    std::uint64_t seed = 1;
+    Time slot_ns = 0;
+    std::size_t paths = 1;  // subflows of the connection
+};
+
+using SchedulerFactory = std::unique_ptr<Scheduler> (*)(const SchedulerSetup&);
+
+std::unique_ptr<Scheduler> make_minrtt(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_round_robin(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_redundant(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_layer_pinned(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_blest(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_ecf(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_daps(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_qaware(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_po_mptcp(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_probabilistic_25(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_probabilistic_50(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_probabilistic_75(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_fast_only(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_minrtt_then_fast_15(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_minrtt_then_fast_30(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_peekaboo(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_qle_ds(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_linux(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_agent_scheduler(const SchedulerSetup&);  // these three are not in the table
+std::unique_ptr<Scheduler> make_agent_late(const SchedulerSetup&);
+std::unique_ptr<Scheduler> make_agent_policies(const SchedulerSetup&);
+
+const std::vector<std::pair<std::string, SchedulerFactory>>& scheduler_table();
+std::unique_ptr<Scheduler> make_scheduler(const SchedulerSetup& setup);
+
+inline const TcpState& tcp_of(const std::vector<Path>& paths, int i) {
+    return paths[static_cast<std::size_t>(i)].subflow->tcp();
+}
+// The subflow and those that stand for the same path: see Path::peers.
+inline SubflowSet peers_of(const std::vector<Path>& paths, int i) { return paths[static_cast<std::size_t>(i)].peers; }
+inline SubflowSet bit_of(int i) { return bit(static_cast<std::size_t>(i)); }
+
+// The member of `set` with the least `key`; ties to the lower index.
+template <class Key>
+int least(SubflowSet set, Key&& key) {
+    int best = lowest(set);
+    set &= set - 1;
+    if (set == 0) return best;
+    auto best_key = key(best);
+    for (; set != 0; set &= set - 1) {
+        const int i = lowest(set);
+        const auto k = key(i);
+        if (k < best_key) {
+            best = i;
+            best_key = k;
+        }
+    }
+    return best;
+}
+
+// The member of `set` with the least smoothed RTT.
+inline int fastest(const std::vector<Path>& paths, SubflowSet set) {
+    return least(set, [&](int i) { return tcp_of(paths, i).srtt_ns; });
+}
+
+}  // namespace dstcc

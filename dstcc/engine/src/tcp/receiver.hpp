@@ -1,0 +1,253 @@
+// The receiving end: per subflow the ACK generator (RFC 2018 SACK, RFC 1122 delayed ACK), per ordering domain the
+// reassembly queue that measures head-of-line blocking.
+#pragma once
+
+#include "core/ranges.hpp"
+#include "core/ring.hpp"
+#include "tcp/sender.hpp"
+
+namespace dstcc {
+
+// When Linux's receiver acknowledges (tcp_input.c: tcp_event_data_recv, tcp_grow_window, __tcp_ack_snd_check), as counted
+// on its own packets (tests/engine/trajectories):
+//
+//   at once  - the first 16 segments, and 16 more after a silence of its timeout or a segment it had (quick acknowledgements);
+//            - every segment that lets its window grow: by two segments each, from 64 KiB to half of the buffer that
+//              segments out of order leave (tcp_space);
+//            - what fills a hole, a short segment (the end of a write), and more than one segment unacknowledged;
+//            - the first three segments out of order;
+//            - what was held back, before a segment that touches neither of the last two SACK blocks;
+//   later    - the segments out of order behind those, up to 44 in one ACK within a millisecond (tcp_comp_sack_nr, _delay_ns);
+//            - a single segment after 40 ms.
+class SubflowReceiver {
+public:
+    // `window_segments`: those that its window grows with; `rtt`: of its handshake; `options`: MPTCP's bytes in a segment.
+    SubflowReceiver(const ConstantsNs& constants, std::int64_t window_segments, Time rtt, std::uint32_t mss, std::uint32_t options)
+        : constants_(constants),
+          delayed_ack_(constants.delayed_ack),
+          compressed_ack_(std::min(constants.compressed_ack, rtt / 20)),
+          silence_(std::min(std::max(3 * rtt, constants.rto_min + rtt), constants.rto_max)),
+          quick_acks_(constants.quick_acks),
+          mss_(mss),
+          step_(2 * (std::int64_t{mss} + options)),
+          sack_blocks_(options > 0 ? 1 : kSackBlocks),
+          growing_(constants.quick_acks > 0 ? window_segments * step_ : 0) {}
+
+    std::int64_t next() const { return next_; }
+    Time ack_deadline() const { return ack_deadline_; }
+    // The delayed ACK's timer goes off with a tick; called when it is due, as most are not.
+    Time ack_time() {
+        if (waits_for_tick_) ack_deadline_ = constants_.wheel(ack_deadline_ - delayed_ack_, ack_deadline_);
+        waits_for_tick_ = false;
+        return ack_deadline_;
+    }
+
+    // Whether an ACK that was held back goes before a segment's own is thought of, lest its SACK blocks be forgotten.
+    bool speaks_first(std::int64_t number) const {
+        if (compressed_ == 0 || blocks_ < kBlocksExpected || number <= next_) return false;
+        const auto touches = [&](const Range& b) { return number + 1 >= b.begin && number <= b.end; };
+        return !touches(block_[0]) && !touches(block_[1]) && !out_of_order_.contains(number);
+    }
+    struct Answer {
+        bool fresh;  // the segment was not there before
+        bool now;    // call make_ack at once; else there is a deadline for it
+    };
+    // A segment of so many bytes came in that was sent at `sent_ns`.
+    [[gnu::always_inline]] Answer handle_segment(Time now, std::int64_t number, Time sent_ns, std::uint32_t bytes) {
+        if (pending_bytes_ == 0) echo_ = sent_ns;
+        if (number != next_) return handle_out_of_order(now, number, sent_ns);
+        if (now - last_ns_ > silence_) quick_ = std::max(quick_, quick_acks_);
+        last_ns_ = now;
+        grow(1);
+        pending_bytes_ += bytes;
+        ++next_;
+        if (!out_of_order_.empty()) {
+            fill_hole(sent_ns);
+            return {true, true};
+        }
+        if (quick_ > 0 || pending_bytes_ > mss_ || bytes < mss_) return {true, true};
+        ack_deadline_ = now + delayed_ack_;
+        waits_for_tick_ = true;
+        return {true, false};
+    }
+    // What an ACK says; its SACK blocks are block(0) .. block(sacks - 1).
+    struct Ack {
+        std::int64_t cumulative;
+        Time echo_ns;
+        int sacks;
+        bool duplicate;
+    };
+    Ack make_ack() {
+        const Ack ack{next_, echo_, std::min(blocks_, sack_blocks_ - (duplicate_ ? 1 : 0)), duplicate_};
+        pending_bytes_ = 0;
+        compressed_ = 0;
+        ack_deadline_ = kNever;
+        waits_for_tick_ = false;
+        duplicate_ = false;
+        if (quick_ > 0) --quick_;
+        return ack;
+    }
+    const Range& block(int i) const { return block_[i]; }
+
+private:
+    // Linux's `quick |= 1` where the window grows: an even count has one more.
+    // What came in order is in the buffer, too, until the application has it.
+    void grow(std::int64_t own) {
+        const std::int64_t room = growing_ - (held_ + own) * kHeldBytes / 2;
+        if (room <= 0) return;
+        growing_ -= std::min(room, step_);
+        quick_ |= 1;
+    }
+    Answer handle_out_of_order(Time now, std::int64_t number, Time sent_ns) {
+        if (number > next_) echo_ = sent_ns;  // what is old says nothing (tcp_validate_incoming)
+        if (number >= out_of_order_.back().end && !out_of_order_.empty()) {
+            const bool next = number == out_of_order_.back().end;
+            out_of_order_.add(number, number + 1, [](std::int64_t, std::int64_t) {});
+            if (next && blocks_ > 0 && block_[0].end == number)
+                ++block_[0].end;
+            else
+                note_block(number);
+            duplicate_ = false;
+        } else {
+            duplicate_ = number < next_ || out_of_order_.contains(number);
+            if (number < next_) quick_ = std::max(quick_, quick_acks_);
+            if (duplicate_) return {false, true};
+            out_of_order_.add(number, number + 1, [](std::int64_t, std::int64_t) {});
+            note_block(number);
+        }
+        grow(0);
+        ++held_;
+        return {true, answers_out_of_order(now)};
+    }
+    bool answers_out_of_order(Time now) {
+        if (quick_ > 0 || compressed_ >= kCompressedAcks) return true;
+        if (hole_ != next_) {
+            hole_ = next_;
+            duplicates_ = 0;
+        }
+        if (duplicates_ < kDuplicatesAtOnce) {
+            ++duplicates_;
+            return true;
+        }
+        if (compressed_++ == 0) ack_deadline_ = now + compressed_ack_;
+        waits_for_tick_ = false;
+        return false;
+    }
+    void fill_hole(Time sent_ns) {
+        if (out_of_order_.front().begin == next_) {
+            held_ -= out_of_order_.front().end - next_;
+            next_ = out_of_order_.front().end;
+            out_of_order_.pop_front();
+            drop_blocks();
+        } else if (quick_ == 0 && pending_bytes_ <= mss_) {
+            hole_ = next_;  // its ACK is the first of the next hole's
+            duplicates_ = 1;
+        }
+        echo_ = sent_ns;
+    }
+    // Linux tcp_sack_new_ofo_skb(): the block of the newest segment comes first, four are remembered, three are sent.
+    void note_block(std::int64_t number) {
+        for (int i = 0; i < blocks_; ++i) {
+            Range& b = block_[i];
+            if (number + 1 < b.begin || number > b.end) continue;
+            Range grown{std::min(b.begin, number), std::max(b.end, number + 1)};
+            for (int j = i; j > 0; --j) block_[j] = block_[j - 1];
+            block_[0] = grown;
+            coalesce();
+            return;
+        }
+        if (blocks_ < 4) ++blocks_;
+        for (int j = blocks_ - 1; j > 0; --j) block_[j] = block_[j - 1];
+        block_[0] = {number, number + 1};
+    }
+    void coalesce() {
+        for (int i = 1; i < blocks_;) {
+            if (block_[i].begin <= block_[0].end && block_[0].begin <= block_[i].end) {
+                block_[0] = {std::min(block_[0].begin, block_[i].begin), std::max(block_[0].end, block_[i].end)};
+                for (int j = i; j + 1 < blocks_; ++j) block_[j] = block_[j + 1];
+                --blocks_;
+            } else {
+                ++i;
+            }
+        }
+    }
+    void drop_blocks() {
+        int kept = 0;
+        for (int i = 0; i < blocks_; ++i)
+            if (block_[i].begin >= next_) block_[kept++] = block_[i];
+        blocks_ = out_of_order_.empty() ? 0 : kept;
+    }
+
+    static constexpr int kCompressedAcks = 44, kDuplicatesAtOnce = 3;  // tcp_comp_sack_nr, TCP_FASTRETRANS_THRESH
+    static constexpr int kBlocksExpected = 2;                          // TCP_SACK_BLOCKS_EXPECTED
+    static constexpr std::int64_t kHeldBytes = 2304;  // what a segment out of order is kept in: 2 KiB and its sk_buff
+
+    ConstantsNs constants_;
+    Time delayed_ack_, compressed_ack_, silence_;
+    int quick_acks_, quick_ = 0;
+    std::uint32_t mss_, pending_bytes_ = 0;
+    std::int64_t step_;
+    int sack_blocks_;  // in an ACK: what fits beside timestamps, and MPTCP's acknowledgement of 12 bytes
+    std::int64_t growing_, held_ = 0;  // bytes until the window is as large as the buffer lets it be; segments out of order
+    std::int64_t next_ = 0, hole_ = -1;
+    int compressed_ = 0, duplicates_ = 0;
+    Time last_ns_ = -kNever / 2;
+    RangeSet out_of_order_;
+    Range block_[4]{};
+    int blocks_ = 0;
+    bool duplicate_ = false, waits_for_tick_ = false;
+    Time echo_ = 0, ack_deadline_ = kNever;
+};
+
+// One ordering domain: segments leave in `order`, whatever subflow brought them.
+class OrderingDomain {
+public:
+    struct Waiting {
+        Time arrived_ns;  // -1: not here yet
+        std::uint32_t object;
+        std::uint16_t bytes;
+    };
+
+    std::uint32_t take_order() { return next_out_++; }
+    std::int64_t peak_bytes() const { return queue_.peak_bytes(); }
+
+    enum class Place { kDuplicate, kHeld, kDelivered };
+    // deliver(object, bytes, wait_ns) is called for each segment that can go up now.
+    template <class Deliver>
+    Place handle_segment(Time now, std::uint32_t order, std::uint32_t object, std::uint16_t bytes, Deliver&& deliver) {
+        const auto ahead = static_cast<std::int32_t>(order - next_);  // 32 bits wrap; no window spans half of them
+        if (ahead < 0) return Place::kDuplicate;
+        if (ahead > 0) return hold(now, ahead, object, bytes);
+        if (!queue_.empty()) queue_.pop_front();  // the gap itself
+        ++next_;
+        deliver(object, bytes, Time{0});
+        while (!queue_.empty() && queue_.front().arrived_ns >= 0) {
+            const Waiting& w = queue_.front();
+            deliver(w.object, w.bytes, now - w.arrived_ns);
+            queue_.pop_front();
+            ++next_;
+        }
+        return Place::kDelivered;
+    }
+
+private:
+    Place hold(Time now, std::int64_t ahead, std::uint32_t object, std::uint16_t bytes) {
+        const std::int64_t place = queue_.begin() + ahead;
+        if (queue_.end() <= place) {
+            while (queue_.end() < place) queue_.emplace_back().arrived_ns = -1;
+            queue_.emplace_back();
+        } else if (queue_[place].arrived_ns >= 0) {
+            return Place::kDuplicate;
+        }
+        Waiting& w = queue_[place];
+        w.arrived_ns = now;
+        w.object = object;
+        w.bytes = bytes;
+        return Place::kHeld;
+    }
+
+    std::uint32_t next_ = 0, next_out_ = 0;
+    BlockRing<Waiting> queue_;  // queue_.begin() stands for order next_; empty when nothing waits
+};
+
+}  // namespace dstcc

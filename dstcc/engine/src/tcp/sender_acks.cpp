@@ -1,0 +1,255 @@
+// What ACKs say: the scoreboard, RTT and delivery-rate samples, and the congestion control's turn.
+#include "tcp/ack_work.hpp"
+
+namespace dstcc {
+
+namespace {
+
+constexpr std::int64_t kPrefetch = 16;  // segments ahead; about one memory latency
+
+}  // namespace
+
+inline void Subflow::take_block(const Range& block, AckWork& work) {
+    sacked_.add(std::max(block.begin, tcp_.snd_una), block.end, [&](std::int64_t from, std::int64_t to) {
+        for (std::int64_t n = from; n < to; ++n) {
+            deliver(n, work);
+            segments_[n].flags |= kSacked;
+        }
+        tcp_.sacked_out += to - from;
+        work.sacked_more = true;
+    });
+}
+
+// A SACK of what was sent after the head's last transmission says nothing of the head and must not put its timeout off
+// (Linux tcp_clean_rtx_queue).
+bool Subflow::restarts_timer(const AckWork& work) const {
+    return work.sacked_more && work.first_clean_sent_ns >= 0 && tcp_.packets_out() > 0 &&
+           work.first_clean_sent_ns < segments_[tcp_.snd_una].sent_ns;
+}
+
+// A segment reaches the other side for the first time: leave the loss lists, remember the latest sent of this ACK.
+void Subflow::deliver(std::int64_t number, AckWork& work) {
+    Segment& s = segments_[number];
+    if ((s.flags & kLost) != 0) --tcp_.lost_out;
+    if ((s.flags & kRetransOut) != 0) --tcp_.retrans_out;
+    s.flags &= static_cast<std::uint8_t>(~(kLost | kRetransOut));
+    ++tcp_.delivered;
+    ++work.newly_delivered;
+    work.payload_bytes += s.bytes;
+    if (acked_ != nullptr) acked_->push_back({s.object, s.order, s.bytes});
+    if ((s.flags & kEverRetrans) == 0) {
+        if (number < high_seq_) work.original_acked = true;
+        if (work.first_clean_sent_ns < 0 || s.sent_ns < work.first_clean_sent_ns) work.first_clean_sent_ns = s.sent_ns;
+        work.last_clean_sent_ns = std::max(work.last_clean_sent_ns, s.sent_ns);
+    } else if (s.sent_ns > work.echo_ns) {
+        // The ACK answers an older transmission than the latest: the repeat is still under way and says nothing yet.
+        return;
+    }
+    if (s.sent_ns > work.latest.sent_ns || (s.sent_ns == work.latest.sent_ns && number > work.latest.number))
+        work.latest = sample(s, number);
+}
+
+// No hole, no doubt, no probe: what the ACK covers was sent once, in order, and needs no scoreboard.
+bool Subflow::nothing_amiss(const AckBlocks& ack) const {
+    return ack.sacks == 0 && tcp_.ca_state == CaState::kOpen && tcp_.sacked_out == 0 && tcp_.lost_out == 0 &&
+           repeats_.empty() && probe_high_ < 0 && timer_kind_ != Timer::kReorder;
+}
+
+inline void Subflow::note_delivery(Time now) {
+    tcp_.delivered_ns = now;
+    if (tcp_.app_limited != 0 && tcp_.delivered > tcp_.app_limited) tcp_.app_limited = 0;
+}
+
+// The latest-sent segment known to have arrived is what RACK goes by.
+inline void Subflow::note_latest(Time now, const Sampled& latest) {
+    if (latest.sent_ns < rack_sent_ns_ || (latest.sent_ns == rack_sent_ns_ && latest.number <= rack_number_)) return;
+    rack_sent_ns_ = latest.sent_ns;
+    rack_number_ = latest.number;
+    rack_rtt_ = now - latest.sent_ns;
+}
+
+// What any delivery means: the delivery clock, the RTT, the latest-sent segment known to have arrived.
+[[gnu::always_inline]] inline void Subflow::finish_delivery(Time now, AckWork& work) {
+    if (work.newly_delivered > 0) note_delivery(now);
+    Time sample = -1;
+    const bool clean = work.first_clean_sent_ns >= 0 && (work.sacked_more || !work.repeat_acked);
+    if (clean)
+        sample = now - work.first_clean_sent_ns;
+    else if (work.newly_delivered > 0 && tcp_.snd_una > work.prior_una)
+        sample = constants_.stamped(work.echo_ns, now);  // RFC 7323 section 4.1: only where SND.UNA advances; fit even for repeats
+    if (sample >= 0) {
+        work.rtt_ns = clean ? now - work.last_clean_sent_ns : sample;
+        take_rtt(now, sample, work.rtt_ns);
+    }
+    if (work.latest.number >= 0) note_latest(now, work.latest);
+}
+
+inline Subflow::Sampled Subflow::sample(const Segment& segment, std::int64_t number) const {
+    Sampled sampled;
+    sampled.sent_ns = segment.sent_ns;
+    sampled.number = number;
+    if (!wants_rates_) return sampled;
+    sampled.stamp = stamps_[number];
+    sampled.app_limited = (segment.flags & kAppLimited) != 0;
+    return sampled;
+}
+
+void Subflow::advance_una(std::int64_t to, AckWork& work) {
+    while (tcp_.snd_una < to) {
+        const std::int64_t number = tcp_.snd_una;
+        work.repeat_acked = work.repeat_acked || (segments_[number].flags & kEverRetrans) != 0;
+        if ((segments_[number].flags & kSacked) != 0)
+            --tcp_.sacked_out;
+        else
+            deliver(number, work);
+        segments_.pop_front();
+        segments_.prefetch_ahead(kPrefetch);
+        ++tcp_.snd_una;
+    }
+    if (wants_rates_) stamps_.pop_front(to);
+    if (!sacked_.empty()) sacked_.drop_below(to);
+    rack_cursor_ = std::max(rack_cursor_, to);
+}
+
+// `sample`: of the first segment covered, for the timeout; `latest`: of the last.
+inline void Subflow::take_rtt(Time now, Time sample, Time latest) {
+    const bool round_passed = tcp_.snd_una > rtt_round_end_;
+    if (round_passed) rtt_round_end_ = tcp_.snd_nxt;
+    rtt_sum_ns_ += static_cast<double>(sample);
+    ++rtt_samples_;
+    rtt_.sample(std::max<Time>(sample, 1), constants_.rto_min, round_passed);
+    tcp_.srtt_ns = rtt_.srtt();
+    tcp_.last_rtt_ns = latest;
+    min_rtt_.sample(latest, now, min_rtt_window_);
+    tcp_.min_rtt_ns = min_rtt_.value();
+    set_rto();
+    backoff_ = 0;
+}
+
+inline RateSample Subflow::rate_sample(Time now, const Sampled& latest, std::int64_t delivered, std::int64_t losses,
+                                       std::int64_t prior_in_flight, Time rtt_ns, bool lone) const {
+    RateSample sample;
+    sample.acked_sacked = delivered;
+    sample.losses = losses;
+    sample.prior_in_flight = prior_in_flight;
+    sample.rtt_ns = rtt_ns;
+    if (!wants_rates_ || latest.number < 0) return sample;
+    const std::uint32_t carried = static_cast<std::uint32_t>(tcp_.delivered) - latest.stamp.delivered;
+    sample.delivered = carried;
+    sample.prior_delivered = tcp_.delivered - carried;
+    sample.is_app_limited = latest.app_limited;
+    sample.is_ack_delayed = lone && carried == 1;  // FLAG_ACK_MAYBE_DELAYED
+    const Time send_interval = static_cast<Time>(latest.stamp.since_first);
+    const Time ack_interval = now - latest.sent_ns + static_cast<Time>(latest.stamp.since_delivered);
+    const Time interval = std::max(send_interval, ack_interval);
+    // Shorter than any round trip: the sample spans a repeat and would overestimate (draft section 3.2).
+    sample.interval_ns = interval + interval / (1 << 20) < tcp_.min_rtt_ns ? -1 : interval;
+    return sample;
+}
+
+[[gnu::always_inline]] inline void Subflow::control_window(Time now, AckWork& work) {
+    if (work.newly_delivered > 0) control_->pkts_acked(tcp_, work.newly_delivered, work.rtt_ns, now);
+    const auto losses = static_cast<std::int64_t>(tcp_.lost - work.prior_lost);
+    if (takes_acks_ &&
+        control_->cong_control(
+            tcp_, rate_sample(now, work.latest, work.newly_delivered, losses, work.prior_in_flight, work.rtt_ns, work.lone(tcp_)),
+            now)) {
+        // window and pacing are set
+    } else if (tcp_.ca_state == CaState::kRecovery) {
+        reduce_window(work);
+    } else if (tcp_.snd_una > work.prior_una) {
+        control_->cong_avoid(tcp_, work.newly_delivered, now);
+    }
+    if (work.latest.number >= 0) tcp_.first_sent_ns = std::max(tcp_.first_sent_ns, work.latest.sent_ns);
+}
+
+// The same where nothing is amiss and an RTT was just taken.
+inline void Subflow::arm_clean(Time now) {
+    if (tcp_.packets_out() == 0) return arm(now);
+    rto_at_ = now + rto_;
+    arm_probe(now);
+}
+
+// What the ACK covers was sent once, in order, and needs no scoreboard.
+inline std::int64_t Subflow::handle_clean_ack(Time now, std::int64_t to) {
+    const std::int64_t in_flight = tcp_.in_flight(), acked = to - tcp_.snd_una;
+    const Time first_sent_ns = segments_.front().sent_ns;
+    std::int64_t payload_bytes = 0;
+    Sampled last;
+    for (std::int64_t number = tcp_.snd_una; number < to; ++number) {
+        const Segment& s = segments_.front();
+        payload_bytes += s.bytes;
+        if (acked_ != nullptr) acked_->push_back({s.object, s.order, s.bytes});
+        if (number == to - 1) last = sample(s, number);
+        segments_.pop_front();
+        segments_.prefetch_ahead(kPrefetch);
+    }
+    if (wants_rates_) stamps_.pop_front(to);
+    tcp_.snd_una = rack_cursor_ = to;
+    tcp_.delivered += static_cast<std::uint64_t>(acked);
+    note_delivery(now);
+    const Time rtt_ns = now - last.sent_ns;
+    take_rtt(now, now - first_sent_ns, rtt_ns);
+    note_latest(now, last);
+    control_->pkts_acked(tcp_, acked, rtt_ns, now);
+    const bool lone = acked == 1 && payload_bytes < tcp_.mss_cache();
+    if (!takes_acks_ || !control_->cong_control(tcp_, rate_sample(now, last, acked, 0, in_flight, rtt_ns, lone), now))
+        control_->cong_avoid(tcp_, acked, now);
+    tcp_.first_sent_ns = std::max(tcp_.first_sent_ns, last.sent_ns);
+    arm_clean(now);
+    return payload_bytes;
+}
+
+// An ACK that covers nothing new: only laws that take every ACK hear of it.
+std::int64_t Subflow::handle_empty_ack(Time now, const AckBlocks& ack) {
+    AckWork work(tcp_, ack.echo_ns);
+    control_window(now, work);
+    if (timer_kind_ == Timer::kNone) arm(now);
+    return 0;
+}
+
+// An ACK with holes below it, or in a state in which every ACK is looked at: the scoreboard decides.
+std::int64_t Subflow::handle_doubtful_ack(Time now, const AckBlocks& ack) {
+    AckWork work(tcp_, ack.echo_ns);
+    work.duplicate = ack.duplicate || tcp_.sacked_out > 0;
+    repeat_lost_ = false;
+    for (int i = 0; i < ack.sacks; ++i) {
+        const Range block = ack.sack[i];
+        if (!seen_before(i, block)) take_block(block, work);  // most blocks repeat the last ACK's
+    }
+    for (int i = 0; i < ack.sacks; ++i) last_sack_[i] = ack.sack[i];
+    if (ack.cumulative > tcp_.snd_una) advance_una(ack.cumulative, work);
+    // An ACK of what was there already has the timestamp of the last segment in order before it (tcp_validate_incoming).
+    if (ack.duplicate && work.last_clean_sent_ns >= 0) work.echo_ns = work.last_clean_sent_ns;
+    finish_delivery(now, work);
+    const bool una_advanced = tcp_.snd_una > work.prior_una;
+    if (una_advanced) retransmits_ = 0;
+    new_data_first_ = false;
+    if (timer_kind_ == Timer::kReorder) {
+        timer_kind_ = Timer::kNone;
+        stood_in_ = true;
+    }
+    detect_losses(now);
+    update_state(now, ack, work);
+    control_window(now, work);
+    if (timer_kind_ != Timer::kReorder &&
+        (una_advanced || restarts_timer(work) || tcp_.packets_out() == 0 || timer_kind_ == Timer::kNone))
+        arm(now);
+    DSTCC_CHECK(tcp_.sacked_out >= 0 && tcp_.lost_out >= 0 && tcp_.retrans_out >= 0 &&
+                    tcp_.sacked_out + tcp_.lost_out <= tcp_.packets_out(),
+                "the scoreboard adds up");
+    return work.payload_bytes;
+}
+
+std::int64_t Subflow::handle_ack(Time now, const AckBlocks& ack) {
+    DSTCC_CHECK(ack.cumulative <= tcp_.snd_nxt, "nothing is acknowledged before it is sent");
+    tcp_.one_way_ns = ack.one_way_ns;
+    tcp_.ack_has_sacks = ack.sacks > 0;
+    const std::int64_t acked = !nothing_amiss(ack)                ? handle_doubtful_ack(now, ack)
+                               : ack.cumulative > tcp_.snd_una ? handle_clean_ack(now, ack.cumulative)
+                                                               : handle_empty_ack(now, ack);
+    DSTCC_CHECK(tcp_.cwnd >= 1, "cwnd >= 1");
+    return acked;
+}
+
+}  // namespace dstcc

@@ -1,0 +1,282 @@
+// What is lost and what follows: RACK (RFC 8985), recoveries and their proportional rate reduction (RFC 6937), undo, and
+// the timers.
+#include "tcp/ack_work.hpp"
+
+namespace dstcc {
+
+namespace {
+
+constexpr std::int64_t kDupThreshold = 3;  // RFC 5681; RFC 8985 section 6.2 before reordering is seen
+constexpr unsigned kMaxBackoff = 30;       // the shift below stays in range; RTO_MAX caps long before
+
+}  // namespace
+
+// ----------------------------------------------------------------------------------------------- RACK (RFC 8985)
+
+Time Subflow::rack_window() const {
+    // Links are first in, first out, so no reordering is ever seen: RFC 8985 section 6.2 step 4 with reo_wnd_mult 1.
+    if (tcp_.ca_state != CaState::kOpen || tcp_.sacked_out >= kDupThreshold) return 0;
+    return tcp_.min_rtt_ns == kNever ? 0 : std::min(tcp_.min_rtt_ns / 4, tcp_.srtt_ns);
+}
+
+void Subflow::mark_lost(std::int64_t number) {
+    Segment& s = segments_[number];
+    if ((s.flags & kRetransOut) != 0) {
+        s.flags &= static_cast<std::uint8_t>(~kRetransOut);
+        --tcp_.retrans_out;
+        repeat_lost_ = true;
+    }
+    if ((s.flags & kLost) == 0) {
+        s.flags |= kLost;
+        ++tcp_.lost_out;
+    }
+    ++tcp_.lost;
+    to_repeat_.push_back(number);
+}
+
+// True when the segment is settled (lost now, or nothing to judge); false when it must still wait.
+bool Subflow::judge(Time now, std::int64_t number) {
+    const Segment& s = segments_[number];
+    const Time remaining = s.sent_ns + rack_rtt_ + rack_window() - now;
+    if (remaining > 0) {
+        timer_kind_ = Timer::kReorder;
+        armed_at_ = now;
+        timer_ = now + remaining + constants_.tlp_min;  // TCP_TIMEOUT_MIN_US
+        return false;
+    }
+    mark_lost(number);
+    return true;
+}
+
+void Subflow::detect_losses(Time now) {
+    while (rack_cursor_ < tcp_.snd_nxt) {
+        const Segment& s = segments_[rack_cursor_];
+        if ((s.flags & (kSacked | kEverRetrans | kLost)) == 0) {
+            const bool before = s.sent_ns < rack_sent_ns_ || (s.sent_ns == rack_sent_ns_ && rack_cursor_ < rack_number_);
+            if (!before || !judge(now, rack_cursor_)) break;
+        }
+        ++rack_cursor_;
+    }
+    while (!repeats_.empty()) {
+        const Repeat repeat = repeats_.front();
+        const bool current = repeat.number >= tcp_.snd_una && segments_[repeat.number].sent_ns == repeat.sent_ns &&
+                             (segments_[repeat.number].flags & (kSacked | kRetransOut)) == kRetransOut;
+        if (current) {
+            const bool before = repeat.sent_ns < rack_sent_ns_ ||
+                                (repeat.sent_ns == rack_sent_ns_ && repeat.number < rack_number_);
+            if (!before || !judge(now, repeat.number)) break;
+        }
+        repeats_.pop_front();
+    }
+}
+
+// ------------------------------------------------------------------------------------- states and the reduction
+
+void Subflow::enter_recovery(Time now) {
+    tcp_.prior_cwnd = tcp_.cwnd;
+    prr_delivered_ = prr_out_ = 0;
+    high_seq_ = tcp_.snd_nxt;
+    probe_high_ = -1;
+    const std::int64_t threshold = control_->ssthresh(tcp_, now);
+    if (!control_->owns_window()) tcp_.ssthresh = threshold;
+    tcp_.ca_state = CaState::kRecovery;
+    tcp_.cwnd_cnt = 0;
+    control_->on_event(tcp_, CaEvent::kEnterRecovery, now);
+}
+
+void Subflow::leave_reduction(Time now) {
+    const bool reduced = tcp_.ca_state == CaState::kRecovery;
+    tcp_.ca_state = CaState::kOpen;
+    undo_stamp_ = kNever;
+    if (!reduced || control_->governs_recovery()) return;
+    if (tcp_.ssthresh < kInfiniteWindow) tcp_.cwnd = tcp_.ssthresh;
+    control_->on_event(tcp_, CaEvent::kExitReduction, now);
+}
+
+// The timeout was spurious (an ACK answers a first transmission): take the reduction back, doubt nothing but what was
+// lost twice.
+void Subflow::undo(Time now) {
+    for (std::int64_t n = tcp_.snd_una; n < tcp_.snd_nxt; ++n) {
+        Segment& s = segments_[n];
+        const bool lost_twice = (s.flags & (kEverRetrans | kRetransOut)) == kEverRetrans;
+        if ((s.flags & kLost) == 0 || lost_twice) continue;
+        s.flags &= static_cast<std::uint8_t>(~kLost);
+        --tcp_.lost_out;
+    }
+    rack_cursor_ = tcp_.snd_una;
+    if (!control_->owns_window()) {
+        tcp_.cwnd = std::max(tcp_.cwnd, undo_cwnd_);
+        tcp_.ssthresh = std::max(tcp_.ssthresh, undo_ssthresh_);
+    }
+    control_->on_undo(tcp_, now);
+    tcp_.ca_state = CaState::kOpen;
+    undo_stamp_ = kNever;
+    backoff_ = retransmits_ = 0;
+    frto_ = false;
+}
+
+// Linux tcp_process_tlp_ack(): an ACK beyond the probe says what the probe, if a repeat, repaired a loss that nothing else
+// showed, unless it was a needless one (RFC 8985 section 7.4.2).
+void Subflow::handle_probe_ack(Time now, const AckBlocks& ack, const AckWork& work) {
+    if (probe_high_ < 0 || tcp_.snd_una < probe_high_) return;
+    const bool advanced = tcp_.snd_una > work.prior_una;
+    if (probe_repeats_ && !ack.duplicate && tcp_.snd_una == probe_high_ && (advanced || work.sacked_more)) return;
+    const bool repaired = probe_repeats_ && !ack.duplicate && tcp_.snd_una > probe_high_ && tcp_.ca_state == CaState::kOpen;
+    probe_high_ = -1;
+    if (!repaired) return;
+    enter_recovery(now);
+    if (!control_->governs_recovery()) tcp_.cwnd = std::max<std::int64_t>(1, std::min(tcp_.cwnd, tcp_.ssthresh));
+    leave_reduction(now);
+}
+
+// RFC 5682 section 3.1 with SACK, Linux tcp_process_loss(): after a timeout's repeat new data goes out, and what comes
+// back tells whether the rest was lost. True when nothing else is to be decided on this ACK.
+bool Subflow::forward_recovery(Time now, const AckBlocks& ack, const AckWork& work) {
+    const bool advanced = tcp_.snd_una > work.prior_una;
+    if (work.original_acked) {
+        undo(now);
+        return true;
+    }
+    if (tcp_.snd_nxt > high_seq_) {
+        if (work.sacked_more || !advanced) frto_ = false;
+    } else if (advanced && tcp_.snd_una < high_seq_) {
+        new_data_first_ = ack.more;
+        frto_ = ack.more;
+    }
+    return new_data_first_;
+}
+
+void Subflow::update_state(Time now, const AckBlocks& ack, AckWork& work) {
+    const bool advanced = tcp_.snd_una > work.prior_una;
+    handle_probe_ack(now, ack, work);
+    if (tcp_.ca_state == CaState::kLoss) {
+        if (advanced && undo_stamp_ != kNever && work.echo_ns < undo_stamp_) {
+            undo(now);
+            return;
+        }
+        if (frto_ && forward_recovery(now, ack, work)) return;
+        // Linux tcp_fastretrans_alert(): repeats that are lost in their turn end what the timeout began, as a new reduction.
+        if (repeat_lost_ && tcp_.snd_una < high_seq_) return enter_recovery(now);
+    }
+    if (tcp_.ca_state != CaState::kOpen && tcp_.snd_una >= high_seq_) leave_reduction(now);
+    if (tcp_.ca_state == CaState::kOpen && tcp_.lost_out > 0) enter_recovery(now);
+}
+
+// Proportional rate reduction with the safe-ACK heuristic, as Linux's tcp_cwnd_reduction().
+void Subflow::reduce_window(AckWork& work) {
+    if (work.newly_delivered <= 0 || tcp_.prior_cwnd <= 0) return;
+    const std::int64_t pipe = tcp_.in_flight();
+    const std::int64_t room = tcp_.ssthresh - pipe;
+    const bool newly_lost = tcp_.lost != work.prior_lost;
+    prr_delivered_ += work.newly_delivered;
+    std::int64_t send = 0;
+    if (room < 0) {
+        send = (tcp_.ssthresh * prr_delivered_ + tcp_.prior_cwnd - 1) / tcp_.prior_cwnd - prr_out_;
+    } else {
+        send = std::max(prr_delivered_ - prr_out_, work.newly_delivered);
+        if (tcp_.snd_una > work.prior_una && !newly_lost) ++send;
+        send = std::min(room, send);
+    }
+    send = std::max<std::int64_t>(send, prr_out_ != 0 ? 0 : 1);
+    tcp_.cwnd = std::max<std::int64_t>(pipe + send, 1);
+}
+
+// -------------------------------------------------------------------------------------------------------- timers
+
+// Linux tcp_set_xmit_timer(): a probe where nothing is missing, else the timeout; one that RACK's or a probe's timer stood
+// in for counts from when the oldest segment left (tcp_rearm_rto).
+void Subflow::arm(Time now) {
+    const bool stood_in = stood_in_ || timer_kind_ == Timer::kProbe;
+    stood_in_ = false;
+    if (tcp_.packets_out() == 0) {
+        timer_kind_ = Timer::kNone;
+        timer_ = kNever;
+        return;
+    }
+    if (nothing_missing() && probe_high_ < 0 && tcp_.srtt_ns > 0 && backoff_ == 0) {
+        rto_at_ = now + rto();
+        return arm_probe(now);
+    }
+    armed_at_ = now;
+    timer_kind_ = Timer::kRto;
+    timer_ = rto_at_ = stood_in ? std::max(segments_.front().sent_ns + rto(), now + 1) : now + rto();
+}
+
+TimerResult Subflow::handle_timer(Time now) {
+    if (timer_ > now) return TimerResult::kNothing;
+    if (armed_at_ >= 0) {
+        timer_ = std::max(timer_, constants_.wheel(armed_at_, timer_));
+        armed_at_ = -1;  // on the wheel
+        if (timer_ > now) return TimerResult::kNothing;
+    }
+    const Timer kind = timer_kind_;
+    timer_kind_ = Timer::kNone;
+    timer_ = kNever;
+    stood_in_ = kind == Timer::kReorder;
+    if (kind == Timer::kReorder) {
+        detect_losses(now);
+        if (tcp_.ca_state == CaState::kOpen && tcp_.lost_out > 0) {
+            enter_recovery(now);
+            if (!control_->governs_recovery())  // the first repeat leaves at once (tcp_cwnd_reduction with one segment)
+                tcp_.cwnd = std::max<std::int64_t>(tcp_.in_flight() + 1, 1);
+        }
+        if (timer_kind_ != Timer::kReorder) arm(now);
+        return TimerResult::kRetry;
+    }
+    if (kind == Timer::kProbe) {
+        probe_high_ = tcp_.snd_nxt;
+        probe_repeats_ = false;
+        arm(now);
+        return TimerResult::kProbe;
+    }
+    if (kind == Timer::kRto) {
+        timeout(now);
+        return TimerResult::kTimeout;
+    }
+    return TimerResult::kNothing;
+}
+
+// RFC 6298 section 5 and Linux's tcp_enter_loss() with RACK: what was sent within an RTT is not lost yet.
+void Subflow::timeout(Time now) {
+    ++timeouts_;
+    probe_high_ = -1;
+    frto_ = tcp_.ca_state == CaState::kOpen || retransmits_ > 0;
+    new_data_first_ = false;
+    if (tcp_.ca_state == CaState::kOpen || tcp_.snd_una >= high_seq_ ||
+        (tcp_.ca_state == CaState::kLoss && retransmits_ == 0)) {
+        undo_cwnd_ = tcp_.cwnd;
+        undo_ssthresh_ = tcp_.ssthresh;
+        undo_stamp_ = kNever;
+        tcp_.prior_cwnd = tcp_.cwnd;
+        const std::int64_t threshold = control_->ssthresh(tcp_, now);
+        if (!control_->owns_window()) tcp_.ssthresh = threshold;
+        control_->on_event(tcp_, CaEvent::kEnterLoss, now);
+    } else if (tcp_.ca_state == CaState::kRecovery) {
+        // The losses that began the recovery were real: an undo takes back the timeout, not the reduction.
+        undo_cwnd_ = std::min(tcp_.ssthresh, tcp_.prior_cwnd);
+        undo_ssthresh_ = tcp_.ssthresh;
+        undo_stamp_ = kNever;
+    }
+    to_repeat_.clear();
+    for (std::int64_t n = tcp_.snd_una; n < tcp_.snd_nxt; ++n) {
+        const Segment& s = segments_[n];
+        if ((s.flags & kSacked) != 0) continue;
+        const bool recent = n != tcp_.snd_una && s.sent_ns + rack_rtt_ > now;
+        if (recent && (s.flags & kLost) == 0) continue;
+        if (recent && (s.flags & kRetransOut) != 0) continue;
+        if ((s.flags & kLost) != 0 && (s.flags & kRetransOut) == 0)
+            to_repeat_.push_back(n);  // counted already
+        else
+            mark_lost(n);
+    }
+    tcp_.ca_state = CaState::kLoss;
+    high_seq_ = tcp_.snd_nxt;
+    tcp_.cwnd_cnt = 0;
+    if (!control_->owns_window()) tcp_.cwnd = std::max<std::int64_t>(tcp_.in_flight() + 1, 1);
+    control_->on_event(tcp_, CaEvent::kLossState, now);
+    ++retransmits_;
+    if (backoff_ < kMaxBackoff) ++backoff_;
+    arm(now);
+}
+
+}  // namespace dstcc

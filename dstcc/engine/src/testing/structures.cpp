@@ -1,0 +1,52 @@
+// The engine's containers, for tests: they are held against plain ones.
+#include "testing/rules.hpp"
+
+#include <pybind11/stl.h>
+
+#include "core/events.hpp"
+#include "core/histogram.hpp"
+#include "core/ranges.hpp"
+
+namespace py = pybind11;
+
+namespace dstcc {
+
+namespace {
+
+using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+Ranges add(RangeSet& set, std::int64_t begin, std::int64_t end) {
+    Ranges fresh;
+    set.add(begin, end, [&](std::int64_t a, std::int64_t b) { fresh.emplace_back(a, b); });
+    return fresh;
+}
+
+Ranges within(const RangeSet& set, std::int64_t begin, std::int64_t end) {
+    Ranges found;
+    set.each(begin, end, [&](std::int64_t a, std::int64_t b) { found.emplace_back(a, b); });
+    return found;
+}
+
+}  // namespace
+
+void bind_structures(py::module_& engine) {
+    py::module_ m = engine.def_submodule("structures", "Containers of the engine; see core/ranges.hpp, core/events.hpp, core/histogram.hpp.");
+    py::class_<RangeSet>(m, "RangeSet")
+        .def(py::init<>())
+        .def("add", &add, py::arg("begin"), py::arg("end"))
+        .def("within", &within, py::arg("begin"), py::arg("end"))
+        .def("drop_below", &RangeSet::drop_below, py::arg("x"))
+        .def("pop_front", &RangeSet::pop_front)
+        .def("contains", &RangeSet::contains, py::arg("x"))
+        .def("__bool__", [](const RangeSet& set) { return !set.empty(); });
+    py::class_<EventTree>(m, "EventTree")
+        .def(py::init<std::size_t>(), py::arg("heads"))
+        .def("set", &EventTree::set, py::arg("head"), py::arg("at"))
+        .def_property_readonly("first", [](const EventTree& tree) { return std::pair(tree.time(), tree.head()); });
+    py::class_<LogHistogram>(m, "LogHistogram")
+        .def(py::init<>())
+        .def("add", &LogHistogram::add, py::arg("value"))
+        .def("quantile", &LogHistogram::quantile, py::arg("q"));
+}
+
+}  // namespace dstcc
