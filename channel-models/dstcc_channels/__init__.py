@@ -1,8 +1,8 @@
-"""Link physics: what a deep-space link really does at a date, and what the simulator needs of it.
+"""Link physics: the state of a deep-space link at a date, and the part of it that the simulator needs.
 
 Codes and budgets (:mod:`.codes`, :mod:`.budget`), where the bodies are (:mod:`.geometry`), who may talk when
-(:mod:`.contacts`), the links we ship (:mod:`.profiles`), a link's state over time (:mod:`.states`) and a run's share
-of it (:mod:`.realise`). Knows nothing of scenarios or of the engine.
+(:mod:`.contacts`), the links we ship (:mod:`.profiles`), a link's state over time (:mod:`.states`) and the values that
+one run sees (:mod:`.realise`). This package knows nothing of scenarios or of the engine.
 """
 
 from __future__ import annotations

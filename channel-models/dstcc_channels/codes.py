@@ -6,10 +6,9 @@
     a table    log10 FER = monotone cubic through the rows    tables/fer.csv, each row with its source
     packet     n = ceil(8 bytes / k),  p = 1 - (1 - FER)^n    k information bits a frame; frames fall whole
 
-Outside its rows a table is clamped to its first or last one, and :meth:`Code.outside` says so in words. Planned links
-run a few decibels above the last row as a matter of course: of those only what is :data:`FAR_DB` beyond it is worth a
-warning, for there the table says nothing of the link any more. The last row
-of every table is its floor: no code is credited with fewer errors than that, since nobody measured them for us.
+Outside its rows a table is clamped to its first or last row, and :meth:`Code.outside` says so in words. Planned links
+usually run a few decibels above the last row. A warning comes only :data:`FAR_DB` above it, where the table no longer
+describes the link. The last row of every table is its floor: no code is credited with fewer errors than were measured.
 
 Sources: CCSDS 131.0-B (the codes), CCSDS 130.1-G-3 and our own bit-true simulations (the rows); the cubic is that of
 Fritsch and Carlson (SIAM J. Numer. Anal. 17, 1980), which never leaves the interval between two rows.
@@ -37,12 +36,12 @@ CODE_NAMES: tuple[str, ...] = (UNCODED, *(row["code"] for row in rows("codes.csv
 UNCODED_RANGE_DB = (-30.0, 14.0)
 """Where :meth:`Code.curve` samples the exact formula: from a coin's toss to one error in 1e12 bits."""
 CURVE_STEP_DB = 0.01
-"""Of :meth:`Code.curve`: a tenth of the steepest table's finest row distance."""
+"""Step of :meth:`Code.curve`: a tenth of the smallest row distance of the steepest table."""
 
 FAR_DB = 10.0
-"""Above a table's last row: a link with so much to spare would be run at ten times the rate."""
+"""Distance above a table's last row: a link with that much margin would be run at ten times the rate."""
 ROUNDING = 1e-9
-"""Of a rate that is a table's first or last."""
+"""Relative tolerance for a rate that equals a table's first or last one."""
 
 
 @dataclass(frozen=True)
@@ -94,25 +93,25 @@ class Code:
         return -(-8 * packet_bytes // self.frame_bits)
 
     def outside(self, ebn0_db: ArrayLike, spare_db: float = 0.0) -> str | None:
-        """Say which of these Eb/N0 (dB) lie outside the table and what is taken for them; ``None``: none do.
+        """A warning that names the Eb/N0 (dB) outside the table and the row used for them; ``None`` if none is outside.
 
-        Up to ``spare_db`` above the last row nothing is said.
+        Values up to ``spare_db`` above the last row are not reported.
         """
         at = np.asarray(ebn0_db, dtype=np.float64)
         low, high = self.range_db
         table = f"the table of {self.name} ({low:g} to {high:g} dB): clamped to its"
-        told = []
+        warnings = []
         if np.any(at < low):
-            told.append(
+            warnings.append(
                 f"Eb/N0 {_to('down to', at)}{at.min():.2f} dB is below {table} "
                 f"first row, frame error rate {self.table_fer[0]:.3g}"
             )
         if np.any(at > high + spare_db):
-            told.append(
+            warnings.append(
                 f"Eb/N0 {_to('up to', at)}{at.max():.2f} dB is above {table} "
                 f"last row, frame error rate {self.floor:.3g}"
             )
-        return "; ".join(told) or None
+        return "; ".join(warnings) or None
 
     @property
     def rates(self) -> tuple[float, float]:
@@ -137,7 +136,7 @@ class Code:
         return float(brentq(lambda db: np.log10(self.frame_error_rate(db)) - target, low, high))
 
     def unknown_rate(self, frame_error_rate: float) -> str | None:
-        """Say that the model does not reach a frame error rate; ``None`` where it does."""
+        """An error message if the model does not reach a frame error rate; ``None`` if it does."""
         most, least = self.rates
         if least * (1 - ROUNDING) <= frame_error_rate <= most * (1 + ROUNDING):
             return None
@@ -156,7 +155,7 @@ def _to(words: str, at: NDArray[np.float64]) -> str:
 
 
 def any_lost(frames: float, frame_error_rate: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How often at least one of so many frames is lost, each on its own; any shape."""
+    """Probability that at least one of so many frames is lost, independently of each other; any shape."""
     with np.errstate(divide="ignore"):  # log1p(-1) is -inf, and one of them is lost
         return np.asarray(-np.expm1(frames * np.log1p(-frame_error_rate)))
 

@@ -8,9 +8,9 @@
     # a comment                                                  and empty lines
 
 A time is ``+seconds`` or ``yyyy/mm/dd-hh:mm:ss`` (UTC). Here ``+0`` is the start of the run; a file that names dates
-needs a run that names its own. Times and rates are whole numbers, as ION has them. ION also cuts light seconds to
-whole ones; here they may have decimals, which are kept. Registration (``-1``) and hypothetical (``0``) contacts have
-no times, and the rest of ION's commands no place in a plan: both are refused.
+needs a run whose scenario has a start date. Times and rates are whole numbers, as in ION. ION also truncates light
+seconds to whole ones; here decimals are kept. Registration (``-1``) and hypothetical (``0``) contacts have no times,
+and ION's other commands do not belong in a plan: both are refused.
 
 Source: the manual page ionrc(5) of ION-DTN, commands ``a contact``, ``a range`` and ``@``.
 """
@@ -33,9 +33,9 @@ from .geometry.windows import Windows, complement, tidy
 DATE = "%Y/%m/%d-%H:%M:%S"
 DATE_SHAPE = re.compile(r"\d{4}/\d{2}/\d{2}-\d{2}:\d{2}:\d{2}")
 MOST_S = 10**10
-"""Largest time, 317 years: beyond it a number is a slip."""
+"""Largest time, 317 years: a larger number is a typing error."""
 EDGE_S = 0.001
-"""Within which the delay steps from one range to the next: a table's rows rise in time."""
+"""Time in which the delay steps from one range to the next, since the times of a table's rows must increase."""
 CONTACT = "a contact START STOP SOURCE DESTINATION RATE [CONFIDENCE]"
 RANGE = "a range START STOP ONE OTHER LIGHT_SECONDS"
 
@@ -51,7 +51,7 @@ class Contact:
     destination: int
     rate_bytes_s: int
     confidence: float = 1.0
-    """How likely it comes about; 1 for a scheduled contact."""
+    """Probability that the contact takes place; 1 for a scheduled contact."""
 
     @property
     def rate_bps(self) -> float:
@@ -78,15 +78,15 @@ class Plan:
     ranges: tuple[Range, ...] = ()
 
     def windows(self, source: int, destination: int) -> Windows:
-        """When ``source`` may send to ``destination``; none is an ``InputError`` that lists the plan's pairs."""
+        """When ``source`` may send to ``destination``; without any contact an ``InputError`` lists the plan's pairs."""
         return tidy((one.from_s, one.to_s) for one in self._contacts(source, destination))
 
     def outages(self, source: int, destination: int, duration_s: float) -> Windows:
-        """When it may not, within ``duration_s`` of the start."""
+        """When ``source`` may not send to ``destination``, within ``duration_s`` of the start."""
         return complement(self.windows(source, destination), 0.0, duration_s)
 
     def rate_bps(self, source: int, destination: int) -> float:
-        """The rate of all its contacts; ``InputError`` if they differ, since a link has one."""
+        """The rate of all contacts of the pair; ``InputError`` if they differ, since a link has one rate."""
         contacts = self._contacts(source, destination)
         for one, other in pairwise(contacts):
             if one.rate_bytes_s != other.rate_bytes_s:
@@ -103,7 +103,7 @@ class Plan:
         has no range for that direction.
         """
         ranges = [one for one in self.ranges if (one.one, one.other) == (source, destination)]
-        if not ranges and destination < source:  # the lower node's word holds for both ways
+        if not ranges and destination < source:  # a range from the lower node holds both ways
             ranges = [one for one in self.ranges if (one.one, one.other) == (destination, source)]
         if not ranges:
             raise InputError(
@@ -119,11 +119,13 @@ class Plan:
         return table
 
     def _contacts(self, source: int, destination: int) -> list[Contact]:
-        found = [one for one in self.contacts if (one.source, one.destination) == (source, destination)]
-        if not found:
+        contacts = [
+            each for each in self.contacts if (each.source, each.destination) == (source, destination)
+        ]
+        if not contacts:
             pairs = _pairs((one.source, one.destination) for one in self.contacts)
             raise InputError(f"no contact from {source} to {destination}; the plan has {pairs}")
-        return found
+        return contacts
 
 
 def read_plan(path: str | Path, start: datetime | None = None) -> Plan:
@@ -168,7 +170,7 @@ def parse_plan(text: str, start: datetime | None = None, *, name: str = "contact
 
 
 def write_plan(plan: Plan, path: str | Path, start: datetime | None = None) -> None:
-    """Write a plan that :func:`read_plan` gives back; with ``start`` in dates, else in seconds after the start."""
+    """Write a plan so that :func:`read_plan` reads it back; in dates with ``start``, else in seconds of the run."""
     atomic_write(Path(path), "".join(f"{line}\n" for line in format_plan(plan, start)))
 
 
@@ -282,9 +284,9 @@ def _decimal(word: str, what: str) -> float:
     return float(word)
 
 
-def _apart(found: Iterable[tuple[tuple[int, int], int, int, int]], name: str) -> None:
-    """Refuse overlaps within a direction; entries are its nodes, from, to and line number."""
-    for (nodes, _, end, first), (later_nodes, begin, _, second) in pairwise(sorted(found)):
+def _apart(spans: Iterable[tuple[tuple[int, int], int, int, int]], name: str) -> None:
+    """Raise ``InputError`` if spans of one direction overlap; a span is (nodes, from, to, line number)."""
+    for (nodes, _, end, first), (later_nodes, begin, _, second) in pairwise(sorted(spans)):
         if nodes == later_nodes and begin < end:
             raise InputError(
                 f"{name}:{max(first, second)}: overlaps line {min(first, second)}: from {nodes[0]} to {nodes[1]} "
@@ -293,12 +295,12 @@ def _apart(found: Iterable[tuple[tuple[int, int], int, int, int]], name: str) ->
 
 
 def _pairs(pairs: Iterable[tuple[int, int]]) -> str:
-    found = ", ".join(f"{one} to {other}" for one, other in sorted(set(pairs)))
-    return found or "none"
+    listed = ", ".join(f"{one} to {other}" for one, other in sorted(set(pairs)))
+    return listed or "none"
 
 
 def _plain(number: float) -> str:
-    """Without an exponent, which the format does not know, and to the last bit."""
+    """The exact number without an exponent, which the format does not allow."""
     import numpy as np
 
     return f"{int(number)}" if number == int(number) else np.format_float_positional(number)

@@ -1,4 +1,4 @@
-"""The tables that come with the package, and how messages name what is in them."""
+"""The tables that come with the package, and how error messages list their names."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from .states import LinkStates, link_budget, link_states, parts, threshold
 
 @dataclass(frozen=True)
 class Described:
-    """A document, what must be known beside it, and its budget line by line (label, figure with unit)."""
+    """A JSON document, its warnings, and the budget line by line (label, figure with unit)."""
 
     document: dict[str, Any]
     notes: tuple[str, ...]
@@ -182,7 +182,7 @@ def _lines(profile: Profile, state: LinkStates, packet_bytes: int, up: bool) -> 
 
 
 def _at_floor(known: Code, ebn0_db: float) -> str:
-    """Where the table has ended and its last row is what counts."""
+    """A note for Eb/N0 above the table, where the table's last row is used."""
     above_db = ebn0_db - known.range_db[1]
     return f" (floor of the code's table, which ends {above_db:.1f} dB below)" if above_db > 0 else ""
 

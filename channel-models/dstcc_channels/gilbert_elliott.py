@@ -21,7 +21,7 @@ from dstcc.errors import InputError
 from .chance import generator
 
 ROUNDING = 1e-9
-"""Of a mean burst that is as short as its share allows: 0.9 / (1 - 0.9) is a little more than 9."""
+"""Tolerance for a mean burst that is as short as its share allows: 0.9 / (1 - 0.9) is a little more than 9."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,9 @@ class GilbertElliott:
         return self.good + self.share_bad * (self.bad - self.good)
 
     def bad_slots(self, slots: int, seed: int) -> NDArray[np.bool_]:
-        """Which of so many slots are bad, from the chain's stationary law on; seeded.
+        """Which of so many slots are bad; the chain starts in its stationary distribution; seeded.
 
-        Runs are geometric, so they are drawn as lengths, good and bad by turns.
+        Run lengths are geometric, so they are drawn directly, good and bad runs alternately.
         """
         draws = generator("gilbert-elliott", seed)
         begin_bad = bool(draws.random() < self.share_bad)
@@ -88,9 +88,9 @@ class GilbertElliott:
         drawn = 0
         while drawn < slots:
             pairs = int((slots - drawn) / (1 / self.p + self.mean_burst_slots) * 1.1) + 16
-            turns = np.stack((draws.geometric(self.p, pairs), draws.geometric(self.r, pairs)), axis=1)
-            lengths.append((turns[:, ::-1] if begin_bad else turns).ravel())
+            runs = np.stack((draws.geometric(self.p, pairs), draws.geometric(self.r, pairs)), axis=1)
+            lengths.append((runs[:, ::-1] if begin_bad else runs).ravel())
             drawn += int(lengths[-1].sum())
-        run = np.concatenate(lengths)
-        states = np.resize([begin_bad, not begin_bad], len(run))
-        return np.repeat(states, run)[:slots]
+        run_lengths = np.concatenate(lengths)
+        states = np.resize([begin_bad, not begin_bad], len(run_lengths))
+        return np.repeat(states, run_lengths)[:slots]

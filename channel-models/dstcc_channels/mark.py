@@ -1,4 +1,4 @@
-"""How exports of links are known again: ``dstcc: VERSION`` before all else that heads them."""
+"""The mark by which exports of links are recognised: ``dstcc: VERSION``, first in their header."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dstcc.version import __version__
 
 KEY = "dstcc"
 HEAD_LINES = 3
-"""Where a comment with the mark is looked for; a shell script says first what it is."""
+"""Lines that are searched for the mark; a shell script begins with its interpreter."""
 
 
 def marked(meta: dict[str, Any]) -> dict[str, Any]:
-    """What heads an export, with who wrote it."""
+    """An export's header with the program's version added."""
     return {KEY: __version__, **meta}
 
 

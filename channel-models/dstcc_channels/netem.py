@@ -1,12 +1,12 @@
-"""A link as netem would have it: delay, rate and loss over time, as rows or as ``tc`` commands.
+"""A link as netem parameters: delay, rate and loss over time, as rows or as ``tc`` commands.
 
 netem loses packets by its Gilbert-Elliott chain (``loss gemodel p r 1-h 1-k``, tc-netem(8)); a link whose packets share
 code frames is given the chain that has the same loss and the same chance of two in a row::
 
     bad: lost,  good: kept;   r from the timeline,   p = r loss / (1 - loss)
 
-At scale S an emulated second stands for S of the mission's: delays and times are S times shorter, the rate S times
-higher, and what is in flight the same. ``tc`` needs that for a planet: it takes delays up to 274 s.
+At scale S an emulated second stands for S mission seconds: delays and times are S times shorter, the rate is S times
+higher, and the bytes in flight stay the same. Links to a planet need a scale, since ``tc`` takes delays up to 274 s.
 
 Source: tc-netem(8), and S. Salsano et al., "Definition of a general and intuitive loss model for packet networks and
 its implementation in the Netem module in the Linux kernel" (2012).
@@ -32,9 +32,9 @@ from .timeline import Timeline
 
 FORMATS = (".csv", ".json", ".sh")
 QUEUE_ROOM = 1.5
-"""netem's limit counts packets in flight too: the link's own delay full, and half as many to queue."""
+"""netem's limit also counts packets in flight: a delay's worth at full rate, and half as many in the queue."""
 MAX_SCALE = 1e6
-"""A round trip of a planet's hours in milliseconds."""
+"""Brings a round trip of hours down to milliseconds."""
 LEAST_LIMIT = 1000
 """netem's default."""
 TC_DELAY_S = 274.0
@@ -79,7 +79,7 @@ def write_netem(
 ) -> None:
     """Write the rows by the file's ending: ``.csv``, ``.json``, or ``.sh`` with the ``tc`` commands.
 
-    ``meta`` heads the file; its ``duration_s`` is in the rows' seconds. ``force`` replaces an export that is there.
+    ``meta`` heads the file; its ``duration_s`` is in the rows' seconds. ``force`` replaces an existing export.
     Raises :class:`InputError` for another ending, and for commands that ``tc`` would refuse.
     """
     longest_s = max((row["delay_ms"] for row in rows), default=0.0) / 1e3
@@ -112,7 +112,7 @@ def chain(lost: float, end: float) -> tuple[float, float, float, float]:
             1.0,
             1.0,
         )  # lossy in both states: netem moves to the bad one only after its first packet
-    # p is a probability too: where nearly all is lost, bursts end no more often than that allows
+    # p must be at most 1: where nearly all is lost, that bounds how often bursts end
     r = min(end, (1 - lost) / lost)
     return r * lost / (1 - lost), r, 1.0, 0.0
 

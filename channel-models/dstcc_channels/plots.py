@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FORMATS = (".svg", ".png")
 MARK = "dstcc links "
-"""Who drew a picture, in its metadata; the version follows."""
+"""Creator in a picture's metadata; the version follows."""
 SYNODIC_DAYS = {
     "mercury": 116,
     "venus": 584,
@@ -46,7 +46,7 @@ ELEVATIONS_DEG = (10, 20, 45)
 DAY_S = 86_400.0
 MOON = {"inferior conjunction": "new moon", "opposition": "full moon"}
 NEAR_DEG = 5.0
-"""Of the Sun: where scintillation begins."""
+"""Angle from the Sun at which scintillation begins."""
 # Okabe and Ito (2008): colours that colour-blind readers tell apart
 BLUE, ORANGE, GREEN, GREY, INK = "#0072b2", "#d55e00", "#009e73", "#8a8f98", "#1b2430"
 RC: dict[Any, Any] = {
@@ -75,7 +75,7 @@ def plot_profile(profile: Profile, start: datetime, path: Path, *, force: bool =
     near = geometry.conjunction_windows(
         where.body, start, days * DAY_S, [NEAR_DEG, where.conjunction_deg], ephemeris=where.ephemeris
     )
-    turns = geometry.alignments(where.body, start, days * DAY_S, ephemeris=where.ephemeris)
+    alignments = geometry.alignments(where.body, start, days * DAY_S, ephemeris=where.ephemeris)
 
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
@@ -103,7 +103,7 @@ def plot_profile(profile: Profile, start: datetime, path: Path, *, force: bool =
         bottom.set_yscale("log")
         bottom.yaxis.set_major_formatter("{x:g}")
         bottom.set_ylabel("frames lost")
-        _mark(figure.axes, start, list(near.values()), turns, moon=where.body == "moon")
+        _mark(figure.axes, start, list(near.values()), alignments, moon=where.body == "moon")
         locator: Any = AutoDateLocator()  # type: ignore[no-untyped-call]
         bottom.xaxis.set_major_locator(locator)
         bottom.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
@@ -144,7 +144,7 @@ def plot_code(name: str, path: Path, packet_bytes: int = PACKET_BYTES, *, force:
 
 
 def _points(axes: Axes, name: str) -> None:
-    """The table's rows by where they come from; simulated ones with the interval of their counts."""
+    """Draw the table's rows by source; simulated ones with the interval of their counts."""
     table = [row for row in rows("fer.csv") if row["code"] == name]
     kinds: dict[str, list[dict[str, str]]] = {}
     for row in table:
@@ -182,7 +182,7 @@ def _mark(
     all_axes: list[Axes],
     start: datetime,
     near: list[geometry.Windows],
-    turns: list[geometry.Alignment],
+    alignments: list[geometry.Alignment],
     *,
     moon: bool,
 ) -> None:
@@ -192,13 +192,13 @@ def _mark(
             for begin, end in windows:
                 span: Any = [start + timedelta(seconds=at) for at in (begin, end)]
                 axes.axvspan(*span, color="#e69f00", alpha=0.22, lw=0)
-        for turn in turns:
-            when: Any = start + timedelta(seconds=turn.t_s)
+        for alignment in alignments:
+            when: Any = start + timedelta(seconds=alignment.t_s)
             axes.axvline(when, color=GREY, lw=0.8, ls=(0, (2, 2)))
-    for turn in turns:
-        when = start + timedelta(seconds=turn.t_s)
-        name = MOON.get(turn.kind, turn.kind) if moon else turn.kind
-        text = f" {name}, {turn.sep_deg:.1f}° from the Sun" if "conj" in turn.kind else f" {name}"
+    for alignment in alignments:
+        when = start + timedelta(seconds=alignment.t_s)
+        name = MOON.get(alignment.kind, alignment.kind) if moon else alignment.kind
+        text = f" {name}, {alignment.sep_deg:.1f}° from the Sun" if "conj" in alignment.kind else f" {name}"
         all_axes[0].annotate(
             text, (when, 0.99), xycoords=("data", "axes fraction"), va="top", color=INK, fontsize=8
         )
@@ -217,14 +217,14 @@ PICTURE = Kind("a picture", _no_picture)
 
 
 def check_picture(path: Path) -> None:
-    """Raise :class:`InputError` unless the ending names a format."""
+    """Raise :class:`InputError` unless the file's ending names a picture format."""
     if path.suffix.lower() not in FORMATS:
         raise InputError(f"{path}: cannot draw as {path.suffix!r}; {nearest(path.suffix.lower(), FORMATS)}")
 
 
 @contextmanager
 def _figure(path: Path, size_in: tuple[float, float], force: bool) -> Iterator[Figure]:
-    """A figure that is written to ``path`` when the block ends well; with ``force`` in the place of another one."""
+    """A figure that is written to ``path`` when the block ends without error; ``force`` replaces an existing one."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 

@@ -1,11 +1,11 @@
-"""A run's share of a physical link: what an engine needs to know, with the seed's weather and orbit in it.
+"""A physical link during one run: what an engine needs, with the weather and the orbit that the seed draws.
 
 ::
 
-    delay    of what leaves the spacecraft at t, by the bodies' motion and the relay's own way
+    delay    of a packet that leaves the spacecraft at t, by the bodies' motion and the relay's distance
     rate     fixed, or the highest that keeps the margin at every usable moment in the planned weather
-    Eb/N0    at that rate, of what is sent at t: elevation, Sun and weather are those of its time at the Earth
-    outages  no station in view, body in between, or the Sun too near: when nothing may be sent, by the sender's time
+    Eb/N0    at that rate, of a packet sent at t: elevation, Sun and weather are those of its time at the Earth
+    outages  when nothing may be sent, by the sender's time: no station in view, body in between, or Sun too near
 
 Times are seconds after the run's start, at the sending end.
 """
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STEP_S = 60.0
-"""Between rows: a straight line between two is within 0.1 us of the delay and 0.05 dB of the least elevation's
-budget."""
+"""Step between rows: a straight line between two is within 0.1 us of the delay and 0.05 dB of the budget at the least
+elevation."""
 MAX_ROWS = 50_000
 """A month of minutes; longer runs have wider steps."""
 
@@ -51,13 +51,13 @@ class LossSchedule:
     t_s: NDArray[np.float64] = field(default_factory=lambda: _NONE)
     """Times of the rows; straight lines between."""
     ebn0_db: NDArray[np.float64] = field(default_factory=lambda: _NONE)
-    """Mean over the scintillation, the weather of the seed included."""
+    """Mean over the scintillation, in the seed's weather."""
     scintillation_index: NDArray[np.float64] = field(default_factory=lambda: _NONE)
     curve_ebn0_db: NDArray[np.float64] = field(default_factory=lambda: _NONE)
     """A uniform grid; outside it the curve holds its ends."""
     curve_log10_fer: NDArray[np.float64] = field(default_factory=lambda: _NONE)
     coherence_s: float = 0.0
-    """How long one gain of the scintillation holds."""
+    """Coherence time of the scintillation."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,9 @@ class Realisation:
     up_outages_s: geometry.Windows
     """When nothing can be sent up, by the station's clock."""
     weather_cd: NDArray[np.float64]
-    """The weather's percentile that what leaves the spacecraft at ``delay_t_s`` meets at the station."""
+    """Percentile of the station's weather when a packet that left the spacecraft at ``delay_t_s`` arrives."""
     notes: tuple[str, ...]
-    """What a reader of the run must know."""
+    """Warnings for a reader of the run."""
 
 
 def realise(profile: Profile, start: datetime, duration_s: float, seed: int) -> Realisation:
@@ -197,9 +197,9 @@ class _Run:
         )
 
     def weather(self, at_earth: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The site's percentile at these times: the process on a grid of its own, each value held for a step.
+        """The site's percentile at these times: the process on a grid per site, each value held for a step.
 
-        Links to one site thus meet the same weather, however far their spacecraft are.
+        Links to one site thus have the same weather, however far their spacecraft are.
         """
         steps = np.floor(at_earth / STEP_S).astype(np.int64)
         grid: NDArray[np.float64] = STEP_S * np.arange(int(steps.max()) + 1, dtype=np.float64)
@@ -207,6 +207,6 @@ class _Run:
 
 
 def inside(times: NDArray[np.float64], windows: Iterable[tuple[float, float]]) -> NDArray[np.bool_]:
-    """Which times lie in one of the windows ``[from, to)``, which rise and do not overlap."""
+    """Which times are in one of the windows ``[from, to)``, which are sorted and do not overlap."""
     edges = np.array([edge for window in windows for edge in window])
     return np.asarray(np.searchsorted(edges, times, side="right") % 2 == 1)

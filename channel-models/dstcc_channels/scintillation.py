@@ -1,11 +1,11 @@
-"""Solar scintillation: how the corona makes a carrier's strength flicker near conjunction.
+"""Solar scintillation: how the corona makes a carrier's power fluctuate near conjunction.
 
 ::
 
     m(x) = exp(-a1 (x - xt)) + a2 + a3 (x - xt) + a4 (x - xt)^2    x: Sun-Earth-probe angle in degrees, m in [0, 1]
     m = 1 below xt (saturated: Rayleigh),  m = 0 beyond 5 degrees, where the fit ends and m < 0.1
     K = s / (1 - s),  s = sqrt(1 - m^2)                            Rician factor of the power gain, whose mean is 1
-    tau = sqrt(lambda r) / v                                       the Fresnel pattern blown past the path
+    tau = sqrt(lambda r) / v                                       the Fresnel pattern drifts across the path
 
 Sources: IPN Progress Report 42-153E, eq. 7 (m; its coefficients below); the standard Rice relation of m and K; tau
 from a Fresnel scale at r = 1 au and a slow solar wind of v = 400 km/s (Coles 1978).
@@ -31,7 +31,7 @@ FITS = {"x": (1.1, (1.14, 0.0, 0.02, 0.0)), "ka": (0.6, (1.50, -0.231, 0.176, -0
 AU_M = 149_597_870_700.0
 WIND_M_S = 4e5
 INDEX_STEPS = 20
-"""Of the table behind :func:`faded`: m in steps of 0.05."""
+"""Steps of m in the table of :func:`faded`: 0.05 each."""
 
 
 def scintillation_index(sun_earth_probe_deg: ArrayLike, band: str) -> NDArray[np.float64]:
@@ -60,9 +60,9 @@ def coherence_s(frequency_hz: float) -> float:
 def faded(
     name: str, ebn0_db: NDArray[np.float64], index: NDArray[np.float64], frames: int = 1
 ) -> NDArray[np.float64]:
-    """How often one of so many frames of a code fails, averaged over the fading, at each Eb/N0 (mean, dB) and index.
+    """Probability that one of so many frames of a code fails, averaged over the fading, by Eb/N0 (mean, dB) and index.
 
-    The frames are short beside :func:`coherence_s`, so that they share one gain. Both arrays have one shape.
+    The frames are short compared with :func:`coherence_s`, so they share one gain. Both arrays have one shape.
     """
     from scipy.ndimage import map_coordinates
 
@@ -75,7 +75,7 @@ _LEAST = 1e-300
 """An error rate whose logarithm still exists."""
 _GRID_DB = 5 * CURVE_STEP_DB
 _DEEP_DB, _HIGH_DB = -50.0, 12.0
-"""Gains outside have odds below 1e-5 even under Rayleigh fading; their weight goes to the outermost bin."""
+"""Gains outside have a probability below 1e-5 even under Rayleigh fading; it is added to the outermost bin."""
 
 
 @cache

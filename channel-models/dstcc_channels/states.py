@@ -1,8 +1,8 @@
-"""What a physical link does at each moment: distance, Eb/N0, margin, loss, rate, and whether it can be used.
+"""The state of a physical link at each moment: distance, Eb/N0, margin, loss, rate, and whether it can be used.
 
 Times are Earth's: the state at ``t_s`` is that of a signal that the station receives (or, upwards, sends) then.
-Occultations by the body are not in here, since they depend on where the spacecraft is in its orbit; a run has them
-(:mod:`.realise`).
+Occultations by the body are not included, since they depend on the spacecraft's position in its orbit;
+:mod:`.realise` adds them for a run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 PACKET_BYTES = 1500
-"""The packet that ``packet_loss`` is about unless said otherwise: a full Ethernet frame's."""
+"""Default packet size of ``packet_loss``: that of a full Ethernet frame."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class LinkStates:
     distance_m: NDArray[np.float64]
     one_way_s: NDArray[np.float64]
     elevation_deg: NDArray[np.float64]
-    """Of the spacecraft over the station's horizon; below the mask the budget is that of the mask."""
+    """Elevation of the spacecraft above the station's horizon; below the mask the budget is that at the mask."""
     sun_earth_probe_deg: NDArray[np.float64]
     scintillation_index: NDArray[np.float64]
     ebn0_db: NDArray[np.float64]
     """At ``rate_bps``."""
     margin_db: NDArray[np.float64]
-    """Over the threshold, where frames fail at the profile's ``frame_error_rate``."""
+    """Margin over the threshold, at which frames fail at the profile's ``frame_error_rate``."""
     frame_error_rate: NDArray[np.float64]
     """Averaged over the scintillation."""
     packet_loss: NDArray[np.float64]
@@ -53,7 +53,7 @@ class LinkStates:
     visible: NDArray[np.bool_]
     """Above the station's mask and away from the Sun."""
     notes: tuple[str, ...]
-    """What a reader of the numbers must know: Eb/N0 below a code's table, or far above it."""
+    """Warnings: Eb/N0 below a code's table, or far above it."""
 
 
 def link_states(
@@ -69,8 +69,8 @@ def link_states(
 ) -> LinkStates:
     """The states of a physical profile at ``t_s`` seconds after ``start`` (UTC).
 
-    ``elevation_deg`` takes the place of the station's own (degrees), ``weather_cd`` that of the profile's percentile,
-    ``rate_bps`` that of its rate; ``up`` asks for the other direction. Raises :class:`InputError` for an abstract
+    ``elevation_deg`` replaces the elevation at the station (degrees), ``weather_cd`` the profile's percentile,
+    ``rate_bps`` its rate; ``up`` selects the other direction. Raises :class:`InputError` for an abstract
     profile, an elevation below the model's, a date outside the ephemeris, or ``up`` without a budget.
     """
     path, direction = parts(profile, up)
@@ -140,7 +140,7 @@ def link_budget(
 
 
 def parts(profile: Profile, up: bool = False) -> tuple[PathTable, Direction]:
-    """The path and one direction of a physical profile. Raises :class:`InputError` where there is none."""
+    """The path and one direction of a physical profile. Raises :class:`InputError` if it has none."""
     if profile.path is None or profile.down is None:
         raise InputError(f"{profile.name}: an abstract profile has no budget; it holds a link's keys only")
     if not up:
@@ -151,7 +151,7 @@ def parts(profile: Profile, up: bool = False) -> tuple[PathTable, Direction]:
 
 
 def threshold(direction: Direction) -> tuple[Code, float]:
-    """The direction's code, and the Eb/N0 (dB) at which its frames fail at the asked rate."""
+    """The direction's code, and the Eb/N0 (dB) at which frames fail at the profile's ``frame_error_rate``."""
     known = code(direction.code)
     return known, known.required_ebn0_db(direction.frame_error_rate)
 

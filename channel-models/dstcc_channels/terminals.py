@@ -37,7 +37,7 @@ class Terminal:
     station: str
     band: str
     site: str
-    """Where its weather is."""
+    """Site whose weather it has."""
     g0_dbi: float
     g1_db_per_deg2: float
     gamma_deg: float
@@ -45,7 +45,7 @@ class Terminal:
     t2_k: float
     a_per_deg: float
     up_g0_dbi: float | None
-    """Gain towards the spacecraft; ``None`` where our sources know no transmitter."""
+    """Gain towards the spacecraft; ``None`` where our sources list no transmitter."""
     up_power_w: float | None
     ref: str
 
@@ -81,13 +81,13 @@ def atmosphere_db(elevation_deg: ArrayLike, zenith_db: ArrayLike) -> NDArray[np.
 
 @cache
 def terminal(station: str, band: str) -> Terminal:
-    """The terminal of that station and band. Raises :class:`InputError` with what is there."""
+    """The terminal of that station and band. Raises :class:`InputError` with the known ones."""
     table = {(row["station"], row["band"]): row for row in rows("terminals.csv")}
     stations = sorted({name for name, _ in table})
     if station not in stations:
         raise InputError(f"station = {station!r}: not known; {nearest(station, stations)}")
     if (station, band) not in table:
-        bands = sorted(there for name, there in table if name == station)
+        bands = sorted(known for name, known in table if name == station)
         raise InputError(f"band = {band!r}: {station} has no such receiver; allowed: {', '.join(bands)}")
     row = table[station, band]
     numbers = {

@@ -1,7 +1,7 @@
-"""One direction of a link, step by step, under a seed: what an export or another emulator is fed with.
+"""One direction of a link, step by step, under a seed: the input of an export or of another emulator.
 
-A physical profile is realised; of an abstract one the draws are made here, from streams of their own (a scenario's
-draws are its own too). Losses of neighbouring packets hang together where packets share frames::
+A physical profile is realised by :mod:`.realise`. The draws of an abstract profile are made here, from random streams
+that no scenario uses. Losses of neighbouring packets are correlated where packets share frames::
 
     frames a packet spans n, frames from one packet's first to the next one's q = 8 bytes / k <= n
     P(lost)        = 1 - (1 - FER)^n
@@ -37,7 +37,7 @@ MAX_STEPS = 1_000_000
 
 @dataclass(frozen=True)
 class Timeline:
-    """A link's one direction over time, by rows; what a row says holds until the next one."""
+    """One direction of a link over time, by rows; a row holds until the next one."""
 
     t_s: NDArray[np.float64]
     delay_s: NDArray[np.float64]
@@ -55,7 +55,7 @@ class Timeline:
     weather: tuple[str, ...]
     """The state of the station's weather, one of :data:`.weather.STATES`; empty for an abstract profile."""
     bursts: GilbertElliott | None
-    """The chain of an abstract profile with bursts; by packets."""
+    """The chain of an abstract profile with bursts; one step per packet."""
     notes: tuple[str, ...]
 
 
@@ -71,7 +71,7 @@ def timeline(
 ) -> Timeline:
     """The rows of one direction from ``start`` (UTC) on, every ``step_s``, for packets of ``packet_bytes``.
 
-    Raises :class:`InputError` for steps that make no sense, and as :func:`.realise` does.
+    Raises :class:`InputError` for an impossible step, and as :func:`.realise` does.
     """
     if packet_bytes < 1:
         raise InputError(f"bytes = {packet_bytes}: a packet has at least 1 byte")

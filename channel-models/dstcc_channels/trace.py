@@ -1,4 +1,4 @@
-"""Loss states over time as CSV, for tools of one's own.
+"""Loss states over time as CSV, for other tools.
 
 A physical link has a row a step (weather, Eb/N0, error rates, outages); a link with bursts has a row a change of state.
 """
@@ -19,14 +19,14 @@ from .mark import EXPORT, marked
 from .timeline import Timeline
 
 MAX_SLOTS = 100_000_000
-"""Of a trace of bursts: 20 minutes at 1 Gb/s."""
+"""Slots of the longest trace of bursts: 20 minutes at 1 Gb/s."""
 
 
 def write_trace(
     line: Timeline, path: Path, meta: dict[str, Any], seed: int, packet_bytes: int, *, force: bool = False
 ) -> None:
-    """Write the loss states of a timeline; ``meta`` heads the file as comments, ``force`` replaces an export that is
-    there."""
+    """Write the loss states of a timeline; ``meta`` heads the file as comments, ``force`` replaces an existing
+    export."""
     text = io.StringIO()
     text.writelines(f"# {key}: {value}\n" for key, value in marked(meta).items())
     writer = csv.writer(text, lineterminator="\n")

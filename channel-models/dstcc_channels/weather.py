@@ -1,4 +1,4 @@
-"""Weather: how much the atmosphere takes at a site, as a share of time and as a process in time.
+"""Weather: the attenuation by the atmosphere at a site, as a share of time and as a process in time.
 
 ::
 
@@ -8,7 +8,7 @@
 
 The states ``clear``, ``cloudy``, ``rain`` and ``storm`` name the table's decades (exceeded in more than 10 %, 10 to
 1 %, 1 to 0.1 %, less than 0.1 % of the time). Between rows log A is linear over log(1 - cd); outside them the first
-or last row holds. Source of the process and of b: ITU-R P.1853 (Maseng and Bakken 1981), which has it for rain.
+or last row holds. Source of the process and of b: ITU-R P.1853 (Maseng and Bakken 1981), which states it for rain.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 DECAY_PER_S = 2e-4
-"""b of ITU-R P.1853: weather forgets itself in about 1.4 hours."""
+"""b of ITU-R P.1853: the weather decorrelates in about 1.4 hours."""
 STATES = ("clear", "cloudy", "rain", "storm")
 STATE_BOUNDS_CD = (0.9, 0.99, 0.999)
 """Where one state ends and the next begins."""
@@ -70,10 +70,10 @@ def state_of(cd: ArrayLike) -> NDArray[np.int64]:
 
 @cache
 def _curve(site: str, band: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    there = sorted({(row["site"], row["band"]) for row in rows("zenith.csv")})
-    if (site, band) not in there:
-        known = [f"{place}/{which}" for place, which in there]
-        raise InputError(f"weather of {site}/{band}: not in zenith.csv; {nearest(f'{site}/{band}', known)}")
+    known = sorted({(row["site"], row["band"]) for row in rows("zenith.csv")})
+    if (site, band) not in known:
+        names = [f"{place}/{which}" for place, which in known]
+        raise InputError(f"weather of {site}/{band}: not in zenith.csv; {nearest(f'{site}/{band}', names)}")
     points = [
         (float(row["cd"]), float(row["zenith_db"]))
         for row in rows("zenith.csv")

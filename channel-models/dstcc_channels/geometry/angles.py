@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 STEP_S = 6 * 3600.0
-"""Between angles when turning points are sought: a straight line between two errs by 1e-3 degrees for a planet."""
+"""Sampling step for turning points: a straight line between two samples errs by 1e-3 degrees for a planet."""
 FLAGS_DEG = (5.0, 3.0, 2.0, 1.0)
 """Sun-Earth-probe angles below which a link's conjunction is reported."""
 
@@ -65,7 +65,7 @@ def alignments(
     times = moments(0.0, duration_s, STEP_S)
     sep = sun_earth_probe_deg(target, start, times, ephemeris=ephemeris)
     step = times[1] - times[0]
-    found = []
+    turning_points = []
     for i in np.flatnonzero((np.diff(sep[:-1]) * np.diff(sep[1:])) < 0) + 1:
         # The vertex of the parabola through three angles; near a close conjunction that of their squares, which
         # stay smooth where the angle itself has nearly a corner.
@@ -74,8 +74,8 @@ def alignments(
         at = float(times[i] + off * step)
         angle = float(sun_earth_probe_deg(target, start, at, ephemeris=ephemeris))
         kind = _kind(target, start, at, peak=sep[i] > sep[i - 1], angle=angle, ephemeris=ephemeris)
-        found.append(Alignment(kind, at, angle))
-    return found
+        turning_points.append(Alignment(kind, at, angle))
+    return turning_points
 
 
 def conjunction_windows(

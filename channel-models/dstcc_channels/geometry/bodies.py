@@ -21,7 +21,7 @@ class Body:
     gm_m3_s2: float
     """Gravitational parameter of the body alone."""
     j2: float
-    """Second zonal harmonic: how much its flatness turns an orbit."""
+    """Second zonal harmonic: how much the body's oblateness rotates an orbit."""
 
 
 BODIES: dict[str, Body] = {
@@ -39,7 +39,7 @@ BODIES: dict[str, Body] = {
 
 def body(name: str) -> Body:
     """The body called ``name`` (case does not matter); ``InputError`` with the nearest names if there is none."""
-    found = BODIES.get(str(name).lower())
-    if found is None:
+    match = BODIES.get(str(name).lower())
+    if match is None:
         raise InputError(f"no body is called {name!r}: {nearest(name, BODIES)}")
-    return found
+    return match

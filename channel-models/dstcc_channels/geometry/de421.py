@@ -45,7 +45,7 @@ def _kernel() -> tuple[Any, Any]:
         raise _lacking(error) from error
     try:
         with warnings.catch_warnings():
-            # It says that its table of Earth's rotation is old; only the kernel beside it is used here.
+            # skyfield warns that its table of Earth's rotation is old; only the kernel is used here.
             warnings.filterwarnings("ignore", "The file finals2000A.all has expired", RuntimeWarning)
             from skyfield_data import get_skyfield_data_path
 
@@ -53,7 +53,7 @@ def _kernel() -> tuple[Any, Any]:
     except ImportError as error:
         raise _lacking(error) from error
     kernel = load_file(str(folder / "de421.bsp"))
-    atexit.register(kernel.close)  # it keeps its file open, and Python complains of that at the end
+    atexit.register(kernel.close)  # skyfield keeps the file open, and Python warns of that at exit
     return kernel, load.timescale(builtin=True)
 
 

@@ -25,13 +25,13 @@ class Ephemeris:
 
     name: str
     position_m: Callable[[str, NDArray[np.float64]], NDArray[np.float64]]
-    """Body and ``(n,)`` seconds of TDB since J2000 to ``(n, 3)`` metres in the ICRF, from an origin of its own."""
+    """Body and ``(n,)`` seconds of TDB since J2000 to ``(n, 3)`` metres in the ICRF; each ephemeris has its origin."""
     first: datetime
     last: datetime
 
 
 FIRST = datetime(1972, 1, 1, tzinfo=UTC)
-"""UTC has whole leap seconds since then; before it, no time of a user's is exact to the second."""
+"""UTC has whole leap seconds since then; an earlier UTC time is not exact to the second."""
 EPHEMERIDES: dict[str, Ephemeris] = {
     ephemeris.name: ephemeris
     for ephemeris in (
@@ -47,11 +47,11 @@ def ephemeris_over(name: str, start: datetime, t_s: NDArray[np.float64]) -> Ephe
 
     Raises ``InputError`` with the key, the date and the range otherwise.
     """
-    found = EPHEMERIDES.get(name)
-    if found is None:
+    ephemeris = EPHEMERIDES.get(name)
+    if ephemeris is None:
         raise InputError(f"ephemeris: {name!r} is none: {nearest(name, EPHEMERIDES)}")
     if not t_s.size:
-        return found
+        return ephemeris
     if not np.all(np.isfinite(t_s)):
         raise InputError("times after start are finite numbers of seconds")
     for after_s in (0.0, float(t_s.min()), float(t_s.max())):
@@ -59,11 +59,11 @@ def ephemeris_over(name: str, start: datetime, t_s: NDArray[np.float64]) -> Ephe
             moment: datetime | None = utc(start) + timedelta(seconds=after_s)
         except OverflowError:
             moment = None
-        if moment is None or not found.first <= moment <= found.last:
+        if moment is None or not ephemeris.first <= moment <= ephemeris.last:
             key = f"start = {iso(start)}" + (f" and {after_s:g} s more" if after_s else "")
             date = "" if moment is None or not after_s else f", {iso(moment)},"
             raise InputError(
                 f"{key}{date} is outside what ephemeris = {name!r} covers, "
-                f"{iso(found.first)} to {iso(found.last)}"
+                f"{iso(ephemeris.first)} to {iso(ephemeris.last)}"
             )
-    return found
+    return ephemeris

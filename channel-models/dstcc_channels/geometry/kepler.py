@@ -12,7 +12,7 @@ Heliocentric, with the Sun at rest: it moves at 16 m/s at most around the baryce
 
 Sources: E. M. Standish, "Keplerian elements for approximate positions of the major planets" (JPL), table 1, best fit
 for 1800-2050; O. Montenbruck, E. Gill, "Satellite Orbits" (Springer 2000), section 3.3.2, for the Moon (several
-arcminutes, about 500 km). ``python -m bench.geometry`` prints what both are worth beside DE421.
+arcminutes, about 500 km). ``python -m bench.geometry`` prints the errors of both against DE421.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 AU_M = 149_597_870_700.0
 """Astronomical unit, IAU 2012 resolution B2."""
 OBLIQUITY_DEG = 23.43928
-"""Of the ecliptic at J2000, as the elements' formulas have it."""
+"""Obliquity of the ecliptic at J2000, as in the formulas of the elements."""
 EARTH_OVER_MOON = 81.3006
 """Ratio of masses, DE421."""
 ARCSEC = np.pi / 648_000
@@ -92,13 +92,13 @@ def position_m(name: str, tdb_s: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def eccentric_anomaly(mean: NDArray[np.float64], e: NDArray[np.float64]) -> NDArray[np.float64]:
     """Solve M = E - e sin E (radians) for eccentricities of planets, below 0.3."""
-    found = mean + e * np.sin(mean)
+    anomaly = mean + e * np.sin(mean)
     for _ in range(10):  # squares the error each time: from e^2 to rounding in four
-        step = (mean - found + e * np.sin(found)) / (1 - e * np.cos(found))
-        found = found + step
+        step = (mean - anomaly + e * np.sin(anomaly)) / (1 - e * np.cos(anomaly))
+        anomaly = anomaly + step
         if np.all(np.abs(step) < KEPLER_TOLERANCE):
             break
-    return found
+    return anomaly
 
 
 @cache
@@ -114,7 +114,7 @@ def _elements() -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
 
 
 def _orbit(name: str, centuries: NDArray[np.float64]) -> NDArray[np.float64]:
-    """On the ellipse of that time, ecliptic metres from the Sun."""
+    """Position on the ellipse of that time, ecliptic, metres from the Sun."""
     at_epoch, rate = _elements()[name]
     a, e, tilt, longitude, perihelion, node = at_epoch[:, None] + rate[:, None] * centuries
     tilt, node, argument = np.radians(tilt), np.radians(node), np.radians(perihelion - node)

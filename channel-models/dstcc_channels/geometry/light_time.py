@@ -1,17 +1,17 @@
-"""Light time and directions between bodies, corrected for the light's own travel.
+"""Light time and directions between bodies, corrected for the time that light travels.
 
 ::
 
     received at t:   tau = |target(t - tau) - origin(t)| / c       what the origin sees
-    sent at t:       tau = |target(t + tau) - origin(t)| / c       where its own signal arrives
+    sent at t:       tau = |target(t + tau) - origin(t)| / c       where the origin's signal arrives
 
-Both by fixed-point iteration, which gains a factor v/c (1e-4) a turn. The two differ by tau times the rate of the
-distance over c: tens of milliseconds between Earth and Mars. A packet that leaves Mars at t takes
+Both are solved by fixed-point iteration, which gains a factor v/c (1e-4) per iteration. The two differ by tau times the
+rate of the distance over c: tens of milliseconds between Earth and Mars. A packet that leaves Mars at t takes
 ``light_time_s("mars", "earth", .., sent=True)``.
 
-Long series are computed every three hours and interpolated by a cubic spline: the fastest thing in it, the Moon's
-round, is 27 days, and the spline stays within 1e-6 s and 1e-6 degrees of the exact solution (tests hold it to that).
-Centres of the bodies count; a station on the near side is up to 21 ms closer.
+Long series are computed every three hours and interpolated by a cubic spline: the fastest motion, the Moon's orbit,
+takes 27 days, and the spline stays within 1e-6 s and 1e-6 degrees of the exact solution (tests check that). Distances
+are between the centres of the bodies; a station on the near side is up to 21 ms closer.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ NODE_S = 10_800.0
 """Distance of the exact points of a long series."""
 MARGIN_NODES = 3
 """Exact points beyond both ends, where a spline that knows no slope is weakest."""
-TURNS = 4
-"""Of the iteration: (v/c)^4 = 1e-16, beyond what a float holds."""
+ITERATIONS = 4
+"""Iterations of the fixed point: (v/c)^4 = 1e-16 is below a float's precision."""
 
 
 def light_time_s(
@@ -70,7 +70,7 @@ def distance_m(
     ephemeris: str = "kepler",
     sent: bool = False,
 ) -> NDArray[np.float64]:
-    """The way of the light of :func:`light_time_s`, metres; shape of ``t_s``."""
+    """The distance that the light of :func:`light_time_s` travels, metres; shape of ``t_s``."""
     return LIGHT_M_S * light_time_s(origin, target, start, t_s, ephemeris=ephemeris, sent=sent)
 
 
@@ -106,7 +106,7 @@ def over_time(
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two bodies of one ephemeris, ready to be asked."""
+    """Two bodies of one ephemeris; a call gives the light time between them."""
 
     origin: str
     target: str
@@ -120,7 +120,7 @@ class _Pair:
         here = self.ephemeris.position_m(self.origin, at)
         away = np.zeros(times.size)
         sight = np.zeros_like(here)
-        for _ in range(TURNS):
+        for _ in range(ITERATIONS):
             sight = self.ephemeris.position_m(self.target, at + self.sign * away) - here
             away = np.sqrt(np.sum(sight**2, axis=1)) / LIGHT_M_S
         return away, sight

@@ -6,7 +6,7 @@
     up      leaves at t:  a station sees the planet at t,    the orbiter sees the Earth at t + tau
     outages               what is left of the run
 
-What happens at the receiving end is moved back by the light's own way, so that the windows say when to send.
+Windows at the receiving end are moved back by the light time, so that the result says when to send.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .stations import DEFAULT_MASK_DEG, visibility
 from .windows import Windows, complement, intersection, union
 
 Far = str | CircularOrbit | Site
-"""The far end: a body (what is there sees the Earth at all times), an orbiter, or a lander."""
+"""The far end: a body (from which the Earth is always visible), an orbiter, or a lander."""
 DIRECTIONS = ("down", "up")
 
 
@@ -87,7 +87,7 @@ def link_outages(
     mask_deg: float = DEFAULT_MASK_DEG,
     ephemeris: str = "kepler",
 ) -> Windows:
-    """When it may not: the rest of the run. What the keywords mean: :func:`link_windows`."""
+    """When no packet may leave: the rest of the run. The keywords are those of :func:`link_windows`."""
     usable = link_windows(
         far, stations, start, duration_s, direction=direction, mask_deg=mask_deg, ephemeris=ephemeris
     )

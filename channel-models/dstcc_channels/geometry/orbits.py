@@ -9,7 +9,7 @@
     stationary  a = (GM / w^2)^(1/3),  w the rotation of Mars
 
 beta is the angle between the Earth and the orbit's plane. The planet is a sphere of its equatorial radius, without an
-atmosphere, and what pulls at the orbit besides is left out (around the Moon the Earth does, within weeks). The share
+atmosphere, and other perturbations are left out (around the Moon the Earth's matter within weeks). The share
 is for an Earth that is far away. Source: two-body motion and the first-order drift of D. A. Vallado, "Fundamentals of
 Astrodynamics and Applications", section 9.6; the share is the arc of the circle inside the planet's shadow cylinder.
 """
@@ -33,11 +33,11 @@ from .windows import Windows, where_above
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-STEPS_A_TURN = 360
-"""Samples of an orbit when windows are sought: a straight line between two errs by 1e-5 of a period."""
+SAMPLES_PER_ORBIT = 360
+"""Samples when windows are computed: a straight line between two errs by 1e-5 of a period."""
 MARS = "mars"
 LIMB_EPSILON = 1e-9
-"""Of the radius: an orbit must not be the ground."""
+"""Least altitude as a share of the radius: an orbit must be above the ground."""
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,14 @@ class CircularOrbit:
 
     @property
     def period_s(self) -> float:
-        """Time of a turn."""
+        """Time of one revolution."""
         return float(2 * np.pi / self.rate_rad_s)
 
     @property
     def node_drift_rad_s(self) -> float:
-        """How the planet's flatness turns the orbit's plane: to the east for a retrograde orbit.
+        """How fast the planet's oblateness rotates the orbit's plane: to the east for a retrograde orbit.
 
-        None for an orbit in the equator, which has no node; its places stay where the rates say.
+        0 for an orbit in the equator's plane, which has no node.
         """
         if self.inclination_deg == 0:
             return 0.0
@@ -123,8 +123,8 @@ class CircularOrbit:
 def areostationary_orbit(longitude_deg: float, start: datetime) -> CircularOrbit:
     """The orbit that stays above an east longitude of Mars' equator.
 
-    No other of our bodies has one: Venus turns backwards, Mercury and the Moon so slowly that the Sun's or the Earth's
-    pull would take what circles as slowly.
+    No other of our bodies has one: Venus rotates backwards, and around Mercury and the Moon the orbit would have to be so
+    high that the Sun or the Earth pulls the spacecraft away.
     """
     planet, turning = body(MARS), rotation(MARS)
     radius_m = (planet.gm_m3_s2 / turning.rate_rad_s**2) ** (1 / 3)
@@ -133,7 +133,7 @@ def areostationary_orbit(longitude_deg: float, start: datetime) -> CircularOrbit
 
 
 def occultation_share(name: str, altitude_m: float, beta_deg: float = 0.0) -> float:
-    """Share of a circular orbit from which the planet hides the Earth, which stands ``beta_deg`` off its plane."""
+    """Share of a circular orbit from which the planet hides the Earth, which is ``beta_deg`` off its plane."""
     radius_m = body(name).radius_m
     cos_beta = float(np.cos(np.radians(beta_deg)))
     tangent = float(np.sqrt(altitude_m**2 + 2 * radius_m * altitude_m))
@@ -170,4 +170,4 @@ def occultation(
         sight = sight_m(orbit.body, "earth", start, times, ephemeris=ephemeris, sent=True) - place
         return np.asarray(-np.sum(place * sight, axis=1) / np.linalg.norm(sight, axis=1), dtype=np.float64)
 
-    return where_above(behind, tangent, from_s, duration_s, orbit.period_s / STEPS_A_TURN)
+    return where_above(behind, tangent, from_s, duration_s, orbit.period_s / SAMPLES_PER_ORBIT)

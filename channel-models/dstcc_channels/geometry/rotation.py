@@ -1,4 +1,4 @@
-"""How a body turns: its pole, its equator and its prime meridian.
+"""The rotation of a body: its pole, its equator and its prime meridian.
 
 ::
 
@@ -58,7 +58,7 @@ class Rotation:
 
     @property
     def rate_rad_s(self) -> float:
-        """Of the sidereal rotation; negative for Venus."""
+        """Rate of the sidereal rotation; negative for Venus."""
         return float(np.radians(self.meridian_deg_day)) / DAY_S
 
     def equator(self, tdb_s: ArrayLike) -> NDArray[np.float64]:
@@ -96,8 +96,8 @@ def _rotations() -> dict[str, Rotation]:
 
 
 def rotation(name: str) -> Rotation:
-    """How the body called ``name`` turns; ``InputError`` for one whose rotation we have no table of."""
-    found = _rotations().get(body(name).name)
-    if found is None:
+    """The rotation of the body called ``name``; ``InputError`` for one whose rotation is not in our table."""
+    match = _rotations().get(body(name).name)
+    if match is None:
         raise InputError(f"no rotation is known of {name!r}: {nearest(name, _rotations())}")
-    return found
+    return match

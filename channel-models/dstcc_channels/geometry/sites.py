@@ -1,4 +1,4 @@
-"""A lander's view: how high the Earth and a relay stand above a place on a planet.
+"""A lander's view: the elevation of the Earth and of a relay at a place on a planet.
 
 The body is a sphere of its equatorial radius: the vertical points away from its centre, latitudes are planetocentric
 (on Mars at most 0.34 degrees from the plumb line, and 20 km from its ground at the poles). Rotation: :mod:`.rotation`.
@@ -16,7 +16,7 @@ from dstcc.errors import InputError
 
 from .bodies import body
 from .light_time import sight_m
-from .orbits import STEPS_A_TURN, CircularOrbit
+from .orbits import SAMPLES_PER_ORBIT, CircularOrbit
 from .rotation import rotation
 from .stations import DEFAULT_MASK_DEG
 from .times import tdb_s
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 STEP_S = 120.0
-"""Between elevations of the Earth: a straight line between two errs by 0.2 s of time where it rises steeply."""
+"""Step between elevations of the Earth: a straight line between two errs by 0.2 s of time where it rises steeply."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Site:
 def site_elevation_deg(
     site: Site, target: str, start: datetime, t_s: ArrayLike, *, ephemeris: str = "kepler"
 ) -> NDArray[np.float64]:
-    """Degrees above a lander's horizon at which ``target`` (a body) meets what it sends; shape of ``t_s``."""
+    """Degrees above a lander's horizon of ``target`` (a body) when the lander's signal reaches it; shape as ``t_s``."""
     sight = sight_m(site.body, target, start, t_s, ephemeris=ephemeris, sent=True)
     return _elevation(site, start, t_s, sight).reshape(np.shape(t_s))
 
@@ -68,7 +68,7 @@ def site_elevation_deg(
 def relay_elevation_deg(
     site: Site, orbit: CircularOrbit, start: datetime, t_s: ArrayLike
 ) -> NDArray[np.float64]:
-    """Degrees above a lander's horizon at which an orbiter of the same planet stands; shape of ``t_s``."""
+    """Degrees above a lander's horizon of an orbiter of the same planet; shape of ``t_s``."""
     _same(site, orbit)
     return _elevation(site, start, t_s, orbit.position_m(start, t_s)).reshape(np.shape(t_s))
 
@@ -101,9 +101,9 @@ def relay_windows(
     *,
     mask_deg: float = DEFAULT_MASK_DEG,
 ) -> Windows:
-    """When an orbiter stands above ``mask_deg`` at a lander: windows in seconds after ``start``."""
+    """When an orbiter is above ``mask_deg`` at a lander: windows in seconds after ``start``."""
     _same(site, orbit)
-    step_s = orbit.period_s / STEPS_A_TURN
+    step_s = orbit.period_s / SAMPLES_PER_ORBIT
     return where_above(
         lambda times: relay_elevation_deg(site, orbit, start, times), mask_deg, 0.0, duration_s, step_s
     )

@@ -39,7 +39,7 @@ EARTH_SQUASH = 1 - 1 / 298.257223563
 """Polar over equatorial radius, WGS 84."""
 ARCSEC = np.pi / 648_000
 STEP_S = 60.0
-"""Between elevations when windows are sought: a straight line between two errs by 0.05 s of time where a body rises
+"""Sampling step for windows: a straight line between two samples errs by 0.05 s of time where a body rises
 or sets steeply; a pass that only grazes the mask for less than this may be missed."""
 DEFAULT_MASK_DEG = 10.0
 """Elevation that the DSN's antennas work above (810-005, module 301)."""
@@ -87,10 +87,10 @@ COMPLEXES: dict[str, str] = {"goldstone": "dss-14", "madrid": "dss-63", "canberr
 def station(name: str) -> Station:
     """A station or a complex by name (case does not matter); ``InputError`` with the nearest if there is none."""
     wanted = str(name).lower()
-    found = STATIONS.get(COMPLEXES.get(wanted, wanted))
-    if found is None:
+    match = STATIONS.get(COMPLEXES.get(wanted, wanted))
+    if match is None:
         raise InputError(f"no station is called {name!r}: {nearest(wanted, [*COMPLEXES, *STATIONS])}")
-    return found
+    return match
 
 
 def elevation_deg(
@@ -143,9 +143,9 @@ def visibility(
 def _of_date(
     icrf: NDArray[np.float64], start: datetime, times: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Into the frame of the pole of date: IERS eq. 5.10 to the first order of the pole's coordinates X, Y.
+    """Rotation into the frame of the pole of date: IERS eq. 5.10 to the first order of the pole's coordinates X, Y.
 
-    What that leaves out is X^2/2, 7e-4 degrees in 2050.
+    The first term left out is X^2/2, 7e-4 degrees in 2050.
     """
     centuries = (tdb_s(start) + times) / CENTURY_S
     pole_x = (2004.191898 * centuries - 0.4297829 * centuries**2) * ARCSEC

@@ -1,4 +1,4 @@
-"""Times: UTC as users give it, and the even time that orbits are computed in.
+"""Times: UTC as users give it, and TDB, the uniform time that orbits are computed in.
 
 ::
 
@@ -58,7 +58,7 @@ LEAP_SECONDS: tuple[tuple[datetime, int], ...] = tuple(
 
 
 def utc(moment: datetime) -> datetime:
-    """``moment`` with its zone, which is UTC unless it says otherwise."""
+    """``moment`` with its time zone; UTC if it has none."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
@@ -88,5 +88,5 @@ def ut1_s(moment: datetime) -> float:
 
 
 def iso(moment: datetime) -> str:
-    """As messages print it: ``2026-11-21T00:00:00Z``."""
+    """The date as messages print it: ``2026-11-21T00:00:00Z``."""
     return utc(moment).strftime("%Y-%m-%dT%H:%M:%SZ")

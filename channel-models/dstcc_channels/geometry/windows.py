@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Windows = list[tuple[float, float]]
 
 BLOCK = 50_000
-"""Samples at once when windows are sought: a few megabytes, however long the run."""
+"""Samples computed at once when windows are searched: a few megabytes, however long the run."""
 
 
 def windows(mask: ArrayLike, t_s: ArrayLike) -> Windows:
@@ -72,12 +72,12 @@ def tidy(pieces: Iterable[tuple[float, float]]) -> Windows:
 
 
 def union(*several: Iterable[tuple[float, float]]) -> Windows:
-    """What lies in any of them."""
+    """The times in any of several sets of windows."""
     return tidy(piece for pieces in several for piece in pieces)
 
 
 def intersection(one: Iterable[tuple[float, float]], other: Iterable[tuple[float, float]]) -> Windows:
-    """What lies in both."""
+    """The times in both sets of windows."""
     left, right = tidy(one), tidy(other)
     both: Windows = []
     i = j = 0
@@ -91,7 +91,7 @@ def intersection(one: Iterable[tuple[float, float]], other: Iterable[tuple[float
 
 
 def complement(pieces: Iterable[tuple[float, float]], from_s: float, to_s: float) -> Windows:
-    """What of ``[from_s, to_s]`` lies in none of them."""
+    """The times of ``[from_s, to_s]`` that are in none of the windows."""
     gaps: Windows = []
     reached = from_s
     for begin, end in tidy(pieces):
@@ -101,5 +101,5 @@ def complement(pieces: Iterable[tuple[float, float]], from_s: float, to_s: float
 
 
 def total_s(pieces: Sequence[tuple[float, float]]) -> float:
-    """How long they are together, seconds."""
+    """The total length of the windows, seconds."""
     return float(sum(end - begin for begin, end in pieces))

@@ -1,4 +1,4 @@
-"""Link profiles: links with their numbers and the sources of these, as TOML files beside this module.
+"""Link profiles: named links with their figures and sources, as TOML files beside this module.
 
 :func:`profile_names` lists what is shipped; :func:`load_profile` takes one of these names or the path of a file.
 """
@@ -20,7 +20,7 @@ from .model import Direction, Down, FixedUp, Profile, Up
 __all__ = ["Direction", "Down", "FixedUp", "Profile", "Up", "load_profile", "profile_names"]
 
 MAX_FILE_BYTES = 1 << 20
-"""A profile is written by people; what is longer is some other file."""
+"""A profile is written by hand; a larger file is not a profile."""
 
 
 def profile_names() -> tuple[str, ...]:
@@ -32,7 +32,7 @@ def profile_names() -> tuple[str, ...]:
 def load_profile(name_or_path: str | Path) -> Profile:
     """Read a shipped profile by name, or a file by path (with a ``/`` or ending in ``.toml``).
 
-    Raises :class:`InputError` naming the file, the key and the rule that is broken, or the names that there are.
+    Raises :class:`InputError` naming the file, the key and the rule that is broken, or the existing names.
     """
     text = str(name_or_path)
     if "/" in text or text.endswith(".toml"):

@@ -1,6 +1,6 @@
 """The check of an abstract profile's ``[link]``: keys of a scenario's ``[[link]]``, with their values.
 
-A scenario checks them again in its own words; here a slip in a profile is found before there is one.
+A scenario checks them again with its own messages; this check reports a mistake before a scenario uses the profile.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ GE_KEYS = ("p", "r", "good", "bad")
 
 
 def check_link(link: dict[str, Any]) -> None:
-    """Raise :class:`InputError`, which begins with the key, for what no link can be."""
+    """Raise :class:`InputError`, which begins with the key, for a value that no link can have."""
     _known(link, LINK_KEYS, "link")
     for key in NEEDED:
         if key not in link:

@@ -21,8 +21,8 @@ from ..terminals import Terminal, terminal
 from .abstract import check_link
 
 BANDS_HZ = {"x": (7e9, 9e9), "k": (18e9, 27e9), "ka": (27e9, 40e9)}
-"""As IEEE 521 has K and Ka; X with deep space's 7.1 GHz up and 8.4 GHz down. The tables of stations, weather and
-scintillation hold in these."""
+"""K and Ka of IEEE 521; X with deep space's 7.1 GHz up and 8.4 GHz down. The tables of stations, weather and
+scintillation are valid in these bands."""
 BANDS = tuple(BANDS_HZ)
 
 
@@ -62,7 +62,7 @@ CodeName = Annotated[str, _one_of(CODE_NAMES)]
 
 
 class Orbit(Table):
-    """A circular orbit round ``[path] body``, for what the body hides; angles as :class:`.CircularOrbit` has them."""
+    """A circular orbit around ``[path] body``, for occultations; angles as in :class:`.CircularOrbit`."""
 
     altitude_m: Annotated[float, Field(gt=0, le=1e9)]
     inclination_deg: Annotated[float, Field(ge=0, le=180)] = 0.0
@@ -86,9 +86,9 @@ class PathTable(Table):
     """Below this Sun-Earth-probe angle the link is not used."""
     orbit: Orbit | None = None
     body_noise_k: Annotated[float, Field(ge=0, le=1e4)] = 0.0
-    """What the body itself adds to the station's noise, by filling its beam."""
+    """Noise that the body adds at the station when it fills the beam."""
     extra_m: Annotated[float, Field(ge=0, le=1e12)] = 0.0
-    """Way on top of the bodies' distance, for instance from the ground to a relay."""
+    """Distance added to that between the bodies, for instance from the ground to a relay."""
 
     @model_validator(mode="after")
     def _terminal_exists(self) -> PathTable:
@@ -126,11 +126,11 @@ class Direction(Table):
     implementation_loss_db: Db = 0.0
     code: CodeName
     frame_error_rate: Annotated[float, Field(gt=0, lt=1)] = 1e-4
-    """Where the threshold lies that the margin is counted from."""
+    """Frame error rate at the threshold; the margin counts from there."""
     margin_db: Annotated[float, Field(ge=-50, le=50)] = 3.0
-    """Kept by the rate; without meaning where ``rate_bps`` is given."""
+    """Margin that the chosen rate keeps; unused where ``rate_bps`` is given."""
     max_rate_bps: RateBps
-    """What the equipment can do at most, whatever the budget allows."""
+    """Highest rate of the equipment, whatever the budget allows."""
     rate_bps: RateBps | None = None
     """A fixed information rate; the highest that keeps the margin unless given."""
 
@@ -159,13 +159,13 @@ class Up(Direction):
 
 
 class FixedUp(Table):
-    """``[up]`` of a link whose way up has no published budget: a rate, and nothing lost."""
+    """``[up]`` of a link whose uplink has no published budget: a rate without loss."""
 
     rate_bps: RateBps
 
 
 def _kind_of_up(value: Any) -> str:
-    # by its keys, so that a slip in one kind is not reported as a slip in the other too
+    # decided by its keys, so that an error in one kind is not reported for the other kind too
     fixed = set(value) <= {"rate_bps"} if isinstance(value, dict) else isinstance(value, FixedUp)
     return "<rate>" if fixed else "<budget>"
 
