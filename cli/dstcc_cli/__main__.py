@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-# `python -m` looks for modules in the current folder first; what lies there is the user's and none of ours.
+# `python -m` looks for modules in the current folder first, but files there are the user's, not ours.
 if sys.path[:1] == [os.getcwd()] and not os.path.exists("dstcc_cli"):  # noqa: PTH109, PTH110 - pathlib is a module too
     del sys.path[0]
 

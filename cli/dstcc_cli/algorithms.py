@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dstcc.algorithms import Algorithm
 
 LEAST_WIDTH = 100
-"""Columns; on a narrower terminal the lines run over."""
+"""Columns of the narrowest table; on a narrower terminal its lines wrap."""
 
 
 @click.command(short_help="List every congestion control and scheduler.")

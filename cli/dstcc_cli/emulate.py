@@ -21,7 +21,7 @@ SILENT = (
     "its first link never answered, or no layer could arrive whole by its deadline at the rate it began with"
 )
 SHOWN_TRIALS = 30
-"""Trials that a dry run names."""
+"""Most trials that a dry run lists."""
 
 EXAMPLES = """\b
 Examples:
@@ -33,7 +33,7 @@ Examples:
 
 
 NO_CONTROL = "none"
-"""Given as the only congestion control it leaves the scenario's controllers alone."""
+"""As the only ``--congestion``, it runs the scenario's controllers without any congestion control."""
 
 
 @click.command(short_help="Send a scenario's video over its links.", epilog=EXAMPLES)
@@ -184,7 +184,7 @@ def command(
 
 
 def _say_unscheduled(scenario: Scenario) -> None:
-    """Before the run, which of several schedulers do not apply to a transfer."""
+    """Print before the run which of several schedulers do not apply to a transfer."""
     from dstcc.algorithms import TRANSFERS, schedulers_of
 
     named = scenario.transport.scheduler
@@ -195,7 +195,7 @@ def _say_unscheduled(scenario: Scenario) -> None:
 
 
 def _with_variants(scenario: Scenario, labels: tuple[str, ...]) -> Scenario:
-    """The scenario with those of its variants alone."""
+    """The scenario with only the variants of these labels."""
     known = [variant.label for variant in scenario.variant]
     for label in labels:
         if label not in known:
@@ -212,24 +212,24 @@ def _overrides(
     """Everything from the command line that changes the scenario; the named options win over ``--set``."""
     from dstcc.scenario import Override, parse_override
 
-    found = [parse_override(text) for text in settings]
+    overrides = [parse_override(text) for text in settings]
     if NO_CONTROL in congestion:
         if len(congestion) > 1:
             raise click.UsageError(f"--congestion {NO_CONTROL}: stands alone")
-        found.append(Override(("transport", "congestion"), []))
+        overrides.append(Override(("transport", "congestion"), []))
         congestion = ()
     options["congestion"] = congestion
     if scale is not None:
-        found.append(parse_override(f"run.scale={scale}"))
+        overrides.append(parse_override(f"run.scale={scale}"))
     for name, value in options.items():
         if value is not None and value != ():
             table = "run" if name.startswith("seed") else "transport"
-            found.append(Override((table, name), list(value) if isinstance(value, tuple) else value))
-    return found
+            overrides.append(Override((table, name), list(value) if isinstance(value, tuple) else value))
+    return overrides
 
 
 def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, as_json: bool) -> int:
-    """Print what came out; the exit code."""
+    """Print the results; returns the exit code."""
     from dstcc.expect import MISSED, OUT_OF_REACH, check, idle, out_of_reach, unseen
 
     from .trials import show_trials
@@ -276,9 +276,9 @@ def _document(output: Path, meta: dict[str, Any], done: list[Done]) -> dict[str,
     }
 
 
-def _show_plan(found: Plan, as_json: bool) -> int:
+def _show_plan(plan: Plan, as_json: bool) -> int:
     if as_json:
-        emit_json(found.document())
+        emit_json(plan.document())
         return 0
     from rich.box import SIMPLE
     from rich.table import Table
@@ -287,10 +287,10 @@ def _show_plan(found: Plan, as_json: bool) -> int:
 
     from .trials import show_algorithms
 
-    table = Table(box=SIMPLE, title=f"{found.scenario} (links as seed {found.seed} draws them)")
+    table = Table(box=SIMPLE, title=f"{plan.scenario} (links as seed {plan.seed} draws them)")
     for heading in ("link", "RTT s", "rate bit/s", "BDP packets", "loss", "queue bytes", "outages s"):
         table.add_column(heading, justify="left" if heading in ("link", "loss") else "right")
-    for link in found.links:
+    for link in plan.links:
         table.add_row(
             link.name,
             f"{link.rtt_s:,.6g}",
@@ -302,30 +302,30 @@ def _show_plan(found: Plan, as_json: bool) -> int:
         )
     show_figures(table)
     out = console()
-    for link in found.links:
+    for link in plan.links:
         if others := _others(link):
             out.print(f"others on {link.name}: {others}", soft_wrap=True)
-    for note in found.notes:
+    for note in plan.notes:
         out.print(note, soft_wrap=True)
-    out.print(f"video: {found.chunks:,} chunks of {found.layers} layers, {found.payload_bytes:,} bytes")
-    delay, length = found.playout_delay_s, found.mission_s
+    out.print(f"video: {plan.chunks:,} chunks of {plan.layers} layers, {plan.payload_bytes:,} bytes")
+    delay, length = plan.playout_delay_s, plan.mission_s
     out.print(f"playout delay {delay:,.6g} s; a run lasts about {length:,.6g} s")
-    heading = "in mission time:" if found.distorts else "nothing distorted"
-    out.print(f"time scale S = {found.scale:g}, {heading}")
-    for line in found.distorts:
+    heading = "in mission time:" if plan.distorts else "nothing distorted"
+    out.print(f"time scale S = {plan.scale:g}, {heading}")
+    for line in plan.distorts:
         out.print(f"  {line}", soft_wrap=True)
-    out.print(f"{len(found.trials)} trials, about {found.estimated_packets:,} data packets:")
-    for trial in found.trials[:SHOWN_TRIALS]:
-        rebuilt = trial in found.reconstructions
+    out.print(f"{len(plan.trials)} trials, about {plan.estimated_packets:,} data packets:")
+    for trial in plan.trials[:SHOWN_TRIALS]:
+        rebuilt = trial in plan.reconstructions
         out.print(f"  {trial} {RECONSTRUCTED}" if rebuilt else f"  {trial}", markup=False)
-    if len(found.trials) > SHOWN_TRIALS:
-        out.print(f"  and {len(found.trials) - SHOWN_TRIALS} more")
-    show_algorithms([one.document() for one in found.algorithms])
+    if len(plan.trials) > SHOWN_TRIALS:
+        out.print(f"  and {len(plan.trials) - SHOWN_TRIALS} more")
+    show_algorithms([one.document() for one in plan.algorithms])
     return 0
 
 
 def _others(link: PlannedLink) -> str:
-    """Others' traffic in a few words: ``4 TCP flows (4 newreno), 1 source of datagrams (200,000 bit/s)``."""
+    """Background traffic in a few words: ``4 TCP flows (4 newreno), 1 source of datagrams (200,000 bit/s)``."""
     controls = Counter(str(flow["congestion"]) for flow in link.flows)
     said = []
     if controls:

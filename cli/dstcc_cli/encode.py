@@ -116,7 +116,7 @@ def command(
     with progress("encoding", 1.0) as bar:
         done = 0.0
 
-        def tell(share: float) -> None:
+        def report_share(share: float) -> None:
             nonlocal done
             bar.advance(share - done)
             done = share
@@ -134,7 +134,7 @@ def command(
             preset=preset,
             quality=not no_quality,
             force=force,
-            progress=tell,
+            progress=report_share,
         )
     if as_json:
         emit_json(report.document())
@@ -149,7 +149,7 @@ def command(
 
 
 def _table(report: EncodeReport) -> Table:
-    """A row per layer: its own rate and bytes (and size, where there are several), and the prefix it ends."""
+    """A row per layer: its rate and bytes (and size, where there are several), and the quality of its prefix."""
     from rich.box import SIMPLE
     from rich.table import Table
 

@@ -38,9 +38,9 @@ def build_(*, debug: bool, jobs: int | None, force: bool, as_json: bool) -> None
     """
     from dstcc_kernel import build
 
-    found = build.find(debug)
-    if found and not force:
-        _show(found, debug, as_json)
+    existing = build.find(debug)
+    if existing and not force:
+        _show(existing, debug, as_json)
         return
     variant = "debug" if debug else "plain"
     notices().print(f"building the virtual-time kernel ({variant}) into {build.home()}")
@@ -66,7 +66,7 @@ def status(*, as_json: bool) -> None:
         return
     for debug in (False, True):
         _show(build.find(debug), debug, as_json=False)
-    _tell(host.loaded(), as_json=False)
+    _print_loaded(host.loaded(), as_json=False)
     if others := build.others():
         console().print(f"{len(others)} of other versions; `dstcc kernel clean` removes all")
 
@@ -94,7 +94,7 @@ def load(*, way: str | None, as_json: bool) -> None:
     """Give the running kernel the congestion control `dstcc`, by default as a module where headers are, else as BPF."""
     from dstcc_kernel import host
 
-    _tell(host.load(way), as_json)
+    _print_loaded(host.load(way), as_json)
 
 
 @command.command("unload")
@@ -104,11 +104,11 @@ def unload(*, as_json: bool) -> None:
     from dstcc_kernel import host
 
     host.unload()
-    _tell(None, as_json)
+    _print_loaded(None, as_json)
 
 
-def _tell(way: str | None, as_json: bool) -> None:
-    """How the running kernel has the congestion control: as ``module``, as ``bpf``, or not."""
+def _print_loaded(way: str | None, as_json: bool) -> None:
+    """Print how the running kernel has the congestion control: as ``module``, as ``bpf``, or not."""
     if as_json:
         emit_json({"loaded": way})
     else:

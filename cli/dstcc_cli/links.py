@@ -83,7 +83,7 @@ def command(profile: str | None, code_name: str | None, as_json: bool, **asked: 
 
 
 def _check_options(profile: bool, code: bool) -> None:
-    """Refuse options that would change nothing."""
+    """Refuse options that would have no effect."""
     context = click.get_current_context()
     given = {
         name
@@ -111,7 +111,7 @@ def _check_options(profile: bool, code: bool) -> None:
 
 
 def _check_outputs(asked: dict[str, Any], profile: str | None) -> None:
-    """What can be said of the files before anything is worked out or written."""
+    """Check the output files before anything is computed or written."""
     files = {option: asked[option] for option in FILES if asked[option] is not None}
     for option, path in files.items():
         if not path.absolute().parent.is_dir():

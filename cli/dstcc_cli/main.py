@@ -43,11 +43,11 @@ TERMINATED = 128 + signal.SIGTERM
 
 
 class Terminated(BaseException):
-    """SIGTERM, raised so that what is under way is put away as after Ctrl-C."""
+    """SIGTERM as an exception, so that unfinished work is cleaned up as after Ctrl-C."""
 
 
 EXPLAINED = (click.ClickException, click.Abort, DstccError, OSError, KeyboardInterrupt, Terminated)
-"""What ends as one line and an exit code; anything else is our mistake, shown with its traceback."""
+"""Errors that end as one line and an exit code; any other error is our bug and shows its traceback."""
 WORKERS = "dstcc-trial"
 """Prefix of the names of the threads that trials run in (``dstcc.run``)."""
 DISK_ERRORS = {
@@ -61,7 +61,7 @@ class LazyGroup(click.Group):
     """A group that knows its commands' help lines and imports a command's module only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the commands, in the order in which one uses them."""
+        """The names of the commands, in the order in which they are used."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -74,7 +74,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that ``args`` name; explain names that are unknown or not there yet."""
+        """Find the command that ``args`` name; explain names that are unknown or not yet available."""
         name = args[0]
         if name in LATER:
             raise click.UsageError(f"'{name}' is not in this version of dstcc ({__version__})", ctx)
@@ -112,13 +112,13 @@ class LazyGroup(click.Group):
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Let SIGTERM raise :class:`Terminated`, once; whoever started us with it ignored wants it ignored."""
+    """Let the first SIGTERM raise :class:`Terminated`; a SIGTERM that the parent process ignored stays ignored."""
 
     def end(number: int, _frame: object) -> Never:
-        signal.signal(number, signal.SIG_IGN)  # a second one is not to stop the tidying up
+        signal.signal(number, signal.SIG_IGN)  # a second one must not stop the clean-up
         raise Terminated
 
-    if threading.current_thread() is not threading.main_thread():  # only that one may set handlers
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
         yield
         return
     before = signal.getsignal(signal.SIGTERM)
@@ -131,7 +131,7 @@ def _terminable() -> Iterator[None]:
 
 
 def _leave(code: int) -> Never:
-    """End the process; trials under way in threads have nothing to put away, so they are not waited for."""
+    """End the process; trials in other threads have nothing to clean up, so they are not waited for."""
     if any(thread.name.startswith(WORKERS) for thread in threading.enumerate()):
         sys.stderr.flush()
         os._exit(code)
@@ -139,7 +139,7 @@ def _leave(code: int) -> Never:
 
 
 def _explain(error: BaseException) -> int:
-    """Put an error we can explain on stderr as a line, never a traceback; the exit code it stands for."""
+    """Print an expected error on stderr as one line, without a traceback; returns its exit code."""
     if isinstance(error, click.ClickException):
         error.show()
         return error.exit_code

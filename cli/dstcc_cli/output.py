@@ -1,5 +1,5 @@
-"""What commands print with: what was asked for on stdout, for people or with ``--json`` as one document;
-progress, notes and warnings on stderr."""
+"""Printing: results on stdout, for people or with ``--json`` as one document; progress, notes and warnings on
+stderr."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ class Progress(Protocol):
 
 
 def console() -> Console:
-    """A console on stdout for what a command was asked for; not with ``--json``, whose document is alone there."""
+    """A console on stdout for a command's results; not with ``--json``, whose document must be alone on stdout."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(
             errors="backslashreplace"
-        )  # as stderr: a file's name need not be of its encoding
+        )  # as on stderr: a file's name need not be valid in its encoding
     return _console(stderr=False)
 
 
 def notices() -> Console:
-    """A console on stderr, for what is said on the way."""
+    """A console on stderr, for notes and warnings."""
     return _console(stderr=True)
 
 
 def _console(*, stderr: bool) -> Console:
     """Rich itself honours ``NO_COLOR`` and whether there is a terminal.
 
-    What users name may read ``[/x]`` or ``:key:``: to rich's console of ours that is text.
+    Names given by users may contain ``[/x]`` or ``:key:``, so markup and emoji are off.
     """
     from rich.console import Console
 
@@ -47,7 +47,7 @@ def _console(*, stderr: bool) -> Console:
 
 
 def show_figures(table: Table) -> None:
-    """Print a table of numbers on stdout, never cut: on a narrow terminal its lines run over."""
+    """Print a table of numbers on stdout, never truncated: on a narrow terminal its lines wrap."""
     from rich.measure import Measurement
 
     out = console()
@@ -92,7 +92,7 @@ class _Drawn:
         self._advance = advance
 
     def advance(self, n: float) -> None:
-        """Move the bar on by ``n``."""
+        """Advance the bar by ``n``."""
         self._advance(n)
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from dstcc.run import Run
 
-USUAL_S = 600.0
-"""How much of a longer mission is written, from the first chunk that arrived on, unless told otherwise."""
+DEFAULT_LENGTH_S = 600.0
+"""Default length of the video of a longer mission, from the first chunk that arrived on."""
 
 
 EXAMPLES = """\b
@@ -35,10 +35,14 @@ Examples:
     "from_s",
     type=float,
     metavar="S",
-    help=f"Start, seconds of video; 0, or the first that arrived if it lasts more than {USUAL_S:.0f} s.",
+    help=f"Start, seconds of video; 0, or the first that arrived if it lasts more than {DEFAULT_LENGTH_S:.0f} s.",
 )
 @click.option(
-    "--to", "to_s", type=float, metavar="S", help=f"End, seconds of video; {USUAL_S:.0f} s after the start."
+    "--to",
+    "to_s",
+    type=float,
+    metavar="S",
+    help=f"End, seconds of video; {DEFAULT_LENGTH_S:.0f} s after the start.",
 )
 @click.option(
     "--stream",
@@ -76,7 +80,7 @@ def command(
     levels = _levels(loaded, chosen["id"])
     if from_s is None:
         from_s = _start_s(load_manifest(stream), levels)
-    end_s = from_s + USUAL_S if to_s is None else to_s
+    end_s = from_s + DEFAULT_LENGTH_S if to_s is None else to_s
     report = play(stream, levels, output, from_s=from_s, to_s=end_s, force=force)
     if as_json:
         emit_json({"run": str(run), "trial": chosen["id"], **report.document()})
@@ -97,10 +101,10 @@ def command(
 
 
 def _start_s(manifest: Manifest, levels: list[int]) -> float:
-    """Where to begin: at the first chunk that arrived, if the mission is too long to be shown whole."""
+    """Start of the video: the first chunk that arrived, if the mission is too long to be shown whole."""
     from dstcc_svc import chunk_start_s
 
-    if chunk_start_s(manifest, len(levels)) <= USUAL_S:
+    if chunk_start_s(manifest, len(levels)) <= DEFAULT_LENGTH_S:
         return 0.0
     return chunk_start_s(manifest, next((index for index, level in enumerate(levels) if level >= 0), 0))
 
@@ -127,7 +131,7 @@ def _named(run: Run, trial: str) -> dict[str, Any]:
 
 
 def _best(run: Run) -> dict[str, Any]:
-    """The trial with the most weighted layers; the first of equals."""
+    """The trial with the most weighted layers; the first one of a tie."""
     from dstcc.errors import RunError
 
     scored = [row for row in run.trials if row["status"] == "ok" and row["weighted_layers"] is not None]

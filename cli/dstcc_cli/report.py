@@ -70,7 +70,7 @@ def _format_of(output: str) -> str:
 
 
 def _load(runs: tuple[Path, ...], output: Path | None, against: str | None, force: bool) -> Report:
-    """Read the runs, but look first whether their report has a place to go."""
+    """Read the runs, after a check that the report may be written to its place."""
     from dstcc.errors import InputError
     from dstcc.outputs import check_output
     from dstcc.report import REPORT, load_report

@@ -119,9 +119,9 @@ def _need_torch() -> None:
 
 @contextmanager
 def _asked_to_stop() -> Iterator[list[int]]:
-    """A list that a first SIGINT or SIGTERM enters; a second one ends the process as ever."""
+    """A list to which a first SIGINT or SIGTERM is appended; a second one ends the process as usual."""
     asked: list[int] = []
-    if threading.current_thread() is not threading.main_thread():  # only that one may set handlers
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
         yield asked
         return
     before = {int(number): signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -154,12 +154,12 @@ def _say_point(point: Point) -> None:
 
 
 def _say_trained(trained: Trained) -> None:
-    found = trained.evaluation
-    low, high = found.bounds()
+    evaluation = trained.evaluation
+    low, high = evaluation.bounds()
     why = "no better for long" if trained.reason == "patience" else "all steps done"
     out = console()
     out.print(
         f"{trained.algorithm}, {trained.steps:,} steps ({why}), {trained.env_steps_per_s:,.0f} steps/s: "
-        f"{trained.metric} {found.value:.4g} [{low:.4g}, {high:.4g}] on {found.n} seeds it was not trained on"
+        f"{trained.metric} {evaluation.value:.4g} [{low:.4g}, {high:.4g}] on {evaluation.n} seeds it was not trained on"
     )
     out.print(f"policy: {trained.policy}", soft_wrap=True)

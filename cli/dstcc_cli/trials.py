@@ -1,4 +1,4 @@
-"""The table of a run's trials for people: what each came to, and what it knew and had for it."""
+"""The table of a run's trials for people: the results of each algorithm, and what it knew and was given."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ SHOWN = {
 }
 """The metrics of the table for people, headings and formats; those that no trial has are left out."""
 HOME = ("bytes_in_time", "full_quality_bytes")
-"""Metrics in megabytes. The second is of runs with outages alone, what the passes brought home; so is the first in a
-table with a row for each algorithm."""
+"""Metrics in megabytes. The second is shown for runs with outages only: it says what the passes brought home. So is the
+first in a table with a row for each algorithm."""
 HEADLINES = ("weighted_layers", "bytes_in_time")
-"""What have their intervals beside them where the table has a row for each algorithm."""
+"""Metrics shown with their confidence intervals where the table has a row for each algorithm."""
 SINGLE = ("oracle_ratio",)
-"""Metrics that such a table has no room for."""
+"""Metrics that a table with a row for each algorithm has no room for."""
 LONG = 40
-"""Characters from which on a name and its mark are two lines."""
+"""Characters from which a name and its mark take two lines."""
 MOST_ROWS = 30
-"""Of more trials than this the table has a row for each algorithm, with what its seeds come to."""
+"""With more trials than this the table has a row for each algorithm, with the values over its seeds."""
 
 
 def show_trials(title: str, done: Sequence[Done], algorithms: Sequence[Mapping[str, Any]]) -> None:
-    """Print the table, and below it what its short words mean; ``algorithms`` is ``run.json``'s."""
+    """Print the table, and below it a legend of its abbreviations; ``algorithms`` is ``run.json``'s."""
     show_figures(_table(title, done, {one["name"]: one for one in algorithms}))
     out = console()
     for line in [*others(done), *legend(algorithms)]:
@@ -51,24 +51,24 @@ def show_trials(title: str, done: Sequence[Done], algorithms: Sequence[Mapping[s
 
 
 def others(done: Sequence[Done]) -> list[str]:
-    """What background flows carried beside each algorithm: those of one control on one link in a line, over seeds."""
-    found: dict[tuple[str, str, str], list[float]] = {}
+    """The throughput of background flows beside each algorithm: a line per congestion control and link, over seeds."""
+    rates_by_flow: dict[tuple[str, str, str], list[float]] = {}
     trials: dict[str, set[str]] = {}
     for trial in done:
         for flow in trial.flows:
             key = trial.name, str(flow["link"]), str(flow["congestion"])
-            found.setdefault(key, []).append(float(str(flow["throughput_bps"] or 0)))
+            rates_by_flow.setdefault(key, []).append(float(str(flow["throughput_bps"] or 0)))
             trials.setdefault(trial.name, set()).add(trial.id)
     lines = []
-    for (name, link, control), rates in found.items():
+    for (name, link, control), rates in rates_by_flow.items():
         each, count = sum(rates) / len(rates), len(rates) // len(trials[name])
-        said = f"a {control} flow with" if count == 1 else f"{count:,} {control} flows with a mean of"
-        lines.append(f"beside {name} on {link}: {said} {each:,.0f} bit/s")
+        flows = f"a {control} flow with" if count == 1 else f"{count:,} {control} flows with a mean of"
+        lines.append(f"beside {name} on {link}: {flows} {each:,.0f} bit/s")
     return lines
 
 
 def show_algorithms(algorithms: Sequence[Mapping[str, Any]]) -> None:
-    """Print what each algorithm would know and have."""
+    """Print what each algorithm would know and be given."""
     from rich.box import SIMPLE
     from rich.table import Table
 
@@ -84,7 +84,7 @@ def show_algorithms(algorithms: Sequence[Mapping[str, Any]]) -> None:
 
 
 def legend(algorithms: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What the columns *knows*, *lanes* and *S* of these algorithms say."""
+    """The lines that explain the columns *knows*, *lanes* and *S* for these algorithms."""
     from dstcc.algorithms import COPIES, KNOWLEDGE
 
     used = [known for key, known in KNOWLEDGE.items() if any(key in one["knows"] for one in algorithms)]
@@ -98,19 +98,19 @@ def legend(algorithms: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _distortions(algorithms: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What each scale makes of whose constants."""
-    found: dict[tuple[float, str], list[str]] = {}
+    """For each scale, its effects on constants, and the algorithms that they concern."""
+    algorithms_by_effect: dict[tuple[float, str], list[str]] = {}
     for one in algorithms:
         for what in one["distorts"]:
-            found.setdefault((one["scale"], what), []).append(one["name"])
+            algorithms_by_effect.setdefault((one["scale"], what), []).append(one["name"])
     lines = []
-    for scale in dict.fromkeys(scale for scale, _ in found):
-        those = {what: names for (of, what), names in found.items() if of == scale}
+    for scale in dict.fromkeys(scale for scale, _ in algorithms_by_effect):
+        those = {what: names for (of, what), names in algorithms_by_effect.items() if of == scale}
         most = max(map(len, those.values()))
-        said = [
+        effects = [
             what if len(names) == most else f"{what} ({', '.join(names)})" for what, names in those.items()
         ]
-        lines.append(f"at S = {scale:g}: {'; '.join(said)}")
+        lines.append(f"at S = {scale:g}: {'; '.join(effects)}")
     return lines
 
 
@@ -149,14 +149,14 @@ def _table(title: str, done: Sequence[Done], algorithms: Mapping[str, Mapping[st
 
 
 def _rows(done: Sequence[Done]) -> list[tuple[str, list[Done]]]:
-    """Names and trials of the rows: one a trial, or one an algorithm where trials are many."""
+    """Names and trials of the rows: one per trial, or one per algorithm where trials are many."""
     from dstcc.algorithms import mark
 
     if len(done) <= MOST_ROWS:
         names = [(trial.id, mark(trial.congestion, trial.scheduler).strip()) for trial in done]
         return [
-            (f"{name} {own}".strip() if len(name) + len(own) < LONG else f"{name}\n{own}", [trial])
-            for (name, own), trial in zip(names, done, strict=True)
+            (f"{name} {note}".strip() if len(name) + len(note) < LONG else f"{name}\n{note}", [trial])
+            for (name, note), trial in zip(names, done, strict=True)
         ]
     grouped: dict[str, list[Done]] = {}
     for trial in done:
@@ -173,21 +173,21 @@ def _seeds(trials: Sequence[Done]) -> str:
 
 
 def _values(trials: Sequence[Done]) -> dict[str, float | None]:
-    """The metrics of a trial, or over seeds what reports give as the value; empty where all failed."""
+    """The metrics of a trial, or over seeds the values that reports give; empty if all trials failed."""
     from dstcc.stats import estimate
 
-    found = [trial.metrics.values for trial in trials if trial.metrics]
-    if len(trials) == 1 or not found:
-        return dict(found[0]) if found else {}
-    samples = {name: [value for one in found if (value := one.get(name)) is not None] for name in SHOWN}
+    metrics = [trial.metrics.values for trial in trials if trial.metrics]
+    if len(trials) == 1 or not metrics:
+        return dict(metrics[0]) if metrics else {}
+    samples = {name: [value for one in metrics if (value := one.get(name)) is not None] for name in SHOWN}
     return {name: estimate(values).value for name, values in samples.items() if values}
 
 
 def _interval(trials: Sequence[Done], key: str) -> str:
     from dstcc.stats import estimate
 
-    found = [trial.metrics.values.get(key) for trial in trials if trial.metrics]
-    values = [value for value in found if value is not None]
+    candidates = [trial.metrics.values.get(key) for trial in trials if trial.metrics]
+    values = [value for value in candidates if value is not None]
     low, high = estimate(values).bounds() if len(values) > 1 else (0.0, 0.0)
     unit = 1e6 if key in HOME else 0.01
     return f"{low / unit:,.1f}–{high / unit:,.1f}" if len(values) > 1 else "–"
@@ -196,8 +196,8 @@ def _interval(trials: Sequence[Done], key: str) -> str:
 def _footing(one: Mapping[str, Any], scale: bool) -> list[str]:
     from dstcc.run.footing import lanes, letters
 
-    said = [letters(one["knows"]), f"{lanes(one)}{'+' if one['copies'] else ''}"]
-    return [*said, f"{one['scale']:g}"] if scale else said
+    cells = [letters(one["knows"]), f"{lanes(one)}{'+' if one['copies'] else ''}"]
+    return [*cells, f"{one['scale']:g}"] if scale else cells
 
 
 def _cell(name: str, value: float | None) -> str:

@@ -48,7 +48,7 @@ class LayerReport:
 
     layer: int
     width: int
-    """Of its pictures as they are coded."""
+    """Width of its coded pictures."""
     height: int
     bytes: int
     """Of this layer alone."""
@@ -62,7 +62,7 @@ class LayerReport:
 
 @dataclass(frozen=True, slots=True)
 class EncodeReport:
-    """What ``dstcc encode`` says at its end."""
+    """The result that ``dstcc encode`` prints."""
 
     stream: str
     codec: str
@@ -95,11 +95,11 @@ def encode(
 ) -> EncodeReport:
     """Encode the video ``input`` into the stream directory ``output``.
 
-    ``spatial_layers`` of the layers, the lowest ones, grow in size by 2:1 a side up to the full size. ``layers``
-    defaults to as many where that is more than 1, else to 4 or the most the codec has, ``crf`` to the codec's
-    own, ``height`` (luma rows, aspect kept) to the source's. ``quality`` measures every prefix of every chunk
-    and takes most of the time.
-    ``progress`` is told the share done. ``force`` replaces a stream that is at ``output``, and nothing else.
+    The lowest ``spatial_layers`` layers grow in size by 2:1 a side up to the full size. ``layers`` defaults to
+    ``spatial_layers`` where that is more than 1, else to 4 or to the codec's most if fewer; ``crf`` defaults to the
+    codec's default, ``height`` (luma rows, aspect kept) to the source's. ``quality`` measures every prefix of every
+    chunk and takes most of the time.
+    ``progress`` is called with the share done. ``force`` replaces a stream at ``output``, and nothing else.
 
     Raises :class:`StreamError` for a video that cannot be used, :class:`InputError` for an option,
     :class:`MissingCapabilityError` when the codec is not on this machine. Nothing is left behind on failure.
@@ -112,7 +112,7 @@ def encode(
         raise InputError(f"crf {crf}: {coder.name} has 0..{coder.max_crf}")
     check_output(output, STREAM, force=force, inputs=[input])
     if quality:
-        ffmpeg_path()  # its absence is told before the long work
+        ffmpeg_path()  # raises before the long work where it is missing
     source = probe(input, height)
     named = _named(input, output)
     check_halving(source, spatial_layers)
@@ -127,13 +127,13 @@ def encode(
         spatial_layers,
     )
     encoding = Encoding(settings.crf, preset, float(chunk_s), height)
-    tell = progress or (lambda _share: None)
+    report_share = progress or (lambda _share: None)
     span_s = source.declared_s or math.inf
     with atomic_directory(output, replaces=STREAM if force else None) as folder:
         (folder / PAYLOAD_FOLDER).mkdir()
         share = 1 - _JUDGING_SHARE if quality else 1.0
         frames = read_frames(source, exact(chunk_s))
-        counted = _Counted(frames, lambda end: tell(share * min(1, end * source.time_base / span_s)))
+        counted = _Counted(frames, lambda end: report_share(share * min(1, end * source.time_base / span_s)))
         chunks = tuple(_write_chunks(coder.encode(counted, settings), counted, settings, folder))
         document = Document(
             codec=coder.name,
@@ -150,17 +150,16 @@ def encode(
             chunks=chunks,
         )
         if quality:
-            chunks = tuple(
-                _judged(document, folder, source_frames=read_frames(source, exact(chunk_s)), tell=tell)
-            )
+            again = read_frames(source, exact(chunk_s))
+            chunks = tuple(_judged(document, folder, source_frames=again, report_share=report_share))
             document = replace(document, chunks=chunks)
         (folder / MANIFEST_NAME).write_text(dump(document), encoding="utf-8")
-    tell(1.0)
+    report_share(1.0)
     return report_of(document, output)
 
 
 def report_of(document: Document, stream: Path) -> EncodeReport:
-    """Sum a manifest up."""
+    """The report of a stream, from its manifest."""
     rows = []
     sizes = settings_of(document)
     for index in range(document.layers):
@@ -225,7 +224,7 @@ def _chosen_codec(scalability: str, name: str | None) -> Codec:
 
 
 def _checked_layers(codec: Codec, layers: int | None, spatial_layers: int) -> int:
-    """The number of layers; sizes are layers too, and without a number they are all there is."""
+    """The number of layers; without one given, the number of sizes if there are several, since each is a layer."""
     most = codec.max_spatial_layers
     if not 1 <= spatial_layers <= most:
         why = f"has 1..{most}" if most > 1 else "has layers of one size (quality layers by vp9 have 1..3)"
@@ -240,10 +239,10 @@ def _checked_layers(codec: Codec, layers: int | None, spatial_layers: int) -> in
 
 
 class _Counted:
-    """Passes frames on and remembers when each chunk ends."""
+    """Passes frames on, counts them, and records when each chunk ends."""
 
-    def __init__(self, frames: Iterable[SourceFrame], tell: Callable[[int], None]) -> None:
-        self._frames, self._tell = frames, tell
+    def __init__(self, frames: Iterable[SourceFrame], report_share: Callable[[int], None]) -> None:
+        self._frames, self._report_share = frames, report_share
         self.total = 0
         self.ends: dict[int, int] = {}
         self.counts: Counter[int] = Counter()
@@ -253,7 +252,7 @@ class _Counted:
             self.total += 1
             self.counts[source.chunk] += 1
             self.ends[source.chunk] = source.pts + source.duration
-            self._tell(self.ends[source.chunk])
+            self._report_share(self.ends[source.chunk])
             yield source
 
 
@@ -290,7 +289,11 @@ def _write_layer(chunk: int, layer: int, units: list[AccessUnit], folder: Path) 
 
 
 def _judged(
-    document: Document, folder: Path, *, source_frames: Iterable[SourceFrame], tell: Callable[[float], None]
+    document: Document,
+    folder: Path,
+    *,
+    source_frames: Iterable[SourceFrame],
+    report_share: Callable[[float], None],
 ) -> Iterator[Chunk]:
     """Measure every prefix of every chunk against the source's frames."""
     stream = Stream(Manifest(path=folder, sha256="", **vars(document)))
@@ -304,4 +307,4 @@ def _judged(
         scores = judge(reference, [stream.shown(chunk, level) for level in range(document.layers)])
         measured = (replace(layer, quality=score) for layer, score in zip(chunk.layers, scores, strict=True))
         yield replace(chunk, layers=tuple(measured))
-        tell(1 - _JUDGING_SHARE * (1 - chunk.end_s / document.duration_s))
+        report_share(1 - _JUDGING_SHARE * (1 - chunk.end_s / document.duration_s))

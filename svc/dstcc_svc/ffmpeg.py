@@ -23,13 +23,13 @@ def ffmpeg_path() -> str:
 
 @cache
 def has(listing: str, name: str) -> bool:
-    """Whether that FFmpeg names ``name`` in a ``listing`` of its own: ``-encoders``, ``-filters``.
+    """Whether FFmpeg lists ``name`` for the option ``listing``: ``-encoders`` or ``-filters``.
 
     Raises :class:`MissingCapabilityError` when it cannot be run.
     """
     path = ffmpeg_path()
     try:
-        told = subprocess.run([path, "-hide_banner", listing], capture_output=True, check=False)
+        listed = subprocess.run([path, "-hide_banner", listing], capture_output=True, check=False)
     except OSError as error:
         raise MissingCapabilityError(f"{path}: no FFmpeg program ({error.strerror}); {REMEDY}") from error
-    return f" {name} ".encode() in told.stdout
+    return f" {name} ".encode() in listed.stdout

@@ -1,7 +1,7 @@
 """PSNR, SSIM and VMAF of pictures against the source's, by the FFmpeg that imageio-ffmpeg brings.
 
-FFmpeg is run as a program and fed raw pictures through pipes, nothing on disk.
-Every call judges its pictures on their own: VMAF's motion term starts at 0 with the first of them.
+FFmpeg is run as a program and gets raw pictures through pipes, not through files.
+Calls are independent: VMAF's motion term starts at 0 with the first picture of each call.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _run_ffmpeg(folder: Path, sequences: list[Sequence[VideoFrame]]) -> None:
 
 
 def _feed(handle: int, pictures: Sequence[VideoFrame]) -> None:
-    """Write pictures into a pipe; a frozen one is converted once."""
+    """Write pictures into a pipe; a frozen picture is converted once."""
     with suppress(BrokenPipeError), open(handle, "wb", buffering=0) as pipe:
         last, raw = None, b""
         for picture in pictures:

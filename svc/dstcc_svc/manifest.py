@@ -57,7 +57,7 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What one layer of one chunk weighs and where it is."""
+    """The size of one layer of one chunk, and where its bytes are."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
     layer: Count
@@ -67,7 +67,7 @@ class Layer:
     """0 only where a short chunk has no frame of this layer."""
     sha256: str
     depends: tuple[Count, ...]
-    """Layers that must be there to decode this one."""
+    """Layers that are needed to decode this one."""
     quality: Quality | None
     """Of the prefix that ends here, over this chunk; ``None`` if it was not measured."""
     access_units: tuple[Unit, ...]
@@ -111,7 +111,7 @@ class Encoding:
     preset: str
     chunk_s: Annotated[float, Gt(0)]
     height: int | None
-    """Asked-for height; ``None`` kept the source's."""
+    """Requested height; ``None`` if the source's was kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +136,7 @@ class Document:
     """Number of layers."""
     spatial_layers: Annotated[int, Ge(1), Le(3)] = 1
     """Number of sizes: each of the lowest layers has half the width and height of the one above, up to the full
-    size at layer ``spatial_layers - 1``. Streams of before there were several sizes do not have the key."""
+    size at layer ``spatial_layers - 1``. Streams from versions without several sizes lack the key."""
     chunks: Annotated[tuple[Chunk, ...], MinLen(1)]
 
     @property
@@ -152,12 +152,12 @@ class Document:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest(Document):
-    """A manifest that was read, with where and what it is."""
+    """A manifest that was read, with its folder and hash."""
 
     path: Path
     """The stream directory."""
     sha256: str
-    """Of the manifest file: names the stream and all its payloads."""
+    """Hash of the manifest file: identifies the stream with all its payloads."""
 
     @property
     def source_path(self) -> Path:
@@ -204,7 +204,7 @@ def load_manifest(stream: Path) -> Manifest:
 
 
 def _no_stream(path: Path) -> str | None:
-    """What keeps a folder from being a stream and nothing else; its payloads need not be whole."""
+    """Why a folder is not a stream, or holds other files too; ``None`` for a stream. Payloads are not checked."""
     try:
         document = json.loads((path / MANIFEST_NAME).read_bytes())
         if document["schema"] != 1 or not document["dstcc_version"]:
@@ -237,7 +237,7 @@ def _first(error: Any) -> str:
 
 
 def _broken_rules(document: Document) -> Iterator[tuple[str, str]]:
-    """Yield (key, rule) for what the types alone cannot say."""
+    """Yield (key, rule) for broken rules that the types cannot express."""
     parts = document.time_base.split("/")
     if len(parts) != 2 or not all(p.isascii() and p.isdigit() and 0 < len(p) < 12 and int(p) for p in parts):
         yield "time_base", f"{document.time_base!r} is not two positive integers NUM/DEN"

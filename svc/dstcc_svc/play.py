@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
 
 _KEPT_CHUNKS = 128  # assembled chunks kept for the next loop of a short clip
-_RECODE_CODECS = ("x264", "x264-program")  # for streams that are coded again: the first that is there
+_RECODE_CODECS = ("x264", "x264-program")  # for streams that are coded again: the first available one
 _RECODE_CRF = 16  # visually the same as the decoded stream
 MARK = "dstcc play "
 """How the comment in a file's metadata begins; the version follows."""
@@ -36,7 +36,7 @@ MARK = "dstcc play "
 
 @dataclass(frozen=True, slots=True)
 class PlayReport:
-    """What was written."""
+    """The properties of the written file."""
 
     output: str
     start_s: float
@@ -77,10 +77,10 @@ def play(
     """Write the mission's video into the MP4 ``output``.
 
     ``levels`` as for :func:`~dstcc_svc.played.played_quality`. ``from_s`` and ``to_s`` are mission times; the
-    chunks they touch are played whole. Before anything arrived the picture is black.
+    chunks that overlap them are played whole. The picture is black until the first chunk that arrived.
 
     Raises :class:`StreamError` for a corrupt payload, :class:`InputError` when the output exists without ``force`` or
-    is no such video, or the times hold no chunk. Nothing half-written stays.
+    is not a video of ours, or no chunk is between the times. A partial file is never left behind.
     """
     opened = Stream.open(stream)
     manifest = opened.manifest
@@ -123,7 +123,7 @@ def _start(manifest: Manifest, index: int) -> int:
 
 
 def _span(manifest: Manifest, count: int, from_s: float, to_s: float | None) -> range:
-    """Mission chunks that ``from_s``..``to_s`` touches."""
+    """Mission chunks that overlap ``from_s``..``to_s``."""
     if not (0 <= from_s < (math.inf if to_s is None else to_s)):
         raise InputError(f"from {from_s} to {to_s}: must be two mission times in seconds, the later one last")
     starts = [chunk_start_s(manifest, index) for index in range(count + 1)]
@@ -156,7 +156,7 @@ def _copied(stream: Stream, slots: Iterable[_Slot], lead: SourceFrame | None) ->
 
 
 def _recoded(stream: Stream, slots: Iterable[_Slot], lead: SourceFrame | None) -> Iterator[Sample]:
-    """The decoded pictures coded again, each chunk from its own IDR."""
+    """The decoded pictures coded again; each chunk starts with an IDR."""
 
     def pictures() -> Iterator[SourceFrame]:
         if lead is not None:
@@ -174,7 +174,7 @@ def _recoded(stream: Stream, slots: Iterable[_Slot], lead: SourceFrame | None) -
 
 
 def _recoder() -> Codec:
-    """What codes the pictures again; :class:`MissingCapabilityError` where there is nothing."""
+    """The codec that codes the pictures again; :class:`MissingCapabilityError` if none is available."""
     first, second = map(get_codec, _RECODE_CODECS)
     try:
         first.require()
@@ -230,7 +230,7 @@ MOVIE = Kind("a video", _no_movie)
 
 
 def _lasting(samples: Iterator[Sample], end: int) -> Iterator[tuple[Sample, int]]:
-    """Give each sample the time it is shown; samples are held until the next key sample tells the end.
+    """Pair each sample with its display duration; samples are held until the next key sample gives their end.
 
     In an MP4 durations are differences of decode times, and the file starts ``lag`` before its first picture
     is shown. The last sample gets the same lag, so that its duration ends at ``end`` and so does the file.

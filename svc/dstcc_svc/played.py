@@ -1,7 +1,7 @@
-"""How good the video was as Earth saw it: chunks at the level that arrived, lost chunks frozen.
+"""Quality of the video as it was seen on Earth: chunks at the level that arrived, lost chunks frozen.
 
 A chunk looks the same however often it is played at a level, and a frozen one the same after the same
-picture. Such a *view* is judged once and remembered: a mission of days over a looped clip costs little.
+picture. Such a *view* is measured once and cached: a mission of days over a looped clip costs little.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ BLACK = Held(-1, 0, 0)
 
 
 class View(NamedTuple):
-    """What one chunk's time looks like: the chunk itself at ``level``, or a held picture all along."""
+    """The pictures shown during one chunk: the chunk itself at ``level``, or a held picture throughout."""
 
     chunk: int
     level: int
@@ -93,7 +93,7 @@ def checked_levels(manifest: Manifest, levels: Sequence[int]) -> list[int]:
 
 
 def views_of(manifest: Manifest, levels: Sequence[int]) -> Iterator[View]:
-    """What each mission chunk looks like."""
+    """The view of each mission chunk."""
     held = BLACK
     last = {}
     for index, level in enumerate(checked_levels(manifest, levels)):
@@ -144,7 +144,7 @@ def _known(manifest: Manifest, views: Iterable[View]) -> dict[View, Quality]:
 
 
 def _judged(stream: Stream, views: Sequence[View]) -> dict[View, Quality]:
-    """Judge views against the source, all those of one chunk in one go."""
+    """Measure views against the source, all views of one chunk in one call."""
     source = _checked_source(stream.manifest)
     by_chunk: dict[int, list[View]] = {}
     for view in views:
@@ -187,7 +187,7 @@ def _cache_file(manifest: Manifest) -> Path:
 
 
 def _read_cache(path: Path) -> dict[str, Quality]:
-    """Scores by view; empty when there is no cache or it cannot be used (it is only a saving)."""
+    """Scores by view; empty when there is no usable cache."""
     try:
         return {key: Quality(*map(_score, values)) for key, values in json.loads(path.read_bytes()).items()}
     except (OSError, ValueError, TypeError, AttributeError):

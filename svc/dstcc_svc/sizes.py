@@ -4,9 +4,9 @@ With ``S`` spatial layers the lowest layers grow by 2:1 a side up to the full si
 (:meth:`~dstcc_svc.codecs.EncodeSettings.layer_size`). 4:2:0 needs even sides in every layer, so those of the
 full size are multiples of ``2**S``.
 
-Wherever pictures of different sizes meet (judged, played, frozen over) small ones are enlarged to the full size by
-one filter: bicubic, FFmpeg's usual one and hence about what a player does, samples centred as in the encoder's own
-reduction, with exact rounding so that scores are the same on every processor.
+Wherever pictures are measured, played or frozen, small ones are enlarged to the full size by one filter: bicubic, which
+is FFmpeg's default and about what a player does. Its samples are centred as in the encoder's downscaling, and its
+rounding is exact, so that scores are the same on every processor.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def check_halving(source: SourceInfo, spatial_layers: int) -> None:
-    """Raise :class:`~dstcc.errors.InputError`, naming a height that would do, for a size that does not halve."""
+    """Raise :class:`~dstcc.errors.InputError` for a size that cannot be halved; it names a height that can."""
     multiple = 2**spatial_layers
     size = (source.width, source.height)
     if spatial_layers == 1 or not any(side % multiple for side in size):
@@ -39,7 +39,7 @@ def check_halving(source: SourceInfo, spatial_layers: int) -> None:
 
 
 class Enlarger:
-    """Brings pictures of one size to the full one; those that have it pass."""
+    """Enlarges pictures to the full size; pictures of that size are returned unchanged."""
 
     def __init__(self, width: int, height: int) -> None:
         self._size = (width, height)

@@ -111,7 +111,7 @@ def _timed(source: SourceInfo) -> Iterator[tuple[VideoFrame, int]]:
         for raw in _images(source.path, container, stream):
             pts = raw.pts if raw.pts is not None else (origin or 0) + latest + usual
             origin = pts if origin is None else origin
-            if pts - origin <= latest:  # a time that does not advance: no player would show that frame
+            if pts - origin <= latest:  # the time does not advance: no player would show that frame
                 continue
             image = shape(raw, stream)
             if held is not None:
@@ -125,7 +125,7 @@ def _timed(source: SourceInfo) -> Iterator[tuple[VideoFrame, int]]:
 
 
 class _Shaper:
-    """Turns, crops, scales and converts; the filter graph is rebuilt when the input's shape changes."""
+    """Rotates, crops, scales and converts; the filter graph is rebuilt when the input's shape changes."""
 
     def __init__(self, source: SourceInfo) -> None:
         self._width, self._height = source.width, source.height
@@ -141,7 +141,7 @@ class _Shaper:
         return self._graph(image) if self._graph else image
 
     def _filters(self, image: VideoFrame, stream: VideoStream) -> list[tuple[str, str]]:
-        filters = _TURNS.get(image.rotation % 360, [])
+        filters = _ROTATION_FILTERS.get(image.rotation % 360, [])
         width, height = _upright_size(image, stream)
         if (width // 2 * 2, height // 2 * 2) != (self._width, self._height) or _pixel_aspect(stream) != 1:
             filters = [*filters, ("scale", f"{self._width}:{self._height}"), ("setsar", "1")]
@@ -152,7 +152,7 @@ class _Shaper:
         return filters
 
 
-_TURNS = {  # the display matrix's angle, anticlockwise -> the filter that sets the picture upright
+_ROTATION_FILTERS = {  # the display matrix's angle, anticlockwise -> the filter that rotates the picture upright
     90: [("transpose", "cclock")],
     180: [("hflip", ""), ("vflip", "")],
     270: [("transpose", "clock")],
@@ -230,7 +230,7 @@ def _pixel_aspect(stream: VideoStream) -> Fraction:
 
 
 def _upright_size(image: VideoFrame, stream: VideoStream) -> tuple[int, int]:
-    """Size in square pixels once turned as the file says."""
+    """Size in square pixels after the rotation that the file declares."""
     width, height = round(image.width * _pixel_aspect(stream)), image.height
     return (height, width) if image.rotation % 180 else (width, height)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
 
 NOTHING = -1
-"""The level of a chunk of which not even layer 0 is there."""
+"""The level of a chunk without layer 0."""
 
 
 class Stream:
@@ -84,12 +84,12 @@ class Stream:
         for pts in chunk.frame_times():
             pictures.append(
                 decoded.get(pts) or pictures[-1]
-            )  # rule 4 of codecs.base: the first is always there
+            )  # rule 4 of codecs.base: the first frame always exists
         return pictures
 
 
 def settings_of(document: Document) -> EncodeSettings:
-    """Return what a codec must know of a stream."""
+    """Return a stream's settings for its codec."""
     return EncodeSettings(
         document.width,
         document.height,

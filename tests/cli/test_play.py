@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from dstcc_cli.main import main
-from dstcc_cli.play import USUAL_S
+from dstcc_cli.play import DEFAULT_LENGTH_S
 from dstcc_svc import encode
 
 SCENARIO = """
@@ -111,7 +111,7 @@ def test_a_stretch_is_played(run: Path, tmp_path: Path) -> None:
 
 
 def test_a_long_mission_begins_where_something_arrived(stream: Path, tmp_path: Path) -> None:
-    scenario = f'stream = "{stream}"\nloop_to_s = {USUAL_S + 300}'
+    scenario = f'stream = "{stream}"\nloop_to_s = {DEFAULT_LENGTH_S + 300}'
     (tmp_path / "scenario.toml").write_text(
         SCENARIO.format(video=scenario, congestion='"fixed"').replace("[1.9, 4.1]", "[0, 200]")
     )
@@ -123,7 +123,7 @@ def test_a_long_mission_begins_where_something_arrived(stream: Path, tmp_path: P
     )
     assert told["start_s"] == pytest.approx(2.4 * (first // 3) + first % 3)
     assert told["start_s"] > 100
-    assert told["duration_s"] == pytest.approx(USUAL_S, abs=2)
+    assert told["duration_s"] == pytest.approx(DEFAULT_LENGTH_S, abs=2)
 
 
 def test_synthetic_video_has_no_pictures(tmp_path: Path) -> None:

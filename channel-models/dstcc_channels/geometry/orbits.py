@@ -123,7 +123,7 @@ class CircularOrbit:
 def areostationary_orbit(longitude_deg: float, start: datetime) -> CircularOrbit:
     """The orbit that stays above an east longitude of Mars' equator.
 
-    No other of our bodies has one: Venus rotates backwards, and around Mercury and the Moon the orbit would have to be so
+    No other of our bodies has one: Venus rotates backwards, and around Mercury and the Moon the orbit would be so
     high that the Sun or the Earth pulls the spacecraft away.
     """
     planet, turning = body(MARS), rotation(MARS)

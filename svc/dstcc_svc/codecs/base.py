@@ -1,4 +1,4 @@
-"""What a codec does for dstcc: layered access units out of frames, and frames out of a prefix of layers.
+"""The interface of a codec: frames to layered access units, and a prefix of layers back to frames.
 
 Two kinds of scalability share the one interface:
 
@@ -9,10 +9,10 @@ Two kinds of scalability share the one interface:
 
 The rules a codec keeps:
 
-1. A chunk stands alone: nothing refers across a chunk boundary, so any chunk decodes with no other.
+1. A chunk is independent: nothing refers across a chunk boundary, so any chunk decodes without the others.
 2. :meth:`Codec.encode` yields the units of a chunk in decode order and finishes a chunk before the next one.
 3. Layer ``m`` refers to layers ``0..m`` only, so dropping layers above ``m`` changes no pixel of the rest.
-4. The first frame of a chunk has a layer-0 unit, so whoever holds layer 0 can show something at once.
+4. The first frame of a chunk has a layer-0 unit, so layer 0 alone shows a picture at once.
 5. :meth:`Codec.decode` gives frames of the size of the highest layer it was given, yuv420p, in pts order.
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EncodeSettings:
-    """What is fixed for a whole stream."""
+    """The settings that are fixed for a whole stream."""
 
     width: int
     """Luma width, even."""
@@ -43,7 +43,7 @@ class EncodeSettings:
     layers: int
     """Number of layers, 1..``Codec.max_layers``."""
     crf: int = 28
-    """Constant quality of the full stream, in the codec's own scale (x264 0..51, VP9 0..63)."""
+    """Constant quality of the full stream, on the codec's scale (x264 0..51, VP9 0..63)."""
     preset: str = "medium"
     """Effort, by x264's names; other codecs map it or ignore it."""
     spatial_layers: int = 1
@@ -99,7 +99,7 @@ class AccessUnit:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What a decoder or a muxer takes in one piece: one frame of a prefix of layers."""
+    """The unit that a decoder or a muxer takes: one frame of a prefix of layers."""
 
     pts: int
     dts: int
@@ -109,7 +109,7 @@ class Sample:
 
 
 class Codec(ABC):
-    """One way of coding layered video. Stateless: every call stands alone."""
+    """One way of coding layered video. Stateless: calls do not depend on each other."""
 
     name: str
     """As given to ``--codec`` and written into the manifest."""
@@ -118,7 +118,7 @@ class Codec(ABC):
     max_layers: int
     max_spatial_layers: int = 1
     muxable: bool
-    """Whether ordinary players show :meth:`samples` of any prefix correctly out of an MP4 as they are."""
+    """Whether ordinary players show the :meth:`samples` of any prefix correctly from an MP4, without recoding."""
     default_crf: int = 28
     max_crf: int = 63
 
@@ -145,7 +145,7 @@ class Codec(ABC):
         """
 
     def extradata(self, sample: Sample) -> bytes:
-        """Give what the muxer needs beside the samples (H.264: SPS and PPS in Annex B), from a key sample."""
+        """The codec's configuration for the muxer (H.264: SPS and PPS in Annex B), from a key sample."""
         raise NotImplementedError(
             f"{self.name} is not muxed as it is (key sample of {len(sample.data)} bytes)"
         )

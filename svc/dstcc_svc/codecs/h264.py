@@ -1,4 +1,4 @@
-"""H.264 bytes: NAL units, slice headers, one flag of the SPS; and what every H.264 codec here shares.
+"""H.264 syntax: NAL units, slice headers, one flag of the SPS; and the base class of our H.264 codecs.
 
 Sections and names are those of ITU-T H.264 (08/2021).
 """
@@ -170,7 +170,7 @@ def allow_frame_num_gaps(data: bytes) -> bytes:
 
 
 class H264Codec(Codec):
-    """What the H.264 encoders share: a unit per frame, Annex B, headers at each chunk's IDR."""
+    """Base class of the H.264 encoders: a unit per frame, Annex B, headers at each chunk's IDR."""
 
     scalability = "temporal"
     max_crf = 51
@@ -204,5 +204,5 @@ class H264Codec(Codec):
             raise StreamError(f"H.264 decoder: {fed} access units in, {shown} frames out; each must give one")
 
     def extradata(self, sample: Sample) -> bytes:
-        """SPS and PPS, which every chunk's IDR carries."""
+        """The SPS and PPS of a chunk's IDR."""
         return parameter_sets(sample.data)

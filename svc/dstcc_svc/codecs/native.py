@@ -1,4 +1,4 @@
-"""What the codecs with a native part share: loading it, and handing it pictures chunk by chunk."""
+"""Helpers for codecs with a native module: loading it, and giving it pictures chunk by chunk."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def load(module: str, codec: str, package: str) -> ModuleType:
 
 
 def check(codec: str, settings: EncodeSettings, max_layers: int, crf: tuple[int, int], min_side: int) -> None:
-    """Refuse settings out of a codec's bounds with :class:`~dstcc.errors.InputError`."""
+    """Raise :class:`~dstcc.errors.InputError` for settings outside a codec's bounds."""
     if not 1 <= settings.layers <= max_layers:
         raise InputError(f"layers {settings.layers}: codec {codec} makes 1..{max_layers}")
     if not crf[0] <= settings.crf <= crf[1]:
@@ -43,13 +43,13 @@ def check(codec: str, settings: EncodeSettings, max_layers: int, crf: tuple[int,
 
 
 def by_chunk(frames: Iterable[SourceFrame]) -> Iterator[Iterator[SourceFrame]]:
-    """Split the frames at chunk boundaries, lazily; take each part to its end before the next."""
+    """Split the frames at chunk boundaries, lazily; each part must be consumed before the next."""
     for _, part in groupby(frames, key=lambda source: source.chunk):
         yield part
 
 
 def picture(codec: str, source: SourceFrame, settings: EncodeSettings) -> NDArray[np.uint8]:
-    """Return the frame as the native parts take it: (height * 3/2, width) uint8, Y over U over V."""
+    """Return the frame in the layout of the native modules: (height * 3/2, width) uint8, Y over U over V."""
     image = source.image
     if (image.width, image.height, image.format.name) != (settings.width, settings.height, "yuv420p"):
         raise DstccError(

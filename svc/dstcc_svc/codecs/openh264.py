@@ -1,11 +1,11 @@
 """Temporal layers with OpenH264: dyadic hierarchical P frames.
 
 With ``M`` layers the group of pictures has ``2**(M - 1)`` frames and layer 0 one of them, so with four
-layers the base layer moves at an eighth of the frame rate, evenly, where x264's is a single picture a chunk.
+layers the base layer has an eighth of the frame rate, evenly, where x264's has a single picture per chunk.
 There are no B frames: decode order is display order. The library gives each access unit its temporal id and
 quantizes the lower layers finer, since the upper ones are predicted from them.
 
-FFmpeg's wrapper of the library has no option for temporal layers, hence the native part on the library's own
+FFmpeg's wrapper of the library has no option for temporal layers, hence the native module on the library's
 interface. (Its *spatial* layers are simulcast, independent streams, and not used.)
 """
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 
 class OpenH264(H264Codec):
-    """OpenH264 through its own interface; ``crf`` is the H.264 quantizer (0..51) of the highest layer."""
+    """OpenH264 through the library's interface; ``crf`` is the H.264 quantizer (0..51) of the highest layer."""
 
     name = "openh264"
     max_layers = 4
-    default_crf = 30  # lower layers are finer than that: all in all the VMAF of x264's 28
+    default_crf = 30  # lower layers are finer than that: the whole stream has the VMAF of x264's 28
 
     def require(self) -> None:
         """Raise :class:`~dstcc.errors.MissingCapabilityError` when the native part was not built."""
         _native()
 
     def encode(self, frames: Iterable[SourceFrame], settings: EncodeSettings) -> Iterator[AccessUnit]:
-        """Code each chunk with an encoder of its own: a chunk is a function of its frames alone."""
+        """Code each chunk with a new encoder: a chunk is a function of its frames alone."""
         native = _native()
         check(self.name, settings, self.max_layers, (0, native.MAX_QP), native.MIN_SIDE)
         fps = min(max(float(settings.fps), native.MIN_FPS), native.MAX_FPS)

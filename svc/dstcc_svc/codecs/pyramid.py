@@ -2,7 +2,7 @@
 
 With four layers: IDR / P / reference B / non-reference B, mini-GOPs of four frames. ``b-pyramid=strict`` is
 what makes a prefix exact: P pictures then never refer to a B, nor the B pictures of one mini-GOP to those
-of another. (With ``normal`` they do, and the base layers decode to wrong pixels without one error line.)
+of another. (With ``normal`` they do, and the base layers decode to wrong pixels without an error message.)
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ PARAMS = ":".join(
         "b-pyramid=strict",
         "bframes=3",
         "b-adapt=0",  # always b B b P: the layers' rates stay predictable
-        "scenecut=0",  # no I picture except the chunk's own
+        "scenecut=0",  # no I picture except the one that starts the chunk
         "open-gop=0",
-        "keyint=infinite",  # the chunk boundaries are forced, wherever pts put them
+        "keyint=infinite",  # key frames are forced at the chunk boundaries only
         "repeat-headers=1",  # every chunk carries its SPS and PPS
-        "cpu-independent=1",  # or mbtree's rounding, and with it the bytes, differ from run to run
+        "cpu-independent=1",  # otherwise mbtree's rounding, and with it the bytes, differ between runs
     )
 )
 """x264's own parameters, ``key=value:..``."""
@@ -39,7 +39,7 @@ _LAYER_OF_KIND = {  # layers -> layer of (IDR, P, reference B, other B)
 
 
 def layered(data: bytes, *, chunk: int, frame: int, pts: int, dts: int, layers: int) -> AccessUnit:
-    """The access unit of one picture, in the layer that its type is; :class:`DstccError` for a stray IDR."""
+    """The access unit of one picture, in the layer of its type; :class:`DstccError` for an unexpected IDR."""
     nal_type, ref_idc, slice_type = slice_kind(data)
     kinds = _LAYER_OF_KIND[layers]
     if nal_type == NAL_IDR:

@@ -1,7 +1,7 @@
-"""Quality (SNR) and spatial layers with VP9 SVC: each frame once a layer, each finer or larger than the last.
+"""Quality (SNR) and spatial layers with VP9 SVC: each picture once per layer, each layer finer or larger.
 
 A prefix ``0..m`` has every frame; its frames of one picture are joined into a superframe (VP9 bitstream
-specification, annex B), of which libvpx shows the last, that is the finest. The lowest layers may grow by 2:1 a
+specification, annex B), of which libvpx shows the last, the finest one. The lowest layers may grow by 2:1 a
 side; where two neighbours have one size, the upper one is only finer. FFmpeg's own VP9 decoder shows
 *every* frame of a superframe, so streams are decoded with libvpx and not muxed as they are.
 """
@@ -60,7 +60,7 @@ class Vp9(Codec):
         _native()
 
     def encode(self, frames: Iterable[SourceFrame], settings: EncodeSettings) -> Iterator[AccessUnit]:
-        """Code each chunk with an encoder of its own: a chunk is a function of its frames alone."""
+        """Code each chunk with a new encoder: a chunk is a function of its frames alone."""
         native = _native()
         steps = _checked_quantizers(settings)
         divisors = [settings.divisor(layer) for layer in range(settings.layers)]
@@ -75,7 +75,7 @@ class Vp9(Codec):
                 yield from _units(encoder, source, settings)
 
     def samples(self, units: Iterable[AccessUnit]) -> list[Sample]:
-        """Join the units of each frame into a superframe; layers must be 0..m without a hole."""
+        """Join the units of each frame into a superframe; the layers must be 0..m without a gap."""
         ordered = sorted(units, key=lambda unit: (unit.dts, unit.layer))
         result = []
         for _, group in groupby(ordered, key=lambda unit: unit.dts):

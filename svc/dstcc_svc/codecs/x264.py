@@ -39,7 +39,7 @@ class X264(H264Codec):
             )
 
     def encode(self, frames: Iterable[SourceFrame], settings: EncodeSettings) -> Iterator[AccessUnit]:
-        """Code all chunks in one encoder session, so that rate control and look-ahead run through."""
+        """Code all chunks in one encoder session, so that rate control and look-ahead cross chunk boundaries."""
         import av
         from av.video.frame import PictureType
 

@@ -1,8 +1,8 @@
 """Temporal layers with x264 inside the ``ffmpeg`` program: no call into x264 in this process, the same layers.
 
-Each chunk is a run of the program, raw pictures in, coded ones out (in NUT, which keeps their order of showing). So a
-chunk is a function of its pictures alone, and begins with an IDR as any stream does. The program is told the mean frame
-rate; the real times are put on its units here. Decode times are those of the pictures shown ``DELAY`` earlier.
+One run of the program codes one chunk: raw pictures in, coded pictures out (in NUT, which keeps the display order). So
+a chunk is a function of its pictures alone, and it begins with an IDR as any stream does. The program gets the mean
+frame rate; this module sets the real times of the units. Decode times are those of the pictures shown ``DELAY`` before.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dstcc_svc.codecs.pyramid import DELAY, MAX_LAYERS, PARAMS, THREADS, layered
 from dstcc_svc.ffmpeg import REMEDY, ffmpeg_path, has
 
 SHOWN = 300
-"""Characters of the program's complaint in a message."""
+"""Characters of the program's error output that a message shows."""
 
 
 class X264Program(H264Codec):
@@ -32,7 +32,9 @@ class X264Program(H264Codec):
 
     name = "x264-program"
     max_layers = MAX_LAYERS
-    default_crf = 26  # looking ahead within a chunk it spends less on the IDR: the rate and VMAF of x264's 28
+    default_crf = (
+        26  # its look-ahead ends with the chunk, so the IDR gets fewer bits: rate and VMAF of x264's 28
+    )
 
     def require(self) -> None:
         """Raise :class:`~dstcc.errors.MissingCapabilityError` without the program, or without x264 in it."""
@@ -40,7 +42,7 @@ class X264Program(H264Codec):
             raise MissingCapabilityError(f"codec {self.name}: {ffmpeg_path()} has no libx264; {REMEDY}")
 
     def encode(self, frames: Iterable[SourceFrame], settings: EncodeSettings) -> Iterator[AccessUnit]:
-        """Code each chunk with a run of the program of its own."""
+        """Code each chunk with one run of the program."""
         shown: deque[int] = deque(maxlen=DELAY)  # times of the pictures before
         for part in by_chunk(frames):
             chunk, times, coded = self._coded(part, settings)
@@ -61,16 +63,16 @@ class X264Program(H264Codec):
         """A chunk's number, its pictures' times, and its coded pictures (place in time, bytes) in decode order."""
         times: list[int] = []
         chunk = 0
-        with tempfile.TemporaryFile() as said:
+        with tempfile.TemporaryFile() as stderr:
             process = subprocess.Popen(
-                _command(settings), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said
+                _command(settings), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr
             )
             assert process.stdin is not None and process.stdout is not None
-            found: list[bytes] = []
-            reader = threading.Thread(target=_drain, args=(process.stdout, found), daemon=True)
+            output: list[bytes] = []
+            reader = threading.Thread(target=_drain, args=(process.stdout, output), daemon=True)
             reader.start()
             try:
-                with suppress(BrokenPipeError):  # what it says tells why
+                with suppress(BrokenPipeError):  # its stderr says why
                     for source in part:
                         chunk = source.chunk
                         times.append(source.pts)
@@ -86,9 +88,9 @@ class X264Program(H264Codec):
                 process.wait()
                 reader.join()
                 process.stdout.close()
-            said.seek(0)
-            complaint = said.read().decode(errors="replace").strip()[-SHOWN:]
-        coded = _demuxed(found[0]) if process.returncode == 0 else []
+            stderr.seek(0)
+            complaint = stderr.read().decode(errors="replace").strip()[-SHOWN:]
+        coded = _demuxed(output[0]) if process.returncode == 0 else []
         if process.returncode or len(coded) != len(times):
             why = complaint or f"{len(times)} pictures in, {len(coded)} out"
             raise DstccError(f"codec {self.name}: the ffmpeg program failed in chunk {chunk}: {why}")
@@ -106,8 +108,8 @@ def _command(settings: EncodeSettings) -> list[str]:
     ]
 
 
-def _drain(pipe: IO[bytes], found: list[bytes]) -> None:
-    found.append(pipe.read())
+def _drain(pipe: IO[bytes], output: list[bytes]) -> None:
+    output.append(pipe.read())
 
 
 def _demuxed(data: bytes) -> list[tuple[int, bytes]]:
