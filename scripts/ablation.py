@@ -158,7 +158,8 @@ def main(*, trainings: int, steps: int, only: str, alone: bool) -> None:
     print("\n| policy | weighted_layers | beside the usual choice |\n|---|---|---|", flush=True)
     trial = Trial(ROUNDS[1])
     usual = trial.fixed(shipped, USUAL)
-    for name, parts in ({"": {}} | ({} if alone else PARTS)).items():
+    whole: dict[str, dict[str, Any]] = {"": {}}
+    for name, parts in (whole | ({} if alone else PARTS)).items():
         played = trial.policy(replace(shipped, action=replace(shipped.action, **parts)))
         print(f"| shipped{name and ', '}{name} | {played.mean():.4f} | {shown(played - usual)} |", flush=True)
     for name, choice in (FIXED if not alone else {"usual choice": USUAL}).items():

@@ -306,7 +306,7 @@ def _tested(path: str, text: str, tests: Sequence[str], limit_s: float, output: 
     slow = (hypothesis.HealthCheck.too_slow,)
     hypothesis.settings.register_profile("mutants", deadline=None, suppress_health_check=slow, phases=phases)
     name = module_name(path)
-    sys.meta_path.insert(0, Loader(name, str(ROOT / path), text))  # type: ignore[arg-type]
+    sys.meta_path.insert(0, Loader(name, str(ROOT / path), text))
     importlib.import_module(name)  # before pytest, which would load it by a hook of its own
     quiet = [
         "-x",

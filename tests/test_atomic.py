@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -35,7 +37,7 @@ def test_a_write_that_fails_keeps_the_old_file(tmp_path: Path, monkeypatch: pyte
     def full(_handle: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(atomic.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
         atomic_write(target, "new")
     assert target.read_text() == "old"
@@ -205,7 +207,7 @@ def test_writers_at_work_are_left_alone(tmp_path: Path, monkeypatch: pytest.Monk
             assert first.exists()
             assert first != second
         shutil.rmtree(tmp_path / "run")
-    monkeypatch.setattr(atomic.socket, "gethostname", lambda: "another machine")
+    monkeypatch.setattr(socket, "gethostname", lambda: "another machine")
     assert killed_writer(tmp_path / "deep").returncode == -9
     with atomic_directory(tmp_path / "deep" / "run"):
         pass

@@ -110,7 +110,7 @@ def test_a_bound_on_a_control_is_none_on_its_variants_and_the_other_way_round() 
 )
 def test_a_miss_of_what_has_no_value_says_why(metric: str, mode: str, reason: str) -> None:
     given = {"stalls": 1.0} if mode == "stall" else {"oracle_ratio": 0.5}
-    assert missed({metric: "< 9"}, [trial("cubic", **given)]) == [
+    assert missed({metric: "< 9"}, [trial("cubic", "minrtt", **given)]) == [
         f"cubic+minrtt/s1: {metric} has no value ({reason}), expected < 9"
     ]
 
@@ -128,7 +128,7 @@ def test_what_nobody_could_have_is_not_missed_and_named() -> None:
 
 def test_only_a_trial_against_deadlines_that_played_nothing_can_have_been_out_of_reach() -> None:
     def away(**values: float) -> bool:
-        metrics = trial("cubic", **values).metrics
+        metrics = trial("cubic", "minrtt", **values).metrics
         assert metrics is not None
         return out_of_reach(metrics)
 

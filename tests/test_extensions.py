@@ -8,6 +8,7 @@ import math
 import textwrap
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -128,7 +129,7 @@ LOGGING = """
 """
 
 
-def logged(extension: Extension) -> list:
+def logged(extension: Extension) -> list[Any]:
     return extension.cls.__init__.__globals__["log"]
 
 
@@ -229,7 +230,7 @@ def test_a_scheduler_sees_the_paths_and_picks(write) -> None:
     net.run(
         "newreno", links, objects=net.live(20, (3000, 2000)), scheduler="Own", scheduler_extension=extension
     )
-    log = extension.cls.pick.__globals__["log"]
+    log = vars(extension.cls)["pick"].__globals__["log"]
     picks = [entry for entry in log if isinstance(entry[0], tuple)]
     acks = [entry for entry in log if not isinstance(entry[0], tuple)]
     for paths, ready, item, busy in picks:

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pytest
+from dstcc_svc import Quality
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -188,8 +190,8 @@ class Scores:
 
 
 def test_quality_is_passed_on() -> None:
-    made = result(SOURCE, list(COMPLETE))
-    found = compute(SOURCE, made, play_by_deadline(SOURCE, made), best_weight=1.0, quality=Scores())
+    made, scores = result(SOURCE, list(COMPLETE)), cast("Quality", Scores())
+    found = compute(SOURCE, made, play_by_deadline(SOURCE, made), best_weight=1.0, quality=scores)
     assert [found.values[name] for name in ("psnr_db", "ssim", "vmaf")] == [40.0, 0.99, 95.0]
     assert tuple(found.values) == METRICS
     assert found.values["playback_ratio"] == 1.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -47,11 +49,11 @@ def result(own: list[int], *flows: FlowResult, first_s: float = 0.0, last_s: flo
     none = np.zeros(0, dtype=np.int64)
     t = np.repeat(np.arange(1, SLOTS + 1, dtype=np.int64) * S, len(own))
     subflow = np.tile(np.arange(len(own), dtype=np.int64), SLOTS)
-    columns = {name: np.zeros(len(t)) for name in Samples.__dataclass_fields__}
+    columns: dict[str, Any] = {name: np.zeros(len(t)) for name in Samples.__dataclass_fields__}
     columns |= {"t_ns": t, "subflow": subflow, "delivered_bytes": np.array(own, dtype=np.int64)[subflow]}
     objects = ObjectResults(**dict.fromkeys(ObjectResults.__dataclass_fields__, none))
     totals = {"first_send_s": first_s, "last_delivery_s": last_s}
-    return EngineResult(objects, Samples(**columns), SLOTS * S, totals, tuple(flows))  # type: ignore[arg-type]
+    return EngineResult(objects, Samples(**columns), SLOTS * S, totals, tuple(flows))
 
 
 def test_jains_index_of_known_shares() -> None:

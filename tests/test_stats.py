@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,7 +40,7 @@ def test_interquartile_mean_by_hand(values: list[float], expected: float) -> Non
 
 
 def test_each_row_has_its_own_interquartile_mean() -> None:
-    rows = [[1.0, 2.0, 4.0, 900.0], [5.0, 7.0, -900.0, 9.0]]
+    rows = np.array([[1.0, 2.0, 4.0, 900.0], [5.0, 7.0, -900.0, 9.0]])
     assert interquartile_mean(rows).tolist() == [3.0, 6.0]  # (2 + 4)/2 and (5 + 7)/2
     assert interquartile_mean(rows, axis=0).tolist() == [
         3.0,

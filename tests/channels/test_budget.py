@@ -11,6 +11,7 @@ from dstcc_channels.budget import Budget, space_loss_db
 from dstcc_channels.data import rows
 from dstcc_channels.terminals import Terminal, atmosphere_db, terminal
 from dstcc_channels.weather import zenith_db
+from numpy.typing import ArrayLike
 
 from dstcc.errors import InputError
 
@@ -20,7 +21,7 @@ def test_free_space_loss_over_400_gigametres():
     assert space_loss_db(400e9, 32e9) == pytest.approx(294.59, abs=0.005)
 
 
-def g_over_t_db(here: Terminal, zenith: float, cd: float) -> float:
+def g_over_t_db(here: Terminal, zenith: ArrayLike, cd: float) -> float:
     """Gain over noise at 20 degrees, the atmosphere's attenuation included, as the handbook plots it."""
     lost_db = atmosphere_db(20, zenith)
     return float(here.gain_dbi(20) - lost_db - 10 * log10(here.noise_k(20, zenith, cd)))
@@ -57,11 +58,15 @@ def test_bad_weather_takes_twice():
     assert clear - rain > attenuation + 3, "the sky's noise rises too"
 
 
+def made(*figures: ArrayLike) -> Budget:
+    """A budget of one moment from its figures in their order."""
+    eirp, space, air, losses, gain, noise, implementation = map(np.asarray, figures)
+    return Budget(eirp, space, air, float(losses), gain, noise, float(implementation))
+
+
 def test_eb_over_n0_follows_its_formula():
     # 20 dBW + 46.7 dBi over 400 Gm into 68.3 dBi at 25.5 K: C/N0 = 66.7 - 283.01 + 68.3 - 14.07 + 228.60 = 66.52
-    budget = Budget(
-        *map(np.asarray, (66.7, space_loss_db(400e9, 8.439e9), 0.0)), 0.0, *map(np.asarray, (68.3, 25.5)), 0.5
-    )
+    budget = made(66.7, space_loss_db(400e9, 8.439e9), 0.0, 0.0, 68.3, 25.5, 0.5)
     assert budget.cn0_db == pytest.approx(66.52, abs=0.01)
     assert budget.ebn0_db(1e6) == pytest.approx(66.52 - 60 - 0.5, abs=0.01)
     rate = budget.highest_rate_bps(threshold_db=1.06, margin_db=3, cap_bps=6e6)
@@ -72,7 +77,7 @@ def test_eb_over_n0_follows_its_formula():
 def test_every_loss_takes_from_the_carrier_and_every_gain_adds():
     # 60 dBW - 280 - 2 (air) - 1.5 (pointing, polarisation) + 70 dBi = -153.5 dBW. Noise: at 1 K and 1 Hz it is
     # 10 log10 1.380649e-23 = -228.5991 dBW, at 100 K 20 dB more. C/N0 = -153.5 + 228.5991 - 20 = 55.0991 dB-Hz
-    budget = Budget(*map(np.asarray, (60.0, 280.0, 2.0)), 1.5, *map(np.asarray, (70.0, 100.0)), 0.5)
+    budget = made(60.0, 280.0, 2.0, 1.5, 70.0, 100.0, 0.5)
     assert budget.cn0_db == pytest.approx(55.0991, abs=1e-4)
     assert budget.ebn0_db(1e5) == pytest.approx(55.0991 - 50 - 0.5, abs=1e-4)
     # 55.0991 - 0.5 - 1 - 3 = 50.5991 dB-Hz at the threshold of 1 dB with 3 dB to spare

@@ -30,17 +30,17 @@ def plans(draw):
     """Plans whose entries of one direction do not overlap."""
     nodes = st.tuples(st.integers(1, 4), st.integers(1, 4)).filter(lambda pair: pair[0] != pair[1])
 
-    def spans(most):
+    def spans(most: int) -> list[tuple[int, int]]:
         edges = draw(st.lists(st.integers(0, 10**8), unique=True, max_size=2 * most))
         edges = sorted(edges[: len(edges) // 2 * 2])
         return list(zip(edges[::2], edges[1::2], strict=True))
 
     contacts, ranges = [], []
-    for pair in draw(st.lists(nodes, unique=True, max_size=4)):
-        for span in spans(4):
+    for here, there in draw(st.lists(nodes, unique=True, max_size=4)):
+        for begin, end in spans(4):
             confidence = draw(st.just(1.0) | st.floats(1e-9, 1.0))
-            contacts.append(Contact(*span, *pair, draw(st.integers(1, 10**12)), confidence))
-        ranges += [Range(*span, *pair, draw(st.floats(0, 1e6))) for span in spans(3)]
+            contacts.append(Contact(begin, end, here, there, draw(st.integers(1, 10**12)), confidence))
+        ranges += [Range(begin, end, here, there, draw(st.floats(0, 1e6))) for begin, end in spans(3)]
     return Plan(tuple(sorted(contacts)), tuple(sorted(ranges)))
 
 

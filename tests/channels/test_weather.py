@@ -78,7 +78,7 @@ def test_a_step_of_the_process_by_hand():
 
     # X' = k X + sqrt(1 - k^2) n with k = exp(-b dt): two steps of 1,000 s are one of 2,000 s with other draws, so the
     # draws are those of one moment each, read off a process that forgets at once (steps of 1e9 s).
-    draws = ndtri(weather_cd("madrid", 1e9 * np.arange(4), 1))
+    draws = ndtri(weather_cd("madrid", 1e9 * np.arange(4.0), 1))
     for t_s in (np.array([0.0, 1000, 2000, 3000]), np.array([0.0, 1000, 3000, 3100])):
         state = [draws[0]]
         for step_s, draw in zip(np.diff(t_s), draws[1:], strict=True):

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -47,7 +48,7 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def dstcc(*args: object, **options: object) -> subprocess.CompletedProcess[str]:
+def dstcc(*args: object, **options: Any) -> subprocess.CompletedProcess[str]:
     command = [*COMMAND, *map(str, args)]
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 

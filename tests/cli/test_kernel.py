@@ -11,6 +11,8 @@ from click.testing import CliRunner, Result
 from dstcc_cli.main import main
 from dstcc_kernel import bpf, host, module
 
+from dstcc.errors import MissingCapabilityError
+
 
 def kernel(*words: str) -> Result:
     return CliRunner().invoke(main, ["kernel", *words], standalone_mode=False, catch_exceptions=True)
@@ -74,6 +76,6 @@ def test_without_btf_or_tools_bpf_says_what_to_install(
 def test_the_host_without_netem_is_refused_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bpf, "which", lambda tool: f"/sbin/{tool}")
     answer = subprocess.CompletedProcess([], 1, "", "Error: Specified qdisc kind is unknown.\n")
-    monkeypatch.setattr(host.subprocess, "run", lambda *words, **options: answer)
-    with pytest.raises(host.MissingCapabilityError, match=r"no netem.*apt install .*--backend kernel"):
+    monkeypatch.setattr(subprocess, "run", lambda *words, **options: answer)
+    with pytest.raises(MissingCapabilityError, match=r"no netem.*apt install .*--backend kernel"):
         host.require_netem()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dstcc.engine import TcpConstants, Transport
 from dstcc.engine._engine import parts
 
@@ -11,10 +13,10 @@ MS = 1_000_000
 class Sender:
     """A sender with times in ms."""
 
-    def __init__(self, congestion: str = "newreno", *, rtt_ms: float = 1000, **more: object) -> None:
+    def __init__(self, congestion: str = "newreno", *, rtt_ms: float = 1000, **more: Any) -> None:
         # Without ticks: timers run when they are due, not when the wheel comes round.
-        constants = TcpConstants(**({"jiffy_s": 1e-9} | more.pop("constants", {})))  # type: ignore[arg-type, operator]
-        self.own = parts.Sender(Transport(congestion, "minrtt", constants=constants, **more))  # type: ignore[arg-type]
+        constants = TcpConstants(**({"jiffy_s": 1e-9} | more.pop("constants", {})))
+        self.own = parts.Sender(Transport(congestion, "minrtt", constants=constants, **more))
         self.own.establish(0, round(rtt_ms * MS))
 
     def send(self, *at_ms: float, starved: bool = False) -> None:
@@ -43,7 +45,7 @@ class Sender:
         return float(self.own.next_timer) / MS
 
 
-def flight(count: int = 10, congestion: str = "newreno", **more: object) -> Sender:
+def flight(count: int = 10, congestion: str = "newreno", **more: Any) -> Sender:
     """So many segments 1 ms apart, the window just full."""
     sender = Sender(congestion, **more)
     sender.own.cwnd = count

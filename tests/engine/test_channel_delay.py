@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
@@ -14,9 +16,9 @@ from . import net
 HOUR = 3600.0
 
 
-def curved(t_s: np.ndarray, delay_s: np.ndarray, rate_bps: float = 12e6, **more: object):
+def curved(t_s: np.ndarray, delay_s: np.ndarray, rate_bps: float = 12e6, **more: Any):
     """A link whose delay is the spline through those rows."""
-    table = {
+    table: dict[str, Any] = {
         "delay_t_ns": tuple(net.ns(t) for t in t_s),
         "delay_ns": tuple(net.ns(d) for d in delay_s),
         "delay_slope": tuple(CubicSpline(t_s, delay_s)(t_s, 1)),
@@ -54,7 +56,8 @@ def test_it_is_constant_outside_its_rows():
 @pytest.mark.parametrize("slopes", [True, False])
 def test_the_latest_departure_is_the_inverse(slopes):
     rows = np.arange(0, 6 * HOUR, 600)
-    link = curved(rows, swinging(rows), **({} if slopes else {"delay_slope": ()}))
+    straight: dict[str, Any] = {} if slopes else {"delay_slope": ()}
+    link = curved(rows, swinging(rows), **straight)
     departures = [net.ns(t) for t in np.linspace(0, 5.9 * HOUR, 500)]
     seen, _ = delays(link, departures)
     _, latest = delays(link, [t + int(d) for t, d in zip(departures, seen, strict=True)])

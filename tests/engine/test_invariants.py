@@ -51,7 +51,8 @@ losses = st.one_of(
 def links(draw: st.DrawFn) -> Link:
     delay_s = draw(log_floats(1e-3, 1500))
     rate = draw(log_floats(3e4, 3e7))
-    times, delays = (0,), (net.ns(delay_s),)
+    times: tuple[int, ...] = (0,)
+    delays: tuple[int, ...] = (net.ns(delay_s),)
     if draw(st.booleans()):
         times = tuple(net.ns(delay_s * x) + i for i, x in enumerate((1, 3, 9)))
         delays = tuple(net.ns(delay_s * draw(st.floats(0.7, 1.3))) for _ in times)
@@ -60,7 +61,7 @@ def links(draw: st.DrawFn) -> Link:
         begin = at + draw(st.floats(0.1, 8)) * delay_s
         at = begin + draw(st.floats(0.1, 8)) * delay_s
         outages.append((net.ns(begin), net.ns(at) + 1))
-    cross = ()
+    cross: tuple[CrossTraffic, ...] = ()
     if draw(st.integers(0, 3)) == 0:
         cross = (CrossTraffic(rate * draw(st.floats(0.1, 0.7)), draw(st.integers(200, 1500))),)
     return Link(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -78,7 +79,7 @@ def test_no_law_couples_connections() -> None:
     """Over two like links LIA grows by half a segment a round trip each; a connection of one subflow by a whole one, as
     NewReno (RFC 6356: the increase is min(α / ΣW, 1 / W))."""
     links = (net.link(12e6, 0.2, queue_bdp=0.2), net.link(12e6, 0.2, queue_bdp=0.2))
-    knobs = {"duration_s": 60, "slot_s": 0.2, "objects": many(20_000)}
+    knobs: dict[str, Any] = {"duration_s": 60, "slot_s": 0.2, "objects": many(20_000)}
     alone = lanes("newreno", links, 1, **knobs).samples.delivered_bytes.sum()
     apart = lanes("lia", links, 1, **knobs).samples.delivered_bytes.sum()
     coupled = lanes("lia", links, 1, apart=False, **knobs).samples.delivered_bytes.sum()
@@ -99,7 +100,7 @@ def senders(result: EngineResult) -> dict[tuple[int, int], set[int]]:
 def test_a_connection_repeats_its_losses_itself() -> None:
     """A timeout sends what it left unanswered over the connection's other subflows, and a lane apart has none."""
     links = (net.link(), net.link(loss=Loss("packet", 0.6)))
-    knobs = {"objects": many(60), "duration_s": 90, "trace": True, "slot_s": 5}
+    knobs: dict[str, Any] = {"objects": many(60), "duration_s": 90, "trace": True, "slot_s": 5}
     apart = senders(lanes("cubic", links, 2, **knobs))
     assert max(map(len, apart.values())) == 1
     shared = senders(lanes("cubic", links, 2, apart=False, **knobs))
@@ -109,7 +110,7 @@ def test_a_connection_repeats_its_losses_itself() -> None:
 def test_where_a_link_is_gone_for_good_lanes_have_backups_on_the_other_links() -> None:
     def kept_to_themselves(end_s: float) -> bool:
         links = (net.link(), net.link(outages_s=((4, end_s),)))
-        knobs = {"objects": many(400), "duration_s": 60, "trace": True, "slot_s": 5}
+        knobs: dict[str, Any] = {"objects": many(400), "duration_s": 60, "trace": True, "slot_s": 5}
         return max(map(len, senders(lanes("cubic", links, 2, **knobs)).values())) == 1
 
     assert kept_to_themselves(300)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -13,7 +15,7 @@ from . import net
 from .test_channel_frames import frames
 
 
-def bound(links, objects: Objects, weights=None, **transport: object) -> float:
+def bound(links, objects: Objects, weights=None, **transport: Any) -> float:
     config = net.config("open-loop", links, objects=objects, slot_s=1, **transport)
     return clairvoyant_weight(config, np.ones(len(objects.chunk)) if weights is None else weights)
 
@@ -198,7 +200,12 @@ def test_it_is_the_optimum_of_its_linear_programme(seed):
 
     # Service times are rounded to nanoseconds: the shortest packet may take half of one less.
     ns_per_byte = 8e9 / RATE - 0.5 / (HEADER + 1)
-    common = {"release_ns": release[::layers], "weights": weights, "layers": layers, "end_ns": end_ns}
+    common: dict[str, Any] = {
+        "release_ns": release[::layers],
+        "weights": weights,
+        "layers": layers,
+        "end_ns": end_ns,
+    }
     expected = min(
         programme(**common, demand=full * net.WIRE, carried=full_packets),
         programme(

@@ -290,7 +290,7 @@ def test_linucb_two_steps_by_hand():
     assert arm.bound([3, 4], 0.75) == 0.75 * 5
     # x = (1, 0), r = 1: A = diag(2, 1), b = (1, 0), θ = A⁻¹ b = (1/2, 0).
     arm.update([1, 0], 1)
-    np.testing.assert_allclose(arm.inverse, [[1 / 2, 0], [0, 1]])
+    np.testing.assert_allclose(arm.inverse, [[1 / 2, 0.0], [0.0, 1.0]])
     np.testing.assert_allclose(arm.theta, [1 / 2, 0])
     # x = (1, 1), r = 1: A = (3 1; 1 2), b = (2, 1), A⁻¹ = (2 −1; −1 3) / 5, θ = (3, 1) / 5.
     arm.update([1, 1], 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 import numpy as np
 import pytest
@@ -227,7 +228,7 @@ def test_automatic_layers_are_the_senders_choice() -> None:
     ("values", "words"),
     [({"slot_s": 0.001}, "100 us"), ({"slot_s": 1e6}, "kernel takes")],
 )
-def test_slots_that_the_kernel_cannot_count_are_refused(values: dict[str, float], words: str) -> None:
+def test_slots_that_the_kernel_cannot_count_are_refused(values: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         agent(two(), **values)
 

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from dstcc_cli.main import main
 from dstcc_kernel import backend, guest
+from dstcc_kernel.outcome import read_result
 
 from dstcc.engine import EngineResult
 from dstcc.errors import DstccError, KernelError
@@ -124,7 +125,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(
     kernel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[bytes] = []
-    read = backend.read_result
+    read = read_result
 
     def keep(path: Path, setting: Setting) -> EngineResult:
         seen.append(path.read_bytes())

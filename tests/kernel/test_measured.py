@@ -13,6 +13,7 @@ from dstcc_cli.main import main
 from dstcc_kernel import backend
 from dstcc_kernel.agent import Agent, Contact, Route
 from dstcc_kernel.netlink import Action
+from dstcc_kernel.outcome import read_result
 
 from dstcc.engine import AGENT, EngineResult
 from dstcc.engine.stepper import LAYER_VALUES, RUNNING, SUBFLOW_VALUES
@@ -96,8 +97,8 @@ def test_what_the_kernel_tells_is_what_the_simulator_tells() -> None:
             there = [row for row in range(2) if of(row, "established")]
             ours = found._values.subflow_values[0][there, place]
             # the simulator's pace is in whole bytes a second
-            near = {"rel": 1e-5, "abs": 8.0 if name == "pacing_bps" else 1e-6}
-            assert ours == pytest.approx(values[there, place], **near), (slot, name)
+            near = 8.0 if name == "pacing_bps" else 1e-6
+            assert ours == pytest.approx(values[there, place], rel=1e-5, abs=near), (slot, name)
         units = runner._observer.units(runner.stepper)
         if found._held == 1:
             choice = policy.action.greedy(policy.outputs(runner.observations))
@@ -120,7 +121,7 @@ def test_our_policy_steers_real_subflows_twice_the_same(
 ) -> None:
     """Twenty chunks, of which few are late although a link loses 1 %."""
     seen: list[bytes] = []
-    read = backend.read_result
+    read = read_result
 
     def keep(path: Path, setting: Setting) -> EngineResult:
         seen.append(path.read_bytes())

@@ -42,7 +42,7 @@ SMALL = {
 
 def tiny(name):
     own = RECIPES[name]
-    learner = replace(own.learner, **SMALL[type(own.learner)])
+    learner = replace(own.learner, **SMALL[type(own.learner)])  # type: ignore[arg-type]
     return replace(TINY, environment=own.environment, reward=own.reward, metric=own.metric, learner=learner)
 
 

@@ -20,8 +20,8 @@ def heard(*slots: tuple[bool, str, float], before: Soundings | None = None) -> S
     """Slots of one path: whether its pace was used, how its queue was, and how many slots it held."""
     soundings = before or Soundings(1, 1)
     for used, queue, held in slots:
-        told = (np.array([[flag]]) for flag in (used, queue == "stands", queue == "dry"))
-        soundings.hear(ALL, *told, np.array([[held]]))
+        pace, stands, dry = (np.array([[flag]]) for flag in (used, queue == "stands", queue == "dry"))
+        soundings.hear(ALL, pace, stands, dry, np.array([[held]]))
     return soundings
 
 

@@ -23,11 +23,12 @@ from dstcc.learn.settings import DqnSettings, RolloutSettings
 from dstcc.learn.streams import TRAINING, training_seed
 from dstcc.learn.train import Interrupted, train
 
+DQN = DqnSettings(
+    sets=8, batch=16, buffer=300, target_every=7, double=True, dueling=True, n_step=3, explore_for=4
+)
 TINY = replace(
     RECIPES["dstcc"],
-    learner=DqnSettings(
-        sets=8, batch=16, buffer=300, target_every=7, double=True, dueling=True, n_step=3, explore_for=4
-    ),
+    learner=DQN,
     episodes=4,
     learn_every=8,
     warm_up=64,
@@ -58,7 +59,7 @@ OF_THE_PAPER = replace(
     TINY,
     environment=RECIPES["iodst-dqn"].environment,
     reward=RECIPES["iodst-dqn"].reward,
-    learner=replace(TINY.learner, sets=0, hidden=(16,), explore_for=1),
+    learner=replace(DQN, sets=0, hidden=(16,), explore_for=1),
 )
 
 
@@ -117,7 +118,7 @@ def test_what_comes_out(tmp_path, short):
 
 
 def test_without_a_better_evaluation_for_long_it_stops_and_says_so(tmp_path, short):
-    still = replace(TINY, learner=replace(TINY.learner, learning_rate=0.0), patience=2)
+    still = replace(TINY, learner=replace(DQN, learning_rate=0.0), patience=2)
     done = _go(short, tmp_path / "run", 10_000, still)
     assert (done.reason, done.steps) == (
         "patience",

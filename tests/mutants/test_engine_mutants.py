@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def load() -> ModuleType:
 script = load()
 
 
-def listed(tmp_path: Path, source: str, *entries: str, path: str = "dstcc/engine/src/a.cpp") -> list:
+def listed(tmp_path: Path, source: str, *entries: str, path: str = "dstcc/engine/src/a.cpp") -> list[Any]:
     """A tree with one source and a list of changes to it."""
     file = tmp_path / path
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -36,7 +37,7 @@ def listed(tmp_path: Path, source: str, *entries: str, path: str = "dstcc/engine
         f"[[file.mutant]]\n{entry}\nnote = 'n'\n" for entry in entries
     )
     (tmp_path / "list.toml").write_text(text)
-    return script.read_list(tmp_path / "list.toml")  # type: ignore[no-any-return]
+    return script.read_list(tmp_path / "list.toml")
 
 
 def rewritten(tmp_path: Path, source: str, *entries: str) -> str:

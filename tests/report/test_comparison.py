@@ -170,7 +170,7 @@ def test_no_word_depends_on_the_order_of_the_seeds(seeds: int) -> None:
 
 
 def section(
-    samples: Mapping[str, list[float | None]],
+    samples: Mapping[str, Sequence[float | None]],
     *,
     key: str = "weighted_layers",
     controllers: Sequence[str] = (),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from math import log10
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -197,7 +198,7 @@ def test_a_code_at_an_eb_n0(drawn):
 
 
 def test_what_was_resolved_is_said(drawn, tmp_path):
-    found = describe(drawn('profile = "mro-x-dss35"'), end_s=1e9)
+    found: dict[str, Any] = describe(drawn('profile = "mro-x-dss35"'), end_s=1e9)
     assert found["delay_s"].keys() == {"min", "max"}
     assert found["outages"] == 5
     assert describe(drawn('profile = "mro-x-dss35"'), end_s=0.0)["outages"] == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -52,7 +53,7 @@ def write_clip(
 ) -> Path:
     """Write a clip at 25 frames/s, or with a picture at each of ``times_ms``."""
     with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=25)
+        stream: Any = container.add_stream(codec, rate=25)
         stream.width, stream.height, stream.pix_fmt = *size, pix_fmt
         stream.time_base = Fraction(1, 1000)
         stream.codec_context.time_base = Fraction(1, 1000)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import groupby, islice, pairwise
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -104,7 +105,7 @@ def test_the_stream_directory_end_to_end(make_clip, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "named"), [({"layers": 0}, "layers 0"), ({"layers": 5}, "layers 5"), ({"crf": 52}, "crf 52")]
 )
-def test_settings_out_of_bounds_are_refused(make_clip, change: dict[str, int], named: str) -> None:
+def test_settings_out_of_bounds_are_refused(make_clip, change: dict[str, Any], named: str) -> None:
     frames, settings = frames_of(make_clip(frames=2))
     with pytest.raises(InputError, match=named):
         list(CODEC.encode(frames, replace(settings, **change)))

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import av
 import imageio_ffmpeg
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from dstcc.errors import InputError, StreamError
 
-Picture = tuple[float, NDArray[np.uint8]]
+Picture = tuple[float, NDArray[Any]]
 
 
 def pictures(path: Path) -> list[Picture]:
@@ -30,7 +31,7 @@ def expected(stream: Path, levels: list[int]) -> list[Picture]:
     """The same from the chunks, decoded one by one."""
     opened = Stream.open(stream)
     chunks = opened.manifest.chunks
-    found = []
+    found: list[Picture] = []
     for index, level in enumerate(levels):
         chunk = chunks[index % len(chunks)]
         loop_s = index // len(chunks) * opened.manifest.duration_s

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from dstcc_svc import encode, load_manifest, played_quality
 from dstcc_svc import played as played_module
+from dstcc_svc.judge import judge
 from dstcc_svc.played import BLACK, Held, View, black, views_of
 from dstcc_svc.source import exact, probe, read_frames
 from dstcc_svc.stream import Stream
@@ -87,7 +88,7 @@ def test_another_source_is_noticed(stream: Path, tmp_path: Path) -> None:
 
 def test_a_mission_of_loops_is_judged_once(stream: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judged = []
-    original = played_module.judge
+    original = judge
 
     def counting(reference, shown):
         judged.extend(shown)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import groupby, islice, pairwise
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -263,7 +264,7 @@ def test_a_superframe_index_holds_the_sizes(sizes: list[int]) -> None:
         ({"spatial_layers": 3, "height": 68}, "size 96x68: the smallest layer needs even sides"),
     ],
 )
-def test_settings_out_of_bounds_are_refused(make_clip, change: dict[str, int], named: str) -> None:
+def test_settings_out_of_bounds_are_refused(make_clip, change: dict[str, Any], named: str) -> None:
     frames, settings = frames_of(make_clip(frames=2))
     with pytest.raises(InputError, match=named):
         list(CODEC.encode(frames, replace(settings, **change)))

@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import av
 import pytest
@@ -33,7 +34,7 @@ def frames_of(path: Path) -> tuple[list[SourceFrame], EncodeSettings]:
 @pytest.fixture
 def no_library(monkeypatch: pytest.MonkeyPatch) -> None:
     """A PyAV that was built without x264; clips have been made before."""
-    create = av.CodecContext.create
+    create: Any = av.CodecContext.create
 
     def without(name: object, *options: object) -> object:
         if name == "libx264":

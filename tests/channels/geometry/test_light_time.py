@@ -84,12 +84,12 @@ def test_earth_is_the_earth_and_not_the_barycentre():
 
 
 @pytest.mark.parametrize("ephemeris", ["kepler", "de421"])
-@pytest.mark.parametrize("pair", [("earth", "mars"), ("earth", "moon"), ("mercury", "earth")])
-def test_a_long_series_is_the_exact_one(pair, ephemeris):
+@pytest.mark.parametrize(("one", "other"), [("earth", "mars"), ("earth", "moon"), ("mercury", "earth")])
+def test_a_long_series_is_the_exact_one(one, other, ephemeris):
     minutes = np.arange(0, 40 * DAY_S, 60.0)
-    long = light_time_s(*pair, START, minutes, ephemeris=ephemeris)
+    long = light_time_s(one, other, START, minutes, ephemeris=ephemeris)
     some = np.linspace(0, minutes.size - 1, 17, dtype=int)
-    exact = [float(light_time_s(*pair, START, minutes[i], ephemeris=ephemeris)) for i in some]
+    exact = [float(light_time_s(one, other, START, minutes[i], ephemeris=ephemeris)) for i in some]
     assert minutes.size > 40 * DAY_S / NODE_S * 2  # it was interpolated
     assert long[some] == pytest.approx(exact, abs=1e-6)
 
@@ -166,15 +166,15 @@ def test_de421_reaches_further_and_says_how_far():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("one", "other", "message"),
     [
-        (("earth", "marz"), "no body is called 'marz': did you mean 'mars'"),
-        (("earth", "earth"), "two bodies"),
+        ("earth", "marz", "no body is called 'marz': did you mean 'mars'"),
+        ("earth", "earth", "two bodies"),
     ],
 )
-def test_unknown_bodies_are_refused(arguments, message):
+def test_unknown_bodies_are_refused(one, other, message):
     with pytest.raises(InputError, match=message):
-        light_time_s(*arguments, START, 0.0)
+        light_time_s(one, other, START, 0.0)
 
 
 def test_an_unknown_ephemeris_and_endless_times_are_refused():

@@ -482,7 +482,7 @@ def main() -> None:
     """Run the checks that the command line names."""
     for word in sys.argv[2:]:
         name, _, count = word.partition("=")
-        found = CHECKS[name](*([int(count)] if count else []))  # type: ignore[call-arg]
+        found = CHECKS[name](*([int(count)] if count else []))
         print(json.dumps({"check": name, **found}), flush=True)
 
 

@@ -53,7 +53,7 @@ def two_paths(
     delay_ms: int = 20, rate_mbit: int = 50, *, loss_percent: float = 0, netem: bool = True
 ) -> Iterator[Network]:
     """Lay two paths, each direction with this delay, rate and loss and 500 packets' room; plain without ``netem``."""
-    network = Network(*(f"t{os.getpid()}{end}" for end in "sr"))
+    network = Network(f"t{os.getpid()}s", f"t{os.getpid()}r")
     s, r = network.sender, network.receiver
     try:
         lines = [f"netns add {s}", f"netns add {r}"]
