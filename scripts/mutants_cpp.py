@@ -448,7 +448,11 @@ def run_here(tree: Path, job: Job, log: Path) -> NoReturn:
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of modules imported before the fork
     code = 3
     try:
-        code = int(pytest.main([*options, "-p", "no:cacheprovider", "-p", "no:xdist", *job.tests]))
+        code = int(
+            pytest.main(
+                [*options, "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly", *job.tests]
+            )
+        )
     except BaseException:
         traceback.print_exc()
     sys.stdout.flush()

@@ -315,6 +315,8 @@ def _tested(path: str, text: str, tests: Sequence[str], limit_s: float, output: 
         "no:cacheprovider",
         "-p",
         "no:xdist",
+        "-p",
+        "no:randomly",
         "--hypothesis-seed=0",
         "--hypothesis-profile=mutants",
     ]
@@ -342,7 +344,9 @@ def warm_up(tests: Sequence[str]) -> None:
 
 def _imported_by(tests: Sequence[str]) -> list[str]:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    pytest.main(["-q", "--collect-only", "-p", "no:cacheprovider", "-p", "no:xdist", *tests])
+    pytest.main(
+        ["-q", "--collect-only", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly", *tests]
+    )
     ours = tuple({name for room in ROOMS for name in _packages(ROOT / room)})
     return [name for name, one in sys.modules.items() if not name.startswith(ours) and _is_installed(one)]
 

@@ -61,7 +61,17 @@ from .tables import (
     trials_schema,
     trials_table,
 )
-from .trials import SIMULATOR, Judge, Trial, TrialKey, iter_trials, load_controllers, scenarios_of, trial_keys
+from .trials import (
+    SIMULATOR,
+    Judge,
+    Trial,
+    TrialKey,
+    iter_trials,
+    left_early,
+    load_controllers,
+    scenarios_of,
+    trial_keys,
+)
 
 if TYPE_CHECKING:
     from dstcc.learn.policy import Policy
@@ -199,13 +209,15 @@ def write_run(
     judge.warnings += [note for policy in policies.values() for note in _outside(policy, scenario, source)]
     with atomic_directory(path, replaces=RUN if force else None) as folder:
         done, rows = [], []
+        carried = iter_trials(
+            scenario, source, judge, backend=backend, policies=policies, jobs=jobs, trace=bool(logs)
+        )
         with (
             chunk_file(folder / "chunks.parquet") as chunks,
             sample_file(folder / "samples.parquet") as samples,
+            left_early(carried) as trials,
         ):
-            for trial in iter_trials(
-                scenario, source, judge, backend=backend, policies=policies, jobs=jobs, trace=bool(logs)
-            ):
+            for trial in trials:
                 rows.append(trial_row(trial))
                 if trial.outcome is not None:
                     chunks.add(chunk_rows(trial.id, trial.outcome))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -239,12 +240,13 @@ def iter_trials(
     policies: Mapping[str, Policy] | None = None,
     jobs: int | None = None,
     trace: bool = False,
-) -> Iterator[Trial]:
+) -> Generator[Trial, None, None]:
     """Run the trials of a scenario, ``jobs`` at a time (all cores unless given), and yield them in order.
 
     ``policies`` are the controllers where :func:`load_controllers` has read them already.
-    ``trace`` keeps every packet (``result.trace``). At most a few finished trials wait in memory. Leaving the
-    iterator early starts no further trial and does not wait for those under way.
+    ``trace`` keeps every packet (``result.trace``). At most a few finished trials wait in memory. Closing or dropping
+    the iterator early starts no further trial and waits for those under way, so that no thread works on behind the
+    caller. An error that comes out of the iterator, or is thrown into it (``throw``), does not wait.
     """
     keys, workers = deque(trial_keys(scenario)), jobs or os.cpu_count() or 1
     policies = load_controllers(scenario, source) if policies is None else policies
@@ -258,8 +260,24 @@ def iter_trials(
                 waiting.append((key, pool.submit(runner.run, key)))
             key, future = waiting.popleft()
             yield _finish(key, future.result, judge)
+    except GeneratorExit:
+        pool.shutdown(wait=True, cancel_futures=True)
+        raise
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def left_early(trials: Generator[Trial, None, None]) -> Iterator[Generator[Trial, None, None]]:
+    """See to it that an error in a ``with`` block closes the iterator; Ctrl-C and SIGTERM wait for no trial."""
+    try:
+        yield trials
+    except Exception:
+        trials.close()
+        raise
+    except BaseException as interrupt:
+        trials.throw(interrupt)
+        raise
 
 
 def run_trials(
