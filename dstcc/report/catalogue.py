@@ -13,7 +13,7 @@ class Metric:
     """Column of ``trials.parquet``."""
     label: str
     kind: str
-    """How it is written: ``share``, ``bps``, ``seconds``, ``bytes``, ``db``, ``score`` or ``count``."""
+    """Kind of quantity: ``share``, ``bps``, ``seconds``, ``bytes``, ``db``, ``score`` or ``count``."""
     better: int
     """+1 more is better, −1 less is better, 0 neither (no winner is marked)."""
     group: str
@@ -221,11 +221,11 @@ METRICS = (
 
 METRIC = {metric.key: metric for metric in METRICS}
 RANKING = ("weighted_layers", "playback_ratio", "goodput_bps")
-"""What makes an algorithm the best of a scenario: the first of these in which it is ahead."""
+"""The metrics that rank algorithms: the first one in which two differ decides."""
 PAIRED = ("weighted_layers", "playback_ratio", "goodput_bps", "hol_wait_s")
-"""What is compared seed by seed."""
+"""The metrics that are compared seed by seed."""
 PROFILED = ("weighted_layers", "playback_ratio", "oracle_ratio")
-"""Shares that mean the same in every scenario: they have profiles, and are taken together over scenarios."""
+"""Shares that mean the same in every scenario: they have profiles, and are pooled over scenarios."""
 
 TERMS = (
     (
@@ -268,8 +268,8 @@ TERMS = (
         "gaps that were filled.",
     ),
     (
-        "Told the rates",
-        "fixed, open-loop and ltp are given a window or a rate that fits the links. They are yardsticks, and the "
-        "leader is the best of those that find the rates out.",
+        "Knows the rates",
+        "fixed, open-loop and ltp are given a window or a rate that fits the links. They are shown for reference, and "
+        "the leader is the best of those that find the rates out.",
     ),
 )

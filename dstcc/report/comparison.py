@@ -1,10 +1,10 @@
-"""Who brought home most video, and which differences are more than chance.
+"""Which algorithm brought home most video, and which differences are statistically significant.
 
-The leader is the best of those that find the links' rates out for themselves; an algorithm that is given them is a
-yardstick. Of two algorithms the leader is *better* where both have :data:`BETTER_SEEDS` seeds or more in every
-scenario, their 95 % intervals have no point in common, and nothing else speaks against it: a controller that was
-trained on the scenario may have learned it by heart. The leader *leads* where it is better than each of its rivals;
-else it has the highest value, and without rivals it is alone. What each knows and has stands beside it.
+The leader is the best algorithm of those that have to find the links' rates out; one that is given them is shown for
+reference and not ranked. The leader is *better* than another algorithm if both have :data:`BETTER_SEEDS` seeds or more
+in every scenario, their 95 % intervals are disjoint, and the leader was not trained on the scenario, which it may have
+overfitted. The leader *leads* if it is better than each of its rivals; else it has the highest value, and without
+rivals it is alone. Each row also shows what the algorithm knows and was given.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from .model import Algorithm, Section, paired
 from .pooled import Pooled
 
 HEADLINE: Metric = METRIC[RANKING[0]]
-"""What is meant by most video."""
+"""The metric that ranks: "most video" means its highest value."""
 BETTER_SEEDS = 10
-"""Fewer are not enough for the word *better*."""
+"""Fewest seeds for the word *better*."""
 LEAST = 0.0005
-"""Half of the last digit shown: a smaller difference reads as none."""
+"""Half of the last digit shown: a smaller difference is shown as none."""
 
 (
     LEADS,
@@ -56,18 +56,18 @@ LEAST = 0.0005
 )
 WORDS = {
     LEADS: "better than each of the others that find the rates out",
-    HIGHEST: "the highest value; not from each of the others is it a difference that is one",
+    HIGHEST: "the highest value, but not significantly higher than each of the others",
     ALONE: "nobody beside it finds the rates out, so there is nothing to rank",
     WORSE: f"{BETTER_SEEDS} seeds or more, and intervals that do not overlap",
     LOWER: "the intervals do not overlap, but there are too few seeds, or the leader was trained on this scenario",
     PAIRED_LOWER: "the intervals overlap, but that of the differences at the same seeds lies below zero",
     UNCLEAR: "these seeds do not show a difference",
     ONE_SEED: "there is no interval, so a difference may be chance",
-    KNOWS_RATES: "a yardstick: it need not find out what the links carry",
+    KNOWS_RATES: "for reference: it is given the links' rates and need not find them out",
     FAILED: "not compared: its value may be of the easier seeds",
     MISSING: "not compared: it has no value everywhere",
 }
-"""What the words say of an algorithm beside the leader."""
+"""Explanation of each word."""
 
 
 @dataclass(frozen=True)
@@ -78,27 +78,27 @@ class Comparison:
     values: Mapping[str, Estimate]
     """Highest first, the leader before those with the same value."""
     knows_rates: frozenset[str]
-    """Those that are given the links' rates, where others are not."""
+    """The algorithms that are given the links' rates, where others are not."""
     differences: Mapping[str, Paired]
-    """To the leader, seed by seed."""
+    """Paired differences to the leader."""
     seeds: Mapping[str, int]
-    """The least of the scenarios'."""
+    """Number of seeds of each algorithm, the least over the scenarios."""
     failed: frozenset[str]
-    """Those that lack trials, where the leader lacks none: their values are of the easier seeds, perhaps."""
+    """The algorithms with failed trials, where the leader has none: their values may be of the easier seeds."""
     doubt: str
-    """Why the leader's value says less than another's; mostly empty."""
+    """Why the leader may not be called *better*, as a clause; usually empty."""
     footings: Mapping[str, Footing] = field(default_factory=dict)
-    """What each knows and has, as far as runs say it and it is the same everywhere."""
+    """What each algorithm knows and was given, where the runs record it and it is the same in all scenarios."""
     missing: Mapping[str, str] = field(default_factory=dict)
-    """Those that have no place here, and why."""
+    """The algorithms that are not ranked, and why."""
 
     @property
     def rivals(self) -> list[str]:
-        """All but the leader, those that know the rates and those with failed trials."""
+        """All algorithms but the leader, those that know the rates and those with failed trials."""
         return [name for name in self.values if name not in {self.leader, *self.knows_rates, *self.failed}]
 
     def word(self, name: str) -> str:
-        """How an algorithm stands beside the leader."""
+        """The word for an algorithm's result compared with the leader's."""
         if name == self.leader:
             return self._leaders_word()
         if name not in self.rivals:
@@ -121,13 +121,13 @@ class Comparison:
 
 
 def side(one: Paired) -> int:
-    """+1 or −1 where the mean difference's interval lies wholly above or below zero, as it is shown, else 0."""
+    """+1 or −1 where the shown interval of the mean difference is wholly above or below zero, else 0."""
     low, high = one.mean.bounds()
     return (low > LEAST) - (high < -LEAST)
 
 
 def compare(section: Section) -> Comparison | None:
-    """Of one scenario; None where the best algorithm has no value of :data:`HEADLINE`."""
+    """The comparison of one scenario; None where the best algorithm has no value of :data:`HEADLINE`."""
     best = section.best
     if best is None or HEADLINE.key not in best.estimates:
         return None
@@ -147,7 +147,7 @@ def compare(section: Section) -> Comparison | None:
 
 
 def compare_pooled(pooled: Pooled) -> Comparison | None:
-    """Of all scenarios together; None where they do not share :data:`HEADLINE`."""
+    """The comparison of all scenarios together; None where they do not share :data:`HEADLINE`."""
     if HEADLINE not in pooled.metrics:
         return None
     best, first = pooled.best, pooled.sections[0]
@@ -159,7 +159,7 @@ def compare_pooled(pooled: Pooled) -> Comparison | None:
         _ranked(best, values),
         _knowing_rates(pooled.find(first, best), [pooled.find(first, name) for name in pooled.names]),
         pooled.paired(HEADLINE, best),
-        {name: min(map(len, found)) for name, found in strata.items()},
+        {name: min(map(len, values_by_scenario)) for name, values_by_scenario in strata.items()},
         _failed(best, {n: all(pooled.find(s, n).whole for s in pooled.sections) for n in pooled.names}),
         next(filter(None, doubts), ""),
         pooled.footings,

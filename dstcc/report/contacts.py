@@ -1,4 +1,4 @@
-"""What each contact brought home, of one trial an algorithm: the links' contacts are a seed's."""
+"""What each contact brought home, of one trial per algorithm, all of one seed: a seed draws the contacts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ContactRow:
     when: str
     """Mission time from and to."""
     cells: tuple[str, ...]
-    """Of each algorithm: megabytes in time, and those of them at full quality."""
+    """A cell per algorithm: megabytes in time, and how many of them at full quality."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,12 @@ def contact_table(section: Section) -> ContactTable:
     for trial in trials:
         for contact in trial.contacts:
             ends[contact["from_s"]] = max(ends.get(contact["from_s"], 0.0), contact["to_s"])
-    found = [{contact["from_s"]: contact for contact in trial.contacts} for trial in trials]
+    by_start = [{contact["from_s"]: contact for contact in trial.contacts} for trial in trials]
     rows = tuple(
-        ContactRow(f"{_whole(begin)}–{_whole(ends[begin])} s", tuple(_cell(one.get(begin)) for one in found))
+        ContactRow(
+            f"{_whole(begin)}–{_whole(ends[begin])} s",
+            tuple(_cell(one.get(begin)) for one in by_start),
+        )
         for begin in sorted(ends)
     )
     return ContactTable(tuple(trial.algorithm for trial in trials), trials[0].seed, rows)
@@ -49,13 +52,13 @@ def contact_table(section: Section) -> ContactTable:
 
 def contact_documents(section: Section) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """Algorithm → seed → its contacts, where there are any."""
-    found = {
+    contacts = {
         a.name: {
             str(trial.seed): [dict(one) for one in trial.contacts] for trial in a.finished if trial.contacts
         }
         for a in section.finished
     }
-    return {name: seeds for name, seeds in found.items() if seeds}
+    return {name: seeds for name, seeds in contacts.items() if seeds}
 
 
 def _whole(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""The trained controllers of runs: what each was trained on, and whether that holds the scenario it is judged by."""
+"""The trained controllers of runs: what each was trained on, and whether the tested scenario is among that."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .model import Algorithm, Section
 
 SHORT = 7
-"""Digits of a policy's checksum that tell it from others of its name."""
+"""Digits of a policy's checksum that distinguish it from others of the same name."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class Controller:
     """A policy that drove trials of a section."""
 
     name: str
-    """As the report calls it."""
+    """Its name in the report."""
     about: Mapping[str, Any]
-    """What ``run.json`` says of the policy; empty where it says nothing."""
+    """The policy's entry in ``run.json``; empty without one."""
     scenarios: tuple[tuple[str, str], ...]
     """Name and content hash of each scenario of its training; without a name where only the hash is known."""
     seen: bool | None
@@ -37,7 +37,7 @@ class Controller:
 
     @property
     def seed(self) -> str:
-        """Of the training."""
+        """Seed of the training."""
         return str(self.about.get("seed", "–"))
 
     @property
@@ -59,12 +59,12 @@ class Controller:
 
 def controllers_of(section: Section) -> list[Controller]:
     """The controllers of a section's trials, in the order of its algorithms."""
-    found = (controller_of(section, algorithm) for algorithm in section.algorithms)
-    return [one for one in found if one is not None]
+    controllers = (controller_of(section, algorithm) for algorithm in section.algorithms)
+    return [one for one in controllers if one is not None]
 
 
 def controller_of(section: Section, algorithm: Algorithm) -> Controller | None:
-    """The controller behind an algorithm; None for one that is not a controller."""
+    """The controller of an algorithm; None for an algorithm without a controller."""
     trial = algorithm.trials[0]
     if trial.controller is None:
         return None
@@ -78,15 +78,15 @@ def controller_of(section: Section, algorithm: Algorithm) -> Controller | None:
 
 
 def namesakes(runs: Sequence[Run]) -> frozenset[str]:
-    """Names that stand for more than one policy in these runs, as ``policy`` does for every training's, or for more
-    than one variant."""
+    """Names of more than one policy in these runs (``policy`` is the default name of all trainings) or of more than one
+    variant."""
     sums: dict[str, set[object]] = {}
     for run in runs:
         for about in run.meta.get("controllers") or ():
             sums.setdefault(str(about.get("name")), set()).add(about.get("sha256"))
         for variant in run.scenario.get("variant") or ():
             sums.setdefault(str(variant["label"]), set()).add(_sum(variant))
-    return frozenset(name for name, found in sums.items() if len(found) > 1)
+    return frozenset(name for name, checksums in sums.items() if len(checksums) > 1)
 
 
 def distinguished(run: Run, name: str, ambiguous: frozenset[str]) -> str:

@@ -1,6 +1,6 @@
-"""What each algorithm knows and has, as a report says it beside its figures.
+"""The footing of each algorithm: what it knows and was given, which a report shows beside its figures.
 
-``run.json`` has it (:mod:`dstcc.run.footing`); runs that were written before it did leave it unknown.
+``run.json`` records it (:mod:`dstcc.run.footing`); in older runs without it the footing is unknown.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .numbers import SPACE
 UNKNOWN = "–"
 VARIES = "varies"
 SHARED = "deadlines"
-"""What goes without saying in a sentence where all know it."""
+"""Knowledge that a sentence leaves out where all algorithms have it."""
 
 
 @dataclass(frozen=True)
 class Footing:
-    """One algorithm's; texts for tables and sentences."""
+    """The footing of one algorithm, with texts for tables and sentences."""
 
     knows: tuple[str, ...]
     domains: int | None
@@ -35,7 +35,7 @@ class Footing:
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> Footing:
-        """Of an entry of ``algorithms`` in ``run.json``."""
+        """Parse an entry of ``algorithms`` in ``run.json``."""
         return cls(
             tuple(document["knows"]),
             document["ordering_domains"],
@@ -53,13 +53,13 @@ class Footing:
 
     @property
     def lanes(self) -> str:
-        """``32/2``: ordering domains over windows; with + where something goes twice."""
+        """``32/2``: ordering domains over windows; with + where data is sent twice."""
         domains = "any" if self.domains is None else grouped(self.domains)
         return f"{domains}/{grouped(self.windows)}{'+' if self.copies else ''}"
 
     @property
     def resources(self) -> tuple[int | None, int]:
-        """What is equal where lanes are."""
+        """Domains and windows: two algorithms have equal lanes if these are equal."""
         return self.domains, self.windows
 
     @property
@@ -69,7 +69,7 @@ class Footing:
 
     @property
     def beyond(self) -> str:
-        """The same without what all know."""
+        """The same without what all algorithms know."""
         return ", ".join(
             known.noun for key, known in KNOWLEDGE.items() if key in self.knows and key != SHARED
         )
@@ -86,40 +86,40 @@ class Footing:
 
 
 def footing_of(algorithm: Algorithm) -> Footing | None:
-    """Its first trial's."""
+    """The footing of an algorithm's first trial."""
     document = algorithm.trials[0].footing
     return None if document is None else Footing.parse(document)
 
 
 def footings_of(section: Section) -> dict[str, Footing]:
-    """Algorithm → its footing, of those whose run says it."""
-    found = {algorithm.name: footing_of(algorithm) for algorithm in section.algorithms}
-    return {name: one for name, one in found.items() if one is not None}
+    """Algorithm → its footing, where the run records it."""
+    footings = {algorithm.name: footing_of(algorithm) for algorithm in section.algorithms}
+    return {name: footing for name, footing in footings.items() if footing is not None}
 
 
-def shared(footings: Iterable[Footing | None]) -> Footing | str:
-    """Of one algorithm over several scenarios: one, or that it varies or is unknown."""
-    found = list(footings)
-    first = found[0]
-    if first is None or None in found:
+def shared(of_scenarios: Iterable[Footing | None]) -> Footing | str:
+    """The footing of one algorithm over several scenarios: one footing, or that it varies or is unknown."""
+    footings = list(of_scenarios)
+    first = footings[0]
+    if first is None or None in footings:
         return UNKNOWN
     return (
         first
-        if all((one.lanes, one.letters) == (first.lanes, first.letters) for one in found if one)
+        if all((one.lanes, one.letters) == (first.lanes, first.letters) for one in footings if one)
         else VARIES
     )
 
 
 def legend(footings: Iterable[Footing]) -> list[tuple[str, str]]:
-    """What the short words of these mean: word and meaning."""
-    found = list(footings)
-    used = [one for key, one in KNOWLEDGE.items() if any(key in footing.knows for footing in found)]
+    """The abbreviations that these footings use, with their meanings."""
+    known = list(footings)
+    used = [one for key, one in KNOWLEDGE.items() if any(key in footing.knows for footing in known)]
     lines = [(one.letter, one.what) for one in used]
-    if found:
+    if known:
         lines.append(("lanes", "ordering domains/windows, all links together"))
-    if any(footing.domains is None for footing in found):
+    if any(footing.domains is None for footing in known):
         lines.append(("any", "each layer is an ordering domain"))
-    return lines + [("+", COPIES[key]) for key in COPIES if any(footing.copies == key for footing in found)]
+    return lines + [("+", COPIES[key]) for key in COPIES if any(footing.copies == key for footing in known)]
 
 
 def grouped(number: int) -> str:

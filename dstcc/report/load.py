@@ -1,4 +1,4 @@
-"""Runs read and pooled into sections, with notes on what keeps them from being compared."""
+"""Reads runs and pools them into sections, with notes on seeds and trials that cannot be compared."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from dstcc.run import Run
 
 LISTED = 5
-"""Of a longer list of trials or seeds only so many are named."""
+"""Most trials or seeds that a list names."""
 
 
 def load_report(paths: Sequence[Path], against: str | None = None) -> Report:
     """Read and pool runs; :class:`~dstcc.errors.RunError` names the file that cannot be used.
 
-    ``against`` chooses the reference of each section that has it; :class:`~dstcc.errors.InputError` where none has.
+    ``against`` chooses the reference of each section that has it; :class:`~dstcc.errors.InputError` if none has it.
     """
     from dstcc.run import load_run
 
@@ -81,14 +81,14 @@ def _section(runs: list[Run], ambiguous: frozenset[str]) -> Section:
 
 
 def _check_seeds(section: Section) -> None:
-    """Raise RunError for an algorithm that met no seed of any other: the draws, not it, would be compared."""
+    """Raise RunError for an algorithm without a common seed with any other: their links and losses would differ."""
     seeds = {a.name: {trial.seed for trial in a.trials} for a in section.algorithms}
     for algorithm in section.algorithms:
-        own = seeds[algorithm.name]
-        others = set().union(*(found for name, found in seeds.items() if name != algorithm.name))
-        if others and not own & others:
+        chosen = seeds[algorithm.name]
+        others = set().union(*(seeds_of for name, seeds_of in seeds.items() if name != algorithm.name))
+        if others and not chosen & others:
             raise RunError(
-                f"{algorithm.trials[0].run.path}: {algorithm.name} was run with {_seed_list(own)}, the other "
+                f"{algorithm.trials[0].run.path}: {algorithm.name} was run with {_seed_list(chosen)}, the other "
                 f"algorithms of {section.name} with {_seed_list(others)}: without a common seed they met different "
                 "links and losses and cannot be compared; run it again with theirs (--seed, --seeds)"
             )
@@ -96,15 +96,15 @@ def _check_seeds(section: Section) -> None:
 
 def _seed_list(seeds: set[int]) -> str:
     """``seed 4``, ``seeds 1–10`` or ``seeds 1, 5, 9``."""
-    found = sorted(seeds)
-    if len(found) > 2 and found[-1] - found[0] == len(found) - 1:
-        return f"seeds {found[0]}–{found[-1]}"
-    listed = ", ".join(map(str, found[:LISTED])) + (", .." if len(found) > LISTED else "")
-    return f"seed{'s' if len(found) > 1 else ''} {listed}"
+    ordered = sorted(seeds)
+    if len(ordered) > 2 and ordered[-1] - ordered[0] == len(ordered) - 1:
+        return f"seeds {ordered[0]}–{ordered[-1]}"
+    listed = ", ".join(map(str, ordered[:LISTED])) + (", .." if len(ordered) > LISTED else "")
+    return f"seed{'s' if len(ordered) > 1 else ''} {listed}"
 
 
 def _split_notes(section: Section) -> list[str]:
-    """Why some seeds, or all, do not compare."""
+    """Notes that say why some seeds, or all, cannot be compared."""
     versions = {(run.meta.get("dstcc_version"), run.meta.get("git_commit")) for run in section.runs}
     notes = []
     if len(versions) > 1:

@@ -1,4 +1,4 @@
-"""How a report is known again, in each of its formats."""
+"""The mark by which a report is recognised, in each of its formats."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COMMENT = "<!-- dstcc report "
 
 
 def comment() -> str:
-    """The last line of Markdown, which no reader of the page sees."""
+    """The last line of Markdown, a comment that is not displayed."""
     return f"{COMMENT}{__version__} -->\n"
 
 

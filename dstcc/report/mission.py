@@ -34,12 +34,12 @@ class LinkFacts:
     loss: str
     bdp: str
     more: str
-    """Queue, outages, cross traffic: what the scenario says beyond the rest."""
+    """Queue, outages, cross traffic: the link's other keys in the scenario."""
 
 
 @dataclass(frozen=True)
 class Mission:
-    """What was sent over what."""
+    """The video, the links and the transport of a section."""
 
     links: tuple[LinkFacts, ...]
     facts: tuple[tuple[str, str], ...]
@@ -64,7 +64,7 @@ def describe_mission(section: Section, tables: Tables) -> Mission:
 
 
 def describe_scale(scale: float) -> str:
-    """The scale and what it does to constants that do not scale with it."""
+    """The scale and its effect on constants that do not scale with it."""
     if scale == 1.0:
         return "1: unscaled, every constant of the transport is Linux's own."
     return (
@@ -120,11 +120,11 @@ LOSSES: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 def _link(section: Section, link: Mapping[str, Any]) -> LinkFacts:
     name = str(link.get("name", ""))
-    drawn = [found for trial in section.trials for found in trial.links if found.name == name]
-    rtts = [found.rtt_s for found in drawn if found.rtt_s is not None]
+    drawn = [draw for trial in section.trials for draw in trial.links if draw.name == name]
+    rtts = [draw.rtt_s for draw in drawn if draw.rtt_s is not None]
     if not rtts or isinstance(link.get("delay_s"), list):
         rtts = _delays(link)
-    rates = [found.rate_bps for found in drawn if found.rate_bps is not None] or _bounds(link.get("rate_bps"))
+    rates = [draw.rate_bps for draw in drawn if draw.rate_bps is not None] or _bounds(link.get("rate_bps"))
     pairs = [(f.rate_bps, f.rtt_s) for f in drawn if f.rate_bps is not None and f.rtt_s is not None]
     products = [rate * rtt / 8 for rate, rtt in pairs or [(rate, rtt) for rate in rates for rtt in rtts]]
     segments = sorted(product / section.segment_bytes for product in products)
@@ -144,13 +144,13 @@ def _link(section: Section, link: Mapping[str, Any]) -> LinkFacts:
 
 
 def _resolved(section: Section, name: str) -> Mapping[str, Any]:
-    """What a link's profile came to under the first seed; empty without one in ``run.json``."""
+    """The values of a link's profile under the first seed; empty if ``run.json`` has none."""
     links: Sequence[Mapping[str, Any]] = section.meta.get("links") or ()
     return next((link for link in links if link.get("name") == name), {})
 
 
 def _delays(link: Mapping[str, Any]) -> list[float]:
-    """Round-trip times that a scenario's link allows: of a number, a draw's bounds, or a table over time."""
+    """Round-trip times of a scenario's link: from a number, a draw's bounds, or a table over time."""
     delay = link.get("delay_s")
     if isinstance(delay, Sequence) and not isinstance(delay, str):
         return [2.0 * float(row[1]) for row in delay]
@@ -236,11 +236,13 @@ def _transport(section: Section) -> str:
     mode = transport.get("mode", "stream")
     if mode == "lanes":
         lanes = int(transport.get("lanes_per_link", 1))
-        asked = ((one.name, int(one.about.get("lanes") or 0)) for one in controllers_of(section))
+        lanes_asked = ((one.name, int(one.about.get("lanes") or 0)) for one in controllers_of(section))
         most = transport.get("controller_lanes")
-        got = f", gets at most {most:,}" if most else ""
-        own = "".join(f" ({name} asks for {_count(count, 'lane')}{got})" for name, count in asked if count)
-        return f"MPTCP, an ordering domain per lane, {_count(lanes, 'lane')} per link{own}"
+        limit = f", gets at most {most:,}" if most else ""
+        requests = "".join(
+            f" ({name} asks for {_count(count, 'lane')}{limit})" for name, count in lanes_asked if count
+        )
+        return f"MPTCP, an ordering domain per lane, {_count(lanes, 'lane')} per link{requests}"
     return "MPTCP, one ordering domain (stream)"
 
 

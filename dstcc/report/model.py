@@ -1,8 +1,8 @@
-"""What a report is about: trials pooled by scenario, one summary row an algorithm.
+"""The data of a report: trials pooled by scenario, one summary row per algorithm.
 
-A *section* is everything that can be compared: the same scenario (by its hash), backend and scale. Runs that
-share these pool their trials; the rest become sections of their own. Each section has a *reference*, from which
-the others are taken away seed by seed: the best algorithm unless one is chosen.
+A *section* holds all trials that can be compared: those of the same scenario (by its hash), backend and scale. Runs
+that share these pool their trials; other runs become separate sections. Each section has a *reference*, which is
+subtracted from the others seed by seed: the best algorithm unless one is chosen.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 MSS_BYTES, HEADER_BYTES = 1460, 40
 """The scenario format's default payload of a full segment, and the headers on top of it."""
 TRANSFER = "(transfer)"
-"""The mark of what sends without TCP."""
+"""The mark of an algorithm that sends without TCP."""
 LEARNED = "(learned)"
 """The mark of a trained controller."""
 MARKS = (TRANSFER, LEARNED, RECONSTRUCTED)
 PICTURED = 12
-"""Panels below each other, or lines over each other, that a reader can still tell apart."""
+"""Most panels or lines of a figure that a reader can distinguish."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Trial:
     ok: bool
     error: str
     metrics: Mapping[str, float]
-    """Only those that have a value."""
+    """The metrics that have a value."""
     played: Mapping[int, float]
     """Highest layer played (−1 none) → share of chunks."""
     links: tuple[TrialLink, ...]
@@ -75,10 +75,10 @@ class Trial:
 
     @property
     def footing(self) -> Mapping[str, Any] | None:
-        """What it knew and had, as its run says; ``None`` where the run does not."""
+        """What the trial's algorithm knew and was given, from its run; ``None`` where the run does not record it."""
         known: Sequence[Mapping[str, Any]] = self.run.meta.get("algorithms") or ()
-        own = self.id.rpartition("/s")[0]
-        return next((one for one in known if one.get("name") == own), None)
+        name = self.id.rpartition("/s")[0]
+        return next((one for one in known if one.get("name") == name), None)
 
     def rows(self, table: pa.Table) -> pa.Table:
         """The rows of ``table`` (chunks or samples of this trial's run) that are this trial's."""
@@ -89,7 +89,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An algorithm's trials of one scenario, and what they come to."""
+    """An algorithm's trials of one scenario, and their statistics."""
 
     name: str
     trials: tuple[Trial, ...]
@@ -110,7 +110,7 @@ class Algorithm:
         return len(self.finished) == len(self.trials)
 
     def by_seed(self, key: str) -> dict[int, float]:
-        """Seed → value of a metric, where there is one."""
+        """Seed → value of a metric, for the trials that have one."""
         return {trial.seed: trial.metrics[key] for trial in self.finished if key in trial.metrics}
 
     @cached_property
@@ -185,17 +185,17 @@ class Section:
 
     @property
     def pictured(self) -> tuple[Algorithm, ...]:
-        """Those that get a panel or a line of their own: the best, where there are many, so that each can be read."""
+        """The algorithms that figures show: the best ones where there are many."""
         return self.finished[:PICTURED]
 
     @cached_property
     def seeds(self) -> tuple[int, ...]:
-        """Every seed tried."""
+        """Every seed of the section."""
         return tuple(sorted({trial.seed for trial in self.trials}))
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
-        """The metrics of which at least one trial has a value; a guard that never acted is none."""
+        """The metrics of which at least one trial has a value; guard actions only where the guard acted."""
         idle = not any(trial.metrics.get("guard_actions") for trial in self.trials)
         known = {key for algorithm in self.finished for key in algorithm.estimates}
         return tuple(m for m in METRICS if m.key in known and not (idle and m.key == "guard_actions"))
@@ -210,28 +210,28 @@ class Section:
     def best(self) -> Algorithm | None:
         """The first by :data:`RANKING`; None when nothing finished.
 
-        Those that are not given the links' rates come before those that are, and among them those no trial of which
-        failed.
+        Algorithms that are not given the links' rates come before those that are, and among them those without failed
+        trials.
         """
 
         def rank(algorithm: Algorithm) -> tuple[float, ...]:
-            found = (algorithm.estimates.get(key) for key in RANKING)
+            estimates = (algorithm.estimates.get(key) for key in RANKING)
             return (
                 not algorithm.knows_rates,
                 algorithm.whole,
-                *(one.value if one else -math.inf for one in found),
+                *(one.value if one else -math.inf for one in estimates),
             )
 
         return max(self.finished, key=rank, default=None)
 
     @cached_property
     def reference(self) -> Algorithm | None:
-        """What the others are compared with seed by seed: the chosen one, or the best."""
+        """The algorithm that the others are compared with seed by seed: the chosen one, or the best."""
         return next((a for a in self.finished if a.name == self.against), self.best)
 
     @cached_property
     def split_seeds(self) -> frozenset[int]:
-        """Seeds of which two trials drew different links: nothing there can be compared seed by seed."""
+        """Seeds of which two trials drew different links: they cannot be compared seed by seed."""
         drawn: dict[int, set[tuple[TrialLink, ...]]] = {}
         for trial in self.trials:
             if trial.ok:
@@ -240,7 +240,8 @@ class Section:
 
     @cached_property
     def representative(self) -> tuple[Trial, ...]:
-        """One trial of each pictured algorithm, of one seed where possible: the most ordinary most of them finished."""
+        """One trial of each algorithm in the figures, of one seed where possible: of the seeds that most of them
+        finished, the one closest to the mean."""
         if not self.finished:
             return ()
         counts = {seed: sum(seed in _seeds(a) for a in self.finished) for seed in self.seeds}
@@ -274,8 +275,8 @@ class Report:
 def best_of(section: Section, metric: Metric) -> tuple[set[str], set[str]]:
     """Names of the algorithms that hold the best value, and of those whose interval overlaps the best one's.
 
-    Only algorithms of which every trial has a value can win: completing one seed of three is no record, nor
-    is an average that lacks a failed trial.
+    Only algorithms of which every trial has a value can be best: a value of one seed of three, or an average without a
+    failed trial, does not count.
     """
     rivals = [a for a in section.finished if metric.key in a.estimates and a.complete(metric.key)]
     if metric.better == 0 or len(rivals) < 2:
@@ -292,16 +293,16 @@ def best_of(section: Section, metric: Metric) -> tuple[set[str], set[str]]:
 
 
 def paired(section: Section, key: str, reference: Algorithm | None = None) -> dict[str, Paired]:
-    """Algorithm → its paired difference to ``reference`` (or the section's), over the seeds both have."""
+    """Algorithm → its paired difference to ``reference`` (or the section's), over their common seeds."""
     reference = reference or section.reference
     if reference is None or key not in METRIC:
         return {}
-    found = {
+    differences = {
         a.name: paired_difference(_comparable(section, a, key), _comparable(section, reference, key))
         for a in section.finished
         if a is not reference
     }
-    return {name: one for name, one in found.items() if one is not None}
+    return {name: one for name, one in differences.items() if one is not None}
 
 
 def plain_name(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Numbers as people read them: one unit for a row, three digits where they are known, SI prefixes."""
+"""Numbers for people: one unit for a row, three significant digits where possible, SI prefixes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ SPACE = "\u202f"
 MINUS = "\u2212"
 
 MORE_DECIMALS = 2
-"""How many decimals more than usual a number may get to differ from its neighbours."""
+"""Most additional decimals that a number may get to differ from its neighbours."""
 MOST_DIGITS = 4
-"""Nobody reads more in a table."""
+"""Most significant digits in a table."""
 SAME = 0.01
 FAR_APART = 1e4
 """Values smaller than the largest by more than this do not count when a row's unit is chosen."""
@@ -34,16 +34,16 @@ _LADDERS = {"seconds": _SECONDS, "bps": _BPS, "bytes": _BYTES}
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit and a number of decimals, chosen once for numbers that are read together."""
+    """A unit and a number of decimals, chosen once for numbers that are shown together."""
 
     factor: float
     name: str
     decimals: int
 
     def telling_apart(self, values: Iterable[float]) -> Unit:
-        """This unit, with up to two more decimals where they tell more of ``values`` apart, and apart from 0.
+        """This unit, with up to two more decimals where they distinguish more of ``values`` from each other and from 0.
 
-        Values count as different from 1 % on.
+        Values are different if they differ by 1 % or more.
         """
         pairs = [
             (one, other)
@@ -75,13 +75,13 @@ class Unit:
         return f"{self.number(value)}{SPACE}{self.name}" if self.name else self.number(value)
 
     def signed(self, value: float) -> str:
-        """As :meth:`number`, a plus sign before what is positive."""
+        """As :meth:`number`, with a plus sign before a positive number."""
         text = self.number(value)
         return f"+{text}" if value > 0 and any(digit in text for digit in "123456789") else text
 
 
 def unit_for(kind: str, values: Iterable[float]) -> Unit:
-    """The unit in which the largest of ``values`` has a comfortable size, and about three digits for it."""
+    """The unit in which the largest of ``values`` is easy to read, with about three digits."""
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
     if kind in _FIXED:
         multiple, name = _FIXED[kind]
@@ -94,7 +94,7 @@ def unit_for(kind: str, values: Iterable[float]) -> Unit:
 
 
 def unit_for_row(kind: str, values: Iterable[float]) -> Unit:
-    """The unit for values read side by side, which may be far apart: it suits what lies between them."""
+    """The unit for values shown side by side; if they are far apart, one that suits the values between."""
     sizes = [abs(value) for value in values if math.isfinite(value) and value]
     if kind not in _LADDERS or not sizes:
         return unit_for(kind, sizes)
@@ -104,7 +104,7 @@ def unit_for_row(kind: str, values: Iterable[float]) -> Unit:
 
 
 def quantity(kind: str, value: float) -> str:
-    """``value`` alone, with its own unit, trailing zeros dropped: ``115.2 kb/s``, ``20 min``."""
+    """``value`` with a unit that suits it, trailing zeros dropped: ``115.2 kb/s``, ``20 min``."""
     unit = unit_for(kind, [value])
     text = unit.number(value)
     if "." in text:

@@ -1,4 +1,4 @@
-"""The report as one HTML page that asks nothing of the network."""
+"""The report as one HTML page that needs no network."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class Plot:
 
     svg: str
     label: str
-    """What a screen reader says in its place."""
+    """Text for a screen reader."""
 
 
 class SectionView:
-    """What the template asks of a section; figures are drawn when it asks."""
+    """A section as the template needs it; figures are drawn when the template uses them."""
 
     def __init__(self, section: Section, index: int, colours: dict[str, str]) -> None:
         self.section = section
@@ -76,9 +76,9 @@ class SectionView:
 
     @property
     def groups(self) -> list[tuple[str, list[SummaryRow]]]:
-        """The summary, cut at the metrics' groups."""
+        """The summary, split into the metrics' groups."""
         rows = summary_table(self.section)
-        return [(name, list(found)) for name, found in groupby(rows, key=lambda row: row.metric.group)]
+        return [(name, list(group)) for name, group in groupby(rows, key=lambda row: row.metric.group)]
 
     @property
     def has_intervals(self) -> bool:
@@ -87,7 +87,7 @@ class SectionView:
 
     @property
     def few_seeds(self) -> bool:
-        """Whether the intervals deserve a warning."""
+        """Whether so few seeds call for a warning about the intervals."""
         return self.has_intervals and len(self.section.seeds) < FEW_SEEDS
 
     @property
@@ -107,9 +107,9 @@ class SectionView:
 
     @property
     def chosen(self) -> str:
-        """Which algorithms those figures leave out; nothing where they show all."""
-        shown, there = len(self.section.pictured), len(self.section.finished)
-        return f"the {shown} of {there} algorithms that brought home most" if shown < there else ""
+        """Which of the algorithms those figures show; empty where they show all."""
+        shown, finished = len(self.section.pictured), len(self.section.finished)
+        return f"the {shown} of {finished} algorithms that brought home most" if shown < finished else ""
 
     @cached_property
     def contacts(self) -> ContactTable:
@@ -153,12 +153,12 @@ class SectionView:
 
     @cached_property
     def paired_metrics(self) -> tuple[Metric, ...]:
-        """What can be compared seed by seed; empty with fewer than two common seeds."""
+        """The metrics that can be compared seed by seed; empty with fewer than two common seeds."""
         return paired_metrics(self.section)
 
     @cached_property
     def profile_panels(self) -> Panels:
-        """What has a performance profile; empty with one seed or where all trials came out alike."""
+        """The metrics with a performance profile; empty with one seed or where all trials have equal values."""
         return section_profiles(self.section)
 
     def profiles(self) -> Plot:
@@ -180,7 +180,7 @@ class SectionView:
 
     @property
     def reference(self) -> str:
-        """The name of what the others are compared with."""
+        """The name of the algorithm that the others are compared with."""
         return self.section.reference.name if self.section.reference else ""
 
     @property
@@ -190,7 +190,7 @@ class SectionView:
 
     @property
     def settings(self) -> list[dict[str, Any]]:
-        """What is needed to run each run again."""
+        """The settings that are needed to repeat each run."""
         commands = command_line(self.section)
         return [
             {
@@ -204,7 +204,7 @@ class SectionView:
 
 
 class RankingView:
-    """What the template asks of the table at the top."""
+    """The table at the top as the template needs it."""
 
     def __init__(self, rows: list[Ranked], colours: dict[str, str], footings: Iterable[Footing]) -> None:
         self.rows = [(row, style.swatch(row.name, colours)) for row in rows]
@@ -214,7 +214,7 @@ class RankingView:
 
 
 class PooledView:
-    """What the template asks of all scenarios together."""
+    """All scenarios together as the template needs them."""
 
     def __init__(self, pooled: Pooled, colours: dict[str, str]) -> None:
         self.verdict = pooled_verdict(pooled)

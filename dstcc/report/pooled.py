@@ -1,6 +1,6 @@
-"""Several scenarios taken together: only shares, which mean the same everywhere, and a stratum a scenario.
+"""Several scenarios pooled: only shares, which mean the same in every scenario, with a stratum per scenario.
 
-Values are those of all trials together, resampled scenario by scenario (Agarwal et al., NeurIPS 2021).
+Values are over all trials, resampled within each scenario (Agarwal et al., NeurIPS 2021).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Pooled:
 
     sections: tuple[Section, ...]
     names: tuple[str, ...]
-    """The one with the most of the first metric first."""
+    """Sorted by the first metric, highest first."""
     metrics: tuple[Metric, ...]
     """Shares that each of them has in every scenario."""
     against: str | None
@@ -33,11 +33,12 @@ class Pooled:
 
     @cached_property
     def footings(self) -> dict[str, Footing]:
-        """What each knows and has, where that is the same in every scenario."""
-        found = {
-            name: shared(footing_of(self.find(one, name)) for one in self.sections) for name in self.names
+        """What each algorithm knows and was given, where that is the same in every scenario."""
+        footings = {
+            name: shared(footing_of(self.find(footing, name)) for footing in self.sections)
+            for name in self.names
         }
-        return {name: one for name, one in found.items() if isinstance(one, Footing)}
+        return {name: footing for name, footing in footings.items() if isinstance(footing, Footing)}
 
     @staticmethod
     def find(section: Section, name: str) -> Algorithm:
@@ -60,12 +61,12 @@ class Pooled:
         }
 
     def profiles(self, metric: Metric) -> dict[str, Profile]:
-        """Algorithm → share of trials over τ, scenarios of the same weight."""
+        """Algorithm → share of trials over τ; scenarios have equal weight."""
         return {name: performance_profile(self.strata(name, metric)) for name in self.names}
 
     @cached_property
     def best(self) -> str:
-        """As a scenario's best, as far as the metrics of its ranking are shares."""
+        """The best algorithm, by those metrics of a scenario's ranking that are shares."""
         keys = [METRIC[key] for key in RANKING if METRIC[key] in self.metrics]
         given = {name: self.find(self.sections[0], name).knows_rates for name in self.names}
         return max(
@@ -74,14 +75,14 @@ class Pooled:
 
     @property
     def reference(self) -> str:
-        """The chosen one, or the best."""
+        """The chosen reference, or the best algorithm."""
         return self.against if self.against in self.names else self.best
 
     def paired(self, metric: Metric, reference: str | None = None) -> dict[str, Paired]:
         """Algorithm → its differences to ``reference`` (or the report's), over the seeds of every scenario."""
-        found = [paired(s, metric.key, self.find(s, reference or self.reference)) for s in self.sections]
-        names = [name for name in self.names if all(name in one for one in found)]
-        return {name: _together([one[name] for one in found]) for name in names}
+        by_section = [paired(s, metric.key, self.find(s, reference or self.reference)) for s in self.sections]
+        names = [name for name in self.names if all(name in one for one in by_section)]
+        return {name: _together([one[name] for one in by_section]) for name in names}
 
 
 def pool(report: Report) -> Pooled | None:
@@ -111,14 +112,14 @@ def _absence(sections: tuple[Section, ...], name: str) -> str:
 
 
 def section_profiles(section: Section) -> list[tuple[Metric, dict[str, Profile]]]:
-    """The profiles of one scenario: nothing for a metric of which all trials have the same value."""
-    found = []
+    """The profiles of one scenario; a metric of which all trials have the same value is left out."""
+    profiles = []
     for metric in (METRIC[key] for key in PROFILED):
         values = {a.name: list(a.by_seed(metric.key).values()) for a in section.finished}
         values = {name: one for name, one in values.items() if one}
         if max(map(len, values.values()), default=0) > 1 and not _alike(chain(*values.values())):
-            found.append((metric, {name: performance_profile([one]) for name, one in values.items()}))
-    return found
+            profiles.append((metric, {name: performance_profile([one]) for name, one in values.items()}))
+    return profiles
 
 
 def pooled_profiles(pooled: Pooled) -> list[tuple[Metric, dict[str, Profile]]]:

@@ -13,7 +13,7 @@ from .footing import UNKNOWN
 from .numbers import Unit, unit_for
 
 BESIDE = METRIC["playback_ratio"]
-"""What is shown beside the headline."""
+"""The metric that is shown beside the headline."""
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class Ranked:
     value: str
     interval: str
     played: str
-    """A dash where there is none."""
+    """A dash without a value."""
     played_interval: str
     word: str
-    """One of :mod:`dstcc.report.comparison`."""
+    """One of the words of :mod:`dstcc.report.comparison`."""
     knows: str
-    """Letters; a dash where the run does not say."""
+    """Letters; a dash where the run does not record it."""
     lanes: str
     bar: tuple[float, float, float]
     """Value and interval in percent, for a bar."""
@@ -68,7 +68,7 @@ def _footing(comparison: Comparison, name: str) -> tuple[str, str]:
 
 
 def leader_of(rows: list[Ranked]) -> str:
-    """The name of the one that the others stand beside."""
+    """The name of the leader."""
     return next(row.name for row in rows if row.leader)
 
 

@@ -30,7 +30,7 @@ class Cell:
     interval: str
     """``80.1–86.0``; empty with fewer than two seeds."""
     note: str
-    """Says so when not every finished trial has a value."""
+    """A note if not every finished trial has a value."""
     mark: str
     """``best``, ``close`` (its interval overlaps the best one's) or empty."""
 
@@ -51,7 +51,7 @@ def summary_table(section: Section) -> tuple[SummaryRow, ...]:
 
 @dataclass(frozen=True)
 class PairedRow:
-    """An algorithm's differences to the reference, in the order of the metrics; a dash where there is none."""
+    """An algorithm's differences to the reference, in the order of the metrics; a dash for a missing one."""
 
     algorithm: str
     cells: tuple[tuple[str, str, str], ...]
@@ -60,15 +60,18 @@ class PairedRow:
 
 def paired_table(columns: list[tuple[Metric, dict[str, Paired]]]) -> list[PairedRow]:
     """A row for each algorithm that has a difference in any of the metrics."""
-    texts = [{name: _paired_cell(metric, found, name) for name in found} for metric, found in columns]
+    texts = [
+        {name: _paired_cell(metric, differences, name) for name in differences}
+        for metric, differences in columns
+    ]
     names = dict.fromkeys(name for column in texts for name in column)
     return [PairedRow(name, tuple(column.get(name, ("–", "", "")) for column in texts)) for name in names]
 
 
 def section_differences(section: Section) -> list[tuple[Metric, dict[str, Paired]]]:
-    """The metrics in which something can be compared seed by seed, and the differences to the reference."""
-    found = [(METRIC[key], paired(section, key)) for key in PAIRED]
-    return [(metric, one) for metric, one in found if one]
+    """The metrics that can be compared seed by seed, and the differences to the reference."""
+    differences = [(METRIC[key], paired(section, key)) for key in PAIRED]
+    return [(metric, by_algorithm) for metric, by_algorithm in differences if by_algorithm]
 
 
 def pooled_table(pooled: Pooled) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -83,7 +86,7 @@ def pooled_table(pooled: Pooled) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def section_ranking(section: Section) -> list[Ranked]:
-    """Each algorithm beside the leader; empty where nobody leads."""
+    """The ranking of a section; empty without a leader."""
     comparison = compare(section)
     played = {a.name: a.estimates[BESIDE.key] for a in section.finished if BESIDE.key in a.estimates}
     return ranking(comparison, played) if comparison else []
@@ -123,10 +126,14 @@ def _command(argv: list[str]) -> str:
 
 
 def _row(section: Section, metric: Metric) -> SummaryRow:
-    found = {a.name: a.estimates[metric.key] for a in section.finished if metric.key in a.estimates}
-    bounds = [bound for one in found.values() for bound in (one.value, *one.bounds())]
-    unit = unit_for_row(metric.kind, bounds).telling_apart([one.value for one in found.values()])
-    shown = {name: unit.trimmed([one.value]).number(one.value) for name, one in found.items()}
+    estimates = {a.name: a.estimates[metric.key] for a in section.finished if metric.key in a.estimates}
+    bounds = [bound for estimate in estimates.values() for bound in (estimate.value, *estimate.bounds())]
+    unit = unit_for_row(metric.kind, bounds).telling_apart(
+        [estimate.value for estimate in estimates.values()]
+    )
+    shown = {
+        name: unit.trimmed([estimate.value]).number(estimate.value) for name, estimate in estimates.items()
+    }
     marks = _marks(section, metric, shown)
     cells = tuple(
         _cell(algorithm, metric, unit, marks.get(algorithm.name, "")) for algorithm in section.finished
@@ -135,7 +142,7 @@ def _row(section: Section, metric: Metric) -> SummaryRow:
 
 
 def _marks(section: Section, metric: Metric, shown: dict[str, str]) -> dict[str, str]:
-    """Mark each algorithm that is best or close; what reads like the best is marked like it."""
+    """Mark each algorithm that is best or close; a value that is shown as the best one's gets the same mark."""
     winners, close = best_of(section, metric)
     texts = {shown[name] for name in winners}
     rivals = {algorithm.name for algorithm in section.finished if algorithm.complete(metric.key)}
@@ -160,15 +167,17 @@ def _interval(one: Estimate, unit: Unit) -> str:
     return f"{unit.number(low)}–{unit.number(high)}" if one.has_interval else ""
 
 
-def _paired_cell(metric: Metric, found: dict[str, Paired], name: str) -> tuple[str, str, str]:
-    unit = unit_for(metric.kind, [bound for one in found.values() for bound in one.mean.bounds()])
-    one = found[name]
-    low, high = one.mean.bounds()
+def _paired_cell(metric: Metric, differences: dict[str, Paired], name: str) -> tuple[str, str, str]:
+    unit = unit_for(
+        metric.kind, [bound for difference in differences.values() for bound in difference.mean.bounds()]
+    )
+    difference = differences[name]
+    low, high = difference.mean.bounds()
     points = "pp" if metric.kind == "share" else unit.name
-    interval = f"{unit.signed(low)} to {unit.signed(high)}" if one.mean.has_interval else "no interval"
-    even = one.mean.n - one.above - one.below
-    text = f"won {won(metric, one)} of {one.mean.n}{f', {even} even' if even else ''}"
-    return f"{unit.signed(one.mean.value)} {points}", interval, text
+    interval = f"{unit.signed(low)} to {unit.signed(high)}" if difference.mean.has_interval else "no interval"
+    even = difference.mean.n - difference.above - difference.below
+    text = f"won {won(metric, difference)} of {difference.mean.n}{f', {even} even' if even else ''}"
+    return f"{unit.signed(difference.mean.value)} {points}", interval, text
 
 
 def _pooled_document(pooled: Pooled) -> dict[str, Any]:
@@ -199,14 +208,14 @@ def _estimate_document(one: Estimate) -> dict[str, Any]:
 
 def _paired_document(columns: list[tuple[Metric, dict[str, Paired]]]) -> dict[str, Any]:
     """Algorithm → metric → mean difference to the reference and how many seeds were won, even, and in all."""
-    found: dict[str, Any] = {}
+    document: dict[str, Any] = {}
     for metric, differences in columns:
-        for name, one in differences.items():
-            found.setdefault(name, {})[metric.key] = _estimate_document(one.mean) | {
-                "won": won(metric, one),
-                "even": one.mean.n - one.above - one.below,
+        for name, difference in differences.items():
+            document.setdefault(name, {})[metric.key] = _estimate_document(difference.mean) | {
+                "won": won(metric, difference),
+                "even": difference.mean.n - difference.above - difference.below,
             }
-    return found
+    return document
 
 
 def _profiles_document(panels: list[tuple[Metric, dict[str, Profile]]]) -> dict[str, Any]:
@@ -261,12 +270,12 @@ def _section_document(section: Section) -> dict[str, Any]:
 
 
 def _controller_document(one: Controller) -> dict[str, Any]:
-    """``trained_on_this_scenario`` is null where the run does not say what it was trained on."""
+    """``trained_on_this_scenario`` is null where the run does not record the training."""
     return {**one.about, "algorithm_name": one.name, "trained_on_this_scenario": one.seen}
 
 
 def _footing_document(one: Footing | None) -> dict[str, Any] | None:
-    """What it knew and had; null where runs do not say, or say different things of different scenarios."""
+    """What an algorithm knew and was given; null where runs do not record it, or where it differs between scenarios."""
     if one is None:
         return None
     return {

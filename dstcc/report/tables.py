@@ -35,7 +35,7 @@ SAMPLE_COLUMNS = ("t_s", "subflow", "link", "cwnd_segments", "srtt_s", "rate_bps
 
 @dataclass
 class Tables:
-    """Reads each run's tables once, however many figures ask for them."""
+    """Reads each run's tables once, however many figures need them."""
 
     _loaded: dict[tuple[Path, str], pa.Table] = field(default_factory=dict)
 

@@ -68,7 +68,7 @@ together have :data:`ALL` for a scenario.
 """
 ALL = "all scenarios"
 PROFILE_SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-"""Where Markdown reads the profiles."""
+"""The values of τ at which Markdown lists the profiles."""
 
 
 def render_json(report: Report) -> str:
@@ -200,29 +200,37 @@ def _contacts(section: Section) -> Iterator[str]:
 
 
 def _footings(section: Section) -> Iterator[str]:
-    """What each knows and has, in words."""
-    found = footings_of(section)
-    if not found:
+    """What each algorithm knows and was given, in words."""
+    footings = footings_of(section)
+    if not footings:
         return
-    yield "; ".join(f"{word}: {meaning}" for word, meaning in legend(found.values())) + "."
+    yield "; ".join(f"{word}: {meaning}" for word, meaning in legend(footings.values())) + "."
     yield ""
     headings = ("Algorithm", "Knows", "Ordering domains", "Windows", "Sends twice", "Scale", "Own settings")
     yield f"| {' | '.join(headings)} | What the scale changes |"
     yield "|---|---|---:|---:|---|---:|---|---|"
-    for name, one in found.items():
+    for name, one in footings.items():
         domains = "one a layer" if one.domains is None else grouped(one.domains)
-        cells = (name, one.known, domains, grouped(one.windows), one.twice, f"{one.scale:g}", one.settings)
+        cells = (
+            name,
+            one.known,
+            domains,
+            grouped(one.windows),
+            one.twice,
+            f"{one.scale:g}",
+            one.settings,
+        )
         yield f"| {' | '.join(_escape(cell) or UNKNOWN for cell in (*cells, '; '.join(one.distorts)))} |"
     yield ""
 
 
 def _controllers(section: Section) -> Iterator[str]:
-    found = controllers_of(section)
-    if not found:
+    controllers = controllers_of(section)
+    if not controllers:
         return
     yield "| Controller | Algorithm | Trained on | Training seed | This scenario among them |"
     yield "|---|---|---|---:|---|"
-    for one in found:
+    for one in controllers:
         name, algorithm, seed = (_escape(str(text)) for text in (one.name, one.algorithm, one.seed))
         yield f"| {name} | {algorithm} | {_escape(one.training)} | {seed} | {one.seen_word} |"
     yield ""
@@ -282,7 +290,7 @@ def _cell(cell: Cell) -> str:
 
 
 def _escape(text: str) -> str:
-    """User text as one line of Markdown that cannot open a tag, a table cell or emphasis."""
+    """A user's text as one line of Markdown that cannot open a tag, a table cell or emphasis."""
     flat = html.escape(" ".join(text.split()), quote=False)
     for character in "\\`*_[]|#":
         flat = flat.replace(character, f"\\{character}")

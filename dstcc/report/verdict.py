@@ -1,4 +1,4 @@
-"""A result in a sentence or two, no surer than its numbers."""
+"""The result in a sentence or two, which claims no more than the figures support."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .pooled import Pooled
 
 UNIT = unit_for(HEADLINE.kind, [1.0])
 NAMED = 4
-"""Of a longer list only so many are named; a table has the others."""
+"""Most names in a sentence; a table has the others."""
 
 
 def verdict(section: Section) -> str:
-    """What the section comparison, how sure that is, and what it does not say."""
+    """The result of a section, how certain it is, and what it does not cover."""
     if section.best is None:
         return "No trial finished: there is nothing to compare."
     comparison = compare(section)
@@ -46,7 +46,7 @@ def verdict(section: Section) -> str:
 
 
 def pooled_verdict(pooled: Pooled) -> str:
-    """The same over all scenarios together."""
+    """The result over all scenarios together."""
     comparison = compare_pooled(pooled)
     if comparison is None:
         return ""
@@ -60,7 +60,7 @@ def pooled_verdict(pooled: Pooled) -> str:
 
 
 def leading(comparison: Comparison) -> str:
-    """Who has most, and with what: lanes and knowledge that differ are in the same sentence."""
+    """Which algorithm has most; where lanes and knowledge differ, the same sentence says so."""
     top = comparison.values[comparison.leader]
     if comparison.word(comparison.leader) == ALONE:
         rest = "and as no other algorithm here finds the links' rates out, there is nothing to rank it by"
@@ -98,7 +98,7 @@ def _apart(comparison: Comparison) -> bool:
 
 
 def _with(comparison: Comparison, name: str, apart: bool) -> str:
-    """What an algorithm knows and has, in brackets, where contenders differ: ``(32/2 lanes, knows its queue)``."""
+    """An algorithm's lanes and knowledge in brackets, where contenders differ: ``(32/2 lanes, knows its queue)``."""
     one = comparison.footings.get(name)
     if one is None or not apart:
         return ""
@@ -107,25 +107,25 @@ def _with(comparison: Comparison, name: str, apart: bool) -> str:
 
 
 def equal_lanes(comparison: Comparison) -> str:
-    """How contenders stand whose lanes are equal, where the leader's are not theirs."""
+    """The values of the largest group of contenders with equal lanes, where the leader has other lanes."""
     groups: dict[tuple[int | None, int], list[str]] = {}
     for name in (comparison.leader, *comparison.rivals):
         if name in comparison.footings:
             groups.setdefault(comparison.footings[name].resources, []).append(name)
-    own = comparison.footings.get(comparison.leader)
-    others = [names for resources, names in groups.items() if own is None or resources != own.resources]
+    leader = comparison.footings.get(comparison.leader)
+    others = [names for resources, names in groups.items() if leader is None or resources != leader.resources]
     largest = max(others, key=len, default=[])
-    if own is None or len(largest) < 2:
+    if leader is None or len(largest) < 2:
         return ""
     ranked = [f"{name} {UNIT.text(comparison.values[name].value)}" for name in largest]
     shown = ranked if len(ranked) <= NAMED + 1 else [*ranked[:NAMED], f"{len(ranked) - NAMED} others less"]
-    alone = "" if len(groups[own.resources]) > 1 else f"{comparison.leader} is alone on its lanes. "
+    alone = "" if len(groups[leader.resources]) > 1 else f"{comparison.leader} is alone on its lanes. "
     lanes = comparison.footings[largest[0]].lanes.rstrip("+")
     return f"{alone}On equal lanes ({lanes}): {_joined(shown)}."
 
 
 def _missing(comparison: Comparison) -> str:
-    """Who has no place in the ranking, and why."""
+    """Which algorithms are not ranked, and why."""
     if not comparison.missing:
         return ""
     parts = [f"{name} ({why})" for name, why in comparison.missing.items()]
@@ -133,7 +133,7 @@ def _missing(comparison: Comparison) -> str:
 
 
 def _comparison(comparison: Comparison) -> str:
-    """What disjoint intervals show, then what differences seed by seed show beyond them."""
+    """What disjoint intervals show, then what paired differences show beyond them."""
     top = comparison.values[comparison.leader]
     if not top.has_interval:
         return "One seed: no interval exists, so this says nothing about other draws of the links and losses."
@@ -191,7 +191,7 @@ def _seed_by_seed(comparison: Comparison, names: list[str]) -> list[str]:
 
 
 def _knowing_rates(comparison: Comparison) -> str:
-    """How far the leader is from those that need not find the rates out."""
+    """The values of the algorithms that are given the links' rates."""
     given = [name for name in comparison.values if name in comparison.knows_rates]
     if not given:
         return ""
@@ -201,18 +201,18 @@ def _knowing_rates(comparison: Comparison) -> str:
 
 
 def _against(section: Section) -> str:
-    """Who is ahead of a chosen reference, seed by seed."""
+    """Which algorithms are ahead of a chosen reference, seed by seed."""
     reference = section.reference
     if reference is None or reference is section.best:
         return ""
     differences = paired(section, HEADLINE.key)
     groups = {"ahead": 1, "behind": -1, "unclear": 0}
-    found = {
+    names_by_word = {
         word: [name for name, one in differences.items() if side(one) == way] for word, way in groups.items()
     }
     if not differences:
         return ""
-    parts = [f"{word}: {_list(names)}" for word, names in found.items() if names]
+    parts = [f"{word}: {_list(names)}" for word, names in names_by_word.items() if names]
     return f"Seed by seed against {reference.name}, {'; '.join(parts)}."
 
 

@@ -1,4 +1,4 @@
-"""How long layers took from capture to complete: a cumulative distribution per layer, a line an algorithm."""
+"""Delay of layers from capture to completion: a cumulative distribution per layer, a line per algorithm."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BEYOND_DEADLINE = 2.5
 
 
 def delay_figure(section: Section, tables: Tables, colours: dict[str, str], salt: str) -> str:
-    """All finished trials pooled; what never completed keeps its line below 100 %."""
+    """All finished trials pooled; layers that never completed keep their line below 100 %."""
     curves, deadlines = _gather(section, tables)
     deadline = max(deadlines, default=0.0)
     layers = sorted({layer for _, layer in curves})
@@ -60,7 +60,7 @@ def delay_figure(section: Section, tables: Tables, colours: dict[str, str], salt
 def _gather(
     section: Section, tables: Tables
 ) -> tuple[dict[tuple[str, int], tuple[NDArray[Any], int]], list[float]]:
-    """(algorithm, layer) → sorted delays in s, how many there could be; the trials' playout delays."""
+    """(algorithm, layer) → sorted delays in s, and the number of layers sent; the trials' playout delays."""
     curves: dict[tuple[str, int], tuple[NDArray[Any], int]] = {}
     deadlines: list[float] = []
     for algorithm in section.pictured:
@@ -81,7 +81,7 @@ def _delays(algorithm: Algorithm, tables: Tables) -> tuple[NDArray[Any], NDArray
 
 
 def _steps(values: NDArray[Any], total: int, right: float) -> tuple[NDArray[Any], NDArray[Any]]:
-    """A curve of at most :data:`QUANTILES` points that goes on, flat, to the right edge."""
+    """A curve of at most :data:`QUANTILES` points, extended horizontally to the right edge."""
     if values.size == 0:
         return np.array([0.0, right]), np.zeros(2)
     ranks = np.unique(np.linspace(0, values.size - 1, QUANTILES).astype(int))

@@ -17,7 +17,7 @@ LABELLED_SHARE = 0.045
 
 
 def layers_figure(section: Section, salt: str) -> str:
-    """The bars as SVG, an algorithm a row, full quality at the left and not played at the right."""
+    """The bars as SVG, a row per algorithm, full quality at the left and not played at the right."""
     rows = section.finished
 
     def draw(figure: Figure) -> None:

@@ -21,7 +21,7 @@ def paired_metrics(section: Section) -> tuple[Metric, ...]:
 
 
 def paired_figure(section: Section, colours: dict[str, str], salt: str) -> str:
-    """A panel a metric, a row an algorithm other than the reference, which is zero."""
+    """A panel per metric, a row per algorithm; the reference is at zero."""
     metrics = paired_metrics(section)
     others = [algorithm for algorithm in section.finished if algorithm is not section.reference]
 
@@ -40,20 +40,22 @@ def paired_figure(section: Section, colours: dict[str, str], salt: str) -> str:
 
 
 def _panel(axes: Axes, section: Section, metric: Metric, colours: dict[str, str]) -> None:
-    found = paired(section, metric.key)
-    unit = unit_for(metric.kind, [bound for one in found.values() for bound in one.mean.bounds()])
+    differences = paired(section, metric.key)
+    unit = unit_for(
+        metric.kind, [bound for difference in differences.values() for bound in difference.mean.bounds()]
+    )
     others = [algorithm for algorithm in section.finished if algorithm is not section.reference]
     axes.axvline(0.0, color=INK, linewidth=1.0)
     for row, algorithm in enumerate(others):
-        one = found.get(algorithm.name)
-        if one is None:
+        difference = differences.get(algorithm.name)
+        if difference is None:
             continue
         colour = colours[algorithm.name]
-        dots = [value / unit.factor for value in one.differences]
-        low, high = one.mean.bounds()
+        dots = [value / unit.factor for value in difference.differences]
+        low, high = difference.mean.bounds()
         axes.scatter(dots, [row + 0.2] * len(dots), s=9, color=colour, alpha=0.45, linewidths=0, zorder=2)
         axes.plot([low / unit.factor, high / unit.factor], [row, row], color=colour, linewidth=2.2, zorder=3)
-        axes.plot([one.mean.value / unit.factor], [row], "o", color=colour, markersize=6, zorder=4)
+        axes.plot([difference.mean.value / unit.factor], [row], "o", color=colour, markersize=6, zorder=4)
     axes.set_title(metric.label, loc="left", color=INK, weight="bold")
     points = "percentage points" if metric.kind == "share" else unit.name
     axes.set_xlabel(f"difference ({points})", color=MUTED)

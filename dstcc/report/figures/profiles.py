@@ -1,4 +1,4 @@
-"""Performance profiles: the share of trials that reach a value or more, a line an algorithm."""
+"""Performance profiles: the share of trials that reach a value or more, a line per algorithm."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 Panels = list[tuple[Metric, dict[str, Profile]]]
 
 BANDED = 4
-"""With more algorithms than this, bands hide each other: only the named ones have theirs."""
+"""With more algorithms than this, bands would hide each other: only the named algorithms get bands."""
 MARGIN = 0.06
-"""Of the axis, beyond the least and the greatest value."""
+"""Margin beyond the least and the greatest value, as a share of the axis."""
 BEYOND = 1.5
-"""Percent: no share lies below 0 or above 100, but a line there must show."""
+"""Percent that the axis extends beyond 0 and 100, so that a line at either end is visible."""
 
 
 def profile_figure(panels: Panels, colours: dict[str, str], named: set[str], salt: str) -> str:
-    """A panel a metric; ``named`` keep their bands when there are many algorithms."""
+    """A panel per metric; ``named`` algorithms keep their bands when there are many."""
     dashes = algorithm_dashes(tuple(colours))
     names = list(dict.fromkeys(name for _, profiles in panels for name in profiles))
 
@@ -57,7 +57,7 @@ def profile_figure(panels: Panels, colours: dict[str, str], named: set[str], sal
 def _steps(
     profile: Profile, left: float, right: float
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None, NDArray[Any] | None]:
-    """τ in percent and shares, from the left edge to the right one, where no trial is left."""
+    """τ in percent and shares, from the left edge to the right edge, where the share is 0."""
     x = np.concatenate([[left], profile.tau * 100, [right]])
 
     def whole(values: NDArray[Any]) -> NDArray[Any]:

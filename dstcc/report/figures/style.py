@@ -1,4 +1,4 @@
-"""How every figure looks, and how it becomes inline SVG that is the same, byte for byte, every time.
+"""The style of every figure, and its conversion to inline SVG that is the same, byte for byte, every time.
 
 Text stays text in the SVG, in the page's font; colours of :data:`THEMED` become CSS variables, so a page
 can be light or dark. The palette is Okabe and Ito's (2008), which colour-blind readers can tell apart.
@@ -38,16 +38,16 @@ ALGORITHM_COLOURS = (
     "#8a8a12",
 )
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)))
-"""A line's style tells apart algorithms that have to share a colour."""
+"""Line styles that distinguish algorithms of the same colour."""
 THEMED = {INK: "ink", MUTED: "muted", GRID: "grid", SPINE: "spine"} | {
     colour: f"a{index}" for index, colour in enumerate(ALGORITHM_COLOURS)
 }
 LEVEL_RANGE = (0.27, 0.75)
-"""The part of viridis that stands out from white and from black."""
+"""The part of viridis with enough contrast to white and to black."""
 LABEL_CHARS = 27
-"""What fits the margin at the left of the bars."""
+"""Characters that fit the margin at the left of the bars."""
 LEGEND_CHARS, LEGEND_KEY_CHARS = 170, 8
-"""What fits the width of a figure, and what a legend's line and gaps take of it, in characters."""
+"""Characters that fit the width of a figure, and those that a legend's line and gaps take."""
 LEGEND_ROW_IN = 0.19
 
 RC: dict[Any, Any] = {
@@ -84,7 +84,7 @@ RC: dict[Any, Any] = {
 
 
 def draw_svg(name: str, height_in: float, draw: Callable[[Figure], None]) -> str:
-    """An ``<svg>`` element, :data:`WIDTH_IN` wide in its own units, that ``draw`` has filled.
+    """An ``<svg>`` element, :data:`WIDTH_IN` wide, that ``draw`` has filled.
 
     ``name`` salts the element ids: figures of one page must not share them.
     """
@@ -113,12 +113,12 @@ def algorithm_colours(names: tuple[str, ...]) -> dict[str, str]:
 
 
 def swatch(name: str, colours: dict[str, str]) -> tuple[str, int]:
-    """CSS variable of an algorithm's colour, and how often the colours have started again before it."""
+    """CSS variable of an algorithm's colour, and how many times the colours were used up before it."""
     return THEMED[colours[name]], list(colours).index(name) // len(ALGORITHM_COLOURS) % len(DASHES)
 
 
 def algorithm_dashes(names: tuple[str, ...]) -> dict[str, Any]:
-    """A line style for each algorithm; it changes when the colours start again."""
+    """A line style for each algorithm; it changes when the colours repeat."""
     return {name: DASHES[i // len(ALGORITHM_COLOURS) % len(DASHES)] for i, name in enumerate(names)}
 
 
@@ -137,7 +137,7 @@ def level_colours(levels: tuple[int, ...]) -> dict[int, str]:
 
 
 def level_name(level: int, layers: int) -> str:
-    """What playing up to a layer is called."""
+    """The label for playing up to a layer."""
     if level < 0:
         return "not played"
     full = ", full quality" if level == layers - 1 else ""
@@ -150,7 +150,7 @@ def layer_name(layer: int) -> str:
 
 
 def short(name: str) -> str:
-    """A name that fits a figure's margin, on one line; its marks have a line of their own."""
+    """A name that fits a figure's margin, on one line; its marks are on a second line."""
     flat = " ".join("".join(c if c.isprintable() else " " for c in name).split())
     marks = " ".join(one for one in MARKS if flat.endswith(one) or f" {one} " in flat)
     flat = plain_name(flat)

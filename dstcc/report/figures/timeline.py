@@ -1,4 +1,4 @@
-"""What became of each chunk: when it was sent and complete after its capture, and what Earth played of it."""
+"""The fate of each chunk: when it was sent and complete after its capture, and which layers Earth played."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 ROW_IN = 1.9
 BINS = 280
-"""Columns of the played strip; a chunk has a column of its own when there are no more of them."""
+"""Most columns of the played strip; with fewer chunks than that each has one column."""
 SENT = "#8f98a3"
 HEADROOM = 1.12
 DOT_AREA = 4000.0
-"""Of all dots of a row together, in pt²: few chunks get larger dots."""
+"""Total area of all dots of a row, in pt²: with few chunks the dots are larger."""
 EDGE_ROW = 0.028
 """Height of a layer's row of marks at the upper edge, as a share of the panel."""
 NEAR_ZERO = 0.02
 """A time axis that would start before this share of its length starts at zero."""
 BEYOND_DEADLINE = 2.5
-"""The axis ends at this many playout delays; what comes later still is shown at its upper edge."""
+"""The axis ends at this many playout delays; later arrivals are shown at its upper edge."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What the rows of the figure share."""
+    """The settings that all rows of the figure share."""
 
     levels: tuple[int, ...]
     colours: dict[str, str]
@@ -46,13 +46,13 @@ class Scene:
     top_s: float
     """Upper end of the delay axes."""
     shown: str
-    """What the line of the times at which chunks are shown is called."""
+    """Label of the line of the times at which chunks are shown."""
     seeds_differ: bool
-    """Whether each row says its trial's seed; else the caption says it once."""
+    """Whether each row shows its trial's seed; else the caption shows it once."""
 
 
 def timeline_figure(section: Section, tables: Tables, colours: dict[str, str], salt: str) -> str:
-    """One trial an algorithm, each with a panel of delays and a strip of what was played."""
+    """One trial per algorithm, each with a panel of delays and a strip of the layers played."""
     trials = section.representative
     columns = [tables.chunks(trial) for trial in trials]
     top = _top(columns)
@@ -75,7 +75,7 @@ def timeline_figure(section: Section, tables: Tables, colours: dict[str, str], s
             strip.tick_params(labelbottom=True)
         _legend(figure, section.levels)
         height = figure.get_figheight()
-        # The last row's gap lies below the axes: the bottom margin counts it in.
+        # The last row's gap is below the axes: the bottom margin includes it.
         figure.subplots_adjust(left=0.065, right=0.925, top=1 - 0.55 / height, bottom=0.12 / height)
 
     return draw_svg(f"{salt}-timeline", ROW_IN * len(trials) + 0.75, draw)

@@ -1,4 +1,4 @@
-"""Window, round-trip time and throughput over mission time: an algorithm a row, a link a column."""
+"""Window, round-trip time and throughput over mission time: a row per algorithm, a column per link."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 ROW_IN = 0.92
 LEAST_RISE = 1.25
-"""An axis that does not start at zero ends at least a quarter above it: jitter must look small."""
+"""An axis that does not start at zero ends at least a quarter above its start, so that jitter looks small."""
 MAX_WINDOW_SEGMENTS = 10**9
-"""More than any window a scenario can set: the sender has none, it paces."""
+"""Larger than any window that a scenario can set: a sender that reports it has no window and only paces."""
 MANY = 4
-"""Lines of one colour that an eye still follows. More (lanes with a window each) become one: the sum of their windows
-and rates, which is what the dashed line bounds, the mean of their round trips."""
+"""Most lines of one colour that can be read. More lines (lanes with a window each) are drawn as one: the sum of their
+windows and rates, which the dashed line bounds, or the mean of their round-trip times."""
 POINTS = 700
-"""Per line; beyond this, two pixels of a wide screen show the same."""
+"""Most points per line: more would share pixels even on a wide screen."""
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """What one figure shows."""
+    """The quantity that one figure shows."""
 
     key: str
     title: str
@@ -45,10 +45,10 @@ class Quantity:
     log: bool
     from_zero: bool
     reference: Callable[[TrialLink, int], float | None]
-    """The link's own limit, a dashed line; takes the link and a segment's size on the wire in bytes."""
+    """The limit that the link sets, a dashed line; takes the link and a segment's size on the wire in bytes."""
     reference_name: str
     mean: bool = False
-    """Of many lanes a link's line is their mean, not their sum."""
+    """Whether the line of many lanes of a link is their mean, not their sum."""
 
 
 QUANTITIES = (
@@ -77,7 +77,7 @@ QUANTITIES = (
 
 @dataclass(frozen=True)
 class Scene:
-    """What the panels of a figure share."""
+    """The settings that all panels of a figure share."""
 
     what: Quantity
     trials: tuple[Trial, ...]
@@ -115,13 +115,13 @@ def transport_figure(
 
 
 def _last_deadline_s(trials: tuple[Trial, ...], tables: Tables) -> float:
-    """When the last chunk was due: some senders repeat for weeks what nobody waits for any more."""
+    """When the last chunk was due: some senders retransmit for weeks after every deadline has passed."""
     due = [tables.chunks(trial)["deadline_s"] for trial in trials]
     return max((float(times[np.isfinite(times)].max(initial=0.0)) for times in due), default=0.0) or math.inf
 
 
 def _until(samples: Columns, end_s: float) -> Columns:
-    """The rows until then, and what they began with if that is later."""
+    """The rows until ``end_s``; if all are later, the first ones."""
     kept = samples["t_s"] <= max(end_s, float(samples["t_s"].min(initial=math.inf)))
     return {name: values[kept] for name, values in samples.items()}
 
@@ -208,7 +208,7 @@ def _dress(figure: Figure, grid: Any, scene: Scene) -> None:
 
 
 def _heading(link: TrialLink | None, name: str, scene: Scene) -> str:
-    """The link's name and what the dashed line stands at."""
+    """The link's name and the value of the dashed line."""
     value = scene.what.reference(link, scene.wire_bytes) if link else None
     if value is None:
         return short(name)
