@@ -67,21 +67,6 @@ def test_a_needless_probe_does_not_cut_the_window(congestion):
     assert (np.diff(result.samples.cwnd_segments) >= 0).all()
 
 
-def test_new_data_does_not_put_a_timeout_off():
-    # A chunk of one segment every 0.4 s, RTT 1 s; the link falls silent at 20 s. Sending goes on, within the window,
-    # and restarts the probe's clock but not the timeout's: SRTT + 4 RTTVAR, at least 1.2 s, at most 3 s here; doubled,
-    # 3 fit into the 20 s. What left within the last round trip is not lost yet: it and one segment are the window.
-    result = net.run(
-        "newreno",
-        net.link(12e6, 1.0, outages_s=((20, 40),)),
-        objects=net.live(100, (1000,), chunk_s=0.4),
-        duration_s=40,
-    )
-    windows = result.samples.cwnd_segments[result.samples.t_ns <= net.ns(24)]
-    assert windows[-1] <= 1 + np.ceil(1.0 / 0.4)
-    assert result.totals["timeouts"] >= 3
-
-
 def test_a_probe_carries_new_data_in_every_mode():
     # The window of 4 is full and its ACKs are lost on the way from 5 s on: the probe may exceed the window by a
     # segment, and takes the next one rather than a repeat, on lanes as in a stream.

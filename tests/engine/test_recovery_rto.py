@@ -225,7 +225,9 @@ def test_repeats_that_are_lost_after_a_timeout_begin_a_recovery():
     # tcp_fastretrans_alert(): FLAG_LOST_RETRANS. All ten are repeated at 9 s, and only the sixth comes through.
     sender = timed_out()
     sender.own.cwnd = 10
-    assert sender.repeat(9000) == list(range(10))
+    assert sender.repeat(9000) == [0]
+    sender.own.push()
+    assert sender.repeat(9000) == list(range(1, 10))
     assert (sender.own.state, sender.own.ssthresh) == ("loss", 5)
     sender.own.cwnd = 8
     sender.ack(10_000, 0, (5, 6), echo_ms=9000)
@@ -255,3 +257,28 @@ def test_a_repeats_round_trip_is_counted_in_milliseconds():
         assert sender.repeat(9000 + past_ms) == [0]
         sender.ack(9000 + past_ms + 1000.6, 1, echo_ms=9000 + past_ms)
         assert sender.own.last_rtt_ns == measured * MS
+
+
+def test_a_timeout_repeats_one_segment_however_wide_the_window():
+    # tcp_retransmit_timer() repeats the head; the rest of a window of ten that a law keeps waits for an ACK, or for a
+    # push (tcp_tsq_write), or for what a second timeout repeats in its turn.
+    sender = timed_out()
+    sender.own.cwnd = 10
+    assert sender.repeat(9000) == [0]
+    assert not sender.own.window_open
+    at = sender.next_timer_ms
+    assert sender.timer(at) == "timeout"
+    sender.own.cwnd = 10
+    assert sender.repeat(at) == [0]
+    sender.ack(at + 1000, 1, echo_ms=at)
+    sender.own.cwnd = 10
+    assert sender.repeat(at + 1000) == list(range(1, 10))
+
+
+def test_a_push_lets_the_window_go_after_a_timeout():
+    sender = timed_out()
+    sender.own.cwnd = 4
+    assert sender.repeat(9000) == [0]
+    assert sender.repeat(9001) == []
+    sender.own.push()
+    assert sender.repeat(9001) == [1, 2, 3]  # one of four is out

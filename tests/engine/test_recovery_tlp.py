@@ -88,3 +88,56 @@ def test_no_probe_leaves_in_a_recovery():
         sender.ack(1000 + k, 0, (1, k + 1))
     sender.repeat(1003)
     assert sender.timer(sender.next_timer_ms) == "timeout"
+
+
+def test_new_data_restarts_the_probes_clock_though_a_probe_is_out():
+    # tcp_write_xmit() ends with tcp_schedule_loss_probe() in the Open state whatever timer runs: of a window of twelve
+    # ten are out when the probe leaves at 2 s + 2 ms after the last, new data too, and the timeout of 3 s counts from
+    # there. New data half a second later leaves with the oldest segment's timeout (3 s after 0) still to come, and the
+    # timer is at that; a second past it, 2 SRTT + 2 ms from there.
+    sender = flight()
+    first = sender.next_timer_ms
+    assert sender.timer(first) == "probe"
+    sender.send(first)
+    assert sender.next_timer_ms == pytest.approx(first + 3000)
+    sender.send(2500)
+    assert sender.next_timer_ms == pytest.approx(3000)
+    late, _ = probe_out()
+    late.send(3500)
+    assert late.next_timer_ms == pytest.approx(3500 + 2002)
+
+
+def test_a_probe_that_is_due_while_one_is_out_gives_way_to_the_timeout():
+    # tcp_send_loss_probe(): "at most one outstanding". The timeout that it stands in for is past, so it comes at once.
+    sender, _ = probe_out()
+    sender.send(3500)
+    at = sender.next_timer_ms
+    assert sender.timer(at) == ""
+    assert sender.next_timer_ms == pytest.approx(at, abs=0.001)
+    assert sender.timer(at + 0.001) == "timeout"
+
+
+def test_a_probe_that_is_new_data_is_answered_with_that():
+    # tlp_high_seq is SND.NXT after the probe: ten and it are out, and the ACK of the ten leaves it unanswered.
+    sender, at = probe_out()
+    sender.ack(at + 10, 10, echo_ms=9)
+    assert sender.timer(sender.next_timer_ms) == ""
+    again, at = probe_out()
+    again.ack(at + 10, 11, echo_ms=at)
+    again.send(at + 20)
+    assert again.timer(again.next_timer_ms) == "probe"
+
+
+def test_a_repeat_that_probes_is_not_in_flight_twice():
+    # __tcp_retransmit_skb() alone: neither retrans_out nor a mark of it.
+    sender, _ = probed()
+    assert (sender.own.retrans_out, sender.own.in_flight) == (0, 1)
+
+
+def probe_out() -> tuple[Sender, float]:
+    """Ten segments are out, and a probe of new data since the time given."""
+    sender = flight()
+    at = sender.next_timer_ms
+    assert sender.timer(at) == "probe"
+    sender.send(at)
+    return sender, at

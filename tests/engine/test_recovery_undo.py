@@ -59,7 +59,9 @@ def three_repeated():
     at = sender.next_timer_ms
     sender.timer(at)
     sender.own.cwnd = 3
-    assert sender.repeat(at + 1) == [0, 1, 2]
+    assert sender.repeat(at + 1) == [0]
+    sender.own.push()
+    assert sender.repeat(at + 1) == [1, 2]
     return sender, at
 
 
@@ -75,16 +77,14 @@ def test_repeats_in_flight_do_not_keep_those_behind_them_from_being_judged():
     assert sender.repeat(at + 106) == [3]
 
 
-def test_what_was_lost_twice_stays_lost_when_the_timeout_is_taken_back():
-    # 0, 1 and 2 are repeated at once, and a second timeout finds nothing answered. Then the first transmission of 0 is
-    # acknowledged: the timeouts were needless, but 1 and 2 were lost twice and are repeated again.
+def test_an_undo_holds_nothing_to_be_lost_any_more():
+    # tcp_undo_cwnd_reduction() clears each mark of loss, that of 1 and 2 too, which were lost twice: 0, 1 and 2 are
+    # repeated at once, a second timeout finds nothing answered, and the first transmission of 0 is acknowledged.
     sender, at = three_repeated()
     at = sender.next_timer_ms
     assert sender.timer(at) == "timeout"
     assert sender.own.retrans_out == 0
     sender.ack(at + 100, 1, echo_ms=0)
-    assert (sender.own.state, sender.own.lost_out) == ("open", 2)
+    assert (sender.own.state, sender.own.lost_out) == ("open", 0)
     sender.own.cwnd = 50
-    assert sender.repeat(at + 101) == [1, 2]
-    # No probe goes out while something is known to be lost (RFC 8985 section 7.2): the timer is the timeout's.
-    assert sender.timer(sender.next_timer_ms) == "timeout"
+    assert sender.repeat(at + 101) == []

@@ -19,10 +19,6 @@ APART: dict[tuple[str, str], float] = {
     ("burst", "vegas"): 0.94,
     ("timeout", "bbr"): 0.73,
     ("moving", "bbr"): 0.87,
-    ("timeout", "dstcc"): 0.83,
-    ("spurious", "dstcc"): 0.40,
-    ("blink", "dstcc"): 0.31,
-    ("outage", "dstcc"): 0.53,
 }
 """Cases that keep less than that together, and how much; docs/fidelity.md says why."""
 

@@ -104,7 +104,11 @@ void Simulation::pump_flow(std::size_t f) {
     Subflow& tcp = flow.sender;
     if (flow.dark) return arm_timer(sender, flow);
     std::int64_t number = 0;
-    while (tcp.window_open() && tcp.pacing_until() <= now_ && tcp.poll_retransmit(number)) repeat_flow_segment(f, number);
+    if (flow_has_data(flow)) tcp.push();
+    while (tcp.window_open() && tcp.pacing_until() <= now_ && tcp.poll_retransmit(number)) {
+        repeat_flow_segment(f, number);
+        if (flow_has_data(flow)) tcp.push();
+    }
     while (tcp.window_open() && tcp.pacing_until() <= now_ && flow_has_data(flow)) send_flow_segment(f);
     if (tcp.repairs_instead())
         while (tcp.window_open() && tcp.pacing_until() <= now_ && tcp.poll_retransmit(number)) repeat_flow_segment(f, number);
@@ -120,9 +124,8 @@ void Simulation::send_flow_probe(std::size_t f) {
     FlowState& flow = flows_[f];
     if (flow_has_data(flow)) return send_flow_segment(f);
     const std::int64_t number = flow.sender.tcp().snd_nxt - 1;
-    if ((flow.sender.segment(number).flags & (kSacked | kLost | kRetransOut)) != 0) return;
-    repeat_flow_segment(f, number);
-    flow.sender.mark_probe_repeated();
+    if ((flow.sender.segment(number).flags & (kSacked | kLost | kRetransOut)) == 0) repeat_flow_segment(f, number);
+    flow.sender.finish_probe(now_);
 }
 
 void Simulation::send_flow_segment(std::size_t f) {

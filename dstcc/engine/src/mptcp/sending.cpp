@@ -62,7 +62,10 @@ void Simulation::repair(std::size_t s) {
     if (contains(dark_, s)) return;
     Subflow& sender = subflows_[s].sender;
     std::int64_t number = 0;
-    while (sender.window_open() && sender.pacing_until() <= now_ && sender.poll_retransmit(number)) repeat(s, number);
+    while (sender.window_open() && sender.pacing_until() <= now_ && sender.poll_retransmit(number)) {
+        repeat(s, number);
+        if (sender.holds() && data_waits(s, subflows_[s])) sender.push();
+    }
 }
 
 // Send a segment again on its own subflow.
@@ -87,11 +90,9 @@ void Simulation::send_probe(std::size_t s) {
     offer();
     ready_ |= others;
     refresh(s);
-    if (sender.tcp().snd_nxt > next) return;
     const std::int64_t number = next - 1;
-    if ((sender.segment(number).flags & (kSacked | kLost | kRetransOut)) != 0) return;
-    repeat(s, number);
-    sender.mark_probe_repeated();
+    if (sender.tcp().snd_nxt == next && (sender.segment(number).flags & (kSacked | kLost | kRetransOut)) == 0) repeat(s, number);
+    sender.finish_probe(now_);
 }
 
 void Simulation::unbind(std::uint32_t object) { pending_.take(object, config_.objects.layer[object]); }

@@ -356,8 +356,12 @@ void Simulation::on_release() {
     }
     tree_.set(head_release(), released_ < release.size() ? release[released_] : kNever);
     offer();
-    for (std::size_t s = 0; s < subflows_.size(); ++s)
-        if (subflows_[s].sender.established()) finish_sending(s, subflows_[s]);
+    for (std::size_t s = 0; s < subflows_.size(); ++s) {
+        if (!subflows_[s].sender.established()) continue;
+        const bool pushed = subflows_[s].sender.holds() && data_waits(s, subflows_[s]);
+        if (pushed) subflows_[s].sender.push();
+        pushed ? pump(s) : finish_sending(s, subflows_[s]);
+    }
 }
 
 void Simulation::on_slot() {

@@ -334,6 +334,9 @@ private:
                new_payload_ + planned_payload_ + bytes - peer_delivered_ <= config_.transport.receive_buffer_bytes;
     }
     bool more_to_send(std::size_t s, const SubflowState& subflow) const;
+    bool data_waits(std::size_t s, const SubflowState& subflow) const {
+        return !contains(held_, s) && (!pending_.empty() || more_to_send(s, subflow));
+    }
     int pick_unheeding(SubflowSet ready);
     int choose(SubflowSet idle, SubflowSet ready, std::uint32_t object, std::int64_t bytes);
     bool anything_under_way() const;
@@ -455,7 +458,7 @@ inline void Simulation::arm_timer(std::size_t sender, const Endpoint& endpoint) 
 // A subflow with room that the scheduler passes over is as starved as one without data.
 inline void Simulation::finish_sending(std::size_t s, SubflowState& subflow) {
     Subflow& sender = subflow.sender;
-    const bool more = !contains(held_, s) && (!pending_.empty() || more_to_send(s, subflow));
+    const bool more = data_waits(s, subflow);
     sender.finish_sending(now_, !more, more && !sender.window_open());
     arm_timer(s, subflow);
 }

@@ -56,6 +56,7 @@ public:
     [[gnu::always_inline]] Answer handle_segment(Time now, std::int64_t number, Time sent_ns, std::uint32_t bytes) {
         if (pending_bytes_ == 0) echo_ = sent_ns;
         if (number != next_) return handle_out_of_order(now, number, sent_ns);
+        if (pending_bytes_ == 0) recent_ = sent_ns;
         if (now - last_ns_ > silence_) quick_ = std::max(quick_, quick_acks_);
         last_ns_ = now;
         grow(1);
@@ -99,7 +100,7 @@ private:
         quick_ |= 1;
     }
     Answer handle_out_of_order(Time now, std::int64_t number, Time sent_ns) {
-        if (number > next_) echo_ = sent_ns;  // what is old says nothing (tcp_validate_incoming)
+        echo_ = number > next_ ? sent_ns : recent_;  // what is old says nothing (tcp_validate_incoming)
         if (number >= out_of_order_.back().end && !out_of_order_.empty()) {
             const bool next = number == out_of_order_.back().end;
             out_of_order_.add(number, number + 1, [](std::int64_t, std::int64_t) {});
@@ -196,7 +197,8 @@ private:
     Range block_[4]{};
     int blocks_ = 0;
     bool duplicate_ = false, waits_for_tick_ = false;
-    Time echo_ = 0, ack_deadline_ = kNever;
+    Time echo_ = 0, recent_ = 0;  // what an ACK answers; the timestamp of what came last in order (ts_recent)
+    Time ack_deadline_ = kNever;
 };
 
 // One ordering domain: segments leave in `order`, whatever subflow brought them.

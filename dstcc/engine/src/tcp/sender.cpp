@@ -68,9 +68,17 @@ void Subflow::mark_retransmitted(Time now, std::int64_t number) {
     if (tcp_.in_flight() == 0) restart(now);
     stamp(now, segment);
     if (wants_rates_) stamps_[number] = rate_stamp(now);
-    segment.flags |= kRetransOut | kEverRetrans;
-    ++tcp_.retrans_out;
+    segment.flags |= kEverRetrans;
     repeats_.push_back({number, now});
+    if (probing_) {  // Linux does not count it as in flight once more (tcp_send_loss_probe)
+        probing_ = false;
+        probe_repeats_ = true;
+        return pace(now, segment.bytes + tcp_.wire_bytes - tcp_.mss_bytes);
+    }
+    segment.flags |= kRetransOut;
+    ++tcp_.retrans_out;
+    holds_ = timed_out_;
+    timed_out_ = false;
     if (tcp_.ca_state == CaState::kLoss && undo_stamp_ == kNever) undo_stamp_ = now;
     ++prr_out_;
     pace(now, segment.bytes + tcp_.wire_bytes - tcp_.mss_bytes);

@@ -73,7 +73,11 @@ public:
     bool established() const { return established_; }
     bool wants_one_way_delay() const { return control_->wants_one_way_delay(); }
     bool stale() const { return backoff_ > 0; }
-    bool window_open() const { return established_ && tcp_.in_flight() < tcp_.cwnd; }
+    bool window_open() const { return established_ && !holds_ && tcp_.in_flight() < tcp_.cwnd; }
+    // After a timeout one segment is repeated, however wide the window (Linux tcp_retransmit_timer); what follows waits for
+    // an ACK, an action, or a push, which comes with data that waits to be sent.
+    bool holds() const { return holds_; }
+    void push() { holds_ = false; }
     Time pacing_until() const { return tcp_.pacing_until_ns; }
     Time next_timer() const { return timer_; }
     const Segment& segment(std::int64_t number) const { return segments_[number]; }
@@ -130,9 +134,12 @@ public:
     void rest(Time until) {
         if (timer_kind_ != Timer::kNone) timer_ = rto_at_ = until < kNever - rto_ ? until + rto_ : kNever;
     }
-    void steer(const WindowAction& action, Time now) { control_->steer(tcp_, action, now); }
-    // The probe went out as a repeat of the last segment (else it was new data).
-    void mark_probe_repeated() { probe_repeats_ = true; }
+    void steer(const WindowAction& action, Time now) {
+        holds_ = false;
+        control_->steer(tcp_, action, now);
+    }
+    // What was to be the probe has left, or could not.
+    void finish_probe(Time now);
 
 private:
     struct AckWork;
@@ -181,6 +188,7 @@ private:
             rto_ = std::min(constants_.in_ticks(wanted) * constants_.jiffy, constants_.rto_max);
     }
     void arm(Time now);
+    void arm_timeout(Time now, bool stood_in);
     void arm_clean(Time now);
     void arm_probe(Time now);
     void pace(Time now, std::uint32_t wire_bytes);
@@ -228,7 +236,9 @@ private:
     Time timer_ = kNever, armed_at_ = -1, rto_at_ = kNever;
     bool stood_in_ = false;  // RACK's timer was the last
     std::int64_t probe_high_ = -1;  // TLP: snd_nxt when the probe left; -1: none out
-    bool probe_repeats_ = false;
+    bool probing_ = false;        // a probe is due: what leaves next is it
+    bool probe_repeats_ = false;  // it was a repeat of the last segment (else new data)
+    bool timed_out_ = false, holds_ = false;  // the timeout's repeat is due; has left, and nothing follows
 
     std::int64_t high_seq_ = 0;
     std::int64_t prr_delivered_ = 0, prr_out_ = 0;
@@ -304,10 +314,14 @@ inline void Subflow::begin_run(Time now) {
     tcp_.snd_nxt += segments;
     DSTCC_CHECK(segments_.end() == tcp_.snd_nxt, "a record per segment in flight");
     prr_out_ += segments;
-    if (timer_kind_ == Timer::kNone)
+    if (probing_) {
+        probing_ = false;
+        probe_high_ = tcp_.snd_nxt;
+    } else if (timer_kind_ == Timer::kNone) {
         arm(now);
-    else if (timer_kind_ == Timer::kProbe) {
-        if (!nothing_missing()) return arm(now);
+    } else if (!nothing_missing()) {
+        if (timer_kind_ == Timer::kProbe) arm(now);
+    } else {  // whatever ran, and though a probe is out (tcp_write_xmit)
         const Time due = segments_.front().sent_ns + rto();
         rto_at_ = due > now ? due : kNever;
         arm_probe(now);

@@ -212,7 +212,7 @@ std::int64_t Subflow::handle_empty_ack(Time now, const AckBlocks& ack) {
 std::int64_t Subflow::handle_doubtful_ack(Time now, const AckBlocks& ack) {
     AckWork work(tcp_, ack.echo_ns);
     work.duplicate = ack.duplicate || tcp_.sacked_out > 0;
-    repeat_lost_ = false;
+    repeat_lost_ = holds_ = timed_out_ = probing_ = false;
     for (int i = 0; i < ack.sacks; ++i) {
         const Range block = ack.sack[i];
         if (!seen_before(i, block)) take_block(block, work);  // most blocks repeat the last ACK's

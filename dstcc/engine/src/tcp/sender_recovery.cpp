@@ -9,6 +9,9 @@ namespace {
 constexpr std::int64_t kDupThreshold = 3;  // RFC 5681; RFC 8985 section 6.2 before reordering is seen
 constexpr unsigned kMaxBackoff = 30;       // the shift below stays in range; RTO_MAX caps long before
 
+// Neither delivered nor waiting to be repeated.
+bool awaited(std::uint8_t flags) { return (flags & kSacked) == 0 && (flags & (kLost | kRetransOut)) != kLost; }
+
 }  // namespace
 
 // ----------------------------------------------------------------------------------------------- RACK (RFC 8985)
@@ -60,7 +63,7 @@ void Subflow::detect_losses(Time now) {
     while (!repeats_.empty()) {
         const Repeat repeat = repeats_.front();
         const bool current = repeat.number >= tcp_.snd_una && segments_[repeat.number].sent_ns == repeat.sent_ns &&
-                             (segments_[repeat.number].flags & (kSacked | kRetransOut)) == kRetransOut;
+                             awaited(segments_[repeat.number].flags);
         if (current) {
             const bool before = repeat.sent_ns < rack_sent_ns_ ||
                                 (repeat.sent_ns == rack_sent_ns_ && repeat.number < rack_number_);
@@ -93,21 +96,20 @@ void Subflow::leave_reduction(Time now) {
     control_->on_event(tcp_, CaEvent::kExitReduction, now);
 }
 
-// The timeout was spurious (an ACK answers a first transmission): take the reduction back, doubt nothing but what was
-// lost twice.
+// The timeout was spurious (an ACK answers a first transmission): take the reduction back and hold nothing to be lost any
+// more (Linux tcp_undo_cwnd_reduction). RACK judges all anew, by when each was sent last.
 void Subflow::undo(Time now) {
+    repeats_.clear();
     for (std::int64_t n = tcp_.snd_una; n < tcp_.snd_nxt; ++n) {
         Segment& s = segments_[n];
-        const bool lost_twice = (s.flags & (kEverRetrans | kRetransOut)) == kEverRetrans;
-        if ((s.flags & kLost) == 0 || lost_twice) continue;
         s.flags &= static_cast<std::uint8_t>(~kLost);
-        --tcp_.lost_out;
+        if ((s.flags & (kSacked | kEverRetrans)) == kEverRetrans) repeats_.push_back({n, s.sent_ns});
     }
+    std::stable_sort(repeats_.begin(), repeats_.end(), [](const Repeat& a, const Repeat& b) { return a.sent_ns < b.sent_ns; });
+    tcp_.lost_out = 0;
     rack_cursor_ = tcp_.snd_una;
-    if (!control_->owns_window()) {
-        tcp_.cwnd = std::max(tcp_.cwnd, undo_cwnd_);
-        tcp_.ssthresh = std::max(tcp_.ssthresh, undo_ssthresh_);
-    }
+    if (!control_->owns_window()) tcp_.cwnd = std::max(tcp_.cwnd, undo_cwnd_);
+    tcp_.ssthresh = std::max(tcp_.ssthresh, undo_ssthresh_);
     control_->on_undo(tcp_, now);
     tcp_.ca_state = CaState::kOpen;
     undo_stamp_ = kNever;
@@ -193,13 +195,24 @@ void Subflow::arm(Time now) {
         timer_ = kNever;
         return;
     }
-    if (nothing_missing() && probe_high_ < 0 && tcp_.srtt_ns > 0 && backoff_ == 0) {
+    if (nothing_missing() && tcp_.srtt_ns > 0 && backoff_ == 0) {
         rto_at_ = now + rto();
         return arm_probe(now);
     }
+    arm_timeout(now, stood_in);
+}
+
+void Subflow::arm_timeout(Time now, bool stood_in) {
     armed_at_ = now;
     timer_kind_ = Timer::kRto;
     timer_ = rto_at_ = stood_in ? std::max(segments_.front().sent_ns + rto(), now + 1) : now + rto();
+}
+
+void Subflow::finish_probe(Time now) {
+    if (!probing_) return;
+    probing_ = false;
+    probe_high_ = -1;
+    arm_timeout(now, true);
 }
 
 TimerResult Subflow::handle_timer(Time now) {
@@ -214,6 +227,7 @@ TimerResult Subflow::handle_timer(Time now) {
     timer_ = kNever;
     stood_in_ = kind == Timer::kReorder;
     if (kind == Timer::kReorder) {
+        holds_ = false;
         detect_losses(now);
         if (tcp_.ca_state == CaState::kOpen && tcp_.lost_out > 0) {
             enter_recovery(now);
@@ -224,9 +238,15 @@ TimerResult Subflow::handle_timer(Time now) {
         return TimerResult::kRetry;
     }
     if (kind == Timer::kProbe) {
+        // One probe at a time; what a second would stand in for is due.
+        if (probe_high_ >= 0) {
+            arm_timeout(now, true);
+            return TimerResult::kNothing;
+        }
         probe_high_ = tcp_.snd_nxt;
+        probing_ = true;
         probe_repeats_ = false;
-        arm(now);
+        arm_timeout(now, false);
         return TimerResult::kProbe;
     }
     if (kind == Timer::kRto) {
@@ -274,6 +294,8 @@ void Subflow::timeout(Time now) {
     tcp_.cwnd_cnt = 0;
     if (!control_->owns_window()) tcp_.cwnd = std::max<std::int64_t>(tcp_.in_flight() + 1, 1);
     control_->on_event(tcp_, CaEvent::kLossState, now);
+    timed_out_ = true;
+    holds_ = probing_ = false;
     ++retransmits_;
     if (backoff_ < kMaxBackoff) ++backoff_;
     arm(now);

@@ -42,7 +42,7 @@ public:
     }
     void repeat_as_probe(Time now, std::int64_t number) {
         subflow_.mark_retransmitted(now, number);
-        subflow_.mark_probe_repeated();
+        subflow_.finish_probe(now);
     }
     std::int64_t ack(Time now, std::int64_t cumulative, const Ranges& blocks, Time echo, bool duplicate, bool more) {
         AckBlocks ack;
@@ -95,6 +95,7 @@ void bind_sender(py::module_& m) {
     sender.def("establish", [](Sender& s, Time now, Time rtt) { s.subflow().establish(now, rtt); });
     sender.def("send", &Sender::send, py::arg("now"), py::arg("segments"), py::arg("starved") = false);
     sender.def("repeat", &Sender::repeat);
+    sender.def("push", [](Sender& s) { s.subflow().push(); });
     sender.def("repeat_as_probe", &Sender::repeat_as_probe);
     sender.def("ack", &Sender::ack, py::arg("now"), py::arg("cumulative"), py::arg("blocks") = Ranges(), py::arg("echo") = 0,
                py::arg("duplicate") = false, py::arg("more") = false);
