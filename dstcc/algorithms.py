@@ -1,7 +1,7 @@
-"""The one table of congestion controls, transfers without TCP and schedulers: what each is and where it comes from.
+"""The one table of congestion controls, transfers without TCP and schedulers, with their sources.
 
-Scenarios, the command line and the tests read the names from here; a test holds the table against the names
-that the engine was compiled with.
+Scenarios, the command line and the tests take the names from here; a test compares the table with the names that the
+engine was compiled with.
 """
 
 from __future__ import annotations
@@ -27,61 +27,61 @@ class Algorithm:
     ``controller``."""
     state: str
     """``built-in``: written after its source; ``learned``; ``reconstruction``: the source leaves gaps;
-    ``extension``: brought by an installed package."""
+    ``extension``: from an installed package."""
     source: str
     backends: tuple[str, ...] = SIMULATOR
     needs: tuple[str, ...] = ()
-    """What makes it meaningful, keys of :data:`NEEDS`."""
+    """What it needs to have an effect, keys of :data:`NEEDS`."""
     knows: tuple[str, ...] = ()
-    """What it is told or sees beside what acknowledgements show, keys of :data:`KNOWLEDGE`. A controller's is in its
+    """What it knows beyond what acknowledgements show, keys of :data:`KNOWLEDGE`. A controller's knowledge is in its
     policy's file (:attr:`dstcc.learn.policy.Policy.knows`)."""
     copies: str = ""
-    """What it sends a second time unasked, a key of :data:`COPIES`; nothing where empty."""
+    """What it sends twice without a loss, a key of :data:`COPIES`; nothing where empty."""
 
 
 NEEDS = {
     "paths": "it weighs one path against another; the connection has one",
     "stream": 'it keeps one stream in order across paths; mode = "lanes" has an order per lane, none across',
-    "layers": "it tells layers apart; the source has one",
+    "layers": "it treats layers differently; the source has one",
 }
-"""What an algorithm may need, and what is wrong without it."""
+"""What an algorithm may need, and the message if it is missing."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """Something that one sender knows and another may not."""
+    """A kind of knowledge that one sender has and another may not have."""
 
     letter: str
-    """What tables say for it."""
+    """Its abbreviation in tables."""
     noun: str
-    """What sentences say for it."""
+    """Its name in sentences."""
     what: str
 
 
 KNOWLEDGE = {
-    "rates": Known("r", "the rates", "told what each link carries"),
+    "rates": Known("r", "the rates", "is given the rate of each link"),
     "line": Known("l", "its line's rate", "knows the rate of its own line"),
     "queue": Known("q", "its queue", "sees the queue of its own line"),
     "contacts": Known(
-        "c", "the contacts", "waits by the contact plan: timers or subflows rest while a link is away"
+        "c", "the contacts", "knows the contact plan: timers or subflows pause while a link is away"
     ),
     "deadlines": Known("d", "deadlines", "gives up layers that cannot arrive by their deadline"),
     "mission": Known("m", "sizes to come", "knows the whole mission's bytes before they are captured"),
 }
-"""What a sender may know beside what acknowledgements show it, in the order of tables. Light times all know,
+"""What a sender may know beyond what acknowledgements show, in the order of tables. Every sender knows the light times
 and when a handshake can pass."""
 COPIES = {
     "all": "sends everything on every subflow",
     "spare": "fills room that nothing new could use with copies",
 }
-"""What may go a second time."""
+"""What may be sent twice."""
 
 TABLE = (
     Algorithm(
         "fixed",
         "congestion",
         "built-in",
-        "a constant window; the link's BDP unless told",
+        "a constant window; the link's BDP unless set",
         backends=BOTH,
         knows=("rates",),
     ),
@@ -89,7 +89,7 @@ TABLE = (
         "open-loop",
         "congestion",
         "built-in",
-        "a constant rate without control; the link's unless told",
+        "a constant rate without control; the link's unless set",
         knows=("rates",),
     ),
     Algorithm("newreno", "congestion", "built-in", "RFC 5681, RFC 6582", backends=BOTH),
@@ -283,18 +283,18 @@ TABLE = (
 
 CONGESTION = tuple(row.name for row in TABLE if row.kind == "congestion")
 TRANSFERS = tuple(row.name for row in TABLE if row.kind == "transfer")
-"""Named in the place of a congestion control. They choose links themselves and take no scheduler."""
+"""Transfers, which are named instead of a congestion control. They choose links themselves and take no scheduler."""
 KNOWS_RATES = tuple(row.name for row in TABLE if "rates" in row.knows)
-"""Told what the links carry, by the scenario or by whoever sets their window or rate: a yardstick for the others."""
+"""Algorithms that are given the links' rates, by the scenario or by a set window or rate; references for others."""
 COUPLED = tuple(row.name for row in TABLE if row.kind == "congestion" and "paths" in row.needs)
-"""Laws whose windows depend on those of a connection's other subflows."""
+"""Congestion controls whose windows depend on those of the connection's other subflows."""
 SCHEDULERS = tuple(row.name for row in TABLE if row.kind == "scheduler")
 REDUNDANT = "redundant"
-"""The scheduler that copies all to every subflow: of one connection."""
+"""The scheduler that sends everything on every subflow of one connection."""
 NO_SCHEDULER = "none"
-"""What stands in a scheduler's place in the trials of a transfer."""
+"""The scheduler's name in the trials of a transfer, which has none."""
 PINNED = "layer-pinned"
-"""The one scheduler that a transfer heeds: a layer's link is the operator's to choose."""
+"""The one scheduler that applies to a transfer: with it the operator chooses each layer's link."""
 
 if len({row.name for row in TABLE}) != len(TABLE):
     raise RuntimeError("dstcc.algorithms.TABLE names an algorithm twice")
@@ -310,9 +310,9 @@ def _built_in(kind: str) -> tuple[str, ...]:
 
 
 def rule_for(name: str, kind: str) -> str | None:
-    """Why ``name`` is no algorithm of that kind, with the nearest name; ``None`` when it is one.
+    """Why ``name`` is not an algorithm of that kind, with the nearest name; ``None`` when it is one.
 
-    Where a congestion control is wanted a transfer will do. Algorithms that installed packages bring count
+    A transfer may be named instead of a congestion control. Algorithms of installed packages are included
     (see :mod:`dstcc.extend`).
     """
     if built_in(name, kind):
@@ -336,19 +336,20 @@ CONTROLLERS = {
     "drl-cc": "Xu et al., JSAC 2019: one LSTM and DDPG for all subflows",
     "mpquic-rl": "Lee and Yoo, Sensors 2022: double DQN over seven scheduling policies",
 }
-"""Learned controllers and their sources; a version has those whose policy it ships."""
+"""Learned controllers and their sources; ``dstcc algorithms`` lists those whose policy this version ships."""
 SIMULATED = ("pbq", "mpquic-rl")
-"""Of these the controllers that the kernel has not what they steer for: BBR's pace, schedulers."""
+"""The controllers that run in the simulator only: the kernel lacks what they steer (BBR's pacing rate, schedulers)."""
 POLICIES = Path(__file__).parent / "learn" / "policies"
-"""Where shipped policies lie, each as NAME.safetensors."""
+"""The folder of the shipped policies, each in NAME.safetensors."""
 
 
 EXTENSION_KNOWS = {"congestion": ("line",), "scheduler": ("queue",)}
-"""What a class of a user's own is told, see :mod:`dstcc.extend`; whether it looks nobody knows."""
+"""What a user's class can know (:mod:`dstcc.extend` passes it); whether the class uses it is unknown."""
 
 
 def knowledge(congestion: str, scheduler: str) -> tuple[str, ...]:
-    """What a pair knows, keys of :data:`KNOWLEDGE` in their order; deadlines and missions are a scenario's to say."""
+    """What a pair knows, keys of :data:`KNOWLEDGE` in their order, without deadlines and mission: the scenario adds
+    these."""
     known = {
         key
         for name, kind in ((congestion, "congestion"), (scheduler, "scheduler"))
@@ -360,7 +361,7 @@ def knowledge(congestion: str, scheduler: str) -> tuple[str, ...]:
 
 
 def copies(scheduler: str) -> str:
-    """What a scheduler sends a second time, a key of :data:`COPIES` or empty."""
+    """What a scheduler sends twice, a key of :data:`COPIES` or empty."""
     return next((row.copies for row in TABLE if (row.name, row.kind) == (scheduler, "scheduler")), "")
 
 
@@ -377,8 +378,8 @@ def shipped_policies() -> tuple[str, ...]:
 
 
 def everything() -> tuple[Algorithm, ...]:
-    """The table, the controllers whose policy is shipped, and what installed packages bring under names of
-    their own."""
+    """The table, the controllers whose policy is shipped, and the algorithms of installed packages whose names are
+    new."""
     from .extensions import GROUPS, installed, origin_of
 
     brought = [
@@ -403,9 +404,9 @@ def everything() -> tuple[Algorithm, ...]:
 
 
 def unmet(name: str, kind: str, *, paths: int, mode: str, layers: int | None = None) -> str | None:
-    """Why a known algorithm cannot do its work in such a trial; ``None`` when it can.
+    """Why a known algorithm cannot work in such a trial; ``None`` when it can.
 
-    ``paths`` counts the connection's subflows, ``layers`` those of the source, ``None`` while it is not read.
+    ``paths`` counts the connection's subflows, ``layers`` the source's layers (``None`` while it is not read).
     """
     kinds = ("congestion", "transfer") if kind == "congestion" else (kind,)
     needs = next((row.needs for row in TABLE if row.name == name and row.kind in kinds), ())
@@ -414,19 +415,20 @@ def unmet(name: str, kind: str, *, paths: int, mode: str, layers: int | None = N
 
 
 def window_of(congestion: str, scheduler: str) -> str:
-    """Whose a lane's congestion window is unless a scenario says: its own (``lane``) or its link's (``link``).
+    """Default of ``transport.window``: each lane has a congestion window (``lane``), or a link's lanes share one
+    (``link``).
 
-    A stock control comes in a connection a lane, as a user of real MPTCP would have it. What is told its window or
-    rate divides nothing by having more lanes; coupled laws and ``redundant`` work over the subflows of one connection.
+    A stock control has a connection per lane, as a user of real MPTCP would. A control that is given its window or
+    rate gains nothing from more windows; coupled controls and ``redundant`` work over the subflows of one connection.
     """
     shared = congestion in (*KNOWS_RATES, *COUPLED) or scheduler == REDUNDANT
     return "link" if shared else "lane"
 
 
 def schedulers_of(congestion: str, schedulers: tuple[str, ...]) -> tuple[str, ...]:
-    """The schedulers that ``congestion`` is tried with, of those a scenario names.
+    """The schedulers that ``congestion`` is run with, of those a scenario names.
 
-    A transfer is tried once: with ``layer-pinned`` where that is named, else with none.
+    A transfer is run once: with ``layer-pinned`` where that is named, else with none.
     """
     if congestion not in TRANSFERS:
         return schedulers
@@ -434,7 +436,7 @@ def schedulers_of(congestion: str, schedulers: tuple[str, ...]) -> tuple[str, ..
 
 
 def algorithm_name(congestion: str, scheduler: str) -> str:
-    """What tables and plots call a pair: ``cubic+minrtt``, and ``ltp`` alone where there is no scheduler."""
+    """The name of a pair in tables and plots: ``cubic+minrtt``, or ``ltp`` alone without a scheduler."""
     return congestion if scheduler == NO_SCHEDULER else f"{congestion}+{scheduler}"
 
 
@@ -452,11 +454,11 @@ def documents() -> list[dict[str, object]]:
 
 
 def mark(congestion: str, scheduler: str) -> str:
-    """What every table and plot puts behind the names: a blank and the mark where one is a reconstruction."""
+    """The suffix of a pair's name in tables and plots: a blank and the mark if one of the two is a reconstruction."""
     return f" {RECONSTRUCTED}" if reconstructed(congestion, scheduler) else ""
 
 
 def reconstructed(congestion: str, scheduler: str) -> tuple[str, ...]:
-    """Which of the two are reconstructions: their publications leave out what we had to choose."""
+    """Which of the two are reconstructions: their publications leave choices to us."""
     used = {("congestion", congestion), ("scheduler", scheduler)}
     return tuple(row.name for row in TABLE if row.state == "reconstruction" and (row.kind, row.name) in used)

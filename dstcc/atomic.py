@@ -1,9 +1,9 @@
 """Files and folders that appear whole or not at all.
 
-What is written goes to a hidden sibling first, is flushed to the disk and then renamed, so that a crash, a
-full disk or Ctrl-C leaves the old version or the new one, never half of one. The sibling's name tells who
-writes it; what a killed process left behind goes when the same target is next written. What may be replaced at all
-is :mod:`dstcc.outputs`'s to say.
+Output is first written to a hidden sibling, flushed to the disk and then renamed, so that a crash, a full disk or
+Ctrl-C leaves the old version or the new one, never a part. The sibling's name holds the id of the process that writes
+it; the sibling of a killed process is removed when the same target is next written. :mod:`dstcc.outputs` decides what
+may be replaced.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SUFFIX = ".tmp"
 
 
 def atomic_write(path: Path, data: bytes | str, *, replaces: Kind | None = ANYTHING) -> None:
-    """Write the file ``path``, ``data`` (text as UTF-8), in one step; of what is there see :func:`atomic_file`.
+    """Write the file ``path``, ``data`` (text as UTF-8), in one step; ``replaces`` as for :func:`atomic_file`.
 
     Raises :class:`OSError` when the disk is full or the folder cannot be written; the old file then stays.
     """
@@ -41,9 +41,9 @@ def atomic_write(path: Path, data: bytes | str, *, replaces: Kind | None = ANYTH
 
 @contextmanager
 def atomic_file(path: Path, *, replaces: Kind | None = ANYTHING) -> Iterator[Path]:
-    """Yield a hidden empty sibling file to write; it becomes ``path`` when the block ends well.
+    """Yield a hidden empty sibling file to write; it becomes ``path`` when the block ends without error.
 
-    What is at ``path`` by then is replaced if it is of the kind ``replaces``, else :class:`InputError` is raised.
+    A file at ``path`` by then is replaced if it is of the kind ``replaces``, else :class:`InputError` is raised.
     Leaving the block by any exception removes the new file and leaves the old.
     """
     path = _located(path)
@@ -67,13 +67,13 @@ def atomic_file(path: Path, *, replaces: Kind | None = ANYTHING) -> Iterator[Pat
 
 @contextmanager
 def atomic_directory(path: Path, *, replaces: Kind | None = None) -> Iterator[Path]:
-    """Yield a hidden sibling folder to fill; it becomes ``path`` when the block ends well.
+    """Yield a hidden sibling folder to fill; it becomes ``path`` when the block ends without error.
 
-    What is at ``path`` is replaced if it is of the kind ``replaces``, but only after the new folder is complete.
+    A folder at ``path`` is replaced if it is of the kind ``replaces``, but only after the new folder is complete.
     Leaving the block by any exception (``KeyboardInterrupt`` included) removes the temporary folder and leaves the
     old.
 
-    Raises :class:`InputError`, before the block and after it, when something else is there.
+    Raises :class:`InputError`, before the block and after it, when something else is at ``path``.
     """
     path = _located(path)
     _check(path, replaces)
@@ -94,7 +94,7 @@ def atomic_directory(path: Path, *, replaces: Kind | None = None) -> Iterator[Pa
 
 
 def _located(path: Path) -> Path:
-    """The absolute path of a name that may be a link itself, in a folder that is none."""
+    """The absolute path with every link resolved but the last component's."""
     path = Path(path).absolute()
     return path.resolve() if path.name in ("", "..") else path.parent.resolve() / path.name
 
@@ -112,9 +112,9 @@ def _check(path: Path, replaces: Kind | None) -> None:
 
 
 def _local(path: Path) -> str:
-    """How the names of this machine's temporary siblings of ``path`` begin.
+    """Prefix of the names of this machine's temporary siblings of ``path``.
 
-    The machine counts because a process id means nothing on another one that shares the disk.
+    It includes the machine because a process id has no meaning on another machine that shares the disk.
     """
     return f".{path.name}.{zlib.crc32(socket.gethostname().encode()):08x}-"
 
@@ -124,7 +124,7 @@ def _prefix(path: Path) -> str:
 
 
 def _sweep(path: Path) -> None:
-    """Remove what processes of this machine that are gone left beside ``path``."""
+    """Remove the siblings that ended processes of this machine left beside ``path``."""
     left = re.compile(rf"{re.escape(_local(path))}([0-9]{{1,9}})\.[^.]+{re.escape(SUFFIX)}")
     for entry in path.parent.iterdir():
         owner = left.fullmatch(entry.name)
@@ -137,13 +137,13 @@ def _alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # somebody else's
+    except PermissionError:  # another user's process
         pass
     return True
 
 
 def _put(new: Path, path: Path, replaces: Kind | None) -> None:
-    """Give ``new`` the name ``path`` and remove what had it, in one step where the system can."""
+    """Rename ``new`` to ``path`` and remove the old ``path``, in one step where the system can."""
     if _rename(new, path, RENAME_NOREPLACE):
         return
     _check(path, replaces)
@@ -204,7 +204,7 @@ def _fsync_file(path: Path) -> None:
 def _fsync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        with suppress(OSError):  # some file systems refuse fsync on a folder; the rename stands without it
+        with suppress(OSError):  # some file systems refuse fsync on a folder; the rename is valid without it
             os.fsync(handle)
     finally:
         os.close(handle)

@@ -1,4 +1,4 @@
-"""Where results that can be made again are kept."""
+"""The cache folder, for results that can be computed again."""
 
 from __future__ import annotations
 

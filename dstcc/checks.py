@@ -1,6 +1,6 @@
 """What this machine can do: the checks behind ``dstcc doctor``.
 
-Each check returns what it found or raises; only what the simulator's way through dstcc needs is *required*.
+Each check returns a description or raises; only the needs of a simulator run, from video to report, are *required*.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OLDEST_PYTHON = (3, 11)
 
 
 class Lacking(Exception):  # noqa: N818 - not an error: the answer of a check
-    """What a check looked for is not there; the text says what was found instead."""
+    """A check failed; the text says what the check saw instead."""
 
 
 @dataclass(frozen=True)
@@ -31,24 +31,24 @@ class Check:
 
     name: str
     look: Callable[[], str]
-    """Returns what was found; raises :class:`Lacking` when it is not enough."""
+    """Returns a description of what this machine has; raises :class:`Lacking` when it is not enough."""
     remedy: str
     required: bool = False
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found."""
+    """The result of a check."""
 
     check: str
     ok: bool
     detail: str
     remedy: str | None
-    """How to get it; ``None`` when it is there."""
+    """How to get it; ``None`` when this machine has it."""
     required: bool
 
     def document(self) -> dict[str, object]:
-        """As ``dstcc doctor --json`` prints it."""
+        """The entry in ``dstcc doctor --json``."""
         return {"check": self.check, "ok": self.ok, "detail": self.detail, "remedy": self.remedy}
 
 
@@ -110,9 +110,9 @@ def _chromium() -> str:
     with import_module("playwright.sync_api").sync_playwright() as playwright:
         program = Path(playwright.chromium.executable_path)
     system = [Path(folder, name) for folder in os.get_exec_path() for name in ("chromium", "google-chrome")]
-    for found in (program, *system):
-        if found.exists():
-            return found.name
+    for candidate in (program, *system):
+        if candidate.exists():
+            return candidate.name
     raise Lacking("no Chromium for Playwright and none on the PATH")
 
 
@@ -152,10 +152,10 @@ def _netem() -> str:
 
 def _kernel(debug: bool) -> Callable[[], str]:
     def look() -> str:
-        found = import_module("dstcc_kernel.build").find(debug)
-        if found is None:
+        built = import_module("dstcc_kernel.build").find(debug)
+        if built is None:
             raise Lacking("not built")
-        return f"Linux {found.facts['version']}, {found.facts['bytes'] / 1e6:.0f} MB"
+        return f"Linux {built.facts['version']}, {built.facts['bytes'] / 1e6:.0f} MB"
 
     return look
 
@@ -229,4 +229,4 @@ CHECKS = (
     Check("kernel modules", _modules, "a kernel with CONFIG_MODULES; apt install its linux-headers package"),
     Check("kernel BTF", _btf, "a kernel with CONFIG_DEBUG_INFO_BTF, for the congestion control as BPF"),
 )
-"""Every check, in the order of a scenario's way through dstcc."""
+"""Every check, in the order in which a run needs it."""

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 class DstccError(Exception):
-    """The work failed for a reason we can explain."""
+    """The work failed for a known reason."""
 
     exit_code = 1
 
 
 class InputError(DstccError):
-    """What the user gave cannot be used: a value, a file, a name."""
+    """An input of the user's cannot be used: a value, a file, a name."""
 
     exit_code = 2
 
@@ -49,22 +49,22 @@ class RunError(InputError):
 
 
 class PolicyError(InputError):
-    """A policy file cannot be used, or does not fit what it is asked."""
+    """A policy file cannot be used, or does not fit the scenario."""
 
 
 class ExtensionError(DstccError):
-    """A user's own congestion control or scheduler raised, or answered what makes no sense; it ends its trial."""
+    """A user's congestion control or scheduler raised, or returned an invalid value; the trial ends."""
 
 
 class KernelError(DstccError):
-    """A kernel could not be built, or a guest that runs one did not come to its end."""
+    """A kernel could not be built, or a guest that runs one did not end."""
 
 
 class UnfinishedError(KernelError):
-    """A trial that was ended before its end; ``partial`` is what came out until then, if anything did."""
+    """A trial that was stopped early; ``partial`` is its result until then, if there is one."""
 
     def __init__(self, message: str, partial: EngineResult | None = None) -> None:
-        """Keep what there is."""
+        """Store the partial result."""
         super().__init__(message)
         self.partial = partial
 

@@ -1,4 +1,4 @@
-"""``[expect]``: holding trials against a scenario's bounds."""
+"""``[expect]``: checking trials against a scenario's bounds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MISSED = 3
 
 
 class Judged(Protocol):
-    """A trial, as far as bounds look at it."""
+    """The part of a trial that bounds use."""
 
     @property
     def id(self) -> str:
@@ -35,7 +35,7 @@ class Judged(Protocol):
 
     @property
     def metrics(self) -> Metrics | None:
-        """``None`` when it failed; no bound looks at it then."""
+        """``None`` when it failed; then no bound is checked."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Miss:
     value: float | None
 
     why: str = ""
-    """Where there is no value, or none was in reach."""
+    """Why there is no value, or why none was reachable; else empty."""
 
     def __str__(self) -> str:
         said = "has no value" if self.value is None else f"is {self.value:.6g}"
@@ -69,29 +69,29 @@ _REASONS = {
     "guard_actions": "no controller drives it",
     "oracle_ratio": _TIMED,
 }
-"""Why a metric may have no value; of all others there is none as nothing was sent or nothing arrived."""
+"""Why a metric may have no value; all others have none if nothing was sent or nothing arrived."""
 
 
 def out_of_reach(metrics: Metrics) -> bool:
-    """Whether no sender could have had any layer there by its deadline, so that there is no share of the reachable."""
+    """Whether no sender could have delivered any layer by its deadline, so that ``oracle_ratio`` is undefined."""
     values = metrics.values
     return values["oracle_ratio"] is None and values["stalls"] is None and values["weighted_layers"] == 0
 
 
 def unseen(expect: Mapping[str, str], trials: Iterable[Judged]) -> list[str]:
-    """The keys of bounds on what does not exist in a trial, as nothing was in reach there; those are not missed."""
+    """The keys of bounds that are skipped for a trial: their metric has no value as nothing was reachable."""
     away = [trial for trial in trials if trial.metrics is not None and out_of_reach(trial.metrics)]
-    found = []
+    keys = []
     for key, text in expect.items():
         bound = parse_bound(key, text, None)
         covered = [trial for trial in away if bound.covers(trial.congestion, trial.scheduler, trial.variant)]
         if any(trial.metrics and trial.metrics.flat().get(bound.metric) is None for trial in covered):
-            found.append(key)
-    return found
+            keys.append(key)
+    return keys
 
 
 def check(expect: Mapping[str, str], trials: Iterable[Judged], *, where: str) -> list[Miss]:
-    """Every bound that a trial misses; each covered trial must keep it by itself. What :func:`unseen` names is no miss.
+    """Every bound that a trial misses; each covered trial must keep it. Bounds that :func:`unseen` names are skipped.
 
     Raises :class:`~dstcc.errors.ScenarioError`, naming the file ``where``, for a layer that the video lacks.
     """
@@ -105,7 +105,7 @@ def check(expect: Mapping[str, str], trials: Iterable[Judged], *, where: str) ->
 
 
 def idle(expect: Mapping[str, str], trials: Iterable[Judged]) -> list[str]:
-    """The keys of bounds on algorithms that no trial is of: they say nothing of what was run."""
+    """The keys of bounds on algorithms of which there is no trial."""
     tried = {(trial.congestion, trial.scheduler, trial.variant) for trial in trials}
     bounds = [parse_bound(key, text, None) for key, text in expect.items()]
     return [bound.key for bound in bounds if not any(bound.covers(*names) for names in tried)]

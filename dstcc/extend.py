@@ -1,4 +1,4 @@
-"""Your own congestion control or scheduler, as a Python class.
+"""A user's congestion control or scheduler, as a Python class.
 
 A congestion control is a class whose instances have ``on_ack`` (:class:`Congestion`), a scheduler one whose
 instances have ``pick`` (:class:`Scheduler`). Name it where a scenario or the command line names an algorithm,
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setup:
-    """What an instance is made with: ``ClassName(setup)``."""
+    """The argument of an instance: ``ClassName(setup)``."""
 
     seed: int
-    """Of this instance alone: a function of the trial's seed, the algorithm's name and the subflow."""
+    """Seed of this instance: a function of the trial's seed, the algorithm's name and the subflow."""
     mss_bytes: int
     """Payload of a full segment."""
     header_bytes: int
-    """Wire bytes beside the payload in each packet."""
+    """Header bytes of each packet, on top of the payload."""
     rng: random.Random = field(init=False, compare=False)
     """Seeded; draw from here (or from :attr:`numpy_rng`) and a trial gives the same result every time."""
 
@@ -46,20 +46,20 @@ class Setup:
 
 @dataclass(frozen=True)
 class CongestionSetup(Setup):
-    """What a congestion control is made with: one instance a subflow."""
+    """The argument of a congestion control: one instance per subflow."""
 
     subflow: int = 0
     """Its number, link by link from 0; background flows (``congestion = "same"``) count from 65,536."""
     initial_cwnd_segments: int = 10
-    """The window until ``on_ack`` sets another."""
+    """The window until ``on_ack`` returns another one."""
     link_rate_bps: float = 0.0
-    """The link's rate on the wire (its part of it, where several subflows share one): what an operator knows,
-    and a control on the open Internet does not."""
+    """The link's rate on the wire (the subflow's part, where several share a link): an operator knows it, a control
+    on the open Internet does not."""
 
 
 @dataclass(frozen=True)
 class SchedulerSetup(Setup):
-    """What a scheduler is made with: one instance a connection."""
+    """The argument of a scheduler: one instance per connection."""
 
     subflows: int = 1
     mode: str = "stream"
@@ -86,13 +86,13 @@ class SubflowView(NamedTuple):
     delivered: int
     """Segments delivered since the start."""
     lost: int
-    """Segments judged lost since the start, repeats again."""
+    """Segments judged lost since the start, retransmissions included."""
     delivery_rate_bps: float
     """Payload rate of the latest valid sample (draft-cheng-iccrg-delivery-rate-estimation); 0 before."""
     app_limited: bool
-    """That sample had nothing more to send at times."""
+    """Whether that sample is application-limited: the sender had no data for part of it."""
     in_recovery: bool
-    """What was lost is being repeated."""
+    """Whether lost segments are being retransmitted."""
     timeout: bool
     """``on_loss`` after a retransmission timeout; never true elsewhere."""
 
@@ -111,9 +111,9 @@ class PathView(NamedTuple):
     one_way_s: float
     """Light time now."""
     queue_bytes: int
-    """In the queue of its link, which is the sender's own; on the wire."""
+    """Wire bytes in the queue of its link, which is at the sender."""
     assigned_bytes: int
-    """Payload given to it and not yet sent (lanes)."""
+    """Payload assigned to it and not yet sent (lanes)."""
     delivered: int
     lost: int
     """Segments delivered and judged lost since the start."""
@@ -122,17 +122,17 @@ class PathView(NamedTuple):
 
 
 class Item(NamedTuple):
-    """What is to be sent next."""
+    """The data to be sent next."""
 
     now_s: float
     layer: int
     """0 is the base layer."""
     bytes: int
-    """Payload: of the next segment, or (lanes) of what is left of the layer."""
+    """Payload of the next segment, or (lanes) of the rest of the layer."""
     backlog_bytes: int
-    """Payload released and never sent, this included."""
+    """Payload released and never sent, this item included."""
     receiver_room_bytes: int
-    """What the receiver's buffer still takes; -1 without a limit."""
+    """Free space of the receiver's buffer; -1 without a limit."""
 
 
 Window = float | tuple[float, float | None]
@@ -141,24 +141,24 @@ and a rate above 0 on the wire, or ``None`` to send whenever the window allows."
 
 
 class Congestion(Protocol):
-    """A congestion control; the window is its alone, in slow start, recovery and after timeouts as well.
+    """A congestion control; it alone sets the window, also in slow start, in recovery and after timeouts.
 
-    An instance may set ``interval_s``: it is then asked at the first acknowledgement that many seconds after
-    the time before, and not at every one. A method ``on_loss(view) -> Window``, if there is one, is asked in
-    the place of ``on_ack`` when a loss is first seen (once until everything sent by then is settled), and at
-    retransmission timeouts.
+    An instance may set ``interval_s``: it is then called at the first acknowledgement that many seconds after
+    the call before, instead of at every one. A method ``on_loss(view) -> Window``, if it exists, is called instead
+    of ``on_ack`` when a loss is first detected (once until everything sent by then is acknowledged or judged lost), and
+    at retransmission timeouts.
     """
 
     def __init__(self, setup: CongestionSetup) -> None: ...
 
     def on_ack(self, view: SubflowView) -> Window:
-        """Give the window after an acknowledgement that delivered something or showed a loss."""
+        """Return the window after an acknowledgement that delivered data or revealed a loss."""
 
 
 class Scheduler(Protocol):
     """A scheduler: which subflow sends next.
 
-    A method ``on_ack(subflow, acked_bytes, rtt_s, now_s)``, if there is one, hears of every acknowledgement.
+    A method ``on_ack(subflow, acked_bytes, rtt_s, now_s)``, if it exists, is called at every acknowledgement.
     """
 
     def __init__(self, setup: SchedulerSetup) -> None: ...
@@ -166,15 +166,15 @@ class Scheduler(Protocol):
     def pick(
         self, paths: tuple[PathView, ...], ready: tuple[int, ...], item: Item, busy: tuple[int, ...]
     ) -> int | None:
-        """Give one of ``ready`` (never empty), or ``None`` to wait for one of ``busy``.
+        """Return one of ``ready`` (never empty), or ``None`` to wait for one of ``busy``.
 
-        ``busy`` are the established subflows without room now. After a wait it is asked again at the next
-        acknowledgement, timer or release; if nothing is under way that could end the wait, the connection
-        takes the quickest of ``ready``.
+        ``busy`` are the established subflows without room now. After a wait it is called again at the next
+        acknowledgement, timer or release; if no pending event could end the wait, the connection uses the fastest
+        of ``ready``.
         """
 
 
 def seed_of(*parts: object) -> int:
-    """A 64-bit seed named by its parts."""
+    """A 64-bit seed that is a hash of its parts."""
     name = "\0".join(map(str, ("extension", *parts)))
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")

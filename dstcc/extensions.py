@@ -1,4 +1,4 @@
-"""Finding, loading and guarding the algorithms that users bring; what they look like is in :mod:`dstcc.extend`."""
+"""Finding, loading and guarding users' algorithms, whose interface is :mod:`dstcc.extend`."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ GROUPS = {"congestion": "dstcc.congestion", "scheduler": "dstcc.schedulers"}
 METHODS = {"congestion": "on_ack", "scheduler": "pick"}
 """The method that makes a class one of the kind."""
 MAX_WINDOW = float(1 << 40)
-"""Segments: the engine's own infinity."""
+"""Segments: the engine's unlimited window."""
 SHOWN = 200
-"""Characters of a wrong answer in a message."""
+"""Characters of an invalid return value that a message shows."""
 
 
 @dataclass(frozen=True)
 class Extension:
-    """A class that a user brought."""
+    """A user's class."""
 
     name: str
-    """What tables call it: the class's name, or the entry point's."""
+    """Its name in tables: the class's name, or the entry point's."""
     kind: str
     """``congestion`` or ``scheduler``."""
     cls: Callable[..., Any]
     origin: str
     """The file, or the package and its version."""
     sha256: str | None
-    """Of the source file, as far as there is one."""
+    """Hash of the source file; ``None`` without one."""
 
     def document(self) -> dict[str, str | None]:
-        """As ``run.json`` records it."""
+        """The entry in ``run.json``."""
         return {"name": self.name, "kind": self.kind, "origin": self.origin, "sha256": self.sha256}
 
     def control(self, *, seed: int, subflow: int, **known: Any) -> ControlCalls:
         """Make an instance for a subflow; the engine calls this with the other fields of its setup."""
-        own_seed = seed_of(self.kind, self.name, seed, subflow)
-        made = self._make(CongestionSetup(seed=own_seed, subflow=subflow, **known))
+        instance_seed = seed_of(self.kind, self.name, seed, subflow)
+        made = self._make(CongestionSetup(seed=instance_seed, subflow=subflow, **known))
         interval_s = getattr(made, "interval_s", 0.0)
         if not isinstance(interval_s, (int, float)) or not 0 <= interval_s <= 1e9:
             raise ExtensionError(f"{self}: interval_s is {_shown(interval_s)}; must be seconds, 0 or more")
@@ -78,16 +78,16 @@ class Extension:
 
     def _failed(self, method: str, error: Exception) -> NoReturn:
         trace = error.__traceback__
-        own = trace.tb_next if trace is not None else None  # without our own frame
-        told = "".join(traceback.format_exception(type(error), error, own)).rstrip()
-        raise ExtensionError(f"{self}: {method} raised {type(error).__name__}: {error}\n{told}") from error
+        user_frames = trace.tb_next if trace is not None else None  # without the frame of dstcc
+        details = "".join(traceback.format_exception(type(error), error, user_frames)).rstrip()
+        raise ExtensionError(f"{self}: {method} raised {type(error).__name__}: {error}\n{details}") from error
 
     def __str__(self) -> str:
         return f"{self.name} ({self.origin})"
 
 
 class ControlCalls:
-    """What the engine calls of a congestion control's instance."""
+    """The functions of a congestion control's instance that the engine calls."""
 
     view = SubflowView
 
@@ -99,7 +99,7 @@ class ControlCalls:
 
 
 class SchedulerCalls:
-    """What the engine calls of a scheduler's instance."""
+    """The functions of a scheduler's instance that the engine calls."""
 
     path_view = PathView
     item_view = Item
@@ -123,14 +123,14 @@ class SchedulerCalls:
 
 
 def _windows(extension: Extension, method: str, call: Callable[..., Any]) -> Callable[[SubflowView], Any]:
-    """The method with its answers checked; the engine takes a number, or a pair of numbers."""
+    """The method with its return values checked; the engine takes a number, or a pair of numbers."""
 
     def checked(view: SubflowView) -> Any:
         try:
             answer = call(view)
         except Exception as error:
             extension._failed(method, error)
-        if type(answer) is float and 1.0 <= answer <= MAX_WINDOW:  # what most answer, and most often
+        if type(answer) is float and 1.0 <= answer <= MAX_WINDOW:  # the most frequent case
             return answer
         window, pacing = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
         if not _within(window, 1.0, MAX_WINDOW):
@@ -152,12 +152,12 @@ def is_file(name: str) -> bool:
 
 
 def label(name: str) -> str:
-    """What tables call it: the class's name for a ``file.py:ClassName``, else the name."""
+    """Its name in tables: the class's name for a ``file.py:ClassName``, else the name."""
     return name.rpartition(":")[2] if is_file(name) else name
 
 
 def anchored(name: str, folder: Path) -> str:
-    """The name with the path of its file, if it has one, from ``folder``."""
+    """The name; a relative path of its file, if it has one, is resolved against ``folder``."""
     if not is_file(name):
         return name
     path, _, cls = name.rpartition(":")
@@ -165,8 +165,8 @@ def anchored(name: str, folder: Path) -> str:
 
 
 def find(names: Iterable[str], wanted: str, kind: str) -> Extension | None:
-    """The extension that tables call ``wanted``, out of a scenario's names; ``None`` if it is none of them, or built
-    in."""
+    """The extension of a scenario's names that is called ``wanted`` in tables; ``None`` if there is none, or if it is
+    built in."""
     from .algorithms import built_in
 
     name = next((name for name in names if label(name) == wanted), None)
@@ -214,7 +214,7 @@ def _from_file(name: str, kind: str) -> Extension:
 
 @lru_cache(maxsize=64)
 def _module(path: Path, source: bytes) -> types.ModuleType:
-    """The file as a module of its own, run once per content."""
+    """The file as a separate module, executed once per content."""
     module = types.ModuleType(f"dstcc_extension_{hashlib.sha256(source).hexdigest()[:12]}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # where dataclasses and pickle look
@@ -256,7 +256,7 @@ _WHAT = {"congestion": "congestion control", "scheduler": "scheduler"}
 
 
 def _index(value: Any) -> int:
-    """The whole number that a value is, -1 if it is none (subflows count from 0)."""
+    """The value as a whole number, -1 if it is not one (subflows count from 0)."""
     try:
         return -1 if isinstance(value, bool) else operator.index(value)
     except TypeError:

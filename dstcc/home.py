@@ -1,8 +1,8 @@
 """What each contact brought home.
 
-A *contact* is a stretch in which some link is out of its outages, by the spacecraft's clock. A layer counts to the
-contact in which its last byte left: the last one that had begun a light time before the layer was complete. Without an
-outage in the run there is nothing to tell apart, and no contact is named.
+A *contact* is a time in which at least one link has no outage, by the spacecraft's clock. A layer counts to the contact
+in which its last byte left: the last one that had begun a light time before the layer was complete. A run without
+outages has no contacts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Contact:
     bytes_in_time: int
     """Payload of layers that it brought and that were played."""
     full_quality_bytes: int
-    """The same of chunks that were played with every layer."""
+    """Payload of layers that it brought of chunks that were played with every layer."""
 
     def document(self) -> dict[str, float]:
         """As ``dstcc emulate --json`` prints it."""
@@ -49,9 +49,9 @@ class Contact:
 
 
 def played(objects: Objects, playback: Playback) -> NDArray[np.bool_]:
-    """Which layers were there to be played, an entry per object."""
-    there: NDArray[np.bool_] = objects.layer <= playback.levels[objects.chunk]
-    return there
+    """Which layers were played, an entry per object."""
+    in_time: NDArray[np.bool_] = objects.layer <= playback.levels[objects.chunk]
+    return in_time
 
 
 def in_full(objects: Objects, playback: Playback) -> NDArray[np.bool_]:
@@ -80,7 +80,7 @@ def brought_home(
 
 
 def contacts(links: Sequence[Link], end_ns: int) -> list[tuple[int, int]]:
-    """When some link is up, until the run's end: (from, to) in ns, rising."""
+    """When at least one link is up, until the run's end: (from, to) in ns, sorted."""
     dark = [(0, end_ns)]
     for link in links:
         dark = [
@@ -94,13 +94,14 @@ def contacts(links: Sequence[Link], end_ns: int) -> list[tuple[int, int]]:
 
 
 def _contact_of(links: Sequence[Link], windows: list[tuple[int, int]], result: EngineResult) -> Int64Array:
-    """Each object's contact, by when the link that carried most of it began to bring something; the first if never."""
+    """Each object's contact: the last one whose first byte, over the link that carried most of the object, could have
+    arrived before the object was complete; the first contact if there is none."""
     begins = np.array([begin for begin, _ in windows], dtype=np.int64)
     through = np.array(subflow_links(links))[np.maximum(result.objects.subflow, 0)]
-    found = np.zeros(len(through), dtype=np.int64)
+    contact = np.zeros(len(through), dtype=np.int64)
     for index, link in enumerate(links):
         light = np.interp(begins, link.delay_t_ns, link.delay_ns).astype(np.int64)
-        those = through == index
-        complete = result.objects.complete_ns[those]
-        found[those] = np.maximum(np.searchsorted(begins + light, complete, side="right") - 1, 0)
-    return found
+        carried = through == index
+        complete = result.objects.complete_ns[carried]
+        contact[carried] = np.maximum(np.searchsorted(begins + light, complete, side="right") - 1, 0)
+    return contact

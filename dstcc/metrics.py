@@ -98,8 +98,7 @@ class Playback:
     levels: Int64Array
     """The highest layer played, all lower ones included; −1 where nothing was."""
     shown_ns: Int64Array
-    """When the chunk was due on the screen; what is complete by then is played. ``NEVER`` if that moment
-    never came."""
+    """When the chunk was due on the screen; the layers complete by then are played. ``NEVER`` if it never was due."""
     startup_s: float | None = None
     stall_s: float | None = None
     stalls: int | None = None
@@ -119,21 +118,21 @@ def prefix_levels(in_time: NDArray[np.bool_]) -> Int64Array:
 
 
 def play_by_deadline(objects: Objects, result: EngineResult) -> Playback:
-    """Playout that shows each chunk at its deadline with whatever prefix is there (complete ≤ deadline)."""
+    """Playout that shows each chunk at its deadline with the prefix of layers that are complete by then."""
     complete = layer_table(objects, _arrival(result), NEVER)
     due = layer_table(objects, objects.deadline_ns, -1).max(axis=1)
     return Playback(prefix_levels((complete <= due[:, None]) & (complete != NEVER)), due)
 
 
 def play_with_stalls(objects: Objects, result: EngineResult, chunk_ns: Int64Array, delay_ns: int) -> Playback:
-    """Playout without deadlines, that waits for base layers.
+    """Playout without deadlines, which waits for base layers.
 
     The first chunk is shown ``delay_ns`` after its base layer is complete; ``startup_s`` is that moment.
     Each later chunk is due when the one before has been shown for its length ``chunk_ns``. If its base
     layer is not complete by then, playout stalls until it is. At the moment a chunk is shown, the prefix of
-    its layers complete by then is played. If a base layer never comes, playout stands still from that chunk
-    on: it and the later ones count as not played, and the stall lasts until the end of the run. Without the
-    first base layer there is no startup and no stall, only silence.
+    its layers complete by then is played. If a base layer never arrives, playout stalls at that chunk until the end
+    of the run: it and the later chunks count as not played. Without the first base layer playout never starts: there
+    is neither a startup nor a stall.
     """
     complete = layer_table(objects, _arrival(result), NEVER)
     base = complete[:, 0]
@@ -167,9 +166,8 @@ def compute(
 ) -> Metrics:
     """All metrics of a trial.
 
-    ``best_weight`` is the clairvoyant sender's Σ of eq.-1 weights, ``None`` where there are no deadlines;
-    ``quality`` that of the played video, ``None`` without pictures; ``links`` those of the trial, which say
-    who shares what.
+    ``best_weight`` is the clairvoyant sender's Σ of eq.-1 weights, ``None`` without deadlines; ``quality`` is that of
+    the played video, ``None`` without pictures; ``links`` are the trial's links, from which sharing is computed.
     """
     layers = int(objects.layer.max()) + 1
     weights = layer_weights(objects.layer, layers)
@@ -199,7 +197,7 @@ def compute(
 
 
 def _transfer(objects: Objects, result: EngineResult, shown: NDArray[np.bool_]) -> dict[str, float | None]:
-    """The metrics of moving bytes.
+    """The metrics of the transport.
 
     Active time is from the first send to the last delivery. ``throughput_bps`` counts distinct payload
     delivered in order to the application, ``goodput_bps`` the payload of the layers that were played.

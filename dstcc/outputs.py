@@ -1,12 +1,13 @@
-"""What a command's output may take the place of: nothing; with ``--force`` what dstcc wrote; never what it reads.
+"""What a command's output may replace: nothing; with ``--force`` an output of dstcc; never an input.
 
-One rule for every command, asked before the work and once more when the output takes its place:
+One rule for every command, checked before the work and again when the output is renamed into place:
 
-* Without ``--force`` nothing that is there is replaced.
-* With it, what the same command wrote. A :class:`Kind` knows its own again by the mark inside; a folder is its own only
-  if it holds nothing but the files that the command writes. Empty files and folders are nobody's.
-* Never what the command reads, by whatever name: an input, a folder that holds one, a second name of one.
-* Never a link, a device, a mount point, the current folder or one that holds it.
+* Without ``--force`` no existing file or folder is replaced.
+* With ``--force`` an output of the same command is replaced. A :class:`Kind` recognises its outputs by the mark inside;
+  a folder is recognised only if it holds nothing but the files that the command writes. Empty files and folders are
+  not recognised.
+* An input is never replaced, under whatever name: nor a folder that holds one, nor a second name of one.
+* A link, a device, a mount point, the current folder and the folders above it are never replaced.
 """
 
 from __future__ import annotations
@@ -21,25 +22,25 @@ from pathlib import Path
 from .errors import InputError
 
 MARK_BYTES = 4096
-"""How far into a text file its mark is looked for."""
+"""Bytes at the beginning of a text file that are searched for its mark."""
 MAX_NAME_BYTES = 200
-"""A file system has room for 255; the hidden name under which an output is made is longer than its own."""
+"""A file system allows 255; the hidden name under which an output is written is longer than its final name."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of output, known again when it is met."""
+    """A kind of output, which can be recognised on disk."""
 
     name: str
-    """As a message says it: ``a run``."""
+    """Its name in messages: ``a run``."""
     wrong: Callable[[Path], str | None]
-    """What of a file or folder is not this kind's, like ``has no run.json``; ``None`` when all of it is. Goes by the
-    content alone; what cannot be read raises :class:`OSError`."""
+    """Why a file or folder is not of this kind, like ``has no run.json``; ``None`` when it is. Only the content counts;
+    an unreadable file raises :class:`OSError`."""
     folder: bool = False
 
 
 def obstacle(path: Path, kind: Kind) -> str | None:
-    """Why what is at ``path`` may not make room for another of ``kind``; ``None`` if it may."""
+    """Why the file or folder at ``path`` may not be replaced by an output of ``kind``; ``None`` if it may."""
     try:
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):
@@ -58,8 +59,8 @@ def obstacle(path: Path, kind: Kind) -> str | None:
 def check_output(path: Path, kind: Kind, *, force: bool, inputs: Iterable[Path] = ()) -> None:
     """Raise :class:`InputError` unless an output of ``kind`` may be put at ``path``.
 
-    ``inputs`` are the files and folders that the command reads; those that are not there do not count. Commands ask
-    before long work, and again when a scenario has said what else it reads.
+    ``inputs`` are the files and folders that the command reads; missing ones are ignored. Commands check before long
+    work, and again when they have read which other files the scenario names.
     """
     path = Path(path)
     _check_name(path)
@@ -77,14 +78,14 @@ def check_output(path: Path, kind: Kind, *, force: bool, inputs: Iterable[Path] 
 
 
 def check_new(path: Path, remedy: str) -> None:
-    """Raise :class:`InputError` where there is something at ``path``; ``remedy`` says what helps."""
+    """Raise :class:`InputError` if ``path`` exists; ``remedy`` says what the user can do."""
     _check_name(Path(path))
     if os.path.lexists(path):
         raise InputError(f"{path}: already exists; {remedy}")
 
 
 def stranger(folder: Path, known: Collection[str]) -> str | None:
-    """An entry of ``folder`` that is none of the regular files ``known`` (``a``, ``b/c``), nor on the way to one."""
+    """An entry of ``folder`` that is neither a regular file of ``known`` (``a``, ``b/c``) nor a parent of one."""
     folders = {parent.as_posix() for name in known for parent in Path(name).parents}
     for root, below, files in os.walk(folder, onerror=_raise):
         here = Path(root)
@@ -100,13 +101,13 @@ def stranger(folder: Path, known: Collection[str]) -> str | None:
 
 
 def beginning(path: Path) -> str:
-    """The text that a file begins with; what is no text is read as such all the same."""
+    """The beginning of a file as text; bytes that are not text are replaced."""
     with path.open("rb") as file:
         return file.read(MARK_BYTES).decode("utf-8", errors="replace")
 
 
 def _check_name(path: Path) -> None:
-    """Raise :class:`InputError` for a name that no output can have."""
+    """Raise :class:`InputError` for a name that an output cannot have."""
     try:
         length = len(path.name.encode())
     except UnicodeEncodeError:
@@ -127,7 +128,7 @@ def _of_folder(path: Path, kind: Kind) -> str | None:
 
 
 def _clash(path: Path, inputs: Iterable[Path]) -> str | None:
-    """What of the inputs ``path`` is, or holds: files are told apart as the system does, not by their names."""
+    """The input that ``path`` is, or holds; files are compared by identity (device and inode), not by name."""
     for given in map(Path, inputs):
         with suppress(OSError):
             if _same(path, given):
@@ -149,4 +150,4 @@ def _raise(error: OSError) -> None:
 
 
 ANYTHING = Kind("anything", lambda _path: None)
-"""For files that are the program's own by their name, as in the cache."""
+"""For files that only the program writes, as in the cache."""

@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let pytest look into the folders of ``--dstcc`` beside those it was asked for."""
+    """Add the folders of ``--dstcc`` to those that pytest collects from."""
     for folder in _folders(config):
         if not folder.is_dir():
             raise pytest.UsageError(f"--dstcc {folder}: no such folder")
@@ -67,11 +67,11 @@ class ScenarioFile(pytest.File):
 
 
 class ScenarioItem(pytest.Item):
-    """Runs a scenario's trials and holds them against its ``[expect]``."""
+    """Runs a scenario's trials and checks them against its ``[expect]``."""
 
     def runtest(self) -> None:
-        """Run the scenario; raises :class:`ScenarioFailedError` with a line for each failed trial and each
-        bound that was missed or that no trial could miss."""
+        """Run the scenario; raises :class:`ScenarioFailedError` with a line for each failed trial and for each
+        bound that was missed or that applies to no trial."""
         from dstcc.expect import OUT_OF_REACH, check, idle, unseen
         from dstcc.run import run_trials
         from dstcc.scenario import load_scenario
@@ -89,7 +89,7 @@ class ScenarioItem(pytest.Item):
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None
     ) -> str | TerminalRepr:
-        """The lines of what went wrong, without a traceback for errors that we can explain."""
+        """The lines of the error, without a traceback for known errors."""
         from dstcc.errors import DstccError
 
         if isinstance(excinfo.value, (ScenarioFailedError, DstccError)):
@@ -97,7 +97,7 @@ class ScenarioItem(pytest.Item):
         return super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """Where the item comes from, for the report's heading."""
+        """The item's file, for the report's heading."""
         return self.path, None, f"scenario {self.path.name}"
 
 
@@ -107,8 +107,8 @@ def _folders(config: pytest.Config) -> list[Path]:
 
 
 def _is_scenario(path: Path) -> bool:
-    """Whether the file has a ``[scenario]`` table; one that is no TOML counts, so that its item reports
-    it."""
+    """Whether the file has a ``[scenario]`` table; a file that is not valid TOML counts, so that its item reports
+    the error."""
     try:
         return "scenario" in tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):

@@ -1,9 +1,9 @@
-"""How a connection and the TCP flows of others share a link.
+"""How a connection and background TCP flows share a link.
 
-Compared are the connection under test (all its subflows on the link together) and the *competing* flows: those
-that send all they can. Flows fed by an application ask for no more than that and are left out. The *contested
-time* of a link lies between the moment when all of these have started and the moment when the first of them
-ends; whole slots only. Throughput is payload newly acknowledged at the sender.
+The connection under test (all its subflows on the link together) is compared with the *competing* flows: those that
+send all they can. Application-limited flows are left out. The *contested time* of a link begins when all of these have
+started and ends when the first of them ends; only whole slots count. Throughput is payload newly acknowledged at the
+sender.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ NS = 1e-9
 
 @dataclass(frozen=True)
 class ContestedTime:
-    """One link's contested time."""
+    """What a link carried in its contested time."""
 
     seconds: float
     own_bytes: float
     flows_bytes: tuple[float, ...]
-    """Of each competing flow."""
+    """Bytes of each competing flow."""
 
     @property
     def fairness(self) -> float | None:
-        """Jain's index over the connection and the flows; ``None`` if none of them got anything."""
+        """Jain's index over the connection and the flows; ``None`` if none of them delivered anything."""
         return jain((self.own_bytes, *self.flows_bytes))
 
 
 def jain(shares: Sequence[float]) -> float | None:
-    """(Σx)² ÷ (n Σx²): 1 when all are equal, 1/n when one has everything.
+    """(Σx)² ÷ (n Σx²): 1 when all are equal, 1/n when one flow has everything.
 
     Jain, Chiu, Hawe, DEC-TR-301, 1984. ``None`` when everything is 0.
     """
@@ -52,17 +52,17 @@ def sharing_metrics(links: Sequence[Link], result: EngineResult) -> dict[str, fl
     """``fairness_jain`` (the least over links), ``own_share`` and ``flows_bps`` (over all links together)."""
     contested = [found for index in range(len(links)) if (found := contested_time(links, result, index))]
     indices = [index for found in contested if (index := found.fairness) is not None]
-    own = sum(found.own_bytes for found in contested)
-    others = sum(sum(found.flows_bytes) for found in contested)
+    own_bytes = sum(found.own_bytes for found in contested)
+    flow_bytes = sum(sum(found.flows_bytes) for found in contested)
     return {
         "fairness_jain": min(indices, default=None),
-        "own_share": own / (own + others) if own + others > 0 else None,
+        "own_share": own_bytes / (own_bytes + flow_bytes) if own_bytes + flow_bytes > 0 else None,
         "flows_bps": sum(8 * sum(c.flows_bytes) / c.seconds for c in contested) if contested else None,
     }
 
 
 def contested_time(links: Sequence[Link], result: EngineResult, link: int) -> ContestedTime | None:
-    """What happened in a link's contested time; ``None`` without competing flows or without such time."""
+    """What a link carried in its contested time; ``None`` without competing flows or without such time."""
     flows = [flow for flow in result.flows if flow.link == link and not flow.app_limited]
     if not flows or np.isnan(result.totals["first_send_s"]):
         return None
@@ -76,12 +76,12 @@ def contested_time(links: Sequence[Link], result: EngineResult, link: int) -> Co
     seconds = float((ends - starts)[inside].sum()) * NS
     ours = np.flatnonzero(np.array(subflow_links(links)) == link)
     sampled = np.isin(result.samples.subflow, ours) & np.isin(result.samples.t_ns, ends[inside])
-    own = float(result.samples.delivered_bytes[sampled].sum())
-    return ContestedTime(seconds, own, tuple(_acknowledged(flow, inside) for flow in flows))
+    own_bytes = float(result.samples.delivered_bytes[sampled].sum())
+    return ContestedTime(seconds, own_bytes, tuple(_acknowledged(flow, inside) for flow in flows))
 
 
 def flow_documents(links: Sequence[Link], result: EngineResult) -> list[dict[str, object]]:
-    """Every background flow as it is recorded beside a trial; throughput over its own time."""
+    """The record of every background flow of a trial; its throughput is over the time that it was active."""
     return [_document(links[flow.link].name, flow, result) for flow in result.flows]
 
 
@@ -108,7 +108,7 @@ def _acknowledged(flow: FlowResult, inside: NDArray[np.bool_]) -> float:
 
 
 def _end_ns(flow: FlowResult, result: EngineResult) -> int:
-    """When it has stopped, completed, or the run ended."""
+    """When the flow stopped or completed, or the run ended."""
     completed = flow.complete_ns if flow.complete_ns >= 0 else result.end_ns
     return min(flow.stop_ns, completed, result.end_ns)
 

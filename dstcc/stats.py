@@ -1,9 +1,9 @@
 """Estimates over seeds: interquartile means, shares of trials and paired differences, each with its interval.
 
 The interquartile mean (IQM) drops the lowest and the highest quarter of the values (rounded down to whole
-values) and averages the rest, so one lucky seed moves it little; below four values it is the plain mean. A
+values) and averages the rest, so one outlier changes it little; below four values it is the plain mean. A
 performance profile is the share of trials with a value of τ or more, over τ. Intervals are 95 % percentile
-bootstraps; where several scenarios are taken together each is a stratum and is resampled within itself.
+bootstraps; where several scenarios are pooled each is a stratum and is resampled within itself.
 Source: R. Agarwal et al., "Deep Reinforcement Learning at the Edge of the Statistical Precipice", NeurIPS 2021.
 """
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 RESAMPLES = 4999
-"""Enough for the second digit of a 95 % bound; odd, so that (n + 1)·0.025 is whole."""
+"""Enough for two digits of a 95 % bound; odd, so that (n + 1)·0.025 is whole."""
 BOOTSTRAP_SEED = 20231121
 """Fixed: the same values give the same interval on every machine."""
 FEW_SEEDS = 5
-"""Below this a percentile bootstrap covers clearly less than it says; texts warn about it."""
+"""Below this the coverage of a percentile bootstrap is clearly less than 95 %; reports warn about it."""
 SAME = 1e-9
-"""Values this close are the same result: neither side has won."""
+"""Values this close are equal: neither side is ahead."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Estimate:
 
     @property
     def has_interval(self) -> bool:
-        """Whether there were samples enough to say how sure the value is."""
+        """Whether there were enough samples for an interval."""
         return self.low is not None
 
     def overlaps(self, other: Estimate) -> bool:
@@ -60,7 +60,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Paired:
-    """One side minus the other at the same seeds: the mean difference, and how often either was ahead."""
+    """One algorithm minus another at the same seeds: the mean difference, and how often either was ahead."""
 
     mean: Estimate
     seeds: tuple[int, ...]
@@ -128,7 +128,7 @@ def mean_estimate(strata: Sequence[Sequence[float]]) -> Estimate:
 def paired_difference(a: Mapping[int, float], b: Mapping[int, float]) -> Paired | None:
     """``a − b`` over the seeds both have; None with fewer than two of them.
 
-    Both sides met the same channel draws at the same seed: the difference is free of what these do to both.
+    At the same seed both had the same channel draws, so the variance that the draws have in common cancels.
     """
     common = tuple(sorted(a.keys() & b.keys()))
     if len(common) < 2:
@@ -140,8 +140,8 @@ def paired_difference(a: Mapping[int, float], b: Mapping[int, float]) -> Paired 
 def performance_profile(strata: Sequence[Sequence[float]]) -> Profile:
     """Share of values of τ or more, over τ; every stratum has the same weight.
 
-    The band is pointwise. Where every value or none lies beyond τ it has no width: what was never drawn cannot be
-    resampled. ValueError as :func:`estimate`.
+    The band is pointwise. Where every value or none is beyond τ it has no width, as a resample cannot contain other
+    values. ValueError as :func:`estimate`.
     """
     import numpy as np
 

@@ -1,10 +1,10 @@
-"""A stock control as an operator of a scenario's links would set it.
+"""Tunes a stock congestion control to a scenario's links, as their operator would.
 
-``python -m dstcc.tune SCENARIO --congestion cubic``: coordinate descent from the scenario's own settings. Axis by axis
-(time scale, initial window, lanes, whose window a lane has, constants) the value with the most ``weighted_layers`` on
-average over the seeds is kept, until a round changes nothing. The same axes for every control, and seeds of their own,
-so that a comparison on other seeds is fair. What was tried goes to stderr, the choice to stdout as a ``[[variant]]`` to
-put into the scenario.
+``python -m dstcc.tune SCENARIO --congestion cubic``: coordinate descent from the scenario's settings. Along each axis
+(time scale, initial window, lanes, a window per lane or per link, constants) the value with the most
+``weighted_layers`` on average over the seeds is kept, until a round changes nothing. All controls have the same axes,
+and the seeds are used for nothing else, so that a comparison on other seeds is fair. Each tested setting is printed to
+stderr, the result to stdout as a ``[[variant]]`` for the scenario.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 METRIC = "weighted_layers"
 SEEDS = range(901, 906)
-"""Of no published comparison."""
+"""Seeds that no published comparison uses."""
 LEAST_GAIN = 0.0005
-"""Half of the last digit that tables show: less is no reason to change a setting."""
+"""Half of the last digit that tables show: a smaller gain does not change a setting."""
 ROUNDS = 4
 WINDOWS = (10, 40, 160, 640, 2_500, 10_000)
-"""Initial windows in segments: Linux's, and what an operator who knows the bandwidth-delay product may dare."""
+"""Initial windows in segments: Linux's, and larger ones that suit an operator who knows the bandwidth-delay product."""
 LANES = (1, 4, 16)
 LONGEST_TIMEOUTS = (1.5, 4.0, 16.0)
 """Longest retransmission timeouts, in round trips of the longest link."""
@@ -43,7 +43,7 @@ LONGEST_TIMEOUTS = (1.5, 4.0, 16.0)
 
 @dataclass
 class Search:
-    """One control's descent; ``score`` gives the mean of :data:`METRIC`, or None for what cannot run."""
+    """The search for one control; ``score`` gives the mean of :data:`METRIC`, or None for settings that cannot run."""
 
     axes: dict[str, tuple[Any, ...]]
     score: Callable[[Settings], float | None]
@@ -51,18 +51,18 @@ class Search:
     known: dict[str, float | None] = field(default_factory=dict)
 
     def best(self) -> tuple[Settings, float]:
-        """The settings that differ from the scenario's own, and their mean; raises InputError if that cannot run."""
-        own = self._ask({})
-        if own is None:
+        """The settings that differ from the scenario's, and their mean; raises InputError if it cannot run."""
+        untuned = self._ask({})
+        if untuned is None:
             raise InputError("the control cannot run as the scenario has it")
-        found: tuple[Settings, float] = ({}, own)
+        best: tuple[Settings, float] = ({}, untuned)
         for _ in range(ROUNDS):
-            before = found[0]
+            before = best[0]
             for key in self.axes:
-                found = self._along(key, found)
-            if found[0] == before:
+                best = self._along(key, best)
+            if best[0] == before:
                 break
-        return found
+        return best
 
     def _along(self, key: str, start: tuple[Settings, float]) -> tuple[Settings, float]:
         best = start
@@ -74,7 +74,7 @@ class Search:
         return best
 
     def _ask(self, settings: Settings) -> float | None:
-        name = told(settings)
+        name = settings_text(settings)
         if name not in self.known:
             self.known[name] = self.score(settings)
             mean = self.known[name]
@@ -83,36 +83,36 @@ class Search:
 
 
 def axes_of(scenario: Scenario, congestion: str) -> dict[str, tuple[Any, ...]]:
-    """What may be set, and to what, beside the scenario's own values."""
+    """The settings to tune, each with the values to try besides the scenario's."""
     from dstcc.scenario import scale_of
     from dstcc.scenario.draws import longest_possible_rtt_s
 
     fields, scale = type(scenario.transport).model_fields, round(scale_of(scenario))
-    found: dict[str, tuple[Any, ...]] = {"scale": tuple(s for s in (1, isqrt(scale)) if s < scale)}
-    found["initial_cwnd"] = tuple(w for w in WINDOWS if w != scenario.transport.initial_cwnd)
+    axes: dict[str, tuple[Any, ...]] = {"scale": tuple(s for s in (1, isqrt(scale)) if s < scale)}
+    axes["initial_cwnd"] = tuple(w for w in WINDOWS if w != scenario.transport.initial_cwnd)
     if scenario.transport.mode == "lanes":
-        found["lanes_per_link"] = tuple(n for n in LANES if n != scenario.transport.lanes_per_link)
+        axes["lanes_per_link"] = tuple(n for n in LANES if n != scenario.transport.lanes_per_link)
         if "window" in fields:
-            found["window"] = ("lane", "link")
+            axes["window"] = ("lane", "link")
     if "constants" in fields:
         longest_s = longest_possible_rtt_s(scenario)
-        found["constants.rto_max_s"] = tuple(float(round(k * longest_s, 3)) for k in LONGEST_TIMEOUTS)
+        axes["constants.rto_max_s"] = tuple(float(round(k * longest_s, 3)) for k in LONGEST_TIMEOUTS)
         if congestion == "cubic":
-            found["constants.hystart"] = (False,)
-    return {key: values for key, values in found.items() if values}
+            axes["constants.hystart"] = (False,)
+    return {key: values for key, values in axes.items() if values}
 
 
 def nested(settings: Settings) -> Settings:
-    """Settings as a variant's ``set`` has them: ``constants.rto_max_s`` within ``constants``."""
-    found: Settings = {}
+    """Settings in the form of a variant's ``set``: ``constants.rto_max_s`` within ``constants``."""
+    tables: Settings = {}
     for key, value in settings.items():
         table, _, name = key.rpartition(".")
-        (found.setdefault(table, {}) if table else found)[name] = value
-    return found
+        (tables.setdefault(table, {}) if table else tables)[name] = value
+    return tables
 
 
-def told(settings: Settings) -> str:
-    """``scale = 1, initial_cwnd = 40``, in an order that does not depend on when each was found."""
+def settings_text(settings: Settings) -> str:
+    """``scale = 1, initial_cwnd = 40``, sorted, so that the order of the search does not matter."""
     return ", ".join(f"{key} = {settings[key]}" for key in sorted(settings))
 
 
@@ -129,22 +129,22 @@ def scored(
     def score(settings: Settings) -> float | None:
         try:
             variant = Variant(label="tuned", congestion=congestion, set=nested(settings))
-            own = as_variant(base, variant)
-            own.check()
+            tuned = as_variant(base, variant)
+            tuned.check()
         except (ValidationError, PydanticCustomError):
             return None
-        found = [trial.metrics for trial in run_trials(own, source, quality=False)]
-        values = [None if one is None else one.values[METRIC] for one in found]
+        metrics = [trial.metrics for trial in run_trials(tuned, source, quality=False)]
+        values = [None if one is None else one.values[METRIC] for one in metrics]
         return None if None in values else fmean(value for value in values if value is not None)
 
     return score
 
 
-def lines(congestion: str, settings: Settings, mean: float, own: float, seeds: range) -> Iterator[str]:
-    """The choice as a scenario has it, with how it was made."""
+def lines(congestion: str, settings: Settings, mean: float, untuned: float, seeds: range) -> Iterator[str]:
+    """The result as TOML of a scenario, with a comment on how it was obtained."""
     from dstcc.scenario.write import value_text
 
-    yield f"# python -m dstcc.tune, seeds {seeds[0]} to {seeds[-1]}: {METRIC} {mean:.3f}, {own:.3f} as it comes."
+    yield f"# python -m dstcc.tune, seeds {seeds[0]} to {seeds[-1]}: {METRIC} {mean:.3f}, {untuned:.3f} as it comes."
     yield "[[variant]]"
     yield f'label = "tuned {congestion}"'
     yield f'congestion = "{congestion}"'
@@ -162,20 +162,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the scenario"
     )
-    told_us = parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
     try:
-        scenario = load_scenario(told_us.scenario, [parse_override(text) for text in told_us.set])
+        scenario = load_scenario(arguments.scenario, [parse_override(text) for text in arguments.set])
         source = load_source(scenario)
-        for congestion in told_us.congestion:
+        for congestion in arguments.congestion:
             print(
-                f"{congestion}: mean {METRIC} of seeds {told_us.seeds[0]} to {told_us.seeds[-1]}",
+                f"{congestion}: mean {METRIC} of seeds {arguments.seeds[0]} to {arguments.seeds[-1]}",
                 file=sys.stderr,
             )
-            score = scored(scenario, source, congestion, told_us.seeds)
+            score = scored(scenario, source, congestion, arguments.seeds)
             search = Search(axes_of(scenario, congestion), score, lambda line: print(line, file=sys.stderr))
             settings, mean = search.best()
-            own = search.known[""] or 0.0
-            print(*lines(congestion, settings, mean, own, told_us.seeds), sep="\n", end="\n\n")
+            untuned = search.known[""] or 0.0
+            print(*lines(congestion, settings, mean, untuned, arguments.seeds), sep="\n", end="\n\n")
     except DstccError as error:
         print(f"dstcc.tune: {error}", file=sys.stderr)
         return error.exit_code

@@ -1,4 +1,4 @@
-"""How much a layer of a chunk is worth.
+"""The weight of a layer of a chunk.
 
 Equation 1 of Ha et al., ICT Express 2023: W(ch) = (M − L(ch)) × W with W = 100, M layers in all and L(ch) the
 layer's number, 0 for the base layer. For M = 3: 300, 200, 100.

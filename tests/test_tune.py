@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from dstcc.scenario import load_scenario
-from dstcc.tune import LEAST_GAIN, Search, axes_of, main, nested, told
+from dstcc.tune import LEAST_GAIN, Search, axes_of, main, nested, settings_text
 from tests.quick import QUICK
 
 AXES: dict[str, tuple[Any, ...]] = {"scale": (1, 6), "initial_cwnd": (40, 160)}
 
 
 def best(table: dict[str, float | None], otherwise: float | None = 0.0) -> tuple[dict[str, Any], float]:
-    return Search(AXES, lambda settings: table.get(told(settings), otherwise)).best()
+    return Search(AXES, lambda settings: table.get(settings_text(settings), otherwise)).best()
 
 
 def test_what_helps_is_kept_axis_by_axis_until_nothing_does() -> None:
@@ -50,7 +50,7 @@ def test_what_cannot_run_is_not_chosen() -> None:
 
 def test_nothing_is_tried_twice() -> None:
     asked: list[str] = []
-    Search(AXES, lambda settings: asked.append(told(settings)) or 0.0).best()  # type: ignore[func-returns-value]
+    Search(AXES, lambda settings: asked.append(settings_text(settings)) or 0.0).best()  # type: ignore[func-returns-value]
     assert len(asked) == len(set(asked)) == 5
 
 

@@ -429,7 +429,7 @@ def test_what_each_knows_and_has_stands_beside_it(scenario: Path, out: Path) -> 
         "ltp+none/s1": ["rcd", "any/1", "1"],
         "tuned/s1": ["d", "1/1+", "7"],
     }
-    assert "knows: r told what each link carries; c waits by the contact plan" in told.stdout
+    assert "knows: r is given the rate of each link; c knows the contact plan" in told.stdout
     assert "; +: sends everything on every subflow" in told.stdout
     assert "S: mission seconds to an emulated one" in told.stdout
     # 0.4 / 7³: only what is stretched, and by what
