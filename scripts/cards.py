@@ -18,6 +18,7 @@ from typing import Any
 
 import click
 
+from dstcc.report import printed
 from dstcc.run import plan, run_trials
 from dstcc.run.footing import lanes
 from dstcc.scenario import Scenario, load_scenario, load_source, parse_override
@@ -66,8 +67,7 @@ class Measured:
 
     def shown(self, metric: str, digits: int = 3, unit: float = 1.0) -> str:
         """Interquartile mean and interval."""
-        found = estimate([value / unit for value in self.values[metric]])
-        return f"{found.value:.{digits}f} [{found.low:.{digits}f}, {found.high:.{digits}f}]"
+        return printed.interval(self.values[metric], digits, unit)
 
     def middle(self, metric: str) -> float:
         """The interquartile mean."""
@@ -117,10 +117,9 @@ def _number(value: float | None) -> float:
 
 def table(name: str, titles: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
     """A heading and a table, row by row as they come."""
-    head = list(titles)
-    print(f"\n**{name}**\n\n| " + " | ".join(head) + " |\n|" + "---|" * len(head), flush=True)
+    printed.heading(name, titles)
     for row in rows:
-        print("| " + " | ".join(row) + " |", flush=True)
+        printed.line(*row)
 
 
 def on_table_1(bench: Bench, name: str, *stocks: str) -> None:

@@ -38,6 +38,7 @@ from dstcc.learn.drive import drive
 from dstcc.learn.policy import Policy, load_policy
 from dstcc.metrics import play_by_deadline
 from dstcc.outputs import Kind, check_output
+from dstcc.report.printed import heading, interval, line
 from dstcc.scenario import engine_config, load_scenario, load_source, settle
 from dstcc.scenario.load import parse_override, parse_scenario
 from dstcc.scenario.model import Scenario
@@ -198,8 +199,7 @@ def shown(values: Any) -> str:
     """Interquartile mean and interval; a dash for what could not be run."""
     if values is None:
         return "–"
-    found = estimate(list(values))
-    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+    return interval(list(values))
 
 
 TITLES = (
@@ -220,18 +220,6 @@ def cells(row: dict[str, Any]) -> list[str]:
         f"{row['best_name']}: {verdict}, worst {worst:.2f}×",
         *map(shown, parts),
     ]
-
-
-def line(*texts: str) -> None:
-    """A row of a table, at once."""
-    print("| " + " | ".join(texts) + " |", flush=True)
-
-
-def heading(name: str, titles: Sequence[str]) -> None:
-    """The top of a table."""
-    print(f"\n**{name}**\n")
-    line(*titles)
-    print("|" + "---|" * len(titles), flush=True)
 
 
 def always(policy: Policy, choice: Sequence[int]) -> Policy:
