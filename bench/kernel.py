@@ -71,21 +71,20 @@ def setup_s() -> Measured:
     from dstcc_kernel.job import JOB, OBJECTS
     from dstcc_kernel.plan import job_of, objects_of
 
-    from dstcc.scenario import load_scenario, load_source, parse_override, settle
+    from dstcc.scenario import engine_config, load_scenario, load_source, parse_override, settle
 
     video = "video={synthetic={chunk_s=8, layer_bps=[100000]}, loop_to_s=43200}"
     scenario = load_scenario(DEMO, [parse_override(video)])
-    source = load_source(scenario)
-    setting = settle(scenario, source, 1)
+    config = engine_config(scenario, settle(scenario, load_source(scenario), 1), "fixed", "minrtt")
     kernel = build.kernel()
-    job = job_of(scenario, source, setting, congestion="fixed", scheduler="minrtt", program=Path("/bin/true"))
+    job = job_of(config, program=Path("/bin/true"))
     job = replace(job, module=str(module.guest_module(kernel)), steer={"windows": [10, 10]}, shared=True)
     where = {"PYTHONPATH": python_path()}
 
     def lay() -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            objects_of(setting, source).tofile(folder / OBJECTS)
+            objects_of(config).tofile(folder / OBJECTS)
             job.write(folder / JOB)
             words = [sys.executable, "-m", "dstcc_kernel.inside", name]
             done = guest.run(

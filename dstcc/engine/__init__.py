@@ -25,6 +25,7 @@ from .config import (
     TcpConstants,
     Trace,
     Transport,
+    patience_ns,
 )
 from .simulate import (
     CONGESTION_NAMES,
@@ -61,6 +62,7 @@ __all__ = [
     "Transport",
     "clairvoyant_weight",
     "opening",
+    "patience_ns",
     "reopening",
     "simulate",
 ]

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from dstcc.wire import HEADER_BYTES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -209,7 +212,7 @@ class Transport:
     """``lanes``: each subflow is a connection of its own with a window and one ordering domain: no law couples it to
     others, and what it lost others repeat only where a link has outages (they are its backups then)."""
     mss_bytes: int = 1460
-    header_bytes: int = 40
+    header_bytes: int = HEADER_BYTES
     """Wire bytes beside the payload in each data packet, and the size of a pure ACK."""
     option_bytes: int = 24
     """MPTCP's options in each segment, 0 for a single flow of plain TCP. They are not charged to the links, but Linux's
@@ -276,6 +279,19 @@ class EngineConfig:
     """The run ends here, or earlier when every object is delivered or given up."""
     trace: bool = False
     """Keep every packet that passes (some 90 bytes of memory for each sending and each arrival)."""
+    payloads: tuple[Path, ...] = ()
+    """Files with the bytes of the objects, in their order and, for a video that loops, again from the first on. A
+    kernel sends them; the simulator sends sizes alone. Without files the kernel makes bytes up."""
+
+
+STALL_TIMEOUTS = 20
+
+
+def patience_ns(config: EngineConfig) -> int:
+    """For how long nothing may be delivered before a run without a duration ends: 20 of the longest timeout, or of two
+    round trips if that is more (``engine/src/stall.hpp``). Outages that end do not count."""
+    timeout_ns = config.transport.constants.rto_max_s * config.transport.scale * 1e9
+    return round(STALL_TIMEOUTS * max(timeout_ns, 4 * max(max(link.delay_ns) for link in config.links)))
 
 
 @dataclass(frozen=True)

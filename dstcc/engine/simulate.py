@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dstcc.wire import HEADER_BYTES
+
 from . import _engine
 from .config import EngineConfig, EngineResult, FlowResult, Link, ObjectResults, Samples, Steps, Trace
 
@@ -16,8 +18,6 @@ SCHEDULER_NAMES: tuple[str, ...] = _engine.SCHEDULER_NAMES
 TRANSFER_NAMES: tuple[str, ...] = _engine.TRANSFER_NAMES
 """Given in the place of a congestion control: transfers without TCP, which take no scheduler."""
 InvariantError = _engine.InvariantError
-HEADER_BYTES = 40
-"""Of a SYN and its answer."""
 
 
 def simulate(config: EngineConfig) -> EngineResult:

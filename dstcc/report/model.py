@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc.algorithms import KNOWS_RATES, RECONSTRUCTED
 from dstcc.stats import SAME, Estimate, Paired, estimate, paired_difference
+from dstcc.wire import HEADER_BYTES
 
 from .catalogue import METRIC, METRICS, RANKING, Metric
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
     from dstcc.run import Run
 
-MSS_BYTES, HEADER_BYTES = 1460, 40
-"""The scenario format's default payload of a full segment, and the headers on top of it."""
+MSS_BYTES = 1460
+"""The scenario format's default payload of a full segment."""
 TRANSFER = "(transfer)"
 """The mark of an algorithm that sends without TCP."""
 LEARNED = "(learned)"

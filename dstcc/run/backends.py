@@ -1,6 +1,7 @@
 """What carries a trial's packets: the simulator, or a Linux kernel.
 
-A backend turns a trial into an :class:`~dstcc.engine.EngineResult`; everything after that is the same for all.
+A backend turns an :class:`~dstcc.engine.EngineConfig` into an :class:`~dstcc.engine.EngineResult`; everything before
+and after that is the same for all. The scenario it sees only beforehand, to refuse it by the names of its keys.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from dstcc.engine import EngineConfig, EngineResult
     from dstcc.learn.policy import Policy
-    from dstcc.scenario import Scenario, Setting, Source
+    from dstcc.scenario import Scenario, Source
 
 
 class Backend(Protocol):
@@ -36,14 +37,7 @@ class Backend(Protocol):
     ) -> None:
         """Raise :class:`~dstcc.errors.DstccError` for what it cannot run, before anything starts."""
 
-    def carry(
-        self,
-        scenario: Scenario,
-        source: Source,
-        setting: Setting,
-        config: EngineConfig,
-        policy: Policy | None = None,
-    ) -> EngineResult:
+    def carry(self, config: EngineConfig, policy: Policy | None = None) -> EngineResult:
         """Run one trial, under a policy if one is given."""
 
     def as_run(self, config: EngineConfig, policy: Policy | None) -> EngineConfig:
@@ -68,14 +62,7 @@ class Simulator:
     ) -> None:
         """Whatever a scenario may say runs here."""
 
-    def carry(
-        self,
-        scenario: Scenario,
-        source: Source,
-        setting: Setting,
-        config: EngineConfig,
-        policy: Policy | None = None,
-    ) -> EngineResult:
+    def carry(self, config: EngineConfig, policy: Policy | None = None) -> EngineResult:
         """Run one trial."""
         if policy is None:
             return engine.simulate(config)
@@ -127,33 +114,11 @@ class Kernel:
                 )
         backend.check(scenario, source, on_host=self.on_host)
 
-    def carry(
-        self,
-        scenario: Scenario,
-        source: Source,
-        setting: Setting,
-        config: EngineConfig,
-        policy: Policy | None = None,
-    ) -> EngineResult:
+    def carry(self, config: EngineConfig, policy: Policy | None = None) -> EngineResult:
         """Run one trial in a guest of its own."""
         from dstcc_kernel import backend
 
-        from dstcc.learn.episodes import steered
-
-        told, names = config.transport, scenario.transport.controller
-        at_wheel = None
-        if policy is not None:
-            given = next(name for name in names if controller_name(name) == policy.name)
-            at_wheel = backend.Steering(given, policy, steered(config, policy.action))
-        return backend.run(
-            scenario,
-            source,
-            setting,
-            told.congestion,
-            told.scheduler,
-            policy=at_wheel,
-            on_host=self.on_host,
-        )
+        return backend.run(config, policy=policy, on_host=self.on_host)
 
     def as_run(self, config: EngineConfig, policy: Policy | None) -> EngineConfig:
         """As a policy steers it, on the connections that there will be."""

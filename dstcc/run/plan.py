@@ -10,6 +10,7 @@ from dstcc.algorithms import reconstructed
 from dstcc.engine import Link
 from dstcc.scenario import Scenario, Source, describe, horizon_s, link_notes, rtt_s, scale_of, settle
 from dstcc.scenario.constants import engine_constants
+from dstcc.wire import HEADER_BYTES
 
 from .backends import backend_of
 from .distortions import distortions
@@ -18,9 +19,6 @@ from .trials import load_controllers, trial_keys
 
 if TYPE_CHECKING:
     from dstcc.learn.policy import Policy
-
-HEADER_BYTES = 40
-"""Wire bytes beside the payload of a data packet (IPv4 and TCP without options)."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ def plan(
         layers=source.layers,
         payload_bytes=int(setting.objects.payload_bytes.sum()),
         playout_delay_s=setting.playout_delay_ns / 1e9,
-        mission_s=horizon_s(scenario, setting.links, setting.objects),
+        mission_s=horizon_s(setting.links, setting.objects, scenario.scenario.duration_s),
         notes=link_notes(scenario),
         algorithms=footings(scenario, source, keys, policies, backend_of(backend)),
         trials=tuple(key.id for key in keys),

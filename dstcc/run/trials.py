@@ -343,7 +343,7 @@ class _Runner:
         policy = steering(key, scenario, self.policies)
         links = config.links if self.backend.tells_windows_apart else setting.links
         try:
-            result = self.backend.carry(scenario, self.source, setting, config, policy)
+            result = self.backend.carry(config, policy)
         except UnfinishedError as error:
             partial = None if error.partial is None else Carried(setting, error.partial, links)
             raise _EndedError(str(error), partial) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -50,6 +51,8 @@ class Setting:
     length_s: float
     """Of the run, as far as is known before it: what outages are counted in."""
     scale: float
+    payloads: tuple[Path, ...] = ()
+    """Of the source."""
 
 
 def scale_of(scenario: Scenario) -> float:
@@ -77,6 +80,7 @@ def settle(scenario: Scenario, source: Source, seed: int) -> Setting:
         duration_ns=NEVER_NS if duration_s is None else ns(duration_s),
         length_s=_length_s(scenario, links, objects),
         scale=scale_of(scenario),
+        payloads=source.payloads,
     )
 
 
@@ -90,6 +94,7 @@ def engine_config(scenario: Scenario, setting: Setting, congestion: str, schedul
         objects=setting.objects,
         slot_ns=setting.slot_ns,
         duration_ns=setting.duration_ns,
+        payloads=setting.payloads,
     )
 
 
@@ -101,15 +106,16 @@ def extensions_of(scenario: Scenario) -> tuple[Extension, ...]:
     return tuple(load(name, kind) for kind, name in dict.fromkeys(named) if not built_in(name, kind))
 
 
-def horizon_s(scenario: Scenario, links: tuple[Link, ...], objects: Objects) -> float:
+def horizon_s(links: tuple[Link, ...], objects: Objects, duration_s: float | None = None) -> float:
     """A guess at the run's length in seconds: its duration, else what the rates and the deadlines suggest."""
-    if scenario.scenario.duration_s is not None:
-        return scenario.scenario.duration_s
+    if duration_s is not None:
+        return duration_s
     round_trips = 2 * max(map(rtt_s, links))
     sending_s = 8 * float(objects.payload_bytes.sum()) / sum(link.rate_bps for link in links)
     released_s = float(objects.release_ns.max()) / NS_PER_S
-    if scenario.playout.mode == "deadline":
-        return float(objects.deadline_ns.max()) / NS_PER_S + round_trips
+    last_ns = int(objects.deadline_ns.max())
+    if last_ns != NEVER_NS:
+        return last_ns / NS_PER_S + round_trips
     return max(released_s, sending_s) + round_trips
 
 
@@ -118,7 +124,7 @@ def _length_s(scenario: Scenario, links: tuple[Link, ...], objects: Objects) -> 
     if scenario.scenario.duration_s is not None:
         return scenario.scenario.duration_s
     ends = [stop for link in links for _, stop in link.outages_ns if stop < ns(MAX_TIME_S)]
-    return max(horizon_s(scenario, links, objects), max(ends, default=0) / NS_PER_S)
+    return max(horizon_s(links, objects), max(ends, default=0) / NS_PER_S)
 
 
 def _playout_delay_s(scenario: Scenario, links: tuple[Link, ...]) -> float:
@@ -145,7 +151,7 @@ def _objects(scenario: Scenario, source: Source, playout_delay_ns: int) -> Objec
 
 def _slot_ns(scenario: Scenario, links: tuple[Link, ...], objects: Objects) -> int:
     run, shortest = scenario.run, min(map(rtt_s, links))
-    length_s = horizon_s(scenario, links, objects)
+    length_s = horizon_s(links, objects, scenario.scenario.duration_s)
     if run.slot_s is None and run.slot_rtts is None:
         return max(1, ns(max(DEFAULT_SLOT_RTTS * shortest, length_s / MAX_DEFAULT_SLOTS)))
     slot_s = run.slot_s if run.slot_s is not None else (run.slot_rtts or 0.0) * shortest

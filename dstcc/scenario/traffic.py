@@ -11,11 +11,10 @@ from dstcc.algorithms import CONGESTION, TRANSFERS, rule_for
 from dstcc.engine.config import NEVER_NS, SAME
 from dstcc.engine.config import CrossTraffic as EngineTraffic
 from dstcc.engine.config import Flow as EngineFlow
+from dstcc.wire import HEADER_BYTES
 
 from .fields import Bytes, Draw, DrawableInstant, Instant, Rate, Seconds, Table, broken, ns
 
-HEADER_BYTES = 40
-"""Wire bytes beside the payload of a full segment."""
 MAX_FLOWS = 1_000
 """Of one entry; each costs the memory of its window."""
 

@@ -77,6 +77,8 @@ class Source:
     """The stream directory it comes from; ``None`` for a synthetic source."""
     name: str = "synthetic"
     """What people call it: the name of the video file it was made from."""
+    payloads: tuple[Path, ...] = ()
+    """The files of the stream, by chunk and layer; those of a looped one once."""
 
     @property
     def chunks(self) -> int:
@@ -201,8 +203,9 @@ def _of_stream(manifest: Manifest, stream: Path, loop_to_s: float | None) -> Sou
     sizes = [[layer.bytes for layer in chunk.layers] for chunk in manifest.chunks]
     once_bytes = np.maximum(1, np.array(sizes, dtype=np.int64))
     name = Path(manifest.source.path).name
+    files = tuple((stream / layer.file).resolve() for chunk in manifest.chunks for layer in chunk.layers)
     if loop_to_s is None:
-        return Source(once_start, once_end, once_bytes, stream, name)
+        return Source(once_start, once_end, once_bytes, stream, name, files)
     length_s = float(once_end[-1])
     rounds = ceil(loop_to_s / length_s)
     _check_size(rounds * len(once_start), once_bytes.shape[1])
@@ -210,7 +213,7 @@ def _of_stream(manifest: Manifest, stream: Path, loop_to_s: float | None) -> Sou
     start: Float64Array = np.tile(once_start, rounds) + shift
     end: Float64Array = np.tile(once_end, rounds) + shift
     keep = int(np.searchsorted(start, loop_to_s, side="left"))
-    return Source(start[:keep], end[:keep], np.tile(once_bytes, (rounds, 1))[:keep], stream, name)
+    return Source(start[:keep], end[:keep], np.tile(once_bytes, (rounds, 1))[:keep], stream, name, files)
 
 
 def _check_size(chunks: int, layers: int) -> None:

@@ -32,9 +32,9 @@ from dstcc.engine.stepper import EPISODE_VALUES, LAYER_VALUES, SUBFLOW_VALUES
 from dstcc.errors import InputError
 from dstcc.learn.observe import make_observer
 from dstcc.learn.observe_measured import MeasuredObserver
+from dstcc.wire import HEADER_BYTES
 
 from .genetlink import NetlinkError
-from .job import HEADER_BYTES
 from .netlink import ACTIONS_MAX, Action, Subflow
 
 if TYPE_CHECKING:

@@ -13,12 +13,15 @@ import platform
 import shutil
 import sys
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dstcc.engine.config import AGENT
 from dstcc.errors import DstccError, InputError, KernelError, MissingCapabilityError, UnfinishedError
-from dstcc.scenario import settle
+from dstcc.extensions import label
+from dstcc.scenario import engine_config, settle
+from dstcc.wire import HEADER_BYTES
 
 from . import guest, host
 from .build import Built, find
@@ -32,6 +35,7 @@ from .outcome import read_result
 from .plan import (
     MAX_LANES,
     job_of,
+    layers_of,
     memory_mb,
     objects_of,
     steered_by,
@@ -41,26 +45,15 @@ from .plan import (
 from .programs import programs
 
 if TYPE_CHECKING:
-    from dstcc.engine.config import EngineConfig, EngineResult
+    from dstcc.engine.config import EngineConfig, EngineResult, Objects
     from dstcc.learn.policy import Policy
-    from dstcc.scenario import Scenario, Setting, Source
+    from dstcc.scenario import Scenario, Source
 
 PACKETS_PER_S, TICKS_PER_S = 1_000.0, 2_000.0
 """What the slowest machine should manage, for the wall limit."""
 LEAST_WALL_S = 300.0
 NO_ROOM, SMALL_FILE = os.strerror(errno.ENOSPC), 1 << 16
 PREFIX = "dstcc-trial-"
-
-
-@dataclass(frozen=True)
-class Steering:
-    """A policy that drives a trial."""
-
-    given: str
-    """Its name or file."""
-    policy: Policy
-    config: EngineConfig
-    """The trial as the policy steers it in the simulator."""
 
 
 def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
@@ -80,9 +73,10 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
     if problem is not None:
         raise InputError(f"{scenario.scenario.name}: {problem}")
     setting = settle(scenario, source, scenario.run.seed)
-    for congestion in scenario.transport.congestion[:1]:
-        scheduler = scenario.transport.scheduler[0]
-        job_of(scenario, source, setting, congestion=congestion, scheduler=scheduler, program=Path())
+    named = (*scenario.transport.congestion, AGENT)[0]
+    scheduler = AGENT if named == AGENT else scenario.transport.scheduler[0]
+    config = engine_config(scenario, setting, label(named), label(scheduler))
+    job_of(config, program=Path())
     if on_host:
         constants = scenario.transport.constants
         if constants is not None and any(name.startswith("hystart") for name in constants.given):
@@ -96,9 +90,9 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
     programs()
     program()
     free_mb = _free_mb()
-    if memory_mb(setting) > free_mb:
+    if memory_mb(config) > free_mb:
         raise MissingCapabilityError(
-            f"a trial needs {memory_mb(setting):,} MB of memory for what is in flight; {free_mb:,} MB are free"
+            f"a trial needs {memory_mb(config):,} MB of memory for what is in flight; {free_mb:,} MB are free"
         )
 
 
@@ -111,14 +105,10 @@ def built() -> Built:
 
 
 def run(
-    scenario: Scenario,
-    source: Source,
-    setting: Setting,
-    congestion: str,
-    scheduler: str,
+    config: EngineConfig,
     *,
+    policy: Policy | None = None,
     tick_ns: int | None = None,
-    policy: Steering | None = None,
     on_host: bool = False,
 ) -> EngineResult:
     """Carry out one trial in a guest of its own, or ``on_host`` in the running kernel and in real time.
@@ -128,43 +118,37 @@ def run(
 
     Raises :class:`DstccError` with what went wrong inside, or when the guest exceeds its wall limit.
     """
-    setting = setting if policy is None else replace(setting, slot_ns=steered_slot_ns(setting, policy.config))
-    job = job_of(scenario, source, setting, congestion=congestion, scheduler=scheduler, program=program())
-    job = replace(job, guest=not on_host, tick_ns=job.tick_ns if tick_ns is None else tick_ns)
     if policy is not None:
-        steer = {"layers": source.layers, "slot_s": setting.slot_ns / 1e9, "scale": setting.scale}
-        job = steered_by(job, policy.policy, policy.config)
-        job = replace(job, steer={"policy": policy.given, **steer})
-    elif congestion == "fixed":
-        job = replace(job, steer={"windows": windows_of(scenario, setting)}, turning=job.lanes_per_link)
-    if job.steer is not None:
-        job = replace(job, module=_module(on_host), shared=job.lanes)
+        config = replace(config, slot_ns=steered_slot_ns(_driven(config, policy)))
+    job = job_of(config, program=program())
+    job = replace(job, guest=not on_host, tick_ns=job.tick_ns if tick_ns is None else tick_ns)
     sweep()
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     kept = False
     try:
-        objects_of(setting, source).tofile(folder / OBJECTS)
+        job = _led(job, config, policy, folder)
+        objects_of(config).tofile(folder / OBJECTS)
         job.write(folder / JOB)
         # -P: from the current folder, which is the user's, nothing is imported
         words = [sys.executable, "-P", "-m", "dstcc_kernel.inside", str(folder)]
-        paths, wall_s = {"PYTHONPATH": python_path()}, _wall_s(job, setting)
+        paths, wall_s = {"PYTHONPATH": python_path()}, _wall_s(job, config.objects)
         if on_host:
             console = folder / "host.log"
-            host.run(words, console, wall_s=wall_s + _length_s(job, setting), environment=paths)
+            host.run(words, console, wall_s=wall_s + _length_s(job, config.objects), environment=paths)
         else:
             console = guest.run(
                 built().kernel,
                 words,
                 out=folder,
-                seed=setting.seed,
-                memory_mb=memory_mb(setting),
+                seed=config.seed,
+                memory_mb=memory_mb(config),
                 wall_s=wall_s,
                 environment=paths,
             ).console
         problem = _problem(folder, console)
         if problem is not None:
             raise DstccError(problem)
-        result = read_result(folder / RESULT, setting)
+        result = read_result(folder / RESULT, config)
         guard = folder / GUARD
         if not guard.exists():
             return result
@@ -174,7 +158,7 @@ def run(
         KernelError
     ) as error:  # it hung or died: its words and what it wrote are all there is to learn from
         kept, part = True, folder / PART
-        raise UnfinishedError(str(error), read_result(part, setting) if part.exists() else None) from None
+        raise UnfinishedError(str(error), read_result(part, config) if part.exists() else None) from None
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
@@ -182,6 +166,35 @@ def run(
     finally:
         if not kept:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _driven(config: EngineConfig, policy: Policy) -> EngineConfig:
+    """The trial as the policy steers it in the simulator."""
+    from dstcc.learn.episodes import steered
+
+    return steered(config, policy.action)
+
+
+def _led(job: Job, config: EngineConfig, policy: Policy | None, folder: Path) -> Job:
+    """The job with who decides once a slot, if anybody does; the policy is put beside it as the trial has it."""
+    if policy is not None:
+        from dstcc.learn.policy import SUFFIX, save_policy
+
+        path = folder / f"{policy.name}{SUFFIX}"
+        save_policy(path, policy)
+        slot_s, scale = config.slot_ns / 1e9, config.transport.scale
+        steer: dict[str, Any] = {
+            "policy": str(path),
+            "layers": layers_of(config),
+            "slot_s": slot_s,
+            "scale": scale,
+        }
+        job = steered_by(job, policy, _driven(config, policy))
+    elif config.transport.congestion == "fixed":
+        steer, job = {"windows": windows_of(config)}, replace(job, turning=job.lanes_per_link)
+    else:
+        return job
+    return replace(job, steer=steer, module=_module() if job.guest else None, shared=job.lanes)
 
 
 def _problem(folder: Path, console: Path) -> str | None:
@@ -207,15 +220,16 @@ def sweep() -> None:
     remove_leftovers(Path(tempfile.gettempdir()), PREFIX, JOB)
 
 
-def _module(on_host: bool) -> str | None:
+def _module() -> str:
     """Our control for the guest to load; a host has it loaded."""
-    return None if on_host else str(guest_module(built().kernel))
+    return str(guest_module(built().kernel))
 
 
 def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
     """What ``run.json`` says of the kernel."""
     notes = [
-        "TCP's and MPTCP's options are not charged to the links: a full segment weighs MSS + 40 bytes, an ACK 40",
+        "TCP's and MPTCP's options are not charged to the links: "
+        f"a full segment weighs MSS + {HEADER_BYTES} bytes, an ACK {HEADER_BYTES}",
         "netem draws losses before the line, by packets, from the guest's seed: not the simulator's draws",
         "oracle_ratio is against a sender that loses nothing but what it sends into an outage",
     ]
@@ -245,21 +259,21 @@ def python_path() -> str:
     return ":".join(dict.fromkeys(str(Path(str(root)).resolve().parents[1]) for root in roots))
 
 
-def _wall_s(job: Job, setting: Setting) -> float:
+def _wall_s(job: Job, objects: Objects) -> float:
     """Long enough for the slowest: what the links can carry, and the looks."""
-    end_s = _length_s(job, setting)
-    wire = job.mss_bytes + 40
-    offered = float((setting.objects.payload_bytes // job.mss_bytes + 1).sum())
+    end_s = _length_s(job, objects)
+    wire = job.mss_bytes + HEADER_BYTES
+    offered = float((objects.payload_bytes // job.mss_bytes + 1).sum())
     carried = sum(link.down.rate_bps for link in job.links) * (end_s + 1) / 8 / wire
     packets = min(2 * offered, carried) if job.duration_ns != NEVER_NS else 2 * offered
     return LEAST_WALL_S + packets / PACKETS_PER_S + end_s * 1e9 / job.tick_ns / TICKS_PER_S
 
 
-def _length_s(job: Job, setting: Setting) -> float:
+def _length_s(job: Job, objects: Objects) -> float:
     """Of the trial at least, where nothing else ends it."""
     if job.duration_ns != NEVER_NS:
         return job.duration_ns / 1e9
-    return float(setting.objects.release_ns.max()) / 1e9
+    return float(objects.release_ns.max()) / 1e9
 
 
 def _free_mb() -> int:

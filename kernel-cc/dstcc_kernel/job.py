@@ -14,8 +14,6 @@ from typing import Any
 from .netem import GilbertElliott
 
 NEVER_NS = (1 << 63) - 1
-HEADER_BYTES = 40
-"""Of a packet, as the links count it; options are free."""
 JOB, OBJECTS, RESULT, PART = "job.json", "objects.bin", "result.bin", "result.bin.part"
 """Files of a trial's folder; the last one is what came out until now, while it runs."""
 

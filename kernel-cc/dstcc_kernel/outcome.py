@@ -10,12 +10,13 @@ import numpy as np
 
 from dstcc.engine.config import EngineResult, ObjectResults, Samples
 from dstcc.errors import DstccError
-from dstcc.scenario import Setting
 
 from .plan import slot_ns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from dstcc.engine import EngineConfig
 
 OBJECT_COLUMNS, SAMPLE_COLUMNS = 8, 12
 PACING = 11
@@ -31,9 +32,9 @@ BYTES = (
 )
 
 
-def read_result(path: Path, setting: Setting) -> EngineResult:
+def read_result(path: Path, config: EngineConfig) -> EngineResult:
     """Read what the transfer program wrote; raises :class:`DstccError` when it is cut short."""
-    data = path.read_bytes()
+    data, scale = path.read_bytes(), config.transport.scale
     head, _, rest = data.partition(b"\n")
     try:
         told = json.loads(head)
@@ -44,12 +45,12 @@ def read_result(path: Path, setting: Setting) -> EngineResult:
     if len(numbers) != objects + samples:
         raise DstccError(f"{path}: the guest's result is cut short")
     rows = numbers[:objects].reshape(-1, OBJECT_COLUMNS)
-    end_ns = round(told["end_ns"] * setting.scale)
+    end_ns = round(told["end_ns"] * scale)
     return EngineResult(
-        objects=_objects(rows, setting.scale),
-        samples=_samples(numbers[objects:].reshape(-1, SAMPLE_COLUMNS), setting, end_ns),
+        objects=_objects(rows, scale),
+        samples=_samples(numbers[objects:].reshape(-1, SAMPLE_COLUMNS), config, end_ns),
         end_ns=end_ns,
-        totals=_totals(told, setting.scale),
+        totals=_totals(told, scale),
     )
 
 
@@ -60,13 +61,13 @@ def _objects(rows: NDArray[np.int64], scale: float) -> ObjectResults:
     )
 
 
-def _samples(rows: NDArray[np.int64], setting: Setting, end_ns: int) -> Samples:
+def _samples(rows: NDArray[np.int64], config: EngineConfig, end_ns: int) -> Samples:
     """Slots end at whole multiples of the mission's slot, the last one perhaps before."""
-    slot = slot_ns(setting)
+    slot, scale = slot_ns(config), config.transport.scale
     whole = rows[:, 0] % slot == 0
-    t_ns = np.where(whole, rows[:, 0] // slot * setting.slot_ns, end_ns)
-    pacing = np.ascontiguousarray(rows[:, PACING]).view(np.float64) / setting.scale
-    srtt_ns, min_rtt_ns = (_mission(rows[:, column], setting.scale) for column in (4, 5))
+    t_ns = np.where(whole, rows[:, 0] // slot * config.slot_ns, end_ns)
+    pacing = np.ascontiguousarray(rows[:, PACING]).view(np.float64) / scale
+    srtt_ns, min_rtt_ns = (_mission(rows[:, column], scale) for column in (4, 5))
     subflow, cwnd, inflight, *counts = (
         np.ascontiguousarray(rows[:, column]) for column in (1, 2, 3, 6, 7, 8, 9, 10)
     )

@@ -1,4 +1,4 @@
-"""From a trial's setting to a job: mission time to emulated time, links to what netem takes.
+"""From a trial to a job: mission time to emulated time, links to what netem takes.
 
 ::
 
@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from dstcc.engine import opening
+from dstcc.engine import TcpConstants, opening, patience_ns
 from dstcc.errors import InputError
-from dstcc.scenario import Scenario, Setting, Source, horizon_s, rtt_s
-from dstcc.scenario.constants import Constants, engine_constants
+from dstcc.scenario import horizon_s, rtt_s
 from dstcc.scenario.fields import MAX_TIME_S, ns
+from dstcc.wire import HEADER_BYTES
 
-from .job import HEADER_BYTES, NEVER_NS, Job, LinkJob, Step, Way
+from .job import NEVER_NS, Job, LinkJob, Step, Way
 from .names import CONGESTION
 from .netem import GilbertElliott
 
@@ -58,8 +58,7 @@ TICKS_PER_RTT, MAX_TICKS = 2_000, 200_000
 DELAY_STEPS, LOSS_STEPS = 500, 500
 LOSS_CHANGE = 0.05
 MIN_SLOT_NS = 1_000_000
-STALL_TIMEOUTS, RTO_MAX_S = 20, 120.0
-"""As the simulator: a run without duration ends after so many longest timeouts without a delivery."""
+LINUX = TcpConstants()
 JOIN_RTTS = 3
 """After the first handshake's begin later subflows join (the first DATA_ACK is there)."""
 MIN_LANES, MAX_LANES = 16, 256
@@ -76,11 +75,9 @@ BASE_MB, RING_MB = 192, 25
 """Of a guest: kernel, Python and the program; the rings that see a link's packets."""
 
 
-def job_of(
-    scenario: Scenario, source: Source, setting: Setting, *, congestion: str, scheduler: str, program: Path
-) -> Job:
+def job_of(config: EngineConfig, *, program: Path) -> Job:
     """The job of one trial. Raises :class:`InputError` for round trips or windows beyond TCP's."""
-    told, scale, links = scenario.transport, setting.scale, setting.links
+    told, scale, links = config.transport, config.transport.scale, config.links
     longest_s, shortest_s = max(map(rtt_s, links)) / scale, min(map(rtt_s, links)) / scale
     if longest_s > MAX_RTT_S:
         least = ceil(longest_s * scale / MAX_RTT_S)
@@ -88,43 +85,48 @@ def job_of(
             f"--scale {scale:g}: a round trip of {longest_s:.6g} emulated s; Linux's TCP holds {MAX_RTT_S:g} s: "
             f"at least {least}"
         )
-    length_s = horizon_s(scenario, links, setting.objects) / scale
+    ends = config.duration_ns
+    endless = ends == NEVER_NS
+    length_s = horizon_s(links, config.objects, None if endless else ends / 1e9) / scale
     tick_s = max(shortest_s / TICKS_PER_RTT, min(length_s / MAX_TICKS, shortest_s / 20), 20e-6)
-    names = [link.name for link in links]
-    pins = (told.layer_links or ()) if scheduler == "layer-pinned" else ()
+    pins = told.layer_links
     receive, send = _buffers(links, told.receive_buffer_bytes)
-    stall_s = max(RTO_MAX_S, 2 * longest_s) * STALL_TIMEOUTS
-    ends = setting.duration_ns
     return Job(
-        congestion=CONGESTION.get(congestion, OURS),
+        congestion=CONGESTION.get(told.congestion, OURS),
         lanes=told.mode == "lanes",
-        lanes_per_link=told.lanes_per_link,
-        rotate=scheduler == "round-robin",
-        layer_first=scenario.playout.mode == "deadline" and scenario.video.source == "live",
-        drop_late=scenario.playout.mode == "deadline",
+        # lanes with a window each are subflows in the simulator, and connections here
+        lanes_per_link=links[0].subflows if told.apart else told.lanes_per_link,
+        rotate=told.scheduler == "round-robin",
+        layer_first=told.layer_first,
+        drop_late=told.drop_late,
         stale_timers=min(MOST_TIMERS, max(LEAST_TIMERS, ceil(longest_s / MPTCP_TIMER_S))),
-        backups=_backups(links, stock=congestion in CONGESTION and CONGESTION[congestion] != OURS),
+        backups=_backups(links, stock=CONGESTION.get(told.congestion, OURS) != OURS),
         layer_links=tuple(
-            names.index(pins[min(layer, len(pins) - 1)]) for layer in range(source.layers if pins else 0)
+            pins[min(layer, len(pins) - 1)] for layer in range(layers_of(config) if pins else 0)
         ),
-        mss_bytes=setting.mss_bytes,
+        mss_bytes=told.mss_bytes,
         initial_cwnd=told.initial_cwnd,
         receive_buffer_bytes=receive,
         send_buffer_bytes=send,
-        unsent_bytes=_largest_window(links, setting.mss_bytes * told.initial_cwnd),
+        unsent_bytes=_largest_window(links, told.mss_bytes * told.initial_cwnd),
         tick_ns=round(tick_s * 1e9),
-        slot_ns=slot_ns(setting),
-        duration_ns=NEVER_NS if ends == NEVER_NS else round(ends / scale),
-        stall_ns=round(stall_s * 1e9),
+        slot_ns=slot_ns(config),
+        duration_ns=NEVER_NS if endless else round(ends / scale),
+        stall_ns=round(patience_ns(config) / scale),
         outages_ns=tuple((round(a / scale), round(b / scale)) for link in links for a, b in _dark(link)),
         links=tuple(
-            replace(_link(link, setting, length_s * scale), opens_ns=opens, joins_ns=joins)
+            replace(_link(link, config, length_s * scale), opens_ns=opens, joins_ns=joins)
             for link, (opens, joins) in zip(links, _handshakes(links, scale, tick_s), strict=True)
         ),
-        payloads=_payloads(source),
+        payloads=tuple(map(str, config.payloads)),
         program=str(program),
-        **_knobs(told.constants, scale),
+        **_knobs(told.constants),
     )
+
+
+def layers_of(config: EngineConfig) -> int:
+    """How many layers its video has."""
+    return int(config.objects.layer.max()) + 1
 
 
 def _backups(links: Sequence[Link], *, stock: bool) -> bool:
@@ -137,17 +139,16 @@ def _backups(links: Sequence[Link], *, stock: bool) -> bool:
     return any(end >= ns(MAX_TIME_S) for _, end in outages) if stock else bool(outages)
 
 
-def _knobs(told: Constants | None, scale: float) -> dict[str, Any]:
-    """Of a job: a scenario's constants as the kernel takes them, in emulated time."""
-    given, made = told.given if told else (), engine_constants(told, scale)
+def _knobs(told: TcpConstants) -> dict[str, Any]:
+    """Of a job: those constants that are not Linux's own as the kernel takes them, in emulated time."""
     parameters, sysctls = {}, {}
-    if "hystart" in given:
-        parameters["hystart"] = str(int(made.hystart))
-    if "hystart_ack_delta_s" in given:
-        parameters["hystart_ack_delta_us"] = str(round(made.hystart_ack_delta_s * 1e6))
-    if "compressed_ack_s" in given:
-        sysctls["net/ipv4/tcp_comp_sack_delay_ns"] = str(round(made.compressed_ack_s * 1e9))
-    rto_min_ms = max(1, round(made.rto_min_s * 1e3)) if "rto_min_s" in given else 0
+    if told.hystart != LINUX.hystart:
+        parameters["hystart"] = str(int(told.hystart))
+    if told.hystart_ack_delta_s != LINUX.hystart_ack_delta_s:
+        parameters["hystart_ack_delta_us"] = str(round(told.hystart_ack_delta_s * 1e6))
+    if told.compressed_ack_s != LINUX.compressed_ack_s:
+        sysctls["net/ipv4/tcp_comp_sack_delay_ns"] = str(round(told.compressed_ack_s * 1e9))
+    rto_min_ms = max(1, round(told.rto_min_s * 1e3)) if told.rto_min_s != LINUX.rto_min_s else 0
     return {"parameters": parameters, "sysctls": sysctls, "rto_min_ms": rto_min_ms}
 
 
@@ -185,32 +186,28 @@ def _layers_a_round_trip(config: EngineConfig) -> int:
     return round(len(released) * min(1.0, longest_s / span_s) / len(config.links))
 
 
-def steered_slot_ns(setting: Setting, config: EngineConfig) -> int:
+def steered_slot_ns(config: EngineConfig) -> int:
     """The slot of such a trial in mission time, at least the shortest that our control can count."""
-    return max(config.slot_ns, ceil(MIN_SLOT_NS * setting.scale))
+    return max(config.slot_ns, ceil(MIN_SLOT_NS * config.transport.scale))
 
 
-def windows_of(scenario: Scenario, setting: Setting) -> list[int]:
+def windows_of(config: EngineConfig) -> list[int]:
     """What ``fixed`` holds on each link: told, or its bandwidth-delay product, in segments."""
-    full = 8 * (setting.mss_bytes + HEADER_BYTES)
-    told = scenario.transport.fixed_cwnd_segments
-    if told is None:
-        return [max(2, ceil(link.rate_bps * rtt_s(link) / full)) for link in setting.links]
-    return list(told) * len(setting.links) if len(told) == 1 else list(told)
+    full = 8 * (config.transport.mss_bytes + HEADER_BYTES)
+    told = list(config.transport.fixed_cwnd_segments)
+    return told or [max(2, ceil(link.rate_bps * rtt_s(link) / full)) for link in config.links]
 
 
-def slot_ns(setting: Setting) -> int:
+def slot_ns(config: EngineConfig) -> int:
     """The slot in emulated time."""
-    return max(1, round(setting.slot_ns / setting.scale))
+    return max(1, round(config.slot_ns / config.transport.scale))
 
 
-def objects_of(setting: Setting, source: Source) -> NDArray[np.int64]:
+def objects_of(config: EngineConfig) -> NDArray[np.int64]:
     """The rows of ``objects.bin``."""
-    objects, scale = setting.objects, setting.scale
-    payload = np.full(len(objects.chunk), -1, dtype=np.int64)
-    if source.stream is not None:
-        files = _files(source.stream)
-        payload = (objects.chunk % (len(files) // source.layers)) * source.layers + objects.layer
+    objects, scale = config.objects, config.transport.scale
+    rows = np.arange(len(objects.chunk), dtype=np.int64)
+    payload = rows % len(config.payloads) if config.payloads else np.full_like(rows, -1)
     deadline, timed = np.full_like(objects.deadline_ns, NEVER_NS), objects.deadline_ns != NEVER_NS
     deadline[timed] = np.round(objects.deadline_ns[timed] / scale).astype(np.int64)
     release = np.round(objects.release_ns / scale).astype(np.int64)
@@ -218,25 +215,14 @@ def objects_of(setting: Setting, source: Source) -> NDArray[np.int64]:
     return np.ascontiguousarray(np.stack(columns, axis=1).astype(np.int64))
 
 
-def memory_mb(setting: Setting) -> int:
+def memory_mb(config: EngineConfig) -> int:
     """What a guest needs for the links' bytes in flight."""
-    in_flight = sum(link.rate_bps * rtt_s(link) / 8 + link.queue_bytes for link in setting.links)
-    return ceil(BASE_MB + RING_MB * len(setting.links) + PACKET_MEMORY * in_flight / 1e6)
+    in_flight = sum(link.rate_bps * rtt_s(link) / 8 + link.queue_bytes for link in config.links)
+    return ceil(BASE_MB + RING_MB * len(config.links) + PACKET_MEMORY * in_flight / 1e6)
 
 
-def _files(stream: Path) -> list[str]:
-    from dstcc_svc import load_manifest
-
-    manifest = load_manifest(stream)
-    return [str((stream / layer.file).resolve()) for chunk in manifest.chunks for layer in chunk.layers]
-
-
-def _payloads(source: Source) -> tuple[str, ...]:
-    return () if source.stream is None else tuple(_files(source.stream))
-
-
-def _buffers(links: Sequence[Link], told: int | None) -> tuple[int, int]:
-    """Receive and send buffer of a connection, as the kernel counts them."""
+def _buffers(links: Sequence[Link], told: int) -> tuple[int, int]:
+    """Receive and send buffer of a connection, as the kernel counts them; ``told`` is 0 where it is no limit."""
     flights = [link.rate_bps * rtt_s(link) / 8 for link in links]
     if sum(flights) > MAX_WINDOW:
         raise InputError(
@@ -245,7 +231,7 @@ def _buffers(links: Sequence[Link], told: int | None) -> tuple[int, int]:
         )
     wanted = sum(flights) + sum(link.queue_bytes for link in links)
     room = min(MAX_BUFFER, max(LEAST_BUFFER, round(BUFFER_FACTOR * wanted)))
-    return room if told is None else min(MAX_BUFFER, 2 * told), room
+    return min(MAX_BUFFER, 2 * told) if told else room, room
 
 
 def _largest_window(links: Sequence[Link], least: int) -> int:
@@ -275,16 +261,17 @@ def _handshakes(links: Sequence[Link], scale: float, tick_s: float) -> list[tupl
     return [(emulated(0, opening(link)), emulated(join, opening(link, join))) for link in links]
 
 
-def _link(link: Link, setting: Setting, length_s: float) -> LinkJob:
+def _link(link: Link, config: EngineConfig, length_s: float) -> LinkJob:
     up_outages = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
-    delay, scale, full = _delay_rows(link, length_s), setting.scale, setting.mss_bytes + HEADER_BYTES
+    told, delay = config.transport, _delay_rows(link, length_s)
+    scale, full = told.scale, told.mss_bytes + HEADER_BYTES
     down = (link.rate_bps, link.queue_bytes, delay, link.loss, link.outages_ns)
     up = (link.up_rate_bps, link.up_queue_bytes, delay, link.up_loss, up_outages)
     return LinkJob(
         link.name,
         _way(*down, packet_bytes=full, scale=scale),
         _way(*up, packet_bytes=HEADER_BYTES, scale=scale),
-        link.subflows,
+        1 if told.apart else link.subflows,
     )
 
 

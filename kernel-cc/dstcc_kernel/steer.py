@@ -16,8 +16,10 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dstcc.wire import HEADER_BYTES
+
 from .controller_process import Controller
-from .job import HEADER_BYTES, NEVER_NS, OBJECTS, Job, LinkJob
+from .job import NEVER_NS, OBJECTS, Job, LinkJob
 from .topology import backup_address, craft_address
 
 if TYPE_CHECKING:

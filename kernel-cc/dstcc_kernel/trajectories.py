@@ -16,12 +16,13 @@ from pathlib import Path
 
 from dstcc.atomic import atomic_write
 from dstcc.errors import DstccError
+from dstcc.wire import HEADER_BYTES
 
 from . import guest
 from .backend import built, python_path
 from .module import guest_module
 from .native import program
-from .trajectory import COLUMNS, ENDLESS, HEADER, SEGMENT, SILENCE_SLOTS, Case, Recorded, Row, merged, thinned
+from .trajectory import COLUMNS, ENDLESS, SEGMENT, SILENCE_SLOTS, Case, Recorded, Row, merged, thinned
 from .trajectory_cases import CASES, DECISIONS, LAWS
 
 TCP_OPTIONS, MPTCP_DATA_OPTIONS, MPTCP_ACK_OPTIONS = 12, 24, 12
@@ -154,7 +155,7 @@ def _setup(case: Case, congestion: str) -> dict[str, object]:
         "sysctls": {},
         "plan": "\n".join(plan) + "\n",
         "program": str(program("trajectory")),
-        "mtu": SEGMENT + HEADER + down,
+        "mtu": SEGMENT + HEADER_BYTES + down,
         "initial_cwnd": 10,
         "initial_rwnd": 45,
     }

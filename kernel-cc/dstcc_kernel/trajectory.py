@@ -26,9 +26,10 @@ from dstcc.engine import (
 )
 from dstcc.engine import simulate as run_engine
 from dstcc.engine.stepper import ONE_Q16, RUNNING, SILENT, Stepper
+from dstcc.wire import HEADER_BYTES
 
-SEGMENT, HEADER = 1460, 40
-WIRE = SEGMENT + HEADER
+SEGMENT = 1460
+WIRE = SEGMENT + HEADER_BYTES
 ENDLESS = 1 << 40
 """Bytes to write that no case ever sends."""
 INFINITE = 0x7FFFFFFF
@@ -272,7 +273,7 @@ def simulate(
         congestion="agent" if law == "dstcc" else law,
         scheduler="minrtt",
         mss_bytes=SEGMENT,
-        header_bytes=HEADER,
+        header_bytes=HEADER_BYTES,
         option_bytes=24 if case.mptcp else 0,
         agent_silence_slots=SILENCE_SLOTS,
         receive_buffer_bytes=case.buffer_bytes // 2,

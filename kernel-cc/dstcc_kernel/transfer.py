@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from dstcc.errors import DstccError
+from dstcc.wire import HEADER_BYTES
 
 from .controller_process import Controller, controller_process
 from .job import NEVER_NS, OBJECTS, RESULT, Job, LinkJob, Way
@@ -125,7 +126,7 @@ def _wire(job: Job, link: LinkJob) -> Wire:
     return Wire(
         down=_shape(link.down, 0),
         up=_shape(link.up, 0),
-        mtu=job.mss_bytes + 40 + TCP_OPTIONS_BYTES + DSS_BYTES,
+        mtu=job.mss_bytes + HEADER_BYTES + TCP_OPTIONS_BYTES + DSS_BYTES,
         down_free_bytes=TCP_OPTIONS_BYTES + DSS_BYTES,
         up_free_bytes=ACK_OPTIONS_BYTES,
         initial_cwnd=job.initial_cwnd,

@@ -20,7 +20,7 @@ from dstcc_kernel.outcome import read_result
 from dstcc.engine import EngineResult
 from dstcc.errors import DstccError, KernelError
 from dstcc.run import load_run
-from dstcc.scenario import Setting, load_scenario, load_source, parse_override, settle
+from dstcc.scenario import Setting, engine_config, load_scenario, load_source, parse_override, settle
 
 MINI = Path(__file__).parent / "mini.toml"
 TEN_MINUTES = Path(__file__).parents[2] / "examples/lab/ten-minutes.toml"
@@ -29,10 +29,9 @@ TEN_MINUTES = Path(__file__).parents[2] / "examples/lab/ten-minutes.toml"
 def trial(*overrides: str, seed: int = 1, path: Path = MINI) -> tuple[Setting, EngineResult]:
     """The small mission's trial, or another's, changed by ``--set``'s words."""
     scenario = load_scenario(path, [parse_override(text) for text in overrides])
-    source = load_source(scenario)
-    setting = settle(scenario, source, seed)
+    setting = settle(scenario, load_source(scenario), seed)
     names = scenario.transport.congestion[0], scenario.transport.scheduler[0]
-    return setting, backend.run(scenario, source, setting, *names)
+    return setting, backend.run(engine_config(scenario, setting, *names))
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 from dstcc_kernel import backend, guest, host
 
 from dstcc.errors import KernelError
-from dstcc.scenario import load_scenario, load_source, settle
+from dstcc.scenario import engine_config, load_scenario, load_source, settle
 
 MINI = Path(__file__).parent / "mini.toml"
 NAMES = ("numpy", "dstcc", "dstcc_kernel", "json", "safetensors", "pathlib", "pyroute2")
@@ -42,10 +42,10 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     monkeypatch.setattr(backend, "built", lambda: SimpleNamespace(kernel=Path()))
     monkeypatch.setattr(backend, "program", lambda: Path("/bin/true"))
     scenario = load_scenario(MINI)
-    source = load_source(scenario)
+    config = engine_config(scenario, settle(scenario, load_source(scenario), 1), "cubic", "minrtt")
     for on_host in (False, True):
         with pytest.raises(KernelError, match="far enough"):
-            backend.run(scenario, source, settle(scenario, source, 1), "cubic", "minrtt", on_host=on_host)
+            backend.run(config, on_host=on_host)
     return told
 
 

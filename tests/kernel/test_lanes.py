@@ -46,12 +46,9 @@ def both(path: Path, *overrides: str) -> tuple[np.ndarray, np.ndarray]:
     """What simulator and kernel send."""
     path.write_text(SCENARIO)
     scenario = load_scenario(path, [parse_override(text) for text in overrides])
-    source = load_source(scenario)
-    setting = settle(scenario, source, 1)
-    ours = simulate(engine_config(scenario, setting, "cubic", "minrtt"))
-    return sent_a_round_trip(ours), sent_a_round_trip(
-        backend.run(scenario, source, setting, "cubic", "minrtt")
-    )
+    setting = settle(scenario, load_source(scenario), 1)
+    config = engine_config(scenario, setting, "cubic", "minrtt")
+    return sent_a_round_trip(simulate(config)), sent_a_round_trip(backend.run(config))
 
 
 @pytest.mark.kernel

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from dstcc_kernel.outcome import read_result
 
+from dstcc.engine import EngineConfig
 from dstcc.errors import DstccError
-from dstcc.scenario import Scenario, Setting, load_source, settle
+from dstcc.scenario import Scenario, engine_config, load_source, settle
 
 TOTALS = {
     "end_ns": 25 * 10**8,
@@ -41,7 +42,7 @@ SCALE = 10.0
 
 
 @pytest.fixture(scope="module")
-def setting() -> Setting:
+def config() -> EngineConfig:
     told = {
         "scenario": {"name": "s", "duration_s": 100},
         "video": {"synthetic": {"chunk_s": 50, "layer_bps": [8000]}},
@@ -49,7 +50,7 @@ def setting() -> Setting:
         "run": {"scale": SCALE, "slot_s": 10},
     }
     scenario = Scenario.model_validate(told)
-    return settle(scenario, load_source(scenario), 1)
+    return engine_config(scenario, settle(scenario, load_source(scenario), 1), "cubic", "minrtt")
 
 
 def write(path: Path, **changes: object) -> Path:
@@ -59,8 +60,8 @@ def write(path: Path, **changes: object) -> Path:
     return path
 
 
-def test_times_grow_and_rates_shrink_by_the_scale(setting: Setting, tmp_path: Path) -> None:
-    result = read_result(write(tmp_path / "r"), setting)
+def test_times_grow_and_rates_shrink_by_the_scale(config: EngineConfig, tmp_path: Path) -> None:
+    result = read_result(write(tmp_path / "r"), config)
     assert result.objects.first_sent_ns.tolist() == [10 * 10**9]
     assert result.objects.complete_ns.tolist() == [20 * 10**9]
     assert result.samples.srtt_ns.tolist() == [10 * 10**9] * 2
@@ -70,22 +71,24 @@ def test_times_grow_and_rates_shrink_by_the_scale(setting: Setting, tmp_path: Pa
     assert np.isnan(result.totals["queue_p95_s"])
 
 
-def test_slots_end_at_whole_multiples_and_the_last_one_at_the_end(setting: Setting, tmp_path: Path) -> None:
-    result = read_result(write(tmp_path / "r"), setting)
+def test_slots_end_at_whole_multiples_and_the_last_one_at_the_end(
+    config: EngineConfig, tmp_path: Path
+) -> None:
+    result = read_result(write(tmp_path / "r"), config)
     assert result.samples.t_ns.tolist() == [10 * 10**9, 25 * 10**9]
     assert result.end_ns == 25 * 10**9
 
 
-def test_what_never_happened_stays_so(setting: Setting, tmp_path: Path) -> None:
+def test_what_never_happened_stays_so(config: EngineConfig, tmp_path: Path) -> None:
     path = write(tmp_path / "r", first_send_ns=-1, last_delivery_ns=-1)
-    totals = read_result(path, replace(setting, scale=3.7)).totals
+    totals = read_result(path, replace(config, transport=replace(config.transport, scale=3.7))).totals
     assert np.isnan(totals["first_send_s"])
     assert np.isnan(totals["last_delivery_s"])
 
 
 @pytest.mark.parametrize("left", [5, -8, -3])
-def test_a_file_cut_short_is_refused(setting: Setting, tmp_path: Path, left: int) -> None:
+def test_a_file_cut_short_is_refused(config: EngineConfig, tmp_path: Path, left: int) -> None:
     path = write(tmp_path / "r")
     path.write_bytes(path.read_bytes()[:left])
     with pytest.raises(DstccError, match=r"result (is cut short|has no heading)"):
-        read_result(path, setting)
+        read_result(path, config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,10 @@ import pytest
 from dstcc_kernel.job import NEVER_NS, Job, read_job
 from dstcc_kernel.names import CONGESTION, SCHEDULERS, misfit
 from dstcc_kernel.netem import GilbertElliott
-from dstcc_kernel.plan import job_of, memory_mb, objects_of, slot_ns, steered_by, steered_slot_ns
+from dstcc_kernel.plan import job_of, memory_mb, objects_of, slot_ns, steered_by, steered_slot_ns, windows_of
 
 from dstcc.algorithms import TABLE
-from dstcc.engine import AGENT
+from dstcc.engine import AGENT, EngineConfig, simulate
 from dstcc.errors import InputError
 from dstcc.learn.episodes import steered as agents
 from dstcc.learn.policy import load_policy
@@ -33,11 +34,14 @@ def scenario(link: dict[str, Any] | list[dict[str, Any]] | None = None, **tables
     return Scenario.model_validate({**told, **tables})
 
 
+def trial(given: Scenario, *names: str) -> EngineConfig:
+    """Its first algorithms' trial, or another's."""
+    names = names or (given.transport.congestion[0], given.transport.scheduler[0])
+    return engine_config(given, settle(given, load_source(given), 1), *names)
+
+
 def job(given: Scenario) -> Job:
-    source = load_source(given)
-    setting = settle(given, source, 1)
-    names = given.transport.congestion[0], given.transport.scheduler[0]
-    return job_of(given, source, setting, congestion=names[0], scheduler=names[1], program=Path("/p"))
+    return job_of(trial(given), program=Path("/p"))
 
 
 def test_delays_shrink_and_rates_grow_by_the_scale() -> None:
@@ -127,16 +131,14 @@ def test_a_delay_over_time_becomes_small_steps() -> None:
 
 def test_layers_keep_their_times_in_emulated_seconds() -> None:
     given = scenario(playout={"mode": "deadline", "delay_s": 3000})
-    source = load_source(given)
-    rows = objects_of(settle(given, source, 1), source)
+    rows = objects_of(trial(given))
     assert rows.shape == (240, 6)
     assert rows[0].tolist() == [0, 0, 300_000, 2 * 10**9, 102 * 10**9, -1]
 
 
 def test_without_deadlines_a_layer_is_never_late() -> None:
     given = scenario(playout={"mode": "stall"})
-    source = load_source(given)
-    assert (objects_of(settle(given, source, 1), source)[:, 4] == NEVER_NS).all()
+    assert (objects_of(trial(given))[:, 4] == NEVER_NS).all()
 
 
 def test_a_subflow_of_a_stream_is_given_what_fills_the_largest_link() -> None:
@@ -161,15 +163,13 @@ def test_a_window_beyond_tcps_is_refused() -> None:
 
 
 def test_memory_follows_what_is_in_flight() -> None:
-    small, large = (
-        settle(given, load_source(given), 1) for given in (scenario(), scenario({"rate_bps": 2e6}))
-    )
+    small, large = (trial(given) for given in (scenario(), scenario({"rate_bps": 2e6})))
     assert memory_mb(large) - memory_mb(small) > 2 * (2e6 - 115_200) * 1020 / 8 / 1e6
 
 
 def test_slots_scale() -> None:
     given = scenario(run={"scale": 30, "slot_s": 60})
-    assert slot_ns(settle(given, load_source(given), 1)) == 2 * 10**9
+    assert slot_ns(trial(given)) == 2 * 10**9
 
 
 @pytest.mark.parametrize(
@@ -225,14 +225,17 @@ def test_the_windows_that_lanes_have_anyway_may_be_named(
 
 
 def test_constants_are_set_in_emulated_time() -> None:
-    constants = {"hystart": False, "hystart_ack_delta_s": 0.9, "compressed_ack_s": 0.03, "rto_min_s": 9.0}
+    constants = {"hystart": False, "hystart_ack_delta_s": 0.9, "compressed_ack_s": 0.06, "rto_min_s": 9.0}
     given = scenario(transport={"constants": constants}, run={"scale": 30})
     assert misfit(given) is None
     made = job(given)
-    # 0.9 s / 30 in microseconds, 30 ms / 30 in nanoseconds, 9 s / 30 in milliseconds
+    # 0.9 s / 30 in microseconds, 60 ms / 30 in nanoseconds, 9 s / 30 in milliseconds
     assert made.parameters == {"hystart": "0", "hystart_ack_delta_us": "30000"}
-    assert made.sysctls == {"net/ipv4/tcp_comp_sack_delay_ns": "1000000"}
+    assert made.sysctls == {"net/ipv4/tcp_comp_sack_delay_ns": "2000000"}
     assert made.rto_min_ms == 300
+    # what the kernel has anyway needs no knob: 1 ms and 200 ms
+    same = scenario(transport={"constants": {"compressed_ack_s": 0.03, "rto_min_s": 6.0}}, run={"scale": 30})
+    assert (job(same).sysctls, job(same).rto_min_ms) == ({}, 0)
     plain = job(scenario(run={"scale": 30}))
     assert (plain.parameters, plain.sysctls, plain.rto_min_ms) == ({}, {}, 0)
 
@@ -276,10 +279,8 @@ def steered(name: str, **tables: dict[str, Any]) -> tuple[Job, int]:
     """The job under a shipped policy, and its slot in mission time."""
     given = scenario({"outages": [[600, 900]]}, transport={"mode": "lanes", "lanes_per_link": 3}, **tables)
     policy = load_policy(name)
-    source = load_source(given)
-    setting = settle(given, source, 1)
-    config = agents(engine_config(given, setting, AGENT, AGENT), policy.action)
-    return steered_by(job(given), policy, config), steered_slot_ns(setting, config)
+    config = agents(trial(given, AGENT, AGENT), policy.action)
+    return steered_by(job(given), policy, config), steered_slot_ns(config)
 
 
 def test_a_link_gets_as_many_lanes_as_fill_its_round_trip_from_64_kib_each() -> None:
@@ -299,3 +300,43 @@ def test_policies_without_lanes_of_their_own_keep_the_scenarios() -> None:
 def test_slots_are_a_millisecond_of_the_kernels_at_least() -> None:
     _, slot = steered("iodst-dqn", run={"scale": 30, "slot_s": 0.001})
     assert slot == 30_000_000
+
+
+@pytest.mark.parametrize(("congestion", "lanes", "subflows"), [("cubic", 1, 4), ("fixed", 4, 1)])
+def test_lanes_are_connections_whosever_windows_they_have(congestion: str, lanes: int, subflows: int) -> None:
+    """In the simulator a lane with a window of its own is a subflow of its link; a job says lanes of one subflow."""
+    given = scenario(transport={"mode": "lanes", "lanes_per_link": 4, "congestion": congestion})
+    told = trial(given)
+    assert (told.transport.lanes_per_link, told.links[0].subflows) == (lanes, subflows)
+    made = job(given)
+    assert (made.lanes_per_link, made.links[0].subflows) == (4, 1)
+
+
+@pytest.mark.parametrize(("delay_s", "patience_s"), [(510, 20 * 120 * 30), (3000, 20 * 2 * 6000)])
+def test_a_trial_has_the_simulators_patience(delay_s: float, patience_s: float) -> None:
+    """20 of the longest timeout, 120 s at S = 30, or of two round trips."""
+    given = scenario(
+        {"delay_s": delay_s, "loss": {"packet": 1.0}, "queue_bytes": 10**6},
+        scenario={"name": "dead"},
+        video={"synthetic": {"chunk_s": 60, "layer_bps": [800]}, "loop_to_s": 60},
+        playout={"mode": "stall"},
+        run={"scale": 30, "slot_s": 10},
+    )
+    assert job(given).stall_ns == patience_s / 30 * 1e9
+    end_s = simulate(trial(given)).end_ns / 1e9
+    assert patience_s < end_s <= patience_s + 10  # looked at once a slot
+
+
+def test_a_fixed_window_is_told_or_fills_the_link() -> None:
+    fixed = {"mode": "lanes", "lanes_per_link": 4, "congestion": "fixed"}
+    # 115,200 bit/s for 1,020 s in packets of 1,500 bytes
+    assert windows_of(trial(scenario(LINKS, transport=fixed))) == [9792, 9792]
+    assert windows_of(trial(scenario(LINKS, transport={**fixed, "fixed_cwnd_segments": [50]}))) == [50, 50]
+
+
+def test_a_looped_streams_files_begin_again() -> None:
+    plain = trial(scenario())
+    assert set(objects_of(plain)[:, 5]) == {-1}
+    looped = replace(plain, payloads=tuple(Path(f"/p/{k}") for k in range(6)))
+    assert objects_of(looped)[:8, 5].tolist() == [0, 1, 2, 3, 4, 5, 0, 1]
+    assert job_of(looped, program=Path("/p")).payloads == tuple(f"/p/{k}" for k in range(6))

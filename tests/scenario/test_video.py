@@ -15,6 +15,7 @@ from dstcc.scenario.model import Encode
 @dataclass(frozen=True)
 class Layer:
     bytes: int
+    file: str = "payload"
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,12 @@ class Manifest:
 
 
 # Two chunks, of 1 s and of 0.5 s; the second's enhancement layer is empty.
-CLIP = Manifest((Chunk(0.0, 1.0, (Layer(10), Layer(20))), Chunk(1.0, 1.5, (Layer(5), Layer(0)))))
+CLIP = Manifest(
+    (
+        Chunk(0.0, 1.0, (Layer(10, "0.0"), Layer(20, "0.1"))),
+        Chunk(1.0, 1.5, (Layer(5, "1.0"), Layer(0, "1.1"))),
+    )
+)
 
 
 def with_source(path: Path, video: str) -> Path:
@@ -87,6 +93,7 @@ def test_a_looped_stream_repeats_its_chunks(minimal: Path, stream: Path) -> None
     source = source_of(with_source(minimal, 'stream = "stream"\nloop_to_s = 3.2'))
     assert source.start_s.tolist() == [0, 1, 1.5, 2.5, 3]
     assert source.layer_bytes[:, 0].tolist() == [10, 5, 10, 5, 10]
+    assert source.payloads == tuple(stream.resolve() / name for name in ("0.0", "0.1", "1.0", "1.1"))
 
 
 def test_an_input_is_encoded_once_per_content_and_settings(

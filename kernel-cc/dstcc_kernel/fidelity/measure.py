@@ -9,8 +9,8 @@ from dstcc import engine
 from dstcc.engine import EngineResult, Link
 from dstcc.metrics import compute, play_by_deadline
 from dstcc.scenario import Scenario, Setting, engine_config, load_source, settle
+from dstcc.wire import HEADER_BYTES
 from dstcc_kernel import backend
-from dstcc_kernel.job import HEADER_BYTES
 
 from .cells import Cell, scenario_of
 
@@ -57,10 +57,9 @@ def _queue(link: Link, setting: Setting) -> int:
 def carried(cell: Cell, seed: int) -> Seen:
     """A cell by the kernel."""
     scenario = scenario_of(cell)
-    source = load_source(scenario)
-    setting = settle(scenario, source, seed)
+    setting = settle(scenario, load_source(scenario), seed)
     tick_ns = None if cell.judged else round(cell.rtt_s / LOOKS_PER_RTT * 1e9)
-    result = backend.run(scenario, source, setting, cell.congestion, "minrtt", tick_ns=tick_ns)
+    result = backend.run(engine_config(scenario, setting, cell.congestion, "minrtt"), tick_ns=tick_ns)
     return _seen(cell, scenario, setting, result)
 
 
