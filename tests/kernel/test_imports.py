@@ -7,11 +7,16 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from dstcc_kernel import backend, guest, host
+from dstcc_kernel.job import JOB, read_job
 
+from dstcc.engine import AGENT
 from dstcc.errors import KernelError
+from dstcc.learn.episodes import steered
+from dstcc.learn.policy import load_policy
 from dstcc.scenario import engine_config, load_scenario, load_source, settle
 
 MINI = Path(__file__).parent / "mini.toml"
@@ -74,6 +79,37 @@ def test_the_command_line_as_a_module_imports_nothing_from_there(hostile: Path) 
     assert "was run" not in done.stderr
     done = subprocess.run([sys.executable, "-c", "import json"], capture_output=True, text=True, check=False)
     assert "the json of the user was run" in done.stderr, "else the test would not see it"
+
+
+def test_a_guest_gets_the_policy_as_the_trial_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its lanes may be fewer than those of the file that the scenario names."""
+    given = load_policy("dstcc").on_lanes(3)
+    found: list[Any] = []
+
+    def start(_kernel: Path, words: list[str], **_options: object) -> None:
+        found.append(read_job(Path(words[-1]) / JOB))
+        found.append(load_policy(found[0].steer["policy"]))
+        raise KernelError("far enough")
+
+    monkeypatch.setattr(guest, "run", start)
+    monkeypatch.setattr(backend, "built", lambda: SimpleNamespace(kernel=Path()))
+    monkeypatch.setattr(backend, "guest_module", lambda _kernel: Path("/p.ko"))
+    monkeypatch.setattr(backend, "program", lambda: Path("/bin/true"))
+    scenario = load_scenario(MINI)
+    config = engine_config(scenario, settle(scenario, load_source(scenario), 1), AGENT, AGENT)
+    with pytest.raises(KernelError, match="far enough"):
+        backend.run(config, policy=given)
+    job, policy = found
+    assert (policy.name, policy.action, policy.network) == ("dstcc", given.action, given.network)
+    assert all((policy.tensors[name] == tensor).all() for name, tensor in given.tensors.items())
+    slot_ns = steered(config, given.action).slot_ns
+    assert job.steer == {
+        "policy": job.steer["policy"],
+        "layers": 3,
+        "slot_s": slot_ns / 1e9,
+        "scale": config.transport.scale,
+    }
+    assert (job.lanes_per_link, job.module, job.shared, job.rate) == (3, "/p.ko", True, True)
 
 
 @pytest.mark.kernel
