@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from dstcc_cli.main import main
 from dstcc_kernel import backend, guest
 from dstcc_kernel.outcome import read_result
 
-from dstcc.engine import EngineResult
+from dstcc.engine import EngineConfig, EngineResult
 from dstcc.errors import DstccError, KernelError
 from dstcc.run import load_run
 from dstcc.scenario import Setting, engine_config, load_scenario, load_source, parse_override, settle
@@ -26,12 +27,18 @@ MINI = Path(__file__).parent / "mini.toml"
 TEN_MINUTES = Path(__file__).parents[2] / "examples/lab/ten-minutes.toml"
 
 
-def trial(*overrides: str, seed: int = 1, path: Path = MINI) -> tuple[Setting, EngineResult]:
-    """The small mission's trial, or another's, changed by ``--set``'s words."""
+def config_of(path: Path, *overrides: str, seed: int = 1) -> tuple[Setting, EngineConfig]:
+    """The first trial of a mission, changed by ``--set``'s words, and what it shares with others."""
     scenario = load_scenario(path, [parse_override(text) for text in overrides])
     setting = settle(scenario, load_source(scenario), seed)
     names = scenario.transport.congestion[0], scenario.transport.scheduler[0]
-    return setting, backend.run(engine_config(scenario, setting, *names))
+    return setting, engine_config(scenario, setting, *names)
+
+
+def trial(*overrides: str, seed: int = 1, path: Path = MINI) -> tuple[Setting, EngineResult]:
+    """The small mission's trial, or another's, carried out."""
+    setting, config = config_of(path, *overrides, seed=seed)
+    return setting, backend.run(config)
 
 
 @pytest.fixture(scope="module")
@@ -126,9 +133,9 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(
     seen: list[bytes] = []
     read = read_result
 
-    def keep(path: Path, setting: Setting) -> EngineResult:
+    def keep(path: Path, config: EngineConfig) -> EngineResult:
         seen.append(path.read_bytes())
-        return read(path, setting)
+        return read(path, config)
 
     monkeypatch.setattr(backend, "read_result", keep)
     for seed in (1, 1, 2):
@@ -230,23 +237,10 @@ def test_a_policy_steers_real_subflows(kernel: Path, tmp_path: Path) -> None:
     assert len(set(load_run(run).samples()["cwnd_segments"].to_pylist())) > 3
 
 
-def test_a_payload_that_is_not_there_is_named(
-    kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_payload_that_is_not_there_is_named(kernel: Path, tmp_path: Path) -> None:
     missing = tmp_path / "gone"
-    from dstcc_kernel import plan
-
-    objects = plan.objects_of
-
-    def from_a_file(*given: object) -> object:
-        rows = objects(*given)  # type: ignore[arg-type]
-        rows[:, 5] = 0
-        return rows
-
-    monkeypatch.setattr(backend, "objects_of", from_a_file)
-    monkeypatch.setattr(plan, "_payloads", lambda source: (str(missing),))
     with pytest.raises(DstccError, match="gone: No such file"):
-        trial()
+        backend.run(replace(config_of(MINI)[1], payloads=(missing,)))
 
 
 def test_the_transfer_program_dying_is_told(
@@ -369,7 +363,7 @@ def test_a_guest_that_hangs_leaves_a_failed_trial_with_its_samples(
     hanging.write_text(f"#!/bin/sh\n{program()} $1 & sleep 60; kill -STOP $!; while :; do :; done\n")
     hanging.chmod(0o755)
     monkeypatch.setattr(backend, "program", lambda: hanging)
-    monkeypatch.setattr(backend, "_wall_s", lambda job, setting: 12.0)
+    monkeypatch.setattr(backend, "_wall_s", lambda *_: 12.0)
     run = tmp_path / "run"
     done = CliRunner().invoke(main, ["emulate", str(MINI), "--backend", "kernel", "-o", str(run)])
     assert done.exit_code == 1

@@ -15,13 +15,13 @@ from dstcc_kernel.agent import Agent, Contact, Route
 from dstcc_kernel.netlink import Action
 from dstcc_kernel.outcome import read_result
 
-from dstcc.engine import AGENT, EngineResult
+from dstcc.engine import AGENT, EngineConfig, EngineResult
 from dstcc.engine.stepper import LAYER_VALUES, RUNNING, SUBFLOW_VALUES
 from dstcc.learn.episodes import steered
 from dstcc.learn.policy import load_policy
 from dstcc.learn.runner import Runner
 from dstcc.run import load_run
-from dstcc.scenario import Setting, engine_config, load_scenario, load_source, settle
+from dstcc.scenario import engine_config, load_scenario, load_source, settle
 
 from .test_agent import Control, subflow
 
@@ -123,9 +123,9 @@ def test_our_policy_steers_real_subflows_twice_the_same(
     seen: list[bytes] = []
     read = read_result
 
-    def keep(path: Path, setting: Setting) -> EngineResult:
+    def keep(path: Path, config: EngineConfig) -> EngineResult:
         seen.append(path.read_bytes())
-        return read(path, setting)
+        return read(path, config)
 
     monkeypatch.setattr(backend, "read_result", keep)
     words = ["--set", "video.loop_to_s=200", "--set", "link.0.loss.packet=0.01", "--seeds", "1"]
