@@ -8,6 +8,9 @@ CELLS ?=
 STAMP := $(VENV)/.ready
 NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*/*) $(wildcard kernel-cc/law/*) $(wildcard svc/dstcc_svc/src/*)
 
+# Our own builds have no warnings; a user's `pip install` may.
+export DSTCC_WERROR := 1
+
 .PHONY: help setup demo kernel test test-slow test-kernel fidelity bench mutants mutants-cpp mutants-python held-out lint format docs clean
 .DEFAULT_GOAL := help
 

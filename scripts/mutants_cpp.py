@@ -42,7 +42,7 @@ SOURCES = ("dstcc/engine/src", "kernel-cc/law")
 TREE = ("dstcc", "tests", "channel-models", "svc", "cli", "kernel-cc", "setup.cfg", "pyproject.toml")
 """What tests need beside the extension."""
 
-FLAGS = ("-std=c++17", "-O2", "-march=x86-64-v2", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-w")
+FLAGS = ("-std=c++17", "-O2", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-w")
 LEAST_RATE = 0.9
 SLACK = 3.0
 SLACK_S = 10.0

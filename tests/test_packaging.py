@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import runpy
+import sysconfig
 from configparser import ConfigParser
 from pathlib import Path
+
+import pytest
+import setuptools
+from dstcc_kernel.native import strictness
+from pybind11.setup_helpers import ParallelCompile
 
 ROOT = Path(__file__).parents[1]
 NOT_PACKAGED = {".py", ".pyc", ".so", ".cpp", ".hpp"}
@@ -49,3 +57,40 @@ def test_every_file_beside_the_modules_is_package_data() -> None:
     whole = [folder for name, folder in packages.items() if name.startswith(DATA_ONLY)]
     needed = {path for path in present if path.suffix not in NOT_PACKAGED or path.parent in whole}
     assert needed == packaged
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch):
+    """What each extension is compiled with on a platform."""
+
+    def flags(platform: str) -> list[list[str]]:
+        made: list[setuptools.Extension] = []
+        with monkeypatch.context() as patched:
+            patched.setattr(sysconfig, "get_platform", lambda: platform)
+            patched.setattr(setuptools, "setup", lambda *, ext_modules: made.extend(ext_modules))
+            patched.setattr(ParallelCompile, "install", lambda _self: None)
+            patched.chdir(ROOT)
+            runpy.run_path("setup.py")
+        assert "dstcc.engine._engine" in [one.name for one in made]
+        return [one.extra_compile_args for one in made]
+
+    return flags
+
+
+def test_a_processor_is_named_on_its_own_kind_of_machine_only(compiled) -> None:
+    assert all("-march=x86-64-v2" in flags for flags in compiled("linux-x86_64"))
+    assert not any(word.startswith("-m") for flags in compiled("linux-aarch64") for word in flags)
+    # a*b+c is one rounding on arm64 unless that is forbidden: another result
+    assert all("-ffp-contract=off" in flags for flags in compiled("linux-aarch64"))
+
+
+def test_warnings_are_errors_in_our_builds_and_not_in_a_users(
+    compiled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DSTCC_WERROR", raising=False)
+    assert not any("-Werror" in flags for flags in compiled("linux-x86_64"))
+    assert strictness() == ()
+    monkeypatch.setenv("DSTCC_WERROR", "1")
+    assert all("-Werror" in flags for flags in compiled("linux-x86_64"))
+    assert strictness() == ("-Werror",)
+    assert re.search(r"^export DSTCC_WERROR := 1$", (ROOT / "Makefile").read_text(), re.MULTILINE)

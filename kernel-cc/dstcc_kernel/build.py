@@ -18,6 +18,7 @@ import fcntl
 import hashlib
 import json
 import os
+import platform
 import re
 import resource
 import shutil
@@ -62,6 +63,9 @@ REPRODUCIBLE = {
     "LC_ALL": "C",
 }
 """The kernel's banner goes into its entropy: the same source, configuration and compiler must give the same."""
+
+MACHINE = "x86_64"
+"""What the kernel is built for; ``arch/um`` has no other 64-bit processor."""
 
 LOCK, BUILDING = ".lock", ".dstcc-building"
 MADE = re.compile(
@@ -145,6 +149,7 @@ def build(
         found = find(debug)
         if found and not force:
             return found
+        require_machine()
         version = source.needed_version()
         require_tools()
         work = home() / BUILDING
@@ -161,6 +166,15 @@ def build(
         finally:
             shutil.rmtree(work, ignore_errors=True)
         return Built(target, _facts(target) or {})
+
+
+def require_machine() -> None:
+    """Raise :class:`MissingCapabilityError` where Linux cannot be built as a program (User Mode Linux)."""
+    if platform.machine() != MACHINE:
+        raise MissingCapabilityError(
+            f"the virtual-time kernel needs an {MACHINE} machine, this one is {platform.machine()}: "
+            "Linux has User Mode Linux for x86 only"
+        )
 
 
 def require_tools() -> None:

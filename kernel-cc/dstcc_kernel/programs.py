@@ -15,9 +15,10 @@ from dstcc.cache import cache_folder
 from dstcc.errors import KernelError, MissingCapabilityError
 from dstcc.outputs import Kind
 
+from .native import strictness
 from .sources import folder
 
-FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror")
+FLAGS = ("-O2", "-Wall", "-Wextra")
 PROGRAMS = {
     "boot": ("boot.c", ()),
     "init": ("init.c", ("-static",)),  # runs where there are no libraries yet
@@ -42,7 +43,7 @@ def programs() -> Path:
             raise MissingCapabilityError("guests cannot be started: apt install gcc libc6-dev")
         with atomic_directory(made, replaces=OWN) as work:
             for name, (file, options) in PROGRAMS.items():
-                _compile([*FLAGS, *options, "-o", str(work / name), str(folder("lab") / file)])
+                _compile([*FLAGS, *strictness(), *options, "-o", str(work / name), str(folder("lab") / file)])
     return made
 
 

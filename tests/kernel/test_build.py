@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import signal
 import stat
 import subprocess
@@ -80,6 +81,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setenv("PATH", str(made.programs))
     monkeypatch.setenv("DSTCC_CACHE", str(made.cache))
     monkeypatch.setattr(source, "version", lambda: VERSION)
+    monkeypatch.setattr(platform, "machine", lambda: build.MACHINE)
     return made
 
 
@@ -128,6 +130,15 @@ def test_without_the_source_package_a_built_kernel_still_serves(
     assert build.kernel() == built.kernel
     with pytest.raises(MissingCapabilityError, match=r"apt install linux-source-6\.1"):
         build.build(debug=True)
+
+
+def test_another_kind_of_machine_is_refused_before_anything_is_made(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    with pytest.raises(MissingCapabilityError, match="needs an x86_64 machine, this one is aarch64"):
+        build.build()
+    assert bench.left() == []
 
 
 def test_missing_programs_are_named_with_their_packages(bench: Bench) -> None:
