@@ -1,7 +1,8 @@
-"""A rule table as a JSON file: boxes of Remy's memory, an action each, and the range it was trained for.
+"""A rule table as a JSON file: boxes of Remy's memory with an action each, and the range it was trained for.
 
-Memory, in this order: mean gap between ACKs and between the sendings they answer (weight 1/8), the slow mean of the
-first (1/256), all as shares of the least RTT; and RTT over the least RTT. See ``engine/src/congestion/remy.cpp``.
+Memory, in this order: mean gap between ACKs, mean gap between the packets that they acknowledge (weight 1/8), the slow
+mean of the first (1/256), all as shares of the least RTT; and RTT over the least RTT. See
+``engine/src/congestion/remy.cpp``.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from dstcc.outputs import Kind
 MEMORY = ("ack_gap", "send_gap", "slow_ack_gap", "rtt_ratio")
 LOWEST = (0.0, 0.0, 0.0, 0.0)
 HIGHEST = (1e9, 1e9, 1e9, 1e9)
-"""Beyond any memory: a table's boxes fill this space."""
+"""Upper end of the memory space, which a table's boxes fill."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One box of the memory and what is done there."""
+    """One box of the memory and its action."""
 
     low: tuple[float, ...] = LOWEST
     high: tuple[float, ...] = HIGHEST
     multiple: float = 1.0
-    """m of W ← m W + b, once a round trip."""
+    """m of W ← m W + b, once per round trip."""
     increment: float = 1.0
     """b, segments."""
     spacing: float = 0.0
@@ -45,11 +46,11 @@ class Rule:
 
 @dataclass(frozen=True)
 class Table:
-    """Rules, and what they were made for."""
+    """Rules, and the record of their training."""
 
     rules: tuple[Rule, ...]
     trained: dict[str, Any]
-    """The range, the objective, the seed and what they reached."""
+    """The range, the objective, the seed and the utility reached."""
 
 
 def load(path: Path) -> Table:
@@ -80,7 +81,7 @@ TABLE = Kind("a rule table", _no_table)
 
 
 def save(table: Table, path: Path, *, force: bool = False) -> None:
-    """Write a table; with ``force`` in the place of one, never of something else."""
+    """Write a table; ``force`` replaces an existing table, and nothing else."""
     document = {"trained": table.trained, "memory": MEMORY, "rules": [asdict(rule) for rule in table.rules]}
     atomic_write(path, json.dumps(document, indent=1) + "\n", replaces=TABLE if force else None)
 

@@ -1,10 +1,11 @@
 """Make a rule table: ``python -m dstcc.remy.train [--seed N] [--evaluations N] [--output FILE] [--force]``.
 
-Winstein and Balakrishnan's search, with one change that saves evaluations: a rule is split in two along one axis of
-the memory, the one that gains most, instead of in halves along all. One rule to begin with; by turns the actions are
-improved one component at a time, then every rule is tried with every split. The objective is theirs with δ = 1, the
-mean over networks and flows of log(throughput / fair share) - log(mean RTT / RTT without queue). Networks are drawn
-once, so the objective is a plain function and the same seed gives the same table. Two to three minutes on one core.
+Winstein and Balakrishnan's search, with one change that saves evaluations: a rule is split in two along the axis of the
+memory that gains most, instead of in halves along all axes. The search starts with one rule and repeats two steps: it
+improves the actions one component at a time, then it tries every split of every rule. The objective is theirs with
+δ = 1, the mean over networks and flows of log(throughput / fair share) - log(mean RTT / RTT without queue). Networks
+are drawn once, so the objective is a function of the rules, and the same seed gives the same table. It takes two to
+three minutes on one core.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ RANGE = {
     "queue_bdp": (0.5, 2.0),
     "flows": (1.0, 2.0),
 }
-"""What networks are drawn from, all but the flows by logarithm."""
+"""The range of the networks' parameters; all but the number of flows are drawn uniformly in the logarithm."""
 NETWORKS = 16
 ROUND_TRIPS = 120
 WIRE, MSS = 1500, 1460
 SPLITS = {0: (0.002, 0.01, 0.05), 1: (0.002, 0.01, 0.05), 2: (0.002, 0.01, 0.05), 3: (1.05, 1.2, 1.5, 2.0)}
-"""Where each axis may be cut: gaps of 1/500, 1/100, 1/20 of an RTT; RTT ratios."""
+"""Where each axis may be split: gaps of 1/500, 1/100, 1/20 of an RTT; RTT ratios."""
 STEPS = {
     "multiple": (-0.4, -0.1, -0.02, 0.02, 0.1, 0.4),
     "increment": (-8.0, -1.0, 1.0, 8.0),
@@ -47,7 +48,7 @@ BOUNDS = {"multiple": (0.1, 2.0), "increment": (-16.0, 64.0), "spacing": (0.0, 1
 
 
 def networks(seed: int, count: int = NETWORKS) -> tuple[EngineConfig, ...]:
-    """Draw networks of the range."""
+    """Draw networks from the range."""
     rng = np.random.default_rng(seed)
 
     def draw(name: str) -> float:
@@ -123,7 +124,7 @@ class Trainer:
         return statistics.fmean(utility(network, rules) for network in self._networks)
 
     def train(self) -> Table:
-        """Improve and split until nothing helps or the evaluations are used up."""
+        """Improve and split until the utility stops growing or the evaluations are used up."""
         rules: tuple[Rule, ...] = (Rule(),)
         best = self.score(rules)
         while self.left > 0:
@@ -136,7 +137,7 @@ class Trainer:
         return Table(rules, self._record(best))
 
     def _improve(self, rules: tuple[Rule, ...], best: float) -> tuple[tuple[Rule, ...], float]:
-        """Hill climbing on one component of one action at a time, as long as it helps."""
+        """Hill climbing on one component of one action at a time, while the utility grows."""
         improved = True
         while improved and self.left > 0:
             improved = False
@@ -145,9 +146,9 @@ class Trainer:
                     if self.left <= 0:
                         return rules, best
                     trial = (*rules[:index], action, *rules[index + 1 :])
-                    found = self.score(trial)
-                    if found > best + 1e-4:
-                        rules, best, improved = trial, found, True
+                    score = self.score(trial)
+                    if score > best + 1e-4:
+                        rules, best, improved = trial, score, True
         return rules, best
 
     def _split(self, rules: tuple[Rule, ...], best: float) -> tuple[tuple[Rule, ...], float]:
@@ -163,9 +164,9 @@ class Trainer:
                         if self.left <= 0:
                             return winner, best
                         trial = (*rules[:index], *pair, *rules[index + 1 :])
-                        found = self.score(trial)
-                        if found > best + 1e-4:
-                            winner, best = trial, found
+                        score = self.score(trial)
+                        if score > best + 1e-4:
+                            winner, best = trial, score
         return winner, best
 
     def _record(self, best: float) -> dict[str, object]:
@@ -197,7 +198,7 @@ def _bolder(rule: Rule) -> Rule:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(
         prog="python -m dstcc.remy.train", description="Train a rule table for remy."
     )

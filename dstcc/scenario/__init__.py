@@ -1,4 +1,4 @@
-"""Scenarios: TOML files, checked, drawn per seed and turned into what the engine takes."""
+"""Scenarios: TOML files, which are checked, drawn per seed and converted to the engine's configuration."""
 
 from __future__ import annotations
 

@@ -32,16 +32,16 @@ class Bound:
     """One line of ``[expect]``."""
 
     key: str
-    """As written: a metric, or ``congestion.metric``, ``congestion+scheduler.metric`` or ``label.metric``."""
+    """The key in the file: a metric, or ``congestion.metric``, ``congestion+scheduler.metric`` or ``label.metric``."""
     text: str
     metric: str
     congestion: str | None
-    """Only trials of this congestion control as the scenario has it; all of them when ``None``."""
+    """Only trials of this congestion control, without variants; all trials when ``None``."""
     scheduler: str | None
     variant: str | None
     """Only trials of the variant of this label."""
     limits: tuple[tuple[Callable[[float, float], bool], float], ...]
-    """All of these comparisons hold."""
+    """The comparisons that must all hold."""
 
     def covers(self, congestion: str, scheduler: str, variant: str | None = None) -> bool:
         """Whether a trial of these algorithms must keep the bound."""
@@ -55,8 +55,8 @@ class Bound:
 
 
 def parse_bound(key: str, text: str, labels: Collection[str] | None = ()) -> Bound:
-    """Read one line of ``[expect]``; ``labels`` are those of the scenario's variants, with ``None`` whatever is no
-    algorithm is one. An unknown metric or algorithm or a bound of another form is an error."""
+    """Read one line of ``[expect]``; ``labels`` are those of the scenario's variants (``None``: a name that is not an
+    algorithm is a label). An unknown metric or algorithm or a malformed bound is an error."""
     matches = [_BOUND.fullmatch(part) for part in text.split(",")]
     limits = tuple((COMPARE[match[1]], float(match[2])) for match in matches if match is not None)
     if len(limits) < len(matches):
@@ -79,7 +79,7 @@ def parse_bound(key: str, text: str, labels: Collection[str] | None = ()) -> Bou
 
 
 def _unknown(congestion: str, scheduler: str) -> str | None:
-    """Why one of the two is no algorithm's name; empty ones are none."""
+    """Why one of the two is not an algorithm's name; ``None`` for empty names."""
     unscheduled = congestion in TRANSFERS and scheduler == NO_SCHEDULER
     for name, kind in ((congestion, "congestion"), ("" if unscheduled else scheduler, "scheduler")):
         class_name = name[:1].isupper() and name.isidentifier()  # a FILE.py:ClassName goes by its class
@@ -90,8 +90,8 @@ def _unknown(congestion: str, scheduler: str) -> str | None:
 
 
 def _flatten(value: Any) -> Any:
-    """``cubic.startup_s = "< 9"`` without quotes round the key is a table in a table: join the names
-    again."""
+    """Join nested tables to one key: TOML reads ``cubic.startup_s = "< 9"`` without quotes around the key as a table in
+    a table."""
     if not isinstance(value, dict):
         return value
     flat: dict[str, Any] = {}
@@ -105,4 +105,4 @@ def _flatten(value: Any) -> Any:
 
 
 Bounds = Annotated[dict[str, str], BeforeValidator(_flatten)]
-"""``[expect]``; the scenario, which knows its variants, checks that each bound can be read."""
+"""``[expect]``; the scenario checks that each bound is valid, since it knows its variants."""

@@ -1,4 +1,4 @@
-"""From a checked scenario to what the engine takes, one :class:`EngineConfig` per algorithms and seed."""
+"""From a checked scenario to the engine's configuration, one :class:`EngineConfig` per pair of algorithms and seed."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ T = TypeVar("T")
 LINUX_RTT_LIMIT_S = 40.0
 """Linux's first timeout is 3 RTTs, clipped at TCP_RTO_MAX = 120 s: above this RTT it fires too early."""
 DELAY_RTTS = {"deadline": 2.0, "stall": 0.0}
-"""Playout delay unless given. Two RTTs of the longest link: a loss shows after 1, its repeat arrives at
-1.5."""
+"""Default playout delay in RTTs of the longest link. With two RTTs one retransmission is in time: a loss is detected
+after 1 RTT, the retransmission arrives after 1.5."""
 DEFAULT_SLOT_RTTS = 0.25
 MAX_DEFAULT_SLOTS = 2_000
 MAX_SLOTS = 1_000_000
@@ -35,7 +35,7 @@ MAX_SLOTS = 1_000_000
 
 @dataclass(frozen=True)
 class Setting:
-    """What all trials of one seed share."""
+    """The links, objects and times that all trials of one seed share."""
 
     seed: int
     links: tuple[Link, ...]
@@ -49,7 +49,7 @@ class Setting:
     slot_ns: int
     duration_ns: int
     length_s: float
-    """Of the run, as far as is known before it: what outages are counted in."""
+    """Expected length of the run, in which outages are counted."""
     scale: float
     payloads: tuple[Path, ...] = ()
     """Of the source."""
@@ -63,7 +63,7 @@ def scale_of(scenario: Scenario) -> float:
 
 
 def settle(scenario: Scenario, source: Source, seed: int) -> Setting:
-    """Draw the links of a seed and lay out the source against them."""
+    """Draw the links of a seed, and compute the source's release times and deadlines for them."""
     links = draw_links(scenario, seed)
     delay_ns = ns(_playout_delay_s(scenario, links))
     objects = _objects(scenario, source, delay_ns)
@@ -85,7 +85,7 @@ def settle(scenario: Scenario, source: Source, seed: int) -> Setting:
 
 
 def engine_config(scenario: Scenario, setting: Setting, congestion: str, scheduler: str) -> EngineConfig:
-    """One trial for the engine; algorithms by their labels. Lanes with a window each are subflows of their link."""
+    """The engine's configuration of one trial; algorithms by their labels. Lanes with a window each become subflows."""
     windows = windows_per_link(scenario.transport, congestion, scheduler)
     return EngineConfig(
         seed=setting.seed,
@@ -100,14 +100,15 @@ def engine_config(scenario: Scenario, setting: Setting, congestion: str, schedul
 
 def extensions_of(scenario: Scenario) -> tuple[Extension, ...]:
     """The algorithms of a scenario that are not built in."""
-    told = [scenario.transport, *(scenario.as_variant(one.label).transport for one in scenario.variant)]
-    named = [("congestion", name) for one in told for name in one.congestion]
-    named += [("scheduler", name) for one in told for name in one.scheduler]
+    variants = [scenario.as_variant(variant.label) for variant in scenario.variant]
+    transports = [scenario.transport, *(variant.transport for variant in variants)]
+    named = [("congestion", name) for transport in transports for name in transport.congestion]
+    named += [("scheduler", name) for transport in transports for name in transport.scheduler]
     return tuple(load(name, kind) for kind, name in dict.fromkeys(named) if not built_in(name, kind))
 
 
 def horizon_s(links: tuple[Link, ...], objects: Objects, duration_s: float | None = None) -> float:
-    """A guess at the run's length in seconds: its duration, else what the rates and the deadlines suggest."""
+    """The estimated length of the run in seconds: its duration, or an estimate from the rates and the deadlines."""
     if duration_s is not None:
         return duration_s
     round_trips = 2 * max(map(rtt_s, links))
@@ -120,7 +121,7 @@ def horizon_s(links: tuple[Link, ...], objects: Objects, duration_s: float | Non
 
 
 def _length_s(scenario: Scenario, links: tuple[Link, ...], objects: Objects) -> float:
-    """The horizon; without a duration no outage that ends is beyond it."""
+    """The horizon; without a duration it is extended beyond every outage that ends."""
     if scenario.scenario.duration_s is not None:
         return scenario.scenario.duration_s
     ends = [stop for link in links for _, stop in link.outages_ns if stop < ns(MAX_TIME_S)]
@@ -136,16 +137,16 @@ def _playout_delay_s(scenario: Scenario, links: tuple[Link, ...]) -> float:
 
 
 def _objects(scenario: Scenario, source: Source, playout_delay_ns: int) -> Objects:
-    told, live = source.columns, scenario.video.source == "live"
+    columns, live = source.columns, scenario.video.source == "live"
     timed = scenario.playout.mode == "deadline"
     return Objects(
-        chunk=told.chunk,
-        layer=told.layer,
-        payload_bytes=told.payload_bytes,
-        release_ns=told.captured_ns if live else np.zeros_like(told.captured_ns),
-        deadline_ns=told.captured_ns + playout_delay_ns
+        chunk=columns.chunk,
+        layer=columns.layer,
+        payload_bytes=columns.payload_bytes,
+        release_ns=columns.captured_ns if live else np.zeros_like(columns.captured_ns),
+        deadline_ns=columns.captured_ns + playout_delay_ns
         if timed
-        else np.full_like(told.captured_ns, NEVER_NS),
+        else np.full_like(columns.captured_ns, NEVER_NS),
     )
 
 
@@ -159,26 +160,26 @@ def _slot_ns(scenario: Scenario, links: tuple[Link, ...], objects: Objects) -> i
 
 
 def _transport(scenario: Scenario, setting: Setting, congestion: str, scheduler: str) -> Transport:
-    told, names = scenario.transport, [link.name for link in setting.links]
-    apart = windows_per_link(told, congestion, scheduler) > 1
-    pinned = told.layer_links if scheduler == "layer-pinned" else None
+    transport, names = scenario.transport, [link.name for link in setting.links]
+    apart = windows_per_link(transport, congestion, scheduler) > 1
+    pinned = transport.layer_links if scheduler == "layer-pinned" else None
     return Transport(
         congestion=congestion,
         scheduler=scheduler,
-        congestion_extension=find(told.congestion, congestion, "congestion"),
-        scheduler_extension=find(told.scheduler, scheduler, "scheduler"),
-        mode=told.mode,
-        lanes_per_link=1 if apart else told.lanes_per_link,
+        congestion_extension=find(transport.congestion, congestion, "congestion"),
+        scheduler_extension=find(transport.scheduler, scheduler, "scheduler"),
+        mode=transport.mode,
+        lanes_per_link=1 if apart else transport.lanes_per_link,
         apart=apart,
-        mss_bytes=told.mss_bytes,
-        initial_cwnd=told.initial_cwnd,
-        receive_buffer_bytes=told.receive_buffer_bytes or 0,
+        mss_bytes=transport.mss_bytes,
+        initial_cwnd=transport.initial_cwnd,
+        receive_buffer_bytes=transport.receive_buffer_bytes or 0,
         scale=setting.scale,
-        constants=engine_constants(told.constants, setting.scale),
-        fixed_cwnd_segments=_each(told.fixed_cwnd_segments, len(names)),
-        open_loop_bps=_each(told.open_loop_bps, len(names)),
-        ltp_green_from_layer=-1 if told.ltp_green_from_layer is None else told.ltp_green_from_layer,
-        ltp_retry_limit=told.ltp_retry_limit,
+        constants=engine_constants(transport.constants, setting.scale),
+        fixed_cwnd_segments=_each(transport.fixed_cwnd_segments, len(names)),
+        open_loop_bps=_each(transport.open_loop_bps, len(names)),
+        ltp_green_from_layer=-1 if transport.ltp_green_from_layer is None else transport.ltp_green_from_layer,
+        ltp_retry_limit=transport.ltp_retry_limit,
         layer_links=tuple(names.index(name) for name in pinned or ()),
         drop_late=scenario.playout.mode == "deadline",
         layer_first=scenario.playout.mode == "deadline" and scenario.video.source == "live",
@@ -186,7 +187,7 @@ def _transport(scenario: Scenario, setting: Setting, congestion: str, scheduler:
 
 
 def _each(values: tuple[T, ...] | None, links: int) -> tuple[T, ...]:
-    """A value per link: one given for all is repeated."""
+    """One value per link; a single value holds for all links."""
     if values is None:
         return ()
     return values * links if len(values) == 1 else values

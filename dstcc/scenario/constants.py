@@ -1,4 +1,4 @@
-"""``[transport] constants``: Linux's constants of TCP, in mission seconds, as an operator of a link would set them."""
+"""``[transport] constants``: TCP constants of Linux that a scenario may set, in mission seconds."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from .fields import Seconds, Table
 
 
 class Constants(Table):
-    """What is not given is Linux's, which the time scale multiplies; what is given holds as it is."""
+    """A constant that is not given is Linux's times the time scale; a given constant is used unscaled."""
 
     rto_initial_s: Seconds | None = None
-    """The timeout before the first RTT, of SYNs too."""
+    """The retransmission timeout before the first RTT sample, of SYNs too."""
     rto_min_s: Seconds | None = None
     """The least retransmission timeout."""
     rto_max_s: Seconds | None = None
-    """The longest, where doubling ends."""
+    """The largest retransmission timeout, at which doubling ends."""
     delayed_ack_s: Seconds | None = None
     """How long a receiver waits for a second segment."""
     compressed_ack_s: Seconds | None = None
-    """Within which segments out of order share an ACK."""
+    """The time within which segments that arrive out of order share an ACK."""
     quick_acks: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     """Segments acknowledged one by one at the start of a connection."""
     tlp_min_s: Seconds | None = None
@@ -37,7 +37,7 @@ class Constants(Table):
     """HyStart's longest gap within a train of ACKs, and the bounds of the delay that ends slow start."""
     bbr_min_rtt_window_s: Seconds | None = None
     bbr_probe_rtt_s: Seconds | None = None
-    """How long BBR believes a least RTT, and looks for one."""
+    """How long BBR uses a least RTT, and how long it probes for a new one."""
     westwood_rtt_min_s: Seconds | None = None
     """The least time between two of Westwood's samples."""
     ledbat_target_s: Seconds | None = None
@@ -46,7 +46,7 @@ class Constants(Table):
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The names of those that are."""
+        """The names of the given constants."""
         return tuple(name for name in type(self).model_fields if getattr(self, name) is not None)
 
 
@@ -54,20 +54,20 @@ ORDERED = (("rto_min_s", "rto_max_s"), ("hystart_delay_min_s", "hystart_delay_ma
 """Constants of which the first must not be above the second."""
 
 
-def engine_constants(told: Constants | None, scale: float) -> TcpConstants:
-    """The engine's, in emulated seconds: Linux's, and in their place what a scenario gives.
+def engine_constants(given: Constants | None, scale: float) -> TcpConstants:
+    """The engine's constants in emulated seconds: those that the scenario gives, and Linux's for the others.
 
-    Raises :class:`InputError` where a least value would be above its largest, which may be Linux's at this scale.
+    Raises :class:`InputError` where a least value would be above its largest one; either may be Linux's at this scale.
     """
-    if told is None:
+    if given is None:
         return TcpConstants()
-    values = {name: getattr(told, name) for name in told.given}
+    values = {name: getattr(given, name) for name in given.given}
     made = TcpConstants(
         **{name: value / scale if name.endswith("_s") else value for name, value in values.items()}
     )
     for low, high in ORDERED:
         least, most = getattr(made, low) * scale, getattr(made, high) * scale
         if least > most:
-            key = low if low in told.given else high
+            key = low if low in given.given else high
             raise InputError(f"transport.constants.{key}: {low} = {least:g} s is above {high} = {most:g} s")
     return made

@@ -1,6 +1,6 @@
-"""What a seed draws before a trial starts: link values, the same for every algorithm (common random numbers).
+"""The link values that a seed draws before a trial starts, the same for every algorithm (common random numbers).
 
-Each value has a stream of its own, named by ("scenario", link, key, seed), so that adding a link or a key
+Each value has a separate random stream, named by ("scenario", link, key, seed), so that adding a link or a key
 changes no other draw.
 """
 
@@ -27,12 +27,12 @@ MIN_QUEUE_BYTES = 64_000
 
 
 def draw_links(scenario: Scenario, seed: int) -> tuple[EngineLink, ...]:
-    """The links of the trials with this seed, as the engine takes them."""
+    """The links of the trials with this seed, in the engine's form."""
     return tuple(_link(scenario, link, seed) for link in scenario.link)
 
 
 def link_notes(scenario: Scenario) -> tuple[str, ...]:
-    """What a reader of the run must know of its links: values outside their tables, under the first seed."""
+    """Warnings for a reader of the run: link values outside their tables, under the first seed."""
     notes: list[str] = []
     for link in scenario.link:
         notes += physics(link, scenario.scenario, scenario.run.seed).notes
@@ -55,7 +55,7 @@ def longest_possible_rtt_s(scenario: Scenario) -> float:
 
 
 def describe(link: EngineLink, end_s: float) -> dict[str, object]:
-    """A drawn link as it is recorded beside its trials (one-way delay, RTT in seconds; rates in bit/s).
+    """The record of a drawn link (one-way delay, RTT in seconds; rates in bit/s).
 
     Outages count up to ``end_s``, mission seconds: those of a contact plan never end.
     """
@@ -96,9 +96,9 @@ def _describe_flow(flow: EngineFlow) -> dict[str, object]:
 
 
 def describe_loss(loss: EngineLoss, outages_ns: Outages = ()) -> dict[str, object]:
-    """A loss process in the words of a scenario; empty when nothing is lost.
+    """A loss process with the keys of a scenario; empty when nothing is lost.
 
-    Of frames their least and greatest Eb/N0 outside the outages, and the frame error rates there.
+    For code frames: the least and the greatest Eb/N0 outside the outages, and the frame error rates at these.
     """
     if loss.kind == "none":
         return {}
@@ -172,7 +172,7 @@ def _outages(link: Link) -> Outages:
 
 
 def _delay(link: Link, seed: int) -> DelayColumns | None:
-    """What the link itself says; ``None`` leaves it to its physics."""
+    """The link's ``delay_s``; ``None`` where its physics gives the delay."""
     if link.delay_s is None or isinstance(link.delay_s, BodyPair):
         return None
     if isinstance(link.delay_s, tuple):
@@ -184,7 +184,7 @@ def _delay(link: Link, seed: int) -> DelayColumns | None:
 
 def _longest_delay_s(scenario: Scenario, link: Link) -> float:
     if link.delay_s is None or isinstance(link.delay_s, BodyPair):
-        delay = physics(link, scenario.scenario, scenario.run.seed).delay  # no seed changes it
+        delay = physics(link, scenario.scenario, scenario.run.seed).delay  # the same for every seed
         return max(delay.delay_ns) / NS_PER_S if delay else 0.0
     return _bounds(link.delay_s)[1]
 

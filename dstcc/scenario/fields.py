@@ -1,7 +1,7 @@
 """The types that a scenario's keys have: bounded numbers, seeded draws, delay tables, loss processes.
 
-Bounds are wide, there to keep a slip (a rate in the place of a delay, a day counted in milliseconds) from
-turning into an endless run, and every time from overflowing an int64 in nanoseconds.
+The bounds are wide. They keep a mistake (a rate in place of a delay, a day in milliseconds) from causing an endless
+run, and they keep times in nanoseconds from overflowing an int64.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Table(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False, extra="forbid")
 
     later: ClassVar[dict[str, str]] = {}
-    """Keys that the format knows but this version does not have, and what to use instead."""
+    """Keys that the format defines but this version does not support, and what to use instead."""
 
     @model_validator(mode="before")
     @classmethod
@@ -86,9 +86,9 @@ class Draw(Table):
     algorithm."""
 
     uniform: Pair | None = None
-    """Evenly between the two bounds."""
+    """Uniform between the two bounds."""
     log_uniform: Pair | None = None
-    """Its logarithm evenly between the bounds' logarithms; both above 0."""
+    """Uniform in the logarithm between the two bounds; both above 0."""
 
     @model_validator(mode="after")
     def _one_range(self) -> Draw:
@@ -118,7 +118,7 @@ def _choice(rule: str) -> Discriminator:
 
 
 def _numbers(value: Any) -> tuple[float, ...]:
-    """What a bound must hold for: a number, both ends of a draw, every delay of a table."""
+    """The numbers that a bound must hold for: a number, both ends of a draw, every delay of a table."""
     if isinstance(value, BodyPair):
         return ()
     if isinstance(value, Draw):
@@ -164,7 +164,7 @@ class BodyPair(Table):
     """``{bodies = ["mars", "earth"], ephemeris = "kepler"}``: the light time between two bodies' centres."""
 
     bodies: Annotated[tuple[str, str], AsTuple]
-    """Where data is sent from and to; the one that is not Earth sends."""
+    """The two bodies; the one that is not Earth sends the data."""
     ephemeris: str = "kepler"
 
     @model_validator(mode="after")
@@ -211,5 +211,5 @@ Delay = Annotated[
     ),
     _within(MIN_DELAY_S, MAX_DELAY_S),
 ]
-"""One-way delay in seconds: constant, drawn per seed, a table over mission time with lines between its rows, or the
-light time between two bodies."""
+"""One-way delay in seconds: constant, drawn per seed, a table over mission time (linear between rows), or the light
+time between two bodies."""

@@ -1,4 +1,4 @@
-"""The files of the user's that a scenario reads, which no output may take the place of."""
+"""The user's files that a scenario reads, which no output may replace."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .variant import Variant
 
 
 def files_of(scenario: Scenario) -> tuple[Path, ...]:
-    """Files and folders that a scenario names: its video and what that was made from, profiles, contact plans,
-    algorithms and policies; some may not be there."""
+    """Files and folders that a scenario names: its video and that video's source, profiles, contact plans, algorithms
+    and policies; some may not exist."""
     video, transport = scenario.video, scenario.transport
     named = [video.input, video.stream]
     named += [name for link in scenario.link for name in (link.profile, link.contacts)]
-    told: list[Transport | Variant] = [transport, *scenario.variant]
-    for one in told:
-        algorithms = (*_each(one.congestion), *_each(one.scheduler))
+    transports: list[Transport | Variant] = [transport, *scenario.variant]
+    for named_by in transports:
+        algorithms = (*_each(named_by.congestion), *_each(named_by.scheduler))
         named += [name.rpartition(":")[0] for name in algorithms if is_file(name)]
-        named += _each(one.controller)
-    found = [Path(name) for name in named if name is not None]
+        named += _each(named_by.controller)
+    paths = [Path(name) for name in named if name is not None]
     if video.stream is not None:
         from dstcc_svc import load_manifest
 
         with suppress(StreamError):
-            found.append(load_manifest(Path(video.stream)).source_path)
-    return tuple(found)
+            paths.append(load_manifest(Path(video.stream)).source_path)
+    return tuple(paths)
 
 
 def _each(names: str | tuple[str, ...] | None) -> tuple[str, ...]:

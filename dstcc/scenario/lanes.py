@@ -1,4 +1,4 @@
-"""Whose congestion window a lane has: its own, as a connection, or its link's."""
+"""``transport.window``: whether each lane has a congestion window, as a connection, or a link's lanes share one."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ MAX_WINDOWS_PER_LINK, MAX_WINDOWS = 16, 128
 
 
 def windows_per_link(transport: Transport, congestion: str, scheduler: str) -> int:
-    """How many windows each subflow of a link stands for in a trial of these two labels: its lanes, or one."""
+    """The number of windows per subflow of a link in a trial of these two labels: its lanes, or one."""
     if transport.mode != "lanes" or congestion in (AGENT, *TRANSFERS):
         return 1
-    own = (transport.window or window_of(congestion, scheduler)) == "lane"
-    return transport.lanes_per_link if own else 1
+    window_per_lane = (transport.window or window_of(congestion, scheduler)) == "lane"
+    return transport.lanes_per_link if window_per_lane else 1
 
 
 def check_window(transport: Transport) -> None:
-    """Raise for a ``window`` that its algorithms cannot have."""
+    """Raise for a ``window`` that the transport's algorithms do not support."""
     if transport.window is None:
         return
     if transport.mode != "lanes":
@@ -49,7 +49,7 @@ def check_window(transport: Transport) -> None:
 
 
 def check_windows(scenario: Scenario) -> None:
-    """Raise where there are more lanes with a window each than there can be connections."""
+    """Raise if there are more lanes with a window each than connections are allowed."""
     transport = scenario.transport
     apart = [
         congestion

@@ -16,9 +16,9 @@ from dstcc.extensions import anchored
 from .model import LOSSES, Scenario
 
 MAX_FILE_BYTES = 16 << 20
-"""A scenario is written by people; what is longer is some other file."""
+"""A scenario is written by hand; a larger file is not a scenario."""
 SHOWN_PROBLEMS = 8
-"""Problems listed at once; one slip can break many keys."""
+"""Most problems listed at once; one mistake can break many keys."""
 
 _LOSS = frozenset(LOSSES)
 ALTERNATIVES = {
@@ -28,21 +28,21 @@ ALTERNATIVES = {
     "playout": frozenset({"delay_s", "delay_rtts"}),
     "run": frozenset({"slot_s", "slot_rtts"}),
 }
-"""Table → keys of which it holds one: an override of one takes the others' place."""
+"""Table → keys of which it holds exactly one: an override of one removes the others."""
 ENDS = {
     ("video", "stream"): "encode",
     ("video", "synthetic"): "encode",
     **{(table, key): "code" for table in ("loss", "up_loss") for key in LOSSES if key != "ebn0_db"},
 }
-"""What goes with the keys that such an override takes the place of."""
+"""Further keys that such an override removes."""
 
 
 PATHS = ("stream", "input", "profile", "contacts")
-"""Keys that name files; a profile only where it looks like one."""
+"""Keys that name files; a profile only if it looks like a path."""
 
 
 class _Deleted:
-    """The value of a key that is to go."""
+    """The value of a key that is to be deleted."""
 
     def __repr__(self) -> str:
         return "DELETED"
@@ -55,8 +55,8 @@ DELETED = _Deleted()
 class Override:
     """One ``--set KEY=VALUE``: a key path such as ``link.0.loss.packet``, and its value.
 
-    Where a table holds one of several keys (a loss process, a source of video), the override of one takes the
-    place of the others. The value :data:`DELETED` takes the key away.
+    Where a table holds one of several keys (a loss process, a source of video), the override of one removes the
+    others. The value :data:`DELETED` deletes the key.
     """
 
     keys: tuple[str, ...]
@@ -66,8 +66,8 @@ class Override:
 def parse_override(text: str) -> Override:
     """Read ``link.0.loss.packet=1e-3``.
 
-    The value is typed as in TOML; what is not TOML (``cubic``, ``clips/a.mp4``) is a string, and nothing at all
-    deletes the key. Raises :class:`ScenarioError` when there is no key or no ``=``.
+    The value has the type that TOML gives it; text that is not TOML (``cubic``, ``clips/a.mp4``) is a string, and an
+    empty value deletes the key. Raises :class:`ScenarioError` without a key or without ``=``.
     """
     key, equals, raw = text.partition("=")
     keys = tuple(part.strip() for part in key.split("."))
@@ -98,7 +98,7 @@ def load_scenario(path: Path, overrides: Sequence[Override] = ()) -> Scenario:
 
 
 def parse_scenario(document: dict[str, Any], *, source: str) -> Scenario:
-    """Check a parsed TOML document; ``source`` is what messages call it. Raises :class:`ScenarioError`."""
+    """Check a parsed TOML document; ``source`` is its name in messages. Raises :class:`ScenarioError`."""
     try:
         return Scenario.model_validate(document)
     except ValidationError as error:
@@ -127,9 +127,9 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _anchor(document: dict[str, Any], folder: Path, source: str) -> None:
-    """Make the paths of videos, links, algorithms and controllers absolute, relative ones from ``folder``.
+    """Make the paths of videos, links, algorithms and controllers absolute; relative ones are relative to ``folder``.
 
-    Raises :class:`ScenarioError` for one that no file can have.
+    Raises :class:`ScenarioError` for an impossible path.
     """
     links = document.get("link")
     for table in [document.get("video"), *(links if isinstance(links, list) else ())]:
@@ -155,7 +155,7 @@ def _anchored(names: Any, folder: Path) -> Any:
 
 
 def _anchor_policies(value: Any, folder: Path) -> Any:
-    """A policy with a slash or its suffix in it is a file; else it is a shipped one's name."""
+    """A policy with a slash or the suffix of a policy file is a path; else it is the name of a shipped policy."""
     if isinstance(value, list):
         return [_anchor_policies(item, folder) for item in value]
     is_file = isinstance(value, str) and ("/" in value or value.endswith(".safetensors"))
@@ -179,7 +179,7 @@ def _apply(document: dict[str, Any], override: Override, source: str) -> None:
 
 
 def _delete(document: dict[str, Any], keys: tuple[str, ...], where: str) -> None:
-    """Take a key away, or an entry out of a list."""
+    """Delete a key, or an entry of a list."""
     node: Any = document
     for depth, key in enumerate(keys):
         place: Any = _index(node, key, where) if isinstance(node, list) else key
@@ -192,7 +192,7 @@ def _delete(document: dict[str, Any], keys: tuple[str, ...], where: str) -> None
 
 
 def _rivals(keys: tuple[str, ...]) -> set[str]:
-    """The keys that cannot stand beside the one that an override sets."""
+    """The keys that exclude the one that an override sets."""
     table, last = keys[-2] if len(keys) > 1 else "", keys[-1]
     group = ALTERNATIVES.get(table, frozenset())
     if last not in group:
@@ -201,7 +201,7 @@ def _rivals(keys: tuple[str, ...]) -> set[str]:
 
 
 def _step(node: Any, key: str, where: str) -> Any:
-    """Go one key down; a missing table, or a plain value in the place of one, becomes an empty table."""
+    """The table under a key; a missing table, or a plain value in its place, becomes an empty table."""
     if isinstance(node, list):
         place: Any = _index(node, key, where)
     else:

@@ -62,7 +62,7 @@ class About(Table):
     duration_s: Seconds | None = None
     """Ends the run, delivered or not; without it the run ends when every layer is delivered or given up."""
     start: datetime | None = None
-    """What the clocks show at mission time 0 (UTC where it names no zone): links with physics need it."""
+    """Date of mission time 0 (UTC unless it has a zone); links with physics need it."""
 
 
 class Synthetic(Table):
@@ -79,33 +79,33 @@ class Encode(Table):
     scalability: Literal["temporal", "quality"] = "temporal"
     codec: Literal["x264", "x264-program", "openh264", "vp9"] | None = None
     layers: Annotated[int, Field(ge=1, le=MAX_LAYERS)] | None = None
-    """As many as ``spatial_layers`` where that is more than 1, else 4 or the codec's most, unless given."""
+    """Unless given, ``spatial_layers`` where that is more than 1, else 4 or the codec's most if fewer."""
     spatial_layers: Annotated[int, Field(ge=1, le=3)] = 1
-    """How many layers grow in size by 2:1 up to the full one; of vp9's only."""
+    """The number of layers that grow in size by 2:1 up to the full size; vp9 only."""
     chunk_s: Seconds = 1.0
     crf: Annotated[int, Field(ge=0, le=63)] | None = None
-    """Constant quality, lower is better; the codec's own default unless given."""
+    """Constant quality, lower is better; the codec's default unless given."""
     height: Annotated[int, Field(ge=16, le=4320)] | None = None
-    """Scaled to so many rows; as the input unless given."""
+    """Rows that the video is scaled to; the input's unless given."""
     preset: Literal[
         "ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow"
     ] = "medium"
 
 
 class Video(Table):
-    """``[video]``: what is sent. Exactly one of ``stream``, ``input`` and ``synthetic``."""
+    """``[video]``: the data that is sent. Exactly one of ``stream``, ``input`` and ``synthetic``."""
 
     stream: str | None = None
     """An encoded stream directory."""
     input: str | None = None
-    """A video file, encoded on the fly and kept in a cache."""
+    """A video file, which is encoded for the run and kept in a cache."""
     encode: Encode | None = None
     """How ``input`` is encoded."""
     synthetic: Synthetic | None = None
     loop_to_s: Seconds | None = None
     """The mission's length: the video is repeated (or cut) to the chunks that start before this time."""
     source: Literal["live", "stored"] = "live"
-    """``live``: a chunk may be sent when its last frame is captured; ``stored``: all of them from time 0."""
+    """``live``: a chunk may be sent when its last frame is captured; ``stored``: all chunks from time 0 on."""
     quality: bool = True
     """Compute PSNR, SSIM and VMAF of the played video; needs real pictures, so ``synthetic`` ignores it."""
 
@@ -132,7 +132,7 @@ class GilbertElliott(Table):
 
 
 LOSSES = ("packet", "ber", "gilbert_elliott", "ebn0_db")
-"""The keys of which a loss process has one."""
+"""The keys of which a loss process has exactly one."""
 
 
 def _known_code(name: str) -> str:
@@ -189,9 +189,9 @@ class Link(Table):
 
     name: Annotated[str, Field(min_length=1)]
     profile: str | None = None
-    """What the keys below are unless given: a shipped profile's name, or a file."""
+    """A shipped profile's name, or a file, with defaults for the keys below."""
     contacts: str | None = None
-    """A contact plan: outages where it has no contact, and its rate and delay unless given."""
+    """A contact plan: its gaps are outages, and it gives rate and delay unless these are given."""
     source: Annotated[int, Field(ge=1)] | None = None
     """The plan's node that sends the data."""
     destination: Annotated[int, Field(ge=1)] | None = None
@@ -199,24 +199,24 @@ class Link(Table):
     up_rate_bps: DrawableRate | None = None
     """``rate_bps`` unless given."""
     delay_s: Delay | None = None
-    """One way, both directions alike."""
+    """One-way delay, the same in both directions."""
     loss: LossModel | None = None
-    """Of the data direction; none unless given."""
+    """Loss of the data direction; none unless given."""
     up_loss: LossModel | None = None
-    """Of the acknowledgements; ``loss``'s process with draws of its own unless given."""
+    """Loss of the acknowledgements; unless given the process of ``loss`` with independent draws."""
     queue_bytes: Bytes | None = None
     """Drop-tail limit; the larger of 64 kB and one bandwidth-delay product unless given."""
     up_queue_bytes: Bytes | None = None
     outages: Outages | None = None
-    """``[from_s, to_s)``: what is sent meanwhile is lost, in both directions; none unless given."""
+    """``[from_s, to_s)``: packets sent in that time are lost, in both directions; none unless given."""
     cross_traffic: Annotated[tuple[CrossTraffic, ...], AsTuple] = ()
-    """Others' datagrams in the data direction's queue."""
+    """Background datagrams in the data direction's queue."""
     flows: Annotated[tuple[Flow, ...], AsTuple] = ()
-    """Others' TCP connections."""
+    """Background TCP connections."""
     mix: Mix | None = None
-    """Others' TCP and UDP in given shares."""
+    """Background TCP and UDP traffic in given shares."""
     subflows: Annotated[int, Field(ge=1, le=MAX_SUBFLOWS)] = 1
-    """Of the connection under test, all over this link."""
+    """Subflows of the connection under test over this link."""
 
     @model_validator(mode="before")
     @classmethod
@@ -244,7 +244,7 @@ _Names = Annotated[tuple[str, ...], BeforeValidator(_to_names)]
 
 
 def controller_name(given: str) -> str:
-    """What tables call a policy: its name, or its file's without folder and suffix."""
+    """A policy's name in tables: its name, or its file's name without folder and suffix."""
     return Path(given).name.removesuffix(".safetensors")
 
 
@@ -291,25 +291,25 @@ class Transport(Table):
     lanes_per_link: Annotated[int, Field(ge=1, le=4096)] = 1
     """Of each of a link's subflows: a link of two subflows has twice so many."""
     window: Literal["lane", "link"] | None = None
-    """``lanes``: whose congestion window a lane has. ``lane``: each its own, as a connection; ``link``: all of a
-    link share one. Unless given ``lane`` for stock controls, ``link`` for ``fixed``, ``open-loop``, coupled laws and
-    ``redundant``. Controllers always share."""
+    """``lanes``: ``lane``: each lane has a congestion window, as a connection; ``link``: the lanes of a link share one.
+    Unless given ``lane`` for stock controls, ``link`` for ``fixed``, ``open-loop``, coupled controls and ``redundant``.
+    Lanes always share a window under a controller."""
     mss_bytes: Annotated[int, Field(ge=64, le=65_000)] = 1460
     """Payload of a full segment; 40 bytes of headers come on top."""
     initial_cwnd: Annotated[int, Field(ge=1, le=1_000_000)] = 10
     """Segments."""
     constants: Constants | None = None
-    """Of TCP, in mission seconds; Linux's times the scale unless given."""
+    """TCP's constants in mission seconds; Linux's times the scale unless given."""
     receive_buffer_bytes: Annotated[Bytes | None, BeforeValidator(_auto)] = None
     """Shared by all subflows; ``"auto"`` grows with need and is never the limit."""
     congestion: Annotated[_Names, _known("congestion")] = ("cubic",)
     """A name, or ``FILE.py:ClassName``, or a list of them; one trial each."""
     scheduler: Annotated[_Names, _known("scheduler")] = (DEFAULT_SCHEDULER,)
     controller: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidator(_to_names)] = ()
-    """Policies, each a shipped one's name or a file; a trial each, beside those of ``congestion`` and
-    ``scheduler`` where these are given and in their place where they are not."""
+    """Policies, each a shipped one's name or a file; one trial each, in addition to those of ``congestion`` and
+    ``scheduler`` if these are given, else instead of them."""
     controller_lanes: Annotated[int, Field(ge=1, le=4096)] | None = None
-    """The most lanes of a link that a policy with lanes of its own gets; as many as it asks for unless given."""
+    """The most lanes per link for a policy that sets its number of lanes; as many as the policy sets unless given."""
     fixed_cwnd_segments: (
         Annotated[
             tuple[Annotated[int, Field(ge=1, le=1_000_000_000)], ...],
@@ -318,18 +318,18 @@ class Transport(Table):
         ]
         | None
     ) = None
-    """``fixed``: the window, one for all links or a list with one each; the bandwidth-delay product unless
+    """``fixed``: the window, one for all links or a list with one per link; the bandwidth-delay product unless
     given."""
     open_loop_bps: Annotated[tuple[Rate, ...], BeforeValidator(_to_each), Field(min_length=1)] | None = None
-    """``open-loop`` and ``ltp``: the wire rate, one for all links or a list with one each; each link's own
-    unless given."""
+    """``open-loop`` and ``ltp``: the wire rate, one for all links or a list with one per link; the link's rate unless
+    given."""
     layer_links: Annotated[tuple[str, ...], AsTuple, Field(min_length=1, max_length=MAX_LAYERS)] | None = None
-    """``layer-pinned``: each layer's link by name; the earliest expected delivery decides unless given."""
+    """``layer-pinned``: each layer's link by name; unless given the link with the earliest expected delivery."""
     ltp_green_from_layer: Annotated[int, Field(ge=0, le=MAX_LAYERS)] | None = None
-    """``ltp``: this layer and those above are green, sent once and never repeated; all are red unless given."""
+    """``ltp``: this layer and those above are green: sent once, never retransmitted; all are red unless given."""
     ltp_retry_limit: Annotated[int, Field(ge=0, le=1_000)] = 20
     """``ltp``: how often an unanswered checkpoint, report or cancellation is sent again before the layer is
-    given up."""
+    cancelled."""
 
     @model_validator(mode="before")
     @classmethod
@@ -377,12 +377,11 @@ class Playout(Table):
     """``[playout]``: when a chunk is shown."""
 
     mode: Literal["deadline", "stall"] = "deadline"
-    """``deadline``: ``delay`` after its capture, come what may; ``stall``: playout waits for each base
-    layer."""
+    """``deadline``: ``delay`` after its capture, complete or not; ``stall``: playout waits for each base layer."""
     delay_s: Annotated[float, Field(ge=0, le=1e9)] | None = None
     delay_rtts: Annotated[float, Field(ge=0, le=1e6)] | None = None
-    """In round trips of the longest link; 2 (``deadline``) or 0 (``stall``) unless one of the two is
-    given."""
+    """Playout delay in round trips of the longest link; 2 (``deadline``) or 0 (``stall``) unless ``delay_s`` or this
+    is given."""
 
     @model_validator(mode="after")
     def _one_delay(self) -> Playout:
@@ -397,13 +396,14 @@ class Run(Table):
     seed: Annotated[int, Field(ge=0, lt=1 << 62)] = 1
     """The first seed."""
     seeds: Annotated[int, Field(ge=1, le=100_000)] = 1
-    """How many seeds, one after another."""
+    """Number of consecutive seeds."""
     slot_s: Seconds | None = None
-    """Spacing of the samples."""
+    """Length of a slot, the interval of the samples."""
     slot_rtts: Annotated[float, Field(gt=0, le=1e6)] | None = None
-    """In round trips of the shortest link; a quarter, or what gives 2,000 slots if that is longer."""
+    """Length of a slot in round trips of the shortest link; default a quarter, or longer so that a run has at most
+    2,000 slots."""
     scale: Annotated[Annotated[float, Field(ge=1, le=1e6)] | None, BeforeValidator(_auto)] = None
-    """Mission seconds an emulated second stands for. ``"auto"`` (the default): the least whole number that
+    """Mission seconds per emulated second. ``"auto"`` (the default): the least whole number that
     keeps the longest RTT within 40 emulated seconds, as Linux clips its first timeout of 3 RTTs at 120 s."""
 
     @model_validator(mode="after")
@@ -445,23 +445,26 @@ class Scenario(Table):
         return self
 
     def as_variant(self, label: str) -> Scenario:
-        """The scenario that the variant of that label runs."""
+        """The scenario of the variant of that label."""
         return as_variant(self, next(variant for variant in self.variant if variant.label == label))
 
     def _taken(self) -> set[str]:
-        """The names that its other trials have in tables."""
-        told = self.transport
+        """The names of the other trials in tables."""
+        transport = self.transport
         pairs = {
             algorithm_name(label(c), label(s))
-            for c in told.congestion
-            for s in schedulers_of(c, told.scheduler)
+            for c in transport.congestion
+            for s in schedulers_of(c, transport.scheduler)
         }
         return (
-            pairs | set(CONGESTION) | set(TRANSFERS) | {controller_name(given) for given in told.controller}
+            pairs
+            | set(CONGESTION)
+            | set(TRANSFERS)
+            | {controller_name(given) for given in transport.controller}
         )
 
     def check(self) -> None:
-        """Raise :class:`PydanticCustomError` unless its tables fit together."""
+        """Raise :class:`PydanticCustomError` unless the scenario's tables are consistent."""
         if not (self.transport.congestion or self.transport.controller or self.variant):
             raise broken("names nothing", key="transport.congestion")
         names = [link.name for link in self.link]
@@ -500,9 +503,9 @@ class Scenario(Table):
             raise broken(problem[1], key=problem[0])
 
     def misfit(self, *, layers: int | None = None) -> tuple[str, str] | None:
-        """An algorithm that cannot do its work here: its key and the rule; ``None`` when all can.
+        """An algorithm that cannot work in this scenario: its key and the rule; ``None`` when all can.
 
-        ``layers`` of the source, ``None`` while it is not read.
+        ``layers`` is the number of layers of the source, ``None`` while it is not read.
         """
         paths = sum(link.subflows for link in self.link)
         for kind, names in (
@@ -517,7 +520,7 @@ class Scenario(Table):
 
     @property
     def subflows(self) -> int:
-        """Of the connection, over all links."""
+        """Number of subflows of the connection, over all links."""
         return sum(link.subflows for link in self.link)
 
     @property

@@ -1,7 +1,7 @@
-"""What physics says of a link: profiles, light times between bodies, contact plans, codes; for the engine.
+"""The physics of a link for the engine: profiles, light times between bodies, contact plans, codes.
 
-A key given beside a profile or a contact plan wins over it. What a plan says of rate and delay counts where no profile
-does; its contacts take the place of a profile's windows.
+A key of the scenario takes precedence over a profile and a contact plan. The rate and the delay of a plan are used if
+no profile gives them; the contacts of a plan replace a profile's windows.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from .model import About, Link, Scenario
 
 ROW_S = 600.0
-"""Between rows of a light time: the cubic between them is then within a nanosecond for any pair of planets."""
+"""Step between rows of a light time: the cubic between them is within a nanosecond for any pair of planets."""
 MAX_ROWS = 50_000
-"""A year of ten minutes; longer runs have wider steps, and the spline still microseconds."""
+"""A year at ten minutes per row; longer runs have wider steps, and the spline stays within microseconds."""
 Outages = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
 class DelayColumns:
-    """A delay over time, as the engine takes it."""
+    """A delay over time, in the engine's form."""
 
     t_ns: tuple[int, ...]
     delay_ns: tuple[int, ...]
@@ -48,7 +48,7 @@ class DelayColumns:
 
 @dataclass(frozen=True)
 class Physics:
-    """What a link's profile, bodies and contact plan say; ``None`` where they say nothing."""
+    """The values from a link's profile, bodies and contact plan; ``None`` where they give none."""
 
     delay: DelayColumns | None = None
     rate_bps: float | None = None
@@ -62,29 +62,29 @@ class Physics:
 
 def physics(link: Link, about: About, seed: int) -> Physics:
     """Resolve one link of a scenario under a seed."""
-    found = Physics()
+    properties = Physics()
     if link.contacts is not None:
-        found = _of_plan(link, about)
+        properties = _of_plan(link, about)
     if link.profile is not None and profile_of(link.profile).kind == "physical":
         start, duration_s = _when(about)
-        real = _realised(link.profile, start, duration_s, seed)
-        found = Physics(
-            delay=curve(real.delay_t_s, real.delay_s),
-            rate_bps=real.rate_bps,
-            up_rate_bps=real.up_rate_bps,
-            loss=_schedule(real.down, _code_of(link.profile, up=False)),
-            up_loss=_schedule(real.up, _code_of(link.profile, up=True)),
-            outages=found.outages if link.contacts else _windows(real.outages_s),
-            up_outages=found.up_outages if link.contacts else _windows(real.up_outages_s),
-            notes=tuple(f"link {link.name}: {note}" for note in real.notes),
+        realisation = _realised(link.profile, start, duration_s, seed)
+        properties = Physics(
+            delay=curve(realisation.delay_t_s, realisation.delay_s),
+            rate_bps=realisation.rate_bps,
+            up_rate_bps=realisation.up_rate_bps,
+            loss=_schedule(realisation.down, _code_of(link.profile, up=False)),
+            up_loss=_schedule(realisation.up, _code_of(link.profile, up=True)),
+            outages=properties.outages if link.contacts else _windows(realisation.outages_s),
+            up_outages=properties.up_outages if link.contacts else _windows(realisation.up_outages_s),
+            notes=tuple(f"link {link.name}: {note}" for note in realisation.notes),
         )
     if isinstance(link.delay_s, BodyPair):
-        found = replace(found, delay=_between(link.delay_s, *_when(about)))
-    return found
+        properties = replace(properties, delay=_between(link.delay_s, *_when(about)))
+    return properties
 
 
 def at_rate(loss: EngineLoss, planned_bps: float, given_bps: float) -> EngineLoss:
-    """A profile's frame loss at another rate than its own: energy per bit goes with the time a bit takes."""
+    """A profile's frame loss at another rate: the energy per bit is proportional to the duration of a bit."""
     if loss.frames is None or given_bps == planned_bps:
         return loss
     shift_db = 10 * log10(planned_bps / given_bps)
@@ -116,7 +116,7 @@ def coded_loss(name: str, ebn0_db: float) -> EngineLoss:
 
 
 def clamped(name: str, ebn0_db: float) -> str | None:
-    """What is taken for an Eb/N0 outside a code's table; ``None`` inside."""
+    """A note on the value used for an Eb/N0 outside a code's table; ``None`` inside."""
     from dstcc_channels.codes import code
 
     return code(name).outside(ebn0_db)
@@ -131,15 +131,15 @@ def profile_of(name_or_path: str) -> Profile:
 
 
 def abstract_keys(name_or_path: object) -> dict[str, Any]:
-    """The keys of ``[[link]]`` that an abstract profile stands for; none for a physical one."""
+    """The keys of ``[[link]]`` in an abstract profile; none for a physical one."""
     if not isinstance(name_or_path, str):
         return {}
-    with _told("profile"):
+    with _named_by_key("profile"):
         return dict(profile_of(name_or_path).link or {})
 
 
 def check(scenario: Scenario) -> None:
-    """Raise pydantic's error for what would fail when the links are drawn."""
+    """Raise pydantic's error for links that could not be drawn."""
     about = scenario.scenario
     for i, link in enumerate(scenario.link):
         physical = link.profile is not None and profile_of(link.profile).kind == "physical"
@@ -148,15 +148,15 @@ def check(scenario: Scenario) -> None:
                 if needed and value is None:
                     raise broken(f"needs {what} in [scenario]", key=f"link.{i}.{key}")
         if link.contacts is not None:
-            with _told(f"link.{i}.contacts"):
+            with _named_by_key(f"link.{i}.contacts"):
                 _of_plan(link, about)
-        with _told(f"link.{i}.{'profile' if physical else 'delay_s'}"):
+        with _named_by_key(f"link.{i}.{'profile' if physical else 'delay_s'}"):
             if physical or isinstance(link.delay_s, BodyPair):
                 physics(link, about, scenario.run.seed)
 
 
 @contextmanager
-def _told(key: str) -> Iterator[None]:
+def _named_by_key(key: str) -> Iterator[None]:
     """Turn an input error into one that names its key."""
     try:
         yield
@@ -165,7 +165,7 @@ def _told(key: str) -> Iterator[None]:
 
 
 def curve(t_s: NDArray[np.float64], delay_s: NDArray[np.float64]) -> DelayColumns:
-    """The spline through a delay's rows: its values and slopes there."""
+    """The spline through a delay's rows: its values and slopes at the rows."""
     from scipy.interpolate import CubicSpline
 
     slopes = CubicSpline(t_s, delay_s)(t_s, 1)
@@ -181,7 +181,7 @@ def _when(about: About) -> tuple[datetime, float]:
 
 @lru_cache(maxsize=64)
 def _realised(name_or_path: str, start: datetime, duration_s: float, seed: int) -> Realisation:
-    """One run of a physical profile; every algorithm of a seed asks for the same."""
+    """A physical profile realised for a run; cached, as it is the same for every algorithm of a seed."""
     from dstcc_channels.realise import realise
 
     return realise(profile_of(name_or_path), start, duration_s, seed)
@@ -198,7 +198,7 @@ def _between(pair: BodyPair, start: datetime, duration_s: float) -> DelayColumns
 
 
 def _of_plan(link: Link, about: About) -> Physics:
-    """Outages where there is no contact; rate and delay unless the link gives them, or its profile."""
+    """A contact plan's gaps as outages, and its rate and delay unless the link or its profile gives them."""
     assert link.contacts is not None and link.source is not None and link.destination is not None
     plan = _plan(link.contacts, about.start)
     ways = ((link.source, link.destination), (link.destination, link.source))
@@ -223,9 +223,9 @@ def _plan(path: str, start: datetime | None) -> Plan:
 
 
 def _windows(windows: Any) -> Outages:
-    """Seconds to whole nanoseconds, without those that vanish."""
-    found = ((ns(start), ns(end)) for start, end in windows)
-    return tuple((start, end) for start, end in found if end > start)
+    """Windows in whole nanoseconds, without those that become empty."""
+    rounded = ((ns(start), ns(end)) for start, end in windows)
+    return tuple((start, end) for start, end in rounded if end > start)
 
 
 def _code_of(name_or_path: str, *, up: bool) -> str:

@@ -1,4 +1,4 @@
-"""Who else uses a link: datagrams, TCP connections, and a mix of both; and what the engine takes for them."""
+"""Background traffic on a link: datagrams, TCP connections, and a mix of both; and its form for the engine."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from dstcc.wire import HEADER_BYTES
 from .fields import Bytes, Draw, DrawableInstant, Instant, Rate, Seconds, Table, broken, ns
 
 MAX_FLOWS = 1_000
-"""Of one entry; each costs the memory of its window."""
+"""Most flows of one entry; each costs the memory of its window."""
 
 DrawStart = Callable[["float | Draw", str], float]
-"""A value or its draw, and the name of its stream, to the seed's value."""
+"""A function of a value or its draw and of the stream's name; it returns the seed's value."""
 
 
 def _known(name: str) -> str:
@@ -36,17 +36,17 @@ _Control = Annotated[str, AfterValidator(_known)]
 
 
 class _OnOff(Table):
-    """When traffic is there, and how it comes and goes meanwhile."""
+    """The time in which traffic is sent, and its bursts and gaps."""
 
     stop_s: Seconds | None = None
-    """Never, unless given."""
+    """End of the traffic; never unless given."""
     on_s: Seconds | None = None
-    """Length of a burst; without it the traffic does not pause."""
+    """Length of a burst; without it the traffic is continuous."""
     off_s: Instant = 0.0
     periods: Literal["constant", "exponential", "pareto"] = "constant"
-    """``constant``: bursts and gaps last ``on_s`` and ``off_s``; else these are the means of random ones."""
+    """``constant``: bursts and gaps last ``on_s`` and ``off_s``; else these are the means of random lengths."""
     pareto_shape: Annotated[float, Field(gt=1, le=100)] | None = None
-    """1.5 unless given: a finite mean and an infinite variance."""
+    """1.5 unless given, which has a finite mean and an infinite variance."""
 
     @model_validator(mode="after")
     def _periods(self) -> _OnOff:
@@ -73,11 +73,11 @@ class _OnOff(Table):
 
 
 class CrossTraffic(_OnOff):
-    """Datagrams of others in a link's data direction, at a constant rate, on and off by turns."""
+    """Background datagrams in a link's data direction, at a constant rate, with bursts and gaps."""
 
     rate_bps: Rate
     packet_bytes: Annotated[int, Field(ge=28, le=65_535)] = 1500
-    """On the wire; 28 is an empty UDP datagram, 65,535 the largest."""
+    """Size on the wire; 28 is an empty UDP datagram, 65,535 the largest."""
     start_s: Instant = 0.0
 
     @model_validator(mode="after")
@@ -87,18 +87,18 @@ class CrossTraffic(_OnOff):
 
 
 class Flow(_OnOff):
-    """``count`` TCP connections of others, data and acknowledgements in the link's two queues."""
+    """``count`` background TCP connections, with data and acknowledgements in the link's two queues."""
 
     congestion: _Control = SAME
-    """A name, or ``same``: the control under test, each trial its own."""
+    """A name, or ``same``: the trial's congestion control."""
     count: Annotated[int, Field(ge=1, le=MAX_FLOWS)] = 1
     start_s: DrawableInstant = 0.0
-    """Of the handshake; each of ``count`` draws its own."""
+    """Time of the handshake; each of ``count`` connections draws one."""
     bytes: Bytes | None = None
-    """Payload each has to send; without it there is no end."""
+    """Payload of each connection; unlimited unless given."""
     rate_bps: Rate | None = None
-    """What its application writes while on, in wire bits of full segments; without it as much as TCP
-    lets it."""
+    """Rate at which its application writes during a burst, in wire bits of full segments; unless given, as fast as TCP
+    sends."""
 
     @model_validator(mode="after")
     def _fits(self) -> Flow:
@@ -114,14 +114,14 @@ class Mix(_OnOff):
     fifth of ``rate_bps`` each."""
 
     rate_bps: Rate
-    """Offered by all sources together while they are on, on the wire."""
+    """Rate on the wire that all sources together offer during a burst."""
     tcp_share: Annotated[float, Field(ge=0, le=1)] = 0.8
     tcp_flows: Annotated[int, Field(ge=1, le=MAX_FLOWS)] = 4
     udp_sources: Annotated[int, Field(ge=1, le=MAX_FLOWS)] = 1
     congestion: _Control = "newreno"
-    """Of the TCP sources."""
+    """Congestion control of the TCP sources."""
     packet_bytes: Annotated[int, Field(ge=28, le=65_535)] = 1500
-    """Of the datagrams."""
+    """Size of the datagrams on the wire."""
     start_s: Instant = 0.0
 
     @model_validator(mode="after")
@@ -131,34 +131,34 @@ class Mix(_OnOff):
 
 
 def engine_traffic(cross: tuple[CrossTraffic, ...], mix: Mix | None) -> tuple[EngineTraffic, ...]:
-    """The datagrams of a link."""
-    found = [item.source(item.rate_bps, item.packet_bytes, item.start_s) for item in cross]
+    """A link's sources of background datagrams."""
+    sources = [item.source(item.rate_bps, item.packet_bytes, item.start_s) for item in cross]
     if mix is not None and mix.tcp_share < 1:
         each_bps = mix.rate_bps * (1 - mix.tcp_share) / mix.udp_sources
-        found += [mix.source(each_bps, mix.packet_bytes, mix.start_s)] * mix.udp_sources
-    return tuple(found)
+        sources += [mix.source(each_bps, mix.packet_bytes, mix.start_s)] * mix.udp_sources
+    return tuple(sources)
 
 
 def engine_flows(
     flows: tuple[Flow, ...], mix: Mix | None, mss_bytes: int, draw: DrawStart
 ) -> tuple[EngineFlow, ...]:
-    """The TCP connections of others on a link."""
-    found: list[EngineFlow] = []
+    """A link's background TCP connections."""
+    connections: list[EngineFlow] = []
     for entry, flow in enumerate(flows):
         for number in range(flow.count):
             start_s = draw(flow.start_s, f"flows.{entry}.{number}.start_s")
-            found.append(_flow(flow, start_s, flow.rate_bps, mss_bytes, flow.bytes or 0))
+            connections.append(_flow(flow, start_s, flow.rate_bps, mss_bytes, flow.bytes or 0))
     if mix is not None and mix.tcp_share > 0:
         each_bps = mix.rate_bps * mix.tcp_share / mix.tcp_flows
-        found += [_flow(mix, mix.start_s, each_bps, mss_bytes)] * mix.tcp_flows
-    return tuple(found)
+        connections += [_flow(mix, mix.start_s, each_bps, mss_bytes)] * mix.tcp_flows
+    return tuple(connections)
 
 
 def _flow(
-    told: Flow | Mix, start_s: float, rate_bps: float | None, mss_bytes: int, payload_bytes: int = 0
+    entry: Flow | Mix, start_s: float, rate_bps: float | None, mss_bytes: int, payload_bytes: int = 0
 ) -> EngineFlow:
-    written = None if rate_bps is None else told.source(rate_bps, mss_bytes + HEADER_BYTES, start_s)
-    return EngineFlow(told.congestion, ns(start_s), _stop_ns(told.stop_s), payload_bytes, written)
+    written = None if rate_bps is None else entry.source(rate_bps, mss_bytes + HEADER_BYTES, start_s)
+    return EngineFlow(entry.congestion, ns(start_s), _stop_ns(entry.stop_s), payload_bytes, written)
 
 
 def _stop_ns(stop_s: float | None) -> int:

@@ -1,7 +1,7 @@
-"""``[[variant]]``: an algorithm once more with other settings, beside the others on the same links and losses.
+"""``[[variant]]``: a further trial of an algorithm with other settings, on the same links and losses.
 
-A variant is a scenario of its own that differs in ``[transport]`` and in the scale alone, so that everything behind
-the model (the engine's configuration, the kernel's job) knows nothing of variants.
+A variant is a scenario that differs only in ``[transport]`` and in the scale, so that the code behind the model (the
+engine's configuration, the kernel's job) needs no knowledge of variants.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 LONGEST_LABEL = 40
 SCALE = "scale"
-"""The one key of ``set`` that is not ``[transport]``'s."""
+"""The one key of ``set`` that is not a key of ``[transport]``."""
 WHO = ("congestion", "scheduler", "controller")
-"""Keys of ``[transport]`` that a variant gives beside ``set``."""
+"""Keys of ``[transport]`` that a variant gives outside ``set``."""
 WITH_LANES = ("lanes_per_link", "window")
-"""Keys that mean nothing to a stream: a variant that is one goes without the scenario's."""
+"""Keys that do not apply to ``mode = "stream"``: a variant in that mode does not inherit them."""
 _LABEL = re.compile(r"\w[\w +,=()-]*")
 
 
@@ -37,18 +37,18 @@ def _label(text: str) -> str:
 
 
 class Variant(Table):
-    """An algorithm with settings of its own."""
+    """An algorithm with other settings."""
 
     label: Annotated[str, AfterValidator(_label)]
-    """What tables call it."""
+    """Its name in tables."""
     congestion: Annotated[str, Field(min_length=1)] | None = None
     """A congestion control or ``ltp``."""
     scheduler: Annotated[str, Field(min_length=1)] | None = None
     """The scenario's first unless given."""
     controller: Annotated[str, Field(min_length=1)] | None = None
-    """A policy, in the place of the two."""
+    """A policy, instead of the two."""
     set: dict[str, Any] = Field(default_factory=dict)
-    """Keys of ``[transport]``, and ``scale``, in the place of the scenario's."""
+    """Keys of ``[transport]``, and ``scale``, which replace the scenario's."""
 
     @model_validator(mode="after")
     def _one_algorithm(self) -> Variant:
@@ -60,37 +60,37 @@ class Variant(Table):
 
 
 def as_variant(scenario: Scenario, variant: Variant) -> Scenario:
-    """The scenario with the variant's algorithm alone and its settings.
+    """The scenario with only the variant's algorithm and with its settings.
 
-    Raises :class:`ValidationError` or :class:`PydanticCustomError` for what cannot be, in the words of ``[transport]``.
+    Raises :class:`ValidationError` or :class:`PydanticCustomError` for invalid settings, with keys of ``[transport]``.
     """
-    whole = type(scenario.transport)
-    known = [key for key in whole.model_fields if key not in WHO] + [SCALE]
+    transport_type = type(scenario.transport)
+    known = [key for key in transport_type.model_fields if key not in WHO] + [SCALE]
     for key in variant.set:
         if key not in known:
             near = get_close_matches(key, known, 1)
             hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
             raise broken(f"no setting of a variant; {hint}", key=f"set.{key}")
-    told = scenario.transport.model_dump(exclude_unset=True, exclude=set(WHO))
+    settings = scenario.transport.model_dump(exclude_unset=True, exclude=set(WHO))
     if variant.set.get("mode") == "stream":
-        told = {key: value for key, value in told.items() if key not in WITH_LANES}
-    told |= {key: value for key, value in variant.set.items() if key != SCALE}
+        settings = {key: value for key, value in settings.items() if key not in WITH_LANES}
+    settings |= {key: value for key, value in variant.set.items() if key != SCALE}
     if variant.controller is not None:
-        who: dict[str, Any] = {"controller": variant.controller}
+        algorithm: dict[str, Any] = {"controller": variant.controller}
     else:
         scheduler = variant.scheduler or next(iter(scenario.transport.scheduler), None)
-        who = {"congestion": variant.congestion} | ({"scheduler": scheduler} if scheduler else {})
+        algorithm = {"congestion": variant.congestion} | ({"scheduler": scheduler} if scheduler else {})
         if variant.scheduler is None and scheduler != "layer-pinned":
-            told.pop("layer_links", None)
+            settings.pop("layer_links", None)
     run = scenario.run
     if SCALE in variant.set:
         run = type(run).model_validate(run.model_dump(exclude_unset=True) | {SCALE: variant.set[SCALE]})
-    changed = {"transport": whole.model_validate(told | who), "run": run, "variant": ()}
+    changed = {"transport": transport_type.model_validate(settings | algorithm), "run": run, "variant": ()}
     return scenario.model_copy(update=changed)
 
 
 def place_of(error: ValidationError | PydanticCustomError) -> tuple[str, str]:
-    """Where in a variant an error of :func:`as_variant` is, and the rule it broke."""
+    """The key of a variant that an error of :func:`as_variant` is about, and the rule it broke."""
     if isinstance(error, PydanticCustomError):
         context = error.context or {}
         return _within(str(context.get("key", "")).removeprefix("transport.")), str(

@@ -1,4 +1,4 @@
-"""What a scenario's video weighs: the bytes of every layer of every chunk, and when each is captured."""
+"""A scenario's video: the bytes of every layer of every chunk, and the capture time of each chunk."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ NOT_EMULATED: Any = {
     "variant": True,
     "expect": True,
 }
-"""What :func:`content_hash` leaves out."""
+"""The keys that :func:`content_hash` leaves out."""
 ADDED = ("window", "controller_lanes", "constants")
-"""Keys of ``[transport]`` that came after hashes had been written down (policies name the scenarios of their training):
-one that is not given leaves a scenario's hash as it was."""
+"""Keys of ``[transport]`` that are newer than recorded hashes (policy files hold the hashes of their training
+scenarios): a scenario without such a key keeps its hash."""
 NOT_PHYSICS: Any = {"name", "file", "summary", "references", "notes"}
-"""What it leaves out of a profile."""
+"""The keys of a profile that :func:`content_hash` leaves out."""
 
 
 @dataclass(frozen=True)
@@ -72,22 +72,22 @@ class Source:
     end_s: Float64Array
     """When its last frame is captured."""
     layer_bytes: NDArray[np.int64]
-    """Payload by chunk and layer; at least 1, as an empty layer must be announced too."""
+    """Payload by chunk and layer; at least 1, as an empty layer must be signalled too."""
     stream: Path | None = None
     """The stream directory it comes from; ``None`` for a synthetic source."""
     name: str = "synthetic"
-    """What people call it: the name of the video file it was made from."""
+    """Name for people: that of the video file that it was made from."""
     payloads: tuple[Path, ...] = ()
     """The files of the stream, by chunk and layer; those of a looped one once."""
 
     @property
     def chunks(self) -> int:
-        """How many chunks there are."""
+        """Number of chunks."""
         return len(self.start_s)
 
     @property
     def layers(self) -> int:
-        """How many layers a chunk has."""
+        """Number of layers of a chunk."""
         return int(self.layer_bytes.shape[1])
 
     @cached_property
@@ -108,7 +108,7 @@ def load_source(scenario: Scenario) -> Source:
     """The source of a scenario; a looped video repeats chunk ``i % n`` of its n chunks as chunk ``i``.
 
     Raises :class:`ScenarioError` when the mission has too many chunks or an algorithm needs more layers, and
-    :class:`StreamError` naming the file when a payload is not what the stream's manifest says.
+    :class:`StreamError` naming the file when a payload differs from the stream's manifest.
     """
     source = _read_source(scenario)
     varied = [(f"variant {one.label}: ", scenario.as_variant(one.label)) for one in scenario.variant]
@@ -132,10 +132,10 @@ def _read_source(scenario: Scenario) -> Source:
 
 
 def _encoded_input(video: Video) -> tuple[Manifest, Path]:
-    """The stream of ``[video] input``, encoded unless the cache has it already, whole.
+    """The stream of ``[video] input``, encoded unless the cache holds it undamaged.
 
-    The cache ($DSTCC_CACHE, else ~/.cache/dstcc) is keyed by the file's content and the settings. Pictures
-    are judged when a trial has played them, so the encoder need not.
+    The cache ($DSTCC_CACHE, else ~/.cache/dstcc) is keyed by the file's content and the settings. The encoder measures
+    no quality, since quality is measured after a trial.
     """
     from dstcc_svc import encode, verify
 
@@ -144,18 +144,17 @@ def _encoded_input(video: Video) -> tuple[Manifest, Path]:
     folder = cache_folder() / "streams" / key.hexdigest()[:32]
     try:
         return verify(folder), folder
-    except StreamError:  # not there yet, or damaged since; a name like this nobody else gives
+    except StreamError:  # not encoded yet, or damaged since; no other program uses such a name
         shutil.rmtree(folder, ignore_errors=True)
         encode(clip, folder, **settings.model_dump(), quality=False, force=True)
         return verify(folder), folder
 
 
 def content_hash(scenario: Scenario) -> str:
-    """SHA-256 of what is emulated, so that runs with the same hash can be compared.
+    """SHA-256 of the emulated mission; runs with the same hash can be compared.
 
-    It leaves out which algorithms and seeds are tried, the scale (runs record it beside the hash), the
-    bounds and the description; a stream, an input, a profile or a contact plan counts by its content, wherever it
-    lies.
+    It leaves out the algorithms, the seeds, the scale (runs record it beside the hash), the bounds and the description;
+    a stream, an input, a profile or a contact plan counts by its content, not by its path.
     """
     document = scenario.model_dump(mode="json", exclude=NOT_EMULATED)
     for key in ADDED:

@@ -1,4 +1,4 @@
-"""A scenario as resolved, written back as TOML that the loader reads to the same scenario."""
+"""Writes a resolved scenario as TOML, which the loader reads back to the same scenario."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _key(name: str) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A value as TOML has it, tables inline."""
+    """A value as TOML, with inline tables."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -48,5 +48,5 @@ def value_text(value: Any) -> str:
 
 
 def _string(text: str) -> str:
-    """A basic string; JSON's escapes are TOML's, but for DEL, which TOML wants escaped as well."""
+    """A basic string; JSON's escapes are TOML's, except that TOML also requires DEL to be escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
