@@ -1,7 +1,7 @@
-"""What a loss process costs a packet: the engine with it beside the engine without.
+"""The cost of a loss process per packet: the engine with it against the engine without.
 
-Both send the same packets through a fixed window at a frame error rate of 1e-6, so that nothing else differs. Draws
-alone, in the waterfall as well, stand beside numpy's usual way of drawing.
+Both send the same packets through a fixed window at a frame error rate of 1e-6, so that nothing else differs. The draws
+alone, also in the waterfall region, are compared with those of numpy's default generator.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dstcc_channels.codes import code
 from dstcc.engine import FrameSchedule, Loss, simulate
 from dstcc.engine.simulate import channel_losses
 
-from .figure import Measured, by_turns, core_s
+from .figure import Measured, core_s, interleaved
 from .nets import WIRE, Bulk, link, ns
 
 PACKETS = 3_000_000
@@ -29,7 +29,7 @@ FLAT = (-5.0, 0.01)
 def frame_loss(
     bits: int, ebn0_db: float, curve: tuple[float, float], log10_fer: list[float], *, index: float = 0.0
 ) -> Loss:
-    """Frame loss whose Eb/N0 wanders by 0.05 dB from minute to minute, with gains of 1 s if it scintillates."""
+    """Frame loss whose Eb/N0 varies by 0.05 dB from minute to minute; scintillation gains hold for 1 s."""
     rows = np.arange(MINUTES, dtype=np.int64)
     schedule = FrameSchedule(
         frame_bits=bits,
@@ -45,7 +45,7 @@ def frame_loss(
 
 
 def rare(bits: int, index: float = 0.0) -> Loss:
-    """So few frames are erased that the transfer is as without loss; the work is the same."""
+    """Loss with the full work per packet, but so few erased frames that the transfer is as without loss."""
     return frame_loss(bits, 0.0, FLAT, [-6.0] * 1001, index=index)
 
 
@@ -69,7 +69,7 @@ DRAWN = ("ccsds-turbo-1/6-8920", "ccsds-turbo-1/6-1784", "ccsds-ar4ja-1/2-1024")
 
 
 def loss_draw_ns() -> Measured:
-    """The worst of the loss processes in the engine, less the engine without one; median of the differences."""
+    """The most expensive loss process in the engine, minus the engine without one; median of the differences."""
 
     def engine(loss: Loss) -> Callable[[], float]:
         config = Bulk(packets=PACKETS, loss=loss, congestion="fixed").config()
@@ -83,14 +83,14 @@ def loss_draw_ns() -> Measured:
         generator = np.random.default_rng(1)
         return core_s(lambda: generator.random(SLOTS) < 1e-3) / SLOTS * 1e9
 
-    without, *with_loss = by_turns(REPEATS, engine(Loss()), *(engine(loss) for loss in PROCESSES.values()))
+    without, *with_loss = interleaved(REPEATS, engine(Loss()), *(engine(loss) for loss in PROCESSES.values()))
     extra = {
         name: tuple(a - b for a, b in zip(taken, without, strict=True))
         for name, taken in zip(PROCESSES, with_loss, strict=True)
     }
     medians = {name: statistics.median(values) for name, values in extra.items()}
     worst = max(medians, key=lambda name: medians[name])
-    beside, *alone = by_turns(3, numpy_draws, *(draws(in_the_waterfall(name)) for name in DRAWN))
+    beside, *alone = interleaved(3, numpy_draws, *(draws(in_the_waterfall(name)) for name in DRAWN))
     drawn = {name: statistics.median(taken) for name, taken in zip(DRAWN, alone, strict=True)}
     return Measured(
         medians[worst],

@@ -1,5 +1,5 @@
-"""What a packet costs under each congestion control beside CUBIC, and under each scheduler beside minrtt: the same
-transfer, by turns."""
+"""The cost of a packet under each congestion control against CUBIC, and under each scheduler against minrtt: the same
+transfer, measured alternately."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ import numpy as np
 from dstcc.engine import CONGESTION_NAMES, SCHEDULER_NAMES
 
 from .engine import Transfer
-from .figure import Measured, by_turns, median_ratio
+from .figure import Measured, interleaved, median_ratio
 from .nets import WIRE, Bulk
 
 REPEATS = 3
 BDP_PACKETS = 500
 PACKETS = 1_000_000
-"""Small enough a BDP that the slowest to grow, a segment a round trip, fill the link for most of the transfer."""
+"""Packets of a transfer; the BDP is so small that the slowest window, which grows by a segment per round trip, fills
+the link for most of it."""
 
 
 SLOW_RTTS, BUFFER_BDPS = 2.0, 4
-"""Schedulers: the second path is twice as long, and what the receiver buffers limits, so that waiting is a choice."""
+"""Schedulers: the second path is twice as long, and the receive buffer limits, so that waiting is an option."""
 
 
 def control_costs() -> Measured:
-    """The dearest control over CUBIC; the table of all."""
+    """The most expensive control relative to CUBIC; the table of all controls."""
     return _beside(
         "cubic",
         {name: Bulk(BDP_PACKETS, packets=PACKETS, congestion=name) for name in CONGESTION_NAMES},
@@ -32,7 +33,7 @@ def control_costs() -> Measured:
 
 
 def scheduler_costs() -> Measured:
-    """The dearest scheduler over minrtt; the table of all, per packet sent."""
+    """The most expensive scheduler relative to minrtt; the table of all schedulers, per packet sent."""
     buffer_bytes = BUFFER_BDPS * BDP_PACKETS * WIRE
     return _beside(
         "minrtt",
@@ -51,9 +52,9 @@ def scheduler_costs() -> Measured:
 
 def _beside(base: str, bulks: dict[str, Bulk]) -> Measured:
     transfers = {name: Transfer(bulk) for name, bulk in bulks.items()}
-    times = dict(zip(transfers, by_turns(REPEATS, *transfers.values()), strict=True))
+    times = dict(zip(transfers, interleaved(REPEATS, *transfers.values()), strict=True))
     ratios = {name: median_ratio(taken, times[base]) for name, taken in times.items()}
-    dearest = max(ratios, key=lambda name: ratios[name])
+    worst = max(ratios, key=lambda name: ratios[name])
     rows = {
         name: {
             "ns_per_packet": statistics.median(times[name]),
@@ -69,11 +70,11 @@ def _beside(base: str, bulks: dict[str, Bulk]) -> Measured:
         for name, row in rows.items()
     ]
     return Measured(
-        statistics.median(times[dearest]),
+        statistics.median(times[worst]),
         "ns CPU",
-        f"{dearest} / {base}",
-        ratios[dearest],
-        repeats=times[dearest],
+        f"{worst} / {base}",
+        ratios[worst],
+        repeats=times[worst],
         details=rows,
         notes=tuple(notes),
     )

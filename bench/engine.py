@@ -1,6 +1,6 @@
-"""What a packet costs in the engine: a CUBIC bulk transfer beside walks that know no protocol.
+"""The cost of a packet in the engine: a CUBIC bulk transfer against loops over packet records without any protocol.
 
-Nanoseconds per data packet sent, its ACK and everything else included, on one core.
+Nanoseconds per data packet sent, its ACK and all other work included, on one core.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dstcc.engine import EngineResult, simulate
 from dstcc.engine._engine import event_walk, ring_walk
 
-from .figure import Measured, by_turns, core_s, median_ratio
+from .figure import Measured, core_s, interleaved, median_ratio
 from .nets import Bulk
 
 REPEATS = 5
@@ -22,7 +22,7 @@ WALKED = 10_000_000
 
 
 class Transfer:
-    """A simulated bulk transfer, timed as often as called."""
+    """A simulated bulk transfer; each call runs it and returns its time."""
 
     def __init__(self, bulk: Bulk) -> None:
         self.config = bulk.config()
@@ -52,7 +52,7 @@ class Transfer:
 
 @cache
 def beside_the_floors() -> tuple[Transfer, dict[str, tuple[float, ...]]]:
-    """The standard transfer and both walks over the same window, by turns."""
+    """The standard transfer and both loops over the same window, measured alternately."""
     transfer = Transfer(Bulk())
     transfer()
     window = int(np.median(transfer.in_flight()))
@@ -60,7 +60,7 @@ def beside_the_floors() -> tuple[Transfer, dict[str, tuple[float, ...]]]:
         lambda: core_s(lambda: ring_walk(WALKED, window, 0.0, 1)) / WALKED * 1e9,
         lambda: core_s(lambda: event_walk(WALKED, window // 2, 2, 0.0, 1)) / WALKED * 1e9,
     )
-    engine, ring, event = by_turns(REPEATS, transfer, *walks)
+    engine, ring, event = interleaved(REPEATS, transfer, *walks)
     return transfer, {"engine": engine, "ring": ring, "event": event}
 
 
@@ -85,7 +85,7 @@ def ns_per_packet() -> Measured:
 
 
 def floor() -> Measured:
-    """The bare ring walk: one record written, one read, one draw."""
+    """The bare loop over a ring: one record written, one read, one draw per packet."""
     _, times = beside_the_floors()
     return Measured(
         statistics.median(times["ring"]),
@@ -97,7 +97,7 @@ def floor() -> Measured:
 
 
 def event_floor() -> Measured:
-    """The walk in event order: arrival and answer apart, the earliest of both subflows next, two draws."""
+    """The loop in event order: arrival and ACK are separate events, the earliest is next, two draws per packet."""
     _, times = beside_the_floors()
     return Measured(
         statistics.median(times["event"]),
@@ -115,7 +115,7 @@ def bdp_growth() -> Measured:
 
 
 def subflow_growth() -> Measured:
-    """From one subflow to the most there may be."""
+    """From one subflow to the largest number allowed."""
     counts = (1, 2, 8, 64)
     return _growth(
         "subflows", {n: Transfer(Bulk(subflows=n, packets=4_000_000)) for n in counts}, worst=False
@@ -124,7 +124,7 @@ def subflow_growth() -> Measured:
 
 def _growth(what: str, transfers: dict[int, Transfer], *, worst: bool) -> Measured:
     """Cost at the largest (or the worst) size over that at the smallest."""
-    times = dict(zip(transfers, by_turns(3, *transfers.values()), strict=True))
+    times = dict(zip(transfers, interleaved(3, *transfers.values()), strict=True))
     medians = {size: statistics.median(taken) for size, taken in times.items()}
     base, *others = medians
     top = max(others, key=lambda size: medians[size]) if worst else others[-1]

@@ -1,4 +1,4 @@
-"""What a figure is, and the helpers all of them measure with."""
+"""The type of a figure, and the helpers for measuring."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Measured:
-    """What came out of measuring one figure."""
+    """The result of measuring one figure."""
 
     value: float
     unit: str
     against: str
-    """What ``ratio`` compares with, in words; empty for nothing."""
+    """The reference of ``ratio``, in words; empty without one."""
     ratio: float | None = None
     repeats: tuple[float, ...] = ()
     """The values that ``value`` is the median of."""
     details: Mapping[str, object] = field(default_factory=dict)
-    """Whatever else the JSON document should hold."""
+    """Further entries of the JSON document."""
     notes: tuple[str, ...] = ()
     """Lines printed below the table."""
 
@@ -38,9 +38,9 @@ class Goal:
     bound: float
 
     def met(self, measured: Measured) -> bool:
-        found = measured.value if self.on == "value" else measured.ratio
+        measured_value = measured.value if self.on == "value" else measured.ratio
         compare = {"<=": operator.le, ">=": operator.ge}[self.sign]
-        return found is not None and bool(compare(found, self.bound))
+        return measured_value is not None and bool(compare(measured_value, self.bound))
 
     def __str__(self) -> str:
         return f"{self.on} {self.sign} {self.bound:g}"
@@ -56,21 +56,21 @@ class Figure:
 
 
 def cpu_s(work: Callable[[], object]) -> float:
-    """CPU seconds this process spends in ``work``, all its threads together."""
+    """CPU seconds that this process spends in ``work``, in all its threads."""
     begin = time.process_time()
     work()
     return time.process_time() - begin
 
 
 def core_s(work: Callable[[], object]) -> float:
-    """CPU seconds this thread spends in ``work``, which starts no other: idle ones of libraries do not count."""
+    """CPU seconds that this thread spends in ``work``, which starts no threads; idle library threads do not count."""
     begin = time.thread_time()
     work()
     return time.thread_time() - begin
 
 
 def child_cpu_s(work: Callable[[], object]) -> float:
-    """CPU seconds of the child processes that ``work`` starts and waits for, and of their own children."""
+    """CPU seconds of the child processes that ``work`` starts and waits for, and of their children."""
 
     def spent() -> float:
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -81,12 +81,12 @@ def child_cpu_s(work: Callable[[], object]) -> float:
     return spent() - begin
 
 
-def by_turns(repeats: int, *measures: Callable[[], float]) -> list[tuple[float, ...]]:
-    """Take every measure once, then all again: a change of the machine's mood meets them alike."""
+def interleaved(repeats: int, *measures: Callable[[], float]) -> list[tuple[float, ...]]:
+    """Take every measure once, then all again, so that a change of the machine's speed affects all alike."""
     rounds = [tuple(measure() for measure in measures) for _ in range(repeats)]
     return list(zip(*rounds, strict=True))
 
 
 def median_ratio(above: Sequence[float], below: Sequence[float]) -> float:
-    """Median of the ratios, turn by turn."""
+    """Median of the ratios of values that were measured in the same repeat."""
     return statistics.median(a / b for a, b in zip(above, below, strict=True))

@@ -1,6 +1,6 @@
-"""What the built-in geometry costs and what it is worth: ``python -m bench.geometry`` prints the accuracy.
+"""The cost and the accuracy of the built-in geometry: ``python -m bench.geometry`` prints the accuracy.
 
-The accuracy is beside DE421 over the dates that the built-in elements cover, as seen from the Earth.
+The accuracy is that against DE421 over the dates that the built-in elements cover, as seen from the Earth.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import numpy as np
 from dstcc_channels.geometry import BODIES, EPHEMERIDES, elevation_deg, light_time_s, sight_m
 from dstcc_channels.geometry.de421 import position_m
 
-from .figure import Measured, by_turns, core_s, median_ratio
+from .figure import Measured, core_s, interleaved, median_ratio
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 YEAR_MINUTES = 525_600
 EXACT_MINUTES = 5_256
-"""Every hundredth minute: enough for the exact way, whose cost is by the point."""
+"""Every hundredth minute: enough for the exact computation, whose cost is proportional to the points."""
 REPEATS = 5
 STEP_S = 5 * 86_400.0
-"""Between the compared dates: errors last for weeks, but for the Moon's, which have days."""
+"""Step between the compared dates: errors change over weeks, the Moon's over days."""
 
 
 def light_time_us() -> Measured:
@@ -39,12 +39,12 @@ def light_time_us() -> Measured:
 
     def exact() -> float:
         def work() -> None:
-            for _ in range(5):  # the observer, and the target four times as light time settles
+            for _ in range(5):  # the observer, and the target four times until the light time converges
                 position_m("mars", some)
 
         return core_s(work) / some.size * 1e6
 
-    spline, kernel = by_turns(REPEATS, ours, exact)
+    spline, kernel = interleaved(REPEATS, ours, exact)
     year_s = statistics.median(spline) * YEAR_MINUTES / 1e6
     return Measured(
         statistics.median(spline),

@@ -1,4 +1,4 @@
-"""Where the figures were measured, for whoever compares them."""
+"""The machine on which the figures were measured."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dstcc.run.machine import git_commit, machine
 
 
 def host() -> dict[str, object]:
-    """The machine, what built the native parts, the commit, and how busy the machine is now."""
+    """The machine, the compiler of the native modules, the commit, and the machine's load now."""
     return {
         **machine(),
         "compiler": _first_line(os.environ.get("CXX", "c++").split()),
@@ -20,7 +20,7 @@ def host() -> dict[str, object]:
 
 def _first_line(compiler: list[str]) -> str | None:
     try:
-        found = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=True)
+        result = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
-    return found.stdout.partition("\n")[0]
+    return result.stdout.partition("\n")[0]

@@ -1,4 +1,4 @@
-"""The virtual-time kernel: what it takes to build, to run nothing, and to run the demo's mission."""
+"""The virtual-time kernel: the cost of building it, of an empty guest, and of the demo's mission."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REPEATS = 5
 MEMORY_MB = 512
 LOADS = 3
 ACKS = 1000
-"""That the bench module counts the cycles of."""
+"""ACKs whose cycles the bench module counts."""
 LOAD = """
 import sys
 from pathlib import Path
@@ -37,10 +37,10 @@ for _ in range(int(sys.argv[2])):
 
 
 def build_cpu_s() -> Measured:
-    """Processor seconds that the build of the cached kernel took, from its own record; builds it if it is not there."""
+    """Processor seconds that the build of the cached kernel took, from its record; builds the kernel if missing."""
     build.kernel()
-    found = {"plain": build.find(), "debug": build.find(debug=True)}
-    seconds = {name: built.facts["cpu_s"] for name, built in found.items() if built}
+    builds = {"plain": build.find(), "debug": build.find(debug=True)}
+    seconds = {name: built.facts["cpu_s"] for name, built in builds.items() if built}
     notes = (f"debug {seconds['debug']:.0f} s",) if "debug" in seconds else ()
     return Measured(seconds["plain"], "s CPU", "", details=seconds, notes=notes)
 
@@ -65,7 +65,8 @@ def guest_s() -> Measured:
 
 
 def setup_s() -> Measured:
-    """Processor seconds of a guest that lays the demo's links, loads our control and starts what would transfer."""
+    """Processor seconds of a guest that sets up the demo's links, loads our control and starts an empty program instead
+    of the transfer."""
     from dstcc_kernel.backend import python_path
     from dstcc_kernel.controller_process import ERROR
     from dstcc_kernel.job import JOB, OBJECTS
@@ -111,7 +112,7 @@ def demo_s() -> Measured:
             said.append(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
 
     begin = time.monotonic()
-    emulate()  # encodes the clip and scores it, if no run did before
+    emulate()  # encodes the clip and measures its quality, if no run did before
     first = time.monotonic() - begin
     begin = time.monotonic()
     cpu = child_cpu_s(emulate)
@@ -125,9 +126,9 @@ def demo_s() -> Measured:
 
 
 def ack_cost() -> Measured:
-    """Cycles of an ACK under our module to those under CUBIC, in a guest; the loop around both is taken off.
+    """Cycles of an ACK under our module relative to those under CUBIC, in a guest; the loop around both is subtracted.
 
-    CUBIC's share of the kernel's pacing, which our control does itself, is counted; the note says what it is without.
+    CUBIC's share of the kernel's pacing, which our control does itself, is included; a note gives the ratio without.
     """
     kernel = build.kernel()
     folder = module.guest_module(kernel).parent

@@ -5,11 +5,10 @@
 * CUBIC: 1.054 (RTT/p)^¾, RFC 9438 section 5.1 with C = 0.4 and β = 0.7; where Reno's window is larger,
   section 4.3 (Reno-friendly) gives that.
 
-Both are derived for one loss in every 1/p packets, and that is what a link with ``periodic`` loss gives. Neither
-counts the round trip of recovery, in which the window does not grow: it weighs where a cycle has few round trips.
-Under independent losses the gaps are geometric besides. The ``walk`` beside each ratio is the law's own curve,
-walked a round trip at a time with those gaps, that recovery and one reduction a round trip: what the law would
-say if it counted them.
+Both are derived for one loss in every 1/p packets, as on a link with ``periodic`` loss. Neither includes the round trip
+of recovery, in which the window does not grow; that matters where a cycle has few round trips. Under independent losses
+the gaps are also geometric. The ``walk`` beside each ratio steps through the law's window curve, a round trip at a
+time, with those gaps, with recovery and with one reduction per round trip: the law's value with these effects.
 """
 
 from __future__ import annotations
@@ -146,13 +145,13 @@ def _walk(law: Law, p: float, lengths: Sequence[float]) -> float:
         left, rounds, window = gap - low, 0, low
         carried, spent = carried + low, spent + 1  # the round trip of recovery
         while left < 0 and (more := next(gaps, None)) is not None:
-            left += more  # lost within that round trip: no further reduction
+            left += more  # a loss within that round trip: no further reduction
         while left > 0:
             window = law.grow(low, top, rounds, law.rtt_s)
             share = min(left / window, 1.0)
             carried, spent, left = carried + share * window, spent + share, left - window
             rounds += 1
-        # RFC 9438 section 4.7: a loss below the last maximum aims lower still
+        # RFC 9438 section 4.7, fast convergence: a loss below the last maximum lowers W_max further
         releasing = law.congestion == "cubic" and window < top
         top = window * (1 + law.beta) / 2 if releasing else window
         low = max(window * law.beta, 1.0)

@@ -1,4 +1,4 @@
-"""What learning costs: environment steps a second and core, the engine alone; a policy's decision."""
+"""The cost of learning: environment steps per second and core (the engine alone), and a policy's decision."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dstcc.learn.observe import ObservationSpec
 from dstcc.learn.policy import Policy, load_policy
 from dstcc.learn.spaces import ActionSpec
 
-from .figure import Measured, by_turns, core_s, median_ratio
+from .figure import Measured, core_s, interleaved, median_ratio
 from .nets import link, ns
 
 EPISODES = 16
@@ -26,7 +26,7 @@ SLOTS = 300
 
 
 def env_steps_per_s() -> Measured:
-    """Slots of one round trip on one core, both windows at their BDP, a live source at 90 % of both rates."""
+    """Slots of one round trip, on one core; both windows are at their BDP, a live source has 90 % of both rates."""
     configs = [_config(seed) for seed in range(EPISODES)]
     stepper = Stepper(EPISODES, 2, 3)
     steps = packets = 0
@@ -45,11 +45,11 @@ def env_steps_per_s() -> Measured:
 
     def uninterrupted() -> None:
         for config in configs:
-            told = replace(config.transport, congestion="fixed", fixed_cwnd_segments=_windows())
-            simulate(replace(config, transport=told))
+            fixed = replace(config.transport, congestion="fixed", fixed_cwnd_segments=_windows())
+            simulate(replace(config, transport=fixed))
 
     stepped()
-    times, plain = by_turns(5, lambda: core_s(stepped), lambda: core_s(uninterrupted))
+    times, plain = interleaved(5, lambda: core_s(stepped), lambda: core_s(uninterrupted))
     rates = tuple(steps / spent for spent in times)
     return Measured(
         statistics.median(rates),
@@ -65,7 +65,7 @@ def env_steps_per_s() -> Measured:
 def inference_us() -> Measured:
     """A decision of two hidden layers of 256 over 2 subflows and 3 layers: observation in, greedy action out.
 
-    In the details the same of the shipped `dstcc`, with 2 and with 8 subflows and 3 layers.
+    The details have the same for the shipped `dstcc`, with 2 and with 8 subflows and 3 layers.
     """
     rng = np.random.default_rng(1)
     observation, action = ObservationSpec("full", 2, 3), ActionSpec(2, 3, "joint")
@@ -78,21 +78,23 @@ def inference_us() -> Measured:
     policy = Policy("bench", observation, action, network, tensors, seed=1, scenario_sha256="")
     seen = rng.random((1, observation.size)).astype(np.float32)
     times = _decisions_us(policy, seen)
-    shipped, found = load_policy("dstcc"), {}
+    shipped, shipped_us = load_policy("dstcc"), {}
     for subflows in (2, 8):
-        there = np.zeros((1, shipped.observation.size), dtype=np.float32)
+        observation_in = np.zeros((1, shipped.observation.size), dtype=np.float32)
         for place, name in enumerate(shipped.observation.names):
-            there[0, place] = name.startswith("layer") and int(name[5]) < 3
-            there[0, place] += name.startswith("subflow") and int(name[7]) < subflows
-        found[f"dstcc_{subflows}_subflows_us"] = statistics.median(_decisions_us(shipped, there))
+            observation_in[0, place] = name.startswith("layer") and int(name[5]) < 3
+            observation_in[0, place] += name.startswith("subflow") and int(name[7]) < subflows
+        shipped_us[f"dstcc_{subflows}_subflows_us"] = statistics.median(
+            _decisions_us(shipped, observation_in)
+        )
     weights = sum(tensor.size for tensor in tensors.values())
     return Measured(
         statistics.median(times),
         "us CPU",
         f"{weights:,} weights",
         repeats=times,
-        details={"weights": weights, **found},
-        notes=tuple(f"inference_us: {name} {value:.0f}" for name, value in found.items()),
+        details={"weights": weights, **shipped_us},
+        notes=tuple(f"inference_us: {name} {value:.0f}" for name, value in shipped_us.items()),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a year of one-minute link states costs."""
+"""The cost of a year of one-minute link states."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from dstcc_channels.profiles import load_profile
 from dstcc_channels.states import link_states
 
-from .figure import Measured, by_turns, core_s, median_ratio
+from .figure import Measured, core_s, interleaved, median_ratio
 
 START = datetime(2027, 6, 1, tzinfo=UTC)
-"""A year with a solar conjunction in it, so that scintillation is paid for."""
+"""A year with a solar conjunction, so that the cost includes scintillation."""
 MINUTES = 60.0 * np.arange(525_600, dtype=np.float64)
 REPEATS = 5
 
@@ -28,7 +28,7 @@ def year_s() -> Measured:
     def logarithms() -> float:
         return core_s(lambda: [np.log10(MINUTES + 1) for _ in range(10)])
 
-    ours, beside = by_turns(REPEATS, states, logarithms)
+    ours, beside = interleaved(REPEATS, states, logarithms)
     return Measured(
         statistics.median(ours),
         "s CPU",

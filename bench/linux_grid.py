@@ -1,4 +1,4 @@
-"""The simulator beside Linux, from runs of the kernel that are kept: ratio, 95 % interval and z of every case.
+"""The simulator against Linux, from stored runs of the kernel: ratio, 95 % interval and z of every case.
 
 ``data/linux-grid.csv``: plain TCP, 10 Mbit/s, RTT 1 s, MSS 1448 in Ethernet frames of 1514 bytes, a queue of one BDP
 behind one BDP in flight, independent loss on the data direction, 100 s from the SYN; means and deviations of runs.
@@ -28,10 +28,10 @@ KEPT_RUNS = Path(__file__).parent / "data/kernel-grid.csv"
 RATE_BPS = 10e6
 MSS, HEADER = 1448, 66  # TCP timestamps in the header: 14 + 20 + 32 bytes
 SEEDS = range(1, 101)
-"""When the first loss ends slow start decides much of a run: single ones differ by a factor of ten."""
+"""The time of the first loss, which ends slow start, decides much of a run: single runs differ by a factor of ten."""
 SLOT_S = 0.25
 CONSTANTS = TcpConstants(jiffy_s=0.01)
-"""User-mode Linux, where the table comes from, has HZ = 100."""
+"""User-mode Linux, on which the table was measured, has HZ = 100."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def read_cases(path: Path = TABLE) -> list[Case]:
 
 
 def linux_grid() -> Measured:
-    """Median of |ratio - 1| over the whole-run and steady goodputs of plain TCP and over the kernel's kept runs."""
+    """Median of |ratio - 1| over the whole-run and steady goodputs of plain TCP and over the kernel's stored runs."""
     plain = dict(_plain())
     rows = compare(read_runs(KEPT_RUNS))
     pairs = [pair for both in plain.values() for pair in both] + [row.deciding for row in rows]
@@ -125,7 +125,7 @@ def _document(pair: Pair) -> dict[str, object]:
 
 
 def _goodputs_mbps(case: Case, seed: int) -> tuple[float, float]:
-    """Over the whole run by what arrived in order, over its last three quarters by what was acknowledged."""
+    """Goodput of the whole run (bytes that arrived in order) and of its last three quarters (bytes acknowledged)."""
     result = simulate(_config(case, seed))
     whole = result.totals["delivered_payload_bytes"] * 8 / case.duration_s
     late = result.samples.t_ns > case.duration_s / 4 * S

@@ -1,4 +1,4 @@
-"""Our DQN beside stable-baselines3's: the same environment, settings and number of steps."""
+"""Our DQN against stable-baselines3's: the same environment, settings and number of steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SPACES: dict[str, Any] = {
 }
 STEPS, LEARN_EVERY, TARGET_STEPS = 40_000, 32, 3_200
 ENVS = 32
-"""As many as the recipes have."""
+"""Number of environments, as in the recipes."""
 TEST_SEEDS = tuple(range(1, 17))
 SCENARIO: dict[str, Any] = {
     "scenario": {"name": "match"},
@@ -41,7 +41,7 @@ SCENARIO: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Match:
-    """What both reached, a training seed a place: ``weighted_layers`` on scenarios not trained on, CPU seconds."""
+    """The results of both, one entry per training seed: ``weighted_layers`` on unseen scenarios, CPU seconds."""
 
     ours: tuple[float, ...]
     theirs: tuple[float, ...]
@@ -49,7 +49,7 @@ class Match:
     their_s: tuple[float, ...]
 
     def difference(self) -> tuple[float, float]:
-        """Ours less theirs: the mean, and half the width of its 95 % interval (Welch)."""
+        """Ours minus theirs: the mean, and half the width of its 95 % interval (Welch)."""
         from scipy import stats
 
         test = stats.ttest_ind(self.ours, self.theirs, equal_var=False)
@@ -58,7 +58,7 @@ class Match:
 
 
 def match(seeds: range, steps: int = STEPS) -> Match:
-    """Train both from each of the seeds, by turns."""
+    """Train both from each of the seeds, alternately."""
     from dstcc.learn.episodes import Episodes
     from dstcc.learn.train import deterministic
     from dstcc.scenario import parse_scenario
@@ -73,19 +73,19 @@ def match(seeds: range, steps: int = STEPS) -> Match:
 
 
 def dqn_match() -> Measured:
-    """CPU of a training; the scores stand in the details."""
-    found = match(range(1, 6))
-    mean, half = found.difference()
-    scores = [float(np.mean(side)) for side in (found.ours, found.theirs)]
+    """CPU of a training; the details have the scores."""
+    result = match(range(1, 6))
+    mean, half = result.difference()
+    scores = [float(np.mean(side)) for side in (result.ours, result.theirs)]
     return Measured(
-        STEPS / statistics.median(found.our_s),
+        STEPS / statistics.median(result.our_s),
         "steps/s/core",
         "CPU of stable-baselines3's DQN / ours",
-        statistics.median(theirs / ours for ours, theirs in zip(found.our_s, found.their_s, strict=True)),
-        repeats=tuple(STEPS / spent for spent in found.our_s),
+        statistics.median(theirs / ours for ours, theirs in zip(result.our_s, result.their_s, strict=True)),
+        repeats=tuple(STEPS / spent for spent in result.our_s),
         details={
-            "ours": found.ours,
-            "stable_baselines3": found.theirs,
+            "ours": result.ours,
+            "stable_baselines3": result.theirs,
             "difference": mean,
             "half_width": half,
         },
@@ -159,8 +159,8 @@ def _theirs(episodes: Episodes, seed: int, steps: int) -> tuple[float, float]:
 
     def act(observations: NDArray[np.float32]) -> NDArray[Any]:
         actions, _ = model.predict(observations, deterministic=True)
-        found: NDArray[Any] = np.asarray(actions)
-        return found
+        array: NDArray[Any] = np.asarray(actions)
+        return array
 
     return _score(episodes, act), spent
 

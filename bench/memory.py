@@ -1,4 +1,4 @@
-"""What a packet in flight costs in memory, and whether the memory comes back."""
+"""The memory of a packet in flight, and whether it is released."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ SAMPLE_S = 0.001
 
 
 def bytes_per_packet() -> Measured:
-    """The engine's own records at their peak over the packets in flight at theirs."""
-    found = {}
+    """The peak of the engine's records in bytes over the peak of the packets in flight."""
+    peaks = {}
     for name, loss in (("lossless", Loss()), ("loss 1e-3", Loss("packet", 1e-3))):
         transfer = Transfer(Bulk(loss=loss))
         transfer()
         peak = int(transfer.in_flight().max())
-        found[name] = {
+        peaks[name] = {
             "bytes_per_packet": transfer.totals["engine_peak_bytes"] / peak,
             "peak_in_flight": peak,
             "engine_peak_bytes": transfer.totals["engine_peak_bytes"],
             "reorder_peak_bytes": transfer.totals["reorder_peak_bytes"],
         }
     resident = _resident()
-    value = found["lossless"]["bytes_per_packet"]
+    value = peaks["lossless"]["bytes_per_packet"]
     return Measured(
         value,
         "B",
         "loss 1e-3 / lossless",
-        found["loss 1e-3"]["bytes_per_packet"] / value,
-        details={**found, "resident": resident},
+        peaks["loss 1e-3"]["bytes_per_packet"] / value,
+        details={**peaks, "resident": resident},
         notes=(
             f"resident memory: {resident['peak_bytes_per_packet']:.0f} B per packet at"
             f" {resident['peak_in_flight']:,.0f} in flight; {resident['kept_share']:.0%} of it held"
             f" while {resident['trickle_in_flight']:,.0f} are",
-            f"lossless {found['lossless']['peak_in_flight']:,} in flight at the peak; loss 1e-3"
-            f" {found['loss 1e-3']['bytes_per_packet']:.0f} B at {found['loss 1e-3']['peak_in_flight']:,}",
+            f"lossless {peaks['lossless']['peak_in_flight']:,} in flight at the peak; loss 1e-3"
+            f" {peaks['loss 1e-3']['bytes_per_packet']:.0f} B at {peaks['loss 1e-3']['peak_in_flight']:,}",
         ),
     )
 
@@ -98,7 +98,7 @@ def _burst_then_trickle() -> EngineConfig:
 
 
 def _hand_back() -> None:
-    """What other figures freed goes back to the system first, where the C library can (glibc)."""
+    """Return memory that other figures freed to the system first, where the C library can (glibc)."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -13,7 +13,7 @@ import numpy as np
 
 from dstcc.engine import EngineConfig, Link, Loss, Objects, Transport, simulate
 
-from .figure import Measured, by_turns, child_cpu_s, core_s
+from .figure import Measured, child_cpu_s, core_s, interleaved
 from .nets import MSS, WIRE, ns
 
 ROOT = Path(__file__).parents[1]
@@ -24,7 +24,7 @@ REPEATS = 3
 
 
 def day() -> Measured:
-    """24 hours over two links of table 1 of Ha et al., 2023; the slowest of four controls counts."""
+    """24 hours over two links of table 1 of Ha et al., 2023; the value is that of the slowest of four controls."""
     configs = {name: _day(name) for name in CONTROLS}
     packets: dict[str, float] = {}
 
@@ -34,7 +34,7 @@ def day() -> Measured:
 
         return core_s(work)
 
-    taken = dict(zip(configs, by_turns(REPEATS, *[lambda n=n: mission(n) for n in configs]), strict=True))
+    taken = dict(zip(configs, interleaved(REPEATS, *[lambda n=n: mission(n) for n in configs]), strict=True))
     medians = {name: statistics.median(times) for name, times in taken.items()}
     slowest = max(medians, key=lambda name: medians[name])
     each = ", ".join(
@@ -113,7 +113,7 @@ def _command(arguments: list[str], against: str) -> Measured:
 
     dstcc()  # fills the caches
     walls.clear()
-    ours, python = by_turns(REPEATS, lambda: child_cpu_s(dstcc), lambda: child_cpu_s(bare))
+    ours, python = interleaved(REPEATS, lambda: child_cpu_s(dstcc), lambda: child_cpu_s(bare))
     return Measured(
         statistics.median(ours),
         "s CPU",

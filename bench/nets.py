@@ -1,4 +1,4 @@
-"""Small networks for the engine's figures: round numbers, 1,500-byte packets unless told otherwise."""
+"""Small networks for the engine's figures: round numbers, 1,500-byte packets by default."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MSS = 1460
 WIRE = 1500
 NO_LOSS = Loss()
 QUICK_ACK = TcpConstants(delayed_ack_s=1e-4)
-"""As good as one ACK a segment pair at once: textbook laws know no delayed-ACK timer."""
+"""Practically an immediate ACK per pair of segments: the response functions assume no delayed-ACK timer."""
 
 
 def ns(seconds: float) -> int:
@@ -35,7 +35,7 @@ def link(rate_bps: float, rtt_s: float, *, loss: Loss | None = None, queue_bdp: 
 
 
 def bulk(payload_bytes: int = 10**12) -> Objects:
-    """One file, there from the start, without a deadline."""
+    """One file, available from the start, without a deadline."""
     one = np.ones(1, dtype=np.int64)
     return Objects(0 * one, 0 * one, payload_bytes * one, 0 * one, NEVER_NS * one)
 

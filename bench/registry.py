@@ -64,7 +64,7 @@ FIGURES = (
 def chosen(only: str | None, figures: tuple[Figure, ...] = FIGURES) -> tuple[Figure, ...]:
     """Pick the figures of a comma-separated list of names, in the table's order; all without one.
 
-    Raises :class:`InputError` for a name that is not there, with the nearest that is.
+    Raises :class:`InputError` for an unknown name, with the nearest known one.
     """
     if only is None:
         return figures

@@ -1,4 +1,4 @@
-"""What training costs: environment steps a second with the learner on."""
+"""The cost of training: environment steps per second, learning included."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import statistics
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .figure import Measured, by_turns, core_s, median_ratio
+from .figure import Measured, core_s, interleaved, median_ratio
 
 if TYPE_CHECKING:
     from dstcc.scenario import Scenario
@@ -15,13 +15,13 @@ LINKS = (("a", 115_200, 8.5), ("b", 240_000, 10.0))
 """The shortest round trips of Ha et al.'s table 1, in seconds for its minutes: 82 and 200 packets of BDP."""
 EPISODES = LEARN_EVERY = 64
 ROUNDS = 40
-"""Slots of all episodes a repeat."""
+"""Steps of all episodes per repeat."""
 
 
 def train_steps_per_s() -> Measured:
     """Slots of one round trip on one core, an update of 512 transitions per 64 of them, the paper's state and network.
 
-    The windows to choose from are both links' BDP, so that the links are busy whatever is chosen.
+    A controller's window is 0 or the link's BDP, so that the links are busy.
     """
     from dstcc.learn.off_policy import OffPolicy
     from dstcc.learn.recipes import RECIPES
@@ -56,7 +56,7 @@ def train_steps_per_s() -> Measured:
                 learner.dqn.learn()
 
         steps()
-        times, learning = by_turns(5, lambda: core_s(steps), lambda: core_s(updates))
+        times, learning = interleaved(5, lambda: core_s(steps), lambda: core_s(updates))
     rates = tuple(ROUNDS * EPISODES / spent for spent in times)
     return Measured(
         statistics.median(rates),

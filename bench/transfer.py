@@ -1,6 +1,6 @@
-"""What a segment costs in a transfer without TCP, beside CUBIC's packet over the same links.
+"""The cost of a segment in a transfer without TCP, against that of CUBIC's packet over the same links.
 
-Nanoseconds per data segment, reports, acknowledgements and everything else included, on one core.
+Nanoseconds per data segment, reports, acknowledgements and all other work included, on one core.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import numpy as np
 from dstcc.engine import NEVER_NS, EngineConfig, Objects, Transport
 
 from .engine import Transfer
-from .figure import Measured, by_turns, median_ratio
+from .figure import Measured, interleaved, median_ratio
 from .nets import MSS, Bulk
 
 PACKETS = 2_000_000
 REPEATS = 5
 BLOCKS = (10, 100, 1_000)
-"""Segments of a block; 10 are a second of 120 kbit/s."""
+"""Segments per block; 10 are a second of 120 kbit/s."""
 
 
 class Blocks(Transfer):
-    """The same load as a bulk transfer, cut into blocks and sent by ltp."""
+    """The same load as a bulk transfer, split into blocks and sent by ltp."""
 
     def __init__(self, bulk: Bulk, segments: int) -> None:
         self.config: EngineConfig = replace(
@@ -36,7 +36,7 @@ def ltp_ns_per_segment() -> Measured:
     """Blocks of 100 segments against a CUBIC transfer, two links of 10,000 packets' bandwidth-delay product."""
     bulk = Bulk(packets=PACKETS)
     cubic, transfers = Transfer(bulk), {segments: Blocks(bulk, segments) for segments in BLOCKS}
-    times = dict(zip((0, *BLOCKS), by_turns(REPEATS, cubic, *transfers.values()), strict=True))
+    times = dict(zip((0, *BLOCKS), interleaved(REPEATS, cubic, *transfers.values()), strict=True))
     medians = {segments: statistics.median(taken) for segments, taken in times.items()}
     line = ", ".join(f"{segments:,}: {medians[segments]:.1f} ns" for segments in BLOCKS)
     return Measured(

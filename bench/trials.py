@@ -1,4 +1,4 @@
-"""What a trial of a study with many seeds costs beside the engine's work for it."""
+"""The cost of a trial of a study with many seeds, against the engine's part of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dstcc.run import write_run
 from dstcc.scenario import engine_config, load_scenario, load_source, parse_override, settle
 from dstcc.weights import layer_weights
 
-from .figure import Measured, by_turns, core_s, cpu_s
+from .figure import Measured, core_s, cpu_s, interleaved
 
 SCENARIO = Path(__file__).parents[1] / "examples/iodst/table-1.toml"
 SEEDS, REPEATS = 200, 3
@@ -44,7 +44,7 @@ def emulate_trial_ms() -> Measured:
             write_run(Path(folder) / f"run-{next(numbers)}", scenario, source, argv=[], jobs=1)
 
         run()  # imports and fills the caches
-        ours, trials, bounds = by_turns(
+        ours, trials, bounds = interleaved(
             REPEATS,
             lambda: cpu_s(run),
             lambda: core_s(lambda: [simulate(config) for config in configs]),

@@ -1,4 +1,4 @@
-"""Layered encoding beside plain FFmpeg with the very same x264 settings."""
+"""Layered encoding against plain FFmpeg with the same x264 settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import imageio_ffmpeg
 from dstcc_svc.codecs.pyramid import THREADS
 from dstcc_svc.codecs.x264 import OPTIONS
 
-from .figure import Measured, by_turns, child_cpu_s, cpu_s, median_ratio
+from .figure import Measured, child_cpu_s, cpu_s, interleaved, median_ratio
 
 CLIP = Path(__file__).parents[1] / "examples/clips/big-buck-bunny.mp4"
 CRF, PRESET, CHUNK_S = 28, "medium", 1.0
@@ -20,7 +20,7 @@ REPEATS = 3
 
 
 def encode_fps() -> Measured:
-    """720p, four temporal layers; decoding the clip counts on both sides, quality scores on neither."""
+    """720p, four temporal layers; both times include decoding the clip, neither includes measuring quality."""
     with tempfile.TemporaryDirectory() as folder:
         stream, plain = Path(folder) / "stream", Path(folder) / "plain.h264"
         frames = dstcc_svc.encode(CLIP, stream, crf=CRF, preset=PRESET, chunk_s=CHUNK_S, quality=False).frames
@@ -31,7 +31,7 @@ def encode_fps() -> Measured:
         def ffmpeg() -> None:
             subprocess.run(_command(plain), capture_output=True, check=True)
 
-        ours_s, plain_s = by_turns(REPEATS, lambda: cpu_s(layered), lambda: child_cpu_s(ffmpeg))
+        ours_s, plain_s = interleaved(REPEATS, lambda: cpu_s(layered), lambda: child_cpu_s(ffmpeg))
         sizes = {
             "layered_bytes": sum(path.stat().st_size for path in (stream / "payload").iterdir()),
             "ffmpeg_bytes": plain.stat().st_size,

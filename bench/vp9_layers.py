@@ -1,12 +1,12 @@
-"""Measure what VP9's quality and spatial layers cost: rate and PSNR of every prefix beside single-layer encodes.
+"""Measure the overhead of VP9's quality and spatial layers: rate and PSNR of every prefix against single-layer encodes.
 
 ::
 
     python -m bench.vp9_layers [CLIP] [--height 360] [--seconds 2] [--preset medium]
 
 The overhead of a prefix is its rate over that of the single-layer encoder, which has the same speed and the
-same key frames, at the same PSNR. That rate is read off a curve of single-layer encodes, interpolating its
-logarithm; a prefix beyond the curve's ends has none. Small pictures are enlarged as everywhere (dstcc_svc.sizes).
+same key frames, at the same PSNR. That rate is interpolated, in its logarithm, on a curve of single-layer encodes; a
+prefix beyond the curve's ends has none. Small pictures are enlarged as everywhere (dstcc_svc.sizes).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from bench.__main__ import main
-from bench.figure import Figure, Goal, Measured, by_turns, median_ratio
+from bench.figure import Figure, Goal, Measured, interleaved, median_ratio
 from bench.laws import LAWS, _walk
 from bench.linux_grid import read_cases
 from bench.registry import FIGURES, chosen
@@ -82,7 +82,7 @@ def test_measures_take_turns():
         order.append(name)
         return value
 
-    assert by_turns(2, lambda: named("a", 1.0), lambda: named("b", 2.0)) == [(1.0, 1.0), (2.0, 2.0)]
+    assert interleaved(2, lambda: named("a", 1.0), lambda: named("b", 2.0)) == [(1.0, 1.0), (2.0, 2.0)]
     assert order == ["a", "b", "a", "b"]
     assert median_ratio((2.0, 9.0, 4.0), (1.0, 3.0, 2.0)) == 2.0
 
