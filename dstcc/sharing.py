@@ -50,10 +50,12 @@ def jain(shares: Sequence[float]) -> float | None:
 
 def sharing_metrics(links: Sequence[Link], result: EngineResult) -> dict[str, float | None]:
     """``fairness_jain`` (the least over links), ``own_share`` and ``flows_bps`` (over all links together)."""
-    contested = [found for index in range(len(links)) if (found := contested_time(links, result, index))]
-    indices = [index for found in contested if (index := found.fairness) is not None]
-    own_bytes = sum(found.own_bytes for found in contested)
-    flow_bytes = sum(sum(found.flows_bytes) for found in contested)
+    contested = [
+        link_time for index in range(len(links)) if (link_time := contested_time(links, result, index))
+    ]
+    indices = [index for link_time in contested if (index := link_time.fairness) is not None]
+    own_bytes = sum(link_time.own_bytes for link_time in contested)
+    flow_bytes = sum(sum(link_time.flows_bytes) for link_time in contested)
     return {
         "fairness_jain": min(indices, default=None),
         "own_share": own_bytes / (own_bytes + flow_bytes) if own_bytes + flow_bytes > 0 else None,

@@ -9,8 +9,8 @@ from dstcc.stats import estimate
 
 def interval(values: Sequence[float], digits: int = 3, unit: float = 1.0) -> str:
     """Interquartile mean and 95 % interval of values, in a unit."""
-    found = estimate([value / unit for value in values])
-    return f"{found.value:.{digits}f} [{found.low:.{digits}f}, {found.high:.{digits}f}]"
+    mean = estimate([value / unit for value in values])
+    return f"{mean.value:.{digits}f} [{mean.low:.{digits}f}, {mean.high:.{digits}f}]"
 
 
 def heading(name: str, titles: Iterable[str]) -> None:

@@ -52,7 +52,7 @@ class Setting:
     """Expected length of the run, in which outages are counted."""
     scale: float
     payloads: tuple[Path, ...] = ()
-    """Of the source."""
+    """The source's payload files."""
 
 
 def scale_of(scenario: Scenario) -> float:

@@ -58,7 +58,7 @@ class Columns:
     """Likewise: when its last frame is captured."""
 
     def __post_init__(self) -> None:
-        """Hold what is shared."""
+        """Make the shared arrays read-only."""
         for one in fields(self):
             getattr(self, one.name).flags.writeable = False
 
@@ -92,7 +92,7 @@ class Source:
 
     @cached_property
     def columns(self) -> Columns:
-        """The same in the engine's integers, an entry per chunk and layer: once for all seeds."""
+        """The chunks in the engine's integers, an entry per chunk and layer; computed once for all seeds."""
         captured = np.round(self.end_s * NS_PER_S).astype(np.int64)
         return Columns(
             chunk=np.repeat(np.arange(self.chunks, dtype=np.int64), self.layers),
