@@ -6,12 +6,13 @@ DEMO ?= demo
 ONLY ?=
 CELLS ?=
 STAMP := $(VENV)/.ready
+CXX_SOURCES = $(sort $(shell find dstcc/engine/src svc/dstcc_svc/src kernel-cc/transfer kernel-cc/trajectory -name '*.[ch]pp'))
 NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*/*) $(wildcard kernel-cc/law/*) $(wildcard svc/dstcc_svc/src/*)
 
 # Our own builds have no warnings; a user's `pip install` may.
 export DSTCC_WERROR := 1
 
-.PHONY: help setup demo kernel test test-slow test-kernel fidelity bench mutants mutants-cpp mutants-python held-out lint format docs clean
+.PHONY: help setup demo kernel test test-slow test-kernel fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format docs clean
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
@@ -62,6 +63,12 @@ lint: $(STAMP)   ## ruff and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+lint-cpp: $(STAMP)  ## clang-format and clang-tidy; not part of lint until the sources are formatted
+	$(BIN)/clang-format --dry-run -Werror $(CXX_SOURCES)
+	$(BIN)/clang-tidy --quiet $(filter %.cpp,$(CXX_SOURCES)) -- -std=c++17 -Idstcc/engine/src \
+	  -isystem $$($(BIN)/python -c 'import pybind11; print(pybind11.get_include())') \
+	  -isystem $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')
 
 format: $(STAMP) ## let ruff rewrite the formatting
 	$(BIN)/ruff check --fix .
