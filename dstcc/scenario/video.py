@@ -38,6 +38,8 @@ NOT_EMULATED: Any = {
 ADDED = ("window", "controller_lanes", "constants")
 """Keys of ``[transport]`` that are newer than recorded hashes (policy files hold the hashes of their training
 scenarios): a scenario without such a key keeps its hash."""
+ENCODING = 2
+"""Counts up where the same clip and settings come to give other bytes: the cache keys streams by it, too."""
 NOT_PHYSICS: Any = {"name", "file", "summary", "references", "notes"}
 """The keys of a profile that :func:`content_hash` leaves out."""
 
@@ -134,13 +136,14 @@ def _read_source(scenario: Scenario) -> Source:
 def _encoded_input(video: Video) -> tuple[Manifest, Path]:
     """The stream of ``[video] input``, encoded unless the cache holds it undamaged.
 
-    The cache ($DSTCC_CACHE, else ~/.cache/dstcc) is keyed by the file's content and the settings. The encoder measures
-    no quality, since quality is measured after a trial.
+    The cache ($DSTCC_CACHE, else ~/.cache/dstcc) is keyed by the file's content, the settings and :data:`ENCODING`.
+    The encoder measures no quality, since quality is measured after a trial.
     """
     from dstcc_svc import encode, verify
 
     clip, settings = Path(video.input or ""), video.encode or Encode()
-    key = hashlib.sha256(f"{_file_hash(clip)}{json.dumps(settings.model_dump(), sort_keys=True)}".encode())
+    told = json.dumps(settings.model_dump(), sort_keys=True)
+    key = hashlib.sha256(f"{ENCODING}{_file_hash(clip)}{told}".encode())
     folder = cache_folder() / "streams" / key.hexdigest()[:32]
     try:
         return verify(folder), folder

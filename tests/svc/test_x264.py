@@ -77,6 +77,14 @@ def test_the_same_input_gives_the_same_bytes(codec: Codec, make_clip) -> None:
     assert encoded(codec, clip, 4, Fraction(1)) == encoded(codec, clip, 4, Fraction(1))
 
 
+def test_a_picture_is_one_slice(codec: Codec, make_clip) -> None:
+    """More would cost a header, and what the slice above has taught, each."""
+    _, units = encoded(codec, make_clip(frames=30, size=(320, 256)), 4, Fraction(1))
+    for unit in units:
+        kinds = [nal[0] & 31 for nal in unit.data.split(b"\x00\x00\x01")[1:]]
+        assert len([kind for kind in kinds if kind in (1, 5)]) == 1  # slices: of another picture, of an IDR
+
+
 def test_decode_times_rise_and_never_pass_presentation(codec: Codec, make_clip) -> None:
     _, units = encoded(codec, make_clip(frames=53), 4, Fraction(1))
     assert all(unit.dts <= unit.pts for unit in units)

@@ -64,6 +64,7 @@ def _open(settings: EncodeSettings) -> VideoCodecContext:
     encoder.width, encoder.height, encoder.pix_fmt = settings.width, settings.height, "yuv420p"
     encoder.time_base, encoder.framerate = settings.time_base, settings.fps
     encoder.thread_count = THREADS
+    encoder.thread_type = "FRAME"  # else PyAV cuts each picture into so many slices
     encoder.options = {"crf": str(settings.crf), "preset": settings.preset, **OPTIONS}
     return encoder
 
