@@ -39,17 +39,17 @@ def result(
     """A result with these completion times (``None``: never), everything sent at once from second 0."""
     complete = np.array([-1 if t is None else round(t * S) for t in complete_s], dtype=np.int64)
     zeros = np.zeros(len(complete), dtype=np.int64)
-    there = complete >= 0
-    delivered = float(source.payload_bytes[there].sum())
+    completed = complete >= 0
+    delivered = float(source.payload_bytes[completed].sum())
     done = ObjectResults(
         first_sent_ns=zeros,
         first_arrival_ns=complete,
         complete_ns=complete,
         sent_bytes=source.payload_bytes,
-        delivered_bytes=np.where(there, source.payload_bytes, 0),
+        delivered_bytes=np.where(completed, source.payload_bytes, 0),
         retransmissions=zeros,
         subflow=zeros,
-        given_up=(~there).astype(np.int64),
+        given_up=(~completed).astype(np.int64),
     )
     usual = {
         "sent_wire_bytes": 1.1 * float(source.payload_bytes.sum()),
@@ -64,7 +64,7 @@ def result(
         "rtt_samples": 0.0,
         "queue_p95_s": 0.0,
         "first_send_s": 0.0,
-        "last_delivery_s": float(complete.max()) / S if there.any() else float("nan"),
+        "last_delivery_s": float(complete.max()) / S if completed.any() else float("nan"),
     }
     return EngineResult(done, _samples(), round(end_s * S), usual | totals)
 

@@ -28,28 +28,28 @@ def cards() -> ModuleType:
 
 def test_a_rows_values_are_the_scenarios_own(cards, monkeypatch):
     monkeypatch.chdir(ROOT)
-    found = cards.Bench(2).run(cards.LOSSY, "scenario.duration_s=10", cards.stock("vegas", {}))
+    measured = cards.Bench(2).run(cards.LOSSY, "scenario.duration_s=10", cards.stock("vegas", {}))
     overrides = ["scenario.duration_s=10", "transport.congestion=vegas", "run.seeds=2"]
     scenario = load_scenario(cards.LOSSY, [parse_override(text) for text in overrides])
-    own = [trial.metrics.values["throughput_bps"] for trial in run_trials(scenario, quality=False)]
-    assert found.values["throughput_bps"] == own
-    assert found.lanes == "64/4"  # four subflows of 16 lanes, a window each
+    expected = [trial.metrics.values["throughput_bps"] for trial in run_trials(scenario, quality=False)]
+    assert measured.values["throughput_bps"] == expected
+    assert measured.lanes == "64/4"  # four subflows of 16 lanes, a window each
 
 
-def test_who_has_a_window_a_lane_is_told_apart(cards, monkeypatch):
+def test_a_row_says_who_has_a_window_per_lane(cards, monkeypatch):
     monkeypatch.chdir(ROOT)
     bench, short = cards.Bench(2), "video.loop_to_s=60"
-    told = [
+    rows = [
         bench.run(cards.TABLE_1, short, cards.stock("cubic", way))
         for way in (cards.LINK, cards.LANE, cards.STREAM)
     ]
-    assert [one.lanes for one in told] == ["32/2", "32/32", "1/2"]
+    assert [one.lanes for one in rows] == ["32/2", "32/32", "1/2"]
 
 
 def test_an_interval_is_in_the_unit_asked_for(cards):
-    found = cards.Measured("1/1", {"throughput_bps": [2e6, 4e6]})
-    assert found.middle("throughput_bps") == 3e6
-    assert found.shown("throughput_bps", 1, 1e6).startswith("3.0 [")
+    measured = cards.Measured("1/1", {"throughput_bps": [2e6, 4e6]})
+    assert measured.middle("throughput_bps") == 3e6
+    assert measured.shown("throughput_bps", 1, 1e6).startswith("3.0 [")
 
 
 def test_every_card_but_our_own_has_a_table(cards):

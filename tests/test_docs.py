@@ -68,9 +68,9 @@ def test_relative_links_resolve(page):
 
 
 def test_command_lines_parse():
-    found = list(commands())
-    assert len(found) > 10, "the pattern finds the pages' command lines"
-    for page, line, whole in found:
+    lines = list(commands())
+    assert len(lines) > 10, "the pattern finds the pages' command lines"
+    for page, line, whole in lines:
         try:
             name, *arguments = shlex.split(line, comments=True)[1:]
             command = main.get_command(click.Context(main), name)
@@ -114,8 +114,8 @@ def test_every_metric_is_described():
 
 
 def test_every_algorithm_has_its_section():
-    there = anchors(text_of("docs/algorithms.md"))
-    assert [row.name for row in TABLE if not anchors(f"# {row.name}") <= there] == []
+    sections = anchors(text_of("docs/algorithms.md"))
+    assert [row.name for row in TABLE if not anchors(f"# {row.name}") <= sections] == []
 
 
 def test_every_time_constant_is_named():

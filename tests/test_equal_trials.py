@@ -109,13 +109,13 @@ def test_an_error_is_a_result_without_the_place_in_the_source(
 
 
 def test_every_control_scheduler_loss_and_mode_is_tried(tool: ModuleType) -> None:
-    found = tool.coverage(tool.draw_trial(1, number) for number in range(1000))
-    assert tool.missing(found) == []
+    covered = tool.coverage(tool.draw_trial(1, number) for number in range(1000))
+    assert tool.missing(covered) == []
     for name in (*CONGESTION_NAMES, tool.EXTENSION):
-        assert found["control"][name] >= 10, name
+        assert covered["control"][name] >= 10, name
     for name in (*SCHEDULER_NAMES, tool.EXTENSION):
-        assert found["scheduler"][name] >= 10, name
-    assert tool.missing(found | {"scheduler": found["scheduler"] - Counter({"ecf": 1000})}) == [
+        assert covered["scheduler"][name] >= 10, name
+    assert tool.missing(covered | {"scheduler": covered["scheduler"] - Counter({"ecf": 1000})}) == [
         "scheduler ecf"
     ]
 

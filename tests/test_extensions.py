@@ -178,22 +178,22 @@ def test_an_interval_spares_calls(write) -> None:
     assert views[-1].delivered == sum(view.acked_segments for view in views)
 
 
-def test_losses_are_told_once_an_episode_and_timeouts_as_such(write) -> None:
+def test_on_loss_is_called_once_an_episode_and_at_timeouts(write) -> None:
     extension = control(
         write("""
-        told = []
+        views = []
         class Own:
             def __init__(self, setup): pass
             def on_ack(self, view): return 20
             def on_loss(self, view):
-                told.append(view)
+                views.append(view)
                 return 20
     """)
     )
     # Dark from 5.0 to 9.5 s: the window goes unanswered, timeouts follow.
     bulk(extension, net.link(4e6, 0.2, outages_s=((5.0, 9.5),)), duration_s=15)
-    told = extension.cls.__init__.__globals__["told"]
-    assert told[0].timeout and 5 < told[0].now_s < 6.5
+    views = extension.cls.__init__.__globals__["views"]
+    assert views[0].timeout and 5 < views[0].now_s < 6.5
     quiet = control(write(constant("20"), "quiet.py"))
     assert quiet.control(seed=1, subflow=0, mss_bytes=1460, header_bytes=40).on_loss is None
 
@@ -401,7 +401,7 @@ def test_a_scenario_names_files_beside_it(write, scenario_file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "rule"),
+    ("name", "rule"),
     [
         ('["own.py:Own", "sub/own.py:Own"]', "names one twice"),
         ('"own.py:Nope"', "has no class Nope; it has Own"),
@@ -411,12 +411,12 @@ def test_a_scenario_names_files_beside_it(write, scenario_file: Path) -> None:
         ('"own.py"', r"or FILE\.py:ClassName"),
     ],
 )
-def test_a_scenario_with_a_wrong_name_is_refused(write, scenario_file: Path, told: str, rule: str) -> None:
+def test_a_scenario_with_a_wrong_name_is_refused(write, scenario_file: Path, name: str, rule: str) -> None:
     text = constant("20") + "cubic = Own\n"
     write(text)
     (scenario_file.parent / "sub").mkdir()
     write(text, "sub/own.py")
-    scenario_file.write_text(SCENARIO + f"[transport]\ncongestion = {told}\n")
+    scenario_file.write_text(SCENARIO + f"[transport]\ncongestion = {name}\n")
     with pytest.raises(ScenarioError, match=rule) as caught:
         load_scenario(scenario_file)
     assert str(caught.value).startswith(f"{scenario_file}: transport.congestion")
@@ -531,8 +531,8 @@ def test_entry_points_are_listed_and_run(package: Path, scenario_file: Path) -> 
     overrides = ["transport.congestion=their-reno", "transport.scheduler=last"]
     (trial,) = run_trials(load_scenario(scenario_file, [parse_override(text) for text in overrides]))
     assert (trial.id, trial.status) == ("their-reno+last/s1", "ok")
-    found = load("their-reno", "congestion")
-    assert found.sha256 == hashlib.sha256((package / "theirs.py").read_bytes()).hexdigest()
+    extension = load("their-reno", "congestion")
+    assert extension.sha256 == hashlib.sha256((package / "theirs.py").read_bytes()).hexdigest()
 
 
 def test_a_broken_entry_point_is_bad_input(package: Path, scenario_file: Path) -> None:

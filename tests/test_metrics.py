@@ -78,16 +78,16 @@ def test_what_was_brought_home_is_what_was_played_and_that_of_whole_chunks() -> 
 
 
 def test_hol_metrics() -> None:
-    found = metrics(hol_payload_bytes=300.0, hol_wait_byte_s=2400.0).values
-    assert found["hol_blocking_ratio"] == 300 / 1200
-    assert found["hol_wait_s"] == 2400 / 1200
+    values = metrics(hol_payload_bytes=300.0, hol_wait_byte_s=2400.0).values
+    assert values["hol_blocking_ratio"] == 300 / 1200
+    assert values["hol_wait_s"] == 2400 / 1200
 
 
 def test_throughput_counts_what_was_delivered_and_goodput_what_was_played() -> None:
     # active from the first send at 0.5 s to the last delivery at 11.5 s: 11 s
-    found = metrics(first_send_s=0.5).values
-    assert found["throughput_bps"] == pytest.approx(8 * 1200 / 11)
-    assert found["goodput_bps"] == pytest.approx(8 * (600 + 100) / 11)
+    values = metrics(first_send_s=0.5).values
+    assert values["throughput_bps"] == pytest.approx(8 * 1200 / 11)
+    assert values["goodput_bps"] == pytest.approx(8 * (600 + 100) / 11)
 
 
 def test_rates_over_less_than_a_second_are_rates() -> None:
@@ -101,23 +101,23 @@ def test_completion_is_from_first_send_to_the_last_layer() -> None:
 
 
 def test_cost_metrics() -> None:
-    found = metrics(
+    values = metrics(
         retransmitted_payload_bytes=120.0,
         sent_payload_bytes=1320.0,
         rtt_sum_s=30.0,
         rtt_samples=4.0,
         queue_p95_s=0.7,
     ).values
-    assert found["retransmitted_ratio"] == pytest.approx(120 / 1320)
-    assert found["sent_bytes"] == 1320.0
-    assert found["delivered_bytes"] == 1200.0
-    assert found["mean_rtt_s"] == 7.5
-    assert found["p95_queue_s"] == 0.7
+    assert values["retransmitted_ratio"] == pytest.approx(120 / 1320)
+    assert values["sent_bytes"] == 1320.0
+    assert values["delivered_bytes"] == 1200.0
+    assert values["mean_rtt_s"] == 7.5
+    assert values["p95_queue_s"] == 0.7
 
 
 def test_nothing_arrives() -> None:
-    found = metrics([None] * 6).values
-    assert found["playback_ratio"] == found["weighted_layers"] == found["oracle_ratio"] == 0.0
+    values = metrics([None] * 6).values
+    assert values["playback_ratio"] == values["weighted_layers"] == values["oracle_ratio"] == 0.0
     for name in (
         "hol_blocking_ratio",
         "hol_wait_s",
@@ -126,7 +126,7 @@ def test_nothing_arrives() -> None:
         "completion_s",
         "mean_rtt_s",
     ):
-        assert found[name] is None, name
+        assert values[name] is None, name
 
 
 def test_deadline_playout_has_no_stall_metrics() -> None:
@@ -191,10 +191,10 @@ class Scores:
 
 def test_quality_is_passed_on() -> None:
     made, scores = result(SOURCE, list(COMPLETE)), cast("Quality", Scores())
-    found = compute(SOURCE, made, play_by_deadline(SOURCE, made), best_weight=1.0, quality=scores)
-    assert [found.values[name] for name in ("psnr_db", "ssim", "vmaf")] == [40.0, 0.99, 95.0]
-    assert tuple(found.values) == METRICS
-    assert found.values["playback_ratio"] == 1.0
+    computed = compute(SOURCE, made, play_by_deadline(SOURCE, made), best_weight=1.0, quality=scores)
+    assert [computed.values[name] for name in ("psnr_db", "ssim", "vmaf")] == [40.0, 0.99, 95.0]
+    assert tuple(computed.values) == METRICS
+    assert computed.values["playback_ratio"] == 1.0
 
 
 # Stall mode: three chunks of one second and two layers.
@@ -210,10 +210,10 @@ def test_stalls_wait_for_base_layers_only() -> None:
     assert playback.levels.tolist() == [1, 0, 1]
     assert (playback.shown_ns / S).tolist() == [6, 7, 9.5]
     assert (playback.startup_s, playback.stall_s, playback.stalls) == (6.0, 1.5, 1)
-    found = compute(STALLS, made, playback, best_weight=None)
-    assert found.values["oracle_ratio"] is None
-    assert found.values["stalls"] == 1.0
-    assert found.values["goodput_bps"] == pytest.approx(8 * 500 / 9.5)
+    computed = compute(STALLS, made, playback, best_weight=None)
+    assert computed.values["oracle_ratio"] is None
+    assert computed.values["stalls"] == 1.0
+    assert computed.values["goodput_bps"] == pytest.approx(8 * 500 / 9.5)
 
 
 def test_a_base_layer_that_never_comes_stops_the_playout() -> None:
@@ -263,15 +263,15 @@ def test_no_first_base_layer_no_playout() -> None:
 
 @given(st.lists(st.lists(st.booleans(), min_size=3, max_size=3), min_size=1, max_size=20))
 def test_a_level_is_the_length_of_the_unbroken_prefix(rows: list[list[bool]]) -> None:
-    expected = [next((i for i, there in enumerate(row) if not there), 3) - 1 for row in rows]
+    expected = [next((i for i, in_time in enumerate(row) if not in_time), 3) - 1 for row in rows]
     assert prefix_levels(np.array(rows)).tolist() == expected
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(0, 30)), min_size=6, max_size=6))
 def test_shares_sum_to_one_and_ratios_stay_in_bounds(complete: list[float | None]) -> None:
-    found = metrics(complete)
-    assert math.isclose(sum(found.layers_played), 1.0)
+    computed = metrics(complete)
+    assert math.isclose(sum(computed.layers_played), 1.0)
     for name in ("playback_ratio", "full_quality_ratio", "weighted_layers"):
-        value = found.values[name]
+        value = computed.values[name]
         assert value is not None
         assert 0 <= value <= 1

@@ -45,18 +45,18 @@ def changed(script: ModuleType, source: str) -> set[tuple[str, str]]:
 
 
 def test_every_kind_of_change_is_made_and_none_that_means_nothing(script: ModuleType) -> None:
-    found = changed(script, SOURCE)
+    changes = changed(script, SOURCE)
     last = "return min(total, 9) / len(values)"
-    assert {now for was, now in found if was == last} == {
+    assert {now for was, now in changes if was == last} == {
         "return max(total, 9) / len(values)",
         "return min(total, 9) * len(values)",
         "return min(total, 10) / len(values)",
         "return min(total, 8) / len(values)",
     }
-    assert {now for was, now in found if was == "total += one"} == {"total -= one", "total = one"}
+    assert {now for was, now in changes if was == "total += one"} == {"total -= one", "total = one"}
     # neither annotations nor the import for type checkers, neither `strict=True` of zip nor the docstring
-    assert {was.split()[0] for was, _ in found} == {"return", "total", "total:", "for", "def"}
-    assert {now for was, now in found if was.startswith("def")} == {
+    assert {was.split()[0] for was, _ in changes} == {"return", "total", "total:", "for", "def"}
+    assert {now for was, now in changes if was.startswith("def")} == {
         "def mean(values: list[float | None], strict: bool = False) -> float | None:"
     }
 
@@ -72,8 +72,8 @@ def test_the_sample_does_not_depend_on_other_lines(script: ModuleType) -> None:
 
 def test_of_a_module_some_functions_may_be_changed(script: ModuleType) -> None:
     known, source = script.operators(), SOURCE + "\ndef other():\n    return 1 + 2\n"
-    found = script.mutants(script.Module("m.py", (), ("other",)), source, known)
-    assert {one.was for one in found} == {"return 1 + 2"}
+    mutants = script.mutants(script.Module("m.py", (), ("other",)), source, known)
+    assert {one.was for one in mutants} == {"return 1 + 2"}
     with pytest.raises(ValueError, match=r"m\.py: no function gone"):
         script.mutants(script.Module("m.py", (), ("gone",)), source, known)
 

@@ -24,7 +24,7 @@ def link(subflows: int = 1) -> Link:
 def flow(each_slot: int, *, on: int = 0, **more: object) -> FlowResult:
     """A flow that has ``each_slot`` bytes acknowledged in each of ten slots of a second."""
     none = np.zeros(SLOTS, dtype=np.int64)
-    told: dict[str, object] = {
+    fields: dict[str, object] = {
         "link": on,
         "congestion": "cubic",
         "app_limited": False,
@@ -41,16 +41,22 @@ def flow(each_slot: int, *, on: int = 0, **more: object) -> FlowResult:
         "slot_delivered_bytes": np.full(SLOTS, each_slot, dtype=np.int64),
     }
     slots = ("cwnd_segments", "inflight_segments", "srtt_ns", "sent_segments", "lost_segments")
-    return FlowResult(**{f"slot_{name}": none for name in slots} | told | more)  # type: ignore[arg-type]
+    return FlowResult(**{f"slot_{name}": none for name in slots} | fields | more)  # type: ignore[arg-type]
 
 
-def result(own: list[int], *flows: FlowResult, first_s: float = 0.0, last_s: float = 10.0) -> EngineResult:
+def result(
+    own_bytes: list[int], *flows: FlowResult, first_s: float = 0.0, last_s: float = 10.0
+) -> EngineResult:
     """Subflow i has ``own[i]`` bytes acknowledged in each slot."""
     none = np.zeros(0, dtype=np.int64)
-    t = np.repeat(np.arange(1, SLOTS + 1, dtype=np.int64) * S, len(own))
-    subflow = np.tile(np.arange(len(own), dtype=np.int64), SLOTS)
+    t = np.repeat(np.arange(1, SLOTS + 1, dtype=np.int64) * S, len(own_bytes))
+    subflow = np.tile(np.arange(len(own_bytes), dtype=np.int64), SLOTS)
     columns: dict[str, Any] = {name: np.zeros(len(t)) for name in Samples.__dataclass_fields__}
-    columns |= {"t_ns": t, "subflow": subflow, "delivered_bytes": np.array(own, dtype=np.int64)[subflow]}
+    columns |= {
+        "t_ns": t,
+        "subflow": subflow,
+        "delivered_bytes": np.array(own_bytes, dtype=np.int64)[subflow],
+    }
     objects = ObjectResults(**dict.fromkeys(ObjectResults.__dataclass_fields__, none))
     totals = {"first_send_s": first_s, "last_delivery_s": last_s}
     return EngineResult(objects, Samples(**columns), SLOTS * S, totals, tuple(flows))
@@ -76,38 +82,38 @@ def test_without_competing_flows_there_is_nothing_to_share() -> None:
 
 
 def test_all_subflows_on_the_link_are_one_competitor() -> None:
-    found = sharing_metrics([link(2)], result([100, 200], flow(300), flow(600)))
+    values = sharing_metrics([link(2)], result([100, 200], flow(300), flow(600)))
     # 300, 300 and 600 bytes a second: (1200)² / (3 · 540,000)
-    assert found["fairness_jain"] == pytest.approx(1_440_000 / 1_620_000)
-    assert found["own_share"] == pytest.approx(1 / 4)
-    assert found["flows_bps"] == pytest.approx(900 * 8)
+    assert values["fairness_jain"] == pytest.approx(1_440_000 / 1_620_000)
+    assert values["own_share"] == pytest.approx(1 / 4)
+    assert values["flows_bps"] == pytest.approx(900 * 8)
 
 
 def test_links_without_flows_do_not_count() -> None:
-    found = sharing_metrics([link(), link()], result([1000, 100], flow(300, on=1)))
-    assert found["own_share"] == pytest.approx(1 / 4)
+    values = sharing_metrics([link(), link()], result([1000, 100], flow(300, on=1)))
+    assert values["own_share"] == pytest.approx(1 / 4)
 
 
 def test_the_least_fair_link_counts() -> None:
-    found = sharing_metrics([link(), link()], result([300, 100], flow(300), flow(300, on=1)))
-    assert found["fairness_jain"] == pytest.approx(400**2 / (2 * (300**2 + 100**2)))
-    assert found["own_share"] == pytest.approx(400 / 1000)
+    values = sharing_metrics([link(), link()], result([300, 100], flow(300), flow(300, on=1)))
+    assert values["fairness_jain"] == pytest.approx(400**2 / (2 * (300**2 + 100**2)))
+    assert values["own_share"] == pytest.approx(400 / 1000)
 
 
 def test_only_whole_slots_in_which_all_send_count() -> None:
     early, late = flow(100, stop_ns=8 * S - 1), flow(100, start_ns=3 * S + 1)
     late.slot_delivered_bytes[:4] = 9999  # before its start was over
-    found = sharing_metrics([link()], result([100], early, late, first_s=0.5, last_s=9.0))
+    values = sharing_metrics([link()], result([100], early, late, first_s=0.5, last_s=9.0))
     # the slots that end at 5, 6 and 7 s
-    assert found["own_share"] == pytest.approx(1 / 3)
-    assert found["flows_bps"] == pytest.approx(200 * 8)
+    assert values["own_share"] == pytest.approx(1 / 3)
+    assert values["flows_bps"] == pytest.approx(200 * 8)
 
 
 def contested(*flows: FlowResult, **times: float) -> float | None:
     """Seconds of the first link's contested time, from the flows' 100 bytes a second."""
-    found = contested_time([link()], result([100], *flows, **times), 0)
-    assert found is None or found.own_bytes == 100 * round(found.seconds)
-    return None if found is None else found.seconds
+    link_time = contested_time([link()], result([100], *flows, **times), 0)
+    assert link_time is None or link_time.own_bytes == 100 * round(link_time.seconds)
+    return None if link_time is None else link_time.seconds
 
 
 def test_contested_time_is_that_of_slots_that_lie_in_it_to_the_last_nanosecond() -> None:
@@ -130,15 +136,15 @@ def test_there_is_no_contest_with_what_never_sends_or_ends_at_once() -> None:
 
 
 def test_flows_that_ask_for_no_more_than_they_get_do_not_count() -> None:
-    found = sharing_metrics([link()], result([100], flow(500, app_limited=True), flow(300)))
-    assert found["own_share"] == pytest.approx(1 / 4)
+    values = sharing_metrics([link()], result([100], flow(500, app_limited=True), flow(300)))
+    assert values["own_share"] == pytest.approx(1 / 4)
 
 
 def test_contests_of_several_links_add_up() -> None:
-    found = sharing_metrics([link(), link()], result([100, 100], flow(100), flow(300, on=1, stop_ns=5 * S)))
+    values = sharing_metrics([link(), link()], result([100, 100], flow(100), flow(300, on=1, stop_ns=5 * S)))
     # 10 s of 100 beside 100, and 5 s of 100 beside 300: 1,500 of 4,000 bytes; 100 and 300 bytes a second
-    assert found["own_share"] == pytest.approx(1500 / 4000)
-    assert found["flows_bps"] == pytest.approx(8 * (100 + 300))
+    assert values["own_share"] == pytest.approx(1500 / 4000)
+    assert values["flows_bps"] == pytest.approx(8 * (100 + 300))
 
 
 def test_where_nobody_gets_anything_nothing_is_shared() -> None:
@@ -150,8 +156,8 @@ def test_where_nobody_gets_anything_nothing_is_shared() -> None:
 
 
 def test_flows_that_never_meet_have_no_contest() -> None:
-    found = sharing_metrics([link()], result([100], flow(1, stop_ns=4 * S), flow(1, start_ns=5 * S)))
-    assert found["fairness_jain"] is None
+    values = sharing_metrics([link()], result([100], flow(1, stop_ns=4 * S), flow(1, start_ns=5 * S)))
+    assert values["fairness_jain"] is None
 
 
 def test_every_flow_is_told_of() -> None:

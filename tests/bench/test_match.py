@@ -12,8 +12,8 @@ pytest.importorskip("stable_baselines3")
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_scores_lie_within_the_interval_of_their_difference():
-    found = match(range(1, 6))
-    mean, half = found.difference()
-    assert abs(mean) <= half or mean > 0, f"{found.ours} against {found.theirs}"
+    result = match(range(1, 6))
+    mean, half = result.difference()
+    assert abs(mean) <= half or mean > 0, f"{result.ours} against {result.theirs}"
     # What holding every window brings is far below both.
-    assert min(*found.ours, *found.theirs) > 0.3
+    assert min(*result.ours, *result.theirs) > 0.3

@@ -36,11 +36,11 @@ def plans(draw):
         return list(zip(edges[::2], edges[1::2], strict=True))
 
     contacts, ranges = [], []
-    for here, there in draw(st.lists(nodes, unique=True, max_size=4)):
+    for one, other in draw(st.lists(nodes, unique=True, max_size=4)):
         for begin, end in spans(4):
             confidence = draw(st.just(1.0) | st.floats(1e-9, 1.0))
-            contacts.append(Contact(begin, end, here, there, draw(st.integers(1, 10**12)), confidence))
-        ranges += [Range(begin, end, here, there, draw(st.floats(0, 1e6))) for begin, end in spans(3)]
+            contacts.append(Contact(begin, end, one, other, draw(st.integers(1, 10**12)), confidence))
+        ranges += [Range(begin, end, one, other, draw(st.floats(0, 1e6))) for begin, end in spans(3)]
     return Plan(tuple(sorted(contacts)), tuple(sorted(ranges)))
 
 

@@ -66,8 +66,8 @@ def test_ebn0_is_the_states_of_the_time_of_arrival():
 def test_outages_are_the_geometrys():
     profile = load_profile("lunar")
     run = realise(profile, START, DAY, seed=1)
-    for found, way in ((run.outages_s, "down"), (run.up_outages_s, "up")):
-        assert found == geometry.link_outages("moon", ["dss-34"], START, DAY, direction=way)
+    for outages, way in ((run.outages_s, "down"), (run.up_outages_s, "up")):
+        assert outages == geometry.link_outages("moon", ["dss-34"], START, DAY, direction=way)
 
 
 def test_an_orbiter_is_hidden_for_the_share_of_its_orbit():

@@ -64,8 +64,8 @@ def test_fading_averages_the_codes_curve(ebn0_db, index, frames):
     power = (steady + scatter * draws[0]) ** 2 + (scatter * draws[1]) ** 2
     rates = 1 - (1 - code(name).frame_error_rate(ebn0_db + 10 * np.log10(power))) ** frames
     spread = rates.std() / sqrt(rates.size)
-    found = faded(name, np.array([ebn0_db]), np.array([index]), frames)[0]
-    assert found == pytest.approx(rates.mean(), abs=4 * spread + 0.01 * rates.mean())
+    averaged = faded(name, np.array([ebn0_db]), np.array([index]), frames)[0]
+    assert averaged == pytest.approx(rates.mean(), abs=4 * spread + 0.01 * rates.mean())
 
 
 def test_without_scintillation_fading_changes_nothing():

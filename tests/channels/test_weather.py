@@ -17,8 +17,8 @@ SLANT = 1 / np.sin(np.radians(20))
     [("goldstone", 1.05, 3.8, 11.2), ("madrid", 1.8, 5.8, 14.2), ("canberra", 2.6, 9.3, 25.8)],
 )
 def test_ka_attenuation_at_20_degrees(site, ten, one, tenth):
-    found = zenith_db(site, "ka", [0.9, 0.99, 0.999]) * SLANT
-    assert found == pytest.approx([ten, one, tenth], rel=0.015)
+    attenuation_db = zenith_db(site, "ka", [0.9, 0.99, 0.999]) * SLANT
+    assert attenuation_db == pytest.approx([ten, one, tenth], rel=0.015)
 
 
 def test_x_band_rows_are_the_handbooks():

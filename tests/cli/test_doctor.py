@@ -25,12 +25,12 @@ def with_checks(monkeypatch: pytest.MonkeyPatch, *given: Check) -> None:
 
 def test_this_machine_has_what_is_required() -> None:
     done = doctor("--json")
-    found = {row["check"]: row for row in json.loads(done.stdout)}
+    checks = {row["check"]: row for row in json.loads(done.stdout)}
     assert done.exit_code == 0
-    assert all(row.keys() == {"check", "ok", "detail", "remedy"} for row in found.values())
-    assert found["python"]["ok"]
-    assert found["engine"]["ok"]
-    assert found["x264 encoder"]["ok"]
+    assert all(row.keys() == {"check", "ok", "detail", "remedy"} for row in checks.values())
+    assert checks["python"]["ok"]
+    assert checks["engine"]["ok"]
+    assert checks["x264 encoder"]["ok"]
 
 
 def test_every_lack_comes_with_a_remedy_and_only_a_lack_does() -> None:

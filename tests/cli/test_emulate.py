@@ -145,14 +145,14 @@ def test_a_controller_can_run_alone_in_a_scenario_that_names_others(
     alone = emulate(scenario, "-o", out, "--json", *named, "--congestion", "none")
     assert alone.exit_code == 0, alone.stderr
     assert [trial["id"] for trial in json.loads(alone.stdout)["trials"]] == ["mine/s1"]
-    told = emulate(
+    result = emulate(
         scenario,
         "--dry-run",
         "--json",
         "--set",
         f'transport={{congestion = [], scheduler = "round-robin", controller = "{policy}"}}',
     )
-    assert json.loads(told.stdout)["trials"] == ["mine/s1"]
+    assert json.loads(result.stdout)["trials"] == ["mine/s1"]
 
 
 def test_nobody_is_not_a_contender(scenario: Path) -> None:
@@ -214,8 +214,8 @@ def test_variants_run_beside_the_others_unless_these_are_named(
     def ids(*options: str) -> list[str]:
         done = emulate(scenario, "--dry-run", "--json", *options)
         assert done.exit_code == 0, done.stderr
-        found: list[str] = json.loads(done.stdout)["trials"]
-        return found
+        trials: list[str] = json.loads(done.stdout)["trials"]
+        return trials
 
     assert ids() == ["cubic+minrtt/s1", "wide/s1", "one/s1"]
     assert ids("--variant", "one") == ["cubic+minrtt/s1", "one/s1"]
@@ -415,26 +415,26 @@ def test_the_table_shows_what_the_trials_have(scenario: Path, out: Path) -> None
     assert "PSNR" not in with_stalls
 
 
-def test_what_each_knows_and_has_stands_beside_it(scenario: Path, out: Path) -> None:
+def test_each_row_says_what_the_algorithm_knows_and_was_given(scenario: Path, out: Path) -> None:
     scenario.write_text(
         SCENARIO.replace("[[link]]", '[transport]\ncongestion = ["open-loop", "ltp"]\n[[link]]')
         + '[[variant]]\nlabel = "tuned"\ncongestion = "cubic"\nscheduler = "redundant"\nset = {scale = 7}\n'
     )
-    told = emulate(scenario, "-o", out)
-    assert told.exit_code == 0, told.stderr
-    lines = [line.split() for line in told.stdout.splitlines() if line.strip()]
+    result = emulate(scenario, "-o", out)
+    assert result.exit_code == 0, result.stderr
+    lines = [line.split() for line in result.stdout.splitlines() if line.strip()]
     ends = {line[0]: line[-3:] for line in lines if "/s1" in line[0]}
     assert ends == {
         "open-loop+minrtt/s1": ["rd", "1/1", "1"],
         "ltp+none/s1": ["rcd", "any/1", "1"],
         "tuned/s1": ["d", "1/1+", "7"],
     }
-    assert "knows: r is given the rate of each link; c knows the contact plan" in told.stdout
-    assert "; +: sends everything on every subflow" in told.stdout
-    assert "S: mission seconds to an emulated one" in told.stdout
+    assert "knows: r is given the rate of each link; c knows the contact plan" in result.stdout
+    assert "; +: sends everything on every subflow" in result.stdout
+    assert "S: mission seconds to an emulated one" in result.stdout
     # 0.4 / 7³: only what is stretched, and by what
-    assert "at S = 7: least retransmission timeout 0.2 s → 1.4 s" in told.stdout
-    assert "CUBIC's C 0.4 → 0.4/S³ = 0.00117 segments/s³" in told.stdout
+    assert "at S = 7: least retransmission timeout 0.2 s → 1.4 s" in result.stdout
+    assert "CUBIC's C 0.4 → 0.4/S³ = 0.00117 segments/s³" in result.stdout
     dry = emulate(scenario, "--dry-run")
     rows = [line.split() for line in dry.stdout.splitlines() if line.strip()]
     assert ["ltp+none", "rcd", "any/1", "1"] in rows

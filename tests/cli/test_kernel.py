@@ -21,14 +21,14 @@ def kernel(*words: str) -> Result:
 @pytest.fixture
 def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is loaded; loading and unloading are written down instead of done."""
-    there: list[str] = []
+    available: list[str] = []
     for name, way in (("bpf", bpf), ("module", module)):
-        monkeypatch.setattr(way, "loaded", lambda name=name: name in there)
-        monkeypatch.setattr(way, "unload", lambda name=name: there.remove(name))
-    monkeypatch.setattr(bpf, "load", lambda: there.append("bpf"))
-    monkeypatch.setattr(module, "load", lambda path: there.append("module"))
+        monkeypatch.setattr(way, "loaded", lambda name=name: name in available)
+        monkeypatch.setattr(way, "unload", lambda name=name: available.remove(name))
+    monkeypatch.setattr(bpf, "load", lambda: available.append("bpf"))
+    monkeypatch.setattr(module, "load", lambda path: available.append("module"))
     monkeypatch.setattr(module, "build", lambda tree, out: out / "dstcc_cc.ko")
-    return there
+    return available
 
 
 @pytest.mark.parametrize("way", ["bpf", "module"])

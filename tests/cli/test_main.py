@@ -108,12 +108,12 @@ def test_sigterm_ends_with_its_code_unless_it_was_ignored(
     from dstcc_cli import algorithms
 
     monkeypatch.setattr(algorithms, "command", click.command()(lambda: signal.raise_signal(signal.SIGTERM)))
-    found = signal.signal(signal.SIGTERM, before)
+    restored = signal.signal(signal.SIGTERM, before)
     try:
         done = invoke("algorithms")
         assert signal.getsignal(signal.SIGTERM) is before, "the handler goes with the command"
     finally:
-        signal.signal(signal.SIGTERM, found)
+        signal.signal(signal.SIGTERM, restored)
     assert done.exit_code == code
     assert done.stderr == ("dstcc: terminated\n" if code else "")
 

@@ -83,13 +83,13 @@ def document(result: Result) -> dict[str, Any]:
 def test_the_mp4_shows_what_the_run_played(run: Path, tmp_path: Path) -> None:
     levels = played_levels(run, "fixed+minrtt/s1")
     assert {-1, 3} <= set(levels), "the scenario is to lose some chunks and deliver others"
-    told = document(dstcc("play", run, "--trial", "fixed+minrtt/s1", "-o", tmp_path / "o.mp4", "--json"))
-    assert told["trial"] == "fixed+minrtt/s1"
-    assert (told["chunks"], told["frozen_chunks"]) == (len(levels), levels.count(-1))
+    report = document(dstcc("play", run, "--trial", "fixed+minrtt/s1", "-o", tmp_path / "o.mp4", "--json"))
+    assert report["trial"] == "fixed+minrtt/s1"
+    assert (report["chunks"], report["frozen_chunks"]) == (len(levels), levels.count(-1))
     with av.open(str(tmp_path / "o.mp4")) as container:
         track = container.streams.video[0]
         times = [float(image.pts * track.time_base) for image in container.decode(track)]
-        assert container.duration / 1e6 == pytest.approx(told["duration_s"], abs=0.002)
+        assert container.duration / 1e6 == pytest.approx(report["duration_s"], abs=0.002)
     starts = [2.4 * (index // 3) + index % 3 for index in range(len(levels))]
     for start, level in zip(starts, levels, strict=True):
         assert (pytest.approx(start) in times) == (level >= 0 or start == 0)
@@ -106,8 +106,12 @@ def test_the_best_trial_is_the_default_and_said(run: Path, tmp_path: Path) -> No
 
 
 def test_a_stretch_is_played(run: Path, tmp_path: Path) -> None:
-    told = document(dstcc("play", run, "-o", tmp_path / "o.mp4", "--from", 1, "--to", 2, "--json"))
-    assert (told["start_s"], told["duration_s"], told["chunks"]) == (pytest.approx(1), pytest.approx(1), 1)
+    report = document(dstcc("play", run, "-o", tmp_path / "o.mp4", "--from", 1, "--to", 2, "--json"))
+    assert (report["start_s"], report["duration_s"], report["chunks"]) == (
+        pytest.approx(1),
+        pytest.approx(1),
+        1,
+    )
 
 
 def test_a_long_mission_begins_where_something_arrived(stream: Path, tmp_path: Path) -> None:
@@ -117,13 +121,13 @@ def test_a_long_mission_begins_where_something_arrived(stream: Path, tmp_path: P
     )
     made = dstcc("emulate", tmp_path / "scenario.toml", "-o", tmp_path / "run", "--no-quality")
     assert made.exit_code == 0, made.stderr
-    told = document(dstcc("play", tmp_path / "run", "-o", tmp_path / "o.mp4", "--json"))
+    report = document(dstcc("play", tmp_path / "run", "-o", tmp_path / "o.mp4", "--json"))
     first = next(
-        index for index, level in enumerate(played_levels(tmp_path / "run", told["trial"])) if level >= 0
+        index for index, level in enumerate(played_levels(tmp_path / "run", report["trial"])) if level >= 0
     )
-    assert told["start_s"] == pytest.approx(2.4 * (first // 3) + first % 3)
-    assert told["start_s"] > 100
-    assert told["duration_s"] == pytest.approx(DEFAULT_LENGTH_S, abs=2)
+    assert report["start_s"] == pytest.approx(2.4 * (first // 3) + first % 3)
+    assert report["start_s"] > 100
+    assert report["duration_s"] == pytest.approx(DEFAULT_LENGTH_S, abs=2)
 
 
 def test_synthetic_video_has_no_pictures(tmp_path: Path) -> None:

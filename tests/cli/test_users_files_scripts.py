@@ -104,10 +104,10 @@ def test_fidelity_goes_on_with_its_own_files_and_touches_no_others(
         assert fidelity.main() == 2
         assert capsys.readouterr().err.startswith(f"fidelity: {folder / name}: ")
         assert (folder / name).read_text() == "mine\n"
-    own = tmp_path / "kernel.csv"
-    write_runs(own, {cell: {1: Seen(1e6, 0.2, 0.0)}}, fidelity._heading())
-    write_runs(own, {cell: {1: Seen(2e6, 0.2, 0.0)}}, fidelity._heading())
-    assert obstacle(own, KEPT) is None
+    csv_file = tmp_path / "kernel.csv"
+    write_runs(csv_file, {cell: {1: Seen(1e6, 0.2, 0.0)}}, fidelity._heading())
+    write_runs(csv_file, {cell: {1: Seen(2e6, 0.2, 0.0)}}, fidelity._heading())
+    assert obstacle(csv_file, KEPT) is None
     page = tmp_path / "fidelity.md"
     page.write_text("**saturated**: throughput, Mbit/s, mean ± standard deviation of the runs\n\n")
     assert obstacle(page, PAGE) is None

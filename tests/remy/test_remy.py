@@ -27,15 +27,15 @@ def test_the_shipped_rules_fill_the_memory_and_do_not_overlap(memory: tuple[floa
 def test_the_shipped_table_says_what_it_was_trained_for() -> None:
     assert shipped().trained["range"] == {name: list(bounds) for name, bounds in RANGE.items()}
     (row,) = (row for row in TABLE if row.name == "remy")
-    told = shipped().trained["range"]
-    assert ", ".join(f"{name} {low:g}..{high:g}" for name, (low, high) in told.items()) in row.source
+    trained_range = shipped().trained["range"]
+    assert ", ".join(f"{name} {low:g}..{high:g}" for name, (low, high) in trained_range.items()) in row.source
 
 
 def test_the_shipped_table_reaches_the_utility_it_claims() -> None:
     table = shipped()
-    found = [utility(network, table.rules) for network in networks(table.trained["seed"])]
+    utilities = [utility(network, table.rules) for network in networks(table.trained["seed"])]
     # Room for what later versions of the engine change.
-    assert sum(found) / len(found) == pytest.approx(table.trained["utility"], abs=0.05)
+    assert sum(utilities) / len(utilities) == pytest.approx(table.trained["utility"], abs=0.05)
 
 
 def test_a_table_comes_back_from_its_file(tmp_path: Path) -> None:

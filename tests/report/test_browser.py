@@ -22,10 +22,10 @@ SCREENSHOT = Path(__file__).parents[2] / "scripts" / "screenshot.py"
 
 
 def find_chromium() -> str:
-    found = shutil.which("chromium")
-    if found is None:
+    program = shutil.which("chromium")
+    if program is None:
         pytest.fail("this test opens the report in Chromium, which is missing: apt-get install chromium")
-    return found
+    return program
 
 
 @pytest.fixture(scope="module")

@@ -44,9 +44,9 @@ def compare(samples: Mapping[str, list[float]], **more: Any) -> Comparison:
     leader = next(iter(samples))
     by_seed = {name: dict(enumerate(values)) for name, values in samples.items()}
     differences = {
-        name: found
+        name: difference
         for name, values in by_seed.items()
-        if name != leader and (found := paired_difference(values, by_seed[leader]))
+        if name != leader and (difference := paired_difference(values, by_seed[leader]))
     }
     given: dict[str, Any] = {
         "leader": leader,
@@ -123,8 +123,8 @@ def footing(domains: int | None, windows: int, *knows: str, copies: str = "") ->
 
 
 def test_rows_say_what_each_knows_and_has() -> None:
-    own = {"a": footing(8192, 2, "queue", copies="spare"), "b": footing(None, 2)}
-    rows = ranking(compare({"a": HIGH, "b": LOW, "c": LOW}, footings=own), {})
+    footings = {"a": footing(8192, 2, "queue", copies="spare"), "b": footing(None, 2)}
+    rows = ranking(compare({"a": HIGH, "b": LOW, "c": LOW}, footings=footings), {})
     assert [(row.knows, row.lanes) for row in rows] == [("qd", "8\u202f192/2+"), ("d", "any/2"), ("–", "–")]
 
 
@@ -208,8 +208,8 @@ def section(
     )
 
 
-def of(found: Section) -> Comparison:
-    made = compare_section(found)
+def of(a_section: Section) -> Comparison:
+    made = compare_section(a_section)
     assert made is not None
     return made
 
@@ -223,18 +223,18 @@ def of_all(*sections: Section) -> Comparison:
 
 
 def test_the_highest_comes_first_and_the_leader_before_its_equals() -> None:
-    found = of(section({"low": LOW, "given a": HIGH, "b": HIGH, "c": HIGH}))
-    assert found.leader == "b"
-    assert list(found.values) == ["b", "given a", "c", "low"]
-    assert [found.word(name) for name in ("b", "c", "low")] == [HIGHEST, SAME_VALUE, WORSE]
+    result = of(section({"low": LOW, "given a": HIGH, "b": HIGH, "c": HIGH}))
+    assert result.leader == "b"
+    assert list(result.values) == ["b", "given a", "c", "low"]
+    assert [result.word(name) for name in ("b", "c", "low")] == [HIGHEST, SAME_VALUE, WORSE]
 
 
-def test_those_given_the_rates_are_yardsticks_beside_those_that_are_not() -> None:
-    found = of(section({"given a": HIGH, "b": LOW, "c": NEAR}))
-    assert (found.leader, found.knows_rates) == ("c", {"given a"})
-    assert list(found.values) == ["given a", "c", "b"]
-    assert found.rivals == ["b"]
-    assert {row.name: row.word for row in ranking(found, {})} == {
+def test_those_given_the_rates_are_shown_and_not_ranked() -> None:
+    result = of(section({"given a": HIGH, "b": LOW, "c": NEAR}))
+    assert (result.leader, result.knows_rates) == ("c", {"given a"})
+    assert list(result.values) == ["given a", "c", "b"]
+    assert result.rivals == ["b"]
+    assert {row.name: row.word for row in ranking(result, {})} == {
         "given a": KNOWS_RATES,
         "c": LEADS,
         "b": WORSE,
@@ -242,25 +242,25 @@ def test_those_given_the_rates_are_yardsticks_beside_those_that_are_not() -> Non
 
 
 def test_among_those_given_the_rates_one_leads() -> None:
-    found = of(section({"given a": LOW, "given b": HIGH}))
-    assert (found.leader, found.knows_rates, found.word("given a")) == ("given b", frozenset(), WORSE)
+    result = of(section({"given a": LOW, "given b": HIGH}))
+    assert (result.leader, result.knows_rates, result.word("given a")) == ("given b", frozenset(), WORSE)
     # a controller finds the rates out, whatever it steers
     assert of(section({"given a": HIGH, "b": LOW}, controllers=["given a"])).knows_rates == frozenset()
 
 
 def test_who_lacks_trials_is_not_compared_with_who_lacks_none() -> None:
     part: list[float | None] = [None, *LOW[1:]]
-    found = of(section({"a": LOW, "b": [None, *HIGH[1:]]}))
-    assert (found.leader, found.failed, found.word("b")) == ("a", {"b"}, FAILED)
+    result = of(section({"a": LOW, "b": [None, *HIGH[1:]]}))
+    assert (result.leader, result.failed, result.word("b")) == ("a", {"b"}, FAILED)
     both = of(section({"a": part, "b": [None, *HIGH[1:]]}))
     assert (both.leader, both.failed, both.word("a")) == ("b", frozenset(), LOWER)
     assert both.seeds == {"a": 9, "b": 9}
 
 
 def test_who_finished_nothing_is_missing() -> None:
-    found = of(section({"a": HIGH, "b": [None] * 10}))
-    assert found.missing == {"b": "none of its trials finished"}
-    assert found.word("b") == MISSING
+    result = of(section({"a": HIGH, "b": [None] * 10}))
+    assert result.missing == {"b": "none of its trials finished"}
+    assert result.word("b") == MISSING
     assert compare_section(section({"b": [None] * 10})) is None
     assert compare_section(section({"a": HIGH}, key="playback_ratio")) is None
 
@@ -279,11 +279,11 @@ def test_who_was_trained_here_is_doubted() -> None:
 def test_scenarios_together_count_the_poorest_and_any_failure() -> None:
     first = section({"a": HIGH, "b": LOW, "given c": HIGH}, name="one")
     second = section({"a": HIGH[:9], "b": LOW, "given c": [None, *HIGH[1:]]}, name="two")
-    found = of_all(first, second)
-    assert found.seeds == {"a": 9, "b": 10, "given c": 9}
-    assert (found.leader, found.knows_rates, found.failed) == ("a", {"given c"}, {"given c"})
-    assert list(found.values) == ["given c", "a", "b"]
-    assert found.word("b") == LOWER  # nine seeds in one of them
+    result = of_all(first, second)
+    assert result.seeds == {"a": 9, "b": 10, "given c": 9}
+    assert (result.leader, result.knows_rates, result.failed) == ("a", {"given c"}, {"given c"})
+    assert list(result.values) == ["given c", "a", "b"]
+    assert result.word("b") == LOWER  # nine seeds in one of them
     assert of_all(first, first).word("b") == WORSE
     assert of_all(first, section({"a": LOW}, name="two")).missing == {
         "b": "not run in two",

@@ -18,8 +18,8 @@ from tests.report.synthetic_run import RunSpec
 
 
 def footing(name: str, domains: int | None, windows: int, *knows: str, **more: Any) -> dict[str, Any]:
-    own = {"copies": "", "scale": 30.0, "distorts": [], "set": {}, "mode": "lanes", **more}
-    return {"name": name, "knows": list(knows), "ordering_domains": domains, "windows": windows, **own}
+    entry = {"copies": "", "scale": 30.0, "distorts": [], "set": {}, "mode": "lanes", **more}
+    return {"name": name, "knows": list(knows), "ordering_domains": domains, "windows": windows, **entry}
 
 
 CUBIC = footing("cubic+minrtt", 32, 32, "deadlines", distorts=["CUBIC's C 0.4 → 1e-5"])
@@ -53,10 +53,10 @@ def test_it_is_in_every_format(make_run: RunFactory) -> None:
     assert rows["bbr-scaled+minrtt"]["footing"]["ordering_domains"] == 8192
     assert rows["bbr-scaled+minrtt"]["footing"]["set"] == {"scale": 30}
     lines = {row["algorithm"]: row for row in csv.DictReader(io.StringIO(render(report, "csv")))}
-    found = {
+    texts = {
         key: lines["bbr-scaled+minrtt"][key] for key in ("knows", "ordering_domains", "windows", "own_scale")
     }
-    assert found == {
+    assert texts == {
         "knows": "queue deadlines",
         "ordering_domains": "8192",
         "windows": "2",

@@ -45,14 +45,14 @@ def test_csv_has_a_row_a_metric_with_the_numbers_of_json(make_run: RunFactory) -
     report = load_report([make_run(RunSpec(chunks=120))])
     rows = list(csv.DictReader(io.StringIO(render(report, "csv"))))
     (section,) = json.loads(render(report, "json"))["sections"]
-    found = {(row["algorithm"], row["metric"]): row for row in rows}
+    row_of = {(row["algorithm"], row["metric"]): row for row in rows}
     for expected in section["rows"]:
         for key, one in expected["metrics"].items():
-            row = found[expected["algorithm"], key]
+            row = row_of[expected["algorithm"], key]
             assert float(row["value"]) == one["value"]
             assert float(row["low"]) == one["low"]
             assert int(row["n"]) == one["n"] == 3
-    assert ("cubic+minrtt", "layers_played.none") in found
+    assert ("cubic+minrtt", "layers_played.none") in row_of
 
 
 def test_csv_of_one_seed_leaves_intervals_empty(make_run: RunFactory) -> None:

@@ -201,10 +201,10 @@ class TestVerdict:
         text = verdict(only_section(make_run(spec)))
         assert "It is better than cubic+minrtt: 10 seeds, intervals that do not overlap." in text
 
-    def test_what_is_told_the_rates_is_a_yardstick(self, make_run: RunFactory) -> None:
+    def test_an_algorithm_given_the_rates_is_not_ranked(self, make_run: RunFactory) -> None:
         section = only_section(make_run(RunSpec(congestion=("open-loop", "cubic"), chunks=7200)))
-        told, other = (a.estimates["weighted_layers"].value for a in section.algorithms)
-        assert told > other
+        given_rates, other = (a.estimates["weighted_layers"].value for a in section.algorithms)
+        assert given_rates > other
         assert section.best is not None
         assert section.best.name == "cubic+minrtt"
         assert "open-loop+minrtt is given the links' rates" in verdict(section)

@@ -29,9 +29,9 @@ def two_scenarios(make_run: RunFactory) -> list[Path]:
 
 
 def together(runs: list[Path], against: str | None = None) -> Pooled:
-    found = pool(load_report(runs, against))
-    assert found is not None
-    return found
+    pooled = pool(load_report(runs, against))
+    assert pooled is not None
+    return pooled
 
 
 def test_only_algorithms_that_every_scenario_has_are_taken_together(two_scenarios: list[Path]) -> None:
@@ -60,9 +60,9 @@ def test_differences_pair_seeds_within_a_scenario(two_scenarios: list[Path]) -> 
 
 
 def test_the_verdict_over_scenarios_counts_seeds_of_the_poorest(two_scenarios: list[Path]) -> None:
-    found = compare_pooled(together(two_scenarios))
-    assert found is not None
-    assert found.seeds == {"bbr-scaled+minrtt": 2, "cubic+minrtt": 2}
+    comparison = compare_pooled(together(two_scenarios))
+    assert comparison is not None
+    assert comparison.seeds == {"bbr-scaled+minrtt": 2, "cubic+minrtt": 2}
     assert "With 2 seeds or more a scenario" in pooled_verdict(together(two_scenarios))
 
 

@@ -20,8 +20,8 @@ def cells(run: Path, key: str, values: list[float | None]) -> list[Cell]:
     pq.write_table(rows.from_pylist(changed, schema=rows.schema), run / "trials.parquet")
     (section,) = load_report([run]).sections
     row = next(row for row in summary_table(section) if row.metric.key == key)
-    found = {a.name: cell for a, cell in zip(section.finished, row.cells, strict=True)}
-    return [found[algorithm.name] for algorithm in section.algorithms]
+    by_name = {a.name: cell for a, cell in zip(section.finished, row.cells, strict=True)}
+    return [by_name[algorithm.name] for algorithm in section.algorithms]
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,6 @@ def cells(run: Path, key: str, values: list[float | None]) -> list[Cell]:
 def test_a_mark_is_where_the_shown_values_differ(
     make_run: RunFactory, values: list[float | None], shown: list[str], marks: list[str]
 ) -> None:
-    found = cells(make_run(RunSpec(seeds=(1,), chunks=60)), "retransmitted_ratio", values)
-    assert [cell.value for cell in found] == shown
-    assert [cell.mark for cell in found] == marks
+    row = cells(make_run(RunSpec(seeds=(1,), chunks=60)), "retransmitted_ratio", values)
+    assert [cell.value for cell in row] == shown
+    assert [cell.mark for cell in row] == marks

@@ -34,8 +34,8 @@ def samples(subflows: int) -> Columns:
 
 
 def test_a_line_a_subflow_while_an_eye_can_follow_them() -> None:
-    found = list(lines(samples(MANY), "a", WINDOW))
-    assert [values.tolist() for _, values in found] == [[s + 1, s + 1] for s in range(MANY)]
+    drawn = list(lines(samples(MANY), "a", WINDOW))
+    assert [values.tolist() for _, values in drawn] == [[s + 1, s + 1] for s in range(MANY)]
 
 
 def test_of_many_lanes_a_link_has_one_line() -> None:

@@ -107,7 +107,7 @@ def test_transport(minimal: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("congestion", "scheduler", "told", "windows"),
+    ("congestion", "scheduler", "window", "windows"),
     [
         ("cubic", "minrtt", None, 4),
         ("cubic", "minrtt", "link", 1),
@@ -124,9 +124,9 @@ def test_transport(minimal: Path) -> None:
     ],
 )
 def test_who_has_a_window(
-    minimal: Path, congestion: str, scheduler: str, told: str | None, windows: int
+    minimal: Path, congestion: str, scheduler: str, window: str | None, windows: int
 ) -> None:
-    keys = f', window = "{told}"' if told else ""
+    keys = f', window = "{window}"' if window else ""
     made = built(
         minimal,
         f'transport={{mode = "lanes", lanes_per_link = 4{keys}}}',

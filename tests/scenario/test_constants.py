@@ -26,10 +26,10 @@ def test_what_is_given_holds_in_mission_time(scale: float) -> None:
 
 def test_what_is_not_given_is_linuxs_and_grows_with_the_scale() -> None:
     assert engine_constants(None, 38) == engine_constants(Constants(), 38) == TcpConstants()
-    told = replace(
+    constants = replace(
         engine_constants(GIVEN, 38), **{name: getattr(TcpConstants(), name) for name in GIVEN.given}
     )
-    assert told == TcpConstants()
+    assert constants == TcpConstants()
 
 
 def test_every_constant_but_the_tick_can_be_set() -> None:
@@ -40,7 +40,7 @@ def test_every_constant_but_the_tick_can_be_set() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "scale", "said"),
+    ("given", "scale", "message"),
     [
         # Linux's least timeout is 0.2 s: 7.6 s of the mission at a scale of 38.
         ({"rto_max_s": 7.0}, 38, "transport.constants.rto_max_s: rto_min_s = 7.6 s is above rto_max_s = 7 s"),
@@ -56,7 +56,7 @@ def test_every_constant_but_the_tick_can_be_set() -> None:
         ),
     ],
 )
-def test_a_least_value_is_not_above_the_largest(told: dict[str, float], scale: float, said: str) -> None:
-    with pytest.raises(InputError, match=re.escape(said)):
-        engine_constants(Constants(**told), scale)  # type: ignore[arg-type]
+def test_a_least_value_is_not_above_the_largest(given: dict[str, float], scale: float, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        engine_constants(Constants(**given), scale)  # type: ignore[arg-type]
     engine_constants(Constants(rto_max_s=8), 38)

@@ -118,8 +118,8 @@ def test_the_longest_round_trip_is_that_of_any_seed_and_link(minimal: Path) -> N
 def test_outages_count_as_far_as_the_run_goes(minimal: Path) -> None:
     link = draw_links(load_scenario(minimal, [parse_override("link.0.outages=[[1, 3], [8, 20]]")]), 1)[0]
     for end_s, count, dark_s in ((100, 2, 2 + 12), (10, 2, 2 + 2), (8, 1, 2), (2, 1, 1), (1, 0, 0)):
-        found = describe(link, end_s)
-        assert (found["outages"], found["outage_s"]) == (count, dark_s), end_s
+        described = describe(link, end_s)
+        assert (described["outages"], described["outage_s"]) == (count, dark_s), end_s
 
 
 def test_others_on_the_link_are_recorded(minimal: Path) -> None:
@@ -206,8 +206,8 @@ def test_each_direction_is_dark_in_its_own_outages_or_in_both(minimal: Path) -> 
     link = replace(link, loss=lossy, up_loss=lossy, outages_ns=((150 * 10**9, 250 * 10**9),))
 
     def lit(link: Link) -> list[Any]:
-        found: Any = describe(link, 1e9)
-        return [found[key]["frames"]["ebn0_db"] for key in ("loss", "up_loss")]
+        described: Any = describe(link, 1e9)
+        return [described[key]["frames"]["ebn0_db"] for key in ("loss", "up_loss")]
 
     assert lit(link) == [[1.0, 3.0], [1.0, 3.0]]
     assert lit(replace(link, up_outages_ns=((0, 100 * 10**9),))) == [[1.0, 3.0], [3.0, 9.0]]

@@ -78,7 +78,7 @@ def test_a_physical_profile_needs_no_numbers(drawn):
 
 
 def test_keys_beside_a_profile_win(drawn):
-    own = drawn('profile = "mro-x-dss35"')
+    from_profile = drawn('profile = "mro-x-dss35"')
     link = drawn(
         'profile = "mro-x-dss35"\nrate_bps = 1e6\ndelay_s = 5\noutages = [[1, 2]]\nup_loss = {packet = 0.1}\n'
         "queue_bytes = 70_000"
@@ -88,8 +88,8 @@ def test_keys_beside_a_profile_win(drawn):
     assert link.up_outages_ns is None
     assert link.up_loss.kind == "packet"
     # Energy per bit goes with the time that a bit takes.
-    gained = link.loss.frames.ebn0_db - own.loss.frames.ebn0_db
-    np.testing.assert_allclose(gained, 10 * log10(own.rate_bps / 1e6))
+    gained = link.loss.frames.ebn0_db - from_profile.loss.frames.ebn0_db
+    np.testing.assert_allclose(gained, 10 * log10(from_profile.rate_bps / 1e6))
     assert drawn('profile = "mro-x-dss35"\noutages = []').outages_ns == ()
 
 
@@ -198,15 +198,15 @@ def test_a_code_at_an_eb_n0(drawn):
 
 
 def test_what_was_resolved_is_said(drawn, tmp_path):
-    found: dict[str, Any] = describe(drawn('profile = "mro-x-dss35"'), end_s=1e9)
-    assert found["delay_s"].keys() == {"min", "max"}
-    assert found["outages"] == 5
+    described: dict[str, Any] = describe(drawn('profile = "mro-x-dss35"'), end_s=1e9)
+    assert described["delay_s"].keys() == {"min", "max"}
+    assert described["outages"] == 5
     assert describe(drawn('profile = "mro-x-dss35"'), end_s=0.0)["outages"] == 0
-    assert found["loss"]["frames"]["code"] == "ccsds-turbo-1/2-8920"
-    low, high = found["loss"]["frames"]["ebn0_db"]
+    assert described["loss"]["frames"]["code"] == "ccsds-turbo-1/2-8920"
+    low, high = described["loss"]["frames"]["ebn0_db"]
     assert 3 < low < high < 8
     # a few decibels above the table are what a margin is for
-    assert found["loss"]["frames"]["table_ebn0_db"][1] < low
+    assert described["loss"]["frames"]["table_ebn0_db"][1] < low
     assert link_notes(load_scenario(tmp_path / "scenario.toml")) == ()
     drawn('rate_bps = 1\ndelay_s = 1\nloss = {ebn0_db = -9, code = "ccsds-c2"}')
     [note] = link_notes(load_scenario(tmp_path / "scenario.toml"))

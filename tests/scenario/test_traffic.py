@@ -35,20 +35,20 @@ def test_flows_are_counted_and_greedy_unless_told(minimal: Path) -> None:
 
 
 def test_an_application_writes_full_segments(minimal: Path) -> None:
-    told = "link.0.flows=[{rate_bps = 1e6, on_s = 0.5, off_s = 2, periods = 'exponential', stop_s = 9}]"
-    (flow,) = first_link(minimal, told, "transport.mss_bytes=1000").flows
+    override = "link.0.flows=[{rate_bps = 1e6, on_s = 0.5, off_s = 2, periods = 'exponential', stop_s = 9}]"
+    (flow,) = first_link(minimal, override, "transport.mss_bytes=1000").flows
     assert flow == Flow("same", 0, 9 * S, 0, CrossTraffic(1e6, 1040, 0, 9 * S, S // 2, 2 * S, "exponential"))
 
 
 def test_starts_are_drawn_flow_by_flow_and_seed_by_seed(minimal: Path) -> None:
-    told = "link.0.flows=[{count = 20, start_s = {uniform = [1, 9]}}]"
-    starts = [flow.start_ns for flow in first_link(minimal, told).flows]
+    override = "link.0.flows=[{count = 20, start_s = {uniform = [1, 9]}}]"
+    starts = [flow.start_ns for flow in first_link(minimal, override).flows]
     assert len(set(starts)) == 20
     assert all(S <= start <= 9 * S for start in starts)
-    assert starts == [flow.start_ns for flow in first_link(minimal, told).flows]
-    assert starts != [flow.start_ns for flow in first_link(minimal, told, seed=2).flows]
+    assert starts == [flow.start_ns for flow in first_link(minimal, override).flows]
+    assert starts != [flow.start_ns for flow in first_link(minimal, override, seed=2).flows]
     # one flow more changes no other's start
-    more = [flow.start_ns for flow in first_link(minimal, told.replace("20", "21")).flows]
+    more = [flow.start_ns for flow in first_link(minimal, override.replace("20", "21")).flows]
     assert more[:20] == starts
 
 
@@ -63,8 +63,8 @@ def test_the_mix_is_four_tcp_to_one_udp_source_of_a_fifth_each(minimal: Path) ->
 
 @pytest.mark.parametrize(("share", "tcp", "udp"), [(0, 0, 3), (0.5, 2, 3), (1, 2, 0)])
 def test_the_mix_can_be_another(minimal: Path, share: float, tcp: int, udp: int) -> None:
-    told = f"link.0.mix={{rate_bps = 1e6, tcp_share = {share}, tcp_flows = 2, udp_sources = 3}}"
-    link = first_link(minimal, told)
+    override = f"link.0.mix={{rate_bps = 1e6, tcp_share = {share}, tcp_flows = 2, udp_sources = 3}}"
+    link = first_link(minimal, override)
     assert (len(link.flows), len(link.cross_traffic)) == (tcp, udp)
     offered = [flow.source.rate_bps for flow in link.flows if flow.source]
     assert sum(offered) + sum(source.rate_bps for source in link.cross_traffic) == pytest.approx(1e6)
@@ -79,10 +79,10 @@ def test_the_mix_stands_beside_flows_and_datagrams(minimal: Path) -> None:
     assert link.cross_traffic[0] == CrossTraffic(5.0, stop_ns=NEVER_NS)
 
 
-def test_layers_need_one_subflow_a_link_to_be_told_theirs(minimal: Path) -> None:
-    told = ("transport.scheduler=layer-pinned", "transport.layer_links=['relay']", "link.1.subflows=2")
+def test_pinned_layers_need_one_subflow_a_link(minimal: Path) -> None:
+    overrides = ("transport.scheduler=layer-pinned", "transport.layer_links=['relay']", "link.1.subflows=2")
     with pytest.raises(ScenarioError, match=r"transport\.layer_links: needs one subflow a link"):
-        loaded(minimal, *told)
+        loaded(minimal, *overrides)
 
 
 def test_traffic_survives_being_written_back(minimal: Path, tmp_path: Path) -> None:

@@ -60,14 +60,14 @@ def test_a_variant_is_its_algorithm_with_its_settings_and_the_rest_of_the_scenar
 
 def test_a_stream_leaves_the_scenarios_lanes_behind(write: Write) -> None:
     plain = read(write, variant('congestion = "cubic"\nscheduler = "ecf"\nset = {mode = "stream"}'))
-    told = plain.as_variant("mine").transport
-    assert (told.mode, told.lanes_per_link, told.scheduler) == ("stream", 1, ("ecf",))
-    assert told.initial_cwnd == 20
+    transport = plain.as_variant("mine").transport
+    assert (transport.mode, transport.lanes_per_link, transport.scheduler) == ("stream", 1, ("ecf",))
+    assert transport.initial_cwnd == 20
 
 
 def test_a_policy_brings_its_own_window_and_scheduler(write: Write) -> None:
-    told = read(write, variant('controller = "dstcc"')).as_variant("mine").transport
-    assert (told.controller, told.congestion, told.scheduler) == (("dstcc",), (), ())
+    transport = read(write, variant('controller = "dstcc"')).as_variant("mine").transport
+    assert (transport.controller, transport.congestion, transport.scheduler) == (("dstcc",), (), ())
 
 
 def test_only_a_pinned_variant_keeps_the_layers_links(write: Write) -> None:

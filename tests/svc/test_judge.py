@@ -41,8 +41,8 @@ def test_psnr_is_the_mean_over_frames_of_our_own_arithmetic(pictures: NDArray[np
     noise[:, HEIGHT:] *= 2
     worse = np.clip(pictures + noise, 0, 255).astype(np.uint8)
     quality = judge([image(p) for p in pictures], [[image(p) for p in worse]])[0]
-    own = [psnr_db(one, other) for one, other in zip(pictures, worse, strict=True)]
-    assert quality.psnr_db == pytest.approx(np.mean(own), abs=0.01)  # FFmpeg prints two decimals
+    expected = [psnr_db(one, other) for one, other in zip(pictures, worse, strict=True)]
+    assert quality.psnr_db == pytest.approx(np.mean(expected), abs=0.01)  # FFmpeg prints two decimals
     assert 0.3 < quality.ssim < 1
 
 
@@ -58,8 +58,8 @@ def test_identical_pictures_score_the_cap(pictures: NDArray[np.uint8]) -> None:
 def test_a_held_picture_is_compared_with_every_source_picture(pictures: NDArray[np.uint8]) -> None:
     images = [image(p) for p in pictures]
     quality = judge(images, [[images[0]] * 4])[0]
-    own = [psnr_db(one, pictures[0]) for one in pictures]
-    assert quality.psnr_db == pytest.approx(np.mean(own), abs=0.01)
+    expected = [psnr_db(one, pictures[0]) for one in pictures]
+    assert quality.psnr_db == pytest.approx(np.mean(expected), abs=0.01)
 
 
 def test_scores_are_means_over_pictures_of_what_ffmpeg_wrote(tmp_path: Path) -> None:
@@ -72,8 +72,8 @@ def test_scores_are_means_over_pictures_of_what_ffmpeg_wrote(tmp_path: Path) -> 
     (tmp_path / "ssim1").write_text("".join(f"n:1 Y:0.5 U:0.5 All:{v} (9.9)\n" for v in (0.9, 1.0, 0.8)))
     frames = [{"metrics": {"vmaf": value, "integer_motion": 1.0}} for value in (90.0, 97.0, 20.0)]
     (tmp_path / "vmaf1").write_text(json.dumps({"frames": frames, "pooled_metrics": {"vmaf": {"mean": 5}}}))
-    found = _result(tmp_path, 1)
-    assert (found.psnr_db, found.ssim, found.vmaf) == (
+    quality = _result(tmp_path, 1)
+    assert (quality.psnr_db, quality.ssim, quality.vmaf) == (
         pytest.approx(57),
         pytest.approx(0.9),
         pytest.approx(69),

@@ -73,8 +73,8 @@ def test_a_truncated_manifest(stream: Path, tmp_path: Path, share: float) -> Non
 
 
 def _layer(document: dict[str, Any], chunk: int = 1, layer: int = 2) -> dict[str, Any]:
-    found: dict[str, Any] = document["chunks"][chunk]["layers"][layer]
-    return found
+    entry: dict[str, Any] = document["chunks"][chunk]["layers"][layer]
+    return entry
 
 
 @pytest.mark.parametrize(

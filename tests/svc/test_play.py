@@ -31,18 +31,18 @@ def expected(stream: Path, levels: list[int]) -> list[Picture]:
     """The same from the chunks, decoded one by one."""
     opened = Stream.open(stream)
     chunks = opened.manifest.chunks
-    found: list[Picture] = []
+    shown: list[Picture] = []
     for index, level in enumerate(levels):
         chunk = chunks[index % len(chunks)]
         loop_s = index // len(chunks) * opened.manifest.duration_s
         for image in opened.decode(chunk, level) if level >= 0 else ():
-            found.append((loop_s + float(image.pts * opened.settings.time_base), image.to_ndarray()))
-    return found
+            shown.append((loop_s + float(image.pts * opened.settings.time_base), image.to_ndarray()))
+    return shown
 
 
-def assert_same(found: list[Picture], wanted: list[Picture]) -> None:
-    assert [at for at, _ in found] == pytest.approx([at for at, _ in wanted], abs=1e-6)
-    assert all((one == other).all() for (_, one), (_, other) in zip(found, wanted, strict=True))
+def assert_same(played: list[Picture], wanted: list[Picture]) -> None:
+    assert [at for at, _ in played] == pytest.approx([at for at, _ in wanted], abs=1e-6)
+    assert all((one == other).all() for (_, one), (_, other) in zip(played, wanted, strict=True))
 
 
 def length_s(path: Path) -> float:
@@ -156,13 +156,14 @@ def test_streams_that_players_do_not_show_are_coded_again(
 
     monkeypatch.setattr(X264, "muxable", False)
     assert play(stream, [-1, 3, -1, 1], tmp_path / "o.mp4").recoded
-    black, *found = pictures(tmp_path / "o.mp4")
+    black, *played = pictures(tmp_path / "o.mp4")
     wanted = expected(stream, [-1, 3, -1, 1])
     assert black[0] == 0
-    assert [at for at, _ in found] == pytest.approx([at for at, _ in wanted], abs=1e-6)
+    assert [at for at, _ in played] == pytest.approx([at for at, _ in wanted], abs=1e-6)
     assert (
         max(
-            np.abs(one.astype(int) - other).mean() for (_, one), (_, other) in zip(found, wanted, strict=True)
+            np.abs(one.astype(int) - other).mean()
+            for (_, one), (_, other) in zip(played, wanted, strict=True)
         )
         < 4
     )
@@ -172,10 +173,10 @@ def test_streams_that_players_do_not_show_are_coded_again(
 @pytest.mark.parametrize("levels", [[1, 0, 1], [-1, 0, -1, 1, -1, 0]])
 def test_layers_of_several_sizes_play_at_one(spatial_stream: Path, tmp_path: Path, levels) -> None:
     assert play(spatial_stream, levels, tmp_path / "o.mp4").recoded
-    found, wanted = pictures(tmp_path / "o.mp4"), expected(spatial_stream, levels)
-    found = found[1:] if levels[0] < 0 else found  # the black one
-    assert [at for at, _ in found] == pytest.approx([at for at, _ in wanted], abs=1e-6)
-    for (_, one), (_, other) in zip(found, wanted, strict=True):
+    played, wanted = pictures(tmp_path / "o.mp4"), expected(spatial_stream, levels)
+    played = played[1:] if levels[0] < 0 else played  # the black one
+    assert [at for at, _ in played] == pytest.approx([at for at, _ in wanted], abs=1e-6)
+    for (_, one), (_, other) in zip(played, wanted, strict=True):
         assert one.shape == other.shape == (96, 96)
         assert np.abs(one.astype(int) - other).mean() < 4  # coded again at a fine quantizer
 

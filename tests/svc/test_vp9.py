@@ -76,10 +76,10 @@ def assert_prefixes_are_exact(units: list[AccessUnit], settings: EncodeSettings)
         for level in range(settings.layers):
             limited = native.LayerDecoder(level)
             expected = [(pts, of_native(limited.decode(data))) for pts, data in whole.items()]
-            assert {found[:2] for _, found in expected} == {settings.layer_size(level)}
+            assert {picture[:2] for _, picture in expected} == {settings.layer_size(level)}
             assert pictures([unit for unit in chunk if unit.layer <= level], settings) == expected
             in_the_whole = [of_frame(image) for image in shown[level :: settings.layers]]
-            assert in_the_whole == [found for _, found in expected]
+            assert in_the_whole == [picture for _, picture in expected]
 
 
 @pytest.mark.parametrize("kind", ["moving", "noise", "cuts", "fade", "still"])
@@ -229,10 +229,10 @@ def test_corrupt_bytes_are_refused(make_clip) -> None:
 
 @given(st.integers(8, 51), st.integers(1, 4), st.integers(1, 3))
 def test_quantizers_fall_to_crf(crf: int, layers: int, spatial_layers: int) -> None:
-    found = quantizers(crf, layers, 63, min(spatial_layers, layers))
-    assert found[-1] == crf and len(found) == layers
-    assert all(4 <= coarser - finer <= 12 for coarser, finer in pairwise(found))
-    assert 0 <= found[0] <= 63
+    values = quantizers(crf, layers, 63, min(spatial_layers, layers))
+    assert values[-1] == crf and len(values) == layers
+    assert all(4 <= coarser - finer <= 12 for coarser, finer in pairwise(values))
+    assert 0 <= values[0] <= 63
 
 
 @given(st.lists(st.integers(1, 300), min_size=2, max_size=4))
@@ -286,8 +286,8 @@ def test_pictures_beyond_the_librarys_buffer_fail_cleanly() -> None:
     noise = (np.random.default_rng(1).integers(0, 2, (96, 96)) * 255).astype(np.uint8)
     encoder = native.Encoder(96, 64, [32, 24, 16, 8], [1, 1, 1, 1], 9, True)
     with pytest.raises(RuntimeError, match="no room"):
-        for turn in range(4):
-            encoder.encode(np.roll(noise, 7 * turn))
+        for attempt in range(4):
+            encoder.encode(np.roll(noise, 7 * attempt))
     with pytest.raises(RuntimeError, match="has failed before"):
         encoder.encode(noise)
 

@@ -67,8 +67,8 @@ def test_variable_frame_times_survive(codec: Codec, make_clip) -> None:
 )
 def test_picture_types_are_the_layers(codec: Codec, make_clip, layers: int, counts: list[int]) -> None:
     _, units = encoded(codec, make_clip(kind="cuts", frames=25), layers, Fraction(1))
-    found = Counter(unit.layer for unit in units)
-    assert [found[layer] for layer in range(layers)] == counts
+    pictures_of = Counter(unit.layer for unit in units)
+    assert [pictures_of[layer] for layer in range(layers)] == counts
     assert units[0].layer == 0
 
 

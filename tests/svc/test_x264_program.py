@@ -171,8 +171,8 @@ def test_an_interrupted_encoder_leaves_no_program(make_clip, program: Path, tmp_
 
     with pytest.raises(KeyboardInterrupt):
         list(PROGRAM.encode(interrupted(), settings))
-    told = tmp_path / "pid"  # it may have been killed before it wrote
-    if told.exists() and (number := told.read_text().strip()):
+    pid_file = tmp_path / "pid"  # it may have been killed before it wrote
+    if pid_file.exists() and (number := pid_file.read_text().strip()):
         assert not Path("/proc", number).exists()
 
 

@@ -25,9 +25,9 @@ DAYS_BELOW = {5.0: 46.0, 3.0: 27.0, 2.0: 17.0, 1.0: 5.5}
 
 @pytest.mark.parametrize("ephemeris", ["kepler", "de421"])
 def test_mars_behind_the_sun_in_march_2028(ephemeris):
-    found = alignments("mars", START, SYNODIC_S, ephemeris=ephemeris)
-    assert [at.kind for at in found] == ["opposition", "superior conjunction"]
-    opposition, conjunction = found
+    turning_points = alignments("mars", START, SYNODIC_S, ephemeris=ephemeris)
+    assert [at.kind for at in turning_points] == ["opposition", "superior conjunction"]
+    opposition, conjunction = turning_points
     assert (START + timedelta(seconds=opposition.t_s)).date() == datetime(2027, 2, 19).date()
     assert (START + timedelta(seconds=conjunction.t_s)).date() == datetime(2028, 3, 21).date()
     assert conjunction.sep_deg == pytest.approx(0.81, abs=0.005)
@@ -35,11 +35,11 @@ def test_mars_behind_the_sun_in_march_2028(ephemeris):
 
 @pytest.mark.parametrize("ephemeris", ["kepler", "de421"])
 def test_days_near_the_sun(ephemeris):
-    found = conjunction_windows("mars", START, SYNODIC_S, ephemeris=ephemeris)
-    assert list(found) == list(DAYS_BELOW)
+    near_sun = conjunction_windows("mars", START, SYNODIC_S, ephemeris=ephemeris)
+    assert list(near_sun) == list(DAYS_BELOW)
     for angle, days in DAYS_BELOW.items():
-        assert len(found[angle]) == 1
-        assert total_s(found[angle]) / DAY_S == pytest.approx(days, abs=0.15)
+        assert len(near_sun[angle]) == 1
+        assert total_s(near_sun[angle]) / DAY_S == pytest.approx(days, abs=0.15)
 
 
 def test_a_window_opens_at_its_angle():
@@ -48,9 +48,9 @@ def test_a_window_opens_at_its_angle():
 
 
 def test_turning_points_are_turning_points():
-    for found in alignments("mars", START, SYNODIC_S):
-        around = sun_earth_probe_deg("mars", START, found.t_s + np.array([-7200.0, 0.0, 7200.0]))
-        peak = found.kind == "opposition"
+    for alignment in alignments("mars", START, SYNODIC_S):
+        around = sun_earth_probe_deg("mars", START, alignment.t_s + np.array([-7200.0, 0.0, 7200.0]))
+        peak = alignment.kind == "opposition"
         assert (around[1] >= max(around[0], around[2])) if peak else (around[1] <= min(around[0], around[2]))
 
 

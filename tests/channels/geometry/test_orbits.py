@@ -43,15 +43,15 @@ def test_an_orbit_that_never_passes_behind_its_planet():
 
 
 @given(st.floats(0, 180), st.floats(0, 360), st.floats(0, 360), st.floats(150e3, 6e6))
-def test_what_is_seen_over_turns_is_the_formulas_share(tilt, node, phase, altitude_m):
+def test_what_is_seen_over_orbits_is_the_formulas_share(tilt, node, phase, altitude_m):
     # Twelve whole turns, in which the Earth and the plane move by a degree or two: the share at the middle's beta.
     orbit = CircularOrbit("mars", altitude_m, tilt, node, phase)
-    turns_s = 12 * orbit.period_s
-    beta = float(beta_deg(orbit, START, turns_s / 2))
+    orbits_s = 12 * orbit.period_s
+    beta = float(beta_deg(orbit, START, orbits_s / 2))
     edge = np.degrees(np.arcsin(body("mars").radius_m / orbit.radius_m))
     if abs(abs(beta) - edge) < 6:  # near grazing the share falls off like a square root
         return
-    dark = total_s(occultation(orbit, START, turns_s)) / turns_s
+    dark = total_s(occultation(orbit, START, orbits_s)) / orbits_s
     assert dark == pytest.approx(occultation_share("mars", altitude_m, beta), abs=0.01)
 
 

@@ -49,9 +49,9 @@ def test_a_complement_stays_in_its_span_and_fills_it(pieces, begin, end):
 @given(st.lists(st.booleans(), min_size=1, max_size=30))
 def test_a_mask_becomes_windows(mask):
     times = np.arange(len(mask)) * 2.0
-    found = windows(mask, times)
+    result = windows(mask, times)
     middles = times[:-1] + 1.0
-    covered = [any(begin < at < end for begin, end in found) for at in middles]
+    covered = [any(begin < at < end for begin, end in result) for at in middles]
     assert covered == mask[:-1]  # sample i speaks for the time until sample i + 1
 
 
