@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dstcc.engine import AGENT, Stepper
+from dstcc.engine import AGENT, Link, Stepper
 from dstcc.engine.config import AGENT_BBR, AGENT_RATE
 from dstcc.engine.stepper import ONE_Q16
 
@@ -13,7 +13,7 @@ from . import net
 from .net import config, link, ns
 
 
-def steered(control: str, path: net.Link, seconds: int, beta: int, **more: object) -> Stepper:
+def steered(control: str, path: Link, seconds: int, beta: int, **more: object) -> Stepper:
     """A trial in slots of 1 s, its window set to ``beta`` in each."""
     stepper = Stepper(1, 1, 1)
     stepper.load(0, config(control, path, duration_s=seconds, slot_s=1.0, **more))  # type: ignore[arg-type]

@@ -30,7 +30,9 @@ def ledbat(cwnd: int, *, sent: int = 10_000) -> Law:
 
 def steps(cwnd: float, delays_s: list[float], acked: int = 1, flight: int = 10_000) -> list[int]:
     """Windows after each ACK of ``acked`` segments, by section 2.4.2."""
-    base, current, windows = math.inf, [], []
+    base = math.inf
+    current: list[float] = []
+    windows: list[int] = []
     for delay in delays_s:
         base = min(base, delay)
         current = [*current, delay][-4:]

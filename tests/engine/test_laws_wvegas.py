@@ -25,7 +25,8 @@ class Path:
 
     def __init__(self, law: Law, index: int, rates: list[float]) -> None:
         self.law, self.index, self.rates = law, index, rates
-        self.base_s, self.samples = 1e9, []
+        self.base_s = 1e9
+        self.samples: list[float] = []
         self.alpha, self.least_queueing = 2.0, 0.0
 
     def first_round(self, base_s: float = 1.0) -> None:

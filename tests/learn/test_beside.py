@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -166,7 +167,8 @@ def test_two_live_sources_under_dstcc_leave_each_other_most_of_what_they_need() 
     assert flow["congestion"] == "dstcc"
     # acknowledged by the end; nothing stops the one that was first in the queue from leaving the other less than that:
     # 91 to 99 % of 300 to 375 kbit/s each (docs/learning.md)
-    assert 0.9 * 350_000 <= flow["throughput_bps"] <= 350_000
+    throughput_bps: Any = flow["throughput_bps"]
+    assert 0.9 * 350_000 <= throughput_bps <= 350_000
     assert trial.outcome.metrics.values["weighted_layers"] == pytest.approx(1, abs=0.05)
 
 
@@ -211,7 +213,8 @@ def test_what_nothing_bounds_needs_an_end(name: str) -> None:
         InputError, match=f"link.0.flows.0.congestion: 'same' under the policy {name} needs rate_bps"
     ):
         load_controllers(endless, load_source(endless))
-    for told in ({"rate_bps": 1e5}, {"bytes": 10**6}, {"congestion": "cubic"}):
+    bounded: tuple[dict[str, object], ...] = ({"rate_bps": 1e5}, {"bytes": 10**6}, {"congestion": "cubic"})
+    for told in bounded:
         scenario = mission(name, told)
         assert name in load_controllers(scenario, load_source(scenario))
 

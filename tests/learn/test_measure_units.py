@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from dstcc.engine.config import NEVER_NS
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
@@ -220,7 +221,14 @@ def config(*subflows: int, **of_objects: Any) -> Any:
 
 def test_a_trial_begins_with_nothing_known() -> None:
     rates = Rates(2, 3)
-    memories = (rates.rate, rates.used, rates.need, rates._queue, rates._lost, rates._known)
+    memories: tuple[NDArray[Any], ...] = (
+        rates.rate,
+        rates.used,
+        rates.need,
+        rates._queue,
+        rates._lost,
+        rates._known,
+    )
     memories += (rates._start, rates._deepest, rates._held)
     for memory in (*memories, rates.most):
         memory[:] = 7

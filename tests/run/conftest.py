@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from dstcc import engine
+from dstcc.run.trials import WORKER_NAME
 from tests.made_results import toy_bound, toy_simulate
 
 SCENARIO = """
@@ -28,10 +31,14 @@ seeds = 2
 
 
 @pytest.fixture
-def toy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The toy engine in the real one's place."""
+def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The toy engine in the real one's place, until the trials that an interrupt left are through."""
     monkeypatch.setattr(engine, "simulate", toy_simulate)
     monkeypatch.setattr(engine, "clairvoyant_weight", toy_bound)
+    yield
+    for thread in threading.enumerate():
+        if thread.name.startswith(WORKER_NAME):
+            thread.join()
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,9 @@ def test_it_gets_as_many_as_the_scenario_allows(tmp_path: Path) -> None:
     done = write_run(tmp_path / "run", scenario, load_source(scenario), argv=[], jobs=1)
     domains = {one["name"]: one["ordering_domains"] for one in done.meta["algorithms"]}
     assert domains == {"dstcc": 8192, "16 lanes": 32, "1 lanes": 2}
-    played = [trial.metrics.document()["weighted_layers"] for trial in done.trials if trial.metrics]
+    played: list[Any] = [
+        trial.metrics.document()["weighted_layers"] for trial in done.trials if trial.metrics
+    ]
     assert played == sorted(played, reverse=True)
     assert played[0] - 0.05 > played[2]
 

@@ -7,7 +7,7 @@ import pytest
 
 from dstcc.engine.config import TcpConstants
 from dstcc.run import Plan, plan
-from dstcc.run.plan import distortions
+from dstcc.run.distortions import distortions
 from dstcc.scenario import load_scenario, load_source, parse_override
 
 

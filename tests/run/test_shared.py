@@ -3,6 +3,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier, Event
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,8 @@ def load(path: Path, *overrides: str) -> Scenario:
 
 
 def test_threads_that_ask_at_once_wait_for_one_of_them() -> None:
-    asked, made = Barrier(4), []
+    asked = Barrier(4)
+    made: list[Any] = []
 
     def make() -> int:
         made.append(len(made))
