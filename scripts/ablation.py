@@ -6,7 +6,7 @@ First table: trainings of the same number of decisions on examples/iodst/trainin
 shipped recipe and with a DQN in its place, that with one part after the other left out. Second table: the shipped
 policy, run with one part of its action space changed, and fixed choices. Values are means of `weighted_layers` over two
 seeds of every scenario, twenty in the second table, 4001 and up, that nothing was trained on or chosen by; differences
-are to the usual choice on the same seeds, with 95 % bootstrap intervals over the trainings, in the second table over
+are to the default action on the same seeds, with 95 % bootstrap intervals over the trainings, in the second table over
 the seeds.
 """
 
@@ -72,10 +72,10 @@ PARTS: dict[str, dict[str, Any]] = {
     "a decision every 16 slots": {"hold": 16},
 }
 FIXED: dict[str, tuple[int, ...]] = {
-    "usual choice": USUAL,
-    "usual, nothing twice": (USUAL[0], 0, *USUAL[2:]),
-    "usual, base layers where repairable": (*USUAL[:2], 2, USUAL[3]),
-    "usual, base layers first": (*USUAL[:3], 3),
+    "default action": USUAL,
+    "default, nothing twice": (USUAL[0], 0, *USUAL[2:]),
+    "default, base layers where repairable": (*USUAL[:2], 2, USUAL[3]),
+    "default, base layers first": (*USUAL[:3], 3),
 }
 
 
@@ -141,7 +141,8 @@ def main(*, trainings: int, steps: int, only: str, alone: bool) -> None:
     trial, shipped = Trial(ROUNDS[0]), load_policy("dstcc")
     usual = trial.fixed(shipped, USUAL)
     print(
-        "| learner | weighted_layers | beside the usual choice | CPU seconds |\n|---|---|---|---|", flush=True
+        "| learner | weighted_layers | beside the default action | CPU seconds |\n|---|---|---|---|",
+        flush=True,
     )
     for name, learner in LEARNERS.items():
         if only not in name:
@@ -155,14 +156,14 @@ def main(*, trainings: int, steps: int, only: str, alone: bool) -> None:
         took = (time.process_time() - began) / trainings
         values = np.array(found)
         print(f"| {name} | {values.mean():.4f} | {shown(values - usual.mean())} | {took:.0f} |", flush=True)
-    print("\n| policy | weighted_layers | beside the usual choice |\n|---|---|---|", flush=True)
+    print("\n| policy | weighted_layers | beside the default action |\n|---|---|---|", flush=True)
     trial = Trial(ROUNDS[1])
     usual = trial.fixed(shipped, USUAL)
     whole: dict[str, dict[str, Any]] = {"": {}}
     for name, parts in (whole | ({} if alone else PARTS)).items():
         played = trial.policy(replace(shipped, action=replace(shipped.action, **parts)))
         print(f"| shipped{name and ', '}{name} | {played.mean():.4f} | {shown(played - usual)} |", flush=True)
-    for name, choice in (FIXED if not alone else {"usual choice": USUAL}).items():
+    for name, choice in (FIXED if not alone else {"default action": USUAL}).items():
         played = trial.fixed(shipped, choice)
         print(f"| {name} | {played.mean():.4f} | {shown(played - usual)} |", flush=True)
 

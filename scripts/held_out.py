@@ -4,7 +4,7 @@
         [--json FILE [--force]] [--again FILE] [FOLDER]
 
 Held out: for every scenario of FOLDER (examples/iodst/held-out), and at four playout delays for table-1.toml, the
-controller; its usual choice kept all the time; the best algorithm that is not told the rates; open-loop, which is told
+controller; its default action at every decision; the best algorithm without the rates; open-loop, which is given
 them, with 16 lanes a link and with 1,024; ltp, which knows rates and passes; and the clairvoyant bound. Who the best
 are is found on table-1.toml at a delay of 1.5, seeds 101 and up: every congestion control with minrtt in every mode,
 then the best three controls with every scheduler in every mode; the best five of all run on each scenario's seeds, and
@@ -163,7 +163,7 @@ class Mission:
         return not alone
 
     def screen(self) -> list[Combination]:
-        """The best five that are not told the rates."""
+        """The best five algorithms without the rates."""
         found: list[tuple[float, Combination]] = []
 
         def run(controls: Iterable[str], schedulers: Sequence[str]) -> None:
@@ -203,7 +203,7 @@ def shown(values: Any) -> str:
 
 
 TITLES = (
-    *("scenario", "delay", "controller", "usual choice", "best not told the rates", "which: controller"),
+    *("scenario", "delay", "controller", "default action", "best without the rates", "which: controller"),
     *("open-loop, 16 lanes", "open-loop, 1,024 lanes", "ltp", "oracle ratio", "not played after 1 RTT"),
 )
 
@@ -324,7 +324,9 @@ def shallow(rtt_s: float, queue_bytes: int, loss: float) -> Scenario:
 @click.command(help=__doc__)
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("examples/iodst/held-out"))
 @click.option("--controller", default="dstcc", show_default=True, help="A shipped policy's name or a file.")
-@click.option("--usual", default="1,2,0,1", show_default=True, help="The choice that is kept all the time.")
+@click.option(
+    "--usual", default="1,2,0,1", show_default=True, help="The default action, used at every decision."
+)
 @click.option("--seeds", default=10, show_default=True)
 @click.option("--first", default=301, show_default=True, help="The first seed.")
 @click.option("--only", default="", help="Scenarios of the first table whose file name contains this.")
