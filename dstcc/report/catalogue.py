@@ -85,11 +85,9 @@ METRICS = (
         "seconds",
         -1,
         "What Earth saw",
-        "Total time playout stood still after its start, waiting for a chunk.",
+        "Total time that playout stalled after its start, waiting for a chunk.",
     ),
-    Metric(
-        "stalls", "Stalls", "count", -1, "What Earth saw", "How often playout stood still after its start."
-    ),
+    Metric("stalls", "Stalls", "count", -1, "What Earth saw", "How often playout stalled after its start."),
     Metric(
         "psnr_db",
         "PSNR",
