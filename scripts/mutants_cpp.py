@@ -220,6 +220,9 @@ def choice(fragment: Fragment, original: str, right: str) -> str:
         kind = "inline static const" if declared[1] else "const"
         return f"{kind} {declared['type']} {declared['name']} = {chain}({declared['value']});"
     if is_statement(original):
+        for text in (original, *wrong):
+            if not matched(text):
+                raise ListError(f"mutant {fragment.mutants[0]}: brackets do not match: {text!r}")
         chain = "".join(f"if ({n}) {{ {w} }} else " for n, w in zip(number, wrong, strict=True))
         return f"{{ {chain}{{ {right} }} }}"
     for text in (original, *wrong):
@@ -241,6 +244,16 @@ PRECEDENCE = {
 }
 OPERATOR = r"<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%<>&|^?:]"
 TEMPLATE = re.compile(r"(?<=\w)<[\w:<> ]*>(?=[({])")
+
+
+def matched(text: str) -> bool:
+    """Whether each bracket that opens closes, and none closes before."""
+    depth = 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def one_expression(text: str) -> bool:

@@ -282,3 +282,28 @@ def test_a_push_lets_the_window_go_after_a_timeout():
     assert sender.repeat(9001) == []
     sender.own.push()
     assert sender.repeat(9001) == [1, 2, 3]  # one of four is out
+
+
+def test_the_timeout_after_racks_timer_counts_from_when_the_oldest_left():
+    # tcp_rearm_rto(): ten are out since 0 ms; RACK's timer runs at 1,252 ms, and the timeout of 3 s (1 s, 4 · 0.5 s)
+    # does not count from then.
+    sender = flight()
+    sender.ack(1001, 0, (1, 2))
+    assert sender.timer(1252) == "repair"
+    assert sender.next_timer_ms == pytest.approx(3000, abs=1)
+
+
+@pytest.mark.parametrize(("law", "window"), [("vegas", 1), ("newreno", 2)])
+def test_the_first_repeat_after_a_timeout_leaves_idle(law, window):
+    # tcp_event_data_sent(): all ten are lost and nothing is in flight, CA_EVENT_TX_START. Vegas, which is Reno since
+    # the timeout, begins anew with it (tcp_vegas_cwnd_event), and does not grow at its threshold within a round. Reno
+    # does.
+    sender = flight(congestion=law)
+    sender.timer(2011)
+    at = sender.next_timer_ms
+    assert sender.timer(at) == "timeout"
+    assert sender.own.in_flight == 0
+    sender.own.ssthresh = 1
+    assert sender.repeat(at + 1) == [0]
+    sender.ack(at + 1001, 1, echo_ms=at + 1)
+    assert sender.own.cwnd == window

@@ -107,6 +107,17 @@ def test_new_data_restarts_the_probes_clock_though_a_probe_is_out():
     assert late.next_timer_ms == pytest.approx(3500 + 2002)
 
 
+def test_new_data_beyond_a_hole_restarts_nothing():
+    # With a segment SACKed there are no probes (tcp_schedule_loss_probe): RACK's timer, at 1,252 ms, stays.
+    sender = flight()
+    sender.ack(1001, 0, (1, 2))
+    assert sender.next_timer_ms == 1252
+    sender.own.cwnd = 20
+    sender.send(1002)
+    assert sender.next_timer_ms == 1252
+    assert sender.timer(1252) == "repair"
+
+
 def test_a_probe_that_is_due_while_one_is_out_gives_way_to_the_timeout():
     # tcp_send_loss_probe(): "at most one outstanding". The timeout that it stands in for is past, so it comes at once.
     sender, _ = probe_out()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dstcc.engine import SCHEDULER_NAMES, Loss, _engine
+from dstcc.engine import NEVER_NS, SCHEDULER_NAMES, Link, Loss, Objects, _engine
 
 from . import net
 
@@ -409,6 +409,53 @@ def test_linux_gives_a_subflow_64_kib_at_a_time():
     runs = np.diff(turns)
     assert len(runs) > 20
     assert (runs % 45 == 0).all() and (runs == 45).any()
+
+
+def overtaken_s(playout_s: float | None, *links: Link, window: int) -> float:
+    """How long the lowest layer waits for what was written ahead of it: an enhancement layer goes since 0 s, at 10 s a
+    basis comes, which is first among what is not written yet."""
+    enhancement = 60_000 * net.MSS
+    objects = Objects(
+        chunk=np.array([0, 0, 1]),
+        layer=np.array([0, 1, 0]),
+        payload_bytes=np.array([net.MSS, enhancement, net.MSS]),
+        release_ns=np.array([0, 0, 10 * net.S]),
+        deadline_ns=np.full(3, NEVER_NS if playout_s is None else net.ns(playout_s)),
+    )
+    knobs = {
+        "scheduler": "linux",
+        "layer_first": True,
+        "drop_late": playout_s is not None,
+        "fixed_cwnd_segments": (window,) * len(links),
+    }
+    result = net.run("fixed", links, objects=objects, duration_s=16, **knobs)
+    return (int(result.objects.complete_ns[2]) - 10 * net.S) / net.S - 0.5
+
+
+def test_a_program_that_writes_ahead_keeps_an_eighth_of_the_windows():
+    """A window of 400 segments in a second: 50 are written beside it, and the one that stands at the bound: they take
+    51 / 400 s. Two windows of 3,200: 800 of 6,400 a second, within a burst of 45 on either."""
+    assert overtaken_s(600.0, net.link(12e6, 1.0), window=400) == pytest.approx(51 / 400, abs=0.006)
+    wide = net.link(120e6, 1.0)
+    assert overtaken_s(600.0, wide, wide, window=3200) == pytest.approx(1 / 8, abs=45 / 3200 + 0.006)
+
+
+def test_without_deadlines_it_writes_what_the_largest_link_holds():
+    """12 Mbit/s for a second are 1,500,000 bytes, 1,027.4 segments (TCP_NOTSENT_LOWAT): 2.57 s at 400 a second."""
+    assert overtaken_s(None, net.link(12e6, 1.0), window=400) == pytest.approx(1028 / 400, abs=0.02)
+
+
+def test_linux_gives_segments_to_a_path_that_brings_them_too_late():
+    """The second path's 4 s are more than the 2 s until a chunk is due; the kernel does not know."""
+    links = (net.link(12e6, 0.3), net.link(12e6, 8.0))
+    objects = net.live(200, (30 * net.MSS,), chunk_s=0.1, playout_s=2)
+    late = {}
+    for scheduler in ("linux", "minrtt"):
+        knobs = {"scheduler": scheduler, "fixed_cwnd_segments": (50, 50), "drop_late": True, "duration_s": 30}
+        samples = net.run("fixed", links, objects=objects, **knobs).samples
+        late[scheduler] = int(samples.inflight_segments[samples.subflow == 1].max())
+    assert late["linux"] > 0
+    assert late["minrtt"] == 0
 
 
 # ------------------------------------------------------------------------------------- deep-space RTTs

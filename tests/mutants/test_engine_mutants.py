@@ -125,6 +125,7 @@ def test_the_environment_chooses_which_is_made(tmp_path: Path) -> None:
             "find = 'constexpr int kA = 1, kB = 2;'\nreplace = 'constexpr int kA = 2, kB = 1;'",
             "declares more than kA",
         ),
+        ("find = '{ return a + x * 2 + g(a);'\nreplace = '{ return 0;'", "brackets do not match"),
         ("find = 'a, x'", "no replace"),
         ("find = 'a, x'\nreplace = 'x, a'\nbecause = 'b'", "unknown key because"),
     ],

@@ -532,6 +532,7 @@ void bind_law_bench(py::module_& m) {
     field(bench, "ack_has_sacks", &TcpState::ack_has_sacks);
     field(bench, "option_bytes", &TcpState::option_bytes);
     field(bench, "app_limited", &TcpState::app_limited);
+    field(bench, "pacing_until_ns", &TcpState::pacing_until_ns);
     field(bench, "snd_una", &TcpState::snd_una);
     field(bench, "delivered", &TcpState::delivered);
     field(bench, "sacked_out", &TcpState::sacked_out);
