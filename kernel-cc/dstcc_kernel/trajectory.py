@@ -152,6 +152,8 @@ class Row:
         )
 
 
+LAST_DIGIT_NS = 100_000
+"""Of a time in a file."""
 COLUMNS = "t_s una cwnd ssthresh srtt_ms rto_ms pacing_kbps state backoff lost"
 
 
@@ -226,12 +228,15 @@ def near(mine: float, theirs: float, least: float, share: float) -> bool:
 
 
 def share_together(kernel: Sequence[Row], mine: Sequence[Row]) -> float:
-    """The share of the kernel's rows at whose times, two ticks more or less, the simulator's state is the same."""
+    """The share of the kernel's rows at whose times, two ticks more or less, the simulator's state is the same.
+
+    A row of a file is some moment after its event or, by its rounding, before it.
+    """
     times = [row.t_ns for row in mine]
     slack = round(2e9 * JIFFY_S)
 
     def beside(row: Row) -> bool:
-        instants = (row.t_ns, row.t_ns - slack, row.t_ns + slack)
+        instants = (row.t_ns, row.t_ns + LAST_DIGIT_NS, row.t_ns - slack, row.t_ns + slack)
         return any(together(at(mine, times, t), row) for t in instants)
 
     return sum(map(beside, kernel)) / len(kernel)

@@ -44,6 +44,12 @@ CASES: tuple[Case, ...] = (
     Case("outage", "The link is away for 25 s, both ways", 60.0, outages_s=((6.2, 31.2),)),
     Case("overflow", "Slow start overflows a queue of half of what the link holds", 34.0, queue=100),
     Case(
+        "many-losses",
+        "One segment in 40 is lost from the 640th to the 3,000th, and of each fifth of those the repeat, too",
+        60.0,
+        drops=((250, 1), *((n, 1 + (n % 200 == 0)) for n in range(640, 3_000, 40))),
+    ),
+    Case(
         "idle",
         "1,000 segments, a silence of some ten seconds, and all that goes",
         30.0,

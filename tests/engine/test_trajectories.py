@@ -15,9 +15,10 @@ NAMES = [found.name for found in CASES if (RECORDED / f"{found.name}.txt").exist
 TOGETHER = 0.95
 """The share of steps; an event that comes a tick of a timer earlier parts a step or two."""
 APART: dict[tuple[str, str], float] = {
-    ("burst", "newreno"): 0.94,
-    ("burst", "vegas"): 0.94,
     ("timeout", "bbr"): 0.73,
+    ("many-losses", "cubic"): 0.66,
+    ("many-losses", "newreno"): 0.9,
+    ("many-losses", "bic"): 0.73,
     ("moving", "bbr"): 0.87,
 }
 """Cases that keep less than that together, and how much; docs/fidelity.md says why."""
@@ -67,6 +68,20 @@ def test_a_law_that_parts_is_seen():
     row = Row(**{**vars(kernel[-1]), "pacing_bps": 0})  # the kernel has one for CUBIC, and does not use it
     late = Row(**{**vars(row), "cwnd": round(0.97 * row.cwnd)})
     assert together(row, row) and not together(late, row)
+
+
+def test_a_row_whose_time_was_rounded_down_is_that_of_its_event():
+    # `burst` under NewReno: the recovery begins some microseconds after 6.6360 s, as a file has it. Two ticks later
+    # another ACK has come, and the window is two less. A tenth of a millisecond is all that the file's digits leave
+    # open.
+    def row(t_ms: float, cwnd: int) -> Row:
+        return Row(round(t_ms * 1e6), 250, cwnd, 130, 1_260_300, 2_130_000, 0, 3, 0, 20)
+
+    def share(event_ms: float) -> float:
+        return share_together([row(6636, 240)], [row(6631, 260), row(event_ms, 240), row(6651, 230)])
+
+    assert share(6636.04) == 1
+    assert share(6636.2) == 0
 
 
 @pytest.mark.parametrize("law", ["cubic", "newreno", "westwood", "bic"])
