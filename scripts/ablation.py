@@ -123,8 +123,8 @@ def recipe_with(learner: LearnerSettings) -> Recipe:
 
 def shown(values: NDArray[np.float64]) -> str:
     """Mean and interval of differences."""
-    found = bootstrap((values,), np.mean, method="percentile", rng=np.random.default_rng(1))
-    low, high = found.confidence_interval
+    resampled = bootstrap((values,), np.mean, method="percentile", rng=np.random.default_rng(1))
+    low, high = resampled.confidence_interval
     return f"{values.mean():+.4f} [{low:+.4f}, {high:+.4f}]"
 
 
@@ -132,9 +132,7 @@ def shown(values: NDArray[np.float64]) -> str:
 @click.option("--trainings", default=5, show_default=True)
 @click.option("--steps", default=24_576, show_default=True, help="Decisions of a training.")
 @click.option("--only", default="", help="Learners whose name contains this; `-` for none.")
-@click.option(
-    "--shipped", "alone", is_flag=True, help="Of the second table the shipped policy's own row alone."
-)
+@click.option("--shipped", "alone", is_flag=True, help="Only the shipped policy's row of the second table.")
 def main(*, trainings: int, steps: int, only: str, alone: bool) -> None:
     """Print both tables."""
     torch.set_num_threads(1)
@@ -147,14 +145,14 @@ def main(*, trainings: int, steps: int, only: str, alone: bool) -> None:
     for name, learner in LEARNERS.items():
         if only not in name:
             continue
-        began, found = time.process_time(), []
+        began, scores = time.process_time(), []
         for seed in range(1, trainings + 1):
             training = Training(FOLDER, "dstcc", recipe_with(learner), seed=seed)
             while training.steps < steps:
                 training.step()
-            found.append(float(trial.policy(training.policy()).mean()))
+            scores.append(float(trial.policy(training.policy()).mean()))
         took = (time.process_time() - began) / trainings
-        values = np.array(found)
+        values = np.array(scores)
         print(f"| {name} | {values.mean():.4f} | {shown(values - usual.mean())} | {took:.0f} |", flush=True)
     print("\n| policy | weighted_layers | beside the default action |\n|---|---|---|", flush=True)
     trial = Trial(ROUNDS[1])

@@ -93,16 +93,16 @@ class Bench:
 
     def _run(self, path: Path, delay: str, row: Row) -> Measured:
         scenario = self._scenario(path, delay)
-        own = as_variant(scenario, row.variant())
-        own.check()
-        source = load_source(own)
-        trials = run_trials(own, source, quality=False)
+        variant = as_variant(scenario, row.variant())
+        variant.check()
+        source = load_source(variant)
+        trials = run_trials(variant, source, quality=False)
         failed = [f"{trial.id}: {trial.error}" for trial in trials if trial.metrics is None]
         if failed:
             raise click.ClickException("; ".join(failed))
-        found = [trial.metrics.values for trial in trials if trial.metrics is not None]
-        values = {name: [_number(one[name]) for one in found] for name in found[0]}
-        (footing,) = plan(own, source, "simulator").algorithms
+        metrics = [trial.metrics.values for trial in trials if trial.metrics is not None]
+        values = {name: [_number(one[name]) for one in metrics] for name in metrics[0]}
+        (footing,) = plan(variant, source, "simulator").algorithms
         return Measured(lanes(footing.document()), values)
 
     def _scenario(self, path: Path, delay: str) -> Scenario:
@@ -131,10 +131,15 @@ def on_table_1(bench: Bench, name: str, *stocks: str) -> None:
     titles = ("", "lanes", "`weighted_layers`", "`playback_ratio`", "throughput, Mbit/s", "weighted, 1.5 RTT")
 
     def line(row: Row) -> list[str]:
-        found = bench.run(TABLE_1, late, row)
+        measured = bench.run(TABLE_1, late, row)
         return [
-            *(f"`{row.name}`", found.lanes, found.shown("weighted_layers"), found.shown("playback_ratio")),
-            f"{found.middle('throughput_bps') / 1e6:.3f}",
+            *(
+                f"`{row.name}`",
+                measured.lanes,
+                measured.shown("weighted_layers"),
+                measured.shown("playback_ratio"),
+            ),
+            f"{measured.middle('throughput_bps') / 1e6:.3f}",
             bench.run(TABLE_1, soon, row).shown("weighted_layers"),
         ]
 
@@ -149,13 +154,13 @@ def beside_the_paper(bench: Bench) -> None:
     def line(one: tuple[str, str, str]) -> list[str]:
         name, scheduler, published = one
         ways = (LINK, LANE, STREAM) if scheduler else ({},)
-        told = []
+        results = []
         for way in ways:
-            found = bench.run(TABLE_1, delay, Row(name, scheduler, tuple(way.items())))
-            more = 100 * (ours / max(found.middle("playback_ratio"), 1e-9) - 1)
-            told.append(f"{found.shown('playback_ratio')}: {more:+,.0f} %")
-        told += ["–"] * (3 - len(told))
-        return [f"{name}, {scheduler}" if scheduler == "qle-ds" else name, published, *told]
+            measured = bench.run(TABLE_1, delay, Row(name, scheduler, tuple(way.items())))
+            more = 100 * (ours / max(measured.middle("playback_ratio"), 1e-9) - 1)
+            results.append(f"{measured.shown('playback_ratio')}: {more:+,.0f} %")
+        results += ["–"] * (3 - len(results))
+        return [f"{name}, {scheduler}" if scheduler == "qle-ds" else name, published, *results]
 
     titles = ("than", "published", "16 lanes, a window a link", "16 lanes, a window each", "one stream")
     table(
@@ -170,7 +175,7 @@ def iodst_dqn(bench: Bench) -> None:
 
 
 def iodst_q(bench: Bench) -> None:
-    """The same in a table."""
+    """Q-learning with a table, on the same state."""
     on_table_1(bench, "iodst-q", "cubic", "newreno")
 
 
@@ -178,8 +183,8 @@ def drl_cc(bench: Bench) -> None:
     """Xu et al."""
     on_table_1(bench, "drl-cc", "cubic", "bbr-scaled")
     rows = [controller("drl-cc"), stock("bbr", LINK)]
-    told = ((f"`{row.name}`", bench.run(LOSSY, "", row).shown("throughput_bps", 2, 1e6)) for row in rows)
-    table("drl-cc on ten terrestrial megabits", ("", "throughput, Mbit/s"), told)
+    lines = ((f"`{row.name}`", bench.run(LOSSY, "", row).shown("throughput_bps", 2, 1e6)) for row in rows)
+    table("drl-cc on ten terrestrial megabits", ("", "throughput, Mbit/s"), lines)
 
 
 def mpquic_rl(bench: Bench) -> None:
@@ -189,8 +194,8 @@ def mpquic_rl(bench: Bench) -> None:
 
     def line(row: Row) -> list[str]:
         name = row.scheduler or row.name
-        told = (bench.run(DIVERSE, f"playout.delay_s={s}", row).shown("playback_ratio") for s in (0.3, 0.4))
-        return [f"`{name}`", *told]
+        shares = (bench.run(DIVERSE, f"playout.delay_s={s}", row).shown("playback_ratio") for s in (0.3, 0.4))
+        return [f"`{name}`", *shares]
 
     table("mpquic-rl: whole in time", ("", "within 0.3 s", "within 0.4 s"), map(line, rows))
 
@@ -201,9 +206,9 @@ def pbq(bench: Bench) -> None:
     rows = [controller("pbq"), *(stock(name, {}) for name in stocks)]
 
     def line(row: Row) -> list[str]:
-        found = bench.run(LOSSY, "", row)
-        ms = found.shown("mean_rtt_s", 0, 1e-3)
-        return [f"`{row.name}`", found.shown("throughput_bps", 2, 1e6), ms]
+        measured = bench.run(LOSSY, "", row)
+        ms = measured.shown("mean_rtt_s", 0, 1e-3)
+        return [f"`{row.name}`", measured.shown("throughput_bps", 2, 1e6), ms]
 
     table(
         "pbq: four flows, 2.5 % of losses", ("", "throughput, Mbit/s", "mean round trip, ms"), map(line, rows)

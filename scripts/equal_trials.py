@@ -524,12 +524,12 @@ def coverage(trials: Iterable[Trial]) -> dict[str, Counter[str]]:
             "trace": config.trace,
             "layer links": bool(t.layer_links),
         }
-        out["has"].update(name for name, there in has.items() if there)
+        out["has"].update(name for name, present in has.items() if present)
     return out
 
 
-def missing(found: dict[str, Counter[str]]) -> list[str]:
-    """What no trial has and some should."""
+def missing(covered: dict[str, Counter[str]]) -> list[str]:
+    """What at least one trial should have and none has."""
     agents = (AGENT, AGENT_LATE, AGENT_POLICIES)
     wanted = {
         "kind": set(KINDS),
@@ -543,7 +543,7 @@ def missing(found: dict[str, Counter[str]]) -> list[str]:
             *("drops", "curved delay", "trace", "layer links"),
         },
     }
-    return sorted(f"{what} {name}" for what, names in wanted.items() for name in names - found[what].keys())
+    return sorted(f"{what} {name}" for what, names in wanted.items() for name in names - covered[what].keys())
 
 
 def differing(old: dict[str, str], new: dict[str, str], ignored: Iterable[str] = ()) -> list[str]:

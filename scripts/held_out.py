@@ -47,19 +47,19 @@ from dstcc.stats import estimate
 from dstcc.weights import layer_weights
 
 DELAYS = (1.0, 1.25, 1.5, 2.0)
-TOLD = ("fixed", "open-loop")
-"""What knows the links' rates or bandwidth-delay products beforehand; ltp, which does too, is no congestion control."""
+KNOWS_RATES = ("fixed", "open-loop")
+"""Controls that know the links' rates or bandwidth-delay products; ltp knows them too, but is no congestion control."""
 Setting = dict[str, Any]
 """Keys of ``[transport]``."""
 Combination = tuple[str, str, Setting]
-"""Control, scheduler, and on what."""
+"""Congestion control, scheduler, and settings of the transport."""
 STREAM: Setting = {"mode": "stream"}
 SHARED: dict[int, Setting] = {
     lanes: {"mode": "lanes", "lanes_per_link": lanes, "window": "link"} for lanes in (1, 16, 1024, 4096)
 }
-OWN: Setting = {"mode": "lanes", "lanes_per_link": 16, "window": "lane"}
+WINDOW_PER_LANE: Setting = {"mode": "lanes", "lanes_per_link": 16, "window": "lane"}
 """As MPTCP connections side by side."""
-MODES = (OWN, SHARED[16], SHARED[1024], STREAM)
+MODES = (WINDOW_PER_LANE, SHARED[16], SHARED[1024], STREAM)
 SCREENED = 101
 """The first seed of the search for the best."""
 EQUAL = (("table-1", 1.0), ("table-1", 1.5), ("loss-3e-2", None), ("cross-traffic", None))
@@ -105,7 +105,7 @@ def played(config: EngineConfig, policy: Policy | None = None) -> tuple[float, f
 
 
 class Mission:
-    """A scenario's trials: everybody meets the same draws."""
+    """A scenario's trials: all algorithms have the same draws."""
 
     def __init__(self, scenario: Scenario, seeds: Iterable[int], pool: ThreadPoolExecutor) -> None:
         self.scenario, self.pool = scenario, pool
@@ -117,33 +117,33 @@ class Mission:
 
     @classmethod
     def of(cls, path: Path, delay: float | None, seeds: Iterable[int], pool: ThreadPoolExecutor) -> Mission:
-        """Of a file, at a playout delay in round trips if one is given."""
+        """The mission of a file, at a playout delay in round trips if one is given."""
         overrides = [] if delay is None else [parse_override(f"playout.delay_rtts={delay}")]
         return cls(load_scenario(path, overrides), seeds, pool)
 
-    def configs(self, told: Combination) -> list[EngineConfig]:
-        """The trials of a combination; raises what the scenario's model does where it makes no sense."""
-        control, scheduler, where = told
+    def configs(self, combination: Combination) -> list[EngineConfig]:
+        """The trials of a combination; raises the errors of the scenario's model for an impossible one."""
+        control, scheduler, where = combination
         scheduler = algorithms.schedulers_of(control, (scheduler,))[0]
-        own = as_variant(self.scenario, Variant(label="own", congestion=control, set=where))
-        return [engine_config(own, setting, control, scheduler) for setting in self.settings]
+        variant = as_variant(self.scenario, Variant(label="own", congestion=control, set=where))
+        return [engine_config(variant, setting, control, scheduler) for setting in self.settings]
 
-    def trials(self, told: Combination) -> NDArray[np.float64]:
-        """Seed by seed, (seeds, 3)."""
-        return np.array(list(self.pool.map(played, self.configs(told))))
+    def trials(self, combination: Combination) -> NDArray[np.float64]:
+        """The results of :func:`played` for each seed, (seeds, 3)."""
+        return np.array(list(self.pool.map(played, self.configs(combination))))
 
     def driven(self, policy: Policy) -> NDArray[np.float64]:
         """The same under a policy."""
         configs = [engine_config(self.scenario, setting, AGENT, AGENT) for setting in self.settings]
         return np.array(list(self.pool.map(lambda config: played(config, policy), configs)))
 
-    def plays(self, told: Combination) -> list[float]:
+    def plays(self, combination: Combination) -> list[float]:
         """``weighted_layers`` seed by seed."""
-        found: list[float] = self.trials(told)[:, 0].tolist()
-        return found
+        weights: list[float] = self.trials(combination)[:, 0].tolist()
+        return weights
 
     def bound(self) -> list[float]:
-        """What a clairvoyant sender plays, seed by seed."""
+        """``weighted_layers`` of a clairvoyant sender, seed by seed."""
 
         def one(config: EngineConfig) -> float:
             weights = layer_weights(config.objects.layer, self.layers)
@@ -151,37 +151,37 @@ class Mission:
 
         return list(self.pool.map(one, self.configs(shared(16, "open-loop"))))
 
-    def makes_sense(self, told: Combination) -> bool:
-        """Whether an algorithm can do its work there."""
-        kinds = ((told[0], "congestion"), (told[1], "scheduler"))
-        mode = str(told[2]["mode"])
+    def makes_sense(self, combination: Combination) -> bool:
+        """Whether the algorithms of a combination work in this mission."""
+        kinds = ((combination[0], "congestion"), (combination[1], "scheduler"))
+        mode = str(combination[2]["mode"])
         if any(algorithms.unmet(n, k, paths=self.paths, mode=mode, layers=self.layers) for n, k in kinds):
             return False
-        alone = told[2].get("window") == "lane" and (
-            told[0] in algorithms.COUPLED or told[1] == algorithms.REDUNDANT
+        alone = combination[2].get("window") == "lane" and (
+            combination[0] in algorithms.COUPLED or combination[1] == algorithms.REDUNDANT
         )
         return not alone
 
     def screen(self) -> list[Combination]:
         """The best five algorithms without the rates."""
-        found: list[tuple[float, Combination]] = []
+        ranked: list[tuple[float, Combination]] = []
 
         def run(controls: Iterable[str], schedulers: Sequence[str]) -> None:
-            tried = [told for _, told in found]
+            tried = [combination for _, combination in ranked]
             every = [(c, s, where) for c in controls for s in schedulers for where in MODES]
-            for told in filter(self.makes_sense, every):
-                if told not in tried:
-                    found.append((float(np.mean(self.plays(told))), told))
-            found.sort(key=lambda one: -one[0])
+            for combination in filter(self.makes_sense, every):
+                if combination not in tried:
+                    ranked.append((float(np.mean(self.plays(combination))), combination))
+            ranked.sort(key=lambda one: -one[0])
 
-        run([c for c in algorithms.CONGESTION if c not in (*TOLD, *algorithms.TRANSFERS)], ["minrtt"])
-        run(list(dict.fromkeys(told[0] for _, told in found))[:3], list(algorithms.SCHEDULERS))
-        return [told for _, told in found[:5]]
+        run([c for c in algorithms.CONGESTION if c not in (*KNOWS_RATES, *algorithms.TRANSFERS)], ["minrtt"])
+        run(list(dict.fromkeys(combination[0] for _, combination in ranked))[:3], list(algorithms.SCHEDULERS))
+        return [combination for _, combination in ranked[:5]]
 
 
 def rivals(mission: Mission, finalists: list[Combination]) -> dict[str, Any]:
     """All but the controller."""
-    tried = [(mission.plays(told), told) for told in finalists]
+    tried = [(mission.plays(combination), combination) for combination in finalists]
     best, winner = max(tried, key=lambda one: estimate(one[0]).value)
     where = winner[2]
     lanes = (
@@ -223,11 +223,12 @@ def cells(row: dict[str, Any]) -> list[str]:
 
 
 def always(policy: Policy, choice: Sequence[int]) -> Policy:
-    """A policy that makes the same choice all the time: of every subflow, then of each other branch."""
+    """A policy with the same action at every decision: of every subflow, then of each other branch."""
     first, *rest = choice
     outputs = [np.eye(len(policy.action.windows))[first]]
     outputs += [
-        np.eye(count)[told] for count, told in zip(policy.action.branches[-len(rest) :], rest, strict=True)
+        np.eye(count)[chosen]
+        for count, chosen in zip(policy.action.branches[-len(rest) :], rest, strict=True)
     ]
     tensors = {name: np.zeros_like(tensor) for name, tensor in policy.tensors.items()}
     tensors["window.out.bias"] = outputs[0].astype(np.float32)
@@ -274,31 +275,31 @@ class Card:
             mission = Mission.of(folder / f"{name}.toml", delay, self.seeds, self.pool)
             for lanes in (4096, 16, 1):
                 ours = mission.driven(self.policy.on_lanes(lanes))[:, 0]
-                found = (mission.plays(shared(lanes, control)) for control in rivals)
-                line(mission.name, f"{mission.delay:g}", f"{lanes:,}", shown(ours), *map(shown, found))
+                others = (mission.plays(shared(lanes, control)) for control in rivals)
+                line(mission.name, f"{mission.delay:g}", f"{lanes:,}", shown(ours), *map(shown, others))
 
     def passes(self) -> None:
         """Beside the practice of scheduled passes."""
         heading("Passes", ("scenario", self.policy.name, "ltp", "open-loop, 16 lanes"))
         for path in PASSES:
             mission = Mission.of(path, None, self.seeds, self.pool)
-            told = (mission.plays(one) for one in (("ltp", "none", SHARED[16]), shared(16, "open-loop")))
-            line(mission.name, shown(mission.driven(self.policy)[:, 0]), *map(shown, told))
+            others = (mission.plays(one) for one in (("ltp", "none", SHARED[16]), shared(16, "open-loop")))
+            line(mission.name, shown(mission.driven(self.policy)[:, 0]), *map(shown, others))
 
     def shallow(self) -> None:
-        """Where a queue at the sender shows nothing."""
+        """Scenarios in which the sender's queue reveals nothing."""
         titles = ("RTT s", "queue bytes", "loss", self.policy.name, "tp-planet, 1,024 lanes")
         heading("Shallow queues", (*titles, "open-loop, 1,024 lanes", "bytes sent, of open-loop's"))
         for rtt_s in RTTS_S:
             for queue in QUEUES:
                 for loss in LOSSES:
                     mission = Mission(shallow(rtt_s, queue, loss), self.seeds, self.pool)
-                    ours, told = mission.driven(self.policy), mission.trials(shared(1024, "open-loop"))
+                    ours, open_loop = mission.driven(self.policy), mission.trials(shared(1024, "open-loop"))
                     planet = mission.plays(shared(1024, "tp-planet"))
-                    cost = shown(ours[:, 2] / told[:, 2])
+                    cost = shown(ours[:, 2] / open_loop[:, 2])
                     line(
                         *(f"{rtt_s:,}", f"{queue:,}", f"{loss:g}"),
-                        *(shown(ours[:, 0]), shown(planet), shown(told[:, 0]), cost),
+                        *(shown(ours[:, 0]), shown(planet), shown(open_loop[:, 0]), cost),
                     )
 
 

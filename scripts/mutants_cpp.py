@@ -477,10 +477,10 @@ def usual_times(tree: Path, tests: Iterable[str], processes: int) -> dict[str, f
     """CPU seconds that each test file needs without a mutant; all must pass."""
     times: dict[str, float] = {}
 
-    def done(job: Job, found: Run) -> None:
-        if not found.passed:
-            raise ListError(f"{job.tests[0]} fails without a mutant:\n{found.output}")
-        times[job.tests[0]] = found.cpu_s
+    def done(job: Job, run: Run) -> None:
+        if not run.passed:
+            raise ListError(f"{job.tests[0]} fails without a mutant:\n{run.output}")
+        times[job.tests[0]] = run.cpu_s
 
     run_all(tree, [Job((name,)) for name in sorted(set(tests))], processes, done)
     return times
@@ -494,9 +494,9 @@ def loaded_from(tree: Path) -> None:
         f"    assert _engine.__file__.startswith({str(tree)!r})\n"
     )
 
-    def done(_: Job, found: Run) -> None:
-        if not found.passed:
-            raise ListError(f"tests load another extension than the mutants':\n{found.output}")
+    def done(_: Job, run: Run) -> None:
+        if not run.passed:
+            raise ListError(f"tests load another extension than the mutants':\n{run.output}")
 
     run_all(tree, [Job((str(probe.relative_to(tree)),))], 1, done)
     probe.unlink()
@@ -554,17 +554,17 @@ def check(mutants: Sequence[Mutant], tree: Path, jobs: int) -> int:
         flush=True,
     )
     by_number = {mutant.number: mutant for mutant in mutants}
-    found: dict[int, Run] = {}
+    runs: dict[int, Run] = {}
 
     def done(job: Job, run: Run) -> None:
-        found[job.mutant] = run
+        runs[job.mutant] = run
         mark = "survived" if run.passed else "killed"
         print(f"{mark:9} {by_number[job.mutant]}   {run.last_line[:150]}", flush=True)
 
     limits = {m.number: SLACK_S + SLACK * sum(usual[name] for name in m.tests) for m in mutants}
     run_all(tree, [Job(m.tests, m.number, limits[m.number]) for m in mutants], jobs, done)
-    print(f"{sum(run.cpu_s for run in found.values()):.0f} s of CPU time")
-    return report(mutants, found)
+    print(f"{sum(run.cpu_s for run in runs.values()):.0f} s of CPU time")
+    return report(mutants, runs)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -172,29 +172,29 @@ def load_plan(path: Path) -> Plan:
 
 def operators() -> dict[str, Operator]:
     """Every operator that counts, by name."""
-    found = {name: Tokens(table) for name, table in OURS.items()}
+    by_name = {name: Tokens(table) for name, table in OURS.items()}
     for name in operator_names():
         short = name.removeprefix("core/")
         if short in WHOLE or (short.startswith("Replace") and short.split("_", 1)[-1] in SWAPS):
-            found[short] = get_operator(name)()
-    return found
+            by_name[short] = get_operator(name)()
+    return by_name
 
 
 def mutants(module: Module, source: str, known: dict[str, Operator]) -> list[Mutant]:
     """All mutants of a module, in the order of their ranks; what stands in annotations is none."""
     lines, silent, chosen = source.splitlines(), _silent(source), _lines_of(module, source)
     nodes = list(ast_nodes(parso.parse(source)))
-    found: list[Mutant] = []
+    made: list[Mutant] = []
     for name, operator in sorted(known.items()):
         places = [place for node in nodes for place in operator.mutation_positions(node)]
-        found += [
+        made += [
             Mutant(name, index, start[0], lines[start[0] - 1].strip())
             for index, (start, _) in enumerate(places)
             if start[0] in chosen and start not in silent and not _guards(lines[start[0] - 1], start[1])
         ]
     seen: Counter[str] = Counter()
     ranked = []
-    for one in found:
+    for one in made:
         text = "\0".join((module.path, one.operator, one.was))
         seen[text] += 1
         ranked.append(replace(one, rank=hashlib.sha256(f"{text}\0{seen[text]}".encode()).hexdigest()))
@@ -219,10 +219,10 @@ def _lines_of(module: Module, source: str) -> set[int]:
     """The lines that may be changed. ValueError for a function that is not there."""
     if not module.functions:
         return set(range(1, source.count("\n") + 2))
-    found = {one.name: one for one in ast.walk(ast.parse(source)) if isinstance(one, ast.FunctionDef)}
-    if missing := set(module.functions) - found.keys():
+    functions = {one.name: one for one in ast.walk(ast.parse(source)) if isinstance(one, ast.FunctionDef)}
+    if missing := set(module.functions) - functions.keys():
         raise ValueError(f"{module.path}: no function {', '.join(sorted(missing))}")
-    spans = (found[name] for name in module.functions)
+    spans = (functions[name] for name in module.functions)
     return {line for span in spans for line in range(span.lineno, (span.end_lineno or span.lineno) + 1)}
 
 
@@ -334,8 +334,8 @@ def warm_up(tests: Sequence[str]) -> None:
         finally:
             os._exit(0)
     os.close(writer)
-    with os.fdopen(reader) as told:
-        names = told.read().split()
+    with os.fdopen(reader) as pipe:
+        names = pipe.read().split()
     os.waitpid(child, 0)
     for name in names:
         with contextlib.suppress(Exception):
@@ -352,7 +352,7 @@ def _imported_by(tests: Sequence[str]) -> list[str]:
 
 
 def _packages(room: Path) -> set[str]:
-    return {found.parent.name for found in room.glob("*/__init__.py")} | {"tests", "dstcc"}
+    return {file.parent.name for file in room.glob("*/__init__.py")} | {"tests", "dstcc"}
 
 
 def _is_installed(module: Any) -> bool:
@@ -394,7 +394,7 @@ def check(module: Module, plan: Plan, known: dict[str, Operator], options: Optio
     source = (ROOT / path).read_text()
     everyone = mutants(module, source, known)
     sampled = everyone if options.whole else everyone[: plan.sample]
-    made = [found for one in sampled if (found := make(one, source, known)) is not None]
+    made = [mutant for one in sampled if (mutant := make(one, source, known)) is not None]
     excuses = [one for one in plan.equivalents if one.path == path]
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         code, alone_s = run(path, source, tests, 600, Path(folder) / "alone")
