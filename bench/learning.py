@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from dstcc.engine import AGENT, EngineConfig, Objects, Stepper, Transport, simulate
 from dstcc.engine.stepper import RUNNING
-from dstcc.learn.observe import ObservationSpec
-from dstcc.learn.policy import Policy, load_policy
-from dstcc.learn.spaces import ActionSpec
+from dstcc.learn.policies.policy import Policy, load_policy
+from dstcc.learn.spaces.actions import ActionSpec
+from dstcc.learn.spaces.observe import ObservationSpec
 
 from .figure import Measured, core_s, interleaved, median_ratio
 from .nets import link, ns

@@ -13,7 +13,7 @@ from .figure import Measured, core_s
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.learn.episodes import Episodes
+    from dstcc.learn.env.episodes import Episodes
 
 SPACES: dict[str, Any] = {
     "observation": "paper",
@@ -59,8 +59,8 @@ class Match:
 
 def match(seeds: range, steps: int = STEPS) -> Match:
     """Train both from each of the seeds, alternately."""
-    from dstcc.learn.episodes import Episodes
-    from dstcc.learn.train import deterministic
+    from dstcc.learn.env.episodes import Episodes
+    from dstcc.learn.training.loop import deterministic
     from dstcc.scenario import parse_scenario
 
     episodes = Episodes([parse_scenario(SCENARIO, source="match")])
@@ -97,9 +97,9 @@ def dqn_match() -> Measured:
 
 
 def _ours(episodes: Episodes, seed: int, steps: int) -> tuple[float, float]:
-    from dstcc.learn.recipes import Recipe
-    from dstcc.learn.settings import DqnSettings
-    from dstcc.learn.training import Training
+    from dstcc.learn.algorithms.recipes import Recipe
+    from dstcc.learn.algorithms.settings import DqnSettings
+    from dstcc.learn.training.state import Training
 
     recipe = Recipe(
         environment=SPACES,
@@ -133,7 +133,7 @@ def _theirs(episodes: Episodes, seed: int, steps: int) -> tuple[float, float]:
     from stable_baselines3 import DQN
     from stable_baselines3.common.vec_env import DummyVecEnv
 
-    from dstcc.learn.env import DeepSpaceEnv
+    from dstcc.learn.env.deep_space import DeepSpaceEnv
 
     made = DummyVecEnv([lambda: DeepSpaceEnv(episodes.scenarios, **SPACES)] * ENVS)
     model = DQN(
@@ -166,7 +166,7 @@ def _theirs(episodes: Episodes, seed: int, steps: int) -> tuple[float, float]:
 
 
 def _score(episodes: Episodes, act: Any) -> float:
-    from dstcc.learn.env import make_specs
-    from dstcc.learn.evaluate import evaluate
+    from dstcc.learn.env.deep_space import make_specs
+    from dstcc.learn.training.evaluate import evaluate
 
     return float(evaluate(act, episodes, *make_specs(episodes, **SPACES), TEST_SEEDS).mean())

@@ -23,10 +23,10 @@ def train_steps_per_s() -> Measured:
 
     A controller's window is 0 or the link's BDP, so that the links are busy.
     """
-    from dstcc.learn.off_policy import OffPolicy
-    from dstcc.learn.recipes import RECIPES
-    from dstcc.learn.train import deterministic
-    from dstcc.learn.training import Training
+    from dstcc.learn.algorithms.off_policy import OffPolicy
+    from dstcc.learn.algorithms.recipes import RECIPES
+    from dstcc.learn.training.loop import deterministic
+    from dstcc.learn.training.state import Training
 
     scenario = _scenario()
     recipe = replace(

@@ -34,7 +34,7 @@ class Algorithm:
     """What it needs to have an effect, keys of :data:`NEEDS`."""
     knows: tuple[str, ...] = ()
     """What it knows beyond what acknowledgements show, keys of :data:`KNOWLEDGE`. A controller's knowledge is in its
-    policy's file (:attr:`dstcc.learn.policy.Policy.knows`)."""
+    policy's file (:attr:`dstcc.learn.policies.policy.Policy.knows`)."""
     copies: str = ""
     """What it sends twice without a loss, a key of :data:`COPIES`; nothing where empty."""
 

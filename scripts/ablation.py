@@ -24,12 +24,12 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import bootstrap
 
-from dstcc.learn.env import to_episodes
-from dstcc.learn.evaluate import evaluate
-from dstcc.learn.policy import Policy, load_policy
-from dstcc.learn.recipes import RECIPES, Recipe
-from dstcc.learn.settings import DqnSettings, LearnerSettings, RolloutSettings
-from dstcc.learn.training import Training
+from dstcc.learn.algorithms.recipes import RECIPES, Recipe
+from dstcc.learn.algorithms.settings import DqnSettings, LearnerSettings, RolloutSettings
+from dstcc.learn.env.deep_space import to_episodes
+from dstcc.learn.policies.policy import Policy, load_policy
+from dstcc.learn.training.evaluate import evaluate
+from dstcc.learn.training.state import Training
 
 FOLDER = Path(__file__).parents[1] / "examples" / "iodst" / "training"
 FIRST, ROUNDS = 4001, (2, 20)

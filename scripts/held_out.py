@@ -34,8 +34,8 @@ from dstcc import algorithms
 from dstcc.atomic import atomic_write
 from dstcc.engine import AGENT, EngineConfig, clairvoyant_weight, simulate
 from dstcc.errors import InputError
-from dstcc.learn.drive import drive
-from dstcc.learn.policy import Policy, load_policy
+from dstcc.learn.policies.drive import drive
+from dstcc.learn.policies.policy import Policy, load_policy
 from dstcc.metrics import play_by_deadline
 from dstcc.outputs import Kind, check_output
 from dstcc.report.printed import heading, interval, line

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from dstcc.algorithms import KNOWLEDGE, TABLE, shipped_policies
 from dstcc.engine.config import TcpConstants
-from dstcc.learn.policy import load_policy
+from dstcc.learn.policies.policy import load_policy
 from dstcc.metrics import METRICS
 from dstcc.run.footing import letters
 from dstcc.scenario import parse_scenario

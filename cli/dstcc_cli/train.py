@@ -15,8 +15,8 @@ import click
 from .output import console, emit_json, notices, progress
 
 if TYPE_CHECKING:
-    from dstcc.learn.curves import Point
-    from dstcc.learn.train import Trained
+    from dstcc.learn.training.curves import Point
+    from dstcc.learn.training.loop import Trained
 
 EXAMPLES = """\b
 Examples:
@@ -69,8 +69,8 @@ def command(
     Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated.
     """
     _need_torch()
-    from dstcc.learn.recipes import recipe_of
-    from dstcc.learn.train import Interrupted, train
+    from dstcc.learn.algorithms.recipes import recipe_of
+    from dstcc.learn.training.loop import Interrupted, train
 
     most = steps or recipe_of(algorithm or "dstcc").steps
     with _asked_to_stop() as asked, progress("training", most) as bar:

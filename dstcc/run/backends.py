@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dstcc.engine import EngineConfig, EngineResult
-    from dstcc.learn.policy import Policy
+    from dstcc.learn.policies.policy import Policy
     from dstcc.scenario import Scenario, Source
 
 
@@ -66,7 +66,7 @@ class Simulator:
         """Run one trial."""
         if policy is None:
             return engine.simulate(config)
-        from dstcc.learn.drive import drive
+        from dstcc.learn.policies.drive import drive
 
         return drive(policy, config)
 
@@ -74,7 +74,7 @@ class Simulator:
         """As a policy steers it, if there is one."""
         if policy is None:
             return config
-        from dstcc.learn.episodes import steered
+        from dstcc.learn.env.episodes import steered
 
         return steered(config, policy.action)
 
@@ -126,7 +126,7 @@ class Kernel:
             return config
         from dstcc_kernel.plan import lanes_of
 
-        from dstcc.learn.episodes import steered
+        from dstcc.learn.env.episodes import steered
 
         driven = steered(config, policy.action)
         lanes = lanes_of(policy, driven)

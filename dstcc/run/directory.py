@@ -74,7 +74,7 @@ from .trials import (
 )
 
 if TYPE_CHECKING:
-    from dstcc.learn.policy import Policy
+    from dstcc.learn.policies.policy import Policy
     from dstcc.metrics import Metrics
 
 SCHEMA = 1
@@ -282,7 +282,7 @@ RUN = Kind("a run", _no_run, folder=True)
 
 def _outside(policy: Policy, scenario: Scenario, source: Source) -> list[str]:
     """Whether a policy is far from where it was trained."""
-    from dstcc.learn.scope import outside
+    from dstcc.learn.policies.scope import outside
 
     said = outside(policy.trained_within, scenario, source)
     return [f"{policy.name} runs far outside its training: {'; '.join(said)}"] if said else []

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dstcc.engine import EngineConfig
-    from dstcc.learn.policy import Policy
+    from dstcc.learn.policies.policy import Policy
     from dstcc.scenario import Scenario, Setting, Source
 
     from .backends import Backend

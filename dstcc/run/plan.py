@@ -18,7 +18,7 @@ from .footing import Footing, footings
 from .trials import load_controllers, trial_keys
 
 if TYPE_CHECKING:
-    from dstcc.learn.policy import Policy
+    from dstcc.learn.policies.policy import Policy
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from .shared import Once, Settings
 if TYPE_CHECKING:
     from dstcc_svc import Quality
 
-    from dstcc.learn.policy import Policy
+    from dstcc.learn.policies.policy import Policy
 
 
 SIMULATOR = BACKENDS["simulator"]
@@ -200,7 +200,7 @@ def load_controllers(scenario: Scenario, source: Source) -> dict[str, Policy]:
     )
     if not named:
         return {}
-    from dstcc.learn.policy import load_policy
+    from dstcc.learn.policies.policy import load_policy
 
     policies = {controller_name(given): load_policy(given) for given in named}
     if len(policies) < len(named):

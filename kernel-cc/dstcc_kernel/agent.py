@@ -2,7 +2,7 @@
 
 ::
 
-    slot's end ──> state of all subflows ──> observation (dstcc.learn.observe) ──> policy ──> actions, in one message
+    slot's end ──> state of all subflows ──> observation (dstcc.learn.spaces) ──> policy ──> actions, in one message
     link's queues ─┘                                                                    └──> which layers go where, when
 
 An observation has the engine's values by their names, in mission time:
@@ -30,8 +30,8 @@ import numpy as np
 
 from dstcc.engine.stepper import EPISODE_VALUES, LAYER_VALUES, SUBFLOW_VALUES
 from dstcc.errors import InputError
-from dstcc.learn.observe import make_observer
-from dstcc.learn.observe_measured import MeasuredObserver
+from dstcc.learn.spaces.observe import make_observer
+from dstcc.learn.spaces.observe_measured import MeasuredObserver
 from dstcc.wire import HEADER_BYTES
 
 from .genetlink import NetlinkError
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dstcc.engine import EngineConfig, Stepper
-    from dstcc.learn.policy import Policy
-    from dstcc.learn.spaces import Actions
+    from dstcc.learn.policies.policy import Policy
+    from dstcc.learn.spaces.actions import Actions
 
     FloatArray = NDArray[np.float64]
 
@@ -90,7 +90,7 @@ class Route:
 
 @dataclass
 class Values:
-    """An episode's values in the shapes that :class:`~dstcc.learn.observe.Observer` takes."""
+    """An episode's values in the shapes that :class:`~dstcc.learn.spaces.observe.Observer` takes."""
 
     subflow_values: FloatArray
     layer_values: FloatArray

@@ -46,7 +46,7 @@ from .programs import programs
 
 if TYPE_CHECKING:
     from dstcc.engine.config import EngineConfig, EngineResult, Objects
-    from dstcc.learn.policy import Policy
+    from dstcc.learn.policies.policy import Policy
     from dstcc.scenario import Scenario, Source
 
 PACKETS_PER_S, TICKS_PER_S = 1_000.0, 2_000.0
@@ -170,7 +170,7 @@ def run(
 
 def _driven(config: EngineConfig, policy: Policy) -> EngineConfig:
     """The trial as the policy steers it in the simulator."""
-    from dstcc.learn.episodes import steered
+    from dstcc.learn.env.episodes import steered
 
     return steered(config, policy.action)
 
@@ -178,7 +178,7 @@ def _driven(config: EngineConfig, policy: Policy) -> EngineConfig:
 def _led(job: Job, config: EngineConfig, policy: Policy | None, folder: Path) -> Job:
     """The job with who decides once a slot, if anybody does; the policy is put beside it as the trial has it."""
     if policy is not None:
-        from dstcc.learn.policy import SUFFIX, save_policy
+        from dstcc.learn.policies.policy import SUFFIX, save_policy
 
         path = folder / f"{policy.name}{SUFFIX}"
         save_policy(path, policy)

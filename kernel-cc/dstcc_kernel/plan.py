@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dstcc.engine.config import EngineConfig, Link, Loss
-    from dstcc.learn.policy import Policy
+    from dstcc.learn.policies.policy import Policy
 
 T = TypeVar("T")
 OURS = "dstcc"

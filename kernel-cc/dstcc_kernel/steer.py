@@ -70,7 +70,7 @@ class Pilot:
         self, job: Job, folder: Path, *, policy: str, layers: int, slot_s: float, scale: float
     ) -> None:
         """Read the policy."""
-        from dstcc.learn.policy import load_policy
+        from dstcc.learn.policies.policy import load_policy
 
         from . import host
         from .agent import Agent, Route

@@ -13,11 +13,11 @@ from click.testing import CliRunner, Result
 from dstcc_cli.main import main
 
 from dstcc import engine
-from dstcc.learn import policy as policy_module
-from dstcc.learn.policy import Policy, load_policy, save_policy
+from dstcc.learn.policies import policy as policy_module
+from dstcc.learn.policies.policy import Policy, load_policy, save_policy
 from dstcc.metrics import METRICS
 from dstcc.run import load_run
-from tests.learn.policies import constant
+from tests.learn.made_policies import constant
 from tests.made_results import toy_bound, toy_simulate
 from tests.quick import QUICK
 

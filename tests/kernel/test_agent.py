@@ -14,9 +14,9 @@ from dstcc_kernel.genetlink import NetlinkError
 from dstcc_kernel.netlink import ONE_Q16, Action, Flags, Subflow
 
 from dstcc.errors import InputError, PolicyError
-from dstcc.learn.observe import ObservationSpec
-from dstcc.learn.policy import Policy
-from dstcc.learn.spaces import ActionSpec
+from dstcc.learn.policies.policy import Policy
+from dstcc.learn.spaces.actions import ActionSpec
+from dstcc.learn.spaces.observe import ObservationSpec
 
 ENOENT = 2
 SCALE = 10.0
@@ -252,7 +252,7 @@ def test_policies_that_need_the_simulator_are_refused() -> None:
 
 def test_the_list_of_algorithms_says_which_policies_the_kernel_runs() -> None:
     from dstcc.algorithms import everything
-    from dstcc.learn.policy import load_policy
+    from dstcc.learn.policies.policy import load_policy
 
     for row in everything():
         if row.kind != "controller":

@@ -15,8 +15,8 @@ from dstcc_kernel.job import JOB, read_job
 
 from dstcc.engine import AGENT
 from dstcc.errors import KernelError
-from dstcc.learn.episodes import steered
-from dstcc.learn.policy import load_policy
+from dstcc.learn.env.episodes import steered
+from dstcc.learn.policies.policy import load_policy
 from dstcc.scenario import engine_config, load_scenario, load_source, settle
 
 MINI = Path(__file__).parent / "mini.toml"

@@ -17,9 +17,9 @@ from dstcc_kernel.outcome import read_result
 
 from dstcc.engine import AGENT, EngineConfig, EngineResult
 from dstcc.engine.stepper import LAYER_VALUES, RUNNING, SUBFLOW_VALUES
-from dstcc.learn.episodes import steered
-from dstcc.learn.policy import load_policy
-from dstcc.learn.runner import Runner
+from dstcc.learn.env.episodes import steered
+from dstcc.learn.env.runner import Runner
+from dstcc.learn.policies.policy import load_policy
 from dstcc.run import load_run
 from dstcc.scenario import engine_config, load_scenario, load_source, settle
 

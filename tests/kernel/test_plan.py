@@ -17,8 +17,8 @@ from dstcc_kernel.plan import job_of, memory_mb, objects_of, slot_ns, steered_by
 from dstcc.algorithms import TABLE
 from dstcc.engine import AGENT, EngineConfig, simulate
 from dstcc.errors import InputError
-from dstcc.learn.episodes import steered as agents
-from dstcc.learn.policy import load_policy
+from dstcc.learn.env.episodes import steered as agents
+from dstcc.learn.policies.policy import load_policy
 from dstcc.scenario import Scenario, engine_config, load_source, settle
 
 LINK = {"name": "relay", "rate_bps": 115_200, "delay_s": 510}

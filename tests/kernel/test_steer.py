@@ -11,7 +11,7 @@ from dstcc_cli.main import main
 from dstcc_kernel import backend
 from dstcc_kernel.native import program
 
-from dstcc.learn.policy import save_policy
+from dstcc.learn.policies.policy import save_policy
 from dstcc.run import load_run
 
 from .test_agent import policy

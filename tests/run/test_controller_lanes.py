@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dstcc.learn.policy import load_policy
+from dstcc.learn.policies.policy import load_policy
 from dstcc.run import write_run
 from dstcc.scenario import load_source, parse_scenario
 

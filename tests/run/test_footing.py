@@ -11,9 +11,9 @@ import pytest
 
 from dstcc.algorithms import COPIES, KNOWLEDGE, SCHEDULERS, TABLE, everything
 from dstcc.engine.config import Objects
-from dstcc.learn.episodes import Episodes
-from dstcc.learn.measure import Rates
-from dstcc.learn.policy import load_policy
+from dstcc.learn.env.episodes import Episodes
+from dstcc.learn.paths.measure import Rates
+from dstcc.learn.policies.policy import load_policy
 from dstcc.run import backend_of, load_controllers, load_run, trial_keys, write_run
 from dstcc.run.footing import Footing, footings, lanes, letters
 from dstcc.scenario import load_scenario, load_source, parse_override

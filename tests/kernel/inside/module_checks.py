@@ -322,9 +322,9 @@ def policy() -> dict[str, Any]:
     import numpy as np
     from dstcc_kernel.agent import Agent, Contact, Route
 
-    from dstcc.learn.observe import ObservationSpec
-    from dstcc.learn.policy import Policy
-    from dstcc.learn.spaces import ActionSpec
+    from dstcc.learn.policies.policy import Policy
+    from dstcc.learn.spaces.actions import ActionSpec
+    from dstcc.learn.spaces.observe import ObservationSpec
 
     act = ActionSpec(subflows=2, layers=1, windows=((0.0, 64), (1.0, 0)), headroom=0)
     see = ObservationSpec("full", subflows=2, layers=1)

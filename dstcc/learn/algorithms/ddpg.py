@@ -1,0 +1,228 @@
+"""DDPG over an LSTM that reads the subflows one after the other: one agent for all of them.
+
+Model. An LSTM takes in the values x_1 .. x_N of the subflows that are there; its last state h stands for the whole
+network. The actor gives each subflow's window factor 2^a from (h, x_i): a_i = tanh μ(h, x_i). The critic has an
+LSTM of its own over (x_i, a_i) and a network Q from its last state. From random batches (s, a, r, s'):
+
+    y = r + γ Q⁻(s', μ⁻(s'))     L = mean (Q(s, a) − y)²     actor: along the gradient of mean Q(s, μ(s))
+
+by Adam, γ Q⁻ left out where an episode terminated; the copies ⁻ move by τ towards their networks with each update.
+In training, noise N(0, σ) is added to actions and σ falls.
+
+Sources: Xu et al., IEEE JSAC 37(6), 2019 (DRL-CC: the LSTM over active flows, the actor-critic, the reward Σ log
+goodput, state and action as Ha et al., ICT Express 2023, cite them); Lillicrap et al., ICLR 2016 (DDPG); Hochreiter
+and Schmidhuber, Neural Computation 1997 (LSTM).
+
+Deviations. No public text of DRL-CC gives all of its constants; widths, rates, noise and τ are ours. The one
+connection's subflows are what the LSTM reads (theirs: all flows of a host, of which one is the target). The actor
+treats each subflow of the target alike, by one network, so that any number of subflows will do. Actor and critic
+have a representation each. Window changes are factors, bounded to half and double a slot.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from .learner import Slot, Weights
+from .replay import Replay
+from .settings import DdpgSettings
+from .streams import generator
+from .torches import begin_optimiser, chain, draw, load_tensors, named_tensors, to_numpy
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dstcc.learn.spaces.actions import ActionSpec
+    from dstcc.learn.spaces.observe import ObservationSpec
+
+    from .recipes import Recipe
+
+
+class Reader(nn.Module):
+    """An LSTM over the rows of (B, N, F) that are there; its last state, (B, H)."""
+
+    def __init__(self, features: int, width: int, draws: torch.Generator) -> None:
+        super().__init__()
+        self.cell = nn.LSTMCell(features, width)
+        draw(self.cell, width, draws)
+
+    def forward(self, values: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+        """The state after the last row that is there; zeros if none is."""
+        state = cell = values.new_zeros(len(values), self.cell.hidden_size)
+        for row in range(values.shape[1]):
+            mine = there[:, row : row + 1]
+            new_state, new_cell = self.cell(values[:, row], (state, cell))
+            state, cell = torch.where(mine, new_state, state), torch.where(mine, new_cell, cell)
+        return state
+
+
+class Actor(nn.Module):
+    """Values (B, N, F) to actions (B, N)."""
+
+    def __init__(self, features: int, settings: DdpgSettings, draws: torch.Generator) -> None:
+        super().__init__()
+        self.reader = Reader(features, settings.state, draws)
+        self.head = chain((settings.state + features, *settings.hidden, 1), draws)
+        with torch.no_grad():
+            self.head[-1].get_parameter("weight").mul_(0.01)  # windows stand still until something is known
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        """Actions; 0 for a subflow that is not there."""
+        there = (values != 0).any(dim=2)
+        state = self.reader(values, there)[:, None].expand(-1, values.shape[1], -1)
+        return torch.tanh(_relus(self.head, torch.cat([state, values], dim=2))) * there
+
+
+class Critic(nn.Module):
+    """Values (B, N, F) and actions (B, N) to Q (B,)."""
+
+    def __init__(self, features: int, settings: DdpgSettings, draws: torch.Generator) -> None:
+        super().__init__()
+        self.reader = Reader(features + 1, settings.state, draws)
+        self.head = chain((settings.state, *settings.hidden, 1), draws)
+
+    def forward(self, values: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
+        """Q."""
+        there = (values != 0).any(dim=2)
+        return _relus(self.head, self.reader(torch.cat([values, actions[..., None]], dim=2), there))
+
+
+class Ddpg:
+    """A :class:`~dstcc.learn.algorithms.learner.Learner` with a replay memory."""
+
+    group = 1
+
+    def __init__(
+        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpec, *, seed: int, device: str
+    ) -> None:
+        settings = recipe.learner
+        assert isinstance(settings, DdpgSettings)
+        self.recipe, self.settings, self.device = recipe, settings, torch.device(device)
+        self.subflows, self.features = action.subflows, observation.size // action.subflows
+        draws = torch.Generator().manual_seed(int(generator(seed, "weights").integers(1 << 62)))
+        self.actor = Actor(self.features, settings, draws).to(self.device)
+        self.critic = Critic(self.features, settings, draws).to(self.device)
+        self._targets = deepcopy(self.actor), deepcopy(self.critic)
+        self._optimisers = tuple(
+            torch.optim.Adam(network.parameters(), lr=rate, fused=True)
+            for network, rate in ((self.actor, settings.actor_rate), (self.critic, settings.critic_rate))
+        )
+        self.replay = Replay(settings.buffer, observation.size, self.subflows, np.float32)
+        self.updates = 0
+        self._explore, self._draw = generator(seed, "explore"), generator(seed, "replay")
+
+    def act(
+        self, observations: NDArray[np.float32], _own: NDArray[np.float64], step: int
+    ) -> NDArray[np.float32]:
+        """The actor's actions and noise, cut off at ±1."""
+        with torch.no_grad():
+            chosen = to_numpy(self.actor(self._tensor(observations)))
+        noise = self._explore.standard_normal(chosen.shape) * self.exploration(step)
+        return np.clip(chosen + noise, -1.0, 1.0).astype(np.float32)
+
+    def take(self, slot: Slot, step: int) -> float | None:
+        """Remember, and make the updates that are due; the critic's loss."""
+        self.replay.add(
+            {
+                "observation": slot.observations,
+                "action": slot.actions,
+                "reward": slot.rewards,
+                "next": slot.following,
+                "discount": self.settings.discount * ~slot.terminated,
+            }
+        )
+        recipe, loss = self.recipe, None
+        if step >= recipe.warm_up:
+            for _ in range(step // recipe.learn_every - (step - recipe.episodes) // recipe.learn_every):
+                loss = self._learn()
+        return loss
+
+    def exploration(self, step: int) -> float:
+        """σ of the noise."""
+        first, last = self.settings.noise
+        return first + (last - first) * min(step / self.recipe.epsilon_steps, 1.0)
+
+    def weights(self) -> Weights:
+        """The actor as the policy's ``lstm-actor``."""
+        tensors = {
+            f"layers.{k}.{part}": to_numpy(layer.get_parameter(part)).copy()
+            for k, layer in enumerate(self.actor.head)
+            for part in ("weight", "bias")
+        }
+        cell = self.actor.reader.cell
+        tensors["lstm.weight_ih"] = to_numpy(cell.weight_ih).copy()
+        tensors["lstm.weight_hh"] = to_numpy(cell.weight_hh).copy()
+        tensors["lstm.bias"] = to_numpy(cell.bias_ih + cell.bias_hh).copy()
+        return Weights({"kind": "lstm-actor", "activation": "relu"}, tensors, True)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
+        found = {f"replay.{name}": values for name, values in self.replay.arrays().items()}
+        return found | {name: to_numpy(tensor) for name, tensor in self._tensors().items()}
+
+    def document(self) -> dict[str, Any]:
+        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
+        return {
+            "updates": self.updates,
+            "added": self.replay.added,
+            "explore": self._explore.bit_generator.state,
+            "draw": self._draw.bit_generator.state,
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
+        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
+        self.updates = document["updates"]
+        self._explore.bit_generator.state = document["explore"]
+        self._draw.bit_generator.state = document["draw"]
+        memory = {name.removeprefix("replay."): arrays[name] for name in arrays if name.startswith("replay.")}
+        self.replay.restore(memory, document["added"])
+        if self.updates:
+            for network, optimiser in zip((self.actor, self.critic), self._optimisers, strict=True):
+                begin_optimiser(network, optimiser)
+        load_tensors(self._tensors(), arrays)
+
+    def _learn(self) -> float:
+        drawn = self.replay.sample(self._draw, self.settings.batch)
+        batch = {name: torch.from_numpy(values).to(self.device) for name, values in drawn.items()}
+        seen, following = self._tensor(drawn["observation"]), self._tensor(drawn["next"])
+        actor, critic = self._targets
+        with torch.no_grad():
+            aim = batch["reward"] + batch["discount"] * critic(following, actor(following))
+        of_actor, of_critic = self._optimisers
+        loss: Any = (self.critic(seen, batch["action"]) - aim).square().mean()
+        of_critic.zero_grad()
+        loss.backward()
+        of_critic.step()
+        of_actor.zero_grad()
+        worse: Any = -self.critic(seen, self.actor(seen)).mean()
+        worse.backward()
+        of_actor.step()
+        self.updates += 1
+        with torch.no_grad():
+            for copy, network in zip(self._targets, (self.actor, self.critic), strict=True):
+                for mine, other in zip(copy.parameters(), network.parameters(), strict=True):
+                    mine.lerp_(other, self.settings.target_share)
+        return float(loss.detach())
+
+    def _tensor(self, observations: NDArray[np.float32]) -> torch.Tensor:
+        return torch.from_numpy(observations.reshape(-1, self.subflows, self.features)).to(self.device)
+
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        of_actor, of_critic = self._optimisers
+        found = named_tensors(self.actor, of_actor, "actor") | named_tensors(self.critic, of_critic, "critic")
+        for name, copy in zip(("actor", "critic"), self._targets, strict=True):
+            found |= {f"target.{name}.{key}": tensor for key, tensor in copy.state_dict().items()}
+        return found
+
+
+def _relus(layers: nn.ModuleList, values: torch.Tensor) -> torch.Tensor:
+    """ReLU between the layers, nothing after the last, whose one output is the result."""
+    for layer in layers[:-1]:
+        values = torch.relu(layer(values))
+    last: torch.Tensor = layers[-1](values)[..., 0]
+    return last

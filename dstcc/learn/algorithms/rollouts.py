@@ -1,0 +1,239 @@
+"""Learning from rollouts: what a choice would have brought, had it been kept for the whole episode.
+
+Model. Episodes come in groups with one scenario seed. The first of a group follows the policy π, greedy in A(s, b, ·)
+plus ``margin`` for the usual choice; each of the others keeps one choice a of one branch b throughout (of all subflows,
+if it is a window) and follows π in all other branches. With G the sum of an episode's rewards and s_t, π(s_t) what the
+first saw and did,
+
+    L = mean over t, b, a of (A(s_t, b, a) − A(s_t, b, π_b(s_t)) − D_ba)²      D_ba = clip(G_ba − G_π, ±``clip``)
+
+by Adam, on batches from the last episodes. As A gets better so does π, whose rollouts come next.
+
+All episodes of a group meet the same links and losses: their difference is mostly what the choice made of it. A
+decision among dozens under way changes an episode by less than the next loss does, which is what keeps Q-learning from
+telling choices apart here (docs/learning.md has the figures).
+
+Sources: Lagoudakis and Parr, ICML 2003 (policy iteration from rollouts); Bertsekas, Rollout, Policy Iteration, and
+Distributed Reinforcement Learning, 2020. Ours: one branch at a time, and choices that are kept to the end, so that the
+differences are those of fixed choices and A is right where the best choice of a mission does not change in mid-run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from .learner import Slot, Weights
+from .off_policy import sets_network
+from .replay import fill
+from .streams import generator
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dstcc.learn.spaces.actions import ActionSpec
+    from dstcc.learn.spaces.observe import ObservationSpec
+
+    from .recipes import Recipe
+    from .settings import RolloutSettings
+
+FOLLOW = -1
+
+
+def group_size(action: ActionSpec) -> int:
+    """The policy's own episode, and one for each choice of each branch; subflows have one branch together."""
+    return 1 + len(action.windows) + sum(action.branches[action.subflows :])
+
+
+class Rollouts:
+    """A :class:`~dstcc.learn.algorithms.learner.Learner`; the fleet's episodes are whole groups."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        settings: RolloutSettings,
+        observation: ObservationSpec,
+        action: ActionSpec,
+        *,
+        seed: int,
+        device: str,
+    ) -> None:
+        self.recipe, self.settings, self.device = recipe, settings, torch.device(device)
+        self.size = self.group = group_size(action)
+        self.groups = recipe.episodes // self.size
+        if self.groups * self.size != recipe.episodes:
+            raise ValueError(f"{recipe.episodes} episodes are no groups of {self.size}")
+        self.network = sets_network(observation, action, settings.sets, dueling=False, seed=seed).to(
+            self.device
+        )
+        self.network.favour(settings.usual, settings.margin)
+        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=settings.learning_rate, fused=True)
+        self._table = self._deviations(action)
+        self._draw = generator(seed, "replay")
+        branches, kept = len(action.branches), settings.kept
+        self._data: dict[str, NDArray[Any]] = {
+            "observation": np.zeros((settings.memory, kept, observation.size), dtype=np.float32),
+            "chosen": np.zeros((settings.memory, kept, branches), dtype=np.int64),
+            "gain": np.zeros((settings.memory, self.size - 1), dtype=np.float32),
+        }
+        self._starts = torch.tensor([0, *np.cumsum(action.branches)[:-1]], device=self.device)
+        self._subflows, self._windows = action.subflows, len(action.windows)
+        self._sizes = list(action.branches[action.subflows :])
+        self.added = self.updates = 0
+        self._returns = np.zeros(recipe.episodes)
+        self._turns = np.zeros(recipe.episodes, dtype=np.int64)
+        self._ended: dict[tuple[int, int], dict[int, float]] = {}
+        """(group, turn) → place in the group → G, of those that have ended."""
+        self._seen: dict[tuple[int, int], list[tuple[NDArray[Any], NDArray[Any]]]] = {}
+
+    def act(
+        self, observations: NDArray[np.float32], _own: NDArray[np.float64], _step: int
+    ) -> NDArray[np.int64]:
+        """The policy's choices, but for those that an episode keeps."""
+        with torch.no_grad():
+            values = self.network(torch.from_numpy(observations).to(self.device)) + self.network.prior
+            parts = torch.split(values, list(self.network.branches), dim=1)
+            best = torch.stack([part.argmax(dim=1) for part in parts], dim=1).cpu().numpy()
+        kept = np.tile(self._table, (self.groups, 1))
+        return np.where(kept == FOLLOW, best, kept)
+
+    def take(self, slot: Slot, step: int) -> float | None:
+        """Add up rewards, close the groups that are whole, and make the updates that are due."""
+        self._returns += slot.rewards
+        for group in range(self.groups):
+            first = group * self.size
+            key = (group, int(self._turns[first]))
+            self._seen.setdefault(key, []).append((slot.observations[first], slot.actions[first]))
+        for place in np.flatnonzero(slot.done).tolist():
+            group, member = divmod(place, self.size)
+            key = (group, int(self._turns[place]))
+            ended = self._ended.setdefault(key, {})
+            ended[member] = float(self._returns[place])
+            self._returns[place] = 0.0
+            self._turns[place] += 1
+            if len(ended) == self.size:
+                self._close(key)
+        loss = None
+        due = step // self.recipe.learn_every - (step - self.recipe.episodes) // self.recipe.learn_every
+        for _ in range(due if self.added >= self.settings.least else 0):
+            loss = self._learn()
+        return loss
+
+    def exploration(self, _step: int) -> float:
+        """The share of episodes that keep a choice."""
+        return 1 - 1 / self.size
+
+    def weights(self) -> Weights:
+        """The network of sets."""
+        return self.network.weights()
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
+        held = min(self.added, self.settings.memory)
+        found = {f"data.{name}": values[:held] for name, values in self._data.items()}
+        found |= {"returns": self._returns, "turns": self._turns}
+        ended = [(*key, member, value) for key, own in self._ended.items() for member, value in own.items()]
+        found["ended"] = np.array(ended, dtype=np.float64).reshape(-1, 4)
+        keys = [key for key, rows in self._seen.items() for _ in rows]
+        found["seen.key"] = np.array(keys, dtype=np.int64).reshape(-1, 2)
+        for k, name in enumerate(("observation", "chosen")):
+            rows = [row[k] for own in self._seen.values() for row in own]
+            found[f"seen.{name}"] = np.array(rows, dtype=self._data[name].dtype).reshape(
+                -1, self._data[name].shape[2]
+            )
+        for name, tensor in self._tensors().items():
+            found[name] = tensor.detach().cpu().numpy()
+        return found
+
+    def document(self) -> dict[str, Any]:
+        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
+        return {"added": self.added, "updates": self.updates, "draw": self._draw.bit_generator.state}
+
+    def restore(self, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
+        """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
+        self.added, self.updates = document["added"], document["updates"]
+        self._draw.bit_generator.state = document["draw"]
+        held = min(self.added, self.settings.memory)
+        for name, values in self._data.items():
+            fill(values[:held], arrays[f"data.{name}"], name)
+        self._returns, self._turns = arrays["returns"].copy(), arrays["turns"].copy()
+        self._ended, self._seen = {}, {}
+        for group, turn, member, value in arrays["ended"].tolist():
+            self._ended.setdefault((int(group), int(turn)), {})[int(member)] = value
+        rows = zip(
+            arrays["seen.key"].tolist(), arrays["seen.observation"], arrays["seen.chosen"], strict=True
+        )
+        for (group, turn), observation, chosen in rows:
+            self._seen.setdefault((group, turn), []).append((observation.copy(), chosen.copy()))
+        if self.updates:
+            for parameter in self.network.parameters():  # Adam makes its moments with the first update
+                parameter.grad = torch.zeros_like(parameter)
+            self.optimiser.step()
+        for name, tensor in self._tensors().items():
+            values = tensor.detach().cpu().numpy().copy()
+            fill(values, arrays[name], name)
+            with torch.no_grad():
+                tensor.copy_(torch.from_numpy(values))
+
+    def _close(self, key: tuple[int, int]) -> None:
+        """A group is whole: keep some of what its policy saw, evenly over the episode, and what each choice brought."""
+        ended, rows = self._ended.pop(key), self._seen.pop(key)
+        place = self.added % self.settings.memory
+        picked = np.linspace(0, len(rows) - 1, self.settings.kept).round().astype(int).tolist()
+        self._data["observation"][place] = [rows[k][0] for k in picked]
+        self._data["chosen"][place] = [rows[k][1] for k in picked]
+        gains = np.array([ended[member] for member in range(1, self.size)]) - ended[0]
+        self._data["gain"][place] = np.clip(gains, -self.settings.clip, self.settings.clip)
+        self.added += 1
+
+    def _learn(self) -> float:
+        """One update from one batch; the loss."""
+        held, kept = min(self.added, self.settings.memory), self.settings.kept
+        groups = self._draw.integers(0, held, self.settings.batch)
+        rows = self._draw.integers(0, kept, self.settings.batch)
+        seen, chosen = (
+            torch.from_numpy(self._data[name][groups, rows]).to(self.device)
+            for name in ("observation", "chosen")
+        )
+        gain = torch.from_numpy(self._data["gain"][groups]).to(self.device)
+        values = self.network(seen)
+        there = self.network.there(seen)
+        own = values.gather(1, chosen + self._starts)
+        loss = values.new_zeros(())
+        parts = torch.split(values, list(self.network.branches), dim=1)
+        aims = torch.split(gain, [self._windows, *self._sizes], dim=1)
+        for branch, part in enumerate(parts):
+            aim = aims[max(branch - self._subflows + 1, 0)]
+            error = (part - own[:, branch : branch + 1] - aim).square().mean(dim=1)
+            weight = (
+                there[:, branch] / there[:, : self._subflows].sum(dim=1) if branch < self._subflows else 1.0
+            )
+            loss = loss + (error * weight).mean()
+        self.optimiser.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.max_grad_norm)
+        self.optimiser.step()
+        self.updates += 1
+        return float(loss.detach())
+
+    def _deviations(self, action: ActionSpec) -> NDArray[np.int64]:
+        """What each episode of a group keeps, (size, branches)."""
+        table = np.full((self.size, len(action.branches)), FOLLOW, dtype=np.int64)
+        table[1 : 1 + len(action.windows), : action.subflows] = np.arange(len(action.windows))[:, None]
+        row = 1 + len(action.windows)
+        for branch in range(action.subflows, len(action.branches)):
+            for choice in range(action.branches[branch]):
+                table[row, branch] = choice
+                row += 1
+        return table
+
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        """Everything that an update changes, by name."""
+        found = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
+        for name, parameter in self.network.named_parameters():
+            for part, tensor in self.optimiser.state[parameter].items():
+                found[f"adam.{name}.{part}"] = tensor
+        return found

@@ -1,0 +1,124 @@
+"""The network of :mod:`dstcc.learn.policies.sets` in torch, with a value beside the choices for a dueling DQN."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import nn
+
+from dstcc.learn.policies.sets import MOST_LAYERS, SetsShape, document
+
+from .learner import Weights
+from .streams import generator
+
+
+class SetsNetwork(nn.Module):
+    """Q of every branch's choices, (B, Σ choices): N of ``shape.windows``, then those of ``rest``.
+
+    With ``dueling`` Q = V + A − mean A, with V from the hidden layer of the branches that all subflows share.
+    """
+
+    def __init__(
+        self,
+        shape: SetsShape,
+        subflows: int,
+        layers: int,
+        rest: Sequence[int],
+        hidden: int,
+        *,
+        dueling: bool,
+        seed: int,
+    ) -> None:
+        super().__init__()
+        self.shape, self.subflows, self.layers_count = shape, subflows, layers
+        self.branches = (*(shape.windows,) * subflows, *rest)
+        self.rest = tuple(rest)
+        self.prior: torch.Tensor
+        self.register_buffer("prior", torch.zeros(sum(self.branches)), persistent=False)
+        draws = torch.Generator().manual_seed(int(generator(seed, "weights").integers(1 << 62)))
+        self.tensors = nn.ParameterDict()
+        fan_in = {
+            "encode": shape.subflow + shape.common,
+            "window": 3 * hidden,
+            "rest": shape.common + 2 * hidden,
+        }
+        for name, size in shape.tensors(hidden).items():
+            bound = (hidden if "out" in name else fan_in[name.split(".")[0]]) ** -0.5
+            self.tensors[name.replace(".", "_")] = nn.Parameter(_uniform(size, bound, draws))
+        self.value = nn.Parameter(_uniform((hidden + 1,), hidden**-0.5, draws)) if dueling else None
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """Q of every branch's choices."""
+        windows, rest, joint = self._choices(observations)
+        if self.value is None:
+            return torch.cat([windows.flatten(1), rest], dim=1)
+        windows, rest = self._centred(windows, rest)
+        value = joint @ self.value[:-1] + self.value[-1]
+        return torch.cat([windows.flatten(1), rest], dim=1) + value[:, None]
+
+    def there(self, observations: torch.Tensor) -> torch.Tensor:
+        """Which branches mean something, (B, branches): not those of subflows that are not there."""
+        shape = self.shape
+        first = shape.episode + self.subflows * shape.subflow
+        present = observations[:, shape.episode : first : shape.subflow] > 0
+        return torch.cat([present, present.new_ones(len(present), len(self.rest))], dim=1)
+
+    def favour(self, usual: Sequence[int], margin: float) -> None:
+        """From now on add ``margin`` to the usual choice of each branch wherever the best is sought."""
+        choices = [usual[0]] * (len(self.branches) - len(usual)) + list(usual)
+        starts = np.cumsum((0, *self.branches[:-1]))
+        for start, choice in zip(starts, choices, strict=True):
+            self.prior[int(start) + choice] = margin
+
+    def weights(self) -> Weights:
+        """For a policy: what is sought the best of, less each branch's mean and the value, which are alike for all."""
+        names = self.shape.tensors(1)
+        found = {name: self.tensors[name.replace(".", "_")].detach().cpu().numpy().copy() for name in names}
+        prior = self.prior.cpu().numpy()
+        found["window.out.bias"] += prior[: self.shape.windows]
+        found["rest.out.bias"] += prior[self.subflows * self.shape.windows :]
+        return Weights(document(self.shape), found, any_size=True)
+
+    def _choices(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Windows (B, N, choices), the rest (B, choices) and the hidden layer before it."""
+        shape, count = self.shape, len(observations)
+        t = {name: self.tensors[name.replace(".", "_")] for name in shape.tensors(1)}
+        first = shape.episode + self.subflows * shape.subflow
+        own = observations[:, shape.episode : first].view(count, self.subflows, shape.subflow)
+        every = self._common(observations, first)
+        there = (own[:, :, :1] > 0).float()
+        common = nn.functional.linear(every, t["encode.all"], t["encode.bias"])
+        known = torch.relu(nn.functional.linear(own, t["encode.own"]) + common[:, None]) * there
+        present = there.sum(dim=1).clamp(min=1)
+        pooled = torch.cat([known.sum(dim=1) / present, known.amax(dim=1)], dim=1)
+        shared = nn.functional.linear(pooled, t["window.all"], t["window.bias"])
+        each = torch.relu(nn.functional.linear(known, t["window.own"]) + shared[:, None])
+        windows = nn.functional.linear(each, t["window.out"], t["window.out.bias"])
+        joint = torch.relu(
+            nn.functional.linear(torch.cat([every, pooled], dim=1), t["rest.in"], t["rest.bias"])
+        )
+        return windows, nn.functional.linear(joint, t["rest.out"], t["rest.out.bias"]), joint
+
+    def _common(self, observations: torch.Tensor, first: int) -> torch.Tensor:
+        layers = observations[:, first:].view(len(observations), self.layers_count, self.shape.layer)
+        here = layers[:, :, 0].sum(dim=1, keepdim=True).clamp(min=1)
+        values = layers[:, :, 1:]
+        parts = [
+            observations[:, : self.shape.episode],
+            here / MOST_LAYERS,
+            values[:, 0],
+            values.sum(dim=1) / here,
+            values.amax(dim=1),
+        ]
+        return torch.cat(parts, dim=1)
+
+    def _centred(self, windows: torch.Tensor, rest: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        parts = [part - part.mean(dim=1, keepdim=True) for part in torch.split(rest, list(self.rest), dim=1)]
+        return windows - windows.mean(dim=2, keepdim=True), torch.cat(parts, dim=1)
+
+
+def _uniform(size: tuple[int, ...], bound: float, draws: torch.Generator) -> torch.Tensor:
+    """U(±bound), PyTorch's own start, from a generator of our own."""
+    return torch.empty(size).uniform_(-bound, bound, generator=draws)

@@ -1,0 +1,160 @@
+"""Background flows of the same controller: a policy of its own drives each.
+
+A flow is a connection over one link (``[[flows]] congestion = "same"``). Its policy sees what that flow's sender knows,
+in the shape that the policy was made for: one subflow in the first row, one layer without deadlines that holds what its
+application has written, and time since its own start. It decides when the connection's does. What it says of layers has
+no meaning for a flow that has none; its window or pace is the action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from dstcc.engine.config import AGENT, AGENT_BBR, AGENT_RATE, NEVER_NS, SAME, Objects
+from dstcc.engine.stepper import EPISODE_VALUES, FALL_BACK, FLOW_VALUES, LAYER_VALUES, SILENT, SUBFLOW_VALUES
+from dstcc.learn.spaces.observe import make_observer
+from dstcc.learn.spaces.observe_measured import MeasuredObserver
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dstcc.engine import EngineConfig, EngineResult, Stepper
+    from dstcc.learn.policies.policy import Policy
+
+    FloatArray = NDArray[np.float64]
+
+
+@dataclass
+class Values:
+    """A flow's values in the shapes that observers take from a stepper."""
+
+    subflow_values: FloatArray
+    layer_values: FloatArray
+    episode_values: FloatArray
+
+
+@dataclass
+class Written:
+    """What a flow's application has written: its source, as
+    :class:`~dstcc.learn.paths.captured.Captured` is a video's."""
+
+    payload_bytes: float = 0.0
+    writes: float = 0.0
+    over_s: float = 0.0
+    """From the first write to the last."""
+
+    def by(self, time_s: float) -> tuple[float, float]:
+        """Payload bytes written by now, and a second; that is 0 before the second write."""
+        if self.writes < 2 or self.over_s <= 0:
+            return self.payload_bytes, 0.0
+        return self.payload_bytes, self.payload_bytes * (self.writes - 1) / (self.over_s * self.writes)
+
+
+@dataclass
+class Beside:
+    """The policy of one flow.
+
+    Call :meth:`observe` at time 0 and after each slot, :meth:`decide` where a decision is due and :meth:`act`
+    before each slot.
+    """
+
+    policy: Policy
+    place: int
+    """Of the flow among those that are steered."""
+    config: EngineConfig
+    """Its own trial: one subflow on its link and nobody else."""
+    written: Written = field(default_factory=Written)
+
+    def __post_init__(self) -> None:
+        """Begin."""
+        self.policy = replace(self.policy)  # a network of its own, with nothing in its memory
+        n, m = self.policy.action.subflows, self.policy.action.layers
+        shapes = ((1, n, len(SUBFLOW_VALUES)), (1, m, len(LAYER_VALUES)), (1, len(EPISODE_VALUES)))
+        self._values = Values(*(np.zeros(shape) for shape in shapes))
+        self._observer = make_observer(self.policy.observation, 1)
+        self._observer.begin(0, subflows=1, layers=1, mss_bytes=self.config.transport.mss_bytes)
+        if isinstance(self._observer, MeasuredObserver):
+            self._observer.rates.begin(0, self.config, self.written)
+        self._observed: NDArray[np.float32] | None = None
+        self._choice: NDArray[Any] | None = None
+        self._lost = False
+
+    def observe(self, stepper: Stepper) -> None:
+        """Take in the slot that ended; nothing before the flow's start."""
+        told = dict(zip(FLOW_VALUES, stepper.flow_values[0, self.place].tolist(), strict=True))
+        if not told["started"]:
+            return
+        written = self.written
+        written.payload_bytes, written.writes = told["written_bytes"], told["writes"]
+        written.over_s = told["written_over_s"]
+        values = self._values
+        values.subflow_values[0, 0] = stepper.flow_subflow_values[0, self.place]
+        values.layer_values[0, 0, LAYER_VALUES.index("backlog_bytes")] = told["unsent_bytes"]
+        values.layer_values[0, 0, LAYER_VALUES.index("slack_s")] = np.inf
+        values.episode_values[0, EPISODE_VALUES.index("time_s")] = told["age_s"]
+        values.episode_values[0, EPISODE_VALUES.index("slot_s")] = told["slot_s"]
+        self._observed = self._observer.observe(self._stepper)
+
+    def decide(self) -> None:
+        """Choose anew by what was observed last."""
+        if self._observed is None:
+            return
+        outputs = self.policy.outputs(self._observed)
+        self._lost = not np.isfinite(outputs).all()
+        self._choice = None if self._lost else self.policy.action.greedy(outputs)
+
+    def act(self, stepper: Stepper) -> None:
+        """Put the choice for the coming slot where the engine takes it from; NewReno's for one that is no number."""
+        alpha, beta = FALL_BACK if self._lost else SILENT, 0
+        if self._choice is not None:
+            told = self.policy.action.decode(self._choice, self._observer.units(self._stepper))
+            alpha, beta = int(told.alpha_q16[0, 0]), int(told.beta[0, 0])
+            self._observer.note(told.layer_subflow, np.zeros_like(told.copied))
+        stepper.flow_alpha_q16[0, self.place], stepper.flow_beta[0, self.place] = alpha, beta
+
+    @property
+    def _stepper(self) -> Stepper:
+        """The values, for those who know them as a stepper's."""
+        return cast("Stepper", self._values)
+
+
+def beside(policy: Policy, config: EngineConfig) -> tuple[Beside, ...]:
+    """A policy for each background flow that is steered in a trial of it, in the engine's order; none for a policy that
+    leaves windows to a stock control, which such flows then run."""
+    if config.transport.congestion not in (AGENT, AGENT_RATE, AGENT_BBR):
+        return ()
+    links = [
+        index for index, link in enumerate(config.links) for flow in link.flows if flow.congestion == SAME
+    ]
+    return tuple(Beside(policy, place, _alone(config, link)) for place, link in enumerate(links))
+
+
+def named(policy: Policy, config: EngineConfig, result: EngineResult) -> EngineResult:
+    """The result with the flows of the trial's controller under its name."""
+    told = [flow.congestion for link in config.links for flow in link.flows]
+    stock = policy.action.encoding == "policies"
+    name = f"{policy.name} ({policy.action.congestion})" if stock else policy.name
+    flows = [
+        replace(flow, congestion=name) if said == SAME else flow
+        for said, flow in zip(told, result.flows, strict=True)
+    ]
+    return replace(result, flows=tuple(flows))
+
+
+def go(flows: Sequence[Beside], stepper: Stepper) -> None:
+    """A slot, the flows' actions with it."""
+    for flow in flows:
+        flow.act(stepper)
+    stepper.step()
+    for flow in flows:
+        flow.observe(stepper)
+
+
+def _alone(config: EngineConfig, link: int) -> EngineConfig:
+    one = np.ones(1, dtype=np.int64)
+    objects = Objects(0 * one, 0 * one, one, 0 * one, NEVER_NS * one)
+    return replace(config, links=(replace(config.links[link], subflows=1, flows=()),), objects=objects)

@@ -1,0 +1,144 @@
+"""K episodes under one observation and action space: what the environments and the policies run on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dstcc.engine import EngineConfig, EngineResult, Stepper
+from dstcc.engine.config import subflow_links
+from dstcc.engine.stepper import EPISODE_VALUES, FALL_BACK, RUNNING, SILENT, TIME_OVER
+from dstcc.learn.spaces.actions import ActionSpec
+from dstcc.learn.spaces.observe import ObservationSpec, make_observer
+from dstcc.learn.spaces.observe_measured import MeasuredObserver
+from dstcc.learn.spaces.scales import column
+
+from .beside import Beside, go
+from .reward import PER_SLOT, PERCENT, REWARDS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Runner:
+    """Steps K trials; :meth:`begin` each before the first :meth:`step`.
+
+    After either call ``observations`` (K, size), ``rewards`` (K,), ``terminated`` and ``truncated`` (K,) hold
+    what came out.
+    """
+
+    def __init__(
+        self,
+        episodes: int,
+        observation: ObservationSpec,
+        action: ActionSpec,
+        *,
+        reward: str = "weighted-layers",
+        threads: int = 1,
+        flows: int = 0,
+    ) -> None:
+        """``flows`` rows of the stepper are for background flows of the same control, which ``beside`` steers.
+
+        Raise ValueError where the two spaces do not fit together or the reward is not known."""
+        if (observation.subflows, observation.layers) != (action.subflows, action.layers):
+            raise ValueError("observation and action are of different numbers of subflows or layers")
+        if (action.measured or action.orders) and observation.kind != "measured":
+            raise ValueError("measured windows and orders need the observation 'measured'")
+        if reward not in REWARDS:
+            raise ValueError(f"reward '{reward}': one of {', '.join(REWARDS)}")
+        self.observation, self.action = observation, action
+        self.stepper = Stepper(episodes, action.subflows, action.layers, flows=flows, threads=threads)
+        self.observations = np.zeros((episodes, observation.size), dtype=np.float32)
+        self.rewards = np.zeros(episodes)
+        self.returns = np.zeros(episodes)
+        """Sum of rewards since the episode began."""
+        self._reward, self._per_slot = REWARDS[reward], reward in PER_SLOT
+        self.beside: tuple[Beside, ...] = ()
+        """Those that steer the background flows of a single episode."""
+        self._observer = make_observer(observation, episodes)
+        self._mss = np.ones((episodes, 1))
+        self._even = np.ones(episodes)
+        """By what rewards are multiplied."""
+
+    def begin(self, episode: int, config: EngineConfig) -> None:
+        """Put a trial in this place; ``observations[episode]`` is its first.
+
+        Raises ValueError when it has more subflows or layers than the spaces.
+        """
+        self.stepper.load(episode, config)
+        mss = config.transport.mss_bytes
+        layers = int(config.objects.layer.max()) + 1 if len(config.objects.layer) else 1
+        subflows = len(subflow_links(config.links))
+        self._observer.begin(episode, subflows=subflows, layers=layers, mss_bytes=mss)
+        if isinstance(self._observer, MeasuredObserver):
+            self._observer.rates.begin(episode, config)
+        self._mss[episode] = mss
+        if self._per_slot:
+            span = float(config.objects.release_ns.max()) or config.slot_ns
+            self._even[episode] = span / config.slot_ns / self.action.hold / PERCENT
+        self.stepper.active[episode] = 1
+        self.returns[episode] = self.rewards[episode] = 0
+        place = slice(episode, episode + 1)
+        self.observations[place] = self._observer.observe(self.stepper, place)
+
+    def step(self, actions: NDArray[Any]) -> None:
+        """Act in every running episode for the slots that a decision holds; raises ValueError for actions outside the
+        space.
+
+        The shapes are those of :meth:`ActionSpec.decode`.
+        """
+        running, rewards = self.stepper.done == RUNNING, np.zeros(len(self.rewards))
+        for _ in range(self.action.hold):
+            self._act(actions)
+            rewards += self.rewards
+            if not (running & (self.stepper.done == RUNNING)).any():
+                break
+        self.rewards[:] = rewards
+
+    def _act(self, actions: NDArray[Any]) -> None:
+        stepper = self.stepper
+        told = self.action.decode(actions, self._observer.units(stepper))
+        if len(told.beta) != len(stepper.done):
+            raise ValueError(f"{len(told.beta)} actions for {len(stepper.done)} episodes")
+        stepper.alpha_q16[:], stepper.beta[:] = told.alpha_q16, told.beta
+        stepper.layer_subflow[:], stepper.copied[:] = told.layer_subflow, told.copied
+        stepper.order[:] = told.order
+        self._go()
+
+    def idle(self, *, fall_back: bool = False) -> None:
+        """Go to the next slot without an action; with ``fall_back`` NewReno takes the windows at once."""
+        self.stepper.alpha_q16[:] = FALL_BACK if fall_back else SILENT
+        self._go()
+
+    @property
+    def terminated(self) -> NDArray[np.bool_]:
+        """Every layer was delivered or given up."""
+        ended: NDArray[np.bool_] = (self.stepper.done != RUNNING) & (self.stepper.done != TIME_OVER)
+        return ended
+
+    @property
+    def truncated(self) -> NDArray[np.bool_]:
+        """The scenario's duration is over."""
+        over: NDArray[np.bool_] = self.stepper.done == TIME_OVER
+        return over
+
+    def time_s(self, episode: int) -> float:
+        """Mission time."""
+        return float(column(self.stepper.episode_values[episode], EPISODE_VALUES, "time_s"))
+
+    def result(self, episode: int) -> EngineResult:
+        """What happened in a trial so far."""
+        return self.stepper.result(episode)
+
+    def _go(self) -> None:
+        stepper = self.stepper
+        running = stepper.done == RUNNING
+        stepper.active[:] = running
+        self._observer.note(stepper.layer_subflow, stepper.copied)
+        go(self.beside, stepper)
+        self.observations[:] = self._observer.observe(stepper)
+        self.rewards[:] = np.where(
+            running, self._reward(stepper.subflow_values, stepper.episode_values, self._mss) * self._even, 0.0
+        )
+        self.returns += self.rewards

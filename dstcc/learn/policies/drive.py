@@ -1,0 +1,57 @@
+"""A policy that drives one trial, with a guard beside it; and the background flows of its own kind.
+
+The guard bounds windows, and with them rates, in the engine (``headroom``), hands windows to NewReno for a slot
+whose decision is not finite, and after four slots without one (the engine's ``agent_silence_slots``). What it did is
+in the result's totals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dstcc.engine.stepper import RUNNING, SUBFLOW_VALUES
+from dstcc.learn.env.beside import beside, named
+from dstcc.learn.env.episodes import steered
+from dstcc.learn.env.runner import Runner
+from dstcc.learn.spaces.scales import column
+
+if TYPE_CHECKING:
+    from dstcc.engine import EngineConfig, EngineResult
+
+    from .policy import Policy
+
+GUARD_TOTALS = ("guard_clamps", "guard_fallbacks")
+"""Entries of a driven trial's totals: window actions out of bounds; times NewReno took a subflow's window."""
+
+
+def drive(policy: Policy, config: EngineConfig) -> EngineResult:
+    """Run a trial to its end under a policy; congestion control and scheduler are the policy's.
+
+    Raises :class:`~dstcc.errors.PolicyError` when the trial has more subflows or layers than the policy knows.
+    """
+    layers = int(config.objects.layer.max()) + 1
+    policy.check_fits(subflows=sum(link.subflows for link in config.links), layers=layers)
+    config = steered(config, policy.action)
+    flows = beside(policy, config)
+    runner = Runner(1, policy.observation, policy.action, flows=len(flows))
+    runner.begin(0, config)
+    runner.beside = flows
+    for flow in flows:
+        flow.observe(runner.stepper)
+    policy = replace(policy)  # a network of this trial's own, with nothing in its memory
+    with np.errstate(over="ignore", invalid="ignore"):
+        while runner.stepper.done[0] == RUNNING:
+            for flow in flows:
+                flow.decide()
+            outputs = policy.outputs(runner.observations)
+            if np.isfinite(outputs).all():
+                runner.step(policy.action.greedy(outputs))
+            else:
+                runner.idle(fall_back=True)
+    values = runner.stepper.subflow_values[0]
+    sums = [float(column(values, SUBFLOW_VALUES, name).sum()) for name in ("clamps", "fallbacks")]
+    result = named(policy, config, runner.result(0))
+    return replace(result, totals=result.totals | dict(zip(GUARD_TOTALS, sums, strict=True)))

@@ -1,0 +1,353 @@
+"""The bound of a path's pace, against paths whose bottleneck no queue at the sender shows.
+
+A path here carries `capacity` packets a second, drops what is beyond at once, loses a share of the rest, and tells a
+round trip later. A round trip takes 16 slots of 10 s. The sender uses whatever it is allowed, or `demand`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from dstcc.learn.paths.ceiling import LAG, LEAP, MARGIN, STEP, Ceiling, Count, Heard, Phase
+
+WIRE = 1500
+ROUND = 16
+SLOT_S = 10.0
+
+
+@dataclass
+class Path:
+    """A sender that holds to the ceiling on one path; ``sent`` and ``lost`` are packets, slot by slot."""
+
+    capacity: Callable[[int], float]
+    loss: Callable[[int], float] = lambda _slot: 0.0
+    demand: float = 1e9
+    start: float = 10.0
+    """The pace while nothing holds the path."""
+    stands: bool = False
+    """Whether a queue at the sender holds what is too much, and shows the capacity."""
+    ceiling: Ceiling = field(default_factory=lambda: Ceiling(WIRE))
+    sent: list[float] = field(default_factory=list)
+    lost: list[float] = field(default_factory=list)
+    limits: list[float] = field(default_factory=list)
+
+    def run(self, rounds: int) -> Path:
+        for slot in range(rounds * ROUND):
+            carried = self.capacity(slot)
+            limit = self.ceiling.limit / WIRE
+            allowed = limit if limit < np.inf or self.stands else self.start
+            pace = min(self.demand, allowed, carried if self.stands else np.inf)
+            self.sent.append(pace * SLOT_S)
+            self.lost.append(pace * SLOT_S - min(pace, carried) * SLOT_S * (1 - self.loss(slot)))
+            before = slot - ROUND
+            there = before >= 0
+            lost = self.lost[before] if there else 0.0
+            acked = self.sent[before] - lost if there else 0.0
+            shown = carried if self.stands else 2 * allowed
+            told = (acked * WIRE, lost, allowed * WIRE, self.stands, shown * WIRE, False)
+            self.ceiling.hear(Heard(SLOT_S, ROUND * SLOT_S, True, *told))
+            self.limits.append(self.ceiling.limit / WIRE)
+        return self
+
+    def share_lost(self, first: int, last: int) -> float:
+        """From one round to another."""
+        part = slice(first * ROUND, last * ROUND)
+        return sum(self.lost[part]) / sum(self.sent[part])
+
+    def share_used(self, first: int, last: int) -> float:
+        slots = range(first * ROUND, last * ROUND)
+        got = sum(self.sent[s] - self.lost[s] for s in slots)
+        return got / sum(self.capacity(s) * (1 - self.loss(s)) * SLOT_S for s in slots)
+
+
+def constant(value: float) -> Callable[[int], float]:
+    return lambda _slot: value
+
+
+def test_nothing_is_bounded_before_something_is_acknowledged() -> None:
+    assert Path(constant(50)).run(1).ceiling.limit == np.inf
+
+
+def test_a_path_without_a_queue_gets_no_more_than_it_had_and_then_a_quarter_on_trial() -> None:
+    # First heard in slot 17; that was sent in part of a slot, so what comes from 18 on counts: all well after a quarter
+    # of a round trip, tried after two, from slot 50 on: 12.5 packets a second for half a round trip, back to 10 until
+    # that was heard, a round trip and a half after it began. All came through, so 0.98 of it from slot 74 on.
+    sent = Path(constant(1e6)).run(5).sent
+    assert sent[:50] == [100] * 50 and sent[50:58] == [125] * 8
+    assert sent[58:74] == [100] * 16 and sent[74] == pytest.approx(MARGIN * 125)
+
+
+def test_a_trial_that_nobody_used_raises_nothing() -> None:
+    path = Path(constant(1e6), demand=10).run(20)
+    assert path.limits[-1] == 10 and max(path.limits[ROUND * 3 :]) == 10 * (1 + LEAP)
+
+
+def test_an_overload_shows_the_capacity() -> None:
+    # 20 packets a second meet 10: from the first quarter of a round trip that is heard on, 0.98 of those that came.
+    path = Path(constant(10), start=20).run(4)
+    assert path.limits[-1] == pytest.approx(MARGIN * 10)
+    # A trial of 12.5 on a path of 11 with 10 in use: 0.98 of the 11 that came.
+    assert Path(constant(11)).run(5).limits[-1] == pytest.approx(MARGIN * 11)
+
+
+def test_a_path_whose_queue_holds_what_is_too_much_is_free() -> None:
+    path = Path(constant(10), constant(0.005), stands=True).run(20)
+    assert np.isinf(path.limits).all()
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.01, 0.03])
+@pytest.mark.parametrize("start", [8.0, 20.0, 80.0])
+def test_a_bottleneck_that_no_queue_shows_is_used_and_not_run_over(start: float, loss: float) -> None:
+    # 10 packets a second pass. From the fifth round trip on, of 40: held to 0.98 of them, tried with 5 % more for half
+    # a round trip after 2, 4 .. 16 of them, so less than 1 % beside the usual. Who starts below tries a quarter more.
+    path = Path(constant(10), constant(loss), start=start).run(40)
+    assert path.share_lost(5, 40) <= loss + 0.01
+    assert path.share_used(5, 40) >= 0.96
+    assert max(path.sent[5 * ROUND :]) <= 10 * SLOT_S * (1 + (LEAP if start < 10 else 0.08))
+
+
+def test_the_first_overload_ends_with_the_first_acknowledgements() -> None:
+    # Sent 8 times too fast: heard whole from slot 18 on, believed a quarter of a round trip later.
+    path = Path(constant(10), start=80).run(3)
+    assert min(s for s in range(ROUND, 3 * ROUND) if path.sent[s] <= 10 * SLOT_S) == 18 + ROUND // 4
+
+
+@pytest.mark.parametrize("loss", [0.03, 0.1, 0.3])
+def test_losses_that_the_sender_cannot_help_are_not_its_own(loss: float) -> None:
+    # Below the bottleneck, where a queue would show it: one trial at 1 - L of the pace, for 1.75 round trips.
+    path = Path(constant(10), constant(loss), stands=True).run(60)
+    assert path.ceiling.usual == pytest.approx(loss, abs=0.001)
+    assert np.isinf(path.limits[-1])
+    assert sum(np.isfinite(path.limits)) / ROUND == 1.75
+    assert sum(path.sent) >= 0.98 * 60 * ROUND * 10 * SLOT_S
+
+
+def test_a_path_that_carries_more_later_is_used_again() -> None:
+    # Held to 10 packets a second, after 20 round trips 30 pass. Trials come 2, 4 .. 16 round trips apart.
+    path = Path(lambda slot: 10 if slot < 20 * ROUND else 30, start=20).run(80)
+    assert path.share_used(60, 80) >= 0.95
+    assert path.share_lost(60, 80) <= 0.01
+
+
+def test_a_path_that_carries_less_later_is_not_run_over() -> None:
+    path = Path(lambda slot: 30 if slot < 20 * ROUND else 10, start=20).run(40)
+    # Heard in slot 336. All 30 came through before, so it may be a burst until two round trips have shown it.
+    assert path.share_lost(24, 40) <= 0.01
+    assert path.share_used(24, 40) >= 0.95
+
+
+def test_where_a_queue_holds_what_is_too_much_a_trial_frees_the_path() -> None:
+    # What is sent in two round trips loses 40 %. Heard whole from slot 34 on, grave in both, so held to 0.98 * 0.6 of
+    # the pace. Trials that lose nothing, of 5, 10, 20 and 25 %, bring it back to where the queue stands again.
+    burst = Path(constant(10), lambda slot: 0.4 if 18 <= slot < 50 else 0.0, stands=True).run(24)
+    assert min(burst.limits) == pytest.approx(MARGIN * 6)
+    assert np.isinf(burst.limits[20 * ROUND :]).all()
+    assert burst.share_used(4, 24) >= 0.75
+
+
+def test_a_path_that_lost_all_for_a_while_is_used_again() -> None:
+    path = Path(constant(10), lambda slot: 1.0 if 2 * ROUND <= slot < 5 * ROUND else 0.0).run(60)
+    assert min(path.limits) == pytest.approx(MARGIN * 0.1 * 10)
+    assert path.share_used(55, 60) >= 0.9
+
+
+def hear(ceiling: Ceiling, slots: int, *, up: bool = True, acked: float = 100.0, lost: float = 0.0) -> None:
+    for _ in range(slots):
+        ceiling.hear(Heard(SLOT_S, ROUND * SLOT_S, up, acked * WIRE, lost, np.inf, True, 1e9, False))
+
+
+def test_losses_after_an_outage_are_the_outages() -> None:
+    # For a round trip and a quarter what was under way when the link went away comes back as lost.
+    ceiling = Ceiling(WIRE)
+    hear(ceiling, 4 * ROUND)
+    hear(ceiling, ROUND, up=False, acked=0)
+    hear(ceiling, int(LAG * ROUND), acked=50, lost=50)
+    hear(ceiling, 2 * ROUND)
+    assert np.isinf(ceiling.limit)
+
+
+def test_losses_at_a_rate_that_came_through_before_must_last() -> None:
+    # 100 packets a slot came through. Half of them lost in one round trip is a burst, in two it is not.
+    ceiling = Ceiling(WIRE)
+    hear(ceiling, 4 * ROUND + 2)
+    hear(ceiling, ROUND, acked=50, lost=50)
+    hear(ceiling, 2 * ROUND)
+    assert ceiling.phase is Phase.CRUISE and np.isinf(ceiling.limit)
+    hear(ceiling, 2 * ROUND - 1, acked=50, lost=50)
+    assert ceiling.phase is Phase.CRUISE
+    hear(ceiling, 1, acked=50, lost=50)
+    assert ceiling.phase is Phase.TRIAL and ceiling.limit == pytest.approx(MARGIN * 5 * WIRE)
+
+
+def test_losses_at_a_rate_that_never_came_through_are_believed_at_once() -> None:
+    # 120 packets a slot where 100 came through: a quarter of a round trip will do. At 105 it will not.
+    ceiling, burst = Ceiling(WIRE), Ceiling(WIRE)
+    for each in (ceiling, burst):
+        hear(each, 4 * ROUND + 2)
+    hear(ceiling, ROUND // 4, acked=90, lost=30)
+    hear(burst, ROUND // 4, acked=75, lost=30)
+    assert ceiling.limit == pytest.approx(MARGIN * 9 * WIRE)
+    assert np.isinf(burst.limit)
+
+
+def test_a_few_losses_say_nothing() -> None:
+    # 3 of 30 segments in a round trip: 10 %, but 0.05 * 60 + 2 * sqrt(4) = 7 of 60 may be lost by chance.
+    ceiling = Ceiling(WIRE)
+    for _ in range(20):
+        hear(ceiling, ROUND - 1, acked=27 / 15)
+        hear(ceiling, 1, acked=0, lost=3)
+    assert np.isinf(ceiling.limit)
+
+
+def test_slight_losses_are_asked_after_a_while() -> None:
+    # 10 of 300: less than grave. Asked after four round trips, when five were heard whole: a trial at 0.98 * 290.
+    ceiling = Ceiling(WIRE)
+    hear(ceiling, 4 * ROUND + 1, acked=290, lost=10)
+    assert ceiling.phase is Phase.CRUISE
+    hear(ceiling, 1, acked=290, lost=10)
+    assert ceiling.phase is Phase.TRIAL
+    assert ceiling.limit == pytest.approx(MARGIN * 29 * WIRE)
+
+
+@pytest.mark.parametrize(
+    ("lost", "deviations", "beyond"),
+    # 0.05 of 100 is 5: 5 + 2 sqrt(6) = 9.9, and 5 + sqrt(6) = 7.4 by one deviation.
+    [(9, 2.0, False), (10, 2.0, True), (7, 1.0, False), (8, 1.0, True)],
+)
+def test_more_than_a_share_is_more_by_its_deviations(lost: int, deviations: float, beyond: bool) -> None:
+    count = Count(segments=100.0, lost=float(lost), time_s=1.0)
+    assert count.beyond(0.05, deviations) == beyond
+    if deviations == 2.0:
+        assert count.beyond(0.05) == beyond
+
+
+@pytest.mark.parametrize(("segments", "time_s", "whole"), [(50, 4, True), (49, 4, False), (50, 3.9, False)])
+def test_a_count_is_whole_with_fifty_segments_of_its_time(segments: int, time_s: float, whole: bool) -> None:
+    assert Count(float(segments), 0.0, time_s).whole(4.0) == whole
+
+
+def test_trials_that_fail_are_made_ever_more_seldom_and_smaller() -> None:
+    # The path carries what is sent and no more. A trial and its echo last 1.5 round trips; after a failed one 2, 4,
+    # .. 64 go by. The first is of a quarter, those after a failure of a twentieth.
+    path = Path(constant(10)).run(210)
+    limits = path.limits
+    trials = [slot for slot in range(1, len(limits)) if limits[slot] > 1.01 * limits[slot - 1]]
+    assert (np.diff(trials) / ROUND - 1.5).tolist() == [2, 4, 8, 16, 32, 64, 64]
+    assert [limits[slot] / 10 for slot in trials] == pytest.approx([1 + LEAP] + [1 + STEP] * 7)
+
+
+def test_a_trial_that_lost_a_hundredth_has_failed() -> None:
+    # 12.5 packets a second for half a round trip, 1,000 in all, where 12.35 pass: 12 are lost, more than 5 + sqrt(6).
+    # What came through is kept, but the next trial is of a twentieth.
+    limits = Path(constant(12.35)).run(7).limits
+    rises = [slot for slot in range(1, len(limits)) if limits[slot] > 1.001 * limits[slot - 1]]
+    assert [limits[slot] for slot in rises] == pytest.approx(
+        [12.5, MARGIN * 12.35, MARGIN * 12.35 * (1 + STEP)], rel=1e-3
+    )
+
+
+@pytest.mark.parametrize("clean", range(4 * ROUND + 2, 10 * ROUND, 7))
+def test_two_whole_round_trips_of_grave_losses_are_enough(clean: int) -> None:
+    # However long nothing was lost: one that the losses began in the midst of may count as well.
+    ceiling, slots = Ceiling(WIRE), 0
+    hear(ceiling, clean)
+    while ceiling.phase is Phase.CRUISE and slots < 4 * ROUND:
+        hear(ceiling, 1, acked=50, lost=50)
+        slots += 1
+    assert slots <= 2 * ROUND
+
+
+def test_losses_that_a_slower_pace_halves_are_its_own() -> None:
+    # A tenth is lost whatever is sent. 30 % in two round trips: 0.98 * 70 / 0.9 on trial; of that 15 % are lost,
+    # which is nearer to a tenth than to 30 %, so that pace stays.
+    ceiling = Ceiling(WIRE)
+    ceiling.usual = 0.1
+    hear(ceiling, 4 * ROUND + 2, acked=90, lost=10)
+    while ceiling.phase is Phase.CRUISE:
+        hear(ceiling, 1, acked=70, lost=30)
+    hear(ceiling, int((LAG + 0.5) * ROUND), acked=85, lost=15)
+    assert ceiling.phase is Phase.CRUISE and ceiling.usual == pytest.approx(0.15)
+    held = ceiling.limit
+    assert held == pytest.approx(MARGIN * 7 / 0.9 * WIRE)
+    # That much came through, and no more: grave losses at 10 packets a second are believed within a quarter.
+    hear(ceiling, ROUND // 4, acked=50, lost=50)
+    assert ceiling.phase is Phase.TRIAL and ceiling.limit < held
+
+
+def test_a_round_trip_of_less_than_a_second_is_one() -> None:
+    ceiling = Ceiling(WIRE)
+    for _ in range(20):
+        ceiling.hear(Heard(0.1, 0.5, True, 100 * WIRE, 0.0, 2000.0 * WIRE, False, 1e9, False))
+    assert ceiling.limit < np.inf
+
+
+def sound(
+    *, carried: float, slots: int = 2, loud: float = 25.0, share: float = 10.0, seen: bool = False
+) -> tuple[Ceiling, int]:
+    """A path that carries so many packets a second is sounded in its first slots, and used at its share after that;
+    heard until it is judged. Also in which slot."""
+    ceiling, slot = Ceiling(WIRE), 0
+    while slot <= 2 * ROUND and (slot < slots or ceiling.phase is Phase.SOUND):
+        before = slot - ROUND
+        pace = 0.0 if before < 0 else loud if before < slots else share
+        acked = min(pace, carried) * SLOT_S
+        told = (acked * WIRE, pace * SLOT_S - acked, share * WIRE, seen, 1e9, slot < slots)
+        ceiling.hear(Heard(SLOT_S, ROUND * SLOT_S, True, *told))
+        slot += 1
+    return ceiling, slot
+
+
+def test_the_fastest_slot_of_a_soundings_echo_shows_what_a_path_carries() -> None:
+    # Sounded in slots 0 and 1, at 25 packets a second of which 14 pass; at its share of 10 all do. Slot 17 tells of
+    # slot 1; judged with the next but one, for acknowledgements that come in part of a slot: slot 19 is the twentieth.
+    ceiling, slot = sound(carried=14)
+    assert slot == 2 + ROUND + 2
+    assert ceiling.phase is Phase.CRUISE and ceiling.limit == pytest.approx(MARGIN * 14 * WIRE)
+    # What was sent before that is not judged by the new bound: grave losses for a round trip and a quarter, and trials.
+    hear(ceiling, int(LAG * ROUND), acked=50, lost=50)
+    assert ceiling.phase is Phase.CRUISE
+    # A round trip later it is tried, by a twentieth, since the echo told what it carries.
+    while ceiling.phase is Phase.CRUISE:
+        hear(ceiling, 1, acked=140)
+    assert ceiling.limit == pytest.approx(MARGIN * 14 * WIRE * (1 + STEP))
+
+
+def test_a_path_that_carried_its_sounding_is_tried_by_a_quarter() -> None:
+    ceiling, _ = sound(carried=1e6)
+    assert ceiling.limit == pytest.approx(MARGIN * 25 * WIRE)
+    while ceiling.phase is Phase.CRUISE:
+        hear(ceiling, 1, acked=245)
+    assert ceiling.limit == pytest.approx(MARGIN * 25 * WIRE * (1 + LEAP))
+
+
+def test_a_sounded_path_whose_queue_showed_the_rate_is_free() -> None:
+    ceiling, _ = sound(carried=14, seen=True)
+    assert ceiling.phase is Phase.CRUISE and ceiling.limit == np.inf
+
+
+def test_more_than_came_through_in_a_sounding_is_an_overload() -> None:
+    # 14 packets a second came through. At 16 and grave losses a quarter of a round trip will do, at 15 it will not.
+    for sent, phase in ((160, Phase.TRIAL), (150, Phase.CRUISE)):
+        ceiling, _ = sound(carried=14)
+        hear(ceiling, int(LAG * ROUND), acked=140)
+        hear(ceiling, ROUND // 4, acked=0.8 * sent, lost=0.2 * sent)
+        assert ceiling.phase is phase
+
+
+def test_a_sounding_whose_echo_is_lost_in_an_outage_shows_nothing() -> None:
+    # What comes in at once after an outage of a round trip would look like a path of a thousand packets a second.
+    ceiling = Ceiling(WIRE)
+    ceiling.hear(Heard(SLOT_S, ROUND * SLOT_S, True, 0.0, 0.0, 10.0 * WIRE, False, 1e9, True))
+    assert ceiling.phase is Phase.SOUND
+    down = (False, 0.0, 0.0, 10.0 * WIRE, False, 1e9, False)
+    ceiling.hear(Heard(SLOT_S, ROUND * SLOT_S, *down))
+    assert ceiling.phase is Phase.CRUISE
+    for slot in range(3 * ROUND):
+        acked = 1e4 if slot == 3 else 100.0
+        told = (acked * WIRE, 0.0, 10.0 * WIRE, False, 1e9, False)
+        ceiling.hear(Heard(SLOT_S, ROUND * SLOT_S, True, *told))
+    assert 9 * WIRE <= ceiling.limit <= 10 * (1 + LEAP) * WIRE

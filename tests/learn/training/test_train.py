@@ -1,0 +1,238 @@
+"""Training from outside: stopped, killed and resumed it is the uninterrupted one, and refuses what is not its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dstcc.errors import InputError, RunError
+from dstcc.learn.algorithms.recipes import RECIPES, recipe_of
+from dstcc.learn.algorithms.settings import DqnSettings, RolloutSettings
+from dstcc.learn.algorithms.streams import TRAINING, training_seed
+from dstcc.learn.env.deep_space import make_specs, to_episodes
+from dstcc.learn.policies.policy import load_policy
+from dstcc.learn.training.checkpoint import load_checkpoint
+from dstcc.learn.training.fleet import Fleet
+from dstcc.learn.training.loop import Interrupted, train
+
+DQN = DqnSettings(
+    sets=8, batch=16, buffer=300, target_every=7, double=True, dueling=True, n_step=3, explore_for=4
+)
+TINY = replace(
+    RECIPES["dstcc"],
+    learner=DQN,
+    episodes=4,
+    learn_every=8,
+    warm_up=64,
+    epsilon_steps=400,
+    evaluate_every=128,
+    validation=4,
+)
+"""Its memory overflows and its episodes of about 40 slots end several times within 480 steps."""
+
+
+def _state(run):
+    arrays, document, wrong = load_checkpoint(run)
+    assert wrong == []
+    return {name: values.tobytes() for name, values in arrays.items()}, document
+
+
+def _go(short, run, steps, recipe=TINY, **options):
+    return train(short, run, algorithm="dstcc", steps=steps, recipe=recipe, seed=5, **options)
+
+
+TINY_ROLLOUTS = replace(
+    TINY,
+    learner=RolloutSettings(sets=8, batch=16, memory=2, kept=3, least=1, usual=(1, 2, 0, 1), margin=0.1),
+    episodes=17,
+    evaluate_every=510,
+)
+OF_THE_PAPER = replace(
+    TINY,
+    environment=RECIPES["iodst-dqn"].environment,
+    reward=RECIPES["iodst-dqn"].reward,
+    learner=replace(DQN, sets=0, hidden=(16,), explore_for=1),
+)
+
+
+@pytest.mark.parametrize("recipe", [TINY, TINY_ROLLOUTS, OF_THE_PAPER])
+def test_n_steps_and_n_more_are_2n_steps(tmp_path, short, recipe):
+    half, whole = (200, 480) if recipe.episodes == 4 else (425, 850)
+    for place, steps in (("once", (whole,)), ("twice", (half, whole))):
+        for most in steps:
+            done = _go(short, tmp_path / place, most, recipe, resume=True)
+            assert done.steps == most
+    assert _state(tmp_path / "once") == _state(tmp_path / "twice")
+    learned = _state(tmp_path / "once")[1]["learner"]
+    assert learned["updates"] > 0
+    once, twice = ((tmp_path / place / "policy.safetensors").read_bytes() for place in ("once", "twice"))
+    assert once == twice
+
+
+def test_asked_to_stop_it_saves_and_goes_on(tmp_path, short):
+    asked = iter([False] * 30)
+    with pytest.raises(Interrupted):
+        _go(short, tmp_path / "run", 300, stop=lambda: next(asked, True))
+    assert _state(tmp_path / "run")[1]["steps"] == 120
+    _go(short, tmp_path / "run", 300, resume=True)
+    _go(short, tmp_path / "other", 300)
+    assert _state(tmp_path / "run") == _state(tmp_path / "other")
+
+
+def test_threads_change_nothing(tmp_path, short):
+    _go(short, tmp_path / "one", 200)
+    _go(short, tmp_path / "two", 200, threads=2)
+    assert _state(tmp_path / "one") == _state(tmp_path / "two")
+
+
+def test_what_comes_out(tmp_path, short):
+    seen = []
+    done = _go(short, tmp_path / "run", 300, watch=lambda step, point: seen.append((step, point)))
+    document = done.document()
+    assert json.loads(json.dumps(document)) == document
+    assert document["steps"] == 300 and document["evaluation"]["metric"] == "weighted_layers"
+    assert (
+        0
+        <= document["evaluation"]["low"]
+        <= document["evaluation"]["mean"]
+        <= document["evaluation"]["high"]
+        <= 1
+    )
+    assert [step for step, _ in seen] == list(range(4, 304, 4))
+    assert [point.step for _, point in seen if point] == [128, 256]
+    rows = (tmp_path / "run" / "curves.csv").read_text().splitlines()
+    assert rows[0].startswith("step,score") and len(rows) == 3
+    policy = load_policy(done.policy)
+    assert (policy.algorithm, policy.seed) == ("dstcc", 5)
+    assert policy.scenario_sha256 == to_episodes(short).content_hash
+    assert [one.sha256 for one in policy.trained_on] == [policy.scenario_sha256]
+    assert policy.observation.kind == "measured"
+
+
+def test_without_a_better_evaluation_for_long_it_stops_and_says_so(tmp_path, short):
+    still = replace(TINY, learner=replace(DQN, learning_rate=0.0), patience=2)
+    done = _go(short, tmp_path / "run", 10_000, still)
+    assert (done.reason, done.steps) == (
+        "patience",
+        3 * 128,
+    )  # the first is the best; two more do not beat it
+
+
+def test_episodes_are_put_back_where_they_were(short):
+    episodes = to_episodes(short)
+    specs = make_specs(episodes, **TINY.environment)
+    draws = np.random.default_rng(3)
+
+    def fleet():
+        return Fleet(episodes, 5, *specs, reward="weighted-layers", seed=2, threads=1)
+
+    def actions():
+        return draws.integers(0, specs[1].branches, (5, len(specs[1].branches)))
+
+    one, other = fleet(), fleet()
+    other.restore(one.arrays())
+    assert (other.observations == one.observations).all()
+    for _ in range(90):
+        one.step(actions())
+    assert one.begun > 10
+    other.restore(one.arrays())
+    assert len(set(one.arrays()["lengths"])) > 1  # they had come differently far
+    for _ in range(60):
+        chosen = actions()
+        assert (other.observations == one.observations).all()
+        for a, b in zip(one.step(chosen), other.step(chosen), strict=True):
+            assert (a == b).all()
+
+
+def test_training_seeds_are_nobody_else_s():
+    seeds = {training_seed(k, n) for k in range(20) for n in range(200)}
+    assert len(seeds) == 4000
+    assert all(TRAINING <= seed < 2 * TRAINING for seed in seeds)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"seed": 6}, "another seed 5, not 6"),
+        ({"algorithm": "iodst-dqn"}, "another algorithm dstcc, not iodst-dqn"),
+        ({"recipe": replace(TINY, warm_up=65)}, "another recipe"),
+    ],
+)
+def test_a_run_of_another_training_is_refused_and_left(tmp_path, short, change, named):
+    _go(short, tmp_path / "run", 16)
+    before = _state(tmp_path / "run")
+    told = {"algorithm": "dstcc", "recipe": TINY, "seed": 5} | change
+    with pytest.raises(RunError, match=named):
+        train(short, tmp_path / "run", steps=32, resume=True, **told)
+    assert _state(tmp_path / "run") == before
+
+
+def test_a_run_of_another_scenario_or_version_is_refused(tmp_path, short, monkeypatch):
+    _go(short, tmp_path / "run", 16)
+    other = tmp_path / "other.toml"
+    other.write_text(short.read_text().replace("200_000", "200_001"))
+    with pytest.raises(RunError, match="another scenario"):
+        _go(other, tmp_path / "run", 32, resume=True)
+    monkeypatch.setattr("dstcc.learn.training.state.__version__", "9.9.9")
+    with pytest.raises(RunError, match=r"another version 0\..*, not 9\.9\.9"):
+        _go(short, tmp_path / "run", 32, resume=True)
+
+
+def test_a_run_in_the_way_is_refused(tmp_path, short):
+    (tmp_path / "run").mkdir()
+    with pytest.raises(InputError, match="already exists"):
+        _go(short, tmp_path / "run", 16)
+    with pytest.raises(RunError, match="no checkpoint"):
+        _go(short, tmp_path / "run", 16, resume=True)
+
+
+def test_an_unknown_algorithm_names_the_nearest():
+    with pytest.raises(InputError, match="did you mean 'iodst-dqn'"):
+        recipe_of("iodst-dqm")
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from tests.learn.training.test_train import TINY, _go
+_go(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), resume=True)
+"""
+
+
+def _killed(short, run, steps, delay_s):
+    """Train in a process of its own and kill it after so long; whether it was done first."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(short), str(run), str(steps)], stderr=subprocess.PIPE
+    )
+    start = time.monotonic()
+    while not run.exists() and child.poll() is None and time.monotonic() - start < 60:
+        time.sleep(0.005)
+    try:
+        child.wait(delay_s)
+    except subprocess.TimeoutExpired:
+        os.kill(child.pid, signal.SIGKILL)
+    _, said = child.communicate()
+    assert child.returncode in (0, -signal.SIGKILL), said.decode()
+    return child.returncode == 0
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(50, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_it_always_goes_on_to_the_same_weights(tmp_path, short, kills):
+    draws = np.random.default_rng(kills)
+    steps = 600 * kills
+    run, done = tmp_path / "run", 0
+    for _ in range(kills):
+        done += _killed(short, run, steps, float(draws.uniform(0.0, 4.0 if run.exists() else 0.5)))
+        load_checkpoint(run)
+    assert done < kills, "some were killed on the way"
+    _go(short, run, steps, resume=True)
+    _go(short, tmp_path / "whole", steps)
+    assert _state(run) == _state(tmp_path / "whole")
