@@ -5,9 +5,10 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterable
 from pathlib import Path
 
-from pybind11.setup_helpers import ParallelCompile, Pybind11Extension
+from pybind11.setup_helpers import ParallelCompile, Pybind11Extension, build_ext
 from setuptools import Extension, setup
 
 FLAGS = ["-O3", "-ffp-contract=off", "-Wall", "-Wextra"]
@@ -16,17 +17,63 @@ if sysconfig.get_platform().endswith("x86_64"):
 if os.environ.get("DSTCC_WERROR"):  # ours alone: a newer compiler warns of more, and a user wants to install
     FLAGS.append("-Werror")
 
-engine = Pybind11Extension(
-    "dstcc.engine._engine",
-    sorted(str(path) for path in Path("dstcc/engine/src").rglob("*.cpp")),
-    include_dirs=["dstcc/engine/src"],
-    depends=[
-        "kernel-cc/law/dstcc_law.h",
-        *sorted(str(path) for path in Path("dstcc/engine/src").rglob("*.hpp")),
-    ],
-    cxx_std=17,
-    extra_compile_args=FLAGS,
-)
+ENGINE = Path("dstcc/engine/src")
+FACES = {
+    "dstcc.engine._engine": [ENGINE / "python/module.cpp", ENGINE / "python/stepper.cpp"],
+    "dstcc.engine._testing": sorted(ENGINE.glob("testing/*.cpp")),
+}
+"""The extensions over the engine, each with the sources that are its own."""
+ONLY_IN_PLACE = "dstcc.engine._testing"
+"""For tests and benches: no part of a wheel."""
+SHARED = sorted(set(ENGINE.rglob("*.cpp")).difference(*FACES.values()))
+
+
+def paths(files: Iterable[Path]) -> list[str]:
+    """As setuptools wants them."""
+    return [str(path) for path in files]
+
+
+def face(name: str) -> Pybind11Extension:
+    """Describe an extension over the engine; :class:`Build` adds what they share."""
+    return Pybind11Extension(
+        name,
+        paths(FACES[name]),
+        include_dirs=[str(ENGINE)],
+        depends=["kernel-cc/law/dstcc_law.h", *paths(SHARED), *paths(sorted(ENGINE.rglob("*.hpp")))],
+        cxx_std=17,
+        extra_compile_args=FLAGS,
+    )
+
+
+class Build(build_ext):  # type: ignore[misc]
+    """Compile what the engine's extensions share once."""
+
+    def run(self) -> None:
+        """Leave out what only a source tree needs, unless the build is in place."""
+        if not (self.inplace or self.editable_mode):
+            self.extensions = [ext for ext in self.extensions if ext.name != ONLY_IN_PLACE]
+        super().run()
+
+    def build_extensions(self) -> None:
+        """Compile the shared sources if an extension is older than one of them, then all extensions."""
+        faces = [ext for ext in self.extensions if ext.name in FACES]
+        if any(self._stale(ext) for ext in faces):
+            like = faces[0]
+            objects = self.compiler.compile(
+                paths(SHARED),
+                output_dir=self.build_temp,
+                include_dirs=like.include_dirs,
+                extra_postargs=like.extra_compile_args,
+                depends=like.depends,
+            )
+            for ext in faces:
+                ext.extra_objects = objects
+        super().build_extensions()
+
+    def _stale(self, ext: Extension) -> bool:
+        built = Path(self.get_ext_fullpath(ext.name))
+        newest = max(Path(source).stat().st_mtime for source in (*ext.sources, *ext.depends))
+        return bool(self.force) or not built.is_file() or newest > built.stat().st_mtime
 
 
 def pkg_config(kind: str, package: str) -> list[str]:
@@ -66,7 +113,7 @@ def optional(name: str, source: str, header: str, package: str, debian: str) -> 
 
 
 extensions: list[Extension] = [
-    engine,
+    *map(face, FACES),
     *optional("dstcc_svc._vpx", "svc/dstcc_svc/src/vpx.cpp", "vpx/vpx_encoder.h", "vpx", "libvpx-dev"),
     *optional(
         "dstcc_svc._openh264",
@@ -78,4 +125,4 @@ extensions: list[Extension] = [
 ]
 
 ParallelCompile("DSTCC_BUILD_JOBS", default=2).install()
-setup(ext_modules=extensions)
+setup(ext_modules=extensions, cmdclass={"build_ext": Build})

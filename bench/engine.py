@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dstcc.engine import EngineResult, simulate
-from dstcc.engine._engine import event_walk, ring_walk
+from dstcc.engine._testing import event_walk, ring_walk
 
 from .figure import Measured, core_s, interleaved, median_ratio
 from .nets import Bulk

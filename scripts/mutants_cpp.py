@@ -325,8 +325,8 @@ def write_sources(mutants: Sequence[Mutant], root: Path, build: Path) -> Path:
 # --------------------------------------------------------------------------------------------------- the build
 
 
-def compile_engine(source: Path, build: Path, jobs: int) -> Path:
-    """Compile what has changed and link the extension."""
+def compile_engine(source: Path, build: Path, jobs: int) -> list[Path]:
+    """Compile what has changed and link the extensions: the engine's, and that over its parts (see setup.py)."""
     import pybind11
 
     include = [source / SOURCES[0], pybind11.get_include(), sysconfig.get_path("include")]
@@ -348,15 +348,26 @@ def compile_engine(source: Path, build: Path, jobs: int) -> Path:
             part.rename(target)
         return target
 
+    engine = source / SOURCES[0]
+    sources = sorted(engine.rglob("*.cpp"))
     with ThreadPoolExecutor(jobs) as pool:
-        parts = list(pool.map(compiled, sorted((source / SOURCES[0]).rglob("*.cpp"))))
-    extension = build / f"_engine{sysconfig.get_config_var('EXT_SUFFIX')}"
-    subprocess.run([*compiler, "-shared", *map(str, parts), "-o", str(extension)], check=True)
-    return extension
+        parts = dict(zip(sources, pool.map(compiled, sources), strict=True))
+    own = {
+        "_engine": [engine / "python/module.cpp", engine / "python/stepper.cpp"],
+        "_testing": sorted(engine.glob("testing/*.cpp")),
+    }
+    extensions = []
+    for name in own:
+        others = {path for other in own.keys() - {name} for path in own[other]}
+        linked = [str(part) for path, part in parts.items() if path not in others]
+        extension = build / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
+        subprocess.run([*compiler, "-shared", *linked, "-o", str(extension)], check=True)
+        extensions.append(extension)
+    return extensions
 
 
-def make_tree(root: Path, build: Path, extension: Path) -> Path:
-    """Copy what the tests run in, with the mutants' extension in the place of the engine's."""
+def make_tree(root: Path, build: Path, extensions: Sequence[Path]) -> Path:
+    """Copy what the tests run in, with the mutants' extensions in the place of the engine's."""
     tree = build / "tree"
     shutil.rmtree(tree, ignore_errors=True)
     skip = shutil.ignore_patterns("*.so", "__pycache__", "*.cpp", "*.hpp")
@@ -366,7 +377,8 @@ def make_tree(root: Path, build: Path, extension: Path) -> Path:
             shutil.copytree(path, tree / name, ignore=skip)
         else:
             shutil.copy(path, tree / name)
-    shutil.copy(extension, tree / "dstcc/engine" / extension.name)
+    for extension in extensions:
+        shutil.copy(extension, tree / "dstcc/engine" / extension.name)
     return tree
 
 

@@ -7,15 +7,20 @@ import runpy
 import sysconfig
 from configparser import ConfigParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 import setuptools
+import setuptools.command.build_ext
 from dstcc_kernel.native import strictness
 from pybind11.setup_helpers import ParallelCompile
 
 ROOT = Path(__file__).parents[1]
 NOT_PACKAGED = {".py", ".pyc", ".so", ".cpp", ".hpp"}
 """Packaged as modules and extensions, or not needed once these are built."""
+
+NOT_INSTALLED = {ROOT / "dstcc/engine/_testing.pyi"}
+"""Beside an extension that is built in place only."""
 
 DATA_ONLY = "dstcc_kernel.sources."
 """Folders of C files that lie beside the package which reads them."""
@@ -56,7 +61,7 @@ def test_every_file_beside_the_modules_is_package_data() -> None:
     present = {path for folder in packages.values() for path in folder.rglob("*") if path.is_file()}
     whole = [folder for name, folder in packages.items() if name.startswith(DATA_ONLY)]
     needed = {path for path in present if path.suffix not in NOT_PACKAGED or path.parent in whole}
-    assert needed == packaged
+    assert needed - NOT_INSTALLED == packaged
 
 
 @pytest.fixture
@@ -67,7 +72,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch):
         made: list[setuptools.Extension] = []
         with monkeypatch.context() as patched:
             patched.setattr(sysconfig, "get_platform", lambda: platform)
-            patched.setattr(setuptools, "setup", lambda *, ext_modules: made.extend(ext_modules))
+            patched.setattr(setuptools, "setup", lambda *, ext_modules, **_: made.extend(ext_modules))
             patched.setattr(ParallelCompile, "install", lambda _self: None)
             patched.chdir(ROOT)
             runpy.run_path("setup.py")
@@ -94,3 +99,26 @@ def test_warnings_are_errors_in_our_builds_and_not_in_a_users(
     assert all("-Werror" in flags for flags in compiled("linux-x86_64"))
     assert strictness() == ("-Werror",)
     assert re.search(r"^export DSTCC_WERROR := 1$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def test_what_only_tests_use_is_built_in_place_and_in_no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: dict[str, Any] = {}
+    built: list[str] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(setuptools, "setup", lambda **words: made.update(words))
+        patched.setattr(ParallelCompile, "install", lambda _self: None)
+        patched.chdir(ROOT)
+        runpy.run_path("setup.py")
+        build = made["cmdclass"]["build_ext"]
+        patched.setattr(
+            setuptools.command.build_ext.build_ext,
+            "run",
+            lambda self: built.extend(one.name for one in self.extensions),
+        )
+        for in_place in (False, True):
+            built.clear()
+            command = build(setuptools.Distribution({"ext_modules": made["ext_modules"]}))
+            command.inplace, command.extensions = in_place, list(made["ext_modules"])
+            command.run()
+            assert ("dstcc.engine._testing" in built) == in_place
+            assert "dstcc.engine._engine" in built

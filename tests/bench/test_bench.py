@@ -12,7 +12,7 @@ from bench.figure import Figure, Goal, Measured, interleaved, median_ratio
 from bench.laws import LAWS, _walk
 from bench.linux_grid import read_cases
 from bench.registry import FIGURES, chosen
-from dstcc.engine._engine import event_walk, ring_walk
+from dstcc.engine._testing import event_walk, ring_walk
 from dstcc.errors import InputError
 
 FAKE = Figure(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dstcc.engine import TcpConstants, Transport
-from dstcc.engine._engine import LawBench
+from dstcc.engine._testing import LawBench
 
 from .net import ns
 

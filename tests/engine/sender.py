@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dstcc.engine import TcpConstants, Transport
-from dstcc.engine._engine import parts
+from dstcc.engine._testing import parts
 
 MS = 1_000_000
 

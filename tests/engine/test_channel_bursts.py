@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dstcc.engine import Loss
-from dstcc.engine._engine import burst_draws
+from dstcc.engine._testing import burst_draws
 from dstcc.engine.simulate import channel_losses
 
 from . import net

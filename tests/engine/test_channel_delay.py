@@ -9,7 +9,7 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 from dstcc.engine import Loss, clairvoyant_weight
-from dstcc.engine._engine import delays
+from dstcc.engine._testing import delays
 
 from . import net
 

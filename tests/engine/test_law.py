@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dstcc.engine._engine import law
+from dstcc.engine._testing import law
 
 ONE = 1 << 16
 CWND_MAX = 1 << 28

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from dstcc.engine import NEVER_NS, TcpConstants, Transport
-from dstcc.engine._engine import parts
+from dstcc.engine._testing import parts
 
 from .net import MSS
 

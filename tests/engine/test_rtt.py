@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dstcc.engine import NEVER_NS
-from dstcc.engine._engine import parts
+from dstcc.engine._testing import parts
 
 MS = 1_000_000
 RTO_MIN = 200 * MS

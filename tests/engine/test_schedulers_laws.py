@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dstcc.engine import NEVER_NS, SCHEDULER_NAMES, Link, Loss, Objects, _engine
+from dstcc.engine import NEVER_NS, SCHEDULER_NAMES, Link, Loss, Objects
+from dstcc.engine._testing import rules
 
 from . import net
 
-rules = _engine.rules
 MS = 10**6
 MINUTE = 60 * net.S
 INFINITE = 2.0**40

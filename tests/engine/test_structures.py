@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dstcc.engine import NEVER_NS
-from dstcc.engine._engine import structures
+from dstcc.engine._testing import structures
 
 places = st.integers(0, 40)
 additions = st.tuples(st.just("add"), places, st.integers(0, 12))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dstcc.engine._engine import law
+from dstcc.engine._testing import law
 
 CASES = Path(__file__).parents[2] / "kernel-cc/law/dstcc_law_cases.h"
 MASK = (1 << 64) - 1

@@ -3,8 +3,8 @@
 #include <pybind11/stl.h>
 
 #include "../../../../kernel-cc/law/dstcc_law.h"
-#include "python/engine.hpp"
 #include "mptcp/stepper.hpp"
+#include "python/convert.hpp"
 
 namespace py = pybind11;
 
@@ -176,15 +176,6 @@ void bind_stepper(py::module_& engine) {
         .def_property_readonly("flow_beta", &Stepper::flow_beta)
         .def_property_readonly("flow_subflow_values", &Stepper::flow_subflow_values)
         .def_property_readonly("flow_values", &Stepper::flow_values);
-    py::module_ law = engine.def_submodule("law", "kernel-cc/law/dstcc_law.h, for tests.");
-    law.def("window", &dstcc_law_window, py::arg("cwnd"), py::arg("alpha_q16"), py::arg("beta"), py::arg("cap"));
-    law.def("cap", &dstcc_law_cap, py::arg("bdp_segments"), py::arg("initial_cwnd"), py::arg("headroom"));
-    law.def("pace", &dstcc_law_pace, py::arg("cwnd"), py::arg("wire_bytes"), py::arg("srtt_us"));
-    py::class_<dstcc_law_bdp>(law, "Bdp")
-        .def(py::init([] { return dstcc_law_bdp{}; }))
-        .def("round", &dstcc_law_round)
-        .def("sample", &dstcc_law_sample, py::arg("delivered"), py::arg("interval_us"), py::arg("min_rtt_us"))
-        .def("segments", &dstcc_law_bdp_segments);
     engine.attr("SUBFLOW_VALUES") = to_tuple(kSubflowValues);
     engine.attr("LAYER_VALUES") = to_tuple(kLayerValues);
     engine.attr("EPISODE_VALUES") = to_tuple(kEpisodeValues);

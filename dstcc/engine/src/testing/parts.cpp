@@ -1,6 +1,6 @@
 // The ends of a subflow by themselves, for tests: segments, ACKs and timers handed in one by one.
-#include "python/engine.hpp"
-#include "testing/rules.hpp"
+#include "python/convert.hpp"
+#include "testing/bind.hpp"
 
 #include <pybind11/stl.h>
 

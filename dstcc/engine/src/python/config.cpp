@@ -1,0 +1,217 @@
+// The dataclasses of dstcc/engine/config.py as the engine's structs.
+#include <pybind11/stl.h>
+
+#include <cmath>
+
+#include "core/agent.hpp"
+#include "python/convert.hpp"
+#include "python/extension.hpp"
+
+namespace py = pybind11;
+
+namespace dstcc {
+namespace {
+
+template <class T>
+std::vector<T> read_column(const py::handle& table, const char* name) {
+    const auto array = py::array_t<T, py::array::c_style | py::array::forcecast>::ensure(table.attr(name));
+    if (!array || array.ndim() != 1) throw py::value_error(std::string(name) + " must be a flat array of numbers");
+    return {array.data(), array.data() + array.size()};
+}
+
+std::shared_ptr<const FrameSchedule> read_frames(const py::handle& frames) {
+    auto out = std::make_shared<FrameSchedule>();
+    out->frame_bits = frames.attr("frame_bits").cast<std::int64_t>();
+    out->t_ns = read_column<std::int64_t>(frames, "t_ns");
+    out->ebn0_db = read_column<double>(frames, "ebn0_db");
+    out->scintillation = read_column<double>(frames, "scintillation_index");
+    out->coherence_ns = frames.attr("coherence_ns").cast<Time>();
+    out->curve_from_db = frames.attr("curve_from_db").cast<double>();
+    out->curve_step_db = frames.attr("curve_step_db").cast<double>();
+    out->log10_fer = read_column<double>(frames, "log10_fer");
+    const std::size_t rows = out->t_ns.size();
+    require(out->frame_bits >= 1, "a frame has at least one bit");
+    require(rows > 0 && out->ebn0_db.size() == rows && out->scintillation.size() == rows,
+            "frame loss needs Eb/N0 and a scintillation index at each time");
+    for (std::size_t i = 0; i < rows; ++i) {
+        require(i == 0 || out->t_ns[i] > out->t_ns[i - 1], "times of frame loss must rise");
+        require(std::isfinite(out->ebn0_db[i]), "Eb/N0 must be finite");
+        require(out->scintillation[i] >= 0 && out->scintillation[i] <= 1, "a scintillation index is between 0 and 1");
+    }
+    require(out->coherence_ns > 0 && out->coherence_ns <= kNever / 4, "coherence_ns must be positive and below 2^61");
+    require(out->curve_step_db > 0 && !out->log10_fer.empty(), "a curve of frame error rates needs points and a step");
+    for (const double log10_fer : out->log10_fer) require(log10_fer <= 0, "a frame error rate is at most 1");
+    return out;
+}
+
+CrossTrafficConfig read_cross(const py::handle& source) {
+    CrossTrafficConfig out;
+    out.rate_bps = source.attr("rate_bps").cast<double>();
+    out.packet_bytes = source.attr("packet_bytes").cast<std::int64_t>();
+    out.start_ns = source.attr("start_ns").cast<Time>();
+    out.stop_ns = source.attr("stop_ns").cast<Time>();
+    out.on_ns = source.attr("on_ns").cast<Time>();
+    out.off_ns = source.attr("off_ns").cast<Time>();
+    const auto periods = source.attr("periods").cast<std::string>();
+    if (periods == "constant") out.periods = Periods::kConstant;
+    else if (periods == "exponential") out.periods = Periods::kExponential;
+    else if (periods == "pareto") out.periods = Periods::kPareto;
+    else throw py::value_error("unknown law of periods '" + periods + "'");
+    out.pareto_shape = source.attr("pareto_shape").cast<double>();
+    return out;
+}
+
+FlowConfig read_flow(const py::handle& flow) {
+    FlowConfig out;
+    out.congestion = flow.attr("congestion").cast<std::string>();
+    out.start_ns = flow.attr("start_ns").cast<Time>();
+    out.stop_ns = flow.attr("stop_ns").cast<Time>();
+    out.payload_bytes = flow.attr("payload_bytes").cast<std::int64_t>();
+    const py::object source = flow.attr("source");
+    out.app_limited = !source.is_none();
+    if (out.app_limited) out.source = read_cross(source);
+    return out;
+}
+
+ConstantsNs read_constants(const py::handle& constants, double scale) {
+    const auto ns = [&](const char* name) {
+        return static_cast<Time>(constants.attr(name).cast<double>() * scale * kNsPerS);
+    };
+    ConstantsNs out{};
+    out.rto_initial = ns("rto_initial_s");
+    out.rto_min = ns("rto_min_s");
+    out.rto_max = ns("rto_max_s");
+    out.delayed_ack = ns("delayed_ack_s");
+    out.compressed_ack = ns("compressed_ack_s");
+    out.tlp_min = ns("tlp_min_s");
+    out.hystart = constants.attr("hystart").cast<bool>();
+    out.hystart_ack_delta = ns("hystart_ack_delta_s");
+    out.hystart_delay_min = ns("hystart_delay_min_s");
+    out.hystart_delay_max = ns("hystart_delay_max_s");
+    out.bbr_min_rtt_window = ns("bbr_min_rtt_window_s");
+    out.bbr_probe_rtt = ns("bbr_probe_rtt_s");
+    out.westwood_rtt_min = ns("westwood_rtt_min_s");
+    out.jiffy = ns("jiffy_s");
+    // Only where the machine stands in a turn of its timer wheel matters: no timer reaches beyond 32,768 ticks' slots.
+    const Time turn = out.jiffy << 15, uptime = ns("uptime_s");
+    out.uptime = turn > 0 ? (uptime % turn + turn) % turn : 0;
+    out.ledbat_target = ns("ledbat_target_s");
+    out.ledbat_minute = ns("ledbat_minute_s");
+    out.quick_acks = constants.attr("quick_acks").cast<int>();
+    out.scale = scale;
+    return out;
+}
+
+// Without rules of its own a transport gets the table that comes with the package.
+std::vector<RemyRule> read_rules(const py::handle& given) {
+    py::object rules = py::reinterpret_borrow<py::object>(given);
+    if (py::len(rules) == 0) rules = py::module_::import("dstcc.remy.table").attr("shipped")().attr("rules");
+    std::vector<RemyRule> out;
+    for (const auto& rule : rules)
+        out.push_back({rule.attr("low").cast<std::array<double, 4>>(), rule.attr("high").cast<std::array<double, 4>>(),
+                       rule.attr("multiple").cast<double>(), rule.attr("increment").cast<double>(),
+                       rule.attr("spacing").cast<double>()});
+    return out;
+}
+
+}  // namespace
+
+LossConfig read_loss(const py::handle& loss) {
+    LossConfig out;
+    const auto kind = loss.attr("kind").cast<std::string>();
+    if (kind == "none") out.kind = LossKind::kNone;
+    else if (kind == "packet") out.kind = LossKind::kPacket;
+    else if (kind == "ber") out.kind = LossKind::kBer;
+    else if (kind == "gilbert-elliott") out.kind = LossKind::kGilbertElliott;
+    else if (kind == "periodic") out.kind = LossKind::kPeriodic;
+    else if (kind == "frames") out.kind = LossKind::kFrames;
+    else throw py::value_error("unknown loss kind '" + kind + "'");
+    out.rate = loss.attr("rate").cast<double>();
+    if (out.kind == LossKind::kPeriodic && !(out.rate > 0 && out.rate <= 1))
+        throw py::value_error("periodic loss needs a rate in (0, 1]");
+    out.p = loss.attr("p").cast<double>();
+    out.r = loss.attr("r").cast<double>();
+    out.good = loss.attr("good").cast<double>();
+    out.bad = loss.attr("bad").cast<double>();
+    if (out.kind == LossKind::kFrames) out.frames = read_frames(loss.attr("frames"));
+    return out;
+}
+
+LinkConfig read_link(const py::handle& link) {
+    LinkConfig out;
+    out.rate_bps = link.attr("rate_bps").cast<double>();
+    out.up_rate_bps = link.attr("up_rate_bps").cast<double>();
+    out.delay_t_ns = link.attr("delay_t_ns").cast<std::vector<Time>>();
+    out.delay_ns = link.attr("delay_ns").cast<std::vector<Time>>();
+    out.delay_slope = link.attr("delay_slope").cast<std::vector<double>>();
+    out.queue_bytes = link.attr("queue_bytes").cast<std::int64_t>();
+    out.up_queue_bytes = link.attr("up_queue_bytes").cast<std::int64_t>();
+    out.loss = read_loss(link.attr("loss"));
+    out.up_loss = read_loss(link.attr("up_loss"));
+    using Outages = std::vector<std::pair<Time, Time>>;
+    out.outages_ns = link.attr("outages_ns").cast<Outages>();
+    const py::object up_outages = link.attr("up_outages_ns");
+    out.up_outages_ns = up_outages.is_none() ? out.outages_ns : up_outages.cast<Outages>();
+    for (const auto& source : link.attr("cross_traffic")) out.cross_traffic.push_back(read_cross(source));
+    out.subflows = link.attr("subflows").cast<int>();
+    out.drops = link.attr("drops").cast<std::vector<std::pair<std::int64_t, int>>>();
+    for (const auto& flow : link.attr("flows")) out.flows.push_back(read_flow(flow));
+    return out;
+}
+
+TransportConfig read_transport_config(const py::handle& transport) {
+    TransportConfig out;
+    out.congestion = transport.attr("congestion").cast<std::string>();
+    out.scheduler = transport.attr("scheduler").cast<std::string>();
+    const auto mode = transport.attr("mode").cast<std::string>();
+    if (mode != "stream" && mode != "lanes") throw py::value_error("unknown transport mode '" + mode + "'");
+    out.lanes = mode == "lanes";
+    out.lanes_per_link = transport.attr("lanes_per_link").cast<int>();
+    out.apart = transport.attr("apart").cast<bool>();
+    out.mss_bytes = transport.attr("mss_bytes").cast<int>();
+    out.header_bytes = transport.attr("header_bytes").cast<int>();
+    out.option_bytes = transport.attr("option_bytes").cast<int>();
+    out.initial_cwnd = transport.attr("initial_cwnd").cast<int>();
+    out.receive_buffer_bytes = transport.attr("receive_buffer_bytes").cast<std::int64_t>();
+    out.fixed_cwnd_segments = transport.attr("fixed_cwnd_segments").cast<std::vector<std::int64_t>>();
+    out.open_loop_bps = transport.attr("open_loop_bps").cast<std::vector<double>>();
+    out.layer_links = transport.attr("layer_links").cast<std::vector<int>>();
+    out.ltp_green_from_layer = transport.attr("ltp_green_from_layer").cast<int>();
+    out.ltp_retry_limit = transport.attr("ltp_retry_limit").cast<std::uint32_t>();
+    out.join_rtts = transport.attr("join_rtts").cast<double>();
+    out.drop_late = transport.attr("drop_late").cast<bool>();
+    out.layer_first = transport.attr("layer_first").cast<bool>();
+    out.agent_headroom = transport.attr("agent_headroom").cast<int>();
+    out.agent_silence_slots = transport.attr("agent_silence_slots").cast<double>();
+    if (const py::object extension = transport.attr("congestion_extension"); !extension.is_none())
+        out.make_control = [extension](const TcpState& tcp) { return make_python_control(extension, tcp); };
+    if (const py::object extension = transport.attr("scheduler_extension"); !extension.is_none())
+        out.make_scheduler = [extension](const SchedulerSetup& setup) { return make_python_scheduler(extension, setup); };
+    out.constants = read_constants(transport.attr("constants"), transport.attr("scale").cast<double>());
+    if (out.congestion == "remy") out.remy_rules = read_rules(transport.attr("remy_rules"));
+    return out;
+}
+
+EngineConfig read_engine_config(const py::handle& config) {
+    EngineConfig out;
+    out.seed = static_cast<std::uint64_t>(config.attr("seed").cast<std::int64_t>());
+    for (const auto& link : config.attr("links")) out.links.push_back(read_link(link));
+    out.transport = read_transport_config(config.attr("transport"));
+    for (const LinkConfig& link : out.links)
+        for (const FlowConfig& flow : link.flows)
+            if (flow.congestion == "remy" && out.transport.remy_rules.empty())
+                out.transport.remy_rules = read_rules(config.attr("transport").attr("remy_rules"));
+    const py::handle objects = config.attr("objects");
+    out.objects.chunk = read_column<std::int64_t>(objects, "chunk");
+    out.objects.layer = read_column<std::int64_t>(objects, "layer");
+    out.objects.payload_bytes = read_column<std::int64_t>(objects, "payload_bytes");
+    out.objects.release_ns = read_column<std::int64_t>(objects, "release_ns");
+    out.objects.deadline_ns = read_column<std::int64_t>(objects, "deadline_ns");
+    out.slot_ns = config.attr("slot_ns").cast<Time>();
+    out.duration_ns = config.attr("duration_ns").cast<Time>();
+    out.trace = config.attr("trace").cast<bool>();
+    validate(out);
+    return out;
+}
+
+}  // namespace dstcc

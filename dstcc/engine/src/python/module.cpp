@@ -1,0 +1,97 @@
+// The extension dstcc.engine._engine: what the simulator is asked by Python.
+#include <pybind11/stl.h>
+
+#include "congestion/control.hpp"
+#include "link/contact.hpp"
+#include "link/frames.hpp"
+#include "link/loss.hpp"
+#include "ltp/ltp.hpp"
+#include "mptcp/simulation.hpp"
+#include "oracle/oracle.hpp"
+#include "python/convert.hpp"
+#include "scheduler/scheduler.hpp"
+
+namespace py = pybind11;
+
+namespace dstcc {
+namespace {
+
+bool interrupted() {
+    py::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
+}
+
+// Run a trial and hand over what it leaves; Engine is Simulation or Ltp.
+template <class Engine>
+py::dict simulate_with(const EngineConfig& config) {
+    Engine simulation(config);
+    {
+        py::gil_scoped_release release;
+        simulation.run_until(kNever, interrupted);
+    }
+    if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+    return engine_result(simulation);
+}
+
+py::dict simulate(const py::object& config) {
+    const EngineConfig native = read_engine_config(config);
+    return native.transport.congestion == kTransferLtp ? simulate_with<Ltp>(native) : simulate_with<Simulation>(native);
+}
+
+double clairvoyant(const py::object& config, const std::vector<double>& weights) {
+    const EngineConfig native = read_engine_config(config);
+    require(weights.size() == native.objects.size(), "weights must have one entry per object");
+    py::gil_scoped_release release;
+    return clairvoyant_weight(native, weights);
+}
+
+// Whether a full packet of `bytes` that starts with each of `slots` service slots, from `first` on, is lost (for tests and
+// traces).
+py::array_t<bool> channel_losses(const py::object& link, std::int64_t seed, std::uint64_t index, std::uint32_t bytes,
+                                 std::int64_t slots, std::int64_t first) {
+    const LinkConfig config = read_link(link);
+    const auto key = static_cast<std::uint64_t>(seed);
+    const auto slot_ns = std::max<Time>(1, static_cast<Time>(8.0 * kNsPerS / config.rate_bps * bytes + 0.5));
+    py::array_t<bool> out(slots);
+    auto view = out.mutable_unchecked<1>();
+    if (config.loss.kind == LossKind::kFrames && config.loss.frames->frame_bits > 1) {
+        FrameLoss process(config.loss.frames, config.rate_bps, bytes, key, index, 0);
+        for (std::int64_t k = 0; k < slots; ++k) view(k) = process.lost((first + k) * slot_ns, bytes);
+    } else {
+        LossProcess process(config.loss, slot_ns, key, index, 0);
+        for (std::int64_t k = 0; k < slots; ++k) view(k) = process.lost(first + k, 0, bytes);
+    }
+    return out;
+}
+
+// When a handshake that is to begin at `at` does by the link's plan, kNever if it never passes; and where a repeat of it
+// would be of use again.
+py::tuple openings(const py::object& link, int header_bytes, Time at) {
+    const ContactPlan plan(read_link(link), header_bytes);
+    const Time opening = plan.opening(at);
+    return py::make_tuple(opening, opening == kNever ? kNever : plan.reopening(opening));
+}
+
+template <class Table>
+py::tuple names(const Table& table) {
+    py::tuple out(table.size());
+    for (std::size_t i = 0; i < table.size(); ++i) out[i] = py::str(table[i].first);
+    return out;
+}
+
+}  // namespace
+}  // namespace dstcc
+
+PYBIND11_MODULE(_engine, m, py::mod_gil_not_used()) {
+    m.doc() = "Packet-level virtual-time simulator of MPTCP; see dstcc.engine.";
+    py::register_exception<dstcc::InvariantError>(m, "InvariantError", PyExc_RuntimeError);
+    m.def("simulate", &dstcc::simulate, py::arg("config"));
+    m.def("clairvoyant_weight", &dstcc::clairvoyant, py::arg("config"), py::arg("weights"));
+    m.def("channel_losses", &dstcc::channel_losses, py::arg("link"), py::arg("seed"), py::arg("index"),
+          py::arg("packet_bytes"), py::arg("slots"), py::arg("first") = 0);
+    m.def("openings", &dstcc::openings, py::arg("link"), py::arg("header_bytes"), py::arg("at_ns"));
+    dstcc::bind_stepper(m);
+    m.attr("CONGESTION_NAMES") = dstcc::names(dstcc::congestion_table());
+    m.attr("TRANSFER_NAMES") = py::make_tuple(dstcc::kTransferLtp);
+    m.attr("SCHEDULER_NAMES") = dstcc::names(dstcc::scheduler_table());
+}

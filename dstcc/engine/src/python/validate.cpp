@@ -1,0 +1,98 @@
+// The engine's own preconditions: what would make its arithmetic meaningless. (Users' mistakes are caught earlier.)
+#include <algorithm>
+
+#include "core/subflow_set.hpp"
+#include "ltp/ltp.hpp"
+#include "python/convert.hpp"
+
+namespace dstcc {
+namespace {
+
+void validate_source(const CrossTrafficConfig& c) {
+    require(c.rate_bps > 0 && c.packet_bytes > 0 && c.on_ns > 0 && c.off_ns >= 0, "cross traffic needs a rate, a size and an on time");
+    require(c.start_ns >= 0, "traffic starts at 0 or later");
+    require(c.periods != Periods::kPareto || c.pareto_shape > 1, "Pareto periods have a mean for shapes above 1");
+}
+
+void validate_sharing(const EngineConfig& config) {
+    std::size_t subflows = 0, flows = 0;
+    for (const LinkConfig& link : config.links) {
+        require(link.subflows >= 1, "a link carries at least one subflow");
+        require(link.subflows == 1 || config.transport.apart || config.transport.layer_links.empty(),
+                "layer_links need one subflow a link");
+        subflows += static_cast<std::size_t>(link.subflows);
+        flows += link.flows.size();
+        for (const CrossTrafficConfig& c : link.cross_traffic) validate_source(c);
+        for (const FlowConfig& flow : link.flows) {
+            require(flow.start_ns >= 0 && flow.stop_ns > flow.start_ns, "a background flow stops after it starts");
+            require(flow.payload_bytes >= 0, "a background flow's bytes are positive, or 0 for all it can");
+            if (flow.app_limited) validate_source(flow.source);
+        }
+    }
+    require(subflows <= kMaxSubflows, "1 to 128 subflows are needed");
+    require(subflows + flows <= 65'535, "at most 65,535 TCP senders");
+}
+
+}  // namespace
+
+void validate(const EngineConfig& config) {
+    const TransportConfig& t = config.transport;
+    require(!config.links.empty() && config.links.size() <= 64, "1 to 64 links are needed");
+    require(config.slot_ns > 0, "slot_ns must be positive");
+    require(config.duration_ns > 0, "duration_ns must be positive");
+    require(t.mss_bytes >= 1 && t.header_bytes >= 1 && t.mss_bytes + t.header_bytes <= 65535,
+            "mss_bytes and header_bytes must be positive and fit 65,535 bytes together");
+    require(t.initial_cwnd >= 1, "initial_cwnd must be at least 1");
+    require(t.lanes_per_link >= 1 && t.lanes_per_link <= 4096, "lanes_per_link must be 1 to 4,096");
+    require(!t.apart || (t.lanes && t.lanes_per_link == 1), "subflows apart are lanes, one domain each");
+    require(t.receive_buffer_bytes == 0 || t.receive_buffer_bytes >= t.mss_bytes,
+            "receive_buffer_bytes must hold at least one segment (0: no limit)");
+    require(t.constants.scale > 0, "scale must be positive");
+    require(t.constants.jiffy > 0, "jiffy_s must be at least a nanosecond");
+    require(t.congestion != kTransferLtp || t.scheduler == "none" || t.scheduler == "layer-pinned",
+            "ltp takes no scheduler: none, or layer-pinned");
+    for (const LinkConfig& link : config.links)
+        require(t.congestion != kTransferLtp || link.flows.empty(), "ltp shares its links with datagrams, not with background flows");
+    require(t.agent_headroom >= 0 && t.agent_headroom <= 1024, "agent_headroom must be 0 (none) to 1,024");
+    require(t.agent_silence_slots >= 1, "agent_silence_slots must be at least 1");
+    for (const int link : t.layer_links)
+        require(link >= 0 && static_cast<std::size_t>(link) < config.links.size(), "layer_links names a link that is not there");
+    for (const std::int64_t w : t.fixed_cwnd_segments) require(w >= 1, "fixed_cwnd_segments must be at least 1");
+    // 65,535 bytes must take no more than a quarter of what a time can hold.
+    constexpr double kLeastRateBps = 65535 * 8.0 * kNsPerS / static_cast<double>(kNever / 4);
+    for (const LinkConfig& link : config.links) {
+        require(link.rate_bps >= kLeastRateBps && link.up_rate_bps >= kLeastRateBps, "rates must be at least 0.00023 bit/s");
+        require(!link.delay_ns.empty() && link.delay_ns.size() == link.delay_t_ns.size(), "a delay table has as many times as delays");
+        for (std::size_t i = 0; i < link.delay_ns.size(); ++i) {
+            require(link.delay_ns[i] >= 0, "delays must not be negative");
+            require(i == 0 || link.delay_t_ns[i] > link.delay_t_ns[i - 1], "delay table times must rise");
+        }
+        require(link.delay_slope.empty() || link.delay_slope.size() == link.delay_ns.size(), "a delay table has as many slopes as delays");
+        for (std::size_t i = 1; i < link.delay_slope.size(); ++i) {
+            // Control values of the derivative's Bernstein form bound it from below.
+            const double m0 = link.delay_slope[i - 1], m1 = link.delay_slope[i];
+            const double secant = static_cast<double>(link.delay_ns[i] - link.delay_ns[i - 1]) /
+                                  static_cast<double>(link.delay_t_ns[i] - link.delay_t_ns[i - 1]);
+            require(std::min({m0, m1, 3 * secant - m0 - m1}) > -1, "a curved delay must fall more slowly than time passes");
+        }
+        for (const auto* outages : {&link.outages_ns, &link.up_outages_ns})
+            for (std::size_t i = 0; i < outages->size(); ++i) {
+                require((*outages)[i].first < (*outages)[i].second, "an outage ends after it begins");
+                require(i == 0 || (*outages)[i].first >= (*outages)[i - 1].second, "outages must rise and not overlap");
+            }
+    }
+    validate_sharing(config);
+    const ObjectsConfig& o = config.objects;
+    const std::size_t n = o.size();
+    require(o.chunk.size() == n && o.layer.size() == n && o.release_ns.size() == n && o.deadline_ns.size() == n,
+            "the columns of objects differ in length");
+    for (std::size_t i = 0; i < n; ++i) {
+        require(o.layer[i] >= 0 && o.layer[i] < 256, "layers are numbered 0 to 255");
+        require(o.payload_bytes[i] >= 1, "objects hold at least one byte");
+        require(t.congestion != kTransferLtp || o.payload_bytes[i] / t.mss_bytes < (std::int64_t{1} << 31),
+                "a block of ltp has fewer than 2^31 segments");
+        require(o.release_ns[i] >= 0 && (i == 0 || o.release_ns[i] >= o.release_ns[i - 1]), "release_ns must not fall");
+    }
+}
+
+}  // namespace dstcc
