@@ -6,8 +6,8 @@ DEMO ?= demo
 ONLY ?=
 CELLS ?=
 STAMP := $(VENV)/.ready
-CXX_SOURCES = $(sort $(shell find dstcc/engine/src svc/dstcc_svc/src kernel-cc/transfer kernel-cc/trajectory -name '*.[ch]pp'))
-NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*/*) $(wildcard kernel-cc/law/*) $(wildcard svc/dstcc_svc/src/*)
+CXX_SOURCES = $(sort $(shell find dstcc/engine/src svc/dstcc_svc/src kernel-cc/dispatch kernel-cc/transfer kernel-cc/trajectory -name '*.[ch]pp'))
+NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*/*) $(wildcard kernel-cc/law/* kernel-cc/dispatch/*) $(wildcard svc/dstcc_svc/src/*)
 
 # Our own builds have no warnings; a user's `pip install` may.
 export DSTCC_WERROR := 1
@@ -66,7 +66,7 @@ lint: $(STAMP)   ## ruff and mypy --strict
 
 lint-cpp: $(STAMP)  ## clang-format and clang-tidy; not part of lint until the sources are formatted
 	$(BIN)/clang-format --dry-run -Werror $(CXX_SOURCES)
-	$(BIN)/clang-tidy --quiet $(filter %.cpp,$(CXX_SOURCES)) -- -std=c++17 -Idstcc/engine/src \
+	$(BIN)/clang-tidy --quiet $(filter %.cpp,$(CXX_SOURCES)) -- -std=c++17 -Idstcc/engine/src -Ikernel-cc/dispatch \
 	  -isystem $$($(BIN)/python -c 'import pybind11; print(pybind11.get_include())') \
 	  -isystem $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')
 

@@ -39,7 +39,12 @@ def face(name: str) -> Pybind11Extension:
         name,
         paths(FACES[name]),
         include_dirs=[str(ENGINE)],
-        depends=["kernel-cc/law/dstcc_law.h", *paths(SHARED), *paths(sorted(ENGINE.rglob("*.hpp")))],
+        depends=[
+            *paths(sorted(Path("kernel-cc/law").iterdir())),
+            "kernel-cc/dispatch/dstcc_dispatch.hpp",
+            *paths(SHARED),
+            *paths(sorted(ENGINE.rglob("*.hpp"))),
+        ],
         cxx_std=17,
         extra_compile_args=FLAGS,
     )

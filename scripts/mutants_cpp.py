@@ -38,7 +38,7 @@ from typing import Any, NoReturn
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests/mutants/engine.toml"
 BUILD = ROOT / "build/mutants"
-SOURCES = ("dstcc/engine/src", "kernel-cc/law")
+SOURCES = ("dstcc/engine/src", "kernel-cc/law", "kernel-cc/dispatch")
 TREE = ("dstcc", "tests", "channel-models", "svc", "cli", "kernel-cc", "setup.cfg", "pyproject.toml")
 """What tests need beside the extension."""
 

@@ -9,6 +9,7 @@ from .config import Link, Loss, Transport
 rules: Any
 structures: Any
 parts: Any
+dispatch: Any
 law: Any
 
 def burst_draws(loss: Loss, seed: int, slot: int) -> int: ...

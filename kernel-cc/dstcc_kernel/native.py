@@ -18,6 +18,10 @@ FLAGS = ("-std=c++17", "-O2", "-Wall", "-Wextra", "-static")
 """Static: a guest starts it in a third of the time."""
 
 
+SHARED = "dispatch"
+"""The folder of headers that the simulator compiles too; every program may include them."""
+
+
 def strictness() -> tuple[str, ...]:
     """The flag by which a warning is an error: in our own builds, not in a user's, whose compiler may be newer."""
     return ("-Werror",) if os.environ.get("DSTCC_WERROR") else ()
@@ -31,7 +35,7 @@ def program(name: str = "transfer") -> Path:
     home = folder(name)
     sources = sorted(home.glob("*.cpp"))
     digest = hashlib.sha256(" ".join(FLAGS).encode())
-    for path in sorted(home.iterdir()):
+    for path in (*sorted(home.iterdir()), *sorted(folder(SHARED).iterdir())):
         digest.update(path.read_bytes())
     made = cache_folder() / "kernel" / f"{name}-{digest.hexdigest()[:16]}"
     if made.exists():
@@ -41,7 +45,8 @@ def program(name: str = "transfer") -> Path:
         raise MissingCapabilityError("no C++ compiler: install g++ (on Debian: apt install g++)")
     made.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(made) as temporary:
-        command = [compiler, *FLAGS, *strictness(), *map(str, sources), "-o", str(temporary)]
+        include = f"-I{folder(SHARED)}"
+        command = [compiler, *FLAGS, *strictness(), include, *map(str, sources), "-o", str(temporary)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise MissingCapabilityError(

@@ -13,10 +13,8 @@ struct Answer {
     Time gap = -1;              // by which each layer counts as released later than the one below it; below 0: the sender's own order
     double repair = 0.5;        // share of the time to spare that is kept for a repair
     std::uint64_t dark = 0;     // links that rest
-    std::vector<int> layers;    // where each layer may go: a link; -1: any; or one of the below
+    std::vector<int> layers;    // where each layer may go: a link, or an entry of dstcc_dispatch.hpp
 };
-// As dstcc/engine/src/core/agent.hpp has them: first where it could still be repaired; kAvoid - i: any but i.
-constexpr int kRepairable = -3, kAvoid = -16;
 
 class Feeder {
 public:

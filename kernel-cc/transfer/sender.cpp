@@ -9,6 +9,7 @@ namespace {
 
 constexpr Time kRefreshes = 32;      // TCP_INFO is read so many times a round trip
 constexpr std::int64_t kFill = 8;    // stream: a share of the windows is kept in the connection beyond what is under way
+constexpr double kRepairShare = 0.5;  // of the time to spare, what is kept for a repair; as the simulator's
 
 }  // namespace
 
@@ -90,19 +91,15 @@ bool Sender::room(int index, Time now) {
     return !plan_.drop_late || kFill * unsent <= lane.window;
 }
 
-// Would its last byte (what is begun: its next) arrive after it is due, if nothing more were lost?
-bool Sender::fits(int object, const Lane& lane, Slack slack, Time now) const {
-    const Object& told = waiting_.of(object);
-    if (told.deadline == kNever) return true;
+dstcc_dispatch::Forecast Sender::forecast(const Lane& lane, Time now) const {
     const Time light = now + lane.one_way;
-    if (slack == Slack::kLight) return light <= told.deadline;
-    Time due = told.deadline;
-    if (slack == Slack::kRepair) {
-        const Time spare = told.deadline - told.release - lane.one_way;
-        due -= std::clamp<Time>(spare / 2, 0, std::max(lane.srtt, 2 * lane.one_way));
-    }
-    const auto excess = static_cast<double>(std::max<std::int64_t>(told.bytes - (paced() ? 0 : lane.window_room), 0));
-    return light + lane.queueing + static_cast<Time>(std::min(excess * lane.ns_per_byte, 1e18)) <= due;
+    return {light, light + lane.queueing, lane.ns_per_byte, paced() ? 0 : lane.window_room, lane.one_way,
+            std::max(lane.srtt, 2 * lane.one_way)};
+}
+
+// Of what is begun: its next byte.
+bool Sender::too_late(int object, const Lane& lane, Time now) const {
+    return dstcc_dispatch::late(waiting_.layer(object), forecast(lane, now), dstcc_dispatch::Slack::kLight, kRepairShare);
 }
 
 bool Sender::wanted(int object, const Lane& lane) const {
@@ -110,35 +107,36 @@ bool Sender::wanted(int object, const Lane& lane) const {
     return !plan_.lanes || layer >= layer_links_.size() || layer_links_[layer] < 0 || layer_links_[layer] == lane.link;
 }
 
-// Base layers first where that is asked for; of each level those with time for a repair before those without; if nothing
-// would be in time at the present window, the newest all the same, as windows grow only if used.
+// One connection as the rules' only path.
+class Sender::View {
+public:
+    View(const Sender& of, const Lane& lane, Time now) : of_(of), lane_(lane), path_(of.forecast(lane, now)) {}
+    dstcc_dispatch::Layer layer(dstcc_dispatch::Object object) const { return of_.waiting_.layer(static_cast<int>(object)); }
+    bool blocked(dstcc_dispatch::Object object) const {
+        return !of_.wanted(static_cast<int>(object), lane_) || of_.waiting_.blocked(static_cast<int>(object));
+    }
+    Time light(std::size_t) const { return path_.light_ns; }
+    const dstcc_dispatch::Forecast& forecast(std::size_t) const { return path_; }
+    double repair_share() const { return kRepairShare; }
+    const std::vector<Waiting::Level>& levels() const { return of_.waiting_.levels(); }
+
+private:
+    const Sender& of_;
+    const Lane& lane_;
+    dstcc_dispatch::Forecast path_;
+};
+
 int Sender::pick(const Lane& lane, Time now) {
-    for (const Waiting::Level& of : waiting_.levels())
-        for (const Slack slack : {Slack::kRepair, Slack::kWindow}) {
-            auto at = of.objects.begin() + static_cast<std::ptrdiff_t>(of.head);
-            if (plan_.drop_late)  // deadlines rise along the queue
-                at = std::partition_point(at, of.objects.end(), [&](int o) {
-                    return waiting_.of(o).deadline < now + lane.one_way;
-                });
-            for (std::size_t seen = 0; at != of.objects.end() && seen < kScan; ++at, ++seen)
-                if (!waiting_.taken(*at) && wanted(*at, lane) && !waiting_.premature(*at) && !waiting_.hopeless(*at) &&
-                    fits(*at, lane, slack, now))
-                    return *at;
-        }
-    for (const Waiting::Level& of : waiting_.levels())
-        for (std::size_t i = of.objects.size(), seen = 0; i > of.head && seen < kScan; --i, ++seen) {
-            const int object = of.objects[i - 1];
-            if (!waiting_.taken(object) && wanted(object, lane) && !waiting_.premature(object) && !waiting_.hopeless(object) &&
-                fits(object, lane, Slack::kLight, now))
-                return object;
-        }
-    return -1;
+    dstcc_dispatch::Object object = 0;
+    std::uint64_t paths = 1;
+    const bool any = dstcc_dispatch::next_in_time(View(*this, lane, now), paths, object, [](const Waiting::Level&) {});
+    return any ? static_cast<int>(object) : -1;
 }
 
 // Hands a stretch of a layer to a connection; false when there is nothing for it, or it takes nothing.
 bool Sender::offer(int index, Time now) {
     Lane& lane = lanes_[static_cast<std::size_t>(index)];
-    if (plan_.lanes && plan_.drop_late && lane.object >= 0 && (waiting_.hopeless(lane.object) || !fits(lane.object, lane, Slack::kLight, now))) {
+    if (plan_.lanes && plan_.drop_late && lane.object >= 0 && (waiting_.hopeless(lane.object) || too_late(lane.object, lane, now))) {
         waiting_.leave(lane.object, waiting_.of(lane.object).bytes - lane.offset);
         lane.object = -1;
         return lane.window_room > 0;

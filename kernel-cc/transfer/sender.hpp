@@ -1,5 +1,5 @@
 // Which layer goes next, on which connection, and which is not worth sending any more: the simulator's rules
-// (dstcc/engine/src/dispatch/choosing.cpp) with what an application can know of the kernel's TCP.
+// (kernel-cc/dispatch/dstcc_dispatch.hpp) with what an application can know of the kernel's TCP.
 //
 //   light    now + one-way delay                          nothing is there before
 //   arrival  light + (SRTT - min RTT) + what exceeds the window's room at SRTT per window; where a law paces, all of it at
@@ -32,14 +32,15 @@ private:
         double ns_per_byte = 0;  // of what exceeds the window's room
         int link = 0;
     };
-    enum class Slack { kRepair, kWindow, kLight };
+    class View;
 
     void order_lanes();
     bool room(int lane, Time now);
     bool offer(int lane, Time now);
     void refresh(Lane& lane, int index, Time now);
     int pick(const Lane& lane, Time now);
-    bool fits(int object, const Lane& lane, Slack slack, Time now) const;
+    dstcc_dispatch::Forecast forecast(const Lane& lane, Time now) const;
+    bool too_late(int object, const Lane& lane, Time now) const;
     bool wanted(int object, const Lane& lane) const;
     bool paced() const { return plan_.congestion == kPaced; }
 

@@ -6,14 +6,36 @@ namespace transfer {
 
 namespace {
 
-constexpr Time kLooks = 16;             // TCP_INFO is read so many times a round trip, and with each new window
-constexpr std::size_t kLookAhead = 64;  // layers passed over whose base waits for another link, as the simulator
-constexpr double kLate = 2;            // looks' worth of data that may leave at once when a look came late
-constexpr double kFar = 4e18;          // beyond any deadline
+constexpr Time kLooks = 16;  // TCP_INFO is read so many times a round trip, and with each new window
+constexpr double kLate = 2;  // looks' worth of data that may leave at once when a look came late
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
+
+// Links as the rules' paths. A controller that gives no order of layers has its table kept to: a layer waits for its link.
+class Turns::View {
+public:
+    using Set = Turns::Set;
+    explicit View(const Turns& of) : of_(of) {}
+    dstcc_dispatch::Layer layer(dstcc_dispatch::Object object) const { return of_.waiting_.layer(static_cast<int>(object)); }
+    bool blocked(dstcc_dispatch::Object object) const { return of_.waiting_.blocked(static_cast<int>(object)); }
+    Time light(std::size_t s) const { return of_.paths_[s].light_ns; }
+    const dstcc_dispatch::Forecast& forecast(std::size_t s) const { return of_.paths_[s]; }
+    double repair_share() const { return of_.repair_; }
+    const std::vector<Waiting::Level>& levels() const { return of_.waiting_.levels(); }
+    Time gap_ns() const { return of_.gap_; }
+    std::int32_t entry(std::int64_t layer) const {
+        return layer < static_cast<std::int64_t>(of_.layers_.size()) ? of_.layers_[static_cast<std::size_t>(layer)]
+                                                                      : dstcc_dispatch::kAutomatic;
+    }
+    Set usable() const { return of_.established_ & ~of_.dark_; }
+    std::size_t paths() const { return of_.roads_.size(); }
+    bool strict() const { return of_.pinned_; }
+
+private:
+    const Turns& of_;
+};
 
 Turns::Turns(const Plan& plan, Ledger& ledger, Craft& craft, Earth& earth, Payloads& payloads)
     : Feeder(plan, ledger, craft, earth, payloads, true),
@@ -142,11 +164,13 @@ bool Turns::bind(Set ready, Time now) {
         const Time light = now + road.one_way, repair = std::max(road.srtt, 2 * road.one_way);
         const double wire = road.pace * (plan_.mss + 40.0) / plan_.mss;
         const double wait = road.pace > 0 ? static_cast<double>(ledger_.queue_bytes(static_cast<int>(i), now)) / wire : 0;
-        paths_[i] = {light, light + static_cast<Time>(std::min(wait, kFar)), road.one_way, repair, road.pace > 0 ? 1 / road.pace : 0};
+        paths_[i] = {light, light + static_cast<Time>(std::min(wait, dstcc_dispatch::kFarNs)), road.pace > 0 ? 1 / road.pace : 0, 0,
+                     road.one_way, repair};
     }
-    int object = -1;
-    Set links = 0;
-    if (!pick(ready, object, links)) return false;
+    dstcc_dispatch::Object next = 0;
+    Set links = ready;
+    if (!dstcc_dispatch::next_in_turn(View(*this), links, next)) return false;
+    const auto object = static_cast<int>(next);
     int nearest = -1;
     for (int i = 0; i < static_cast<int>(roads_.size()); ++i)
         if ((links >> i & 1) != 0 && (nearest < 0 || roads_[at(i)].one_way < roads_[at(nearest)].one_way) &&
@@ -176,122 +200,6 @@ int Turns::lane_for(const Road& road, std::int64_t bytes) const {
             return static_cast<int>(place);
     }
     return -1;
-}
-
-// Of the layers whose links have room, the one whose turn is first; before all turns those that are to have a repair, where
-// they can have one; those with time for a repair before those without; and what a link is not for where nothing else would
-// use it. If nothing would be in time at the present windows, the newest all the same, as windows grow only if used.
-bool Turns::pick(Set ready, int& object, Set& links) const {
-    struct Pass {
-        Slack slack;
-        bool by_table;
-    };
-    constexpr Pass passes[] = {{Slack::kRoundTrip, true}, {Slack::kRepair, true}, {Slack::kWindow, true}, {Slack::kWindow, false}};
-    for (const auto& [slack, by_table] : passes) {
-        Time best = kNever;
-        if (!by_table && pinned_) continue;
-        for (const Waiting::Level& level : waiting_.levels()) {
-            const bool sheltered = !level.empty() && told(level.front()) == kRepairable;
-            if (level.empty() || (slack == Slack::kRoundTrip && !sheltered)) continue;
-            Set set = by_table ? allowed(level.front(), ready) : ready;
-            if (by_table && sheltered)
-                if (const Set there = shelters(level.front())) set &= there;
-            int candidate = -1;
-            if (set == 0 || !first_in_time(level, slack, set, best, candidate) || turn(candidate) >= best) continue;
-            best = turn(candidate);
-            object = candidate;
-            links = in_time(object, slack, set);
-        }
-        if (best != kNever) return true;
-    }
-    for (const Waiting::Level& level : waiting_.levels()) {
-        const Set set = level.empty() ? 0 : pinned_ ? allowed(level.front(), ready) : ready;
-        if (set == 0 || !last_in_time(level, set, object)) continue;
-        links = in_time(object, Slack::kLight, set);
-        return true;
-    }
-    return false;
-}
-
-bool Turns::first_in_time(const Waiting::Level& level, Slack slack, Set set, Time before, int& object) const {
-    object = level.front();
-    if (!waiting_.premature(object) && in_time(object, slack, set) != 0) return true;
-    bool found = false;
-    for (std::size_t s = 0; s < paths_.size(); ++s) {
-        if ((set >> s & 1) == 0) continue;
-        const Forecast& path = paths_[s];
-        auto o = level.objects.begin() + static_cast<std::ptrdiff_t>(level.head);
-        o = std::partition_point(o, level.objects.end(), [&](int waits) { return due(waiting_.of(waits), path, slack) < path.window; });
-        for (std::size_t looked = 0; o != level.objects.end() && looked < kLookAhead && turn(*o) < before; ++o) {
-            if (waiting_.taken(*o)) continue;
-            ++looked;
-            if (late(waiting_.of(*o), path, slack) || waiting_.premature(*o) || waiting_.hopeless(*o)) continue;
-            if (!found || *o < object) object = *o;
-            found = true;
-            break;
-        }
-    }
-    return found;
-}
-
-bool Turns::last_in_time(const Waiting::Level& level, Set set, int& object) const {
-    for (std::size_t i = level.objects.size(), seen = 0; i > level.head && seen < kScan; --i, ++seen) {
-        object = level.objects[i - 1];
-        if (!waiting_.taken(object) && !waiting_.premature(object) && !waiting_.hopeless(object) && in_time(object, Slack::kLight, set) != 0)
-            return true;
-    }
-    return false;
-}
-
-Turns::Set Turns::in_time(int object, Slack slack, Set set) const {
-    for (std::size_t s = 0; s < paths_.size(); ++s)
-        if ((set >> s & 1) != 0 && late(waiting_.of(object), paths_[s], slack)) set &= ~(Set{1} << s);
-    return set;
-}
-
-// Would its last byte (kLight: its next) arrive after it is due, if nothing more were lost?
-bool Turns::late(const Object& told, const Forecast& path, Slack slack) const {
-    if (told.deadline == kNever) return false;
-    if (path.light > told.deadline) return true;
-    if (slack == Slack::kLight) return false;
-    return path.window + static_cast<Time>(std::min(static_cast<double>(told.bytes) * path.ns_per_byte, kFar)) > due(told, path, slack);
-}
-
-Time Turns::due(const Object& told, const Forecast& path, Slack slack) const {
-    if (slack == Slack::kRoundTrip && told.deadline != kNever) return told.deadline - path.repair;
-    if (slack != Slack::kRepair || told.deadline == kNever) return told.deadline;
-    const auto spare = static_cast<double>(told.deadline - told.release - path.one_way);
-    return told.deadline - std::clamp<Time>(static_cast<Time>(spare * repair_), 0, path.repair);
-}
-
-int Turns::told(int object) const {
-    const auto layer = static_cast<std::size_t>(waiting_.of(object).layer);
-    return layer < layers_.size() ? layers_[layer] : -1;
-}
-
-// The links on which a repair of the layer would be in time; none if that is so of all.
-Turns::Set Turns::shelters(int object) const {
-    const Set usable = established_ & ~dark_, found = in_time(object, Slack::kRoundTrip, usable);
-    return found == usable ? 0 : found;
-}
-
-// Of `set`, the links that the controller's table lets a layer take. One that gives layers an order too does not know which
-// links will have room: all, where it names none that can be used.
-Turns::Set Turns::allowed(int object, Set set) const {
-    const int place = told(object);
-    const Set usable = established_ & ~dark_;
-    if (place <= kAvoid && kAvoid - place < 64) {
-        const Set others = ~(Set{1} << (kAvoid - place));
-        return (usable & others) != 0 ? set & others : set;
-    }
-    if (place < 0 || at(place) >= roads_.size()) return set;
-    const Set own = Set{1} << place;
-    return pinned_ || (usable & own) != 0 ? set & own : set;
-}
-
-Time Turns::turn(int object) const {
-    const Object& told = waiting_.of(object);
-    return told.release + told.layer * (gap_ == kNever ? kNever / 256 : std::min(gap_, kNever / 256));
 }
 
 }  // namespace transfer

@@ -5,7 +5,7 @@
 //            below W beside what was under way when it was set
 //   pace     layers leave one after the other, W per smoothed round trip in all, repairs included
 //   lanes    some by turns, a layer whole to each; further ones where the receivers of these have no room
-//   layers   bound to a link when it has room, by the rules of Simulation::next_in_turn (dstcc/engine/src/dispatch/choosing.cpp)
+//   layers   bound to a link when it has room, by the rules that the simulator compiles too (kernel-cc/dispatch/dstcc_dispatch.hpp)
 //
 // A lane whose agent fell silent is Reno's: its window, and with it the mean, halves with its losses.
 #pragma once
@@ -23,7 +23,7 @@ public:
 
 private:
     using Set = std::uint64_t;  // of links
-    enum class Slack { kRoundTrip, kRepair, kWindow, kLight };
+    class View;
     struct Road {
         std::vector<int> lanes;
         std::size_t next_lane = 0;
@@ -50,11 +50,6 @@ private:
         };
         std::vector<Room> rooms;              // by lane
     };
-    // What a link would do to a layer.
-    struct Forecast {
-        Time light, window, one_way, repair;
-        double ns_per_byte;
-    };
 
     void refresh(Road& road, Time now);
     void allow(Road& road, int link, Time now);
@@ -62,19 +57,9 @@ private:
     bool feed(int link);
     int lane_for(const Road& road, std::int64_t bytes) const;
     bool bind(Set ready, Time now);
-    bool pick(Set ready, int& object, Set& links) const;
-    bool first_in_time(const Waiting::Level& level, Slack slack, Set set, Time before, int& object) const;
-    bool last_in_time(const Waiting::Level& level, Set set, int& object) const;
-    Set in_time(int object, Slack slack, Set set) const;
-    bool late(const Object& told, const Forecast& path, Slack slack) const;
-    Time due(const Object& told, const Forecast& path, Slack slack) const;
-    int told(int object) const;
-    Set allowed(int object, Set set) const;
-    Set shelters(int object) const;
-    Time turn(int object) const;
 
     std::vector<Road> roads_;
-    std::vector<Forecast> paths_;
+    std::vector<dstcc_dispatch::Forecast> paths_;  // what each link would do to a layer
     std::vector<int> layers_;
     Time gap_;
     double repair_ = 0.5;

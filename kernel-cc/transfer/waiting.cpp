@@ -4,33 +4,41 @@
 
 namespace transfer {
 
+namespace {
+
+constexpr std::size_t kScan = 4096;  // waiting layers looked at for the oldest of each number
+
+}  // namespace
+
 Waiting::Waiting(const Plan& plan, Ledger& ledger, bool by_layer)
     : plan_(plan), ledger_(ledger), levels_(by_layer ? static_cast<std::size_t>(plan.layers) : 1), begun_(plan.objects.size()),
-      taken_(plan.objects.size()), backlog_(static_cast<std::size_t>(plan.layers)) {}
+      backlog_(static_cast<std::size_t>(plan.layers)) {}
 
 std::vector<Time> Waiting::oldest() const {
     std::vector<Time> found(backlog_.size(), kNever);
-    for (const Level& level : levels_)
-        for (std::size_t i = level.head, seen = 0; i < level.objects.size() && seen < kScan; ++i, ++seen) {
-            Time& least = found[static_cast<std::size_t>(of(level.objects[i]).layer)];
-            if (!taken(level.objects[i])) least = std::min(least, of(level.objects[i]).deadline);
-        }
+    for (const Level& level : levels_) {
+        std::size_t seen = 0;
+        level.each([&](dstcc_dispatch::Object waits) {
+            const Object& row = of(static_cast<int>(waits));
+            Time& least = found[static_cast<std::size_t>(row.layer)];
+            least = std::min(least, row.deadline);
+            return ++seen < kScan;
+        });
+    }
     return found;
 }
 
 void Waiting::release(Time now) {
     for (; released_ < plan_.objects.size() && plan_.objects[released_].release <= now; ++released_) {
         const auto layer = static_cast<std::size_t>(plan_.objects[released_].layer);
-        levels_[levels_.size() > 1 ? layer : 0].objects.push_back(static_cast<int>(released_));
+        level_of(static_cast<int>(released_)).push_back(static_cast<dstcc_dispatch::Object>(released_));
         backlog_[layer] += plan_.objects[released_].bytes;
         ++waiting_;
     }
 }
 
 void Waiting::take(int object) {
-    taken_[index(object)] = 1;
-    Level& level = levels_[levels_.size() > 1 ? static_cast<std::size_t>(of(object).layer) : 0];
-    while (!level.empty() && taken(level.front())) ++level.head;
+    if (!level_of(object).take(static_cast<dstcc_dispatch::Object>(object))) throw Failure("a layer was taken twice");
 }
 
 void Waiting::hand(int object, std::int64_t bytes, bool last) {
@@ -49,8 +57,8 @@ void Waiting::drop_lost(Time light) {
     if (!plan_.drop_late) return;
     for (const Level& level : levels_)
         while (!level.empty()) {
-            const int object = level.front();
-            if (!hopeless(object) && (of(object).deadline == kNever || light <= of(object).deadline)) break;
+            const auto object = static_cast<int>(level.front());
+            if (!dstcc_dispatch::lost_cause(layer(object), hopeless(object), light)) break;
             ledger_.give_up(object);
             backlog_[static_cast<std::size_t>(of(object).layer)] -= of(object).bytes;
             --waiting_;

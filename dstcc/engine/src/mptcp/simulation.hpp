@@ -272,28 +272,12 @@ private:
     bool next_unbound(SubflowSet& ready, std::uint32_t& object);
     bool next_in_time(SubflowSet& ready, std::uint32_t& object);
     bool next_in_turn(SubflowSet& ready, std::uint32_t& object);
-    SubflowSet allowed(std::uint32_t object, SubflowSet set) const;
-    bool sheltered(std::uint32_t object) const;
-    SubflowSet shelters(std::uint32_t object) const;
     void offer_spares();
     bool spare_fits(const Spare& spare, SubflowSet& set) const;
-    Time turn(std::uint32_t object) const;
-    // In time: as far as light goes; at the present window; that, with a share of the time to repeat what is lost; or all.
-    enum class Slack { kLight, kWindow, kRepair, kRoundTrip };
-    bool first_in_time(const WaitingLevel& waiting, Slack slack, SubflowSet ready, std::uint32_t& object,
-                       Time before = kNever) const;
-    bool last_in_time(const WaitingLevel& waiting, SubflowSet ready, std::uint32_t& object) const;
-    // When a subflow could bring a layer, as far as the sender can tell.
-    struct Forecast {
-        Time light_ns;        // a byte sent now arrives
-        Time window_ns;       // the same behind what queues on the way
-        double ns_per_byte;   // of what exceeds `room_bytes`
-        std::int64_t room_bytes;
-        Time one_way_ns, repair_ns;
-    };
+    using Slack = dstcc_dispatch::Slack;
+    using Forecast = dstcc_dispatch::Forecast;
+    class View;  // what the rules of timeliness and order ask of a sender
     Forecast forecast(std::size_t s) const;
-    Time due(std::uint32_t object, const Forecast& path, Slack slack) const;
-    bool late(std::uint32_t object, const Forecast& path, Slack slack) const;
     void unbind(std::uint32_t object);
     SubflowSet in_time(std::uint32_t object, Slack slack, SubflowSet set) const;
     std::int64_t send_new(std::size_t s, std::uint32_t object);
@@ -484,14 +468,43 @@ inline bool Simulation::next_unbound(SubflowSet& ready, std::uint32_t& object) {
     return true;
 }
 
-// Would the layer come too late over a subflow? What is said of light alone needs no forecast.
+static_assert(kAutomatic == dstcc_dispatch::kAutomatic && kRepairable == dstcc_dispatch::kRepairable &&
+                  kAvoid == dstcc_dispatch::kAvoid,
+              "an agent's table means the same to the rules");
+
+// For kernel-cc/dispatch/dstcc_dispatch.hpp. Deadlines that nobody heeds are none.
+class Simulation::View {
+public:
+    using Set = SubflowSet;
+    explicit View(const Simulation& of) : of_(of) {}
+    dstcc_dispatch::Layer layer(std::uint32_t object) const {
+        const ObjectsConfig& objects = of_.config_.objects;
+        return {objects.release_ns[object], of_.deadlines_ ? objects.deadline_ns[object] : kNever, objects.payload_bytes[object],
+                objects.layer[object], of_.outcomes_[object].offset > 0};
+    }
+    bool blocked(std::uint32_t object) const { return of_.premature(object); }
+    Time light(std::size_t s) const { return of_.now_ + of_.paths_[s].one_way_ns; }
+    Forecast forecast(std::size_t s) const { return of_.forecast(s); }
+    double repair_share() const { return of_.repair_share_; }
+    const std::vector<WaitingLevel>& levels() const { return of_.pending_.levels(); }
+    Time gap_ns() const { return of_.layer_gap_ns_; }
+    std::int32_t entry(std::int64_t layer) const {
+        const auto m = static_cast<std::size_t>(layer);
+        return m < of_.layer_table_.size() ? of_.layer_table_[m] : kAutomatic;
+    }
+    SubflowSet usable() const { return of_.established_ & ~of_.stale_ & ~of_.dark_; }
+    std::size_t paths() const { return of_.paths_.size(); }
+    bool strict() const { return false; }
+
+private:
+    const Simulation& of_;
+};
+
+// Would the layer come too late over a subflow?
 inline bool Simulation::late(std::uint32_t object, std::size_t s, Slack slack) const {
     if (!deadlines_) return false;
-    const Time deadline = config_.objects.deadline_ns[object];
-    if (deadline == kNever) return false;
-    if (now_ + paths_[s].one_way_ns > deadline) return true;
-    if (slack == Slack::kLight || outcomes_[object].offset > 0) return false;
-    return late(object, forecast(s), slack);
+    const View view(*this);
+    return dstcc_dispatch::late_on(view, view.layer(object), s, slack);
 }
 
 }  // namespace dstcc

@@ -18,4 +18,5 @@ PYBIND11_MODULE(_testing, m, py::mod_gil_not_used()) {
     dstcc::bind_rules(m);
     dstcc::bind_structures(m);
     dstcc::bind_parts(m);
+    dstcc::bind_dispatch(m);
 }
