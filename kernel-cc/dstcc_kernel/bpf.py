@@ -127,8 +127,8 @@ class Client(Closing):
     def subflows(self) -> list[Subflow]:
         """Every subflow under ``dstcc``, in all namespaces, the oldest first."""
         states = self._maps["dstcc_states"]
-        found = [_subflow(value) for key in _keys(states) if (value := _lookup(states, key, STATE.size))]
-        return sorted(found, key=lambda subflow: subflow.id)
+        subflows = [_subflow(value) for key in _keys(states) if (value := _lookup(states, key, STATE.size))]
+        return sorted(subflows, key=lambda subflow: subflow.id)
 
     def act(self, actions: Iterable[Action]) -> int:
         """Leave actions for the subflows' next ACKs; how many there are.
@@ -137,9 +137,9 @@ class Client(Closing):
         another connection.
         """
         wanted = list(actions)
-        there = {subflow.id: subflow for subflow in self.subflows()}
+        by_id = {subflow.id: subflow for subflow in self.subflows()}
         for action in wanted:
-            subflow = there.get(action.subflow)
+            subflow = by_id.get(action.subflow)
             if subflow is None or action.token not in (None, subflow.token):
                 raise NetlinkError(
                     "dstcc (BPF)", errno.ENOENT, f"no subflow {action.subflow} of that connection"

@@ -101,8 +101,8 @@ def kernel(debug: bool = False, *, advance: Advance | None = None) -> Path:
 
     ``advance`` gets the progress, in parts of 1 that add up to 1. Raises what :func:`build` raises.
     """
-    found = find(debug)
-    return (found or build(debug, advance=advance)).kernel
+    built_kernel = find(debug)
+    return (built_kernel or build(debug, advance=advance)).kernel
 
 
 def find(debug: bool = False) -> Built | None:
@@ -146,9 +146,9 @@ def build(
     the compiler's first complaint, :class:`OSError` for a full disk; nothing is left behind then.
     """
     with _alone():
-        found = find(debug)
-        if found and not force:
-            return found
+        built_kernel = find(debug)
+        if built_kernel and not force:
+            return built_kernel
         require_machine()
         version = source.needed_version()
         require_tools()

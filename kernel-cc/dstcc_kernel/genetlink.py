@@ -207,12 +207,12 @@ class Family(Closing):
         version, self.version = self.version, 2
         payload = self._request(CONTROL, GET_FAMILY, name, 0)[0].payload
         self.version = version
-        found = dict(attributes(payload))
+        family = dict(attributes(payload))
         groups = {}
-        for _, group in attributes(found.get(MCAST_GROUPS, b"")):
+        for _, group in attributes(family.get(MCAST_GROUPS, b"")):
             entry = dict(attributes(group))
             groups[entry[GROUP_NAME].rstrip(b"\0").decode()] = struct.unpack("=I", entry[GROUP_ID])[0]
-        return struct.unpack("=H", found[FAMILY_ID])[0], groups
+        return struct.unpack("=H", family[FAMILY_ID])[0], groups
 
 
 def _split(datagram: bytes) -> Iterator[tuple[tuple[int, int, int, int, int], bytes]]:

@@ -27,9 +27,9 @@ def load(way: str | None = None) -> str:
     Raises :class:`~dstcc.errors.KernelError` where it is loaded already or refused, and
     :class:`~dstcc.errors.MissingCapabilityError` where means are missing.
     """
-    found = loaded()
-    if found is not None:
-        raise KernelError(f"dstcc is loaded already, as {found}: `dstcc kernel unload` takes it out")
+    present = loaded()
+    if present is not None:
+        raise KernelError(f"dstcc is loaded already, as {present}: `dstcc kernel unload` takes it out")
     if way is None:
         way = "module" if module.HOST_TREE.is_dir() else "bpf"
     if way == "bpf":
@@ -42,10 +42,10 @@ def load(way: str | None = None) -> str:
 
 def unload() -> None:
     """Take ``dstcc`` out; raises :class:`~dstcc.errors.KernelError` where it is not loaded or in use."""
-    found = loaded()
-    if found is None:
+    present = loaded()
+    if present is None:
         raise KernelError("dstcc is not loaded")
-    (module if found == "module" else bpf).unload()
+    (module if present == "module" else bpf).unload()
 
 
 def loaded() -> str | None:

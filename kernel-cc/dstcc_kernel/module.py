@@ -72,10 +72,10 @@ def guest_module(kernel: Path) -> Path:
     """The module for a virtual-time kernel of the cache, built unless it is there; its tests are beside it."""
     tree = kernel.parent / "tree"
     out = kernel.parent / f"module-{checksum()}"
-    found = out / "module" / f"{NAME}.ko"
+    path = out / "module" / f"{NAME}.ko"
     with (kernel.parent / LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # trials run side by side
-        return found if found.exists() else build(tree, out, arch="um")
+        return path if path.exists() else build(tree, out, arch="um")
 
 
 def checkpatch(tree: Path, sources: list[Path]) -> str:

@@ -74,8 +74,8 @@ def _windows(scenario: Scenario) -> str | None:
 
 
 def _constants(scenario: Scenario) -> str | None:
-    told = scenario.transport.constants
-    unknown = next((name for name in told.given if name not in CONSTANTS), None) if told else None
+    constants = scenario.transport.constants
+    unknown = next((name for name in constants.given if name not in CONSTANTS), None) if constants else None
     if unknown is None:
         return None
     return f"transport.constants.{unknown}: the kernel has no such knob; it has {', '.join(CONSTANTS)}"

@@ -25,7 +25,7 @@ PROGRAMS = {
     "host.so": ("host.c", ("-shared", "-fPIC")),
 }
 
-OWN = Kind("the programs", lambda _path: None, folder=True)
+BUILT_PROGRAMS = Kind("the programs", lambda _path: None, folder=True)
 """By its name; two that compile at once replace each other's."""
 
 
@@ -41,7 +41,7 @@ def programs() -> Path:
     if not made.is_dir():
         if shutil.which("gcc") is None:
             raise MissingCapabilityError("guests cannot be started: apt install gcc libc6-dev")
-        with atomic_directory(made, replaces=OWN) as work:
+        with atomic_directory(made, replaces=BUILT_PROGRAMS) as work:
             for name, (file, options) in PROGRAMS.items():
                 _compile([*FLAGS, *strictness(), *options, "-o", str(work / name), str(folder("lab") / file)])
     return made

@@ -34,16 +34,16 @@ def version() -> str | None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         return None
-    state, _, found = done.stdout.partition(" ")
-    return found if done.returncode == 0 and state == "installed" else None
+    state, _, installed = done.stdout.partition(" ")
+    return installed if done.returncode == 0 and state == "installed" else None
 
 
 def needed_version() -> str:
     """:func:`version`, or :class:`MissingCapabilityError` with how to get the package."""
-    found = version()
-    if found is None:
+    installed = version()
+    if installed is None:
         raise MissingCapabilityError(f"the kernel's source is not here: apt install {PACKAGE}")
-    return found
+    return installed
 
 
 def unpack_command(folder: Path) -> list[str]:

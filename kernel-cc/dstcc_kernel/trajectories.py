@@ -43,13 +43,13 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m dstcc_kernel.trajectories", description=__doc__)
     parser.add_argument("-o", "--out", type=Path, required=True, help="folder for the cases' files")
     parser.add_argument("--only", action="append", help="a case's name; may be repeated")
-    told = parser.parse_args(words)
-    chosen = [case for case in CASES if told.only is None or case.name in told.only]
-    told.out.mkdir(parents=True, exist_ok=True)
+    arguments = parser.parse_args(words)
+    chosen = [case for case in CASES if arguments.only is None or case.name in arguments.only]
+    arguments.out.mkdir(parents=True, exist_ok=True)
     for case in chosen:
         parts = [section(case, law, record(case, name)) for law, name in LAWS.items()]
-        atomic_write(told.out / f"{case.name}.txt", text_of(case, parts).encode())
-        print(told.out / f"{case.name}.txt", flush=True)
+        atomic_write(arguments.out / f"{case.name}.txt", text_of(case, parts).encode())
+        print(arguments.out / f"{case.name}.txt", flush=True)
     return 0
 
 

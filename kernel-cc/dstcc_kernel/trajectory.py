@@ -173,8 +173,8 @@ def grid(case: Case) -> Iterator[int]:
 
 def at(rows: Sequence[Row], times: Sequence[int], t_ns: int) -> Row:
     """The state at a time: what the last event before it left. ``times`` are the rows'."""
-    found = bisect.bisect_right(times, t_ns)
-    return rows[found - 1] if found else rows[0]
+    place = bisect.bisect_right(times, t_ns)
+    return rows[place - 1] if place else rows[0]
 
 
 def thinned(case: Case, rows: Sequence[Row]) -> list[Row]:
@@ -192,13 +192,13 @@ def thinned(case: Case, rows: Sequence[Row]) -> list[Row]:
 
 def changes(rows: Iterable[Row]) -> list[tuple[int, int]]:
     """(time, state) of each change of state."""
-    found = []
+    changed = []
     last = OPEN
     for row in rows:
         if row.state != last:
-            found.append((row.t_ns, row.state))
+            changed.append((row.t_ns, row.state))
             last = row.state
-    return found
+    return changed
 
 
 def together(mine: Row, theirs: Row) -> bool:
@@ -372,16 +372,16 @@ class Recorded:
 
 def read_file(text: str) -> dict[str, Recorded]:
     """What a file holds of each control."""
-    found: dict[str, Recorded] = {}
+    recorded: dict[str, Recorded] = {}
     rows: list[Row] = []
     for line in text.splitlines():
         if line.startswith("["):
-            law, _, told = line[1:].partition("]")
-            words = told.split()
+            law, _, text_after = line[1:].partition("]")
+            words = text_after.split()
             facts = dict(zip(words[::2], words[1::2], strict=True))
             phases = tuple(int(word) for word in facts.get("phases", "").split(",") if word)
             rows = []
-            found[law] = Recorded(rows, float(facts["uptime_s"]), phases)
+            recorded[law] = Recorded(rows, float(facts["uptime_s"]), phases)
         elif line and not line.startswith("#"):
             rows.append(Row.read(line))
-    return found
+    return recorded

@@ -97,4 +97,4 @@ windows below twice what it has measured of the path."""
 
 def case(name: str) -> Case:
     """The case of that name; KeyError."""
-    return {found.name: found for found in CASES}[name]
+    return {one.name: one for one in CASES}[name]

@@ -29,16 +29,16 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--recorded", type=Path, default=Path("tests/engine/trajectories"), help="folder")
     parser.add_argument("-o", "--out", type=Path, default=Path("docs/trajectories"), help="folder")
     parser.add_argument("--table", action="store_true", help="print the share of steps together instead")
-    told = parser.parse_args(words)
-    if told.table:
-        print(table(told.recorded))
+    arguments = parser.parse_args(words)
+    if arguments.table:
+        print(table(arguments.recorded))
         return 0
-    told.out.mkdir(parents=True, exist_ok=True)
+    arguments.out.mkdir(parents=True, exist_ok=True)
     for case in CASES:
-        recorded = told.recorded / f"{case.name}.txt"
+        recorded = arguments.recorded / f"{case.name}.txt"
         if recorded.exists():
             atomic_write(
-                told.out / f"{case.name}.svg", drawing(case, read_file(recorded.read_text())).encode()
+                arguments.out / f"{case.name}.svg", drawing(case, read_file(recorded.read_text())).encode()
             )
     return 0
 

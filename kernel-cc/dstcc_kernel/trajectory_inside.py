@@ -28,22 +28,22 @@ SLOT_US = 1_000_000
 
 def main(folder: Path) -> int:
     """Carry out what the folder's ``setup.json`` says."""
-    told: dict[str, Any] = json.loads((folder / "setup.json").read_text())
+    setup: dict[str, Any] = json.loads((folder / "setup.json").read_text())
     Path("/proc/sys/net/ipv4/tcp_mem").write_text(PAGES)
-    if told["module"] is not None:
-        load(Path(told["module"]))
+    if setup["module"] is not None:
+        load(Path(setup["module"]))
     home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-    spaces = [new_namespace(told["buffer_bytes"], None, told["sysctls"]) for _ in range(3)]
+    spaces = [new_namespace(setup["buffer_bytes"], None, setup["sysctls"]) for _ in range(3)]
     enter(home)
     craft, relay, earth = spaces
-    _lay(craft, relay, ("craft", "rcraft"), 0, told)
-    _lay(earth, relay, ("earth", "rearth"), 1, told)
+    _lay(craft, relay, ("craft", "rcraft"), 0, setup)
+    _lay(earth, relay, ("earth", "rearth"), 1, setup)
     plan = folder / "plan.txt"
-    plan.write_text(f"spaces {craft} {relay} {earth}\n" + told["plan"] + f"out {folder / 'events.txt'}\n")
-    with subprocess.Popen([told["program"], str(plan)], pass_fds=spaces) as playing:
-        if told["decisions"]:
+    plan.write_text(f"spaces {craft} {relay} {earth}\n" + setup["plan"] + f"out {folder / 'events.txt'}\n")
+    with subprocess.Popen([setup["program"], str(plan)], pass_fds=spaces) as playing:
+        if setup["decisions"]:
             enter(craft)
-            decide(folder / "events.txt", told["decisions"], told["silence_slots"])
+            decide(folder / "events.txt", setup["decisions"], setup["silence_slots"])
         return playing.wait()
 
 
@@ -59,9 +59,9 @@ def decide(events: Path, decisions: list[tuple[float, int, int]], silence_slots:
             client.act([Action(client.subflows()[0].id, alpha_q16, beta)])
 
 
-def _lay(host: int, relay: int, names: tuple[str, str], index: int, told: dict[str, Any]) -> None:
+def _lay(host: int, relay: int, names: tuple[str, str], index: int, setup: dict[str, Any]) -> None:
     """A host's device, its other end in the relay, and its way to the other host."""
-    common = {"mtu": told["mtu"], "gso_max_segs": 1, "txqlen": 100_000}
+    common = {"mtu": setup["mtu"], "gso_max_segs": 1, "txqlen": 100_000}
     with inside(host):
         ip = IPRoute()
     peer = {"ifname": names[1], "net_ns_fd": relay, **common}
@@ -76,7 +76,7 @@ def _lay(host: int, relay: int, names: tuple[str, str], index: int, told: dict[s
     ip.addr("add", index=device, address=HOSTS[index], prefixlen=32)
     other = HOSTS[1 - index]
     ip.neigh("replace", dst=other, lladdr=MACS[1 - index], ifindex=device, state="permanent")
-    metrics = {"initcwnd": told["initial_cwnd"]} if index == 0 else {}
+    metrics = {"initcwnd": setup["initial_cwnd"]} if index == 0 else {}
     ip.route("add", dst=f"{other}/32", oif=device, scope=253, metrics=metrics)
     ip.close()
     far.close()

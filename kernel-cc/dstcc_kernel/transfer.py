@@ -99,18 +99,18 @@ class _Join:
 
 def _lay(topology: Topology, job: Job) -> tuple[list[tuple[str, int]], list[_Join]]:
     """Lay all links; (address, subflow number) of the spacecraft, and what is to join later."""
-    found: list[tuple[str, int]] = []
+    addresses: list[tuple[str, int]] = []
     joined: list[tuple[int, str]] = []  # from when on, and the address
     number = 0
     backups = job.lanes and job.backups and 1 < len(job.links) <= MAX_PM_SUBFLOWS
     for index, link in enumerate(job.links):
         sources = [craft_address(index, k) for k in range(link.subflows)]
-        found += [(source, number + k) for k, source in enumerate(sources)]
+        addresses += [(source, number + k) for k, source in enumerate(sources)]
         if not job.lanes:
             joined += [(link.joins_ns, source) for k, source in enumerate(sources) if number + k > 0]
         if backups:
             sources.append(backup_address(index))
-            found.append((sources[-1], number))
+            addresses.append((sources[-1], number))
             joined.append((0, sources[-1]))
         topology.lay(index, _wire(job, link), sources)
         number += link.subflows
@@ -119,7 +119,7 @@ def _lay(topology: Topology, job: Job) -> tuple[list[tuple[str, int]], list[_Joi
     for join in joins:
         if join.from_ns == 0:
             topology.join(join.number, join.address, backup=join.backup)
-    return found, [join for join in joins if 0 < join.from_ns < NEVER_NS]
+    return addresses, [join for join in joins if 0 < join.from_ns < NEVER_NS]
 
 
 def _wire(job: Job, link: LinkJob) -> Wire:

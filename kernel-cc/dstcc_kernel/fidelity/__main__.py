@@ -44,7 +44,12 @@ def run(
     kept.parent.mkdir(parents=True, exist_ok=True)
     done = read_runs(kept)
     wanted = {cell: range(1, seeds_of(cell, seeds) + 1) for cell in cells}
-    missing = [(cell, seed) for cell, own in wanted.items() for seed in own if seed not in done.get(cell, {})]
+    missing = [
+        (cell, seed)
+        for cell, cell_seeds in wanted.items()
+        for seed in cell_seeds
+        if seed not in done.get(cell, {})
+    ]
     with ThreadPoolExecutor(jobs) as pool:
         for at, ((cell, seed), seen) in enumerate(
             zip(missing, pool.map(lambda pair: carry(*pair), missing), strict=True), 1
@@ -53,7 +58,7 @@ def run(
             write_runs(kept, done, _heading())
             line = f"{cell.name} seed {seed}: {seen.throughput_bps:,.0f} bit/s"
             print(f"{line} ({at} of {len(missing)})", file=sys.stderr, flush=True)
-    return {cell: {seed: done[cell][seed] for seed in own} for cell, own in wanted.items()}
+    return {cell: {seed: done[cell][seed] for seed in cell_seeds} for cell, cell_seeds in wanted.items()}
 
 
 def compare(runs: Runs, seeds: int | None = None) -> list[Row]:

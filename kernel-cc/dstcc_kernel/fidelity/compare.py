@@ -129,7 +129,7 @@ def row_of(cell: Cell, simulator: Sequence[Seen], kernel: Sequence[Seen]) -> Row
 
 def misses(rows: Sequence[Row]) -> list[str]:
     """Cells and medians beyond their goals, in words."""
-    found = [
+    missed = [
         f"{row.cell.name}: ratio {row.deciding.ratio:.3f}, 95 % from {row.deciding.interval[0]:.3f} to "
         f"{row.deciding.interval[1]:.3f}, z {row.deciding.z:+.1f}"
         for row in rows
@@ -140,8 +140,8 @@ def misses(rows: Sequence[Row]) -> list[str]:
             abs(row.deciding.ratio - 1) for row in rows if row.cell.congestion == name and not row.cell.judged
         ]
         if name not in ALLOWED and off and median(off) > ALLOWED_MEDIAN:
-            found.append(f"{name}: median |ratio − 1| {median(off):.3f}")
-    return found
+            missed.append(f"{name}: median |ratio − 1| {median(off):.3f}")
+    return missed
 
 
 def differs(pair: Pair) -> bool:

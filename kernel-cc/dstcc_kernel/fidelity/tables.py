@@ -36,11 +36,11 @@ PAGE = Kind("a table of fidelity", _no_page)
 def tables(rows: Sequence[Row]) -> Iterator[str]:
     """All grids, each with its heading; two asterisks at ratios beyond their goal."""
     for grid in dict.fromkeys(row.cell.grid for row in rows):
-        own = [row for row in rows if row.cell.grid == grid]
-        of = "`weighted_layers`" if own[0].weighted_layers else "throughput, Mbit/s"
+        of_grid = [row for row in rows if row.cell.grid == grid]
+        of = "`weighted_layers`" if of_grid[0].weighted_layers else "throughput, Mbit/s"
         yield f"**{grid}**: {of}{OF_THE_RUNS}"
         yield ""
-        yield from table(own)
+        yield from table(of_grid)
         yield ""
 
 
@@ -63,11 +63,14 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
     yield f"| control | {' | '.join(f'RTT {rtt:g} s' for rtt in rtts)} | all | mean RTTs, all | cells with z beyond 3 |"
     yield "|---" * (len(rtts) + 4) + "|"
     for name in dict.fromkeys(row.cell.congestion for row in transfers):
-        own = [row for row in transfers if row.cell.congestion == name]
-        columns = [_spread([row.throughput for row in own if row.cell.rtt_s == rtt]) for rtt in rtts]
-        columns += [_spread([row.throughput for row in own]), _spread([row.mean_rtt for row in own])]
-        apart = sum(differs(row.throughput) for row in own)
-        yield f"| {name} | {' | '.join(columns)} | {apart} of {len(own)} |"
+        of_control = [row for row in transfers if row.cell.congestion == name]
+        columns = [_spread([row.throughput for row in of_control if row.cell.rtt_s == rtt]) for rtt in rtts]
+        columns += [
+            _spread([row.throughput for row in of_control]),
+            _spread([row.mean_rtt for row in of_control]),
+        ]
+        apart = sum(differs(row.throughput) for row in of_control)
+        yield f"| {name} | {' | '.join(columns)} | {apart} of {len(of_control)} |"
 
 
 def _spread(pairs: list[Pair]) -> str:
