@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dstcc.engine import AGENT, EngineConfig, Objects, Stepper, Transport, simulate
 from dstcc.engine.stepper import RUNNING
 from dstcc.learn.policies.policy import Policy, load_policy
-from dstcc.learn.spaces.actions import ActionSpec
+from dstcc.learn.spaces.branched import JointActions
 from dstcc.learn.spaces.observe import ObservationSpec
 
 from .figure import Measured, core_s, interleaved, median_ratio
@@ -68,7 +68,7 @@ def inference_us() -> Measured:
     The details have the same for the shipped `dstcc`, with 2 and with 8 subflows and 3 layers.
     """
     rng = np.random.default_rng(1)
-    observation, action = ObservationSpec("full", 2, 3), ActionSpec(2, 3, "joint")
+    observation, action = ObservationSpec("full", 2, 3), JointActions(subflows=2, layers=3)
     widths = (observation.size, 256, 256, action.outputs)
     tensors = {}
     for k, (inputs, outputs) in enumerate(pairwise(widths)):

@@ -36,6 +36,7 @@ from dstcc.engine import AGENT, EngineConfig, clairvoyant_weight, simulate
 from dstcc.errors import InputError
 from dstcc.learn.policies.drive import drive
 from dstcc.learn.policies.policy import Policy, load_policy
+from dstcc.learn.spaces.branched import branched
 from dstcc.metrics import play_by_deadline
 from dstcc.outputs import Kind, check_output
 from dstcc.report.printed import heading, interval, line
@@ -225,10 +226,10 @@ def cells(row: dict[str, Any]) -> list[str]:
 def always(policy: Policy, choice: Sequence[int]) -> Policy:
     """A policy with the same action at every decision: of every subflow, then of each other branch."""
     first, *rest = choice
-    outputs = [np.eye(len(policy.action.windows))[first]]
+    action = branched(policy.action)
+    outputs = [np.eye(len(action.windows))[first]]
     outputs += [
-        np.eye(count)[chosen]
-        for count, chosen in zip(policy.action.branches[-len(rest) :], rest, strict=True)
+        np.eye(count)[chosen] for count, chosen in zip(action.branches[-len(rest) :], rest, strict=True)
     ]
     tensors = {name: np.zeros_like(tensor) for name, tensor in policy.tensors.items()}
     tensors["window.out.bias"] = outputs[0].astype(np.float32)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from .env.deep_space import DeepSpaceEnv
     from .env.vector import DeepSpaceVectorEnv
     from .policies.policy import Policy, load_policy, save_policy
-    from .spaces.actions import ActionSpec
     from .spaces.observe import ObservationSpec
+    from .spaces.registry import ActionSpec
 
 __all__ = [
     "ENV_ID",
@@ -32,7 +32,7 @@ __all__ = [
 
 ENV_ID = "dstcc/DeepSpace-v1"
 _ROOMS = {
-    "ActionSpec": "spaces.actions",
+    "ActionSpec": "spaces.registry",
     "DeepSpaceEnv": "env.deep_space",
     "DeepSpaceVectorEnv": "env.vector",
     "ObservationSpec": "spaces.observe",

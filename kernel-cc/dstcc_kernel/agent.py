@@ -32,6 +32,7 @@ from dstcc.engine.stepper import EPISODE_VALUES, LAYER_VALUES, SUBFLOW_VALUES
 from dstcc.errors import InputError
 from dstcc.learn.spaces.observe import make_observer
 from dstcc.learn.spaces.observe_measured import MeasuredObserver
+from dstcc.learn.spaces.schedulers import SchedulerActions
 from dstcc.wire import HEADER_BYTES
 
 from .genetlink import NetlinkError
@@ -219,7 +220,7 @@ class Agent:
 
     def _of_layers(self, actions: Actions, contacts: Sequence[Contact]) -> Decision:
         places = actions.layer_subflow[0, : self.layers].tolist()
-        if not self.policy.action.orders:
+        if not self.policy.action.measured:
             return Decision([place if place < len(self.routes) else -1 for place in places])
         gap_s, repair = actions.order[0].tolist()
         dark = frozenset(row for row, contact in enumerate(contacts) if not contact.up)
@@ -330,7 +331,7 @@ class Agent:
 
 def check_policy(policy: Policy) -> None:
     """Raise :class:`~dstcc.errors.InputError` for a policy that steers what the kernel's control has not."""
-    if policy.action.encoding == "policies":
+    if isinstance(policy.action, SchedulerActions):
         raise InputError(f"policy {policy.name} chooses among schedulers that exist in the simulator only")
     if policy.action.pacing not in ("window", "rate"):
         raise InputError(

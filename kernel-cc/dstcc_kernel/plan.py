@@ -163,7 +163,7 @@ def steered_by(job: Job, policy: Policy, config: EngineConfig) -> Job:
         lanes=config.transport.mode == "lanes",
         lanes_per_link=lanes,
         turning=min(lanes, max(MIN_LANES, _layers_a_round_trip(config) // LAYERS_A_LANE)),
-        backups=_backups(config.links, stock=False) and not policy.action.orders,
+        backups=_backups(config.links, stock=False) and not policy.action.measured,
         rate=policy.action.pacing == "rate",
         layer_links=(),
     )

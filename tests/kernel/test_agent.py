@@ -15,8 +15,10 @@ from dstcc_kernel.netlink import ONE_Q16, Action, Flags, Subflow
 
 from dstcc.errors import InputError, PolicyError
 from dstcc.learn.policies.policy import Policy
-from dstcc.learn.spaces.actions import ActionSpec
+from dstcc.learn.spaces.branched import branched
 from dstcc.learn.spaces.observe import ObservationSpec
+from dstcc.learn.spaces.registry import make_actions
+from dstcc.learn.spaces.schedulers import SchedulerActions
 
 ENOENT = 2
 SCALE = 10.0
@@ -64,7 +66,7 @@ class Control:
 def policy(choice: int = 0, *, kind: str = "full", **action: object) -> Policy:
     """One that always chooses the same of each branch: ``choice`` for windows, the last subflow for layers."""
     spaces = {"subflows": 2, "layers": 2, "windows": WINDOWS, "headroom": 3, **action}
-    act = ActionSpec(**spaces)  # type: ignore[arg-type]
+    act = branched(make_actions(**spaces))  # type: ignore[arg-type]
     see = ObservationSpec(kind, subflows=2, layers=act.layers, history=2)
     bias = np.zeros(act.outputs, np.float32)
     starts = np.concatenate([[0], np.cumsum(act.branches)])[:-1]
@@ -234,7 +236,7 @@ def test_slots_that_the_kernel_cannot_count_are_refused(values: dict[str, Any], 
 
 
 def test_policies_that_need_the_simulator_are_refused() -> None:
-    schedulers = ActionSpec(subflows=2, layers=2, encoding="policies")
+    schedulers = SchedulerActions(subflows=2, layers=2)
     see = ObservationSpec("full", subflows=2, layers=2)
     tensors = {
         "layers.0.weight": np.zeros((schedulers.outputs, see.size), np.float32),

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from dstcc.learn.policies.policy import Policy
-from dstcc.learn.spaces.actions import ActionSpec
+from dstcc.learn.spaces.branched import branched
 from dstcc.learn.spaces.observe import ObservationSpec
+from dstcc.learn.spaces.registry import make_actions
 
 
 def constant(choices: tuple[int, ...], *, subflows: int = 2, layers: int = 2, **action: Any) -> Policy:
     """The policy that takes ``choices``, one a branch, whatever it sees."""
     observation = ObservationSpec("full", subflows, layers, history=2)
-    spec = ActionSpec(subflows, layers, **action)
+    spec = branched(make_actions(subflows, layers, **action))
     best = np.concatenate(
         [np.eye(size, dtype=np.float32)[k] for size, k in zip(spec.branches, choices, strict=True)]
     )

@@ -18,9 +18,9 @@ DOCUMENTED = [
     ("dstcc.learn.policy", "Policy", "dstcc.learn.policies.policy"),
     ("dstcc.learn.policy", "load_policy", "dstcc.learn.policies.policy"),
     ("dstcc.learn.policy", "save_policy", "dstcc.learn.policies.policy"),
-    ("dstcc.learn.spaces", "ActionSpec", "dstcc.learn.spaces.actions"),
-    ("dstcc.learn.spaces", "POLICIES", "dstcc.learn.spaces.actions"),
-    ("dstcc.learn.spaces", "PLACES", "dstcc.learn.spaces.actions"),
+    ("dstcc.learn.spaces", "ActionSpec", "dstcc.learn.spaces.registry"),
+    ("dstcc.learn.spaces", "POLICIES", "dstcc.learn.spaces.schedulers"),
+    ("dstcc.learn.spaces", "PLACES", "dstcc.learn.spaces.measured_actions"),
 ]
 """Paths that documentation has named, and where the names lie now."""
 

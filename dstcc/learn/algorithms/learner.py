@@ -19,7 +19,7 @@ from .settings import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.learn.spaces.actions import ActionSpec
+    from dstcc.learn.spaces.actions import ActionSpace
     from dstcc.learn.spaces.observe import ObservationSpec
 
     from .recipes import Recipe
@@ -87,7 +87,7 @@ class Learner(Protocol):
 
 
 def make_learner(
-    recipe: Recipe, observation: ObservationSpec, action: ActionSpec, *, seed: int, device: str
+    recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
 ) -> Learner:
     """The learner of a recipe's settings."""
     given = (recipe, observation, action)

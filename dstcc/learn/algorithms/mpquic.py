@@ -36,7 +36,7 @@ from .streams import generator
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.learn.spaces.actions import ActionSpec
+    from dstcc.learn.spaces.actions import ActionSpace
     from dstcc.learn.spaces.observe import ObservationSpec
 
     from .recipes import Recipe
@@ -48,7 +48,7 @@ class MpquicRl:
     group = 1
 
     def __init__(
-        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpec, *, seed: int, device: str
+        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
     ) -> None:
         settings = recipe.learner
         assert isinstance(settings, SchedulerSettings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dstcc.learn.policies.sets import SetsShape
+from dstcc.learn.spaces.branched import branched
 from dstcc.learn.spaces.observe_measured import EPISODE, LAYER, SUBFLOW
 
 from .dqn import Dqn
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dstcc.learn.spaces.actions import ActionSpec
+    from dstcc.learn.spaces.actions import ActionSpace
+    from dstcc.learn.spaces.branched import BranchedActions
     from dstcc.learn.spaces.observe import ObservationSpec
 
     from .recipes import Recipe
@@ -29,16 +31,18 @@ class OffPolicy:
     group = 1
 
     def __init__(
-        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpec, *, seed: int, device: str
+        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
     ) -> None:
         settings = recipe.learner
         assert isinstance(settings, DqnSettings)
-        branches = (action.outputs,) if action.single else action.branches
+        branches = (action.outputs,) if action.single else branched(action).branches
         self.recipe = recipe
         self._sets = settings.sets > 0
 
         def make() -> SetsNetwork:
-            return sets_network(observation, action, settings.sets, dueling=settings.dueling, seed=seed)
+            return sets_network(
+                observation, branched(action), settings.sets, dueling=settings.dueling, seed=seed
+            )
 
         own = make if settings.sets else None
         self.dqn = Dqn(observation.size, branches, settings, seed=seed, device=device, make=own)
@@ -95,14 +99,14 @@ class OffPolicy:
         )
 
 
-def sets_shape(action: ActionSpec) -> SetsShape:
+def sets_shape(action: BranchedActions) -> SetsShape:
     """What a network of sets sees of the observation ``measured`` and does with that action space."""
     rest = sum(action.branches[action.subflows :])
     return SetsShape(len(EPISODE), len(SUBFLOW), len(LAYER), windows=len(action.windows), rest=rest)
 
 
 def sets_network(
-    observation: ObservationSpec, action: ActionSpec, hidden: int, *, dueling: bool, seed: int
+    observation: ObservationSpec, action: BranchedActions, hidden: int, *, dueling: bool, seed: int
 ) -> SetsNetwork:
     """A network of sets for these spaces."""
     from .sets_torch import SetsNetwork

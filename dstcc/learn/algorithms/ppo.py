@@ -35,7 +35,7 @@ from .torches import begin_optimiser, chain, load_tensors, named_tensors, to_num
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.learn.spaces.actions import ActionSpec
+    from dstcc.learn.spaces.actions import ActionSpace
     from dstcc.learn.spaces.observe import ObservationSpec
 
     from .recipes import Recipe
@@ -65,7 +65,7 @@ class Ppo:
     group = 1
 
     def __init__(
-        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpec, *, seed: int, device: str
+        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
     ) -> None:
         settings = recipe.learner
         assert isinstance(settings, PpoSettings)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dstcc.learn.policies.network import Table
+from dstcc.learn.spaces.branched import branched
 
 from .learner import Slot, Weights
 from .replay import fill
@@ -33,7 +34,7 @@ from .streams import generator
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.learn.spaces.actions import ActionSpec
+    from dstcc.learn.spaces.actions import ActionSpace
     from dstcc.learn.spaces.observe import ObservationSpec
 
     from .recipes import Recipe
@@ -48,18 +49,19 @@ class QTable:
     group = 1
 
     def __init__(
-        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpec, *, seed: int
+        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int
     ) -> None:
         settings = recipe.learner
         assert isinstance(settings, QTableSettings)
-        self.recipe, self.settings, self.branches = recipe, settings, action.branches
+        choices = branched(action)
+        self.recipe, self.settings, self.branches = recipe, settings, choices.branches
         self.edges = [settings.edges[name.rpartition(".")[2]] for name in observation.names]
         rows = prod(len(cuts) + 1 for cuts in self.edges)
         self.table = np.zeros((rows, sum(self.branches)))
         self.visits = np.zeros(self.table.shape, dtype=np.int32)
         self._starts = np.array([0, *np.cumsum(self.branches)[:-1]])
-        if (1.0, 0) in action.windows:
-            self.table[:, self._starts[: action.subflows] + action.windows.index((1.0, 0))] = HOLD
+        if (1.0, 0) in choices.windows:
+            self.table[:, self._starts[: choices.subflows] + choices.windows.index((1.0, 0))] = HOLD
         self._explore = generator(seed, "explore")
 
     def act(

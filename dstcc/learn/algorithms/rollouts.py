@@ -26,6 +26,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from dstcc.learn.spaces.branched import branched
+
 from .learner import Slot, Weights
 from .off_policy import sets_network
 from .replay import fill
@@ -34,7 +36,8 @@ from .streams import generator
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.learn.spaces.actions import ActionSpec
+    from dstcc.learn.spaces.actions import ActionSpace
+    from dstcc.learn.spaces.branched import BranchedActions
     from dstcc.learn.spaces.observe import ObservationSpec
 
     from .recipes import Recipe
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
 FOLLOW = -1
 
 
-def group_size(action: ActionSpec) -> int:
+def group_size(action: BranchedActions) -> int:
     """The policy's own episode, and one for each choice of each branch; subflows have one branch together."""
     return 1 + len(action.windows) + sum(action.branches[action.subflows :])
 
@@ -56,12 +59,13 @@ class Rollouts:
         recipe: Recipe,
         settings: RolloutSettings,
         observation: ObservationSpec,
-        action: ActionSpec,
+        space: ActionSpace,
         *,
         seed: int,
         device: str,
     ) -> None:
         self.recipe, self.settings, self.device = recipe, settings, torch.device(device)
+        action = branched(space)
         self.size = self.group = group_size(action)
         self.groups = recipe.episodes // self.size
         if self.groups * self.size != recipe.episodes:
@@ -219,7 +223,7 @@ class Rollouts:
         self.updates += 1
         return float(loss.detach())
 
-    def _deviations(self, action: ActionSpec) -> NDArray[np.int64]:
+    def _deviations(self, action: BranchedActions) -> NDArray[np.int64]:
         """What each episode of a group keeps, (size, branches)."""
         table = np.full((self.size, len(action.branches)), FOLLOW, dtype=np.int64)
         table[1 : 1 + len(action.windows), : action.subflows] = np.arange(len(action.windows))[:, None]

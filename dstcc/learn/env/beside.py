@@ -18,6 +18,7 @@ from dstcc.engine.config import AGENT, AGENT_BBR, AGENT_RATE, NEVER_NS, SAME, Ob
 from dstcc.engine.stepper import EPISODE_VALUES, FALL_BACK, FLOW_VALUES, LAYER_VALUES, SILENT, SUBFLOW_VALUES
 from dstcc.learn.spaces.observe import make_observer
 from dstcc.learn.spaces.observe_measured import MeasuredObserver
+from dstcc.learn.spaces.schedulers import SchedulerActions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -85,18 +86,18 @@ class Beside:
 
     def observe(self, stepper: Stepper) -> None:
         """Take in the slot that ended; nothing before the flow's start."""
-        told = dict(zip(FLOW_VALUES, stepper.flow_values[0, self.place].tolist(), strict=True))
-        if not told["started"]:
+        flow = dict(zip(FLOW_VALUES, stepper.flow_values[0, self.place].tolist(), strict=True))
+        if not flow["started"]:
             return
         written = self.written
-        written.payload_bytes, written.writes = told["written_bytes"], told["writes"]
-        written.over_s = told["written_over_s"]
+        written.payload_bytes, written.writes = flow["written_bytes"], flow["writes"]
+        written.over_s = flow["written_over_s"]
         values = self._values
         values.subflow_values[0, 0] = stepper.flow_subflow_values[0, self.place]
-        values.layer_values[0, 0, LAYER_VALUES.index("backlog_bytes")] = told["unsent_bytes"]
+        values.layer_values[0, 0, LAYER_VALUES.index("backlog_bytes")] = flow["unsent_bytes"]
         values.layer_values[0, 0, LAYER_VALUES.index("slack_s")] = np.inf
-        values.episode_values[0, EPISODE_VALUES.index("time_s")] = told["age_s"]
-        values.episode_values[0, EPISODE_VALUES.index("slot_s")] = told["slot_s"]
+        values.episode_values[0, EPISODE_VALUES.index("time_s")] = flow["age_s"]
+        values.episode_values[0, EPISODE_VALUES.index("slot_s")] = flow["slot_s"]
         self._observed = self._observer.observe(self._stepper)
 
     def decide(self) -> None:
@@ -111,9 +112,9 @@ class Beside:
         """Put the choice for the coming slot where the engine takes it from; NewReno's for one that is no number."""
         alpha, beta = FALL_BACK if self._lost else SILENT, 0
         if self._choice is not None:
-            told = self.policy.action.decode(self._choice, self._observer.units(self._stepper))
-            alpha, beta = int(told.alpha_q16[0, 0]), int(told.beta[0, 0])
-            self._observer.note(told.layer_subflow, np.zeros_like(told.copied))
+            decoded = self.policy.action.decode(self._choice, self._observer.units(self._stepper))
+            alpha, beta = int(decoded.alpha_q16[0, 0]), int(decoded.beta[0, 0])
+            self._observer.note(decoded.layer_subflow, np.zeros_like(decoded.copied))
         stepper.flow_alpha_q16[0, self.place], stepper.flow_beta[0, self.place] = alpha, beta
 
     @property
@@ -135,12 +136,12 @@ def beside(policy: Policy, config: EngineConfig) -> tuple[Beside, ...]:
 
 def named(policy: Policy, config: EngineConfig, result: EngineResult) -> EngineResult:
     """The result with the flows of the trial's controller under its name."""
-    told = [flow.congestion for link in config.links for flow in link.flows]
-    stock = policy.action.encoding == "policies"
-    name = f"{policy.name} ({policy.action.congestion})" if stock else policy.name
+    asked = [flow.congestion for link in config.links for flow in link.flows]
+    stock = isinstance(policy.action, SchedulerActions)
+    name = f"{policy.name} ({policy.action.control})" if stock else policy.name
     flows = [
-        replace(flow, congestion=name) if said == SAME else flow
-        for said, flow in zip(told, result.flows, strict=True)
+        replace(flow, congestion=name) if control == SAME else flow
+        for control, flow in zip(asked, result.flows, strict=True)
     ]
     return replace(result, flows=tuple(flows))
 

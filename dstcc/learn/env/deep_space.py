@@ -11,8 +11,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from dstcc.learn.spaces.actions import PAPER_WINDOWS, ActionSpec
+from dstcc.learn.spaces.actions import ActionSpace
+from dstcc.learn.spaces.branched import BranchedActions
 from dstcc.learn.spaces.observe import ObservationSpec
+from dstcc.learn.spaces.registry import make_actions
 from dstcc.learn.spaces.scales import HIGH, LOW
 
 from .episodes import Episodes
@@ -32,45 +34,21 @@ def make_specs(
     observation: str = "full",
     action: str = "multi",
     history: int = 8,
-    windows: tuple[tuple[float, float], ...] = PAPER_WINDOWS,
-    automatic: bool = False,
-    copies: bool = False,
-    octaves: float = 1.0,
-    headroom: int = 2,
-    congestion: str = "cubic",
-    pacing: str = "window",
-    measured: bool = False,
-    orders: tuple[tuple[float, float], ...] = (),
-    lanes: int = 0,
-    slot_rtts: float = 0.0,
-    hold: int = 1,
     subflows: int | None = None,
     layers: int | None = None,
-) -> tuple[ObservationSpec, ActionSpec]:
-    """The two spaces that the environments' keywords mean; ValueError for what makes no sense."""
+    **options: Any,
+) -> tuple[ObservationSpec, ActionSpace]:
+    """The two spaces that the environments' keywords mean; ``options`` are those of the action space.
+
+    Raises ValueError for spaces that make no sense and TypeError for a keyword that nobody has.
+    """
     n, m = subflows or episodes.subflows, layers or episodes.layers
     if n < episodes.subflows or m < episodes.layers:
         raise ValueError(
             f"{n} subflows and {m} layers, but the scenarios have {episodes.subflows} and {episodes.layers}"
         )
-    told = ActionSpec(
-        n,
-        m,
-        action,
-        tuple(windows),
-        automatic,
-        copies,
-        octaves,
-        headroom,
-        congestion,
-        pacing,
-        measured=measured,
-        orders=tuple(orders),
-        lanes=lanes,
-        slot_rtts=slot_rtts,
-        hold=hold,
-    )
-    return ObservationSpec(observation, n, m, history if observation == "full" else 0), told
+    sees = ObservationSpec(observation, n, m, history if observation == "full" else 0)
+    return sees, make_actions(n, m, action, **options)
 
 
 def to_episodes(scenario: Scenarios) -> Episodes:
@@ -88,15 +66,15 @@ def observation_space(spec: ObservationSpec) -> spaces.Space[NDArray[np.float32]
     return space
 
 
-def action_space(spec: ActionSpec) -> spaces.Space[Any]:
+def action_space(spec: ActionSpace) -> spaces.Space[Any]:
     """The space of an action."""
     made: spaces.Space[Any]
     if spec.single:
         made = spaces.Discrete(spec.outputs)
-    elif spec.encoding == "multi":
+    elif isinstance(spec, BranchedActions):
         made = spaces.MultiDiscrete(list(spec.branches))
     else:
-        made = spaces.Box(-1.0, 1.0, (spec.subflows,), np.float32)
+        made = spaces.Box(-1.0, 1.0, (spec.outputs,), np.float32)
     return made
 
 
@@ -208,7 +186,8 @@ class DeepSpaceEnv(gymnasium.Env[NDArray[np.float32], Any]):
     and so much more or less that its queue holds t slots of it after the slot. `orders` (none): pairs (gap, repair).
     Each layer goes `gap` of the longest round trip later than the one below it (infinite: base layers first), and the
     share `repair` of the spare time is kept for a repair. Two entries, one of `dstcc.learn.spaces.PLACES` and one of
-    `orders`, then stand in the place of the M. Both need `observation="measured"` and `action="multi"`.
+    `orders`, then stand in the place of the M. They go together, with
+    `observation="measured"` and `action="multi"`.
 
     `lanes` (0: the scenario's own): lanes of each subflow. `slot_rtts` (0: the scenario's own): a slot in round trips
     of the shortest link, a chunk at least. `hold` (1): slots that an action holds for; rewards of a step are summed

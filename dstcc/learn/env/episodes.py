@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dstcc.engine import AGENT, EngineConfig
-from dstcc.engine.config import AGENT_BBR, AGENT_LATE, AGENT_POLICIES, AGENT_RATE
 
 if TYPE_CHECKING:
     from dstcc.learn.policies.policy import TrainedOn
     from dstcc.learn.policies.scope import Scope
-    from dstcc.learn.spaces.actions import ActionSpec
+    from dstcc.learn.spaces.actions import ActionSpace
     from dstcc.scenario import Scenario, Source
 
 TABLE_1: dict[str, Any] = {
@@ -99,7 +98,7 @@ class Episodes:
         """Which of the scenarios a seed draws: neighbouring seeds take turns."""
         return seed % len(self.scenarios)
 
-    def config(self, seed: int, action: ActionSpec) -> EngineConfig:
+    def config(self, seed: int, action: ActionSpace) -> EngineConfig:
         """The trial of a seed, 0 ≤ seed < 2^62, for an agent with that action space to steer."""
         from dstcc.scenario import engine_config, settle
 
@@ -125,15 +124,12 @@ def _each(scenarios: Sequence[Scenario | Path | str]) -> Iterator[Scenario | Pat
         yield from files
 
 
-def steered(config: EngineConfig, action: ActionSpec) -> EngineConfig:
+def steered(config: EngineConfig, action: ActionSpace) -> EngineConfig:
     """A trial as an agent with that action space steers it."""
-    policies = action.encoding == "policies"
-    own = {"window": AGENT, "rate": AGENT_RATE, "bbr": AGENT_BBR}[action.pacing]
-    scheduler = AGENT_POLICIES if policies else AGENT_LATE if action.orders else AGENT
     transport = replace(
         config.transport,
-        congestion=action.congestion if policies else own,
-        scheduler=scheduler,
+        congestion=action.control,
+        scheduler=action.scheduler,
         layer_links=(),
         agent_headroom=action.headroom,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from dstcc.engine import EngineConfig, EngineResult, Stepper
 from dstcc.engine.config import subflow_links
 from dstcc.engine.stepper import EPISODE_VALUES, FALL_BACK, RUNNING, SILENT, TIME_OVER
-from dstcc.learn.spaces.actions import ActionSpec
+from dstcc.learn.spaces.actions import ActionSpace
 from dstcc.learn.spaces.observe import ObservationSpec, make_observer
 from dstcc.learn.spaces.observe_measured import MeasuredObserver
 from dstcc.learn.spaces.scales import column
@@ -32,7 +32,7 @@ class Runner:
         self,
         episodes: int,
         observation: ObservationSpec,
-        action: ActionSpec,
+        action: ActionSpace,
         *,
         reward: str = "weighted-layers",
         threads: int = 1,
@@ -43,8 +43,8 @@ class Runner:
         Raise ValueError where the two spaces do not fit together or the reward is not known."""
         if (observation.subflows, observation.layers) != (action.subflows, action.layers):
             raise ValueError("observation and action are of different numbers of subflows or layers")
-        if (action.measured or action.orders) and observation.kind != "measured":
-            raise ValueError("measured windows and orders need the observation 'measured'")
+        if action.measured and observation.kind != "measured":
+            raise ValueError("measured actions need the observation 'measured'")
         if reward not in REWARDS:
             raise ValueError(f"reward '{reward}': one of {', '.join(REWARDS)}")
         self.observation, self.action = observation, action
@@ -86,7 +86,7 @@ class Runner:
         """Act in every running episode for the slots that a decision holds; raises ValueError for actions outside the
         space.
 
-        The shapes are those of :meth:`ActionSpec.decode`.
+        The shapes are those of :meth:`ActionSpace.decode`.
         """
         running, rewards = self.stepper.done == RUNNING, np.zeros(len(self.rewards))
         for _ in range(self.action.hold):
@@ -98,12 +98,12 @@ class Runner:
 
     def _act(self, actions: NDArray[Any]) -> None:
         stepper = self.stepper
-        told = self.action.decode(actions, self._observer.units(stepper))
-        if len(told.beta) != len(stepper.done):
-            raise ValueError(f"{len(told.beta)} actions for {len(stepper.done)} episodes")
-        stepper.alpha_q16[:], stepper.beta[:] = told.alpha_q16, told.beta
-        stepper.layer_subflow[:], stepper.copied[:] = told.layer_subflow, told.copied
-        stepper.order[:] = told.order
+        decoded = self.action.decode(actions, self._observer.units(stepper))
+        if len(decoded.beta) != len(stepper.done):
+            raise ValueError(f"{len(decoded.beta)} actions for {len(stepper.done)} episodes")
+        stepper.alpha_q16[:], stepper.beta[:] = decoded.alpha_q16, decoded.beta
+        stepper.layer_subflow[:], stepper.copied[:] = decoded.layer_subflow, decoded.copied
+        stepper.order[:] = decoded.order
         self._go()
 
     def idle(self, *, fall_back: bool = False) -> None:

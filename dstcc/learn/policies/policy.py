@@ -4,7 +4,8 @@ The file's metadata holds one entry, ``dstcc_policy``: a JSON header with ``sche
 ``version`` (of dstcc), ``seed`` and ``scenario_sha256`` of the training, ``trained_on`` (a list of its scenarios, each
 ``scenario``, its name, and ``sha256``, its content hash; files without one are read as well), ``trained_within`` (what
 these scenarios are, in ranges, see :mod:`dstcc.learn.policies.scope`; likewise), ``observation`` and
-``action`` (the documents of :class:`ObservationSpec` and :class:`ActionSpec`), ``network``, and ``sha256`` over the
+``action`` (the documents of :class:`ObservationSpec` and :class:`~dstcc.learn.spaces.actions.ActionSpace`),
+``network``, and ``sha256`` over the
 rest of the header and every tensor's name, type, shape and bytes. Nothing in it is ever executed.
 """
 
@@ -21,8 +22,9 @@ import numpy as np
 
 from dstcc import algorithms
 from dstcc.errors import PolicyError
-from dstcc.learn.spaces.actions import ActionSpec
+from dstcc.learn.spaces.actions import ActionSpace
 from dstcc.learn.spaces.observe import ObservationSpec
+from dstcc.learn.spaces.registry import parse_actions
 from dstcc.version import __version__
 
 from . import scope
@@ -71,7 +73,7 @@ class Policy:
 
     algorithm: str
     observation: ObservationSpec
-    action: ActionSpec
+    action: ActionSpace
     network: dict[str, Any]
     """Its ``kind`` and whatever that kind needs; see :mod:`dstcc.learn.policies.network`."""
     tensors: Mapping[str, Float32Array]
@@ -121,16 +123,16 @@ class Policy:
     def knows(self) -> tuple[str, ...]:
         """What it sees, and what its actions rest on: keys of :data:`dstcc.algorithms.KNOWLEDGE`."""
         seen = {name.rpartition(".")[2] for name in self.observation.names}
-        found = {
+        knows = {
             "queue": "queue" in seen or self.action.measured,
-            "contacts": "link_up" in seen or bool(self.action.orders),
+            "contacts": "link_up" in seen or self.action.measured,
         }
-        return tuple(key for key, known in found.items() if known)
+        return tuple(key for key, known in knows.items() if known)
 
     @property
     def copies(self) -> str:
         """What may go a second time, a key of :data:`dstcc.algorithms.COPIES` or empty."""
-        return "spare" if self.action.copies else ""
+        return "spare" if self.action.copying else ""
 
     def check_fits(self, *, subflows: int, layers: int) -> None:
         """Raise :class:`PolicyError` where a trial has more subflows or layers than the policy knows."""
@@ -197,7 +199,7 @@ def load_policy(name_or_file: str | Path) -> Policy:
         return Policy(
             algorithm=header["algorithm"],
             observation=ObservationSpec.parse(header["observation"]),
-            action=ActionSpec.parse(header["action"]),
+            action=parse_actions(header["action"]),
             network=header["network"],
             tensors=tensors,
             seed=header["seed"],

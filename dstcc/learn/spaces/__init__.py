@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from .actions import ENCODINGS, PAPER_WINDOWS, PLACES, POLICIES, SPARES, Actions, ActionSpec
+from .actions import PAPER_WINDOWS, Actions, ActionSpace
+from .branched import BranchedActions, JointActions, MultiActions
+from .continuous import ContinuousActions
+from .measured_actions import PLACES, SPARES, MeasuredActions
 from .observe import KINDS, ObservationSpec
+from .registry import ENCODINGS, SPACES, ActionSpec, make_actions, parse_actions
+from .schedulers import POLICIES, SchedulerActions
 
 __all__ = [
     "ENCODINGS",
@@ -11,8 +16,18 @@ __all__ = [
     "PAPER_WINDOWS",
     "PLACES",
     "POLICIES",
+    "SPACES",
     "SPARES",
+    "ActionSpace",
     "ActionSpec",
     "Actions",
+    "BranchedActions",
+    "ContinuousActions",
+    "JointActions",
+    "MeasuredActions",
+    "MultiActions",
     "ObservationSpec",
+    "SchedulerActions",
+    "make_actions",
+    "parse_actions",
 ]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dstcc.learn.env.episodes import Episodes
-    from dstcc.learn.spaces.actions import ActionSpec
+    from dstcc.learn.spaces.actions import ActionSpace
     from dstcc.learn.spaces.observe import ObservationSpec
 
 METRIC_REWARD = "weighted-layers"
@@ -35,7 +35,7 @@ def evaluate(
     act: Callable[[NDArray[np.float32]], NDArray[Any]],
     episodes: Episodes,
     observation: ObservationSpec,
-    action: ActionSpec,
+    action: ActionSpace,
     seeds: Sequence[int],
     *,
     reward: str = METRIC_REWARD,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dstcc.learn.env.episodes import Episodes
-    from dstcc.learn.spaces.actions import ActionSpec
+    from dstcc.learn.spaces.actions import ActionSpace
     from dstcc.learn.spaces.observe import ObservationSpec
 
 
@@ -40,7 +40,7 @@ class Fleet:
         episodes: Episodes,
         count: int,
         observation: ObservationSpec,
-        action: ActionSpec,
+        action: ActionSpace,
         *,
         reward: str,
         seed: int,

@@ -323,10 +323,10 @@ def policy() -> dict[str, Any]:
     from dstcc_kernel.agent import Agent, Contact, Route
 
     from dstcc.learn.policies.policy import Policy
-    from dstcc.learn.spaces.actions import ActionSpec
+    from dstcc.learn.spaces.branched import MultiActions
     from dstcc.learn.spaces.observe import ObservationSpec
 
-    act = ActionSpec(subflows=2, layers=1, windows=((0.0, 64), (1.0, 0)), headroom=0)
+    act = MultiActions(subflows=2, layers=1, windows=((0.0, 64), (1.0, 0)), headroom=0)
     see = ObservationSpec("full", subflows=2, layers=1)
     bias = np.array([1, 0, 0, 1, 0, 1], np.float32)  # 64 segments; as it is; the layer on the second
     tensors = {"layers.0.weight": np.zeros((6, see.size), np.float32), "layers.0.bias": bias}

@@ -21,8 +21,8 @@ from dstcc.learn.algorithms.settings import (
     SchedulerSettings,
 )
 from dstcc.learn.policies.policy import Policy, load_policy, save_policy
-from dstcc.learn.spaces.actions import ActionSpec
 from dstcc.learn.spaces.observe import ObservationSpec
+from dstcc.learn.spaces.registry import make_actions
 from dstcc.learn.training.loop import train
 from dstcc.learn.training.state import Training
 from tests.learn.mission import MISSION
@@ -58,7 +58,7 @@ def make(name, **changes):
     recipe = replace(recipe, learner=replace(recipe.learner, **changes))
     keywords = recipe.environment
     observation = ObservationSpec(keywords["observation"], 2, 2, 0)
-    action = ActionSpec(2, 2, keywords["action"], headroom=0)
+    action = make_actions(2, 2, keywords["action"], headroom=0)
     return make_learner(recipe, observation, action, seed=3, device="cpu"), recipe
 
 
@@ -107,7 +107,7 @@ def test_numpy_and_torch_agree(tmp_path, name):
             parameter.data *= 3
     spaces = (
         ObservationSpec(recipe.environment["observation"], 2, 2, 0),
-        ActionSpec(2, 2, recipe.environment["action"], headroom=0),
+        make_actions(2, 2, recipe.environment["action"], headroom=0),
     )
     weights = learner.weights()
     policy = Policy(name, *spaces, weights.network, weights.tensors, seed=3, scenario_sha256="")

@@ -13,11 +13,13 @@ from dstcc.learn.algorithms.recipes import RECIPES
 from dstcc.learn.algorithms.rollouts import Rollouts, group_size
 from dstcc.learn.algorithms.settings import RolloutSettings
 from dstcc.learn.env.deep_space import to_episodes
-from dstcc.learn.spaces.actions import ActionSpec
+from dstcc.learn.spaces.measured_actions import MeasuredActions
 from dstcc.learn.spaces.observe import ObservationSpec
 from dstcc.learn.training.fleet import Fleet
 
-ACTION = ActionSpec(2, 2, windows=((1.0, 0.0), (1.0, 1.0)), measured=True, orders=((0.0, 0.0), (0.2, 0.0)))
+ACTION = MeasuredActions(
+    subflows=2, layers=2, windows=((1.0, 0.0), (1.0, 1.0)), orders=((0.0, 0.0), (0.2, 0.0))
+)
 OBSERVATION = ObservationSpec("measured", 2, 2, 0)
 SETTINGS = RolloutSettings(
     sets=8, learning_rate=1e-2, batch=32, memory=50, kept=2, least=2, usual=(0, 0, 0), margin=0.1

@@ -15,9 +15,11 @@ from dstcc.learn.algorithms.off_policy import sets_shape
 from dstcc.learn.algorithms.sets_torch import SetsNetwork
 from dstcc.learn.algorithms.settings import DqnSettings
 from dstcc.learn.policies.sets import Sets
-from dstcc.learn.spaces.actions import ActionSpec
+from dstcc.learn.spaces.measured_actions import MeasuredActions
 
-ACTION = ActionSpec(3, 2, windows=((1.0, 0.0), (1.0, 1.0)), measured=True, orders=((0.0, 0.0), (0.2, 0.0)))
+ACTION = MeasuredActions(
+    subflows=3, layers=2, windows=((1.0, 0.0), (1.0, 1.0)), orders=((0.0, 0.0), (0.2, 0.0))
+)
 SHAPE = sets_shape(ACTION)
 REST = (4, 2)
 

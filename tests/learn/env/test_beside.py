@@ -17,7 +17,7 @@ from dstcc.learn.env import beside
 from dstcc.learn.env.beside import Beside, Written
 from dstcc.learn.policies.drive import drive
 from dstcc.learn.policies.policy import Policy, load_policy
-from dstcc.learn.spaces.actions import ActionSpec
+from dstcc.learn.spaces.branched import MultiActions
 from dstcc.learn.spaces.observe import ObservationSpec
 from dstcc.run import load_controllers, run_trials
 from dstcc.scenario import Scenario, load_scenario, load_source, parse_override, parse_scenario
@@ -32,7 +32,7 @@ STEERED = tuple(name for name in algorithms.shipped_policies() if name != "mpqui
 def doubling(*, most: float = 60) -> Policy:
     """Doubles its window a slot while it has fewer segments than that, and then leaves it alone."""
     observation = ObservationSpec("paper", 1, 1)  # the first value is log2(1 + window) / 10
-    action = ActionSpec(1, 1, windows=((2.0, 0), (1.0, 0)), headroom=0)
+    action = MultiActions(subflows=1, layers=1, windows=((2.0, 0), (1.0, 0)), headroom=0)
     above = np.log2(1 + most) / 10
     tensors = {
         "layers.0.weight": np.array([[1.0, 0, 0, 0]], dtype=np.float32),

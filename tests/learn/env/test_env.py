@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ from dstcc.engine import simulate
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
 from dstcc.learn.env.deep_space import DeepSpaceEnv, make_specs
 from dstcc.learn.env.vector import DeepSpaceVectorEnv
-from dstcc.learn.spaces.actions import POLICIES
+from dstcc.learn.spaces.actions import OPTIONS
 from dstcc.learn.spaces.observe import ObservationSpec
+from dstcc.learn.spaces.registry import SPACES
+from dstcc.learn.spaces.schedulers import POLICIES
 from dstcc.metrics import compute, play_by_deadline
 from dstcc.scenario import engine_config, load_scenario, load_source, parse_scenario, settle
 from tests.learn.mission import MISSION
@@ -221,9 +224,11 @@ def test_misuse_is_refused_by_name(mission: Path) -> None:
 
 
 def test_every_keyword_is_in_the_docstring() -> None:
-    keywords = [*list(inspect.signature(make_specs).parameters)[1:], "scenario", "reward"]
-    told = inspect.getdoc(DeepSpaceEnv) or ""
-    arguments = told[told.index("## Arguments") : told.index("## Version History")]
+    own = [one.name for space in SPACES.values() for one in fields(space)]
+    specs = list(inspect.signature(make_specs).parameters)[1:-1]  # the last takes the action spaces' options
+    keywords = [*specs, *own, *OPTIONS, "scenario", "reward"]
+    text = inspect.getdoc(DeepSpaceEnv) or ""
+    arguments = text[text.index("## Arguments") : text.index("## Version History")]
     assert {"observation", "hold", "scenario"} <= set(keywords)
     assert [name for name in keywords if f"`{name}`" not in arguments] == []
 

@@ -17,7 +17,7 @@ from dstcc.learn.env.runner import Runner
 from dstcc.learn.paths.captured import Captured
 from dstcc.learn.paths.ceiling import Ceiling
 from dstcc.learn.paths.measure import Rates, Units
-from dstcc.learn.spaces.actions import ActionSpec
+from dstcc.learn.spaces.measured_actions import MeasuredActions
 
 WIRE = 1500
 SLOT_S = 10.0
@@ -224,8 +224,8 @@ def test_a_pace_is_told_as_a_share_of_the_rate() -> None:
 
 
 def test_windows_fill_the_queue_to_a_share_of_a_slot() -> None:
-    spec = ActionSpec(
-        2, 3, windows=((0.0, 0.0), (1.0, 0.25)), measured=True, orders=((0.05, 0.0), (1000.0, 0.5))
+    spec = MeasuredActions(
+        subflows=2, layers=3, windows=((0.0, 0.0), (1.0, 0.25)), orders=((0.05, 0.0), (1000.0, 0.5))
     )
     assert spec.branches == (2, 2, 4, 2)
     one = np.array([[400.0, 400.0]]), np.array([[0.05, 0.05]]), np.array([600.0])
@@ -249,9 +249,15 @@ def test_windows_fill_the_queue_to_a_share_of_a_slot() -> None:
 
 
 def test_what_goes_twice_is_nothing_or_base_layers_or_all() -> None:
-    spec = ActionSpec(1, 3, windows=((1.0, 0.0),), measured=True, orders=((0.0, 0.0),), copies=True)
+    spec = MeasuredActions(subflows=1, layers=3, windows=((1.0, 0.0),), orders=((0.0, 0.0),), copies=True)
     assert spec.branches == (1, 3, 4, 1)
-    copied = [spec.decode(np.array([[0, told, 0, 0]])).copied[0].tolist() for told in range(3)]
+    units = Units(
+        *(np.ones((1, 1)), np.zeros((1, 1)), np.ones(1)),
+        lossiest=np.array([-1]),
+        top=np.array([2]),
+        most=np.full((1, 1), np.inf),
+    )
+    copied = [spec.decode(np.array([[0, spare, 0, 0]]), units).copied[0].tolist() for spare in range(3)]
     assert copied == [[0, 0, 0], [1, 0, 0], [1, 1, 1]]
 
 

@@ -19,6 +19,7 @@ from dstcc.learn.algorithms.settings import DqnSettings, RolloutSettings
 from dstcc.learn.algorithms.streams import TRAINING, training_seed
 from dstcc.learn.env.deep_space import make_specs, to_episodes
 from dstcc.learn.policies.policy import load_policy
+from dstcc.learn.spaces.branched import branched
 from dstcc.learn.training.checkpoint import load_checkpoint
 from dstcc.learn.training.fleet import Fleet
 from dstcc.learn.training.loop import Interrupted, train
@@ -130,12 +131,13 @@ def test_episodes_are_put_back_where_they_were(short):
     episodes = to_episodes(short)
     specs = make_specs(episodes, **TINY.environment)
     draws = np.random.default_rng(3)
+    branches = branched(specs[1]).branches
 
     def fleet():
         return Fleet(episodes, 5, *specs, reward="weighted-layers", seed=2, threads=1)
 
     def actions():
-        return draws.integers(0, specs[1].branches, (5, len(specs[1].branches)))
+        return draws.integers(0, branches, (5, len(branches)))
 
     one, other = fleet(), fleet()
     other.restore(one.arrays())

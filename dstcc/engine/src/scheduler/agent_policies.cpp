@@ -7,7 +7,7 @@
 namespace dstcc {
 namespace {
 
-// In the order of the actions; kept in step with POLICIES of dstcc/learn/spaces/actions.py.
+// In the order of the actions; kept in step with POLICIES of dstcc/learn/spaces/schedulers.py.
 constexpr std::array<SchedulerFactory, 7> kPolicies = {
     make_probabilistic_25, make_probabilistic_50,    make_probabilistic_75,    make_fast_only,
     make_minrtt,           make_minrtt_then_fast_15, make_minrtt_then_fast_30,

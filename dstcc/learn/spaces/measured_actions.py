@@ -1,0 +1,112 @@
+"""Actions in units of what paths were measured to carry, with layers that are bound late: those of ``dstcc``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from dstcc.engine.config import AGENT_LATE
+from dstcc.engine.stepper import AUTOMATIC, BETA_MAX, REPAIRABLE
+
+from .actions import Actions
+from .branched import BranchedActions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dstcc.learn.paths.measure import Units
+
+    from .actions import FloatArray, Int32Array
+
+PLACES = ("any", "top-on-lossiest", "base-repairable", "repairable")
+"""Where layers go first: on any subflow; the top layer on the subflow that loses most; base layers, or all but the top,
+where they could be repaired in time. What nothing else would use they may use too."""
+SPARES = ("none", "base", "all")
+"""What goes a second time where there is room for it: nothing, base layers, all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredActions(BranchedActions):
+    """N window actions, then with ``copies`` one of :data:`SPARES`, then one of :data:`PLACES` and one of ``orders``.
+
+    A window action (f, t) sends at f times what the path was measured to carry, and so much more or less that the queue
+    holds t slots of it after the slot: W = max(f + t − queue, f / 10) such rates for a round trip
+    (:mod:`dstcc.learn.paths.measure`), at most what the path is held to (:mod:`dstcc.learn.paths.ceiling`). Layers wait
+    until a subflow that may take them has room.
+    """
+
+    encoding: ClassVar[str] = "multi"
+    measured: ClassVar[bool] = True
+
+    orders: tuple[tuple[float, float], ...]
+    """(gap, repair): each layer goes ``gap`` of the longest round trip later than the one below it (infinite: base
+    layers first); ``repair`` is the share of the time to spare that is kept for a repair where it can be."""
+    copies: bool = False
+    """One more branch, what goes a second time."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a space that makes no sense."""
+        super().__post_init__()
+        if not self.orders or any(not gap >= 0 or not 0 <= repair <= 1 for gap, repair in self.orders):
+            raise ValueError(
+                "orders are pairs of a gap of at least 0 and a share in 0..1; measured windows need them"
+            )
+
+    @property
+    def branches(self) -> tuple[int, ...]:
+        """How many choices each branch has."""
+        spares = (len(SPARES),) if self.copies else ()
+        return (*(len(self.windows),) * self.subflows, *spares, len(PLACES), len(self.orders))
+
+    @property
+    def scheduler(self) -> str:
+        """Layers are bound when a subflow has room."""
+        return AGENT_LATE
+
+    @property
+    def copying(self) -> bool:
+        """Whether layers may go a second time."""
+        return self.copies
+
+    @property
+    def bounded(self) -> bool:
+        """By what paths were measured to carry."""
+        return True
+
+    def decode(self, actions: NDArray[Any], units: Units | None = None) -> Actions:
+        """From (K, branches), by ``units``; see :meth:`ActionSpace.decode`."""
+        if units is None:
+            raise ValueError("measured actions mean nothing without what the paths were measured to carry")
+        choices = self._choices(np.asarray(actions))
+        count = len(choices)
+        copied = np.zeros((count, self.layers), dtype=np.uint8)
+        if self.copies:
+            spare = choices[:, self.subflows]
+            copied[:, 0] = spare > 0
+            copied[:, 1:] = (spare == SPARES.index("all"))[:, None]
+        beta = self._segments(self._windows(choices), units)
+        order = np.array(self.orders)[choices[:, -1]]
+        finite = np.isfinite(order[:, 0])  # an infinite gap stays one on a path without delay
+        order[finite, 0] *= units.round_trip_s[finite]
+        return Actions(np.zeros_like(beta), beta, self._places(choices[:, -2], units), copied, order)
+
+    @staticmethod
+    def _segments(window: FloatArray, units: Units) -> Int32Array:
+        """Windows in segments, (K, subflows)."""
+        factor, queue = window[..., 0], window[..., 1]
+        share = np.minimum(np.maximum(factor + queue - units.queue, factor / 10), units.most)
+        share[factor == 0] = 0
+        return np.round(np.minimum(share * units.window, BETA_MAX)).astype(np.int32)
+
+    def _places(self, place: NDArray[np.int64], units: Units) -> Int32Array:
+        """The table (K, layers) that an entry of :data:`PLACES` means."""
+        table = np.full((len(place), self.layers), AUTOMATIC, dtype=np.int32)
+        of = {name: place == number for number, name in enumerate(PLACES)}
+        on = of["top-on-lossiest"] & (units.lossiest >= 0)
+        table[np.flatnonzero(on), units.top[on]] = units.lossiest[on]
+        table[of["base-repairable"], 0] = REPAIRABLE
+        below = np.arange(self.layers) < np.maximum(units.top, 1)[:, None]
+        table[below & of["repairable"][:, None]] = REPAIRABLE
+        return table
