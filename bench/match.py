@@ -98,7 +98,7 @@ def dqn_match() -> Measured:
 
 def _ours(episodes: Episodes, seed: int, steps: int) -> tuple[float, float]:
     from dstcc.learn.algorithms.recipes import Recipe
-    from dstcc.learn.algorithms.settings import DqnSettings
+    from dstcc.learn.algorithms.recipes.iodst_dqn import DqnSettings
     from dstcc.learn.training.state import Training
 
     recipe = Recipe(

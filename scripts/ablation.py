@@ -24,8 +24,10 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import bootstrap
 
+from dstcc.learn.algorithms.recipe import Settings
 from dstcc.learn.algorithms.recipes import RECIPES, Recipe
-from dstcc.learn.algorithms.settings import DqnSettings, LearnerSettings, RolloutSettings
+from dstcc.learn.algorithms.recipes.dstcc import RolloutSettings
+from dstcc.learn.algorithms.recipes.iodst_dqn import DqnSettings
 from dstcc.learn.env.deep_space import to_episodes
 from dstcc.learn.policies.policy import Policy, load_policy
 from dstcc.learn.training.evaluate import evaluate
@@ -53,7 +55,7 @@ DQN = DqnSettings(
     usual=USUAL,
     margin=0.25,
 )
-LEARNERS: dict[str, LearnerSettings] = {
+LEARNERS: dict[str, Settings] = {
     "rollouts (shipped recipe)": OURS.learner,
     "rollouts, no margin": replace(OURS.learner, margin=0.0),
     "DQN: double, dueling, 8 steps, margin, held exploration": DQN,
@@ -105,7 +107,7 @@ class Trial:
         )
 
 
-def recipe_with(learner: LearnerSettings) -> Recipe:
+def recipe_with(learner: Settings) -> Recipe:
     """The shipped recipe, or around a DQN what the DQN needs."""
     if isinstance(learner, RolloutSettings):
         return replace(OURS, learner=learner)

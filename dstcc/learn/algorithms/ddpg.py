@@ -29,8 +29,8 @@ import torch
 from torch import nn
 
 from .learner import Slot, Weights
+from .recipes.drl_cc import DdpgSettings
 from .replay import Replay
-from .settings import DdpgSettings
 from .streams import generator
 from .torches import begin_optimiser, chain, draw, load_tensors, named_tensors, to_numpy
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dstcc.learn.spaces.actions import ActionSpace
     from dstcc.learn.spaces.observe import ObservationSpec
 
-    from .recipes import Recipe
+    from .recipe import Recipe
 
 
 class Reader(nn.Module):
@@ -51,11 +51,11 @@ class Reader(nn.Module):
         self.cell = nn.LSTMCell(features, width)
         draw(self.cell, width, draws)
 
-    def forward(self, values: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+    def forward(self, values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """The state after the last row that is there; zeros if none is."""
         state = cell = values.new_zeros(len(values), self.cell.hidden_size)
         for row in range(values.shape[1]):
-            mine = there[:, row : row + 1]
+            mine = mask[:, row : row + 1]
             new_state, new_cell = self.cell(values[:, row], (state, cell))
             state, cell = torch.where(mine, new_state, state), torch.where(mine, new_cell, cell)
         return state
@@ -73,9 +73,9 @@ class Actor(nn.Module):
 
     def forward(self, values: torch.Tensor) -> torch.Tensor:
         """Actions; 0 for a subflow that is not there."""
-        there = (values != 0).any(dim=2)
-        state = self.reader(values, there)[:, None].expand(-1, values.shape[1], -1)
-        return torch.tanh(_relus(self.head, torch.cat([state, values], dim=2))) * there
+        mask = (values != 0).any(dim=2)
+        state = self.reader(values, mask)[:, None].expand(-1, values.shape[1], -1)
+        return torch.tanh(_relus(self.head, torch.cat([state, values], dim=2))) * mask
 
 
 class Critic(nn.Module):
@@ -88,8 +88,8 @@ class Critic(nn.Module):
 
     def forward(self, values: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
         """Q."""
-        there = (values != 0).any(dim=2)
-        return _relus(self.head, self.reader(torch.cat([values, actions[..., None]], dim=2), there))
+        mask = (values != 0).any(dim=2)
+        return _relus(self.head, self.reader(torch.cat([values, actions[..., None]], dim=2), mask))
 
 
 class Ddpg:
@@ -117,7 +117,7 @@ class Ddpg:
         self._explore, self._draw = generator(seed, "explore"), generator(seed, "replay")
 
     def act(
-        self, observations: NDArray[np.float32], _own: NDArray[np.float64], step: int
+        self, observations: NDArray[np.float32], _episode_values: NDArray[np.float64], step: int
     ) -> NDArray[np.float32]:
         """The actor's actions and noise, cut off at ±1."""
         with torch.no_grad():
@@ -192,9 +192,9 @@ class Ddpg:
         seen, following = self._tensor(drawn["observation"]), self._tensor(drawn["next"])
         actor, critic = self._targets
         with torch.no_grad():
-            aim = batch["reward"] + batch["discount"] * critic(following, actor(following))
+            td_target = batch["reward"] + batch["discount"] * critic(following, actor(following))
         of_actor, of_critic = self._optimisers
-        loss: Any = (self.critic(seen, batch["action"]) - aim).square().mean()
+        loss: Any = (self.critic(seen, batch["action"]) - td_target).square().mean()
         of_critic.zero_grad()
         loss.backward()
         of_critic.step()

@@ -37,8 +37,8 @@ from torch import nn
 from dstcc.errors import InputError
 
 from .learner import Weights
+from .recipes.iodst_dqn import DqnSettings
 from .replay import Replay, Transitions, fill
-from .settings import DqnSettings
 from .streams import generator
 
 if TYPE_CHECKING:
@@ -182,14 +182,14 @@ class Dqn:
         """One update from one batch; the loss."""
         drawn = self.replay.sample(self._draw, self.settings.batch)
         batch = {name: torch.from_numpy(values).to(self.device) for name, values in drawn.items()}
-        aim = self._aim(batch)
+        td_target = self._td_target(batch)
         taken = batch["action"].long() + self._starts
-        error = self.online(batch["observation"]).gather(1, taken) - aim[:, None]
+        error = self.online(batch["observation"]).gather(1, taken) - td_target[:, None]
         if isinstance(self.online, Network):
             loss = error.square().mean()
         else:
-            there = self.online.there(batch["observation"])
-            loss = (error.square() * there).sum() / there.sum()
+            mask = self.online.mask(batch["observation"])
+            loss = (error.square() * mask).sum() / mask.sum()
         self.optimiser.zero_grad()
         loss.backward()
         if self.settings.max_grad_norm is not None:
@@ -200,7 +200,7 @@ class Dqn:
             self.target.load_state_dict(self.online.state_dict())
         return float(loss.detach())
 
-    def _aim(self, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    def _td_target(self, batch: dict[str, torch.Tensor]) -> torch.Tensor:
         """y of each transition, (batch,)."""
         with torch.no_grad():
             values = self.target(batch["next"])
@@ -213,8 +213,8 @@ class Dqn:
             each = torch.cat(best, dim=1)
             if isinstance(self.online, Network):
                 return batch["reward"] + batch["discount"] * each.mean(dim=1)
-            there = self.online.there(batch["next"])
-            return batch["reward"] + batch["discount"] * (each * there).sum(dim=1) / there.sum(dim=1)
+            mask = self.online.mask(batch["next"])
+            return batch["reward"] + batch["discount"] * (each * mask).sum(dim=1) / mask.sum(dim=1)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Networks, optimiser and memory, for a checkpoint."""

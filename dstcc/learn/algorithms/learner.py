@@ -1,4 +1,4 @@
-"""What a training asks of a learner, and which learner a recipe's settings mean."""
+"""What a training asks of a learner."""
 
 from __future__ import annotations
 
@@ -7,22 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from .settings import (
-    DdpgSettings,
-    DqnSettings,
-    PpoSettings,
-    QTableSettings,
-    RolloutSettings,
-    SchedulerSettings,
-)
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from dstcc.learn.spaces.actions import ActionSpace
-    from dstcc.learn.spaces.observe import ObservationSpec
-
-    from .recipes import Recipe
 
     Arrays = dict[str, NDArray[Any]]
 
@@ -61,10 +47,12 @@ class Learner(Protocol):
     group: int
     """Episodes that are to meet the same scenario seed."""
 
-    def act(self, observations: NDArray[np.float32], own: NDArray[np.float64], step: int) -> NDArray[Any]:
+    def act(
+        self, observations: NDArray[np.float32], episode_values: NDArray[np.float64], step: int
+    ) -> NDArray[Any]:
         """Actions that explore: (K, branches) whole numbers, or (K, subflows) in [−1, 1].
 
-        ``own``: episode values (K, EPISODE_VALUES); ``step``: slots of single episodes so far.
+        ``episode_values``: (K, EPISODE_VALUES); ``step``: slots of single episodes so far.
         """
 
     def take(self, slot: Slot, step: int) -> float | None:
@@ -84,35 +72,3 @@ class Learner(Protocol):
 
     def restore(self, arrays: Arrays, document: dict[str, Any]) -> None:
         """Back from both; raises InputError, KeyError or TypeError for those of another learner."""
-
-
-def make_learner(
-    recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
-) -> Learner:
-    """The learner of a recipe's settings."""
-    given = (recipe, observation, action)
-    match recipe.learner:
-        case DqnSettings():
-            from .off_policy import OffPolicy
-
-            return OffPolicy(*given, seed=seed, device=device)
-        case RolloutSettings():
-            from .rollouts import Rollouts
-
-            return Rollouts(recipe, recipe.learner, *given[1:], seed=seed, device=device)
-        case QTableSettings():
-            from .qtable import QTable
-
-            return QTable(*given, seed=seed)
-        case PpoSettings():
-            from .ppo import Ppo
-
-            return Ppo(*given, seed=seed, device=device)
-        case DdpgSettings():
-            from .ddpg import Ddpg
-
-            return Ddpg(*given, seed=seed, device=device)
-        case SchedulerSettings():
-            from .mpquic import MpquicRl
-
-            return MpquicRl(*given, seed=seed, device=device)

@@ -30,7 +30,8 @@ from dstcc.learn.spaces.scales import column
 
 from .dqn import Dqn
 from .learner import Slot, Weights
-from .settings import DqnSettings, SchedulerSettings
+from .recipes.iodst_dqn import DqnSettings
+from .recipes.mpquic_rl import SchedulerSettings
 from .streams import generator
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from dstcc.learn.spaces.actions import ActionSpace
     from dstcc.learn.spaces.observe import ObservationSpec
 
-    from .recipes import Recipe
+    from .recipe import Recipe
 
 
 class MpquicRl:

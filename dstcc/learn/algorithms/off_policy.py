@@ -10,8 +10,8 @@ from dstcc.learn.spaces.observe_measured import EPISODE, LAYER, SUBFLOW
 
 from .dqn import Dqn
 from .learner import Slot, Weights
+from .recipes.iodst_dqn import DqnSettings
 from .replay import NStep
-from .settings import DqnSettings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dstcc.learn.spaces.branched import BranchedActions
     from dstcc.learn.spaces.observe import ObservationSpec
 
-    from .recipes import Recipe
+    from .recipe import Recipe
     from .sets_torch import SetsNetwork
 
 
@@ -51,7 +51,7 @@ class OffPolicy:
         )
 
     def act(
-        self, observations: NDArray[np.float32], _own: NDArray[np.float64], step: int
+        self, observations: NDArray[np.float32], _episode_values: NDArray[np.float64], step: int
     ) -> NDArray[np.int64]:
         """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
         return self.dqn.act(observations, self.recipe.epsilon_at(step))

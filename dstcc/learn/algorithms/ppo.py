@@ -27,8 +27,8 @@ import torch
 from torch import nn
 
 from .learner import Slot, Weights
+from .recipes.pbq import PpoSettings
 from .replay import fill
-from .settings import PpoSettings
 from .streams import generator
 from .torches import begin_optimiser, chain, load_tensors, named_tensors, to_numpy
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dstcc.learn.spaces.actions import ActionSpace
     from dstcc.learn.spaces.observe import ObservationSpec
 
-    from .recipes import Recipe
+    from .recipe import Recipe
 
 
 class Networks(nn.Module):
@@ -54,9 +54,9 @@ class Networks(nn.Module):
 
     def mean_and_value(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """μ (B, N), V (B,) and which subflows are there (B, N), from values (B, N, F)."""
-        there = (observations != 0).any(dim=2).float()
-        value = (run(self.critic, observations) * there).sum(dim=1) / there.sum(dim=1).clamp(min=1)
-        return run(self.actor, observations), value, there
+        mask = (observations != 0).any(dim=2).float()
+        value = (run(self.critic, observations) * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
+        return run(self.actor, observations), value, mask
 
 
 class Ppo:
@@ -89,7 +89,7 @@ class Ppo:
         self._drawn = np.zeros((recipe.episodes, self.subflows), dtype=np.float32)
 
     def act(
-        self, observations: NDArray[np.float32], _own: NDArray[np.float64], _step: int
+        self, observations: NDArray[np.float32], _episode_values: NDArray[np.float64], _step: int
     ) -> NDArray[np.float32]:
         """Draw from the policy; cut off at ±1."""
         with torch.no_grad():
@@ -205,9 +205,9 @@ class Ppo:
     def _log_probability(
         self, seen: torch.Tensor, action: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        mean, value, there = self.networks.mean_and_value(seen)
+        mean, value, mask = self.networks.mean_and_value(seen)
         normal: Any = torch.distributions.Normal(mean, self.networks.log_std.exp())
-        return (normal.log_prob(action) * there).sum(dim=1), value, (normal.entropy() * there).sum(dim=1)
+        return (normal.log_prob(action) * mask).sum(dim=1), value, (normal.entropy() * mask).sum(dim=1)
 
     def _tensor(self, observations: NDArray[np.float32]) -> torch.Tensor:
         values = observations.reshape(-1, self.subflows, self.features)

@@ -27,8 +27,8 @@ from dstcc.learn.policies.network import Table
 from dstcc.learn.spaces.branched import branched
 
 from .learner import Slot, Weights
+from .recipes.iodst_q import QTableSettings
 from .replay import fill
-from .settings import QTableSettings
 from .streams import generator
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dstcc.learn.spaces.actions import ActionSpace
     from dstcc.learn.spaces.observe import ObservationSpec
 
-    from .recipes import Recipe
+    from .recipe import Recipe
 
 HOLD = 1e-6
 """Where all else is equal (a state never seen), a window's α = 1 and β = 0."""
@@ -65,7 +65,7 @@ class QTable:
         self._explore = generator(seed, "explore")
 
     def act(
-        self, observations: NDArray[np.float32], _own: NDArray[np.float64], step: int
+        self, observations: NDArray[np.float32], _episode_values: NDArray[np.float64], step: int
     ) -> NDArray[np.int64]:
         """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
         count = len(observations)
@@ -82,11 +82,11 @@ class QTable:
         error = 0.0
         for k, row in enumerate(rows.tolist()):
             after = np.mean([part.max() for part in self._parts(self.table[following[k]][None])])
-            aim = slot.rewards[k] + (0.0 if slot.terminated[k] else self.settings.discount * after)
+            td_target = slot.rewards[k] + (0.0 if slot.terminated[k] else self.settings.discount * after)
             places = self._starts + slot.actions[k]
             self.visits[row, places] += 1
             rates = np.clip(1 / self.visits[row, places], low, high)
-            off = aim - self.table[row, places]
+            off = td_target - self.table[row, places]
             self.table[row, places] += rates * off
             error += float(np.square(off).mean())
         return error / len(rows)

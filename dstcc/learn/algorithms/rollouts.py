@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from dstcc.learn.spaces.branched import BranchedActions
     from dstcc.learn.spaces.observe import ObservationSpec
 
-    from .recipes import Recipe
-    from .settings import RolloutSettings
+    from .recipe import Recipe
+    from .recipes.dstcc import RolloutSettings
 
 FOLLOW = -1
 
@@ -94,7 +94,7 @@ class Rollouts:
         self._seen: dict[tuple[int, int], list[tuple[NDArray[Any], NDArray[Any]]]] = {}
 
     def act(
-        self, observations: NDArray[np.float32], _own: NDArray[np.float64], _step: int
+        self, observations: NDArray[np.float32], _episode_values: NDArray[np.float64], _step: int
     ) -> NDArray[np.int64]:
         """The policy's choices, but for those that an episode keeps."""
         with torch.no_grad():
@@ -204,16 +204,16 @@ class Rollouts:
         )
         gain = torch.from_numpy(self._data["gain"][groups]).to(self.device)
         values = self.network(seen)
-        there = self.network.there(seen)
+        mask = self.network.mask(seen)
         own = values.gather(1, chosen + self._starts)
         loss = values.new_zeros(())
         parts = torch.split(values, list(self.network.branches), dim=1)
-        aims = torch.split(gain, [self._windows, *self._sizes], dim=1)
+        targets = torch.split(gain, [self._windows, *self._sizes], dim=1)
         for branch, part in enumerate(parts):
-            aim = aims[max(branch - self._subflows + 1, 0)]
-            error = (part - own[:, branch : branch + 1] - aim).square().mean(dim=1)
+            target = targets[max(branch - self._subflows + 1, 0)]
+            error = (part - own[:, branch : branch + 1] - target).square().mean(dim=1)
             weight = (
-                there[:, branch] / there[:, : self._subflows].sum(dim=1) if branch < self._subflows else 1.0
+                mask[:, branch] / mask[:, : self._subflows].sum(dim=1) if branch < self._subflows else 1.0
             )
             loss = loss + (error * weight).mean()
         self.optimiser.zero_grad()

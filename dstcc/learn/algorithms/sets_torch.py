@@ -58,7 +58,7 @@ class SetsNetwork(nn.Module):
         value = joint @ self.value[:-1] + self.value[-1]
         return torch.cat([windows.flatten(1), rest], dim=1) + value[:, None]
 
-    def there(self, observations: torch.Tensor) -> torch.Tensor:
+    def mask(self, observations: torch.Tensor) -> torch.Tensor:
         """Which branches mean something, (B, branches): not those of subflows that are not there."""
         shape = self.shape
         first = shape.episode + self.subflows * shape.subflow
@@ -88,10 +88,10 @@ class SetsNetwork(nn.Module):
         first = shape.episode + self.subflows * shape.subflow
         own = observations[:, shape.episode : first].view(count, self.subflows, shape.subflow)
         every = self._common(observations, first)
-        there = (own[:, :, :1] > 0).float()
+        mask = (own[:, :, :1] > 0).float()
         common = nn.functional.linear(every, t["encode.all"], t["encode.bias"])
-        known = torch.relu(nn.functional.linear(own, t["encode.own"]) + common[:, None]) * there
-        present = there.sum(dim=1).clamp(min=1)
+        known = torch.relu(nn.functional.linear(own, t["encode.own"]) + common[:, None]) * mask
+        present = mask.sum(dim=1).clamp(min=1)
         pooled = torch.cat([known.sum(dim=1) / present, known.amax(dim=1)], dim=1)
         shared = nn.functional.linear(pooled, t["window.all"], t["window.bias"])
         each = torch.relu(nn.functional.linear(known, t["window.own"]) + shared[:, None])

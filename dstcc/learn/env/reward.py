@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PERCENT = 100.0
 
 
-def eq6(subflow_values: FloatArray, own: FloatArray, mss_bytes: FloatArray) -> FloatArray:
+def eq6(subflow_values: FloatArray, episode_values: FloatArray, mss_bytes: FloatArray) -> FloatArray:
     """Equation 6 of Ha et al., ICT Express 2023, with the share delivered in the place of the share lost.
 
     r = ln max(1, Σ_i (1 − Lr_i) Σ_j W(ch_j)) + ln max(1, Σ_i Th_i): j over the layers whose last byte subflow i
@@ -27,20 +27,24 @@ def eq6(subflow_values: FloatArray, own: FloatArray, mss_bytes: FloatArray) -> F
     equation has Lr for 1 − Lr and so rewards loss; the floors of 1 keep an idle slot at 0.
     """
     sent = column(subflow_values, SUBFLOW_VALUES, "sent_weight")
-    slot = np.maximum(column(own, EPISODE_VALUES, "slot_s"), 1e-9)
+    slot = np.maximum(column(episode_values, EPISODE_VALUES, "slot_s"), 1e-9)
     useful = (sent * (1 - loss_share(subflow_values, mss_bytes))).sum(axis=1)
     bps = 8 * column(subflow_values, SUBFLOW_VALUES, "delivered_bytes").sum(axis=1) / slot
     reward: FloatArray = np.log(np.maximum(useful, 1.0)) + np.log(np.maximum(bps, 1.0))
     return reward
 
 
-def weighted_layers(subflow_values: FloatArray, own: FloatArray, mss_bytes: FloatArray) -> FloatArray:
+def weighted_layers(
+    subflow_values: FloatArray, episode_values: FloatArray, mss_bytes: FloatArray
+) -> FloatArray:
     """Percent of the trial's ``weighted_layers`` earned in the slot; an episode's sum is the metric × 100.
 
     A layer counts in the slot in which it and all lower ones of its chunk are on Earth in time. Where nothing has a
     deadline every delivered layer counts.
     """
-    played, total = (column(own, EPISODE_VALUES, name) for name in ("played_weight", "total_weight"))
+    played, total = (
+        column(episode_values, EPISODE_VALUES, name) for name in ("played_weight", "total_weight")
+    )
     return PERCENT * played / total
 
 
@@ -49,7 +53,7 @@ RATE_BPS, LOSS, DELAY, PENALTY = 1e6, 2.0, 2.5, 1.0
 delayed ACK (40 ms beside 30 ms); η, worth a fair share."""
 
 
-def pbq(subflow_values: FloatArray, own: FloatArray, mss_bytes: FloatArray) -> FloatArray:
+def pbq(subflow_values: FloatArray, episode_values: FloatArray, mss_bytes: FloatArray) -> FloatArray:
     """Section 3.1 of Zhang et al., Entropy 2023, as the mean over established subflows.
 
     R = α·rate − β·loss, less η where RTT > γ · min RTT; rate acknowledged, RTT smoothed.
@@ -58,7 +62,7 @@ def pbq(subflow_values: FloatArray, own: FloatArray, mss_bytes: FloatArray) -> F
     def of(name: str) -> FloatArray:
         return column(subflow_values, SUBFLOW_VALUES, name)
 
-    slot = np.maximum(column(own, EPISODE_VALUES, "slot_s"), 1e-9)[:, None]
+    slot = np.maximum(column(episode_values, EPISODE_VALUES, "slot_s"), 1e-9)[:, None]
     rate = 8 * of("delivered_bytes") / slot / RATE_BPS
     queues = of("srtt_s") > DELAY * of("min_rtt_s")
     each = (rate - LOSS * loss_share(subflow_values, mss_bytes) - PENALTY * queues) * of("established")
@@ -66,12 +70,12 @@ def pbq(subflow_values: FloatArray, own: FloatArray, mss_bytes: FloatArray) -> F
     return mean
 
 
-def log_goodput(subflow_values: FloatArray, own: FloatArray, _mss_bytes: FloatArray) -> FloatArray:
+def log_goodput(subflow_values: FloatArray, episode_values: FloatArray, _mss_bytes: FloatArray) -> FloatArray:
     """The utility of Xu et al., IEEE JSAC 2019: the logarithm of a flow's goodput, summed over flows; here one flow.
 
     ln max(1, goodput in kbit/s), all subflows together.
     """
-    slot = np.maximum(column(own, EPISODE_VALUES, "slot_s"), 1e-9)
+    slot = np.maximum(column(episode_values, EPISODE_VALUES, "slot_s"), 1e-9)
     kbps = 8 * column(subflow_values, SUBFLOW_VALUES, "delivered_bytes").sum(axis=1) / slot / 1e3
     reward: FloatArray = np.log(np.maximum(kbps, 1.0))
     return reward
@@ -81,26 +85,30 @@ CHUNK_WORTH = 10.0
 """A chunk's reward in slots at its own download rate: finishing a slot earlier outweighs a slot's packets."""
 
 
-def chunks(subflow_values: FloatArray, own: FloatArray, mss_bytes: FloatArray) -> FloatArray:
+def chunks(subflow_values: FloatArray, episode_values: FloatArray, mss_bytes: FloatArray) -> FloatArray:
     """Section 3.1.4 of Lee and Yoo, Sensors 2022, in hundreds of packets.
 
     Packets acknowledged in the slot, and for each chunk that is now downloaded its size ÷ download time, in packets a
     slot, times :data:`CHUNK_WORTH`.
     """
-    slot = column(own, EPISODE_VALUES, "slot_s")
+    slot = column(episode_values, EPISODE_VALUES, "slot_s")
     acked = column(subflow_values, SUBFLOW_VALUES, "delivered_bytes").sum(axis=1)
-    done = column(own, EPISODE_VALUES, "chunks_bytes_per_s") * slot * CHUNK_WORTH
+    done = column(episode_values, EPISODE_VALUES, "chunks_bytes_per_s") * slot * CHUNK_WORTH
     packets: FloatArray = (acked + done) / mss_bytes[:, 0] / 100
     return packets
 
 
-def promised_layers(subflow_values: FloatArray, own: FloatArray, mss_bytes: FloatArray) -> FloatArray:
+def promised_layers(
+    subflow_values: FloatArray, episode_values: FloatArray, mss_bytes: FloatArray
+) -> FloatArray:
     """``weighted_layers`` as it is decided, a light time before it is seen: percent of the layer weights whose last
     byte left the sender's queue in the slot, all of whose segments get through and arrive in time without a repeat.
 
     Only a simulator can tell, and only training is paid by it. What repairs save is not in it.
     """
-    promised, total = (column(own, EPISODE_VALUES, name) for name in ("promised_weight", "total_weight"))
+    promised, total = (
+        column(episode_values, EPISODE_VALUES, name) for name in ("promised_weight", "total_weight")
+    )
     return PERCENT * promised / total
 
 

@@ -194,8 +194,8 @@ class LstmActor:
 
     def _decide(self, subflows: Float32Array) -> Float32Array:
         width, half = self._width, self._half
-        there = subflows.any(axis=1)
-        seen = subflows[there]
+        mask = subflows.any(axis=1)
+        seen = subflows[mask]
         state = cell = np.zeros(width, dtype=np.float32)
         for own in seen @ self._weight + self._bias:
             gates = self._hidden @ state
@@ -208,7 +208,7 @@ class LstmActor:
         actions = np.zeros(len(subflows), dtype=np.float32)
         values = np.empty((len(seen), width + self._features), dtype=np.float32)
         values[:, :width], values[:, width:] = state, seen
-        actions[there] = np.tanh(self._head(values)[:, 0])
+        actions[mask] = np.tanh(self._head(values)[:, 0])
         return actions
 
 

@@ -156,9 +156,9 @@ class Observer:
     def observe(self, stepper: Stepper, rows: slice = ALL) -> NDArray[np.float32]:
         """Observations of shape (K, size) of the episodes in ``rows``, once after each of their steps."""
         subflow_values, layer_values = stepper.subflow_values[rows], stepper.layer_values[rows]
-        own, mss, counts = stepper.episode_values[rows], self._mss[rows], self._counts[rows]
+        episode_values, mss, counts = stepper.episode_values[rows], self._mss[rows], self._counts[rows]
         if self.spec.kind in published.PER_SUBFLOW:
-            return published.observe(self.spec.kind, subflow_values, own, mss)
+            return published.observe(self.spec.kind, subflow_values, episode_values, mss)
         before = self._srtt[rows].copy()
 
         def of(name: str) -> FloatArray:
@@ -174,7 +174,7 @@ class Observer:
         ]
         if self.spec.kind == "paper":
             return flat(paper)
-        slot = np.maximum(column(own, EPISODE_VALUES, "slot_s"), 1e-9)[:, None]
+        slot = np.maximum(column(episode_values, EPISODE_VALUES, "slot_s"), 1e-9)[:, None]
         light, some = of("one_way_s"), of("min_rtt_s") > 0
         rate_bps = 8 * of("delivered_bytes") / slot
         allowed_bps = 8 * window * mss / np.maximum(srtt, 1e-9)

@@ -75,14 +75,14 @@ class MeasuredObserver:
         """Observations of shape (K, size) of the episodes in ``rows``, once after each of their steps."""
         rates = self.rates
         rates.update(stepper, rows)
-        values, own = stepper.subflow_values[rows], stepper.episode_values[rows]
+        values, episode_values = stepper.subflow_values[rows], stepper.episode_values[rows]
         rate, wire, need = rates.rate[rows], rates.wire[rows], rates.need[rows]
 
         def of(name: str) -> FloatArray:
             return values[..., VALUE[name]]
 
         def per_episode(name: str) -> FloatArray:
-            return own[:, EPISODE_VALUES.index(name)][:, None]
+            return episode_values[:, EPISODE_VALUES.index(name)][:, None]
 
         light, slot = of("one_way_s"), np.maximum(per_episode("slot_s"), 1e-9)
         present = np.arange(self.spec.subflows) < self._counts[rows, :1]

@@ -108,18 +108,18 @@ def train(
     saved = _saved(run, tell) if resume and run.exists() else None
     if saved is None:
         check_new(run, "--resume goes on with a run of dstcc train")
-    own = saved[1]["identity"] if saved else {}
-    name = algorithm or own.get("algorithm", ALGORITHM)
+    identity = saved[1]["identity"] if saved else {}
+    name = algorithm or identity.get("algorithm", ALGORITHM)
     with deterministic():
-        told = recipe or recipe_of(name)
-        chosen = own.get("seed", SEED) if seed is None else seed
-        training = Training(scenario, name, told, seed=chosen, device=device, threads=threads)
+        chosen = recipe or recipe_of(name)
+        chosen_seed = identity.get("seed", SEED) if seed is None else seed
+        training = Training(scenario, name, chosen, seed=chosen_seed, device=device, threads=threads)
         if saved is None:
             with atomic_directory(run) as folder:
                 training.save(folder)
         else:
             training.restore(run, *saved)
-        most = told.steps if steps is None else steps
+        most = chosen.steps if steps is None else steps
         first, reason = training.steps, ""
         with Curves(run, training.points) as curves:
             while not (reason := training.finished(most)):
@@ -140,7 +140,7 @@ def train(
     rate = (training.steps - first) / max(training.busy_s, 1e-9)
     wall = time.perf_counter() - began
     return Trained(
-        run, name, training.steps, training.seed, run / POLICY, told.metric, found, reason, rate, wall
+        run, name, training.steps, training.seed, run / POLICY, chosen.metric, found, reason, rate, wall
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dstcc.errors import DstccError, InputError, RunError
-from dstcc.learn.algorithms.learner import Slot, Weights, make_learner
+from dstcc.learn.algorithms.learner import Slot, Weights
 from dstcc.learn.algorithms.recipes import RETURN
 from dstcc.learn.env.deep_space import make_specs, to_episodes
 from dstcc.learn.policies.policy import Policy
@@ -46,7 +46,7 @@ class Training:
         self.algorithm, self.recipe, self.seed, self.threads = algorithm, recipe, seed, threads
         self.episodes = to_episodes(scenario)
         self.observation, self.action = make_specs(self.episodes, **recipe.environment)
-        self.learner = make_learner(recipe, self.observation, self.action, seed=seed, device=device)
+        self.learner = recipe.learner.make(recipe, self.observation, self.action, seed=seed, device=device)
         self.fleet = Fleet(
             self.episodes,
             recipe.episodes,

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from dstcc.learn.algorithms.dqn import Dqn
-from dstcc.learn.algorithms.settings import DqnSettings
+from dstcc.learn.algorithms.recipes.iodst_dqn import DqnSettings
 
 BRANCHES = (3, 2)
 SMALL = DqnSettings(hidden=(16, 16), learning_rate=1e-2, batch=32, buffer=1_000, target_every=50)
@@ -58,7 +58,7 @@ def test_dueling_puts_the_mean_over_a_branch_s_choices_at_v():
 
 
 @pytest.mark.parametrize("double", [False, True])
-def test_the_aim_is_the_docstring_s(double):
+def test_the_target_is_the_docstring_s(double):
     learner = _learner(double=double)
     for parameter in learner.target.parameters():
         parameter.data *= 1.5  # so that the two networks choose differently
@@ -70,7 +70,7 @@ def test_the_aim_is_the_docstring_s(double):
         best = (online if double else target)[:, rows].argmax(axis=1)
         parts.append(np.take_along_axis(target[:, rows], best[:, None], axis=1)[:, 0])
     expected = batch["reward"] + batch["discount"] * np.mean(parts, axis=0)
-    assert learner._aim(tensors).numpy() == pytest.approx(expected, abs=1e-4)
+    assert learner._td_target(tensors).numpy() == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("options", [{}, {"double": True, "dueling": True, "max_grad_norm": 10.0}])

@@ -11,15 +11,13 @@ import torch
 from dstcc.engine.stepper import EPISODE_VALUES
 from dstcc.errors import RunError
 from dstcc.learn.algorithms.ddpg import Ddpg
-from dstcc.learn.algorithms.learner import Slot, make_learner
+from dstcc.learn.algorithms.learner import Slot
 from dstcc.learn.algorithms.recipes import RECIPES
-from dstcc.learn.algorithms.settings import (
-    DdpgSettings,
-    DqnSettings,
-    PpoSettings,
-    QTableSettings,
-    SchedulerSettings,
-)
+from dstcc.learn.algorithms.recipes.drl_cc import DdpgSettings
+from dstcc.learn.algorithms.recipes.iodst_dqn import DqnSettings
+from dstcc.learn.algorithms.recipes.iodst_q import QTableSettings
+from dstcc.learn.algorithms.recipes.mpquic_rl import SchedulerSettings
+from dstcc.learn.algorithms.recipes.pbq import PpoSettings
 from dstcc.learn.policies.policy import Policy, load_policy, save_policy
 from dstcc.learn.spaces.observe import ObservationSpec
 from dstcc.learn.spaces.registry import make_actions
@@ -41,7 +39,7 @@ SMALL = {
 
 def tiny(name):
     own = RECIPES[name]
-    learner = replace(own.learner, **SMALL[type(own.learner)])  # type: ignore[arg-type]
+    learner = replace(own.learner, **SMALL[type(own.learner)])
     return replace(TINY, environment=own.environment, reward=own.reward, metric=own.metric, learner=learner)
 
 
@@ -59,7 +57,7 @@ def make(name, **changes):
     keywords = recipe.environment
     observation = ObservationSpec(keywords["observation"], 2, 2, 0)
     action = make_actions(2, 2, keywords["action"], headroom=0)
-    return make_learner(recipe, observation, action, seed=3, device="cpu"), recipe
+    return recipe.learner.make(recipe, observation, action, seed=3, device="cpu"), recipe
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -10,8 +10,8 @@ import pytest
 
 from dstcc.learn.algorithms.learner import Slot
 from dstcc.learn.algorithms.recipes import RECIPES
+from dstcc.learn.algorithms.recipes.dstcc import RolloutSettings
 from dstcc.learn.algorithms.rollouts import Rollouts, group_size
-from dstcc.learn.algorithms.settings import RolloutSettings
 from dstcc.learn.env.deep_space import to_episodes
 from dstcc.learn.spaces.measured_actions import MeasuredActions
 from dstcc.learn.spaces.observe import ObservationSpec

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dstcc.learn.algorithms.dqn import Dqn
 from dstcc.learn.algorithms.off_policy import sets_shape
+from dstcc.learn.algorithms.recipes.iodst_dqn import DqnSettings
 from dstcc.learn.algorithms.sets_torch import SetsNetwork
-from dstcc.learn.algorithms.settings import DqnSettings
 from dstcc.learn.policies.sets import Sets
 from dstcc.learn.spaces.measured_actions import MeasuredActions
 
@@ -98,7 +98,7 @@ def test_what_is_not_there_changes_nothing() -> None:
 def test_branches_of_subflows_that_are_not_there_do_not_count() -> None:
     observations = seen()
     observations[:, SHAPE.episode + 2 * SHAPE.subflow :][:, : SHAPE.subflow] = 0
-    assert network().there(torch.from_numpy(observations))[0].tolist() == [True, True, False, True, True]
+    assert network().mask(torch.from_numpy(observations))[0].tolist() == [True, True, False, True, True]
 
 
 def test_the_margin_is_in_the_weights() -> None:

@@ -15,7 +15,8 @@ import pytest
 
 from dstcc.errors import InputError, RunError
 from dstcc.learn.algorithms.recipes import RECIPES, recipe_of
-from dstcc.learn.algorithms.settings import DqnSettings, RolloutSettings
+from dstcc.learn.algorithms.recipes.dstcc import RolloutSettings
+from dstcc.learn.algorithms.recipes.iodst_dqn import DqnSettings
 from dstcc.learn.algorithms.streams import TRAINING, training_seed
 from dstcc.learn.env.deep_space import make_specs, to_episodes
 from dstcc.learn.policies.policy import load_policy

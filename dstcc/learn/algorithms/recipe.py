@@ -1,0 +1,79 @@
+"""What an algorithm of ``dstcc train`` is made of: a recipe, whose settings make its learner."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dstcc.learn.spaces.actions import ActionSpace
+    from dstcc.learn.spaces.observe import ObservationSpec
+
+    from .learner import Learner
+
+METRIC, RETURN = "weighted_layers", "return"
+"""``return``: the sum of the recipe's own rewards over an episode."""
+
+
+@dataclass(frozen=True)
+class Settings(ABC):
+    """What a learner is made of, in a frozen dataclass that is read without torch."""
+
+    @abstractmethod
+    def make(
+        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
+    ) -> Learner:
+        """The learner of a recipe with these settings; what it needs is imported here, torch with it."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One algorithm. Steps are slots of single episodes, summed over those side by side."""
+
+    environment: dict[str, Any]
+    """Keywords of ``dstcc/DeepSpace-v1``'s spaces."""
+    reward: str
+    learner: Settings
+    steps: int
+    """Unless ``--steps`` says otherwise."""
+    episodes: int = 32
+    """Side by side."""
+    learn_every: int = 32
+    """Steps between two updates."""
+    warm_up: int = 4_096
+    """Steps before the first update."""
+    epsilon: tuple[float, float] = (1.0, 0.05)
+    """Share of random actions, at first and at last; straight between over ``epsilon_steps``."""
+    epsilon_steps: int = 60_000
+    evaluate_every: int = 16_384
+    """Steps between evaluations on held-out seeds, each followed by a checkpoint."""
+    validation: int = 16
+    """Held-out seeds of an evaluation, from 1001."""
+    metric: str = METRIC
+    """What evaluations measure and the best policy has most of: ``weighted_layers``, or :data:`RETURN`."""
+    patience: int = 12
+    """Evaluations without a better one after which training stops."""
+
+    def epsilon_at(self, step: int) -> float:
+        """The share of random actions."""
+        first, last = self.epsilon
+        return first + (last - first) * min(step / self.epsilon_steps, 1.0)
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it."""
+        import json
+
+        document: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return document
+
+
+RECIPES: dict[str, Recipe] = {}
+"""By name; whoever reads it imports :mod:`dstcc.learn.algorithms.recipes`, which fills it."""
+
+
+def register(name: str, recipe: Recipe) -> None:
+    """Make an algorithm known to ``dstcc train``; raises ValueError for a name that is taken."""
+    if name in RECIPES:
+        raise ValueError(f"two algorithms are called {name}")
+    RECIPES[name] = recipe

@@ -1,0 +1,56 @@
+"""``mpquic-rl``: a double DQN that chooses schedulers, as in Lee and Yoo, Sensors 2022."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dstcc.learn.algorithms.recipe import RETURN, Recipe, Settings, register
+from dstcc.learn.spaces.actions import MAX_LAYERS
+
+if TYPE_CHECKING:
+    from dstcc.learn.algorithms.learner import Learner
+    from dstcc.learn.spaces.actions import ActionSpace
+    from dstcc.learn.spaces.observe import ObservationSpec
+
+
+@dataclass(frozen=True)
+class SchedulerSettings(Settings):
+    """What Lee and Yoo's scheduler learns with."""
+
+    hidden: tuple[int, ...] = (64, 64)
+    learning_rate: float = 3e-4
+    discount: float = 0.5
+    batch: int = 20
+    buffer: int = 1_000_000
+    """The paper has no bound."""
+    target_every: int = 50
+    """Actions between two renewals of the target, and of the copy that acts."""
+    epsilon_factor: float = 0.997
+    """Per action."""
+    epsilon_least: float = 0.05
+    rich_s: float = 1.0
+    """What the client must have in store for an action at random."""
+
+    def make(
+        self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
+    ) -> Learner:
+        """See :meth:`Settings.make`."""
+        from dstcc.learn.algorithms.mpquic import MpquicRl
+
+        return MpquicRl(recipe, observation, action, seed=seed, device=device)
+
+
+# Lee and Yoo, Sensors 2022, over the windows of CUBIC.
+register(
+    "mpquic-rl",
+    Recipe(
+        environment={"observation": "mpquic-rl", "action": "policies", "layers": MAX_LAYERS},
+        reward="chunks",
+        learner=SchedulerSettings(),
+        steps=160_000,
+        episodes=8,
+        evaluate_every=16_000,
+        metric=RETURN,
+    ),
+)
