@@ -178,7 +178,7 @@ private:
     RateSample rate_sample(Time now, const Sampled& latest, std::int64_t delivered, std::int64_t losses,
                            std::int64_t prior_in_flight, Time rtt_ns, bool lone) const;
     void handle_probe_ack(Time now, const AckBlocks& ack, const AckWork& work);
-    bool forward_recovery(Time now, const AckBlocks& ack, const AckWork& work);
+    void forward_recovery(Time now, const AckBlocks& ack, const AckWork& work);
     // Linux's Open state, of which Disorder is no part.
     bool nothing_missing() const { return tcp_.ca_state == CaState::kOpen && tcp_.lost_out == 0 && tcp_.sacked_out == 0; }
     // Linux keeps it in whole ticks (__tcp_set_rto), and so doubles those. Most samples leave the tick as it was.

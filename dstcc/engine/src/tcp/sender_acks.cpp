@@ -229,7 +229,6 @@ std::int64_t Subflow::handle_doubtful_ack(Time now, const AckBlocks& ack) {
         timer_kind_ = Timer::kNone;
         stood_in_ = true;
     }
-    detect_losses(now);
     update_state(now, ack, work);
     control_window(now, work);
     if (timer_kind_ != Timer::kReorder &&

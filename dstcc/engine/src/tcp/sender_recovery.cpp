@@ -132,12 +132,12 @@ void Subflow::handle_probe_ack(Time now, const AckBlocks& ack, const AckWork& wo
 }
 
 // RFC 5682 section 3.1 with SACK, Linux tcp_process_loss(): after a timeout's repeat new data goes out, and what comes
-// back tells whether the rest was lost. True when nothing else is to be decided on this ACK.
-bool Subflow::forward_recovery(Time now, const AckBlocks& ack, const AckWork& work) {
+// back tells whether the rest was lost.
+void Subflow::forward_recovery(Time now, const AckBlocks& ack, const AckWork& work) {
     const bool advanced = tcp_.snd_una > work.prior_una;
     if (work.original_acked) {
         undo(now);
-        return true;
+        return;
     }
     if (tcp_.snd_nxt > high_seq_) {
         if (work.sacked_more || !advanced) frto_ = false;
@@ -145,23 +145,22 @@ bool Subflow::forward_recovery(Time now, const AckBlocks& ack, const AckWork& wo
         new_data_first_ = ack.more;
         frto_ = ack.more;
     }
-    return new_data_first_;
 }
 
+// Linux tcp_fastretrans_alert() with RACK.
 void Subflow::update_state(Time now, const AckBlocks& ack, AckWork& work) {
     const bool advanced = tcp_.snd_una > work.prior_una;
     handle_probe_ack(now, ack, work);
     if (tcp_.ca_state == CaState::kLoss) {
-        if (advanced && undo_stamp_ != kNever && work.echo_ns < undo_stamp_) {
-            undo(now);
-            return;
-        }
-        if (frto_ && forward_recovery(now, ack, work)) return;
-        // Linux tcp_fastretrans_alert(): repeats that are lost in their turn end what the timeout began, as a new reduction.
-        if (repeat_lost_ && tcp_.snd_una < high_seq_) return enter_recovery(now);
+        if (advanced && undo_stamp_ != kNever && work.echo_ns < undo_stamp_) undo(now);
+        else if (frto_) forward_recovery(now, ack, work);
     }
+    // What ends comes before losses are judged: an ACK that ends a recovery has them judged by Open's patience.
     if (tcp_.ca_state != CaState::kOpen && tcp_.snd_una >= high_seq_) leave_reduction(now);
-    if (tcp_.ca_state == CaState::kOpen && tcp_.lost_out > 0) enter_recovery(now);
+    detect_losses(now);
+    // Repeats that are lost in their turn end what a timeout began, as a new reduction.
+    const bool anew = tcp_.ca_state == CaState::kOpen ? tcp_.lost_out > 0 : tcp_.ca_state == CaState::kLoss && repeat_lost_;
+    if (anew) enter_recovery(now);
 }
 
 // Proportional rate reduction with the safe-ACK heuristic, as Linux's tcp_cwnd_reduction().
