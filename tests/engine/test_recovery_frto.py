@@ -50,9 +50,8 @@ def test_new_data_that_went_lets_repeats_wait():
 @pytest.mark.parametrize("block", [(1, 2), (4, 5), (9, 10)])
 def test_what_was_never_repeated_and_arrives_says_that_the_timeout_was_needless(block):
     # Step 3: a SACK of one of 1 to 9 though none of them was sent again: the timeout is taken back. The answer to the
-    # repeat of 0 has come, a second before: by RACK the eight that left before that repeat are lost (Linux judges them on
-    # the same ACK, tcp_process_loss and then tcp_identify_packet_loss). So a recovery begins from W = 10, not from the
-    # timeout's: half of 10.
+    # repeat of 0 came before it: by RACK the eight that left before that repeat are lost, and Linux judges them on the
+    # same ACK (tcp_process_loss, then tcp_identify_packet_loss). So a recovery begins, from W = 10: half of 10.
     sender, at = in_doubt()
     sender.send(at, at)
     sender.ack(at + 100, 1, block, echo_ms=block[0])
