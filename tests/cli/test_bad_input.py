@@ -157,10 +157,10 @@ def test_an_output_that_exists(stream: Path) -> None:
 
 
 def test_a_full_disk() -> None:
-    """A file system of 40 kB, mounted where only the command sees it: as root, or in a user namespace."""
+    """A file system of 16 kB, less than a run takes, mounted where only the command sees it: as root, or in a user namespace."""
     Path("disk").mkdir()
     alone = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
-    script = 'mount -t tmpfs -o size=40k none disk || exit 99; "$@"; code=$?; ls -A disk; exit $code'
+    script = 'mount -t tmpfs -o size=16k none disk || exit 99; "$@"; code=$?; ls -A disk; exit $code'
     options = ["--seeds", "40", "--json"]
     command = [*COMMAND, "emulate", "s.toml", "-o", "disk/run", *options]
     done = subprocess.run(
