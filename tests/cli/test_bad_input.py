@@ -157,7 +157,7 @@ def test_an_output_that_exists(stream: Path) -> None:
 
 
 def test_a_full_disk() -> None:
-    """A file system of 16 kB, less than a run takes, where only the command sees it: as root, or in a user namespace."""
+    """A file system of 16 kB, less than a run takes, where only the command sees it: as root or in a namespace."""
     Path("disk").mkdir()
     alone = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
     script = 'mount -t tmpfs -o size=16k none disk || exit 99; "$@"; code=$?; ls -A disk; exit $code'
