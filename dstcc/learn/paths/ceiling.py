@@ -155,9 +155,10 @@ class Ceiling:
             self._sound(heard, round_s)
             return
         if self._up_s > self._settled * round_s:
-            self._window.add(heard.count(self._wire))
+            known = heard.count(self._wire)
+            self._window.add(known)
             if self.phase is Phase.CRUISE or self._clock_s > self._lag * round_s:
-                self._count.add(heard.count(self._wire))
+                self._count.add(known)
         window = self._window
         if window.whole(WINDOW * round_s):
             self._window = Count()

@@ -63,11 +63,12 @@ def run(
 
 def compare(runs: Runs, seeds: int | None = None) -> list[Row]:
     """Simulate the cells of the kernel's runs, by :data:`SIMULATED_SEEDS` or each ``seeds`` times."""
-    return [
-        row_of(cell, [simulated(cell, seed + 1) for seed in range(count)], list(kernel.values()))
-        for cell, kernel in runs.items()
-        for count in [seeds or SIMULATED_SEEDS[cell.grid]]
-    ]
+
+    def simulate(cell: Cell) -> list[Seen]:
+        count = seeds or SIMULATED_SEEDS[cell.grid]
+        return [simulated(cell, seed) for seed in range(1, count + 1)]
+
+    return [row_of(cell, simulate(cell), list(kernel.values())) for cell, kernel in runs.items()]
 
 
 def _heading() -> list[str]:
