@@ -59,20 +59,21 @@ mutants-python: $(STAMP)  ## of the Python modules; ONLY=TEXT those whose path h
 held-out: $(STAMP)  ## the shipped controller on missions it never saw, beside every algorithm (minutes)
 	$(BIN)/python scripts/held_out.py
 
-lint: $(STAMP)   ## ruff and mypy --strict
+lint: $(STAMP)   ## ruff, mypy --strict and clang-format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-
-lint-cpp: $(STAMP)  ## clang-format and clang-tidy; not part of lint until the sources are formatted
 	$(BIN)/clang-format --dry-run -Werror $(CXX_SOURCES)
+
+lint-cpp: $(STAMP)  ## clang-tidy over the C++ sources (minutes)
 	$(BIN)/clang-tidy --quiet $(filter %.cpp,$(CXX_SOURCES)) -- -std=c++17 -Idstcc/engine/src -Ikernel-cc/dispatch \
 	  -isystem $$($(BIN)/python -c 'import pybind11; print(pybind11.get_include())') \
 	  -isystem $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')
 
-format: $(STAMP) ## let ruff rewrite the formatting
+format: $(STAMP) ## let ruff and clang-format rewrite the formatting
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CXX_SOURCES)
 
 docs: demo       ## regenerate the README's picture from the demo's report
 	$(BIN)/python scripts/screenshot.py $(DEMO)/report.html docs/report.png --force

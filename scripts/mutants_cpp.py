@@ -139,23 +139,25 @@ def expect(table: dict[str, Any], needed: set[str], known: set[str], where: str)
 def place(mutant: Mutant, text: str) -> tuple[int, int]:
     """Where in its source a mutant's text stands: exactly once, or once in a longer text that stands there once."""
 
-    def once(part: str, whole: str, what: str) -> int:
-        count = whole.count(part)
-        if count != 1:
+    def once(part: str, begin: int, end: int, what: str) -> tuple[int, int]:
+        found = [match.span() for match in without_layout(part).finditer(text, begin, end)]
+        if len(found) != 1:
             raise ListError(
-                f"mutant {mutant.number} ({mutant.note}): {what} stands {count} times in {mutant.file}: {part!r}"
+                f"mutant {mutant.number} ({mutant.note}): {what} stands {len(found)} times in {mutant.file}: {part!r}"
             )
-        return whole.index(part)
+        return found[0]
 
     if mutant.find == mutant.replace:
         raise ListError(f"mutant {mutant.number} ({mutant.note}) changes nothing")
-    start = 0
-    if mutant.within:
-        start = once(mutant.within, text, "`within`")
-        begin = start + once(mutant.find, mutant.within, "`find` within `within`")
-    else:
-        begin = once(mutant.find, text, "`find`")
-    return begin, begin + len(mutant.find)
+    if not mutant.within:
+        return once(mutant.find, 0, len(text), "`find`")
+    begin, end = once(mutant.within, 0, len(text), "`within`")
+    return once(mutant.find, begin, end, "`find` within `within`")
+
+
+def without_layout(part: str) -> re.Pattern[str]:
+    """A pattern for ``part`` that takes white space as nothing: where lines break is the formatter's business."""
+    return re.compile(r"\s*".join(re.escape(letter) for letter in part if not letter.isspace()))
 
 
 # ------------------------------------------------------------------------------------------------- the sources

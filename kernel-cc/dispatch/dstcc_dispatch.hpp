@@ -46,29 +46,30 @@
 
 namespace dstcc_dispatch {
 
-using Time = std::int64_t;      // nanoseconds
-using Object = std::uint32_t;   // a chunk's layer, numbered in the order of release
+using Time = std::int64_t;     // nanoseconds
+using Object = std::uint32_t;  // a chunk's layer, numbered in the order of release
 constexpr Time kNever = INT64_MAX;
-constexpr double kFarNs = 4e18;        // beyond any deadline, and two of them are within a Time
+constexpr double kFarNs = 4e18;         // beyond any deadline, and two of them are within a Time
 constexpr std::size_t kLookAhead = 64;  // layers passed over for one that is in turn, and the newest ones tried at last
 
 // Entries of the table; from 0 on, the path.
-constexpr std::int32_t kAutomatic = -1;   // any
-constexpr std::int32_t kRepairable = -3;  // where it could be repaired in time; other paths are for others while that is so
-constexpr std::int32_t kAvoid = -16;      // kAvoid - s: any but path s
+constexpr std::int32_t kAutomatic = -1;  // any
+constexpr std::int32_t kRepairable =
+    -3;                               // where it could be repaired in time; other paths are for others while that is so
+constexpr std::int32_t kAvoid = -16;  // kAvoid - s: any but path s
 
 enum class Slack { kLight, kWindow, kRepair, kRoundTrip };
 
 struct Layer {
     Time release, deadline;  // kNever: none, or none that counts
     std::int64_t bytes, layer;
-    bool begun;              // some of it was sent: it is finished while it can be
+    bool begun;  // some of it was sent: it is finished while it can be
 };
 
 // When a path could bring a layer, as far as the sender can tell.
 struct Forecast {
     Time light_ns, window_ns;
-    double ns_per_byte;       // of what exceeds the room
+    double ns_per_byte;  // of what exceeds the room
     std::int64_t room_bytes;
     Time one_way_ns, repair_ns;  // a repair: a round trip
 };
@@ -188,7 +189,8 @@ public:
 private:
     std::size_t place_of(Object object) const {
         if (waiting_ > 0 && object == front_) return head_;
-        const auto found = std::lower_bound(objects_.begin() + static_cast<std::ptrdiff_t>(head_), objects_.end(), object);
+        const auto found =
+            std::lower_bound(objects_.begin() + static_cast<std::ptrdiff_t>(head_), objects_.end(), object);
         return static_cast<std::size_t>(found - objects_.begin());
     }
     // Where `skip` turns false, by galloping from `near`.
@@ -231,7 +233,8 @@ private:
 // a longer light time passes over what only a shorter one can still save. `passable` says of each that is passed over
 // whether to look further.
 template <class View, class Set, class Passable>
-bool first_in_time(const View& view, const WaitingLevel& level, Slack slack, Set ready, Object& object, Passable&& passable) {
+bool first_in_time(const View& view, const WaitingLevel& level, Slack slack, Set ready, Object& object,
+                   Passable&& passable) {
     object = level.front();
     if (!view.blocked(object) && in_time(view, object, slack, ready) != 0) return true;
     bool found = false;
@@ -259,7 +262,8 @@ template <class View, class Set>
 bool last_in_time(const View& view, const WaitingLevel& level, Set ready, Object& object) {
     object = level.front();
     if (view.layer(object).begun && in_time(view, object, Slack::kLight, ready) != 0) return true;
-    return level.last([&](Object o) { return !view.blocked(o) && in_time(view, o, Slack::kLight, ready) != 0; }, object);
+    return level.last([&](Object o) { return !view.blocked(o) && in_time(view, o, Slack::kLight, ready) != 0; },
+                      object);
 }
 
 // ------------------------------------------------------------------------------------------------------------ order
@@ -286,7 +290,9 @@ bool next_in_time(const View& view, Set& paths, Object& object, Drop&& drop_lost
 }
 
 // When a layer's turn comes. Base layers first: no release comes between the turns of two layer numbers.
-inline Time turn(const Layer& layer, Time gap_ns) { return layer.release + layer.layer * std::min(gap_ns, kNever / 256); }
+inline Time turn(const Layer& layer, Time gap_ns) {
+    return layer.release + layer.layer * std::min(gap_ns, kNever / 256);
+}
 
 // Of `set`, the paths that the table's entry lets a layer take. Where it names none that can be used, all; `strict`: none.
 template <class Set>
@@ -317,10 +323,13 @@ bool next_in_turn(const View& view, typename View::Set& paths, Object& object) {
         Slack slack;
         bool by_table;
     };
-    constexpr Pass passes[] = {{Slack::kRoundTrip, true}, {Slack::kRepair, true}, {Slack::kWindow, true}, {Slack::kWindow, false}};
+    constexpr Pass passes[] = {
+        {Slack::kRoundTrip, true}, {Slack::kRepair, true}, {Slack::kWindow, true}, {Slack::kWindow, false}};
     const Set ready = paths;
     const auto entry = [&](Object o) { return view.entry(view.layer(o).layer); };
-    const auto of_table = [&](Object o) { return allowed(entry(o), ready, view.usable(), view.paths(), view.strict()); };
+    const auto of_table = [&](Object o) {
+        return allowed(entry(o), ready, view.usable(), view.paths(), view.strict());
+    };
     const auto turn_of = [&](Object o) { return turn(view.layer(o), view.gap_ns()); };
     for (const auto& [slack, by_table] : passes) {
         Time best = kNever;
@@ -336,8 +345,11 @@ bool next_in_turn(const View& view, typename View::Set& paths, Object& object) {
                 if (const Set there = shelters(view, level.front())) set &= there;
             Object candidate = 0;
             // What has its turn later than the best is not looked for, and no more than a few dozen are passed over.
-            const auto passable = [&](Object o, std::size_t looked) { return turn_of(o) < best && looked < kLookAhead; };
-            if (set == 0 || !first_in_time(view, level, slack, set, candidate, passable) || turn_of(candidate) >= best) continue;
+            const auto passable = [&](Object o, std::size_t looked) {
+                return turn_of(o) < best && looked < kLookAhead;
+            };
+            if (set == 0 || !first_in_time(view, level, slack, set, candidate, passable) || turn_of(candidate) >= best)
+                continue;
             best = turn_of(candidate);
             object = candidate;
             chosen = set;

@@ -74,14 +74,22 @@ Plan read_plan(const std::string& path) {
             words >> value;
             return value;
         };
-        if (word == "spaces") words >> plan.craft >> plan.relay >> plan.earth;
-        else if (word == "mptcp") plan.mptcp = number() != 0;
-        else if (word == "congestion") words >> plan.congestion;
-        else if (word == "out") words >> plan.out;
-        else if (word == "mss") plan.mss = static_cast<int>(number());
-        else if (word == "buffers") words >> plan.receive_buffer >> plan.send_buffer;
-        else if (word == "down") words >> plan.down.rate_bps >> plan.down.queue_bytes >> plan.down.free_bytes;
-        else if (word == "up") words >> plan.up.rate_bps >> plan.up.queue_bytes >> plan.up.free_bytes;
+        if (word == "spaces")
+            words >> plan.craft >> plan.relay >> plan.earth;
+        else if (word == "mptcp")
+            plan.mptcp = number() != 0;
+        else if (word == "congestion")
+            words >> plan.congestion;
+        else if (word == "out")
+            words >> plan.out;
+        else if (word == "mss")
+            plan.mss = static_cast<int>(number());
+        else if (word == "buffers")
+            words >> plan.receive_buffer >> plan.send_buffer;
+        else if (word == "down")
+            words >> plan.down.rate_bps >> plan.down.queue_bytes >> plan.down.free_bytes;
+        else if (word == "up")
+            words >> plan.up.rate_bps >> plan.up.queue_bytes >> plan.up.free_bytes;
         else if (word == "delay") {
             const Time from = number(), delay = number();
             plan.down.delays.push_back({from, delay});
@@ -99,8 +107,10 @@ Plan read_plan(const std::string& path) {
         } else if (word == "look") {
             const Time first = number(), step = number();
             for (Time at = first; at <= plan.end; at += step) plan.looks.push_back(at);
-        } else if (word == "end") plan.end = number();
-        else if (!word.empty()) throw std::runtime_error("unknown word " + word);
+        } else if (word == "end")
+            plan.end = number();
+        else if (!word.empty())
+            throw std::runtime_error("unknown word " + word);
         if (words.fail()) throw std::runtime_error("bad line: " + line);
     }
     return plan;
@@ -148,7 +158,8 @@ struct Parsed {
 Parsed parse(const std::string& frame) {
     Parsed out;
     constexpr std::size_t ip = ETHER_HDR_LEN;
-    if (frame.size() < ip + 40 || (static_cast<unsigned char>(frame[ip]) >> 4) != 4 || frame[ip + 9] != IPPROTO_TCP) return out;
+    if (frame.size() < ip + 40 || (static_cast<unsigned char>(frame[ip]) >> 4) != 4 || frame[ip + 9] != IPPROTO_TCP)
+        return out;
     std::uint16_t length = 0;
     std::memcpy(&length, frame.data() + ip + 2, 2);
     out.ip_bytes = ntohs(length);
@@ -156,7 +167,8 @@ Parsed parse(const std::string& frame) {
     out.seq = big32(frame, tcp + 4);
     out.ack = big32(frame, tcp + 8);
     out.syn = (frame[tcp + 13] & 2) != 0;
-    out.payload = out.ip_bytes - static_cast<std::int64_t>(tcp - ip) - 4 * (static_cast<unsigned char>(frame[tcp + 12]) >> 4);
+    out.payload =
+        out.ip_bytes - static_cast<std::int64_t>(tcp - ip) - 4 * (static_cast<unsigned char>(frame[tcp + 12]) >> 4);
     out.tcp = true;
     return out;
 }
@@ -190,7 +202,8 @@ public:
         std::fprintf(out_, "%lld\n", static_cast<long long>(start_));
         std::fflush(out_);  // who decides over windows waits for it
         const sockaddr_in to = host("10.0.0.2");
-        if (connect(sender_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 && errno != EINPROGRESS) fail("connect");
+        if (connect(sender_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 && errno != EINPROGRESS)
+            fail("connect");
         watch(sender_, EPOLLOUT | EPOLLET);
     }
 
@@ -291,7 +304,8 @@ private:
             if (data && packet.payload > 0) {
                 some = true;
                 ++sent_;
-                const auto segment = static_cast<std::int64_t>((packet.seq - isn_) / static_cast<std::uint32_t>(plan_.mss));
+                const auto segment =
+                    static_cast<std::int64_t>((packet.seq - isn_) / static_cast<std::uint32_t>(plan_.mss));
                 const auto doomed = plan_.drops.find(segment);
                 if (doomed != plan_.drops.end() && doomed->second > 0) {
                     --doomed->second;
@@ -321,9 +335,12 @@ private:
         }
     }
     void write_due(Time now) {
-        while (write_ < plan_.writes.size() && plan_.writes[write_].at <= now) unwritten_ = add(plan_.writes[write_++].bytes);
+        while (write_ < plan_.writes.size() && plan_.writes[write_].at <= now)
+            unwritten_ = add(plan_.writes[write_++].bytes);
         while (unwritten_ != 0) {
-            const std::size_t most = unwritten_ < 0 ? zeros_.size() : std::min<std::size_t>(zeros_.size(), static_cast<std::size_t>(unwritten_));
+            const std::size_t most = unwritten_ < 0
+                                         ? zeros_.size()
+                                         : std::min<std::size_t>(zeros_.size(), static_cast<std::size_t>(unwritten_));
             const ssize_t put = send(sender_, zeros_.data(), most, MSG_DONTWAIT | MSG_NOSIGNAL);
             if (put <= 0) return;
             if (unwritten_ > 0) unwritten_ -= put;
@@ -351,10 +368,12 @@ private:
         if (!info(told)) return;
         tcp_cc_info gains{};
         socklen_t size = sizeof gains;
-        if (plan_.congestion == "bbr" && getsockopt(sender_, IPPROTO_TCP, TCP_CC_INFO, &gains, &size) != 0) fail("TCP_CC_INFO");
-        std::fprintf(out_, "%lld %lld %lld %lld %u %u %u %u %u %llu %u %u %u %u %u %u %u %u %u\n", static_cast<long long>(now),
-                     static_cast<long long>(acks_), static_cast<long long>(sent_), static_cast<long long>(una_ / plan_.mss),
-                     told.tcpi_snd_cwnd, told.tcpi_snd_ssthresh, told.tcpi_rtt, told.tcpi_rttvar, told.tcpi_rto,
+        if (plan_.congestion == "bbr" && getsockopt(sender_, IPPROTO_TCP, TCP_CC_INFO, &gains, &size) != 0)
+            fail("TCP_CC_INFO");
+        std::fprintf(out_, "%lld %lld %lld %lld %u %u %u %u %u %llu %u %u %u %u %u %u %u %u %u\n",
+                     static_cast<long long>(now), static_cast<long long>(acks_), static_cast<long long>(sent_),
+                     static_cast<long long>(una_ / plan_.mss), told.tcpi_snd_cwnd, told.tcpi_snd_ssthresh,
+                     told.tcpi_rtt, told.tcpi_rttvar, told.tcpi_rto,
                      static_cast<unsigned long long>(told.tcpi_pacing_rate), told.tcpi_ca_state, told.tcpi_backoff,
                      told.tcpi_sacked, told.tcpi_lost, told.tcpi_retrans, told.tcpi_unacked, gains.bbr.bbr_pacing_gain,
                      gains.bbr.bbr_cwnd_gain, gains.bbr.bbr_min_rtt);

@@ -41,8 +41,8 @@ struct DelayRow {
 struct Link {
     std::string craft_device, arrive_device, depart_device;  // where acknowledgements arrive, data arrive, data depart
     std::string earth;
-    double rate_bps = 0;   // of the wire, emulated
-    int free_bytes = 0;    // of a packet's IP length that the rate does not count
+    double rate_bps = 0;  // of the wire, emulated
+    int free_bytes = 0;   // of a packet's IP length that the rate does not count
     int queue_packets = 0;
     std::vector<DelayRow> delays;  // of the data direction; a row holds until the next
 
@@ -58,21 +58,21 @@ struct LanePlan {
 };
 
 struct Plan {
-    int craft_ns = -1, earth_ns = -1;  // open namespace files
+    int craft_ns = -1, earth_ns = -1;   // open namespace files
     int steer_in = -1, steer_out = -1;  // pipes to a controller; below 0: none
     std::string congestion, result;
     bool lanes = false, layer_first = false, drop_late = false, rotate = false;
-    bool shared = false;                // the lanes of a link share its window, which a controller sets
+    bool shared = false;  // the lanes of a link share its window, which a controller sets
     int mss = 1460, subflows = 1;
-    bool rate = false;                  // shared: the window says the pace and holds beside what is under way
-    std::size_t turning = 1;              // shared: of a link's lanes, those that take layers by turns
+    bool rate = false;        // shared: the window says the pace and holds beside what is under way
+    std::size_t turning = 1;  // shared: of a link's lanes, those that take layers by turns
     std::int64_t receive_buffer = 0, send_buffer = 0;
     Time tick = 0, slot = 0, duration = kNever, stall = kNever;
-    std::vector<int> layer_links;         // -1: any
-    std::vector<int> subflow_links;       // by subflow number
+    std::vector<int> layer_links;                // -1: any
+    std::vector<int> subflow_links;              // by subflow number
     std::vector<std::string> subflow_addresses;  // the spacecraft's, by subflow number; backups have their link's first
-    std::vector<std::string> addresses;   // every address of the spacecraft
-    std::vector<int> address_subflow;     // the subflow that each stands for
+    std::vector<std::string> addresses;          // every address of the spacecraft
+    std::vector<int> address_subflow;            // the subflow that each stands for
     std::vector<Link> links;
     std::vector<LanePlan> lane_plans;
     std::vector<std::pair<Time, Time>> outages;  // of all links

@@ -16,8 +16,8 @@ namespace transfer {
 
 namespace {
 
-constexpr int kProtocol = 262;  // IPPROTO_MPTCP
-constexpr int kLevel = 284;     // SOL_MPTCP
+constexpr int kProtocol = 262;                          // IPPROTO_MPTCP
+constexpr int kLevel = 284;                             // SOL_MPTCP
 constexpr int kInfo = 1, kTcpInfo = 2, kAddresses = 3;  // linux/mptcp.h
 constexpr std::uint32_t kFellBack = 1;
 constexpr std::uint16_t kPort = 5000;
@@ -26,7 +26,8 @@ constexpr std::size_t kMaxSubflows = 16;
 // (reqsk_timer_handler): with minutes of light, all of them.
 constexpr std::size_t kBacklogs = 4;
 // Linux gives MPTCP up where the handshake's last packet and the first data are lost together.
-constexpr const char* kFallback = "it fell back to plain TCP, as MPTCP does when losses hit the handshake; try another seed";
+constexpr const char* kFallback =
+    "it fell back to plain TCP, as MPTCP does when losses hit the handshake; try another seed";
 
 // linux/mptcp.h, whose C++ use needs headers newer than some systems have
 struct MptcpInfo {
@@ -114,7 +115,10 @@ std::string lane_name(std::size_t lane) { return "connection " + std::to_string(
 }  // namespace
 
 Craft::Craft(const Plan& plan, Ledger& ledger)
-    : plan_(plan), ledger_(ledger), lanes_(plan.lane_plans.size()), waiting_(static_cast<int>(lanes_.size())) {
+    : plan_(plan),
+      ledger_(ledger),
+      lanes_(plan.lane_plans.size()),
+      waiting_(static_cast<int>(lanes_.size())) {
     const Inside space(plan.craft_ns);
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
         const LanePlan& told = plan.lane_plans[i];
@@ -164,8 +168,8 @@ void Craft::poll(Time now) {
 
 std::int64_t Craft::write(int lane, const char* data, std::int64_t bytes) {
     lanes_[static_cast<std::size_t>(lane)].resting = false;
-    const ssize_t taken =
-        send(lanes_[static_cast<std::size_t>(lane)].socket, data, static_cast<std::size_t>(bytes), MSG_DONTWAIT | MSG_NOSIGNAL);
+    const ssize_t taken = send(lanes_[static_cast<std::size_t>(lane)].socket, data, static_cast<std::size_t>(bytes),
+                               MSG_DONTWAIT | MSG_NOSIGNAL);
     if (taken >= 0) return taken;
     if (errno == EAGAIN || errno == ENOBUFS) return 0;
     fail_errno(lane_name(static_cast<std::size_t>(lane)) + ": the Earth's end is gone");
@@ -210,7 +214,10 @@ void Craft::number(Lane& lane, std::size_t subflows) {
 }
 
 Earth::Earth(const Plan& plan, Ledger& ledger, Payloads& payloads)
-    : plan_(plan), ledger_(ledger), payloads_(payloads), lanes_(plan.lane_plans.size()) {
+    : plan_(plan),
+      ledger_(ledger),
+      payloads_(payloads),
+      lanes_(plan.lane_plans.size()) {
     const Inside space(plan.earth_ns);
     for (const Link& link : plan.links) {
         const int made = new_socket();
@@ -273,14 +280,17 @@ void Earth::check(Lane& lane, const char* data, std::int64_t bytes) {
         Piece& piece = lane.due.front();
         const std::int64_t part = std::min({bytes, piece.bytes, Payloads::kStretch});
         if (std::memcmp(data, payloads_.at(piece.object, piece.offset, part), static_cast<std::size_t>(part)) != 0)
-            throw Failure("layer " + std::to_string(plan_.objects[static_cast<std::size_t>(piece.object)].layer) + " of chunk " +
-                          std::to_string(plan_.objects[static_cast<std::size_t>(piece.object)].chunk) + ": damaged on the way");
+            throw Failure("layer " + std::to_string(plan_.objects[static_cast<std::size_t>(piece.object)].layer) +
+                          " of chunk " + std::to_string(plan_.objects[static_cast<std::size_t>(piece.object)].chunk) +
+                          ": damaged on the way");
         data += part;
         bytes -= part;
         piece.offset += part;
         piece.bytes -= part;
-        if (piece.bytes == 0 && lane.due.size() > 1) lane.due.pop_front();
-        else if (piece.bytes == 0 && piece.offset == plan_.objects[static_cast<std::size_t>(piece.object)].bytes) lane.due.pop_front();
+        if (piece.bytes == 0 && lane.due.size() > 1)
+            lane.due.pop_front();
+        else if (piece.bytes == 0 && piece.offset == plan_.objects[static_cast<std::size_t>(piece.object)].bytes)
+            lane.due.pop_front();
     }
 }
 

@@ -10,16 +10,22 @@ namespace transfer {
 
 // A controller's answer to a slot.
 struct Answer {
-    Time gap = -1;              // by which each layer counts as released later than the one below it; below 0: the sender's own order
-    double repair = 0.5;        // share of the time to spare that is kept for a repair
-    std::uint64_t dark = 0;     // links that rest
-    std::vector<int> layers;    // where each layer may go: a link, or an entry of dstcc_dispatch.hpp
+    Time gap =
+        -1;  // by which each layer counts as released later than the one below it; below 0: the sender's own order
+    double repair = 0.5;      // share of the time to spare that is kept for a repair
+    std::uint64_t dark = 0;   // links that rest
+    std::vector<int> layers;  // where each layer may go: a link, or an entry of dstcc_dispatch.hpp
 };
 
 class Feeder {
 public:
     Feeder(const Plan& plan, Ledger& ledger, Craft& craft, Earth& earth, Payloads& payloads, bool by_layer)
-        : plan_(plan), ledger_(ledger), craft_(craft), earth_(earth), payloads_(payloads), waiting_(plan, ledger, by_layer) {}
+        : plan_(plan),
+          ledger_(ledger),
+          craft_(craft),
+          earth_(earth),
+          payloads_(payloads),
+          waiting_(plan, ledger, by_layer) {}
     virtual ~Feeder() = default;
     // Gives connections what they take, at `now`; `drained` brings the ledger up to date after each write.
     virtual void pump(Time now, const std::function<void()>& drained) = 0;

@@ -9,7 +9,9 @@ namespace transfer {
 
 namespace {
 
-std::uint64_t key_of(std::uint32_t address, std::uint16_t port) { return static_cast<std::uint64_t>(address) << 16 | port; }
+std::uint64_t key_of(std::uint32_t address, std::uint16_t port) {
+    return static_cast<std::uint64_t>(address) << 16 | port;
+}
 
 // The 64-bit count nearest to `near` that a 32-bit sequence number can stand for.
 std::int64_t unwrap(std::uint32_t seq, std::int64_t near) {
@@ -25,19 +27,26 @@ std::uint32_t address_of(const std::string& text) {
 }  // namespace
 
 Ledger::Ledger(const Plan& plan)
-    : outcomes(plan.objects.size()), plan_(plan), lanes_(plan.lane_plans.size()), lines_(plan.links.size()),
-      slot_(static_cast<std::size_t>(plan.subflows)), passed_(static_cast<std::size_t>(plan.subflows)) {
-    for (std::size_t i = 0; i < plan.addresses.size(); ++i) numbers_[address_of(plan.addresses[i])] = plan.address_subflow[i];
+    : outcomes(plan.objects.size()),
+      plan_(plan),
+      lanes_(plan.lane_plans.size()),
+      lines_(plan.links.size()),
+      slot_(static_cast<std::size_t>(plan.subflows)),
+      passed_(static_cast<std::size_t>(plan.subflows)) {
+    for (std::size_t i = 0; i < plan.addresses.size(); ++i)
+        numbers_[address_of(plan.addresses[i])] = plan.address_subflow[i];
     for (std::size_t i = 0; i < plan.lane_plans.size(); ++i) ports_[plan.lane_plans[i].port] = static_cast<int>(i);
 }
 
 void Ledger::wrote(int lane, int object, std::int64_t bytes) {
     Lane& to = lanes_[static_cast<std::size_t>(lane)];
     // A piece that was delivered whole before its layer went on is over.
-    if (to.delivering == to.pieces.size() || to.pieces.back().object != object) to.pieces.push_back({to.written, to.written, object, 0});
+    if (to.delivering == to.pieces.size() || to.pieces.back().object != object)
+        to.pieces.push_back({to.written, to.written, object, 0});
     to.pieces.back().end += bytes;
     to.written += bytes;
-    if (plan_.lanes) passed_[static_cast<std::size_t>(plan_.lane_plans[static_cast<std::size_t>(lane)].link)].written += bytes;
+    if (plan_.lanes)
+        passed_[static_cast<std::size_t>(plan_.lane_plans[static_cast<std::size_t>(lane)].link)].written += bytes;
 }
 
 std::int64_t Ledger::unsent(int lane) const {
@@ -152,7 +161,8 @@ void Ledger::handle_arrival(int link, const Packet& packet, Time now) {
     if (sent != subflow->flight.end() && sent->end == end && !sent->repeated) {
         const Link& told = plan_.links[static_cast<std::size_t>(link)];
         const double wire_ns = 8.0 * (packet.ip_bytes - told.free_bytes) / told.rate_bps * kNsPerS;
-        waits_.push_back(static_cast<float>(std::max(0.0, static_cast<double>(now - sent->at - told.one_way(sent->at)) - wire_ns) / kNsPerS));
+        waits_.push_back(static_cast<float>(
+            std::max(0.0, static_cast<double>(now - sent->at - told.one_way(sent->at)) - wire_ns) / kNsPerS));
     }
     std::int64_t fresh = 0;
     lane.arrived.add(offset, offset + packet.payload, [&](std::int64_t from, std::int64_t to) {
@@ -231,7 +241,8 @@ void Ledger::handle_ack(const Packet& packet, Time now) {
     for (; !subflow->flight.empty() && subflow->flight.front().end <= ack; subflow->flight.pop_front())
         tell(subflow->flight.front());
     if (packet.sacks) {
-        const std::int64_t begin = unwrap(packet.sack_begin - subflow->isn - 1, ack), end = unwrap(packet.sack_end - subflow->isn - 1, ack);
+        const std::int64_t begin = unwrap(packet.sack_begin - subflow->isn - 1, ack),
+                           end = unwrap(packet.sack_end - subflow->isn - 1, ack);
         auto sent = std::upper_bound(subflow->flight.begin(), subflow->flight.end(), begin,
                                      [](std::int64_t at, const Sent& s) { return at < s.end; });
         for (; sent != subflow->flight.end() && sent->end <= end; ++sent) {
@@ -251,7 +262,8 @@ void Ledger::give_up(int object) {
 
 double Ledger::wait_p95_s() {
     if (waits_.empty()) return NAN;
-    const std::size_t rank = std::min(waits_.size() - 1, static_cast<std::size_t>(0.95 * static_cast<double>(waits_.size())));
+    const std::size_t rank =
+        std::min(waits_.size() - 1, static_cast<std::size_t>(0.95 * static_cast<double>(waits_.size())));
     std::nth_element(waits_.begin(), waits_.begin() + static_cast<std::ptrdiff_t>(rank), waits_.end());
     return static_cast<double>(waits_[rank]);
 }

@@ -48,8 +48,8 @@ struct SlotCounts {
 
 // Of a subflow number, ever; payload.
 struct Passed {
-    std::int64_t written = 0;   // handed to its connections; lanes only
-    std::int64_t left = 0;      // of that, sent for the first time
+    std::int64_t written = 0;  // handed to its connections; lanes only
+    std::int64_t left = 0;     // of that, sent for the first time
     std::int64_t sent = 0, acked = 0;
 };
 
@@ -58,7 +58,9 @@ public:
     explicit Ledger(const Plan& plan);
 
     // A connection's first data sequence number, from the kernel; and its token at the Earth, which names it in joins.
-    void connected(int lane, std::uint64_t first_data_seq) { lanes_[static_cast<std::size_t>(lane)].base = first_data_seq; }
+    void connected(int lane, std::uint64_t first_data_seq) {
+        lanes_[static_cast<std::size_t>(lane)].base = first_data_seq;
+    }
     void accepted(int lane, std::uint32_t token) { tokens_[token] = lane; }
     // `bytes` of an object were handed to a connection.
     void wrote(int lane, int object, std::int64_t bytes);

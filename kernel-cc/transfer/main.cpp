@@ -29,9 +29,16 @@ constexpr int kSlotsAPart = 5;
 class Trial {
 public:
     explicit Trial(const Plan& plan)
-        : plan_(plan), payloads_(plan), ledger_(plan), earth_(plan, ledger_, payloads_),
-          taps_(open_taps(plan)), started_(begin()), craft_(plan, ledger_), feeder_(make_feeder()),
-          sampler_(plan, ledger_, craft_), standing_(plan.links.size()) {}
+        : plan_(plan),
+          payloads_(plan),
+          ledger_(plan),
+          earth_(plan, ledger_, payloads_),
+          taps_(open_taps(plan)),
+          started_(begin()),
+          craft_(plan, ledger_),
+          feeder_(make_feeder()),
+          sampler_(plan, ledger_, craft_),
+          standing_(plan.links.size()) {}
 
     void run() {
         Time tick = 0, slot = plan_.slot;
@@ -41,7 +48,8 @@ public:
             earth_.poll();
             drain();
             earth_.read();
-            for (std::size_t link = 0; link < standing_.size(); ++link) standing_[link] = ledger_.queue_bytes(static_cast<int>(link), tick);
+            for (std::size_t link = 0; link < standing_.size(); ++link)
+                standing_[link] = ledger_.queue_bytes(static_cast<int>(link), tick);
             feeder_->pump(tick, drained);
             Time next = std::min((tick / plan_.tick + 1) * plan_.tick, plan_.duration);
             if (tick == slot) slot += plan_.slot;
@@ -59,7 +67,8 @@ public:
         end_ = std::min(tick, plan_.duration);
         if (end_ % plan_.slot != 0) sampler_.take(end_);
         for (std::size_t i = 0; i < taps_.size(); ++i)
-            if (taps_[i].lost() > 0) throw Failure("the packets of link " + std::to_string(i / 3) + " came faster than they were looked at");
+            if (taps_[i].lost() > 0)
+                throw Failure("the packets of link " + std::to_string(i / 3) + " came faster than they were looked at");
     }
 
     void write() const { write_to(plan_.result, ledger_.outcomes.size()); }
@@ -120,9 +129,11 @@ private:
         Time at = 0;
         const std::size_t links = plan_.links.size();
         for (std::size_t i = 0; i < links; ++i)
-            while (taps_[2 * i].next(packet, at)) ledger_.handle_departure(static_cast<int>(i), packet, at - started_.realtime);
+            while (taps_[2 * i].next(packet, at))
+                ledger_.handle_departure(static_cast<int>(i), packet, at - started_.realtime);
         for (std::size_t i = 0; i < links; ++i)
-            while (taps_[2 * i + 1].next(packet, at)) ledger_.handle_arrival(static_cast<int>(i), packet, at - started_.realtime);
+            while (taps_[2 * i + 1].next(packet, at))
+                ledger_.handle_arrival(static_cast<int>(i), packet, at - started_.realtime);
         for (std::size_t i = 0; i < links; ++i)
             while (taps_[2 * links + i].next(packet, at)) ledger_.handle_ack(packet, at - started_.realtime);
     }
@@ -141,7 +152,8 @@ private:
         const std::vector<std::int64_t>& backlog = feeder_->waiting().backlog();
         const std::vector<Time> oldest = feeder_->waiting().oldest();
         for (std::size_t layer = 0; layer < backlog.size(); ++layer)
-            line << ' ' << backlog[layer] << ' ' << (oldest[layer] == kNever ? -1 : std::max<Time>(oldest[layer] - now, 0));
+            line << ' ' << backlog[layer] << ' '
+                 << (oldest[layer] == kNever ? -1 : std::max<Time>(oldest[layer] - now, 0));
         line << '\n';
         const std::string text = line.str();
         std::string told;
@@ -163,7 +175,8 @@ private:
     Craft craft_;
     std::unique_ptr<Feeder> feeder_;
     Sampler sampler_;
-    std::vector<std::int64_t> standing_;  // each link's queue at the last look, before more was sent: what a look sends is no queue
+    std::vector<std::int64_t>
+        standing_;  // each link's queue at the last look, before more was sent: what a look sends is no queue
     Time end_ = 0;
     int slots_ = 0;
     bool gone_ = false;
@@ -181,13 +194,16 @@ void Trial::write_to(const std::string& path, std::size_t objects) const {
     const std::string wait = std::isnan(p95) ? "null" : std::to_string(p95);
     std::fprintf(file,
                  "{\"objects\": %zu, \"samples\": %zu, \"end_ns\": %" PRId64 ", \"sent_wire_bytes\": %" PRId64
-                 ", \"sent_payload_bytes\": %" PRId64 ", \"retransmitted_payload_bytes\": %" PRId64 ", \"arrived_payload_bytes\": %" PRId64
-                 ", \"delivered_payload_bytes\": %" PRId64 ", \"duplicate_payload_bytes\": %" PRId64 ", \"hol_payload_bytes\": %" PRId64
-                 ", \"hol_wait_byte_s\": %.9g, \"rtt_sum_s\": %.12g, \"rtt_samples\": %" PRId64 ", \"queue_p95_s\": %s, \"data_packets\": %" PRId64
-                 ", \"arrived_packets\": %" PRId64 ", \"first_send_ns\": %" PRId64 ", \"last_delivery_ns\": %" PRId64 "}\n",
-                 objects, sampler_.rows.size(), end_, t.sent_wire, t.sent_payload, t.retransmitted_payload, t.arrived_payload,
-                 t.delivered_payload, t.duplicate_payload, t.hol_payload, t.hol_wait_byte_s, t.rtt_sum_s, t.rtt_samples, wait.c_str(), t.data_packets,
-                 t.arrived_packets, t.first_send, t.last_delivery);
+                 ", \"sent_payload_bytes\": %" PRId64 ", \"retransmitted_payload_bytes\": %" PRId64
+                 ", \"arrived_payload_bytes\": %" PRId64 ", \"delivered_payload_bytes\": %" PRId64
+                 ", \"duplicate_payload_bytes\": %" PRId64 ", \"hol_payload_bytes\": %" PRId64
+                 ", \"hol_wait_byte_s\": %.9g, \"rtt_sum_s\": %.12g, \"rtt_samples\": %" PRId64
+                 ", \"queue_p95_s\": %s, \"data_packets\": %" PRId64 ", \"arrived_packets\": %" PRId64
+                 ", \"first_send_ns\": %" PRId64 ", \"last_delivery_ns\": %" PRId64 "}\n",
+                 objects, sampler_.rows.size(), end_, t.sent_wire, t.sent_payload, t.retransmitted_payload,
+                 t.arrived_payload, t.delivered_payload, t.duplicate_payload, t.hol_payload, t.hol_wait_byte_s,
+                 t.rtt_sum_s, t.rtt_samples, wait.c_str(), t.data_packets, t.arrived_packets, t.first_send,
+                 t.last_delivery);
     put(file, ledger_.outcomes.data(), objects * sizeof(Outcome), path);
     put(file, sampler_.rows.data(), sampler_.rows.size() * sizeof(Sample), path);
     if (std::fclose(file) != 0) fail_errno(path);

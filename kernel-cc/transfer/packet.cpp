@@ -5,7 +5,7 @@ namespace transfer {
 namespace {
 
 constexpr std::size_t kEthernet = 14;
-constexpr int kSack = 5;     // RFC 2018
+constexpr int kSack = 5;    // RFC 2018
 constexpr int kMptcp = 30;  // TCP option kind, RFC 8684 section 3
 constexpr int kJoin = 1, kDss = 2;
 
@@ -25,7 +25,10 @@ void parse_dss(const std::uint8_t* option, int length, Packet& packet) {
 
 void parse_options(const std::uint8_t* option, const std::uint8_t* end, Packet& packet) {
     while (option < end && *option != 0) {
-        if (*option == 1) { ++option; continue; }
+        if (*option == 1) {
+            ++option;
+            continue;
+        }
         if (end - option < 2 || option[1] < 2 || end - option < option[1]) return;
         const int length = option[1];
         if (option[0] == kMptcp && length >= 4) {

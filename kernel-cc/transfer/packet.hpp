@@ -13,13 +13,13 @@ struct Packet {
     bool syn = false, has_ack = false;
     int ip_bytes = 0;
     int payload = 0;
-    bool sacks = false;             // the first block, which tells of the newest segment (RFC 2018 section 4)
+    bool sacks = false;  // the first block, which tells of the newest segment (RFC 2018 section 4)
     std::uint32_t sack_begin = 0, sack_end = 0;
-    bool joins = false;             // MP_JOIN on a SYN
+    bool joins = false;  // MP_JOIN on a SYN
     std::uint32_t join_token = 0;
-    bool mapped = false;            // a data sequence mapping with 64-bit numbers
+    bool mapped = false;  // a data sequence mapping with 64-bit numbers
     std::uint64_t data_seq = 0;
-    std::uint32_t map_seq = 0;      // of the subflow, its SYN's being 0
+    std::uint32_t map_seq = 0;  // of the subflow, its SYN's being 0
 };
 
 // False for what is no TCP over IPv4 or is cut off within its headers; `frame` begins with an Ethernet header.

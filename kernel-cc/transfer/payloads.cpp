@@ -48,7 +48,8 @@ const char* Payloads::at(int object, std::int64_t offset, std::int64_t bytes) {
         std::memset(scratch_.data(), 0, static_cast<std::size_t>(bytes));  // a layer without bytes is announced by one
         return scratch_.data();
     }
-    const auto first = static_cast<std::uint64_t>(offset) / 8, last = static_cast<std::uint64_t>(offset + bytes - 1) / 8;
+    const auto first = static_cast<std::uint64_t>(offset) / 8,
+               last = static_cast<std::uint64_t>(offset + bytes - 1) / 8;
     for (std::uint64_t i = first; i <= last; ++i) {
         const std::uint64_t value = word(static_cast<std::uint64_t>(object), i);
         std::memcpy(scratch_.data() + (i - first) * 8, &value, 8);

@@ -12,7 +12,8 @@ namespace transfer {
 void fail_errno(const std::string& what) { throw Failure(what + ": " + std::strerror(errno)); }
 
 Time Link::one_way(Time at) const {
-    const auto row = std::upper_bound(delays.begin(), delays.end(), at, [](Time t, const DelayRow& r) { return t < r.from; });
+    const auto row =
+        std::upper_bound(delays.begin(), delays.end(), at, [](Time t, const DelayRow& r) { return t < r.from; });
     return row == delays.begin() ? delays.front().delay : std::prev(row)->delay;
 }
 
@@ -30,24 +31,39 @@ void read_objects(const std::string& path, Plan& plan) {
 }
 
 void read_line(const std::string& key, std::istringstream& in, Plan& plan) {
-    if (key == "namespaces") in >> plan.craft_ns >> plan.earth_ns;
-    else if (key == "steer") in >> plan.steer_in >> plan.steer_out;
-    else if (key == "congestion") in >> plan.congestion;
-    else if (key == "result") std::getline(in >> std::ws, plan.result);
-    else if (key == "modes") in >> plan.lanes >> plan.layer_first >> plan.drop_late >> plan.rotate >> plan.shared;
-    else if (key == "mss") in >> plan.mss;
-    else if (key == "turning") in >> plan.turning;
-    else if (key == "rate") in >> plan.rate;
-    else if (key == "buffers") in >> plan.receive_buffer >> plan.send_buffer;
-    else if (key == "times") in >> plan.tick >> plan.slot >> plan.duration >> plan.stall;
-    else if (key == "layer") { int link; in >> link; plan.layer_links.push_back(link); }
-    else if (key == "subflow") {
-        int link; std::string address;
+    if (key == "namespaces")
+        in >> plan.craft_ns >> plan.earth_ns;
+    else if (key == "steer")
+        in >> plan.steer_in >> plan.steer_out;
+    else if (key == "congestion")
+        in >> plan.congestion;
+    else if (key == "result")
+        std::getline(in >> std::ws, plan.result);
+    else if (key == "modes")
+        in >> plan.lanes >> plan.layer_first >> plan.drop_late >> plan.rotate >> plan.shared;
+    else if (key == "mss")
+        in >> plan.mss;
+    else if (key == "turning")
+        in >> plan.turning;
+    else if (key == "rate")
+        in >> plan.rate;
+    else if (key == "buffers")
+        in >> plan.receive_buffer >> plan.send_buffer;
+    else if (key == "times")
+        in >> plan.tick >> plan.slot >> plan.duration >> plan.stall;
+    else if (key == "layer") {
+        int link;
+        in >> link;
+        plan.layer_links.push_back(link);
+    } else if (key == "subflow") {
+        int link;
+        std::string address;
         in >> link >> address;
         plan.subflow_links.push_back(link);
         plan.subflow_addresses.push_back(address);
     } else if (key == "address") {
-        std::string address; int subflow;
+        std::string address;
+        int subflow;
         in >> address >> subflow;
         plan.addresses.push_back(address);
         plan.address_subflow.push_back(subflow);
@@ -57,7 +73,8 @@ void read_line(const std::string& key, std::istringstream& in, Plan& plan) {
             link.free_bytes >> link.queue_packets;
         plan.links.push_back(link);
     } else if (key == "delay") {
-        std::size_t link; DelayRow row;
+        std::size_t link;
+        DelayRow row;
         in >> link >> row.from >> row.delay;
         plan.links.at(link).delays.push_back(row);
     } else if (key == "lane") {
@@ -76,7 +93,8 @@ void read_line(const std::string& key, std::istringstream& in, Plan& plan) {
         std::string path;
         std::getline(in >> std::ws, path);
         read_objects(path, plan);
-    } else throw Failure("plan: unknown key " + key);
+    } else
+        throw Failure("plan: unknown key " + key);
     if (in.fail()) throw Failure("plan: " + key + ": a value is missing or no number");
 }
 

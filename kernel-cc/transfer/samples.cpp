@@ -5,7 +5,10 @@
 namespace transfer {
 
 Sampler::Sampler(const Plan& plan, Ledger& ledger, Craft& craft)
-    : plan_(plan), ledger_(ledger), craft_(craft), past_(static_cast<std::size_t>(plan.subflows)),
+    : plan_(plan),
+      ledger_(ledger),
+      craft_(craft),
+      past_(static_cast<std::size_t>(plan.subflows)),
       handshakes_(plan.lane_plans.size()) {}
 
 // A connection's SRTT counts by its window; a backup that never carried anything has no part in the sums. TCP_INFO counts
@@ -20,7 +23,8 @@ void Sampler::take(Time now) {
         std::size_t place = 0;
         for (const SubflowInfo& info : craft_.look(static_cast<int>(lane))) {
             if (place == handshakes_[lane].size()) handshakes_[lane].push_back(info.tcp.tcpi_total_retrans);
-            const std::int64_t repeats = static_cast<std::int64_t>(info.tcp.tcpi_total_retrans) - handshakes_[lane][place++];
+            const std::int64_t repeats =
+                static_cast<std::int64_t>(info.tcp.tcpi_total_retrans) - handshakes_[lane][place++];
             const auto s = static_cast<std::size_t>(info.number);
             const tcp_info& tcp = info.tcp;
             const bool own = !plan_.lanes || plan_.subflow_links[s] == plan_.lane_plans[lane].link;
@@ -29,16 +33,19 @@ void Sampler::take(Time now) {
             const bool told = !craft_.resting(static_cast<int>(lane));
             lanes[s] += told;
             row.cwnd += told ? tcp.tcpi_snd_cwnd : 0;
-            row.inflight += static_cast<std::int64_t>(tcp.tcpi_unacked) - tcp.tcpi_sacked - tcp.tcpi_lost + tcp.tcpi_retrans;
+            row.inflight +=
+                static_cast<std::int64_t>(tcp.tcpi_unacked) - tcp.tcpi_sacked - tcp.tcpi_lost + tcp.tcpi_retrans;
             srtt[s] += 1e3 * tcp.tcpi_rtt * tcp.tcpi_snd_cwnd;
             weight[s] += tcp.tcpi_snd_cwnd;
             if (tcp.tcpi_rtt != 0 && tcp.tcpi_min_rtt != UINT32_MAX) {
                 const auto least = static_cast<Time>(tcp.tcpi_min_rtt) * 1000;
                 row.min_rtt_ns = row.min_rtt_ns == 0 ? least : std::min(row.min_rtt_ns, least);
             }
-            if (told && tcp.tcpi_pacing_rate != UINT64_MAX) row.pacing_bps += 8.0 * static_cast<double>(tcp.tcpi_pacing_rate);
+            if (told && tcp.tcpi_pacing_rate != UINT64_MAX)
+                row.pacing_bps += 8.0 * static_cast<double>(tcp.tcpi_pacing_rate);
             all[s].retransmitted += repeats;
-            all[s].marked += repeats + std::max<std::int64_t>(static_cast<std::int64_t>(tcp.tcpi_lost) - tcp.tcpi_retrans, 0);
+            all[s].marked +=
+                repeats + std::max<std::int64_t>(static_cast<std::int64_t>(tcp.tcpi_lost) - tcp.tcpi_retrans, 0);
         }
     }
     if (plan_.shared)

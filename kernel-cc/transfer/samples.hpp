@@ -27,7 +27,8 @@ private:
     Ledger& ledger_;
     Craft& craft_;
     std::vector<Past> past_;
-    std::vector<std::vector<std::int64_t>> handshakes_;  // by connection and subflow: repeats before it was first seen, of its SYN
+    std::vector<std::vector<std::int64_t>>
+        handshakes_;  // by connection and subflow: repeats before it was first seen, of its SYN
 };
 
 }  // namespace transfer

@@ -7,15 +7,17 @@ namespace transfer {
 
 namespace {
 
-constexpr Time kRefreshes = 32;      // TCP_INFO is read so many times a round trip
-constexpr std::int64_t kFill = 8;    // stream: a share of the windows is kept in the connection beyond what is under way
+constexpr Time kRefreshes = 32;    // TCP_INFO is read so many times a round trip
+constexpr std::int64_t kFill = 8;  // stream: a share of the windows is kept in the connection beyond what is under way
 constexpr double kRepairShare = 0.5;  // of the time to spare, what is kept for a repair; as the simulator's
 
 }  // namespace
 
 Sender::Sender(const Plan& plan, Ledger& ledger, Craft& craft, Earth& earth, Payloads& payloads)
     : Feeder(plan, ledger, craft, earth, payloads, plan.layer_first),
-      lanes_(plan.lane_plans.size()), order_(lanes_.size()), layer_links_(plan.layer_links) {
+      lanes_(plan.lane_plans.size()),
+      order_(lanes_.size()),
+      layer_links_(plan.layer_links) {
     for (std::size_t i = 0; i < lanes_.size(); ++i) lanes_[i].link = plan.lane_plans[i].link;
     std::iota(order_.begin(), order_.end(), 0);
 }
@@ -63,7 +65,8 @@ void Sender::refresh(Lane& lane, int index, Time now) {
         if (plan_.lanes && link != lane.link) continue;
         const Time srtt = static_cast<Time>(info.tcp.tcpi_rtt) * 1000;
         window += static_cast<std::int64_t>(info.tcp.tcpi_snd_cwnd);
-        flight += static_cast<std::int64_t>(info.tcp.tcpi_unacked) - info.tcp.tcpi_sacked - info.tcp.tcpi_lost + info.tcp.tcpi_retrans;
+        flight += static_cast<std::int64_t>(info.tcp.tcpi_unacked) - info.tcp.tcpi_sacked - info.tcp.tcpi_lost +
+                  info.tcp.tcpi_retrans;
         longest = std::max(longest, srtt);
         pace += static_cast<double>(info.tcp.tcpi_pacing_rate);
         if (srtt < shortest) {
@@ -93,13 +96,18 @@ bool Sender::room(int index, Time now) {
 
 dstcc_dispatch::Forecast Sender::forecast(const Lane& lane, Time now) const {
     const Time light = now + lane.one_way;
-    return {light, light + lane.queueing, lane.ns_per_byte, paced() ? 0 : lane.window_room, lane.one_way,
+    return {light,
+            light + lane.queueing,
+            lane.ns_per_byte,
+            paced() ? 0 : lane.window_room,
+            lane.one_way,
             std::max(lane.srtt, 2 * lane.one_way)};
 }
 
 // Of what is begun: its next byte.
 bool Sender::too_late(int object, const Lane& lane, Time now) const {
-    return dstcc_dispatch::late(waiting_.layer(object), forecast(lane, now), dstcc_dispatch::Slack::kLight, kRepairShare);
+    return dstcc_dispatch::late(waiting_.layer(object), forecast(lane, now), dstcc_dispatch::Slack::kLight,
+                                kRepairShare);
 }
 
 bool Sender::wanted(int object, const Lane& lane) const {
@@ -111,7 +119,9 @@ bool Sender::wanted(int object, const Lane& lane) const {
 class Sender::View {
 public:
     View(const Sender& of, const Lane& lane, Time now) : of_(of), lane_(lane), path_(of.forecast(lane, now)) {}
-    dstcc_dispatch::Layer layer(dstcc_dispatch::Object object) const { return of_.waiting_.layer(static_cast<int>(object)); }
+    dstcc_dispatch::Layer layer(dstcc_dispatch::Object object) const {
+        return of_.waiting_.layer(static_cast<int>(object));
+    }
     bool blocked(dstcc_dispatch::Object object) const {
         return !of_.wanted(static_cast<int>(object), lane_) || of_.waiting_.blocked(static_cast<int>(object));
     }
@@ -136,7 +146,8 @@ int Sender::pick(const Lane& lane, Time now) {
 // Hands a stretch of a layer to a connection; false when there is nothing for it, or it takes nothing.
 bool Sender::offer(int index, Time now) {
     Lane& lane = lanes_[static_cast<std::size_t>(index)];
-    if (plan_.lanes && plan_.drop_late && lane.object >= 0 && (waiting_.hopeless(lane.object) || too_late(lane.object, lane, now))) {
+    if (plan_.lanes && plan_.drop_late && lane.object >= 0 &&
+        (waiting_.hopeless(lane.object) || too_late(lane.object, lane, now))) {
         waiting_.leave(lane.object, waiting_.of(lane.object).bytes - lane.offset);
         lane.object = -1;
         return lane.window_room > 0;

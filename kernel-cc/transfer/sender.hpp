@@ -24,7 +24,7 @@ public:
 
 private:
     struct Lane {
-        int object = -1;           // partly handed over
+        int object = -1;  // partly handed over
         std::int64_t offset = 0;
         std::int64_t heard = -1;
         Time one_way = 0, looked = -1, queueing = 0, srtt = 0, min_rtt = 0;

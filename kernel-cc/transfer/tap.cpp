@@ -14,7 +14,8 @@ namespace transfer {
 
 namespace {
 
-constexpr unsigned kFrame = 256;  // the ring's header (about 80 bytes) and the longest headers of a packet (14 + 20 + 60)
+constexpr unsigned kFrame =
+    256;  // the ring's header (about 80 bytes) and the longest headers of a packet (14 + 20 + 60)
 constexpr unsigned kFrames = 32768;
 constexpr unsigned kBlock = 1 << 16;
 constexpr unsigned kCapture = 96;
@@ -48,7 +49,10 @@ Tap::Tap(const std::string& device, bool outgoing) : outgoing_(outgoing) {
 }
 
 Tap::Tap(Tap&& other) noexcept
-    : socket_(other.socket_), ring_(other.ring_), at_(other.at_), outgoing_(other.outgoing_) {
+    : socket_(other.socket_),
+      ring_(other.ring_),
+      at_(other.at_),
+      outgoing_(other.outgoing_) {
     other.socket_ = -1;
     other.ring_ = nullptr;
 }
@@ -69,7 +73,8 @@ bool Tap::next(Packet& packet, Time& realtime) {
         const bool wanted = (from->sll_pkttype == PACKET_OUTGOING) == outgoing_ &&
                             parse(reinterpret_cast<std::uint8_t*>(frame) + header->tp_mac, header->tp_snaplen, packet);
         realtime = static_cast<Time>(header->tp_sec) * kNsPerS + header->tp_nsec;
-        reinterpret_cast<std::atomic<std::uint32_t>*>(&header->tp_status)->store(TP_STATUS_KERNEL, std::memory_order_release);
+        reinterpret_cast<std::atomic<std::uint32_t>*>(&header->tp_status)
+            ->store(TP_STATUS_KERNEL, std::memory_order_release);
         if (wanted) return true;
     }
 }

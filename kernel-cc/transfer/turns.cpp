@@ -18,7 +18,9 @@ class Turns::View {
 public:
     using Set = Turns::Set;
     explicit View(const Turns& of) : of_(of) {}
-    dstcc_dispatch::Layer layer(dstcc_dispatch::Object object) const { return of_.waiting_.layer(static_cast<int>(object)); }
+    dstcc_dispatch::Layer layer(dstcc_dispatch::Object object) const {
+        return of_.waiting_.layer(static_cast<int>(object));
+    }
     bool blocked(dstcc_dispatch::Object object) const { return of_.waiting_.blocked(static_cast<int>(object)); }
     Time light(std::size_t s) const { return of_.paths_[s].light_ns; }
     const dstcc_dispatch::Forecast& forecast(std::size_t s) const { return of_.paths_[s]; }
@@ -27,7 +29,7 @@ public:
     Time gap_ns() const { return of_.gap_; }
     std::int32_t entry(std::int64_t layer) const {
         return layer < static_cast<std::int64_t>(of_.layers_.size()) ? of_.layers_[static_cast<std::size_t>(layer)]
-                                                                      : dstcc_dispatch::kAutomatic;
+                                                                     : dstcc_dispatch::kAutomatic;
     }
     Set usable() const { return of_.established_ & ~of_.dark_; }
     std::size_t paths() const { return of_.roads_.size(); }
@@ -39,8 +41,12 @@ private:
 
 Turns::Turns(const Plan& plan, Ledger& ledger, Craft& craft, Earth& earth, Payloads& payloads)
     : Feeder(plan, ledger, craft, earth, payloads, true),
-      roads_(plan.links.size()), paths_(plan.links.size()), layers_(plan.layer_links), gap_(plan.layer_first ? kNever : 0) {
-    for (std::size_t i = 0; i < plan.lane_plans.size(); ++i) roads_[at(plan.lane_plans[i].link)].lanes.push_back(static_cast<int>(i));
+      roads_(plan.links.size()),
+      paths_(plan.links.size()),
+      layers_(plan.layer_links),
+      gap_(plan.layer_first ? kNever : 0) {
+    for (std::size_t i = 0; i < plan.lane_plans.size(); ++i)
+        roads_[at(plan.lane_plans[i].link)].lanes.push_back(static_cast<int>(i));
     for (Road& road : roads_) road.rooms.resize(road.lanes.size());
 }
 
@@ -90,7 +96,8 @@ void Turns::refresh(Road& road, Time now) {
     for (std::size_t i = 0; i < road.lanes.size(); ++i)
         for (const SubflowInfo& info : craft_.look(road.lanes[i])) {
             const tcp_info& tcp = info.tcp;
-            if (plan_.subflow_links[at(info.number)] != plan_.lane_plans[at(road.lanes[i])].link || tcp.tcpi_rtt == 0) continue;
+            if (plan_.subflow_links[at(info.number)] != plan_.lane_plans[at(road.lanes[i])].link || tcp.tcpi_rtt == 0)
+                continue;
             if (!craft_.resting(road.lanes[i])) {
                 ++lanes;
                 window += tcp.tcpi_snd_cwnd;
@@ -119,19 +126,24 @@ void Turns::refresh(Road& road, Time now) {
 void Turns::allow(Road& road, int link, Time now) {
     const std::int64_t sent = ledger_.passed(link).sent;
     const double most = kLate * road.pace * static_cast<double>(plan_.tick) + plan_.mss;
-    road.due = std::min(road.due + road.pace * static_cast<double>(now - road.fed), most) - static_cast<double>(sent - road.charged);
+    road.due = std::min(road.due + road.pace * static_cast<double>(now - road.fed), most) -
+               static_cast<double>(sent - road.charged);
     road.charged = sent;
     road.fed = now;
     for (Road::Open& open : road.open)
-        if (const std::int64_t unsent = ledger_.unsent(open.lane); unsent != open.unsent) open = {open.lane, unsent, now};
-    road.open.erase(std::remove_if(road.open.begin(), road.open.end(), [](const Road::Open& o) { return o.unsent == 0; }), road.open.end());
+        if (const std::int64_t unsent = ledger_.unsent(open.lane); unsent != open.unsent)
+            open = {open.lane, unsent, now};
+    road.open.erase(
+        std::remove_if(road.open.begin(), road.open.end(), [](const Road::Open& o) { return o.unsent == 0; }),
+        road.open.end());
 }
 
 // Bytes that may be handed over: within the window, and not ahead of the pace.
 std::int64_t Turns::room(const Road& road, int link) const {
     if (!road.there) return 0;
     const Passed& passed = ledger_.passed(link);
-    const std::int64_t flight = road.flight + (passed.sent - road.then.sent) - (passed.acked - road.then.acked) + passed.written - passed.left;
+    const std::int64_t flight =
+        road.flight + (passed.sent - road.then.sent) - (passed.acked - road.then.acked) + passed.written - passed.left;
     const std::int64_t window = road.window + road.beside - std::max<std::int64_t>(flight, 0);
     const Time patience = 2 * plan_.tick + static_cast<Time>(kLate * plan_.mss / std::max(road.pace, 1e-9));
     std::int64_t leaving = 0;
@@ -149,9 +161,12 @@ bool Turns::feed(int link) {
     if (stretch <= 0) return false;
     const std::int64_t sent = hand(road.lane, road.object, road.offset, stretch);
     if (sent == 0) return false;
-    const auto known = std::find_if(road.open.begin(), road.open.end(), [&](const Road::Open& o) { return o.lane == road.lane; });
-    if (known == road.open.end()) road.open.push_back({road.lane, sent, road.fed});
-    else *known = {road.lane, ledger_.unsent(road.lane), road.fed};
+    const auto known =
+        std::find_if(road.open.begin(), road.open.end(), [&](const Road::Open& o) { return o.lane == road.lane; });
+    if (known == road.open.end())
+        road.open.push_back({road.lane, sent, road.fed});
+    else
+        *known = {road.lane, ledger_.unsent(road.lane), road.fed};
     road.offset += sent;
     if (sent == rest) road.object = -1;
     return true;
@@ -163,9 +178,14 @@ bool Turns::bind(Set ready, Time now) {
         const Road& road = roads_[i];
         const Time light = now + road.one_way, repair = std::max(road.srtt, 2 * road.one_way);
         const double wire = road.pace * (plan_.mss + 40.0) / plan_.mss;
-        const double wait = road.pace > 0 ? static_cast<double>(ledger_.queue_bytes(static_cast<int>(i), now)) / wire : 0;
-        paths_[i] = {light, light + static_cast<Time>(std::min(wait, dstcc_dispatch::kFarNs)), road.pace > 0 ? 1 / road.pace : 0, 0,
-                     road.one_way, repair};
+        const double wait =
+            road.pace > 0 ? static_cast<double>(ledger_.queue_bytes(static_cast<int>(i), now)) / wire : 0;
+        paths_[i] = {light,
+                     light + static_cast<Time>(std::min(wait, dstcc_dispatch::kFarNs)),
+                     road.pace > 0 ? 1 / road.pace : 0,
+                     0,
+                     road.one_way,
+                     repair};
     }
     dstcc_dispatch::Object next = 0;
     Set links = ready;
@@ -196,7 +216,8 @@ int Turns::lane_for(const Road& road, std::int64_t bytes) const {
     for (std::size_t tried = 0; tried < road.lanes.size(); ++tried) {
         const std::size_t place = tried < turning ? (road.next_lane + tried) % turning : tried;
         const Road::Room& room = road.rooms[place];
-        if (craft_.connected(road.lanes[place]) && (room.whole || room.bytes >= bytes) && ledger_.unsent(road.lanes[place]) == 0)
+        if (craft_.connected(road.lanes[place]) && (room.whole || room.bytes >= bytes) &&
+            ledger_.unsent(road.lanes[place]) == 0)
             return static_cast<int>(place);
     }
     return -1;

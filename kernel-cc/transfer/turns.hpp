@@ -40,15 +40,15 @@ private:
         struct Open {
             int lane;
             std::int64_t unsent;
-            Time moved;                       // the last time that this changed
+            Time moved;  // the last time that this changed
         };
-        std::vector<Open> open;               // lanes with unsent data
+        std::vector<Open> open;  // lanes with unsent data
         struct Room {
             std::uint64_t acked = 0;
-            std::int64_t bytes = 0;           // that the receiver's window still takes
-            bool whole = false;               // it takes all it ever will
+            std::int64_t bytes = 0;  // that the receiver's window still takes
+            bool whole = false;      // it takes all it ever will
         };
-        std::vector<Room> rooms;              // by lane
+        std::vector<Room> rooms;  // by lane
     };
 
     void refresh(Road& road, Time now);

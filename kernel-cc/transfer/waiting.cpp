@@ -11,7 +11,10 @@ constexpr std::size_t kScan = 4096;  // waiting layers looked at for the oldest 
 }  // namespace
 
 Waiting::Waiting(const Plan& plan, Ledger& ledger, bool by_layer)
-    : plan_(plan), ledger_(ledger), levels_(by_layer ? static_cast<std::size_t>(plan.layers) : 1), begun_(plan.objects.size()),
+    : plan_(plan),
+      ledger_(ledger),
+      levels_(by_layer ? static_cast<std::size_t>(plan.layers) : 1),
+      begun_(plan.objects.size()),
       backlog_(static_cast<std::size_t>(plan.layers)) {}
 
 std::vector<Time> Waiting::oldest() const {

@@ -78,6 +78,12 @@ def test_an_expression_a_statement_and_a_constant(tmp_path: Path) -> None:
     )
 
 
+def test_where_lines_break_does_not_matter(tmp_path: Path) -> None:
+    source = "int f(int x, int y) {\n    return g(\n        x, y) -\n           1;\n}\n"
+    entry = "find = 'g(x, y)'\nwithin = 'return g(x, y) - 1;'\nreplace = 'g(y, x)'"
+    assert "(dstcc_mutant(1001) ? (g(y, x)) : (g(\n        x, y)))" in rewritten(tmp_path, source, entry)
+
+
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 def test_the_environment_chooses_which_is_made(tmp_path: Path) -> None:
     # 10 + 1 - 2 = 9; kA = 3: 11; without the addition: 8; twice the same text and one inside another: 13, 8, 19.

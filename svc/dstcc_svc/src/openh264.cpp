@@ -18,9 +18,9 @@ namespace py = pybind11;
 namespace dstcc_svc {
 namespace {
 
-constexpr int kMinSide = 16;   // one macroblock; smaller pictures are refused by the library
-constexpr int kMaxLayers = 4;  // MAX_TEMPORAL_LAYER_NUM of the library
-constexpr int kMaxQp = 51;     // H.264, clause 7.4.2.2
+constexpr int kMinSide = 16;      // one macroblock; smaller pictures are refused by the library
+constexpr int kMaxLayers = 4;     // MAX_TEMPORAL_LAYER_NUM of the library
+constexpr int kMaxQp = 51;        // H.264, clause 7.4.2.2
 constexpr double kMinFps = 1.0;   // MIN_FRAME_RATE and MAX_FRAME_RATE of the library,
 constexpr double kMaxFps = 60.0;  // which with rate control off only picks a level by them
 
@@ -92,17 +92,17 @@ private:
         p.bEnableFrameSkip = false;
         p.bEnableAdaptiveQuant = false;
         p.iTemporalLayerNum = layers;
-        p.uiIntraPeriod = 0;                  // one IDR per encoder: an encoder encodes one chunk
-        p.bEnableSceneChangeDetect = false;   // it would put IDR pictures inside a chunk
-        p.bEnableLongTermReference = false;   // a marked frame of a higher layer would break prefixes
+        p.uiIntraPeriod = 0;                 // one IDR per encoder: an encoder encodes one chunk
+        p.bEnableSceneChangeDetect = false;  // it would put IDR pictures inside a chunk
+        p.bEnableLongTermReference = false;  // a marked frame of a higher layer would break prefixes
         p.eSpsPpsIdStrategy = CONSTANT_ID;
-        p.bPrefixNalAddingCtrl = false;       // ids are kept in the manifest
+        p.bPrefixNalAddingCtrl = false;  // ids are kept in the manifest
         // CAVLC costs 8-13 % more bits than CABAC, but with CABAC the library (2.3.1) writes past the end of
         // its bitstream buffer when a picture needs more than about 8 bits a pixel; with CAVLC it checks.
         p.iEntropyCodingModeFlag = 0;
         p.iComplexityMode = HIGH_COMPLEXITY;
-        p.iMultipleThreadIdc = 1;             // the same bytes on every machine
-        p.iSpatialLayerNum = 1;               // its spatial layers are simulcast, of no use here
+        p.iMultipleThreadIdc = 1;  // the same bytes on every machine
+        p.iSpatialLayerNum = 1;    // its spatial layers are simulcast, of no use here
         SSpatialLayerConfig& picture = p.sSpatialLayers[0];
         picture.iVideoWidth = width_;
         picture.iVideoHeight = height_;

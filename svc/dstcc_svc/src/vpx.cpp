@@ -32,14 +32,14 @@ namespace py = pybind11;
 namespace dstcc_svc {
 namespace {
 
-constexpr int kMinSide = 16;        // below this libvpx's one-pass mode has no whole block to work on
-constexpr int kMaxLayers = 4;       // libvpx has 5, and 8 reference slots; four is what dstcc streams use
-constexpr int kMaxQuantizer = 63;   // libvpx's external scale, 0 (finest) .. 63
+constexpr int kMinSide = 16;       // below this libvpx's one-pass mode has no whole block to work on
+constexpr int kMaxLayers = 4;      // libvpx has 5, and 8 reference slots; four is what dstcc streams use
+constexpr int kMaxQuantizer = 63;  // libvpx's external scale, 0 (finest) .. 63
 // libvpx 1.12 starts a layer when its output buffer has room for one raw picture and does not check further.
 // Black-and-white noise, the worst there is, takes 0.91 of that at quantizer 8 and 1.39 at 0.
 constexpr int kMinQuantizer = 8;
-constexpr int kMaxSpeed = 9;        // VP8E_SET_CPUUSED of VP9
-constexpr int kMaxDivisor = 4;      // of the smallest layer's width and height: three sizes, as WebRTC's L3
+constexpr int kMaxSpeed = 9;         // VP8E_SET_CPUUSED of VP9
+constexpr int kMaxDivisor = 4;       // of the smallest layer's width and height: three sizes, as WebRTC's L3
 constexpr int kSearchlessSpeed = 5;  // the slowest real-time speed without a rate-distortion search
 constexpr int kTileColumnsLog2 = 2;  // at most four, fewer below 1024 pixels of width: what threads share out
 constexpr unsigned kThreads = 4;     // one per tile column; the bytes do not depend on it
@@ -103,8 +103,7 @@ private:
             if (divisors[k - 1] != divisors[k] && divisors[k - 1] != 2 * divisors[k])
                 throw std::invalid_argument("divisors: each must be the next one or twice that");
         const int smallest = divisors.front();
-        if (smallest > kMaxDivisor)
-            throw std::invalid_argument("divisors: at most " + std::to_string(kMaxDivisor));
+        if (smallest > kMaxDivisor) throw std::invalid_argument("divisors: at most " + std::to_string(kMaxDivisor));
         if (width_ % (2 * smallest) != 0 || height_ % (2 * smallest) != 0 ||
             std::min(width_, height_) / smallest < kMinSide)
             throw std::invalid_argument("size " + std::to_string(width_) + "x" + std::to_string(height_) +

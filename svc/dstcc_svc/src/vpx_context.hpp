@@ -58,9 +58,9 @@ inline pybind11::tuple picture_of(const vpx_image_t& image) {
         const unsigned columns = (image.d_w + shift) >> shift;
         const unsigned rows = (image.d_h + shift) >> shift;
         for (unsigned row = 0; row < rows; ++row)
-            planes.append(reinterpret_cast<const char*>(image.planes[plane]) +
-                              static_cast<ptrdiff_t>(row) * image.stride[plane],
-                          columns);
+            planes.append(
+                reinterpret_cast<const char*>(image.planes[plane]) + static_cast<ptrdiff_t>(row) * image.stride[plane],
+                columns);
     }
     return pybind11::make_tuple(image.d_w, image.d_h, pybind11::bytes(planes));
 }

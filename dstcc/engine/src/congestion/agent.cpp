@@ -102,8 +102,9 @@ public:
         if (action.kind == WindowAction::Kind::kFallBack) return fall_back(tcp);
         acted_ns_ = now;
         if (!established_) return;
-        const std::uint32_t cap = dstcc_law_cap(dstcc_law_bdp_segments(&bdp_), static_cast<std::uint32_t>(tcp.initial_cwnd),
-                                                static_cast<std::uint32_t>(tcp.agent.headroom));
+        const std::uint32_t cap =
+            dstcc_law_cap(dstcc_law_bdp_segments(&bdp_), static_cast<std::uint32_t>(tcp.initial_cwnd),
+                          static_cast<std::uint32_t>(tcp.agent.headroom));
         const auto before = static_cast<std::uint32_t>(std::min<std::int64_t>(own_window(tcp), DSTCC_LAW_CWND_MAX));
         const std::uint32_t window = dstcc_law_window(before, action.alpha_q16, action.beta, cap);
         tcp.agent.clamps += window != dstcc_law_window(before, action.alpha_q16, action.beta, DSTCC_LAW_CWND_MAX);
@@ -138,7 +139,8 @@ private:
             tcp.pacing_bytes_per_ns = pacer_->bytes_per_ns();
             return;
         }
-        const std::uint32_t segment = kind_ == Kind::kRate ? tcp.wire_bytes : tcp.wire_bytes * tcp.mss_cache() / tcp.mss_bytes;
+        const std::uint32_t segment =
+            kind_ == Kind::kRate ? tcp.wire_bytes : tcp.wire_bytes * tcp.mss_cache() / tcp.mss_bytes;
         const std::uint64_t rate = dstcc_law_pace(static_cast<std::uint32_t>(own_window(tcp)), segment,
                                                   static_cast<std::uint64_t>(tcp.srtt_ns / kNsPerUs));
         tcp.pacing_bytes_per_ns = static_cast<double>(rate) / kNsPerS;

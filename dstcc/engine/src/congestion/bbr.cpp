@@ -25,26 +25,26 @@
 namespace dstcc {
 namespace {
 
-constexpr std::int64_t kUnit = 256;             // a gain of 1
-constexpr std::int64_t kHighGain = 739;         // 2/ln 2, rounded up: doubles the rate each round
-constexpr std::int64_t kDrainGain = 88;         // its inverse, rounded down: empties in one round what STARTUP queued
-constexpr std::int64_t kCwndGain = 512;         // room for delayed and aggregated ACKs
+constexpr std::int64_t kUnit = 256;      // a gain of 1
+constexpr std::int64_t kHighGain = 739;  // 2/ln 2, rounded up: doubles the rate each round
+constexpr std::int64_t kDrainGain = 88;  // its inverse, rounded down: empties in one round what STARTUP queued
+constexpr std::int64_t kCwndGain = 512;  // room for delayed and aggregated ACKs
 constexpr std::array<std::int64_t, 8> kCycle = {320, 192, 256, 256, 256, 256, 256, 256};
-constexpr double kRateUnit = 1 << 24;           // a segment a microsecond
-constexpr std::int64_t kMinCwnd = 4;            // enough to keep the delayed-ACK clock running
-constexpr double kFullBandwidthGrowth = 1.25;   // STARTUP ends after three rounds below this growth
+constexpr double kRateUnit = 1 << 24;          // a segment a microsecond
+constexpr std::int64_t kMinCwnd = 4;           // enough to keep the delayed-ACK clock running
+constexpr double kFullBandwidthGrowth = 1.25;  // STARTUP ends after three rounds below this growth
 constexpr int kFullBandwidthRounds = 3;
 constexpr std::uint64_t kBandwidthRounds = 10;
 constexpr double kPacingMargin = 0.99;
-constexpr std::int64_t kSends = 3;              // one in the sender's queue, one leaving it, one at the receiver
-constexpr double kSendShare = 1024;             // a send is what pacing gives in such a part of a second, at least
-constexpr double kSlowBps = 1.2e6;              // one segment below this rate, two above (bbr_min_tso_segs)
-constexpr double kLargestSend = 65536 - 321;    // bytes: what a device takes at once (as in congestion/cubic.cpp)
-constexpr std::uint64_t kPolicedRounds = 4;     // the long-term estimator's stretch, at least; four times that at most
-constexpr std::uint64_t kPolicedLoss = 50;      // of what came through in it, in 256ths
-constexpr std::int64_t kPolicedAlike = 32;      // 256ths of the earlier stretch's rate ...
-constexpr double kPolicedBytes = 4000 / 8;      // ... or bytes a second
-constexpr std::uint64_t kPolicedFor = 48;       // round trips
+constexpr std::int64_t kSends = 3;            // one in the sender's queue, one leaving it, one at the receiver
+constexpr double kSendShare = 1024;           // a send is what pacing gives in such a part of a second, at least
+constexpr double kSlowBps = 1.2e6;            // one segment below this rate, two above (bbr_min_tso_segs)
+constexpr double kLargestSend = 65536 - 321;  // bytes: what a device takes at once (as in congestion/cubic.cpp)
+constexpr std::uint64_t kPolicedRounds = 4;   // the long-term estimator's stretch, at least; four times that at most
+constexpr std::uint64_t kPolicedLoss = 50;    // of what came through in it, in 256ths
+constexpr std::int64_t kPolicedAlike = 32;    // 256ths of the earlier stretch's rate ...
+constexpr double kPolicedBytes = 4000 / 8;    // ... or bytes a second
+constexpr std::uint64_t kPolicedFor = 48;     // round trips
 constexpr std::uint64_t kExtraAckedRounds = 5;
 
 // Windowed maximum by rounds: the three-sample filter of Kathleen Nichols (Linux lib/minmax.c).
@@ -159,9 +159,7 @@ private:
         return whole(segments * kRateUnit / std::max(ticks(interval), 1.0));
     }
     // Segments that come through in a time.
-    std::int64_t expected(Time span) const {
-        return static_cast<std::int64_t>(bandwidth() * ticks(span) / kRateUnit);
-    }
+    std::int64_t expected(Time span) const { return static_cast<std::int64_t>(bandwidth() * ticks(span) / kRateUnit); }
 
     std::int64_t target_window(double rate, std::int64_t gain) const {
         if (min_rtt_ == kNever) return 10;  // TCP_INIT_CWND until an RTT is known
@@ -186,8 +184,8 @@ private:
         return constants_->ticks(now) > constants_->ticks(since) + constants_->in_ticks(span);
     }
     void save_cwnd(const TcpState& tcp) {
-        saved_cwnd_ = previous_state_ == CaState::kOpen && mode_ != Mode::kProbeRtt ? tcp.cwnd
-                                                                                   : std::max(saved_cwnd_, tcp.cwnd);
+        saved_cwnd_ =
+            previous_state_ == CaState::kOpen && mode_ != Mode::kProbeRtt ? tcp.cwnd : std::max(saved_cwnd_, tcp.cwnd);
     }
     void update_bandwidth(TcpState& tcp, const RateSample& sample) {
         round_start_ = false;
@@ -279,7 +277,9 @@ private:
     }
     // Linux's clock is one of (emulated) microseconds, so that equal round trips differ by one now and then: enough for a
     // new minimum, which puts PROBE_RTT off.
-    Time stamp(Time at) const { return static_cast<Time>(std::floor(static_cast<double>(at) * ticks_per_ns_) * tick_ns_); }
+    Time stamp(Time at) const {
+        return static_cast<Time>(std::floor(static_cast<double>(at) * ticks_per_ns_) * tick_ns_);
+    }
     std::int64_t probe_rtt_window() const {
         return scaled_ ? std::max(kMinCwnd, target_window(bandwidth(), kUnit / 2)) : kMinCwnd;
     }
@@ -382,7 +382,8 @@ private:
     // bbr_tso_segs_goal(); the rate and the millisecond are emulated ones.
     std::int64_t send_segments(const TcpState& tcp) const {
         const double bytes = std::min(std::floor(paced_ / kSendShare), kLargestSend);
-        return std::max(static_cast<std::int64_t>(bytes / tcp.mss_cache()), std::int64_t{paced_ * 8 < kSlowBps ? 1 : 2});
+        return std::max(static_cast<std::int64_t>(bytes / tcp.mss_cache()),
+                        std::int64_t{paced_ * 8 < kSlowBps ? 1 : 2});
     }
     bool recover_or_restore(TcpState& tcp, const RateSample& sample, std::int64_t& cwnd) {
         const CaState state = tcp.ca_state;
@@ -416,9 +417,9 @@ private:
 
     const bool scaled_;
     const ConstantsNs* constants_ = nullptr;
-    std::int64_t send_ = 1;      // segments
+    std::int64_t send_ = 1;  // segments
     double tick_ns_ = 0, ticks_per_ns_ = 0;
-    double paced_ = 0;           // sk_pacing_rate
+    double paced_ = 0;  // sk_pacing_rate
     Stream draws_;
     std::uint64_t draw_ = 0;
     Mode mode_ = Mode::kStartup;

@@ -13,18 +13,19 @@ namespace dstcc {
 namespace {
 
 constexpr std::int64_t kBeta = 717, kBetaScale = 1024;  // Linux's 0.7
-constexpr std::uint64_t kC = 410;               // 10 bic_scale: C in 1024ths of segments per s³
-constexpr std::int64_t kFriendliness = 15;      // Linux's beta_scale: 8 (1024 + β) / 3 / (1024 - β)
-constexpr std::int64_t kHystartLowWindow = 16;  // Linux hystart_low_window
-constexpr int kHystartMinSamples = 8;           // Linux HYSTART_MIN_SAMPLES
-constexpr double kGsoBytes = 65536 - 321;       // sk_gso_max_size: the device's less MAX_TCP_HEADER + 1
-constexpr std::uint64_t kFarOff = 355'000;      // 1024ths of a second from the origin: beyond, c·offs³ leaves 64 bits
+constexpr std::uint64_t kC = 410;                       // 10 bic_scale: C in 1024ths of segments per s³
+constexpr std::int64_t kFriendliness = 15;              // Linux's beta_scale: 8 (1024 + β) / 3 / (1024 - β)
+constexpr std::int64_t kHystartLowWindow = 16;          // Linux hystart_low_window
+constexpr int kHystartMinSamples = 8;                   // Linux HYSTART_MIN_SAMPLES
+constexpr double kGsoBytes = 65536 - 321;               // sk_gso_max_size: the device's less MAX_TCP_HEADER + 1
+constexpr std::uint64_t kFarOff = 355'000;  // 1024ths of a second from the origin: beyond, c·offs³ leaves 64 bits
 
 class Cubic final : public CongestionControl {
 public:
     void init(TcpState& tcp, Time now) override {
         constants_ = tcp.constants;
-        hz_ = std::max<std::int64_t>(1, std::llround(constants_->scale * kNsPerS / static_cast<double>(constants_->jiffy)));
+        hz_ = std::max<std::int64_t>(
+            1, std::llround(constants_->scale * kNsPerS / static_cast<double>(constants_->jiffy)));
         reset();
         start_round(tcp, now);
     }
@@ -92,15 +93,16 @@ private:
         round_rtt_ = std::min(round_rtt_, rtt);
         if (samples_ < kHystartMinSamples) {
             ++samples_;
-        } else if (round_rtt_ > delay_min_ + std::clamp(delay_min_ / 8, constants.hystart_delay_min,
-                                                        constants.hystart_delay_max)) {
+        } else if (round_rtt_ >
+                   delay_min_ + std::clamp(delay_min_ / 8, constants.hystart_delay_min, constants.hystart_delay_max)) {
             hystart_found_ = true;
         }
         if (hystart_found_) tcp.ssthresh = tcp.cwnd;
     }
     // Linux hystart_ack_delay(): what batching may add, four of the largest batches at the pacing rate, 1 ms at most.
     static Time ack_delay(const TcpState& tcp) {
-        const double bytes_per_ns = 2.0 * static_cast<double>(tcp.cwnd) * tcp.mss_cache() / static_cast<double>(tcp.srtt_ns);
+        const double bytes_per_ns =
+            2.0 * static_cast<double>(tcp.cwnd) * tcp.mss_cache() / static_cast<double>(tcp.srtt_ns);
         return static_cast<Time>(std::min(1e6 * tcp.constants->scale, 4 * kGsoBytes / bytes_per_ns));
     }
     void update(TcpState& tcp, std::int64_t acked, Time now) {

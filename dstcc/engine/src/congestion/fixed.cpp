@@ -25,8 +25,7 @@ public:
 private:
     static void pace(TcpState& tcp) {
         if (tcp.srtt_ns > 0)
-            tcp.pacing_bytes_per_ns =
-                static_cast<double>(tcp.cwnd) * tcp.wire_bytes / static_cast<double>(tcp.srtt_ns);
+            tcp.pacing_bytes_per_ns = static_cast<double>(tcp.cwnd) * tcp.wire_bytes / static_cast<double>(tcp.srtt_ns);
     }
 };
 

@@ -16,8 +16,8 @@
 namespace dstcc {
 namespace {
 
-constexpr double kGain = 1;                // section 2.4.2: at most Reno's growth
-constexpr double kMinWindow = 2;           // MIN_CWND
+constexpr double kGain = 1;       // section 2.4.2: at most Reno's growth
+constexpr double kMinWindow = 2;  // MIN_CWND
 constexpr std::int64_t kAllowedIncrease = 1;
 constexpr std::size_t kBaseHistory = 10;   // minutes
 constexpr std::size_t kCurrentFilter = 4;  // samples

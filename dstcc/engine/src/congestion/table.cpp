@@ -4,11 +4,21 @@ namespace dstcc {
 
 const std::vector<std::pair<std::string, CongestionFactory>>& congestion_table() {
     static const std::vector<std::pair<std::string, CongestionFactory>> table = {
-        {"fixed", make_fixed},       {"open-loop", make_open_loop}, {"newreno", make_newreno},
-        {"cubic", make_cubic},       {"westwood", make_westwood},   {"bbr", make_bbr},
-        {"bbr-scaled", make_bbr_scaled}, {"bic", make_bic},      {"vegas", make_vegas},
-        {"ledbat", make_ledbat},     {"lia", make_lia},             {"olia", make_olia},
-        {"balia", make_balia},       {"wvegas", make_wvegas},         {"tp-planet", make_tp_planet},
+        {"fixed", make_fixed},
+        {"open-loop", make_open_loop},
+        {"newreno", make_newreno},
+        {"cubic", make_cubic},
+        {"westwood", make_westwood},
+        {"bbr", make_bbr},
+        {"bbr-scaled", make_bbr_scaled},
+        {"bic", make_bic},
+        {"vegas", make_vegas},
+        {"ledbat", make_ledbat},
+        {"lia", make_lia},
+        {"olia", make_olia},
+        {"balia", make_balia},
+        {"wvegas", make_wvegas},
+        {"tp-planet", make_tp_planet},
         {"remy", make_remy},
     };
     return table;

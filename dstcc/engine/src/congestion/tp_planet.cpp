@@ -21,13 +21,13 @@
 namespace dstcc {
 namespace {
 
-constexpr double kIntervals = 32;        // N: emulated round trips in a real one
-constexpr double kIncrease = 1.0 / 32;   // α, of the line's rate: back from half in 16 round trips
-constexpr double kDecrease = 7.0 / 8;    // ξ: a whole round trip of evidence, so no need for a half
-constexpr double kIncreaseFrom = 0.9;    // φ_i
-constexpr double kDecreaseBelow = 0.5;   // φ_d: most of the segments met a queue
-constexpr double kLowQueue = 16;         // segments of queue that low priority would not outlast
-constexpr double kLeastShare = 1e-3;     // S never falls below this share of the line
+constexpr double kIntervals = 32;       // N: emulated round trips in a real one
+constexpr double kIncrease = 1.0 / 32;  // α, of the line's rate: back from half in 16 round trips
+constexpr double kDecrease = 7.0 / 8;   // ξ: a whole round trip of evidence, so no need for a half
+constexpr double kIncreaseFrom = 0.9;   // φ_i
+constexpr double kDecreaseBelow = 0.5;  // φ_d: most of the segments met a queue
+constexpr double kLowQueue = 16;        // segments of queue that low priority would not outlast
+constexpr double kLeastShare = 1e-3;    // S never falls below this share of the line
 
 class TpPlanet final : public CongestionControl {
 public:

@@ -85,7 +85,7 @@ private:
         return std::max<std::int64_t>(estimate_ * jiffies_up(tcp, rtt_min_) / tcp.mss_cache(), 2);
     }
 
-    std::int64_t narrow_ = 0, estimate_ = 0;  // bytes a jiffy
+    std::int64_t narrow_ = 0, estimate_ = 0;    // bytes a jiffy
     std::int64_t counted_ = 0, accounted_ = 0;  // bytes
     std::int64_t una_ = 0;
     Time window_start_ = 0, rtt_ = 0, rtt_min_ = 0;

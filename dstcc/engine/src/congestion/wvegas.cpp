@@ -18,8 +18,8 @@ namespace dstcc {
 namespace {
 
 constexpr double kInitialAlpha = 2, kTotalAlpha = 10, kLeastAlpha = 2;  // segments in the queues
-constexpr double kGamma = 1;                                           // slow start ends beyond it
-constexpr int kFewSamples = 2;                                         // may all be of delayed ACKs
+constexpr double kGamma = 1;                                            // slow start ends beyond it
+constexpr int kFewSamples = 2;                                          // may all be of delayed ACKs
 constexpr std::int64_t kLeastWindow = 2;
 
 class WVegas final : public CongestionControl {

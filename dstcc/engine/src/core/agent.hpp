@@ -38,7 +38,7 @@ constexpr std::int32_t kAutomatic = -1;  // the subflow with the earliest expect
 // `agent-late` only: the layer goes first where it could still be repaired, and leaves the other subflows to other layers
 // while it could be repaired somewhere.
 constexpr std::int32_t kRepairable = -3;
-constexpr std::int32_t kAvoid = -16;     // kAvoid - i, `agent-late` only: any subflow but i
+constexpr std::int32_t kAvoid = -16;  // kAvoid - i, `agent-late` only: any subflow but i
 
 // Which subflow carries each layer, from now on and for what waits; layers above the table's last are automatic.
 // For `agent-policies` the first entry is the policy's number.

@@ -19,14 +19,13 @@ struct InvariantError : std::logic_error {
 };
 
 [[noreturn]] inline void invariant_failed(const char* rule, const char* file, int line) {
-    throw InvariantError(std::string("engine invariant broken: ") + rule + " (" + file + ":" +
-                         std::to_string(line) + ")");
+    throw InvariantError(std::string("engine invariant broken: ") + rule + " (" + file + ":" + std::to_string(line) +
+                         ")");
 }
 
-#define DSTCC_CHECK(condition, rule)                                         \
-    do {                                                                     \
-        if (__builtin_expect(!(condition), 0))                               \
-            ::dstcc::invariant_failed(rule, __FILE__, __LINE__);             \
+#define DSTCC_CHECK(condition, rule)                                                                \
+    do {                                                                                            \
+        if (__builtin_expect(!(condition), 0)) ::dstcc::invariant_failed(rule, __FILE__, __LINE__); \
     } while (0)
 
 // The last of some rising times that is not after `at` (0 if all are), sought near `row`, where the last search ended.

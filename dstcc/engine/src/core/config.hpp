@@ -21,19 +21,19 @@ enum class LossKind { kNone, kPacket, kBer, kGilbertElliott, kPeriodic, kFrames 
 
 // A code's frames under an Eb/N0 that changes; shared, as it may hold a year of minutes.
 struct FrameSchedule {
-    std::int64_t frame_bits = 1;       // information bits a frame
-    std::vector<Time> t_ns;            // rising; Eb/N0 and scintillation run in lines between, constant outside
-    std::vector<double> ebn0_db;       // mean over the scintillation
+    std::int64_t frame_bits = 1;        // information bits a frame
+    std::vector<Time> t_ns;             // rising; Eb/N0 and scintillation run in lines between, constant outside
+    std::vector<double> ebn0_db;        // mean over the scintillation
     std::vector<double> scintillation;  // index m in [0, 1]
-    Time coherence_ns = kNever;        // a gain lasts so long
+    Time coherence_ns = kNever;         // a gain lasts so long
     double curve_from_db = 0, curve_step_db = 1;
-    std::vector<double> log10_fer;     // of the code, on that grid; lines between, constant outside
+    std::vector<double> log10_fer;  // of the code, on that grid; lines between, constant outside
 };
 
 struct LossConfig {
     LossKind kind = LossKind::kNone;
-    double rate = 0;                        // kPacket: per packet; kBer: per bit; kPeriodic: one in every 1/rate
-    double p = 0, r = 1, good = 0, bad = 1;  // kGilbertElliott, per service slot
+    double rate = 0;                              // kPacket: per packet; kBer: per bit; kPeriodic: one in every 1/rate
+    double p = 0, r = 1, good = 0, bad = 1;       // kGilbertElliott, per service slot
     std::shared_ptr<const FrameSchedule> frames;  // kFrames
 };
 
@@ -66,7 +66,8 @@ struct LinkConfig {
     std::vector<CrossTrafficConfig> cross_traffic;
     int subflows = 1;  // of the connection under test
     std::vector<FlowConfig> flows;
-    std::vector<std::pair<std::int64_t, int>> drops;  // a segment of the subflow's, and how many of its transmissions are lost
+    std::vector<std::pair<std::int64_t, int>>
+        drops;  // a segment of the subflow's, and how many of its transmissions are lost
 };
 
 // Linux's time constants, already multiplied by the scale.
@@ -119,8 +120,8 @@ struct TransportConfig {
     std::uint32_t ltp_retry_limit = 20;
     double join_rtts = 3;
     bool drop_late = true, layer_first = false;
-    int agent_headroom = 2;              // AgentState::headroom
-    double agent_silence_slots = 4;      // AgentState::silence_ns, in slots
+    int agent_headroom = 2;          // AgentState::headroom
+    double agent_silence_slots = 4;  // AgentState::silence_ns, in slots
     std::vector<RemyRule> remy_rules;
     ConstantsNs constants{};
     // Extensions (python/extension.hpp); empty: by name.

@@ -53,7 +53,7 @@ private:
         }
     }
     Node best_{kNever, 0};
-    bool tall_ = false;  // more than one group
+    bool tall_ = false;                // more than one group
     std::vector<Node> nodes_;          // the heads, then a winner per group, then a winner per group of those, ...
     std::vector<std::size_t> levels_;  // where each level begins
 };

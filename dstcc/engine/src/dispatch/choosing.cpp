@@ -38,7 +38,8 @@ bool Simulation::anything_under_way() const {
 // Layers that not even light could bring in time are given up on the way. Oldest first would spend a short window on layers that
 // one loss or a little queueing makes late; so those with time for a repair go before those without.
 bool Simulation::next_in_time(SubflowSet& ready, std::uint32_t& object) {
-    return dstcc_dispatch::next_in_time(View(*this), ready, object, [this](const WaitingLevel& level) { drop_lost_causes(level); });
+    return dstcc_dispatch::next_in_time(View(*this), ready, object,
+                                        [this](const WaitingLevel& level) { drop_lost_causes(level); });
 }
 
 // The same by turns, on the subflows that are not dark.
@@ -104,11 +105,16 @@ Simulation::Forecast Simulation::forecast(std::size_t s) const {
     if (!path.subflow->established()) return {light, light, 0, 0, path.one_way_ns, repair};
     const bool paced = tcp.pacing_bytes_per_ns > 0;
     // An agent's subflow is paced at what the path was measured to carry: its own queue tells the wait without an RTT's delay.
-    const Time wait = paced && takes_turns_
-                          ? static_cast<Time>(static_cast<double>(path.link->queue_bytes(now_)) / tcp.pacing_bytes_per_ns)
-                          : std::max<Time>(tcp.srtt_ns - tcp.min_rtt_ns, 0);
-    return {light, light + wait, kNsPerS / path.expected_rate(),
-            paced ? 0 : std::max<std::int64_t>(tcp.cwnd - tcp.in_flight(), 0) * tcp.mss_bytes, path.one_way_ns, repair};
+    const Time wait =
+        paced && takes_turns_
+            ? static_cast<Time>(static_cast<double>(path.link->queue_bytes(now_)) / tcp.pacing_bytes_per_ns)
+            : std::max<Time>(tcp.srtt_ns - tcp.min_rtt_ns, 0);
+    return {light,
+            light + wait,
+            kNsPerS / path.expected_rate(),
+            paced ? 0 : std::max<std::int64_t>(tcp.cwnd - tcp.in_flight(), 0) * tcp.mss_bytes,
+            path.one_way_ns,
+            repair};
 }
 
 }  // namespace dstcc

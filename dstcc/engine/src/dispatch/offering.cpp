@@ -9,7 +9,8 @@ namespace dstcc {
 
 namespace {
 
-constexpr std::int64_t kWrittenAhead = 8;  // windows' share that a connection holds unsent: kFill of kernel-cc/transfer/sender.cpp
+constexpr std::int64_t kWrittenAhead =
+    8;  // windows' share that a connection holds unsent: kFill of kernel-cc/transfer/sender.cpp
 
 }  // namespace
 
@@ -35,8 +36,8 @@ inline void Simulation::offer_stream() {
             idle == bit(s) && !deadlines_ ? send_run(s, object) : static_cast<void>(send_new(s, object));
             continue;
         }
-        const int s = choose(idle, ready, object,
-                             std::min<std::int64_t>(config_.transport.mss_bytes, unsent_bytes(object)));
+        const int s =
+            choose(idle, ready, object, std::min<std::int64_t>(config_.transport.mss_bytes, unsent_bytes(object)));
         if (s < 0) return;
         send_new(static_cast<std::size_t>(s), object);
     }
@@ -77,7 +78,7 @@ void Simulation::offer_assigned() {
         if (const SubflowSet busy = ready_ & has_assigned_) {
             const auto s = static_cast<std::size_t>(lowest(busy));
             const std::uint32_t object = subflows_[s].assigned.front();
-            deadlines_ && outdated(object, s) ? drop_from_assigned(s) : send_run(s, object);
+            deadlines_&& outdated(object, s) ? drop_from_assigned(s) : send_run(s, object);
             continue;
         }
         std::uint32_t object = 0;
@@ -137,8 +138,9 @@ void Simulation::offer_planned() {
 bool Simulation::room_ahead() const {
     std::int64_t windows = 0;
     for (SubflowSet set = established_; set != 0; set &= set - 1)
-        windows += deadlines_ ? paths_[static_cast<std::size_t>(lowest(set))].subflow->tcp().cwnd * config_.transport.mss_bytes
-                              : kWrittenAhead * unsent_limit_;
+        windows += deadlines_
+                       ? paths_[static_cast<std::size_t>(lowest(set))].subflow->tcp().cwnd * config_.transport.mss_bytes
+                       : kWrittenAhead * unsent_limit_;
     return established_ != 0 && kWrittenAhead * planned_payload_ <= windows;
 }
 
@@ -172,8 +174,8 @@ void Simulation::offer_spares() {
     for (auto& waiting : spares_) {
         while (!waiting.empty()) {
             const Spare spare = waiting.front();
-            const bool over = subflows_[spare.origin].sender.acknowledged(spare.number) ||
-                              (deadlines_ && lost_cause(spare.object));
+            const bool over =
+                subflows_[spare.origin].sender.acknowledged(spare.number) || (deadlines_ && lost_cause(spare.object));
             SubflowSet set = usable() & ~dark_;
             if (!over && !spare_fits(spare, set)) break;
             waiting.pop_front();

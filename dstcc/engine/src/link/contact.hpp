@@ -16,7 +16,8 @@
 
 namespace dstcc {
 
-constexpr Time kForeverNs = 1'000'000'000 * static_cast<Time>(kNsPerS);  // the longest time of a scenario: such an outage has no end
+constexpr Time kForeverNs =
+    1'000'000'000 * static_cast<Time>(kNsPerS);  // the longest time of a scenario: such an outage has no end
 
 class ContactPlan {
 public:
@@ -47,12 +48,15 @@ public:
 private:
     using Outages = std::vector<std::pair<Time, Time>>;
 
-    static Time service(double rate_bps, int bytes) { return static_cast<Time>(8.0 * kNsPerS / rate_bps * bytes + 0.5); }
+    static Time service(double rate_bps, int bytes) {
+        return static_cast<Time>(8.0 * kNsPerS / rate_bps * bytes + 0.5);
+    }
     Time arrival(Time at) const { return at + syn_ + delay_.at(at + syn_); }
     Time departure(Time arrives) const { return delay_.latest_departure(arrives) - syn_; }
     // The first outage that ends after `at`.
     static Outages::const_iterator after(const Outages& outages, Time at) {
-        return std::partition_point(outages.begin(), outages.end(), [at](const auto& outage) { return outage.second <= at; });
+        return std::partition_point(outages.begin(), outages.end(),
+                                    [at](const auto& outage) { return outage.second <= at; });
     }
     static Time clear(const Outages& outages, Time at, Time service) {
         for (auto next = after(outages, at); next != outages.end() && at + service > next->first; ++next)

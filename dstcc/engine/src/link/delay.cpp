@@ -6,7 +6,10 @@
 namespace dstcc {
 
 DelayTable::DelayTable(std::vector<Time> t_ns, std::vector<Time> delay_ns, std::vector<double> slope)
-    : t_ns_(std::move(t_ns)), delay_ns_(std::move(delay_ns)), slope_(std::move(slope)), soonest_(t_ns_.size()) {
+    : t_ns_(std::move(t_ns)),
+      delay_ns_(std::move(delay_ns)),
+      slope_(std::move(slope)),
+      soonest_(t_ns_.size()) {
     Time soonest = kNever;
     for (std::size_t i = t_ns_.size(); i-- > 0;) {
         soonest = std::min(soonest, t_ns_[i] + delay_ns_[i]);
@@ -22,7 +25,8 @@ Time DelayTable::at(Time at, std::size_t& row) const {
 
 Time DelayTable::between(std::size_t row, Time at) const {
     const Time d0 = delay_ns_[row];
-    const auto h = static_cast<double>(t_ns_[row + 1] - t_ns_[row]), rise = static_cast<double>(delay_ns_[row + 1] - d0);
+    const auto h = static_cast<double>(t_ns_[row + 1] - t_ns_[row]),
+               rise = static_cast<double>(delay_ns_[row + 1] - d0);
     const double x = static_cast<double>(at - t_ns_[row]) / h;
     if (slope_.empty()) return d0 + static_cast<Time>(std::llround(x * rise));
     const double m0 = h * slope_[row], m1 = h * slope_[row + 1];

@@ -49,7 +49,8 @@ double Direction::usable_frames(std::int64_t& frame, Time to) {
     for (; frames_.begin_of(frame) < to; ++frame) {
         const Time begin = frames_.begin_of(frame), end = frames_.begin_of(frame + 1);
         in_outage(begin, begin);  // moves on
-        const bool dark = outage_ < outages_.size() && outages_[outage_].first <= begin && end <= outages_[outage_].second;
+        const bool dark =
+            outage_ < outages_.size() && outages_[outage_].first <= begin && end <= outages_[outage_].second;
         const bool now = frames_.erased(frame);
         if (!dark && !(before && now)) ++usable;
         before = now;

@@ -37,7 +37,8 @@ double ErrorRate::enter(std::int64_t unit) {
     row_ = row_before(t, middle, row_);
     const std::size_t next = std::min(row_ + 1, t.size() - 1);
     double share = 0;
-    if (next > row_ && middle > t[row_]) share = static_cast<double>(middle - t[row_]) / static_cast<double>(t[next] - t[row_]);
+    if (next > row_ && middle > t[row_])
+        share = static_cast<double>(middle - t[row_]) / static_cast<double>(t[next] - t[row_]);
     const auto between = [&](const std::vector<double>& values) {
         return values[row_] + share * (values[next] - values[row_]);
     };

@@ -64,13 +64,13 @@ private:
     Stream frames_, groups_;
     ErrorRate rate_;
     double frames_per_bit_ = 1;
-    double error_rate_ = 0, group_rate_ = 0;          // of a frame, and of any in a group
-    std::int64_t span_begin_ = 0, span_end_ = 0;      // frames of one error rate, in one group or in clear ones
-    bool clear_ = false;                              // none of them is erased
-    std::int64_t least_ = -1;                         // if not clear: this one is,
-    std::uint64_t threshold_ = 0;                     // and those whose draw is below
+    double error_rate_ = 0, group_rate_ = 0;      // of a frame, and of any in a group
+    std::int64_t span_begin_ = 0, span_end_ = 0;  // frames of one error rate, in one group or in clear ones
+    bool clear_ = false;                          // none of them is erased
+    std::int64_t least_ = -1;                     // if not clear: this one is,
+    std::uint64_t threshold_ = 0;                 // and those whose draw is below
     std::uint32_t full_bytes_ = 0;
-    Time clear_from_ns_ = 0, clear_to_ns_ = 0;        // starts of packets, full or shorter, that lie within a clear span
+    Time clear_from_ns_ = 0, clear_to_ns_ = 0;  // starts of packets, full or shorter, that lie within a clear span
 };
 
 }  // namespace dstcc

@@ -17,10 +17,14 @@ class Line {
 public:
     Line() = default;
     // `told_bps` above 0 spaces transmissions at that wire rate instead of the link's own.
-    Line(const LinkConfig& link, bool up, std::uint64_t seed, std::uint64_t index, std::uint32_t full_bytes, double told_bps)
+    Line(const LinkConfig& link, bool up, std::uint64_t seed, std::uint64_t index, std::uint32_t full_bytes,
+         double told_bps)
         : direction_(link, up, seed, index, full_bytes),
           outages_(up ? link.up_outages_ns : link.outages_ns),
-          ns_per_byte_(8.0 * kNsPerS / (told_bps > 0 ? told_bps : up ? link.up_rate_bps : link.rate_bps)),
+          ns_per_byte_(8.0 * kNsPerS /
+                       (told_bps > 0 ? told_bps
+                        : up         ? link.up_rate_bps
+                                     : link.rate_bps)),
           full_bytes_(full_bytes),
           full_gap_(gap_of(full_bytes)) {}
 
@@ -67,7 +71,8 @@ private:
     // The first outage that ends after `at`, which is no earlier than the last transmission.
     std::size_t first_after(Time at) const {
         const auto from = outages_.begin() + static_cast<std::ptrdiff_t>(outage_);
-        const auto found = std::partition_point(from, outages_.end(), [at](const auto& outage) { return outage.second <= at; });
+        const auto found =
+            std::partition_point(from, outages_.end(), [at](const auto& outage) { return outage.second <= at; });
         return static_cast<std::size_t>(found - outages_.begin());
     }
     Direction direction_;

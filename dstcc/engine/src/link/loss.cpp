@@ -28,7 +28,9 @@ void Bursts::advance(std::int64_t slot) {
         const double leave = bad_ ? r_ : p_;
         ++drawn_;
         const double u = draws_.uniform(next_draw_++);
-        const double slots = leave >= 1.0 ? 1.0 : leave <= 0.0 ? 9e18 : 1.0 + std::floor(std::log(u) / std::log1p(-leave));
+        const double slots = leave >= 1.0   ? 1.0
+                             : leave <= 0.0 ? 9e18
+                                            : 1.0 + std::floor(std::log(u) / std::log1p(-leave));
         begin_ = end_;
         end_ = slots > static_cast<double>(last - end_) ? last + 1 : end_ + static_cast<std::int64_t>(slots);
     }
@@ -43,7 +45,8 @@ LossProcess::LossProcess(const LossConfig& config, Time slot_ns, std::uint64_t s
       bad_threshold_(to_threshold(config.bad)) {
     if (config.kind == LossKind::kPeriodic) period_ = std::max<std::int64_t>(1, std::llround(1.0 / config.rate));
     if (config.kind == LossKind::kFrames)
-        error_rate_ = ErrorRate(config.frames, static_cast<double>(slot_ns), Stream(seed, kStreamGain, link, direction));
+        error_rate_ =
+            ErrorRate(config.frames, static_cast<double>(slot_ns), Stream(seed, kStreamGain, link, direction));
     if (config.kind == LossKind::kGilbertElliott)
         bursts_ = Bursts(config.p, config.r, Stream(seed, kStreamSojourn, link, direction));
 }

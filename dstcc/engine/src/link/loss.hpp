@@ -50,7 +50,8 @@ private:
 class LossProcess {
 public:
     LossProcess() = default;
-    LossProcess(const LossConfig& config, Time slot_ns, std::uint64_t seed, std::uint64_t link, std::uint64_t direction);
+    LossProcess(const LossConfig& config, Time slot_ns, std::uint64_t seed, std::uint64_t link,
+                std::uint64_t direction);
     // Whether the `nth` packet of a slot is lost. Slots must rise.
     bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t bytes) {
         if (config_.kind == LossKind::kNone) return false;

@@ -19,7 +19,8 @@ public:
     TrafficSource(const CrossTrafficConfig& config, std::uint64_t seed, std::uint64_t link, std::uint64_t number)
         : config_(config),
           draws_(seed, kStreamTraffic, link, number),
-          gap_(std::max<Time>(static_cast<Time>(static_cast<double>(config.packet_bytes) * 8.0 * kNsPerS / config.rate_bps), 1)),
+          gap_(std::max<Time>(
+              static_cast<Time>(static_cast<double>(config.packet_bytes) * 8.0 * kNsPerS / config.rate_bps), 1)),
           on_until_(after(config.start_ns, config.on_ns)) {}
 
     Time start() const { return config_.start_ns; }
@@ -50,8 +51,8 @@ private:
         if (config_.periods == Periods::kConstant || mean <= 0) return mean;
         const double u = draws_.uniform(drawn_++);
         const double a = config_.pareto_shape;
-        const double drawn = config_.periods == Periods::kExponential ? -mean * std::log(u)
-                                                                      : mean * (a - 1) / a * std::pow(u, -1 / a);
+        const double drawn =
+            config_.periods == Periods::kExponential ? -mean * std::log(u) : mean * (a - 1) / a * std::pow(u, -1 / a);
         return std::max(drawn, 1.0);  // a whole nanosecond, so that time moves on
     }
 

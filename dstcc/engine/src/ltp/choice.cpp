@@ -16,7 +16,8 @@ bool Ltp::feed(std::size_t l) {
             link.bound.pop_front();
             link.backlog_bytes -= block_wire(object);
             const int other = hopeless(object) ? -1 : soonest(object);
-            if (other >= 0 && static_cast<std::size_t>(other) != l && in_time(object, static_cast<std::size_t>(other), false))
+            if (other >= 0 && static_cast<std::size_t>(other) != l &&
+                in_time(object, static_cast<std::size_t>(other), false))
                 bind(object, static_cast<std::size_t>(other));
             else
                 give_up(object);
@@ -32,8 +33,11 @@ bool Ltp::feed(std::size_t l) {
 // A bound block whose turn has come: would it be there in time, and is it not in the way of one that has time for a repair?
 bool Ltp::still_good(std::uint32_t object, std::size_t l) const {
     if (!deadlines_) return true;
-    if (hopeless(object) || expected_delivery(l, block_wire(object), false) > config_.objects.deadline_ns[object]) return false;
-    const auto repairable = [&](std::uint32_t o) { return expected_delivery(l, block_wire(o), false) <= due(o, l, true); };
+    if (hopeless(object) || expected_delivery(l, block_wire(object), false) > config_.objects.deadline_ns[object])
+        return false;
+    const auto repairable = [&](std::uint32_t o) {
+        return expected_delivery(l, block_wire(o), false) <= due(o, l, true);
+    };
     return repairable(object) || !repairable(links_[l].bound.newest());
 }
 
@@ -129,7 +133,8 @@ std::int64_t Ltp::block_wire(std::uint32_t object) const {
 }
 
 bool Ltp::builds_on_another(std::uint32_t object) const {
-    return config_.objects.layer[object] > 0 && object > 0 && config_.objects.chunk[object - 1] == config_.objects.chunk[object];
+    return config_.objects.layer[object] > 0 && object > 0 &&
+           config_.objects.chunk[object - 1] == config_.objects.chunk[object];
 }
 
 // The layer it builds on was given up: it could not be decoded.
@@ -147,7 +152,9 @@ bool Ltp::lost_cause(std::uint32_t object) const {
     if (!deadlines_ || config_.objects.deadline_ns[object] == kNever) return false;
     if (hopeless(object)) return true;
     for (std::size_t l = 0; l < links_.size(); ++l)
-        if (allowed(object, l) && expected_delivery(l, block_wire(object), false) <= config_.objects.deadline_ns[object]) return false;
+        if (allowed(object, l) &&
+            expected_delivery(l, block_wire(object), false) <= config_.objects.deadline_ns[object])
+            return false;
     return true;
 }
 

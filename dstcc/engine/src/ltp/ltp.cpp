@@ -128,13 +128,15 @@ void Ltp::on_expiry(std::size_t l, const Timer& timer) {
         case Clock::kCancel:
             if (session.phase != Session::Phase::kCancelling || session.cancel_expires_ns != timer.at) return;
             ++expired_;
-            if (session.cancels <= config_.transport.ltp_retry_limit) return control(l, Kind::kCancel, timer.session, 0);
+            if (session.cancels <= config_.transport.ltp_retry_limit)
+                return control(l, Kind::kCancel, timer.session, 0);
             session.phase = Session::Phase::kClosed;
             break;
         case Clock::kRefusal:
             if (!session.refusing || session.refusal_expires_ns != timer.at) return;
             ++expired_;
-            if (session.refusals <= config_.transport.ltp_retry_limit) return answer(l, Kind::kRefusal, timer.session, 0);
+            if (session.refusals <= config_.transport.ltp_retry_limit)
+                return answer(l, Kind::kRefusal, timer.session, 0);
             session.refusing = false;
             break;
         case Clock::kGreenEnd:
@@ -184,7 +186,8 @@ void Ltp::on_slot() {
 
 bool Ltp::silent_for_good() const {
     if (config_.duration_ns != kNever || released_ < outcomes_.size()) return false;
-    const Time quiet_since = std::max({last_delivery_ns_, config_.objects.release_ns.back(), dark_until(config_, now_)});
+    const Time quiet_since =
+        std::max({last_delivery_ns_, config_.objects.release_ns.back(), dark_until(config_, now_)});
     Time one_way = 0;
     for (const LinkState& link : links_) one_way = std::max(one_way, link.one_way_ns);
     return stalled(now_, quiet_since, config_.transport.constants.rto_max, one_way);
@@ -213,7 +216,8 @@ void Ltp::settle() {
 
 void Ltp::complete(std::uint32_t object) {
     ObjectOutcome& outcome = outcomes_[object];
-    DSTCC_CHECK(outcome.delivered_bytes == config_.objects.payload_bytes[object] && outcome.complete_ns < 0 && !outcome.given_up,
+    DSTCC_CHECK(outcome.delivered_bytes == config_.objects.payload_bytes[object] && outcome.complete_ns < 0 &&
+                    !outcome.given_up,
                 "bytes are delivered once");
     outcome.complete_ns = now_;
     settle();
@@ -227,7 +231,8 @@ void Ltp::give_up(std::uint32_t object) {
 // A session without a future may still be completed by what is in flight.
 void Ltp::settle_if_lost(const Session& session) {
     const ObjectOutcome& outcome = outcomes_[session.object];
-    if (session.abandoned && session.flying == 0 && outcome.complete_ns < 0 && !outcome.given_up) give_up(session.object);
+    if (session.abandoned && session.flying == 0 && outcome.complete_ns < 0 && !outcome.given_up)
+        give_up(session.object);
 }
 
 void Ltp::drop_name(std::uint32_t slot) {
@@ -253,7 +258,8 @@ void Ltp::check_conservation() const {
         DSTCC_CHECK(link.backlog_bytes >= 0 && link.in_flight >= 0, "what is counted in is counted out once");
     }
     DSTCC_CHECK(sent == data_packets_ + control_packets_ + cross_packets_, "what links carried, somebody sent");
-    DSTCC_CHECK(delivered_payload_ <= arrived_payload_ && arrived_payload_ + duplicate_payload_ <= new_payload_ + repeated_payload_,
+    DSTCC_CHECK(delivered_payload_ <= arrived_payload_ &&
+                    arrived_payload_ + duplicate_payload_ <= new_payload_ + repeated_payload_,
                 "bytes are conserved");
     std::int64_t delivered = 0;
     if (over_ || now_ >= config_.duration_ns) {

@@ -47,7 +47,7 @@ private:
     enum class Kind : std::uint8_t { kData, kReportAck, kCancel, kRefusalAck, kReport, kCancelAck, kRefusal };
     struct DownPacket {
         Time arrive_ns;
-        std::int64_t segment;    // kReportAck: the report's serial
+        std::int64_t segment;  // kReportAck: the report's serial
         std::uint32_t session;
         std::uint32_t kind : 3, checkpoint : 29;  // its serial; 0 for none
     };
@@ -134,9 +134,11 @@ private:
     bool begin_block(std::size_t l);
     void end_block(std::size_t l);
     void finish_repair(std::size_t l);
-    Line::Sent send_segment(std::size_t l, std::uint32_t slot, std::int64_t segment, std::uint32_t checkpoint, bool repeat);
+    Line::Sent send_segment(std::size_t l, std::uint32_t slot, std::int64_t segment, std::uint32_t checkpoint,
+                            bool repeat);
     void push_down(std::size_t l, const DownPacket& packet);
-    void open_checkpoint(std::size_t l, std::uint32_t slot, std::int64_t segment, Range scope, std::int64_t covers, bool repeat);
+    void open_checkpoint(std::size_t l, std::uint32_t slot, std::int64_t segment, Range scope, std::int64_t covers,
+                         bool repeat);
     void repeat_checkpoint(std::size_t l, std::uint32_t slot, Checkpoint& checkpoint);
     void start_clock(std::size_t l, std::uint32_t slot, Checkpoint& checkpoint, Time departed);
     void checkpoint_expired(std::size_t l, std::uint32_t slot, std::uint32_t serial, Time at);
@@ -209,7 +211,8 @@ private:
     LogHistogram waits_;
     std::int64_t new_payload_ = 0, repeated_payload_ = 0;
     std::int64_t delivered_payload_ = 0, arrived_payload_ = 0, duplicate_payload_ = 0, hol_payload_ = 0;
-    std::int64_t data_packets_ = 0, control_packets_ = 0, cross_packets_ = 0, events_ = 0, expired_ = 0, rtt_samples_ = 0;
+    std::int64_t data_packets_ = 0, control_packets_ = 0, cross_packets_ = 0, events_ = 0, expired_ = 0,
+                 rtt_samples_ = 0;
     double hol_wait_byte_s_ = 0, rtt_sum_s_ = 0;
     Time first_send_ns_ = -1, last_delivery_ns_ = -1;
     bool deadlines_ = false, over_ = false;

@@ -87,7 +87,8 @@ void Ltp::make_reports(std::size_t l, std::uint32_t slot, const Checkpoint& chec
     Session& session = sessions_[slot];
     const std::size_t most = most_claims(session), first = session.reports.size();
     const auto open = [&](std::int64_t begin) {
-        session.reports.push_back({session.next_report++, checkpoint.serial, 0, false, begin, checkpoint.end, {}, kNever});
+        session.reports.push_back(
+            {session.next_report++, checkpoint.serial, 0, false, begin, checkpoint.end, {}, kNever});
     };
     open(checkpoint.begin);
     session.received.each(checkpoint.begin, checkpoint.end, [&](std::int64_t a, std::int64_t b) {
@@ -145,9 +146,11 @@ void Ltp::serve_answers(std::size_t l) {
         const Control entry = link.up_queue.front();
         Session& session = sessions_[entry.session];
         Report* report = entry.kind == Kind::kReport ? find_report(session, entry.serial) : nullptr;
-        const bool wanted = entry.kind == Kind::kReport ? report != nullptr : entry.kind != Kind::kRefusal || session.refusing;
+        const bool wanted =
+            entry.kind == Kind::kReport ? report != nullptr : entry.kind != Kind::kRefusal || session.refusing;
         if (wanted) {
-            const std::uint32_t bytes = report != nullptr ? report_bytes(session, report->claims.size()) : control_bytes_;
+            const std::uint32_t bytes =
+                report != nullptr ? report_bytes(session, report->claims.size()) : control_bytes_;
             const Time lit_at = link.up.fit_bytes(now_, bytes);
             if (lit_at > now_) return tree_.set_busy(head_up_line(l), lit_at);
             put_up(l, entry, report, bytes);

@@ -112,7 +112,8 @@ bool Ltp::serve_block(std::size_t l) {
             open_checkpoint(l, slot, segment, {0, session.segments}, session.segments, false);
         } else {
             const auto sent = send_segment(l, slot, segment, 0, false);
-            set_timer(l, Clock::kGreenEnd, slot, 0, sent.departs_ns + link.down.direction().delay_lookup(sent.departs_ns));
+            set_timer(l, Clock::kGreenEnd, slot, 0,
+                      sent.departs_ns + link.down.direction().delay_lookup(sent.departs_ns));
         }
         if (last) end_block(l);
         return true;
@@ -159,11 +160,13 @@ void Ltp::finish_repair(std::size_t l) {
     const Repair repair = std::move(link.repairs.front());
     link.repairs.pop_front();
     const Session& session = sessions_[repair.session];
-    for (std::size_t i = repair.gap; i < repair.gaps.size(); ++i) link.backlog_bytes -= wire_bytes(session, repair.gaps[i]);
+    for (std::size_t i = repair.gap; i < repair.gaps.size(); ++i)
+        link.backlog_bytes -= wire_bytes(session, repair.gaps[i]);
     drop_name(repair.session);
 }
 
-Line::Sent Ltp::send_segment(std::size_t l, std::uint32_t slot, std::int64_t segment, std::uint32_t checkpoint, bool repeat) {
+Line::Sent Ltp::send_segment(std::size_t l, std::uint32_t slot, std::int64_t segment, std::uint32_t checkpoint,
+                             bool repeat) {
     LinkState& link = links_[l];
     Session& session = sessions_[slot];
     ObjectOutcome& outcome = outcomes_[session.object];
@@ -200,7 +203,8 @@ void Ltp::push_down(std::size_t l, const DownPacket& packet) {
 // -------------------------------------------------------------------------------------------------------- checkpoints
 
 // Send a segment as a checkpoint that asks about `scope`.
-void Ltp::open_checkpoint(std::size_t l, std::uint32_t slot, std::int64_t segment, Range scope, std::int64_t covers, bool repeat) {
+void Ltp::open_checkpoint(std::size_t l, std::uint32_t slot, std::int64_t segment, Range scope, std::int64_t covers,
+                          bool repeat) {
     Session& session = sessions_[slot];
     const std::uint32_t serial = session.next_checkpoint++;
     session.checkpoints.push_back({serial, 1, segment, scope.begin, scope.end, covers, 0, 0, 0});
@@ -234,7 +238,8 @@ void Ltp::checkpoint_expired(std::size_t l, std::uint32_t slot, std::uint32_t se
     ++expired_;
     if (checkpoint->tries > config_.transport.ltp_retry_limit) return cancel(slot);
     checkpoint->expires_ns = kNever;
-    queue_repair(l, {slot, serial, checkpoint->begin, checkpoint->end, {{checkpoint->segment, checkpoint->segment + 1}}});
+    queue_repair(l,
+                 {slot, serial, checkpoint->begin, checkpoint->end, {{checkpoint->segment, checkpoint->segment + 1}}});
 }
 
 void Ltp::queue_repair(std::size_t l, Repair&& repair) {
@@ -275,9 +280,8 @@ void Ltp::handle_report(std::size_t l, const UpPacket& packet) {
         link.claims.pop_front();
         if (!fresh) continue;
         std::int64_t found = 0;
-        session.claimed.each_gap(claim.begin, claim.end, [&](std::int64_t a, std::int64_t b) {
-            found += payload_bytes(session, {a, b});
-        });
+        session.claimed.each_gap(claim.begin, claim.end,
+                                 [&](std::int64_t a, std::int64_t b) { found += payload_bytes(session, {a, b}); });
         link.slot_delivered += found;
         session.claimed.add(claim.begin, claim.end);
     }

@@ -40,9 +40,9 @@ struct Session {
     std::uint32_t object = 0, generation = 0, link = 0;
     bool red = true;
     Phase phase = Phase::kFree;
-    bool abandoned = false;      // the sender gave it up, or has no more to send of its green part
-    std::uint32_t named = 0;     // entries of queues and segments in flight that name this record
-    std::uint32_t flying = 0;    // of those, data segments
+    bool abandoned = false;    // the sender gave it up, or has no more to send of its green part
+    std::uint32_t named = 0;   // entries of queues and segments in flight that name this record
+    std::uint32_t flying = 0;  // of those, data segments
     std::int64_t segments = 0;
 
     // sender

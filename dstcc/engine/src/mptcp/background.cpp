@@ -111,7 +111,8 @@ void Simulation::pump_flow(std::size_t f) {
     }
     while (tcp.window_open() && tcp.pacing_until() <= now_ && flow_has_data(flow)) send_flow_segment(f);
     if (tcp.repairs_instead())
-        while (tcp.window_open() && tcp.pacing_until() <= now_ && tcp.poll_retransmit(number)) repeat_flow_segment(f, number);
+        while (tcp.window_open() && tcp.pacing_until() <= now_ && tcp.poll_retransmit(number))
+            repeat_flow_segment(f, number);
     const bool more = flow_has_data(flow);
     if ((more || tcp.repairs_waiting()) && tcp.window_open() && tcp.pacing_until() > now_)
         tree_.set(head_pace(sender), tcp.pacing_until());
@@ -130,7 +131,8 @@ void Simulation::send_flow_probe(std::size_t f) {
 
 void Simulation::send_flow_segment(std::size_t f) {
     FlowState& flow = flows_[f];
-    const auto bytes = static_cast<std::uint16_t>(std::min<std::int64_t>(config_.transport.mss_bytes, flow.unsent_bytes));
+    const auto bytes =
+        static_cast<std::uint16_t>(std::min<std::int64_t>(config_.transport.mss_bytes, flow.unsent_bytes));
     flow.unsent_bytes -= bytes;
     put_flow_segment(f, flow.sender.append(now_, 0, 0, bytes), bytes);
 }
@@ -151,7 +153,12 @@ void Simulation::put_flow_segment(std::size_t f, std::int64_t number, std::uint1
     ++flow.slot_sent;
     const auto wire = static_cast<std::uint32_t>(bytes + config_.transport.header_bytes);
     const auto passage = links_[flow.link].down.transmit(now_, wire);
-    const DataPacket packet{passage.arrive_ns, now_, static_cast<std::uint32_t>(number), 0, 0, bytes,
+    const DataPacket packet{passage.arrive_ns,
+                            now_,
+                            static_cast<std::uint32_t>(number),
+                            0,
+                            0,
+                            bytes,
                             static_cast<std::uint16_t>(first_flow_ + f)};
     if (config_.trace) trace_sent(packet, passage);
     if (passage.arrive_ns != kNever) put_data(flow.link, packet);
@@ -182,17 +189,19 @@ void Simulation::check_flows() const {
         const TcpState& tcp = flow.sender.tcp();
         DSTCC_CHECK(tcp.snd_una <= flow.receiver.next() && flow.receiver.next() <= tcp.snd_nxt,
                     "a background flow's ACKs follow its arrivals, its arrivals its sending");
-        DSTCC_CHECK(flow.arrived_bytes + flow.retransmitted_bytes <= flow.sent_bytes, "a background flow's bytes arrive once");
+        DSTCC_CHECK(flow.arrived_bytes + flow.retransmitted_bytes <= flow.sent_bytes,
+                    "a background flow's bytes arrive once");
     }
 }
 
 std::vector<FlowOutcome> Simulation::flows() const {
     std::vector<FlowOutcome> out;
     for (const FlowState& flow : flows_)
-        out.push_back({static_cast<std::int64_t>(flow.link), flow.config.start_ns, flow.config.stop_ns, flow.complete_ns,
-                       flow.sent_bytes, flow.retransmitted_bytes, flow.arrived_bytes,
-                       static_cast<std::int64_t>(flow.sender.tcp().lost), static_cast<std::int64_t>(flow.sender.timeouts()),
-                       flow.sender.rtt_samples(), flow.sender.rtt_sum_s(), flow.config.congestion, flow.config.app_limited});
+        out.push_back({static_cast<std::int64_t>(flow.link), flow.config.start_ns, flow.config.stop_ns,
+                       flow.complete_ns, flow.sent_bytes, flow.retransmitted_bytes, flow.arrived_bytes,
+                       static_cast<std::int64_t>(flow.sender.tcp().lost),
+                       static_cast<std::int64_t>(flow.sender.timeouts()), flow.sender.rtt_samples(),
+                       flow.sender.rtt_sum_s(), flow.config.congestion, flow.config.app_limited});
     return out;
 }
 

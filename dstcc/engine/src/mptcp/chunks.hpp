@@ -19,8 +19,8 @@ class ChunkManager {
 public:
     struct View {  // of the oldest chunk that is neither acknowledged nor given up; zeros if none is released
         std::int64_t bytes = 0, acked_bytes = 0;
-        Time elapsed_ns = 0;     // since its first segment was sent
-        Time due_ns = kNever;    // until it is to be played: what the client has in store
+        Time elapsed_ns = 0;   // since its first segment was sent
+        Time due_ns = kNever;  // until it is to be played: what the client has in store
     };
     explicit ChunkManager(const ObjectsConfig& objects);
     // The segment `order` was cut off a layer at `offset`.
@@ -43,7 +43,7 @@ private:
     };
     const ObjectsConfig& objects_;
     std::vector<Chunk> chunks_;
-    std::vector<std::uint32_t> chunk_of_;                // per layer
+    std::vector<std::uint32_t> chunk_of_;                 // per layer
     std::unordered_map<std::uint32_t, Layer> under_way_;  // layers with bytes that are sent and not acknowledged
     std::size_t oldest_ = 0;
     double done_ = 0, bytes_per_s_ = 0;

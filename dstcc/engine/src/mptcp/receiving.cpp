@@ -52,8 +52,8 @@ void Simulation::on_data(std::size_t link) {
         if (outcome.delivered_bytes >= config_.objects.payload_bytes[object]) complete(object);
     };
     using Place = OrderingDomain::Place;
-    const Place place = domains_[static_cast<std::size_t>(carried.domain)].handle_segment(now_, packet.order, packet.object,
-                                                                                          packet.bytes, deliver);
+    const Place place = domains_[static_cast<std::size_t>(carried.domain)].handle_segment(
+        now_, packet.order, packet.object, packet.bytes, deliver);
     if (place == Place::kDuplicate) {
         duplicate_payload_ += packet.bytes;
         return;
@@ -107,7 +107,8 @@ void Simulation::complete(std::uint32_t object) {
 }
 
 void Simulation::answer_syn(std::size_t sender, Endpoint& from, Time sent_ns) {
-    const auto passage = links_[from.link].up.transmit(now_, static_cast<std::uint32_t>(config_.transport.header_bytes));
+    const auto passage =
+        links_[from.link].up.transmit(now_, static_cast<std::uint32_t>(config_.transport.header_bytes));
     if (config_.trace) trace_ack(TraceEvent::kAckSent, passage, sender, AckBlocks{}, true);
     if (passage.arrive_ns == kNever) return;
     AckPacket& packet = put_ack(from, passage.arrive_ns);

@@ -16,7 +16,8 @@ void Simulation::send_syn(std::size_t sender, Endpoint& from) {
     // RFC 6298: doubling from the initial RTO; there is no giving up. A link that comes up again is tried at once, and anew.
     ++from.syns;
     const unsigned shift = std::min(from.backoffs++, 30u);
-    const Time backoff = constants.rto_initial > (constants.rto_max >> shift) ? constants.rto_max : constants.rto_initial << shift;
+    const Time backoff =
+        constants.rto_initial > (constants.rto_max >> shift) ? constants.rto_max : constants.rto_initial << shift;
     const ContactPlan& contacts = links_[from.link].contacts;
     const Time again = contacts.reopening(now_);
     from.syn_at = std::min(contacts.opening(now_ + backoff), again);
@@ -30,9 +31,10 @@ void Simulation::send_syn(std::size_t sender, Endpoint& from) {
 }
 
 [[gnu::always_inline]] inline void Simulation::transmit(std::size_t s, SubflowState& subflow, std::int64_t number,
-                                                               const Planned& segment, bool repeat) {
+                                                        const Planned& segment, bool repeat) {
     Direction& down = links_[subflow.link].down;
-    const auto passage = down.transmit(now_, segment.bytes + static_cast<std::uint32_t>(config_.transport.header_bytes));
+    const auto passage =
+        down.transmit(now_, segment.bytes + static_cast<std::uint32_t>(config_.transport.header_bytes));
     ++data_packets_;
     ++subflow.slot_sent;
     if (repeat) {
@@ -53,8 +55,8 @@ void Simulation::note_sent(std::size_t s, std::int64_t number, Planned segment, 
         watch_->worst_ns[segment.object] = std::max(watch_->worst_ns[segment.object], passage.arrive_ns);
     if (listens_) scheduler_->on_sent(static_cast<int>(s), segment.bytes, std::max<Time>(passage.wait_ns, 0), now_);
     if (config_.trace)
-        trace_sent({passage.arrive_ns, now_, static_cast<std::uint32_t>(number), segment.object, segment.order, segment.bytes,
-                    static_cast<std::uint16_t>(s)},
+        trace_sent({passage.arrive_ns, now_, static_cast<std::uint32_t>(number), segment.object, segment.order,
+                    segment.bytes, static_cast<std::uint16_t>(s)},
                    passage);
 }
 
@@ -91,7 +93,8 @@ void Simulation::send_probe(std::size_t s) {
     ready_ |= others;
     refresh(s);
     const std::int64_t number = next - 1;
-    if (sender.tcp().snd_nxt == next && (sender.segment(number).flags & (kSacked | kLost | kRetransOut)) == 0) repeat(s, number);
+    if (sender.tcp().snd_nxt == next && (sender.segment(number).flags & (kSacked | kLost | kRetransOut)) == 0)
+        repeat(s, number);
     sender.finish_probe(now_);
 }
 
@@ -141,8 +144,7 @@ void Simulation::send_run(std::size_t s, std::uint32_t object) {
     if (!subflow.sender.paced(now_) && !watched_ && !chunks_ && copied_layers_ == 0)
         send_burst(s, subflow, object, outcome, payload);
     else
-        do
-            put(s, subflow, take(subflow, object, outcome, payload));
+        do put(s, subflow, take(subflow, object, outcome, payload));
         while (outcome.offset < payload && contains(ready_, s) && room_at_receiver(config_.transport.mss_bytes));
     if (outcome.offset == payload || has_assigned_ != 0)
         note_cut(s, object, outcome.offset - before);
@@ -193,15 +195,16 @@ Simulation::Planned Simulation::cut(std::size_t s, std::uint32_t object) {
 
 [[gnu::always_inline]] inline Simulation::Planned Simulation::take(SubflowState& subflow, std::uint32_t object,
                                                                    ObjectOutcome& outcome, std::int64_t payload) {
-    const auto bytes = static_cast<std::uint16_t>(
-        std::min<std::int64_t>(config_.transport.mss_bytes, payload - outcome.offset));
+    const auto bytes =
+        static_cast<std::uint16_t>(std::min<std::int64_t>(config_.transport.mss_bytes, payload - outcome.offset));
     const std::uint32_t order = domain_of(subflow, outcome).take_order();
     if (chunks_) chunks_->handle_cut(now_, object, order, outcome.offset);
     outcome.offset += bytes;
     return {object, order, bytes};
 }
 
-[[gnu::always_inline]] inline std::int64_t Simulation::put(std::size_t s, SubflowState& subflow, const Planned& segment) {
+[[gnu::always_inline]] inline std::int64_t Simulation::put(std::size_t s, SubflowState& subflow,
+                                                           const Planned& segment) {
     ObjectOutcome& outcome = outcomes_[segment.object];
     note_first(s, outcome);
     const std::int64_t number = subflow.sender.append(now_, segment.object, segment.order, segment.bytes);

@@ -11,11 +11,11 @@ namespace dstcc {
 
 namespace {
 
-constexpr double kFarNs = 4e18;  // longer than any run, and within a Time
-constexpr double kFirstWindow = 65535;             // bytes: all that a SYN's answer can offer
+constexpr double kFarNs = 4e18;                                     // longer than any run, and within a Time
+constexpr double kFirstWindow = 65535;                              // bytes: all that a SYN's answer can offer
 constexpr double kLeastWindow = 2 << 20, kLargestWindow = 1 << 30;  // bytes, of a receiver whose buffer nobody set
-constexpr std::int64_t kWorthTrimming = 16 << 20;  // bytes; below, a trim costs more than it gives
-constexpr unsigned kNowAndThen = (1u << 16) - 1;  // every so many events: Ctrl-C, and the memory held
+constexpr std::int64_t kWorthTrimming = 16 << 20;                   // bytes; below, a trim costs more than it gives
+constexpr unsigned kNowAndThen = (1u << 16) - 1;                    // every so many events: Ctrl-C, and the memory held
 
 std::size_t count_subflows(const EngineConfig& config) {
     std::size_t subflows = 0;
@@ -62,8 +62,15 @@ Simulation::Simulation(const EngineConfig& config)
     const TransportConfig& transport = config_.transport;
     for (std::size_t i = 0; i < config_.links.size(); ++i) {
         const LinkConfig& link = config_.links[i];
-        links_.push_back({Direction(link, false, config_.seed, i, wire_bytes_), Direction(link, true, config_.seed, i, wire_bytes_),
-                          {}, {}, {}, {}, {}, ContactPlan(link, transport.header_bytes), {link.drops.begin(), link.drops.end()}});
+        links_.push_back({Direction(link, false, config_.seed, i, wire_bytes_),
+                          Direction(link, true, config_.seed, i, wire_bytes_),
+                          {},
+                          {},
+                          {},
+                          {},
+                          {},
+                          ContactPlan(link, transport.header_bytes),
+                          {link.drops.begin(), link.drops.end()}});
         for (std::size_t k = 0; k < link.cross_traffic.size(); ++k)
             sources_.push_back({TrafficSource(link.cross_traffic[k], config_.seed, i, k), i});
     }
@@ -84,8 +91,11 @@ Simulation::Simulation(const EngineConfig& config)
             if (k == i || (transport.apart && subflows_[k].link == subflows_[i].link)) insert(paths_[i].peers, k);
     }
     for (const LinkConfig& link : config_.links)
-        unsent_limit_ = std::max(unsent_limit_, static_cast<std::int64_t>(
-            link.rate_bps / 8 * 2 * static_cast<double>(*std::max_element(link.delay_ns.begin(), link.delay_ns.end())) / kNsPerS));
+        unsent_limit_ =
+            std::max(unsent_limit_,
+                     static_cast<std::int64_t>(
+                         link.rate_bps / 8 * 2 *
+                         static_cast<double>(*std::max_element(link.delay_ns.begin(), link.delay_ns.end())) / kNsPerS));
     const auto endless = [](const std::pair<Time, Time>& outage) { return outage.second >= kForeverNs; };
     for (const LinkConfig& link : config_.links)
         for (const auto* outages : {&link.outages_ns, &link.up_outages_ns})
@@ -143,13 +153,14 @@ SubflowReceiver Simulation::receiver(std::size_t link, int option_bytes) const {
     auto window = static_cast<double>(transport.receive_buffer_bytes);
     if (!bounded_) {
         for (const LinkConfig& on : config_.links)
-            window += 2 * (on.rate_bps / 8 * 2 * static_cast<double>(longest(on)) / kNsPerS + static_cast<double>(on.queue_bytes));
+            window += 2 * (on.rate_bps / 8 * 2 * static_cast<double>(longest(on)) / kNsPerS +
+                           static_cast<double>(on.queue_bytes));
         window = std::clamp(window, kLeastWindow, kLargestWindow);
     }
     const double step = 2.0 * (transport.mss_bytes + option_bytes);
     const auto growing = static_cast<std::int64_t>(std::max(0.0, std::ceil((window - kFirstWindow) / step)));
-    return {transport.constants, growing, 2 * longest(config_.links[link]), static_cast<std::uint32_t>(transport.mss_bytes),
-            static_cast<std::uint32_t>(option_bytes)};
+    return {transport.constants, growing, 2 * longest(config_.links[link]),
+            static_cast<std::uint32_t>(transport.mss_bytes), static_cast<std::uint32_t>(option_bytes)};
 }
 
 // The subflows of a link divide what an open loop or a fixed window would give one.
@@ -162,9 +173,9 @@ void Simulation::add_subflow(std::size_t link) {
     bound_agent(tcp);
     if (link < transport.open_loop_bps.size()) tcp.open_loop_bps = transport.open_loop_bps[link];
     if (link < transport.fixed_cwnd_segments.size()) tcp.fixed_cwnd = transport.fixed_cwnd_segments[link];
-    subflows_.push_back({{Subflow(config_.transport, own_control(tcp), tcp),
-                          receiver(link, transport.option_bytes), link},
-                         LayerQueue(transport.layer_first || scheduler_->layers_first())});
+    subflows_.push_back(
+        {{Subflow(config_.transport, own_control(tcp), tcp), receiver(link, transport.option_bytes), link},
+         LayerQueue(transport.layer_first || scheduler_->layers_first())});
 }
 
 bool Simulation::run_until(Time until, bool (*interrupted)()) {
@@ -286,7 +297,8 @@ void Simulation::on_established(std::size_t s, Time syn_ns) {
     const double rtt = static_cast<double>(now_ - syn_ns);
     const Time join = syn_ns + static_cast<Time>(config_.transport.join_rtts * rtt);
     for (std::size_t other = 0; other < subflows_.size(); ++other)
-        if (subflows_[other].syns == 0 && subflows_[other].syn_at == kNever) open(other, subflows_[other], std::max(now_, join));
+        if (subflows_[other].syns == 0 && subflows_[other].syn_at == kNever)
+            open(other, subflows_[other], std::max(now_, join));
     pump(s);
 }
 
@@ -348,7 +360,8 @@ void Simulation::on_release() {
     while (released_ < release.size() && release[released_] <= now_) {
         const auto object = static_cast<std::uint32_t>(released_++);
         backlog_ += config_.objects.payload_bytes[object];
-        layer_backlog_[static_cast<std::size_t>(config_.objects.layer[object])] += config_.objects.payload_bytes[object];
+        layer_backlog_[static_cast<std::size_t>(config_.objects.layer[object])] +=
+            config_.objects.payload_bytes[object];
         if (pins_)
             assign_released(object);
         else
@@ -485,14 +498,16 @@ void Simulation::check_conservation() const {
     std::int64_t sent = 0;
     for (const LinkState& link : links_) {
         sent += link.down.sent();
-        DSTCC_CHECK(link.down.sent() >= link.down.dropped() + link.down.lost() + link.data.size(), "packets are conserved");
+        DSTCC_CHECK(link.down.sent() >= link.down.dropped() + link.down.lost() + link.data.size(),
+                    "packets are conserved");
         DSTCC_CHECK(link.up.sent() >= link.up.dropped() + link.up.lost() + link.acks.size(), "packets are conserved");
     }
     for (const SubflowState& subflow : subflows_) sent -= subflow.syns;
     for (const FlowState& flow : flows_) sent -= flow.syns + flow.data_packets;
     DSTCC_CHECK(sent == data_packets_ + cross_packets_, "what links carried, somebody sent");
     check_flows();
-    DSTCC_CHECK(delivered_payload_ <= arrived_payload_ && arrived_payload_ + duplicate_payload_ <= new_payload_ + repeated_payload_,
+    DSTCC_CHECK(delivered_payload_ <= arrived_payload_ &&
+                    arrived_payload_ + duplicate_payload_ <= new_payload_ + repeated_payload_,
                 "bytes are conserved");
 }
 
@@ -524,7 +539,8 @@ std::int64_t Simulation::bytes() const {
     for (const SubflowState& subflow : subflows_) bytes += subflow.sender.bytes();
     for (const FlowState& flow : flows_) bytes += flow.sender.bytes();
     for (const LinkState& link : links_)
-        bytes += link.data.bytes() + link.acks.bytes() + link.blocks.bytes() + link.stamps.bytes() + link.delivered.bytes();
+        bytes +=
+            link.data.bytes() + link.acks.bytes() + link.blocks.bytes() + link.stamps.bytes() + link.delivered.bytes();
     return bytes;
 }
 

@@ -33,11 +33,12 @@ namespace dstcc {
 struct SubflowView {
     const TcpState* tcp = nullptr;
     bool established = false;
-    std::int64_t sent = 0, lost = 0, retransmitted = 0, delivered_bytes = 0;  // ever; segments, and acknowledged payload
+    std::int64_t sent = 0, lost = 0, retransmitted = 0,
+                 delivered_bytes = 0;  // ever; segments, and acknowledged payload
     std::int64_t queue_bytes = 0, assigned_bytes = 0;
     Time one_way_ns = 0, rtt_deviation_ns = 0;
-    bool up = true;                // the link is in contact
-    Time change_ns = kNever;       // until that changes
+    bool up = true;           // the link is in contact
+    Time change_ns = kNever;  // until that changes
 };
 
 // What the sender of a background flow knows of its own source.
@@ -99,7 +100,7 @@ public:
     }
     std::map<std::string, double> totals() const;
     ChunkManager* chunks() { return chunks_.get(); }  // `agent-policies` only
-    std::int64_t send_window_bytes() const;  // room at the receiver, as far as the sender knows
+    std::int64_t send_window_bytes() const;           // room at the receiver, as far as the sender knows
 
 private:
     struct DataPacket {
@@ -126,8 +127,9 @@ private:
         BlockRing<DataPacket> data;
         BlockRing<AckPacket> acks;
         BlockRing<SackBlocks> blocks;  // of each ACK that has any
-        BlockRing<Time> stamps;             // beside each ACK, while a control wants one-way delays
-        BlockRing<std::int64_t> delivered;  // beside each ACK, while its window is bounded: in-order payload at the receiver
+        BlockRing<Time> stamps;        // beside each ACK, while a control wants one-way delays
+        BlockRing<std::int64_t>
+            delivered;  // beside each ACK, while its window is bounded: in-order payload at the receiver
         ContactPlan contacts;
         std::map<std::int64_t, int> drops;  // LinkConfig::drops still to come
     };
@@ -145,7 +147,7 @@ private:
         std::size_t link;
         Time syn_at = kNever;
         unsigned syns = 0, backoffs = 0;  // ever, and since the link came up
-        Time one_way_ns = -1;  // of the segment that came in last
+        Time one_way_ns = -1;             // of the segment that came in last
         // since the last sample
         std::int64_t slot_sent = 0, slot_retransmitted = 0, slot_delivered = 0;
         // before that
@@ -159,7 +161,7 @@ private:
     struct SubflowState : Endpoint {
         LayerQueue assigned;  // layers that are this subflow's to send
         int next_lane = 0;
-        std::int64_t copied = 0;             // redundant: place in the log
+        std::int64_t copied = 0;  // redundant: place in the log
         std::deque<Reinjection> reinjections{};
         std::deque<Planned> planned{};  // segments that a planning scheduler has given it
     };
@@ -246,8 +248,7 @@ private:
     void trace_step(std::size_t s);
     bool doomed(std::size_t link, const DataPacket& packet);
     void trace_sent(DataPacket packet, Direction::Passage passage);
-    void trace_ack(TraceEvent event, Direction::Passage passage, std::size_t sender, const AckBlocks& ack,
-                   bool syn);
+    void trace_ack(TraceEvent event, Direction::Passage passage, std::size_t sender, const AckBlocks& ack, bool syn);
     void put_data(std::size_t link, const DataPacket& packet);
     void open(std::size_t sender, Endpoint& from, Time at);
     void send_syn(std::size_t sender, Endpoint& from);
@@ -288,7 +289,8 @@ private:
     void note_first(std::size_t s, ObjectOutcome& outcome);
     void sent_out(std::uint32_t object);
     void note_planned_sent(std::uint32_t object);
-    void copy_elsewhere(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes, std::int64_t number);
+    void copy_elsewhere(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes,
+                        std::int64_t number);
     Planned cut(std::size_t s, std::uint32_t object);
     Planned take(SubflowState& subflow, std::uint32_t object, ObjectOutcome& outcome, std::int64_t payload);
     void note_cut(std::size_t s, std::uint32_t object, std::int64_t bytes);
@@ -381,18 +383,18 @@ private:
     std::int64_t planned_payload_ = 0;  // waits at subflows
     std::int64_t unsent_limit_ = 0;     // of a subflow, for schedulers that plan ahead without deadlines
     std::map<std::uint32_t, std::int64_t> planned_segments_;  // the same by layer
-    std::int64_t backlog_ = 0;         // released, neither sent nor given up
-    std::array<std::int64_t, 256> layer_backlog_{};  // the same by layer, a layer begun counted whole
-    std::uint64_t copied_layers_ = 0;  // LayerAction::copied
-    std::vector<std::deque<Spare>> spares_;  // by layer
-    std::vector<std::int32_t> layer_table_;  // LayerAction::subflow
-    Time layer_gap_ns_ = kNever;             // LayerAction::gap_ns
-    double repair_share_ = 0.5;              // LayerAction::repair_share
-    SubflowSet dark_ = 0;                 // at rest, see steer()
+    std::int64_t backlog_ = 0;                                // released, neither sent nor given up
+    std::array<std::int64_t, 256> layer_backlog_{};           // the same by layer, a layer begun counted whole
+    std::uint64_t copied_layers_ = 0;                         // LayerAction::copied
+    std::vector<std::deque<Spare>> spares_;                   // by layer
+    std::vector<std::int32_t> layer_table_;                   // LayerAction::subflow
+    Time layer_gap_ns_ = kNever;                              // LayerAction::gap_ns
+    double repair_share_ = 0.5;                               // LayerAction::repair_share
+    SubflowSet dark_ = 0;                                     // at rest, see steer()
     Watch* watch_ = nullptr;
     bool watched_ = false;  // somebody wants to know of every transmission
     std::unique_ptr<ChunkManager> chunks_;
-    std::vector<Acked> acked_;  // of the ACK at hand, for the chunk manager
+    std::vector<Acked> acked_;         // of the ACK at hand, for the chunk manager
     std::int64_t new_payload_ = 0;     // sent for the first time
     std::int64_t peer_delivered_ = 0;  // what the receiver has said of its window
     std::int64_t delivered_payload_ = 0, arrived_payload_ = 0, duplicate_payload_ = 0, hol_payload_ = 0;
@@ -479,8 +481,8 @@ public:
     explicit View(const Simulation& of) : of_(of) {}
     dstcc_dispatch::Layer layer(std::uint32_t object) const {
         const ObjectsConfig& objects = of_.config_.objects;
-        return {objects.release_ns[object], of_.deadlines_ ? objects.deadline_ns[object] : kNever, objects.payload_bytes[object],
-                objects.layer[object], of_.outcomes_[object].offset > 0};
+        return {objects.release_ns[object], of_.deadlines_ ? objects.deadline_ns[object] : kNever,
+                objects.payload_bytes[object], objects.layer[object], of_.outcomes_[object].offset > 0};
     }
     bool blocked(std::uint32_t object) const { return of_.premature(object); }
     Time light(std::size_t s) const { return of_.now_ + of_.paths_[s].one_way_ns; }

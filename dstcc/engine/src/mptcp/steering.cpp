@@ -31,7 +31,9 @@ void Simulation::steer(const std::vector<WindowAction>& windows, const LayerActi
 
 // The table holds for layers that wait as well, if nothing of them was sent.
 void Simulation::reassign(const std::vector<std::int32_t>& table) {
-    const auto entry = [](const std::vector<std::int32_t>& from, std::size_t m) { return m < from.size() ? from[m] : kAutomatic; };
+    const auto entry = [](const std::vector<std::int32_t>& from, std::size_t m) {
+        return m < from.size() ? from[m] : kAutomatic;
+    };
     std::array<bool, 256> changed{};
     for (std::size_t m = 0; m < std::max(table.size(), layer_table_.size()); ++m)
         changed[m] = entry(table, m) != entry(layer_table_, m);
@@ -142,7 +144,8 @@ SubflowView Simulation::observe_flow(std::size_t i) const {
 
 FlowSourceView Simulation::flow_source(std::size_t i) const {
     const FlowState& flow = flows_[steered_flows_[i]];
-    const bool greedy = !flow.config.app_limited && flow.config.payload_bytes == 0, stopped = now_ >= flow.config.stop_ns;
+    const bool greedy = !flow.config.app_limited && flow.config.payload_bytes == 0,
+               stopped = now_ >= flow.config.stop_ns;
     FlowSourceView view;
     view.start_ns = flow.config.start_ns;
     view.unsent_bytes = stopped ? 0 : greedy ? kNever : flow.unsent_bytes;

@@ -8,7 +8,9 @@ namespace {
 
 constexpr double kLayerWeight = 100;  // W of equation 1 in Ha et al., ICT Express 2023
 
-double seconds(Time ns) { return ns == kNever ? std::numeric_limits<double>::infinity() : static_cast<double>(ns) / kNsPerS; }
+double seconds(Time ns) {
+    return ns == kNever ? std::numeric_limits<double>::infinity() : static_cast<double>(ns) / kNsPerS;
+}
 
 double amount(std::int64_t bytes) {
     return bytes == kNever ? std::numeric_limits<double>::infinity() : static_cast<double>(bytes);
@@ -48,8 +50,12 @@ void put_values(const SubflowView& view, const SubflowView& before, double sent_
 // ------------------------------------------------------------------------------------------------------- one trial
 
 Episode::Episode(const EngineConfig& config)
-    : simulation_(config), played_(config.objects.size(), 0), sent_(config.objects.size(), 0), promised_(config.objects.size(), 0),
-      before_(simulation_.subflows()), flows_before_(simulation_.steered_flows()) {
+    : simulation_(config),
+      played_(config.objects.size(), 0),
+      sent_(config.objects.size(), 0),
+      promised_(config.objects.size(), 0),
+      before_(simulation_.subflows()),
+      flows_before_(simulation_.steered_flows()) {
     const ObjectsConfig& objects = config.objects;
     watch_.worst_ns.assign(objects.size(), 0);
     for (std::uint32_t object = 0; object < objects.size(); ++object) {
@@ -113,8 +119,10 @@ void Episode::note_promise(std::uint32_t object) {
     const ObjectsConfig& objects = simulation_.config().objects;
     sent_[object] = 1;
     if (follows(object) && promised_[object - 1] == 0) return;
-    for (std::uint32_t o = object; o < objects.size() && (o == object || follows(o)) && sent_[o] != 0 && promised_[o] == 0 &&
-                                   watch_.worst_ns[o] != kNever && watch_.worst_ns[o] <= objects.deadline_ns[o]; ++o) {
+    for (std::uint32_t o = object;
+         o < objects.size() && (o == object || follows(o)) && sent_[o] != 0 && promised_[o] == 0 &&
+         watch_.worst_ns[o] != kNever && watch_.worst_ns[o] <= objects.deadline_ns[o];
+         ++o) {
         promised_[o] = 1;
         // Its own queue is behind it a light time before it arrives: until then nothing is earned by filling queues.
         const auto s = static_cast<std::size_t>(simulation_.objects()[o].subflow);
@@ -130,7 +138,8 @@ void Episode::note_delivery(std::uint32_t object) {
     const ObjectsConfig& objects = simulation_.config().objects;
     delivered_[static_cast<std::size_t>(objects.layer[object])] += 1;
     if (follows(object) && played_[object - 1] == 0) return;
-    for (std::uint32_t o = object; o < objects.size() && (o == object || follows(o)) && played_[o] == 0 && in_time(o); ++o) {
+    for (std::uint32_t o = object; o < objects.size() && (o == object || follows(o)) && played_[o] == 0 && in_time(o);
+         ++o) {
         played_[o] = 1;
         played_count_[static_cast<std::size_t>(objects.layer[o])] += 1;
         played_weight_ += weight(o);

@@ -52,25 +52,25 @@ constexpr std::array kEpisodeValues = {
     "played_weight",  // slot: eq. 1's weights of `played`
     "total_weight",   // of all layers of the trial
     // the chunk manager's (mptcp/chunks.hpp), `agent-policies` only: of the oldest chunk that is not wholly acknowledged
-    "chunk_bytes",        // its size; 0 while none waits
-    "chunk_acked_bytes",  //
-    "chunk_elapsed_s",    // since its first segment was sent
-    "chunk_due_s",        // until it is to be played; infinite without deadlines
-    "chunks_done",        // slot: chunks acknowledged whole
+    "chunk_bytes",         // its size; 0 while none waits
+    "chunk_acked_bytes",   //
+    "chunk_elapsed_s",     // since its first segment was sent
+    "chunk_due_s",         // until it is to be played; infinite without deadlines
+    "chunks_done",         // slot: chunks acknowledged whole
     "chunks_bytes_per_s",  // slot: the sum of their size / download time
-    "send_window_bytes",  // room at the receiver; infinite where it has no bound
+    "send_window_bytes",   // room at the receiver; infinite where it has no bound
     "promised_weight",  // slot: as played_weight, of layers whose last byte left their queue: those that no loss and no
                         // queue keeps from being in time. Only the simulator knows; for rewards without light's delay
 };
 
 // One row per background flow of the same controller, beside a row of kSubflowValues: what it sends.
 constexpr std::array kFlowValues = {
-    "started",        // 1 from its start on
-    "age_s",          // since then; 0 before
-    "slot_s",         // of the step just taken, what lay behind its start
-    "written_bytes",  // payload its application has written; infinite without end
-    "unsent_bytes",   // of that
-    "writes",         // how often; 1 for what was all there from the start
+    "started",         // 1 from its start on
+    "age_s",           // since then; 0 before
+    "slot_s",          // of the step just taken, what lay behind its start
+    "written_bytes",   // payload its application has written; infinite without end
+    "unsent_bytes",    // of that
+    "writes",          // how often; 1 for what was all there from the start
     "written_over_s",  // from the first write to the last
 };
 

@@ -88,7 +88,8 @@ public:
         coarse_ = static_cast<double>(slot_ns_) < most;
         framed_ = direction.framed() && static_cast<double>(direction.frame_ns()) >= most;
         // Service times are rounded to nanoseconds: the shortest packet may take half of one less than its bytes.
-        const double ns_per_byte = 8.0 * kNsPerS / config.links[link].rate_bps - 0.5 / (config.transport.header_bytes + 1);
+        const double ns_per_byte =
+            8.0 * kNsPerS / config.links[link].rate_bps - 0.5 / (config.transport.header_bytes + 1);
         bytes_per_ns_ = ns_per_byte > 0 ? 1 / ns_per_byte : std::numeric_limits<double>::infinity();
     }
     // Full packets that depart by `at`.
@@ -100,7 +101,8 @@ public:
 
 private:
     double packets_before(Time at) {
-        if (coarse_) return std::max(0.0, static_cast<double>(lit_before(at + slot_ns_)) / static_cast<double>(slot_ns_));
+        if (coarse_)
+            return std::max(0.0, static_cast<double>(lit_before(at + slot_ns_)) / static_cast<double>(slot_ns_));
         while (next_ < at) {
             next_ = full_.next_delivering(next_, at);
             if (next_ >= at) break;

@@ -53,10 +53,14 @@ CrossTrafficConfig read_cross(const py::handle& source) {
     out.on_ns = source.attr("on_ns").cast<Time>();
     out.off_ns = source.attr("off_ns").cast<Time>();
     const auto periods = source.attr("periods").cast<std::string>();
-    if (periods == "constant") out.periods = Periods::kConstant;
-    else if (periods == "exponential") out.periods = Periods::kExponential;
-    else if (periods == "pareto") out.periods = Periods::kPareto;
-    else throw py::value_error("unknown law of periods '" + periods + "'");
+    if (periods == "constant")
+        out.periods = Periods::kConstant;
+    else if (periods == "exponential")
+        out.periods = Periods::kExponential;
+    else if (periods == "pareto")
+        out.periods = Periods::kPareto;
+    else
+        throw py::value_error("unknown law of periods '" + periods + "'");
     out.pareto_shape = source.attr("pareto_shape").cast<double>();
     return out;
 }
@@ -119,13 +123,20 @@ std::vector<RemyRule> read_rules(const py::handle& given) {
 LossConfig read_loss(const py::handle& loss) {
     LossConfig out;
     const auto kind = loss.attr("kind").cast<std::string>();
-    if (kind == "none") out.kind = LossKind::kNone;
-    else if (kind == "packet") out.kind = LossKind::kPacket;
-    else if (kind == "ber") out.kind = LossKind::kBer;
-    else if (kind == "gilbert-elliott") out.kind = LossKind::kGilbertElliott;
-    else if (kind == "periodic") out.kind = LossKind::kPeriodic;
-    else if (kind == "frames") out.kind = LossKind::kFrames;
-    else throw py::value_error("unknown loss kind '" + kind + "'");
+    if (kind == "none")
+        out.kind = LossKind::kNone;
+    else if (kind == "packet")
+        out.kind = LossKind::kPacket;
+    else if (kind == "ber")
+        out.kind = LossKind::kBer;
+    else if (kind == "gilbert-elliott")
+        out.kind = LossKind::kGilbertElliott;
+    else if (kind == "periodic")
+        out.kind = LossKind::kPeriodic;
+    else if (kind == "frames")
+        out.kind = LossKind::kFrames;
+    else
+        throw py::value_error("unknown loss kind '" + kind + "'");
     out.rate = loss.attr("rate").cast<double>();
     if (out.kind == LossKind::kPeriodic && !(out.rate > 0 && out.rate <= 1))
         throw py::value_error("periodic loss needs a rate in (0, 1]");
@@ -186,7 +197,9 @@ TransportConfig read_transport_config(const py::handle& transport) {
     if (const py::object extension = transport.attr("congestion_extension"); !extension.is_none())
         out.make_control = [extension](const TcpState& tcp) { return make_python_control(extension, tcp); };
     if (const py::object extension = transport.attr("scheduler_extension"); !extension.is_none())
-        out.make_scheduler = [extension](const SchedulerSetup& setup) { return make_python_scheduler(extension, setup); };
+        out.make_scheduler = [extension](const SchedulerSetup& setup) {
+            return make_python_scheduler(extension, setup);
+        };
     out.constants = read_constants(transport.attr("constants"), transport.attr("scale").cast<double>());
     if (out.congestion == "remy") out.remy_rules = read_rules(transport.attr("remy_rules"));
     return out;

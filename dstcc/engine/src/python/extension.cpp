@@ -36,7 +36,9 @@ py::tuple members(SubflowSet set) {
 class PythonControl final : public CongestionControl {
 public:
     PythonControl(const py::object& calls)
-        : view_(calls.attr("view")), on_ack_(calls.attr("on_ack")), on_loss_(calls.attr("on_loss")),
+        : view_(calls.attr("view")),
+          on_ack_(calls.attr("on_ack")),
+          on_loss_(calls.attr("on_loss")),
           hears_losses_(!on_loss_.is_none()),
           interval_(static_cast<Time>(calls.attr("interval_s").cast<double>() * kNsPerS)) {}
 
@@ -72,8 +74,8 @@ private:
     void ask(const py::object& method, TcpState& tcp, bool timeout, Time now) {
         const py::gil_scoped_acquire gil;
         const py::object view = named_tuple(
-            view_, seconds(now), static_cast<std::int64_t>(tcp.subflow), tcp.cwnd, tcp.in_flight(), seconds(tcp.srtt_ns),
-            seconds(least_rtt(tcp)), seconds(std::max<Time>(tcp.last_rtt_ns, 0)),
+            view_, seconds(now), static_cast<std::int64_t>(tcp.subflow), tcp.cwnd, tcp.in_flight(),
+            seconds(tcp.srtt_ns), seconds(least_rtt(tcp)), seconds(std::max<Time>(tcp.last_rtt_ns, 0)),
             static_cast<std::int64_t>(tcp.delivered - delivered_), static_cast<std::int64_t>(tcp.lost - lost_),
             static_cast<std::int64_t>(tcp.delivered), static_cast<std::int64_t>(tcp.lost), rate_bps_, app_limited_,
             tcp.ca_state != CaState::kOpen, timeout);
@@ -98,16 +100,19 @@ private:
 class PythonScheduler final : public Scheduler {
 public:
     PythonScheduler(const py::object& calls)
-        : path_(calls.attr("path_view")), item_(calls.attr("item_view")), pick_(calls.attr("pick")),
-          on_ack_(calls.attr("on_ack")), listens_(!on_ack_.is_none()) {}
+        : path_(calls.attr("path_view")),
+          item_(calls.attr("item_view")),
+          pick_(calls.attr("pick")),
+          on_ack_(calls.attr("on_ack")),
+          listens_(!on_ack_.is_none()) {}
 
     int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) override {
         const py::gil_scoped_acquire gil;
         py::tuple views(paths.size());
         for (std::size_t i = 0; i < paths.size(); ++i) views[i] = view(i, paths[i], next.now_ns);
         const bool unlimited = next.room == kNoLimit;
-        const py::object item = named_tuple(item_, seconds(next.now_ns), static_cast<std::int64_t>(next.layer), next.bytes,
-                                            next.backlog, unlimited ? std::int64_t{-1} : next.room);
+        const py::object item = named_tuple(item_, seconds(next.now_ns), static_cast<std::int64_t>(next.layer),
+                                            next.bytes, next.backlog, unlimited ? std::int64_t{-1} : next.room);
         return pick_(views, members(ready), item, members(next.busy)).cast<int>();
     }
     bool listens() const override { return listens_; }
@@ -119,8 +124,8 @@ public:
 private:
     py::object view(std::size_t index, const Path& path, Time now) const {
         const TcpState& tcp = path.subflow->tcp();
-        return named_tuple(path_, static_cast<std::int64_t>(index), path.subflow->established(), tcp.cwnd, tcp.in_flight(),
-                           seconds(tcp.srtt_ns), seconds(least_rtt(tcp)), seconds(path.one_way_ns),
+        return named_tuple(path_, static_cast<std::int64_t>(index), path.subflow->established(), tcp.cwnd,
+                           tcp.in_flight(), seconds(tcp.srtt_ns), seconds(least_rtt(tcp)), seconds(path.one_way_ns),
                            path.link->queue_bytes(now), path.assigned_bytes, static_cast<std::int64_t>(tcp.delivered),
                            static_cast<std::int64_t>(tcp.lost), tcp.pacing_bytes_per_ns * 8.0 * kNsPerS);
     }

@@ -21,13 +21,25 @@ using Array = py::array_t<T, py::array::c_style>;
 class Stepper {
 public:
     Stepper(std::size_t episodes, std::size_t subflows, std::size_t layers, int threads, std::size_t flows)
-        : subflows_(subflows), layers_(layers), flows_(flows), episodes_(episodes), pool_(threads),
-          flow_alpha_({episodes, flows}), flow_beta_({episodes, flows}),
-          flow_subflow_values_({episodes, flows, kSubflowValues.size()}), flow_values_({episodes, flows, kFlowValues.size()}),
-          alpha_({episodes, subflows}), beta_({episodes, subflows}), layer_({episodes, layers}), copied_({episodes, layers}),
-          active_(static_cast<py::ssize_t>(episodes)), done_(static_cast<py::ssize_t>(episodes)), order_({episodes, std::size_t{2}}),
+        : subflows_(subflows),
+          layers_(layers),
+          flows_(flows),
+          episodes_(episodes),
+          pool_(threads),
+          flow_alpha_({episodes, flows}),
+          flow_beta_({episodes, flows}),
+          flow_subflow_values_({episodes, flows, kSubflowValues.size()}),
+          flow_values_({episodes, flows, kFlowValues.size()}),
+          alpha_({episodes, subflows}),
+          beta_({episodes, subflows}),
+          layer_({episodes, layers}),
+          copied_({episodes, layers}),
+          active_(static_cast<py::ssize_t>(episodes)),
+          done_(static_cast<py::ssize_t>(episodes)),
+          order_({episodes, std::size_t{2}}),
           subflow_values_({episodes, subflows, kSubflowValues.size()}),
-          layer_values_({episodes, layers, kLayerValues.size()}), episode_values_({episodes, kEpisodeValues.size()}) {
+          layer_values_({episodes, layers, kLayerValues.size()}),
+          episode_values_({episodes, kEpisodeValues.size()}) {
         std::fill_n(alpha_.mutable_data(), alpha_.size(), kSilentCode);
         std::fill_n(beta_.mutable_data(), beta_.size(), 0);
         std::fill_n(flow_alpha_.mutable_data(), flow_alpha_.size(), kSilentCode);
@@ -40,7 +52,8 @@ public:
         }
         std::fill_n(active_.mutable_data(), active_.size(), std::uint8_t{1});
         std::fill_n(done_.mutable_data(), done_.size(), std::uint8_t{0});
-        for (Array<double>* out : {&subflow_values_, &layer_values_, &episode_values_, &flow_subflow_values_, &flow_values_})
+        for (Array<double>* out :
+             {&subflow_values_, &layer_values_, &episode_values_, &flow_subflow_values_, &flow_values_})
             std::fill_n(out->mutable_data(), out->size(), 0.0);
     }
 
@@ -59,7 +72,8 @@ public:
     void step() {
         const Data arrays = data();
         for (std::size_t k = 0; k < episodes_.size(); ++k)
-            if (arrays.active[k] != 0 && !episodes_[k]) throw py::value_error("an episode is stepped before it is loaded");
+            if (arrays.active[k] != 0 && !episodes_[k])
+                throw py::value_error("an episode is stepped before it is loaded");
         py::gil_scoped_release release;
         pool_.run(episodes_.size(), [&](std::size_t k) {
             if (arrays.active[k] == 0) return;
@@ -98,9 +112,20 @@ private:
         double *subflow, *layer_values, *episode, *flow_subflow, *flow;
     };
     Data data() {
-        return {alpha_.data(), beta_.data(), layer_.data(), flow_alpha_.data(), flow_beta_.data(), copied_.data(), active_.data(),
-                order_.data(), done_.mutable_data(), subflow_values_.mutable_data(), layer_values_.mutable_data(),
-                episode_values_.mutable_data(), flow_subflow_values_.mutable_data(), flow_values_.mutable_data()};
+        return {alpha_.data(),
+                beta_.data(),
+                layer_.data(),
+                flow_alpha_.data(),
+                flow_beta_.data(),
+                copied_.data(),
+                active_.data(),
+                order_.data(),
+                done_.mutable_data(),
+                subflow_values_.mutable_data(),
+                layer_values_.mutable_data(),
+                episode_values_.mutable_data(),
+                flow_subflow_values_.mutable_data(),
+                flow_values_.mutable_data()};
     }
     void check(std::size_t k) const {
         if (k >= episodes_.size()) throw py::index_error("no such episode");
@@ -114,8 +139,10 @@ private:
         return windows;
     }
     void act(std::size_t k, const Data& arrays) {
-        const std::vector<WindowAction> windows = read(arrays.alpha + k * subflows_, arrays.beta + k * subflows_, subflows_);
-        const std::vector<WindowAction> flows = read(arrays.flow_alpha + k * flows_, arrays.flow_beta + k * flows_, flows_);
+        const std::vector<WindowAction> windows =
+            read(arrays.alpha + k * subflows_, arrays.beta + k * subflows_, subflows_);
+        const std::vector<WindowAction> flows =
+            read(arrays.flow_alpha + k * flows_, arrays.flow_beta + k * flows_, flows_);
         const std::int32_t* row = arrays.layer + k * layers_;
         LayerAction layers;
         layers.subflow.assign(row, row + layers_);
@@ -157,8 +184,8 @@ py::tuple to_tuple(const Names& names) {
 
 void bind_stepper(py::module_& engine) {
     py::class_<Stepper>(engine, "Stepper", "Episodes stepped side by side; see dstcc.engine.Stepper.")
-        .def(py::init<std::size_t, std::size_t, std::size_t, int, std::size_t>(), py::arg("episodes"), py::arg("subflows"),
-             py::arg("layers"), py::arg("threads"), py::arg("flows"))
+        .def(py::init<std::size_t, std::size_t, std::size_t, int, std::size_t>(), py::arg("episodes"),
+             py::arg("subflows"), py::arg("layers"), py::arg("threads"), py::arg("flows"))
         .def("load", &Stepper::load, py::arg("episode"), py::arg("config"))
         .def("step", &Stepper::step)
         .def("result", &Stepper::result, py::arg("episode"))

@@ -9,7 +9,8 @@ namespace dstcc {
 namespace {
 
 void validate_source(const CrossTrafficConfig& c) {
-    require(c.rate_bps > 0 && c.packet_bytes > 0 && c.on_ns > 0 && c.off_ns >= 0, "cross traffic needs a rate, a size and an on time");
+    require(c.rate_bps > 0 && c.packet_bytes > 0 && c.on_ns > 0 && c.off_ns >= 0,
+            "cross traffic needs a rate, a size and an on time");
     require(c.start_ns >= 0, "traffic starts at 0 or later");
     require(c.periods != Periods::kPareto || c.pareto_shape > 1, "Pareto periods have a mean for shapes above 1");
 }
@@ -52,28 +53,34 @@ void validate(const EngineConfig& config) {
     require(t.congestion != kTransferLtp || t.scheduler == "none" || t.scheduler == "layer-pinned",
             "ltp takes no scheduler: none, or layer-pinned");
     for (const LinkConfig& link : config.links)
-        require(t.congestion != kTransferLtp || link.flows.empty(), "ltp shares its links with datagrams, not with background flows");
+        require(t.congestion != kTransferLtp || link.flows.empty(),
+                "ltp shares its links with datagrams, not with background flows");
     require(t.agent_headroom >= 0 && t.agent_headroom <= 1024, "agent_headroom must be 0 (none) to 1,024");
     require(t.agent_silence_slots >= 1, "agent_silence_slots must be at least 1");
     for (const int link : t.layer_links)
-        require(link >= 0 && static_cast<std::size_t>(link) < config.links.size(), "layer_links names a link that is not there");
+        require(link >= 0 && static_cast<std::size_t>(link) < config.links.size(),
+                "layer_links names a link that is not there");
     for (const std::int64_t w : t.fixed_cwnd_segments) require(w >= 1, "fixed_cwnd_segments must be at least 1");
     // 65,535 bytes must take no more than a quarter of what a time can hold.
     constexpr double kLeastRateBps = 65535 * 8.0 * kNsPerS / static_cast<double>(kNever / 4);
     for (const LinkConfig& link : config.links) {
-        require(link.rate_bps >= kLeastRateBps && link.up_rate_bps >= kLeastRateBps, "rates must be at least 0.00023 bit/s");
-        require(!link.delay_ns.empty() && link.delay_ns.size() == link.delay_t_ns.size(), "a delay table has as many times as delays");
+        require(link.rate_bps >= kLeastRateBps && link.up_rate_bps >= kLeastRateBps,
+                "rates must be at least 0.00023 bit/s");
+        require(!link.delay_ns.empty() && link.delay_ns.size() == link.delay_t_ns.size(),
+                "a delay table has as many times as delays");
         for (std::size_t i = 0; i < link.delay_ns.size(); ++i) {
             require(link.delay_ns[i] >= 0, "delays must not be negative");
             require(i == 0 || link.delay_t_ns[i] > link.delay_t_ns[i - 1], "delay table times must rise");
         }
-        require(link.delay_slope.empty() || link.delay_slope.size() == link.delay_ns.size(), "a delay table has as many slopes as delays");
+        require(link.delay_slope.empty() || link.delay_slope.size() == link.delay_ns.size(),
+                "a delay table has as many slopes as delays");
         for (std::size_t i = 1; i < link.delay_slope.size(); ++i) {
             // Control values of the derivative's Bernstein form bound it from below.
             const double m0 = link.delay_slope[i - 1], m1 = link.delay_slope[i];
             const double secant = static_cast<double>(link.delay_ns[i] - link.delay_ns[i - 1]) /
                                   static_cast<double>(link.delay_t_ns[i] - link.delay_t_ns[i - 1]);
-            require(std::min({m0, m1, 3 * secant - m0 - m1}) > -1, "a curved delay must fall more slowly than time passes");
+            require(std::min({m0, m1, 3 * secant - m0 - m1}) > -1,
+                    "a curved delay must fall more slowly than time passes");
         }
         for (const auto* outages : {&link.outages_ns, &link.up_outages_ns})
             for (std::size_t i = 0; i < outages->size(); ++i) {

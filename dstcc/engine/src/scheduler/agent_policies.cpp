@@ -38,6 +38,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Scheduler> make_agent_policies(const SchedulerSetup& setup) { return std::make_unique<AgentPolicies>(setup); }
+std::unique_ptr<Scheduler> make_agent_policies(const SchedulerSetup& setup) {
+    return std::make_unique<AgentPolicies>(setup);
+}
 
 }  // namespace dstcc

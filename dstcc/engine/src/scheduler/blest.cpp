@@ -17,13 +17,12 @@
 namespace dstcc {
 namespace rules {
 
-constexpr double kLambdaMin = 1.0, kLambdaMax = 1.3;         // the paper's section IV; mptcp_blest.c
+constexpr double kLambdaMin = 1.0, kLambdaMax = 1.3;  // the paper's section IV; mptcp_blest.c
 constexpr double kLambdaGood = 0.01, kLambdaBad = 0.04;
-constexpr double kSlowStartRounds = 16;                      // mptcp_blest.c: "cap for sanity"
+constexpr double kSlowStartRounds = 16;  // mptcp_blest.c: "cap for sanity"
 
 double blest_fast_bytes(double cwnd, double ssthresh, Time rtt_ns, Time linger_ns, double mss_bytes, double lambda) {
-    const double rounds =
-        rtt_ns > 0 ? std::floor(static_cast<double>(linger_ns) / static_cast<double>(rtt_ns)) + 1 : 1;
+    const double rounds = rtt_ns > 0 ? std::floor(static_cast<double>(linger_ns) / static_cast<double>(rtt_ns)) + 1 : 1;
     double segments;
     if (ssthresh >= static_cast<double>(kInfiniteWindow)) {
         segments = cwnd * (std::exp2(std::min(rounds, kSlowStartRounds)) - 1);
@@ -50,7 +49,9 @@ namespace {
 class Blest final : public Scheduler {
 public:
     explicit Blest(const SchedulerSetup& setup)
-        : window_(setup.transport.receive_buffer_bytes), mss_(setup.transport.mss_bytes), seen_(setup.paths) {}
+        : window_(setup.transport.receive_buffer_bytes),
+          mss_(setup.transport.mss_bytes),
+          seen_(setup.paths) {}
     bool listens() const override { return true; }
     void on_reinjection(int, std::int64_t, Time) override { blocked_ = true; }
     void on_blocked(Time) override { blocked_ = true; }
@@ -85,8 +86,8 @@ private:
             lambda_set_at_ = next.now_ns;
         }
         const auto in_flight = static_cast<double>(s.in_flight());
-        const Time linger = rules::blest_linger_ns(s.srtt_ns, slow_rtt.min, slow_rtt.max, in_flight,
-                                                   static_cast<double>(s.cwnd));
+        const Time linger =
+            rules::blest_linger_ns(s.srtt_ns, slow_rtt.min, slow_rtt.max, in_flight, static_cast<double>(s.cwnd));
         const double fast_bytes = rules::blest_fast_bytes(static_cast<double>(f.cwnd), static_cast<double>(f.ssthresh),
                                                           fast_rtt.min + (fast_rtt.max - fast_rtt.min) / 2, linger,
                                                           static_cast<double>(mss_), lambda_);

@@ -18,9 +18,9 @@
 namespace dstcc {
 namespace rules {
 
-constexpr std::int64_t kUnitsOfShortest = 4;   // a coarser ratio drifts from the rates, and data waits for it
-constexpr std::int64_t kLongestUnits = 4096;   // a period stays short whatever the RTTs
-constexpr std::int64_t kPeriods = 4;           // of the longest delay; three paths' LCM may be their product
+constexpr std::int64_t kUnitsOfShortest = 4;  // a coarser ratio drifts from the rates, and data waits for it
+constexpr std::int64_t kLongestUnits = 4096;  // a period stays short whatever the RTTs
+constexpr std::int64_t kPeriods = 4;          // of the longest delay; three paths' LCM may be their product
 
 std::vector<std::pair<int, std::int64_t>> daps_schedule(const std::vector<Time>& srtt_ns,
                                                         const std::vector<std::int64_t>& windows) {
@@ -40,8 +40,8 @@ std::vector<std::pair<int, std::int64_t>> daps_schedule(const std::vector<Time>&
     std::vector<std::pair<int, std::int64_t>> runs;
     std::vector<std::int64_t> due = delay;
     for (;;) {
-        const std::size_t next = *std::min_element(by_delay.begin(), by_delay.end(),
-                                                   [&](auto a, auto b) { return due[a] < due[b]; });
+        const std::size_t next =
+            *std::min_element(by_delay.begin(), by_delay.end(), [&](auto a, auto b) { return due[a] < due[b]; });
         if (due[next] > period) return runs;
         runs.push_back({static_cast<int>(next), windows[next]});
         due[next] += delay[next];
@@ -70,7 +70,8 @@ public:
             path_ = path;
             const TcpState& tcp = tcp_of(paths, path);
             const std::int64_t waiting = paths[static_cast<std::size_t>(path)].assigned_bytes / tcp.mss_bytes;
-            const double rounds = static_cast<double>(longest_ns_) / static_cast<double>(std::max<Time>(tcp.srtt_ns, 1));
+            const double rounds =
+                static_cast<double>(longest_ns_) / static_cast<double>(std::max<Time>(tcp.srtt_ns, 1));
             left_ = std::min(window, static_cast<std::int64_t>(rounds * static_cast<double>(window)) - waiting);
         }
     }
@@ -88,7 +89,8 @@ private:
             members.push_back(i);
             srtt_ns.push_back(tcp.srtt_ns);
             // What it sends in a round trip: its window, or less where a rate paces it.
-            const double bytes = paths[static_cast<std::size_t>(i)].expected_rate() * static_cast<double>(tcp.srtt_ns) / kNsPerS;
+            const double bytes =
+                paths[static_cast<std::size_t>(i)].expected_rate() * static_cast<double>(tcp.srtt_ns) / kNsPerS;
             windows.push_back(std::max<std::int64_t>(static_cast<std::int64_t>(bytes / tcp.mss_bytes + 0.5), 1));
         }
         runs_ = rules::daps_schedule(srtt_ns, windows);

@@ -18,7 +18,8 @@ namespace rules {
 
 constexpr double kBeta = 0.25;  // hysteresis, the paper's section 4
 
-Ecf ecf(double unsent, double cwnd_fast, double rtt_fast, double cwnd_slow, double rtt_slow, double delta, bool waiting) {
+Ecf ecf(double unsent, double cwnd_fast, double rtt_fast, double cwnd_slow, double rtt_slow, double delta,
+        bool waiting) {
     // Both sides times the window: no division.
     const double margin = waiting ? 1 + kBeta : 1;
     if ((cwnd_fast + unsent) * rtt_fast >= margin * cwnd_fast * (rtt_slow + delta)) return Ecf::kSend;

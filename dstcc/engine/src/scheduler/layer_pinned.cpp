@@ -20,7 +20,8 @@ public:
         const auto delivery = [&](int i) { return paths[static_cast<std::size_t>(i)].expected_delivery_s(bytes); };
         if (!links_.empty()) {
             const int link = links_[std::min(static_cast<std::size_t>(layer), links_.size() - 1)];
-            const auto there = std::find_if(paths.begin(), paths.end(), [&](const Path& p) { return p.link_index == link; });
+            const auto there =
+                std::find_if(paths.begin(), paths.end(), [&](const Path& p) { return p.link_index == link; });
             const SubflowSet lanes = there->peers;
             return least((lanes & usable) != 0 ? lanes & usable : lanes, delivery);
         }

@@ -18,7 +18,8 @@ namespace rules {
 double linux_rate(std::int64_t cwnd, std::int64_t ssthresh, std::int64_t packets_out, double mss_bytes, Time srtt_ns) {
     constexpr double kSlowStart = 2.0, kAvoidance = 1.2;  // net.ipv4.tcp_pacing_ss_ratio, tcp_pacing_ca_ratio
     const double ratio = cwnd < ssthresh / 2 ? kSlowStart : kAvoidance;
-    return ratio * static_cast<double>(std::max(cwnd, packets_out)) * mss_bytes / static_cast<double>(std::max<Time>(srtt_ns, 1));
+    return ratio * static_cast<double>(std::max(cwnd, packets_out)) * mss_bytes /
+           static_cast<double>(std::max<Time>(srtt_ns, 1));
 }
 
 double linux_pace(double pace, double queued_bytes, double rate, double burst_bytes) {
@@ -29,7 +30,8 @@ double linux_pace(double pace, double queued_bytes, double rate, double burst_by
 
 namespace {
 
-constexpr double kBuffer = 896;  // bytes of memory of a segment beside its payload: sk_buff, its shared info, room for headers
+constexpr double kBuffer =
+    896;  // bytes of memory of a segment beside its payload: sk_buff, its shared info, room for headers
 constexpr std::int64_t kBurst = 65428;  // bytes: MPTCP_SEND_BURST_SIZE, 64 KiB less headers
 
 class Linux final : public Scheduler {
@@ -51,13 +53,15 @@ private:
         last_ = least(ready, [&](int i) { return queued(paths[static_cast<std::size_t>(i)]) / pace_of(i); });
         burst_ = std::min(kBurst, next.room);
         const Path& chosen = paths[static_cast<std::size_t>(last_)];
-        pace_of(last_) = rules::linux_pace(pace_of(last_), queued(chosen), rate(chosen.subflow->tcp()), static_cast<double>(burst_));
+        pace_of(last_) =
+            rules::linux_pace(pace_of(last_), queued(chosen), rate(chosen.subflow->tcp()), static_cast<double>(burst_));
     }
     double& pace_of(int i) { return pace_[static_cast<std::size_t>(i)]; }
     static double queued(const Path& path) {
         const TcpState& tcp = path.subflow->tcp();
         const auto mss = static_cast<double>(tcp.mss_bytes);
-        return (static_cast<double>(path.assigned_bytes) + static_cast<double>(tcp.packets_out()) * mss) * (1 + kBuffer / mss);
+        return (static_cast<double>(path.assigned_bytes) + static_cast<double>(tcp.packets_out()) * mss) *
+               (1 + kBuffer / mss);
     }
     static double rate(const TcpState& tcp) {
         if (tcp.pacing_bytes_per_ns > 0) return tcp.pacing_bytes_per_ns;

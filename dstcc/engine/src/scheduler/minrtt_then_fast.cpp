@@ -13,11 +13,13 @@ namespace {
 class MinRttThenFast final : public Scheduler {
 public:
     MinRttThenFast(const SchedulerSetup& setup, int minrtt_fiftieths)
-        : slot_(setup.slot_ns), minrtt_ns_(setup.slot_ns / 50 * minrtt_fiftieths) {}
+        : slot_(setup.slot_ns),
+          minrtt_ns_(setup.slot_ns / 50 * minrtt_fiftieths) {}
     int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) override {
         if (next.now_ns - slot_begin_ >= slot_) {
             slot_begin_ += slot_;
-            if (next.now_ns - slot_begin_ >= slot_) slot_begin_ = next.now_ns - next.now_ns % slot_;  // slots passed idle
+            if (next.now_ns - slot_begin_ >= slot_)
+                slot_begin_ = next.now_ns - next.now_ns % slot_;  // slots passed idle
         }
         if (next.now_ns - slot_begin_ < minrtt_ns_) return fastest(paths, ready);
         const SubflowSet fast = ready & peers_of(paths, fastest(paths, ready | next.busy));

@@ -19,16 +19,15 @@
 namespace dstcc {
 namespace {
 
-constexpr double kAlpha = 0.75;        // width of the confidence bound, the authors' code
+constexpr double kAlpha = 0.75;  // width of the confidence bound, the authors' code
 constexpr double kWaitHeeded = 0.7, kSendHeeded = 0.9;
-constexpr int kLearning = 500;         // rewards before the adjustment sets in: some 80 for each of the six features
+constexpr int kLearning = 500;  // rewards before the adjustment sets in: some 80 for each of the six features
 
 using Arm = LinearArm<6>;
 
 class Peekaboo final : public Scheduler {
 public:
-    explicit Peekaboo(const SchedulerSetup& setup)
-        : draws_(setup.seed, kStreamScheduler), open_(setup.paths) {}
+    explicit Peekaboo(const SchedulerSetup& setup) : draws_(setup.seed, kStreamScheduler), open_(setup.paths) {}
     bool listens() const override { return true; }
 
     void on_ack(int path, std::int64_t, Time, Time now) override {
@@ -53,8 +52,8 @@ public:
         const bool wait = decide(x);
         const auto about = static_cast<std::size_t>(wait ? fast : best);
         const Subflow* sender = paths[about].subflow;
-        open_[about].push_back({sender, sender->tcp().snd_nxt, next.now_ns,
-                                static_cast<double>(tcp_of(paths, fast).srtt_ns), wait, x});
+        open_[about].push_back(
+            {sender, sender->tcp().snd_nxt, next.now_ns, static_cast<double>(tcp_of(paths, fast).srtt_ns), wait, x});
         waiting_for_ = wait ? fast : -1;
         return wait ? -1 : best;
     }

@@ -28,13 +28,17 @@ int level(double value, double low, double high) { return value < low ? 0 : valu
 class QLearning final : public Scheduler {
 public:
     explicit QLearning(const SchedulerSetup& setup)
-        : draws_(setup.seed, kStreamScheduler), cost_(setup.paths, 0), seen_(setup.paths) {}
+        : draws_(setup.seed, kStreamScheduler),
+          cost_(setup.paths, 0),
+          seen_(setup.paths) {}
     bool listens() const override { return true; }
     void on_sent(int path, std::int64_t bytes, Time, Time) override {
         sent_bytes_ += static_cast<double>(bytes);
         energy_ += static_cast<double>(bytes) * cost_[static_cast<std::size_t>(path)];
     }
-    void on_ack(int, std::int64_t acked_bytes, Time, Time) override { acked_bytes_ += static_cast<double>(acked_bytes); }
+    void on_ack(int, std::int64_t acked_bytes, Time, Time) override {
+        acked_bytes_ += static_cast<double>(acked_bytes);
+    }
 
     int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) override {
         const SubflowSet all = ready | next.busy;
@@ -83,11 +87,13 @@ private:
         const auto& next = table_[current_.state];
         double& value = table_[before_.state][before_.action];
         const int visits = ++visits_[before_.state][before_.action];
-        value += std::max(kRate, 1.0 / visits) * (reward + kDiscount * *std::max_element(next.begin(), next.end()) - value);
+        value +=
+            std::max(kRate, 1.0 / visits) * (reward + kDiscount * *std::max_element(next.begin(), next.end()) - value);
     }
 
     Action choose(std::size_t state) const {
-        if (draws_.uniform(2 * epochs_) <= kExplore) return static_cast<Action>(draws_.bits(2 * epochs_ + 1) % kActions);
+        if (draws_.uniform(2 * epochs_) <= kExplore)
+            return static_cast<Action>(draws_.bits(2 * epochs_ + 1) % kActions);
         const auto& values = table_[state];
         return static_cast<Action>(std::max_element(values.begin(), values.end()) - values.begin());
     }

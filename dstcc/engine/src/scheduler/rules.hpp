@@ -18,7 +18,8 @@ Time blest_linger_ns(Time srtt_ns, Time min_rtt_ns, Time max_rtt_ns, double in_f
 double blest_lambda(double lambda, bool blocked);
 
 enum class Ecf { kSend, kSendForNow, kWait };  // kSendForNow leaves `waiting` as it is
-Ecf ecf(double unsent, double cwnd_fast, double rtt_fast, double cwnd_slow, double rtt_slow, double delta, bool waiting);
+Ecf ecf(double unsent, double cwnd_fast, double rtt_fast, double cwnd_slow, double rtt_slow, double delta,
+        bool waiting);
 
 // QAware: expected time in the system of one more packet.
 double qaware_cost(double queued_packets, double srtt, double queue_wait);

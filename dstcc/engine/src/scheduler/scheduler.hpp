@@ -23,8 +23,8 @@ struct Path {
     const Subflow* subflow = nullptr;
     const Direction* link = nullptr;  // the data direction; its queue is the sender's own
     int link_index = 0;
-    SubflowSet peers = 0;  // the lanes of its link, where these have a window each; else it alone
-    Time one_way_ns = 0;             // propagation delay now
+    SubflowSet peers = 0;             // the lanes of its link, where these have a window each; else it alone
+    Time one_way_ns = 0;              // propagation delay now
     std::int64_t assigned_bytes = 0;  // payload given to this subflow and not yet sent
     // Payload bytes per second the path seems to carry: a window per round trip.
     double expected_rate() const {
@@ -37,8 +37,8 @@ struct Path {
     // When `bytes` more would be there, in seconds from now: wait behind what is assigned and in flight, then travel.
     double expected_delivery_s(std::int64_t bytes) const {
         const TcpState& tcp = subflow->tcp();
-        const double ahead = static_cast<double>(assigned_bytes + bytes) +
-                             static_cast<double>(tcp.in_flight()) * tcp.mss_bytes;
+        const double ahead =
+            static_cast<double>(assigned_bytes + bytes) + static_cast<double>(tcp.in_flight()) * tcp.mss_bytes;
         return ahead / expected_rate() + static_cast<double>(one_way_ns) / kNsPerS;
     }
 };
@@ -49,8 +49,8 @@ constexpr std::int64_t kNoLimit = INT64_MAX;
 struct Next {
     Time now_ns = 0;
     int layer = 0;
-    std::int64_t bytes = 0;       // payload: the next segment's; on lanes what the layer has left
-    std::int64_t backlog = 0;     // payload released and never sent, this included
+    std::int64_t bytes = 0;        // payload: the next segment's; on lanes what the layer has left
+    std::int64_t backlog = 0;      // payload released and never sent, this included
     std::int64_t room = kNoLimit;  // payload that the receiver's buffer still takes
     SubflowSet busy = 0;           // established and not stale, but with no room now
 };

@@ -7,13 +7,16 @@ namespace dstcc {
 
 struct Subflow::AckWork {
     AckWork(const TcpState& tcp, Time echo)
-        : prior_una(tcp.snd_una), prior_in_flight(tcp.in_flight()), prior_lost(tcp.lost), echo_ns(echo) {}
+        : prior_una(tcp.snd_una),
+          prior_in_flight(tcp.in_flight()),
+          prior_lost(tcp.lost),
+          echo_ns(echo) {}
     std::int64_t newly_delivered = 0, payload_bytes = 0, prior_una, prior_in_flight;
     std::uint64_t prior_lost;
     bool sacked_more = false;
     bool repeat_acked = false;    // what the cumulative ACK covers was repeated in part (FLAG_RETRANS_DATA_ACKED)
     bool original_acked = false;  // a segment from before the timeout that was never repeated
-    Sampled latest;  // of the segments delivered, by when they were sent: for the rate sample and RACK
+    Sampled latest;               // of the segments delivered, by when they were sent: for the rate sample and RACK
     Time first_clean_sent_ns = -1, last_clean_sent_ns = -1;  // never repeated: fit for an RTT sample (Karn)
     bool duplicate = false;
     Time echo_ns;

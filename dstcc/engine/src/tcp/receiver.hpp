@@ -22,7 +22,8 @@ namespace dstcc {
 class SubflowReceiver {
 public:
     // `window_segments`: those that its window grows with; `rtt`: of its handshake; `options`: MPTCP's bytes in a segment.
-    SubflowReceiver(const ConstantsNs& constants, std::int64_t window_segments, Time rtt, std::uint32_t mss, std::uint32_t options)
+    SubflowReceiver(const ConstantsNs& constants, std::int64_t window_segments, Time rtt, std::uint32_t mss,
+                    std::uint32_t options)
         : constants_(constants),
           delayed_ack_(constants.delayed_ack),
           compressed_ack_(std::min(constants.compressed_ack, rtt / 20)),
@@ -189,7 +190,8 @@ private:
     std::uint32_t mss_, pending_bytes_ = 0;
     std::int64_t step_;
     int sack_blocks_;  // in an ACK: what fits beside timestamps, and MPTCP's acknowledgement of 12 bytes
-    std::int64_t growing_, held_ = 0;  // bytes until the window is as large as the buffer lets it be; segments out of order
+    std::int64_t growing_,
+        held_ = 0;  // bytes until the window is as large as the buffer lets it be; segments out of order
     std::int64_t next_ = 0, hole_ = -1;
     int compressed_ = 0, duplicates_ = 0;
     Time last_ns_ = -kNever / 2;

@@ -9,8 +9,12 @@ constexpr double kMinRttWindowS = 300;  // Linux tcp_min_rtt_wlen
 }  // namespace
 
 Subflow::Subflow(const TransportConfig& transport, std::unique_ptr<CongestionControl> control, TcpState initial)
-    : tcp_(initial), control_(std::move(control)), tells_sends_(control_->wants_sends()),
-      takes_acks_(control_->takes_acks()), wants_rates_(control_->wants_rates()), constants_(transport.constants) {
+    : tcp_(initial),
+      control_(std::move(control)),
+      tells_sends_(control_->wants_sends()),
+      takes_acks_(control_->takes_acks()),
+      wants_rates_(control_->wants_rates()),
+      constants_(transport.constants) {
     tcp_.constants = &transport.constants;
     tcp_.cwnd = transport.initial_cwnd;
     tcp_.initial_cwnd = transport.initial_cwnd;
@@ -42,8 +46,8 @@ void Subflow::restart(Time now) {
 // What every transmission notes of a segment.
 void Subflow::stamp(Time now, Segment& segment) {
     segment.sent_ns = now;
-    segment.flags = static_cast<std::uint8_t>((segment.flags & ~kAppLimited) |
-                                              (tcp_.app_limited != 0 ? kAppLimited : 0));
+    segment.flags =
+        static_cast<std::uint8_t>((segment.flags & ~kAppLimited) | (tcp_.app_limited != 0 ? kAppLimited : 0));
     tcp_.last_sent_ns = now;
 }
 

@@ -17,8 +17,8 @@ namespace dstcc {
 
 enum SegmentFlag : std::uint8_t {
     kSacked = 1,
-    kLost = 2,         // judged lost; stays until delivered
-    kRetransOut = 4,   // a repeat is in flight
+    kLost = 2,        // judged lost; stays until delivered
+    kRetransOut = 4,  // a repeat is in flight
     kEverRetrans = 8,
     kAppLimited = 16,
     kReinjected = 32,  // given to another subflow as well
@@ -48,15 +48,16 @@ struct Acked {
     std::uint16_t bytes;
 };
 
-constexpr std::int64_t kUnpacedSegments = 10;  // of a connection, under Linux's pacing: those before this one leave as they come
+constexpr std::int64_t kUnpacedSegments =
+    10;                         // of a connection, under Linux's pacing: those before this one leave as they come
 constexpr int kSackBlocks = 3;  // in an ACK, at most: as many as fit beside timestamps (RFC 2018)
 
 struct AckBlocks {
     std::int64_t cumulative = 0;
     bool duplicate = false;  // it answers a segment that was there already (RFC 2883)
     bool more = false;       // there is new data to send; said in the Loss state
-    Time echo_ns = 0;  // send time of the transmission this ACK answers (RFC 7323 timestamp echo)
-    Time one_way_ns = -1;  // what the newest segment took; -1: receivers do not stamp
+    Time echo_ns = 0;        // send time of the transmission this ACK answers (RFC 7323 timestamp echo)
+    Time one_way_ns = -1;    // what the newest segment took; -1: receivers do not stamp
     Range sack[kSackBlocks];
     int sacks = 0;
 };
@@ -180,7 +181,9 @@ private:
     void handle_probe_ack(Time now, const AckBlocks& ack, const AckWork& work);
     void forward_recovery(Time now, const AckBlocks& ack, const AckWork& work);
     // Linux's Open state, of which Disorder is no part.
-    bool nothing_missing() const { return tcp_.ca_state == CaState::kOpen && tcp_.lost_out == 0 && tcp_.sacked_out == 0; }
+    bool nothing_missing() const {
+        return tcp_.ca_state == CaState::kOpen && tcp_.lost_out == 0 && tcp_.sacked_out == 0;
+    }
     // Linux keeps it in whole ticks (__tcp_set_rto), and so doubles those. Most samples leave the tick as it was.
     void set_rto() {
         const Time wanted = rtt_.rto();
@@ -212,8 +215,8 @@ private:
         std::int64_t number;
         Time sent_ns;
     };
-    std::deque<Repeat> repeats_;     // repeats in flight, oldest first
-    std::int64_t rack_cursor_ = 0;   // first never-repeated segment not yet judged
+    std::deque<Repeat> repeats_;    // repeats in flight, oldest first
+    std::int64_t rack_cursor_ = 0;  // first never-repeated segment not yet judged
     Time rack_sent_ns_ = -1, rack_rtt_ = 0;
     std::int64_t rack_number_ = -1;
 
@@ -226,25 +229,25 @@ private:
     double rtt_sum_ns_ = 0;
     std::int64_t rtt_samples_ = 0;
     unsigned backoff_ = 0, retransmits_ = 0;  // timeouts since the last RTT sample; since snd_una moved
-    bool frto_ = false;            // F-RTO (RFC 5682) has yet to find out whether the timeout was spurious
-    bool repeat_lost_ = false;     // this ACK showed that a repeat is lost
-    bool new_data_first_ = false;  // its second step: no repeats until the next ACK
+    bool frto_ = false;                       // F-RTO (RFC 5682) has yet to find out whether the timeout was spurious
+    bool repeat_lost_ = false;                // this ACK showed that a repeat is lost
+    bool new_data_first_ = false;             // its second step: no repeats until the next ACK
     std::uint64_t timeouts_ = 0;
 
     enum class Timer { kNone, kRto, kProbe, kReorder };
     Timer timer_kind_ = Timer::kNone;
     Time timer_ = kNever, armed_at_ = -1, rto_at_ = kNever;
-    bool stood_in_ = false;  // RACK's timer was the last
-    std::int64_t probe_high_ = -1;  // TLP: snd_nxt when the probe left; -1: none out
-    bool probing_ = false;        // a probe is due: what leaves next is it
-    bool probe_repeats_ = false;  // it was a repeat of the last segment (else new data)
+    bool stood_in_ = false;                   // RACK's timer was the last
+    std::int64_t probe_high_ = -1;            // TLP: snd_nxt when the probe left; -1: none out
+    bool probing_ = false;                    // a probe is due: what leaves next is it
+    bool probe_repeats_ = false;              // it was a repeat of the last segment (else new data)
     bool timed_out_ = false, holds_ = false;  // the timeout's repeat is due; has left, and nothing follows
 
     std::int64_t high_seq_ = 0;
     std::int64_t prr_delivered_ = 0, prr_out_ = 0;
     std::int64_t undo_cwnd_ = 0, undo_ssthresh_ = 0;
     Time undo_stamp_ = kNever;  // when the first repeat of this episode left
-    double gap_rate_ = 0;  // the pacing rate at which a full packet takes full_gap_
+    double gap_rate_ = 0;       // the pacing rate at which a full packet takes full_gap_
     Time full_gap_ = 0;
     std::vector<Acked>* acked_ = nullptr;
 };
@@ -299,7 +302,8 @@ inline void Subflow::begin_run(Time now) {
     if (tcp_.in_flight() == 0) restart(now);
 }
 
-[[gnu::always_inline]] inline void Subflow::push(Time now, std::uint32_t object, std::uint32_t order, std::uint16_t bytes) {
+[[gnu::always_inline]] inline void Subflow::push(Time now, std::uint32_t object, std::uint32_t order,
+                                                 std::uint16_t bytes) {
     Segment& segment = segments_.emplace_back();
     segment.sent_ns = now;
     segment.object = object;

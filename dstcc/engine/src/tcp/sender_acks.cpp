@@ -76,7 +76,8 @@ inline void Subflow::note_latest(Time now, const Sampled& latest) {
     if (clean)
         sample = now - work.first_clean_sent_ns;
     else if (work.newly_delivered > 0 && tcp_.snd_una > work.prior_una)
-        sample = constants_.stamped(work.echo_ns, now);  // RFC 7323 section 4.1: only where SND.UNA advances; fit even for repeats
+        sample = constants_.stamped(work.echo_ns,
+                                    now);  // RFC 7323 section 4.1: only where SND.UNA advances; fit even for repeats
     if (sample >= 0) {
         work.rtt_ns = clean ? now - work.last_clean_sent_ns : sample;
         take_rtt(now, sample, work.rtt_ns);
@@ -150,10 +151,10 @@ inline RateSample Subflow::rate_sample(Time now, const Sampled& latest, std::int
 [[gnu::always_inline]] inline void Subflow::control_window(Time now, AckWork& work) {
     if (work.newly_delivered > 0) control_->pkts_acked(tcp_, work.newly_delivered, work.rtt_ns, now);
     const auto losses = static_cast<std::int64_t>(tcp_.lost - work.prior_lost);
-    if (takes_acks_ &&
-        control_->cong_control(
-            tcp_, rate_sample(now, work.latest, work.newly_delivered, losses, work.prior_in_flight, work.rtt_ns, work.lone(tcp_)),
-            now)) {
+    if (takes_acks_ && control_->cong_control(tcp_,
+                                              rate_sample(now, work.latest, work.newly_delivered, losses,
+                                                          work.prior_in_flight, work.rtt_ns, work.lone(tcp_)),
+                                              now)) {
         // window and pacing are set
     } else if (tcp_.ca_state == CaState::kRecovery) {
         reduce_window(work);
@@ -244,7 +245,7 @@ std::int64_t Subflow::handle_ack(Time now, const AckBlocks& ack) {
     DSTCC_CHECK(ack.cumulative <= tcp_.snd_nxt, "nothing is acknowledged before it is sent");
     tcp_.one_way_ns = ack.one_way_ns;
     tcp_.ack_has_sacks = ack.sacks > 0;
-    const std::int64_t acked = !nothing_amiss(ack)                ? handle_doubtful_ack(now, ack)
+    const std::int64_t acked = !nothing_amiss(ack)             ? handle_doubtful_ack(now, ack)
                                : ack.cumulative > tcp_.snd_una ? handle_clean_ack(now, ack.cumulative)
                                                                : handle_empty_ack(now, ack);
     DSTCC_CHECK(tcp_.cwnd >= 1, "cwnd >= 1");

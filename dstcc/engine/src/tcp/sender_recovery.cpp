@@ -55,7 +55,8 @@ void Subflow::detect_losses(Time now) {
     while (rack_cursor_ < tcp_.snd_nxt) {
         const Segment& s = segments_[rack_cursor_];
         if ((s.flags & (kSacked | kEverRetrans | kLost)) == 0) {
-            const bool before = s.sent_ns < rack_sent_ns_ || (s.sent_ns == rack_sent_ns_ && rack_cursor_ < rack_number_);
+            const bool before =
+                s.sent_ns < rack_sent_ns_ || (s.sent_ns == rack_sent_ns_ && rack_cursor_ < rack_number_);
             if (!before || !judge(now, rack_cursor_)) break;
         }
         ++rack_cursor_;
@@ -65,8 +66,8 @@ void Subflow::detect_losses(Time now) {
         const bool current = repeat.number >= tcp_.snd_una && segments_[repeat.number].sent_ns == repeat.sent_ns &&
                              awaited(segments_[repeat.number].flags);
         if (current) {
-            const bool before = repeat.sent_ns < rack_sent_ns_ ||
-                                (repeat.sent_ns == rack_sent_ns_ && repeat.number < rack_number_);
+            const bool before =
+                repeat.sent_ns < rack_sent_ns_ || (repeat.sent_ns == rack_sent_ns_ && repeat.number < rack_number_);
             if (!before || !judge(now, repeat.number)) break;
         }
         repeats_.pop_front();
@@ -105,7 +106,8 @@ void Subflow::undo(Time now) {
         s.flags &= static_cast<std::uint8_t>(~kLost);
         if ((s.flags & (kSacked | kEverRetrans)) == kEverRetrans) repeats_.push_back({n, s.sent_ns});
     }
-    std::stable_sort(repeats_.begin(), repeats_.end(), [](const Repeat& a, const Repeat& b) { return a.sent_ns < b.sent_ns; });
+    std::stable_sort(repeats_.begin(), repeats_.end(),
+                     [](const Repeat& a, const Repeat& b) { return a.sent_ns < b.sent_ns; });
     tcp_.lost_out = 0;
     rack_cursor_ = tcp_.snd_una;
     if (!control_->owns_window()) tcp_.cwnd = std::max(tcp_.cwnd, undo_cwnd_);
@@ -123,7 +125,8 @@ void Subflow::handle_probe_ack(Time now, const AckBlocks& ack, const AckWork& wo
     if (probe_high_ < 0 || tcp_.snd_una < probe_high_) return;
     const bool advanced = tcp_.snd_una > work.prior_una;
     if (probe_repeats_ && !ack.duplicate && tcp_.snd_una == probe_high_ && (advanced || work.sacked_more)) return;
-    const bool repaired = probe_repeats_ && !ack.duplicate && tcp_.snd_una > probe_high_ && tcp_.ca_state == CaState::kOpen;
+    const bool repaired =
+        probe_repeats_ && !ack.duplicate && tcp_.snd_una > probe_high_ && tcp_.ca_state == CaState::kOpen;
     probe_high_ = -1;
     if (!repaired) return;
     enter_recovery(now);
@@ -152,14 +155,17 @@ void Subflow::update_state(Time now, const AckBlocks& ack, AckWork& work) {
     const bool advanced = tcp_.snd_una > work.prior_una;
     handle_probe_ack(now, ack, work);
     if (tcp_.ca_state == CaState::kLoss) {
-        if (advanced && undo_stamp_ != kNever && work.echo_ns < undo_stamp_) undo(now);
-        else if (frto_) forward_recovery(now, ack, work);
+        if (advanced && undo_stamp_ != kNever && work.echo_ns < undo_stamp_)
+            undo(now);
+        else if (frto_)
+            forward_recovery(now, ack, work);
     }
     // What ends comes before losses are judged: an ACK that ends a recovery has them judged by Open's patience.
     if (tcp_.ca_state != CaState::kOpen && tcp_.snd_una >= high_seq_) leave_reduction(now);
     detect_losses(now);
     // Repeats that are lost in their turn end what a timeout began, as a new reduction.
-    const bool anew = tcp_.ca_state == CaState::kOpen ? tcp_.lost_out > 0 : tcp_.ca_state == CaState::kLoss && repeat_lost_;
+    const bool anew =
+        tcp_.ca_state == CaState::kOpen ? tcp_.lost_out > 0 : tcp_.ca_state == CaState::kLoss && repeat_lost_;
     if (anew) enter_recovery(now);
 }
 

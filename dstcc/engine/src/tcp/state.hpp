@@ -14,12 +14,12 @@ constexpr std::int64_t kInfiniteWindow = std::int64_t{1} << 40;
 
 // What `agent` keeps where the one that steers it can see it.
 struct AgentState {
-    Time silence_ns = kNever;      // after so long without an action it is NewReno
-    int headroom = 2;              // the window's cap in BDPs; 0: none
-    bool steered = false;          // the window is the agent's now
+    Time silence_ns = kNever;       // after so long without an action it is NewReno
+    int headroom = 2;               // the window's cap in BDPs; 0: none
+    bool steered = false;           // the window is the agent's now
     std::int64_t bdp_segments = 0;  // as measured, 0 while unknown
-    std::int64_t clamps = 0;       // actions that asked for a window out of bounds
-    std::int64_t fallbacks = 0;    // times that NewReno took over
+    std::int64_t clamps = 0;        // actions that asked for a window out of bounds
+    std::int64_t fallbacks = 0;     // times that NewReno took over
 };
 
 struct TcpState {
@@ -35,7 +35,7 @@ struct TcpState {
 
     Time last_sent_ns = 0;
     Time srtt_ns = 0, min_rtt_ns = kNever, last_rtt_ns = -1;
-    Time one_way_ns = -1;  // of the newest segment that this ACK answers; -1 unless the control asked for it
+    Time one_way_ns = -1;        // of the newest segment that this ACK answers; -1 unless the control asked for it
     bool ack_has_sacks = false;  // the ACK at hand
     bool is_cwnd_limited = false;
     std::int64_t max_packets_out = 0, cwnd_usage_seq = 0;
@@ -48,8 +48,8 @@ struct TcpState {
     std::uint32_t option_bytes = 0;  // MPTCP's in each segment: Linux's mss_cache is that much more than the payload
     int initial_cwnd = 10;
     std::uint64_t seed = 0, subflow = 0;
-    double link_rate_bps = 0;            // what `open-loop` is told
-    std::int64_t fixed_cwnd = 0;         // what `fixed` holds
+    double link_rate_bps = 0;     // what `open-loop` is told
+    std::int64_t fixed_cwnd = 0;  // what `fixed` holds
     double open_loop_bps = 0;
     const ConstantsNs* constants = nullptr;
     const std::vector<RemyRule>* remy_rules = nullptr;
@@ -68,8 +68,8 @@ struct TcpState {
 };
 
 struct RateSample {
-    std::int64_t delivered = 0;        // segments over `interval_ns`
-    Time interval_ns = -1;             // -1: no valid sample
+    std::int64_t delivered = 0;         // segments over `interval_ns`
+    Time interval_ns = -1;              // -1: no valid sample
     std::uint64_t prior_delivered = 0;  // `delivered` when the sampled segment left
     Time rtt_ns = -1;
     std::int64_t acked_sacked = 0, losses = 0, prior_in_flight = 0;

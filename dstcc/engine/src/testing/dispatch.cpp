@@ -13,9 +13,9 @@ namespace {
 
 using namespace dstcc_dispatch;
 
-using LayerRow = std::tuple<Time, Time, std::int64_t, std::int64_t, bool>;           // release, deadline, bytes, layer, begun
-using PathRow = std::tuple<Time, Time, double, std::int64_t, Time, Time>;            // the fields of Forecast
-using Answer = std::optional<std::pair<Object, std::uint64_t>>;                      // the layer and its paths
+using LayerRow = std::tuple<Time, Time, std::int64_t, std::int64_t, bool>;  // release, deadline, bytes, layer, begun
+using PathRow = std::tuple<Time, Time, double, std::int64_t, Time, Time>;   // the fields of Forecast
+using Answer = std::optional<std::pair<Object, std::uint64_t>>;             // the layer and its paths
 
 Layer layer_of(const LayerRow& row) {
     const auto& [release, deadline, bytes, layer, begun] = row;
@@ -32,9 +32,14 @@ class Instance {
 public:
     using Set = std::uint64_t;
     Instance(const std::vector<LayerRow>& layers, std::vector<bool> blocked, const std::vector<PathRow>& paths,
-             const std::vector<std::vector<Object>>& levels, double share, Time gap, std::vector<std::int32_t> table, Set usable,
-             bool strict)
-        : blocked_(std::move(blocked)), share_(share), gap_(gap), table_(std::move(table)), usable_(usable), strict_(strict) {
+             const std::vector<std::vector<Object>>& levels, double share, Time gap, std::vector<std::int32_t> table,
+             Set usable, bool strict)
+        : blocked_(std::move(blocked)),
+          share_(share),
+          gap_(gap),
+          table_(std::move(table)),
+          usable_(usable),
+          strict_(strict) {
         for (const LayerRow& row : layers) layers_.push_back(layer_of(row));
         for (const PathRow& row : paths) paths_.push_back(forecast_of(row));
         for (const auto& objects : levels) {
@@ -96,16 +101,20 @@ void bind_dispatch(py::module_& engine) {
     m.def("late", [](const LayerRow& layer, const PathRow& path, Slack slack, double share) {
         return late(layer_of(layer), forecast_of(path), slack, share);
     });
-    m.def("lost_cause", [](const LayerRow& layer, bool hopeless, Time light) { return lost_cause(layer_of(layer), hopeless, light); });
+    m.def("lost_cause", [](const LayerRow& layer, bool hopeless, Time light) {
+        return lost_cause(layer_of(layer), hopeless, light);
+    });
     m.def("turn", [](const LayerRow& layer, Time gap) { return turn(layer_of(layer), gap); });
-    m.def("allowed", &allowed<std::uint64_t>, py::arg("entry"), py::arg("ready"), py::arg("usable"), py::arg("paths"), py::arg("strict"));
+    m.def("allowed", &allowed<std::uint64_t>, py::arg("entry"), py::arg("ready"), py::arg("usable"), py::arg("paths"),
+          py::arg("strict"));
     m.attr("LOOK_AHEAD") = kLookAhead;
     py::class_<Instance>(m, "Instance")
         .def(py::init<const std::vector<LayerRow>&, std::vector<bool>, const std::vector<PathRow>&,
-                      const std::vector<std::vector<Object>>&, double, Time, std::vector<std::int32_t>, std::uint64_t, bool>(),
+                      const std::vector<std::vector<Object>>&, double, Time, std::vector<std::int32_t>, std::uint64_t,
+                      bool>(),
              py::arg("layers"), py::arg("blocked"), py::arg("paths"), py::arg("levels"), py::arg("share") = 0.5,
-             py::arg("gap_ns") = kNever, py::arg("table") = std::vector<std::int32_t>{}, py::arg("usable") = ~std::uint64_t{0},
-             py::arg("strict") = false)
+             py::arg("gap_ns") = kNever, py::arg("table") = std::vector<std::int32_t>{},
+             py::arg("usable") = ~std::uint64_t{0}, py::arg("strict") = false)
         .def("take", &Instance::take, py::arg("level"), py::arg("object"))
         .def("next_in_time", &Instance::in_time, py::arg("ready"))
         .def("next_in_turn", &Instance::in_turn, py::arg("ready"));

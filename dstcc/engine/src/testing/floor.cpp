@@ -8,8 +8,8 @@ namespace dstcc {
 
 namespace {
 
-constexpr Time kServiceNs = 100'000;        // 1,500 bytes at 120 Mbit/s
-constexpr Time kOneWayNs = 500'000'000;     // the values do not matter, only that they make long rings
+constexpr Time kServiceNs = 100'000;     // 1,500 bytes at 120 Mbit/s
+constexpr Time kOneWayNs = 500'000'000;  // the values do not matter, only that they make long rings
 
 struct Record {
     Time arrive_ns, sent_ns;
@@ -43,7 +43,9 @@ std::uint64_t checked_threshold(std::int64_t packets, std::int64_t window, doubl
 class EventWalk {
 public:
     EventWalk(std::int64_t packets, std::int64_t window, int subflows, std::uint64_t threshold, std::uint64_t seed)
-        : left_(packets), threshold_(threshold), heads_(2 * static_cast<std::size_t>(subflows), kNever) {
+        : left_(packets),
+          threshold_(threshold),
+          heads_(2 * static_cast<std::size_t>(subflows), kNever) {
         for (int i = 0; i < subflows; ++i) {
             const auto link = static_cast<std::uint64_t>(i);
             paths_.push_back({Ring(window), Stream(seed, kStreamLoss, link, 0), Stream(seed, kStreamLoss, link, 1),

@@ -3,7 +3,8 @@
 namespace dstcc {
 
 LawBench::LawBench(const std::string& law, const TransportConfig& transport, std::size_t subflows)
-    : transport_(transport), states_(subflows) {
+    : transport_(transport),
+      states_(subflows) {
     for (std::size_t i = 0; i < subflows; ++i) {
         TcpState& tcp = states_[i];
         tcp.constants = &transport_.constants;

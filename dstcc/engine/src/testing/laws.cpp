@@ -12,10 +12,11 @@ namespace dstcc {
 namespace {
 
 template <class T>
-void field(py::class_<LawBench>& bench, const char* name, T TcpState::*member) {
+void field(py::class_<LawBench>& bench, const char* name, T TcpState::* member) {
     bench.def(name, [member](LawBench& b, std::size_t i) { return b.state(i).*member; }, py::arg("subflow"));
-    bench.def((std::string("set_") + name).c_str(), [member](LawBench& b, std::size_t i, T value) { b.state(i).*member = value; },
-              py::arg("subflow"), py::arg("value"));
+    bench.def((std::string("set_") + name).c_str(),
+              [member](LawBench& b, std::size_t i, T value) { b.state(i).*member = value; }, py::arg("subflow"),
+              py::arg("value"));
 }
 
 }  // namespace
@@ -33,8 +34,9 @@ void bind_law_bench(py::module_& m) {
               py::arg("one_way_ns") = -1);
     bench.def(
         "sample",
-        [](LawBench& b, std::size_t i, std::int64_t acked, std::int64_t delivered, Time interval, Time rtt, std::int64_t losses,
-           std::uint64_t prior_delivered, std::int64_t prior_in_flight, bool app_limited, Time now) {
+        [](LawBench& b, std::size_t i, std::int64_t acked, std::int64_t delivered, Time interval, Time rtt,
+           std::int64_t losses, std::uint64_t prior_delivered, std::int64_t prior_in_flight, bool app_limited,
+           Time now) {
             RateSample sample;
             sample.acked_sacked = acked;
             sample.delivered = delivered;
@@ -46,8 +48,9 @@ void bind_law_bench(py::module_& m) {
             sample.is_app_limited = app_limited;
             b.sample(i, sample, now);
         },
-        py::arg("subflow"), py::arg("acked"), py::arg("delivered"), py::arg("interval_ns"), py::arg("rtt_ns"), py::arg("losses"),
-        py::arg("prior_delivered"), py::arg("prior_in_flight"), py::arg("app_limited"), py::arg("now_ns"));
+        py::arg("subflow"), py::arg("acked"), py::arg("delivered"), py::arg("interval_ns"), py::arg("rtt_ns"),
+        py::arg("losses"), py::arg("prior_delivered"), py::arg("prior_in_flight"), py::arg("app_limited"),
+        py::arg("now_ns"));
     bench.def("enter_recovery", &LawBench::enter_recovery, py::arg("subflow"), py::arg("segments"), py::arg("now_ns"));
     bench.def("leave_recovery", &LawBench::leave_recovery, py::arg("subflow"), py::arg("now_ns"));
     bench.def("restart_idle", &LawBench::restart_idle, py::arg("subflow"), py::arg("now_ns"));

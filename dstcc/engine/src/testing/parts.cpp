@@ -19,7 +19,8 @@ using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
 class Sender {
 public:
     explicit Sender(const TransportConfig& transport)
-        : transport_(transport), subflow_(transport_, make_congestion(transport_.congestion), record(transport_)) {}
+        : transport_(transport),
+          subflow_(transport_, make_congestion(transport_.congestion), record(transport_)) {}
     Sender(const Sender&) = delete;
     Sender& operator=(const Sender&) = delete;
 
@@ -28,7 +29,8 @@ public:
     // New segments, beyond the window too: probes may.
     void send(Time now, std::int64_t segments, bool starved) {
         for (std::int64_t n = 0; n < segments; ++n)
-            subflow_.append(now, 0, static_cast<std::uint32_t>(tcp().snd_nxt), static_cast<std::uint16_t>(transport_.mss_bytes));
+            subflow_.append(now, 0, static_cast<std::uint32_t>(tcp().snd_nxt),
+                            static_cast<std::uint16_t>(transport_.mss_bytes));
         subflow_.finish_sending(now, starved, !starved);
     }
     std::vector<std::int64_t> repeat(Time now) {
@@ -59,7 +61,8 @@ private:
         TcpState tcp;
         tcp.mss_bytes = static_cast<std::uint32_t>(transport.mss_bytes);
         tcp.wire_bytes = tcp.mss_bytes + static_cast<std::uint32_t>(transport.header_bytes);
-        tcp.fixed_cwnd = transport.fixed_cwnd_segments.empty() ? transport.initial_cwnd : transport.fixed_cwnd_segments[0];
+        tcp.fixed_cwnd =
+            transport.fixed_cwnd_segments.empty() ? transport.initial_cwnd : transport.fixed_cwnd_segments[0];
         return tcp;
     }
     TransportConfig transport_;
@@ -84,21 +87,23 @@ const char* name(CaState state) {
 }
 
 template <class T>
-void field(py::class_<Sender>& sender, const char* name, T TcpState::*member) {
+void field(py::class_<Sender>& sender, const char* name, T TcpState::* member) {
     sender.def_property(
-        name, [member](Sender& s) { return s.tcp().*member; }, [member](Sender& s, T value) { s.subflow().tcp().*member = value; });
+        name, [member](Sender& s) { return s.tcp().*member; },
+        [member](Sender& s, T value) { s.subflow().tcp().*member = value; });
 }
 
 void bind_sender(py::module_& m) {
     py::class_<Sender> sender(m, "Sender");
-    sender.def(py::init([](const py::object& transport) { return std::make_unique<Sender>(read_transport_config(transport)); }));
+    sender.def(py::init(
+        [](const py::object& transport) { return std::make_unique<Sender>(read_transport_config(transport)); }));
     sender.def("establish", [](Sender& s, Time now, Time rtt) { s.subflow().establish(now, rtt); });
     sender.def("send", &Sender::send, py::arg("now"), py::arg("segments"), py::arg("starved") = false);
     sender.def("repeat", &Sender::repeat);
     sender.def("push", [](Sender& s) { s.subflow().push(); });
     sender.def("repeat_as_probe", &Sender::repeat_as_probe);
-    sender.def("ack", &Sender::ack, py::arg("now"), py::arg("cumulative"), py::arg("blocks") = Ranges(), py::arg("echo") = 0,
-               py::arg("duplicate") = false, py::arg("more") = false);
+    sender.def("ack", &Sender::ack, py::arg("now"), py::arg("cumulative"), py::arg("blocks") = Ranges(),
+               py::arg("echo") = 0, py::arg("duplicate") = false, py::arg("more") = false);
     sender.def("rest", [](Sender& s, Time until) { s.subflow().rest(until); });
     sender.def("repairs_instead", [](Sender& s) { return s.subflow().repairs_instead(); });
     sender.def("timer", [](Sender& s, Time now) { return name(s.subflow().handle_timer(now)); });
@@ -150,11 +155,12 @@ void bind_receivers(py::module_& m) {
     py::class_<OrderingDomain>(m, "OrderingDomain")
         .def(py::init<>())
         // (place, delivered: (object, bytes, wait))
-        .def("segment", [](OrderingDomain& domain, Time now, std::uint32_t order, std::uint32_t object, std::uint16_t bytes) {
+        .def("segment", [](OrderingDomain& domain, Time now, std::uint32_t order, std::uint32_t object,
+                           std::uint16_t bytes) {
             std::vector<std::tuple<std::uint32_t, std::uint16_t, Time>> delivered;
-            const auto place = domain.handle_segment(now, order, object, bytes, [&](std::uint32_t o, std::uint16_t b, Time wait) {
-                delivered.emplace_back(o, b, wait);
-            });
+            const auto place = domain.handle_segment(
+                now, order, object, bytes,
+                [&](std::uint32_t o, std::uint16_t b, Time wait) { delivered.emplace_back(o, b, wait); });
             using Place = OrderingDomain::Place;
             const char* said = place == Place::kDuplicate ? "duplicate" : place == Place::kHeld ? "held" : "delivered";
             return std::pair(said, delivered);
@@ -164,7 +170,8 @@ void bind_receivers(py::module_& m) {
 }  // namespace
 
 void bind_parts(py::module_& engine) {
-    py::module_ m = engine.def_submodule("parts", "The ends of a subflow; see tcp/sender.hpp, tcp/receiver.hpp, tcp/rtt.hpp.");
+    py::module_ m =
+        engine.def_submodule("parts", "The ends of a subflow; see tcp/sender.hpp, tcp/receiver.hpp, tcp/rtt.hpp.");
     bind_sender(m);
     bind_receivers(m);
     py::class_<RttEstimator>(m, "RttEstimator")

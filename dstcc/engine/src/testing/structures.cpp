@@ -30,7 +30,8 @@ Ranges within(const RangeSet& set, std::int64_t begin, std::int64_t end) {
 }  // namespace
 
 void bind_structures(py::module_& engine) {
-    py::module_ m = engine.def_submodule("structures", "Containers of the engine; see core/ranges.hpp, core/events.hpp, core/histogram.hpp.");
+    py::module_ m = engine.def_submodule(
+        "structures", "Containers of the engine; see core/ranges.hpp, core/events.hpp, core/histogram.hpp.");
     py::class_<RangeSet>(m, "RangeSet")
         .def(py::init<>())
         .def("add", &add, py::arg("begin"), py::arg("end"))
