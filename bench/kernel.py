@@ -72,11 +72,11 @@ def setup_s() -> Measured:
     from dstcc_kernel.job import JOB, OBJECTS
     from dstcc_kernel.plan import job_of, objects_of
 
-    from dstcc.scenario import engine_config, load_scenario, load_source, parse_override, settle
+    from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source, parse_override
 
     video = "video={synthetic={chunk_s=8, layer_bps=[100000]}, loop_to_s=43200}"
     scenario = load_scenario(DEMO, [parse_override(video)])
-    config = engine_config(scenario, settle(scenario, load_source(scenario), 1), "fixed", "minrtt")
+    config = engine_config(scenario, draw_trial(scenario, load_source(scenario), 1), "fixed", "minrtt")
     kernel = build.kernel()
     job = job_of(config, program=Path("/bin/true"))
     job = replace(job, module=str(module.guest_module(kernel)), steer={"windows": [10, 10]}, shared=True)

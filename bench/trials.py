@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dstcc.engine import EngineConfig, clairvoyant_weight, simulate
 from dstcc.run import write_run
-from dstcc.scenario import engine_config, load_scenario, load_source, parse_override, settle
+from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source, parse_override
 from dstcc.weights import layer_weights
 
 from .figure import Measured, core_s, cpu_s, interleaved
@@ -30,7 +30,8 @@ def emulate_trial_ms() -> Measured:
     scenario = load_scenario(SCENARIO, [parse_override(text) for text in SETTINGS])
     source = load_source(scenario)
     configs = [
-        engine_config(scenario, settle(scenario, source, seed), "cubic", "minrtt") for seed in scenario.seeds
+        engine_config(scenario, draw_trial(scenario, source, seed), "cubic", "minrtt")
+        for seed in scenario.seeds
     ]
     weights = layer_weights(configs[0].objects.layer, source.layers)
 

@@ -40,7 +40,7 @@ from dstcc.learn.spaces.branched import branched
 from dstcc.metrics import play_by_deadline
 from dstcc.outputs import Kind, check_output
 from dstcc.report.printed import heading, interval, line
-from dstcc.scenario import engine_config, load_scenario, load_source, settle
+from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source
 from dstcc.scenario.load import parse_override, parse_scenario
 from dstcc.scenario.model import Scenario
 from dstcc.scenario.variant import Variant, as_variant
@@ -50,15 +50,15 @@ from dstcc.weights import layer_weights
 DELAYS = (1.0, 1.25, 1.5, 2.0)
 KNOWS_RATES = ("fixed", "open-loop")
 """Controls that know the links' rates or bandwidth-delay products; ltp knows them too, but is no congestion control."""
-Setting = dict[str, Any]
+TransportKeys = dict[str, Any]
 """Keys of ``[transport]``."""
-Combination = tuple[str, str, Setting]
+Combination = tuple[str, str, TransportKeys]
 """Congestion control, scheduler, and settings of the transport."""
-STREAM: Setting = {"mode": "stream"}
-SHARED: dict[int, Setting] = {
+STREAM: TransportKeys = {"mode": "stream"}
+SHARED: dict[int, TransportKeys] = {
     lanes: {"mode": "lanes", "lanes_per_link": lanes, "window": "link"} for lanes in (1, 16, 1024, 4096)
 }
-WINDOW_PER_LANE: Setting = {"mode": "lanes", "lanes_per_link": 16, "window": "lane"}
+WINDOW_PER_LANE: TransportKeys = {"mode": "lanes", "lanes_per_link": 16, "window": "lane"}
 """As MPTCP connections side by side."""
 MODES = (WINDOW_PER_LANE, SHARED[16], SHARED[1024], STREAM)
 SCREENED = 101
@@ -114,7 +114,7 @@ class Mission:
         self.delay = scenario.playout.delay_rtts
         source = load_source(scenario)
         self.layers, self.paths = source.layers, len(scenario.link)
-        self.settings = [settle(scenario, source, seed) for seed in seeds]
+        self.setups = [draw_trial(scenario, source, seed) for seed in seeds]
 
     @classmethod
     def of(cls, path: Path, delay: float | None, seeds: Iterable[int], pool: ThreadPoolExecutor) -> Mission:
@@ -127,7 +127,7 @@ class Mission:
         control, scheduler, where = combination
         scheduler = algorithms.schedulers_of(control, (scheduler,))[0]
         variant = as_variant(self.scenario, Variant(label="own", congestion=control, set=where))
-        return [engine_config(variant, setting, control, scheduler) for setting in self.settings]
+        return [engine_config(variant, setup, control, scheduler) for setup in self.setups]
 
     def trials(self, combination: Combination) -> NDArray[np.float64]:
         """The results of :func:`played` for each seed, (seeds, 3)."""
@@ -135,7 +135,7 @@ class Mission:
 
     def driven(self, policy: Policy) -> NDArray[np.float64]:
         """The same under a policy."""
-        configs = [engine_config(self.scenario, setting, AGENT, AGENT) for setting in self.settings]
+        configs = [engine_config(self.scenario, setup, AGENT, AGENT) for setup in self.setups]
         return np.array(list(self.pool.map(lambda config: played(config, policy), configs)))
 
     def plays(self, combination: Combination) -> list[float]:

@@ -24,8 +24,8 @@ KEEP = -2
 """In an episode's first ``layer_subflow``: layers stay as they are."""
 AUTOMATIC = -1
 """In ``layer_subflow``: the subflow with the earliest expected delivery."""
-RUNNING, SETTLED, TIME_OVER = 0, 1, 2
-"""In ``done``: every layer delivered or given up; or the configuration's duration is over."""
+RUNNING, FINISHED, TIME_OVER = 0, 1, 2
+"""In ``done``. An episode is finished when every layer is delivered or given up. Its time is over with the duration."""
 
 REPAIRABLE = -3
 """In ``layer_subflow``, with the scheduler ``agent-late``: first where it could still be repaired in time; while that
@@ -76,7 +76,7 @@ class Stepper:
         self.active: NDArray[np.uint8] = self._native.active
         """(episodes,): 0 leaves an episode out of the next steps."""
         self.done: NDArray[np.uint8] = self._native.done
-        """(episodes,): :data:`RUNNING`, :data:`SETTLED` or :data:`TIME_OVER`."""
+        """(episodes,): :data:`RUNNING`, :data:`FINISHED` or :data:`TIME_OVER`."""
         self.subflow_values: NDArray[np.float64] = self._native.subflow_values
         """(episodes, subflows, :data:`SUBFLOW_VALUES`); rows of subflows that a trial lacks are zero."""
         self.layer_values: NDArray[np.float64] = self._native.layer_values

@@ -13,7 +13,7 @@ from dstcc.algorithms import KNOWLEDGE, TRANSFERS, copies, knowledge
 from dstcc.scenario import engine_config
 
 from .distortions import distortions
-from .shared import Settings
+from .shared import TrialSetups
 from .trials import TrialKey, scenarios_of, steering
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dstcc.engine import EngineConfig
     from dstcc.learn.policies.policy import Policy
-    from dstcc.scenario import Scenario, Setting, Source
+    from dstcc.scenario import Scenario, Source, TrialSetup
 
     from .backends import Backend
 
@@ -77,11 +77,11 @@ def footings(
     """A footing for each algorithm among the trials, in their order."""
     scenarios, named = scenarios_of(scenario), {key.name: key for key in reversed(keys)}
     first = [named[name] for name in dict.fromkeys(key.name for key in keys)]
-    settings = Settings(scenarios, source, ((key.variant, key.seed) for key in first))
+    setups = TrialSetups(scenarios, source, ((key.variant, key.seed) for key in first))
     varied: dict[str | None, dict[str, Any]] = {one.label: one.set for one in scenario.variant}
     return tuple(
         replace(
-            _footing(scenarios[key.variant], settings.of(key.variant, key.seed), key, policies, backend),
+            _footing(scenarios[key.variant], setups.of(key.variant, key.seed), key, policies, backend),
             set=dict(varied.get(key.variant, {})),
         )
         for key in first
@@ -89,10 +89,10 @@ def footings(
 
 
 def _footing(
-    own: Scenario, setting: Setting, key: TrialKey, policies: Mapping[str, Policy], backend: Backend
+    own: Scenario, setup: TrialSetup, key: TrialKey, policies: Mapping[str, Policy], backend: Backend
 ) -> Footing:
     policy = steering(key, own, policies)
-    config = backend.as_run(engine_config(own, setting, key.congestion, key.scheduler), policy)
+    config = backend.as_run(engine_config(own, setup, key.congestion, key.scheduler), policy)
     told = config.transport
     stream, blocks = told.mode == "stream", key.congestion in TRANSFERS
     windows = sum(link.subflows for link in config.links)
@@ -103,8 +103,8 @@ def _footing(
         ordering_domains=None if blocks else 1 if stream else windows * told.lanes_per_link,
         windows=windows,
         copies=copies(key.scheduler) if policy is None else policy.copies if backend.copies else "",
-        scale=setting.scale,
-        distorts=distortions(setting.scale, (key.congestion,), told.constants),
+        scale=setup.scale,
+        distorts=distortions(setup.scale, (key.congestion,), told.constants),
     )
 
 

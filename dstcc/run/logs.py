@@ -13,14 +13,14 @@ def write_logs(folder: Path, trial: str, outcome: Outcome, wanted: frozenset[str
 
     Returns what to tell the user.
     """
-    trace, setting = outcome.result.trace, outcome.setting
+    trace, setup = outcome.result.trace, outcome.setup
     if trace is None:
         return [f"{trial}: no packet logs, its transfer keeps no packets"] if wanted else []
     qlog, pcapng = log_names(trial)
     if "qlog" in wanted:
         from .qlog import write_qlog
 
-        write_qlog(folder / qlog, trial, trace, outcome.result.samples, setting.mss_bytes)
+        write_qlog(folder / qlog, trial, trace, outcome.result.samples, setup.mss_bytes)
     if "pcapng" in wanted:
         from .capture import write_capture
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc.algorithms import reconstructed
 from dstcc.engine import Link
-from dstcc.scenario import Scenario, Source, describe, horizon_s, link_notes, rtt_s, scale_of, settle
+from dstcc.scenario import Scenario, Source, describe, draw_trial, horizon_s, link_notes, rtt_s, scale_of
 from dstcc.scenario.constants import engine_constants
 from dstcc.wire import HEADER_BYTES
 
@@ -87,15 +87,15 @@ def plan(
     ``policies`` are the controllers where :func:`load_controllers` has read them already.
     """
     policies = load_controllers(scenario, source) if policies is None else policies
-    setting = settle(scenario, source, scenario.run.seed)
+    setup = draw_trial(scenario, source, scenario.run.seed)
     mss, keys = scenario.transport.mss_bytes, trial_keys(scenario)
-    packets = int((-(-setting.objects.payload_bytes // mss)).sum())
+    packets = int((-(-setup.objects.payload_bytes // mss)).sum())
     return Plan(
         scenario=scenario.scenario.name,
         backend=backend,
-        seed=setting.seed,
-        links=tuple(_planned(link, mss, setting.length_s) for link in setting.links),
-        scale=setting.scale,
+        seed=setup.seed,
+        links=tuple(_planned(link, mss, setup.length_s) for link in setup.links),
+        scale=setup.scale,
         distorts=distortions(
             scale_of(scenario),
             scenario.transport.congestion,
@@ -103,9 +103,9 @@ def plan(
         ),
         chunks=source.chunks,
         layers=source.layers,
-        payload_bytes=int(setting.objects.payload_bytes.sum()),
-        playout_delay_s=setting.playout_delay_ns / 1e9,
-        mission_s=horizon_s(setting.links, setting.objects, scenario.scenario.duration_s),
+        payload_bytes=int(setup.objects.payload_bytes.sum()),
+        playout_delay_s=setup.playout_delay_ns / 1e9,
+        mission_s=horizon_s(setup.links, setup.objects, scenario.scenario.duration_s),
         notes=link_notes(scenario),
         algorithms=footings(scenario, source, keys, policies, backend_of(backend)),
         trials=tuple(key.id for key in keys),

@@ -123,9 +123,9 @@ def trial_row(trial: Trial) -> dict[str, Any]:
         "error": trial.error,
     }
     if trial.outcome is not None:
-        setting, result = trial.outcome.setting, trial.outcome.result
+        setup, result = trial.outcome.setup, trial.outcome.result
         row |= trial.outcome.metrics.flat()
-        row["links"] = json.dumps([describe(link, setting.length_s) for link in setting.links])
+        row["links"] = json.dumps([describe(link, setup.length_s) for link in setup.links])
         row["flows"] = json.dumps(trial.outcome.flows) if trial.outcome.flows else None
         row["contacts"] = json.dumps(trial.outcome.contacts) if trial.outcome.contacts else None
         row["end_s"] = result.end_ns / NS_PER_S
@@ -145,13 +145,13 @@ def sample_file(path: Path) -> TableFile:
 
 def chunk_rows(trial_id: str, outcome: Outcome) -> list[Column]:
     """A trial's rows of ``chunks.parquet``, by columns."""
-    objects, done, playback = outcome.setting.objects, outcome.result.objects, outcome.playback
+    objects, done, playback = outcome.setup.objects, outcome.result.objects, outcome.playback
     shown_ns = playback.shown_ns[objects.chunk]
     return [
         _repeat(trial_id, len(objects.chunk)),
         objects.chunk,
         objects.layer,
-        outcome.setting.capture_ns[objects.chunk] / NS_PER_S,
+        outcome.setup.capture_ns[objects.chunk] / NS_PER_S,
         objects.release_ns / NS_PER_S,
         _seconds(shown_ns, shown_ns != NEVER),
         objects.payload_bytes,
@@ -192,14 +192,14 @@ def sample_rows(trial_id: str, outcome: Carried) -> list[Column]:
 def _loss(outcome: Carried) -> NDArray[np.float64]:
     """The share of lost segments in each slot; 0 where the sender learned nothing."""
     samples = outcome.result.samples
-    known = samples.lost_segments + samples.delivered_bytes / outcome.setting.mss_bytes
+    known = samples.lost_segments + samples.delivered_bytes / outcome.setup.mss_bytes
     share: NDArray[np.float64] = samples.lost_segments / np.where(known > 0, known, 1.0)
     return share
 
 
 def _slot_lengths_ns(outcome: Carried) -> NDArray[np.int64]:
     """The length of each row's slot; the last one of a run may be cut short."""
-    ends, slot = outcome.result.samples.t_ns, outcome.setting.slot_ns
+    ends, slot = outcome.result.samples.t_ns, outcome.setup.slot_ns
     lengths: NDArray[np.int64] = np.where(ends % slot == 0, slot, np.maximum(ends % slot, 1))
     return lengths
 

@@ -23,13 +23,13 @@ from dstcc.errors import DstccError, InputError, MissingCapabilityError, Unfinis
 from dstcc.extensions import label
 from dstcc.home import brought_home
 from dstcc.metrics import Metrics, Playback, compute, play_by_deadline, play_with_stalls
-from dstcc.scenario import Scenario, Setting, Source, engine_config
+from dstcc.scenario import Scenario, Source, TrialSetup, engine_config
 from dstcc.scenario.model import controller_name
 from dstcc.sharing import flow_documents
 from dstcc.weights import layer_weights
 
 from .backends import BACKENDS, Backend
-from .shared import Once, Settings
+from .shared import Once, TrialSetups
 
 if TYPE_CHECKING:
     from dstcc_svc import Quality
@@ -67,7 +67,7 @@ class TrialKey:
 class Carried:
     """What was seen of a trial, to its end or not."""
 
-    setting: Setting
+    setup: TrialSetup
     result: EngineResult
     links: tuple[Link, ...]
     """As the trial had them: with a subflow for each window of its samples."""
@@ -83,12 +83,12 @@ class Outcome(Carried):
     @property
     def flows(self) -> list[dict[str, object]]:
         """What became of the background flows."""
-        return flow_documents(self.setting.links, self.result)
+        return flow_documents(self.setup.links, self.result)
 
     @property
     def contacts(self) -> list[dict[str, float]]:
         """What each contact brought home, where links have outages."""
-        found = brought_home(self.links, self.setting.objects, self.result, self.playback)
+        found = brought_home(self.links, self.setup.objects, self.result, self.playback)
         return [contact.document() for contact in found]
 
 
@@ -300,7 +300,7 @@ WORKER_NAME = "dstcc-trial"
 class _Raw:
     """A simulated trial before it is scored."""
 
-    setting: Setting
+    setup: TrialSetup
     result: EngineResult
     links: tuple[Link, ...]
     best_weight: float | None
@@ -308,7 +308,7 @@ class _Raw:
 
 
 class _EndedError(DstccError):
-    """An :class:`~dstcc.errors.UnfinishedError` with its trial's setting."""
+    """An :class:`~dstcc.errors.UnfinishedError` with its trial's setup."""
 
     def __init__(self, message: str, carried: Carried | None) -> None:
         super().__init__(message)
@@ -330,28 +330,28 @@ class _Runner:
     ) -> None:
         self.source, self.backend, self.trace, self.policies = source, backend, trace, policies
         self.scenarios = scenarios_of(scenario)
-        self.settings = Settings(self.scenarios, source, ((key.variant, key.seed) for key in keys))
+        self.setups = TrialSetups(self.scenarios, source, ((key.variant, key.seed) for key in keys))
         self.timed = scenario.playout.mode == "deadline"
         self.bounds: Once[tuple[int, int], float] = Once(map(self._bound_of, keys))
         """The clairvoyant sender's weight, the same for all algorithms."""
 
     def run(self, key: TrialKey) -> _Raw:
         scenario = self.scenarios[key.variant]
-        setting = self.settings.of(key.variant, key.seed)
-        config = engine_config(scenario, setting, key.congestion, key.scheduler)
+        setup = self.setups.of(key.variant, key.seed)
+        config = engine_config(scenario, setup, key.congestion, key.scheduler)
         config = replace(config, trace=self.trace)
         policy = steering(key, scenario, self.policies)
-        links = config.links if self.backend.tells_windows_apart else setting.links
+        links = config.links if self.backend.tells_windows_apart else setup.links
         try:
             result = self.backend.carry(config, policy)
         except UnfinishedError as error:
-            partial = None if error.partial is None else Carried(setting, error.partial, links)
+            partial = None if error.partial is None else Carried(setup, error.partial, links)
             raise _EndedError(str(error), partial) from None
         best = None
         if self.timed:
             bound = self.backend.oracle(config)
             best = self.bounds.get(self._bound_of(key), lambda: self._best_weight(bound))
-        return _Raw(setting, result, links, best)
+        return _Raw(setup, result, links, best)
 
     def _bound_of(self, key: TrialKey) -> tuple[int, int]:
         """Seed and segment size: what the bound rests on."""
@@ -364,16 +364,16 @@ class _Runner:
 def _finish(key: TrialKey, simulated: Callable[[], _Raw], judge: Judge) -> Trial:
     try:
         raw = simulated()
-        objects, result, setting = raw.setting.objects, raw.result, raw.setting
+        objects, result, setup = raw.setup.objects, raw.result, raw.setup
         if raw.best_weight is None:
-            playback = play_with_stalls(objects, result, setting.chunk_ns, setting.playout_delay_ns)
+            playback = play_with_stalls(objects, result, setup.chunk_ns, setup.playout_delay_ns)
         else:
             playback = play_by_deadline(objects, result)
         quality = judge.score(playback)
         metrics = compute(
             objects, result, playback, best_weight=raw.best_weight, quality=quality, links=raw.links
         )
-        return Trial(key, Outcome(setting, result, raw.links, playback, metrics))
+        return Trial(key, Outcome(setup, result, raw.links, playback, metrics))
     except _EndedError as ended:
         return Trial(key, error=str(ended), partial=ended.carried)
     except DstccError as error:

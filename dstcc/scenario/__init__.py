@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .build import Setting, engine_config, extensions_of, horizon_s, scale_of, settle
+from .build import TrialSetup, draw_trial, engine_config, extensions_of, horizon_s, scale_of
 from .draws import describe, draw_links, link_notes, rtt_s
 from .files import files_of
 from .load import Override, load_scenario, parse_override, parse_scenario
@@ -13,11 +13,12 @@ from .write import to_toml
 __all__ = [
     "Override",
     "Scenario",
-    "Setting",
     "Source",
+    "TrialSetup",
     "content_hash",
     "describe",
     "draw_links",
+    "draw_trial",
     "engine_config",
     "extensions_of",
     "files_of",
@@ -30,6 +31,5 @@ __all__ = [
     "parse_scenario",
     "rtt_s",
     "scale_of",
-    "settle",
     "to_toml",
 ]

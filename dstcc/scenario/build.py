@@ -34,7 +34,7 @@ MAX_SLOTS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Setting:
+class TrialSetup:
     """The links, objects and times that all trials of one seed share."""
 
     seed: int
@@ -62,13 +62,13 @@ def scale_of(scenario: Scenario) -> float:
     return float(max(1, ceil(longest_possible_rtt_s(scenario) / LINUX_RTT_LIMIT_S)))
 
 
-def settle(scenario: Scenario, source: Source, seed: int) -> Setting:
-    """Draw the links of a seed, and compute the source's release times and deadlines for them."""
+def draw_trial(scenario: Scenario, source: Source, seed: int) -> TrialSetup:
+    """Draw the links of a seed, and compute when the source's objects are released and when they are due."""
     links = draw_links(scenario, seed)
     delay_ns = ns(_playout_delay_s(scenario, links))
     objects = _objects(scenario, source, delay_ns)
     duration_s = scenario.scenario.duration_s
-    return Setting(
+    return TrialSetup(
         seed=seed,
         links=links,
         objects=objects,
@@ -84,17 +84,17 @@ def settle(scenario: Scenario, source: Source, seed: int) -> Setting:
     )
 
 
-def engine_config(scenario: Scenario, setting: Setting, congestion: str, scheduler: str) -> EngineConfig:
+def engine_config(scenario: Scenario, setup: TrialSetup, congestion: str, scheduler: str) -> EngineConfig:
     """The engine's configuration of one trial; algorithms by their labels. Lanes with a window each become subflows."""
     windows = windows_per_link(scenario.transport, congestion, scheduler)
     return EngineConfig(
-        seed=setting.seed,
-        links=tuple(replace(link, subflows=link.subflows * windows) for link in setting.links),
-        transport=_transport(scenario, setting, congestion, scheduler),
-        objects=setting.objects,
-        slot_ns=setting.slot_ns,
-        duration_ns=setting.duration_ns,
-        payloads=setting.payloads,
+        seed=setup.seed,
+        links=tuple(replace(link, subflows=link.subflows * windows) for link in setup.links),
+        transport=_transport(scenario, setup, congestion, scheduler),
+        objects=setup.objects,
+        slot_ns=setup.slot_ns,
+        duration_ns=setup.duration_ns,
+        payloads=setup.payloads,
     )
 
 
@@ -159,8 +159,8 @@ def _slot_ns(scenario: Scenario, links: tuple[Link, ...], objects: Objects) -> i
     return max(1, ns(max(slot_s, length_s / MAX_SLOTS)))
 
 
-def _transport(scenario: Scenario, setting: Setting, congestion: str, scheduler: str) -> Transport:
-    transport, names = scenario.transport, [link.name for link in setting.links]
+def _transport(scenario: Scenario, setup: TrialSetup, congestion: str, scheduler: str) -> Transport:
+    transport, names = scenario.transport, [link.name for link in setup.links]
     apart = windows_per_link(transport, congestion, scheduler) > 1
     pinned = transport.layer_links if scheduler == "layer-pinned" else None
     return Transport(
@@ -174,8 +174,8 @@ def _transport(scenario: Scenario, setting: Setting, congestion: str, scheduler:
         mss_bytes=transport.mss_bytes,
         initial_cwnd=transport.initial_cwnd,
         receive_buffer_bytes=transport.receive_buffer_bytes or 0,
-        scale=setting.scale,
-        constants=engine_constants(transport.constants, setting.scale),
+        scale=setup.scale,
+        constants=engine_constants(transport.constants, setup.scale),
         fixed_cwnd_segments=_each(transport.fixed_cwnd_segments, len(names)),
         open_loop_bps=_each(transport.open_loop_bps, len(names)),
         ltp_green_from_layer=-1 if transport.ltp_green_from_layer is None else transport.ltp_green_from_layer,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from dstcc.engine.config import AGENT
 from dstcc.errors import DstccError, InputError, KernelError, MissingCapabilityError, UnfinishedError
 from dstcc.extensions import label
-from dstcc.scenario import engine_config, settle
+from dstcc.scenario import draw_trial, engine_config
 from dstcc.wire import HEADER_BYTES
 
 from . import guest, host
@@ -72,10 +72,10 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
     problem = misfit(scenario)
     if problem is not None:
         raise InputError(f"{scenario.scenario.name}: {problem}")
-    setting = settle(scenario, source, scenario.run.seed)
+    setup = draw_trial(scenario, source, scenario.run.seed)
     named = (*scenario.transport.congestion, AGENT)[0]
     scheduler = AGENT if named == AGENT else scenario.transport.scheduler[0]
-    config = engine_config(scenario, setting, label(named), label(scheduler))
+    config = engine_config(scenario, setup, label(named), label(scheduler))
     job_of(config, program=Path())
     if on_host:
         constants = scenario.transport.constants

@@ -43,7 +43,7 @@ class Receiver:
         return covered
 
 
-def settled(options: int = 0) -> Receiver:
+def established(options: int = 0) -> Receiver:
     """Past the first ACKs, nothing pending."""
     receiver = Receiver(options=options)
     receiver.in_order(200)
@@ -66,20 +66,20 @@ def test_each_segment_that_lets_the_window_grow_is_answered(window_segments):
 
 @pytest.mark.parametrize(("silence_ms", "quick"), [(2999, 0), (3001, 16)])
 def test_after_a_silence_of_three_round_trips_sixteen_are_quick(silence_ms, quick):
-    receiver = settled()
+    receiver = established()
     receiver.next = 200
     assert receiver.in_order(40, now_ms=1000 + silence_ms)[: quick + 3] == [1] * quick + [2] * 3
 
 
 def test_a_short_segment_is_answered_at_once():
-    receiver = settled()
+    receiver = established()
     assert receiver.take(200, size=MSS - 1) == (True, True)
     receiver.own.make_ack()
     assert receiver.take(201) == (True, False)
 
 
 def test_segments_out_of_order_three_at_once_and_then_44_in_a_millisecond():
-    receiver = settled()
+    receiver = established()
     assert receiver.take(200, size=MSS)[1] is False
     receiver.own.make_ack()
     answered: list[int] = []
@@ -107,7 +107,7 @@ def test_on_a_short_path_the_compression_lasts_a_twentieth_of_it():
 
 
 def test_a_segment_that_was_there_makes_sixteen_quick():
-    receiver = settled()
+    receiver = established()
     receiver.next = 200
     receiver.take(100)
     receiver.own.make_ack()
@@ -116,7 +116,7 @@ def test_a_segment_that_was_there_makes_sixteen_quick():
 
 def test_every_second_segment_is_answered_and_the_first_waits_for_it():
     # RFC 1122 section 4.2.3.2: an ACK for at least every second full segment, and within the delay.
-    receiver = settled()
+    receiver = established()
     assert receiver.take(200, now_ms=1500) == (True, False)
     assert receiver.own.ack_deadline == (1500 + 40) * MS
     assert receiver.take(201) == (True, True)
@@ -127,7 +127,7 @@ def test_every_second_segment_is_answered_and_the_first_waits_for_it():
 
 
 def test_a_segment_beyond_a_hole_is_answered_at_once_with_its_block():
-    receiver = settled()
+    receiver = established()
     assert receiver.take(201) == (True, True)
     assert receiver.own.make_ack() == (200, 201 * MS, False, [(201, 202)])
     assert receiver.take(202) == (True, True)
@@ -136,7 +136,7 @@ def test_a_segment_beyond_a_hole_is_answered_at_once_with_its_block():
 
 def test_the_newest_block_comes_first_and_three_are_named():
     # RFC 2018 section 4.
-    receiver = settled()
+    receiver = established()
     for number in (202, 204, 206, 208):
         receiver.take(number)
         receiver.own.make_ack()
@@ -149,14 +149,14 @@ def test_the_newest_block_comes_first_and_three_are_named():
 def test_an_ack_of_mptcp_has_room_for_one_block():
     # 40 bytes of options: 12 of timestamps, 12 of MPTCP's acknowledgement, 4 and 8 a block (RFC 8684, RFC 2018). A
     # duplicate is itself named in it (RFC 2883).
-    receiver = settled(options=24)
+    receiver = established(options=24)
     for number in (202, 204, 206):
         receiver.take(number)
         blocks = receiver.own.make_ack()[3]
         assert blocks == [(number, number + 1)]
     receiver.take(204)
     assert receiver.own.make_ack()[2:] == (True, [])
-    plain = settled()
+    plain = established()
     for number in (202, 204, 206, 204):
         plain.take(number)
         told = plain.own.make_ack()
@@ -165,7 +165,7 @@ def test_an_ack_of_mptcp_has_room_for_one_block():
 
 def test_what_was_held_back_is_said_before_a_third_block_begins():
     # Linux's tcp_sack_compress_send_ack(): else the ACK's newest block would be all that is heard of the others.
-    receiver = settled(options=24)
+    receiver = established(options=24)
     for number in (202, 203, 204):  # the three at once
         receiver.take(number)
         receiver.own.make_ack()
@@ -194,7 +194,7 @@ def test_what_was_held_back_is_said_before_a_third_block_begins():
 
 def test_what_fills_part_of_a_hole_is_one_of_three_acks_at_once():
     # 200 to 202 are missing. 200 is answered, as the first of the new hole's; two more are, then ACKs are held back.
-    receiver = settled()
+    receiver = established()
     for number in range(203, 210):
         if receiver.take(number)[1]:
             receiver.own.make_ack()
@@ -227,7 +227,7 @@ def test_the_window_grows_into_what_segments_out_of_order_leave():
 
 def test_the_fourth_block_comes_back_when_one_is_gone():
     # Four are remembered (Linux's selective_acks[4]): once a block is covered the fourth is named again.
-    receiver = settled()
+    receiver = established()
     for number in (202, 205, 207, 209):
         receiver.take(number)
         receiver.own.make_ack()
@@ -240,7 +240,7 @@ def test_the_fourth_block_comes_back_when_one_is_gone():
 
 
 def test_filling_a_hole_is_answered_at_once_up_to_the_next_one():
-    receiver = settled()
+    receiver = established()
     for number in (201, 202, 204):
         receiver.take(number)
         receiver.own.make_ack()
@@ -250,7 +250,7 @@ def test_filling_a_hole_is_answered_at_once_up_to_the_next_one():
 
 def test_a_segment_that_was_there_is_named_a_duplicate_once():
     # RFC 2883: below the cumulative ACK, or in a block.
-    receiver = settled()
+    receiver = established()
     assert receiver.take(150) == (False, True)
     assert receiver.own.make_ack()[2] is True
     receiver.take(202)

@@ -17,11 +17,11 @@ from dstcc.engine.stepper import (
     AVOID,
     EPISODE_VALUES,
     FALL_BACK,
+    FINISHED,
     LAYER_VALUES,
     ONE_Q16,
     REPAIRABLE,
     RUNNING,
-    SETTLED,
     SILENT,
     SUBFLOW_VALUES,
     TIME_OVER,
@@ -361,7 +361,7 @@ def test_values_add_up_to_the_result() -> None:
         <= result.totals["arrived_payload_bytes"] + result.totals["duplicate_payload_bytes"]
     )
     assert of_layers(stepper, "backlog_bytes").tolist() == [0, 0, 0]
-    assert stepper.done[0] == SETTLED
+    assert stepper.done[0] == FINISHED
 
 
 def test_slack_is_the_time_to_the_oldest_deadline_that_waits() -> None:

@@ -21,28 +21,28 @@ from dstcc_kernel.outcome import read_result
 from dstcc.engine import EngineConfig, EngineResult
 from dstcc.errors import DstccError, KernelError
 from dstcc.run import load_run
-from dstcc.scenario import Setting, engine_config, load_scenario, load_source, parse_override, settle
+from dstcc.scenario import TrialSetup, draw_trial, engine_config, load_scenario, load_source, parse_override
 
 MINI = Path(__file__).parent / "mini.toml"
 TEN_MINUTES = Path(__file__).parents[2] / "examples/lab/ten-minutes.toml"
 
 
-def config_of(path: Path, *overrides: str, seed: int = 1) -> tuple[Setting, EngineConfig]:
+def config_of(path: Path, *overrides: str, seed: int = 1) -> tuple[TrialSetup, EngineConfig]:
     """The first trial of a mission, changed by ``--set``'s words, and what it shares with others."""
     scenario = load_scenario(path, [parse_override(text) for text in overrides])
-    setting = settle(scenario, load_source(scenario), seed)
+    setup = draw_trial(scenario, load_source(scenario), seed)
     names = scenario.transport.congestion[0], scenario.transport.scheduler[0]
-    return setting, engine_config(scenario, setting, *names)
+    return setup, engine_config(scenario, setup, *names)
 
 
-def trial(*overrides: str, seed: int = 1, path: Path = MINI) -> tuple[Setting, EngineResult]:
+def trial(*overrides: str, seed: int = 1, path: Path = MINI) -> tuple[TrialSetup, EngineResult]:
     """The small mission's trial, or another's, carried out."""
-    setting, config = config_of(path, *overrides, seed=seed)
-    return setting, backend.run(config)
+    setup, config = config_of(path, *overrides, seed=seed)
+    return setup, backend.run(config)
 
 
 @pytest.fixture(scope="module")
-def lanes(kernel: Path) -> tuple[Setting, EngineResult]:
+def lanes(kernel: Path) -> tuple[TrialSetup, EngineResult]:
     return trial()
 
 
@@ -85,30 +85,30 @@ def test_variants_run_there_with_settings_of_their_own(kernel: Path, tmp_path: P
     assert any(note.startswith("one stream: the kernel's own scheduler") for note in notes)
 
 
-def test_nothing_arrives_before_light(lanes: tuple[Setting, EngineResult]) -> None:
-    setting, result = lanes
+def test_nothing_arrives_before_light(lanes: tuple[TrialSetup, EngineResult]) -> None:
+    setup, result = lanes
     objects = result.objects
     arrived = objects.first_arrival_ns >= 0
-    one_way = np.array([link.delay_ns[0] for link in setting.links])[objects.subflow[arrived]]
+    one_way = np.array([link.delay_ns[0] for link in setup.links])[objects.subflow[arrived]]
     took = objects.first_arrival_ns[arrived] - objects.first_sent_ns[arrived]
     assert (took >= one_way).all()
-    assert (objects.first_sent_ns[arrived] >= setting.objects.release_ns[arrived]).all()
+    assert (objects.first_sent_ns[arrived] >= setup.objects.release_ns[arrived]).all()
     # the handshake is a round trip; SYN and layer leave at once, up to a look's rounding
     assert objects.first_sent_ns[arrived].min() >= 200 * 10**9
 
 
-def test_what_is_delivered_adds_up(lanes: tuple[Setting, EngineResult]) -> None:
-    setting, result = lanes
+def test_what_is_delivered_adds_up(lanes: tuple[TrialSetup, EngineResult]) -> None:
+    setup, result = lanes
     objects, totals = result.objects, result.totals
     whole = objects.complete_ns >= 0
-    assert (objects.delivered_bytes[whole] == setting.objects.payload_bytes[whole]).all()
+    assert (objects.delivered_bytes[whole] == setup.objects.payload_bytes[whole]).all()
     assert objects.delivered_bytes.sum() == totals["delivered_payload_bytes"]
     assert objects.sent_bytes.sum() == totals["sent_payload_bytes"]
     assert totals["arrived_payload_bytes"] >= totals["delivered_payload_bytes"]
     # what became too late is left where it stands: a layer that was begun may be given up, a whole one not
     given_up = objects.given_up == 1
     assert not (given_up & whole).any()
-    assert (objects.delivered_bytes[given_up] < setting.objects.payload_bytes[given_up]).all()
+    assert (objects.delivered_bytes[given_up] < setup.objects.payload_bytes[given_up]).all()
     assert 1 < whole.sum() < len(whole)
 
 
@@ -120,7 +120,7 @@ def test_a_full_segment_carries_the_mss(kernel: Path) -> None:
     assert 1455 < mean <= 1460
 
 
-def test_the_rtt_is_the_links_and_its_queue(lanes: tuple[Setting, EngineResult]) -> None:
+def test_the_rtt_is_the_links_and_its_queue(lanes: tuple[TrialSetup, EngineResult]) -> None:
     _, result = lanes
     mean_s = result.totals["rtt_sum_s"] / result.totals["rtt_samples"]
     assert 200 < mean_s < 400
@@ -171,28 +171,28 @@ def test_in_an_outage_the_other_link_carries_a_lanes_layers(kernel: Path) -> Non
 def test_a_lane_leaves_a_layer_that_has_become_too_late(kernel: Path) -> None:
     """Under BBR a lane of such round trips has four segments in most of them, and a layer takes several: what of it is
     not sent when it is too late stays unsent, what was sent is counted, and later layers on the lane come through."""
-    setting, result = trial("transport.congestion=bbr", "playout.delay_rtts=2")
+    setup, result = trial("transport.congestion=bbr", "playout.delay_rtts=2")
     told, given_up = result.objects, result.objects.given_up == 1
     left = given_up & (told.sent_bytes > 0)
     assert left.any()
-    assert (told.delivered_bytes[left] < setting.objects.payload_bytes[left]).all()
+    assert (told.delivered_bytes[left] < setup.objects.payload_bytes[left]).all()
     whole = told.complete_ns >= 0
     assert (whole | given_up).all() and not (whole & given_up).any()
-    assert (told.delivered_bytes[whole] == setting.objects.payload_bytes[whole]).all()
-    assert told.complete_ns.max() > told.first_sent_ns[left].min() + 2 * setting.slot_ns
+    assert (told.delivered_bytes[whole] == setup.objects.payload_bytes[whole]).all()
+    assert told.complete_ns.max() > told.first_sent_ns[left].min() + 2 * setup.slot_ns
 
 
 def test_handshakes_begin_with_the_contact(kernel: Path) -> None:
     """By the plan, not by the doubling of repeats: the SYN of 0 s has its repeats after 8, 24, .., 504 s and would be
     answered at 704 s; that of 300 s is at 500 s, as in the simulator."""
     dark = "link.0.outages=[[0, 300]]", "link.1.outages=[[0, 300]]", "transport.congestion=['cubic']"
-    setting, result = trial(*dark, "video.loop_to_s=100")
+    setup, result = trial(*dark, "video.loop_to_s=100")
     looks_s = 2 * 200 / 400
     assert result.totals["first_send_s"] == pytest.approx(500, abs=1 + 2 * looks_s)
     for link, begins_s in ((0, 500), (1, 600)):
         sent = (result.samples.subflow == link) & (result.samples.sent_segments > 0)
         first_s = result.samples.t_ns[sent][0] / 1e9
-        assert begins_s < first_s <= begins_s + setting.slot_ns / 1e9 + 3
+        assert begins_s < first_s <= begins_s + setup.slot_ns / 1e9 + 3
 
 
 def test_a_later_subflow_joins_with_its_contact(kernel: Path) -> None:

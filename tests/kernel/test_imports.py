@@ -17,7 +17,7 @@ from dstcc.engine import AGENT
 from dstcc.errors import KernelError
 from dstcc.learn.env.episodes import steered
 from dstcc.learn.policies.policy import load_policy
-from dstcc.scenario import engine_config, load_scenario, load_source, settle
+from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source
 
 MINI = Path(__file__).parent / "mini.toml"
 NAMES = ("numpy", "dstcc", "dstcc_kernel", "json", "safetensors", "pathlib", "pyroute2")
@@ -47,7 +47,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     monkeypatch.setattr(backend, "built", lambda: SimpleNamespace(kernel=Path()))
     monkeypatch.setattr(backend, "program", lambda: Path("/bin/true"))
     scenario = load_scenario(MINI)
-    config = engine_config(scenario, settle(scenario, load_source(scenario), 1), "cubic", "minrtt")
+    config = engine_config(scenario, draw_trial(scenario, load_source(scenario), 1), "cubic", "minrtt")
     for on_host in (False, True):
         with pytest.raises(KernelError, match="far enough"):
             backend.run(config, on_host=on_host)
@@ -96,7 +96,7 @@ def test_a_guest_gets_the_policy_as_the_trial_has_it(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(backend, "guest_module", lambda _kernel: Path("/p.ko"))
     monkeypatch.setattr(backend, "program", lambda: Path("/bin/true"))
     scenario = load_scenario(MINI)
-    config = engine_config(scenario, settle(scenario, load_source(scenario), 1), AGENT, AGENT)
+    config = engine_config(scenario, draw_trial(scenario, load_source(scenario), 1), AGENT, AGENT)
     with pytest.raises(KernelError, match="far enough"):
         backend.run(config, policy=given)
     job, policy = found

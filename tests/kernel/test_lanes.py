@@ -10,7 +10,7 @@ from dstcc_kernel import backend
 
 from dstcc.engine import simulate
 from dstcc.engine.config import EngineResult
-from dstcc.scenario import engine_config, load_scenario, load_source, parse_override, settle
+from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source, parse_override
 
 LANES, ROUND_TRIPS, RTT_S = 8, 9, 20.0
 SCENARIO = f"""
@@ -46,8 +46,8 @@ def both(path: Path, *overrides: str) -> tuple[np.ndarray, np.ndarray]:
     """What simulator and kernel send."""
     path.write_text(SCENARIO)
     scenario = load_scenario(path, [parse_override(text) for text in overrides])
-    setting = settle(scenario, load_source(scenario), 1)
-    config = engine_config(scenario, setting, "cubic", "minrtt")
+    setup = draw_trial(scenario, load_source(scenario), 1)
+    config = engine_config(scenario, setup, "cubic", "minrtt")
     return sent_a_round_trip(simulate(config)), sent_a_round_trip(backend.run(config))
 
 

@@ -21,7 +21,7 @@ from dstcc.learn.env.episodes import steered
 from dstcc.learn.env.runner import Runner
 from dstcc.learn.policies.policy import load_policy
 from dstcc.run import load_run
-from dstcc.scenario import engine_config, load_scenario, load_source, settle
+from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source
 
 from .test_agent import Control, subflow
 
@@ -46,7 +46,7 @@ def test_what_the_kernel_tells_is_what_the_simulator_tells() -> None:
     scenario = load_scenario(MINI)
     policy = load_policy("dstcc")
     config = steered(
-        engine_config(scenario, settle(scenario, load_source(scenario), 1), AGENT, AGENT), policy.action
+        engine_config(scenario, draw_trial(scenario, load_source(scenario), 1), AGENT, AGENT), policy.action
     )
     runner = Runner(1, policy.observation, replace(policy.action, hold=1))
     runner.begin(0, config)

@@ -13,7 +13,7 @@ from dstcc_kernel.outcome import read_result
 
 from dstcc.engine import EngineConfig
 from dstcc.errors import DstccError
-from dstcc.scenario import Scenario, engine_config, load_source, settle
+from dstcc.scenario import Scenario, draw_trial, engine_config, load_source
 
 TOTALS = {
     "end_ns": 25 * 10**8,
@@ -50,7 +50,7 @@ def config() -> EngineConfig:
         "run": {"scale": SCALE, "slot_s": 10},
     }
     scenario = Scenario.model_validate(told)
-    return engine_config(scenario, settle(scenario, load_source(scenario), 1), "cubic", "minrtt")
+    return engine_config(scenario, draw_trial(scenario, load_source(scenario), 1), "cubic", "minrtt")
 
 
 def write(path: Path, **changes: object) -> Path:

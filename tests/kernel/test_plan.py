@@ -19,7 +19,7 @@ from dstcc.engine import AGENT, EngineConfig, simulate
 from dstcc.errors import InputError
 from dstcc.learn.env.episodes import steered as agents
 from dstcc.learn.policies.policy import load_policy
-from dstcc.scenario import Scenario, engine_config, load_source, settle
+from dstcc.scenario import Scenario, draw_trial, engine_config, load_source
 
 LINK = {"name": "relay", "rate_bps": 115_200, "delay_s": 510}
 
@@ -37,7 +37,7 @@ def scenario(link: dict[str, Any] | list[dict[str, Any]] | None = None, **tables
 def trial(given: Scenario, *names: str) -> EngineConfig:
     """Its first algorithms' trial, or another's."""
     names = names or (given.transport.congestion[0], given.transport.scheduler[0])
-    return engine_config(given, settle(given, load_source(given), 1), *names)
+    return engine_config(given, draw_trial(given, load_source(given), 1), *names)
 
 
 def job(given: Scenario) -> Job:

@@ -13,7 +13,15 @@ from dstcc.run import run_trials, shared
 from dstcc.run.footing import footings
 from dstcc.run.shared import Once
 from dstcc.run.trials import SIMULATOR, trial_keys
-from dstcc.scenario import Scenario, Setting, Source, load_scenario, load_source, parse_override, settle
+from dstcc.scenario import (
+    Scenario,
+    Source,
+    TrialSetup,
+    draw_trial,
+    load_scenario,
+    load_source,
+    parse_override,
+)
 
 VARIANTS = """variant=[{label = "other window", congestion = "cubic", set = {initial_cwnd = 20}},
 {label = "short", congestion = "cubic", set = {mss_bytes = 1000}},
@@ -73,37 +81,37 @@ def test_what_cannot_be_made_fails_whoever_asks() -> None:
 
 
 @pytest.fixture
-def settled(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, float]]:
-    """Seed, segment size and scale of every setting that is worked out."""
-    found: list[tuple[int, int, float]] = []
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, float]]:
+    """Seed, segment size and scale of every setup that is drawn."""
+    seen: list[tuple[int, int, float]] = []
 
-    def count(scenario: Scenario, source: Source, seed: int) -> Setting:
-        setting = settle(scenario, source, seed)
-        found.append((seed, setting.mss_bytes, setting.scale))
-        return setting
+    def count(scenario: Scenario, source: Source, seed: int) -> TrialSetup:
+        setup = draw_trial(scenario, source, seed)
+        seen.append((seed, setup.mss_bytes, setup.scale))
+        return setup
 
-    monkeypatch.setattr(shared, "settle", count)
-    return found
+    monkeypatch.setattr(shared, "draw_trial", count)
+    return seen
 
 
 @pytest.mark.usefixtures("toy")
-def test_a_seed_is_settled_once_for_all_that_share_its_setting(
-    scenario_file: Path, settled: list[tuple[int, int, float]]
+def test_a_seed_is_drawn_once_for_all_that_share_its_setup(
+    scenario_file: Path, drawn: list[tuple[int, int, float]]
 ) -> None:
     trials = run_trials(load(scenario_file, VARIANTS), jobs=4)
     assert [trial.status for trial in trials] == ["ok"] * 10
-    assert sorted(settled) == [(s, *one) for s in (1, 2) for one in ((1000, 1.0), (1460, 1.0), (1460, 7.0))]
+    assert sorted(drawn) == [(s, *one) for s in (1, 2) for one in ((1000, 1.0), (1460, 1.0), (1460, 7.0))]
     for trial in trials:
         assert trial.outcome is not None
         own = {"short": (1000, 1.0), "slow": (1460, 7.0)}.get(str(trial.variant), (1460, 1.0))
-        setting = trial.outcome.setting
-        assert (setting.seed, setting.mss_bytes, setting.scale) == (trial.key.seed, *own)
+        setup = trial.outcome.setup
+        assert (setup.seed, setup.mss_bytes, setup.scale) == (trial.key.seed, *own)
 
 
-def test_footings_settle_once(scenario_file: Path, settled: list[tuple[int, int, float]]) -> None:
+def test_footings_draw_a_seed_once(scenario_file: Path, drawn: list[tuple[int, int, float]]) -> None:
     scenario = load(scenario_file, VARIANTS)
     found = footings(scenario, load_source(scenario), trial_keys(scenario), {}, SIMULATOR)
-    assert sorted(settled) == [(1, 1000, 1.0), (1, 1460, 1.0), (1, 1460, 7.0)]
+    assert sorted(drawn) == [(1, 1000, 1.0), (1, 1460, 1.0), (1, 1460, 7.0)]
     assert [one.set for one in found] == [{}, {}, {"initial_cwnd": 20}, {"mss_bytes": 1000}, {"scale": 7}]
 
 
@@ -125,6 +133,6 @@ def test_the_bound_is_worked_out_once_a_seed_and_segment_size_in_threads_too(
 
 def test_trials_cannot_write_into_what_they_share(scenario_file: Path) -> None:
     scenario = load(scenario_file)
-    setting = settle(scenario, load_source(scenario), 1)
+    setup = draw_trial(scenario, load_source(scenario), 1)
     with pytest.raises(ValueError, match="read-only"):
-        setting.objects.payload_bytes[0] = 1
+        setup.objects.payload_bytes[0] = 1

@@ -45,7 +45,7 @@ def test_metrics_of_a_toy_trial(scenario_file: Path) -> None:
 
 def test_all_algorithms_meet_the_same_draws(scenario_file: Path) -> None:
     links = {
-        (trial.key.seed, json.dumps([link.delay_ns for link in trial.outcome.setting.links]))
+        (trial.key.seed, json.dumps([link.delay_ns for link in trial.outcome.setup.links]))
         for trial in run_trials(load(scenario_file))
         if trial.outcome
     }
@@ -68,7 +68,7 @@ def test_stall_mode_has_no_oracle(scenario_file: Path) -> None:
     assert trial.metrics.values["stalls"] == 0.0
     assert trial.outcome is not None
     # first base layer: captured at 1 s, one way, 1000 bytes at 80 kbit/s = 0.1 s; then the delay of 10 s
-    one_way_s = trial.outcome.setting.links[0].delay_ns[0] / 1e9
+    one_way_s = trial.outcome.setup.links[0].delay_ns[0] / 1e9
     assert trial.metrics.values["startup_s"] == pytest.approx(1 + one_way_s + 0.1 + 10)
 
 
@@ -161,9 +161,9 @@ def test_variants_run_after_the_others_by_their_label(scenario_file: Path) -> No
     trials = run_trials(load(scenario_file, "transport.congestion=cubic"), jobs=2)
     assert [trial.id for trial in trials] == ["cubic+minrtt/s1", "cubic+minrtt/s2", "fast/s1", "fast/s2"]
     assert [trial.key.congestion for trial in trials] == ["cubic", "cubic", "newreno", "newreno"]
-    settings = [trial.outcome.setting for trial in trials if trial.outcome]
-    assert [setting.scale for setting in settings] == [1, 1, 3, 3]
-    assert [setting.links for setting in settings[:2]] == [setting.links for setting in settings[2:]]
+    setups = [trial.outcome.setup for trial in trials if trial.outcome]
+    assert [setup.scale for setup in setups] == [1, 1, 3, 3]
+    assert [setup.links for setup in setups[:2]] == [setup.links for setup in setups[2:]]
 
 
 def test_a_variant_with_other_segments_has_a_bound_of_its_own(

@@ -7,13 +7,13 @@ import pytest
 from dstcc.engine.config import NEVER_NS, EngineConfig
 from dstcc.errors import ScenarioError
 from dstcc.scenario import (
-    Setting,
+    TrialSetup,
+    draw_trial,
     engine_config,
     load_scenario,
     load_source,
     parse_override,
     scale_of,
-    settle,
 )
 
 S = 1_000_000_000
@@ -21,12 +21,12 @@ S = 1_000_000_000
 
 def built(path: Path, *overrides: str, congestion: str = "cubic", scheduler: str = "minrtt") -> EngineConfig:
     scenario = load_scenario(path, [parse_override(text) for text in overrides])
-    return engine_config(scenario, setting(path, *overrides), congestion, scheduler)
+    return engine_config(scenario, setup(path, *overrides), congestion, scheduler)
 
 
-def setting(path: Path, *overrides: str) -> Setting:
+def setup(path: Path, *overrides: str) -> TrialSetup:
     scenario = load_scenario(path, [parse_override(text) for text in overrides])
-    return settle(scenario, load_source(scenario), 1)
+    return draw_trial(scenario, load_source(scenario), 1)
 
 
 def test_objects_are_chunk_by_chunk_base_layer_first(minimal: Path) -> None:
@@ -51,9 +51,9 @@ def test_stored_chunks_are_there_from_the_start_with_the_same_deadlines(minimal:
 
 def test_delay_in_round_trips_is_of_the_longest_link(minimal: Path) -> None:
     # the longest RTT is 16 s
-    assert setting(minimal, "playout.delay_rtts=1.5").playout_delay_ns == 24 * S
-    assert setting(minimal).playout_delay_ns == 32 * S
-    assert setting(minimal, "playout.mode=stall").playout_delay_ns == 0
+    assert setup(minimal, "playout.delay_rtts=1.5").playout_delay_ns == 24 * S
+    assert setup(minimal).playout_delay_ns == 32 * S
+    assert setup(minimal, "playout.mode=stall").playout_delay_ns == 0
 
 
 def test_stall_mode_has_no_deadlines_and_drops_nothing(minimal: Path) -> None:
@@ -83,11 +83,11 @@ def test_scale_can_be_set(minimal: Path) -> None:
 
 def test_slots(minimal: Path) -> None:
     # a quarter of the shortest RTT of 10 s
-    assert setting(minimal).slot_ns == 2.5 * S
-    assert setting(minimal, "run.slot_rtts=0.1").slot_ns == S
-    assert setting(minimal, "run.slot_s=0.3").slot_ns == 0.3 * S
+    assert setup(minimal).slot_ns == 2.5 * S
+    assert setup(minimal, "run.slot_rtts=0.1").slot_ns == S
+    assert setup(minimal, "run.slot_s=0.3").slot_ns == 0.3 * S
     # at most 2,000 slots of a run of 100,000 s
-    assert setting(minimal, "scenario.duration_s=100_000").slot_ns == 50 * S
+    assert setup(minimal, "scenario.duration_s=100_000").slot_ns == 50 * S
 
 
 def test_transport(minimal: Path) -> None:

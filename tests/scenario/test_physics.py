@@ -20,12 +20,12 @@ from dstcc.scenario import (
     content_hash,
     describe,
     draw_links,
+    draw_trial,
     engine_config,
     link_notes,
     load_scenario,
     load_source,
     parse_override,
-    settle,
     to_toml,
 )
 from dstcc.scenario.draws import longest_possible_rtt_s
@@ -250,8 +250,8 @@ def test_no_sender_beats_the_bound_on_a_profile(drawn, tmp_path):
         tmp_path / "scenario.toml",
         [parse_override("scenario.duration_s=70000"), parse_override("video.loop_to_s=62000")],
     )
-    setting = settle(scenario, load_source(scenario), 1)
-    config = engine_config(scenario, setting, "open-loop", "minrtt")
+    setup = draw_trial(scenario, load_source(scenario), 1)
+    config = engine_config(scenario, setup, "open-loop", "minrtt")
     bound = clairvoyant_weight(config, np.ones(len(config.objects.chunk)))
     objects = simulate(config).objects
     played = (objects.complete_ns >= 0) & (objects.complete_ns <= config.objects.deadline_ns)

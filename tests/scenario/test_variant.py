@@ -10,11 +10,11 @@ from dstcc.errors import ScenarioError
 from dstcc.scenario import (
     Scenario,
     content_hash,
+    draw_trial,
     engine_config,
     extensions_of,
     load_scenario,
     load_source,
-    settle,
     to_toml,
 )
 from tests.scenario.conftest import MINIMAL, Write
@@ -53,8 +53,8 @@ def test_a_variant_is_its_algorithm_with_its_settings_and_the_rest_of_the_scenar
     assert (tuned.transport.mode, tuned.transport.lanes_per_link) == ("lanes", 16)
     assert (tuned.link, tuned.video, tuned.playout) == (scenario.link, scenario.video, scenario.playout)
     assert (scenario.transport.initial_cwnd, scenario.run.scale) == (20, 2)
-    setting = settle(tuned, load_source(tuned), 1)
-    made = engine_config(tuned, setting, "cubic", "round-robin")
+    setup = draw_trial(tuned, load_source(tuned), 1)
+    made = engine_config(tuned, setup, "cubic", "round-robin")
     assert (made.transport.scale, made.transport.initial_cwnd, made.links[0].subflows) == (1, 500, 16)
 
 

@@ -100,12 +100,12 @@ class Episodes:
 
     def config(self, seed: int, action: ActionSpace) -> EngineConfig:
         """The trial of a seed, 0 ≤ seed < 2^62, for an agent with that action space to steer."""
-        from dstcc.scenario import engine_config, settle
+        from dstcc.scenario import draw_trial, engine_config
 
         index = self.pick(seed)
         scenario = self.scenarios[index]
         return steered(
-            engine_config(scenario, settle(scenario, self.sources[index], seed), AGENT, AGENT), action
+            engine_config(scenario, draw_trial(scenario, self.sources[index], seed), AGENT, AGENT), action
         )
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from dstcc import engine
 from dstcc.engine import EngineResult, Link
 from dstcc.metrics import compute, play_by_deadline
-from dstcc.scenario import Scenario, Setting, engine_config, load_source, settle
+from dstcc.scenario import Scenario, TrialSetup, draw_trial, engine_config, load_source
 from dstcc.wire import HEADER_BYTES
 from dstcc_kernel import backend
 
@@ -34,40 +34,40 @@ class Seen(NamedTuple):
 def simulated(cell: Cell, seed: int) -> Seen:
     """A cell by the engine, which schedules a stream over several links as Linux does."""
     scenario = scenario_of(cell)
-    setting = settle(scenario, load_source(scenario), seed)
+    setup = draw_trial(scenario, load_source(scenario), seed)
     scheduler = "linux" if cell.mode == "stream" and cell.links > 1 else "minrtt"
-    config = engine_config(scenario, setting, cell.congestion, scheduler)
+    config = engine_config(scenario, setup, cell.congestion, scheduler)
     constants = replace(config.transport.constants, jiffy_s=GUEST_JIFFY_S)
     config = replace(config, transport=replace(config.transport, constants=constants))
     if cell.mode == "lanes":
         config = replace(
-            config, links=tuple(replace(link, queue_bytes=_queue(link, setting)) for link in config.links)
+            config, links=tuple(replace(link, queue_bytes=_queue(link, setup)) for link in config.links)
         )
-    return _seen(cell, scenario, setting, engine.simulate(config))
+    return _seen(cell, scenario, setup, engine.simulate(config))
 
 
-def _queue(link: Link, setting: Setting) -> int:
+def _queue(link: Link, setup: TrialSetup) -> int:
     """Bytes of what netem's queue, which counts packets, holds of a lane's: each layer ends with a short one."""
-    payload = setting.objects.payload_bytes
-    packets = -(-payload // setting.mss_bytes).sum()
+    payload = setup.objects.payload_bytes
+    packets = -(-payload // setup.mss_bytes).sum()
     mean = HEADER_BYTES + float(payload.sum()) / float(packets)
-    return round(link.queue_bytes // (setting.mss_bytes + HEADER_BYTES) * mean)
+    return round(link.queue_bytes // (setup.mss_bytes + HEADER_BYTES) * mean)
 
 
 def carried(cell: Cell, seed: int) -> Seen:
     """A cell by the kernel."""
     scenario = scenario_of(cell)
-    setting = settle(scenario, load_source(scenario), seed)
+    setup = draw_trial(scenario, load_source(scenario), seed)
     tick_ns = None if cell.judged else round(cell.rtt_s / LOOKS_PER_RTT * 1e9)
-    result = backend.run(engine_config(scenario, setting, cell.congestion, "minrtt"), tick_ns=tick_ns)
-    return _seen(cell, scenario, setting, result)
+    result = backend.run(engine_config(scenario, setup, cell.congestion, "minrtt"), tick_ns=tick_ns)
+    return _seen(cell, scenario, setup, result)
 
 
-def _seen(cell: Cell, scenario: Scenario, setting: Setting, result: EngineResult) -> Seen:
+def _seen(cell: Cell, scenario: Scenario, setup: TrialSetup, result: EngineResult) -> Seen:
     totals, played = result.totals, None
     if cell.judged:
-        playback = play_by_deadline(setting.objects, result)
-        played = compute(setting.objects, result, playback, best_weight=1.0).values["weighted_layers"]
+        playback = play_by_deadline(setup.objects, result)
+        played = compute(setup.objects, result, playback, best_weight=1.0).values["weighted_layers"]
     length_s = scenario.scenario.duration_s or scenario.video.loop_to_s or result.end_ns / 1e9
     return Seen(
         8 * totals["delivered_payload_bytes"] / length_s,

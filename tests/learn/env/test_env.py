@@ -26,7 +26,7 @@ from dstcc.learn.spaces.observe import ObservationSpec
 from dstcc.learn.spaces.registry import SPACES
 from dstcc.learn.spaces.schedulers import POLICIES
 from dstcc.metrics import compute, play_by_deadline
-from dstcc.scenario import engine_config, load_scenario, load_source, parse_scenario, settle
+from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source, parse_scenario
 from tests.learn.mission import MISSION
 
 SMALL = parse_scenario(tomllib.loads(MISSION), source="small")
@@ -83,7 +83,7 @@ def test_the_return_is_the_metric_of_the_trial(mission: Path) -> None:
     env = DeepSpaceEnv(mission)
     _, rewards, info = play(env, np.array([3, 3, 0, 1]), options={"scenario_seed": 5})
     scenario = load_scenario(mission)
-    objects = settle(scenario, load_source(scenario), 5).objects
+    objects = draw_trial(scenario, load_source(scenario), 5).objects
     result = env.result()
     metrics = compute(objects, result, play_by_deadline(objects, result), best_weight=None)
     assert sum(rewards) == pytest.approx(100 * (metrics.values["weighted_layers"] or -1))
@@ -186,8 +186,8 @@ def test_one_policy_all_along_is_that_scheduler(mission: Path, number: int, name
     assert POLICIES[number] == name
     play(env, number, options={"scenario_seed": 4})
     scenario = load_scenario(mission)
-    setting = settle(scenario, load_source(scenario), 4)
-    alone = simulate(engine_config(scenario, setting, "bbr-scaled", name))
+    setup = draw_trial(scenario, load_source(scenario), 4)
+    alone = simulate(engine_config(scenario, setup, "bbr-scaled", name))
     # The first choice falls on time 0, before anything is released, so that minrtt never has a say.
     assert np.array_equal(env.result().objects.complete_ns, alone.objects.complete_ns)
 

@@ -20,7 +20,7 @@ from dstcc.learn.policies import policy as policy_module
 from dstcc.learn.policies.drive import drive
 from dstcc.learn.policies.policy import ENTRY, Policy, TrainedOn, load_policy, save_policy
 from dstcc.metrics import compute, play_by_deadline
-from dstcc.scenario import engine_config, load_scenario, load_source, settle
+from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source
 from tests.learn.made_policies import constant
 
 BDP = ((1.0, 0), (0.0, 60), (0.0, 80))
@@ -186,8 +186,8 @@ def test_observations_with_nan_or_of_another_shape_are_refused() -> None:
 
 def test_a_driven_trial_is_the_environment_with_the_same_actions(file: Path, mission: Path) -> None:
     policy, scenario = load_policy(file), load_scenario(mission)
-    setting = settle(scenario, load_source(scenario), 3)
-    result = drive(policy, engine_config(scenario, setting, "cubic", "minrtt"))
+    setup = draw_trial(scenario, load_source(scenario), 3)
+    result = drive(policy, engine_config(scenario, setup, "cubic", "minrtt"))
     env = DeepSpaceEnv(mission, windows=BDP, headroom=0)
     env.reset(options={"scenario_seed": 3})
     while True:
@@ -195,7 +195,7 @@ def test_a_driven_trial_is_the_environment_with_the_same_actions(file: Path, mis
         if ended or over:
             break
     assert np.array_equal(result.objects.complete_ns, env.result().objects.complete_ns)
-    metrics = compute(setting.objects, result, play_by_deadline(setting.objects, result), best_weight=None)
+    metrics = compute(setup.objects, result, play_by_deadline(setup.objects, result), best_weight=None)
     assert metrics.values["weighted_layers"] == pytest.approx(1.0, abs=0.1)
     assert metrics.values["guard_actions"] == 0
 
@@ -209,7 +209,7 @@ def test_a_policy_gone_mad_leaves_newreno_at_the_wheel(mission: Path) -> None:
     }
     mad = replace(made, tensors=huge)
     scenario = load_scenario(mission)
-    config = engine_config(scenario, settle(scenario, load_source(scenario), 3), "newreno", "minrtt")
+    config = engine_config(scenario, draw_trial(scenario, load_source(scenario), 3), "newreno", "minrtt")
     result = drive(mad, config)
     assert (result.samples.pacing_bps == 0).all()  # the agent paces, NewReno does not
     assert result.objects.complete_ns.max() > 0
@@ -217,14 +217,14 @@ def test_a_policy_gone_mad_leaves_newreno_at_the_wheel(mission: Path) -> None:
 
 def test_windows_beyond_the_guard_are_counted(mission: Path) -> None:
     scenario = load_scenario(mission)
-    config = engine_config(scenario, settle(scenario, load_source(scenario), 3), "cubic", "minrtt")
+    config = engine_config(scenario, draw_trial(scenario, load_source(scenario), 3), "cubic", "minrtt")
     greedy: Policy = constant((0, 0, 0, 1), windows=((64.0, 0),))
     assert drive(greedy, config).totals["guard_clamps"] > 10
 
 
 def test_a_trial_too_large_for_the_policy_is_refused(mission: Path) -> None:
     scenario = load_scenario(mission)
-    config = engine_config(scenario, settle(scenario, load_source(scenario), 3), "cubic", "minrtt")
+    config = engine_config(scenario, draw_trial(scenario, load_source(scenario), 3), "cubic", "minrtt")
     assert config.duration_ns == NEVER_NS
     small = constant((0, 0), subflows=1, layers=1)
     with pytest.raises(PolicyError, match="is for 1 subflows and 1 layers; the scenario has 2 and 2"):

@@ -17,7 +17,7 @@ from dstcc.engine import EngineConfig, EngineResult, simulate
 from dstcc.learn.policies.drive import drive
 from dstcc.learn.policies.policy import Policy, load_policy
 from dstcc.metrics import play_by_deadline
-from dstcc.scenario import engine_config, load_source, parse_scenario, settle
+from dstcc.scenario import draw_trial, engine_config, load_source, parse_scenario
 from dstcc.weights import layer_weights
 
 ONE = ([41_000, 36_000, 24_000], ((115_200, 1.0),))
@@ -77,9 +77,9 @@ def test_it_neither_starves_nor_floods(
     links: Any, rtt_s: float, queue_bytes: int, loss: float, shipped: Policy
 ) -> None:
     scenario = parse_scenario(mission(links, rtt_s, queue_bytes, loss), source="a test")
-    setting = settle(scenario, load_source(scenario), 1)
+    setup = draw_trial(scenario, load_source(scenario), 1)
     ours, told, blind = (
-        engine_config(scenario, setting, name, "minrtt") for name in ("cubic", "open-loop", "tp-planet")
+        engine_config(scenario, setup, name, "minrtt") for name in ("cubic", "open-loop", "tp-planet")
     )
     driven, open_loop, planet = drive(shipped, ours), simulate(told), simulate(blind)
     assert weight(ours, driven) >= 0.9 * weight(blind, planet)
@@ -89,8 +89,8 @@ def test_it_neither_starves_nor_floods(
 def test_what_a_live_source_will_capture_changes_nothing_before(shipped: Policy) -> None:
     # The second half has ten times the bytes. Up to then every packet leaves as if it had not.
     scenario = parse_scenario(mission(ONE, 60, 64_000, 0.0), source="a test")
-    setting = settle(scenario, load_source(scenario), 1)
-    plain = engine_config(scenario, setting, "cubic", "minrtt")
+    setup = draw_trial(scenario, load_source(scenario), 1)
+    plain = engine_config(scenario, setup, "cubic", "minrtt")
     objects = plain.objects
     late = objects.release_ns > 900 * 10**9
     swollen = replace(

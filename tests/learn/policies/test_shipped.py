@@ -12,7 +12,7 @@ from dstcc.errors import PolicyError
 from dstcc.learn.algorithms.recipes import RECIPES
 from dstcc.learn.policies.drive import drive
 from dstcc.learn.policies.policy import load_policy
-from dstcc.scenario import engine_config, load_scenario, load_source, parse_scenario, settle
+from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source, parse_scenario
 
 CARDS = Path(__file__).parents[3] / "docs" / "policies"
 SHIPPED = algorithms.shipped_policies()
@@ -40,7 +40,7 @@ def test_it_is_what_its_name_says_and_under_a_megabyte(name: str) -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_it_drives_a_trial_the_same_way_twice(name: str, mission: Path) -> None:
     scenario = load_scenario(mission)
-    config = engine_config(scenario, settle(scenario, load_source(scenario), 1), "cubic", "minrtt")
+    config = engine_config(scenario, draw_trial(scenario, load_source(scenario), 1), "cubic", "minrtt")
     results = [drive(load_policy(name), config) for _ in range(2)]
     assert (results[0].objects.complete_ns == results[1].objects.complete_ns).all()
     assert results[0].objects.delivered_bytes.sum() > 0
@@ -58,6 +58,6 @@ def test_dstcc_serves_any_number_of_subflows_and_layers(links: int, layers: int)
         "playout": {"delay_rtts": 2},
     }
     scenario = parse_scenario(document, source="here")
-    config = engine_config(scenario, settle(scenario, load_source(scenario), 1), "cubic", "minrtt")
+    config = engine_config(scenario, draw_trial(scenario, load_source(scenario), 1), "cubic", "minrtt")
     found = drive(load_policy("dstcc"), config).objects
     assert (found.complete_ns[config.objects.layer == layers - 1] >= 0).mean() > 0.9
