@@ -45,7 +45,9 @@ def env_steps_per_s() -> Measured:
 
     def uninterrupted() -> None:
         for config in configs:
-            fixed = replace(config.transport, congestion="fixed", fixed_cwnd_segments=_windows())
+            fixed = replace(
+                config.transport, congestion="fixed", parameters={"fixed": {"cwnd_segments": _windows()}}
+            )
             simulate(replace(config, transport=fixed))
 
     stepped()

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dstcc.engine import NEVER_NS, EngineConfig, Link, Loss, Objects, TcpConstants, Transport
+from dstcc.remy.table import shipped_numbers
 
+TRAINED = {"remy": {"rules": shipped_numbers()}}
 S = 10**9
 MSS = 1460
 WIRE = 1500
@@ -61,7 +63,10 @@ class Bulk:
             seed=1,
             links=tuple(link(rate_bps, rtt_s, loss=self.loss) for rtt_s in rtts_s),
             transport=Transport(
-                self.congestion, self.scheduler, receive_buffer_bytes=self.receive_buffer_bytes
+                self.congestion,
+                self.scheduler,
+                receive_buffer_bytes=self.receive_buffer_bytes,
+                parameters=TRAINED if self.congestion == "remy" else {},
             ),
             objects=bulk(self.packets * MSS),
             slot_ns=ns(0.25),

@@ -6,8 +6,10 @@ engine was compiled with.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
+from importlib import import_module
 from pathlib import Path
 
 RECONSTRUCTED = "(reconstruction)"
@@ -15,6 +17,18 @@ RECONSTRUCTED = "(reconstruction)"
 SIMULATOR = ("simulator",)
 BOTH = ("simulator", "kernel")
 """The backends of this version."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Numbers that the engine makes a congestion control or a transfer with: from a key, or from a function."""
+
+    name: str
+    """In the engine (:data:`dstcc.engine.PARAMETERS`)."""
+    key: str = ""
+    """The key under ``[transport]`` that sets it: a value per link, or one for all."""
+    function: str = ""
+    """``MODULE:FUNCTION`` that returns the values, where no key does."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +51,8 @@ class Algorithm:
     policy's file (:attr:`dstcc.learn.policies.policy.Policy.knows`)."""
     copies: str = ""
     """What it sends twice without a loss, a key of :data:`COPIES`; nothing where empty."""
+    parameters: tuple[Parameter, ...] = ()
+    """What the engine makes it with."""
 
 
 NEEDS = {
@@ -84,6 +100,7 @@ TABLE = (
         "a constant window; the link's BDP unless set",
         backends=BOTH,
         knows=("rates",),
+        parameters=(Parameter("cwnd_segments", key="fixed_cwnd_segments"),),
     ),
     Algorithm(
         "open-loop",
@@ -91,6 +108,7 @@ TABLE = (
         "built-in",
         "a constant rate without control; the link's unless set",
         knows=("rates",),
+        parameters=(Parameter("rate_bps", key="open_loop_bps"),),
     ),
     Algorithm("newreno", "congestion", "built-in", "RFC 5681, RFC 6582", backends=BOTH),
     Algorithm(
@@ -126,6 +144,7 @@ TABLE = (
         "built-in",
         "Licklider Transmission Protocol: RFC 5326",
         knows=("rates", "contacts"),
+        parameters=(Parameter("rate_bps", key="open_loop_bps"),),
     ),
     Algorithm("lia", "congestion", "built-in", "coupled: RFC 6356", needs=("paths",)),
     Algorithm(
@@ -150,18 +169,19 @@ TABLE = (
         needs=("paths",),
     ),
     Algorithm(
-        "remy",
-        "congestion",
-        "learned",
-        "rule table after Winstein, Balakrishnan, SIGCOMM 2013; trained for bdp_packets 10..500, rtt_s 0.1..2400, "
-        "loss 1e-05..0.01, queue_bdp 0.5..2, flows 1..2",
-    ),
-    Algorithm(
         "tp-planet",
         "congestion",
         "reconstruction",
         "after Akan, Fang, Akyildiz, IEEE JSAC 2004; constants are ours, data in the dummy segments' place",
         knows=("line",),
+    ),
+    Algorithm(
+        "remy",
+        "congestion",
+        "learned",
+        "rule table after Winstein, Balakrishnan, SIGCOMM 2013; trained for bdp_packets 10..500, rtt_s 0.1..2400, "
+        "loss 1e-05..0.01, queue_bdp 0.5..2, flows 1..2",
+        parameters=(Parameter("rules", function="dstcc.remy.table:shipped_numbers"),),
     ),
     Algorithm(
         "minrtt",
@@ -360,6 +380,35 @@ def knowledge(congestion: str, scheduler: str) -> tuple[str, ...]:
     return tuple(key for key in KNOWLEDGE if key in known)
 
 
+PARAMETER_KEYS = tuple(
+    dict.fromkeys(parameter.key for row in TABLE for parameter in row.parameters if parameter.key)
+)
+"""The keys under ``[transport]`` that set a parameter: a value per link, or one for all links."""
+
+
+def parameters_of(
+    names: Iterable[str], given: Callable[[str], Sequence[float]]
+) -> dict[str, dict[str, Sequence[float]]]:
+    """``Transport.parameters`` for those controls: what ``given`` returns for a key where that is not empty, and what a
+    parameter's own function returns."""
+    wanted = set(names)
+    found: dict[str, dict[str, Sequence[float]]] = {}
+    for row in TABLE:
+        if row.kind == "scheduler" or row.name not in wanted:
+            continue
+        for parameter in row.parameters:
+            values = given(parameter.key) if parameter.key else _called(parameter.function)
+            if values:
+                found.setdefault(row.name, {})[parameter.name] = values
+    return found
+
+
+def _called(function: str) -> Sequence[float]:
+    module, _, name = function.partition(":")
+    values: Sequence[float] = getattr(import_module(module), name)()
+    return values
+
+
 def copies(scheduler: str) -> str:
     """What a scheduler sends twice, a key of :data:`COPIES` or empty."""
     return next((row.copies for row in TABLE if (row.name, row.kind) == (scheduler, "scheduler")), "")
@@ -442,7 +491,7 @@ def algorithm_name(congestion: str, scheduler: str) -> str:
 
 def documents() -> list[dict[str, object]]:
     """Every algorithm as ``dstcc algorithms --json`` prints it."""
-    hidden = {"needs", "knows", "copies"}
+    hidden = {"needs", "knows", "copies", "parameters"}
     return [
         {
             key: list(value) if key == "backends" else value

@@ -36,11 +36,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from dstcc.algorithms import CONGESTION, SCHEDULERS
 from dstcc.engine import (
     AGENT,
-    CONGESTION_NAMES,
     NEVER_NS,
-    SCHEDULER_NAMES,
     CrossTraffic,
     EngineConfig,
     EngineResult,
@@ -68,6 +67,7 @@ from dstcc.engine.stepper import (
     SILENT,
 )
 from dstcc.extensions import Extension
+from dstcc.remy.table import shipped_numbers
 
 S = 10**9
 PARTS = ("objects", "samples", "totals", "cost", "flows", "trace", "values", "bound")
@@ -203,7 +203,7 @@ def draw_source(rng: Random, rate_bps: float, duration_s: float) -> CrossTraffic
 def draw_flow(rng: Random, rate_bps: float, duration_s: float, *, own: bool) -> Flow:
     """A background flow, under the trial's ``own`` control or any other."""
     return Flow(
-        congestion=SAME if own else rng.choice(CONGESTION_NAMES),
+        congestion=SAME if own else rng.choice(CONGESTION),
         start_ns=ns(rng.uniform(0, 0.4) * duration_s),
         stop_ns=rng.choice([NEVER_NS, ns(0.9 * duration_s)]),
         payload_bytes=rng.choice([0, rng.randint(10_000, 1_000_000)]),
@@ -301,11 +301,22 @@ def draw_names(rng: Random, number: int, kind: str) -> tuple[str, str]:
         return "ltp", rng.choice(["none", "layer-pinned"])
     if kind == "steered":
         return AGENT_CONTROLS[number % len(AGENT_CONTROLS)], rng.choice(AGENT_SCHEDULERS)
-    controls = (*CONGESTION_NAMES, AGENT, EXTENSION)
-    schedulers = (*SCHEDULER_NAMES, AGENT, AGENT_LATE, AGENT_POLICIES, EXTENSION)
+    controls = (*CONGESTION, AGENT, EXTENSION)
+    schedulers = (*SCHEDULERS, AGENT, AGENT_LATE, AGENT_POLICIES, EXTENSION)
     if number % 2:
         return controls[number // 2 % len(controls)], rng.choice(schedulers)
     return rng.choice(controls), schedulers[number // 2 % len(schedulers)]
+
+
+def draw_parameters(rng: Random, links: tuple[Link, ...]) -> dict[str, dict[str, tuple[float, ...]]]:
+    """What ``fixed``, ``open-loop`` and ``ltp`` are given, at times; and Remy's rules."""
+    given: dict[str, dict[str, tuple[float, ...]]] = {"remy": {"rules": shipped_numbers()}}
+    if maybe(rng, 0.3):
+        given["fixed"] = {"cwnd_segments": tuple(rng.randint(2, 200) for _ in links)}
+    if maybe(rng, 0.3):
+        rates_bps = tuple(link.rate_bps * rng.uniform(0.5, 1.2) for link in links)
+        given |= {"open-loop": {"rate_bps": rates_bps}, "ltp": {"rate_bps": rates_bps}}
+    return given
 
 
 def draw_trial(seed: int, number: int) -> Trial:
@@ -351,10 +362,7 @@ def draw_trial(seed: int, number: int) -> Trial:
         initial_cwnd=rng.choice([1, 10, 10]),
         receive_buffer_bytes=rng.choice([0, 0, 30_000, 1_000_000]),
         scale=max(1.0, longest_s / 20) if maybe(rng, 0.7) else 1.0,
-        fixed_cwnd_segments=tuple(rng.randint(2, 200) for _ in links) if maybe(rng, 0.3) else (),
-        open_loop_bps=tuple(link.rate_bps * rng.uniform(0.5, 1.2) for link in links)
-        if maybe(rng, 0.3)
-        else (),
+        parameters=draw_parameters(rng, links),
         layer_links=layer_links if pinned else (),
         ltp_green_from_layer=rng.randint(-1, 3),
         ltp_retry_limit=rng.choice([0, 1, 20]),
@@ -534,10 +542,10 @@ def missing(covered: dict[str, Counter[str]]) -> list[str]:
     wanted = {
         "kind": set(KINDS),
         "mode": set(MODES),
-        "control": {*CONGESTION_NAMES, *AGENT_CONTROLS, EXTENSION, "ltp"},
-        "scheduler": {*SCHEDULER_NAMES, *agents, EXTENSION, "none"},
+        "control": {*CONGESTION, *AGENT_CONTROLS, EXTENSION, "ltp"},
+        "scheduler": {*SCHEDULERS, *agents, EXTENSION, "none"},
         "loss": set(LOSSES),
-        "flow": {*CONGESTION_NAMES, SAME},
+        "flow": {*CONGESTION, SAME},
         "has": {
             *("deadlines", "no deadlines", "outages", "endless outages", "cross traffic", "bounded receiver"),
             *("drops", "curved delay", "trace", "layer links"),
@@ -591,7 +599,7 @@ def main(argv: list[str] | None = None) -> int:
         print(run_trial(options.seed, trial))
         return 0
     drawn = {"seed": options.seed, "trials": options.trials}
-    drawn["names"] = hashlib.sha256(repr((CONGESTION_NAMES, SCHEDULER_NAMES)).encode()).hexdigest()[:16]
+    drawn["names"] = hashlib.sha256(repr((CONGESTION, SCHEDULERS)).encode()).hexdigest()[:16]
     old = None if options.against is None else read(options.against, drawn)
     trials = [draw_trial(options.seed, number) for number in range(options.trials)]
     began = time.monotonic()

@@ -15,18 +15,34 @@ from dstcc.algorithms import (
     documents,
     everything,
     mark,
+    parameters_of,
     rule_for,
     schedulers_of,
     shipped_policies,
     unmet,
 )
-from dstcc.engine import CONGESTION_NAMES, SCHEDULER_NAMES, TRANSFER_NAMES
+from dstcc.engine import CONGESTION_NAMES, PARAMETERS, SCHEDULER_NAMES, TRANSFER_NAMES
 
 
 def test_the_table_lists_what_the_engine_has_and_nothing_else() -> None:
     assert sorted(CONGESTION) == sorted(CONGESTION_NAMES)
     assert sorted(TRANSFERS) == sorted(TRANSFER_NAMES)
     assert sorted(SCHEDULERS) == sorted(SCHEDULER_NAMES)
+
+
+def test_the_table_gives_a_control_every_parameter_that_the_engine_knows_of_it() -> None:
+    known = {row.name: tuple(p.name for p in row.parameters) for row in TABLE if row.kind != "scheduler"}
+    assert known == PARAMETERS
+    for row in TABLE:
+        assert all(bool(parameter.key) != bool(parameter.function) for parameter in row.parameters)
+
+
+def test_a_control_gets_what_its_keys_or_functions_say_and_nothing_for_keys_without_a_value() -> None:
+    given = {"fixed_cwnd_segments": (80, 40), "open_loop_bps": ()}
+    assert parameters_of(("fixed", "ltp", "cubic", "FILE.py:Mine"), given.__getitem__) == {
+        "fixed": {"cwnd_segments": (80, 40)}
+    }
+    assert len(parameters_of(("remy",), given.__getitem__)["remy"]["rules"]) % 11 == 0
 
 
 def test_coupled_controls_need_paths_to_couple() -> None:

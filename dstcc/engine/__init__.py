@@ -29,6 +29,7 @@ from .config import (
 )
 from .simulate import (
     CONGESTION_NAMES,
+    PARAMETERS,
     SCHEDULER_NAMES,
     TRANSFER_NAMES,
     clairvoyant_weight,
@@ -42,6 +43,7 @@ __all__ = [
     "AGENT",
     "CONGESTION_NAMES",
     "NEVER_NS",
+    "PARAMETERS",
     "SCHEDULER_NAMES",
     "TRANSFER_NAMES",
     "CrossTraffic",

@@ -7,6 +7,7 @@ from .config import EngineConfig, Link
 CONGESTION_NAMES: tuple[str, ...]
 SCHEDULER_NAMES: tuple[str, ...]
 TRANSFER_NAMES: tuple[str, ...]
+PARAMETERS: dict[str, tuple[str, ...]]
 
 SUBFLOW_VALUES: tuple[str, ...]
 LAYER_VALUES: tuple[str, ...]

@@ -5,7 +5,7 @@ The engine knows nothing of files, videos or random scenarios; ``dstcc.run`` res
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dstcc.extensions import Extension
-    from dstcc.remy.table import Rule
 
     Int64Array = NDArray[np.int64]
     Float64Array = NDArray[np.float64]
@@ -221,10 +220,10 @@ class Transport:
     receive_buffer_bytes: int = 0
     """Shared by all subflows; 0 means never the limit."""
     scale: float = 1.0
-    fixed_cwnd_segments: tuple[int, ...] = ()
-    """``fixed``: a window per link; empty means each link's bandwidth-delay product."""
-    open_loop_bps: tuple[float, ...] = ()
-    """``open-loop`` and ``ltp``: a wire rate per link; empty means each link's own rate."""
+    parameters: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
+    """What congestion controls and transfers are made with: numbers, by their name and by the parameter's, as
+    ``{"fixed": {"cwnd_segments": (80, 40)}}`` with a value per link. Which parameters there are, and what holds where
+    one is not given, the file of each says; :data:`dstcc.engine.PARAMETERS` lists them."""
     layer_links: tuple[int, ...] = ()
     """``layer-pinned``: the link index of each layer; empty lets the earliest expected delivery decide."""
     ltp_green_from_layer: int = -1
@@ -242,8 +241,6 @@ class Transport:
     """``agent``: the largest window, in measured bandwidth-delay products or initial windows; 0: no such cap."""
     agent_silence_slots: float = 4.0
     """``agent``: NewReno takes over after so many slots without an action."""
-    remy_rules: tuple[Rule, ...] = ()
-    """``remy``: its rules; empty means the table that comes with the package."""
     congestion_extension: Extension | None = None
     """A Python class in the place of the control that ``congestion`` names."""
     scheduler_extension: Extension | None = None

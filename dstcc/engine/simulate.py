@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CONGESTION_NAMES: tuple[str, ...] = _engine.CONGESTION_NAMES
+PARAMETERS: dict[str, tuple[str, ...]] = _engine.PARAMETERS
+"""The parameters of each congestion control and transfer (``Transport.parameters``)."""
 SCHEDULER_NAMES: tuple[str, ...] = _engine.SCHEDULER_NAMES
 TRANSFER_NAMES: tuple[str, ...] = _engine.TRANSFER_NAMES
 """Given in the place of a congestion control: transfers without TCP, which take no scheduler."""

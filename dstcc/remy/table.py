@@ -8,6 +8,7 @@ mean of the first (1/256), all as shares of the least RTT; and RTT over the leas
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -84,6 +85,16 @@ def save(table: Table, path: Path, *, force: bool = False) -> None:
     """Write a table; ``force`` replaces an existing table, and nothing else."""
     document = {"trained": table.trained, "memory": MEMORY, "rules": [asdict(rule) for rule in table.rules]}
     atomic_write(path, json.dumps(document, indent=1) + "\n", replaces=TABLE if force else None)
+
+
+def numbers(rules: Sequence[Rule]) -> tuple[float, ...]:
+    """The rules as the engine takes them, its parameter ``rules`` of ``remy``: eleven numbers each."""
+    return tuple(value for r in rules for value in (*r.low, *r.high, r.multiple, r.increment, r.spacing))
+
+
+def shipped_numbers() -> tuple[float, ...]:
+    """The same of the table that comes with the package: what a scenario's ``remy`` runs by."""
+    return numbers(shipped().rules)
 
 
 @cache

@@ -24,7 +24,7 @@ from dstcc.engine import NEVER_NS, EngineConfig, Flow, Link, Loss, Objects, Tran
 from dstcc.errors import InputError
 from dstcc.outputs import check_output
 
-from .table import TABLE, Rule, Table, save
+from .table import TABLE, Rule, Table, numbers, save
 
 RANGE = {
     "bdp_packets": (10.0, 500.0),
@@ -94,9 +94,13 @@ def _network(
     )
 
 
+def _with(rules: tuple[Rule, ...]) -> dict[str, dict[str, tuple[float, ...]]]:
+    return {"remy": {"rules": numbers(rules)}}
+
+
 def utility(config: EngineConfig, rules: tuple[Rule, ...]) -> float:
     """log(throughput / fair share) - log(RTT / RTT without queue), mean over the flows."""
-    result = simulate(replace(config, transport=replace(config.transport, remy_rules=rules)))
+    result = simulate(replace(config, transport=replace(config.transport, parameters=_with(rules))))
     link = config.links[0]
     flows = 1 + len(link.flows)
     carried = [float(result.samples.delivered_bytes.sum())]

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dstcc.algorithms import built_in
+from dstcc.algorithms import built_in, parameters_of
 from dstcc.engine.config import NEVER_NS, EngineConfig, Link, Objects, Transport
 from dstcc.extensions import Extension, find, load
 
@@ -176,8 +176,10 @@ def _transport(scenario: Scenario, setup: TrialSetup, congestion: str, scheduler
         receive_buffer_bytes=transport.receive_buffer_bytes or 0,
         scale=setup.scale,
         constants=engine_constants(transport.constants, setup.scale),
-        fixed_cwnd_segments=_each(transport.fixed_cwnd_segments, len(names)),
-        open_loop_bps=_each(transport.open_loop_bps, len(names)),
+        parameters=parameters_of(
+            {congestion, *(flow.congestion for link in setup.links for flow in link.flows)},
+            lambda key: _each(getattr(transport, key), len(names)),
+        ),
         ltp_green_from_layer=-1 if transport.ltp_green_from_layer is None else transport.ltp_green_from_layer,
         ltp_retry_limit=transport.ltp_retry_limit,
         layer_links=tuple(names.index(name) for name in pinned or ()),

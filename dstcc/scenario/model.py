@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from dstcc.algorithms import (
     CONGESTION,
+    PARAMETER_KEYS,
     PINNED,
     TRANSFERS,
     algorithm_name,
@@ -439,7 +440,7 @@ class Scenario(Table):
                 raise broken(rule, key=f"variant.{number}.{place}") from None
         for key, text in self.expect.items():
             try:
-                parse_bound(key, text, labels)
+                parse_bound(key, text, [*labels, *map(controller_name, self.transport.controller)])
             except PydanticCustomError as error:
                 raise broken((error.context or {})["rule"], key=f"expect.{key}") from None
         return self
@@ -484,7 +485,7 @@ class Scenario(Table):
                 f"'{transfers[0]}': shares a link with cross_traffic only, and '{shared[0]}' has TCP flows on it",
                 key="transport.congestion",
             )
-        for key in ("fixed_cwnd_segments", "open_loop_bps"):
+        for key in PARAMETER_KEYS:
             values = getattr(self.transport, key)
             if values is not None and len(values) not in (1, len(names)):
                 raise broken(f"{len(values)} values for {len(names)} links", key=f"transport.{key}")

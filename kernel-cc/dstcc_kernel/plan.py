@@ -194,8 +194,9 @@ def steered_slot_ns(config: EngineConfig) -> int:
 def windows_of(config: EngineConfig) -> list[int]:
     """What ``fixed`` holds on each link: told, or its bandwidth-delay product, in segments."""
     full = 8 * (config.transport.mss_bytes + HEADER_BYTES)
-    told = list(config.transport.fixed_cwnd_segments)
-    return told or [max(2, ceil(link.rate_bps * rtt_s(link) / full)) for link in config.links]
+    told = config.transport.parameters.get("fixed", {}).get("cwnd_segments", ())
+    windows = [int(window) for window in told]
+    return windows or [max(2, ceil(link.rate_bps * rtt_s(link) / full)) for link in config.links]
 
 
 def slot_ns(config: EngineConfig) -> int:

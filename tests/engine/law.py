@@ -11,12 +11,22 @@ from .net import ns
 class Law:
     """Subflows of one connection with these RTTs; time passes only when a test says so."""
 
-    def __init__(self, name: str, *rtt_s: float, scale: float = 1.0, **transport: object) -> None:
+    def __init__(
+        self,
+        name: str,
+        *rtt_s: float,
+        scale: float = 1.0,
+        line_bps: float = 0,
+        bdp_segments: int = 10,
+        **transport: object,
+    ) -> None:
         self.rtt_s = list(rtt_s)
         self.now_ns = ns(max(rtt_s))
         self._bench = LawBench(
             Transport(name, "minrtt", scale=scale, constants=TcpConstants(), **transport),  # type: ignore[arg-type]
             len(rtt_s),
+            line_bps,
+            bdp_segments,
         )
         for i, rtt in enumerate(rtt_s):
             self._bench.establish(i, self.now_ns, ns(rtt))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dstcc.engine import (
@@ -16,7 +18,10 @@ from dstcc.engine import (
     Transport,
     simulate,
 )
+from dstcc.remy.table import Rule, numbers, shipped_numbers
 
+Parameters = dict[str, dict[str, Sequence[float]]]
+TRAINED: Parameters = {"remy": {"rules": shipped_numbers()}}
 S = 10**9
 WIRE = 1500
 MSS = 1460
@@ -78,6 +83,21 @@ def run(congestion: str, links: Link | tuple[Link, ...], **knobs: object) -> Eng
     return simulate(config(congestion, links, **knobs))  # type: ignore[arg-type]
 
 
+def windows(*segments: int) -> Parameters:
+    """What ``fixed`` holds on each link."""
+    return {"fixed": {"cwnd_segments": segments}}
+
+
+def rates(*bps: float) -> Parameters:
+    """What ``open-loop`` and ``ltp`` send at on each link."""
+    return {name: {"rate_bps": bps} for name in ("open-loop", "ltp")}
+
+
+def rules(*of_remy: Rule) -> Parameters:
+    """What ``remy`` runs by."""
+    return {"remy": {"rules": numbers(of_remy)}}
+
+
 def config(
     congestion: str,
     links: Link | tuple[Link, ...],
@@ -88,13 +108,19 @@ def config(
     seed: int = 1,
     scheduler: str = "minrtt",
     trace: bool = False,
+    parameters: Parameters | None = None,
     **transport: object,
 ) -> EngineConfig:
-    """A small network; what is not named has the transport's defaults."""
+    """A small network; what is not named has the transport's defaults, and ``remy`` its trained rules."""
     return EngineConfig(
         seed=seed,
         links=links if isinstance(links, tuple) else (links,),
-        transport=Transport(congestion=congestion, scheduler=scheduler, **transport),  # type: ignore[arg-type]
+        transport=Transport(
+            congestion=congestion,
+            scheduler=scheduler,
+            parameters=TRAINED | (parameters or {}),
+            **transport,  # type: ignore[arg-type]
+        ),
         objects=objects if objects is not None else bulk(),
         slot_ns=ns(slot_s),
         duration_ns=NEVER_NS if duration_s is None else ns(duration_s),

@@ -68,7 +68,7 @@ def test_no_congestion_control_exceeds_it(paths, layers, congestion, mode, seed)
         objects=objects,
         seed=seed,
         mode=mode,
-        open_loop_bps=tuple(path.rate_bps for path in paths),
+        parameters=net.rates(*(path.rate_bps for path in paths)),
     )
     bound = clairvoyant_weight(config, np.ones(len(objects.chunk)))
     assert played(objects, simulate(config).objects.complete_ns) <= bound * (1 + 1e-9)

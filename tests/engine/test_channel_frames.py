@@ -208,7 +208,7 @@ def test_a_connection_meets_the_same_frames():
     loss = frames(0.0)
     link = net.link(RATE, 1.0, loss=loss, up_loss=Loss())
     objects = net.live(200, (100,), chunk_s=0.1)
-    result = net.run("fixed", link, objects=objects, slot_s=10, fixed_cwnd_segments=(10_000,))
+    result = net.run("fixed", link, objects=objects, slot_s=10, parameters=net.windows(10_000))
     sent = result.objects.first_sent_ns
     alone = sent >= net.ns(4)
     frame = sent // net.ns(0.001)

@@ -42,7 +42,7 @@ def test_fixed_ignores_loss():
 
 
 def test_open_loop_sends_at_the_rate_it_is_told():
-    result = net.run("open-loop", net.link(12e6, 0.5), duration_s=50, open_loop_bps=(6e6,))
+    result = net.run("open-loop", net.link(12e6, 0.5), duration_s=50, parameters=net.rates(6e6))
     assert net.utilisation(result, 12e6) == pytest.approx(0.5, rel=0.01)
 
 

@@ -14,7 +14,7 @@ GROW = Rule(multiple=1.0, increment=1.0)
 
 
 def test_a_rule_is_applied_once_a_round_trip():
-    law = Law("remy", 1.0, remy_rules=(Rule(multiple=0.5, increment=20.0),))
+    law = Law("remy", 1.0, parameters=net.rules(Rule(multiple=0.5, increment=20.0)))
     law.set(cwnd=10)
     law.round()
     assert (
@@ -31,7 +31,7 @@ def test_the_rtt_ratio_chooses_the_rule():
         Rule(low=calm.low, high=calm.high, multiple=empty.multiple, increment=0.0),
         Rule(low=crowded.low, high=crowded.high, multiple=full.multiple, increment=0.0),
     )
-    law = Law("remy", 1.0, remy_rules=rules)
+    law = Law("remy", 1.0, parameters=net.rules(*rules))
     law.round()
     assert law.cwnd() == 20
     law.send(50)
@@ -40,13 +40,13 @@ def test_the_rtt_ratio_chooses_the_rule():
 
 
 def test_spacing_paces_at_a_share_of_the_even_rate():
-    law = Law("remy", 2.0, remy_rules=(Rule(multiple=1.0, increment=0.0, spacing=0.5),))
+    law = Law("remy", 2.0, parameters=net.rules(Rule(multiple=1.0, increment=0.0, spacing=0.5)))
     law.round()
     assert law.pacing_bps() == pytest.approx(10 * net.WIRE * 8 / 2.0 / 0.5)
 
 
 def test_losses_change_no_window():
-    law = Law("remy", 1.0, remy_rules=(GROW,))
+    law = Law("remy", 1.0, parameters=net.rules(GROW))
     law.set(cwnd=100)
     law.lose()
     assert law.cwnd() == 100
@@ -93,7 +93,7 @@ def memory() -> tuple[float, float, float, float]:
 
 def window_after(rules: tuple[Rule, ...]) -> int:
     """W = 10, decided on with the first of those ACKs and again with the last, which opens a round trip."""
-    law = Law("remy", 1.0, remy_rules=rules)
+    law = Law("remy", 1.0, parameters=net.rules(*rules))
     law.now_ns = net.ns(ACKS_S[0])
     law.send(sum(covered(k) for k in range(len(ACKS_S) - 1)))
     for k, (at, rtt) in enumerate(zip(ACKS_S, RTTS_S, strict=True)):
@@ -118,7 +118,9 @@ def test_sending_times_that_go_back_are_no_gap():
     # An ACK that echoes an older segment (a repeat's first transmission) has a gap of nothing, not one below it.
     below, above = Rule(multiple=1.0, increment=0.0).split(1, -1e-9)
     law = Law(
-        "remy", 1.0, remy_rules=(Rule(low=below.low, high=below.high, multiple=3.0, increment=0.0), above)
+        "remy",
+        1.0,
+        parameters=net.rules(Rule(low=below.low, high=below.high, multiple=3.0, increment=0.0), above),
     )
     law.send(2)
     law.ack(1, rtt_s=1.0)
@@ -132,7 +134,7 @@ def test_sending_times_that_go_back_are_no_gap():
     ("multiple", "increment", "after"), [(0.1, 0.0, 2), (0.0, -5.0, 2), (1.25, -0.6, 11), (1.0, 0.9, 10)]
 )
 def test_the_window_is_m_w_plus_b_and_two_at_least(multiple, increment, after):
-    law = Law("remy", 1.0, remy_rules=(Rule(multiple=multiple, increment=increment),))
+    law = Law("remy", 1.0, parameters=net.rules(Rule(multiple=multiple, increment=increment)))
     law.send(1)
     law.ack(1)
     assert law.cwnd() == after  # 1.25 · 10 - 0.6 = 11.9, and 0.9 is kept for the next decision
@@ -146,7 +148,7 @@ def test_a_point_that_no_rule_holds_takes_the_nearest_ones():
     # RTT ratio 3 between boxes that end at 2 and begin at 3.5: the upper one is nearer.
     low, _ = Rule(multiple=1.0, increment=0.0).split(3, 2.0)
     _, high = Rule(multiple=2.0, increment=0.0).split(3, 3.5)
-    law = Law("remy", 1.0, remy_rules=(low, high))
+    law = Law("remy", 1.0, parameters=net.rules(low, high))
     law.send(2)
     law.ack(1, rtt_s=1.0)
     assert law.cwnd() == 10
@@ -162,7 +164,7 @@ def test_a_point_that_no_rule_holds_takes_the_nearest_ones():
 
 def test_a_round_trip_ends_with_what_was_in_flight_when_it_began():
     # Eleven in flight at the first decision: the ACKs of these decide nothing, the next segment's does.
-    law = Law("remy", 1.0, remy_rules=(GROW,))
+    law = Law("remy", 1.0, parameters=net.rules(GROW))
     law.send(11)
     seen = []
     for _ in range(12):

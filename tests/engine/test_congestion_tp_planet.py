@@ -15,7 +15,7 @@ SEGMENT_BPS = net.WIRE * 8 / 0.1  # one segment an interval: 120 kbit/s
 
 
 def law() -> Law:
-    return Law("tp-planet", RTT_S, open_loop_bps=(LINE_BPS,))
+    return Law("tp-planet", RTT_S, line_bps=LINE_BPS)
 
 
 def test_immediate_start_emulates_slow_start_then_congestion_avoidance():

@@ -80,7 +80,7 @@ def test_a_flow_carries_what_its_application_writes() -> None:
     # 1 Mbit/s on the wire, on half the time, on a link with room: 30 s worth in 60 s.
     half = CrossTraffic(1e6, on_ns=net.ns(0.5), off_ns=net.ns(0.5))
     shared = net.link(10e6, 0.1, flows=(Flow("newreno", source=half),))
-    flow = net.run("fixed", shared, duration_s=60, fixed_cwnd_segments=(10,)).flows[0]
+    flow = net.run("fixed", shared, duration_s=60, parameters=net.windows(10)).flows[0]
     assert flow.delivered_bytes * 8 / 60 == pytest.approx(0.5e6 * net.MSS / net.WIRE, rel=0.02)
     assert flow.lost_segments == 0
 
@@ -91,7 +91,7 @@ def test_acknowledgements_share_the_other_direction() -> None:
     rate = 10e6
     acks = rate / (net.WIRE * 8) / 2 * 40 * 8
     shared = net.link(rate, 0.1, up_rate_bps=acks / 10, flows=(Flow("fixed"),) * 7)
-    shares = net.shares_bps(net.run("fixed", shared, duration_s=60, fixed_cwnd_segments=(11,)))
+    shares = net.shares_bps(net.run("fixed", shared, duration_s=60, parameters=net.windows(11)))
     assert 0.045 * rate <= sum(shares) <= 0.1 * rate
 
 

@@ -106,6 +106,7 @@ def configs(draw: st.DrawFn) -> EngineConfig:
             receive_buffer_bytes=draw(st.sampled_from([0, 1_000_000])),
             scale=max(1.0, longest_s / 20),
             layer_first=draw(st.booleans()),
+            parameters=net.TRAINED,
         ),
         objects=objects,
         slot_ns=net.ns(max(longest_s / 4, chunk_s)) + 1,

@@ -69,7 +69,7 @@ def test_each_lane_is_an_ordering_domain() -> None:
             each,
             objects=many(2_000),
             duration_s=60,
-            fixed_cwnd_segments=(80 // each,),
+            parameters=net.windows(80 // each),
         )
         waits.append(result.totals["hol_payload_bytes"] / result.totals["arrived_payload_bytes"])
     assert waits[1] < 0.5 * waits[0]

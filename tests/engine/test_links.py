@@ -47,7 +47,7 @@ def test_a_shortening_path_never_reorders():
 def test_the_queue_drops_what_exceeds_its_bytes():
     # An open loop at twice the rate fills 10 packets of queue, then every second packet finds no room.
     narrow = net.link(12e6, 0.1, queue_bdp=10 / 100)
-    result = net.run("open-loop", narrow, duration_s=10, open_loop_bps=(24e6,))
+    result = net.run("open-loop", narrow, duration_s=10, parameters=net.rates(24e6))
     totals = result.totals
     assert totals["dropped_queue_packets"] / totals["data_packets"] == pytest.approx(0.5, abs=0.02)
     assert totals["queue_p95_s"] == pytest.approx(
@@ -133,7 +133,7 @@ def test_cross_traffic_takes_its_share_of_the_queue():
 def test_cross_traffic_goes_on_and_off():
     # On 1 s, off 1 s at the full rate: on average half the line.
     shared = net.link(12e6, 0.1, queue_bdp=30, cross_traffic=(CrossTraffic(12e6, on_ns=net.S, off_ns=net.S),))
-    result = net.run("fixed", shared, duration_s=60, fixed_cwnd_segments=(1000,))
+    result = net.run("fixed", shared, duration_s=60, parameters=net.windows(1000))
     assert net.utilisation(result, 12e6) == pytest.approx(0.5, abs=0.03)
 
 
@@ -207,7 +207,7 @@ def test_what_is_lost_takes_its_time_on_the_line_all_the_same():
     # the 999th, has left after 999 ms.
     objects = dataclasses.replace(net.live(1000, (net.MSS,)), release_ns=np.zeros(1000, dtype=np.int64))
     link = net.link(12e6, 1.0, queue_bdp=2.0, loss=Loss("periodic", 1 / 2))
-    knobs = {"ltp_green_from_layer": 0, "open_loop_bps": (240e6,), "slot_s": 10.0}
+    knobs = {"ltp_green_from_layer": 0, "parameters": net.rates(240e6), "slot_s": 10.0}
     result = net.run("ltp", link, objects=objects, scheduler="none", **knobs)
     assert result.objects.first_arrival_ns.max() == net.ns(0.999) + net.ns(0.5)
 
@@ -232,7 +232,7 @@ def test_the_way_up_has_a_rate_and_a_queue_of_its_own():
     # speaks for those that did not; with endless room it waits ever longer.
     def mean_rtt_s(up_queue_bytes: int) -> float:
         slow = net.link(12e6, 1.0, up_rate_bps=12e3, up_queue_bytes=up_queue_bytes)
-        totals = net.run("fixed", slow, duration_s=30, fixed_cwnd_segments=(1000,)).totals
+        totals = net.run("fixed", slow, duration_s=30, parameters=net.windows(1000)).totals
         return totals["rtt_sum_s"] / totals["rtt_samples"]
 
     assert 1.2 < mean_rtt_s(400) < 2.5

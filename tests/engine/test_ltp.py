@@ -73,7 +73,7 @@ def test_blocks_follow_each_other_without_waiting_for_reports():
 
 def test_a_told_rate_spaces_the_segments():
     # 6 Mbit/s on a 12 Mbit/s line: a segment every 2 ms, the last one takes 1 ms.
-    result = transfer(path(), blocks(1, 8), open_loop_bps=(6e6,))
+    result = transfer(path(), blocks(1, 8), parameters=net.rates(6e6))
     assert done_s(result) == pytest.approx([7 * 2e-3 + 1e-3 + LIGHT_S], abs=EVERY)
 
 

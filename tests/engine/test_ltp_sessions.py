@@ -128,7 +128,7 @@ def test_a_session_that_was_refused_takes_no_more():
     result = transfer(
         link,
         with_one_to_come(blocks(1, 10)),
-        open_loop_bps=(24e3,),
+        parameters=net.rates(24e3),
         ltp_retry_limit=0,
         duration_s=1000,
     )
@@ -173,7 +173,7 @@ def test_a_green_block_is_not_done_with_while_segments_are_under_way(segments):
     # Told twice the line's rate, with a queue of 10 packets: every second segment finds no room, of one or the other
     # length the last one as well. Then 10 still wait in the queue, and arrive up to 10 ms after light from now would.
     narrow = net.link(12e6, RTT_S, queue_bytes=15_000)
-    result = transfer(narrow, blocks(1, segments), ltp_green_from_layer=0, open_loop_bps=(24e6,))
+    result = transfer(narrow, blocks(1, segments), ltp_green_from_layer=0, parameters=net.rates(24e6))
     arrived = segments - result.totals["dropped_queue_packets"]
     assert 0 < arrived < segments
     assert result.objects.delivered_bytes[0] == arrived * net.MSS
@@ -186,5 +186,5 @@ def test_the_95th_wait_is_not_the_median():
     # A segment each 10.37 ms, and a datagram of another each 5 ms, 1 ms on the line: of the segments, whose phases are
     # even, one in five waits, w ms or more (1 - w) / 5 of them. A twentieth waits 0.75 ms.
     busy = net.link(12e6, RTT_S, cross_traffic=(CrossTraffic(2.4e6, 1500),))
-    result = transfer(busy, blocks(1, 2000), open_loop_bps=(12e6 / 10.37,))
+    result = transfer(busy, blocks(1, 2000), parameters=net.rates(12e6 / 10.37))
     assert result.totals["queue_p95_s"] == pytest.approx(0.75e-3, rel=0.05)  # as fine as the histogram

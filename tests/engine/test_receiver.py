@@ -57,7 +57,7 @@ def test_segments_out_of_order_share_acknowledgements_on_a_quick_link():
         rate_bps=100e6,
         congestion="fixed",
         receive_buffer_bytes=12_000_000,
-        fixed_cwnd_segments=(8_000,),
+        parameters=net.windows(8_000),
         link={"outages_s": ((5.0, 5.02),)},
         constants=net.QUICK_ACK,
     )

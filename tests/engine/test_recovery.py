@@ -77,7 +77,7 @@ def test_a_probe_carries_new_data_in_every_mode():
             net.link(12e6, 1.0, outages_s=((5.2, 60),)),
             objects=net.live(200, (4 * net.MSS,), chunk_s=0.2),
             duration_s=9,
-            fixed_cwnd_segments=(4,),
+            parameters=net.windows(4),
             mode=mode,
             constants=TcpConstants(rto_min_s=30.0),
         )
@@ -109,7 +109,7 @@ def test_order_numbers_may_wrap():
         objects=net.bulk(segments),
         mss_bytes=1,
         header_bytes=1,
-        fixed_cwnd_segments=(64,),
+        parameters=net.windows(64),
         slot_s=10.0,
     )
     assert result.objects.delivered_bytes[0] == segments

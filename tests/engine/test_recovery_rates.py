@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import pytest
 
+from . import net
 from .sender import MS, Sender
 from .test_laws_bic import Linux
 
 
 def test_pacing_spaces_segments_by_the_rate_from_the_last_one_on():
     # `fixed`, W = 10 over 1 s: a segment of 1,500 bytes every 100 ms, whether three leave together or not.
-    sender = Sender("fixed", fixed_cwnd_segments=(10,))
+    sender = Sender("fixed", parameters=net.windows(10))
     sender.send(0, 0, 0)
     assert sender.own.pacing_until == pytest.approx(300 * MS)
     sender.send(1000)

@@ -82,7 +82,7 @@ def test_blest_waits_when_the_slow_path_would_block_the_send_window(buffer_segme
         links,
         objects=net.bulk(2_000_000),
         scheduler="blest",
-        fixed_cwnd_segments=(10, 10),
+        parameters=net.windows(10, 10),
         receive_buffer_bytes=buffer_segments * net.MSS,
     )
     assert (carried(result)[1] > 0) == uses_slow
@@ -143,7 +143,9 @@ def test_ecf_uses_the_slow_path_only_for_what_the_fast_one_would_take_too_long_o
     # Windows of 10 at RTTs of 0.2 and 1.2 s: the fast path is done first with up to 50 unsent.
     links = (net.link(12e6, 0.2), net.link(12e6, 1.2))
     objects = net.live(6, (segments * net.MSS,), chunk_s=30)
-    result = net.run("fixed", links, objects=objects, scheduler="ecf", fixed_cwnd_segments=(10, 10), slot_s=1)
+    result = net.run(
+        "fixed", links, objects=objects, scheduler="ecf", parameters=net.windows(10, 10), slot_s=1
+    )
     assert (carried(result)[1] > 0) == uses_slow
 
 
@@ -178,7 +180,7 @@ def test_daps_lets_data_arrive_in_order_over_unequal_paths(slow_rtt_s: float, sh
     wait = {}
     for name in ("minrtt", "daps"):
         result = net.run(
-            "fixed", links, objects=net.bulk(5_000_000), scheduler=name, fixed_cwnd_segments=(10, 10)
+            "fixed", links, objects=net.bulk(5_000_000), scheduler=name, parameters=net.windows(10, 10)
         )
         wait[name] = result.totals["hol_wait_byte_s"] / 5e6
         assert carried(result)[1] / carried(result).sum() == pytest.approx(share, rel=0.1)
@@ -382,7 +384,7 @@ def test_linux_levels_queueing_times_and_not_windows():
         objects = net.live(1000, (30 * net.MSS,), chunk_s=0.01, playout_s=60)
         knobs = {
             "scheduler": scheduler,
-            "fixed_cwnd_segments": (600, 600),
+            "parameters": net.windows(600, 600),
             "drop_late": True,
             "duration_s": 10,
         }
@@ -403,7 +405,7 @@ def test_linux_gives_a_subflow_64_kib_at_a_time():
     """65,428 bytes are 44.8 segments of 1,460: a run of 45 on one subflow, then those of the other."""
     links = (net.link(12e6, 0.5), net.link(12e6, 0.5))
     segments = net.live(4000, (net.MSS,), chunk_s=1e-6)
-    knobs = {"scheduler": "linux", "fixed_cwnd_segments": (400, 400), "duration_s": 60}
+    knobs = {"scheduler": "linux", "parameters": net.windows(400, 400), "duration_s": 60}
     on = net.run("fixed", links, objects=segments, **knobs).objects.subflow
     turns = np.flatnonzero(np.diff(on)) + 1
     runs = np.diff(turns)
@@ -426,7 +428,7 @@ def overtaken_s(playout_s: float | None, *links: Link, window: int) -> float:
         "scheduler": "linux",
         "layer_first": True,
         "drop_late": playout_s is not None,
-        "fixed_cwnd_segments": (window,) * len(links),
+        "parameters": net.windows(*(window,) * len(links)),
     }
     result = net.run("fixed", links, objects=objects, duration_s=16, **knobs)
     return (int(result.objects.complete_ns[2]) - 10 * net.S) / net.S - 0.5
@@ -451,7 +453,12 @@ def test_linux_gives_segments_to_a_path_that_brings_them_too_late():
     objects = net.live(200, (30 * net.MSS,), chunk_s=0.1, playout_s=2)
     late = {}
     for scheduler in ("linux", "minrtt"):
-        knobs = {"scheduler": scheduler, "fixed_cwnd_segments": (50, 50), "drop_late": True, "duration_s": 30}
+        knobs = {
+            "scheduler": scheduler,
+            "parameters": net.windows(50, 50),
+            "drop_late": True,
+            "duration_s": 30,
+        }
         samples = net.run("fixed", links, objects=objects, **knobs).samples
         late[scheduler] = int(samples.inflight_segments[samples.subflow == 1].max())
     assert late["linux"] > 0

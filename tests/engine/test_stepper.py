@@ -27,7 +27,7 @@ from dstcc.engine.stepper import (
     TIME_OVER,
 )
 
-from .net import MSS, config, link, live, ns
+from .net import MSS, config, link, live, ns, windows
 
 LINKS = (
     link(2e6, 1.0, name="a", loss=Loss("packet", 1e-2)),
@@ -109,7 +109,7 @@ def test_a_window_held_from_the_start_is_the_fixed_one() -> None:
     stepper.alpha_q16[:], stepper.beta[:] = 0, 100
     stepped = to_the_end(stepper)
     fixed = simulate(
-        replace(told, transport=replace(told.transport, congestion="fixed", fixed_cwnd_segments=(100,)))
+        replace(told, transport=replace(told.transport, congestion="fixed", parameters=windows(100)))
     )
     sent = [r.samples.sent_segments[5:].sum() for r in (stepped, fixed)]
     assert stepped.samples.cwnd_segments[2:].tolist() == [100] * 398

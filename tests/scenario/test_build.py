@@ -6,6 +6,7 @@ import pytest
 
 from dstcc.engine.config import NEVER_NS, EngineConfig
 from dstcc.errors import ScenarioError
+from dstcc.remy.table import shipped_numbers
 from dstcc.scenario import (
     TrialSetup,
     draw_trial,
@@ -90,6 +91,22 @@ def test_slots(minimal: Path) -> None:
     assert setup(minimal, "scenario.duration_s=100_000").slot_ns == 50 * S
 
 
+def test_a_control_is_made_with_its_own_parameters_alone(minimal: Path) -> None:
+    keys = "transport={fixed_cwnd_segments = 7, open_loop_bps = [1e3, 2e3]}"
+    assert built(minimal, keys, congestion="open-loop").transport.parameters == {
+        "open-loop": {"rate_bps": (1e3, 2e3)}
+    }
+    assert built(minimal, keys, congestion="cubic").transport.parameters == {}
+    assert built(minimal, "transport={}", congestion="fixed").transport.parameters == {}
+
+
+def test_remy_brings_its_rules_to_a_background_flow_too(minimal: Path) -> None:
+    rules = {"remy": {"rules": shipped_numbers()}}
+    assert built(minimal, congestion="remy").transport.parameters == rules
+    flows = 'link.0.flows=[{congestion = "remy"}]'
+    assert built(minimal, flows, congestion="cubic").transport.parameters == rules
+
+
 def test_transport(minimal: Path) -> None:
     transport = built(
         minimal,
@@ -99,8 +116,7 @@ def test_transport(minimal: Path) -> None:
         scheduler="layer-pinned",
     ).transport
     assert (transport.mode, transport.lanes_per_link) == ("lanes", 2)
-    assert transport.fixed_cwnd_segments == (7, 7)
-    assert transport.open_loop_bps == (1e3, 2e3)
+    assert transport.parameters == {"fixed": {"cwnd_segments": (7, 7)}}
     assert transport.layer_links == (1, 0)
     assert transport.receive_buffer_bytes == 2000
     assert built(minimal).transport.receive_buffer_bytes == 0

@@ -25,6 +25,7 @@ constexpr Time kNsPerUs = 1000;
 // BBR behind a window of its own; what comes out is the pace.
 class Pacer {
 public:
+    explicit Pacer(const ControlSetup& setup) : bbr_(registered<ControlEntry>("bbr")->make(setup)) {}
     void init(TcpState& tcp, Time now) {
         constants_ = *tcp.constants;
         constants_.bbr_min_rtt_window = kNever / 2;  // RTprop never expires
@@ -59,7 +60,7 @@ private:
         tcp.constants = constants;
     }
 
-    std::unique_ptr<CongestionControl> bbr_ = make_bbr();
+    std::unique_ptr<CongestionControl> bbr_;
     ConstantsNs constants_{};
     std::int64_t cwnd_ = 0;
     double pace_ = 0;
@@ -68,8 +69,8 @@ private:
 class Agent final : public CongestionControl {
 public:
     enum class Kind { kWindow, kRate, kBbr };
-    explicit Agent(Kind kind) : kind_(kind) {
-        if (kind == Kind::kBbr) pacer_ = std::make_unique<Pacer>();
+    Agent(Kind kind, const ControlSetup& setup) : kind_(kind) {
+        if (kind == Kind::kBbr) pacer_ = std::make_unique<Pacer>(setup);
     }
     void init(TcpState& tcp, Time now) override {
         established_ = true;
@@ -166,10 +167,15 @@ private:
     bool established_ = false, steered_ = false;
 };
 
-}  // namespace
+template <Agent::Kind kKind>
+std::unique_ptr<CongestionControl> make_agent(const ControlSetup& setup) {
+    return std::make_unique<Agent>(kKind, setup);
+}
 
-std::unique_ptr<CongestionControl> make_agent() { return std::make_unique<Agent>(Agent::Kind::kWindow); }
-std::unique_ptr<CongestionControl> make_agent_rate() { return std::make_unique<Agent>(Agent::Kind::kRate); }
-std::unique_ptr<CongestionControl> make_agent_bbr() { return std::make_unique<Agent>(Agent::Kind::kBbr); }
+const Registered<ControlEntry> kWindowAgent{{kAgent, make_agent<Agent::Kind::kWindow>, {}, true}};
+const Registered<ControlEntry> kRateAgent{{kAgentRate, make_agent<Agent::Kind::kRate>, {}, true}};
+const Registered<ControlEntry> kBbrAgent{{kAgentBbr, make_agent<Agent::Kind::kBbr>, {}, true}};
+
+}  // namespace
 
 }  // namespace dstcc

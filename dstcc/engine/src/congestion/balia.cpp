@@ -45,8 +45,8 @@ private:
     }
 };
 
-}  // namespace
+const Registered<ControlEntry> kEntry{{"balia", make_control<Balia>}};
 
-std::unique_ptr<CongestionControl> make_balia() { return std::make_unique<Balia>(); }
+}  // namespace
 
 }  // namespace dstcc

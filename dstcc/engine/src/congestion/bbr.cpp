@@ -445,9 +445,14 @@ private:
     std::uint64_t stretch_delivered_ = 0, stretch_lost_ = 0, stretch_rounds_ = 0;
 };
 
-}  // namespace
+template <bool kScaled>
+std::unique_ptr<CongestionControl> make_bbr(const ControlSetup&) {
+    return std::make_unique<Bbr>(kScaled);
+}
 
-std::unique_ptr<CongestionControl> make_bbr() { return std::make_unique<Bbr>(false); }
-std::unique_ptr<CongestionControl> make_bbr_scaled() { return std::make_unique<Bbr>(true); }
+const Registered<ControlEntry> kBbr{{"bbr", make_bbr<false>}};
+const Registered<ControlEntry> kBbrScaled{{"bbr-scaled", make_bbr<true>}};
+
+}  // namespace
 
 }  // namespace dstcc

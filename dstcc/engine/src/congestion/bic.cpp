@@ -80,8 +80,8 @@ private:
     Time last_time_ = 0;
 };
 
-}  // namespace
+const Registered<ControlEntry> kEntry{{"bic", make_control<Bic>}};
 
-std::unique_ptr<CongestionControl> make_bic() { return std::make_unique<Bic>(); }
+}  // namespace
 
 }  // namespace dstcc

@@ -6,10 +6,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "core/agent.hpp"
+#include "core/registry.hpp"
 #include "tcp/state.hpp"
 
 namespace dstcc {
@@ -76,31 +79,48 @@ inline void reno_cong_avoid(TcpState& tcp, std::int64_t acked) {
     additive_increase(tcp, tcp.cwnd, acked);
 }
 
-using CongestionFactory = std::unique_ptr<CongestionControl> (*)();
+// What a control is made with.
+struct ControlSetup {
+    const TcpState& tcp;                     // of its subflow, before the handshake
+    std::size_t link = 0;                    // its number, for parameters with a value per link
+    double line_bps = 0;                     // the subflow's share of the link's rate
+    std::int64_t bdp_segments = 0;           // the window that fills this share over the longest round trip
+    bool background = false;                 // of somebody else's flow: parameters with a value per link are not for it
+    const Parameters* parameters = nullptr;  // the control's own; make_congestion() looks them up
 
-std::unique_ptr<CongestionControl> make_agent();  // not in the table: nobody's choice, but what a controller runs on
-std::unique_ptr<CongestionControl> make_agent_rate();
-std::unique_ptr<CongestionControl> make_agent_bbr();
+    // All values of a parameter; none where it is not set.
+    const std::vector<double>& all(const std::string& name) const {
+        static const std::vector<double> none;
+        if (parameters == nullptr) return none;
+        const auto found = parameters->find(name);
+        return found == parameters->end() ? none : found->second;
+    }
+    // The link's value of a parameter that has one per link, if it is set.
+    std::optional<double> per_link(const std::string& name) const {
+        const std::vector<double>& values = all(name);
+        return background || link >= values.size() ? std::nullopt : std::optional(values[link]);
+    }
+};
 
-// One factory per algorithm file.
-std::unique_ptr<CongestionControl> make_fixed();
-std::unique_ptr<CongestionControl> make_open_loop();
-std::unique_ptr<CongestionControl> make_newreno();
-std::unique_ptr<CongestionControl> make_cubic();
-std::unique_ptr<CongestionControl> make_westwood();
-std::unique_ptr<CongestionControl> make_bbr();
-std::unique_ptr<CongestionControl> make_bbr_scaled();
-std::unique_ptr<CongestionControl> make_bic();
-std::unique_ptr<CongestionControl> make_vegas();
-std::unique_ptr<CongestionControl> make_ledbat();
-std::unique_ptr<CongestionControl> make_lia();
-std::unique_ptr<CongestionControl> make_olia();
-std::unique_ptr<CongestionControl> make_balia();
-std::unique_ptr<CongestionControl> make_wvegas();
-std::unique_ptr<CongestionControl> make_tp_planet();
-std::unique_ptr<CongestionControl> make_remy();
+// A row of the table of controls; the file of each enters it.
+struct ControlEntry {
+    const char* name;
+    std::unique_ptr<CongestionControl> (*make)(const ControlSetup&);
+    std::vector<std::string> parameters = {};  // the names it takes
+    bool steered = false;                      // nobody's choice, but what a controller runs on
+};
 
-const std::vector<std::pair<std::string, CongestionFactory>>& congestion_table();
-std::unique_ptr<CongestionControl> make_congestion(const std::string& name);
+// Of a class whose constructor takes the setup, or nothing.
+template <class Control>
+std::unique_ptr<CongestionControl> make_control([[maybe_unused]] const ControlSetup& setup) {
+    if constexpr (std::is_constructible_v<Control, const ControlSetup&>)
+        return std::make_unique<Control>(setup);
+    else
+        return std::make_unique<Control>();
+}
+
+// The control of that name with its own parameters of the transport's.
+std::unique_ptr<CongestionControl> make_congestion(const TransportConfig& transport, const std::string& name,
+                                                   ControlSetup setup);
 
 }  // namespace dstcc

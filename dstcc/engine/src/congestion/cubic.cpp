@@ -156,8 +156,8 @@ private:
     bool hystart_found_ = false;
 };
 
-}  // namespace
+const Registered<ControlEntry> kEntry{{"cubic", make_control<Cubic>}};
 
-std::unique_ptr<CongestionControl> make_cubic() { return std::make_unique<Cubic>(); }
+}  // namespace
 
 }  // namespace dstcc

@@ -1,4 +1,4 @@
-// fixed: a constant window W, paced at W / srtt so that a window's worth never leaves as one burst.
+// fixed: a constant window W (the parameter cwnd_segments, or the link's BDP), paced at W / srtt so that a window's worth never leaves as one burst.
 //
 // The deep-space idea of a window set once to the bandwidth-delay product (paper 1 calls it the BDP); it neither probes
 // nor backs off, so it is the yardstick for what reacting to loss costs.
@@ -9,8 +9,15 @@ namespace {
 
 class Fixed final : public CongestionControl {
 public:
+    explicit Fixed(const ControlSetup& setup) : window_(setup.bdp_segments) {
+        const std::optional<double> set = setup.per_link("cwnd_segments");
+        if (!set) return;
+        if (!(*set >= 1 && *set <= static_cast<double>(kInfiniteWindow)))
+            throw std::invalid_argument("fixed: cwnd_segments must be 1 to 2^40");
+        window_ = static_cast<std::int64_t>(*set);
+    }
     void init(TcpState& tcp, Time) override {
-        tcp.cwnd = tcp.fixed_cwnd;
+        tcp.cwnd = window_;
         pace(tcp);
     }
     std::int64_t ssthresh(TcpState& tcp, Time) override { return tcp.cwnd; }
@@ -27,10 +34,12 @@ private:
         if (tcp.srtt_ns > 0)
             tcp.pacing_bytes_per_ns = static_cast<double>(tcp.cwnd) * tcp.wire_bytes / static_cast<double>(tcp.srtt_ns);
     }
+
+    std::int64_t window_;
 };
 
-}  // namespace
+const Registered<ControlEntry> kEntry{{"fixed", make_control<Fixed>, {"cwnd_segments"}}};
 
-std::unique_ptr<CongestionControl> make_fixed() { return std::make_unique<Fixed>(); }
+}  // namespace
 
 }  // namespace dstcc

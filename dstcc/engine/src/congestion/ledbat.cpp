@@ -76,8 +76,8 @@ private:
     std::size_t newest_ = 0, next_current_ = 0;
 };
 
-}  // namespace
+const Registered<ControlEntry> kEntry{{"ledbat", make_control<Ledbat>}};
 
-std::unique_ptr<CongestionControl> make_ledbat() { return std::make_unique<Ledbat>(); }
+}  // namespace
 
 }  // namespace dstcc

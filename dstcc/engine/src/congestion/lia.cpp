@@ -26,8 +26,8 @@ protected:
     }
 };
 
-}  // namespace
+const Registered<ControlEntry> kEntry{{"lia", make_control<Lia>}};
 
-std::unique_ptr<CongestionControl> make_lia() { return std::make_unique<Lia>(); }
+}  // namespace
 
 }  // namespace dstcc

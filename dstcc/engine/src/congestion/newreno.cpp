@@ -14,8 +14,8 @@ public:
     void cong_avoid(TcpState& tcp, std::int64_t acked, Time) override { reno_cong_avoid(tcp, acked); }
 };
 
-}  // namespace
+const Registered<ControlEntry> kEntry{{"newreno", make_control<NewReno>}};
 
-std::unique_ptr<CongestionControl> make_newreno() { return std::make_unique<NewReno>(); }
+}  // namespace
 
 }  // namespace dstcc

@@ -66,8 +66,8 @@ private:
     std::int64_t last_loss_ = 0, between_ = 0;  // segment numbers
 };
 
-}  // namespace
+const Registered<ControlEntry> kEntry{{"olia", make_control<Olia>}};
 
-std::unique_ptr<CongestionControl> make_olia() { return std::make_unique<Olia>(); }
+}  // namespace
 
 }  // namespace dstcc

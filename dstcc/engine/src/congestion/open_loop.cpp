@@ -7,20 +7,26 @@ namespace {
 
 class OpenLoop final : public CongestionControl {
 public:
+    explicit OpenLoop(const ControlSetup& setup) : rate_bps_(setup.per_link("rate_bps").value_or(0)) {
+        if (!(rate_bps_ >= 0)) throw std::invalid_argument("open-loop: rate_bps must not be negative (0: the line's)");
+        if (rate_bps_ == 0) rate_bps_ = setup.line_bps;
+    }
     void init(TcpState& tcp, Time) override {
         tcp.cwnd = kInfiniteWindow;
-        const double rate = tcp.open_loop_bps > 0 ? tcp.open_loop_bps : tcp.link_rate_bps;
-        tcp.pacing_bytes_per_ns = rate / 8.0 / kNsPerS;
+        tcp.pacing_bytes_per_ns = rate_bps_ / 8.0 / kNsPerS;
     }
     std::int64_t ssthresh(TcpState&, Time) override { return kInfiniteWindow; }
     void cong_avoid(TcpState&, std::int64_t, Time) override {}
     bool takes_acks() const override { return true; }
     bool cong_control(TcpState&, const RateSample&, Time) override { return true; }
     bool owns_window() const override { return true; }
+
+private:
+    double rate_bps_;
 };
 
-}  // namespace
+const Registered<ControlEntry> kEntry{{"open-loop", make_control<OpenLoop>, {"rate_bps"}}};
 
-std::unique_ptr<CongestionControl> make_open_loop() { return std::make_unique<OpenLoop>(); }
+}  // namespace
 
 }  // namespace dstcc

@@ -31,11 +31,11 @@ constexpr double kLeastShare = 1e-3;    // S never falls below this share of the
 
 class TpPlanet final : public CongestionControl {
 public:
+    explicit TpPlanet(const ControlSetup& setup) : line_(setup.line_bps / 8 / kNsPerS) {}
     bool owns_window() const override { return true; }
     bool wants_sends() const override { return true; }
     void init(TcpState& tcp, Time now) override {
         tcp.cwnd = kInfiniteWindow;
-        line_ = tcp.link_rate_bps / 8 / kNsPerS;
         began_ = now;
         rtt_ = std::max<Time>(tcp.srtt_ns, 1);
         interval_ = static_cast<double>(rtt_) / kIntervals;
@@ -126,8 +126,8 @@ private:
     std::int64_t high_ = 0, low_ = 0;  // of this decision
 };
 
-}  // namespace
+const Registered<ControlEntry> kEntry{{"tp-planet", make_control<TpPlanet>}};
 
-std::unique_ptr<CongestionControl> make_tp_planet() { return std::make_unique<TpPlanet>(); }
+}  // namespace
 
 }  // namespace dstcc

@@ -93,8 +93,8 @@ private:
     Time base_rtt_ = kNever, least_rtt_ = kNever;
 };
 
-}  // namespace
+const Registered<ControlEntry> kEntry{{"vegas", make_control<Vegas>}};
 
-std::unique_ptr<CongestionControl> make_vegas() { return std::make_unique<Vegas>(); }
+}  // namespace
 
 }  // namespace dstcc

@@ -92,8 +92,8 @@ private:
     bool restart_min_ = true, first_ack_ = true;
 };
 
-}  // namespace
+const Registered<ControlEntry> kEntry{{"westwood", make_control<Westwood>}};
 
-std::unique_ptr<CongestionControl> make_westwood() { return std::make_unique<Westwood>(); }
+}  // namespace
 
 }  // namespace dstcc

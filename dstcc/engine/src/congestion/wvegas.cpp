@@ -118,8 +118,8 @@ private:
     Time base_rtt_ = kNever;
 };
 
-}  // namespace
+const Registered<ControlEntry> kEntry{{"wvegas", make_control<WVegas>}};
 
-std::unique_ptr<CongestionControl> make_wvegas() { return std::make_unique<WVegas>(); }
+}  // namespace
 
 }  // namespace dstcc

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
-#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,8 +14,8 @@ namespace dstcc {
 
 class CongestionControl;
 class Scheduler;
+struct ControlSetup;
 struct SchedulerSetup;
-struct TcpState;
 
 enum class LossKind { kNone, kPacket, kBer, kGilbertElliott, kPeriodic, kFrames };
 
@@ -100,11 +100,8 @@ struct ConstantsNs {
     }
 };
 
-// A box of Remy's memory and its action; see congestion/remy.cpp.
-struct RemyRule {
-    std::array<double, 4> from{}, to{};
-    double multiple = 1, increment = 1, spacing = 0;
-};
+// Numbers that a control or a transfer is made with, by the names of its parameters.
+using Parameters = std::map<std::string, std::vector<double>>;
 
 struct TransportConfig {
     std::string congestion, scheduler;
@@ -113,19 +110,17 @@ struct TransportConfig {
     bool apart = false;  // lanes: each subflow is a connection of its own
     int mss_bytes = 1460, header_bytes = 40, option_bytes = 24, initial_cwnd = 10;
     std::int64_t receive_buffer_bytes = 0;
-    std::vector<std::int64_t> fixed_cwnd_segments;
-    std::vector<double> open_loop_bps;
     std::vector<int> layer_links;
     int ltp_green_from_layer = -1;  // below 0: every layer is red
     std::uint32_t ltp_retry_limit = 20;
     double join_rtts = 3;
     bool drop_late = true, layer_first = false;
-    int agent_headroom = 2;          // AgentState::headroom
-    double agent_silence_slots = 4;  // AgentState::silence_ns, in slots
-    std::vector<RemyRule> remy_rules;
+    int agent_headroom = 2;                        // AgentState::headroom
+    double agent_silence_slots = 4;                // AgentState::silence_ns, in slots
+    std::map<std::string, Parameters> parameters;  // by control or transfer
     ConstantsNs constants{};
     // Extensions (python/extension.hpp); empty: by name.
-    std::function<std::unique_ptr<CongestionControl>(const TcpState&)> make_control;
+    std::function<std::unique_ptr<CongestionControl>(const ControlSetup&)> make_control;
     std::function<std::unique_ptr<Scheduler>(const SchedulerSetup&)> make_scheduler;
 };
 

@@ -28,13 +28,17 @@ Ltp::Ltp(const EngineConfig& config)
       unsettled_(config.objects.size()),
       pending_(config_.transport.layer_first) {
     const TransportConfig& transport = config_.transport;
+    const auto own = transport.parameters.find(kTransferLtp);
+    const Parameters parameters = own == transport.parameters.end() ? Parameters{} : own->second;
+    const auto set = parameters.find(kLtpRate);
+    const std::vector<double> rates_bps = set == parameters.end() ? std::vector<double>{} : set->second;
     std::int32_t subflow = 0;
     for (std::size_t l = 0; l < config_.links.size(); ++l) {
         const LinkConfig& link = config_.links[l];
         LinkState state;
         state.subflow = subflow;
         subflow += link.subflows;
-        const double told = l < transport.open_loop_bps.size() ? transport.open_loop_bps[l] : 0;
+        const double told = l < rates_bps.size() ? rates_bps[l] : 0;
         state.down = Line(link, false, config_.seed, l, full_bytes_, told);
         state.up = Line(link, true, config_.seed, l, full_bytes_, 0);
         state.bound = LayerQueue(transport.layer_first);

@@ -30,7 +30,8 @@
 
 namespace dstcc {
 
-constexpr const char* kTransferLtp = "ltp";  // its name among the congestion controls
+constexpr const char* kTransferLtp = "ltp";   // its name among the congestion controls
+constexpr const char* kLtpRate = "rate_bps";  // its parameter: the wire rate per link, the link's own unless set
 
 class Ltp {
 public:

@@ -22,13 +22,15 @@ constexpr std::uint64_t kFlowNumbers = 1 << 16;  // draws of flows are apart fro
 void Simulation::add_flow(std::size_t link, std::size_t number) {
     const LinkConfig& on = config_.links[link];
     const FlowConfig& flow = on.flows[number];
-    TcpState tcp = initial_state(link, on.subflows + static_cast<int>(on.flows.size()));
+    TcpState tcp = initial_state();
     tcp.subflow = kFlowNumbers * (link + 1) + number;
     bound_agent(tcp);
+    ControlSetup setup = control_setup(tcp, link, on.subflows + static_cast<int>(on.flows.size()));
+    setup.background = true;
     const bool same = flow.congestion == "same";
     const std::int64_t bytes = flow.payload_bytes > 0 ? flow.payload_bytes : kGreedy;
-    FlowState state{{Subflow(config_.transport, same ? own_control(tcp) : make_congestion(flow.congestion), tcp),
-                     receiver(link, 0), link},
+    auto control = same ? own_control(setup) : make_congestion(config_.transport, flow.congestion, setup);
+    FlowState state{{Subflow(config_.transport, std::move(control), tcp), receiver(link, 0), link},
                     flow,
                     flow.app_limited ? bytes : 0,
                     flow.app_limited ? 0 : bytes};

@@ -43,7 +43,7 @@ std::size_t count_sources(const EngineConfig& config) {
 Simulation::Simulation(const EngineConfig& config)
     : config_(config),
       wire_bytes_(static_cast<std::uint32_t>(config.transport.mss_bytes + config.transport.header_bytes)),
-      scheduler_(make_scheduler({config_.transport, config_.seed, config_.slot_ns, count_subflows(config)})),
+      scheduler_(transport_scheduler({config_.transport, config_.seed, config_.slot_ns, count_subflows(config)})),
       listens_(scheduler_->listens()),
       heeds_(scheduler_->heeds()),
       duplicates_(scheduler_->duplicates()),
@@ -120,21 +120,23 @@ Simulation::Simulation(const EngineConfig& config)
     for (std::size_t f = 0; f < flows_.size(); ++f) open(first_flow_ + f, flows_[f], flows_[f].config.start_ns);
 }
 
-TcpState Simulation::initial_state(std::size_t link, int sharers) const {
-    const LinkConfig& config = config_.links[link];
-    const Direction &down = links_[link].down, &up = links_[link].up;
+TcpState Simulation::initial_state() const {
     TcpState tcp;
     tcp.mss_bytes = static_cast<std::uint32_t>(config_.transport.mss_bytes);
     tcp.wire_bytes = wire_bytes_;
     tcp.initial_cwnd = config_.transport.initial_cwnd;
     tcp.seed = config_.seed;
-    tcp.remy_rules = &config_.transport.remy_rules;
-    tcp.link_rate_bps = config.rate_bps / sharers;
+    return tcp;
+}
+
+// The subflows and flows of a link divide what an open loop or a fixed window would give one.
+ControlSetup Simulation::control_setup(const TcpState& tcp, std::size_t link, int sharers) const {
+    const LinkConfig& config = config_.links[link];
+    const Direction &down = links_[link].down, &up = links_[link].up;
     const Time rtt = 2 * *std::max_element(config.delay_ns.begin(), config.delay_ns.end()) + down.slot_ns() +
                      up.service_ns(static_cast<std::uint32_t>(config_.transport.header_bytes));
     const Time slot = down.slot_ns() * sharers;
-    tcp.fixed_cwnd = std::max<Time>((rtt + slot - 1) / slot, 2);
-    return tcp;
+    return {tcp, link, config.rate_bps / sharers, std::max<Time>((rtt + slot - 1) / slot, 2)};
 }
 
 // Within which an agent may act.
@@ -163,18 +165,16 @@ SubflowReceiver Simulation::receiver(std::size_t link, int option_bytes) const {
             static_cast<std::uint32_t>(transport.mss_bytes), static_cast<std::uint32_t>(option_bytes)};
 }
 
-// The subflows of a link divide what an open loop or a fixed window would give one.
 void Simulation::add_subflow(std::size_t link) {
     const TransportConfig& transport = config_.transport;
-    TcpState tcp = initial_state(link, config_.links[link].subflows);
+    TcpState tcp = initial_state();
     tcp.subflow = subflows_.size();
     if (!transport.apart) tcp.siblings = &siblings_;
     tcp.option_bytes = static_cast<std::uint32_t>(transport.option_bytes);
     bound_agent(tcp);
-    if (link < transport.open_loop_bps.size()) tcp.open_loop_bps = transport.open_loop_bps[link];
-    if (link < transport.fixed_cwnd_segments.size()) tcp.fixed_cwnd = transport.fixed_cwnd_segments[link];
+    const ControlSetup setup = control_setup(tcp, link, config_.links[link].subflows);
     subflows_.push_back(
-        {{Subflow(config_.transport, own_control(tcp), tcp), receiver(link, transport.option_bytes), link},
+        {{Subflow(config_.transport, own_control(setup), tcp), receiver(link, transport.option_bytes), link},
          LayerQueue(transport.layer_first || scheduler_->layers_first())});
 }
 

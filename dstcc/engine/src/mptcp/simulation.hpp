@@ -215,13 +215,14 @@ private:
     void on_timeout(std::size_t s);
 
     // setting up
-    TcpState initial_state(std::size_t link, int sharers) const;
+    TcpState initial_state() const;
+    ControlSetup control_setup(const TcpState& tcp, std::size_t link, int sharers) const;
     void bound_agent(TcpState& tcp) const;
     SubflowReceiver receiver(std::size_t link, int option_bytes) const;
     void add_subflow(std::size_t link);
-    std::unique_ptr<CongestionControl> own_control(const TcpState& tcp) const {
+    std::unique_ptr<CongestionControl> own_control(const ControlSetup& setup) const {
         const TransportConfig& t = config_.transport;
-        return t.make_control ? t.make_control(tcp) : make_congestion(t.congestion);
+        return t.make_control ? t.make_control(setup) : make_congestion(t, t.congestion, setup);
     }
 
     // background flows

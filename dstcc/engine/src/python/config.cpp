@@ -106,18 +106,6 @@ ConstantsNs read_constants(const py::handle& constants, double scale) {
     return out;
 }
 
-// Without rules of its own a transport gets the table that comes with the package.
-std::vector<RemyRule> read_rules(const py::handle& given) {
-    py::object rules = py::reinterpret_borrow<py::object>(given);
-    if (py::len(rules) == 0) rules = py::module_::import("dstcc.remy.table").attr("shipped")().attr("rules");
-    std::vector<RemyRule> out;
-    for (const auto& rule : rules)
-        out.push_back({rule.attr("low").cast<std::array<double, 4>>(), rule.attr("high").cast<std::array<double, 4>>(),
-                       rule.attr("multiple").cast<double>(), rule.attr("increment").cast<double>(),
-                       rule.attr("spacing").cast<double>()});
-    return out;
-}
-
 }  // namespace
 
 LossConfig read_loss(const py::handle& loss) {
@@ -184,8 +172,7 @@ TransportConfig read_transport_config(const py::handle& transport) {
     out.option_bytes = transport.attr("option_bytes").cast<int>();
     out.initial_cwnd = transport.attr("initial_cwnd").cast<int>();
     out.receive_buffer_bytes = transport.attr("receive_buffer_bytes").cast<std::int64_t>();
-    out.fixed_cwnd_segments = transport.attr("fixed_cwnd_segments").cast<std::vector<std::int64_t>>();
-    out.open_loop_bps = transport.attr("open_loop_bps").cast<std::vector<double>>();
+    out.parameters = transport.attr("parameters").cast<std::map<std::string, Parameters>>();
     out.layer_links = transport.attr("layer_links").cast<std::vector<int>>();
     out.ltp_green_from_layer = transport.attr("ltp_green_from_layer").cast<int>();
     out.ltp_retry_limit = transport.attr("ltp_retry_limit").cast<std::uint32_t>();
@@ -195,13 +182,12 @@ TransportConfig read_transport_config(const py::handle& transport) {
     out.agent_headroom = transport.attr("agent_headroom").cast<int>();
     out.agent_silence_slots = transport.attr("agent_silence_slots").cast<double>();
     if (const py::object extension = transport.attr("congestion_extension"); !extension.is_none())
-        out.make_control = [extension](const TcpState& tcp) { return make_python_control(extension, tcp); };
+        out.make_control = [extension](const ControlSetup& setup) { return make_python_control(extension, setup); };
     if (const py::object extension = transport.attr("scheduler_extension"); !extension.is_none())
         out.make_scheduler = [extension](const SchedulerSetup& setup) {
             return make_python_scheduler(extension, setup);
         };
     out.constants = read_constants(transport.attr("constants"), transport.attr("scale").cast<double>());
-    if (out.congestion == "remy") out.remy_rules = read_rules(transport.attr("remy_rules"));
     return out;
 }
 
@@ -210,10 +196,6 @@ EngineConfig read_engine_config(const py::handle& config) {
     out.seed = static_cast<std::uint64_t>(config.attr("seed").cast<std::int64_t>());
     for (const auto& link : config.attr("links")) out.links.push_back(read_link(link));
     out.transport = read_transport_config(config.attr("transport"));
-    for (const LinkConfig& link : out.links)
-        for (const FlowConfig& flow : link.flows)
-            if (flow.congestion == "remy" && out.transport.remy_rules.empty())
-                out.transport.remy_rules = read_rules(config.attr("transport").attr("remy_rules"));
     const py::handle objects = config.attr("objects");
     out.objects.chunk = read_column<std::int64_t>(objects, "chunk");
     out.objects.layer = read_column<std::int64_t>(objects, "layer");

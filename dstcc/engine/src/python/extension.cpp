@@ -136,11 +136,12 @@ private:
 
 }  // namespace
 
-std::unique_ptr<CongestionControl> make_python_control(const py::object& extension, const TcpState& tcp) {
+std::unique_ptr<CongestionControl> make_python_control(const py::object& extension, const ControlSetup& setup) {
+    const TcpState& tcp = setup.tcp;
     return std::make_unique<PythonControl>(extension.attr("control")(
         py::arg("seed") = tcp.seed, py::arg("subflow") = tcp.subflow, py::arg("mss_bytes") = tcp.mss_bytes,
         py::arg("header_bytes") = tcp.wire_bytes - tcp.mss_bytes, py::arg("initial_cwnd_segments") = tcp.initial_cwnd,
-        py::arg("link_rate_bps") = tcp.link_rate_bps));
+        py::arg("link_rate_bps") = setup.line_bps));
 }
 
 std::unique_ptr<Scheduler> make_python_scheduler(const py::object& extension, const SchedulerSetup& setup) {

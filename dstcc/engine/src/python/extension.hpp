@@ -11,7 +11,7 @@
 
 namespace dstcc {
 
-std::unique_ptr<CongestionControl> make_python_control(const pybind11::object& extension, const TcpState& tcp);
+std::unique_ptr<CongestionControl> make_python_control(const pybind11::object& extension, const ControlSetup& setup);
 std::unique_ptr<Scheduler> make_python_scheduler(const pybind11::object& extension, const SchedulerSetup& setup);
 
 }  // namespace dstcc

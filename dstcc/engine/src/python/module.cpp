@@ -72,10 +72,20 @@ py::tuple openings(const py::object& link, int header_bytes, Time at) {
     return py::make_tuple(opening, opening == kNever ? kNever : plan.reopening(opening));
 }
 
-template <class Table>
-py::tuple names(const Table& table) {
-    py::tuple out(table.size());
-    for (std::size_t i = 0; i < table.size(); ++i) out[i] = py::str(table[i].first);
+// Those that one may choose, in the order of their letters.
+template <class Entry>
+py::tuple names() {
+    py::list out;
+    for (const auto& [name, entry] : registry<Entry>())
+        if (!entry.steered) out.append(name);
+    return out;
+}
+
+py::dict parameters() {
+    py::dict out;
+    for (const auto& [name, entry] : registry<ControlEntry>())
+        if (!entry.steered) out[py::str(name)] = py::tuple(py::cast(entry.parameters));
+    out[kTransferLtp] = py::make_tuple(kLtpRate);
     return out;
 }
 
@@ -91,7 +101,8 @@ PYBIND11_MODULE(_engine, m, py::mod_gil_not_used()) {
           py::arg("packet_bytes"), py::arg("slots"), py::arg("first") = 0);
     m.def("openings", &dstcc::openings, py::arg("link"), py::arg("header_bytes"), py::arg("at_ns"));
     dstcc::bind_stepper(m);
-    m.attr("CONGESTION_NAMES") = dstcc::names(dstcc::congestion_table());
+    m.attr("CONGESTION_NAMES") = dstcc::names<dstcc::ControlEntry>();
+    m.attr("PARAMETERS") = dstcc::parameters();
     m.attr("TRANSFER_NAMES") = py::make_tuple(dstcc::kTransferLtp);
-    m.attr("SCHEDULER_NAMES") = dstcc::names(dstcc::scheduler_table());
+    m.attr("SCHEDULER_NAMES") = dstcc::names<dstcc::SchedulerEntry>();
 }

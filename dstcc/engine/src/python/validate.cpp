@@ -1,9 +1,12 @@
 // The engine's own preconditions: what would make its arithmetic meaningless. (Users' mistakes are caught earlier.)
 #include <algorithm>
 
+#include "congestion/control.hpp"
 #include "core/subflow_set.hpp"
 #include "ltp/ltp.hpp"
 #include "python/convert.hpp"
+
+namespace py = pybind11;
 
 namespace dstcc {
 namespace {
@@ -34,6 +37,20 @@ void validate_sharing(const EngineConfig& config) {
     require(subflows + flows <= 65'535, "at most 65,535 TCP senders");
 }
 
+// Names only: what values a parameter may have is for its control, which checks them when it is made.
+void validate_parameters(const TransportConfig& transport) {
+    for (const auto& [name, given] : transport.parameters) {
+        const ControlEntry* const control = registered<ControlEntry>(name);
+        if (control == nullptr && name != kTransferLtp)
+            throw py::value_error("parameters of '" + name + "': no such congestion control or transfer");
+        const std::vector<std::string> known =
+            control != nullptr ? control->parameters : std::vector<std::string>{kLtpRate};
+        for (const auto& parameter : given)
+            if (std::find(known.begin(), known.end(), parameter.first) == known.end())
+                throw py::value_error("'" + name + "' has no parameter '" + parameter.first + "'");
+    }
+}
+
 }  // namespace
 
 void validate(const EngineConfig& config) {
@@ -60,7 +77,7 @@ void validate(const EngineConfig& config) {
     for (const int link : t.layer_links)
         require(link >= 0 && static_cast<std::size_t>(link) < config.links.size(),
                 "layer_links names a link that is not there");
-    for (const std::int64_t w : t.fixed_cwnd_segments) require(w >= 1, "fixed_cwnd_segments must be at least 1");
+    validate_parameters(t);
     // 65,535 bytes must take no more than a quarter of what a time can hold.
     constexpr double kLeastRateBps = 65535 * 8.0 * kNsPerS / static_cast<double>(kNever / 4);
     for (const LinkConfig& link : config.links) {

@@ -35,9 +35,9 @@ public:
     }
 };
 
-}  // namespace
+const Registered<SchedulerEntry> kPinning{{kAgent, make_scheduler<AgentScheduler>, true}};
+const Registered<SchedulerEntry> kLate{{kAgentLate, make_scheduler<AgentLate>, true}};
 
-std::unique_ptr<Scheduler> make_agent_scheduler(const SchedulerSetup&) { return std::make_unique<AgentScheduler>(); }
-std::unique_ptr<Scheduler> make_agent_late(const SchedulerSetup&) { return std::make_unique<AgentLate>(); }
+}  // namespace
 
 }  // namespace dstcc

@@ -8,17 +8,17 @@ namespace dstcc {
 namespace {
 
 // In the order of the actions; kept in step with POLICIES of dstcc/learn/spaces/schedulers.py.
-constexpr std::array<SchedulerFactory, 7> kPolicies = {
-    make_probabilistic_25, make_probabilistic_50,    make_probabilistic_75,    make_fast_only,
-    make_minrtt,           make_minrtt_then_fast_15, make_minrtt_then_fast_30,
+constexpr std::array<const char*, 7> kPolicies = {
+    "probabilistic-0.25",  "probabilistic-0.5",   "probabilistic-0.75", "fast-only", "minrtt",
+    "minrtt-then-fast-15", "minrtt-then-fast-30",
 };
 constexpr std::size_t kMinRtt = 4;
 
 class AgentPolicies final : public Scheduler {
 public:
     explicit AgentPolicies(const SchedulerSetup& setup) {
-        for (const SchedulerFactory make : kPolicies) {
-            policies_.push_back(make(setup));
+        for (const char* const name : kPolicies) {
+            policies_.push_back(named_scheduler(name, setup));
             DSTCC_CHECK(!policies_.back()->pins() && !policies_.back()->duplicates() && !policies_.back()->listens(),
                         "a policy decides segment by segment, by what it is asked");
         }
@@ -36,10 +36,8 @@ private:
     std::size_t chosen_ = kMinRtt;
 };
 
-}  // namespace
+const Registered<SchedulerEntry> kEntry{{kAgentPolicies, make_scheduler<AgentPolicies>, true}};
 
-std::unique_ptr<Scheduler> make_agent_policies(const SchedulerSetup& setup) {
-    return std::make_unique<AgentPolicies>(setup);
-}
+}  // namespace
 
 }  // namespace dstcc

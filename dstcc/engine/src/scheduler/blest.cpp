@@ -102,8 +102,8 @@ private:
     bool blocked_ = false;
 };
 
-}  // namespace
+const Registered<SchedulerEntry> kEntry{{"blest", make_scheduler<Blest>}};
 
-std::unique_ptr<Scheduler> make_blest(const SchedulerSetup& setup) { return std::make_unique<Blest>(setup); }
+}  // namespace
 
 }  // namespace dstcc

@@ -105,8 +105,8 @@ private:
     std::int64_t left_ = 0;
 };
 
-}  // namespace
+const Registered<SchedulerEntry> kEntry{{"daps", make_scheduler<DelayAware>}};
 
-std::unique_ptr<Scheduler> make_daps(const SchedulerSetup&) { return std::make_unique<DelayAware>(); }
+}  // namespace
 
 }  // namespace dstcc

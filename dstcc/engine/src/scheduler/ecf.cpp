@@ -55,8 +55,8 @@ private:
     bool waiting_ = false;
 };
 
-}  // namespace
+const Registered<SchedulerEntry> kEntry{{"ecf", make_scheduler<EarliestCompletion>}};
 
-std::unique_ptr<Scheduler> make_ecf(const SchedulerSetup& setup) { return std::make_unique<EarliestCompletion>(setup); }
+}  // namespace
 
 }  // namespace dstcc

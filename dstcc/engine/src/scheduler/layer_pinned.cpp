@@ -38,10 +38,8 @@ private:
     int base_ = -1;
 };
 
-}  // namespace
+const Registered<SchedulerEntry> kEntry{{"layer-pinned", make_scheduler<LayerPinned>}};
 
-std::unique_ptr<Scheduler> make_layer_pinned(const SchedulerSetup& setup) {
-    return std::make_unique<LayerPinned>(setup);
-}
+}  // namespace
 
 }  // namespace dstcc

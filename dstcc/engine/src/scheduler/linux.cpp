@@ -73,8 +73,8 @@ private:
     std::int64_t burst_ = 0;  // bytes that the last one may still take
 };
 
-}  // namespace
+const Registered<SchedulerEntry> kEntry{{"linux", make_scheduler<Linux>}};
 
-std::unique_ptr<Scheduler> make_linux(const SchedulerSetup& setup) { return std::make_unique<Linux>(setup); }
+}  // namespace
 
 }  // namespace dstcc

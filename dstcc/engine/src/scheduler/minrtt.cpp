@@ -10,8 +10,8 @@ public:
     int pick(const std::vector<Path>& paths, SubflowSet ready, const Next&) override { return fastest(paths, ready); }
 };
 
-}  // namespace
+const Registered<SchedulerEntry> kEntry{{"minrtt", make_scheduler<MinRtt>}};
 
-std::unique_ptr<Scheduler> make_minrtt(const SchedulerSetup&) { return std::make_unique<MinRtt>(); }
+}  // namespace
 
 }  // namespace dstcc

@@ -30,16 +30,15 @@ private:
     Time slot_, minrtt_ns_, slot_begin_ = 0;
 };
 
-}  // namespace
+template <int kMinRttMs>
+std::unique_ptr<Scheduler> make_minrtt_then_fast(const SchedulerSetup& setup) {
+    return std::make_unique<MinRttThenFast>(setup, kMinRttMs);
+}
 
-std::unique_ptr<Scheduler> make_fast_only(const SchedulerSetup& setup) {
-    return std::make_unique<MinRttThenFast>(setup, 0);
-}
-std::unique_ptr<Scheduler> make_minrtt_then_fast_15(const SchedulerSetup& setup) {
-    return std::make_unique<MinRttThenFast>(setup, 15);
-}
-std::unique_ptr<Scheduler> make_minrtt_then_fast_30(const SchedulerSetup& setup) {
-    return std::make_unique<MinRttThenFast>(setup, 30);
-}
+const Registered<SchedulerEntry> kFastOnly{{"fast-only", make_minrtt_then_fast<0>}};
+const Registered<SchedulerEntry> kFifteen{{"minrtt-then-fast-15", make_minrtt_then_fast<15>}};
+const Registered<SchedulerEntry> kThirty{{"minrtt-then-fast-30", make_minrtt_then_fast<30>}};
+
+}  // namespace
 
 }  // namespace dstcc

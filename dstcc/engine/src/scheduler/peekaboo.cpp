@@ -92,8 +92,8 @@ private:
     std::uint64_t adjusted_ = 0;
 };
 
-}  // namespace
+const Registered<SchedulerEntry> kEntry{{"peekaboo", make_scheduler<Peekaboo>}};
 
-std::unique_ptr<Scheduler> make_peekaboo(const SchedulerSetup& setup) { return std::make_unique<Peekaboo>(setup); }
+}  // namespace
 
 }  // namespace dstcc

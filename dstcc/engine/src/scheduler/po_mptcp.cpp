@@ -32,8 +32,8 @@ public:
     }
 };
 
-}  // namespace
+const Registered<SchedulerEntry> kEntry{{"po-mptcp", make_scheduler<PriorityOriented>}};
 
-std::unique_ptr<Scheduler> make_po_mptcp(const SchedulerSetup&) { return std::make_unique<PriorityOriented>(); }
+}  // namespace
 
 }  // namespace dstcc

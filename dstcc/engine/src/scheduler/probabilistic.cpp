@@ -27,16 +27,15 @@ private:
     std::uint64_t segment_ = 0;
 };
 
-}  // namespace
+template <int kPercent>
+std::unique_ptr<Scheduler> make_probabilistic(const SchedulerSetup& setup) {
+    return std::make_unique<Probabilistic>(setup, kPercent / 100.0);
+}
 
-std::unique_ptr<Scheduler> make_probabilistic_25(const SchedulerSetup& setup) {
-    return std::make_unique<Probabilistic>(setup, 0.25);
-}
-std::unique_ptr<Scheduler> make_probabilistic_50(const SchedulerSetup& setup) {
-    return std::make_unique<Probabilistic>(setup, 0.5);
-}
-std::unique_ptr<Scheduler> make_probabilistic_75(const SchedulerSetup& setup) {
-    return std::make_unique<Probabilistic>(setup, 0.75);
-}
+const Registered<SchedulerEntry> kQuarter{{"probabilistic-0.25", make_probabilistic<25>}};
+const Registered<SchedulerEntry> kHalf{{"probabilistic-0.5", make_probabilistic<50>}};
+const Registered<SchedulerEntry> kThreeQuarters{{"probabilistic-0.75", make_probabilistic<75>}};
+
+}  // namespace
 
 }  // namespace dstcc

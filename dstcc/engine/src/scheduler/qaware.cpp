@@ -63,8 +63,8 @@ private:
     std::vector<Queue> queues_;
 };
 
-}  // namespace
+const Registered<SchedulerEntry> kEntry{{"qaware", make_scheduler<QAware>}};
 
-std::unique_ptr<Scheduler> make_qaware(const SchedulerSetup& setup) { return std::make_unique<QAware>(setup); }
+}  // namespace
 
 }  // namespace dstcc

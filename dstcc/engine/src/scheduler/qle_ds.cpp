@@ -143,8 +143,8 @@ private:
     double best_rate_ = 0, sent_bytes_ = 0, energy_ = 0, acked_bytes_ = 0;
 };
 
-}  // namespace
+const Registered<SchedulerEntry> kEntry{{"qle-ds", make_scheduler<QLearning>}};
 
-std::unique_ptr<Scheduler> make_qle_ds(const SchedulerSetup& setup) { return std::make_unique<QLearning>(setup); }
+}  // namespace
 
 }  // namespace dstcc

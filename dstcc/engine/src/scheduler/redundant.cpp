@@ -11,8 +11,8 @@ public:
     bool duplicates() const override { return true; }
 };
 
-}  // namespace
+const Registered<SchedulerEntry> kEntry{{"redundant", make_scheduler<Redundant>}};
 
-std::unique_ptr<Scheduler> make_redundant(const SchedulerSetup&) { return std::make_unique<Redundant>(); }
+}  // namespace
 
 }  // namespace dstcc

@@ -17,8 +17,8 @@ private:
     int last_ = static_cast<int>(kMaxSubflows) - 1;
 };
 
-}  // namespace
+const Registered<SchedulerEntry> kEntry{{"round-robin", make_scheduler<RoundRobin>}};
 
-std::unique_ptr<Scheduler> make_round_robin(const SchedulerSetup&) { return std::make_unique<RoundRobin>(); }
+}  // namespace
 
 }  // namespace dstcc

@@ -11,10 +11,12 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "link/direction.hpp"
 #include "tcp/sender.hpp"
+#include "core/registry.hpp"
 #include "core/subflow_set.hpp"
 
 namespace dstcc {
@@ -95,32 +97,25 @@ struct SchedulerSetup {
     std::size_t paths = 1;  // subflows of the connection
 };
 
-using SchedulerFactory = std::unique_ptr<Scheduler> (*)(const SchedulerSetup&);
+// A row of the table of schedulers; the file of each enters it.
+struct SchedulerEntry {
+    const char* name;
+    std::unique_ptr<Scheduler> (*make)(const SchedulerSetup&);
+    bool steered = false;  // nobody's choice, but what a controller runs on
+};
 
-std::unique_ptr<Scheduler> make_minrtt(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_round_robin(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_redundant(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_layer_pinned(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_blest(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_ecf(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_daps(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_qaware(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_po_mptcp(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_probabilistic_25(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_probabilistic_50(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_probabilistic_75(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_fast_only(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_minrtt_then_fast_15(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_minrtt_then_fast_30(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_peekaboo(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_qle_ds(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_linux(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_agent_scheduler(const SchedulerSetup&);  // these three are not in the table
-std::unique_ptr<Scheduler> make_agent_late(const SchedulerSetup&);
-std::unique_ptr<Scheduler> make_agent_policies(const SchedulerSetup&);
+// Of a class whose constructor takes the setup, or nothing.
+template <class Rule>
+std::unique_ptr<Scheduler> make_scheduler([[maybe_unused]] const SchedulerSetup& setup) {
+    if constexpr (std::is_constructible_v<Rule, const SchedulerSetup&>)
+        return std::make_unique<Rule>(setup);
+    else
+        return std::make_unique<Rule>();
+}
 
-const std::vector<std::pair<std::string, SchedulerFactory>>& scheduler_table();
-std::unique_ptr<Scheduler> make_scheduler(const SchedulerSetup& setup);
+// The scheduler of that name, and the one that the transport names.
+std::unique_ptr<Scheduler> named_scheduler(const std::string& name, const SchedulerSetup& setup);
+std::unique_ptr<Scheduler> transport_scheduler(const SchedulerSetup& setup);
 
 inline const TcpState& tcp_of(const std::vector<Path>& paths, int i) {
     return paths[static_cast<std::size_t>(i)].subflow->tcp();

@@ -48,11 +48,7 @@ struct TcpState {
     std::uint32_t option_bytes = 0;  // MPTCP's in each segment: Linux's mss_cache is that much more than the payload
     int initial_cwnd = 10;
     std::uint64_t seed = 0, subflow = 0;
-    double link_rate_bps = 0;     // what `open-loop` is told
-    std::int64_t fixed_cwnd = 0;  // what `fixed` holds
-    double open_loop_bps = 0;
     const ConstantsNs* constants = nullptr;
-    const std::vector<RemyRule>* remy_rules = nullptr;
     AgentState agent;
 
     // Coupled laws: the established subflows of the connection, this one included, and what a law tells the others.

@@ -2,7 +2,8 @@
 
 namespace dstcc {
 
-LawBench::LawBench(const std::string& law, const TransportConfig& transport, std::size_t subflows)
+LawBench::LawBench(const std::string& law, const TransportConfig& transport, std::size_t subflows, double line_bps,
+                   std::int64_t bdp_segments)
     : transport_(transport),
       states_(subflows) {
     for (std::size_t i = 0; i < subflows; ++i) {
@@ -12,11 +13,9 @@ LawBench::LawBench(const std::string& law, const TransportConfig& transport, std
         tcp.wire_bytes = tcp.mss_bytes + static_cast<std::uint32_t>(transport_.header_bytes);
         tcp.cwnd = tcp.initial_cwnd = transport_.initial_cwnd;
         tcp.subflow = i;
-        tcp.remy_rules = &transport_.remy_rules;
-        tcp.link_rate_bps = transport_.open_loop_bps.empty() ? 0 : transport_.open_loop_bps[0];
         tcp.siblings = &established_;
         tcp.is_cwnd_limited = true;
-        controls_.push_back(make_congestion(law));
+        controls_.push_back(make_congestion(transport_, law, {tcp, i, line_bps, bdp_segments}));
     }
 }
 

@@ -11,7 +11,9 @@ namespace dstcc {
 // are in use. A loss takes the whole reduction at once (recovery entered and left), unless a test does each by itself.
 class LawBench {
 public:
-    LawBench(const std::string& law, const TransportConfig& transport, std::size_t subflows);
+    // `line_bps` and `bdp_segments` are of each subflow's line, for laws that are given them.
+    LawBench(const std::string& law, const TransportConfig& transport, std::size_t subflows, double line_bps,
+             std::int64_t bdp_segments);
     LawBench(const LawBench&) = delete;
     LawBench& operator=(const LawBench&) = delete;
 

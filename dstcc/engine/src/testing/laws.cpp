@@ -23,11 +23,12 @@ void field(py::class_<LawBench>& bench, const char* name, T TcpState::* member) 
 
 void bind_law_bench(py::module_& m) {
     py::class_<LawBench> bench(m, "LawBench");
-    bench.def(py::init([](const py::object& transport, std::size_t subflows) {
-                  const TransportConfig native = read_transport_config(transport);
-                  return std::make_unique<LawBench>(native.congestion, native, subflows);
-              }),
-              py::arg("transport"), py::arg("subflows") = 1);
+    bench.def(
+        py::init([](const py::object& transport, std::size_t subflows, double line_bps, std::int64_t bdp_segments) {
+            const TransportConfig native = read_transport_config(transport);
+            return std::make_unique<LawBench>(native.congestion, native, subflows, line_bps, bdp_segments);
+        }),
+        py::arg("transport"), py::arg("subflows") = 1, py::arg("line_bps") = 0, py::arg("bdp_segments") = 1);
     bench.def("establish", &LawBench::establish, py::arg("subflow"), py::arg("now_ns"), py::arg("rtt_ns"));
     bench.def("send", &LawBench::send, py::arg("subflow"), py::arg("segments"), py::arg("now_ns"));
     bench.def("ack", &LawBench::ack, py::arg("subflow"), py::arg("segments"), py::arg("rtt_ns"), py::arg("now_ns"),
@@ -70,8 +71,6 @@ void bind_law_bench(py::module_& m) {
     field(bench, "delivered", &TcpState::delivered);
     field(bench, "sacked_out", &TcpState::sacked_out);
     field(bench, "max_packets_out", &TcpState::max_packets_out);
-    field(bench, "fixed_cwnd", &TcpState::fixed_cwnd);
-    field(bench, "open_loop_bps", &TcpState::open_loop_bps);
 }
 
 }  // namespace dstcc

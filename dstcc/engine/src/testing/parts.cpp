@@ -20,7 +20,7 @@ class Sender {
 public:
     explicit Sender(const TransportConfig& transport)
         : transport_(transport),
-          subflow_(transport_, make_congestion(transport_.congestion), record(transport_)) {}
+          subflow_(transport_, control(transport_), record(transport_)) {}
     Sender(const Sender&) = delete;
     Sender& operator=(const Sender&) = delete;
 
@@ -61,9 +61,10 @@ private:
         TcpState tcp;
         tcp.mss_bytes = static_cast<std::uint32_t>(transport.mss_bytes);
         tcp.wire_bytes = tcp.mss_bytes + static_cast<std::uint32_t>(transport.header_bytes);
-        tcp.fixed_cwnd =
-            transport.fixed_cwnd_segments.empty() ? transport.initial_cwnd : transport.fixed_cwnd_segments[0];
         return tcp;
+    }
+    static std::unique_ptr<CongestionControl> control(const TransportConfig& transport) {
+        return make_congestion(transport, transport.congestion, {record(transport), 0, 0, transport.initial_cwnd});
     }
     TransportConfig transport_;
     Subflow subflow_;
