@@ -34,6 +34,10 @@ class Judged(Protocol):
         """The label of its variant."""
 
     @property
+    def controller(self) -> str | None:
+        """The name of its policy."""
+
+    @property
     def metrics(self) -> Metrics | None:
         """``None`` when it failed; then no bound is checked."""
 
@@ -84,7 +88,7 @@ def unseen(expect: Mapping[str, str], trials: Iterable[Judged]) -> list[str]:
     keys = []
     for key, text in expect.items():
         bound = parse_bound(key, text, None)
-        covered = [trial for trial in away if bound.covers(trial.congestion, trial.scheduler, trial.variant)]
+        covered = [trial for trial in away if _covers(bound, trial)]
         if any(trial.metrics and trial.metrics.flat().get(bound.metric) is None for trial in covered):
             keys.append(key)
     return keys
@@ -99,16 +103,20 @@ def check(expect: Mapping[str, str], trials: Iterable[Judged], *, where: str) ->
     misses: list[Miss] = []
     for key, text in expect.items():
         bound = parse_bound(key, text, None)
-        covered = [trial for trial in done if bound.covers(trial.congestion, trial.scheduler, trial.variant)]
+        covered = [trial for trial in done if _covers(bound, trial)]
         misses += [miss for trial in covered for miss in _miss(bound, trial, where)]
     return misses
 
 
 def idle(expect: Mapping[str, str], trials: Iterable[Judged]) -> list[str]:
-    """The keys of bounds on algorithms of which there is no trial."""
-    tried = {(trial.congestion, trial.scheduler, trial.variant) for trial in trials}
+    """The keys of bounds on contenders of which there is no trial."""
+    tried = list(trials)
     bounds = [parse_bound(key, text, None) for key, text in expect.items()]
-    return [bound.key for bound in bounds if not any(bound.covers(*names) for names in tried)]
+    return [bound.key for bound in bounds if not any(_covers(bound, trial) for trial in tried)]
+
+
+def _covers(bound: Bound, trial: Judged) -> bool:
+    return bound.covers(trial.congestion, trial.scheduler, trial.variant, trial.controller)
 
 
 def _miss(bound: Bound, trial: Judged, where: str) -> list[Miss]:

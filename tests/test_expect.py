@@ -15,6 +15,7 @@ class Trial:
     scheduler: str = "minrtt"
     metrics: Metrics | None = None
     variant: str | None = None
+    controller: str | None = None
 
     @property
     def id(self) -> str:
@@ -94,6 +95,27 @@ def test_a_bound_on_a_control_is_none_on_its_variants_and_the_other_way_round() 
     assert missed({"cubic+minrtt.playback_ratio": "<= 0.5"}, trials) == []
     assert len(missed({"playback_ratio": ">= 1"}, trials)) == 2
     assert idle({"tuned.playback_ratio": ">= 1"}, [plain]) == ["tuned.playback_ratio"]
+
+
+def test_a_bound_on_a_controller_is_for_its_trials_alone() -> None:
+    ours, other = trial("agent", "agent", playback_ratio=0.9), trial("agent", "agent", playback_ratio=0.2)
+    trials = [
+        replace(ours, controller="dstcc"),
+        replace(other, controller="my.v2"),
+        replace(other, controller="dstcc", variant="eager dstcc"),
+        *TRIALS,
+    ]
+    assert missed({"dstcc.playback_ratio": ">= 0.5"}, trials) == []
+    assert missed({"my.v2.playback_ratio": "<= 0.5"}, trials) == []
+    assert missed({"eager dstcc.playback_ratio": "<= 0.5"}, trials) == []
+    assert missed({"my.v2.layers_played.0": "== 0.75"}, trials) == []
+    assert len(missed({"dstcc.playback_ratio": "> 1"}, trials)) == 1
+    assert len(missed({"playback_ratio": "> 1"}, trials)) == len(trials)
+    assert idle({"dstcc.ssim": "> 0", "pbq.ssim": "> 0", "agent.ssim": "> 0"}, TRIALS) == [
+        "dstcc.ssim",
+        "pbq.ssim",
+        "agent.ssim",
+    ]
 
 
 @pytest.mark.parametrize(

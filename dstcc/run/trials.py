@@ -124,6 +124,11 @@ class Trial:
         return self.key.variant
 
     @property
+    def controller(self) -> str | None:
+        """The name of its policy."""
+        return self.key.controller
+
+    @property
     def metrics(self) -> Metrics | None:
         """Its metrics; ``None`` when it failed."""
         return self.outcome.metrics if self.outcome else None

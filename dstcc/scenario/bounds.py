@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from dstcc.algorithms import NO_SCHEDULER, TRANSFERS, rule_for
+from dstcc.algorithms import NO_SCHEDULER, TRANSFERS, rule_for, shipped_policies
 from dstcc.metrics import METRICS, is_metric
 
 from .fields import broken
@@ -32,21 +32,25 @@ class Bound:
     """One line of ``[expect]``."""
 
     key: str
-    """The key in the file: a metric, or ``congestion.metric``, ``congestion+scheduler.metric`` or ``label.metric``."""
+    """The key in the file: a metric, or that of one contender: ``congestion.metric``, ``congestion+scheduler.metric``,
+    ``controller.metric`` or ``label.metric``."""
     text: str
     metric: str
     congestion: str | None
-    """Only trials of this congestion control, without variants; all trials when ``None``."""
+    """Only trials of this congestion control, without variants."""
     scheduler: str | None
-    variant: str | None
-    """Only trials of the variant of this label."""
+    name: str | None
+    """Only trials of the variant of this label, or of the controller of this name without variants. A bound without
+    congestion control and name is for all trials."""
     limits: tuple[tuple[Callable[[float, float], bool], float], ...]
     """The comparisons that must all hold."""
 
-    def covers(self, congestion: str, scheduler: str, variant: str | None = None) -> bool:
+    def covers(
+        self, congestion: str, scheduler: str, variant: str | None = None, controller: str | None = None
+    ) -> bool:
         """Whether a trial of these algorithms must keep the bound."""
-        if self.congestion is None or self.variant is not None:
-            return self.variant in (None, variant)
+        if self.congestion is None:
+            return self.name is None or self.name == (variant or controller)
         return variant is None and self.congestion == congestion and self.scheduler in (None, scheduler)
 
     def holds(self, value: float | None) -> bool:
@@ -54,28 +58,44 @@ class Bound:
         return value is not None and all(compare(value, limit) for compare, limit in self.limits)
 
 
-def parse_bound(key: str, text: str, labels: Collection[str] | None = ()) -> Bound:
-    """Read one line of ``[expect]``; ``labels`` are those of the scenario's variants (``None``: a name that is not an
-    algorithm is a label). An unknown metric or algorithm or a malformed bound is an error."""
+def parse_bound(key: str, text: str, names: Collection[str] | None = ()) -> Bound:
+    """Read one line of ``[expect]``; ``names`` are the labels of the scenario's variants and the names of its
+    controllers, beside which those of shipped policies hold (``None``: a name that is not an algorithm is one of
+    these). An unknown metric or name or a malformed bound is an error."""
     matches = [_BOUND.fullmatch(part) for part in text.split(",")]
     limits = tuple((COMPARE[match[1]], float(match[2])) for match in matches if match is not None)
     if len(limits) < len(matches):
         rule = 'a bound is a comparison and a number, like ">= 0.98" or "< 9000", or several with commas'
         raise broken(f'{rule}, not "{text}"', key=key)
-    who, _, metric = ("", "", key) if is_metric(key) else key.partition(".")
+    who, metric = _split(key)
     if not is_metric(metric):
         name = metric or who
         near = get_close_matches(name, METRICS, 1)
         hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(METRICS)}"
         raise broken(f"no metric '{name}'; {hint}", key=key)
-    variant = who if labels is not None and who in labels else None
-    congestion, _, scheduler = ("", "", "") if variant else who.partition("+")
+    if who in (names or ()) or who in shipped_policies():
+        return Bound(key, text.strip(), metric, None, None, who, limits)
+    congestion, _, scheduler = who.partition("+")
     problem = _unknown(congestion, scheduler)
-    if problem is not None and labels is not None:
-        raise broken(problem, key=key)
+    if problem is not None and names is not None:
+        controllers = ", ".join(sorted({*names, *shipped_policies()}))
+        raise broken(f"{problem}; controllers and variants here: {controllers}", key=key)
     if problem is not None:
-        variant, congestion, scheduler = who, "", ""
-    return Bound(key, text.strip(), metric, congestion or None, scheduler or None, variant, limits)
+        return Bound(key, text.strip(), metric, None, None, who, limits)
+    return Bound(key, text.strip(), metric, congestion or None, scheduler or None, None, limits)
+
+
+def _split(key: str) -> tuple[str, str]:
+    """A contender's name, which may have dots, and a metric; the last part where it ends in none."""
+    if is_metric(key):
+        return "", key
+    parts = key.split(".")
+    for end in range(1, len(parts)):
+        metric = ".".join(parts[end:])
+        if is_metric(metric):
+            return ".".join(parts[:end]), metric
+    who, _, metric = key.partition(".")
+    return who, metric
 
 
 def _unknown(congestion: str, scheduler: str) -> str | None:

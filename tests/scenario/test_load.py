@@ -319,6 +319,19 @@ def test_expect_keys_with_and_without_quotes(minimal: Path) -> None:
     }
 
 
+def test_expect_takes_shipped_controllers_and_those_that_the_scenario_names(minimal: Path) -> None:
+    bounds = 'expect={"dstcc.ssim" = "> 0", "mine.v2.ssim" = "> 0", dstcc = {layers_played = {none = "< 1"}}}'
+    named = parse_override("transport.controller=['policies/mine.v2.safetensors']")
+    load_scenario(minimal, [parse_override(bounds), named])
+    with pytest.raises(
+        ScenarioError, match=r"expect\.mine\.v2\.ssim: 'mine\.v2': no such congestion control"
+    ):
+        load_scenario(minimal, [parse_override(bounds)])
+    with pytest.raises(ScenarioError, match=r"controllers and variants here: drl-cc, dstcc, .*, your"):
+        yours = parse_override("transport.controller=['your']")
+        load_scenario(minimal, [parse_override('expect={"dstc.ssim" = "> 0"}'), yours])
+
+
 def test_resolved_text_reads_back_to_the_same_scenario(minimal: Path) -> None:
     overrides = [
         "link.0.outages=[[1, 2], [3, 4.5]]",
