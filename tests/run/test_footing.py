@@ -144,7 +144,7 @@ def test_a_policy_knows_the_mission_only_if_later_chunks_change_what_it_starts_w
     for one in (config, heavy):
         rates = Rates(1, policy.action.subflows)
         rates.begin(0, one)
-        needs.append(float(rates.need[0, 0]))
+        needs.append(float(rates.source_rate[0, 0]))
     assert ("mission" in policy.knows) == (needs[0] != needs[1])
 
 

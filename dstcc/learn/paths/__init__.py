@@ -1,1 +1,1 @@
-"""What a sender finds out about its paths from its own queue, from acknowledgements and from losses."""
+"""What a sender learns of its paths: from its own queue, from acknowledgements and from losses."""

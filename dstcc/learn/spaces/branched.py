@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -67,13 +68,21 @@ class BranchedActions(ActionSpace):
             raise ValueError(f"{self.encoding} actions are whole numbers of shape {shape}")
         if actions.ndim != 2 or actions.shape[1] != len(self.branches):
             raise ValueError(f"{self.encoding} actions have the shape {shape}, not {actions.shape}")
-        if (actions < 0).any() or (actions >= self.branches).any():
+        if actions.min(initial=0) < 0 or (actions >= self._sizes).any():
             raise ValueError(f"{self.encoding} actions are numbers below {self.branches}")
-        return actions.astype(np.int64)
+        return actions.astype(np.int64, copy=False)
 
     def _windows(self, choices: NDArray[np.int64]) -> NDArray[np.float64]:
         """The pairs chosen for the subflows, (K, subflows, 2)."""
-        return np.array(self.windows, dtype=np.float64)[choices[:, : self.subflows]]
+        return self._pairs[choices[:, : self.subflows]]
+
+    @cached_property
+    def _sizes(self) -> NDArray[np.int64]:
+        return np.array(self.branches, dtype=np.int64)
+
+    @cached_property
+    def _pairs(self) -> NDArray[np.float64]:
+        return np.array(self.windows, dtype=np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)

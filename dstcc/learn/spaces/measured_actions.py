@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -32,9 +33,9 @@ class MeasuredActions(BranchedActions):
     """N window actions, then with ``copies`` one of :data:`SPARES`, then one of :data:`PLACES` and one of ``orders``.
 
     A window action (f, t) sends at f times what the path was measured to carry, and so much more or less that the queue
-    holds t slots of it after the slot: W = max(f + t − queue, f / 10) such rates for a round trip
-    (:mod:`dstcc.learn.paths.measure`), at most what the path is held to (:mod:`dstcc.learn.paths.ceiling`). Layers wait
-    until a subflow that may take them has room.
+    holds t slots of it after the slot. W = max(f + t − queue, f / 10) such rates for a round trip
+    (:mod:`dstcc.learn.paths.measure`), and at most the path's limit (:mod:`dstcc.learn.paths.pacing_limit`). Layers
+    wait until a subflow that may take them has room.
     """
 
     encoding: ClassVar[str] = "multi"
@@ -87,16 +88,20 @@ class MeasuredActions(BranchedActions):
             copied[:, 0] = spare > 0
             copied[:, 1:] = (spare == SPARES.index("all"))[:, None]
         beta = self._segments(self._windows(choices), units)
-        order = np.array(self.orders)[choices[:, -1]]
+        order = self._orders[choices[:, -1]]
         finite = np.isfinite(order[:, 0])  # an infinite gap stays one on a path without delay
         order[finite, 0] *= units.round_trip_s[finite]
         return Actions(np.zeros_like(beta), beta, self._places(choices[:, -2], units), copied, order)
+
+    @cached_property
+    def _orders(self) -> FloatArray:
+        return np.array(self.orders, dtype=np.float64)
 
     @staticmethod
     def _segments(window: FloatArray, units: Units) -> Int32Array:
         """Windows in segments, (K, subflows)."""
         factor, queue = window[..., 0], window[..., 1]
-        share = np.minimum(np.maximum(factor + queue - units.queue, factor / 10), units.most)
+        share = np.minimum(np.maximum(factor + queue - units.queue, factor / 10), units.limit)
         share[factor == 0] = 0
         return np.round(np.minimum(share * units.window, BETA_MAX)).astype(np.int32)
 
@@ -105,8 +110,8 @@ class MeasuredActions(BranchedActions):
         table = np.full((len(place), self.layers), AUTOMATIC, dtype=np.int32)
         of = {name: place == number for number, name in enumerate(PLACES)}
         on = of["top-on-lossiest"] & (units.lossiest >= 0)
-        table[np.flatnonzero(on), units.top[on]] = units.lossiest[on]
+        table[np.flatnonzero(on), units.top_layer[on]] = units.lossiest[on]
         table[of["base-repairable"], 0] = REPAIRABLE
-        below = np.arange(self.layers) < np.maximum(units.top, 1)[:, None]
+        below = np.arange(self.layers) < np.maximum(units.top_layer, 1)[:, None]
         table[below & of["repairable"][:, None]] = REPAIRABLE
         return table

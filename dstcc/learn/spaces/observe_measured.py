@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dstcc.engine.stepper import EPISODE_VALUES, LAYER_VALUES
-from dstcc.learn.paths.measure import ALL, VALUE, Rates, Units
+from dstcc.engine.stepper import LAYER_VALUES
+from dstcc.learn.paths.measure import ALL, EPISODE_VALUE, VALUE, Rates, Units
+
+from .scales import clip
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,7 +55,7 @@ def names(subflows: int, layers: int) -> tuple[str, ...]:
 
 
 class MeasuredObserver:
-    """As :class:`dstcc.learn.spaces.observe.Observer`; ``rates`` is what it found out about the paths."""
+    """As :class:`dstcc.learn.spaces.observe.Observer`; ``rates`` holds what was learned of the paths."""
 
     def __init__(self, spec: ObservationSpec, episodes: int) -> None:
         self.spec = spec
@@ -61,7 +63,7 @@ class MeasuredObserver:
         self._counts = np.ones((episodes, 2), dtype=np.int64)
 
     def begin(self, episode: int, *, subflows: int, layers: int, mss_bytes: int) -> None:
-        """Forget what was; a trial with so many subflows and layers begins in this place."""
+        """Forget what was. A trial with so many subflows and layers begins in this place."""
         self._counts[episode] = subflows, layers
 
     def note(self, layer_subflow: NDArray[np.int32], copied: NDArray[np.uint8]) -> None:
@@ -73,58 +75,64 @@ class MeasuredObserver:
 
     def observe(self, stepper: Stepper, rows: slice = ALL) -> NDArray[np.float32]:
         """Observations of shape (K, size) of the episodes in ``rows``, once after each of their steps."""
-        rates = self.rates
+        rates, spec = self.rates, self.spec
         rates.update(stepper, rows)
         values, episode_values = stepper.subflow_values[rows], stepper.episode_values[rows]
-        rate, wire, need = rates.rate[rows], rates.wire[rows], rates.need[rows]
+        rate, packet, source_rate = rates.rate[rows], rates.packet_bytes[rows], rates.source_rate[rows]
 
         def of(name: str) -> FloatArray:
             return values[..., VALUE[name]]
 
         def per_episode(name: str) -> FloatArray:
-            return episode_values[:, EPISODE_VALUES.index(name)][:, None]
+            return episode_values[:, EPISODE_VALUE[name], None]
 
         light, slot = of("one_way_s"), np.maximum(per_episode("slot_s"), 1e-9)
-        present = np.arange(self.spec.subflows) < self._counts[rows, :1]
+        present = np.arange(spec.subflows) < self._counts[rows, :1]
         longest = np.maximum(light.max(axis=1, keepdims=True), 1e-9)
+        round_trip = 2 * longest
         total = np.maximum(rate.sum(axis=1, keepdims=True), 1e-9)
         delay = np.minimum(rates.delay_s[rows][:, None], 1e3 * longest)
-        needed = np.where(need > 0, need, total)
-        per_subflow = [
+        needed = np.where(source_rate > 0, source_rate, total)
+        per_subflow = (
             present,
             of("established"),
             of("link_up"),
-            np.exp(-of("change_s") / (2 * longest)),
-            rates.seen[rows],
+            np.exp(-of("change_s") / round_trip),
+            rates.known[rows],
             rate / total,
-            np.log2(1 + of("queue_bytes") / np.maximum(rate * slot, wire)),
+            np.log2(1 + of("queue_bytes") / np.maximum(rate * slot, packet)),
             rates.used[rows],
             self._loss(rows),
             light / longest,
             (delay - light) / np.maximum(2 * light, 1e-9),
             of("inflight_segments") / np.maximum(of("cwnd_segments"), 1.0),
-        ]
+        )
         layers = stepper.layer_values[rows]
         backlog = layers[..., LAYER_VALUES.index("backlog_bytes")]
         slack = layers[..., LAYER_VALUES.index("slack_s")]
         deepest = needed * delay
-        single = [
-            np.arange(self.spec.layers) < self._counts[rows, 1:],
+        per_layer = (
+            np.arange(spec.layers) < self._counts[rows, 1:],
             backlog / deepest * 4,
             np.minimum(slack / delay, 1.0),
-        ]
-        whole = [
-            delay / (2 * longest) / 2,
-            need / total,
+        )
+        episode = (
+            delay / round_trip / 2,
+            source_rate / total,
             backlog.sum(axis=1, keepdims=True) / deepest * 4,
-            per_episode("time_s") / (2 * longest) / 4,
-        ]
-        blocks = np.stack(per_subflow, axis=2) * present[..., None]
-        below = np.stack(single, axis=2)
-        count = len(values)
-        flat = np.concatenate([*whole, blocks.reshape(count, -1), below.reshape(count, -1)], axis=1)
-        clipped: NDArray[np.float32] = np.clip(flat, -1.0, 4.0).astype(np.float32)
-        return clipped
+            per_episode("time_s") / round_trip / 4,
+        )
+        seen = np.empty((len(values), spec.size))
+        first = len(EPISODE) + spec.subflows * len(SUBFLOW)
+        subflows = seen[:, len(EPISODE) : first].reshape(-1, spec.subflows, len(SUBFLOW))
+        below = seen[:, first:].reshape(-1, spec.layers, len(LAYER))
+        for place, column in enumerate(episode):
+            seen[:, place] = column[:, 0]
+        for place, part in enumerate(per_subflow):
+            np.multiply(part, present, out=subflows[..., place])
+        for place, part in enumerate(per_layer):
+            below[..., place] = part
+        return clip(seen)
 
     def _loss(self, rows: slice) -> FloatArray:
         """0 at 1e-5 and below or while nothing is known, 1 at 1."""

@@ -15,8 +15,8 @@ from dstcc.learn.algorithms.recipes import RECIPES
 from dstcc.learn.env.deep_space import make_specs, to_episodes
 from dstcc.learn.env.runner import Runner
 from dstcc.learn.paths.captured import Captured
-from dstcc.learn.paths.ceiling import Ceiling
 from dstcc.learn.paths.measure import Rates, Units
+from dstcc.learn.paths.pacing_limit import PacingLimit
 from dstcc.learn.spaces.measured_actions import MeasuredActions
 
 WIRE = 1500
@@ -56,13 +56,13 @@ def slot(*rows: Row) -> Any:
     )
 
 
-def rates_of(paths: int, need: float, *, sounds: bool = False) -> Rates:
-    """Of a source that captures `need` packets a second: by 100 s, two chunks in two seconds. No path is sounded."""
+def rates_of(paths: int, need: float, *, probes: bool = False) -> Rates:
+    """Of a source that captures `need` packets a second: by 100 s, two chunks in two seconds. No path is probed."""
     rates = Rates(1, paths)
-    rates.wire[:], rates._count[:] = WIRE, paths
-    rates.ceilings[0] = [Ceiling(WIRE) for _ in range(paths)]
-    if not sounds:
-        rates.soundings.stop(slice(None), np.ones((1, paths), dtype=np.bool_))
+    rates.packet_bytes[:], rates._paths[:] = WIRE, paths
+    rates.pacing_limits[0] = [PacingLimit(WIRE) for _ in range(paths)]
+    if not probes:
+        rates.probing.stop(slice(None), np.ones((1, paths), dtype=np.bool_))
     rates._sources[0] = Captured(np.array([0.0, 1.0]), np.array([need * WIRE, 2 * need * WIRE]))
     return rates
 
@@ -92,10 +92,10 @@ def test_a_queue_that_ran_dry_shows_the_least_it_can_be() -> None:
     assert measured(Row(), Row(100, 30), Row(10, 0, 7), need=8) == 7  # the pace was not used: nothing learned
 
 
-def room(rates: Rates) -> list[float]:
+def limits(rates: Rates) -> list[float]:
     """What each path may be asked for, in packets a second."""
-    told: list[float] = (rates.most[0] / WIRE).tolist()
-    return told
+    per_path: list[float] = (rates.limit[0] / WIRE).tolist()
+    return per_path
 
 
 def test_what_no_queue_has_shown_shares_what_the_source_needs_and_a_quarter_more() -> None:
@@ -103,14 +103,14 @@ def test_what_no_queue_has_shown_shares_what_the_source_needs_and_a_quarter_more
     rates = rates_of(2, 8)
     for one in (slot(Row(), Row()), slot(Row(40, 10, 4), Row(40, 0, 4))):
         rates.update(one)
-    assert room(rates) == [5, 5]
+    assert limits(rates) == [5, 5]
     # A queue of 30 packets after 40 were sent in a slot is deep: of 4 packets a second 1 left. It was not full in the
     # next slot, 12 after it, in which 0 were sent, so 1.8 left. The other gets 10 - 1.8.
     rates = rates_of(2, 8)
     for one in (slot(Row(), Row()), slot(Row(40, 30, 4), Row(40, 0, 4)), slot(Row(0, 12, 4), Row(40, 0, 4))):
         rates.update(one)
-    assert rates.seen.tolist() == [[True, False]]
-    assert room(rates) == pytest.approx([np.inf, 8.2])
+    assert rates.known.tolist() == [[True, False]]
+    assert limits(rates) == pytest.approx([np.inf, 8.2])
     assert rates.rate[0] / WIRE == pytest.approx([1.8, 16])
 
 
@@ -122,7 +122,7 @@ def test_a_queue_at_its_deepest_may_have_dropped_and_can_only_lower_the_rate() -
         pace = 1.3 * rates.rate[0, 0] / WIRE
         rates.update(slot(Row(10 * pace, 10, pace)))
     assert rates.rate[0, 0] / WIRE == pytest.approx(4)
-    assert not rates.seen.any()
+    assert not rates.known.any()
     rates.update(slot(Row(20, 10, 2)))  # less left: believed
     assert rates.rate[0, 0] / WIRE == pytest.approx(2)
     rates.update(slot(Row(49, 9, 4.9)))  # 9 are more than 0.8 of 10
@@ -137,7 +137,7 @@ def test_only_a_queue_that_holds_a_quarter_of_a_slot_shows_the_rate(deep: float,
     rates = rates_of(1, 4)
     for one in (Row(), Row(40 + deep, deep, 5.0), Row(40, 5, 4)):
         rates.update(slot(one))
-    assert rates.seen.tolist() == [[seen]]
+    assert rates.known.tolist() == [[seen]]
 
 
 def test_a_queue_that_once_held_is_not_believed_while_full() -> None:
@@ -146,7 +146,7 @@ def test_a_queue_that_once_held_is_not_believed_while_full() -> None:
     rates = rates_of(1, 8)
     for one in (Row(), Row(100, 30), Row(60, 15)):
         rates.update(slot(one))
-    assert rates.seen.all() and rates.rate[0, 0] / WIRE == pytest.approx((7 + 7.5) / 2 + 0.25)
+    assert rates.known.all() and rates.rate[0, 0] / WIRE == pytest.approx((7 + 7.5) / 2 + 0.25)
     rates.update(slot(Row(165, 30, 16.5)))
     assert rates.rate[0, 0] / WIRE == pytest.approx(7.5)
     for one in (Row(90, 0, 9), Row(165, 30, 16.5)):
@@ -161,9 +161,9 @@ def test_a_shallow_queue_that_looks_dry_does_not_let_the_pace_run_away() -> None
     rates.update(slot(Row()))
     for slots, acked in ((10, 0), (4, 50)):
         for _ in range(slots):
-            pace = min(rates.rate[0, 0], rates.most[0, 0]) / WIRE
+            pace = min(rates.rate[0, 0], rates.limit[0, 0]) / WIRE
             rates.update(slot(Row(10 * pace, 2, pace, acked=acked)))
-    assert room(rates) == pytest.approx([5])
+    assert limits(rates) == pytest.approx([5])
     assert rates.rate[0, 0] / WIRE == pytest.approx(10)
 
 
@@ -173,7 +173,7 @@ def test_a_path_that_is_held_has_no_more_than_that() -> None:
     rates.update(slot(Row()))
     for _ in range(4):
         rates.update(slot(Row(50, 2, 5, acked=25, lost=25)))
-    assert room(rates) == pytest.approx([0.98 * 2.5])
+    assert limits(rates) == pytest.approx([0.98 * 2.5])
 
 
 def test_room_is_kept_for_paths_whose_handshake_is_under_way() -> None:
@@ -183,7 +183,7 @@ def test_room_is_kept_for_paths_whose_handshake_is_under_way() -> None:
         one = slot(Row(10, 0, 1), Row())
         one.subflow_values[0, 1] = 0
         rates.update(one)
-    assert room(rates)[0] == pytest.approx(6)
+    assert limits(rates)[0] == pytest.approx(6)
     assert rates.rate[0, 1] == 0
 
 
@@ -194,9 +194,9 @@ def test_each_path_gets_its_share_of_the_need_however_much_others_carry() -> Non
         absent = slot(one, Row())
         absent.subflow_values[0, 1] = 0
         rates.update(absent)
-    assert rates.seen.tolist() == [[True, False]]
+    assert rates.known.tolist() == [[True, False]]
     rates.update(slot(Row(200, 60, 20), Row()))
-    assert room(rates)[1] == pytest.approx(4)
+    assert limits(rates)[1] == pytest.approx(4)
 
 
 def test_a_source_without_a_clock_starts_from_the_window_and_fills_two_round_trips() -> None:
@@ -208,9 +208,9 @@ def test_a_source_without_a_clock_starts_from_the_window_and_fills_two_round_tri
     rates.update(first)
     assert rates.rate[0, 0] / WIRE == pytest.approx(1)
     for _ in range(8):
-        pace = min(rates.rate[0, 0], rates.most[0, 0]) / WIRE
+        pace = min(rates.rate[0, 0], rates.limit[0, 0]) / WIRE
         rates.update(slot(Row(10 * pace, 0, pace)))
-    assert room(rates) == pytest.approx([10])
+    assert limits(rates) == pytest.approx([10])
 
 
 def test_nothing_is_learned_in_the_dark() -> None:
@@ -220,7 +220,7 @@ def test_nothing_is_learned_in_the_dark() -> None:
 def test_a_pace_is_told_as_a_share_of_the_rate() -> None:
     rates = rates_of(2, 8)
     rates.update(slot(Row(), Row()))
-    assert rates.units(slot(Row(), Row())).most.tolist() == [[1.25, 1.25]]
+    assert rates.units(slot(Row(), Row())).limit.tolist() == [[1.25, 1.25]]
 
 
 def test_windows_fill_the_queue_to_a_share_of_a_slot() -> None:
@@ -230,20 +230,20 @@ def test_windows_fill_the_queue_to_a_share_of_a_slot() -> None:
     assert spec.branches == (2, 2, 4, 2)
     one = np.array([[400.0, 400.0]]), np.array([[0.05, 0.05]]), np.array([600.0])
     free = np.full((1, 2), np.inf)
-    units = Units(*one, lossiest=np.array([0]), top=np.array([1]), most=free)
-    told = spec.decode(np.array([[1, 0, 1, 0]]), units)
-    assert not told.alpha_q16.any()
-    assert told.beta.tolist() == [[round(400 * 1.2), 0]]
-    assert told.layer_subflow.tolist() == [[AUTOMATIC, 0, AUTOMATIC]]  # the top of the trial's two
-    assert told.order.tolist() == [[30.0, 0.0]]
-    told = spec.decode(np.array([[1, 1, 1, 0]]), replace(units, most=np.array([[0.9, 1.3]])))
-    assert told.beta.tolist() == [[360, 480]]  # held to 0.9 of the rate; free to 1.2
+    units = Units(*one, lossiest=np.array([0]), top_layer=np.array([1]), limit=free)
+    decoded = spec.decode(np.array([[1, 0, 1, 0]]), units)
+    assert not decoded.alpha_q16.any()
+    assert decoded.beta.tolist() == [[round(400 * 1.2), 0]]
+    assert decoded.layer_subflow.tolist() == [[AUTOMATIC, 0, AUTOMATIC]]  # the top of the trial's two
+    assert decoded.order.tolist() == [[30.0, 0.0]]
+    decoded = spec.decode(np.array([[1, 1, 1, 0]]), replace(units, limit=np.array([[0.9, 1.3]])))
+    assert decoded.beta.tolist() == [[360, 480]]  # held to 0.9 of the rate; free to 1.2
     nowhere = Units(
-        one[0], np.array([[5.0, 0.0]]), one[2], lossiest=np.array([-1]), top=np.array([2]), most=free
+        one[0], np.array([[5.0, 0.0]]), one[2], lossiest=np.array([-1]), top_layer=np.array([2]), limit=free
     )
-    told = spec.decode(np.array([[1, 1, 1, 1]]), nowhere)
-    assert told.beta[0, 0] == 40  # a tenth, however much waits
-    assert told.layer_subflow.tolist() == [[AUTOMATIC] * 3]
+    decoded = spec.decode(np.array([[1, 1, 1, 1]]), nowhere)
+    assert decoded.beta[0, 0] == 40  # a tenth, however much waits
+    assert decoded.layer_subflow.tolist() == [[AUTOMATIC] * 3]
     table = [spec.decode(np.array([[1, 1, place, 1]]), nowhere).layer_subflow[0].tolist() for place in (2, 3)]
     assert table == [[REPAIRABLE, AUTOMATIC, AUTOMATIC], [REPAIRABLE, REPAIRABLE, AUTOMATIC]]
 
@@ -254,8 +254,8 @@ def test_what_goes_twice_is_nothing_or_base_layers_or_all() -> None:
     units = Units(
         *(np.ones((1, 1)), np.zeros((1, 1)), np.ones(1)),
         lossiest=np.array([-1]),
-        top=np.array([2]),
-        most=np.full((1, 1), np.inf),
+        top_layer=np.array([2]),
+        limit=np.full((1, 1), np.inf),
     )
     copied = [spec.decode(np.array([[0, spare, 0, 0]]), units).copied[0].tolist() for spare in range(3)]
     assert copied == [[0, 0, 0], [1, 0, 0], [1, 1, 1]]
@@ -278,7 +278,7 @@ def test_the_rates_of_a_mission_are_found(short: Any) -> None:
     for _ in range(20):
         runner.step(np.array([[2, 2, 0, 0, 0]]))
     assert isinstance(runner.stepper, Stepper)
-    found = runner._observer.rates  # type: ignore[union-attr]
-    for rate, link in zip(8 * found.rate[0], config.links, strict=True):
+    learned = runner._observer.rates  # type: ignore[union-attr]
+    for rate, link in zip(8 * learned.rate[0], config.links, strict=True):
         assert rate <= 2.0 * link.rate_bps
-    assert 8 * found.rate[0].sum() > 0.9 * 8 * found.need[0, 0]
+    assert 8 * learned.rate[0].sum() > 0.9 * 8 * learned.source_rate[0, 0]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dstcc.engine.config import NEVER_NS
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
 from dstcc.learn.paths.captured import Captured
-from dstcc.learn.paths.ceiling import Ceiling
 from dstcc.learn.paths.measure import Rates
+from dstcc.learn.paths.pacing_limit import PacingLimit
 from tests.made_results import objects
 
 from .test_measure import WIRE, Row, rates_of, slot
@@ -65,11 +65,11 @@ def test_trials_side_by_side_do_not_mix() -> None:
     theirs[0].subflow_values[0, 1] = 0  # its second path is not there yet
     alone = after(*ours, need=8), after(*theirs, need=4)
     both = Rates(2, 2)
-    both.soundings.stop(slice(None), np.ones((2, 2), dtype=np.bool_))
+    both.probing.stop(slice(None), np.ones((2, 2), dtype=np.bool_))
     for own, one in enumerate(alone):
-        both.wire[own], both._count[own] = one.wire[0], one._count[0]
+        both.packet_bytes[own], both._paths[own] = one.packet_bytes[0], one._paths[0]
         both._sources[own] = one._sources[0]
-    both.ceilings = [[Ceiling(WIRE), Ceiling(WIRE)] for _ in range(2)]
+    both.pacing_limits = [[PacingLimit(WIRE), PacingLimit(WIRE)] for _ in range(2)]
     for first, second in zip(ours, theirs, strict=True):
         both.update(beside(first, second))
     for own, one in enumerate(alone):
@@ -79,29 +79,29 @@ def test_trials_side_by_side_do_not_mix() -> None:
     together = both.units(beside(now, now))
     for own, one in enumerate(alone):
         units = one.units(now)
-        for name in ("window", "queue", "round_trip_s", "lossiest", "most"):
+        for name in ("window", "queue", "round_trip_s", "lossiest", "limit"):
             assert getattr(together, name)[own] == pytest.approx(getattr(units, name)[0]), name
 
 
 def test_without_a_clock_the_room_is_each_trials_own() -> None:
     # All 800 packets of a trial are there at once: 800 / 2 round trips. Of 40 s that is 10 a second, of 80 s 5.
     both = Rates(2, 1)
-    both.soundings.stop(slice(None), np.ones((2, 1), dtype=np.bool_))
-    both.wire[:] = WIRE
-    both.ceilings = [[Ceiling(WIRE)], [Ceiling(WIRE)]]
+    both.probing.stop(slice(None), np.ones((2, 1), dtype=np.bool_))
+    both.packet_bytes[:] = WIRE
+    both.pacing_limits = [[PacingLimit(WIRE)], [PacingLimit(WIRE)]]
     both._sources = [Captured(np.array([0.0]), np.array([800.0 * WIRE]))] * 2
     for pace in (0.0, 1.0, 2.0, 4.0, 8.0, 16.0):
         one = with_values(slot(Row(10 * pace, 0, pace)), "cwnd_segments", 40)
         slower = with_values(with_values(slot(Row(10 * pace, 0, pace)), "cwnd_segments", 80), "srtt_s", 80.0)
         both.update(beside(one, slower))
-    assert both.most.ravel() / WIRE == pytest.approx([10, 5])
+    assert both.limit.ravel() / WIRE == pytest.approx([10, 5])
 
 
 def test_headers_count_in_what_a_source_needs() -> None:
     rates = rates_of(1, 4)
-    rates._heavier[:] = 1.5  # bytes on the wire for one of payload
+    rates._overhead[:] = 1.5  # bytes on the wire for one of payload
     rates.update(slot(Row()))
-    assert rates.need[0, 0] / WIRE == pytest.approx(6)
+    assert rates.source_rate[0, 0] / WIRE == pytest.approx(6)
     assert rates.rate[0, 0] / WIRE == pytest.approx(6)
 
 
@@ -154,7 +154,7 @@ def test_windows_queues_and_round_trips_by_hand() -> None:
     # 30 packets are 3 slots of 10 s at 1 a second, 10 packets a quarter of one at 4 a second
     assert units.queue[0] == pytest.approx([3, 0.25])
     assert units.round_trip_s.tolist() == [45]
-    assert units.top.tolist() == [0]
+    assert units.top_layer.tolist() == [0]
 
 
 def test_a_queue_is_counted_in_packets_where_a_slot_has_less_than_one() -> None:
@@ -206,7 +206,7 @@ def test_a_known_path_that_ran_dry_twice_is_asked_for_half_as_much_again() -> No
 
 def test_a_path_in_the_dark_shows_nothing() -> None:
     dark = after(slot(Row()), slot(Row(100, 30)), slot(Row(60, 20, up=0.0)), paths=1)
-    assert not dark.seen.any() and dark.rate[0, 0] / WIRE == pytest.approx(7)
+    assert not dark.known.any() and dark.rate[0, 0] / WIRE == pytest.approx(7)
 
 
 def config(*subflows: int, **of_objects: Any) -> Any:
@@ -224,26 +224,26 @@ def test_a_trial_begins_with_nothing_known() -> None:
     memories: tuple[NDArray[Any], ...] = (
         rates.rate,
         rates.used,
-        rates.need,
+        rates.source_rate,
         rates._queue,
         rates._lost,
-        rates._known,
+        rates._judged,
     )
-    memories += (rates._start, rates._deepest, rates._held)
-    for memory in (*memories, rates.most):
+    memories += (rates._initial, rates._deepest, rates._proven)
+    for memory in (*memories, rates.limit):
         memory[:] = 7
-    rates.seen[:] = rates._dry[:] = True
+    rates.known[:] = rates._drained[:] = True
     rates.begin(1, config(1, 2))
-    assert rates.most.tolist() == [[7] * 3, [np.inf] * 3]
+    assert rates.limit.tolist() == [[7] * 3, [np.inf] * 3]
     for memory in memories:
         assert (memory[0] == 7).all()
         assert (memory[1] == 0).all()
-    assert rates.seen.tolist() == rates._dry.tolist() == [[True] * 3, [False] * 3]
-    assert rates.wire.ravel().tolist() == [1, 1050]
-    assert rates._heavier.ravel().tolist() == [1, 1.05]
-    assert rates._count.ravel().tolist() == [1, 3]
-    assert [len(one) for one in rates.ceilings] == [0, 3]
-    assert rates.top.tolist() == [0, 1]
+    assert rates.known.tolist() == rates._drained.tolist() == [[True] * 3, [False] * 3]
+    assert rates.packet_bytes.ravel().tolist() == [1, 1050]
+    assert rates._overhead.ravel().tolist() == [1, 1.05]
+    assert rates._paths.ravel().tolist() == [1, 3]
+    assert [len(one) for one in rates.pacing_limits] == [0, 3]
+    assert rates.top_layer.tolist() == [0, 1]
     # the shortest of 30 − 0 and 35 − 10
     assert rates.delay_s.tolist() == [0, 25]
 

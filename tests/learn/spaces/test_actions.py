@@ -105,8 +105,8 @@ def test_measured_actions_by_hand() -> None:
         queue=np.array([[0.5, 0.0]]),
         round_trip_s=np.array([600.0]),
         lossiest=np.array([1]),
-        top=np.array([2]),
-        most=np.array([[0.4, 1.25]]),
+        top_layer=np.array([2]),
+        limit=np.array([[0.4, 1.25]]),
     )
     decoded = MEASURED.decode(np.array([[0, 0, 1, 0]]), units)
     assert decoded.beta.tolist() == [[160, 440]]  # 0.4 for the 0.6 of 1 + 0.1 − 0.5; 1.1

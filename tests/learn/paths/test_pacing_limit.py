@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from dstcc.learn.paths.ceiling import LAG, LEAP, MARGIN, STEP, Ceiling, Count, Heard, Phase
+from dstcc.learn.paths.pacing_limit import (
+    LAG,
+    MARGIN,
+    MAX_STEP,
+    MIN_STEP,
+    Count,
+    PacingLimit,
+    Phase,
+    SlotReport,
+)
 
 WIRE = 1500
 ROUND = 16
@@ -21,16 +30,16 @@ SLOT_S = 10.0
 
 @dataclass
 class Path:
-    """A sender that holds to the ceiling on one path; ``sent`` and ``lost`` are packets, slot by slot."""
+    """A sender that holds to the limit on one path; ``sent`` and ``lost`` are packets, slot by slot."""
 
     capacity: Callable[[int], float]
     loss: Callable[[int], float] = lambda _slot: 0.0
     demand: float = 1e9
     start: float = 10.0
     """The pace while nothing holds the path."""
-    stands: bool = False
+    queue_seen: bool = False
     """Whether a queue at the sender holds what is too much, and shows the capacity."""
-    ceiling: Ceiling = field(default_factory=lambda: Ceiling(WIRE))
+    pacing: PacingLimit = field(default_factory=lambda: PacingLimit(WIRE))
     sent: list[float] = field(default_factory=list)
     lost: list[float] = field(default_factory=list)
     limits: list[float] = field(default_factory=list)
@@ -38,19 +47,19 @@ class Path:
     def run(self, rounds: int) -> Path:
         for slot in range(rounds * ROUND):
             carried = self.capacity(slot)
-            limit = self.ceiling.limit / WIRE
-            allowed = limit if limit < np.inf or self.stands else self.start
-            pace = min(self.demand, allowed, carried if self.stands else np.inf)
+            limit = self.pacing.limit / WIRE
+            allowed = limit if limit < np.inf or self.queue_seen else self.start
+            pace = min(self.demand, allowed, carried if self.queue_seen else np.inf)
             self.sent.append(pace * SLOT_S)
             self.lost.append(pace * SLOT_S - min(pace, carried) * SLOT_S * (1 - self.loss(slot)))
             before = slot - ROUND
             there = before >= 0
             lost = self.lost[before] if there else 0.0
             acked = self.sent[before] - lost if there else 0.0
-            shown = carried if self.stands else 2 * allowed
-            told = (acked * WIRE, lost, allowed * WIRE, self.stands, shown * WIRE, False)
-            self.ceiling.hear(Heard(SLOT_S, ROUND * SLOT_S, True, *told))
-            self.limits.append(self.ceiling.limit / WIRE)
+            shown = carried if self.queue_seen else 2 * allowed
+            report = (acked * WIRE, lost, allowed * WIRE, self.queue_seen, shown * WIRE, False)
+            self.pacing.update(SlotReport(SLOT_S, ROUND * SLOT_S, True, *report))
+            self.limits.append(self.pacing.limit / WIRE)
         return self
 
     def share_lost(self, first: int, last: int) -> float:
@@ -69,7 +78,7 @@ def constant(value: float) -> Callable[[int], float]:
 
 
 def test_nothing_is_bounded_before_something_is_acknowledged() -> None:
-    assert Path(constant(50)).run(1).ceiling.limit == np.inf
+    assert Path(constant(50)).run(1).pacing.limit == np.inf
 
 
 def test_a_path_without_a_queue_gets_no_more_than_it_had_and_then_a_quarter_on_trial() -> None:
@@ -83,7 +92,7 @@ def test_a_path_without_a_queue_gets_no_more_than_it_had_and_then_a_quarter_on_t
 
 def test_a_trial_that_nobody_used_raises_nothing() -> None:
     path = Path(constant(1e6), demand=10).run(20)
-    assert path.limits[-1] == 10 and max(path.limits[ROUND * 3 :]) == 10 * (1 + LEAP)
+    assert path.limits[-1] == 10 and max(path.limits[ROUND * 3 :]) == 10 * (1 + MAX_STEP)
 
 
 def test_an_overload_shows_the_capacity() -> None:
@@ -95,7 +104,7 @@ def test_an_overload_shows_the_capacity() -> None:
 
 
 def test_a_path_whose_queue_holds_what_is_too_much_is_free() -> None:
-    path = Path(constant(10), constant(0.005), stands=True).run(20)
+    path = Path(constant(10), constant(0.005), queue_seen=True).run(20)
     assert np.isinf(path.limits).all()
 
 
@@ -107,7 +116,7 @@ def test_a_bottleneck_that_no_queue_shows_is_used_and_not_run_over(start: float,
     path = Path(constant(10), constant(loss), start=start).run(40)
     assert path.share_lost(5, 40) <= loss + 0.01
     assert path.share_used(5, 40) >= 0.96
-    assert max(path.sent[5 * ROUND :]) <= 10 * SLOT_S * (1 + (LEAP if start < 10 else 0.08))
+    assert max(path.sent[5 * ROUND :]) <= 10 * SLOT_S * (1 + (MAX_STEP if start < 10 else 0.08))
 
 
 def test_the_first_overload_ends_with_the_first_acknowledgements() -> None:
@@ -119,8 +128,8 @@ def test_the_first_overload_ends_with_the_first_acknowledgements() -> None:
 @pytest.mark.parametrize("loss", [0.03, 0.1, 0.3])
 def test_losses_that_the_sender_cannot_help_are_not_its_own(loss: float) -> None:
     # Below the bottleneck, where a queue would show it: one trial at 1 - L of the pace, for 1.75 round trips.
-    path = Path(constant(10), constant(loss), stands=True).run(60)
-    assert path.ceiling.usual == pytest.approx(loss, abs=0.001)
+    path = Path(constant(10), constant(loss), queue_seen=True).run(60)
+    assert path.pacing.usual == pytest.approx(loss, abs=0.001)
     assert np.isinf(path.limits[-1])
     assert sum(np.isfinite(path.limits)) / ROUND == 1.75
     assert sum(path.sent) >= 0.98 * 60 * ROUND * 10 * SLOT_S
@@ -135,15 +144,15 @@ def test_a_path_that_carries_more_later_is_used_again() -> None:
 
 def test_a_path_that_carries_less_later_is_not_run_over() -> None:
     path = Path(lambda slot: 30 if slot < 20 * ROUND else 10, start=20).run(40)
-    # Heard in slot 336. All 30 came through before, so it may be a burst until two round trips have shown it.
+    # Acknowledged in slot 336. All 30 came through before, so it may be a burst until two round trips have shown it.
     assert path.share_lost(24, 40) <= 0.01
     assert path.share_used(24, 40) >= 0.95
 
 
 def test_where_a_queue_holds_what_is_too_much_a_trial_frees_the_path() -> None:
-    # What is sent in two round trips loses 40 %. Heard whole from slot 34 on, grave in both, so held to 0.98 * 0.6 of
-    # the pace. Trials that lose nothing, of 5, 10, 20 and 25 %, bring it back to where the queue stands again.
-    burst = Path(constant(10), lambda slot: 0.4 if 18 <= slot < 50 else 0.0, stands=True).run(24)
+    # What is sent in two round trips loses 40 %. Complete from slot 34 on, high in both, so the limit is 0.98 *
+    # 0.6 of the rate. Trials that lose nothing, of 5, 10, 20 and 25 %, bring back a queue that stands.
+    burst = Path(constant(10), lambda slot: 0.4 if 18 <= slot < 50 else 0.0, queue_seen=True).run(24)
     assert min(burst.limits) == pytest.approx(MARGIN * 6)
     assert np.isinf(burst.limits[20 * ROUND :]).all()
     assert burst.share_used(4, 24) >= 0.75
@@ -155,62 +164,64 @@ def test_a_path_that_lost_all_for_a_while_is_used_again() -> None:
     assert path.share_used(55, 60) >= 0.9
 
 
-def hear(ceiling: Ceiling, slots: int, *, up: bool = True, acked: float = 100.0, lost: float = 0.0) -> None:
+def feed(
+    pacing: PacingLimit, slots: int, *, up: bool = True, acked: float = 100.0, lost: float = 0.0
+) -> None:
     for _ in range(slots):
-        ceiling.hear(Heard(SLOT_S, ROUND * SLOT_S, up, acked * WIRE, lost, np.inf, True, 1e9, False))
+        pacing.update(SlotReport(SLOT_S, ROUND * SLOT_S, up, acked * WIRE, lost, np.inf, True, 1e9, False))
 
 
 def test_losses_after_an_outage_are_the_outages() -> None:
     # For a round trip and a quarter what was under way when the link went away comes back as lost.
-    ceiling = Ceiling(WIRE)
-    hear(ceiling, 4 * ROUND)
-    hear(ceiling, ROUND, up=False, acked=0)
-    hear(ceiling, int(LAG * ROUND), acked=50, lost=50)
-    hear(ceiling, 2 * ROUND)
-    assert np.isinf(ceiling.limit)
+    pacing = PacingLimit(WIRE)
+    feed(pacing, 4 * ROUND)
+    feed(pacing, ROUND, up=False, acked=0)
+    feed(pacing, int(LAG * ROUND), acked=50, lost=50)
+    feed(pacing, 2 * ROUND)
+    assert np.isinf(pacing.limit)
 
 
 def test_losses_at_a_rate_that_came_through_before_must_last() -> None:
     # 100 packets a slot came through. Half of them lost in one round trip is a burst, in two it is not.
-    ceiling = Ceiling(WIRE)
-    hear(ceiling, 4 * ROUND + 2)
-    hear(ceiling, ROUND, acked=50, lost=50)
-    hear(ceiling, 2 * ROUND)
-    assert ceiling.phase is Phase.CRUISE and np.isinf(ceiling.limit)
-    hear(ceiling, 2 * ROUND - 1, acked=50, lost=50)
-    assert ceiling.phase is Phase.CRUISE
-    hear(ceiling, 1, acked=50, lost=50)
-    assert ceiling.phase is Phase.TRIAL and ceiling.limit == pytest.approx(MARGIN * 5 * WIRE)
+    pacing = PacingLimit(WIRE)
+    feed(pacing, 4 * ROUND + 2)
+    feed(pacing, ROUND, acked=50, lost=50)
+    feed(pacing, 2 * ROUND)
+    assert pacing.phase is Phase.CRUISE and np.isinf(pacing.limit)
+    feed(pacing, 2 * ROUND - 1, acked=50, lost=50)
+    assert pacing.phase is Phase.CRUISE
+    feed(pacing, 1, acked=50, lost=50)
+    assert pacing.phase is Phase.TRIAL and pacing.limit == pytest.approx(MARGIN * 5 * WIRE)
 
 
 def test_losses_at_a_rate_that_never_came_through_are_believed_at_once() -> None:
     # 120 packets a slot where 100 came through: a quarter of a round trip will do. At 105 it will not.
-    ceiling, burst = Ceiling(WIRE), Ceiling(WIRE)
-    for each in (ceiling, burst):
-        hear(each, 4 * ROUND + 2)
-    hear(ceiling, ROUND // 4, acked=90, lost=30)
-    hear(burst, ROUND // 4, acked=75, lost=30)
-    assert ceiling.limit == pytest.approx(MARGIN * 9 * WIRE)
+    pacing, burst = PacingLimit(WIRE), PacingLimit(WIRE)
+    for each in (pacing, burst):
+        feed(each, 4 * ROUND + 2)
+    feed(pacing, ROUND // 4, acked=90, lost=30)
+    feed(burst, ROUND // 4, acked=75, lost=30)
+    assert pacing.limit == pytest.approx(MARGIN * 9 * WIRE)
     assert np.isinf(burst.limit)
 
 
 def test_a_few_losses_say_nothing() -> None:
     # 3 of 30 segments in a round trip: 10 %, but 0.05 * 60 + 2 * sqrt(4) = 7 of 60 may be lost by chance.
-    ceiling = Ceiling(WIRE)
+    pacing = PacingLimit(WIRE)
     for _ in range(20):
-        hear(ceiling, ROUND - 1, acked=27 / 15)
-        hear(ceiling, 1, acked=0, lost=3)
-    assert np.isinf(ceiling.limit)
+        feed(pacing, ROUND - 1, acked=27 / 15)
+        feed(pacing, 1, acked=0, lost=3)
+    assert np.isinf(pacing.limit)
 
 
 def test_slight_losses_are_asked_after_a_while() -> None:
     # 10 of 300: less than grave. Asked after four round trips, when five were heard whole: a trial at 0.98 * 290.
-    ceiling = Ceiling(WIRE)
-    hear(ceiling, 4 * ROUND + 1, acked=290, lost=10)
-    assert ceiling.phase is Phase.CRUISE
-    hear(ceiling, 1, acked=290, lost=10)
-    assert ceiling.phase is Phase.TRIAL
-    assert ceiling.limit == pytest.approx(MARGIN * 29 * WIRE)
+    pacing = PacingLimit(WIRE)
+    feed(pacing, 4 * ROUND + 1, acked=290, lost=10)
+    assert pacing.phase is Phase.CRUISE
+    feed(pacing, 1, acked=290, lost=10)
+    assert pacing.phase is Phase.TRIAL
+    assert pacing.limit == pytest.approx(MARGIN * 29 * WIRE)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +238,7 @@ def test_more_than_a_share_is_more_by_its_deviations(lost: int, deviations: floa
 
 @pytest.mark.parametrize(("segments", "time_s", "whole"), [(50, 4, True), (49, 4, False), (50, 3.9, False)])
 def test_a_count_is_whole_with_fifty_segments_of_its_time(segments: int, time_s: float, whole: bool) -> None:
-    assert Count(float(segments), 0.0, time_s).whole(4.0) == whole
+    assert Count(float(segments), 0.0, time_s).complete(4.0) == whole
 
 
 def test_trials_that_fail_are_made_ever_more_seldom_and_smaller() -> None:
@@ -237,7 +248,7 @@ def test_trials_that_fail_are_made_ever_more_seldom_and_smaller() -> None:
     limits = path.limits
     trials = [slot for slot in range(1, len(limits)) if limits[slot] > 1.01 * limits[slot - 1]]
     assert (np.diff(trials) / ROUND - 1.5).tolist() == [2, 4, 8, 16, 32, 64, 64]
-    assert [limits[slot] / 10 for slot in trials] == pytest.approx([1 + LEAP] + [1 + STEP] * 7)
+    assert [limits[slot] / 10 for slot in trials] == pytest.approx([1 + MAX_STEP] + [1 + MIN_STEP] * 7)
 
 
 def test_a_trial_that_lost_a_hundredth_has_failed() -> None:
@@ -246,17 +257,17 @@ def test_a_trial_that_lost_a_hundredth_has_failed() -> None:
     limits = Path(constant(12.35)).run(7).limits
     rises = [slot for slot in range(1, len(limits)) if limits[slot] > 1.001 * limits[slot - 1]]
     assert [limits[slot] for slot in rises] == pytest.approx(
-        [12.5, MARGIN * 12.35, MARGIN * 12.35 * (1 + STEP)], rel=1e-3
+        [12.5, MARGIN * 12.35, MARGIN * 12.35 * (1 + MIN_STEP)], rel=1e-3
     )
 
 
 @pytest.mark.parametrize("clean", range(4 * ROUND + 2, 10 * ROUND, 7))
 def test_two_whole_round_trips_of_grave_losses_are_enough(clean: int) -> None:
     # However long nothing was lost: one that the losses began in the midst of may count as well.
-    ceiling, slots = Ceiling(WIRE), 0
-    hear(ceiling, clean)
-    while ceiling.phase is Phase.CRUISE and slots < 4 * ROUND:
-        hear(ceiling, 1, acked=50, lost=50)
+    pacing, slots = PacingLimit(WIRE), 0
+    feed(pacing, clean)
+    while pacing.phase is Phase.CRUISE and slots < 4 * ROUND:
+        feed(pacing, 1, acked=50, lost=50)
         slots += 1
     assert slots <= 2 * ROUND
 
@@ -264,90 +275,90 @@ def test_two_whole_round_trips_of_grave_losses_are_enough(clean: int) -> None:
 def test_losses_that_a_slower_pace_halves_are_its_own() -> None:
     # A tenth is lost whatever is sent. 30 % in two round trips: 0.98 * 70 / 0.9 on trial; of that 15 % are lost,
     # which is nearer to a tenth than to 30 %, so that pace stays.
-    ceiling = Ceiling(WIRE)
-    ceiling.usual = 0.1
-    hear(ceiling, 4 * ROUND + 2, acked=90, lost=10)
-    while ceiling.phase is Phase.CRUISE:
-        hear(ceiling, 1, acked=70, lost=30)
-    hear(ceiling, int((LAG + 0.5) * ROUND), acked=85, lost=15)
-    assert ceiling.phase is Phase.CRUISE and ceiling.usual == pytest.approx(0.15)
-    held = ceiling.limit
+    pacing = PacingLimit(WIRE)
+    pacing.usual = 0.1
+    feed(pacing, 4 * ROUND + 2, acked=90, lost=10)
+    while pacing.phase is Phase.CRUISE:
+        feed(pacing, 1, acked=70, lost=30)
+    feed(pacing, int((LAG + 0.5) * ROUND), acked=85, lost=15)
+    assert pacing.phase is Phase.CRUISE and pacing.usual == pytest.approx(0.15)
+    held = pacing.limit
     assert held == pytest.approx(MARGIN * 7 / 0.9 * WIRE)
     # That much came through, and no more: grave losses at 10 packets a second are believed within a quarter.
-    hear(ceiling, ROUND // 4, acked=50, lost=50)
-    assert ceiling.phase is Phase.TRIAL and ceiling.limit < held
+    feed(pacing, ROUND // 4, acked=50, lost=50)
+    assert pacing.phase is Phase.TRIAL and pacing.limit < held
 
 
 def test_a_round_trip_of_less_than_a_second_is_one() -> None:
-    ceiling = Ceiling(WIRE)
+    pacing = PacingLimit(WIRE)
     for _ in range(20):
-        ceiling.hear(Heard(0.1, 0.5, True, 100 * WIRE, 0.0, 2000.0 * WIRE, False, 1e9, False))
-    assert ceiling.limit < np.inf
+        pacing.update(SlotReport(0.1, 0.5, True, 100 * WIRE, 0.0, 2000.0 * WIRE, False, 1e9, False))
+    assert pacing.limit < np.inf
 
 
-def sound(
+def probe(
     *, carried: float, slots: int = 2, loud: float = 25.0, share: float = 10.0, seen: bool = False
-) -> tuple[Ceiling, int]:
-    """A path that carries so many packets a second is sounded in its first slots, and used at its share after that;
+) -> tuple[PacingLimit, int]:
+    """A path that carries so many packets a second is probed in its first slots, and used at its share after that;
     heard until it is judged. Also in which slot."""
-    ceiling, slot = Ceiling(WIRE), 0
-    while slot <= 2 * ROUND and (slot < slots or ceiling.phase is Phase.SOUND):
+    pacing, slot = PacingLimit(WIRE), 0
+    while slot <= 2 * ROUND and (slot < slots or pacing.phase is Phase.PROBE):
         before = slot - ROUND
         pace = 0.0 if before < 0 else loud if before < slots else share
         acked = min(pace, carried) * SLOT_S
-        told = (acked * WIRE, pace * SLOT_S - acked, share * WIRE, seen, 1e9, slot < slots)
-        ceiling.hear(Heard(SLOT_S, ROUND * SLOT_S, True, *told))
+        report = (acked * WIRE, pace * SLOT_S - acked, share * WIRE, seen, 1e9, slot < slots)
+        pacing.update(SlotReport(SLOT_S, ROUND * SLOT_S, True, *report))
         slot += 1
-    return ceiling, slot
+    return pacing, slot
 
 
-def test_the_fastest_slot_of_a_soundings_echo_shows_what_a_path_carries() -> None:
+def test_the_fastest_slot_of_a_probes_echo_shows_what_a_path_carries() -> None:
     # Sounded in slots 0 and 1, at 25 packets a second of which 14 pass; at its share of 10 all do. Slot 17 tells of
     # slot 1; judged with the next but one, for acknowledgements that come in part of a slot: slot 19 is the twentieth.
-    ceiling, slot = sound(carried=14)
+    pacing, slot = probe(carried=14)
     assert slot == 2 + ROUND + 2
-    assert ceiling.phase is Phase.CRUISE and ceiling.limit == pytest.approx(MARGIN * 14 * WIRE)
+    assert pacing.phase is Phase.CRUISE and pacing.limit == pytest.approx(MARGIN * 14 * WIRE)
     # What was sent before that is not judged by the new bound: grave losses for a round trip and a quarter, and trials.
-    hear(ceiling, int(LAG * ROUND), acked=50, lost=50)
-    assert ceiling.phase is Phase.CRUISE
+    feed(pacing, int(LAG * ROUND), acked=50, lost=50)
+    assert pacing.phase is Phase.CRUISE
     # A round trip later it is tried, by a twentieth, since the echo told what it carries.
-    while ceiling.phase is Phase.CRUISE:
-        hear(ceiling, 1, acked=140)
-    assert ceiling.limit == pytest.approx(MARGIN * 14 * WIRE * (1 + STEP))
+    while pacing.phase is Phase.CRUISE:
+        feed(pacing, 1, acked=140)
+    assert pacing.limit == pytest.approx(MARGIN * 14 * WIRE * (1 + MIN_STEP))
 
 
-def test_a_path_that_carried_its_sounding_is_tried_by_a_quarter() -> None:
-    ceiling, _ = sound(carried=1e6)
-    assert ceiling.limit == pytest.approx(MARGIN * 25 * WIRE)
-    while ceiling.phase is Phase.CRUISE:
-        hear(ceiling, 1, acked=245)
-    assert ceiling.limit == pytest.approx(MARGIN * 25 * WIRE * (1 + LEAP))
+def test_a_path_that_carried_its_probe_is_tried_by_a_quarter() -> None:
+    pacing, _ = probe(carried=1e6)
+    assert pacing.limit == pytest.approx(MARGIN * 25 * WIRE)
+    while pacing.phase is Phase.CRUISE:
+        feed(pacing, 1, acked=245)
+    assert pacing.limit == pytest.approx(MARGIN * 25 * WIRE * (1 + MAX_STEP))
 
 
-def test_a_sounded_path_whose_queue_showed_the_rate_is_free() -> None:
-    ceiling, _ = sound(carried=14, seen=True)
-    assert ceiling.phase is Phase.CRUISE and ceiling.limit == np.inf
+def test_a_probed_path_whose_queue_showed_the_rate_is_free() -> None:
+    pacing, _ = probe(carried=14, seen=True)
+    assert pacing.phase is Phase.CRUISE and pacing.limit == np.inf
 
 
-def test_more_than_came_through_in_a_sounding_is_an_overload() -> None:
+def test_more_than_came_through_in_a_probe_is_an_overload() -> None:
     # 14 packets a second came through. At 16 and grave losses a quarter of a round trip will do, at 15 it will not.
     for sent, phase in ((160, Phase.TRIAL), (150, Phase.CRUISE)):
-        ceiling, _ = sound(carried=14)
-        hear(ceiling, int(LAG * ROUND), acked=140)
-        hear(ceiling, ROUND // 4, acked=0.8 * sent, lost=0.2 * sent)
-        assert ceiling.phase is phase
+        pacing, _ = probe(carried=14)
+        feed(pacing, int(LAG * ROUND), acked=140)
+        feed(pacing, ROUND // 4, acked=0.8 * sent, lost=0.2 * sent)
+        assert pacing.phase is phase
 
 
-def test_a_sounding_whose_echo_is_lost_in_an_outage_shows_nothing() -> None:
+def test_a_probe_whose_echo_is_lost_in_an_outage_shows_nothing() -> None:
     # What comes in at once after an outage of a round trip would look like a path of a thousand packets a second.
-    ceiling = Ceiling(WIRE)
-    ceiling.hear(Heard(SLOT_S, ROUND * SLOT_S, True, 0.0, 0.0, 10.0 * WIRE, False, 1e9, True))
-    assert ceiling.phase is Phase.SOUND
+    pacing = PacingLimit(WIRE)
+    pacing.update(SlotReport(SLOT_S, ROUND * SLOT_S, True, 0.0, 0.0, 10.0 * WIRE, False, 1e9, True))
+    assert pacing.phase is Phase.PROBE
     down = (False, 0.0, 0.0, 10.0 * WIRE, False, 1e9, False)
-    ceiling.hear(Heard(SLOT_S, ROUND * SLOT_S, *down))
-    assert ceiling.phase is Phase.CRUISE
+    pacing.update(SlotReport(SLOT_S, ROUND * SLOT_S, *down))
+    assert pacing.phase is Phase.CRUISE
     for slot in range(3 * ROUND):
         acked = 1e4 if slot == 3 else 100.0
-        told = (acked * WIRE, 0.0, 10.0 * WIRE, False, 1e9, False)
-        ceiling.hear(Heard(SLOT_S, ROUND * SLOT_S, True, *told))
-    assert 9 * WIRE <= ceiling.limit <= 10 * (1 + LEAP) * WIRE
+        report = (acked * WIRE, 0.0, 10.0 * WIRE, False, 1e9, False)
+        pacing.update(SlotReport(SLOT_S, ROUND * SLOT_S, True, *report))
+    assert 9 * WIRE <= pacing.limit <= 10 * (1 + MAX_STEP) * WIRE
