@@ -12,7 +12,7 @@ NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*/*) $(w
 # Our own builds have no warnings; a user's `pip install` may.
 export DSTCC_WERROR := 1
 
-.PHONY: help setup demo kernel test test-slow test-kernel fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format docs clean
+.PHONY: help setup demo kernel test test-slow test-kernel test-sanitize coverage fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format docs clean
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
@@ -45,13 +45,20 @@ test-kernel: kernel  ## all that runs on the virtual-time kernel, the debug vari
 	$(BIN)/dstcc kernel build --debug
 	$(BIN)/python -m pytest -n 2 tests/kernel
 
+test-sanitize: $(STAMP)  ## the engine's tests on builds with AddressSanitizer, UBSan and ThreadSanitizer
+	$(BIN)/python -m scripts.sanitize address
+	$(BIN)/python -m scripts.sanitize thread
+
+coverage: kernel ## the test suite, and the share of Python's lines and branches that it runs
+	$(BIN)/python -m pytest -n 2 -m 'not slow and not kernel' --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
+
 bench: $(STAMP)  ## speed figures, each with its ratio; ONLY=NAME runs one
 	$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY))
 
 mutants: mutants-cpp mutants-python  ## does a test fail when a rule is wrong? small changes to what decides what a figure says
 
 mutants-cpp: $(STAMP)  ## of the engine; ONLY=PATTERN those whose number, file or note matches
-	$(BIN)/python scripts/mutants_cpp.py $(if $(ONLY),--only '$(ONLY)')
+	$(BIN)/python -m scripts.mutants_cpp $(if $(ONLY),--only '$(ONLY)')
 
 mutants-python: $(STAMP)  ## of the Python modules; ONLY=TEXT those whose path holds it
 	$(BIN)/python scripts/mutants_python.py $(if $(ONLY),--only $(ONLY))

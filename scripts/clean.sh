@@ -35,8 +35,8 @@ if [ -d "$demo" ]; then
     if [ -d "$demo" ]; then echo "clean: $demo stays, it holds what \`make demo\` did not make" >&2; fi
 fi
 
-rm -rf build/lib* build/temp* build/bdist* build/fidelity build/mutants
-rm -f build/bench.json
+rm -rf build/lib* build/temp* build/bdist* build/fidelity build/mutants build/sanitize build/coverage
+rm -f build/bench.json build/coverage.data*
 if [ -d build ]; then
     rmdir build 2>/dev/null || echo "clean: build stays, it holds what no target made" >&2
 fi

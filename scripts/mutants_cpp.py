@@ -1,6 +1,6 @@
 """Do the tests notice a wrong engine? Small wrong changes to the C++ sources, each run against the tests of its file.
 
-    python scripts/mutants_cpp.py [--only PATTERN] [--jobs 2] [--list] [FILE]
+    python -m scripts.mutants_cpp [--only PATTERN] [--jobs 2] [--list] [FILE]
 
 FILE (tests/mutants/engine.toml) lists the changes; its head says how they are written. All are compiled into one
 extension, which the environment variable DSTCC_MUTANT tells which of them to make: an expression `right` becomes
@@ -16,29 +16,26 @@ tests fail without a mutant.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import importlib
 import os
 import re
 import resource
 import shutil
 import signal
-import subprocess
 import sys
-import sysconfig
 import tempfile
 import tomllib
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
+from scripts.engine_build import SOURCES, compile_extensions
+
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests/mutants/engine.toml"
 BUILD = ROOT / "build/mutants"
-SOURCES = ("dstcc/engine/src", "kernel-cc/law", "kernel-cc/dispatch")
 TREE = ("dstcc", "tests", "channel-models", "svc", "cli", "kernel-cc", "setup.cfg", "pyproject.toml")
 """What tests need beside the extension."""
 
@@ -327,47 +324,6 @@ def write_sources(mutants: Sequence[Mutant], root: Path, build: Path) -> Path:
 # --------------------------------------------------------------------------------------------------- the build
 
 
-def compile_engine(source: Path, build: Path, jobs: int) -> list[Path]:
-    """Compile what has changed and link the extensions: the engine's, and that over its parts (see setup.py)."""
-    import pybind11
-
-    include = [source / SOURCES[0], pybind11.get_include(), sysconfig.get_path("include")]
-    compiler = os.environ.get("CXX", "ccache g++" if shutil.which("ccache") else "g++").split()
-    base = [*compiler, *FLAGS, "-include", str(source / "mutants.hpp"), *(f"-I{path}" for path in include)]
-    headers = b"".join(path.read_bytes() for path in sorted(source.rglob("*.h*")))
-    objects = build / "objects"
-    objects.mkdir(parents=True, exist_ok=True)
-
-    def compiled(path: Path) -> Path:
-        digest = hashlib.sha256(headers + path.read_bytes() + " ".join(base).encode()).hexdigest()[:16]
-        name = f"{path.parent.name}-{path.stem}"
-        target = objects / f"{name}.{digest}.o"
-        if not target.is_file():
-            for old in objects.glob(f"{name}.*.o"):
-                old.unlink()
-            part = target.with_suffix(".part")
-            subprocess.run([*base, "-c", str(path), "-o", str(part)], check=True)
-            part.rename(target)
-        return target
-
-    engine = source / SOURCES[0]
-    sources = sorted(engine.rglob("*.cpp"))
-    with ThreadPoolExecutor(jobs) as pool:
-        parts = dict(zip(sources, pool.map(compiled, sources), strict=True))
-    own = {
-        "_engine": [engine / "python/module.cpp", engine / "python/stepper.cpp"],
-        "_testing": sorted(engine.glob("testing/*.cpp")),
-    }
-    extensions = []
-    for name in own:
-        others = {path for other in own.keys() - {name} for path in own[other]}
-        linked = [str(part) for path, part in parts.items() if path not in others]
-        extension = build / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
-        subprocess.run([*compiler, "-shared", *linked, "-o", str(extension)], check=True)
-        extensions.append(extension)
-    return extensions
-
-
 def make_tree(root: Path, build: Path, extensions: Sequence[Path]) -> Path:
     """Copy what the tests run in, with the mutants' extensions in the place of the engine's."""
     tree = build / "tree"
@@ -596,7 +552,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.list:
             print("\n".join(map(str, chosen)))
             return 0
-        tree = make_tree(ROOT, BUILD, compile_engine(source, BUILD, options.jobs))
+        tree = make_tree(
+            ROOT,
+            BUILD,
+            compile_extensions(
+                source, BUILD, (*FLAGS, "-include", str(source / "mutants.hpp")), options.jobs
+            ),
+        )
         return check(chosen, tree, options.jobs)
     except ListError as error:
         print(error, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Simulations side by side in threads: each is what it is alone."""
+"""Simulations side by side in threads: each is what it is alone. ``make test-sanitize`` takes these for data races."""
 
 from __future__ import annotations
 

@@ -1,0 +1,65 @@
+"""Compile the engine's extensions apart from those in place: with wrong changes (mutants_cpp.py), or with a sanitizer
+(sanitize.py). What goes into which extension is said in setup.py as well."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ENGINE = "dstcc/engine/src"
+SOURCES = (ENGINE, "kernel-cc/law", "kernel-cc/dispatch")
+"""Folders whose files the engine is made of; it includes those of the other two by relative paths."""
+EXTENSIONS = ("_engine", "_testing")
+
+
+def compile_extensions(tree: Path, build: Path, flags: Sequence[str], jobs: int) -> list[Path]:
+    """Compile what has changed of the sources under ``tree`` and link both extensions into ``build``.
+
+    ``flags`` go to the compiler and the linker. An object is kept under a digest of its source, all headers and its
+    command, so that a second call compiles nothing. Raises :class:`subprocess.CalledProcessError`.
+    """
+    import pybind11
+
+    engine = tree / ENGINE
+    include = [engine, pybind11.get_include(), sysconfig.get_path("include")]
+    compiler = os.environ.get("CXX", "ccache g++" if shutil.which("ccache") else "g++").split()
+    base = [*compiler, *flags, *(f"-I{path}" for path in include)]
+    folders = [tree / folder for folder in SOURCES]
+    found = [*tree.glob("*.hpp"), *(path for folder in folders for path in folder.rglob("*.h*"))]
+    headers = b"".join(path.read_bytes() for path in sorted(found))
+    objects = build / "objects"
+    objects.mkdir(parents=True, exist_ok=True)
+
+    def compiled(path: Path) -> Path:
+        digest = hashlib.sha256(headers + path.read_bytes() + " ".join(base).encode()).hexdigest()[:16]
+        name = f"{path.parent.name}-{path.stem}"
+        target = objects / f"{name}.{digest}.o"
+        if not target.is_file():
+            for old in objects.glob(f"{name}.*.o"):
+                old.unlink()
+            part = target.with_suffix(".part")
+            subprocess.run([*base, "-c", str(path), "-o", str(part)], check=True)
+            part.rename(target)
+        return target
+
+    sources = sorted(engine.rglob("*.cpp"))
+    with ThreadPoolExecutor(jobs) as pool:
+        parts = dict(zip(sources, pool.map(compiled, sources), strict=True))
+    faces = {
+        "_engine": [engine / "python/module.cpp", engine / "python/stepper.cpp"],
+        "_testing": sorted(engine.glob("testing/*.cpp")),
+    }
+    extensions = []
+    for name in EXTENSIONS:
+        others = {path for other in faces.keys() - {name} for path in faces[other]}
+        linked = [str(part) for path, part in parts.items() if path not in others]
+        extension = build / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
+        subprocess.run([*compiler, "-shared", *flags, *linked, "-o", str(extension)], check=True)
+        extensions.append(extension)
+    return extensions
