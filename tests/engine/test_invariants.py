@@ -165,7 +165,7 @@ def test_every_transfer_keeps_the_books(config: EngineConfig) -> None:
 @given(configs())
 @settings(max_examples=100)
 def test_looking_on_changes_nothing(config: EngineConfig) -> None:
-    """While nobody looks, segments go in runs; for a trace each goes by itself. It must come to the same."""
+    """A trace is an observer of the links and of the senders: with it every segment goes as it does without."""
     alone, watched = simulate(config), simulate(dataclasses.replace(config, trace=True))
     for part in ("objects", "samples"):
         for field in dataclasses.fields(getattr(alone, part)):

@@ -73,9 +73,23 @@ public:
             idle_.set(head - busy_count_, at);
     }
 
+    void set_idle(std::size_t place, Time at) { idle_.set(place, at); }
+
 private:
     std::size_t busy_count_;
     EventTree busy_, idle_;
+};
+
+// Timers of one part of the simulation: the idle heads from `first` on. It sees no other heads, least of all the links'.
+class Timers {
+public:
+    Timers(EventHeads& heads, std::size_t first) : heads_(&heads), first_(first) {}
+    Time at(std::size_t i) const { return heads_->idle().at(first_ + i); }
+    void set(std::size_t i, Time at) { heads_->set_idle(first_ + i, at); }
+
+private:
+    EventHeads* heads_;
+    std::size_t first_;  // among the idle ones
 };
 
 }  // namespace dstcc

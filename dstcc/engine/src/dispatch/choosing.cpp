@@ -2,19 +2,19 @@
 // The rules themselves are in kernel-cc/dispatch/dstcc_dispatch.hpp.
 #include <algorithm>
 
-#include "mptcp/simulation.hpp"
+#include "mptcp/sending_end.hpp"
 
 namespace dstcc {
 
 // The scheduler's choice among `ready`, which is what of `idle` can bring the layer in time.
-int Simulation::choose(SubflowSet idle, SubflowSet ready, std::uint32_t object, std::int64_t bytes) {
+int SendingEnd::choose(SubflowSet idle, SubflowSet ready, std::uint32_t object, std::int64_t bytes) {
     if (!heeds_) return pick_unheeding(ready);
     Next next;
     next.now_ns = now_;
-    next.layer = static_cast<int>(config_.objects.layer[object]);
+    next.layer = static_cast<int>(objects_.layer[object]);
     next.bytes = bytes;
     next.backlog = backlog_;
-    if (const std::int64_t buffer = config_.transport.receive_buffer_bytes; buffer != 0)
+    if (const std::int64_t buffer = transport_.receive_buffer_bytes; buffer != 0)
         next.room = buffer - (new_payload_ + planned_payload_ - peer_delivered_);
     next.busy = established_ & ~stale_ & ~idle;
     const int s = scheduler_->pick(paths_, ready, next);
@@ -29,7 +29,7 @@ int Simulation::choose(SubflowSet idle, SubflowSet ready, std::uint32_t object, 
 }
 
 // Will some subflow's ACK or timer come?
-bool Simulation::anything_under_way() const {
+bool SendingEnd::anything_under_way() const {
     for (const SubflowState& subflow : subflows_)
         if (subflow.sender.established() && subflow.sender.tcp().packets_out() > 0) return true;
     return false;
@@ -37,19 +37,19 @@ bool Simulation::anything_under_way() const {
 
 // Layers that not even light could bring in time are given up on the way. Oldest first would spend a short window on layers that
 // one loss or a little queueing makes late; so those with time for a repair go before those without.
-bool Simulation::next_in_time(SubflowSet& ready, std::uint32_t& object) {
+bool SendingEnd::next_in_time(SubflowSet& ready, std::uint32_t& object) {
     return dstcc_dispatch::next_in_time(View(*this), ready, object,
                                         [this](const WaitingLevel& level) { drop_lost_causes(level); });
 }
 
 // The same by turns, on the subflows that are not dark.
-bool Simulation::next_in_turn(SubflowSet& ready, std::uint32_t& object) {
+bool SendingEnd::next_in_turn(SubflowSet& ready, std::uint32_t& object) {
     for (const WaitingLevel& waiting : pending_.levels()) drop_lost_causes(waiting);
-    ready &= ~dark_;
+    ready &= ~outage_;
     return ready != 0 && dstcc_dispatch::next_in_turn(View(*this), ready, object);
 }
 
-void Simulation::drop_lost_causes(const WaitingLevel& waiting) {
+void SendingEnd::drop_lost_causes(const WaitingLevel& waiting) {
     while (!waiting.empty() && lost_cause(waiting.front())) {
         const std::uint32_t lost = waiting.front();
         unbind(lost);
@@ -58,7 +58,7 @@ void Simulation::drop_lost_causes(const WaitingLevel& waiting) {
 }
 
 // What has become too late is given up even where nothing is free to send.
-void Simulation::drop_expired() {
+void SendingEnd::drop_expired() {
     if (!deadlines_) return;
     for (const WaitingLevel& waiting : pending_.levels()) drop_lost_causes(waiting);
     for (std::size_t s = 0; s < subflows_.size(); ++s)
@@ -66,27 +66,26 @@ void Simulation::drop_expired() {
             drop_from_assigned(s);
 }
 
-SubflowSet Simulation::in_time(std::uint32_t object, Slack slack, SubflowSet set) const {
+SubflowSet SendingEnd::in_time(std::uint32_t object, Slack slack, SubflowSet set) const {
     return deadlines_ ? dstcc_dispatch::in_time(View(*this), object, slack, set) : set;
 }
 
 // The layer it builds on was given up: it could not be decoded.
-bool Simulation::hopeless(std::uint32_t object) const {
-    return deadlines_ && builds_on_another(object) && outcomes_[object - 1].given_up;
+bool SendingEnd::hopeless(std::uint32_t object) const {
+    return deadlines_ && builds_on_another(object) && layers_[object - 1].given_up;
 }
 
 // The layer it builds on has not been begun, and comes first.
-bool Simulation::premature(std::uint32_t object) const {
-    return builds_on_another(object) && (outcomes_[object - 1].domain < 0 || outcomes_[object - 1].given_up);
+bool SendingEnd::premature(std::uint32_t object) const {
+    return builds_on_another(object) && (layers_[object - 1].domain < 0 || layers_[object - 1].given_up);
 }
 
-bool Simulation::builds_on_another(std::uint32_t object) const {
-    return config_.objects.layer[object] > 0 && object > 0 &&
-           config_.objects.chunk[object - 1] == config_.objects.chunk[object];
+bool SendingEnd::builds_on_another(std::uint32_t object) const {
+    return objects_.layer[object] > 0 && object > 0 && objects_.chunk[object - 1] == objects_.chunk[object];
 }
 
 // Over every path.
-bool Simulation::lost_cause(std::uint32_t object) const {
+bool SendingEnd::lost_cause(std::uint32_t object) const {
     if (!deadlines_) return false;
     const View view(*this);
     const bool undecodable = hopeless(object);
@@ -97,7 +96,7 @@ bool Simulation::lost_cause(std::uint32_t object) const {
 
 // Light time is known to the sender, as to any mission planner; the queue on the way is what the RTT shows above its
 // minimum; what exceeds the window leaves at a window per round trip, or at the pacing rate.
-Simulation::Forecast Simulation::forecast(std::size_t s) const {
+SendingEnd::Forecast SendingEnd::forecast(std::size_t s) const {
     const Path& path = paths_[s];
     const TcpState& tcp = path.subflow->tcp();
     const Time light = now_ + path.one_way_ns;
@@ -107,7 +106,7 @@ Simulation::Forecast Simulation::forecast(std::size_t s) const {
     // An agent's subflow is paced at what the path was measured to carry: its own queue tells the wait without an RTT's delay.
     const Time wait =
         paced && takes_turns_
-            ? static_cast<Time>(static_cast<double>(path.link->queue_bytes(now_)) / tcp.pacing_bytes_per_ns)
+            ? static_cast<Time>(static_cast<double>(path.transmitter->queue_bytes(now_)) / tcp.pacing_bytes_per_ns)
             : std::max<Time>(tcp.srtt_ns - tcp.min_rtt_ns, 0);
     return {light,
             light + wait,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "mptcp/simulation.hpp"
+#include "mptcp/sending_end.hpp"
 
 namespace dstcc {
 
@@ -15,17 +15,17 @@ constexpr std::int64_t kWrittenAhead =
 }  // namespace
 
 // Beside what no subflow was given.
-bool Simulation::more_to_send(std::size_t s, const SubflowState& subflow) const {
+bool SendingEnd::more_to_send(std::size_t s, const SubflowState& subflow) const {
     return contains(has_assigned_, s) || contains(has_planned_, s) || reinjecting_ != 0 ||
            (duplicates_ && subflow.copied < log_.end()) ||
            std::any_of(spares_.begin(), spares_.end(), [](const auto& waiting) { return !waiting.empty(); });
 }
 
-inline void Simulation::offer_stream() {
+inline void SendingEnd::offer_stream() {
     std::uint32_t object = 0;
     while (const SubflowSet idle = usable()) {
         SubflowSet ready = idle;
-        if (!room_at_receiver(config_.transport.mss_bytes)) {
+        if (!room_at_receiver(transport_.mss_bytes)) {
             if (listens_ && !pending_.empty()) scheduler_->on_blocked(now_);
             return;
         }
@@ -36,18 +36,17 @@ inline void Simulation::offer_stream() {
             idle == bit(s) && !deadlines_ ? send_run(s, object) : static_cast<void>(send_new(s, object));
             continue;
         }
-        const int s =
-            choose(idle, ready, object, std::min<std::int64_t>(config_.transport.mss_bytes, unsent_bytes(object)));
+        const int s = choose(idle, ready, object, std::min<std::int64_t>(transport_.mss_bytes, unsent_bytes(object)));
         if (s < 0) return;
         send_new(static_cast<std::size_t>(s), object);
     }
 }
 
-void Simulation::offer() {
+void SendingEnd::offer() {
     if (reinjecting_ != 0) offer_reinjections();
     if (duplicates_)
         offer_copies();
-    else if (config_.transport.lanes || pins_)
+    else if (transport_.lanes || pins_)
         offer_assigned();
     else if (plans_)
         offer_planned();
@@ -56,7 +55,7 @@ void Simulation::offer() {
 }
 
 // Let a subflow use what an event gave it: repairs first, then new data.
-void Simulation::pump(std::size_t s) {
+void SendingEnd::pump(std::size_t s) {
     SubflowState& subflow = subflows_[s];
     if (subflow.sender.repairs_waiting()) repair(s);
     refresh(s, subflow.sender);
@@ -66,15 +65,15 @@ void Simulation::pump(std::size_t s) {
 }
 
 // Too late, without the layer it builds on, or not begun and with less time for a repair than the newest of its level.
-inline bool Simulation::outdated(std::uint32_t object, std::size_t s) const {
+inline bool SendingEnd::outdated(std::uint32_t object, std::size_t s) const {
     if (hopeless(object) || late(object, s, Slack::kLight)) return true;
-    return outcomes_[object].offset == 0 && late(object, s, Slack::kRepair) &&
+    return layers_[object].offset == 0 && late(object, s, Slack::kRepair) &&
            !late(subflows_[s].assigned.newest(), s, Slack::kRepair);
 }
 
-void Simulation::offer_assigned() {
+void SendingEnd::offer_assigned() {
     for (;;) {
-        if (!room_at_receiver(config_.transport.mss_bytes)) return;
+        if (!room_at_receiver(transport_.mss_bytes)) return;
         if (const SubflowSet busy = ready_ & has_assigned_) {
             const auto s = static_cast<std::size_t>(lowest(busy));
             const std::uint32_t object = subflows_[s].assigned.front();
@@ -93,7 +92,7 @@ void Simulation::offer_assigned() {
     }
 }
 
-void Simulation::offer_reinjections() {
+void SendingEnd::offer_reinjections() {
     for (SubflowSet origins = reinjecting_; origins != 0; origins &= origins - 1) {
         const auto origin = static_cast<std::size_t>(lowest(origins));
         auto& waiting = subflows_[origin].reinjections;
@@ -110,14 +109,14 @@ void Simulation::offer_reinjections() {
 }
 
 // What was planned goes first; more is planned only when a subflow with room has nothing.
-void Simulation::offer_planned() {
+void SendingEnd::offer_planned() {
     for (;;) {
         if (const SubflowSet planned = ready_ & has_planned_) {
             send_planned(static_cast<std::size_t>(lowest(planned)));
             continue;
         }
         if (ahead_ ? !room_ahead() : usable() == 0) return;
-        if (!room_at_receiver(config_.transport.mss_bytes)) {
+        if (!room_at_receiver(transport_.mss_bytes)) {
             if (listens_ && !pending_.empty()) scheduler_->on_blocked(now_);
             return;
         }
@@ -127,7 +126,7 @@ void Simulation::offer_planned() {
         if (!next_unbound(timely, object)) return;
         // One that plans ahead stands for a kernel, which knows of no deadlines.
         const int s = choose(there, ahead_ ? there : timely, object,
-                             std::min<std::int64_t>(config_.transport.mss_bytes, unsent_bytes(object)));
+                             std::min<std::int64_t>(transport_.mss_bytes, unsent_bytes(object)));
         if (s < 0) return;
         plan(static_cast<std::size_t>(s), object);
     }
@@ -135,16 +134,15 @@ void Simulation::offer_planned() {
 
 // Does a program that writes ahead write more? With deadlines it keeps an eighth of all windows in the connection, as what is
 // written cannot be given up; without, as much as the link that holds most (TCP_NOTSENT_LOWAT, of each subflow).
-bool Simulation::room_ahead() const {
+bool SendingEnd::room_ahead() const {
     std::int64_t windows = 0;
     for (SubflowSet set = established_; set != 0; set &= set - 1)
-        windows += deadlines_
-                       ? paths_[static_cast<std::size_t>(lowest(set))].subflow->tcp().cwnd * config_.transport.mss_bytes
-                       : kWrittenAhead * unsent_limit_;
+        windows += deadlines_ ? paths_[static_cast<std::size_t>(lowest(set))].subflow->tcp().cwnd * transport_.mss_bytes
+                              : kWrittenAhead * unsent_limit_;
     return established_ != 0 && kWrittenAhead * planned_payload_ <= windows;
 }
 
-void Simulation::plan(std::size_t s, std::uint32_t object) {
+void SendingEnd::plan(std::size_t s, std::uint32_t object) {
     const Planned segment = cut(s, object);
     subflows_[s].planned.push_back(segment);
     insert(has_planned_, s);
@@ -154,7 +152,7 @@ void Simulation::plan(std::size_t s, std::uint32_t object) {
 }
 
 // Another subflow takes over, in the order of the stream.
-void Simulation::move_planned(std::size_t from, std::size_t to) {
+void SendingEnd::move_planned(std::size_t from, std::size_t to) {
     auto &left = subflows_[from].planned, &there = subflows_[to].planned;
     for (const Planned& segment : left) {
         paths_[from].assigned_bytes -= segment.bytes;
@@ -170,13 +168,13 @@ void Simulation::move_planned(std::size_t from, std::size_t to) {
 }
 
 // Subflows with room that nothing new can use send again what may be lost: the lowest layer first, then the oldest.
-void Simulation::offer_spares() {
+void SendingEnd::offer_spares() {
     for (auto& waiting : spares_) {
         while (!waiting.empty()) {
             const Spare spare = waiting.front();
             const bool over =
                 subflows_[spare.origin].sender.acknowledged(spare.number) || (deadlines_ && lost_cause(spare.object));
-            SubflowSet set = usable() & ~dark_;
+            SubflowSet set = usable() & ~outage_;
             if (!over && !spare_fits(spare, set)) break;
             waiting.pop_front();
             if (!over) send_copy(static_cast<std::size_t>(quickest(set)), spare.object, spare.order, spare.bytes);
@@ -185,14 +183,14 @@ void Simulation::offer_spares() {
 }
 
 // Narrow `set` to where a copy would be in time, off the subflow that has the original if there is another.
-bool Simulation::spare_fits(const Spare& spare, SubflowSet& set) const {
+bool SendingEnd::spare_fits(const Spare& spare, SubflowSet& set) const {
     set = in_time(spare.object, Slack::kWindow, set);
     if (const SubflowSet others = set & ~bit(spare.origin)) set = others;
     return set != 0;
 }
 
 // redundant: each subflow walks the log of what was sent first and copies what is not known to have arrived.
-void Simulation::offer_copies() {
+void SendingEnd::offer_copies() {
     for (SubflowSet set = ready_; set != 0; set &= set - 1) {
         const auto s = static_cast<std::size_t>(lowest(set));
         SubflowState& subflow = subflows_[s];
@@ -205,7 +203,7 @@ void Simulation::offer_copies() {
             }
             std::uint32_t object = 0;
             SubflowSet only = bit(s);
-            if (!room_at_receiver(config_.transport.mss_bytes) || !next_unbound(only, object)) break;
+            if (!room_at_receiver(transport_.mss_bytes) || !next_unbound(only, object)) break;
             const std::int64_t number = send_new(s, object);
             const Segment& segment = subflow.sender.segment(number);
             log_.push_back({segment.object, segment.order, segment.bytes, static_cast<std::uint16_t>(s), number});

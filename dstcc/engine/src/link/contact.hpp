@@ -44,6 +44,19 @@ public:
         const Time sending = end_after(down_, at), answering = end_after(up_, arrival(at));
         return std::min(opening(sending), opening(answering < kForeverNs ? departure(answering) : kNever));
     }
+    // Can data be sent at `at`, and how long does that stay so (kNever: for good)?
+    struct Contact {
+        bool up = true;
+        Time change_ns = kNever;
+    };
+    Contact contact(Time at) const {
+        const auto next = after(down_, at);
+        if (next == down_.end()) return {};
+        const bool up = at < next->first;
+        return {up, (up ? next->first : next->second) - at};
+    }
+    // Propagation delay of what leaves at `at`: light time, as any mission planner knows it.
+    Time light_ns(Time at) const { return delay_.at(at); }
 
 private:
     using Outages = std::vector<std::pair<Time, Time>>;

@@ -35,10 +35,10 @@ void ChunkManager::handle_ack(Time now, const Acked& segment, Time srtt_ns) {
     bytes_per_s_ += static_cast<double>(chunk.bytes) / download_s;
 }
 
-ChunkManager::View ChunkManager::view(Time now, std::size_t released, const std::vector<ObjectOutcome>& outcomes) {
+ChunkManager::View ChunkManager::view(Time now, std::size_t released, const std::vector<LayerSending>& layers) {
     const auto over = [&](const Chunk& chunk) {
         bool given_up = false;
-        for (std::uint32_t object = chunk.first; object < chunk.end; ++object) given_up |= outcomes[object].given_up;
+        for (std::uint32_t object = chunk.first; object < chunk.end; ++object) given_up |= layers[object].given_up;
         return given_up || chunk.acked == chunk.bytes;
     };
     while (oldest_ < chunks_.size() && chunks_[oldest_].first < released && over(chunks_[oldest_])) ++oldest_;

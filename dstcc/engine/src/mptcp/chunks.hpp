@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/outcome.hpp"
+#include "dispatch/layer_sending.hpp"
 #include "tcp/sender.hpp"
 
 namespace dstcc {
@@ -26,7 +26,7 @@ public:
     // The segment `order` was cut off a layer at `offset`.
     void handle_cut(Time now, std::uint32_t object, std::uint32_t order, std::int64_t offset);
     void handle_ack(Time now, const Acked& segment, Time srtt_ns);
-    View view(Time now, std::size_t released, const std::vector<ObjectOutcome>& outcomes);
+    View view(Time now, std::size_t released, const std::vector<LayerSending>& layers);
     void begin_slot() { done_ = bytes_per_s_ = 0; }
     double done() const { return done_; }                // slot: chunks whose last byte was acknowledged
     double bytes_per_s() const { return bytes_per_s_; }  // slot: the sum of their size / download time

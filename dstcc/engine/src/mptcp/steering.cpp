@@ -1,10 +1,10 @@
 // A trial steered from outside: what an agent's actions do, and what it sees.
-#include "mptcp/simulation.hpp"
+#include "mptcp/sending_end.hpp"
 
 namespace dstcc {
 
-void Simulation::steer(const std::vector<WindowAction>& windows, const LayerAction* layers) {
-    if (over_) return;
+void SendingEnd::steer(Time now, const std::vector<WindowAction>& windows, const LayerAction* layers) {
+    now_ = now;
     if (layers != nullptr) {
         copied_layers_ = layers->copied;
         layer_gap_ns_ = layers->gap_ns;
@@ -13,14 +13,14 @@ void Simulation::steer(const std::vector<WindowAction>& windows, const LayerActi
     }
     // Contact plans are known: a subflow by turns rests while its link is away, timers too (as LTP's do, RFC 5326).
     if (takes_turns_) {
-        dark_ = 0;
+        outage_ = 0;
         for (std::size_t s = 0; s < subflows_.size(); ++s)
-            if (!observe(s).up) insert(dark_, s);
+            if (!subflows_[s].plan->contact(now_).up) insert(outage_, s);
     }
     for (std::size_t s = 0; s < std::min(windows.size(), subflows_.size()); ++s) {
         if (windows[s].kind == WindowAction::Kind::kSilent) continue;
         subflows_[s].sender.steer(windows[s], now_);
-        if (config_.trace && subflows_[s].sender.established()) trace_step(s);
+        if (subflows_[s].sender.established()) log_step(s);
     }
     // Where nothing was said nothing changes: a scheduler that waits is not asked again.
     const auto silent = [](const WindowAction& action) { return action.kind == WindowAction::Kind::kSilent; };
@@ -30,7 +30,7 @@ void Simulation::steer(const std::vector<WindowAction>& windows, const LayerActi
 }
 
 // The table holds for layers that wait as well, if nothing of them was sent.
-void Simulation::reassign(const std::vector<std::int32_t>& table) {
+void SendingEnd::reassign(const std::vector<std::int32_t>& table) {
     const auto entry = [](const std::vector<std::int32_t>& from, std::size_t m) {
         return m < from.size() ? from[m] : kAutomatic;
     };
@@ -45,9 +45,9 @@ void Simulation::reassign(const std::vector<std::int32_t>& table) {
     std::vector<std::uint32_t> moved;
     for (std::size_t s = 0; s < subflows_.size(); ++s) {
         const auto taken = subflows_[s].assigned.extract([&](std::uint32_t object) {
-            return outcomes_[object].offset == 0 && changed[static_cast<std::size_t>(config_.objects.layer[object])];
+            return layers_[object].offset == 0 && changed[static_cast<std::size_t>(objects_.layer[object])];
         });
-        for (const std::uint32_t object : taken) paths_[s].assigned_bytes -= config_.objects.payload_bytes[object];
+        for (const std::uint32_t object : taken) paths_[s].assigned_bytes -= objects_.payload_bytes[object];
         if (subflows_[s].assigned.empty()) erase(has_assigned_, s);
         moved.insert(moved.end(), taken.begin(), taken.end());
     }
@@ -58,22 +58,22 @@ void Simulation::reassign(const std::vector<std::int32_t>& table) {
 }
 
 // The last byte of a layer has been sent for the first time, or planned.
-void Simulation::sent_out(std::uint32_t object) {
-    layer_backlog_[static_cast<std::size_t>(config_.objects.layer[object])] -= config_.objects.payload_bytes[object];
-    if (watch_ != nullptr && !plans_) watch_->sent.push_back(object);
+void SendingEnd::sent_out(std::uint32_t object) {
+    layer_backlog_[static_cast<std::size_t>(objects_.layer[object])] -= objects_.payload_bytes[object];
+    if (sent_out_ != nullptr && !plans_) sent_out_->push_back(object);
 }
 
 // A planned segment has been sent. Others of its layer may wait at other subflows.
-void Simulation::note_planned_sent(std::uint32_t object) {
+void SendingEnd::note_planned_sent(std::uint32_t object) {
     if (--planned_segments_[object] > 0) return;
     planned_segments_.erase(object);
-    if (watch_ != nullptr && unsent_bytes(object) == 0) watch_->sent.push_back(object);
+    if (sent_out_ != nullptr && unsent_bytes(object) == 0) sent_out_->push_back(object);
 }
 
 // What a subflow with a timeout owes, and what the agent wants twice, takes the same way.
-void Simulation::copy_elsewhere(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes,
+void SendingEnd::copy_elsewhere(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes,
                                 std::int64_t number) {
-    const auto layer = static_cast<std::uint64_t>(config_.objects.layer[object]);
+    const auto layer = static_cast<std::uint64_t>(objects_.layer[object]);
     if (layer >= 64 || (copied_layers_ >> layer & 1) == 0) return;
     if (takes_turns_) {
         if (spares_.size() <= layer) spares_.resize(layer + 1);
@@ -85,74 +85,15 @@ void Simulation::copy_elsewhere(std::size_t s, std::uint32_t object, std::uint32
     insert(reinjecting_, s);
 }
 
-std::int64_t Simulation::send_window_bytes() const {
-    const std::int64_t buffer = config_.transport.receive_buffer_bytes;
+std::int64_t SendingEnd::send_window_bytes() const {
+    const std::int64_t buffer = transport_.receive_buffer_bytes;
     return buffer == 0 ? kNever : std::max<std::int64_t>(buffer - (new_payload_ - peer_delivered_), 0);
 }
 
-SubflowView Simulation::observe(std::size_t s) const {
-    SubflowView view = view_of(subflows_[s]);
+SubflowView SendingEnd::observe(Time now, std::size_t s) const {
+    SubflowView view = view_of(subflows_[s], now);
     view.assigned_bytes = paths_[s].assigned_bytes;
     view.one_way_ns = paths_[s].one_way_ns;
-    return view;
-}
-
-// What any sender knows of itself and of its link.
-SubflowView Simulation::view_of(const Endpoint& state) const {
-    const TcpState& tcp = state.sender.tcp();
-    SubflowView view;
-    view.tcp = &tcp;
-    view.established = state.sender.established();
-    view.sent = state.past_sent + state.slot_sent;
-    view.lost = static_cast<std::int64_t>(tcp.lost);
-    view.retransmitted = state.past_retransmitted + state.slot_retransmitted;
-    view.delivered_bytes = state.past_delivered + state.slot_delivered;
-    view.queue_bytes = links_[state.link].down.queue_bytes(now_);
-    view.rtt_deviation_ns = state.sender.rtt_deviation();
-    const auto& outages = config_.links[state.link].outages_ns;
-    const auto next = std::upper_bound(outages.begin(), outages.end(), now_,
-                                       [](Time at, const std::pair<Time, Time>& outage) { return at < outage.second; });
-    if (next == outages.end()) return view;
-    view.up = now_ < next->first;
-    view.change_ns = (view.up ? next->first : next->second) - now_;
-    return view;
-}
-
-// ------------------------------------------------------------------------------------ flows of the same controller
-
-// As steer(), each flow by an action of its own; what was not spoken to, and neither went dark nor came back, stays.
-void Simulation::steer_flows(const std::vector<WindowAction>& windows) {
-    if (over_) return;
-    for (std::size_t i = 0; i < std::min(windows.size(), steered_flows_.size()); ++i) {
-        const std::size_t f = steered_flows_[i];
-        FlowState& flow = flows_[f];
-        const bool was_dark = flow.dark;
-        if (takes_turns_) flow.dark = !observe_flow(i).up;
-        if (windows[i].kind != WindowAction::Kind::kSilent) flow.sender.steer(windows[i], now_);
-        if (windows[i].kind == WindowAction::Kind::kSilent && flow.dark == was_dark) continue;
-        if (flow.sender.established()) pump_flow(f);
-    }
-}
-
-SubflowView Simulation::observe_flow(std::size_t i) const {
-    const FlowState& flow = flows_[steered_flows_[i]];
-    SubflowView view = view_of(flow);
-    view.assigned_bytes = flow_source(i).unsent_bytes;
-    view.one_way_ns = flow.light_ns;
-    return view;
-}
-
-FlowSourceView Simulation::flow_source(std::size_t i) const {
-    const FlowState& flow = flows_[steered_flows_[i]];
-    const bool greedy = !flow.config.app_limited && flow.config.payload_bytes == 0,
-               stopped = now_ >= flow.config.stop_ns;
-    FlowSourceView view;
-    view.start_ns = flow.config.start_ns;
-    view.unsent_bytes = stopped ? 0 : greedy ? kNever : flow.unsent_bytes;
-    view.written_bytes = flow.config.app_limited ? flow.written_bytes : greedy ? kNever : flow.config.payload_bytes;
-    view.writes = flow.config.app_limited ? flow.writes : 1;
-    view.first_write_ns = flow.config.app_limited ? flow.first_write_ns : flow.config.start_ns;
-    view.last_write_ns = flow.config.app_limited ? flow.last_write_ns : flow.config.start_ns;
     return view;
 }
 

@@ -96,7 +96,7 @@ void Episode::step(const std::vector<WindowAction>& windows, const LayerAction* 
     simulation_.run_until(slot_end_, nullptr);
     simulation_.watch(nullptr);
     for (const std::uint32_t object : watch_.sent) {
-        sent_weight_[static_cast<std::size_t>(simulation_.objects()[object].subflow)] += weight(object);
+        sent_weight_[static_cast<std::size_t>(simulation_.sending().layers()[object].subflow)] += weight(object);
         note_promise(object);
     }
     for (const std::uint32_t object : watch_.delivered) note_delivery(object);
@@ -105,7 +105,7 @@ void Episode::step(const std::vector<WindowAction>& windows, const LayerAction* 
 }
 
 bool Episode::in_time(std::uint32_t object) const {
-    const Time complete = simulation_.objects()[object].complete_ns;
+    const Time complete = simulation_.receiving().layers()[object].complete_ns;
     return complete >= 0 && complete <= simulation_.config().objects.deadline_ns[object];
 }
 
@@ -125,7 +125,7 @@ void Episode::note_promise(std::uint32_t object) {
          ++o) {
         promised_[o] = 1;
         // Its own queue is behind it a light time before it arrives: until then nothing is earned by filling queues.
-        const auto s = static_cast<std::size_t>(simulation_.objects()[o].subflow);
+        const auto s = static_cast<std::size_t>(simulation_.sending().layers()[o].subflow);
         const Time left = watch_.worst_ns[o] - simulation_.observe(s).one_way_ns;
         const auto slot = static_cast<std::size_t>(std::max(left, began_) / simulation_.config().slot_ns);
         if (departing_.size() <= slot) departing_.resize(slot + 1, 0.0);
@@ -161,7 +161,8 @@ void Episode::observe(double* subflows, std::size_t subflow_rows, double* layers
         const SubflowView view = simulation_.observe(s), &before = before_[s];
         put_values(view, before, sent_weight_[s], row);
     }
-    const auto& outcomes = simulation_.objects();
+    const SendingEnd& sending = simulation_.sending();
+    const std::vector<LayerSending>& sent = sending.layers();
     for (std::size_t m = 0; m < layer_rows; ++m) {
         double* row = layers + m * kLayerValues.size();
         if (m >= by_layer_.size()) {
@@ -170,12 +171,12 @@ void Episode::observe(double* subflows, std::size_t subflow_rows, double* layers
         }
         const auto& mine = by_layer_[m];
         std::size_t& at = waiting_[m];
-        while (at < mine.size() && mine[at] < simulation_.released() &&
-               (outcomes[mine[at]].given_up || outcomes[mine[at]].offset == objects.payload_bytes[mine[at]]))
+        while (at < mine.size() && mine[at] < sending.released() &&
+               (sent[mine[at]].given_up || sent[mine[at]].offset == objects.payload_bytes[mine[at]]))
             ++at;
-        const bool waits = at < mine.size() && mine[at] < simulation_.released();
+        const bool waits = at < mine.size() && mine[at] < sending.released();
         const Time deadline = waits ? objects.deadline_ns[mine[at]] : kNever;
-        row[0] = static_cast<double>(simulation_.layer_backlog(m));
+        row[0] = static_cast<double>(sending.layer_backlog(m));
         row[1] = seconds(deadline == kNever ? kNever : deadline - now);
         row[2] = delivered_[m];
         row[3] = played_count_[m];
@@ -188,8 +189,8 @@ void Episode::observe(double* subflows, std::size_t subflow_rows, double* layers
     own[kEpisodeValues.size() - 1] = promised_weight_;
     ChunkManager* chunks = simulation_.chunks();
     if (chunks == nullptr) return;
-    const ChunkManager::View view = chunks->view(now, simulation_.released(), outcomes);
-    const std::int64_t window = simulation_.send_window_bytes();
+    const ChunkManager::View view = chunks->view(now, sending.released(), sent);
+    const std::int64_t window = sending.send_window_bytes();
     const double values[] = {
         static_cast<double>(view.bytes),
         static_cast<double>(view.acked_bytes),

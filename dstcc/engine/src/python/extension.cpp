@@ -126,8 +126,9 @@ private:
         const TcpState& tcp = path.subflow->tcp();
         return named_tuple(path_, static_cast<std::int64_t>(index), path.subflow->established(), tcp.cwnd,
                            tcp.in_flight(), seconds(tcp.srtt_ns), seconds(least_rtt(tcp)), seconds(path.one_way_ns),
-                           path.link->queue_bytes(now), path.assigned_bytes, static_cast<std::int64_t>(tcp.delivered),
-                           static_cast<std::int64_t>(tcp.lost), tcp.pacing_bytes_per_ns * 8.0 * kNsPerS);
+                           path.transmitter->queue_bytes(now), path.assigned_bytes,
+                           static_cast<std::int64_t>(tcp.delivered), static_cast<std::int64_t>(tcp.lost),
+                           tcp.pacing_bytes_per_ns * 8.0 * kNsPerS);
     }
 
     py::object path_, item_, pick_, on_ack_;

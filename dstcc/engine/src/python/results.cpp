@@ -93,7 +93,7 @@ py::list flow_results(const Ltp&) { return py::list(); }
 
 template <class Engine>
 py::dict document(const Engine& simulation) {
-    const auto& o = simulation.objects();
+    const std::vector<ObjectOutcome> o = simulation.objects();
     using O = ObjectOutcome;
     py::dict objects;
     objects["first_sent_ns"] = outcome_column(o, [](const O& x) { return x.first_sent_ns; });

@@ -160,7 +160,7 @@ private:
                         arrays.episode + k * kEpisodeValues.size());
         episode.observe_flows(arrays.flow_subflow + k * flows_ * kSubflowValues.size(),
                               arrays.flow + k * flows_ * kFlowValues.size(), flows_);
-        arrays.done[k] = !episode.simulation().over() ? 0 : episode.simulation().settled() ? 1 : 2;
+        arrays.done[k] = !episode.simulation().over() ? 0 : episode.simulation().finished() ? 1 : 2;
     }
 
     std::size_t subflows_, layers_, flows_;

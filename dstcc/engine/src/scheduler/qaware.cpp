@@ -45,8 +45,9 @@ public:
         return least(ready, [&](int i) {
             const auto p = static_cast<std::size_t>(i);
             Queue& queue = queues_[p];
-            if (queue.packets_per_ns == 0) queue.packets_per_ns = 1.0 / static_cast<double>(paths[p].link->slot_ns());
-            const double waiting_ns = static_cast<double>(paths[p].link->queue_ns(next.now_ns));
+            if (queue.packets_per_ns == 0)
+                queue.packets_per_ns = 1.0 / static_cast<double>(paths[p].transmitter->slot_ns());
+            const double waiting_ns = static_cast<double>(paths[p].transmitter->queue_ns(next.now_ns));
             return rules::qaware_cost(std::ceil(waiting_ns * queue.packets_per_ns),
                                       static_cast<double>(tcp_of(paths, i).srtt_ns), queue.mean_wait_ns);
         });

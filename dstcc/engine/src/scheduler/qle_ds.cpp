@@ -100,9 +100,9 @@ private:
 
     void weigh_energy(const std::vector<Path>& paths) {
         Time cheapest = kNever;
-        for (const Path& path : paths) cheapest = std::min(cheapest, path.link->slot_ns());
+        for (const Path& path : paths) cheapest = std::min(cheapest, path.transmitter->slot_ns());
         for (std::size_t i = 0; i < paths.size(); ++i)
-            cost_[i] = static_cast<double>(paths[i].link->slot_ns()) / static_cast<double>(cheapest);
+            cost_[i] = static_cast<double>(paths[i].transmitter->slot_ns()) / static_cast<double>(cheapest);
     }
 
     std::size_t observe(const std::vector<Path>& paths, SubflowSet all, double energy_per_byte) {

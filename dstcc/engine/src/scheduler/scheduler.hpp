@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "link/direction.hpp"
+#include "link/transmitter.hpp"
 #include "tcp/sender.hpp"
 #include "core/registry.hpp"
 #include "core/subflow_set.hpp"
@@ -23,7 +23,7 @@ namespace dstcc {
 
 struct Path {
     const Subflow* subflow = nullptr;
-    const Direction* link = nullptr;  // the data direction; its queue is the sender's own
+    const Transmitter* transmitter = nullptr;  // its queue is the sender's own
     int link_index = 0;
     SubflowSet peers = 0;             // the lanes of its link, where these have a window each; else it alone
     Time one_way_ns = 0;              // propagation delay now

@@ -2,9 +2,10 @@
 // reassembly queue that measures head-of-line blocking.
 #pragma once
 
+#include "core/config.hpp"
 #include "core/ranges.hpp"
 #include "core/ring.hpp"
-#include "tcp/sender.hpp"
+#include "link/packets.hpp"
 
 namespace dstcc {
 
@@ -212,7 +213,6 @@ public:
         std::uint16_t bytes;
     };
 
-    std::uint32_t take_order() { return next_out_++; }
     std::int64_t peak_bytes() const { return queue_.peak_bytes(); }
 
     enum class Place { kDuplicate, kHeld, kDelivered };
@@ -250,7 +250,7 @@ private:
         return Place::kHeld;
     }
 
-    std::uint32_t next_ = 0, next_out_ = 0;
+    std::uint32_t next_ = 0;
     BlockRing<Waiting> queue_;  // queue_.begin() stands for order next_; empty when nothing waits
 };
 

@@ -1,5 +1,5 @@
 // The sending end of one subflow, without I/O: SACK scoreboard, RACK-TLP (RFC 8985), RTO (RFC 6298), proportional rate
-// reduction (RFC 6937), Eifel undo of timeouts (RFC 4015), delivery-rate samples. `Simulation` moves its packets.
+// reduction (RFC 6937), Eifel undo of timeouts (RFC 4015), delivery-rate samples. mptcp/ moves its packets.
 //
 // Call order: append/mark_retransmitted when something was put on the link, handle_ack when an ACK came in,
 // handle_timer when next_timer() passed; poll_retransmit gives what to repeat.
@@ -11,6 +11,7 @@
 #include "congestion/control.hpp"
 #include "core/ranges.hpp"
 #include "core/ring.hpp"
+#include "link/packets.hpp"
 #include "tcp/rtt.hpp"
 
 namespace dstcc {
@@ -49,8 +50,7 @@ struct Acked {
 };
 
 constexpr std::int64_t kUnpacedSegments =
-    10;                         // of a connection, under Linux's pacing: those before this one leave as they come
-constexpr int kSackBlocks = 3;  // in an ACK, at most: as many as fit beside timestamps (RFC 2018)
+    10;  // of a connection, under Linux's pacing: those before this one leave as they come
 
 struct AckBlocks {
     std::int64_t cumulative = 0;

@@ -1,0 +1,47 @@
+// All that a receiving end has of its link: it can put acknowledgements on it.
+#pragma once
+
+#include "link/wire.hpp"
+
+namespace dstcc {
+
+class AckTransmitter {
+public:
+    explicit AckTransmitter(Wire& wire) : wire_(&wire) {}
+
+    struct Ack {
+        std::int64_t cumulative;
+        Time echo_ns;
+        const Range* blocks;  // SACK blocks
+        int sacks;
+        AckKind kind;
+        Time one_way_ns;         // what the newest segment took
+        std::int64_t delivered;  // in-order payload at the receiver
+    };
+    [[gnu::always_inline]] void send(Time now, std::size_t sender, const Ack& ack, std::uint32_t bytes) const {
+        Wire& wire = *wire_;
+        const Direction::Passage passage = wire.up_.transmit(now, bytes);
+        if (wire.observers_.log != nullptr)
+            wire.observers_.log->ack_sent(now, sender, ack.cumulative, ack.blocks, ack.sacks, ack.kind == kSyn,
+                                          passage);
+        if (passage.arrive_ns == kNever) return;
+        if (ack.sacks > 0) {
+            SackBlocks& blocks = wire.blocks_.emplace_back();
+            for (int i = 0; i < ack.sacks; ++i) {
+                blocks.begin[i] = static_cast<std::uint32_t>(ack.blocks[i].begin - ack.cumulative);
+                blocks.end[i] = static_cast<std::uint32_t>(ack.blocks[i].end - ack.cumulative);
+            }
+        }
+        AckPacket& packet = wire.put_ack(passage.arrive_ns, ack.one_way_ns, ack.delivered);
+        packet.echo_ns = ack.echo_ns;
+        packet.cumulative = static_cast<std::uint32_t>(ack.cumulative);
+        packet.sender = static_cast<std::uint16_t>(sender);
+        packet.sacks = static_cast<std::uint8_t>(ack.sacks);
+        packet.kind = ack.kind;
+    }
+
+private:
+    Wire* wire_;
+};
+
+}  // namespace dstcc

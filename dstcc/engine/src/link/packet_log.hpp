@@ -1,0 +1,80 @@
+// What passes by on the links, packet by packet: kept on request only, for captures and logs.
+#pragma once
+
+#include <vector>
+
+#include "core/ranges.hpp"
+#include "link/direction.hpp"
+#include "link/packets.hpp"
+
+namespace dstcc {
+
+enum class TraceEvent : std::int8_t { kDataSent, kDataArrived, kAckSent, kAckArrived };
+enum class TraceFate : std::int8_t {
+    kCarried,
+    kLost,
+    kDropped
+};  // of what was sent: on its way, lost, no room in the queue
+
+struct TraceColumns {
+    std::vector<std::int64_t> t_ns, number;           // a segment's number, or the cumulative acknowledgement
+    std::vector<std::int32_t> sender, object, bytes;  // object: -1 for SYNs, ACKs and background flows; bytes: payload
+    std::vector<std::int64_t> order;                  // place in the ordering domain, in segments; -1 likewise
+    std::vector<std::int8_t> event, fate, syn;
+    std::vector<std::int64_t> sack;  // three blocks a row: begin, end; 0, 0 where there is none
+};
+
+class PacketLog {
+public:
+    // Senders from `first_flow` on are background flows.
+    explicit PacketLog(std::size_t first_flow) : first_flow_(first_flow) {}
+    const TraceColumns& columns() const { return columns_; }
+
+    // `number`: the segment's own, 0 for a SYN.
+    void data_sent(Time now, const DataPacket& packet, std::int64_t number, Direction::Passage passage) {
+        add_data(now, TraceEvent::kDataSent, fate_of(passage), packet, number);
+    }
+    void data_arrived(Time now, const DataPacket& packet, std::int64_t number) {
+        add_data(now, TraceEvent::kDataArrived, TraceFate::kCarried, packet, number);
+    }
+    void ack_sent(Time now, std::size_t sender, std::int64_t cumulative, const Range* blocks, int count, bool syn,
+                  Direction::Passage passage) {
+        add(now, TraceEvent::kAckSent, fate_of(passage), sender, cumulative, 0, syn, -1, -1, blocks, count);
+    }
+    void ack_arrived(Time now, std::size_t sender, std::int64_t cumulative, const Range* blocks, int count, bool syn) {
+        add(now, TraceEvent::kAckArrived, TraceFate::kCarried, sender, cumulative, 0, syn, -1, -1, blocks, count);
+    }
+
+private:
+    static TraceFate fate_of(Direction::Passage passage) {
+        if (passage.arrive_ns != kNever) return TraceFate::kCarried;
+        return passage.wait_ns >= 0 ? TraceFate::kLost : TraceFate::kDropped;
+    }
+    void add_data(Time now, TraceEvent what, TraceFate became, const DataPacket& packet, std::int64_t number) {
+        const bool syn = packet.bytes == 0, own = packet.sender < first_flow_ && !syn;
+        add(now, what, became, packet.sender, number, packet.bytes, syn,
+            own ? static_cast<std::int64_t>(packet.object) : -1, own ? static_cast<std::int64_t>(packet.order) : -1,
+            nullptr, 0);
+    }
+    void add(Time at, TraceEvent what, TraceFate became, std::size_t who, std::int64_t which, std::int32_t payload,
+             bool opens, std::int64_t layer, std::int64_t place, const Range* blocks, int count) {
+        columns_.t_ns.push_back(at);
+        columns_.number.push_back(which);
+        columns_.sender.push_back(static_cast<std::int32_t>(who));
+        columns_.object.push_back(static_cast<std::int32_t>(layer));
+        columns_.bytes.push_back(payload);
+        columns_.order.push_back(place);
+        columns_.event.push_back(static_cast<std::int8_t>(what));
+        columns_.fate.push_back(static_cast<std::int8_t>(became));
+        columns_.syn.push_back(opens);
+        for (int i = 0; i < 3; ++i) {
+            columns_.sack.push_back(i < count ? blocks[i].begin : 0);
+            columns_.sack.push_back(i < count ? blocks[i].end : 0);
+        }
+    }
+
+    std::size_t first_flow_;
+    TraceColumns columns_;
+};
+
+}  // namespace dstcc

@@ -1,0 +1,143 @@
+// A link: its two directions and the packets under way on them, in arrival order. Only the event loop takes packets off it; the
+// ends put packets on it through link/transmitter.hpp and link/ack_transmitter.hpp, and see nothing else of it.
+#pragma once
+
+#include <map>
+
+#include "core/events.hpp"
+#include "core/ring.hpp"
+#include "link/direction.hpp"
+#include "link/packet_log.hpp"
+#include "link/packets.hpp"
+
+namespace dstcc {
+
+// Those who want to know of every transmission and its fate, which no end may.
+struct WireObservers {
+    PacketLog* log = nullptr;
+    std::vector<Time>* worst_ns =
+        nullptr;  // per layer: the latest arrival of what was sent of it; kNever once any was lost
+    bool any() const { return log != nullptr || worst_ns != nullptr; }
+};
+
+class Wire {
+public:
+    struct Beside {              // what travels beside each ACK
+        bool stamps = false;     // how long the newest segment took
+        bool delivered = false;  // in-order payload at the receiver, whose window is bounded
+    };
+    // `first_flow`: senders from here on are background flows, which scripted drops leave alone.
+    Wire(const LinkConfig& link, std::uint64_t seed, std::size_t index, std::size_t links, std::uint32_t full_bytes,
+         std::size_t first_flow, EventHeads& heads)
+        : down_(link, false, seed, index, full_bytes),
+          up_(link, true, seed, index, full_bytes),
+          heads_(&heads),
+          data_head_(index),
+          ack_head_(links + index),
+          first_flow_(first_flow),
+          drops_(link.drops.begin(), link.drops.end()) {}
+    void carry_beside(Beside beside) { beside_ = beside; }
+    void observe(const WireObservers& observers) {
+        observers_ = observers;
+        observed_ = observers.any();
+    }
+
+    // The packet that arrives next; it lies there until it is popped.
+    const DataPacket& front_data() { return data_.front(); }
+    void pop_data() {
+        data_.pop_front();
+        data_.prefetch_ahead(kPrefetch);
+        heads_->set_busy(data_head_, data_.empty() ? kNever : data_.front().arrive_ns);
+    }
+    // A transmission that a script takes away, on the far end of the link.
+    bool scripted() const { return !drops_.empty(); }
+    bool dropped_by_script(const DataPacket& packet) {
+        if (packet.sender >= first_flow_ || packet.bytes == 0) return false;
+        passed_ = widen(passed_, packet.number);
+        const auto scripted = drops_.find(passed_);
+        if (scripted == drops_.end()) return false;
+        if (--scripted->second == 0) drops_.erase(scripted);
+        return true;
+    }
+    // The next ACK that arrives; then what travels beside it: its stamp, the receiver's count and its SACK blocks, if it has any.
+    AckPacket take_ack() {
+        const AckPacket packet = acks_.front();
+        acks_.pop_front();
+        acks_.prefetch_ahead(kPrefetch);
+        heads_->set_busy(ack_head_, acks_.empty() ? kNever : acks_.front().arrive_ns);
+        return packet;
+    }
+    const Beside& beside() const { return beside_; }
+    Time take_stamp() { return take(stamps_); }
+    std::int64_t take_delivered() { return take(delivered_); }
+    SackBlocks take_blocks() { return take(blocks_); }
+
+    // A datagram of others.
+    void pass(Time now, std::uint32_t bytes) { down_.transmit(now, bytes); }
+
+    const Direction& down() const { return down_; }
+    const Direction& up() const { return up_; }
+    std::int64_t data_under_way() const { return data_.size(); }
+    std::int64_t acks_under_way() const { return acks_.size(); }
+    // Of the records kept of packets under way.
+    std::int64_t bytes() const {
+        return data_.bytes() + acks_.bytes() + blocks_.bytes() + stamps_.bytes() + delivered_.bytes();
+    }
+
+private:
+    friend class Transmitter;
+    friend class AckTransmitter;
+    static constexpr std::int64_t kPrefetch = 8;  // packets ahead in a ring; about one memory latency
+
+    template <class T>
+    static T take(BlockRing<T>& ring) {
+        const T front = ring.front();
+        ring.pop_front();
+        return front;
+    }
+    [[gnu::always_inline]] void put_data(const DataPacket& packet) {
+        const bool first = data_.empty();
+        DataPacket& last = data_.emplace_back();
+        last.arrive_ns = packet.arrive_ns;
+        last.sent_ns = packet.sent_ns;
+        last.number = packet.number;
+        last.object = packet.object;
+        last.order = packet.order;
+        last.bytes = packet.bytes;
+        last.sender = packet.sender;
+        if (first) heads_->set_busy(data_head_, packet.arrive_ns);
+    }
+    // An ACK on its way, for the caller to fill in.
+    [[gnu::always_inline]] AckPacket& put_ack(Time arrive_ns, Time one_way_ns, std::int64_t delivered) {
+        if (beside_.stamps) stamps_.push_back(one_way_ns);
+        if (beside_.delivered) delivered_.push_back(delivered);
+        if (acks_.empty()) heads_->set_busy(ack_head_, arrive_ns);
+        AckPacket& packet = acks_.emplace_back();
+        packet.arrive_ns = arrive_ns;
+        return packet;
+    }
+    // `first`: a layer's segment goes out for the first time.
+    void tell_observers(const DataPacket& packet, std::int64_t number, bool first, Direction::Passage passage) {
+        if (observers_.worst_ns != nullptr && first) {
+            Time& worst = (*observers_.worst_ns)[packet.object];
+            worst = std::max(worst, passage.arrive_ns);
+        }
+        if (observers_.log != nullptr) observers_.log->data_sent(packet.sent_ns, packet, number, passage);
+    }
+
+    Direction down_, up_;
+    BlockRing<DataPacket> data_;
+    BlockRing<AckPacket> acks_;
+    BlockRing<SackBlocks> blocks_;  // of each ACK that has any
+    BlockRing<Time> stamps_;
+    BlockRing<std::int64_t> delivered_;
+    EventHeads* heads_;
+    std::size_t data_head_, ack_head_, first_flow_;
+    bool observed_ = false;
+    Beside beside_;
+    WireObservers observers_;
+    std::map<std::int64_t, int> drops_;  // LinkConfig::drops still to come
+    std::int64_t passed_ = 0;            // number of the last segment that might have been dropped
+};
+
+}  // namespace dstcc

@@ -1,0 +1,126 @@
+"""The rooms of the engine have doors: an end knows of the other and of its links what its types let it reach.
+
+The rules are read off the sources' includes. That the compiler keeps them is tried with programs that must not
+compile.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "dstcc/engine/src"
+
+SENDING = (
+    "mptcp/sending_end.hpp",
+    "mptcp/sending_end.cpp",
+    "mptcp/sending.cpp",
+    "mptcp/steering.cpp",
+    "mptcp/senders.hpp",
+    "mptcp/senders.cpp",
+    "mptcp/background.hpp",
+    "mptcp/background.cpp",
+    "mptcp/chunks.hpp",
+    "mptcp/chunks.cpp",
+    *sorted(str(path.relative_to(SOURCES)) for path in (SOURCES / "dispatch").iterdir()),
+    *sorted(str(path.relative_to(SOURCES)) for path in (SOURCES / "scheduler").iterdir()),
+    "tcp/sender.hpp",
+    "tcp/sender.cpp",
+    "tcp/sender_acks.cpp",
+    "tcp/sender_recovery.cpp",
+)
+RECEIVING = ("mptcp/receiving_end.hpp", "mptcp/receiving_end.cpp", "tcp/receiver.hpp")
+ORDER = ("core", "link", "tcp", "congestion", "scheduler", "dispatch", "mptcp")
+"""A room knows those before it."""
+EXCEPTIONS = {("core/stall.hpp", "link/contact.hpp"), ("tcp/sender.hpp", "congestion/control.hpp")}
+
+
+def includes(file: str) -> list[str]:
+    return re.findall(r'^#include "([a-z_]+/[a-z_]+\.hpp)"', (SOURCES / file).read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("file", SENDING)
+def test_a_sending_end_knows_of_links_its_transmitter_and_its_plan(file: str) -> None:
+    of_links = {name for name in includes(file) if name.startswith("link/")}
+    assert of_links <= {"link/transmitter.hpp", "link/contact.hpp", "link/packets.hpp"}
+
+
+@pytest.mark.parametrize("file", SENDING)
+def test_a_sending_end_knows_no_receiver(file: str) -> None:
+    text = (SOURCES / file).read_text()
+    assert not {"tcp/receiver.hpp", "mptcp/receiving_end.hpp", "mptcp/simulation.hpp"} & set(includes(file))
+    assert not re.search(
+        r"\b(ReceivingEnd|SubflowReceiver|OrderingDomain|AckTransmitter|Wire|Direction)\b", text
+    )
+    assert "EngineConfig" not in text  # it holds the links as they are
+
+
+@pytest.mark.parametrize("file", RECEIVING)
+def test_a_receiving_end_knows_no_sender(file: str) -> None:
+    known = set(includes(file))
+    assert {name for name in known if name.startswith("link/")} <= {
+        "link/ack_transmitter.hpp",
+        "link/packets.hpp",
+    }
+    assert not {name for name in known if name.startswith(("congestion/", "scheduler/", "dispatch/"))}
+    text = (SOURCES / file).read_text()
+    assert not re.search(r"\b(SendingEnd|Subflow|TcpState|Senders|Transmitter|Wire|Direction)\b", text)
+
+
+def test_a_room_knows_those_before_it() -> None:
+    upwards = {
+        (file, name)
+        for room in ORDER
+        for file in (str(path.relative_to(SOURCES)) for path in (SOURCES / room).iterdir())
+        for name in includes(file)
+        if name.split("/")[0] in ORDER[ORDER.index(room) + 1 :]
+    }
+    assert {(file, name) for file, name in upwards if not file.startswith("dispatch/")} <= EXCEPTIONS
+
+
+def compiles(program: str, tmp_path: Path) -> bool:
+    compiler = shutil.which("g++") or shutil.which("c++")
+    if compiler is None:
+        pytest.skip("no C++ compiler")
+    source = tmp_path / "door.cpp"
+    source.write_text(program)
+    command = [compiler, "-std=c++17", "-fsyntax-only", f"-I{SOURCES}", str(source)]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+SENDER = '#include "mptcp/sending_end.hpp"\nusing namespace dstcc;\n'
+RECEIVER = '#include "mptcp/receiving_end.hpp"\nusing namespace dstcc;\n'
+
+
+def test_what_the_doors_let_through_compiles(tmp_path: Path) -> None:
+    assert compiles(
+        SENDER + "Time f(const Transmitter& out) { return out.queue_ns(0) + out.queue_bytes(0); }\n", tmp_path
+    )
+    assert compiles(
+        RECEIVER + "void f(AckTransmitter& out) { out.send(0, 0, {0, 0, nullptr, 0, kPlain, 0, 0}, 40); }\n",
+        tmp_path,
+    )
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        SENDER + "auto f(Transmitter& out) { return out.wire_; }\n",  # the link behind it
+        SENDER + "auto f(Transmitter& out) { return out.send(0, 0, 0, 0, 0, 1, 40, true).arrive_ns; }\n",
+        SENDER + "ReceivingEnd* other;\n",
+        SENDER + "auto f(const Remaining& layers) { return layers.layers_; }\n",  # what the other end had
+        SENDER + "auto f(const Timers& timers) { return timers.heads_; }\n",  # the next arrivals
+        RECEIVER + "auto f(AckTransmitter& out) { return out.wire_; }\n",
+        RECEIVER + "SendingEnd* other;\n",
+        RECEIVER + "TcpState* other;\n",
+        RECEIVER + "auto f(const Remaining& layers) { return layers.layers_; }\n",
+        RECEIVER + "void f(LayerHeaders& h, ReceivingEnd& e) { e.headers_.domain[0] = 1; }\n",
+    ],
+)
+def test_what_they_do_not_let_through_does_not_compile(program: str, tmp_path: Path) -> None:
+    assert not compiles(program, tmp_path)
