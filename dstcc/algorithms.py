@@ -349,16 +349,40 @@ def rule_for(name: str, kind: str) -> str | None:
 
 
 CONTROLLERS = {
-    "iodst-dqn": "Ha et al., ICT Express 2023, Algorithm 1",
-    "iodst-q": "Q-learning on the discretised state of Ha et al., ICT Express 2023",
-    "dstcc": "this project's own",
-    "pbq": "Zhang et al., Entropy 2023: PPO for the window, BBR for the pace",
-    "drl-cc": "Xu et al., JSAC 2019: one LSTM and DDPG for all subflows",
-    "mpquic-rl": "Lee and Yoo, Sensors 2022: double DQN over seven scheduling policies",
+    row.name: row
+    for row in (
+        Algorithm("dstcc", "controller", "learned", "this project's own", backends=BOTH),
+        Algorithm(
+            "iodst-dqn", "controller", "learned", "Ha et al., ICT Express 2023, Algorithm 1", backends=BOTH
+        ),
+        Algorithm(
+            "iodst-q",
+            "controller",
+            "learned",
+            "Q-learning on the discretised state of Ha et al., ICT Express 2023",
+            backends=BOTH,
+        ),
+        # The kernel lacks what the simulator's only controllers steer: BBR's pacing rate, schedulers.
+        Algorithm(
+            "pbq", "controller", "learned", "Zhang et al., Entropy 2023: PPO for the window, BBR for the pace"
+        ),
+        Algorithm(
+            "drl-cc",
+            "controller",
+            "learned",
+            "Xu et al., JSAC 2019: one LSTM and DDPG for all subflows",
+            backends=BOTH,
+        ),
+        Algorithm(
+            "mpquic-rl",
+            "controller",
+            "learned",
+            "Lee and Yoo, Sensors 2022: double DQN over seven scheduling policies",
+        ),
+    )
 }
-"""Learned controllers and their sources; ``dstcc algorithms`` lists those whose policy this version ships."""
-SIMULATED = ("pbq", "mpquic-rl")
-"""The controllers that run in the simulator only: the kernel lacks what they steer (BBR's pacing rate, schedulers)."""
+"""Learned controllers, which ``dstcc train`` makes (:mod:`dstcc.learn.algorithms.recipes`); ``dstcc algorithms`` lists
+those whose policy this version ships."""
 POLICIES = Path(__file__).parent / "learn" / "policies"
 """The folder of the shipped policies, each in NAME.safetensors."""
 
@@ -439,16 +463,7 @@ def everything() -> tuple[Algorithm, ...]:
         for point in installed(kind)
         if not built_in(point.name, kind)
     ]
-    learned = [
-        Algorithm(
-            name,
-            "controller",
-            "learned",
-            CONTROLLERS[name],
-            backends=SIMULATOR if name in SIMULATED else BOTH,
-        )
-        for name in shipped_policies()
-    ]
+    learned = [CONTROLLERS[name] for name in shipped_policies()]
     return (*TABLE, *learned, *brought)
 
 

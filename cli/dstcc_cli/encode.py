@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dstcc.codecs import CODECS, DEFAULT_CODEC, crf_help, names_help
+
 from .output import console, emit_json, progress, show_figures
 
 if TYPE_CHECKING:
     from dstcc_svc import EncodeReport
     from rich.table import Table
 
-SCALABILITIES = ("temporal", "quality")
-CODECS = ("x264", "x264-program", "openh264", "vp9")
 PRESETS = ("ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow")
 
 
@@ -34,16 +34,15 @@ Examples:
 )
 @click.option(
     "--scalability",
-    type=click.Choice(SCALABILITIES),
+    type=click.Choice(tuple(DEFAULT_CODEC)),
     default="temporal",
     show_default=True,
     help="What a layer adds: frames, or quality (or size, see --spatial-layers) to every frame.",
 )
 @click.option(
     "--codec",
-    type=click.Choice(CODECS),
-    help="temporal: x264 (default), x264-program (x264 in the ffmpeg program, not in this process) or openh264; "
-    "quality: vp9.",
+    type=click.Choice(tuple(CODECS)),
+    help=names_help(),
 )
 @click.option(
     "--layers", type=int, metavar="M", help="Number of layers.  [default: 4, or N of --spatial-layers]"
@@ -69,9 +68,7 @@ Examples:
     "--crf",
     type=int,
     metavar="Q",
-    help="Constant quality of the highest layer, lower is better: x264, x264-program and openh264 0..51, vp9 8..63 "
-    "less 4 for each layer below it.  "
-    "[default: x264 28, x264-program 26, openh264 30, vp9 32]",
+    help=f"Constant quality of the highest layer, lower is better: {crf_help()}",
 )
 @click.option(
     "--height", type=int, metavar="ROWS", help="Scale to this height, pixels.  [default: the input's]"

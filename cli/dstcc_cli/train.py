@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from dstcc.algorithms import CONTROLLERS
+
 from .output import console, emit_json, notices, progress
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ Examples:
 @click.option(
     "--algorithm",
     metavar="NAME",
-    help="dstcc, iodst-dqn, iodst-q, pbq, drl-cc or mpquic-rl.  [default: dstcc, or the run's]",
+    help=f"One of {', '.join(CONTROLLERS)}.  [default: dstcc, or the run's]",
 )
 @click.option(
     "--steps", type=click.IntRange(1), metavar="N", help="Slots in all.  [default: the algorithm's]"

@@ -25,15 +25,16 @@ from .config import (
     TcpConstants,
     Trace,
     Transport,
-    patience_ns,
 )
 from .simulate import (
     CONGESTION_NAMES,
+    LOSS_KINDS,
     PARAMETERS,
     SCHEDULER_NAMES,
     TRANSFER_NAMES,
     clairvoyant_weight,
     opening,
+    patience_ns,
     reopening,
     simulate,
 )
@@ -42,6 +43,7 @@ from .stepper import Stepper
 __all__ = [
     "AGENT",
     "CONGESTION_NAMES",
+    "LOSS_KINDS",
     "NEVER_NS",
     "PARAMETERS",
     "SCHEDULER_NAMES",

@@ -7,6 +7,7 @@ from .config import EngineConfig, Link
 CONGESTION_NAMES: tuple[str, ...]
 SCHEDULER_NAMES: tuple[str, ...]
 TRANSFER_NAMES: tuple[str, ...]
+LOSS_KINDS: tuple[str, ...]
 PARAMETERS: dict[str, tuple[str, ...]]
 
 SUBFLOW_VALUES: tuple[str, ...]
@@ -55,4 +56,5 @@ def clairvoyant_weight(config: EngineConfig, weights: NDArray[Any]) -> float: ..
 def channel_losses(
     link: Link, seed: int, index: int, packet_bytes: int, slots: int, first: int = 0
 ) -> NDArray[Any]: ...
+def patience(config: EngineConfig) -> int: ...
 def openings(link: Link, header_bytes: int, at_ns: int) -> tuple[int, int]: ...

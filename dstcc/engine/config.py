@@ -78,6 +78,10 @@ class Loss:
     bad: float = 1.0
     frames: FrameSchedule | None = None
 
+    def numbers(self) -> dict[str, float]:
+        """What the engine makes the process with: every field that is a number."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, float | int)}
+
 
 @dataclass(frozen=True)
 class CrossTraffic:
@@ -279,16 +283,6 @@ class EngineConfig:
     payloads: tuple[Path, ...] = ()
     """Files with the bytes of the objects, in their order and, for a video that loops, again from the first on. A
     kernel sends them; the simulator sends sizes alone. Without files the kernel makes bytes up."""
-
-
-STALL_TIMEOUTS = 20
-
-
-def patience_ns(config: EngineConfig) -> int:
-    """For how long nothing may be delivered before a run without a duration ends: 20 of the longest timeout, or of two
-    round trips if that is more (``engine/src/stall.hpp``). Outages that end do not count."""
-    timeout_ns = config.transport.constants.rto_max_s * config.transport.scale * 1e9
-    return round(STALL_TIMEOUTS * max(timeout_ns, 4 * max(max(link.delay_ns) for link in config.links)))
 
 
 @dataclass(frozen=True)

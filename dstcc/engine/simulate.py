@@ -19,6 +19,8 @@ PARAMETERS: dict[str, tuple[str, ...]] = _engine.PARAMETERS
 SCHEDULER_NAMES: tuple[str, ...] = _engine.SCHEDULER_NAMES
 TRANSFER_NAMES: tuple[str, ...] = _engine.TRANSFER_NAMES
 """Given in the place of a congestion control: transfers without TCP, which take no scheduler."""
+LOSS_KINDS: tuple[str, ...] = _engine.LOSS_KINDS
+"""What :attr:`dstcc.engine.Loss.kind` may be."""
 InvariantError = _engine.InvariantError
 
 
@@ -51,6 +53,12 @@ def clairvoyant_weight(config: EngineConfig, weights: NDArray[np.float64]) -> fl
     Without deadlines everything is in time.
     """
     return _engine.clairvoyant_weight(config, weights)
+
+
+def patience_ns(config: EngineConfig) -> int:
+    """For how long nothing may be delivered before a run without a duration ends (``engine/src/core/stall.hpp``).
+    Outages that end do not count."""
+    return _engine.patience(config)
 
 
 def opening(link: Link, at_ns: int = 0, *, header_bytes: int = HEADER_BYTES) -> int:

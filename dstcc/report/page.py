@@ -16,11 +16,10 @@ from .catalogue import METRICS, TERMS, Metric
 from .contacts import ContactTable, contact_table
 from .controllers import controllers_of
 from .figures import style
-from .figures.delay import delay_figure
 from .figures.layers import layers_figure
 from .figures.paired import paired_figure, paired_metrics
 from .figures.profiles import BANDED, Panels, profile_figure
-from .figures.timeline import timeline_figure
+from .figures.section import FIGURES
 from .figures.transport import QUANTITIES, transport_figure
 from .footing import Footing, footings_of, grouped, legend
 from .mission import Mission, describe_mission
@@ -135,21 +134,12 @@ class SectionView:
             label = f"{what.title} of each algorithm and link over mission time, {self.representative}."
             yield what.title, Plot(svg, label)
 
-    def timeline(self) -> Plot:
-        """The chunk timeline."""
-        svg = timeline_figure(self.section, self._tables, self._colours, self.id)
-        return Plot(
-            svg,
-            "For every chunk, by capture time: when its first byte was sent, when each layer was complete, "
-            f"the playout deadline, and the share played at each level; {self.representative}.",
-        )
-
-    def delay(self) -> Plot:
-        """The distribution of delivery delay."""
-        svg = delay_figure(self.section, self._tables, self._colours, self.id)
-        return Plot(
-            svg, "Cumulative share of layers complete within a delay after capture, per layer and algorithm."
-        )
+    def figures(self, place: str) -> Iterator[tuple[str, str, Plot, str]]:
+        """Key, title, figure and caption of each registered figure of that place."""
+        for _key, one in sorted(FIGURES.items()):
+            if one.place == place:
+                svg = one.draw(self.section, self._tables, self._colours, self.id)
+                yield one.key, one.title, Plot(svg, one.label(self)), one.caption(self)
 
     @cached_property
     def paired_metrics(self) -> tuple[Metric, ...]:

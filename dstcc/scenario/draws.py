@@ -18,8 +18,9 @@ from dstcc.engine.config import Loss as EngineLoss
 from dstcc.errors import InputError, ScenarioError
 
 from .fields import NS_PER_S, BodyPair, Draw, ns
-from .model import Link, LossModel, Scenario
-from .physics import DelayColumns, Outages, at_rate, clamped, coded_loss, physics
+from .losses import LossModel, document_of
+from .model import Link, Scenario
+from .physics import DelayColumns, Outages, at_rate, clamped, physics
 from .traffic import engine_flows, engine_traffic
 
 MIN_QUEUE_BYTES = 64_000
@@ -100,13 +101,9 @@ def describe_loss(loss: EngineLoss, outages_ns: Outages = ()) -> dict[str, objec
 
     For code frames: the least and the greatest Eb/N0 outside the outages, and the frame error rates at these.
     """
-    if loss.kind == "none":
-        return {}
-    if loss.kind == "gilbert-elliott":
-        return {"gilbert_elliott": {"p": loss.p, "r": loss.r, "good": loss.good, "bad": loss.bad}}
     if loss.frames is not None:
         return {"frames": _describe_frames(loss.frames, outages_ns)}
-    return {loss.kind: loss.rate}
+    return document_of(loss)
 
 
 def _describe_frames(frames: FrameSchedule, outages_ns: Outages) -> dict[str, object]:
@@ -196,13 +193,7 @@ def _default_queue(rate_bps: float, round_trip_s: float) -> int:
 def _loss(model: LossModel | None, seed: int, link: str, key: str) -> EngineLoss | None:
     if model is None:
         return None
-    if model.gilbert_elliott is not None:
-        ge = model.gilbert_elliott
-        return EngineLoss("gilbert-elliott", p=ge.p, r=ge.r, good=ge.good, bad=ge.bad)
-    if model.code is not None:
-        return coded_loss(model.code, _draw(model.ebn0_db or 0.0, seed, link, f"{key}.ebn0_db"))
-    kind, value = ("packet", model.packet) if model.packet is not None else ("ber", model.ber)
-    return EngineLoss(kind, rate=_draw(value or 0.0, seed, link, f"{key}.{kind}"))
+    return model.engine(lambda name, value: _draw(value, seed, link, f"{key}.{name}"))
 
 
 def _bounds(value: object) -> tuple[float, float]:

@@ -13,7 +13,8 @@ from pydantic import ValidationError
 from dstcc.errors import ScenarioError
 from dstcc.extensions import anchored
 
-from .model import LOSSES, Scenario
+from .losses import LOSSES
+from .model import Scenario
 
 MAX_FILE_BYTES = 16 << 20
 """A scenario is written by hand; a larger file is not a scenario."""

@@ -22,6 +22,7 @@ from dstcc.algorithms import (
     schedulers_of,
     unmet,
 )
+from dstcc.codecs import CODECS
 from dstcc.errors import InputError
 from dstcc.extensions import is_file, label, load
 
@@ -31,17 +32,15 @@ from .fields import (
     AsTuple,
     Bytes,
     Delay,
-    DrawableDb,
-    DrawableProbability,
     DrawableRate,
     Instant,
-    Probability,
     Rate,
     Seconds,
     Table,
     broken,
 )
 from .lanes import check_window, check_windows
+from .losses import LossModel
 from .physics import abstract_keys
 from .physics import check as check_physics
 from .traffic import CrossTraffic, Flow, Mix
@@ -74,11 +73,17 @@ class Synthetic(Table):
     """Payload rate of each layer, base layer first."""
 
 
+def _known_codec(name: str) -> str:
+    if name not in CODECS:
+        raise broken(f"no such codec ({', '.join(CODECS)})")
+    return name
+
+
 class Encode(Table):
     """How ``[video] input`` is encoded: the options of ``dstcc encode``, with its defaults."""
 
     scalability: Literal["temporal", "quality"] = "temporal"
-    codec: Literal["x264", "x264-program", "openh264", "vp9"] | None = None
+    codec: Annotated[str, AfterValidator(_known_codec)] | None = None
     layers: Annotated[int, Field(ge=1, le=MAX_LAYERS)] | None = None
     """Unless given, ``spatial_layers`` where that is more than 1, else 4 or the codec's most if fewer."""
     spatial_layers: Annotated[int, Field(ge=1, le=3)] = 1
@@ -119,52 +124,6 @@ class Video(Table):
             )
         if self.encode is not None and self.input is None:
             raise broken("only an input is encoded", key="encode")
-        return self
-
-
-class GilbertElliott(Table):
-    """Two-state loss: ``p`` good→bad and ``r`` bad→good per packet slot, and the loss probability in each
-    state."""
-
-    p: Probability
-    r: Probability
-    good: Probability = 0.0
-    bad: Probability = 1.0
-
-
-LOSSES = ("packet", "ber", "gilbert_elliott", "ebn0_db")
-"""The keys of which a loss process has exactly one."""
-
-
-def _known_code(name: str) -> str:
-    from dstcc_channels.codes import CODE_NAMES
-    from dstcc_channels.data import nearest
-
-    if name not in CODE_NAMES:
-        raise broken(f"no such code; {nearest(name, CODE_NAMES)}")
-    return name
-
-
-class LossModel(Table):
-    """Exactly one loss process of a link direction."""
-
-    packet: DrawableProbability | None = None
-    """Probability that a packet is lost, whatever its size."""
-    ber: DrawableProbability | None = None
-    """Probability that a bit is wrong; a packet with a wrong bit is lost."""
-    gilbert_elliott: GilbertElliott | None = None
-
-    ebn0_db: DrawableDb | None = None
-    """Energy per information bit over the noise density; with ``code``."""
-    code: Annotated[str, AfterValidator(_known_code)] | None = None
-
-    @model_validator(mode="after")
-    def _one_process(self) -> LossModel:
-        given = [name for name in LOSSES if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise broken(f"needs exactly one of {', '.join(LOSSES)}, not {' and '.join(given) or 'none'}")
-        if (self.ebn0_db is None) != (self.code is None):
-            raise broken("ebn0_db and code need each other", key="code" if self.code is None else "ebn0_db")
         return self
 
 

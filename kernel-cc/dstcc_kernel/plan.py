@@ -25,6 +25,7 @@ from dstcc.engine import TcpConstants, opening, patience_ns
 from dstcc.errors import InputError
 from dstcc.scenario import horizon_s, rtt_s
 from dstcc.scenario.fields import MAX_TIME_S, ns
+from dstcc.scenario.losses import packets_of
 from dstcc.wire import HEADER_BYTES
 
 from .job import NEVER_NS, Job, LinkJob, Step, Way
@@ -320,15 +321,10 @@ def _delay_rows(link: Link, length_s: float) -> list[tuple[int, int]]:
 
 
 def _loss_rows(loss: Loss, packet_bytes: int) -> list[tuple[int, float | GilbertElliott]]:
-    if loss.kind == "packet":
-        return [(0, loss.rate)]
-    if loss.kind == "ber":
-        return [(0, 1 - (1 - loss.rate) ** (8 * packet_bytes))]
-    if loss.kind == "gilbert-elliott":
-        return [(0, GilbertElliott(loss.p, loss.r, loss.good, loss.bad))]
-    if loss.frames is not None:
+    lost = packets_of(loss, packet_bytes)
+    if lost is None:
         return _frame_rows(loss, packet_bytes)
-    return [(0, 0.0)]
+    return [(0, GilbertElliott(*lost) if isinstance(lost, tuple) else lost)]
 
 
 def _frame_rows(loss: Loss, packet_bytes: int) -> list[tuple[int, float | GilbertElliott]]:

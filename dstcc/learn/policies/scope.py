@@ -117,13 +117,13 @@ def _note(found: dict[str, list[float]], links: Iterable[Link]) -> None:
 
 def _share(loss: Loss) -> float | None:
     """Of full packets, in the long run; None where a code's frames decide."""
-    if loss.kind in ("packet", "periodic"):
-        return loss.rate
-    if loss.kind == "ber":
-        return float(1 - (1 - loss.rate) ** (8 * FULL_PACKET))
-    if loss.kind == "gilbert-elliott":
-        return (loss.p * loss.bad + loss.r * loss.good) / (loss.p + loss.r)
-    return 0.0 if loss.kind == "none" else None
+    from dstcc.scenario.losses import packets_of
+
+    lost = packets_of(loss, FULL_PACKET)
+    if not isinstance(lost, tuple):
+        return lost
+    p, r, good, bad = lost
+    return (p * bad + r * good) / (p + r)
 
 
 def _short(value: float) -> str:

@@ -10,6 +10,7 @@ from dstcc.report.model import Algorithm, Section
 from dstcc.report.numbers import Unit, unit_for
 from dstcc.report.tables import Tables
 
+from .section import SectionFigure, Shown, register
 from .style import INK, MUTED, algorithm_dashes, draw_svg, layer_name, legend_above, quiet_ticks
 
 if TYPE_CHECKING:
@@ -116,3 +117,29 @@ def _frame(figure: Figure, grid: Any, unit: Unit, above_in: float) -> None:
         wspace=0.08,
         hspace=0.3,
     )
+
+
+def _caption(shown: Shown) -> str:
+    deadline = (
+        "; only what lies left of the playout deadline was in time to play (a band where the deadline differs "
+        "by seed)."
+    )
+    chosen = f" Shown: {shown.chosen}." if shown.chosen else ""
+    return (
+        "Cumulative distribution of the time from capture to complete, all trials of an algorithm together. A "
+        f"line that ends below 100 % left layers undelivered{'.' if shown.section.waits else deadline}{chosen}"
+    )
+
+
+register(
+    SectionFigure(
+        "delay",
+        "Delivery delay",
+        "delivery",
+        delay_figure,
+        lambda _shown: (
+            "Cumulative share of layers complete within a delay after capture, per layer and algorithm."
+        ),
+        _caption,
+    )
+)

@@ -11,6 +11,7 @@ from dstcc.report.model import Section, Trial
 from dstcc.report.numbers import Unit, unit_for
 from dstcc.report.tables import Tables
 
+from .section import SectionFigure, register
 from .style import INK, MUTED, draw_svg, layer_name, level_colours, one_line, quiet_ticks
 
 if TYPE_CHECKING:
@@ -196,3 +197,23 @@ def _limits(chunks: Columns, clock: Unit) -> tuple[float, float]:
 
 def _spacing(capture: NDArray[Any]) -> float:
     return float(np.median(np.diff(capture))) if capture.size > 1 else 1.0
+
+
+register(
+    SectionFigure(
+        "timeline",
+        "What became of each chunk",
+        "time",
+        timeline_figure,
+        lambda shown: (
+            "For every chunk, by capture time: when its first byte was sent, when each layer was complete, "
+            f"the playout deadline, and the share played at each level; {shown.representative}."
+        ),
+        lambda shown: (
+            f"One trial an algorithm ({shown.representative}). Each dot is a layer of a chunk: height is the time "
+            "after the chunk’s capture at which its first byte was sent (grey) or all of it was complete (colour). "
+            "Marks at the upper edge came later than the axis shows, or never. The strip below each panel is the "
+            "share of chunks played at each level."
+        ),
+    )
+)

@@ -17,7 +17,8 @@ class Scheduler;
 struct ControlSetup;
 struct SchedulerSetup;
 
-enum class LossKind { kNone, kPacket, kBer, kGilbertElliott, kPeriodic, kFrames };
+// Numbers that a control, a transfer or a loss process is made with, by the names of its parameters.
+using Parameters = std::map<std::string, std::vector<double>>;
 
 // A code's frames under an Eb/N0 that changes; shared, as it may hold a year of minutes.
 struct FrameSchedule {
@@ -30,11 +31,12 @@ struct FrameSchedule {
     std::vector<double> log10_fer;  // of the code, on that grid; lines between, constant outside
 };
 
+// Of one of the kinds in link/loss_*.cpp.
 struct LossConfig {
-    LossKind kind = LossKind::kNone;
-    double rate = 0;                              // kPacket: per packet; kBer: per bit; kPeriodic: one in every 1/rate
-    double p = 0, r = 1, good = 0, bad = 1;       // kGilbertElliott, per service slot
-    std::shared_ptr<const FrameSchedule> frames;  // kFrames
+    std::string kind = "none";
+    Parameters numbers;                           // what the kind's process is made with
+    std::shared_ptr<const FrameSchedule> frames;  // of `frames`
+    double number(const std::string& name) const { return numbers.at(name).at(0); }
 };
 
 enum class Periods { kConstant, kExponential, kPareto };
@@ -99,9 +101,6 @@ struct ConstantsNs {
         return (((tick >> shift) + 1) << shift) * jiffy - uptime;
     }
 };
-
-// Numbers that a control or a transfer is made with, by the names of its parameters.
-using Parameters = std::map<std::string, std::vector<double>>;
 
 struct TransportConfig {
     std::string congestion, scheduler;

@@ -7,11 +7,16 @@
 
 namespace dstcc {
 
-// Nothing was delivered since `quiet_since` for 20 of the longest timeout, or of four one-way delays if that is more.
-inline bool stalled(Time now, Time quiet_since, Time rto_max, Time longest_one_way) {
+// For how long nothing may be delivered: 20 of the longest timeout, or of two round trips if that is more. The kernel
+// backend asks for it too.
+inline Time stall_patience(Time rto_max, Time longest_one_way) {
     constexpr int kTimeouts = 20;
     const Time patience = std::max(rto_max, 4 * longest_one_way);
-    return patience < kNever / kTimeouts && now - quiet_since > kTimeouts * patience;
+    return patience < kNever / kTimeouts ? kTimeouts * patience : kNever;
+}
+
+inline bool stalled(Time now, Time quiet_since, Time rto_max, Time longest_one_way) {
+    return now - quiet_since > stall_patience(rto_max, longest_one_way);
 }
 
 // Outages are known, and waiting for their end is no stall unless they have none: the end of the last one that has begun.

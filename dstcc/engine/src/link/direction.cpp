@@ -10,13 +10,13 @@ Direction::Direction(const LinkConfig& link, bool up, std::uint64_t seed, std::u
       outages_(up ? link.up_outages_ns : link.outages_ns),
       delay_(link.delay_t_ns, link.delay_ns, link.delay_slope) {
     const LossConfig& loss = up ? link.up_loss : link.loss;
-    lossless_ = loss.kind == LossKind::kNone;
+    lossless_ = loss.kind == kLossless;
     slot_ns_ = std::max<Time>(1, service_ns(full_bytes));
-    framed_ = loss.kind == LossKind::kFrames && loss.frames->frame_bits > 1;  // bits are no frames that packets share
+    framed_ = loss.kind == kFrameLoss && loss.frames->frame_bits > 1;  // bits are no frames that packets share
     if (framed_)
         frames_ = FrameLoss(loss.frames, up ? link.up_rate_bps : link.rate_bps, full_bytes, seed, index, up ? 1 : 0);
     else
-        loss_ = LossProcess(loss, slot_ns_, seed, index, up ? 1 : 0);
+        loss_ = Losses({loss, slot_ns_, seed, index, up ? std::uint64_t{1} : 0});
     steady_delay_ = delay_.constant();
     first_delay_ns_ = delay_.first();
     if (!outages_.empty()) dark_from_ns_ = outages_.front().first;

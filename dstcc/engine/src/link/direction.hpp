@@ -12,6 +12,7 @@
 
 #include "link/delay.hpp"
 #include "link/frames.hpp"
+#include "link/loss.hpp"
 
 namespace dstcc {
 
@@ -101,7 +102,7 @@ private:
     std::int64_t slot_ = -1;
     Time slot_end_ns_ = 0;
     std::uint32_t nth_ = 0;
-    LossProcess loss_;
+    Losses loss_;
     FrameLoss frames_;
     std::vector<std::pair<Time, Time>> outages_;
     std::size_t outage_ = 0, delay_row_ = 0;

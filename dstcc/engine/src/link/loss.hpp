@@ -1,13 +1,15 @@
-// Loss by service slot: independent packets, independent bits (at a rate that may change), bursts, or every so many
-// packets.
+// Loss by service slot: the interface of a loss process, and the table into which each enters itself in its own file.
 //
 // The draw of a slot is a hash of (seed, link, direction, slot), so nothing is stored per slot and any slot can be asked
 // for at once. to_threshold turns a probability into the bound below which a 64-bit draw is a loss.
 #pragma once
 
 #include <cmath>
+#include <memory>
+#include <string>
 
-#include "link/error_rate.hpp"
+#include "core/config.hpp"
+#include "core/registry.hpp"
 
 namespace dstcc {
 
@@ -17,69 +19,69 @@ inline std::uint64_t to_threshold(double probability) {
     return static_cast<std::uint64_t>(std::ldexp(probability, 64));
 }
 
-// Gilbert and Elliott's two states (Bell System Technical Journal 39 and 42): from slot to slot good turns bad with
-// probability p and bad turns good with r, so sojourns are geometric with means 1/p and 1/r, and the bad state's share
-// is p / (p + r).
-//
-// The slots are cut into blocks of at least kCycles mean cycles (1/p + 1/r slots each). Every block starts anew from the
-// stationary law, with draws keyed by its number: idle time is skipped at the cost of a block at most, whatever its
-// length, and the cut shortens mean sojourns by less than 1 in kCycles.
-class Bursts {
-public:
-    Bursts() = default;
-    Bursts(double p, double r, const Stream& draws);
-    bool bad(std::int64_t slot) {  // slots of one block must rise
-        if (slot >= end_ || slot < begin_) advance(slot);
-        return bad_;
-    }
-    std::int64_t drawn() const { return drawn_; }  // since the start, for tests
-
-private:
-    static constexpr double kCycles = 2048;
-    void advance(std::int64_t slot);
-    void enter_block(std::int64_t block);
-
-    double p_ = 0, r_ = 1;
-    Stream draws_;
-    int block_log2_ = 62;
-    std::int64_t block_ = -1, begin_ = 0, end_ = 0, drawn_ = 0;
-    std::uint64_t next_draw_ = 0;
-    bool bad_ = false;
-};
+inline constexpr const char* kLossless = "none";
+// A code's frames. Those of several bits have a clock of their own (link/frames.hpp); the process here is for single bits.
+inline constexpr const char* kFrameLoss = "frames";
 
 class LossProcess {
 public:
-    LossProcess() = default;
-    LossProcess(const LossConfig& config, Time slot_ns, std::uint64_t seed, std::uint64_t link,
-                std::uint64_t direction);
+    virtual ~LossProcess() = default;
     // Whether the `nth` packet of a slot is lost. Slots must rise.
-    bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t bytes) {
-        if (config_.kind == LossKind::kNone) return false;
-        if (config_.kind == LossKind::kPeriodic) return ++served_ % period_ == 0;
-        return draws_.bits(static_cast<std::uint64_t>(slot) + (std::uint64_t{nth} << 48)) < threshold(slot, bytes);
+    virtual bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t bytes) = 0;
+    // The same, for somebody who asks in an order of his own.
+    virtual std::unique_ptr<LossProcess> clone() const = 0;
+};
+
+// What a process is made with.
+struct LossSetup {
+    const LossConfig& config;
+    Time slot_ns = 0;
+    std::uint64_t seed = 0, link = 0, direction = 0;  // of its random streams
+};
+
+// The draws of packets by their place.
+class SlotDraws {
+public:
+    explicit SlotDraws(const LossSetup& setup) : draws_(setup.seed, kStreamLoss, setup.link, setup.direction) {}
+    bool below(std::int64_t slot, std::uint32_t nth, std::uint64_t threshold) const {
+        return draws_.bits(static_cast<std::uint64_t>(slot) + (std::uint64_t{nth} << 48)) < threshold;
     }
-    const Bursts& bursts() const { return bursts_; }
 
 private:
-    std::uint64_t threshold(std::int64_t slot, std::uint32_t bytes) {
-        if (config_.kind == LossKind::kPacket) return packet_threshold_;
-        if (config_.kind == LossKind::kGilbertElliott) return bursts_.bad(slot) ? bad_threshold_ : good_threshold_;
-        if (config_.kind == LossKind::kFrames && !error_rate_.covers(slot)) set_bit_errors(error_rate_.enter(slot));
-        return bytes == cached_bytes_ ? packet_threshold_ : size_threshold(bytes);
-    }
-    void set_bit_errors(double ber) {
-        config_.rate = ber;
-        cached_bytes_ = 0;
-    }
-    std::uint64_t size_threshold(std::uint32_t bytes);
-
-    LossConfig config_;
     Stream draws_;
-    Bursts bursts_;
-    ErrorRate error_rate_;  // kFrames, where a frame is one bit
-    std::uint64_t packet_threshold_ = 0, good_threshold_ = 0, bad_threshold_ = 0;
-    std::uint32_t cached_bytes_ = 0;
-    std::int64_t served_ = 0, period_ = 1;
+};
+
+// A row of the table of loss kinds. A constructor throws std::invalid_argument for numbers that it cannot use.
+struct LossEntry {
+    const char* name;
+    std::unique_ptr<LossProcess> (*make)(const LossSetup&);
+};
+
+template <class Process>
+std::unique_ptr<LossProcess> make_loss(const LossSetup& setup) {
+    return std::make_unique<Process>(setup);
+}
+
+// The process of the configuration's kind.
+inline std::unique_ptr<LossProcess> make_loss(const LossSetup& setup) {
+    const LossEntry* const entry = registered<LossEntry>(setup.config.kind);
+    if (entry == nullptr) throw std::invalid_argument("unknown loss kind '" + setup.config.kind + "'");
+    return entry->make(setup);
+}
+
+// A link direction is copied with its process.
+class Losses {
+public:
+    Losses() = default;
+    explicit Losses(const LossSetup& setup) : process_(make_loss(setup)) {}
+    Losses(const Losses& other) : process_(other.process_ ? other.process_->clone() : nullptr) {}
+    Losses(Losses&&) = default;
+    Losses& operator=(const Losses& other) { return *this = Losses(other); }
+    Losses& operator=(Losses&&) = default;
+    bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t bytes) { return process_->lost(slot, nth, bytes); }
+
+private:
+    std::unique_ptr<LossProcess> process_;
 };
 
 }  // namespace dstcc

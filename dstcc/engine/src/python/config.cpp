@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/agent.hpp"
+#include "link/loss.hpp"
 #include "python/convert.hpp"
 #include "python/extension.hpp"
 
@@ -110,29 +111,10 @@ ConstantsNs read_constants(const py::handle& constants, double scale) {
 
 LossConfig read_loss(const py::handle& loss) {
     LossConfig out;
-    const auto kind = loss.attr("kind").cast<std::string>();
-    if (kind == "none")
-        out.kind = LossKind::kNone;
-    else if (kind == "packet")
-        out.kind = LossKind::kPacket;
-    else if (kind == "ber")
-        out.kind = LossKind::kBer;
-    else if (kind == "gilbert-elliott")
-        out.kind = LossKind::kGilbertElliott;
-    else if (kind == "periodic")
-        out.kind = LossKind::kPeriodic;
-    else if (kind == "frames")
-        out.kind = LossKind::kFrames;
-    else
-        throw py::value_error("unknown loss kind '" + kind + "'");
-    out.rate = loss.attr("rate").cast<double>();
-    if (out.kind == LossKind::kPeriodic && !(out.rate > 0 && out.rate <= 1))
-        throw py::value_error("periodic loss needs a rate in (0, 1]");
-    out.p = loss.attr("p").cast<double>();
-    out.r = loss.attr("r").cast<double>();
-    out.good = loss.attr("good").cast<double>();
-    out.bad = loss.attr("bad").cast<double>();
-    if (out.kind == LossKind::kFrames) out.frames = read_frames(loss.attr("frames"));
+    out.kind = loss.attr("kind").cast<std::string>();
+    for (const auto& [name, value] : loss.attr("numbers")().cast<std::map<std::string, double>>())
+        out.numbers[name] = {value};
+    if (out.kind == kFrameLoss) out.frames = read_frames(loss.attr("frames"));
     return out;
 }
 

@@ -1,7 +1,10 @@
 // The extension dstcc.engine._engine: what the simulator is asked by Python.
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 #include "congestion/control.hpp"
+#include "core/stall.hpp"
 #include "link/contact.hpp"
 #include "link/frames.hpp"
 #include "link/loss.hpp"
@@ -54,12 +57,12 @@ py::array_t<bool> channel_losses(const py::object& link, std::int64_t seed, std:
     const auto slot_ns = std::max<Time>(1, static_cast<Time>(8.0 * kNsPerS / config.rate_bps * bytes + 0.5));
     py::array_t<bool> out(slots);
     auto view = out.mutable_unchecked<1>();
-    if (config.loss.kind == LossKind::kFrames && config.loss.frames->frame_bits > 1) {
+    if (config.loss.kind == kFrameLoss && config.loss.frames->frame_bits > 1) {
         FrameLoss process(config.loss.frames, config.rate_bps, bytes, key, index, 0);
         for (std::int64_t k = 0; k < slots; ++k) view(k) = process.lost((first + k) * slot_ns, bytes);
     } else {
-        LossProcess process(config.loss, slot_ns, key, index, 0);
-        for (std::int64_t k = 0; k < slots; ++k) view(k) = process.lost(first + k, 0, bytes);
+        const auto process = make_loss({config.loss, slot_ns, key, index, 0});
+        for (std::int64_t k = 0; k < slots; ++k) view(k) = process->lost(first + k, 0, bytes);
     }
     return out;
 }
@@ -72,12 +75,27 @@ py::tuple openings(const py::object& link, int header_bytes, Time at) {
     return py::make_tuple(opening, opening == kNever ? kNever : plan.reopening(opening));
 }
 
+// How long a run without a duration may deliver nothing before it ends.
+Time patience(const py::object& config) {
+    const EngineConfig native = read_engine_config(config);
+    Time longest = 0;
+    for (const LinkConfig& link : native.links)
+        longest = std::max(longest, *std::max_element(link.delay_ns.begin(), link.delay_ns.end()));
+    return stall_patience(native.transport.constants.rto_max, longest);
+}
+
 // Those that one may choose, in the order of their letters.
 template <class Entry>
-py::tuple names() {
+py::tuple choices() {
     py::list out;
     for (const auto& [name, entry] : registry<Entry>())
         if (!entry.steered) out.append(name);
+    return out;
+}
+
+py::tuple loss_kinds() {
+    py::list out;
+    for (const auto& kind : registry<LossEntry>()) out.append(kind.first);
     return out;
 }
 
@@ -100,9 +118,11 @@ PYBIND11_MODULE(_engine, m, py::mod_gil_not_used()) {
     m.def("channel_losses", &dstcc::channel_losses, py::arg("link"), py::arg("seed"), py::arg("index"),
           py::arg("packet_bytes"), py::arg("slots"), py::arg("first") = 0);
     m.def("openings", &dstcc::openings, py::arg("link"), py::arg("header_bytes"), py::arg("at_ns"));
+    m.def("patience", &dstcc::patience, py::arg("config"));
     dstcc::bind_stepper(m);
-    m.attr("CONGESTION_NAMES") = dstcc::names<dstcc::ControlEntry>();
+    m.attr("CONGESTION_NAMES") = dstcc::choices<dstcc::ControlEntry>();
+    m.attr("LOSS_KINDS") = dstcc::loss_kinds();
     m.attr("PARAMETERS") = dstcc::parameters();
     m.attr("TRANSFER_NAMES") = py::make_tuple(dstcc::kTransferLtp);
-    m.attr("SCHEDULER_NAMES") = dstcc::names<dstcc::SchedulerEntry>();
+    m.attr("SCHEDULER_NAMES") = dstcc::choices<dstcc::SchedulerEntry>();
 }

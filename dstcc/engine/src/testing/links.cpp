@@ -1,8 +1,8 @@
 // What a link's loss process and delay do, for tests.
 #include <pybind11/stl.h>
 
+#include "link/bursts.hpp"
 #include "link/delay.hpp"
-#include "link/loss.hpp"
 #include "python/convert.hpp"
 #include "testing/bind.hpp"
 
@@ -13,10 +13,12 @@ namespace {
 
 // How many draws tell a Gilbert-Elliott state in `slot` to someone who last asked in slot 0 (for tests).
 std::int64_t burst_draws(const py::object& loss, std::int64_t seed, std::int64_t slot) {
-    LossProcess process(read_loss(loss), 1, static_cast<std::uint64_t>(seed), 0, 0);
-    process.lost(0, 0, 1);
-    process.lost(slot, 0, 1);
-    return process.bursts().drawn();
+    const LossConfig config = read_loss(loss);
+    Bursts bursts(config.number("p"), config.number("r"),
+                  Stream(static_cast<std::uint64_t>(seed), kStreamSojourn, 0, 0));
+    bursts.bad(0);
+    bursts.bad(slot);
+    return bursts.drawn();
 }
 
 // The delay of what departs at each of some times, and the latest departure that arrives by each (for tests).

@@ -1,6 +1,10 @@
-#include "link/loss.hpp"
+// gilbert-elliott: a packet is lost with the probability of the state that its slot is in.
+#include "link/bursts.hpp"
 
 #include <algorithm>
+#include <cmath>
+
+#include "link/loss.hpp"
 
 namespace dstcc {
 
@@ -36,27 +40,29 @@ void Bursts::advance(std::int64_t slot) {
     }
 }
 
-LossProcess::LossProcess(const LossConfig& config, Time slot_ns, std::uint64_t seed, std::uint64_t link,
-                         std::uint64_t direction)
-    : config_(config),
-      draws_(seed, kStreamLoss, link, direction),
-      packet_threshold_(to_threshold(config.rate)),
-      good_threshold_(to_threshold(config.good)),
-      bad_threshold_(to_threshold(config.bad)) {
-    if (config.kind == LossKind::kPeriodic) period_ = std::max<std::int64_t>(1, std::llround(1.0 / config.rate));
-    if (config.kind == LossKind::kFrames)
-        error_rate_ =
-            ErrorRate(config.frames, static_cast<double>(slot_ns), Stream(seed, kStreamGain, link, direction));
-    if (config.kind == LossKind::kGilbertElliott)
-        bursts_ = Bursts(config.p, config.r, Stream(seed, kStreamSojourn, link, direction));
-}
+namespace {
 
-std::uint64_t LossProcess::size_threshold(std::uint32_t bytes) {
-    // 1 - (1 - ber)^(8 bytes), without cancellation for small ber
-    const double p = config_.rate >= 1.0 ? 1.0 : -std::expm1(8.0 * bytes * std::log1p(-config_.rate));
-    cached_bytes_ = bytes;
-    packet_threshold_ = to_threshold(p);
-    return packet_threshold_;
-}
+class BurstLoss final : public LossProcess {
+public:
+    std::unique_ptr<LossProcess> clone() const override { return std::make_unique<BurstLoss>(*this); }
+    explicit BurstLoss(const LossSetup& setup)
+        : draws_(setup),
+          bursts_(setup.config.number("p"), setup.config.number("r"),
+                  Stream(setup.seed, kStreamSojourn, setup.link, setup.direction)),
+          good_(to_threshold(setup.config.number("good"))),
+          bad_(to_threshold(setup.config.number("bad"))) {}
+    bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t) override {
+        return draws_.below(slot, nth, bursts_.bad(slot) ? bad_ : good_);
+    }
+
+private:
+    SlotDraws draws_;
+    Bursts bursts_;
+    std::uint64_t good_, bad_;
+};
+
+const Registered<LossEntry> kEntry{{"gilbert-elliott", make_loss<BurstLoss>}};
+
+}  // namespace
 
 }  // namespace dstcc

@@ -1,0 +1,33 @@
+// none, and packet: each packet by itself, whatever its size, with the probability `rate`.
+#include "link/loss.hpp"
+
+namespace dstcc {
+namespace {
+
+class NoLoss final : public LossProcess {
+public:
+    std::unique_ptr<LossProcess> clone() const override { return std::make_unique<NoLoss>(*this); }
+    explicit NoLoss(const LossSetup&) {}
+    bool lost(std::int64_t, std::uint32_t, std::uint32_t) override { return false; }
+};
+
+class PacketLoss final : public LossProcess {
+public:
+    std::unique_ptr<LossProcess> clone() const override { return std::make_unique<PacketLoss>(*this); }
+    explicit PacketLoss(const LossSetup& setup)
+        : draws_(setup),
+          threshold_(to_threshold(setup.config.number("rate"))) {}
+    bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t) override {
+        return draws_.below(slot, nth, threshold_);
+    }
+
+private:
+    SlotDraws draws_;
+    std::uint64_t threshold_;
+};
+
+const Registered<LossEntry> kNone{{kLossless, make_loss<NoLoss>}};
+const Registered<LossEntry> kPacket{{"packet", make_loss<PacketLoss>}};
+
+}  // namespace
+}  // namespace dstcc
