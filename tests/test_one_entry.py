@@ -102,7 +102,7 @@ def test_a_codec_is_offered_and_explained_by_its_row() -> None:
         '\nTABLE = (\n    CodecRow("mine", "dstcc_svc.codecs.x264:X264", "temporal", 20, "0..51"),\n',
     )
     said = " ".join(dstcc(*row, "encode", "--help").stdout.split())
-    assert "[mine|x264|x264-program|openh264|vp9]" in said
+    assert "[mine|x264|" in said
     assert "temporal: mine (default), x264, x264-program" in said
     assert "mine 20, x264 28" in said
 
@@ -114,7 +114,7 @@ def test_a_controllers_row_is_in_the_help_of_train() -> None:
         "\nCONTROLLERS = {\n    row.name: row\n    for row in (\n"
         '        Algorithm("mine", "controller", "learned", "here"),\n',
     )
-    assert "One of mine, dstcc, iodst-dqn" in " ".join(dstcc(*row, "train", "--help").stdout.split())
+    assert "One of mine, dstcc, " in " ".join(dstcc(*row, "train", "--help").stdout.split())
 
 
 def test_a_figure_that_registers_itself_is_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
