@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 
 import pytest
 from hypothesis import given, settings
@@ -48,6 +49,41 @@ def test_a_range_set_is_a_set_of_integers(steps: list[tuple[str, int, int]]) -> 
         assert [x for x in range(60) if ranges.contains(x)] == sorted(plain)
 
 
+far = st.integers(0, 700)
+"""Over eleven words of a bit window, so that it widens, wraps around and is cut within a word."""
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("add"), far, st.sampled_from((0, 1, 2, 63, 64, 65, 130))),
+            st.tuples(st.sampled_from(("insert", "drop_below")), far, st.just(0)),
+        ),
+        max_size=40,
+    )
+)
+@settings(max_examples=300)
+def test_a_bit_window_is_a_set_of_integers(steps: list[tuple[str, int, int]]) -> None:
+    bits, plain, floor = structures.BitWindow(), set[int](), 0
+    for step, place, length in steps:
+        begin = max(place, floor)
+        if step == "add":
+            new = [x for x in range(begin, begin + length) if x not in plain]
+            assert spelled(bits.add(begin, begin + length)) == new  # what is fresh, in rising order
+            plain.update(new)
+        elif step == "insert":
+            assert bits.insert(begin) == (begin not in plain)
+            plain.add(begin)
+        else:
+            bits.drop_below(place)
+            floor = begin
+            plain = {x for x in plain if x >= floor}
+        assert bool(bits) == bool(plain)
+        assert not plain or bits.end == max(plain) + 1
+        assert [x for x in range(900) if bits.contains(x)] == sorted(plain)
+        assert bits.first_missing(begin) == next(x for x in range(begin, 900) if x not in plain)
+
+
 @pytest.mark.parametrize("heads", [1, 3, 4, 5, 16, 17, 64, 65, 257])
 @given(st.data())
 @settings(max_examples=30)
@@ -59,6 +95,23 @@ def test_the_first_event_is_the_earliest_of_the_lowest_head(heads: int, data: st
         tree.set(head, at)
         times[head] = at
         assert tree.first == (min(times), times.index(min(times)))
+
+
+@given(
+    st.integers(1, 20).flatmap(
+        lambda n: st.tuples(*[st.lists(st.integers(0, 9), min_size=n, max_size=n)] * 3)
+    )
+)
+def test_the_room_of_a_chunk_is_what_halls_condition_leaves(steps: tuple[list[int], ...]) -> None:
+    q = list(accumulate(steps[0]))
+    p = [begin + window for begin, window in zip(q, accumulate(steps[1]), strict=True)]
+    tree, taken = structures.DemandTree(p, q), [0] * len(p)
+    for number, wanted in enumerate(steps[2]):
+        k = (7 * number) % len(p)
+        room = min(p[j] - q[i] - sum(taken[i : j + 1]) for i in range(k + 1) for j in range(k, len(p)))
+        assert tree.room(k) == room
+        tree.take(k, min(wanted, max(room, 0)))
+        taken[k] += min(wanted, max(room, 0))
 
 
 @given(st.lists(st.integers(1, NEVER_NS), min_size=1, max_size=50), st.floats(0.01, 1))

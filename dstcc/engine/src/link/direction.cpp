@@ -26,21 +26,28 @@ Direction::Direction(const LinkConfig& link, bool up, std::uint64_t seed, std::u
     limit_ns_ = std::max(limit_ns_, slot_ns_);
 }
 
-Time Direction::next_delivering(Time from, Time to) {
-    while (from < to) {
-        if (in_outage(from, from + slot_ns_)) {
-            from = outages_[outage_].second;
+std::int64_t Direction::count_delivering(Time& next, Time to) {
+    std::int64_t packets = 0;
+    for (std::int64_t slot = next / slot_ns_; next < to;) {
+        if (next + slot_ns_ > dark_from_ns_ && in_outage(next, next + slot_ns_)) {
+            next = outages_[outage_].second;
+            slot = next / slot_ns_;
         } else if (framed_) {
-            const std::int64_t erased = frames_.first_erased(frames_.frame_at(from), frames_.frames_of(full_bytes_));
-            if (erased < 0) return from;
-            from = std::max(from + 1, frames_.begin_of(erased + 1));
+            const std::int64_t erased = frames_.first_erased(frames_.frame_at(next), frames_.frames_of(full_bytes_));
+            packets += erased < 0;
+            next = erased < 0 ? next + slot_ns_ : std::max(next + 1, frames_.begin_of(erased + 1));
+        } else if (lossless_) {
+            const Time lit = std::min(to, dark_from_ns_ - slot_ns_ + 1);  // every start before then gets through
+            const std::int64_t more = (lit - next + slot_ns_ - 1) / slot_ns_;
+            packets += more;
+            next += more * slot_ns_;
         } else {
-            const std::int64_t slot = from / slot_ns_;
-            if (lossless_ || !loss_.lost(slot, 0, full_bytes_)) return from;
-            from = (slot + 1) * slot_ns_;
+            const bool lost = loss_.lost(slot++, 0, full_bytes_);
+            packets += !lost;
+            next = lost ? slot * slot_ns_ : next + slot_ns_;
         }
     }
-    return to;
+    return packets;
 }
 
 double Direction::usable_frames(std::int64_t& frame, Time to) {

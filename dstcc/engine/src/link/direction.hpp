@@ -57,9 +57,9 @@ public:
     // Propagation delay of a packet that departs at `at`.
     Time delay_lookup(Time at) const { return delay_.at(at); }
 
-    // For the clairvoyant bound, in times that rise: the first start in [from, to) of a full packet that gets through,
-    // else `to`.
-    Time next_delivering(Time from, Time to);
+    // For the clairvoyant bound, in times that rise: how many full packets get through that start in [next, to), each as
+    // early as it can; `next` is where the count goes on.
+    std::int64_t count_delivering(Time& next, Time to);
     // The line time, in frames, that packets of any size which get through can use, of the frames that begin before
     // `to`; `frame` is where the count goes on. A packet needs the frame it starts in, so its line time lies in frames
     // that are whole or follow a whole one.

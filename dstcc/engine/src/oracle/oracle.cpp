@@ -7,7 +7,7 @@
 //     n_i + ... + n_j  <=  P_j - Q_i,     P_j = sum over l of A_l(deadline_j - delay_l),   Q_i = sum of A_l(release_i),
 //
 // A_l(t) = what link l can carry up to t. With N_k the running sum of demands that is
-// max_{j>=k}(N_j - P_j) <= min_{i<=k}(N_{i-1} - Q_i): two range-add trees give what still fits at k in O(log n).
+// max_{j>=k}(N_j - P_j) <= min_{i<=k}(N_{i-1} - Q_i); oracle/demand_tree.hpp gives what still fits at k in O(log n).
 //
 // Feasible sets form a matroid, so taking bytes by weight per byte is optimal for divisible layers. Precedence (an
 // enhancement layer counts only with all below) is kept by pooling a layer denser than the one below it with that one.
@@ -25,48 +25,17 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "link/direction.hpp"
+#include "oracle/demand_tree.hpp"
 
 namespace dstcc {
 
 namespace {
 
-// Range add, range minimum.
-class RangeAddMin {
-public:
-    explicit RangeAddMin(const std::vector<double>& values) {
-        while (size_ < values.size()) size_ *= 2;
-        least_.assign(2 * size_, std::numeric_limits<double>::infinity());
-        added_.assign(2 * size_, 0.0);
-        for (std::size_t i = 0; i < values.size(); ++i) least_[size_ + i] = values[i];
-        for (std::size_t i = size_ - 1; i > 0; --i) least_[i] = std::min(least_[2 * i], least_[2 * i + 1]);
-    }
-    void add_from(std::size_t from, double x) { add(1, 0, size_, from, x); }
-    double min(std::size_t from, std::size_t to) const { return query(1, 0, size_, from, to); }  // [from, to)
-
-private:
-    void add(std::size_t node, std::size_t lo, std::size_t hi, std::size_t from, double x) {
-        if (from >= hi) return;
-        if (from <= lo) {
-            least_[node] += x;
-            added_[node] += x;
-            return;
-        }
-        const std::size_t mid = (lo + hi) / 2;
-        add(2 * node, lo, mid, from, x);
-        add(2 * node + 1, mid, hi, from, x);
-        least_[node] = std::min(least_[2 * node], least_[2 * node + 1]) + added_[node];
-    }
-    double query(std::size_t node, std::size_t lo, std::size_t hi, std::size_t from, std::size_t to) const {
-        if (to <= lo || hi <= from) return std::numeric_limits<double>::infinity();
-        if (from <= lo && hi <= to) return least_[node];
-        const std::size_t mid = (lo + hi) / 2;
-        return std::min(query(2 * node, lo, mid, from, to), query(2 * node + 1, mid, hi, from, to)) + added_[node];
-    }
-    std::size_t size_ = 1;
-    std::vector<double> least_, added_;
+// What may be carried up to each chunk's deadline (p), and what is gone by its release (q).
+struct Windows {
+    std::vector<double> p, q;
 };
 
 // A link with more slots or frames than this by the last deadline is taken for lossless: still an upper bound, and no
@@ -92,23 +61,42 @@ public:
             8.0 * kNsPerS / config.links[link].rate_bps - 0.5 / (config.transport.header_bytes + 1);
         bytes_per_ns_ = ns_per_byte > 0 ? 1 / ns_per_byte : std::numeric_limits<double>::infinity();
     }
-    // Full packets that depart by `at`.
-    double full_until(Time at) { return wire_ * packets_before(std::min(at, horizon_) - slot_ns_ + 1); }
-    // The least that is used up before `at`, in windows that begin there.
-    double full_from(Time at) { return wire_ * std::max(packets_before(std::min(at, horizon_)) - 1, 0.0); }
-    double any_until(Time at) { return any(std::min(at, horizon_), false); }
-    double any_from(Time at) { return any(std::min(at, horizon_), true); }
+    // Full packets that depart by `end`, for chunk after chunk, and the least that is used up before `release`, in windows
+    // that begin there. The times of each list rise.
+    void add_full(const std::vector<Time>& release, const std::vector<Time>& end, Windows& windows) {
+        in_order(
+            release, end, 1 - slot_ns_,
+            [&](std::size_t k, Time at) { windows.q[k] += wire_ * std::max(packets_before(at) - 1, 0.0); },
+            [&](std::size_t k, Time at) { windows.p[k] += wire_ * packets_before(at); });
+    }
+    // The same in line time.
+    void add_any(const std::vector<Time>& release, const std::vector<Time>& end, Windows& windows) {
+        in_order(
+            release, end, 0, [&](std::size_t k, Time at) { windows.q[k] += any(at, true); },
+            [&](std::size_t k, Time at) { windows.p[k] += any(at, false); });
+    }
 
 private:
+    // Both lists as one that rises, so that the line is walked once.
+    template <class Release, class End>
+    void in_order(const std::vector<Time>& release, const std::vector<Time>& end, Time shift, Release&& at_release,
+                  End&& at_end) const {
+        const auto released = [&](std::size_t i) { return std::min(release[i], horizon_); };
+        const auto ended = [&](std::size_t j) { return std::min(end[j], horizon_) + shift; };
+        for (std::size_t i = 0, j = 0; i < release.size() || j < end.size();) {
+            if (j == end.size() || (i < release.size() && released(i) <= ended(j))) {
+                at_release(i, released(i));
+                ++i;
+            } else {
+                at_end(j, ended(j));
+                ++j;
+            }
+        }
+    }
     double packets_before(Time at) {
         if (coarse_)
             return std::max(0.0, static_cast<double>(lit_before(at + slot_ns_)) / static_cast<double>(slot_ns_));
-        while (next_ < at) {
-            next_ = full_.next_delivering(next_, at);
-            if (next_ >= at) break;
-            ++packets_;
-            next_ += slot_ns_;
-        }
+        packets_ += static_cast<double>(full_.count_delivering(next_, at));
         return packets_;
     }
     double any(Time at, bool begins) {
@@ -142,56 +130,51 @@ struct Demand {
     double bytes, density;
 };
 
-struct Layer {
-    double bytes, weight;
-};
-
-void pool(std::vector<Layer>& layers) {
-    std::vector<Layer> pooled;
-    for (const Layer& layer : layers) {
-        pooled.push_back(layer);
-        while (pooled.size() > 1) {
-            const Layer above = pooled.back(), below = pooled[pooled.size() - 2];
+// Layers as they are wanted, chunk by chunk: one that is denser than what it builds on is pooled with that.
+class Demands {
+public:
+    void add(std::size_t chunk, double bytes, double weight) {
+        if (layers_.empty() || layers_.back().chunk != chunk) floor_ = layers_.size();
+        layers_.push_back({chunk, bytes, weight});
+        while (layers_.size() > floor_ + 1) {
+            const Layer above = layers_.back(), below = layers_[layers_.size() - 2];
             if (above.weight * below.bytes <= below.weight * above.bytes) break;
-            pooled.pop_back();
-            pooled.back() = {above.bytes + below.bytes, above.weight + below.weight};
+            layers_.pop_back();
+            layers_.back() = {chunk, above.bytes + below.bytes, above.weight + below.weight};
         }
     }
-    layers = pooled;
-}
+    // The densest first.
+    std::vector<Demand> sorted() const {
+        std::vector<Demand> demands;
+        demands.reserve(layers_.size());
+        for (const Layer& layer : layers_)
+            demands.push_back({layer.chunk, layer.bytes, layer.bytes > 0 ? layer.weight / layer.bytes : layer.weight});
+        std::stable_sort(demands.begin(), demands.end(),
+                         [](const Demand& a, const Demand& b) { return a.density > b.density; });
+        return demands;
+    }
 
-// What may be carried up to each chunk's deadline (p), and what is gone by its release (q).
-struct Windows {
-    std::vector<double> p, q;
+private:
+    struct Layer {
+        std::size_t chunk;
+        double bytes, weight;
+    };
+    std::vector<Layer> layers_;
+    std::size_t floor_ = 0;  // where the last chunk's begin
 };
 
 // The most weight that fits the windows.
-double most_weight(const Windows& windows, std::vector<std::vector<Layer>> chunks) {
-    const std::size_t n = chunks.size();
-    std::vector<Demand> demands;
-    for (std::size_t k = 0; k < n; ++k) {
-        pool(chunks[k]);
-        for (const Layer& layer : chunks[k])
-            demands.push_back({k, layer.bytes, layer.bytes > 0 ? layer.weight / layer.bytes : layer.weight});
-    }
-    std::stable_sort(demands.begin(), demands.end(),
-                     [](const Demand& a, const Demand& b) { return a.density > b.density; });
-
-    // slack(k) = min_{j>=k}(P_j - N_j) + min_{i<=k}(N_{i-1} - Q_i)
-    std::vector<double> minus_q(n);
-    for (std::size_t k = 0; k < n; ++k) minus_q[k] = -windows.q[k];
-    RangeAddMin upper(windows.p), lower(minus_q);
+double most_weight(const Windows& windows, const Demands& wanted) {
+    DemandTree tree(windows.p, windows.q);
     double total = 0;
-    for (const Demand& demand : demands) {
+    for (const Demand& demand : wanted.sorted()) {
         if (demand.bytes <= 0) {
             total += demand.density;
             continue;
         }
-        const double slack = upper.min(demand.chunk, n) + lower.min(0, demand.chunk + 1);
-        const double taken = std::clamp(slack, 0.0, demand.bytes);
+        const double taken = std::clamp(tree.room(demand.chunk), 0.0, demand.bytes);
         if (taken <= 0) continue;
-        upper.add_from(demand.chunk, -taken);
-        lower.add_from(demand.chunk + 1, taken);
+        tree.take(demand.chunk, taken);
         total += taken * demand.density;
     }
     return total;
@@ -204,26 +187,24 @@ double clairvoyant_weight(const EngineConfig& config, const std::vector<double>&
     const TransportConfig& transport = config.transport;
     const double wire = transport.mss_bytes + transport.header_bytes;
     std::vector<Time> release, deadline;
-    std::vector<std::vector<Layer>> full, any;  // demands in full packets, and in all bytes
+    Demands full, any;  // in full packets, and in all bytes
     double free_weight = 0;
     for (std::size_t o = 0; o < objects.size(); ++o) {
         if (o == 0 || objects.chunk[o] != objects.chunk[o - 1]) {
             release.push_back(objects.release_ns[o]);
             deadline.push_back(std::min(objects.deadline_ns[o], config.duration_ns));
-            full.emplace_back();
-            any.emplace_back();
         }
         const auto payload = static_cast<double>(objects.payload_bytes[o]);
         const auto packets = static_cast<double>(objects.payload_bytes[o] / transport.mss_bytes);
         const bool short_one = objects.payload_bytes[o] % transport.mss_bytes > 0;
-        full.back().push_back({packets * wire, weights[o]});
-        any.back().push_back({payload + (packets + short_one) * transport.header_bytes, weights[o]});
+        full.add(release.size() - 1, packets * wire, weights[o]);
+        any.add(release.size() - 1, payload + (packets + short_one) * transport.header_bytes, weights[o]);
         free_weight += weights[o];
     }
-    if (full.empty()) return 0;
+    if (release.empty()) return 0;
     if (deadline.back() == kNever) return free_weight;  // no end: everything comes in time
 
-    const std::size_t n = full.size();
+    const std::size_t n = release.size();
     const Windows empty{std::vector<double>(n, 0.0), std::vector<double>(n, 0.0)};
     Windows full_windows = empty, any_windows = empty;
     for (std::size_t l = 0; l < config.links.size(); ++l) {
@@ -238,15 +219,11 @@ double clairvoyant_weight(const EngineConfig& config, const std::vector<double>&
             useful = useful || end[k] > release[k];
         }
         if (!useful) continue;
-        Supply at_end(direction, config, l, end.back()), at_release = at_end;
-        for (std::size_t k = 0; k < n; ++k) {
-            full_windows.q[k] += at_release.full_from(release[k]);
-            full_windows.p[k] += at_end.full_until(end[k]);
-            any_windows.q[k] += at_release.any_from(release[k]);
-            any_windows.p[k] += at_end.any_until(end[k]);
-        }
+        Supply supply(direction, config, l, end.back());
+        supply.add_full(release, end, full_windows);
+        supply.add_any(release, end, any_windows);
     }
-    return std::min(most_weight(full_windows, std::move(full)), most_weight(any_windows, std::move(any)));
+    return std::min(most_weight(full_windows, full), most_weight(any_windows, any));
 }
 
 }  // namespace dstcc

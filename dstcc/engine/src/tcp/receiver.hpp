@@ -2,6 +2,7 @@
 // reassembly queue that measures head-of-line blocking.
 #pragma once
 
+#include "core/bit_window.hpp"
 #include "core/config.hpp"
 #include "core/ranges.hpp"
 #include "core/ring.hpp"
@@ -103,19 +104,18 @@ private:
     }
     Answer handle_out_of_order(Time now, std::int64_t number, Time sent_ns) {
         echo_ = number > next_ ? sent_ns : recent_;  // what is old says nothing (tcp_validate_incoming)
-        if (number >= out_of_order_.back().end && !out_of_order_.empty()) {
-            const bool next = number == out_of_order_.back().end;
-            out_of_order_.add(number, number + 1, [](std::int64_t, std::int64_t) {});
+        if (number >= out_of_order_.end() && !out_of_order_.empty()) {
+            const bool next = number == out_of_order_.end();
+            out_of_order_.insert(number);
             if (next && blocks_ > 0 && block_[0].end == number)
                 ++block_[0].end;
             else
                 note_block(number);
             duplicate_ = false;
         } else {
-            duplicate_ = number < next_ || out_of_order_.contains(number);
+            duplicate_ = number < next_ || !out_of_order_.insert(number);
             if (number < next_) quick_ = std::max(quick_, quick_acks_);
             if (duplicate_) return {false, true};
-            out_of_order_.add(number, number + 1, [](std::int64_t, std::int64_t) {});
             note_block(number);
         }
         grow(0);
@@ -136,11 +136,12 @@ private:
         waits_for_tick_ = false;
         return false;
     }
-    void fill_hole(Time sent_ns) {
-        if (out_of_order_.front().begin == next_) {
-            held_ -= out_of_order_.front().end - next_;
-            next_ = out_of_order_.front().end;
-            out_of_order_.pop_front();
+    [[gnu::noinline]] void fill_hole(Time sent_ns) {
+        const std::int64_t gap = out_of_order_.first_missing(next_);
+        if (gap > next_) {
+            held_ -= gap - next_;
+            next_ = gap;
+            out_of_order_.drop_below(gap);
             drop_blocks();
         } else if (quick_ == 0 && pending_bytes_ <= mss_) {
             hole_ = next_;  // its ACK is the first of the next hole's
@@ -196,7 +197,7 @@ private:
     std::int64_t next_ = 0, hole_ = -1;
     int compressed_ = 0, duplicates_ = 0;
     Time last_ns_ = -kNever / 2;
-    RangeSet out_of_order_;
+    BitWindow out_of_order_;
     Range block_[4]{};
     int blocks_ = 0;
     bool duplicate_ = false, waits_for_tick_ = false;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "congestion/control.hpp"
+#include "core/bit_window.hpp"
 #include "core/ranges.hpp"
 #include "core/ring.hpp"
 #include "link/packets.hpp"
@@ -150,10 +151,6 @@ private:
         RateStamp stamp;
         bool app_limited = false;
     };
-    bool seen_before(int i, const Range& block) const {
-        const auto same = [&](const Range& last) { return last.end == block.end && last.begin == block.begin; };
-        return same(last_sack_[i]) || std::any_of(std::begin(last_sack_), std::end(last_sack_), same);
-    }
     void deliver(std::int64_t number, AckWork& work);
     void advance_una(std::int64_t to, AckWork& work);
     bool nothing_amiss(const AckBlocks& ack) const;
@@ -208,7 +205,7 @@ private:
     const ConstantsNs& constants_;
     BlockRing<Segment> segments_;
     BlockRing<RateStamp> stamps_;  // beside segments_ while wants_rates_, else empty
-    RangeSet sacked_;
+    BitWindow sacked_;             // of those in flight
     Range last_sack_[kSackBlocks]{};
     std::deque<std::int64_t> to_repeat_;  // judged lost, not yet repeated; entries may have gone stale
     struct Repeat {

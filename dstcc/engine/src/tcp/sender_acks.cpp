@@ -9,15 +9,23 @@ constexpr std::int64_t kPrefetch = 16;  // segments ahead; about one memory late
 
 }  // namespace
 
+// Most blocks repeat one of the last ACK's, or go on where it ended: what those covered is passed by.
 inline void Subflow::take_block(const Range& block, AckWork& work) {
-    sacked_.add(std::max(block.begin, tcp_.snd_una), block.end, [&](std::int64_t from, std::int64_t to) {
+    std::int64_t begin = std::max(block.begin, tcp_.snd_una);
+    for (const Range& last : last_sack_)
+        if (last.begin <= begin && begin < last.end) begin = last.end;
+    const auto take = [&](std::int64_t from, std::int64_t to) {
         for (std::int64_t n = from; n < to; ++n) {
             deliver(n, work);
             segments_[n].flags |= kSacked;
         }
         tcp_.sacked_out += to - from;
         work.sacked_more = true;
-    });
+    };
+    if (begin + 1 != block.end)
+        sacked_.add(begin, block.end, take);
+    else if (sacked_.insert(begin))
+        take(begin, block.end);
 }
 
 // A SACK of what was sent after the head's last transmission says nothing of the head and must not put its timeout off
@@ -214,10 +222,7 @@ std::int64_t Subflow::handle_doubtful_ack(Time now, const AckBlocks& ack) {
     AckWork work(tcp_, ack.echo_ns);
     work.duplicate = ack.duplicate || tcp_.sacked_out > 0;
     repeat_lost_ = holds_ = timed_out_ = probing_ = false;
-    for (int i = 0; i < ack.sacks; ++i) {
-        const Range block = ack.sack[i];
-        if (!seen_before(i, block)) take_block(block, work);  // most blocks repeat the last ACK's
-    }
+    for (int i = 0; i < ack.sacks; ++i) take_block(ack.sack[i], work);
     for (int i = 0; i < ack.sacks; ++i) last_sack_[i] = ack.sack[i];
     if (ack.cumulative > tcp_.snd_una) advance_una(ack.cumulative, work);
     // An ACK of what was there already has the timestamp of the last segment in order before it (tcp_validate_incoming).

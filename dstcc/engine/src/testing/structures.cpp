@@ -3,9 +3,11 @@
 
 #include <pybind11/stl.h>
 
+#include "core/bit_window.hpp"
 #include "core/events.hpp"
 #include "core/histogram.hpp"
 #include "core/ranges.hpp"
+#include "oracle/demand_tree.hpp"
 
 namespace py = pybind11;
 
@@ -15,7 +17,8 @@ namespace {
 
 using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
-Ranges add(RangeSet& set, std::int64_t begin, std::int64_t end) {
+template <class Set>
+Ranges add(Set& set, std::int64_t begin, std::int64_t end) {
     Ranges fresh;
     set.add(begin, end, [&](std::int64_t a, std::int64_t b) { fresh.emplace_back(a, b); });
     return fresh;
@@ -30,20 +33,34 @@ Ranges within(const RangeSet& set, std::int64_t begin, std::int64_t end) {
 }  // namespace
 
 void bind_structures(py::module_& engine) {
-    py::module_ m = engine.def_submodule(
-        "structures", "Containers of the engine; see core/ranges.hpp, core/events.hpp, core/histogram.hpp.");
+    py::module_ m = engine.def_submodule("structures",
+                                         "Containers of the engine; see core/ranges.hpp, core/bit_window.hpp, "
+                                         "core/events.hpp, core/histogram.hpp, oracle/demand_tree.hpp.");
     py::class_<RangeSet>(m, "RangeSet")
         .def(py::init<>())
-        .def("add", &add, py::arg("begin"), py::arg("end"))
+        .def("add", &add<RangeSet>, py::arg("begin"), py::arg("end"))
         .def("within", &within, py::arg("begin"), py::arg("end"))
         .def("drop_below", &RangeSet::drop_below, py::arg("x"))
         .def("pop_front", &RangeSet::pop_front)
         .def("contains", &RangeSet::contains, py::arg("x"))
         .def("__bool__", [](const RangeSet& set) { return !set.empty(); });
+    py::class_<BitWindow>(m, "BitWindow")
+        .def(py::init<>())
+        .def("add", &add<BitWindow>, py::arg("begin"), py::arg("end"))
+        .def("insert", &BitWindow::insert, py::arg("x"))
+        .def("drop_below", &BitWindow::drop_below, py::arg("x"))
+        .def("first_missing", &BitWindow::first_missing, py::arg("x"))
+        .def("contains", &BitWindow::contains, py::arg("x"))
+        .def_property_readonly("end", &BitWindow::end)
+        .def("__bool__", [](const BitWindow& set) { return !set.empty(); });
     py::class_<EventTree>(m, "EventTree")
         .def(py::init<std::size_t>(), py::arg("heads"))
         .def("set", &EventTree::set, py::arg("head"), py::arg("at"))
         .def_property_readonly("first", [](const EventTree& tree) { return std::pair(tree.time(), tree.head()); });
+    py::class_<DemandTree>(m, "DemandTree")
+        .def(py::init<const std::vector<double>&, const std::vector<double>&>(), py::arg("p"), py::arg("q"))
+        .def("room", &DemandTree::room, py::arg("chunk"))
+        .def("take", &DemandTree::take, py::arg("chunk"), py::arg("bytes"));
     py::class_<LogHistogram>(m, "LogHistogram")
         .def(py::init<>())
         .def("add", &LogHistogram::add, py::arg("value"))
