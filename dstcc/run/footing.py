@@ -93,18 +93,18 @@ def _footing(
 ) -> Footing:
     policy = steering(key, own, policies)
     config = backend.as_run(engine_config(own, setup, key.congestion, key.scheduler), policy)
-    told = config.transport
-    stream, blocks = told.mode == "stream", key.congestion in TRANSFERS
+    transport = config.transport
+    stream, blocks = transport.mode == "stream", key.congestion in TRANSFERS
     windows = sum(link.subflows for link in config.links)
     return Footing(
         name=key.name,
         knows=_known(own, config, policy, key),
-        mode=LAYERS if blocks else told.mode,
-        ordering_domains=None if blocks else 1 if stream else windows * told.lanes_per_link,
+        mode=LAYERS if blocks else transport.mode,
+        ordering_domains=None if blocks else 1 if stream else windows * transport.lanes_per_link,
         windows=windows,
         copies=copies(key.scheduler) if policy is None else policy.copies if backend.copies else "",
         scale=setup.scale,
-        distorts=distortions(setup.scale, (key.congestion,), told.constants),
+        distorts=distortions(setup.scale, (key.congestion,), transport.constants),
     )
 
 

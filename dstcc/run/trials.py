@@ -175,7 +175,7 @@ def trial_keys(scenario: Scenario) -> tuple[TrialKey, ...]:
 
 def _keys(scenario: Scenario, variant: str | None = None) -> tuple[TrialKey, ...]:
     transport = scenario.transport
-    told = tuple(
+    stock = tuple(
         TrialKey(label(congestion), label(scheduler), seed, variant=variant)
         for congestion in transport.congestion
         for scheduler in schedulers_of(congestion, transport.scheduler)
@@ -186,7 +186,7 @@ def _keys(scenario: Scenario, variant: str | None = None) -> tuple[TrialKey, ...
         for controller in map(controller_name, transport.controller)
         for seed in scenario.seeds
     )
-    return told + driven
+    return stock + driven
 
 
 def scenarios_of(scenario: Scenario) -> dict[str | None, Scenario]:

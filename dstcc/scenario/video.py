@@ -142,8 +142,8 @@ def _encoded_input(video: Video) -> tuple[Manifest, Path]:
     from dstcc_svc import encode, verify
 
     clip, settings = Path(video.input or ""), video.encode or Encode()
-    told = json.dumps(settings.model_dump(), sort_keys=True)
-    key = hashlib.sha256(f"{ENCODING}{_file_hash(clip)}{told}".encode())
+    options = json.dumps(settings.model_dump(), sort_keys=True)
+    key = hashlib.sha256(f"{ENCODING}{_file_hash(clip)}{options}".encode())
     folder = cache_folder() / "streams" / key.hexdigest()[:32]
     try:
         return verify(folder), folder

@@ -64,8 +64,8 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
     """
     if on_host:
         host.require_netem()
-        told = scenario.transport
-        if (told.controller or "fixed" in told.congestion) and host.loaded() is None:
+        transport = scenario.transport
+        if (transport.controller or "fixed" in transport.congestion) and host.loaded() is None:
             raise MissingCapabilityError(
                 "the kernel has no congestion control dstcc: `dstcc kernel load` loads it"
             )
@@ -152,8 +152,8 @@ def run(
         guard = folder / GUARD
         if not guard.exists():
             return result
-        told = {name: float(count) for name, count in json.loads(guard.read_text()).items()}
-        return replace(result, totals=result.totals | told)
+        guarded = {name: float(count) for name, count in json.loads(guard.read_text()).items()}
+        return replace(result, totals=result.totals | guarded)
     except (
         KernelError
     ) as error:  # it hung or died: its words and what it wrote are all there is to learn from

@@ -30,7 +30,7 @@ def main(folder: Path) -> int:
     try:
         if job.module is not None:
             load(Path(job.module))
-        carry(job, folder, (lambda told: make(told, folder)) if job.steer is not None else None)
+        carry(job, folder, (lambda plan: make(plan, folder)) if job.steer is not None else None)
     except (DstccError, OSError) as error:
         (folder / ERROR).write_text(f"{error}\n")
         return 1

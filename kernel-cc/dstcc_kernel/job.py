@@ -114,23 +114,23 @@ class Job:
 
 def read_job(path: Path) -> Job:
     """Read what :meth:`Job.write` wrote."""
-    told = json.loads(path.read_text())
-    told["links"] = tuple(
-        LinkJob(**{**link, "down": _way(link["down"]), "up": _way(link["up"])}) for link in told["links"]
+    document = json.loads(path.read_text())
+    document["links"] = tuple(
+        LinkJob(**{**link, "down": _way(link["down"]), "up": _way(link["up"])}) for link in document["links"]
     )
-    told["outages_ns"] = tuple((start, end) for start, end in told["outages_ns"])
+    document["outages_ns"] = tuple((start, end) for start, end in document["outages_ns"])
     for name in ("layer_links", "payloads"):
-        told[name] = tuple(told[name])
-    return Job(**told)
+        document[name] = tuple(document[name])
+    return Job(**document)
 
 
-def _way(told: dict[str, Any]) -> Way:
+def _way(document: dict[str, Any]) -> Way:
     steps = tuple(
         Step(
             step["from_ns"],
             step["delay_ns"],
             GilbertElliott(**step["loss"]) if isinstance(step["loss"], dict) else step["loss"],
         )
-        for step in told["steps"]
+        for step in document["steps"]
     )
-    return Way(told["rate_bps"], told["queue_packets"], steps)
+    return Way(document["rate_bps"], document["queue_packets"], steps)

@@ -37,20 +37,20 @@ def read_result(path: Path, config: EngineConfig) -> EngineResult:
     data, scale = path.read_bytes(), config.transport.scale
     head, _, rest = data.partition(b"\n")
     try:
-        told = json.loads(head)
+        header = json.loads(head)
     except ValueError:
         raise DstccError(f"{path}: the guest's result has no heading") from None
-    objects, samples = told["objects"] * OBJECT_COLUMNS, told["samples"] * SAMPLE_COLUMNS
+    objects, samples = header["objects"] * OBJECT_COLUMNS, header["samples"] * SAMPLE_COLUMNS
     numbers = np.frombuffer(rest, dtype=np.int64) if len(rest) % 8 == 0 else np.empty(0, dtype=np.int64)
     if len(numbers) != objects + samples:
         raise DstccError(f"{path}: the guest's result is cut short")
     rows = numbers[:objects].reshape(-1, OBJECT_COLUMNS)
-    end_ns = round(told["end_ns"] * scale)
+    end_ns = round(header["end_ns"] * scale)
     return EngineResult(
         objects=_objects(rows, scale),
         samples=_samples(numbers[objects:].reshape(-1, SAMPLE_COLUMNS), config, end_ns),
         end_ns=end_ns,
-        totals=_totals(told, scale),
+        totals=_totals(header, scale),
     )
 
 
@@ -88,17 +88,17 @@ def _samples(rows: NDArray[np.int64], config: EngineConfig, end_ns: int) -> Samp
     )
 
 
-def _totals(told: dict[str, float], scale: float) -> dict[str, float]:
-    first, last = told["first_send_ns"], told["last_delivery_ns"]
-    wait = told["queue_p95_s"]
+def _totals(header: dict[str, float], scale: float) -> dict[str, float]:
+    first, last = header["first_send_ns"], header["last_delivery_ns"]
+    wait = header["queue_p95_s"]
     return {
-        **{f"{name}_bytes": float(told[f"{name}_bytes"]) for name in BYTES},
-        "hol_wait_byte_s": told["hol_wait_byte_s"] * scale,
-        "rtt_sum_s": told["rtt_sum_s"] * scale,
-        "rtt_samples": float(told["rtt_samples"]),
+        **{f"{name}_bytes": float(header[f"{name}_bytes"]) for name in BYTES},
+        "hol_wait_byte_s": header["hol_wait_byte_s"] * scale,
+        "rtt_sum_s": header["rtt_sum_s"] * scale,
+        "rtt_samples": float(header["rtt_samples"]),
         "queue_p95_s": float("nan") if wait is None else wait * scale,
-        "data_packets": float(told["data_packets"]),
-        "arrived_packets": float(told["arrived_packets"]),
+        "data_packets": float(header["data_packets"]),
+        "arrived_packets": float(header["arrived_packets"]),
         "first_send_s": first * scale / 1e9 if first >= 0 else float("nan"),
         "last_delivery_s": last * scale / 1e9 if last >= 0 else float("nan"),
     }

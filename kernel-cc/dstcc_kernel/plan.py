@@ -78,7 +78,7 @@ BASE_MB, RING_MB = 192, 25
 
 def job_of(config: EngineConfig, *, program: Path) -> Job:
     """The job of one trial. Raises :class:`InputError` for round trips or windows beyond TCP's."""
-    told, scale, links = config.transport, config.transport.scale, config.links
+    transport, scale, links = config.transport, config.transport.scale, config.links
     longest_s, shortest_s = max(map(rtt_s, links)) / scale, min(map(rtt_s, links)) / scale
     if longest_s > MAX_RTT_S:
         least = ceil(longest_s * scale / MAX_RTT_S)
@@ -90,26 +90,26 @@ def job_of(config: EngineConfig, *, program: Path) -> Job:
     endless = ends == NEVER_NS
     length_s = horizon_s(links, config.objects, None if endless else ends / 1e9) / scale
     tick_s = max(shortest_s / TICKS_PER_RTT, min(length_s / MAX_TICKS, shortest_s / 20), 20e-6)
-    pins = told.layer_links
-    receive, send = _buffers(links, told.receive_buffer_bytes)
+    pins = transport.layer_links
+    receive, send = _buffers(links, transport.receive_buffer_bytes)
     return Job(
-        congestion=CONGESTION.get(told.congestion, OURS),
-        lanes=told.mode == "lanes",
+        congestion=CONGESTION.get(transport.congestion, OURS),
+        lanes=transport.mode == "lanes",
         # lanes with a window each are subflows in the simulator, and connections here
-        lanes_per_link=links[0].subflows if told.apart else told.lanes_per_link,
-        rotate=told.scheduler == "round-robin",
-        layer_first=told.layer_first,
-        drop_late=told.drop_late,
+        lanes_per_link=links[0].subflows if transport.apart else transport.lanes_per_link,
+        rotate=transport.scheduler == "round-robin",
+        layer_first=transport.layer_first,
+        drop_late=transport.drop_late,
         stale_timers=min(MOST_TIMERS, max(LEAST_TIMERS, ceil(longest_s / MPTCP_TIMER_S))),
-        backups=_backups(links, stock=CONGESTION.get(told.congestion, OURS) != OURS),
+        backups=_backups(links, stock=CONGESTION.get(transport.congestion, OURS) != OURS),
         layer_links=tuple(
             pins[min(layer, len(pins) - 1)] for layer in range(layers_of(config) if pins else 0)
         ),
-        mss_bytes=told.mss_bytes,
-        initial_cwnd=told.initial_cwnd,
+        mss_bytes=transport.mss_bytes,
+        initial_cwnd=transport.initial_cwnd,
         receive_buffer_bytes=receive,
         send_buffer_bytes=send,
-        unsent_bytes=_largest_window(links, told.mss_bytes * told.initial_cwnd),
+        unsent_bytes=_largest_window(links, transport.mss_bytes * transport.initial_cwnd),
         tick_ns=round(tick_s * 1e9),
         slot_ns=slot_ns(config),
         duration_ns=NEVER_NS if endless else round(ends / scale),
@@ -121,7 +121,7 @@ def job_of(config: EngineConfig, *, program: Path) -> Job:
         ),
         payloads=tuple(map(str, config.payloads)),
         program=str(program),
-        **_knobs(told.constants),
+        **_knobs(transport.constants),
     )
 
 
@@ -140,16 +140,16 @@ def _backups(links: Sequence[Link], *, stock: bool) -> bool:
     return any(end >= ns(MAX_TIME_S) for _, end in outages) if stock else bool(outages)
 
 
-def _knobs(told: TcpConstants) -> dict[str, Any]:
+def _knobs(constants: TcpConstants) -> dict[str, Any]:
     """Of a job: those constants that are not Linux's own as the kernel takes them, in emulated time."""
     parameters, sysctls = {}, {}
-    if told.hystart != LINUX.hystart:
-        parameters["hystart"] = str(int(told.hystart))
-    if told.hystart_ack_delta_s != LINUX.hystart_ack_delta_s:
-        parameters["hystart_ack_delta_us"] = str(round(told.hystart_ack_delta_s * 1e6))
-    if told.compressed_ack_s != LINUX.compressed_ack_s:
-        sysctls["net/ipv4/tcp_comp_sack_delay_ns"] = str(round(told.compressed_ack_s * 1e9))
-    rto_min_ms = max(1, round(told.rto_min_s * 1e3)) if told.rto_min_s != LINUX.rto_min_s else 0
+    if constants.hystart != LINUX.hystart:
+        parameters["hystart"] = str(int(constants.hystart))
+    if constants.hystart_ack_delta_s != LINUX.hystart_ack_delta_s:
+        parameters["hystart_ack_delta_us"] = str(round(constants.hystart_ack_delta_s * 1e6))
+    if constants.compressed_ack_s != LINUX.compressed_ack_s:
+        sysctls["net/ipv4/tcp_comp_sack_delay_ns"] = str(round(constants.compressed_ack_s * 1e9))
+    rto_min_ms = max(1, round(constants.rto_min_s * 1e3)) if constants.rto_min_s != LINUX.rto_min_s else 0
     return {"parameters": parameters, "sysctls": sysctls, "rto_min_ms": rto_min_ms}
 
 
@@ -195,8 +195,8 @@ def steered_slot_ns(config: EngineConfig) -> int:
 def windows_of(config: EngineConfig) -> list[int]:
     """What ``fixed`` holds on each link: told, or its bandwidth-delay product, in segments."""
     full = 8 * (config.transport.mss_bytes + HEADER_BYTES)
-    told = config.transport.parameters.get("fixed", {}).get("cwnd_segments", ())
-    windows = [int(window) for window in told]
+    given = config.transport.parameters.get("fixed", {}).get("cwnd_segments", ())
+    windows = [int(window) for window in given]
     return windows or [max(2, ceil(link.rate_bps * rtt_s(link) / full)) for link in config.links]
 
 
@@ -223,7 +223,7 @@ def memory_mb(config: EngineConfig) -> int:
     return ceil(BASE_MB + RING_MB * len(config.links) + PACKET_MEMORY * in_flight / 1e6)
 
 
-def _buffers(links: Sequence[Link], told: int) -> tuple[int, int]:
+def _buffers(links: Sequence[Link], limit: int) -> tuple[int, int]:
     """Receive and send buffer of a connection, as the kernel counts them; ``told`` is 0 where it is no limit."""
     flights = [link.rate_bps * rtt_s(link) / 8 for link in links]
     if sum(flights) > MAX_WINDOW:
@@ -233,7 +233,7 @@ def _buffers(links: Sequence[Link], told: int) -> tuple[int, int]:
         )
     wanted = sum(flights) + sum(link.queue_bytes for link in links)
     room = min(MAX_BUFFER, max(LEAST_BUFFER, round(BUFFER_FACTOR * wanted)))
-    return min(MAX_BUFFER, 2 * told) if told else room, room
+    return min(MAX_BUFFER, 2 * limit) if limit else room, room
 
 
 def _largest_window(links: Sequence[Link], least: int) -> int:
@@ -265,15 +265,15 @@ def _handshakes(links: Sequence[Link], scale: float, tick_s: float) -> list[tupl
 
 def _link(link: Link, config: EngineConfig, length_s: float) -> LinkJob:
     up_outages = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
-    told, delay = config.transport, _delay_rows(link, length_s)
-    scale, full = told.scale, told.mss_bytes + HEADER_BYTES
+    transport, delay = config.transport, _delay_rows(link, length_s)
+    scale, full = transport.scale, transport.mss_bytes + HEADER_BYTES
     down = (link.rate_bps, link.queue_bytes, delay, link.loss, link.outages_ns)
     up = (link.up_rate_bps, link.up_queue_bytes, delay, link.up_loss, up_outages)
     return LinkJob(
         link.name,
         _way(*down, packet_bytes=full, scale=scale),
         _way(*up, packet_bytes=HEADER_BYTES, scale=scale),
-        1 if told.apart else link.subflows,
+        1 if transport.apart else link.subflows,
     )
 
 

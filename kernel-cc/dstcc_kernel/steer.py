@@ -82,10 +82,10 @@ class Pilot:
         self.scale = scale
         self.links = len(routes)
         self.layers = layers
-        told = load_policy(policy)
-        config = _trial(job, folder, slot_s, scale) if told.action.measured else None
+        loaded = load_policy(policy)
+        config = _trial(job, folder, slot_s, scale) if loaded.action.measured else None
         self.agent = Agent(
-            told, host.client(), routes, layers, slot_s, scale, job.mss_bytes, config, shared=job.shared
+            loaded, host.client(), routes, layers, slot_s, scale, job.mss_bytes, config, shared=job.shared
         )
 
     def __call__(self, line: str) -> str:
@@ -95,16 +95,16 @@ class Pilot:
         seconds = self.scale / 1e9
         backlog = [float(value) for value in waiting[0 : 2 * self.layers : 2]]
         slack = [value * seconds if value >= 0 else inf for value in waiting[1 : 2 * self.layers : 2]]
-        told = self.agent.decide(now * seconds, backlog, slack, [float(value) for value in queues])
-        gap_ns = -1 if told.gap_s is None else round(min(told.gap_s / seconds, MOST_NS))
-        dark = sum(1 << link for link in told.dark)
-        return " ".join(map(str, (gap_ns, told.repair, dark, *told.layers)))
+        decision = self.agent.decide(now * seconds, backlog, slack, [float(value) for value in queues])
+        gap_ns = -1 if decision.gap_s is None else round(min(decision.gap_s / seconds, MOST_NS))
+        dark = sum(1 << link for link in decision.dark)
+        return " ".join(map(str, (gap_ns, decision.repair, dark, *decision.layers)))
 
     @property
     def totals(self) -> dict[str, int]:
         """What the guard did, by the simulator's names."""
-        told = self.agent.totals
-        return {"guard_clamps": told.clamps, "guard_fallbacks": told.fallbacks}
+        totals = self.agent.totals
+        return {"guard_clamps": totals.clamps, "guard_fallbacks": totals.fallbacks}
 
 
 def _trial(job: Job, folder: Path, slot_s: float, scale: float) -> EngineConfig:

@@ -15,10 +15,10 @@ SLOT_S = 0.05
 PROBABILISTIC, MINRTT = 1, 4
 
 
-def stepped(told: EngineConfig, policy: int, layers: int = 2):
+def stepped(trial: EngineConfig, policy: int, layers: int = 2):
     """Values of every slot, and the result."""
     stepper = Stepper(1, 2, layers)
-    stepper.load(0, told)
+    stepper.load(0, trial)
     rows = []
     while stepper.done[0] == RUNNING:
         stepper.layer_subflow[0, :] = policy
@@ -87,9 +87,9 @@ def test_a_chunk_that_was_given_up_is_passed_over():
 def test_a_window_paced_by_bbr_leaves_at_the_links_rate():
     # A window of twice the BDP (1,000 segments) stands; BBR paces at 0.75 to 1.25 times the bottleneck's rate once it
     # has seen it, and the queue takes the rest. Paced by itself it would leave at twice the rate.
-    told = config(AGENT_BBR, link(12e6, 1.0, queue_bdp=2.0), duration_s=60, slot_s=1.0, agent_headroom=0)
+    trial = config(AGENT_BBR, link(12e6, 1.0, queue_bdp=2.0), duration_s=60, slot_s=1.0, agent_headroom=0)
     stepper = Stepper(1, 1, 1)
-    stepper.load(0, told)
+    stepper.load(0, trial)
     paces = []
     while stepper.done[0] == RUNNING:
         stepper.alpha_q16[:], stepper.beta[:] = 0, 2000

@@ -249,14 +249,14 @@ def test_every_crowd_keeps_the_books(config: EngineConfig) -> None:
     result = simulate(config)
     given_flows = [flow for link in config.links for flow in link.flows]
     assert len(result.flows) == len(given_flows)
-    for told, flow in zip(given_flows, result.flows, strict=True):
+    for asked, flow in zip(given_flows, result.flows, strict=True):
         assert flow.delivered_bytes + flow.retransmitted_bytes <= flow.sent_bytes
         assert flow.slot_delivered_bytes.sum() <= flow.delivered_bytes
-        if told.payload_bytes:
-            assert flow.delivered_bytes <= told.payload_bytes
-            assert (flow.complete_ns >= 0) == (flow.delivered_bytes == told.payload_bytes)
+        if asked.payload_bytes:
+            assert flow.delivered_bytes <= asked.payload_bytes
+            assert (flow.complete_ns >= 0) == (flow.delivered_bytes == asked.payload_bytes)
         slots = net.ns(1.0) * np.arange(1, len(flow.slot_sent_segments) + 1)
-        assert flow.slot_sent_segments[slots <= told.start_ns].sum() == 0
+        assert flow.slot_sent_segments[slots <= asked.start_ns].sum() == 0
     totals = result.totals
     assert totals["sent_payload_bytes"] == result.objects.sent_bytes.sum()
     assert totals["delivered_payload_bytes"] == result.objects.delivered_bytes.sum()
@@ -387,7 +387,7 @@ def test_what_a_flows_application_wrote_is_its_source() -> None:
 
 
 def test_a_stepper_has_rows_for_all_flows_or_none() -> None:
-    told = net.config(AGENT, net.link(flows=(Flow(), Flow())))
+    trial = net.config(AGENT, net.link(flows=(Flow(), Flow())))
     with pytest.raises(ValueError, match="more flows of the controller"):
-        Stepper(1, 1, 1, flows=1).load(0, told)
-    Stepper(1, 1, 1).load(0, told)
+        Stepper(1, 1, 1, flows=1).load(0, trial)
+    Stepper(1, 1, 1).load(0, trial)

@@ -42,9 +42,9 @@ def early(name: str, rate_bps: float, outages_s: tuple[tuple[float, float], ...]
 
 @pytest.mark.parametrize("name", SENDERS)
 def test_only_who_is_told_rates_sends_by_them_unheard(name: str) -> None:
-    told = {"rates", "line"} & set(knowledge(name, "minrtt"))
+    given = {"rates", "line"} & set(knowledge(name, "minrtt"))
     slow, fast = early(name, 200e3), early(name, 800e3)
-    assert (slow != fast) == bool(told), f"{name}: {sum(slow)} and {sum(fast)} segments"
+    assert (slow != fast) == bool(given), f"{name}: {sum(slow)} and {sum(fast)} segments"
 
 
 @pytest.mark.parametrize("name", SENDERS)

@@ -48,8 +48,8 @@ def test_a_rate_is_told_apart_from_the_window_that_holds():
     for _ in range(20):
         stepper.step()
     samples = stepper.result(0).samples
-    told = 100 * net.WIRE * 8 / 1.0
-    np.testing.assert_allclose(samples.pacing_bps[5:], told, rtol=0.02)
+    pace_bps = 100 * net.WIRE * 8 / 1.0
+    np.testing.assert_allclose(samples.pacing_bps[5:], pace_bps, rtol=0.02)
     assert samples.cwnd_segments[-1] == pytest.approx(200, rel=0.05)
 
 

@@ -159,8 +159,8 @@ def test_an_ack_of_mptcp_has_room_for_one_block():
     plain = established()
     for number in (202, 204, 206, 204):
         plain.take(number)
-        told = plain.own.make_ack()
-    assert told[2:] == (True, [(206, 207), (204, 205)])
+        ack = plain.own.make_ack()
+    assert ack[2:] == (True, [(206, 207), (204, 205)])
 
 
 def test_what_was_held_back_is_said_before_a_third_block_begins():

@@ -69,8 +69,8 @@ def same(a: EngineResult, b: EngineResult) -> bool:
         for left, right in tables
         for x, y in zip(asdict(left).values(), asdict(right).values(), strict=True)
     )
-    told = a.totals.keys() - {"engine_peak_bytes"}  # some laws have more kept of a packet than others
-    totals = all(np.array_equal(a.totals[key], b.totals[key], equal_nan=True) for key in told)
+    names = a.totals.keys() - {"engine_peak_bytes"}  # some laws have more kept of a packet than others
+    totals = all(np.array_equal(a.totals[key], b.totals[key], equal_nan=True) for key in names)
     return equal and totals and a.end_ns == b.end_ns
 
 
@@ -103,13 +103,13 @@ def test_an_agent_nobody_steers_is_newreno() -> None:
 
 def test_a_window_held_from_the_start_is_the_fixed_one() -> None:
     """alpha = 0, beta = W at every slot against `fixed`: the same but for the first slot, when W was not yet set."""
-    told = config(AGENT, link(2e6, 1.0), duration_s=400, slot_s=1.0, agent_headroom=0)
+    trial = config(AGENT, link(2e6, 1.0), duration_s=400, slot_s=1.0, agent_headroom=0)
     stepper = Stepper(1, 1, 1)
-    stepper.load(0, told)
+    stepper.load(0, trial)
     stepper.alpha_q16[:], stepper.beta[:] = 0, 100
     stepped = to_the_end(stepper)
     fixed = simulate(
-        replace(told, transport=replace(told.transport, congestion="fixed", parameters=windows(100)))
+        replace(trial, transport=replace(trial.transport, congestion="fixed", parameters=windows(100)))
     )
     sent = [r.samples.sent_segments[5:].sum() for r in (stepped, fixed)]
     assert stepped.samples.cwnd_segments[2:].tolist() == [100] * 398
@@ -117,9 +117,9 @@ def test_a_window_held_from_the_start_is_the_fixed_one() -> None:
 
 
 def test_the_cap_doubles_a_round_trip_at_most() -> None:
-    told = config(AGENT, link(12e6, 1.0, queue_bdp=2.0), duration_s=60, slot_s=1.0)
+    trial = config(AGENT, link(12e6, 1.0, queue_bdp=2.0), duration_s=60, slot_s=1.0)
     stepper = Stepper(1, 1, 1)
-    stepper.load(0, told)
+    stepper.load(0, trial)
     stepper.alpha_q16[:], stepper.beta[:] = 16 * ONE_Q16, 0
     windows = to_the_end(stepper).samples.cwnd_segments
     rising = windows[2:9]
@@ -129,9 +129,9 @@ def test_the_cap_doubles_a_round_trip_at_most() -> None:
 
 
 def test_silence_hands_the_window_to_newreno_until_the_agent_returns() -> None:
-    told = config(AGENT, link(12e6, 1.0), duration_s=60, slot_s=1.0, agent_silence_slots=3)
+    trial = config(AGENT, link(12e6, 1.0), duration_s=60, slot_s=1.0, agent_silence_slots=3)
     stepper = Stepper(1, 1, 1)
-    stepper.load(0, told)
+    stepper.load(0, trial)
     stepper.alpha_q16[:], stepper.beta[:] = 0, 20
     steered, windows = [], []
     for slot in range(30):
@@ -298,8 +298,8 @@ def test_a_smaller_rate_does_not_silence_a_subflow(control: str, least: float) -
             stepper.beta[:] = 60
             slots.append(value(stepper, "sent_segments")[0] / of_episode(stepper, "slot_s"))
         stepper.step()
-    told = 60 / value(stepper, "srtt_s")[0]
-    assert least * told <= min(slots[1:]) and (control == AGENT_RATE or min(slots[1:]) < 0.2 * told)
+    rate = 60 / value(stepper, "srtt_s")[0]
+    assert least * rate <= min(slots[1:]) and (control == AGENT_RATE or min(slots[1:]) < 0.2 * rate)
 
 
 def test_promises_are_kept_where_nothing_needs_a_repair() -> None:

@@ -27,7 +27,7 @@ WINDOWS = ((0.0, 40), (0.5, 0), (1.0, 0))
 
 def subflow(number: int, address: str, **values: int) -> Subflow:
     """One that is as it may be, but for what a test says."""
-    told = {
+    values = {
         **{"local_port": 1, "remote_port": 2, "ca_state": 0, "mss": 1000, "cwnd": 20, "ssthresh": 2**31 - 1},
         **{"in_flight": 10, "srtt_us": 200_000, "min_rtt_us": 100_000, "sent": 0, "delivered": 0, "lost": 0},
         **{"retransmitted": 0, "acked_bytes": 0, "unsent_bytes": 0, "delivery_rate": 0, "pacing_rate": 0},
@@ -35,7 +35,7 @@ def subflow(number: int, address: str, **values: int) -> Subflow:
         **values,
     }
     return Subflow(
-        id=number, local_address=address, remote_address="10.9.9.9", flags=Flags.STEERED, token=7, **told
+        id=number, local_address=address, remote_address="10.9.9.9", flags=Flags.STEERED, token=7, **values
     )
 
 
@@ -77,13 +77,13 @@ def policy(choice: int = 0, *, kind: str = "full", **action: object) -> Policy:
     return Policy("by-hand", see, act, network, tensors, seed=0, scenario_sha256="", name="by-hand")
 
 
-def agent(control: Control, told: Policy | None = None, **values: float) -> Agent:
+def agent(control: Control, given: Policy | None = None, **values: float) -> Agent:
     routes = [
         Route(frozenset({"10.0.1.1"}), lambda now_s: Contact(1.0, True, inf)),
         Route(frozenset({"10.0.2.1"}), lambda now_s: Contact(2.0, now_s < 50, max(0.0, 50 - now_s))),
     ]
     settings = {"layers": 2, "slot_s": 5.0, "scale": SCALE, "mss_bytes": 1000, **values}
-    return Agent(told or policy(), control, routes, **settings)  # type: ignore[arg-type]
+    return Agent(given or policy(), control, routes, **settings)  # type: ignore[arg-type]
 
 
 def two() -> Control:

@@ -172,14 +172,14 @@ def test_a_lane_leaves_a_layer_that_has_become_too_late(kernel: Path) -> None:
     """Under BBR a lane of such round trips has four segments in most of them, and a layer takes several: what of it is
     not sent when it is too late stays unsent, what was sent is counted, and later layers on the lane come through."""
     setup, result = trial("transport.congestion=bbr", "playout.delay_rtts=2")
-    told, given_up = result.objects, result.objects.given_up == 1
-    left = given_up & (told.sent_bytes > 0)
+    objects, given_up = result.objects, result.objects.given_up == 1
+    left = given_up & (objects.sent_bytes > 0)
     assert left.any()
-    assert (told.delivered_bytes[left] < setup.objects.payload_bytes[left]).all()
-    whole = told.complete_ns >= 0
+    assert (objects.delivered_bytes[left] < setup.objects.payload_bytes[left]).all()
+    whole = objects.complete_ns >= 0
     assert (whole | given_up).all() and not (whole & given_up).any()
-    assert (told.delivered_bytes[whole] == setup.objects.payload_bytes[whole]).all()
-    assert told.complete_ns.max() > told.first_sent_ns[left].min() + 2 * setup.slot_ns
+    assert (objects.delivered_bytes[whole] == setup.objects.payload_bytes[whole]).all()
+    assert objects.complete_ns.max() > objects.first_sent_ns[left].min() + 2 * setup.slot_ns
 
 
 def test_handshakes_begin_with_the_contact(kernel: Path) -> None:
@@ -300,8 +300,8 @@ def test_the_earths_end_dying_in_mid_transfer_is_told(
     cutting.chmod(0o755)
     monkeypatch.setattr(backend, "program", lambda: cutting)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    told = r"connection \d+(, the Earth's end: .* not connected|: the Earth's end is gone)"
-    with pytest.raises(DstccError, match=told):
+    message = r"connection \d+(, the Earth's end: .* not connected|: the Earth's end is gone)"
+    with pytest.raises(DstccError, match=message):
         trial()
     assert list(tmp_path.iterdir()) == [cutting]
 

@@ -90,10 +90,10 @@ def kernel_command(*args: str) -> Result:
 
 
 def test_a_built_kernel_is_found_again(bench: Bench) -> None:
-    told: list[float] = []
-    built = build.build(advance=told.append)
+    advanced: list[float] = []
+    built = build.build(advance=advanced.append)
     assert built.kernel.read_text() == "kernel\n"
-    assert sum(told) == pytest.approx(1)
+    assert sum(advanced) == pytest.approx(1)
     assert built.facts["version"] == VERSION
     assert {file.name for file in built.folder.iterdir()} == {"linux", "tree", "config", "build.json"}
     bench.put("make", "exit 1")

@@ -36,10 +36,10 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def jobs(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The commands that a trial starts in a guest and on a host."""
-    told: list[list[str]] = []
+    commands: list[list[str]] = []
 
     def start(words: list[str]) -> None:
-        told.append(words)
+        commands.append(words)
         raise KernelError("far enough")
 
     monkeypatch.setattr(guest, "run", lambda _kernel, words, **_options: start(words))
@@ -51,15 +51,15 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     for on_host in (False, True):
         with pytest.raises(KernelError, match="far enough"):
             backend.run(config, on_host=on_host)
-    return told
+    return commands
 
 
 def test_a_jobs_command_imports_nothing_from_the_current_folder(
     hostile: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = jobs(monkeypatch)
-    assert len(told) == 2
-    for words in told:
+    commands = jobs(monkeypatch)
+    assert len(commands) == 2
+    for words in commands:
         done = subprocess.run(
             [*words[:-1], str(hostile / "none")],
             env={"PYTHONPATH": backend.python_path()},

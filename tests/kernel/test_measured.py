@@ -86,7 +86,7 @@ def test_what_the_kernel_tells_is_what_the_simulator_tells() -> None:
             for row in range(2)
             if of(row, "established")
         ]
-        told = found.decide(
+        decision = found.decide(
             slot * config.slot_ns / 1e9,
             layers[:3, LAYER_VALUES.index("backlog_bytes")].tolist(),
             layers[:3, LAYER_VALUES.index("slack_s")].tolist(),
@@ -108,8 +108,8 @@ def test_what_the_kernel_tells_is_what_the_simulator_tells() -> None:
             for action in control.asked[-1]:
                 assert isinstance(action, Action) and action.alpha_q16 == 0
                 assert action.beta == pytest.approx(wanted.beta[0, action.subflow - 3], rel=1e-4, abs=1)
-        assert (told.gap_s, told.repair) == pytest.approx(tuple(wanted.order[0]))
-        assert told.layers == wanted.layer_subflow[0, :3].tolist()
+        assert (decision.gap_s, decision.repair) == pytest.approx(tuple(wanted.order[0]))
+        assert decision.layers == wanted.layer_subflow[0, :3].tolist()
         runner.step(choice)
         if runner.stepper.done[0] != RUNNING:  # its last slot is a shorter one
             break

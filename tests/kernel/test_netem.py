@@ -23,9 +23,9 @@ def options(shape: Netem) -> tuple[tuple[int, ...], dict[int, bytes]]:
     made = message(7, shape, handle=0x10000)
     made.reset()
     made.encode()
-    told = attributes(bytes(made.data)[16 + 20 :])  # nlmsghdr, tcmsg
-    assert told[1] == b"netem\0"
-    return struct.unpack_from("6I", told[2]), attributes(told[2][24:])
+    options_ = attributes(bytes(made.data)[16 + 20 :])  # nlmsghdr, tcmsg
+    assert options_[1] == b"netem\0"
+    return struct.unpack_from("6I", options_[2]), attributes(options_[2][24:])
 
 
 def test_a_delay_beyond_what_tc_takes_is_sent_in_64_bits_of_nanoseconds() -> None:
@@ -34,18 +34,18 @@ def test_a_delay_beyond_what_tc_takes_is_sent_in_64_bits_of_nanoseconds() -> Non
     assert struct.unpack("q", more[10]) == (510_000_000_000,)
 
 
-@pytest.mark.parametrize(("p", "told"), [(0.0, 0), (1.0, 2**32 - 1), (0.5, 2**31), (1e-3, 4_294_967)])
-def test_a_probability_is_counted_in_parts_of_2_to_the_32(p: float, told: int) -> None:
-    assert probability(p) == told
-    assert options(Netem(loss=p))[0][2] == told
+@pytest.mark.parametrize(("p", "parts"), [(0.0, 0), (1.0, 2**32 - 1), (0.5, 2**31), (1e-3, 4_294_967)])
+def test_a_probability_is_counted_in_parts_of_2_to_the_32(p: float, parts: int) -> None:
+    assert probability(p) == parts
+    assert options(Netem(loss=p))[0][2] == parts
 
 
 def test_a_chain_tells_what_is_kept_in_the_bad_state_and_lost_in_the_good_one() -> None:
     fields, more = options(Netem(loss=GilbertElliott(p=0.01, r=0.25, good=0.001, bad=0.9)))
     assert fields[2] == 0
     model = attributes(more[5])[2]
-    told = [probability(p) for p in (0.01, 0.25, 0.1, 0.001)]
-    assert struct.unpack("4I", model) == pytest.approx(told, abs=1)
+    parts = [probability(p) for p in (0.01, 0.25, 0.1, 0.001)]
+    assert struct.unpack("4I", model) == pytest.approx(parts, abs=1)
 
 
 def test_a_rate_counts_bytes_a_second_without_the_headers_that_cost_nothing() -> None:

@@ -43,13 +43,13 @@ SCALE = 10.0
 
 @pytest.fixture(scope="module")
 def config() -> EngineConfig:
-    told = {
+    document = {
         "scenario": {"name": "s", "duration_s": 100},
         "video": {"synthetic": {"chunk_s": 50, "layer_bps": [8000]}},
         "link": [{"name": "l", "rate_bps": 1e5, "delay_s": 5}],
         "run": {"scale": SCALE, "slot_s": 10},
     }
-    scenario = Scenario.model_validate(told)
+    scenario = Scenario.model_validate(document)
     return engine_config(scenario, draw_trial(scenario, load_source(scenario), 1), "cubic", "minrtt")
 
 

@@ -25,13 +25,13 @@ LINK = {"name": "relay", "rate_bps": 115_200, "delay_s": 510}
 
 
 def scenario(link: dict[str, Any] | list[dict[str, Any]] | None = None, **tables: dict[str, Any]) -> Scenario:
-    told: dict[str, Any] = {
+    document: dict[str, Any] = {
         "scenario": {"name": "one link", "duration_s": 7200},
         "video": {"synthetic": {"chunk_s": 60, "layer_bps": [40_000, 20_000]}},
         "link": link if isinstance(link, list) else [{**LINK, **(link or {})}],
         "run": {"scale": 30},
     }
-    return Scenario.model_validate({**told, **tables})
+    return Scenario.model_validate({**document, **tables})
 
 
 def trial(given: Scenario, *names: str) -> EngineConfig:
@@ -58,8 +58,8 @@ def test_a_queue_of_bytes_becomes_one_of_full_packets() -> None:
 
 def test_an_outage_loses_everything_from_its_begin_to_its_end() -> None:
     made = job(scenario({"outages": [[600, 900]], "loss": {"packet": 1e-3}}))
-    told = [(step.from_ns, step.loss) for step in made.links[0].down.steps]
-    assert told == [(0, 1e-3), (20 * 10**9, 1.0), (30 * 10**9, 1e-3)]
+    losses = [(step.from_ns, step.loss) for step in made.links[0].down.steps]
+    assert losses == [(0, 1e-3), (20 * 10**9, 1.0), (30 * 10**9, 1e-3)]
 
 
 @pytest.mark.parametrize(
@@ -220,8 +220,8 @@ def test_what_only_the_simulator_has_is_named(tables: dict[str, Any], said: str)
 def test_the_windows_that_lanes_have_anyway_may_be_named(
     congestion: str, window: str | None, lanes: int
 ) -> None:
-    told = {"mode": "lanes", "lanes_per_link": lanes, "congestion": congestion}
-    assert misfit(scenario(transport=told | ({"window": window} if window else {}))) is None
+    keys = {"mode": "lanes", "lanes_per_link": lanes, "congestion": congestion}
+    assert misfit(scenario(transport=keys | ({"window": window} if window else {}))) is None
 
 
 def test_constants_are_set_in_emulated_time() -> None:
@@ -247,8 +247,8 @@ def test_others_traffic_is_refused() -> None:
 
 
 def test_the_table_of_algorithms_names_the_kernels() -> None:
-    told = {(row.kind, row.name) for row in TABLE if "kernel" in row.backends}
-    assert told == {("congestion", name) for name in CONGESTION} | {
+    names = {(row.kind, row.name) for row in TABLE if "kernel" in row.backends}
+    assert names == {("congestion", name) for name in CONGESTION} | {
         ("scheduler", name) for mode in SCHEDULERS.values() for name in mode
     }
 
@@ -306,8 +306,8 @@ def test_slots_are_a_millisecond_of_the_kernels_at_least() -> None:
 def test_lanes_are_connections_whosever_windows_they_have(congestion: str, lanes: int, subflows: int) -> None:
     """In the simulator a lane with a window of its own is a subflow of its link; a job says lanes of one subflow."""
     given = scenario(transport={"mode": "lanes", "lanes_per_link": 4, "congestion": congestion})
-    told = trial(given)
-    assert (told.transport.lanes_per_link, told.links[0].subflows) == (lanes, subflows)
+    config = trial(given)
+    assert (config.transport.lanes_per_link, config.links[0].subflows) == (lanes, subflows)
     made = job(given)
     assert (made.lanes_per_link, made.links[0].subflows) == (4, 1)
 

@@ -67,7 +67,7 @@ def outside(scope: Scope, scenario: Scenario, source: Source) -> tuple[str, ...]
     if not scope:
         return ()
     own = scope_of([scenario], [source], seeds=min(scenario.run.seeds, JUDGED))
-    told = []
+    warnings = []
     for name, (least, most) in own.items():
         if name not in scope:
             continue
@@ -81,8 +81,8 @@ def outside(scope: Scope, scenario: Scenario, source: Source) -> tuple[str, ...]
             continue
         words = quantity.words if "{}" in quantity.words else f"{{}} {quantity.words}"
         ends = " to ".join(dict.fromkeys((_short(low), _short(high))))
-        told.append(f"{words.format(_short(wrong))}, trained on {ends}")
-    return tuple(told)
+        warnings.append(f"{words.format(_short(wrong))}, trained on {ends}")
+    return tuple(warnings)
 
 
 def document(scope: Scope) -> dict[str, list[float]]:

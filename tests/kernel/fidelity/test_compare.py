@@ -69,8 +69,8 @@ def mission_row(simulated: Sample, real: Sample) -> Row:
 
 def test_goals_of_transfers_are_15_percent_a_cell_and_5_at_the_median_but_20_for_bbr() -> None:
     assert misses([throughput_row("cubic", 1.04), throughput_row("bbr", 0.81)]) == []
-    (told,) = misses([throughput_row("bbr", 0.79)])
-    assert told.startswith("saturated bbr rtt 1 loss 0 ") and "ratio 0.790" in told
+    (miss,) = misses([throughput_row("bbr", 0.79)])
+    assert miss.startswith("saturated bbr rtt 1 loss 0 ") and "ratio 0.790" in miss
     rows = [throughput_row("cubic", ratio) for ratio in (1.16, 1.06, 0.99)]
     assert [line.split(":")[0].split(" rtt")[0] for line in misses(rows)] == ["saturated cubic", "cubic"]
 

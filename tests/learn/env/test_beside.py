@@ -214,8 +214,8 @@ def test_what_nothing_bounds_needs_an_end(name: str) -> None:
     ):
         load_controllers(endless, load_source(endless))
     bounded: tuple[dict[str, object], ...] = ({"rate_bps": 1e5}, {"bytes": 10**6}, {"congestion": "cubic"})
-    for told in bounded:
-        scenario = mission(name, told)
+    for keys in bounded:
+        scenario = mission(name, keys)
         assert name in load_controllers(scenario, load_source(scenario))
 
 

@@ -17,7 +17,7 @@ MSS = np.array([[1000.0], [1000.0]])
 
 def rewarded(name: str, *subflows: dict[str, float], **own: float) -> float:
     """What the slot is worth. A second episode beside it has five times the bytes and must not be mixed in."""
-    one = [[told.get(value, 0.0) for value in SUBFLOW_VALUES] for told in subflows]
+    one = [[given.get(value, 0.0) for value in SUBFLOW_VALUES] for given in subflows]
     episode = [{"slot_s": SLOT_S, **own}.get(value, 0.0) for value in EPISODE_VALUES]
     pair = np.array([one, one])
     pair[1, :, SUBFLOW_VALUES.index("delivered_bytes")] *= 5

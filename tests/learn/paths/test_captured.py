@@ -22,15 +22,15 @@ def source(*chunks: tuple[float, tuple[int, ...]]) -> Captured:
 
 def test_what_comes_later_is_not_known() -> None:
     # 300 bytes every two seconds, then ten times that: by 5.9 s there were two chunks, 300 bytes / 2 s each.
-    told = source((2, (200, 100)), (4, (200, 100)), (6, (2_000, 1_000)), (8, (2_000, 1_000)))
-    assert told.by(5.9) == (600, 150)
-    assert told.by(6.0) == (3_600, 3_600 / 6)  # three chunks in three intervals of 2 s
-    assert told.by(1e6) == (6_600, 6_600 / 8)
+    captured = source((2, (200, 100)), (4, (200, 100)), (6, (2_000, 1_000)), (8, (2_000, 1_000)))
+    assert captured.by(5.9) == (600, 150)
+    assert captured.by(6.0) == (3_600, 3_600 / 6)  # three chunks in three intervals of 2 s
+    assert captured.by(1e6) == (6_600, 6_600 / 8)
 
 
 def test_a_steady_source_shows_its_rate_from_the_second_chunk_on() -> None:
-    told = source(*((4.0 * k, (70, 30)) for k in range(1, 50)))
-    assert [told.by(now)[1] for now in (8, 9, 40, 196)] == [25.0] * 4
+    captured = source(*((4.0 * k, (70, 30)) for k in range(1, 50)))
+    assert [captured.by(now)[1] for now in (8, 9, 40, 196)] == [25.0] * 4
 
 
 @pytest.mark.parametrize(("now", "bytes_"), [(0.9, 0), (1.0, 300), (1.9, 300)])

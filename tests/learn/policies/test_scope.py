@@ -48,7 +48,7 @@ def scenario(*, links: int = 1, layers: int = 2, seeds: int = 1, **link: Any) ->
     return parse_scenario(document, source="here")
 
 
-def told(mission: Scenario) -> tuple[str, ...]:
+def warned(mission: Scenario) -> tuple[str, ...]:
     return outside(SCOPE, mission, load_source(mission))
 
 
@@ -84,14 +84,14 @@ def told(mission: Scenario) -> tuple[str, ...]:
     ],
 )
 def test_what_lies_far_outside_is_said(keys: dict[str, Any], words: tuple[str, ...]) -> None:
-    assert told(scenario(**keys)) == words
+    assert warned(scenario(**keys)) == words
 
 
 def test_every_seed_that_runs_counts() -> None:
     # Of eight seeds some draw a round trip of more than 2,000 s.
     far = scenario(seeds=8, delay_s={"uniform": [200, 1_500]}, rate_bps=24_000)
-    assert told(far)
-    assert not told(scenario(seeds=1, delay_s={"uniform": [200, 900]}, rate_bps=24_000))
+    assert warned(far)
+    assert not warned(scenario(seeds=1, delay_s={"uniform": [200, 900]}, rate_bps=24_000))
 
 
 def test_nothing_is_said_where_a_file_says_nothing() -> None:

@@ -78,10 +78,10 @@ def test_it_neither_starves_nor_floods(
 ) -> None:
     scenario = parse_scenario(mission(links, rtt_s, queue_bytes, loss), source="a test")
     setup = draw_trial(scenario, load_source(scenario), 1)
-    ours, told, blind = (
+    ours, open_config, blind = (
         engine_config(scenario, setup, name, "minrtt") for name in ("cubic", "open-loop", "tp-planet")
     )
-    driven, open_loop, planet = drive(shipped, ours), simulate(told), simulate(blind)
+    driven, open_loop, planet = drive(shipped, ours), simulate(open_config), simulate(blind)
     assert weight(ours, driven) >= 0.9 * weight(blind, planet)
     assert driven.totals["sent_wire_bytes"] <= 1.5 * open_loop.totals["sent_wire_bytes"]
 

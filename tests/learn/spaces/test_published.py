@@ -14,10 +14,10 @@ from dstcc.learn.spaces import published
 from dstcc.learn.spaces.observe import ObservationSpec
 
 
-def values(**told):
+def values(**given):
     """One episode of two subflows."""
     subflows, own = np.zeros((1, 2, len(SUBFLOW_VALUES))), np.zeros((1, len(EPISODE_VALUES)))
-    for name, value in told.items():
+    for name, value in given.items():
         if name in SUBFLOW_VALUES:
             subflows[0, :, SUBFLOW_VALUES.index(name)] = value
         else:
@@ -32,7 +32,7 @@ def test_sizes_are_the_papers(kind, size):
 
 
 def test_values_are_the_named_ones():
-    told = {
+    given = {
         "established": (1, 0),
         "cwnd_segments": (15, 99),
         "srtt_s": (0.063, 9),
@@ -42,7 +42,7 @@ def test_values_are_the_named_ones():
         "lost_segments": 1,
         "slot_s": 0.1,
     }
-    given = values(**told)
+    given = values(**given)
     pbq = published.observe("pbq", *given)[0].tolist()
     # log2(16) / 4; log2(101) / 6; log2(1,009) / 8; log2(64) / 6; 1 lost beside 12,600 / 1,460 = 8.63 that came.
     assert pbq[:5] == pytest.approx([1.0, 1.1097, 1.2473, 1.0, 0.1038], abs=1e-3)
@@ -68,9 +68,9 @@ def test_values_are_the_named_ones():
 
 def test_pbq_s_reward():
     # Two flows of 1 Mbit/s, no loss, no queue: 1. With RTT > 2.5 times the least one of two is fined 1: mean ½.
-    told = {"established": 1, "delivered_bytes": 12_500, "slot_s": 0.1, "min_rtt_s": 0.03}
-    assert REWARDS["pbq"](*values(**told, srtt_s=0.04)) == pytest.approx([1.0])
-    assert REWARDS["pbq"](*values(**told, srtt_s=(0.07, 0.08))) == pytest.approx([0.5])
+    given = {"established": 1, "delivered_bytes": 12_500, "slot_s": 0.1, "min_rtt_s": 0.03}
+    assert REWARDS["pbq"](*values(**given, srtt_s=0.04)) == pytest.approx([1.0])
+    assert REWARDS["pbq"](*values(**given, srtt_s=(0.07, 0.08))) == pytest.approx([0.5])
     lossy = values(
         established=1, lost_segments=1, delivered_bytes=1460, slot_s=1.0, srtt_s=1.0, min_rtt_s=1.0
     )
@@ -85,8 +85,8 @@ def test_log_goodput_is_of_all_subflows_together():
 
 def test_chunks_pay_packets_and_speed():
     # 2 · 73 packets; and a chunk at 146,000 B/s, 5 packets a slot, times 10.
-    told = values(delivered_bytes=73 * 1460, slot_s=0.05, chunks_bytes_per_s=146_000)
-    assert REWARDS["chunks"](*told) == pytest.approx([(146 + 50) / 100])
+    given = values(delivered_bytes=73 * 1460, slot_s=0.05, chunks_bytes_per_s=146_000)
+    assert REWARDS["chunks"](*given) == pytest.approx([(146 + 50) / 100])
 
 
 def test_the_environment_offers_them(mission: Path):

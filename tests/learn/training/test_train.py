@@ -172,9 +172,9 @@ def test_training_seeds_are_nobody_else_s():
 def test_a_run_of_another_training_is_refused_and_left(tmp_path, short, change, named):
     _go(short, tmp_path / "run", 16)
     before = _state(tmp_path / "run")
-    told = {"algorithm": "dstcc", "recipe": TINY, "seed": 5} | change
+    keys = {"algorithm": "dstcc", "recipe": TINY, "seed": 5} | change
     with pytest.raises(RunError, match=named):
-        train(short, tmp_path / "run", steps=32, resume=True, **told)
+        train(short, tmp_path / "run", steps=32, resume=True, **keys)
     assert _state(tmp_path / "run") == before
 
 
