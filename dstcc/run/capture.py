@@ -87,8 +87,8 @@ def _packet(interface: int, at_ns: int, header: bytes, payload: int) -> bytes:
 
 def _links(links: Sequence[Link]) -> list[int]:
     """The link of every sender: first all subflows, then all background flows, link by link."""
-    own = [index for index, link in enumerate(links) for _ in range(link.subflows)]
-    return own + [index for index, link in enumerate(links) for _ in link.flows]
+    subflow_links = [index for index, link in enumerate(links) for _ in range(link.subflows)]
+    return subflow_links + [index for index, link in enumerate(links) for _ in link.flows]
 
 
 def _packets(trace: Trace, link_of: list[int]) -> Iterator[tuple[int, int, bytes, int]]:

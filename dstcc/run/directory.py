@@ -424,12 +424,12 @@ def _read_text(path: Path) -> str:
 
 def _check_columns(path: Path, schema: pa.Schema) -> None:
     try:
-        found = set(pq.read_schema(path).names)
+        columns = set(pq.read_schema(path).names)
     except FileNotFoundError:
         raise RunError(f"{path}: missing, so {path.parent} is not a whole run") from None
     except (OSError, pa.ArrowException) as error:
         raise RunError(f"{path}: not a Parquet file ({error})") from None
-    missing = [name for name in schema.names if name not in found]
+    missing = [name for name in schema.names if name not in columns]
     if missing:
         raise RunError(f"{path}: lacks the column {missing[0]}")
 

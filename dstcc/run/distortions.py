@@ -14,33 +14,33 @@ def distortions(scale: float, congestion: tuple[str, ...], tcp: TcpConstants = L
     shrinks. Transfers without TCP have no such constants. ``tcp`` are the trial's, which a scenario may have set."""
     if scale == 1 or all(name in TRANSFERS for name in congestion):
         return ()
-    found = [
+    notes = [
         f"least retransmission timeout {LINUX.rto_min_s:g} s → {tcp.rto_min_s * scale:g} s, "
         f"first {LINUX.rto_initial_s:g} s → {tcp.rto_initial_s * scale:g} s, "
         f"longest {LINUX.rto_max_s:g} s → {tcp.rto_max_s * scale:g} s",
         f"delayed ACK {LINUX.delayed_ack_s * 1e3:g} ms → {tcp.delayed_ack_s * scale * 1e3:g} ms",
     ]
     if "cubic" in congestion:
-        found.append(
+        notes.append(
             f"CUBIC's C 0.4 → 0.4/S³ = {0.4 / scale**3:.3g} segments/s³, HyStart's delays "
             f"{LINUX.hystart_delay_min_s * 1e3:g}–{LINUX.hystart_delay_max_s * 1e3:g} ms → "
             f"{tcp.hystart_delay_min_s * scale * 1e3:g}–{tcp.hystart_delay_max_s * scale * 1e3:g} ms"
         )
     if "bbr" in congestion:
-        found.append(
+        notes.append(
             f"BBR's RTTmin window {LINUX.bbr_min_rtt_window_s:g} s → {tcp.bbr_min_rtt_window_s * scale:g} s, "
             f"PROBE_RTT {LINUX.bbr_probe_rtt_s * 1e3:g} ms → {tcp.bbr_probe_rtt_s * scale * 1e3:g} ms"
         )
     if "westwood" in congestion:
-        found.append(
+        notes.append(
             f"Westwood's least sample {LINUX.westwood_rtt_min_s * 1e3:g} ms → "
             f"{tcp.westwood_rtt_min_s * scale * 1e3:g} ms"
         )
     if "ledbat" in congestion:
-        found.append(
+        notes.append(
             f"LEDBAT's target {LINUX.ledbat_target_s * 1e3:g} ms → {tcp.ledbat_target_s * scale * 1e3:g} ms, "
             f"base history {10 * LINUX.ledbat_minute_s:g} s → {10 * tcp.ledbat_minute_s * scale:g} s"
         )
     if "bic" in congestion:
-        found.append(f"BIC's pause between steps 1/32 s → {scale / 32:g} s")
-    return tuple(found)
+        notes.append(f"BIC's pause between steps 1/32 s → {scale / 32:g} s")
+    return tuple(notes)

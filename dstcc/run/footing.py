@@ -89,16 +89,16 @@ def footings(
 
 
 def _footing(
-    own: Scenario, setup: TrialSetup, key: TrialKey, policies: Mapping[str, Policy], backend: Backend
+    scenario: Scenario, setup: TrialSetup, key: TrialKey, policies: Mapping[str, Policy], backend: Backend
 ) -> Footing:
-    policy = steering(key, own, policies)
-    config = backend.as_run(engine_config(own, setup, key.congestion, key.scheduler), policy)
+    policy = steering(key, scenario, policies)
+    config = backend.as_run(engine_config(scenario, setup, key.congestion, key.scheduler), policy)
     transport = config.transport
     stream, blocks = transport.mode == "stream", key.congestion in TRANSFERS
     windows = sum(link.subflows for link in config.links)
     return Footing(
         name=key.name,
-        knows=_known(own, config, policy, key),
+        knows=_known(scenario, config, policy, key),
         mode=LAYERS if blocks else transport.mode,
         ordering_domains=None if blocks else 1 if stream else windows * transport.lanes_per_link,
         windows=windows,
@@ -109,9 +109,9 @@ def _footing(
 
 
 def _known(scenario: Scenario, config: EngineConfig, policy: Policy | None, key: TrialKey) -> tuple[str, ...]:
-    found = set(knowledge(key.congestion, key.scheduler) if policy is None else policy.knows)
+    known = set(knowledge(key.congestion, key.scheduler) if policy is None else policy.knows)
     if config.transport.drop_late:
-        found.add("deadlines")
+        known.add("deadlines")
     if scenario.video.source == "stored":
-        found.add("mission")
-    return tuple(name for name in KNOWLEDGE if name in found)
+        known.add("mission")
+    return tuple(name for name in KNOWLEDGE if name in known)

@@ -103,10 +103,10 @@ def _array(field: pa.Field, parts: list[Column]) -> pa.Array:
     words = [part for part in parts if isinstance(part, Words)]
     if words:
         known: dict[str, int] = {}
-        own = [
+        indices = [
             np.array([known.setdefault(word, len(known)) for word in part.words], np.int32) for part in words
         ]
-        numbers = [mine[part.numbers] for mine, part in zip(own, words, strict=True)]
+        numbers = [mine[part.numbers] for mine, part in zip(indices, words, strict=True)]
         return pa.DictionaryArray.from_arrays(np.concatenate(numbers), pa.array(known, pa.string()))
     values = np.concatenate([part for part in parts if isinstance(part, np.ndarray)])
     return pa.array(values, from_pandas=field.nullable).cast(field.type)

@@ -28,7 +28,7 @@ def git_commit() -> str | None:
     if not (root / ".git").exists():
         return None
     try:
-        found = subprocess.run(
+        finished = subprocess.run(
             ["git", "-C", str(root), "rev-parse", "HEAD"],
             capture_output=True,
             text=True,
@@ -37,7 +37,7 @@ def git_commit() -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return found.stdout.strip()
+    return finished.stdout.strip()
 
 
 def _processor() -> str:

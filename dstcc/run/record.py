@@ -29,11 +29,11 @@ unknown, which readers heed; no entry of a list is null."""
 WORDS = {dict: "a table", list: "a list", str: "a string", int: "a whole number", float: "a number"}
 
 
-def misshapen(found: dict[str, Any], shape: dict[str, Any] = SHAPE, where: str = "") -> str | None:
+def misshapen(record: dict[str, Any], shape: dict[str, Any] = SHAPE, where: str = "") -> str | None:
     """The first value that is not of its type, as ``links.0.rate_bps: must be a number``; ``None`` if all are."""
     for key, wanted in shape.items():
-        if found.get(key) is not None:
-            problem = _misfit(found[key], wanted, f"{where}{key}")
+        if record.get(key) is not None:
+            problem = _misfit(record[key], wanted, f"{where}{key}")
             if problem is not None:
                 return problem
     return None

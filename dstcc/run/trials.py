@@ -88,8 +88,8 @@ class Outcome(Carried):
     @property
     def contacts(self) -> list[dict[str, float]]:
         """What each contact brought home, where links have outages."""
-        found = brought_home(self.links, self.setup.objects, self.result, self.playback)
-        return [contact.document() for contact in found]
+        contacts = brought_home(self.links, self.setup.objects, self.result, self.playback)
+        return [contact.document() for contact in contacts]
 
 
 @dataclass(frozen=True)

@@ -98,10 +98,10 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
 
 def built() -> Built:
     """The built kernel; :class:`MissingCapabilityError` says how to build it."""
-    found = find()
-    if found is None:
+    kernel = find()
+    if kernel is None:
         raise MissingCapabilityError("no kernel is built for this version: dstcc kernel build makes it")
-    return found
+    return kernel
 
 
 def run(
@@ -233,20 +233,20 @@ def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
         "netem draws losses before the line, by packets, from the guest's seed: not the simulator's draws",
         "oracle_ratio is against a sender that loses nothing but what it sends into an outage",
     ]
-    own = [name for name in scenario.transport.congestion if name != "fixed"]
+    stock = [name for name in scenario.transport.congestion if name != "fixed"]
     if scenario.transport.controller:
         notes.append(
             f"under a controller a link has at most {MAX_LANES} lanes, each an MPTCP connection; they share their "
             "link's window, which each of them holds and the sender keeps"
         )
-    if scenario.transport.mode == "lanes" and own:
-        notes.append(f"under {', '.join(own)} each lane is an MPTCP connection with a window of its own")
-    elif own and "minrtt" in scenario.transport.scheduler:
+    if scenario.transport.mode == "lanes" and stock:
+        notes.append(f"under {', '.join(stock)} each lane is an MPTCP connection with a window of its own")
+    elif stock and "minrtt" in scenario.transport.scheduler:
         notes.append("the kernel's own scheduler, by bytes queued over pacing rate, stands in minrtt's place")
     if on_host:
         return {"version": platform.release(), "notes": [*notes, "in real time: two runs are not the same"]}
-    found = built()
-    return {"version": found.facts["version"], "sha256": found.facts["sha256"], "notes": notes}
+    kernel = built()
+    return {"version": kernel.facts["version"], "sha256": kernel.facts["sha256"], "notes": notes}
 
 
 def python_path() -> str:

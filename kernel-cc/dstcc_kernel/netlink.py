@@ -257,13 +257,13 @@ class Client(Closing):
 
     def parameters(self) -> Parameters:
         """What holds now."""
-        found = dict(attributes(self.family.request(Command.PARAMETERS_GET)[0].payload))
+        values = dict(attributes(self.family.request(Command.PARAMETERS_GET)[0].payload))
         return Parameters(
-            slot_us=_number(found[Parameter.SLOT_US]),
-            silence_slots=_number(found[Parameter.SILENCE_SLOTS]),
-            headroom=_number(found[Parameter.HEADROOM]),
-            reports=bool(_number(found[Parameter.REPORTS])),
-            cwnd_max=_number(found[Parameter.CWND_MAX]),
+            slot_us=_number(values[Parameter.SLOT_US]),
+            silence_slots=_number(values[Parameter.SILENCE_SLOTS]),
+            headroom=_number(values[Parameter.HEADROOM]),
+            reports=bool(_number(values[Parameter.REPORTS])),
+            cwnd_max=_number(values[Parameter.CWND_MAX]),
         )
 
     def set_parameters(
@@ -309,17 +309,17 @@ class Client(Closing):
 
 def parse_subflow(payload: bytes) -> Subflow:
     """A subflow's state from its attributes."""
-    found = dict(attributes(payload))
+    raw = dict(attributes(payload))
 
     def maybe(kind: State) -> int | None:
-        return _number(found[kind]) if kind in found else None
+        return _number(raw[kind]) if kind in raw else None
 
-    values = {name: _number(found[kind]) for kind, name in _FIELDS}
+    values = {name: _number(raw[kind]) for kind, name in _FIELDS}
     return Subflow(
         **values,
-        flags=Flags(_number(found[State.FLAGS])),
-        local_address=address(found[State.LOCAL_ADDRESS]),
-        remote_address=address(found[State.REMOTE_ADDRESS]),
+        flags=Flags(_number(raw[State.FLAGS])),
+        local_address=address(raw[State.LOCAL_ADDRESS]),
+        remote_address=address(raw[State.REMOTE_ADDRESS]),
         token=maybe(State.TOKEN),
         local_id=maybe(State.LOCAL_ID),
         remote_id=maybe(State.REMOTE_ID),
@@ -337,10 +337,10 @@ _FIELDS = tuple((int(kind), kind.name.lower()) for kind in _REQUIRED)
 def parse_report(message: Message) -> tuple[Report, bool]:
     """One message of a report, and whether more of the same slot follow."""
     parts = list(attributes(message.payload))
-    found = dict(parts)
+    raw = dict(parts)
     subflows = tuple(parse_subflow(value) for kind, value in parts if kind == ReportPart.SUBFLOW)
-    report = Report(_number(found[ReportPart.SLOT]), _number(found[ReportPart.TIME_US]), subflows)
-    return report, bool(_number(found[ReportPart.MORE]))
+    report = Report(_number(raw[ReportPart.SLOT]), _number(raw[ReportPart.TIME_US]), subflows)
+    return report, bool(_number(raw[ReportPart.MORE]))
 
 
 def _u32(kind: int, value: int) -> bytes:
@@ -354,6 +354,6 @@ def _number(value: bytes) -> int:
 @lru_cache(maxsize=1024)
 def address(value: bytes) -> str:
     """The words for an address of 4 or 16 bytes; one that maps IPv4 is shown as that."""
-    found = ipaddress.ip_address(value)
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return str(mapped or found)
+    address_ = ipaddress.ip_address(value)
+    mapped = address_.ipv4_mapped if isinstance(address_, ipaddress.IPv6Address) else None
+    return str(mapped or address_)

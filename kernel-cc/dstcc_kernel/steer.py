@@ -49,8 +49,8 @@ def hold(windows: Sequence[int], job: Job) -> Controller:
     places = [_addresses(index, link) for index, link in enumerate(job.links)]
 
     def slot(_line: str) -> str:
-        found = client.subflows()
-        groups = [[s for s in found if s.local_address in place] for place in places]
+        subflows = client.subflows()
+        groups = [[s for s in subflows if s.local_address in place] for place in places]
         acts = [
             Action(s.id, 0, window if job.shared else max(2, window // len(group)))
             for group, window in zip(groups, windows, strict=True)

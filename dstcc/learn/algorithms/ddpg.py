@@ -162,8 +162,8 @@ class Ddpg:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
-        found = {f"replay.{name}": values for name, values in self.replay.arrays().items()}
-        return found | {name: to_numpy(tensor) for name, tensor in self._tensors().items()}
+        arrays = {f"replay.{name}": values for name, values in self.replay.arrays().items()}
+        return arrays | {name: to_numpy(tensor) for name, tensor in self._tensors().items()}
 
     def document(self) -> dict[str, Any]:
         """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
@@ -214,10 +214,12 @@ class Ddpg:
 
     def _tensors(self) -> dict[str, torch.Tensor]:
         of_actor, of_critic = self._optimisers
-        found = named_tensors(self.actor, of_actor, "actor") | named_tensors(self.critic, of_critic, "critic")
+        tensors = named_tensors(self.actor, of_actor, "actor") | named_tensors(
+            self.critic, of_critic, "critic"
+        )
         for name, copy in zip(("actor", "critic"), self._targets, strict=True):
-            found |= {f"target.{name}.{key}": tensor for key, tensor in copy.state_dict().items()}
-        return found
+            tensors |= {f"target.{name}.{key}": tensor for key, tensor in copy.state_dict().items()}
+        return tensors
 
 
 def _relus(layers: nn.ModuleList, values: torch.Tensor) -> torch.Tensor:

@@ -218,11 +218,11 @@ class Dqn:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Networks, optimiser and memory, for a checkpoint."""
-        found = {f"replay.{name}": values for name, values in self.replay.arrays().items()}
-        found["held"] = self._held
+        arrays = {f"replay.{name}": values for name, values in self.replay.arrays().items()}
+        arrays["held"] = self._held
         for name, tensor in self._tensors().items():
-            found[name] = tensor.detach().cpu().numpy()
-        return found
+            arrays[name] = tensor.detach().cpu().numpy()
+        return arrays
 
     def document(self) -> dict[str, Any]:
         """Counters and generators, for a checkpoint."""
@@ -247,19 +247,19 @@ class Dqn:
             values = arrays.get(name)
             if values is None:
                 raise InputError(f"{name}: missing")
-            found = tensor.detach().cpu().numpy().copy()
-            fill(found, values, name)
+            copy = tensor.detach().cpu().numpy().copy()
+            fill(copy, values, name)
             with torch.no_grad():
-                tensor.copy_(torch.from_numpy(found))
+                tensor.copy_(torch.from_numpy(copy))
 
     def _tensors(self) -> dict[str, torch.Tensor]:
         """Everything that an update changes, by name."""
-        found = {f"online.{name}": tensor for name, tensor in self.online.state_dict().items()}
-        found |= {f"target.{name}": tensor for name, tensor in self.target.state_dict().items()}
+        tensors = {f"online.{name}": tensor for name, tensor in self.online.state_dict().items()}
+        tensors |= {f"target.{name}": tensor for name, tensor in self.target.state_dict().items()}
         for name, parameter in self.online.named_parameters():
             for part, tensor in self.optimiser.state[parameter].items():
-                found[f"adam.{name}.{part}"] = tensor
-        return found
+                tensors[f"adam.{name}.{part}"] = tensor
+        return tensors
 
     def _begin_optimiser(self) -> None:
         """Make Adam's moments exist (it makes them with the first update)."""

@@ -69,13 +69,13 @@ class MpquicRl:
         self._acting = self._copy()
 
     def act(
-        self, observations: NDArray[np.float32], own: NDArray[np.float64], _step: int
+        self, observations: NDArray[np.float32], episode_values: NDArray[np.float64], _step: int
     ) -> NDArray[np.int64]:
         """The acting copy's choice, or where the client is rich now and then another."""
         best = self._acting(observations).argmax(axis=1)
         random = self._explore.integers(0, self._shape[1], len(best))
         explores = self._explore.random(len(best)) < self.exploration(0)
-        rich = column(own, EPISODE_VALUES, "chunk_due_s") >= self.settings.rich_s
+        rich = column(episode_values, EPISODE_VALUES, "chunk_due_s") >= self.settings.rich_s
         return np.where(explores & rich, random, best)[:, None]
 
     def take(self, slot: Slot, _step: int) -> float | None:
@@ -116,8 +116,8 @@ class MpquicRl:
 
     def document(self) -> dict[str, Any]:
         """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
-        own = {"actions": self.actions, "policies": self._explore.bit_generator.state}
-        return {**own, "dqn": self.dqn.document()}
+        state = {"actions": self.actions, "policies": self._explore.bit_generator.state}
+        return {**state, "dqn": self.dqn.document()}
 
     def restore(self, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
         """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
@@ -128,5 +128,5 @@ class MpquicRl:
 
     def _copy(self) -> Mlp:
         """The target network, which is what acts."""
-        found = self.dqn.target.weights()
-        return Mlp(found.network, found.tensors, *self._shape)
+        weights = self.dqn.target.weights()
+        return Mlp(weights.network, weights.tensors, *self._shape)

@@ -44,8 +44,8 @@ class OffPolicy:
                 observation, branched(action), settings.sets, dueling=settings.dueling, seed=seed
             )
 
-        own = make if settings.sets else None
-        self.dqn = Dqn(observation.size, branches, settings, seed=seed, device=device, make=own)
+        make_network = make if settings.sets else None
+        self.dqn = Dqn(observation.size, branches, settings, seed=seed, device=device, make=make_network)
         self._nstep = NStep(
             settings.n_step, settings.discount, recipe.episodes, observation.size, len(branches)
         )

@@ -123,9 +123,9 @@ class Ppo:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
-        found = {f"rollout.{name}": values for name, values in self._rollout.items()}
-        own: dict[str, NDArray[Any]] = {"filled": self._filled, "drawn": self._drawn}
-        return found | own | {name: to_numpy(tensor) for name, tensor in self._tensors().items()}
+        arrays = {f"rollout.{name}": values for name, values in self._rollout.items()}
+        progress: dict[str, NDArray[Any]] = {"filled": self._filled, "drawn": self._drawn}
+        return arrays | progress | {name: to_numpy(tensor) for name, tensor in self._tensors().items()}
 
     def document(self) -> dict[str, Any]:
         """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
@@ -159,12 +159,12 @@ class Ppo:
                 for name in ("observations", "following")
             )
         delta = rollout["rewards"] + settings.discount * after * (1 - rollout["terminated"]) - values
-        found = np.zeros_like(delta)
+        advantages = np.zeros_like(delta)
         running = np.zeros(delta.shape[1], dtype=np.float32)
         for t in range(len(delta) - 1, -1, -1):
             running = delta[t] + settings.discount * settings.gae * rollout["goes_on"][t] * running
-            found[t] = running
-        return found, values
+            advantages[t] = running
+        return advantages, values
 
     def _learn(self) -> float:
         settings = self.settings

@@ -95,11 +95,11 @@ class NStep:
             waiting[name][1:] = waiting[name][:-1]
             waiting[name][0] = values
         waiting["count"][:] = np.minimum(waiting["count"] + 1, n)
-        found: list[Transitions] = []
+        complete: list[Transitions] = []
         for age in range(n - 1, -1, -1):
             whole = np.flatnonzero((waiting["count"] > age) & (done | (age == n - 1)))
             powers = self.discount ** np.arange(age, -1, -1)
-            found.append(
+            complete.append(
                 {
                     "observation": waiting["observation"][age, whole],
                     "action": waiting["action"][age, whole],
@@ -109,7 +109,7 @@ class NStep:
                 }
             )
         waiting["count"][done] = 0
-        return {name: np.concatenate([part[name] for part in found]) for name in found[0]}
+        return {name: np.concatenate([part[name] for part in complete]) for name in complete[0]}
 
     def arrays(self) -> Transitions:
         """What waits, for a checkpoint."""

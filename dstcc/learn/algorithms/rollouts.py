@@ -137,20 +137,22 @@ class Rollouts:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
         held = min(self.added, self.settings.memory)
-        found = {f"data.{name}": values[:held] for name, values in self._data.items()}
-        found |= {"returns": self._returns, "turns": self._turns}
-        ended = [(*key, member, value) for key, own in self._ended.items() for member, value in own.items()]
-        found["ended"] = np.array(ended, dtype=np.float64).reshape(-1, 4)
+        arrays = {f"data.{name}": values[:held] for name, values in self._data.items()}
+        arrays |= {"returns": self._returns, "turns": self._turns}
+        ended = [
+            (*key, member, value) for key, members in self._ended.items() for member, value in members.items()
+        ]
+        arrays["ended"] = np.array(ended, dtype=np.float64).reshape(-1, 4)
         keys = [key for key, rows in self._seen.items() for _ in rows]
-        found["seen.key"] = np.array(keys, dtype=np.int64).reshape(-1, 2)
+        arrays["seen.key"] = np.array(keys, dtype=np.int64).reshape(-1, 2)
         for k, name in enumerate(("observation", "chosen")):
-            rows = [row[k] for own in self._seen.values() for row in own]
-            found[f"seen.{name}"] = np.array(rows, dtype=self._data[name].dtype).reshape(
+            rows = [row[k] for decisions in self._seen.values() for row in decisions]
+            arrays[f"seen.{name}"] = np.array(rows, dtype=self._data[name].dtype).reshape(
                 -1, self._data[name].shape[2]
             )
         for name, tensor in self._tensors().items():
-            found[name] = tensor.detach().cpu().numpy()
-        return found
+            arrays[name] = tensor.detach().cpu().numpy()
+        return arrays
 
     def document(self) -> dict[str, Any]:
         """See :class:`~dstcc.learn.algorithms.learner.Learner`."""
@@ -205,13 +207,13 @@ class Rollouts:
         gain = torch.from_numpy(self._data["gain"][groups]).to(self.device)
         values = self.network(seen)
         mask = self.network.mask(seen)
-        own = values.gather(1, chosen + self._starts)
+        taken = values.gather(1, chosen + self._starts)
         loss = values.new_zeros(())
         parts = torch.split(values, list(self.network.branches), dim=1)
         targets = torch.split(gain, [self._windows, *self._sizes], dim=1)
         for branch, part in enumerate(parts):
             target = targets[max(branch - self._subflows + 1, 0)]
-            error = (part - own[:, branch : branch + 1] - target).square().mean(dim=1)
+            error = (part - taken[:, branch : branch + 1] - target).square().mean(dim=1)
             weight = (
                 mask[:, branch] / mask[:, : self._subflows].sum(dim=1) if branch < self._subflows else 1.0
             )
@@ -236,8 +238,8 @@ class Rollouts:
 
     def _tensors(self) -> dict[str, torch.Tensor]:
         """Everything that an update changes, by name."""
-        found = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
+        tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
         for name, parameter in self.network.named_parameters():
             for part, tensor in self.optimiser.state[parameter].items():
-                found[f"adam.{name}.{part}"] = tensor
-        return found
+                tensors[f"adam.{name}.{part}"] = tensor
+        return tensors

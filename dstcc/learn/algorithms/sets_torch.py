@@ -75,41 +75,41 @@ class SetsNetwork(nn.Module):
     def weights(self) -> Weights:
         """For a policy: what is sought the best of, less each branch's mean and the value, which are alike for all."""
         names = self.shape.tensors(1)
-        found = {name: self.tensors[name.replace(".", "_")].detach().cpu().numpy().copy() for name in names}
+        tensors = {name: self.tensors[name.replace(".", "_")].detach().cpu().numpy().copy() for name in names}
         prior = self.prior.cpu().numpy()
-        found["window.out.bias"] += prior[: self.shape.windows]
-        found["rest.out.bias"] += prior[self.subflows * self.shape.windows :]
-        return Weights(document(self.shape), found, any_size=True)
+        tensors["window.out.bias"] += prior[: self.shape.windows]
+        tensors["rest.out.bias"] += prior[self.subflows * self.shape.windows :]
+        return Weights(document(self.shape), tensors, any_size=True)
 
     def _choices(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Windows (B, N, choices), the rest (B, choices) and the hidden layer before it."""
         shape, count = self.shape, len(observations)
         t = {name: self.tensors[name.replace(".", "_")] for name in shape.tensors(1)}
         first = shape.episode + self.subflows * shape.subflow
-        own = observations[:, shape.episode : first].view(count, self.subflows, shape.subflow)
-        every = self._common(observations, first)
-        mask = (own[:, :, :1] > 0).float()
-        common = nn.functional.linear(every, t["encode.all"], t["encode.bias"])
-        known = torch.relu(nn.functional.linear(own, t["encode.own"]) + common[:, None]) * mask
+        subflows = observations[:, shape.episode : first].view(count, self.subflows, shape.subflow)
+        common_values = self._common(observations, first)
+        mask = (subflows[:, :, :1] > 0).float()
+        common = nn.functional.linear(common_values, t["encode.all"], t["encode.bias"])
+        known = torch.relu(nn.functional.linear(subflows, t["encode.own"]) + common[:, None]) * mask
         present = mask.sum(dim=1).clamp(min=1)
         pooled = torch.cat([known.sum(dim=1) / present, known.amax(dim=1)], dim=1)
         shared = nn.functional.linear(pooled, t["window.all"], t["window.bias"])
-        each = torch.relu(nn.functional.linear(known, t["window.own"]) + shared[:, None])
-        windows = nn.functional.linear(each, t["window.out"], t["window.out.bias"])
+        hidden_values = torch.relu(nn.functional.linear(known, t["window.own"]) + shared[:, None])
+        windows = nn.functional.linear(hidden_values, t["window.out"], t["window.out.bias"])
         joint = torch.relu(
-            nn.functional.linear(torch.cat([every, pooled], dim=1), t["rest.in"], t["rest.bias"])
+            nn.functional.linear(torch.cat([common_values, pooled], dim=1), t["rest.in"], t["rest.bias"])
         )
         return windows, nn.functional.linear(joint, t["rest.out"], t["rest.out.bias"]), joint
 
     def _common(self, observations: torch.Tensor, first: int) -> torch.Tensor:
         layers = observations[:, first:].view(len(observations), self.layers_count, self.shape.layer)
-        here = layers[:, :, 0].sum(dim=1, keepdim=True).clamp(min=1)
+        layer_count = layers[:, :, 0].sum(dim=1, keepdim=True).clamp(min=1)
         values = layers[:, :, 1:]
         parts = [
             observations[:, : self.shape.episode],
-            here / MOST_LAYERS,
+            layer_count / MOST_LAYERS,
             values[:, 0],
-            values.sum(dim=1) / here,
+            values.sum(dim=1) / layer_count,
             values.amax(dim=1),
         ]
         return torch.cat(parts, dim=1)

@@ -34,19 +34,19 @@ def draw(layer: nn.Module, width: int, draws: torch.Generator) -> None:
 
 def to_numpy(tensor: torch.Tensor) -> NDArray[Any]:
     """The values, on the CPU; they may be shared."""
-    found: NDArray[np.generic] = tensor.detach().cpu().numpy()
-    return found
+    array: NDArray[np.generic] = tensor.detach().cpu().numpy()
+    return array
 
 
 def named_tensors(
     module: nn.Module, optimiser: torch.optim.Optimizer, name: str = "net"
 ) -> dict[str, torch.Tensor]:
     """A network's tensors and its optimiser's moments."""
-    found = {f"{name}.{key}": tensor for key, tensor in module.state_dict().items()}
+    tensors = {f"{name}.{key}": tensor for key, tensor in module.state_dict().items()}
     for key, parameter in module.named_parameters():
         for part, tensor in optimiser.state[parameter].items():
-            found[f"adam.{name}.{key}.{part}"] = tensor
-    return found
+            tensors[f"adam.{name}.{key}.{part}"] = tensor
+    return tensors
 
 
 def begin_optimiser(module: nn.Module, optimiser: torch.optim.Optimizer) -> None:
@@ -63,7 +63,7 @@ def load_tensors(tensors: Mapping[str, torch.Tensor], arrays: Mapping[str, NDArr
         values = arrays.get(name)
         if values is None:
             raise InputError(f"{name}: missing")
-        found = to_numpy(tensor).copy()
-        fill(found, values, name)
+        copy = to_numpy(tensor).copy()
+        fill(copy, values, name)
         with torch.no_grad():
-            tensor.copy_(torch.from_numpy(found))
+            tensor.copy_(torch.from_numpy(copy))

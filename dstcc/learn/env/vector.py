@@ -59,9 +59,9 @@ class DeepSpaceVectorEnv(VectorEnv[NDArray[np.float32], Any, NDArray[Any]]):
         """
         options = options or {}
         given = [seed + k for k in range(self.num_envs)] if isinstance(seed, int) else seed
-        for k, own in enumerate(given or ()):
-            if own is not None:
-                self._generators[k], _ = gymnasium.utils.seeding.np_random(own)
+        for k, one in enumerate(given or ()):
+            if one is not None:
+                self._generators[k], _ = gymnasium.utils.seeding.np_random(one)
         mask, chosen = options.get("reset_mask"), options.get("scenario_seeds")
         for k in range(self.num_envs):
             if mask is None or mask[k]:

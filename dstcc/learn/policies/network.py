@@ -128,8 +128,8 @@ class Table:
             raise ValueError("network table: edges rise")
         shape = prod(len(cuts) + 1 for cuts in self._edges), outputs
         if set(tensors) != {"table"} or tensors["table"].shape != shape:
-            found = tensors["table"].shape if "table" in tensors else "missing"
-            raise ValueError(f"tensor table: {found}, its edges and the action space ask for {shape}")
+            actual = tensors["table"].shape if "table" in tensors else "missing"
+            raise ValueError(f"tensor table: {actual}, its edges and the action space ask for {shape}")
         self._table = tensors["table"]
 
     def __call__(self, observations: Float32Array) -> Float32Array:
@@ -144,10 +144,10 @@ class Table:
     @staticmethod
     def rows(edges: Sequence[Sequence[float]], observations: Float32Array) -> NDArray[np.int64]:
         """The rows (K,) of K observations."""
-        found = np.zeros(len(observations), dtype=np.int64)
+        row = np.zeros(len(observations), dtype=np.int64)
         for cuts, values in zip(edges, observations.T, strict=True):
-            found = found * (len(cuts) + 1) + np.searchsorted(cuts, values.astype(np.float64), side="right")
-        return found
+            row = row * (len(cuts) + 1) + np.searchsorted(cuts, values.astype(np.float64), side="right")
+        return row
 
 
 class LstmActor:
@@ -160,13 +160,13 @@ class LstmActor:
 
     def __init__(self, document: Mapping[str, Any], tensors: Tensors, inputs: int, outputs: int) -> None:
         """Raise ValueError, naming the tensor, for weights of another shape than the spaces ask for."""
-        own = {name: tensor for name, tensor in tensors.items() if name.startswith("lstm.")}
-        if set(own) != {"lstm.weight_ih", "lstm.weight_hh", "lstm.bias"} or inputs % outputs:
+        lstm = {name: tensor for name, tensor in tensors.items() if name.startswith("lstm.")}
+        if set(lstm) != {"lstm.weight_ih", "lstm.weight_hh", "lstm.bias"} or inputs % outputs:
             raise ValueError(
                 "lstm-actor: lstm.weight_ih, lstm.weight_hh and lstm.bias, and as many values a subflow"
             )
         self._features = inputs // outputs
-        weight_ih, self._hidden, self._bias = (own[f"lstm.{k}"] for k in ("weight_ih", "weight_hh", "bias"))
+        weight_ih, self._hidden, self._bias = (lstm[f"lstm.{k}"] for k in ("weight_ih", "weight_hh", "bias"))
         width = len(self._bias) // 4
         shapes = (4 * width, self._features), (4 * width, width)
         if (weight_ih.shape, self._hidden.shape) != shapes:
@@ -174,7 +174,7 @@ class LstmActor:
                 f"lstm.weight_ih {weight_ih.shape} and lstm.weight_hh {self._hidden.shape}: not {shapes}"
             )
         self._weight, self._width = np.ascontiguousarray(weight_ih.T), width
-        rest = {name: tensor for name, tensor in tensors.items() if name not in own}
+        rest = {name: tensor for name, tensor in tensors.items() if name not in lstm}
         self._head = Mlp(document, rest, width + self._features, 1)
         # sigmoid(x) = (1 + tanh(x / 2)) / 2: one tanh serves all four gates
         self._half = half = np.full(4 * width, 0.5, dtype=np.float32)
@@ -197,9 +197,9 @@ class LstmActor:
         mask = subflows.any(axis=1)
         seen = subflows[mask]
         state = cell = np.zeros(width, dtype=np.float32)
-        for own in seen @ self._weight + self._bias:
+        for gates_in in seen @ self._weight + self._bias:
             gates = self._hidden @ state
-            gates += own
+            gates += gates_in
             np.tanh(gates, out=gates)
             gates *= half
             gates += self._rest

@@ -52,23 +52,23 @@ def scope_of(scenarios: Sequence[Scenario], sources: Sequence[Source], *, seeds:
     """The ranges of several scenarios, over their first seeds."""
     from dstcc.scenario import draw_links
 
-    found: dict[str, list[float]] = {name: [] for name in QUANTITIES}
+    ranges: dict[str, list[float]] = {name: [] for name in QUANTITIES}
     for scenario, source in zip(scenarios, sources, strict=True):
-        found["links"].append(float(len(scenario.link)))
-        found["layers"].append(float(source.layers))
+        ranges["links"].append(float(len(scenario.link)))
+        ranges["layers"].append(float(source.layers))
         first = scenario.run.seed
         for seed in range(first, first + seeds):
-            _note(found, draw_links(scenario, seed))
-    return {name: (min(values), max(values)) for name, values in found.items() if values}
+            _note(ranges, draw_links(scenario, seed))
+    return {name: (min(values), max(values)) for name, values in ranges.items() if values}
 
 
 def outside(scope: Scope, scenario: Scenario, source: Source) -> tuple[str, ...]:
     """In words, where a scenario lies far outside; empty where it does not or nothing is known."""
     if not scope:
         return ()
-    own = scope_of([scenario], [source], seeds=min(scenario.run.seeds, JUDGED))
+    scope_now = scope_of([scenario], [source], seeds=min(scenario.run.seeds, JUDGED))
     warnings = []
-    for name, (least, most) in own.items():
+    for name, (least, most) in scope_now.items():
         if name not in scope:
             continue
         low, high = scope[name]
@@ -101,18 +101,18 @@ def parse(entries: Any) -> Scope:
     return {name: (float(ends[0]), float(ends[1])) for name, ends in entries.items()}
 
 
-def _note(found: dict[str, list[float]], links: Iterable[Link]) -> None:
+def _note(ranges: dict[str, list[float]], links: Iterable[Link]) -> None:
     from dstcc.scenario.draws import rtt_s
 
     for link in links:
         trip_s = rtt_s(link)
         bdp = link.rate_bps * trip_s / 8
-        found["rtt_s"].append(trip_s)
-        found["bdp_packets"].append(bdp / FULL_PACKET)
-        found["queue_bdps"].append(link.queue_bytes / bdp)
+        ranges["rtt_s"].append(trip_s)
+        ranges["bdp_packets"].append(bdp / FULL_PACKET)
+        ranges["queue_bdps"].append(link.queue_bytes / bdp)
         lost = _share(link.loss)
         if lost is not None:
-            found["loss"].append(lost)
+            ranges["loss"].append(lost)
 
 
 def _share(loss: Loss) -> float | None:

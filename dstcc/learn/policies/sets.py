@@ -93,8 +93,8 @@ class Sets:
         hidden = len(tensors["encode.bias"]) if "encode.bias" in tensors else 0
         for name, size in shape.tensors(hidden).items():
             if name not in tensors or tensors[name].shape != size:
-                found = tensors[name].shape if name in tensors else "missing"
-                raise ValueError(f"tensor {name}: {found}, its spaces ask for {size}")
+                actual = tensors[name].shape if name in tensors else "missing"
+                raise ValueError(f"tensor {name}: {actual}, its spaces ask for {size}")
         if extra := set(tensors) - set(shape.tensors(hidden)):
             raise ValueError(f"tensors {', '.join(sorted(extra))}: not of a network {KIND}")
         self._t = {name: np.ascontiguousarray(tensor.T) for name, tensor in tensors.items()}
@@ -105,19 +105,19 @@ class Sets:
             return self._one(observations[0])[None]
         shape, t, count = self.shape, self._t, len(observations)
         first = shape.episode + self._subflows * shape.subflow
-        own = observations[:, shape.episode : first].reshape(count, self._subflows, shape.subflow)
-        every = self._common(observations, first)
-        there = own[:, :, :1] > 0
-        known = own @ t["encode.own"]
-        known += (every @ t["encode.all"] + t["encode.bias"])[:, None]
+        subflows = observations[:, shape.episode : first].reshape(count, self._subflows, shape.subflow)
+        common = self._common(observations, first)
+        present = subflows[:, :, :1] > 0
+        known = subflows @ t["encode.own"]
+        known += (common @ t["encode.all"] + t["encode.bias"])[:, None]
         np.maximum(known, np.float32(0), out=known)
-        known *= there
-        present = np.maximum(there.sum(axis=1), 1).astype(np.float32)
-        pooled = np.concatenate([known.sum(axis=1) / present, known.max(axis=1)], axis=1)
-        each = known @ t["window.own"]
-        each += (pooled @ t["window.all"] + t["window.bias"])[:, None]
-        windows = np.maximum(each, np.float32(0), out=each) @ t["window.out"] + t["window.out.bias"]
-        joint = np.concatenate([every, pooled], axis=1) @ t["rest.in"] + t["rest.bias"]
+        known *= present
+        present_count = np.maximum(present.sum(axis=1), 1).astype(np.float32)
+        pooled = np.concatenate([known.sum(axis=1) / present_count, known.max(axis=1)], axis=1)
+        hidden = known @ t["window.own"]
+        hidden += (pooled @ t["window.all"] + t["window.bias"])[:, None]
+        windows = np.maximum(hidden, np.float32(0), out=hidden) @ t["window.out"] + t["window.out.bias"]
+        joint = np.concatenate([common, pooled], axis=1) @ t["rest.in"] + t["rest.bias"]
         rest = np.maximum(joint, np.float32(0), out=joint) @ t["rest.out"] + t["rest.out.bias"]
         return np.concatenate([windows.reshape(count, -1), rest], axis=1)
 
@@ -127,44 +127,44 @@ class Sets:
         first, last = shape.episode + self._subflows * shape.subflow, self._subflows * shape.windows
         width = len(t["encode.bias"])
         rows = seen[shape.episode : first].reshape(self._subflows, shape.subflow)
-        there = rows[:, 0].nonzero()[0]
+        present = rows[:, 0].nonzero()[0]
         layers = seen[first:].reshape(self._layers, shape.layer)
         sums = layers.sum(axis=0)
-        here = max(sums[0], np.float32(1))
+        layer_count = max(sums[0], np.float32(1))
         joint = np.zeros(shape.common + 2 * width, dtype=np.float32)
-        every, pooled = joint[: shape.common], joint[shape.common :]
-        single = every[shape.episode + 1 :].reshape(3, shape.layer - 1)
-        every[: shape.episode] = seen[: shape.episode]
-        every[shape.episode] = here / MOST_LAYERS
-        single[0], single[1], single[2] = layers[0, 1:], sums[1:] / here, layers[:, 1:].max(axis=0)
-        known = rows[there] @ t["encode.own"]
-        known += every @ t["encode.all"] + t["encode.bias"]
+        common, pooled = joint[: shape.common], joint[shape.common :]
+        summary = common[shape.episode + 1 :].reshape(3, shape.layer - 1)
+        common[: shape.episode] = seen[: shape.episode]
+        common[shape.episode] = layer_count / MOST_LAYERS
+        summary[0], summary[1], summary[2] = layers[0, 1:], sums[1:] / layer_count, layers[:, 1:].max(axis=0)
+        known = rows[present] @ t["encode.own"]
+        known += common @ t["encode.all"] + t["encode.bias"]
         np.maximum(known, 0, out=known)
-        if len(there):
-            np.divide(known.sum(axis=0), np.float32(len(there)), out=pooled[:width])
+        if len(present):
+            np.divide(known.sum(axis=0), np.float32(len(present)), out=pooled[:width])
             known.max(axis=0, out=pooled[width:])
-        each = known @ t["window.own"]
-        each += pooled @ t["window.all"] + t["window.bias"]
+        hidden = known @ t["window.own"]
+        hidden += pooled @ t["window.all"] + t["window.bias"]
         out = np.zeros(last + shape.rest, dtype=np.float32)
-        out[:last].reshape(self._subflows, shape.windows)[there] = (
-            np.maximum(each, 0, out=each) @ t["window.out"] + t["window.out.bias"]
+        out[:last].reshape(self._subflows, shape.windows)[present] = (
+            np.maximum(hidden, 0, out=hidden) @ t["window.out"] + t["window.out.bias"]
         )
-        hidden = joint @ t["rest.in"]
-        hidden += t["rest.bias"]
-        np.maximum(hidden, 0, out=hidden)
-        np.add(hidden @ t["rest.out"], t["rest.out.bias"], out=out[last:])
+        joint_hidden = joint @ t["rest.in"]
+        joint_hidden += t["rest.bias"]
+        np.maximum(joint_hidden, 0, out=joint_hidden)
+        np.add(joint_hidden @ t["rest.out"], t["rest.out.bias"], out=out[last:])
         return out
 
     def _common(self, observations: Float32Array, first: int) -> Float32Array:
         """g."""
         layers = observations[:, first:].reshape(len(observations), self._layers, self.shape.layer)
-        here = np.maximum(layers[:, :, 0].sum(axis=1, keepdims=True), np.float32(1))
+        layer_count = np.maximum(layers[:, :, 0].sum(axis=1, keepdims=True), np.float32(1))
         values = layers[:, :, 1:]
         parts = [
             observations[:, : self.shape.episode],
-            here / np.float32(MOST_LAYERS),
+            layer_count / np.float32(MOST_LAYERS),
             values[:, 0],
-            values.sum(axis=1) / here,
+            values.sum(axis=1) / layer_count,
             values.max(axis=1),
         ]
         return np.concatenate(parts, axis=1)

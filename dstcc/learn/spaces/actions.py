@@ -135,8 +135,8 @@ class ActionSpace(ABC):
 
     def document(self) -> dict[str, Any]:
         """As it stands in a policy's file: every option of every space, those of others at what :data:`OPTIONS` has."""
-        own = {one.name: getattr(self, one.name) for one in fields(self)}
-        whole = {**OPTIONS, **own, "encoding": self.encoding, "measured": self.measured}
+        options = {one.name: getattr(self, one.name) for one in fields(self)}
+        whole = {**OPTIONS, **options, "encoding": self.encoding, "measured": self.measured}
         return whole | {name: [list(pair) for pair in whole[name]] for name in ("windows", "orders")}
 
 

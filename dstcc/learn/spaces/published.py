@@ -34,27 +34,27 @@ SHARED = {"mpquic-rl": ("send_window", "elapsed", "remaining", "acked")}
 
 def names(kind: str, subflows: int) -> tuple[str, ...]:
     """What each place of an observation holds."""
-    own = tuple(f"subflow{s}.{name}" for s in range(subflows) for name in PER_SUBFLOW[kind])
-    return (*own, *SHARED.get(kind, ()))
+    episode_values = tuple(f"subflow{s}.{name}" for s in range(subflows) for name in PER_SUBFLOW[kind])
+    return (*episode_values, *SHARED.get(kind, ()))
 
 
 def observe(
-    kind: str, subflow_values: FloatArray, own: FloatArray, mss_bytes: FloatArray
+    kind: str, subflow_values: FloatArray, episode_values: FloatArray, mss_bytes: FloatArray
 ) -> NDArray[np.float32]:
     """Observations (K, size) from subflow values (K, N, ..), episode values (K, ..) and segment sizes (K, 1)."""
-    there = column(subflow_values, SUBFLOW_VALUES, "established")
-    features = _features(subflow_values, own, mss_bytes)
-    columns = [features[name] * there for name in PER_SUBFLOW[kind]]
-    per_subflow = np.stack(columns, axis=-1).reshape(len(own), -1)
-    shared = [_shared(own)[name] for name in SHARED.get(kind, ())]
+    established = column(subflow_values, SUBFLOW_VALUES, "established")
+    features = _features(subflow_values, episode_values, mss_bytes)
+    columns = [features[name] * established for name in PER_SUBFLOW[kind]]
+    per_subflow = np.stack(columns, axis=-1).reshape(len(episode_values), -1)
+    shared = [_shared(episode_values)[name] for name in SHARED.get(kind, ())]
     return clip(np.concatenate([per_subflow, *(value[:, None] for value in shared)], axis=1))
 
 
-def _features(values: FloatArray, own: FloatArray, mss_bytes: FloatArray) -> dict[str, FloatArray]:
+def _features(values: FloatArray, episode_values: FloatArray, mss_bytes: FloatArray) -> dict[str, FloatArray]:
     def of(name: str) -> FloatArray:
         return column(values, SUBFLOW_VALUES, name)
 
-    slot = np.maximum(column(own, EPISODE_VALUES, "slot_s"), 1e-9)[:, None]
+    slot = np.maximum(column(episode_values, EPISODE_VALUES, "slot_s"), 1e-9)[:, None]
     return {
         "cwnd": _log_count(of("cwnd_segments")),
         "inflight": _log_count(of("inflight_segments")),
@@ -68,9 +68,9 @@ def _features(values: FloatArray, own: FloatArray, mss_bytes: FloatArray) -> dic
     }
 
 
-def _shared(own: FloatArray) -> dict[str, FloatArray]:
+def _shared(episode_values: FloatArray) -> dict[str, FloatArray]:
     def of(name: str) -> FloatArray:
-        return column(own, EPISODE_VALUES, name)
+        return column(episode_values, EPISODE_VALUES, name)
 
     def kilobytes(values: FloatArray) -> FloatArray:
         return _log_count(values / 1e3)

@@ -36,21 +36,21 @@ def make_actions(subflows: int, layers: int, encoding: str = "multi", **options:
     if encoding not in ENCODINGS:
         raise ValueError(f"action encoding '{encoding}': one of {', '.join(ENCODINGS)}")
     space = SPACES["measured" if options.get("measured") and encoding == "multi" else encoding]
-    own = {one.name for one in fields(space)}
-    unknown = sorted(set(options) - own - set(OPTIONS))
+    accepted = {one.name for one in fields(space)}
+    unknown = sorted(set(options) - accepted - set(OPTIONS))
     if unknown:
         raise TypeError(f"{', '.join(unknown)}: no option of an action space")
     for name in DEPARTURES:
-        if options.get(name) and name not in own and not (name == "measured" and space.measured):
+        if options.get(name) and name not in accepted and not (name == "measured" and space.measured):
             kind = "measured" if space.measured else encoding
             needs = " without measured windows" if name == "orders" and encoding == "multi" else ""
             raise ValueError(f"{kind} actions take no {name}{needs}")
-    given: dict[str, Any] = {name: value for name, value in options.items() if name in own}
+    chosen: dict[str, Any] = {name: value for name, value in options.items() if name in accepted}
     if space.measured:
-        given.setdefault("orders", ())
-    for name in given.keys() & {"windows", "orders"}:
-        given[name] = tuple(given[name])
-    return space(subflows=subflows, layers=layers, **given)
+        chosen.setdefault("orders", ())
+    for name in chosen.keys() & {"windows", "orders"}:
+        chosen[name] = tuple(chosen[name])
+    return space(subflows=subflows, layers=layers, **chosen)
 
 
 def parse_actions(document: dict[str, Any]) -> ActionSpace:

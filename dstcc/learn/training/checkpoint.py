@@ -71,11 +71,11 @@ def _load(path: Path) -> tuple[Arrays, dict[str, Any]]:
 
     try:
         whole = json.loads(path.read_bytes())
-        digest, own = whole.pop("sha256"), whole["schema"]
+        digest, schema = whole.pop("sha256"), whole["schema"]
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise RunError(f"{path}: no checkpoint, or a damaged one ({error!r})") from error
-    if own != SCHEMA:
-        raise RunError(f"{path}: schema {own!r}, this version reads {SCHEMA}")
+    if schema != SCHEMA:
+        raise RunError(f"{path}: schema {schema!r}, this version reads {SCHEMA}")
     if digest != _own_digest(whole):
         raise RunError(f"{path}: damaged, its checksum does not match")
     arrays_path = path.with_suffix(".safetensors")
@@ -90,8 +90,8 @@ def _load(path: Path) -> tuple[Arrays, dict[str, Any]]:
 
 def _generations(folder: Path) -> list[int]:
     """Those with a JSON file, newest first."""
-    found = (NAME.fullmatch(path.name) for path in folder.iterdir()) if folder.is_dir() else ()
-    return sorted((int(match[1]) for match in found if match), reverse=True)
+    matches = (NAME.fullmatch(path.name) for path in folder.iterdir()) if folder.is_dir() else ()
+    return sorted((int(match[1]) for match in matches if match), reverse=True)
 
 
 def _json(folder: Path, generation: int) -> Path:

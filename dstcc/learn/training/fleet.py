@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from dstcc.learn.spaces.observe import ObservationSpec
 
 
-class Came(NamedTuple):
-    """What came of a step; of the episodes that it ended too."""
+class StepResult(NamedTuple):
+    """The result of a step, also for the episodes that ended with it."""
 
     observations: NDArray[np.float32]
     rewards: NDArray[np.float64]
     terminated: NDArray[np.bool_]
     done: NDArray[np.bool_]
-    own: NDArray[np.float64]
+    episode_values: NDArray[np.float64]
 
 
 class Fleet:
@@ -64,11 +64,11 @@ class Fleet:
         return self.runner.observations.copy()
 
     @property
-    def own(self) -> NDArray[np.float64]:
+    def episode_values(self) -> NDArray[np.float64]:
         """The episodes' own values, a copy, (K, EPISODE_VALUES)."""
         return self.runner.stepper.episode_values.copy()
 
-    def step(self, actions: NDArray[Any]) -> Came:
+    def step(self, actions: NDArray[Any]) -> StepResult:
         """Act: choices (K, branches), or with continuous actions numbers (K, subflows).
 
         The observations are the episodes' own, also of those that are done; :attr:`observations` are then
@@ -80,20 +80,22 @@ class Fleet:
         runner = self.runner
         terminated = runner.terminated
         done = terminated | runner.truncated
-        came = Came(runner.observations.copy(), runner.rewards.copy(), terminated, done, self.own)
+        result = StepResult(
+            runner.observations.copy(), runner.rewards.copy(), terminated, done, self.episode_values
+        )
         for place in np.flatnonzero(done).tolist():
             self._begin_next(place)
-        return came
+        return result
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Scenario seeds and actions of the running trials, for a checkpoint."""
-        every = [np.array(own) for own in self._actions if own]
+        arrays = [np.array(actions) for actions in self._actions if actions]
         return {
             "begun": np.array([self.begun]),
             "turns": self._turns.copy(),
             "scenario_seeds": self._scenario_seeds.copy(),
-            "lengths": np.array([len(own) for own in self._actions]),
-            "actions": np.concatenate(every) if every else np.zeros((0, 0)),
+            "lengths": np.array([len(episode_actions) for episode_actions in self._actions]),
+            "actions": np.concatenate(arrays) if arrays else np.zeros((0, 0)),
         }
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
@@ -104,7 +106,9 @@ class Fleet:
         self.begun = int(arrays["begun"][0])
         self._turns = arrays["turns"].copy()
         self._scenario_seeds[:] = seeds
-        self._actions = [list(own) for own in np.split(actions, np.cumsum(lengths)[:-1])]
+        self._actions = [
+            list(episode_actions) for episode_actions in np.split(actions, np.cumsum(lengths)[:-1])
+        ]
         most = int(lengths.max())
         for place in range(self.count):
             self._begin(place)
@@ -113,8 +117,8 @@ class Fleet:
                 self._begin(place)
             since = now - (most - lengths)
             chosen = [
-                own[max(k, 0)] if own else actions[0]
-                for own, k in zip(self._actions, since.tolist(), strict=True)
+                episode_actions[max(k, 0)] if episode_actions else actions[0]
+                for episode_actions, k in zip(self._actions, since.tolist(), strict=True)
             ]
             self._go(np.array(chosen))
         for place in np.flatnonzero(lengths == 0).tolist():

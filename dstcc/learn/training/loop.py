@@ -62,14 +62,19 @@ class Trained:
 
     def document(self) -> dict[str, Any]:
         """As ``dstcc train --json`` prints it."""
-        found = self.evaluation
+        evaluation = self.evaluation
         return {
             "run": str(self.run),
             "algorithm": self.algorithm,
             "steps": self.steps,
             "seed": self.seed,
             "policy": str(self.policy),
-            "evaluation": {"metric": self.metric, "mean": found.value, "low": found.low, "high": found.high},
+            "evaluation": {
+                "metric": self.metric,
+                "mean": evaluation.value,
+                "low": evaluation.low,
+                "high": evaluation.high,
+            },
             "env_steps_per_s": self.env_steps_per_s,
             "wall_s": self.wall_s,
         }
@@ -136,11 +141,11 @@ def train(
         training.save(run)
         policy = training.final_policy()
         save_policy(run / POLICY, policy)
-        found = estimate(training.scores(policy, TEST_SEEDS).tolist())
+        evaluation = estimate(training.scores(policy, TEST_SEEDS).tolist())
     rate = (training.steps - first) / max(training.busy_s, 1e-9)
     wall = time.perf_counter() - began
     return Trained(
-        run, name, training.steps, training.seed, run / POLICY, chosen.metric, found, reason, rate, wall
+        run, name, training.steps, training.seed, run / POLICY, chosen.metric, evaluation, reason, rate, wall
     )
 
 

@@ -67,19 +67,19 @@ class Training:
     def step(self) -> None:
         """One slot of every episode, and the updates that it brings."""
         began = time.perf_counter()
-        seen, before = self.fleet.observations, self.fleet.own
+        seen, before = self.fleet.observations, self.fleet.episode_values
         actions = self.learner.act(seen, before, self.steps)
-        came = self.fleet.step(actions)
+        result = self.fleet.step(actions)
         self.steps += self.fleet.count
         slot = Slot(
             observations=seen,
             actions=actions,
-            rewards=came.rewards,
-            following=came.observations,
-            terminated=came.terminated,
-            done=came.done,
+            rewards=result.rewards,
+            following=result.observations,
+            terminated=result.terminated,
+            done=result.done,
             before=before,
-            after=came.own,
+            after=result.episode_values,
         )
         loss = self.learner.take(slot, self.steps)
         if loss is not None:
@@ -136,8 +136,8 @@ class Training:
     def scores(self, policy: Policy, seeds: tuple[int, ...]) -> NDArray[np.float64]:
         """The recipe's metric per seed."""
         spaces = (self.episodes, policy.observation, policy.action)
-        own = self.recipe.metric == RETURN
-        reward = self.recipe.reward if own else "weighted-layers"
+        returns = self.recipe.metric == RETURN
+        reward = self.recipe.reward if returns else "weighted-layers"
         return evaluate(policy.act, *spaces, seeds, reward=reward, threads=self.threads)
 
     def _evaluate(self) -> Point:
@@ -196,10 +196,12 @@ class Training:
             raise RunError(f"{run}: its checkpoint does not fit this training ({error})") from error
 
 
-def _check_identity(run: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+def _check_identity(run: Path, saved: dict[str, Any], wanted: dict[str, Any]) -> None:
     for key, value in wanted.items():
-        if found.get(key) != value:
-            own, other = (f" {one}" if isinstance(one, (str, int)) else "" for one in (found.get(key), value))
+        if saved.get(key) != value:
+            saved_value, wanted_value = (
+                f" {one}" if isinstance(one, (str, int)) else "" for one in (saved.get(key), value)
+            )
             raise RunError(
-                f"{run}: trained with another {key}{own}, not{other or ' this one'}; nothing was changed"
+                f"{run}: trained with another {key}{saved_value}, not{wanted_value or ' this one'}; nothing was changed"
             )
