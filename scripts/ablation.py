@@ -12,6 +12,7 @@ the seeds.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,19 +28,22 @@ from scipy.stats import bootstrap
 from dstcc.learn.algorithms.recipe import Settings
 from dstcc.learn.algorithms.recipes import RECIPES, Recipe
 from dstcc.learn.algorithms.recipes.dstcc import RolloutSettings
-from dstcc.learn.algorithms.recipes.iodst_dqn import DqnSettings
 from dstcc.learn.env.deep_space import to_episodes
 from dstcc.learn.policies.policy import Policy, load_policy
 from dstcc.learn.training.evaluate import evaluate
 from dstcc.learn.training.state import Training
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from scripts.ablation_dqn import BranchDqnSettings
 
 FOLDER = Path(__file__).parents[1] / "examples" / "iodst" / "training"
 FIRST, ROUNDS = 4001, (2, 20)
 """Seeds of each scenario for trainings, and for the shipped policy."""
 OURS = RECIPES["dstcc"]
 assert isinstance(OURS.learner, RolloutSettings)
-USUAL = OURS.learner.usual
-DQN = DqnSettings(
+DEFAULT = OURS.learner.default_choices
+DQN = BranchDqnSettings(
     sets=OURS.learner.sets,
     learning_rate=5e-4,
     discount=0.9,
@@ -52,7 +56,7 @@ DQN = DqnSettings(
     max_grad_norm=10.0,
     explore_branches=True,
     explore_for=16,
-    usual=USUAL,
+    default_choices=DEFAULT,
     margin=0.25,
 )
 LEARNERS: dict[str, Settings] = {
@@ -74,10 +78,10 @@ PARTS: dict[str, dict[str, Any]] = {
     "a decision every 16 slots": {"hold": 16},
 }
 FIXED: dict[str, tuple[int, ...]] = {
-    "default action": USUAL,
-    "default, nothing twice": (USUAL[0], 0, *USUAL[2:]),
-    "default, base layers where repairable": (*USUAL[:2], 2, USUAL[3]),
-    "default, base layers first": (*USUAL[:3], 3),
+    "default action": DEFAULT,
+    "default, nothing twice": (DEFAULT[0], 0, *DEFAULT[2:]),
+    "default, base layers where repairable": (*DEFAULT[:2], 2, DEFAULT[3]),
+    "default, base layers first": (*DEFAULT[:3], 3),
 }
 
 
@@ -139,7 +143,7 @@ def main(*, trainings: int, steps: int, only: str, alone: bool) -> None:
     """Print both tables."""
     torch.set_num_threads(1)
     trial, shipped = Trial(ROUNDS[0]), load_policy("dstcc")
-    usual = trial.fixed(shipped, USUAL)
+    by_default = trial.fixed(shipped, DEFAULT)
     print(
         "| learner | weighted_layers | beside the default action | CPU seconds |\n|---|---|---|---|",
         flush=True,
@@ -155,17 +159,22 @@ def main(*, trainings: int, steps: int, only: str, alone: bool) -> None:
             scores.append(float(trial.policy(training.policy()).mean()))
         took = (time.process_time() - began) / trainings
         values = np.array(scores)
-        print(f"| {name} | {values.mean():.4f} | {shown(values - usual.mean())} | {took:.0f} |", flush=True)
+        print(
+            f"| {name} | {values.mean():.4f} | {shown(values - by_default.mean())} | {took:.0f} |", flush=True
+        )
     print("\n| policy | weighted_layers | beside the default action |\n|---|---|---|", flush=True)
     trial = Trial(ROUNDS[1])
-    usual = trial.fixed(shipped, USUAL)
+    by_default = trial.fixed(shipped, DEFAULT)
     whole: dict[str, dict[str, Any]] = {"": {}}
     for name, parts in (whole | ({} if alone else PARTS)).items():
         played = trial.policy(replace(shipped, action=replace(shipped.action, **parts)))
-        print(f"| shipped{name and ', '}{name} | {played.mean():.4f} | {shown(played - usual)} |", flush=True)
-    for name, choice in (FIXED if not alone else {"default action": USUAL}).items():
+        print(
+            f"| shipped{name and ', '}{name} | {played.mean():.4f} | {shown(played - by_default)} |",
+            flush=True,
+        )
+    for name, choice in (FIXED if not alone else {"default action": DEFAULT}).items():
         played = trial.fixed(shipped, choice)
-        print(f"| {name} | {played.mean():.4f} | {shown(played - usual)} |", flush=True)
+        print(f"| {name} | {played.mean():.4f} | {shown(played - by_default)} |", flush=True)
 
 
 if __name__ == "__main__":

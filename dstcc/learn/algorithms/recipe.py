@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dstcc.errors import InputError
 
 if TYPE_CHECKING:
     from dstcc.learn.spaces.actions import ActionSpace
@@ -19,6 +21,11 @@ METRIC, RETURN = "weighted_layers", "return"
 @dataclass(frozen=True)
 class Settings(ABC):
     """What a learner is made of, in a frozen dataclass that is read without torch."""
+
+    RETIRED: ClassVar[dict[str, Any]] = {}
+    """Options of older versions, as their checkpoints hold them: each with the value that is all there is now."""
+    RENAMED: ClassVar[dict[str, str]] = {}
+    """Options that older checkpoints hold under another name: old to new."""
 
     @abstractmethod
     def make(
@@ -66,6 +73,22 @@ class Recipe:
 
         document: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return document
+
+    def updated(self, document: Any) -> Any:
+        """A recipe's document of an older version, in today's options.
+
+        Raises InputError for one that used an option which is gone.
+        """
+        if not isinstance(document, dict) or not isinstance(document.get("learner"), dict):
+            return document
+        kind, learner = type(self.learner), dict(document["learner"])
+        for name, value in kind.RETIRED.items():
+            if name in learner and (used := learner.pop(name)) != value:
+                raise InputError(f"trained with {name} = {used!r}, which dstcc no longer has")
+        for old, new in kind.RENAMED.items():
+            if old in learner:
+                learner[new] = learner.pop(old)
+        return {**document, "learner": learner}
 
 
 RECIPES: dict[str, Recipe] = {}

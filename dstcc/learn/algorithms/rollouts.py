@@ -1,9 +1,9 @@
 """Learning from rollouts: what a choice would have brought, had it been kept for the whole episode.
 
 Model. Episodes come in groups with one scenario seed. The first of a group follows the policy π, greedy in A(s, b, ·)
-plus ``margin`` for the usual choice; each of the others keeps one choice a of one branch b throughout (of all subflows,
-if it is a window) and follows π in all other branches. With G the sum of an episode's rewards and s_t, π(s_t) what the
-first saw and did,
+plus ``margin`` for the default choice. Each of the others keeps one choice a of one branch b throughout (of all
+subflows, if it is a window) and follows π in all other branches. G is the sum of an episode's rewards, and s_t, π(s_t)
+are what the first saw and did:
 
     L = mean over t, b, a of (A(s_t, b, a) − A(s_t, b, π_b(s_t)) − D_ba)²      D_ba = clip(G_ba − G_π, ±``clip``)
 
@@ -29,8 +29,8 @@ from torch import nn
 from dstcc.learn.spaces.branched import branched
 
 from .learner import Slot, Weights
-from .off_policy import sets_network
 from .replay import fill
+from .sets_torch import sets_network
 from .streams import generator
 
 if TYPE_CHECKING:
@@ -70,10 +70,8 @@ class Rollouts:
         self.groups = recipe.episodes // self.size
         if self.groups * self.size != recipe.episodes:
             raise ValueError(f"{recipe.episodes} episodes are no groups of {self.size}")
-        self.network = sets_network(observation, action, settings.sets, dueling=False, seed=seed).to(
-            self.device
-        )
-        self.network.favour(settings.usual, settings.margin)
+        self.network = sets_network(observation, action, settings.sets, seed=seed).to(self.device)
+        self.network.favour(settings.default_choices, settings.margin)
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=settings.learning_rate, fused=True)
         self._table = self._deviations(action)
         self._draw = generator(seed, "replay")

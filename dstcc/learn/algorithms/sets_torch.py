@@ -1,24 +1,28 @@
-"""The network of :mod:`dstcc.learn.policies.sets` in torch, with a value beside the choices for a dueling DQN."""
+"""The network of :mod:`dstcc.learn.policies.sets` in torch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import nn
 
 from dstcc.learn.policies.sets import MOST_LAYERS, SetsShape, document
+from dstcc.learn.spaces.observe_measured import EPISODE, LAYER, SUBFLOW
 
 from .learner import Weights
 from .streams import generator
+from .torches import ValueNetwork
+
+if TYPE_CHECKING:
+    from dstcc.learn.spaces.branched import BranchedActions
+    from dstcc.learn.spaces.observe import ObservationSpec
 
 
-class SetsNetwork(nn.Module):
-    """Q of every branch's choices, (B, Σ choices): N of ``shape.windows``, then those of ``rest``.
-
-    With ``dueling`` Q = V + A − mean A, with V from the hidden layer of the branches that all subflows share.
-    """
+class SetsNetwork(ValueNetwork):
+    """Values of every branch's choices, (B, Σ choices): N of ``shape.windows``, then those of ``rest``."""
 
     def __init__(
         self,
@@ -28,7 +32,6 @@ class SetsNetwork(nn.Module):
         rest: Sequence[int],
         hidden: int,
         *,
-        dueling: bool,
         seed: int,
     ) -> None:
         super().__init__()
@@ -46,17 +49,12 @@ class SetsNetwork(nn.Module):
         }
         for name, size in shape.tensors(hidden).items():
             bound = (hidden if "out" in name else fan_in[name.split(".")[0]]) ** -0.5
-            self.tensors[name.replace(".", "_")] = nn.Parameter(_uniform(size, bound, draws))
-        self.value = nn.Parameter(_uniform((hidden + 1,), hidden**-0.5, draws)) if dueling else None
+            self.tensors[name.replace(".", "_")] = nn.Parameter(uniform(size, bound, draws))
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """Q of every branch's choices."""
-        windows, rest, joint = self._choices(observations)
-        if self.value is None:
-            return torch.cat([windows.flatten(1), rest], dim=1)
-        windows, rest = self._centred(windows, rest)
-        value = joint @ self.value[:-1] + self.value[-1]
-        return torch.cat([windows.flatten(1), rest], dim=1) + value[:, None]
+        """The values of every branch's choices."""
+        windows, rest, _ = self.choices(observations)
+        return torch.cat([windows.flatten(1), rest], dim=1)
 
     def mask(self, observations: torch.Tensor) -> torch.Tensor:
         """Which branches mean something, (B, branches): not those of subflows that are not there."""
@@ -65,15 +63,15 @@ class SetsNetwork(nn.Module):
         present = observations[:, shape.episode : first : shape.subflow] > 0
         return torch.cat([present, present.new_ones(len(present), len(self.rest))], dim=1)
 
-    def favour(self, usual: Sequence[int], margin: float) -> None:
-        """From now on add ``margin`` to the usual choice of each branch wherever the best is sought."""
-        choices = [usual[0]] * (len(self.branches) - len(usual)) + list(usual)
+    def favour(self, defaults: Sequence[int], margin: float) -> None:
+        """From now on add ``margin`` to the default choice of each branch wherever the best is sought."""
+        choices = [defaults[0]] * (len(self.branches) - len(defaults)) + list(defaults)
         starts = np.cumsum((0, *self.branches[:-1]))
         for start, choice in zip(starts, choices, strict=True):
             self.prior[int(start) + choice] = margin
 
     def weights(self) -> Weights:
-        """For a policy: what is sought the best of, less each branch's mean and the value, which are alike for all."""
+        """For a policy: the values, with the margin added to the default choices."""
         names = self.shape.tensors(1)
         tensors = {name: self.tensors[name.replace(".", "_")].detach().cpu().numpy().copy() for name in names}
         prior = self.prior.cpu().numpy()
@@ -81,7 +79,7 @@ class SetsNetwork(nn.Module):
         tensors["rest.out.bias"] += prior[self.subflows * self.shape.windows :]
         return Weights(document(self.shape), tensors, any_size=True)
 
-    def _choices(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def choices(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Windows (B, N, choices), the rest (B, choices) and the hidden layer before it."""
         shape, count = self.shape, len(observations)
         t = {name: self.tensors[name.replace(".", "_")] for name in shape.tensors(1)}
@@ -114,11 +112,21 @@ class SetsNetwork(nn.Module):
         ]
         return torch.cat(parts, dim=1)
 
-    def _centred(self, windows: torch.Tensor, rest: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        parts = [part - part.mean(dim=1, keepdim=True) for part in torch.split(rest, list(self.rest), dim=1)]
-        return windows - windows.mean(dim=2, keepdim=True), torch.cat(parts, dim=1)
+
+def sets_shape(action: BranchedActions) -> SetsShape:
+    """What a network of sets sees of the observation ``measured`` and does with that action space."""
+    rest = sum(action.branches[action.subflows :])
+    return SetsShape(len(EPISODE), len(SUBFLOW), len(LAYER), windows=len(action.windows), rest=rest)
 
 
-def _uniform(size: tuple[int, ...], bound: float, draws: torch.Generator) -> torch.Tensor:
+def sets_network(
+    observation: ObservationSpec, action: BranchedActions, hidden: int, *, seed: int
+) -> SetsNetwork:
+    """A network of sets for these spaces."""
+    sizes = observation.subflows, observation.layers, action.branches[action.subflows :]
+    return SetsNetwork(sets_shape(action), *sizes, hidden, seed=seed)
+
+
+def uniform(size: tuple[int, ...], bound: float, draws: torch.Generator) -> torch.Tensor:
     """U(±bound), PyTorch's own start, from a generator of our own."""
     return torch.empty(size).uniform_(-bound, bound, generator=draws)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,16 @@ from .replay import fill
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from .learner import Weights
+
+
+class ValueNetwork(nn.Module, ABC):
+    """A network that values the choices of every branch, (B, Σ choices)."""
+
+    @abstractmethod
+    def weights(self) -> Weights:
+        """For a policy's file."""
 
 
 def chain(widths: Sequence[int], draws: torch.Generator) -> nn.ModuleList:

@@ -161,6 +161,15 @@ class Training:
             "recipe": self.recipe.document(),
         }
 
+    def _updated(self, run: Path, identity: dict[str, Any]) -> dict[str, Any]:
+        """A checkpoint's identity with its recipe in today's options."""
+        if identity.get("algorithm") != self.algorithm:
+            return identity
+        try:
+            return {**identity, "recipe": self.recipe.updated(identity.get("recipe"))}
+        except InputError as error:
+            raise RunError(f"{run}: {error}; nothing was changed") from error
+
     def save(self, run: Path) -> None:
         """Write a checkpoint."""
         arrays = {f"learner.{name}": values for name, values in self.learner.arrays().items()}
@@ -179,7 +188,7 @@ class Training:
 
     def restore(self, run: Path, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
         """Back from a checkpoint; raises RunError for one of another training."""
-        _check_identity(run, document["identity"], self.identity)
+        _check_identity(run, self._updated(run, document["identity"]), self.identity)
 
         def part(name: str) -> dict[str, NDArray[Any]]:
             head = f"{name}."

@@ -40,21 +40,12 @@ def _transitions(count, seed=0):
     }
 
 
-@pytest.mark.parametrize("dueling", [False, True])
-def test_the_chain_of_layers_is_the_network(dueling):
-    learner = _learner(dueling=dueling)
+def test_the_chain_of_layers_is_the_network():
+    learner = _learner()
     observations = np.random.default_rng(1).standard_normal((64, 4)).astype(np.float32)
     with torch.no_grad():
         expected = learner.online(torch.from_numpy(observations)).numpy()
     assert np.abs(_forward(learner.online.layers(), observations) - expected).max() < 1e-5
-
-
-def test_dueling_puts_the_mean_over_a_branch_s_choices_at_v():
-    learner = _learner(dueling=True)
-    observations = torch.randn(8, 4, generator=torch.Generator().manual_seed(1))
-    with torch.no_grad():
-        means = [part.mean(dim=1) for part in learner.online(observations).split(list(BRANCHES), dim=1)]
-    assert torch.allclose(means[0], means[1], atol=1e-6)
 
 
 @pytest.mark.parametrize("double", [False, True])
@@ -73,7 +64,7 @@ def test_the_target_is_the_docstring_s(double):
     assert learner._td_target(tensors).numpy() == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.parametrize("options", [{}, {"double": True, "dueling": True, "max_grad_norm": 10.0}])
+@pytest.mark.parametrize("options", [{}, {"double": True, "max_grad_norm": 10.0}])
 def test_it_finds_the_best_choice_of_each_branch(options):
     # One slot, reward 1 per branch that is right: 400 updates of 32 on a linear question.
     learner = _learner(**options)
@@ -95,7 +86,7 @@ def test_epsilon_is_the_share_of_episodes_that_act_at_random():
 
 
 def test_a_copy_goes_on_bit_for_bit():
-    one = _learner(double=True, dueling=True)
+    one = _learner(double=True)
     one.remember(_transitions(300))
     for _ in range(60):
         one.learn()

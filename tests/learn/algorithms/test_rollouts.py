@@ -22,7 +22,7 @@ ACTION = MeasuredActions(
 )
 OBSERVATION = ObservationSpec("measured", 2, 2, 0)
 SETTINGS = RolloutSettings(
-    sets=8, learning_rate=1e-2, batch=32, memory=50, kept=2, least=2, usual=(0, 0, 0), margin=0.1
+    sets=8, learning_rate=1e-2, batch=32, memory=50, kept=2, least=2, default_choices=(0, 0, 0), margin=0.1
 )
 SIZE = group_size(ACTION)
 SLOTS = 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from dstcc.learn.algorithms.dqn import Dqn
-from dstcc.learn.algorithms.off_policy import sets_shape
-from dstcc.learn.algorithms.recipes.iodst_dqn import DqnSettings
-from dstcc.learn.algorithms.sets_torch import SetsNetwork
+from dstcc.learn.algorithms.sets_torch import SetsNetwork, sets_shape
 from dstcc.learn.policies.sets import Sets
 from dstcc.learn.spaces.measured_actions import MeasuredActions
 
@@ -25,7 +21,7 @@ REST = (4, 2)
 
 
 def network(**more: Any) -> SetsNetwork:
-    return SetsNetwork(SHAPE, 3, 2, REST, 8, dueling=True, seed=1, **more)
+    return SetsNetwork(SHAPE, 3, 2, REST, 8, seed=1, **more)
 
 
 def seen(subflows: int = 3, layers: int = 2, count: int = 5) -> NDArray[np.float32]:
@@ -102,11 +98,11 @@ def test_branches_of_subflows_that_are_not_there_do_not_count() -> None:
 
 
 def test_the_margin_is_in_the_weights() -> None:
-    settings = DqnSettings(sets=8, dueling=True, usual=(1, 2, 0), margin=100.0)
-    learner = Dqn(seen().shape[1], (2, 2, 2, *REST), settings, seed=3, make=network)
-    found = learner.online.weights()
-    run = Sets(found.network, found.tensors, seen().shape[1], 12)
-    assert (replace(ACTION).greedy(run(seen())) == [1, 1, 1, 2, 0]).all()
+    made = network()
+    made.favour((1, 2, 0), 100.0)
+    weights = made.weights()
+    run = Sets(weights.network, weights.tensors, seen().shape[1], 12)
+    assert (ACTION.greedy(run(seen())) == [1, 1, 1, 2, 0]).all()
 
 
 def test_weights_of_another_shape_are_refused() -> None:

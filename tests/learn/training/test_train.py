@@ -21,11 +21,12 @@ from dstcc.learn.algorithms.streams import TRAINING, training_seed
 from dstcc.learn.env.deep_space import make_specs, to_episodes
 from dstcc.learn.policies.policy import load_policy
 from dstcc.learn.spaces.branched import branched
-from dstcc.learn.training.checkpoint import load_checkpoint
+from dstcc.learn.training.checkpoint import load_checkpoint, save_checkpoint
 from dstcc.learn.training.fleet import Fleet
 from dstcc.learn.training.loop import Interrupted, train
+from scripts.ablation_dqn import BranchDqnSettings
 
-DQN = DqnSettings(
+DQN = BranchDqnSettings(
     sets=8, batch=16, buffer=300, target_every=7, double=True, dueling=True, n_step=3, explore_for=4
 )
 TINY = replace(
@@ -53,7 +54,9 @@ def _go(short, run, steps, recipe=TINY, **options):
 
 TINY_ROLLOUTS = replace(
     TINY,
-    learner=RolloutSettings(sets=8, batch=16, memory=2, kept=3, least=1, usual=(1, 2, 0, 1), margin=0.1),
+    learner=RolloutSettings(
+        sets=8, batch=16, memory=2, kept=3, least=1, default_choices=(1, 2, 0, 1), margin=0.1
+    ),
     episodes=17,
     evaluate_every=510,
 )
@@ -61,7 +64,7 @@ OF_THE_PAPER = replace(
     TINY,
     environment=RECIPES["iodst-dqn"].environment,
     reward=RECIPES["iodst-dqn"].reward,
-    learner=replace(DQN, sets=0, hidden=(16,), explore_for=1),
+    learner=DqnSettings(hidden=(16,), batch=16, buffer=300, target_every=7, double=True),
 )
 
 
@@ -239,3 +242,48 @@ def test_killed_at_random_moments_it_always_goes_on_to_the_same_weights(tmp_path
     _go(short, run, steps, resume=True)
     _go(short, tmp_path / "whole", steps)
     assert _state(run) == _state(tmp_path / "whole")
+
+
+def _as_of_before(run, **options):
+    """Give the newest checkpoint's recipe the options that older versions wrote."""
+    arrays, document, _ = load_checkpoint(run)
+    document["identity"]["recipe"]["learner"] |= options
+    save_checkpoint(run, document["steps"], arrays, document)
+
+
+BEFORE = {
+    "dueling": False,
+    "n_step": 1,
+    "explore_branches": False,
+    "explore_for": 1,
+    "sets": 0,
+    "usual": [],
+    "margin": 0.0,
+}
+
+
+def test_a_checkpoint_from_before_options_went_goes_on_alike(tmp_path, short):
+    for place in ("new", "old"):
+        _go(short, tmp_path / place, 200, OF_THE_PAPER)
+    _as_of_before(tmp_path / "old", **BEFORE)
+    for place in ("new", "old"):
+        _go(short, tmp_path / place, 480, OF_THE_PAPER, resume=True)
+    assert _state(tmp_path / "new") == _state(tmp_path / "old")
+
+
+def test_a_checkpoint_that_used_an_option_which_went_is_refused(tmp_path, short):
+    _go(short, tmp_path / "run", 200, OF_THE_PAPER)
+    _as_of_before(tmp_path / "run", **BEFORE | {"n_step": 3})
+    with pytest.raises(
+        RunError, match="trained with n_step = 3, which dstcc no longer has; nothing was changed"
+    ):
+        _go(short, tmp_path / "run", 480, OF_THE_PAPER, resume=True)
+
+
+def test_a_checkpoint_that_names_the_default_choices_usual_goes_on(tmp_path, short):
+    _go(short, tmp_path / "run", 425, TINY_ROLLOUTS)
+    arrays, document, _ = load_checkpoint(tmp_path / "run")
+    learner = document["identity"]["recipe"]["learner"]
+    learner["usual"] = learner.pop("default_choices")
+    save_checkpoint(tmp_path / "run", document["steps"], arrays, document)
+    _go(short, tmp_path / "run", 850, TINY_ROLLOUTS, resume=True)

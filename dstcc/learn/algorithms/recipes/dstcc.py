@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from dstcc.learn.algorithms.recipe import Recipe, Settings, register
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class RolloutSettings(Settings):
     """What a learner from rollouts is made of; gains are in the units of an episode's rewards."""
+
+    RENAMED: ClassVar[dict[str, str]] = {"usual": "default_choices"}
 
     sets: int = 64
     """Hidden values of the network of sets."""
@@ -30,8 +32,8 @@ class RolloutSettings(Settings):
     clip: float = 10.0
     """The largest gain that counts."""
     max_grad_norm: float = 10.0
-    usual: tuple[int, ...] = ()
-    """The usual choice of each branch, the first one's for all subflows; with ``margin``."""
+    default_choices: tuple[int, ...] = ()
+    """The default choice of each branch, the first one's for all subflows; with ``margin``."""
     margin: float = 0.0
     """By how much another choice must be worth more before it is taken."""
 
@@ -63,7 +65,7 @@ register(
             "headroom": 0,
         },
         reward="weighted-layers",
-        learner=RolloutSettings(usual=(1, 2, 0, 1), margin=0.2),
+        learner=RolloutSettings(default_choices=(1, 2, 0, 1), margin=0.2),
         steps=262_144,
         episodes=34,
         learn_every=64,

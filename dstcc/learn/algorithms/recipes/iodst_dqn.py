@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dstcc.learn.algorithms.recipe import Recipe, Settings, register
 from dstcc.learn.spaces.actions import PAPER_WINDOWS
@@ -16,7 +16,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DqnSettings(Settings):
-    """What a learner is made of."""
+    """What a DQN learner is made of."""
+
+    RETIRED: ClassVar[dict[str, Any]] = {
+        "dueling": False,
+        "n_step": 1,
+        "explore_branches": False,
+        "explore_for": 1,
+        "sets": 0,
+        "usual": [],
+        "margin": 0.0,
+    }
 
     hidden: tuple[int, ...] = (256, 256)
     learning_rate: float = 1e-4
@@ -28,19 +38,7 @@ class DqnSettings(Settings):
     target_every: int = 1_000
     """Updates between two renewals of the target network."""
     double: bool = False
-    dueling: bool = False
-    n_step: int = 1
     max_grad_norm: float | None = None
-    explore_branches: bool = False
-    """Random choices branch by branch, each on its own, in the place of whole random actions."""
-    explore_for: int = 1
-    """Decisions that a random choice lasts, on average."""
-    sets: int = 0
-    """The hidden values of a network of sets, which serves any number of subflows and layers; 0: a chain."""
-    usual: tuple[int, ...] = ()
-    """The usual choice of each branch, the first one's for those that are left out in front; with ``margin``."""
-    margin: float = 0.0
-    """By how much another choice must be worth more before it is taken."""
 
     def make(
         self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str
