@@ -1,4 +1,4 @@
-"""What the engine is told and what it answers: plain frozen dataclasses, integers in nanoseconds and bytes.
+"""The engine's input and its result: plain frozen dataclasses, integers in nanoseconds and bytes.
 
 The engine knows nothing of files, videos or random scenarios; ``dstcc.run`` resolves those first.
 """

@@ -80,7 +80,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 TABLES = ("trials.parquet", "chunks.parquet", "samples.parquet")
 IDENTITY = ("scenario_sha256", "backend", "scale")
-"""What ``run.json`` must say for runs to be told apart."""
+"""What of ``run.json`` distinguishes runs."""
 LINK_FACTS = ("name", "rate_bps", "rtt_s", "delay_s", "loss", "outages", "outage_s")
 """What ``run.json`` says of each link, as the first seed draws it; outages until the longest trial ends."""
 

@@ -42,7 +42,7 @@ class Footing:
     ordering_domains: int | None
     """Of all links together; ``None``: each layer is one."""
     windows: int
-    """Congestion windows or told rates, of all links together."""
+    """Congestion windows, or rates where these are given, of all links together."""
     copies: str
     """A key of :data:`dstcc.algorithms.COPIES`, or empty."""
     scale: float

@@ -1,6 +1,6 @@
 """A trial as qlog (draft-ietf-quic-qlog-main-schema, JSON text sequences, RFC 7464), for qvis and scripts.
 
-One record a packet event and one a subflow and slot, told apart by ``group_id`` ``subflow-N``. The vantage
+One record a packet event and one a subflow and slot, distinguished by ``group_id`` ``subflow-N``. The vantage
 point is the spacecraft's: data sent and lost, acknowledgements received, the window. Names are those of the
 QUIC event schema that tools know; a packet number is a segment number. Times are milliseconds of mission time.
 """

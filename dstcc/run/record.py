@@ -25,7 +25,7 @@ SHAPE: dict[str, Any] = {
     "algorithms": [{"name": (str,)}],
 }
 """Key → types of its value, or the shape of a table, or, in a list, of its every entry. What is absent or null is
-unknown, which readers heed; no entry of a list is null."""
+unknown, which readers check; no entry of a list is null."""
 WORDS = {dict: "a table", list: "a list", str: "a string", int: "a whole number", float: "a number"}
 
 

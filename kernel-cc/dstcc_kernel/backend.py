@@ -191,7 +191,7 @@ def _led(job: Job, config: EngineConfig, policy: Policy | None, folder: Path) ->
         }
         job = steered_by(job, policy, _driven(config, policy))
     elif config.transport.congestion == "fixed":
-        steer, job = {"windows": windows_of(config)}, replace(job, turning=job.lanes_per_link)
+        steer, job = {"windows": windows_of(config)}, replace(job, rotating=job.lanes_per_link)
     else:
         return job
     return replace(job, steer=steer, module=_module() if job.guest else None, shared=job.lanes)

@@ -1,6 +1,6 @@
 """What a guest runs, or a host: ``python -m dstcc_kernel.inside FOLDER``, with a trial's job in the folder.
 
-Leaves ``result.bin`` there, or ``error.txt`` with what a person can be told.
+Leaves ``result.bin`` there, or ``error.txt`` with a message for the user.
 """
 
 from __future__ import annotations

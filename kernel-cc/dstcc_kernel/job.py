@@ -60,7 +60,7 @@ class Job:
     lanes: bool
     lanes_per_link: int
     rotate: bool
-    """Lanes take layers by turns, not the quickest first."""
+    """Lanes get layers in rotation, not the quickest first."""
     layer_first: bool
     drop_late: bool
     backups: bool
@@ -95,8 +95,8 @@ class Job:
     """Whether a link's lanes share one window, which who decides sets; else each has its own."""
     rate: bool = False
     """Shared: windows say paces, which nothing under way closes."""
-    turning: int = 1
-    """Shared: of a link's lanes, those that take layers by turns; the others help while receivers' windows are
+    rotating: int = 1
+    """Shared: of a link's lanes, those that get layers in rotation; the others help while receivers' windows are
     small."""
     parameters: dict[str, str] = field(default_factory=dict)
     """Of the module tcp_cubic; the whole kernel's, so a guest's only."""

@@ -163,7 +163,7 @@ def steered_by(job: Job, policy: Policy, config: EngineConfig) -> Job:
         job,
         lanes=config.transport.mode == "lanes",
         lanes_per_link=lanes,
-        turning=min(lanes, max(MIN_LANES, _layers_a_round_trip(config) // LAYERS_A_LANE)),
+        rotating=min(lanes, max(MIN_LANES, _layers_a_round_trip(config) // LAYERS_A_LANE)),
         backups=_backups(config.links, stock=False) and not policy.action.measured,
         rate=policy.action.pacing == "rate",
         layer_links=(),
@@ -193,7 +193,7 @@ def steered_slot_ns(config: EngineConfig) -> int:
 
 
 def windows_of(config: EngineConfig) -> list[int]:
-    """What ``fixed`` holds on each link: told, or its bandwidth-delay product, in segments."""
+    """The window of ``fixed`` on each link, in segments: as given, or the bandwidth-delay product."""
     full = 8 * (config.transport.mss_bytes + HEADER_BYTES)
     given = config.transport.parameters.get("fixed", {}).get("cwnd_segments", ())
     windows = [int(window) for window in given]
@@ -224,7 +224,7 @@ def memory_mb(config: EngineConfig) -> int:
 
 
 def _buffers(links: Sequence[Link], limit: int) -> tuple[int, int]:
-    """Receive and send buffer of a connection, as the kernel counts them; ``told`` is 0 where it is no limit."""
+    """Receive and send buffer of a connection, as the kernel counts them; a ``limit`` of 0 is none."""
     flights = [link.rate_bps * rtt_s(link) / 8 for link in links]
     if sum(flights) > MAX_WINDOW:
         raise InputError(

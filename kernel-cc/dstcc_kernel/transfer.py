@@ -175,7 +175,7 @@ def _plan_lines(
     yield f"result {folder / RESULT}"
     yield f"modes {job.lanes:d} {job.layer_first:d} {job.drop_late:d} {job.rotate:d} {job.shared:d}"
     yield f"mss {job.mss_bytes}"
-    yield f"turning {job.turning}"
+    yield f"rotating {job.rotating}"
     yield f"rate {job.rate:d}"
     yield f"buffers {job.receive_buffer_bytes} {job.send_buffer_bytes}"
     yield f"times {job.tick_ns} {job.slot_ns} {job.duration_ns} {job.stall_ns}"

@@ -347,10 +347,10 @@ private:
         }
     }
     std::int64_t add(std::int64_t bytes) const { return bytes < 0 || unwritten_ < 0 ? -1 : unwritten_ + bytes; }
-    bool info(tcp_info& told) const {
+    bool info(tcp_info& info_row) const {
         if (!plan_.mptcp) {
-            socklen_t size = sizeof told;
-            return getsockopt(sender_, IPPROTO_TCP, TCP_INFO, &told, &size) == 0;
+            socklen_t size = sizeof info_row;
+            return getsockopt(sender_, IPPROTO_TCP, TCP_INFO, &info_row, &size) == 0;
         }
         struct {
             std::uint32_t header, count, kernel_size, user_size;
@@ -360,23 +360,23 @@ private:
         room.user_size = sizeof(tcp_info);
         socklen_t size = sizeof room;
         if (getsockopt(sender_, kMptcpLevel, kMptcpTcpInfo, &room, &size) != 0 || room.count == 0) return false;
-        told = room.rows[0];
+        info_row = room.rows[0];
         return true;
     }
     void note(Time now) {
-        tcp_info told{};
-        if (!info(told)) return;
+        tcp_info info_row{};
+        if (!info(info_row)) return;
         tcp_cc_info gains{};
         socklen_t size = sizeof gains;
         if (plan_.congestion == "bbr" && getsockopt(sender_, IPPROTO_TCP, TCP_CC_INFO, &gains, &size) != 0)
             fail("TCP_CC_INFO");
         std::fprintf(out_, "%lld %lld %lld %lld %u %u %u %u %u %llu %u %u %u %u %u %u %u %u %u\n",
                      static_cast<long long>(now), static_cast<long long>(acks_), static_cast<long long>(sent_),
-                     static_cast<long long>(una_ / plan_.mss), told.tcpi_snd_cwnd, told.tcpi_snd_ssthresh,
-                     told.tcpi_rtt, told.tcpi_rttvar, told.tcpi_rto,
-                     static_cast<unsigned long long>(told.tcpi_pacing_rate), told.tcpi_ca_state, told.tcpi_backoff,
-                     told.tcpi_sacked, told.tcpi_lost, told.tcpi_retrans, told.tcpi_unacked, gains.bbr.bbr_pacing_gain,
-                     gains.bbr.bbr_cwnd_gain, gains.bbr.bbr_min_rtt);
+                     static_cast<long long>(una_ / plan_.mss), info_row.tcpi_snd_cwnd, info_row.tcpi_snd_ssthresh,
+                     info_row.tcpi_rtt, info_row.tcpi_rttvar, info_row.tcpi_rto,
+                     static_cast<unsigned long long>(info_row.tcpi_pacing_rate), info_row.tcpi_ca_state,
+                     info_row.tcpi_backoff, info_row.tcpi_sacked, info_row.tcpi_lost, info_row.tcpi_retrans,
+                     info_row.tcpi_unacked, gains.bbr.bbr_pacing_gain, gains.bbr.bbr_cwnd_gain, gains.bbr.bbr_min_rtt);
     }
 
     Plan plan_;

@@ -14,7 +14,7 @@ using Time = std::int64_t;  // emulated nanoseconds since the start of the trial
 constexpr Time kNever = INT64_MAX;
 constexpr Time kNsPerS = 1'000'000'000;
 
-// What a person can be told; the program ends with it.
+// A message for the user. The program ends with it.
 struct Failure : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -64,8 +64,8 @@ struct Plan {
     bool lanes = false, layer_first = false, drop_late = false, rotate = false;
     bool shared = false;  // the lanes of a link share its window, which a controller sets
     int mss = 1460, subflows = 1;
-    bool rate = false;        // shared: the window says the pace and holds beside what is under way
-    std::size_t turning = 1;  // shared: of a link's lanes, those that take layers by turns
+    bool rate = false;         // shared: the window says the pace and holds beside what is under way
+    std::size_t rotating = 1;  // shared: of a link's lanes, those that get layers in rotation
     std::int64_t receive_buffer = 0, send_buffer = 0;
     Time tick = 0, slot = 0, duration = kNever, stall = kNever;
     std::vector<int> layer_links;                // -1: any

@@ -87,9 +87,9 @@ void set_congestion(int socket, const std::string& name) {
 MptcpInfo info_of(int socket, const std::string& who) {
     MptcpInfo info{};
     socklen_t size = sizeof info;
-    const bool told = getsockopt(socket, kLevel, kInfo, &info, &size) == 0;
-    if (!told && errno != EOPNOTSUPP) fail_errno(who + ": MPTCP_INFO");
-    if (!told || (info.flags & kFellBack)) throw Failure(who + ": " + kFallback);
+    const bool has_info = getsockopt(socket, kLevel, kInfo, &info, &size) == 0;
+    if (!has_info && errno != EOPNOTSUPP) fail_errno(who + ": MPTCP_INFO");
+    if (!has_info || (info.flags & kFellBack)) throw Failure(who + ": " + kFallback);
     return info;
 }
 
@@ -105,9 +105,9 @@ std::size_t rows(int socket, int option, std::vector<char>& room) {
         if (errno == EOPNOTSUPP) throw Failure(std::string("a connection: ") + kFallback);
         fail_errno("MPTCP subflows");
     }
-    SubflowData told{};
-    std::memcpy(&told, room.data(), sizeof told);
-    return std::min<std::size_t>(told.count, kMaxSubflows);
+    SubflowData header{};
+    std::memcpy(&header, room.data(), sizeof header);
+    return std::min<std::size_t>(header.count, kMaxSubflows);
 }
 
 std::string lane_name(std::size_t lane) { return "connection " + std::to_string(lane); }
@@ -121,16 +121,17 @@ Craft::Craft(const Plan& plan, Ledger& ledger)
       waiting_(static_cast<int>(lanes_.size())) {
     const Inside space(plan.craft_ns);
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-        const LanePlan& told = plan.lane_plans[i];
-        lanes_[i].first = i == 0 || plan.lane_plans[i - 1].link != told.link;
+        const LanePlan& lane_plan = plan.lane_plans[i];
+        lanes_[i].first = i == 0 || plan.lane_plans[i - 1].link != lane_plan.link;
         const int made = lanes_[i].socket = new_socket();
         set_buffer(made, SO_SNDBUFFORCE, plan.send_buffer, "send buffer");
         set_congestion(made, plan.congestion);
         const int on = 1;
         if (setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) fail_errno("TCP_NODELAY");
-        const sockaddr_in from = address(told.craft, told.port);
-        if (bind(made, reinterpret_cast<const sockaddr*>(&from), sizeof from) != 0) fail_errno("bind " + told.craft);
-        if (told.opens == 0) begin(i);
+        const sockaddr_in from = address(lane_plan.craft, lane_plan.port);
+        if (bind(made, reinterpret_cast<const sockaddr*>(&from), sizeof from) != 0)
+            fail_errno("bind " + lane_plan.craft);
+        if (lane_plan.opens == 0) begin(i);
     }
 }
 

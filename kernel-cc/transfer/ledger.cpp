@@ -133,13 +133,13 @@ void Ledger::handle_departure(int link, const Packet& packet, Time now) {
 
 // The line as netem has it, drop-tail and a packet's time on the wire each; losses on the way are not known here.
 void Ledger::queue(int link, const Packet& packet, Time now) {
-    const Link& told = plan_.links[static_cast<std::size_t>(link)];
+    const Link& link_plan = plan_.links[static_cast<std::size_t>(link)];
     Line& line = lines_[static_cast<std::size_t>(link)];
     while (!line.leaves.empty() && line.leaves.front() <= now) line.leaves.pop_front();
-    if (static_cast<int>(line.leaves.size()) >= told.queue_packets) return;
-    const double bits = 8.0 * (packet.ip_bytes - told.free_bytes);
-    totals.sent_wire += packet.ip_bytes - told.free_bytes;
-    line.busy = std::max(line.busy, now) + static_cast<Time>(bits / told.rate_bps * kNsPerS);
+    if (static_cast<int>(line.leaves.size()) >= link_plan.queue_packets) return;
+    const double bits = 8.0 * (packet.ip_bytes - link_plan.free_bytes);
+    totals.sent_wire += packet.ip_bytes - link_plan.free_bytes;
+    line.busy = std::max(line.busy, now) + static_cast<Time>(bits / link_plan.rate_bps * kNsPerS);
     line.leaves.push_back(line.busy);
 }
 
@@ -159,10 +159,10 @@ void Ledger::handle_arrival(int link, const Packet& packet, Time now) {
     const auto sent = std::lower_bound(subflow->flight.begin(), subflow->flight.end(), end,
                                        [](const Sent& s, std::int64_t at) { return s.end < at; });
     if (sent != subflow->flight.end() && sent->end == end && !sent->repeated) {
-        const Link& told = plan_.links[static_cast<std::size_t>(link)];
-        const double wire_ns = 8.0 * (packet.ip_bytes - told.free_bytes) / told.rate_bps * kNsPerS;
+        const Link& link_plan = plan_.links[static_cast<std::size_t>(link)];
+        const double wire_ns = 8.0 * (packet.ip_bytes - link_plan.free_bytes) / link_plan.rate_bps * kNsPerS;
         waits_.push_back(static_cast<float>(
-            std::max(0.0, static_cast<double>(now - sent->at - told.one_way(sent->at)) - wire_ns) / kNsPerS));
+            std::max(0.0, static_cast<double>(now - sent->at - link_plan.one_way(sent->at)) - wire_ns) / kNsPerS));
     }
     std::int64_t fresh = 0;
     lane.arrived.add(offset, offset + packet.payload, [&](std::int64_t from, std::int64_t to) {
@@ -223,7 +223,7 @@ void Ledger::deliver(Lane& lane, std::int64_t to, Time arrived, Time now) {
 }
 
 // An RTT is that of the oldest segment which an ACK tells of first, if that was sent once (Karn), as in TCP itself. What
-// a SACK block has told of is no news to the ACK that covers it when a hole is filled.
+// a SACK block has reported is not new to the ACK that covers it when a hole is filled.
 void Ledger::handle_ack(const Packet& packet, Time now) {
     Subflow* subflow = find(packet.destination, packet.destination_port);
     if (subflow == nullptr || !packet.has_ack || packet.syn) return;

@@ -18,7 +18,7 @@
 #include "samples.hpp"
 #include "sender.hpp"
 #include "tap.hpp"
-#include "turns.hpp"
+#include "shared_window.hpp"
 
 namespace transfer {
 
@@ -100,7 +100,7 @@ private:
     static void enter(int space) {
         if (setns(space, CLONE_NEWNET) != 0) fail_errno("setns");
     }
-    // The trial's time 0; told to whoever changes the links over time.
+    // The trial's time 0; given to the process that changes the links over time.
     static Start begin() {
         const Start start{clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_REALTIME)};
         std::printf("%" PRId64 "\n", start.monotonic);
@@ -138,7 +138,7 @@ private:
             while (taps_[2 * links + i].next(packet, at)) ledger_.handle_ack(packet, at - started_.realtime);
     }
     std::unique_ptr<Feeder> make_feeder() {
-        if (plan_.shared) return std::make_unique<Turns>(plan_, ledger_, craft_, earth_, payloads_);
+        if (plan_.shared) return std::make_unique<SharedWindow>(plan_, ledger_, craft_, earth_, payloads_);
         return std::make_unique<Sender>(plan_, ledger_, craft_, earth_, payloads_);
     }
     // Tells a controller of the slot and does as it answers (dstcc_kernel/steer.py has both lines). One that is gone is asked
@@ -156,10 +156,10 @@ private:
                  << (oldest[layer] == kNever ? -1 : std::max<Time>(oldest[layer] - now, 0));
         line << '\n';
         const std::string text = line.str();
-        std::string told;
+        std::string reply;
         gone_ = ::write(plan_.steer_out, text.data(), text.size()) != static_cast<ssize_t>(text.size());
-        for (char c = 0; !gone_ && c != '\n'; told += c) gone_ = ::read(plan_.steer_in, &c, 1) != 1;
-        std::istringstream in(told);
+        for (char c = 0; !gone_ && c != '\n'; reply += c) gone_ = ::read(plan_.steer_in, &c, 1) != 1;
+        std::istringstream in(reply);
         Answer answer;
         if (gone_ || !(in >> answer.gap >> answer.repair >> answer.dark)) return;
         for (int link = 0; in >> link;) answer.layers.push_back(link);

@@ -43,8 +43,8 @@ void read_line(const std::string& key, std::istringstream& in, Plan& plan) {
         in >> plan.lanes >> plan.layer_first >> plan.drop_late >> plan.rotate >> plan.shared;
     else if (key == "mss")
         in >> plan.mss;
-    else if (key == "turning")
-        in >> plan.turning;
+    else if (key == "rotating")
+        in >> plan.rotating;
     else if (key == "rate")
         in >> plan.rate;
     else if (key == "buffers")

@@ -30,9 +30,9 @@ void Sampler::take(Time now) {
             const bool own = !plan_.lanes || plan_.subflow_links[s] == plan_.lane_plans[lane].link;
             if (!own && tcp.tcpi_bytes_sent == 0) continue;
             Sample& row = made[s];
-            const bool told = !craft_.resting(static_cast<int>(lane));
-            lanes[s] += told;
-            row.cwnd += told ? tcp.tcpi_snd_cwnd : 0;
+            const bool active = !craft_.resting(static_cast<int>(lane));
+            lanes[s] += active;
+            row.cwnd += active ? tcp.tcpi_snd_cwnd : 0;
             row.inflight +=
                 static_cast<std::int64_t>(tcp.tcpi_unacked) - tcp.tcpi_sacked - tcp.tcpi_lost + tcp.tcpi_retrans;
             srtt[s] += 1e3 * tcp.tcpi_rtt * tcp.tcpi_snd_cwnd;
@@ -41,7 +41,7 @@ void Sampler::take(Time now) {
                 const auto least = static_cast<Time>(tcp.tcpi_min_rtt) * 1000;
                 row.min_rtt_ns = row.min_rtt_ns == 0 ? least : std::min(row.min_rtt_ns, least);
             }
-            if (told && tcp.tcpi_pacing_rate != UINT64_MAX)
+            if (active && tcp.tcpi_pacing_rate != UINT64_MAX)
                 row.pacing_bps += 8.0 * static_cast<double>(tcp.tcpi_pacing_rate);
             all[s].retransmitted += repeats;
             all[s].marked +=

@@ -30,7 +30,7 @@ public:
     // The layer it builds on was given up.
     bool hopeless(int object) const { return builds(object) && ledger_.outcomes[index(object) - 1].given_up; }
     const Object& of(int object) const { return plan_.objects[index(object)]; }
-    // What the rules go by. What waits was not begun; deadlines that nobody heeds are none.
+    // What the rules go by. A layer that waits was not begun. A deadline counts only if late layers are dropped.
     dstcc_dispatch::Layer layer(int object) const {
         const Object& row = of(object);
         return {row.release, plan_.drop_late ? row.deadline : kNever, row.bytes, row.layer, false};

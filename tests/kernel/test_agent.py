@@ -40,7 +40,7 @@ def subflow(number: int, address: str, **values: int) -> Subflow:
 
 
 class Control:
-    """Says what it is told to and remembers what was asked of it."""
+    """Answers with given values and remembers each request."""
 
     def __init__(self, *subflows: Subflow) -> None:
         self.now = list(subflows)

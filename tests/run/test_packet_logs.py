@@ -1,4 +1,4 @@
-"""qlog and pcapng: what passed by on the links, told twice and alike."""
+"""qlog and pcapng: the packets on the links, alike in both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles, light times, contact plans and codes in scenarios: what the engine is told."""
+"""Profiles, light times, contact plans and codes in scenarios: what the engine gets."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Weights:
 
 
 class Learner(Protocol):
-    """Call :meth:`act` and :meth:`take` by turns; the same calls give the same bits on a CPU."""
+    """Call :meth:`act` and then :meth:`take`, step by step; the same calls give the same bits on a CPU."""
 
     group: int
     """Episodes that are to meet the same scenario seed."""

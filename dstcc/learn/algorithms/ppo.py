@@ -173,13 +173,13 @@ class Ppo:
             "seen": self._tensor(self._rollout["observations"]),
             "action": torch.from_numpy(self._rollout["actions"].reshape(-1, self.subflows)).to(self.device),
             "advantage": torch.from_numpy(advantage.ravel()).to(self.device),
-            "aim": torch.from_numpy((advantage + value).ravel()).to(self.device),
+            "value_target": torch.from_numpy((advantage + value).ravel()).to(self.device),
         }
         with torch.no_grad():
             flat["before"], _, _ = self._log_probability(flat["seen"], flat["action"])
         loss: Any = None
         for _ in range(settings.epochs):
-            order = self._draw.permutation(len(flat["aim"]))
+            order = self._draw.permutation(len(flat["value_target"]))
             for start in range(0, len(order), settings.batch):
                 rows = torch.from_numpy(order[start : start + settings.batch]).to(self.device)
                 loss = self._update({name: values[rows] for name, values in flat.items()})
@@ -193,7 +193,9 @@ class Ppo:
         ratio = (now - batch["before"]).exp()
         clipped = ratio.clamp(1 - settings.clip, 1 + settings.clip)
         gain = torch.minimum(ratio * advantage, clipped * advantage).mean()
-        loss: Any = -gain + 0.5 * (value - batch["aim"]).square().mean() - settings.entropy * entropy.mean()
+        loss: Any = (
+            -gain + 0.5 * (value - batch["value_target"]).square().mean() - settings.entropy * entropy.mean()
+        )
         self.optimiser.zero_grad()
         loss.backward()
         networks = self.networks  # bounded apart: a value's error is in units of the return

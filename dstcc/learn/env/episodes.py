@@ -36,7 +36,7 @@ TABLE_1: dict[str, Any] = {
     "transport": {"mode": "lanes", "lanes_per_link": 16},
 }
 """Table 1 of Ha et al., ICT Express 2023, four hours of a live source at 90 % of the links' payload rate; what the
-environment draws from unless told otherwise."""
+environment draws from by default."""
 
 
 class Episodes:
@@ -95,7 +95,7 @@ class Episodes:
         return scope_of(self.scenarios, self.sources)
 
     def pick(self, seed: int) -> int:
-        """Which of the scenarios a seed draws: neighbouring seeds take turns."""
+        """Which of the scenarios a seed draws: each seed the next one, and then from the first again."""
         return seed % len(self.scenarios)
 
     def config(self, seed: int, action: ActionSpace) -> EngineConfig:

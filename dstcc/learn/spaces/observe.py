@@ -1,6 +1,6 @@
 """What an agent sees: the engine's values, scaled to the order of 1 and clipped, for K episodes at once.
 
-Only what a sender can know is in an observation: its own counters, what acknowledgements told it, its queue, light
+Only what a sender can know is in an observation: its own counters, what acknowledgements report, its queue, light
 times and contact plans.
 """
 

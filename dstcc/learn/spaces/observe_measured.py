@@ -42,7 +42,7 @@ SUBFLOW = (
 )
 LAYER = ("present", "backlog", "slack")
 LEAST_LOSS = 1e-5
-"""The least loss share that is told apart."""
+"""The least loss share that differs from none."""
 
 
 def names(subflows: int, layers: int) -> tuple[str, ...]:

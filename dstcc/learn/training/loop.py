@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 POLICY = "policy.safetensors"
 ALGORITHM, SEED = "dstcc", 1
-"""Unless told otherwise."""
+"""The defaults."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ def train(
     """Train ``algorithm`` (default :data:`ALGORITHM`) on a scenario for ``steps`` slots in all.
 
     With ``resume`` a run that is there goes on where its last intact checkpoint was, with its own algorithm and seed;
-    where there is none one begins. ``threads`` step episodes and change no result. ``stop`` is asked after every step
-    of all episodes; ``watch`` is told the steps so far, and each evaluation; ``tell`` what else should be known.
+    where there is none one begins. ``threads`` step episodes and change no result. ``stop`` is called after every step
+    of all episodes; ``watch`` gets the steps so far and each evaluation, ``tell`` warnings.
 
     Raises :class:`~dstcc.errors.RunError` for a run in the way, or one of another scenario, algorithm, seed, recipe or
     version; :class:`~dstcc.errors.InputError` for a device that is not there; :class:`Interrupted`.

@@ -64,7 +64,7 @@ class Cell(NamedTuple):
 
 
 SEEDS = {"saturated": 3, "large": 10, "mission": 20}
-"""Of the kernel, unless told otherwise; one where nothing is lost, as such runs differ by nothing."""
+"""Runs of the kernel by default; one where nothing is lost, as such runs differ by nothing."""
 
 
 def seeds_of(cell: Cell, wanted: int | None) -> int:

@@ -22,8 +22,8 @@ class QTableSettings(Settings):
     """Where each value of a subflow is cut into ranges, rising."""
     discount: float = 0.95
     rates: tuple[float, float] = (0.5, 0.03)
-    """Learning rate: 1 ÷ visits of the entry, between these. Much lower, and first aims, of values that had not grown
-    yet, would weigh for ever."""
+    """Learning rate: 1 ÷ visits of the entry, between these. With a much lower least one, the first TD targets
+    would weigh for ever, and those are of values that had not grown yet."""
 
     def make(
         self, recipe: Recipe, observation: ObservationSpec, action: ActionSpace, *, seed: int, device: str

@@ -4,7 +4,7 @@
 //   window   what is under way on the link's lanes together stays below W, the mean of their windows; where W says a rate,
 //            below W beside what was under way when it was set
 //   pace     layers leave one after the other, W per smoothed round trip in all, repairs included
-//   lanes    some by turns, a layer whole to each; further ones where the receivers of these have no room
+//   lanes    some in rotation, a whole layer to each; further ones where the receivers of these have no room
 //   layers   bound to a link when it has room, by the rules that the simulator compiles too (kernel-cc/dispatch/dstcc_dispatch.hpp)
 //
 // A lane whose agent fell silent is Reno's: its window, and with it the mean, halves with its losses.
@@ -14,9 +14,9 @@
 
 namespace transfer {
 
-class Turns : public Feeder {
+class SharedWindow : public Feeder {
 public:
-    Turns(const Plan& plan, Ledger& ledger, Craft& craft, Earth& earth, Payloads& payloads);
+    SharedWindow(const Plan& plan, Ledger& ledger, Craft& craft, Earth& earth, Payloads& payloads);
 
     void pump(Time now, const std::function<void()>& drained) override;
     void steer(const Answer& answer) override;
@@ -24,14 +24,14 @@ public:
 private:
     using Set = std::uint64_t;  // of links
     class View;
-    struct Road {
+    struct Path {
         std::vector<int> lanes;
         std::size_t next_lane = 0;
         int object = -1, lane = -1;  // under way to a lane
         std::int64_t offset = 0;
-        bool there = false;
-        Time one_way = 0, srtt = 0, looked = -1, fed = 0;
-        std::int64_t window = 0, flight = 0;  // bytes, when looked at
+        bool established = false;
+        Time one_way = 0, srtt = 0, refreshed = -1, fed = 0;
+        std::int64_t window = 0, flight = 0;  // bytes, when refreshed
         std::int64_t beside = 0;              // rate: what was under way when the window was set
         bool set = false;                     // since the last look
         Passed then;                          // likewise
@@ -43,23 +43,23 @@ private:
             Time moved;  // the last time that this changed
         };
         std::vector<Open> open;  // lanes with unsent data
-        struct Room {
+        struct ReceiveWindow {
             std::uint64_t acked = 0;
             std::int64_t bytes = 0;  // that the receiver's window still takes
             bool whole = false;      // it takes all it ever will
         };
-        std::vector<Room> rooms;  // by lane
+        std::vector<ReceiveWindow> receive_windows;  // by lane
     };
 
-    void refresh(Road& road, Time now);
-    void allow(Road& road, int link, Time now);
-    std::int64_t room(const Road& road, int link) const;
+    void refresh(Path& path, Time now);
+    void allow(Path& path, int link, Time now);
+    std::int64_t room(const Path& path, int link) const;
     bool feed(int link);
-    int lane_for(const Road& road, std::int64_t bytes) const;
+    int lane_for(const Path& path, std::int64_t bytes) const;
     bool bind(Set ready, Time now);
 
-    std::vector<Road> roads_;
-    std::vector<dstcc_dispatch::Forecast> paths_;  // what each link would do to a layer
+    std::vector<Path> paths_;
+    std::vector<dstcc_dispatch::Forecast> forecasts_;  // what each link would do to a layer
     std::vector<int> layers_;
     Time gap_;
     double repair_ = 0.5;

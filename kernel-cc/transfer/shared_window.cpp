@@ -1,0 +1,227 @@
+#include "shared_window.hpp"
+
+#include <algorithm>
+
+namespace transfer {
+
+namespace {
+
+constexpr Time kLooks = 16;  // TCP_INFO is read so many times a round trip, and with each new window
+constexpr double kLate = 2;  // looks' worth of data that may leave at once when a look came late
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+// Links as the rules' paths. A controller that gives no order of layers has its table kept to: a layer waits for its link.
+class SharedWindow::View {
+public:
+    using Set = SharedWindow::Set;
+    explicit View(const SharedWindow& of) : of_(of) {}
+    dstcc_dispatch::Layer layer(dstcc_dispatch::Object object) const {
+        return of_.waiting_.layer(static_cast<int>(object));
+    }
+    bool blocked(dstcc_dispatch::Object object) const { return of_.waiting_.blocked(static_cast<int>(object)); }
+    Time light(std::size_t s) const { return of_.forecasts_[s].light_ns; }
+    const dstcc_dispatch::Forecast& forecast(std::size_t s) const { return of_.forecasts_[s]; }
+    double repair_share() const { return of_.repair_; }
+    const std::vector<Waiting::Level>& levels() const { return of_.waiting_.levels(); }
+    Time gap_ns() const { return of_.gap_; }
+    std::int32_t entry(std::int64_t layer) const {
+        return layer < static_cast<std::int64_t>(of_.layers_.size()) ? of_.layers_[static_cast<std::size_t>(layer)]
+                                                                     : dstcc_dispatch::kAutomatic;
+    }
+    Set usable() const { return of_.established_ & ~of_.dark_; }
+    std::size_t paths() const { return of_.paths_.size(); }
+    bool strict() const { return of_.pinned_; }
+
+private:
+    const SharedWindow& of_;
+};
+
+SharedWindow::SharedWindow(const Plan& plan, Ledger& ledger, Craft& craft, Earth& earth, Payloads& payloads)
+    : Feeder(plan, ledger, craft, earth, payloads, true),
+      paths_(plan.links.size()),
+      forecasts_(plan.links.size()),
+      layers_(plan.layer_links),
+      gap_(plan.layer_first ? kNever : 0) {
+    for (std::size_t i = 0; i < plan.lane_plans.size(); ++i)
+        paths_[at(plan.lane_plans[i].link)].lanes.push_back(static_cast<int>(i));
+    for (Path& path : paths_) path.receive_windows.resize(path.lanes.size());
+}
+
+void SharedWindow::steer(const Answer& answer) {
+    layers_ = answer.layers;
+    gap_ = answer.gap >= 0 ? answer.gap : plan_.layer_first ? kNever : 0;
+    repair_ = answer.repair;
+    pinned_ = answer.gap < 0;
+    dark_ = answer.dark;
+    for (Path& path : paths_) path.refreshed = -1, path.set = true;  // windows are new
+}
+
+void SharedWindow::pump(Time now, const std::function<void()>& drained) {
+    waiting_.release(now);
+    Time quickest = kNever;
+    established_ = 0;
+    for (std::size_t i = 0; i < paths_.size(); ++i) {
+        Path& path = paths_[i];
+        path.one_way = plan_.links[i].one_way(now);
+        quickest = std::min(quickest, path.one_way);
+        refresh(path, now);
+        allow(path, static_cast<int>(i), now);
+        if (path.established) established_ |= Set{1} << i;
+    }
+    waiting_.drop_lost(now + quickest);
+    for (;;) {
+        Set ready = 0;
+        bool any = false;
+        for (std::size_t i = 0; i < paths_.size(); ++i) {
+            while (paths_[i].object >= 0 && feed(static_cast<int>(i))) {
+                any = true;
+                drained();
+            }
+            if (paths_[i].object < 0 && room(paths_[i], static_cast<int>(i)) > 0) ready |= Set{1} << i;
+        }
+        ready &= established_ & ~dark_;
+        if ((ready == 0 || !bind(ready, now)) && !any) return;
+    }
+}
+
+// The smoothed round trip of a link is that of the lanes that heard something since the last look, as a lane at rest keeps
+// an old one.
+void SharedWindow::refresh(Path& path, Time now) {
+    if (path.refreshed >= 0 && now - path.refreshed < std::max(plan_.tick, path.srtt / kLooks)) return;
+    std::int64_t window = 0, flight = 0, lanes = 0;
+    double srtt = 0, heard = 0;
+    for (std::size_t i = 0; i < path.lanes.size(); ++i)
+        for (const SubflowInfo& info : craft_.look(path.lanes[i])) {
+            const tcp_info& tcp = info.tcp;
+            if (plan_.subflow_links[at(info.number)] != plan_.lane_plans[at(path.lanes[i])].link || tcp.tcpi_rtt == 0)
+                continue;
+            if (!craft_.resting(path.lanes[i])) {
+                ++lanes;
+                window += tcp.tcpi_snd_cwnd;
+            }
+            flight += static_cast<std::int64_t>(tcp.tcpi_unacked) - tcp.tcpi_sacked - tcp.tcpi_lost + tcp.tcpi_retrans;
+            const double news =
+                path.srtt == 0 ? 1 : static_cast<double>(tcp.tcpi_bytes_acked - path.receive_windows[i].acked);
+            srtt += 1e3 * tcp.tcpi_rtt * news;
+            heard += news;
+            const std::int64_t under_way = static_cast<std::int64_t>(tcp.tcpi_unacked) * plan_.mss;
+            path.receive_windows[i] = {tcp.tcpi_bytes_acked, tcp.tcpi_snd_wnd - under_way, under_way == 0};
+        }
+    if (lanes == 0) return;
+    if (heard > 0) path.srtt = static_cast<Time>(srtt / heard);
+    path.established = true;
+    path.refreshed = now;
+    path.flight = flight * plan_.mss;
+    if (plan_.rate && path.set) path.beside = path.flight;
+    path.set = false;
+    path.window = window * plan_.mss / lanes;
+    path.then = ledger_.passed(plan_.lane_plans[at(path.lanes[0])].link);
+    path.pace = static_cast<double>(path.window) / static_cast<double>(std::max<Time>(path.srtt, 1));
+}
+
+// A token bucket of a look or two: nothing is saved up while there is nothing to send. What leaves is charged, not what is
+// handed over: a lane may hold it back until its receiver's window, 64 KiB at first, opens.
+void SharedWindow::allow(Path& path, int link, Time now) {
+    const std::int64_t sent = ledger_.passed(link).sent;
+    const double most = kLate * path.pace * static_cast<double>(plan_.tick) + plan_.mss;
+    path.due = std::min(path.due + path.pace * static_cast<double>(now - path.fed), most) -
+               static_cast<double>(sent - path.charged);
+    path.charged = sent;
+    path.fed = now;
+    for (Path::Open& open : path.open)
+        if (const std::int64_t unsent = ledger_.unsent(open.lane); unsent != open.unsent)
+            open = {open.lane, unsent, now};
+    path.open.erase(
+        std::remove_if(path.open.begin(), path.open.end(), [](const Path::Open& o) { return o.unsent == 0; }),
+        path.open.end());
+}
+
+// Bytes that may be handed over: within the window, and not ahead of the pace.
+std::int64_t SharedWindow::room(const Path& path, int link) const {
+    if (!path.established) return 0;
+    const Passed& passed = ledger_.passed(link);
+    const std::int64_t flight =
+        path.flight + (passed.sent - path.then.sent) - (passed.acked - path.then.acked) + passed.written - passed.left;
+    const std::int64_t window = path.window + path.beside - std::max<std::int64_t>(flight, 0);
+    const Time patience = 2 * plan_.tick + static_cast<Time>(kLate * plan_.mss / std::max(path.pace, 1e-9));
+    std::int64_t leaving = 0;
+    for (const Path::Open& open : path.open)
+        if (path.fed - open.moved <= patience) leaving += ledger_.unsent(open.lane);
+    const double due = path.due - static_cast<double>(leaving + passed.sent - path.charged);
+    return due < plan_.mss ? 0 : std::min(window, static_cast<std::int64_t>(due)) / plan_.mss * plan_.mss;
+}
+
+// A stretch of the layer under way, in whole segments up to its end.
+bool SharedWindow::feed(int link) {
+    Path& path = paths_[at(link)];
+    const std::int64_t rest = waiting_.of(path.object).bytes - path.offset;
+    const std::int64_t stretch = std::min({rest, room(path, link), Payloads::kStretch / plan_.mss * plan_.mss});
+    if (stretch <= 0) return false;
+    const std::int64_t sent = hand(path.lane, path.object, path.offset, stretch);
+    if (sent == 0) return false;
+    const auto known =
+        std::find_if(path.open.begin(), path.open.end(), [&](const Path::Open& o) { return o.lane == path.lane; });
+    if (known == path.open.end())
+        path.open.push_back({path.lane, sent, path.fed});
+    else
+        *known = {path.lane, ledger_.unsent(path.lane), path.fed};
+    path.offset += sent;
+    if (sent == rest) path.object = -1;
+    return true;
+}
+
+// Gives the next layer to a link of `ready`, the nearest by light that can bring it in time.
+bool SharedWindow::bind(Set ready, Time now) {
+    for (std::size_t i = 0; i < paths_.size(); ++i) {
+        const Path& path = paths_[i];
+        const Time light = now + path.one_way, repair = std::max(path.srtt, 2 * path.one_way);
+        const double wire = path.pace * (plan_.mss + 40.0) / plan_.mss;
+        const double wait =
+            path.pace > 0 ? static_cast<double>(ledger_.queue_bytes(static_cast<int>(i), now)) / wire : 0;
+        forecasts_[i] = {light,
+                         light + static_cast<Time>(std::min(wait, dstcc_dispatch::kFarNs)),
+                         path.pace > 0 ? 1 / path.pace : 0,
+                         0,
+                         path.one_way,
+                         repair};
+    }
+    dstcc_dispatch::Object next = 0;
+    Set links = ready;
+    if (!dstcc_dispatch::next_in_turn(View(*this), links, next)) return false;
+    const auto object = static_cast<int>(next);
+    int nearest = -1;
+    for (int i = 0; i < static_cast<int>(paths_.size()); ++i)
+        if ((links >> i & 1) != 0 && (nearest < 0 || paths_[at(i)].one_way < paths_[at(nearest)].one_way) &&
+            lane_for(paths_[at(i)], waiting_.of(object).bytes) >= 0)
+            nearest = i;
+    if (nearest < 0) return false;
+    Path& path = paths_[at(nearest)];
+    const auto place = at(lane_for(path, waiting_.of(object).bytes));
+    path.lane = path.lanes[place];
+    if (place < plan_.rotating) path.next_lane = (place + 1) % std::min(plan_.rotating, path.lanes.size());
+    path.receive_windows[place].bytes -= waiting_.of(object).bytes;
+    path.receive_windows[place].whole = false;
+    waiting_.take(object);
+    path.object = object;
+    path.offset = 0;
+    return true;
+}
+
+// A lane that is not still sending and whose receiver takes so much, or takes nothing else: by turns, so that what follows
+// soon tells of a loss at a layer's end; of the further ones the first. -1 if none.
+int SharedWindow::lane_for(const Path& path, std::int64_t bytes) const {
+    const std::size_t rotating = std::min(plan_.rotating, path.lanes.size());
+    for (std::size_t tried = 0; tried < path.lanes.size(); ++tried) {
+        const std::size_t place = tried < rotating ? (path.next_lane + tried) % rotating : tried;
+        const Path::ReceiveWindow& room = path.receive_windows[place];
+        if (craft_.connected(path.lanes[place]) && (room.whole || room.bytes >= bytes) &&
+            ledger_.unsent(path.lanes[place]) == 0)
+            return static_cast<int>(place);
+    }
+    return -1;
+}
+
+}  // namespace transfer
