@@ -1,0 +1,76 @@
+"""How many instructions does the engine spend on a packet? They do not mind a loaded machine, as times do.
+
+    python scripts/instructions.py [flow | transfer | open-loop | bbr-scaled]...
+
+`flow` is a file over one link by CUBIC, `transfer` the same over two links, the others two and eight hours of
+the day that fills two Mars links (`make bench ONLY=mission_day_s`). Counts what runs in the trial's loop, not its
+setting up, with valgrind's callgrind, which `make setup` does not install.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+CONFIGS = {
+    "flow": "Bulk(subflows=1, packets=200_000).config()",
+    "transfer": "Bulk(packets=200_000).config()",
+    "open-loop": "day('open-loop', 7_200)",
+    "bbr-scaled": "day('bbr-scaled', 28_800)",
+}
+RUN = """
+from bench import missions
+from bench.nets import Bulk
+from dstcc.engine import simulate
+
+def day(control, seconds):
+    missions.DAY_S = seconds
+    return missions._day(control)
+
+print(int(simulate({}).totals["data_packets"]))
+"""
+
+
+def instructions(config: str) -> tuple[int, int]:
+    """Run one trial under callgrind; its instructions and its packets."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            "valgrind",
+            "--tool=callgrind",
+            "--toggle-collect=dstcc::Simulation::run_until*",
+            f"--callgrind-out-file={folder}/out",
+            sys.executable,
+            "-c",
+            RUN.format(CONFIGS[config]),
+        ]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    collected = re.search(r"Collected : (\d+)", done.stderr)
+    assert collected is not None
+    return int(collected[1]), int(done.stdout)
+
+
+def main() -> int:
+    """Print a line for each configuration."""
+    parser = argparse.ArgumentParser(description="Count the engine's instructions a packet.")
+    parser.add_argument(
+        "configs", nargs="*", metavar="NAME", help=f"of {', '.join(CONFIGS)}; all without one"
+    )
+    names = parser.parse_args().configs or list(CONFIGS)
+    if unknown := [name for name in names if name not in CONFIGS]:
+        parser.error(f"{unknown[0]!r} is not one of {', '.join(CONFIGS)}")
+    if shutil.which("valgrind") is None:
+        parser.error("valgrind is not installed")
+    for name in names:
+        spent, packets = instructions(name)
+        print(f"{name:<12}{spent / packets:8,.0f} instructions a packet, of {packets:,}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
