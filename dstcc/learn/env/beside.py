@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from dstcc.engine.config import AGENT, AGENT_BBR, AGENT_RATE, NEVER_NS, SAME, Objects
+from dstcc.engine.config import NEVER_NS, SAME, Objects
 from dstcc.engine.stepper import EPISODE_VALUES, FALL_BACK, FLOW_VALUES, LAYER_VALUES, SILENT, SUBFLOW_VALUES
+from dstcc.learn.spaces.actions import CONTROLS
 from dstcc.learn.spaces.observe import make_observer
 from dstcc.learn.spaces.observe_measured import MeasuredObserver
 from dstcc.learn.spaces.schedulers import SchedulerActions
@@ -126,7 +127,7 @@ class Beside:
 def beside(policy: Policy, config: EngineConfig) -> tuple[Beside, ...]:
     """A policy for each background flow that is steered in a trial of it, in the engine's order; none for a policy that
     leaves windows to a stock control, which such flows then run."""
-    if config.transport.congestion not in (AGENT, AGENT_RATE, AGENT_BBR):
+    if config.transport.congestion not in CONTROLS.values():
         return ()
     links = [
         index for index, link in enumerate(config.links) for flow in link.flows if flow.congestion == SAME

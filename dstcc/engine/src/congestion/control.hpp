@@ -110,6 +110,12 @@ struct ControlEntry {
     bool steered = false;                      // nobody's choice, but what a controller runs on
 };
 
+// Is this a control whose window is decided outside?
+inline bool steerable(const std::string& control) {
+    const ControlEntry* const entry = registered<ControlEntry>(control);
+    return entry != nullptr && entry->steered;
+}
+
 // Of a class whose constructor takes the setup, or nothing.
 template <class Control>
 std::unique_ptr<CongestionControl> make_control([[maybe_unused]] const ControlSetup& setup) {

@@ -20,11 +20,6 @@ inline constexpr const char* kAgentLate = "agent-late";
 // A scheduler that follows one of several others, the one that the agent says.
 inline constexpr const char* kAgentPolicies = "agent-policies";
 
-// Is this a control whose window is decided outside?
-inline bool steerable(const std::string& control) {
-    return control == kAgent || control == kAgentRate || control == kAgentBbr;
-}
-
 // For one subflow: W <- alpha W + beta (kernel-cc/law/dstcc_law.h), nothing, or the window back to NewReno.
 struct WindowAction {
     enum class Kind : std::uint8_t { kSilent, kSet, kFallBack };
