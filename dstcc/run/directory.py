@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 from dstcc.algorithms import reconstructed
 from dstcc.atomic import atomic_directory, atomic_write
 from dstcc.errors import RunError
+from dstcc.metrics import METRICS
 from dstcc.outputs import Kind, check_output, stranger
 from dstcc.scenario import (
     Scenario,
@@ -249,7 +250,10 @@ def load_run(path: Path) -> Run:
     scenario = _read_scenario(path / "scenario.toml")
     for name, schema in (("chunks.parquet", CHUNKS), ("samples.parquet", SAMPLES)):
         _check_columns(path / name, schema)
-    trials = _read_table(path / "trials.parquet", trials_schema(0)).to_pylist()
+    # A run of before a metric came to be has no value of it.
+    needed = pa.schema([column for column in trials_schema(0) if column.name not in METRICS])
+    rows = _read_table(path / "trials.parquet", needed).to_pylist()
+    trials = [row | {name: None for name in METRICS if name not in row} for row in rows]
     return Run(path, meta, scenario, trials)
 
 

@@ -5,7 +5,7 @@ import json
 from click.testing import CliRunner
 from dstcc_cli.main import main
 
-from dstcc.algorithms import CONTROLLERS, TABLE
+from dstcc.algorithms import TABLE, shipped_policies
 
 
 def test_table_for_people_on_stdout() -> None:
@@ -22,6 +22,6 @@ def test_json() -> None:
     done = CliRunner().invoke(main, ["algorithms", "--json"])
     rows = json.loads(done.stdout)
     assert done.stderr == ""
-    assert [row["name"] for row in rows] == [*(row.name for row in TABLE), *sorted(CONTROLLERS)]
+    assert [row["name"] for row in rows] == [*(row.name for row in TABLE), *shipped_policies()]
     assert all(row.keys() == {"name", "kind", "state", "source", "backends"} for row in rows)
     assert {row["name"]: row["backends"] for row in rows}["cubic"] == ["simulator", "kernel"]

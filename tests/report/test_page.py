@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from dstcc.report.figures.layers import percent
+from dstcc.report.figures.section import FIGURES
 from tests.report.conftest import Pages
 from tests.report.synthetic_run import RunSpec
 
@@ -76,7 +77,7 @@ def test_the_page_has_every_part(pages: Pages) -> None:
         "Definitions",
     ):
         assert heading in parsed.plain
-    assert len(parsed.named("figure")) == 8
+    assert len(parsed.named("figure")) == 6 + len(FIGURES)
     assert all(plot["aria-label"] for plot in parsed.named("div") if plot.get("role") == "img")
     assert "dstcc emulate 'examples/mars table1.toml'" in parsed.plain
     assert "log_uniform" in parsed.plain
@@ -143,7 +144,7 @@ def test_several_scenarios_get_an_overview(pages: Pages) -> None:
     assert "2 scenarios compared" in parsed.plain
     assert [link["href"] for link in parsed.named("a")] == ["#s1", "#s2"]
     assert "All scenarios together" in parsed.plain
-    assert len(parsed.named("figure")) == 8 + 8 + 1  # the profiles of both together
+    assert len(parsed.named("figure")) == 2 * (6 + len(FIGURES)) + 1  # the profiles of both together
 
 
 def test_scenarios_without_a_common_algorithm_are_not_taken_together(pages: Pages) -> None:
@@ -166,7 +167,7 @@ def test_scenarios_without_a_common_algorithm_are_not_taken_together(pages: Page
     ids=["stall", "quality", "one-chunk", "one-layer", "ten-algorithms"],
 )
 def test_unusual_runs_give_a_page(pages: Pages, spec: RunSpec) -> None:
-    assert len(outline(pages(spec)).named("figure")) == 6
+    assert len(outline(pages(spec)).named("figure")) == 4 + len(FIGURES)
 
 
 def test_stalls_and_quality_show_where_they_exist(pages: Pages) -> None:

@@ -180,6 +180,15 @@ def test_a_lacking_column_is_named(run_path: Path) -> None:
         load_run(run_path)
 
 
+def test_a_metric_that_came_later_has_no_value_in_a_run(run_path: Path) -> None:
+    path, now = run_path / "trials.parquet", load_run(run_path).trials
+    pq.write_table(pq.read_table(path).drop(["goodput_bps"]), path)
+    assert load_run(run_path).trials == [{**row, "goodput_bps": None} for row in now]
+    pq.write_table(pq.read_table(path).drop(["seed"]), path)
+    with pytest.raises(RunError, match=r"trials\.parquet: lacks the column seed"):
+        load_run(run_path)
+
+
 def test_what_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="no such run"):
         load_run(tmp_path / "none")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dstcc.errors import ScenarioError
 from dstcc.scenario import Override, Scenario, load_scenario, parse_override, parse_scenario, to_toml
+from dstcc.scenario.losses import LOSSES
 
 BAD = [
     ("link.0.rate_bps=-5", "link.0.rate_bps = -5: must be between 1 and 1e+12, not -5"),
@@ -43,7 +44,7 @@ BAD = [
     ("link.0.loss.packet=-0.1", "link.0.loss.packet = -0.1: must be between 0 and 1"),
     (
         "link.0.loss={packet = 0.1, ber = 1e-6}",
-        "link.0.loss: needs exactly one of packet, ber, gilbert_elliott, ebn0_db, not packet and ber",
+        f"link.0.loss: needs exactly one of {', '.join(LOSSES)}, not packet and ber",
     ),
     ("link.0.loss={}", "link.0.loss: needs exactly one"),
     ("link.0.loss={gilbert_elliott = {p = 2, r = 0.1}}", "link.0.loss.gilbert_elliott.p = 2"),
