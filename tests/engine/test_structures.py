@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import accumulate
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -84,11 +85,14 @@ def test_a_bit_window_is_a_set_of_integers(steps: list[tuple[str, int, int]]) ->
         assert bits.first_missing(begin) == next(x for x in range(begin, 900) if x not in plain)
 
 
+@pytest.mark.parametrize("kind", [structures.TreeOfFours, structures.TreeOfEights])
 @pytest.mark.parametrize("heads", [1, 3, 4, 5, 16, 17, 64, 65, 257])
 @given(st.data())
 @settings(max_examples=30)
-def test_the_first_event_is_the_earliest_of_the_lowest_head(heads: int, data: st.DataObject) -> None:
-    tree, times = structures.EventTree(heads), [NEVER_NS] * heads
+def test_the_first_event_is_the_earliest_of_the_lowest_head(
+    kind: Any, heads: int, data: st.DataObject
+) -> None:
+    tree, times = kind(heads), [NEVER_NS] * heads
     assert tree.first == (NEVER_NS, 0)
     moves = st.tuples(st.integers(0, heads - 1), st.sampled_from((0, 1, 2, NEVER_NS - 1)))
     for head, at in data.draw(st.lists(moves, max_size=60)):

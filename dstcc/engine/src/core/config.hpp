@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base.hpp"
+#include "core/column.hpp"
 
 namespace dstcc {
 
@@ -124,8 +125,10 @@ struct TransportConfig {
 };
 
 struct ObjectsConfig {
-    std::vector<std::int64_t> chunk, layer, payload_bytes;
-    std::vector<Time> release_ns, deadline_ns;
+    Column<std::int64_t> chunk;
+    Column<std::uint8_t> layer;
+    Column<std::int64_t> payload_bytes;
+    Column<Time> release_ns, deadline_ns;
     std::size_t size() const { return payload_bytes.size(); }
 };
 

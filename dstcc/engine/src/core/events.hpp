@@ -1,5 +1,5 @@
-// The next event among a fixed set of heads: a tournament of times in groups of four. Ties go to the lower head, so the
-// order of events is a function of the scenario alone.
+// The next event among a fixed set of heads: a tournament of times in groups of four or eight. Ties go to the lower head,
+// so the order of events is a function of the scenario alone.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,26 @@
 
 namespace dstcc {
 
+// What is next in a tree.
 class EventTree {
 public:
-    explicit EventTree(std::size_t heads = 1) {
+    std::uint32_t head() const { return best_.head; }
+    Time time() const { return best_.at; }
+
+protected:
+    struct Node {
+        Time at;
+        std::uint32_t head;
+    };
+    Node best_{kNever, 0};
+};
+
+template <std::size_t kGroup>
+class GroupedTree : public EventTree {
+    static_assert(kGroup == 4 || kGroup == 8);
+
+public:
+    explicit GroupedTree(std::size_t heads = 1) {
         std::size_t places = 0;
         for (std::size_t width = heads; levels_.empty() || width > 1; width = (width + kGroup - 1) / kGroup) {
             levels_.push_back(places);
@@ -21,8 +38,6 @@ public:
         tall_ = levels_.size() > 1;
         for (std::size_t i = heads; i-- > 0;) set(i, kNever);
     }
-    std::uint32_t head() const { return best_.head; }
-    Time time() const { return best_.at; }
     Time at(std::size_t head) const { return nodes_[head].at; }
     [[gnu::always_inline]] void set(std::size_t head, Time at) {
         Node* nodes = nodes_.data();
@@ -32,13 +47,14 @@ public:
     }
 
 private:
-    static constexpr std::size_t kGroup = 4;
-    struct Node {
-        Time at;
-        std::uint32_t head;
-    };
-    // Two comparisons that do not wait for each other, then one: nothing branches on data.
+    // Comparisons that do not wait for each other, then one between their winners: nothing branches on data.
     static const Node* winner(const Node* group) {
+        if constexpr (kGroup == 4) return winner_of_four(group);
+        const Node* left = winner_of_four(group);
+        const Node* right = winner_of_four(group + kGroup / 2);
+        return right->at < left->at ? right : left;
+    }
+    static const Node* winner_of_four(const Node* group) {
         const Node* left = group + (group[1].at < group[0].at);
         const Node* right = group + 2 + (group[3].at < group[2].at);
         return right->at < left->at ? right : left;
@@ -52,13 +68,13 @@ private:
             if (level + 1 == levels_.size()) return;
         }
     }
-    Node best_{kNever, 0};
     bool tall_ = false;                // more than one group
     std::vector<Node> nodes_;          // the heads, then a winner per group, then a winner per group of those, ...
     std::vector<std::size_t> levels_;  // where each level begins
 };
 
-// Two trees: the heads that move with every packet stand in a small one of their own, and win ties.
+// Two trees: the heads that move with every packet stand in a small one of their own, and win ties. The idle heads of two
+// subflows are eight: one group.
 class EventHeads {
 public:
     EventHeads(std::size_t busy, std::size_t idle) : busy_count_(busy), busy_(busy), idle_(idle) {}
@@ -73,18 +89,20 @@ public:
             idle_.set(head - busy_count_, at);
     }
 
+    Time at_idle(std::size_t place) const { return idle_.at(place); }
     void set_idle(std::size_t place, Time at) { idle_.set(place, at); }
 
 private:
     std::size_t busy_count_;
-    EventTree busy_, idle_;
+    GroupedTree<4> busy_;
+    GroupedTree<8> idle_;
 };
 
 // Timers of one part of the simulation: the idle heads from `first` on. It sees no other heads, least of all the links'.
 class Timers {
 public:
     Timers(EventHeads& heads, std::size_t first) : heads_(&heads), first_(first) {}
-    Time at(std::size_t i) const { return heads_->idle().at(first_ + i); }
+    Time at(std::size_t i) const { return heads_->at_idle(first_ + i); }
     void set(std::size_t i, Time at) { heads_->set_idle(first_ + i, at); }
 
 private:

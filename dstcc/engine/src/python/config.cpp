@@ -20,6 +20,12 @@ std::vector<T> read_column(const py::handle& table, const char* name) {
     return {array.data(), array.data() + array.size()};
 }
 
+std::vector<std::uint8_t> read_layers(const py::handle& objects) {
+    const auto layers = read_column<std::int64_t>(objects, "layer");
+    for (const std::int64_t layer : layers) require(layer >= 0 && layer < 256, "layers are numbered 0 to 255");
+    return {layers.begin(), layers.end()};
+}
+
 std::shared_ptr<const FrameSchedule> read_frames(const py::handle& frames) {
     auto out = std::make_shared<FrameSchedule>();
     out->frame_bits = frames.attr("frame_bits").cast<std::int64_t>();
@@ -180,7 +186,7 @@ EngineConfig read_engine_config(const py::handle& config) {
     out.transport = read_transport_config(config.attr("transport"));
     const py::handle objects = config.attr("objects");
     out.objects.chunk = read_column<std::int64_t>(objects, "chunk");
-    out.objects.layer = read_column<std::int64_t>(objects, "layer");
+    out.objects.layer = read_layers(objects);
     out.objects.payload_bytes = read_column<std::int64_t>(objects, "payload_bytes");
     out.objects.release_ns = read_column<std::int64_t>(objects, "release_ns");
     out.objects.deadline_ns = read_column<std::int64_t>(objects, "deadline_ns");

@@ -41,8 +41,10 @@ py::dict simulate(const py::object& config) {
     return native.transport.congestion == kTransferLtp ? simulate_with<Ltp>(native) : simulate_with<Simulation>(native);
 }
 
-double clairvoyant(const py::object& config, const std::vector<double>& weights) {
+double clairvoyant(const py::object& config,
+                   const py::array_t<double, py::array::c_style | py::array::forcecast>& given) {
     const EngineConfig native = read_engine_config(config);
+    const std::vector<double> weights(given.data(), given.data() + given.size());
     require(weights.size() == native.objects.size(), "weights must have one entry per object");
     py::gil_scoped_release release;
     return clairvoyant_weight(native, weights);

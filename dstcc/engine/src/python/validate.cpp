@@ -111,7 +111,6 @@ void validate(const EngineConfig& config) {
     require(o.chunk.size() == n && o.layer.size() == n && o.release_ns.size() == n && o.deadline_ns.size() == n,
             "the columns of objects differ in length");
     for (std::size_t i = 0; i < n; ++i) {
-        require(o.layer[i] >= 0 && o.layer[i] < 256, "layers are numbered 0 to 255");
         require(o.payload_bytes[i] >= 1, "objects hold at least one byte");
         require(t.congestion != kTransferLtp || o.payload_bytes[i] / t.mss_bytes < (std::int64_t{1} << 31),
                 "a block of ltp has fewer than 2^31 segments");

@@ -30,6 +30,15 @@ Ranges within(const RangeSet& set, std::int64_t begin, std::int64_t end) {
     return found;
 }
 
+template <std::size_t kGroup>
+void bind_tree(py::module_& m, const char* name) {
+    using Tree = GroupedTree<kGroup>;
+    py::class_<Tree>(m, name)
+        .def(py::init<std::size_t>(), py::arg("heads"))
+        .def("set", &Tree::set, py::arg("head"), py::arg("at"))
+        .def_property_readonly("first", [](const Tree& tree) { return std::pair(tree.time(), tree.head()); });
+}
+
 }  // namespace
 
 void bind_structures(py::module_& engine) {
@@ -53,10 +62,8 @@ void bind_structures(py::module_& engine) {
         .def("contains", &BitWindow::contains, py::arg("x"))
         .def_property_readonly("end", &BitWindow::end)
         .def("__bool__", [](const BitWindow& set) { return !set.empty(); });
-    py::class_<EventTree>(m, "EventTree")
-        .def(py::init<std::size_t>(), py::arg("heads"))
-        .def("set", &EventTree::set, py::arg("head"), py::arg("at"))
-        .def_property_readonly("first", [](const EventTree& tree) { return std::pair(tree.time(), tree.head()); });
+    bind_tree<4>(m, "TreeOfFours");
+    bind_tree<8>(m, "TreeOfEights");
     py::class_<DemandTree>(m, "DemandTree")
         .def(py::init<const std::vector<double>&, const std::vector<double>&>(), py::arg("p"), py::arg("q"))
         .def("room", &DemandTree::room, py::arg("chunk"))
