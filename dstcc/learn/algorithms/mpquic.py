@@ -2,8 +2,8 @@
 
 An episode is a chunk's download. Once per slot, while a chunk is under way, the best policy by Q is chosen, or with
 probability ε one at random; ε falls by a factor per action. A transition ends its episode when a chunk's last byte
-was acknowledged in its slot (``engine/src/mptcp/chunks.hpp``). Slots in which nothing waits teach nothing and are left
-out. An update (:mod:`dstcc.learn.algorithms.dqn`, double) per action; target every ``target_every`` actions.
+was acknowledged in its slot (``engine/src/dispatch/chunks.hpp``). Slots in which nothing waits teach nothing and
+are left out. An update (:mod:`dstcc.learn.algorithms.dqn`, double) per action; target every ``target_every`` actions.
 
 At random only when the client is rich: what it has in store lasts ``rich_s`` beyond now. The paper reads it from
 the client's requests; here it follows from the next chunk's playout time, ``chunk_due_s``.

@@ -2,13 +2,13 @@
 // The rules themselves are in kernel-cc/dispatch/dstcc_dispatch.hpp.
 #include <algorithm>
 
-#include "mptcp/sending_end.hpp"
+#include "dispatch/dispatcher.hpp"
 
 namespace dstcc {
 
 // The scheduler's choice among `ready`, which is what of `idle` can bring the layer in time.
-int SendingEnd::choose(SubflowSet idle, SubflowSet ready, std::uint32_t object, std::int64_t bytes) {
-    if (!heeds_) return pick_unheeding(ready);
+int Dispatcher::choose(SubflowSet idle, SubflowSet ready, std::uint32_t object, std::int64_t bytes) {
+    if (!may_wait_) return pick_by_paths(ready);
     Next next;
     next.now_ns = now_;
     next.layer = static_cast<int>(objects_.layer[object]);
@@ -29,27 +29,27 @@ int SendingEnd::choose(SubflowSet idle, SubflowSet ready, std::uint32_t object, 
 }
 
 // Will some subflow's ACK or timer come?
-bool SendingEnd::anything_under_way() const {
-    for (const SubflowState& subflow : subflows_)
+bool Dispatcher::anything_under_way() const {
+    for (const Outlet& subflow : subflows_)
         if (subflow.sender.established() && subflow.sender.tcp().packets_out() > 0) return true;
     return false;
 }
 
 // Layers that not even light could bring in time are given up on the way. Oldest first would spend a short window on layers that
 // one loss or a little queueing makes late; so those with time for a repair go before those without.
-bool SendingEnd::next_in_time(SubflowSet& ready, std::uint32_t& object) {
+bool Dispatcher::next_in_time(SubflowSet& ready, std::uint32_t& object) {
     return dstcc_dispatch::next_in_time(View(*this), ready, object,
                                         [this](const WaitingLevel& level) { drop_lost_causes(level); });
 }
 
-// The same by turns, on the subflows that are not dark.
-bool SendingEnd::next_in_turn(SubflowSet& ready, std::uint32_t& object) {
+// The same in deadline order, on the subflows whose links are up.
+bool Dispatcher::next_in_deadline_order(SubflowSet& ready, std::uint32_t& object) {
     for (const WaitingLevel& waiting : pending_.levels()) drop_lost_causes(waiting);
     ready &= ~outage_;
     return ready != 0 && dstcc_dispatch::next_in_turn(View(*this), ready, object);
 }
 
-void SendingEnd::drop_lost_causes(const WaitingLevel& waiting) {
+void Dispatcher::drop_lost_causes(const WaitingLevel& waiting) {
     while (!waiting.empty() && lost_cause(waiting.front())) {
         const std::uint32_t lost = waiting.front();
         unbind(lost);
@@ -58,34 +58,39 @@ void SendingEnd::drop_lost_causes(const WaitingLevel& waiting) {
 }
 
 // What has become too late is given up even where nothing is free to send.
-void SendingEnd::drop_expired() {
+void Dispatcher::drop_expired() {
     if (!deadlines_) return;
     for (const WaitingLevel& waiting : pending_.levels()) drop_lost_causes(waiting);
-    for (std::size_t s = 0; s < subflows_.size(); ++s)
-        while (!subflows_[s].assigned.empty() && late(subflows_[s].assigned.front(), s, Slack::kLight))
-            drop_from_assigned(s);
+    strategy_->drop_expired();
 }
 
-SubflowSet SendingEnd::in_time(std::uint32_t object, Slack slack, SubflowSet set) const {
+int Dispatcher::assign(std::uint32_t object) {
+    const SubflowSet all = subflows_.size() == kMaxSubflows ? ~SubflowSet{0} : bit(subflows_.size()) - 1;
+    SubflowSet set = all & ~stale_ ? all & ~stale_ : all;
+    if (const SubflowSet timely = in_time(object, Slack::kLight, set)) set = timely;
+    return scheduler_->assign(paths_, static_cast<int>(objects_.layer[object]), objects_.payload_bytes[object], set);
+}
+
+SubflowSet Dispatcher::in_time(std::uint32_t object, Slack slack, SubflowSet set) const {
     return deadlines_ ? dstcc_dispatch::in_time(View(*this), object, slack, set) : set;
 }
 
 // The layer it builds on was given up: it could not be decoded.
-bool SendingEnd::hopeless(std::uint32_t object) const {
+bool Dispatcher::hopeless(std::uint32_t object) const {
     return deadlines_ && builds_on_another(object) && layers_[object - 1].given_up;
 }
 
 // The layer it builds on has not been begun, and comes first.
-bool SendingEnd::premature(std::uint32_t object) const {
+bool Dispatcher::premature(std::uint32_t object) const {
     return builds_on_another(object) && (layers_[object - 1].domain < 0 || layers_[object - 1].given_up);
 }
 
-bool SendingEnd::builds_on_another(std::uint32_t object) const {
+bool Dispatcher::builds_on_another(std::uint32_t object) const {
     return objects_.layer[object] > 0 && object > 0 && objects_.chunk[object - 1] == objects_.chunk[object];
 }
 
 // Over every path.
-bool SendingEnd::lost_cause(std::uint32_t object) const {
+bool Dispatcher::lost_cause(std::uint32_t object) const {
     if (!deadlines_) return false;
     const View view(*this);
     const bool undecodable = hopeless(object);
@@ -96,7 +101,7 @@ bool SendingEnd::lost_cause(std::uint32_t object) const {
 
 // Light time is known to the sender, as to any mission planner; the queue on the way is what the RTT shows above its
 // minimum; what exceeds the window leaves at a window per round trip, or at the pacing rate.
-SendingEnd::Forecast SendingEnd::forecast(std::size_t s) const {
+Dispatcher::Forecast Dispatcher::forecast(std::size_t s) const {
     const Path& path = paths_[s];
     const TcpState& tcp = path.subflow->tcp();
     const Time light = now_ + path.one_way_ns;
@@ -105,7 +110,7 @@ SendingEnd::Forecast SendingEnd::forecast(std::size_t s) const {
     const bool paced = tcp.pacing_bytes_per_ns > 0;
     // An agent's subflow is paced at what the path was measured to carry: its own queue tells the wait without an RTT's delay.
     const Time wait =
-        paced && takes_turns_
+        paced && deadline_order_
             ? static_cast<Time>(static_cast<double>(path.transmitter->queue_bytes(now_)) / tcp.pacing_bytes_per_ns)
             : std::max<Time>(tcp.srtt_ns - tcp.min_rtt_ns, 0);
     return {light,

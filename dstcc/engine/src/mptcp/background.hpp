@@ -12,9 +12,17 @@
 
 #include <vector>
 
-#include "mptcp/senders.hpp"
+#include "tcp/senders.hpp"
 
 namespace dstcc {
+
+// What the sender of a background flow knows of its own source.
+struct FlowSourceView {
+    Time start_ns = 0;
+    std::int64_t written_bytes = 0, unsent_bytes = 0;  // kNever: without end
+    std::int64_t writes = 0;                           // 1 for what was all there from the start
+    Time first_write_ns = -1, last_write_ns = -1;
+};
 
 class BackgroundFlows : private Senders {
 public:

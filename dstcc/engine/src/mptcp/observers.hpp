@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/outcome.hpp"
-#include "mptcp/senders.hpp"
+#include "tcp/senders.hpp"
 
 namespace dstcc {
 

@@ -9,7 +9,7 @@
 
 #include "core/events.hpp"
 #include "link/ack_transmitter.hpp"
-#include "mptcp/remaining.hpp"
+#include "core/remaining.hpp"
 #include "tcp/receiver.hpp"
 
 namespace dstcc {

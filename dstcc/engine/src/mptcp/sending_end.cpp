@@ -3,48 +3,35 @@
 namespace dstcc {
 
 SendingEnd::SendingEnd(const Setup& setup, LayerHeaders& headers, Timers timers, Timers paces, Remaining& remaining)
-    : Senders(setup.transport, 0, timers, paces),
-      objects_(setup.objects),
-      headers_(headers),
-      remaining_(remaining),
-      scheduler_(transport_scheduler({setup.transport, setup.seed, setup.slot_ns, setup.subflows})),
-      listens_(scheduler_->listens()),
-      heeds_(scheduler_->heeds()),
-      duplicates_(scheduler_->duplicates()),
-      pins_(scheduler_->pins()),
-      plans_(scheduler_->plans()),
-      ahead_(scheduler_->ahead()),
-      takes_turns_(scheduler_->takes_turns()),
-      bounded_(setup.transport.receive_buffer_bytes != 0),
-      backups_(setup.backups),
-      layers_(setup.objects.size()),
-      pending_(setup.transport.layer_first || scheduler_->layers_first()),
-      unsent_limit_(setup.unsent_limit) {
-    const bool per_subflow = transport_.lanes && !duplicates_;
+    : Dispatcher(setup.transport, setup.objects,
+                 transport_scheduler({setup.transport, setup.seed, setup.slot_ns, setup.subflows}), headers, timers,
+                 paces, remaining),
+      unsent_limit_(setup.unsent_limit),
+      backups_(setup.backups) {
+    const bool per_subflow = transport_.lanes && scheduler_->dispatch() != Dispatch::kRedundant;
     const auto lanes = static_cast<std::size_t>(transport_.lanes ? transport_.lanes_per_link : 1);
     next_order_.resize(per_subflow ? lanes * setup.subflows : lanes);
     if (transport_.scheduler == kAgentPolicies) chunks_ = std::make_unique<ChunkManager>(objects_);
-    for (const Time deadline : objects_.deadline_ns)
-        deadlines_ = deadlines_ || (transport_.drop_late && deadline != kNever);
 }
 
 void SendingEnd::add(SendingEndpoint endpoint) {
     DSTCC_CHECK(subflows_.size() < kMaxSubflows, "at most 128 subflows");
-    subflows_.push_back({{std::move(endpoint)}, LayerQueue(transport_.layer_first || scheduler_->layers_first())});
+    subflows_.push_back({{std::move(endpoint)}});
 }
 
 void SendingEnd::begin() {
-    paths_.resize(subflows_.size());
-    for (std::size_t i = 0; i < paths_.size(); ++i) {
-        paths_[i].subflow = &subflows_[i].sender;
-        paths_[i].transmitter = &subflows_[i].out;
-        paths_[i].link_index = static_cast<int>(subflows_[i].link);
-        for (std::size_t k = 0; k < paths_.size(); ++k)
-            if (k == i || (transport_.apart && subflows_[k].link == subflows_[i].link)) insert(paths_[i].peers, k);
-    }
-    refresh_delays();
+    connect();
+    const Dispatch dispatch = scheduler_->dispatch();
+    if (dispatch == Dispatch::kRedundant)
+        strategy_ = make_redundant(*this);
+    else if (transport_.lanes || dispatch == Dispatch::kPinned)
+        strategy_ = make_assigned(*this, dispatch == Dispatch::kPinned);
+    else if (dispatch == Dispatch::kStream)
+        strategy_ = make_stream(*this);
+    else
+        strategy_ = make_planned(*this, dispatch == Dispatch::kPlannedAhead, unsent_limit_);
     if (chunks_)
-        for (SubflowState& subflow : subflows_) subflow.sender.note_acked(&acked_);
+        for (Outlet& subflow : subflows_) subflow.sender.note_acked(&acked_);
     // A lane is a connection of its own and starts at once; the later subflows of one connection wait to join.
     for (std::size_t s = 0; s < subflows_.size(); ++s)
         if (s == 0 || transport_.lanes) open(s, subflows_[s], 0);
@@ -54,17 +41,16 @@ void SendingEnd::begin() {
 
 void SendingEnd::handle_ack(Time now, std::size_t s, AckBlocks& ack) {
     now_ = now;
-    SubflowState& subflow = subflows_[s];
+    Outlet& subflow = subflows_[s];
     const bool was_stale = subflow.sender.stale();
-    if (subflow.sender.tcp().ca_state == CaState::kLoss)
-        ack.more = backlog_ > 0 && room_at_receiver(transport_.mss_bytes);
+    if (subflow.sender.tcp().ca_state == CaState::kLoss) ack.more = backlog_ > 0 && room_at_receiver();
     const std::int64_t acked = subflow.sender.handle_ack(now_, ack);
     subflow.delivered_bytes += acked;
     if (chunks_) {
         for (const Acked& segment : acked_) chunks_->handle_ack(now_, segment, subflow.sender.tcp().srtt_ns);
         acked_.clear();
     }
-    if (listens_) scheduler_->on_ack(static_cast<int>(s), acked, ack.echo_ns, now_);
+    if (wants_feedback_) scheduler_->on_ack(static_cast<int>(s), acked, ack.echo_ns, now_);
     if (was_stale && !subflow.sender.stale()) erase(stale_, s);
     pump(s);
     log_step(s);
@@ -73,13 +59,13 @@ void SendingEnd::handle_ack(Time now, std::size_t s, AckBlocks& ack) {
 // `syn_ns`: when the SYN that was answered left, as its timestamp says (RFC 7323).
 void SendingEnd::handle_established(Time now, std::size_t s, Time syn_ns) {
     now_ = now;
-    SubflowState& subflow = subflows_[s];
+    Outlet& subflow = subflows_[s];
     if (subflow.sender.established()) return;  // an answer to a repeated SYN
     subflow.syn_at = kNever;
     siblings_.push_back(&subflow.sender.tcp());
     subflow.sender.establish(now_, now_ - syn_ns);
     log_step(s);
-    if (subflow.copied < log_.begin()) subflow.copied = log_.begin();
+    strategy_->handle_established(s);
     insert(established_, s);
     // The later subflows of a connection join once the first has carried data and its DATA_ACK came back.
     const double rtt = static_cast<double>(now_ - syn_ns);
@@ -92,7 +78,7 @@ void SendingEnd::handle_established(Time now, std::size_t s, Time syn_ns) {
 
 void SendingEnd::handle_timer(Time now, std::size_t s) {
     now_ = now;
-    SubflowState& subflow = subflows_[s];
+    Outlet& subflow = subflows_[s];
     timers_.set(s, kNever);
     if (!subflow.sender.established()) {
         if (subflow.syn_at <= now_) send_syn(s, subflow);
@@ -124,27 +110,17 @@ void SendingEnd::handle_pace(Time now, std::size_t s) {
 // What the path still owes goes to the others as well; layers it has not begun go back to be scheduled anew. A lane that is a
 // connection of its own has others only as backups, where a link may not come back.
 void SendingEnd::on_timeout(std::size_t s) {
-    SubflowState& subflow = subflows_[s];
+    Outlet& subflow = subflows_[s];
     insert(stale_, s);
     if ((established_ & ~stale_) == 0) return;
     if (!transport_.apart || backups_)
         subflow.sender.reinject([&](std::int64_t number, const Segment& segment) {
             subflow.reinjections.push_back({segment.object, segment.order, segment.bytes, number});
             insert(reinjecting_, s);
-            if (listens_) scheduler_->on_reinjection(static_cast<int>(s), segment.bytes, now_);
+            if (wants_feedback_) scheduler_->on_reinjection(static_cast<int>(s), segment.bytes, now_);
         });
-    if (contains(has_planned_, s)) move_planned(s, static_cast<std::size_t>(quickest(established_ & ~stale_)));
-    if (!transport_.layer_links.empty() && !transport_.apart) return;
-    const auto moved = subflow.assigned.extract([&](std::uint32_t object) { return layers_[object].offset == 0; });
-    if (subflow.assigned.empty()) erase(has_assigned_, s);
-    for (const std::uint32_t object : moved) {
-        paths_[s].assigned_bytes -= objects_.payload_bytes[object];
-        if (pins_)
-            assign_released(object);
-        else
-            bind(object, static_cast<std::size_t>(quickest(established_ & ~stale_)));
-    }
-    offer();
+    strategy_->handle_timeout(s);
+    if (transport_.layer_links.empty() || transport_.apart) offer();
 }
 
 Time SendingEnd::handle_release(Time now) {
@@ -154,15 +130,12 @@ Time SendingEnd::handle_release(Time now) {
         const auto object = static_cast<std::uint32_t>(released_++);
         backlog_ += objects_.payload_bytes[object];
         layer_backlog_[static_cast<std::size_t>(objects_.layer[object])] += objects_.payload_bytes[object];
-        if (pins_)
-            assign_released(object);
-        else
-            pending_.push_back(object, objects_.layer[object]);
+        strategy_->handle_release(object);
     }
     offer();
     for (std::size_t s = 0; s < subflows_.size(); ++s) {
         if (!subflows_[s].sender.established()) continue;
-        const bool pushed = subflows_[s].sender.holds() && data_waits(s, subflows_[s]);
+        const bool pushed = subflows_[s].sender.holds() && data_waits(s);
         if (pushed) subflows_[s].sender.push();
         pushed ? pump(s) : finish_sending(s, subflows_[s]);
     }
@@ -175,10 +148,6 @@ void SendingEnd::handle_slot(Time now) {
     drop_expired();
 }
 
-void SendingEnd::refresh_delays() {
-    for (std::size_t s = 0; s < subflows_.size(); ++s) paths_[s].one_way_ns = subflows_[s].plan->light_ns(now_);
-}
-
 // --------------------------------------------------------------------------------------------------- bookkeeping
 
 Time SendingEnd::longest_one_way_ns() const {
@@ -189,7 +158,7 @@ Time SendingEnd::longest_one_way_ns() const {
 
 std::int64_t SendingEnd::bytes() const {
     std::int64_t bytes = 0;
-    for (const SubflowState& subflow : subflows_) bytes += subflow.sender.bytes();
+    for (const Outlet& subflow : subflows_) bytes += subflow.sender.bytes();
     return bytes;
 }
 

@@ -51,7 +51,7 @@ constexpr std::array kEpisodeValues = {
     "slot_s",         // length of the step just taken
     "played_weight",  // slot: eq. 1's weights of `played`
     "total_weight",   // of all layers of the trial
-    // the chunk manager's (mptcp/chunks.hpp), `agent-policies` only: of the oldest chunk that is not wholly acknowledged
+    // the chunk manager's (dispatch/chunks.hpp), `agent-policies` only: of the oldest chunk that is not wholly acknowledged
     "chunk_bytes",         // its size; 0 while none waits
     "chunk_acked_bytes",   //
     "chunk_elapsed_s",     // since its first segment was sent

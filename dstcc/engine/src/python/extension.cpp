@@ -104,7 +104,7 @@ public:
           item_(calls.attr("item_view")),
           pick_(calls.attr("pick")),
           on_ack_(calls.attr("on_ack")),
-          listens_(!on_ack_.is_none()) {}
+          wants_feedback_(!on_ack_.is_none()) {}
 
     int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) override {
         const py::gil_scoped_acquire gil;
@@ -115,7 +115,7 @@ public:
                                             next.bytes, next.backlog, unlimited ? std::int64_t{-1} : next.room);
         return pick_(views, members(ready), item, members(next.busy)).cast<int>();
     }
-    bool listens() const override { return listens_; }
+    bool wants_feedback() const override { return wants_feedback_; }
     void on_ack(int path, std::int64_t acked_bytes, Time sent_ns, Time now) override {
         const py::gil_scoped_acquire gil;
         on_ack_(path, acked_bytes, seconds(now - sent_ns), seconds(now));
@@ -132,7 +132,7 @@ private:
     }
 
     py::object path_, item_, pick_, on_ack_;
-    bool listens_;
+    bool wants_feedback_;
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 class AgentScheduler final : public Scheduler {
 public:
-    bool pins() const override { return true; }
+    Dispatch dispatch() const override { return Dispatch::kPinned; }
     int pick(const std::vector<Path>&, SubflowSet ready, const Next&) override { return lowest(ready); }
     int assign(const std::vector<Path>& paths, int layer, std::int64_t bytes, SubflowSet usable) override {
         const auto m = static_cast<std::size_t>(layer);
@@ -28,8 +28,7 @@ private:
 
 class AgentLate final : public Scheduler {
 public:
-    bool layers_first() const override { return true; }  // a queue for each layer, merged by turn
-    bool takes_turns() const override { return true; }
+    Order order() const override { return Order::kDeadline; }
     int pick(const std::vector<Path>& paths, SubflowSet ready, const Next&) override {
         return least(ready, [&](int i) { return paths[static_cast<std::size_t>(i)].one_way_ns; });
     }

@@ -19,7 +19,7 @@ public:
     explicit AgentPolicies(const SchedulerSetup& setup) {
         for (const char* const name : kPolicies) {
             policies_.push_back(named_scheduler(name, setup));
-            DSTCC_CHECK(!policies_.back()->pins() && !policies_.back()->duplicates() && !policies_.back()->listens(),
+            DSTCC_CHECK(policies_.back()->dispatch() == Dispatch::kStream && !policies_.back()->wants_feedback(),
                         "a policy decides segment by segment, by what it is asked");
         }
     }

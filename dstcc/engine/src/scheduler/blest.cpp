@@ -52,7 +52,7 @@ public:
         : window_(setup.transport.receive_buffer_bytes),
           mss_(setup.transport.mss_bytes),
           seen_(setup.paths) {}
-    bool listens() const override { return true; }
+    bool wants_feedback() const override { return true; }
     void on_reinjection(int, std::int64_t, Time) override { blocked_ = true; }
     void on_blocked(Time) override { blocked_ = true; }
 

@@ -54,7 +54,7 @@ namespace {
 
 class DelayAware final : public Scheduler {
 public:
-    bool plans() const override { return true; }
+    Dispatch dispatch() const override { return Dispatch::kPlanned; }
     int pick(const std::vector<Path>& paths, SubflowSet ready, const Next&) override {
         for (bool fresh = false;;) {
             if (left_ > 0 && (ready & bit_of(path_)) != 0) {

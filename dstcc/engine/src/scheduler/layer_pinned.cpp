@@ -14,7 +14,7 @@ namespace {
 class LayerPinned final : public Scheduler {
 public:
     explicit LayerPinned(const SchedulerSetup& setup) : links_(setup.transport.layer_links) {}
-    bool pins() const override { return true; }
+    Dispatch dispatch() const override { return Dispatch::kPinned; }
     int pick(const std::vector<Path>&, SubflowSet ready, const Next&) override { return lowest(ready); }
     int assign(const std::vector<Path>& paths, int layer, std::int64_t bytes, SubflowSet usable) override {
         const auto delivery = [&](int i) { return paths[static_cast<std::size_t>(i)].expected_delivery_s(bytes); };

@@ -37,8 +37,7 @@ constexpr std::int64_t kBurst = 65428;  // bytes: MPTCP_SEND_BURST_SIZE, 64 KiB 
 class Linux final : public Scheduler {
 public:
     explicit Linux(const SchedulerSetup& setup) : pace_(setup.paths, 0) {}
-    bool plans() const override { return true; }
-    bool ahead() const override { return true; }
+    Dispatch dispatch() const override { return Dispatch::kPlannedAhead; }
 
     int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) override {
         if (burst_ <= 0 || (ready & bit_of(last_)) == 0) begin(paths, ready, next);

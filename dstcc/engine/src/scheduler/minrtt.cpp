@@ -6,7 +6,7 @@ namespace {
 
 class MinRtt final : public Scheduler {
 public:
-    bool heeds() const override { return false; }
+    bool may_wait() const override { return false; }
     int pick(const std::vector<Path>& paths, SubflowSet ready, const Next&) override { return fastest(paths, ready); }
 };
 

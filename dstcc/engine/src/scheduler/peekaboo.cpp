@@ -28,7 +28,7 @@ using Arm = LinearArm<6>;
 class Peekaboo final : public Scheduler {
 public:
     explicit Peekaboo(const SchedulerSetup& setup) : draws_(setup.seed, kStreamScheduler), open_(setup.paths) {}
-    bool listens() const override { return true; }
+    bool wants_feedback() const override { return true; }
 
     void on_ack(int path, std::int64_t, Time, Time now) override {
         auto& open = open_[static_cast<std::size_t>(path)];

@@ -19,7 +19,7 @@ namespace {
 
 class PriorityOriented final : public Scheduler {
 public:
-    bool layers_first() const override { return true; }
+    Order order() const override { return Order::kLayerFirst; }
     int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) override {
         if (next.layer > 0) return fastest(paths, ready);
         int first = lowest(ready);

@@ -26,7 +26,7 @@ namespace {
 class QAware final : public Scheduler {
 public:
     explicit QAware(const SchedulerSetup& setup) : queues_(setup.paths) {}
-    bool listens() const override { return true; }
+    bool wants_feedback() const override { return true; }
 
     void on_sent(int path, std::int64_t, Time wait_ns, Time now) override {
         std::deque<Wait>& waits = queues_[static_cast<std::size_t>(path)].waits;

@@ -31,7 +31,7 @@ public:
         : draws_(setup.seed, kStreamScheduler),
           cost_(setup.paths, 0),
           seen_(setup.paths) {}
-    bool listens() const override { return true; }
+    bool wants_feedback() const override { return true; }
     void on_sent(int path, std::int64_t bytes, Time, Time) override {
         sent_bytes_ += static_cast<double>(bytes);
         energy_ += static_cast<double>(bytes) * cost_[static_cast<std::size_t>(path)];

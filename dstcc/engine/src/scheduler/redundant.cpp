@@ -8,7 +8,7 @@ namespace {
 class Redundant final : public Scheduler {
 public:
     int pick(const std::vector<Path>&, SubflowSet ready, const Next&) override { return lowest(ready); }
-    bool duplicates() const override { return true; }
+    Dispatch dispatch() const override { return Dispatch::kRedundant; }
 };
 
 const Registered<SchedulerEntry> kEntry{{"redundant", make_scheduler<Redundant>}};

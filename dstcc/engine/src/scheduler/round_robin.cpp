@@ -6,7 +6,7 @@ namespace {
 
 class RoundRobin final : public Scheduler {
 public:
-    bool heeds() const override { return false; }
+    bool may_wait() const override { return false; }
     int pick(const std::vector<Path>&, SubflowSet ready, const Next&) override {
         const SubflowSet after = ready & ~((SubflowSet{2} << last_) - 1);
         last_ = lowest(after != 0 ? after : ready);

@@ -57,30 +57,40 @@ struct Next {
     SubflowSet busy = 0;           // established and not stale, but with no room now
 };
 
+// How data gets to subflows (dispatch/strategy.hpp). With lanes all but kRedundant give whole layers to subflows.
+enum class Dispatch {
+    kStream,        // pick() is asked for every segment
+    kPinned,        // assign() is asked for every layer when it is released
+    kPlanned,       // pick() is asked among all subflows, with room or not, when one with room has nothing
+    kPlannedAhead,  // the same before windows have room, as a program that writes and a kernel that binds what is written
+    kRedundant,     // every subflow sends everything
+};
+
+// The order in which layers go.
+enum class Order {
+    kOldestFirst,  // of all layers, unless the connection says otherwise (TransportConfig::layer_first)
+    kLayerFirst,   // the base layers of all chunks before any enhancement layer
+    kDeadline,     // by LayerAction::gap_ns, each on the subflow that LayerAction::subflow says
+};
+
 class Scheduler {
 public:
     virtual ~Scheduler() = default;
     // The subflow to use out of the set bits of `ready` (never empty), or -1 to wait.
     virtual int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) = 0;
     // False: pick() never waits and leaves `next` unread, so that it need not be filled in.
-    virtual bool heeds() const { return true; }
-    // Feedback, for those that listen: a packet was put on the link behind `wait_ns` of others (or dropped there); an ACK
+    virtual bool may_wait() const { return true; }
+    // Feedback, for those that want it: a packet was put on the link behind `wait_ns` of others (or dropped there); an ACK
     // to what was sent at `sent_ns` came in; what subflow `path` owes goes to others as well.
-    virtual bool listens() const { return false; }
+    virtual bool wants_feedback() const { return false; }
     virtual void on_sent(int /*path*/, std::int64_t /*bytes*/, Time /*wait_ns*/, Time /*now*/) {}
     virtual void on_ack(int /*path*/, std::int64_t /*acked_bytes*/, Time /*sent_ns*/, Time /*now*/) {}
     virtual void on_reinjection(int /*path*/, std::int64_t /*bytes*/, Time /*now*/) {}
     // The receiver's buffer is full while some subflow has room.
     virtual void on_blocked(Time /*now*/) {}
-    // Should the base layers of all chunks go before any enhancement layer, whatever the connection says?
-    virtual bool layers_first() const { return false; }
-    virtual bool duplicates() const { return false; }
-    virtual bool pins() const { return false; }
-    virtual bool plans() const { return false; }
-    // Plans: before windows have room, as a program that writes and a kernel that binds what is written at once.
-    virtual bool ahead() const { return false; }
-    // Do layers go in the order of LayerAction::gap_ns, each on the subflow that LayerAction::subflow says?
-    virtual bool takes_turns() const { return false; }
+    // How data gets to subflows, and in what order layers go; asked once.
+    virtual Dispatch dispatch() const { return Dispatch::kStream; }
+    virtual Order order() const { return Order::kOldestFirst; }
     // For schedulers that pin: the subflow, out of `usable`, for a whole layer.
     virtual int assign(const std::vector<Path>&, int /*layer*/, std::int64_t /*bytes*/, SubflowSet usable) {
         return lowest(usable);

@@ -5,7 +5,7 @@
 #include "core/events.hpp"
 #include "link/contact.hpp"
 #include "link/transmitter.hpp"
-#include "mptcp/views.hpp"
+#include "tcp/view.hpp"
 #include "tcp/sender.hpp"
 
 namespace dstcc {

@@ -1,4 +1,4 @@
-#include "mptcp/senders.hpp"
+#include "tcp/senders.hpp"
 
 namespace dstcc {
 

@@ -1,4 +1,4 @@
-#include "mptcp/chunks.hpp"
+#include "dispatch/chunks.hpp"
 
 namespace dstcc {
 

@@ -1,12 +1,12 @@
 // What a connection puts on its links: repairs, probes, copies, and the segments of layers.
 #include <algorithm>
 
-#include "mptcp/sending_end.hpp"
+#include "dispatch/dispatcher.hpp"
 
 namespace dstcc {
 
-[[gnu::always_inline]] inline void SendingEnd::transmit(std::size_t s, SubflowState& subflow, std::int64_t number,
-                                                        const Planned& segment, bool repeat) {
+[[gnu::always_inline]] inline void Dispatcher::transmit(std::size_t s, Outlet& subflow, std::int64_t number,
+                                                        const Cut& segment, bool repeat) {
     const Time wait =
         subflow.out.send(now_, s, number, segment.object, segment.order, segment.bytes, header_bytes_, !repeat);
     ++data_packets_;
@@ -16,21 +16,21 @@ namespace dstcc {
         ++subflow.retransmitted;
     }
     if (wait >= 0) waits_.add(wait);
-    if (listens_) scheduler_->on_sent(static_cast<int>(s), segment.bytes, std::max<Time>(wait, 0), now_);
+    if (wants_feedback_) scheduler_->on_sent(static_cast<int>(s), segment.bytes, std::max<Time>(wait, 0), now_);
 }
 
-void SendingEnd::repair(std::size_t s) {
+void Dispatcher::repair(std::size_t s) {
     if (contains(outage_, s)) return;
     Subflow& sender = subflows_[s].sender;
     std::int64_t number = 0;
     while (sender.window_open() && sender.pacing_until() <= now_ && sender.poll_retransmit(number)) {
         repeat(s, number);
-        if (sender.holds() && data_waits(s, subflows_[s])) sender.push();
+        if (sender.holds() && data_waits(s)) sender.push();
     }
 }
 
 // Send a segment again on its own subflow.
-void SendingEnd::repeat(std::size_t s, std::int64_t number) {
+void Dispatcher::repeat(std::size_t s, std::int64_t number) {
     Subflow& sender = subflows_[s].sender;
     const Segment segment = sender.segment(number);
     sender.mark_retransmitted(now_, number);
@@ -42,7 +42,7 @@ void SendingEnd::repeat(std::size_t s, std::int64_t number) {
 }
 
 // Tail loss probe (RFC 8985 section 7.3): new data if there is any, else the last segment again.
-void SendingEnd::send_probe(std::size_t s) {
+void Dispatcher::send_probe(std::size_t s) {
     Subflow& sender = subflows_[s].sender;
     const std::int64_t next = sender.tcp().snd_nxt;
     // A probe may exceed the window by a segment: for one offer this subflow, and no other, counts as free.
@@ -57,10 +57,8 @@ void SendingEnd::send_probe(std::size_t s) {
     sender.finish_probe(now_);
 }
 
-void SendingEnd::unbind(std::uint32_t object) { pending_.take(object, objects_.layer[object]); }
-
 // The next place in the ordering domain of a layer. One that has none gets the connection's, or the subflow's next lane.
-inline std::uint32_t& SendingEnd::order_of(SubflowState& subflow, std::uint32_t object, LayerSending& layer) {
+inline std::uint32_t& Dispatcher::order_of(Outlet& subflow, std::uint32_t object, LayerSending& layer) {
     if (layer.domain < 0) {
         const int lanes = transport_.lanes ? transport_.lanes_per_link : 1;
         layer.domain = headers_.domain[object] = static_cast<std::int32_t>(subflow.next_lane);
@@ -69,52 +67,34 @@ inline std::uint32_t& SendingEnd::order_of(SubflowState& subflow, std::uint32_t 
     return next_order_[static_cast<std::size_t>(layer.domain)];
 }
 
-inline void SendingEnd::note_first(std::size_t s, LayerSending& layer) {
+inline void Dispatcher::note_first(std::size_t s, LayerSending& layer) {
     if (layer.first_sent_ns >= 0) return;
     layer.first_sent_ns = now_;
     layer.subflow = static_cast<std::int32_t>(s);
     if (first_send_ns_ < 0) first_send_ns_ = now_;
 }
 
-// So many bytes of a layer wait no longer.
-void SendingEnd::note_cut(std::size_t s, std::uint32_t object, std::int64_t bytes) {
-    backlog_ -= bytes;
-    const bool bound = contains(has_assigned_, s) && subflows_[s].assigned.front() == object;
-    if (bound) paths_[s].assigned_bytes -= bytes;
-    if (unsent_bytes(object) > 0) return;
-    sent_out(object);
-    if (!bound) return unbind(object);
-    subflows_[s].assigned.pop_front();
-    if (subflows_[s].assigned.empty()) erase(has_assigned_, s);
-}
-
-// Transmit the next segment of a layer for the first time.
-std::int64_t SendingEnd::send_new(std::size_t s, std::uint32_t object) {
-    const std::int64_t number = put(s, subflows_[s], cut(s, object));
-    arm_timer(s);
-    return number;
-}
-
 // One segment of a layer after another, for as long as nothing else could have come to be chosen.
-void SendingEnd::send_run(std::size_t s, std::uint32_t object) {
-    SubflowState& subflow = subflows_[s];
+void Dispatcher::send_run(std::size_t s, std::uint32_t object) {
+    Outlet& subflow = subflows_[s];
     LayerSending& layer = layers_[object];
     const std::int64_t payload = objects_.payload_bytes[object], before = layer.offset;
-    if (!subflow.sender.paced(now_) && !listens_ && !chunks_ && copied_layers_ == 0)
+    if (!subflow.sender.paced(now_) && !wants_feedback_ && !chunks_ && copied_layers_ == 0)
         send_burst(s, subflow, object, layer, payload);
     else
         do put(s, subflow, take(subflow, object, layer, payload));
-        while (layer.offset < payload && contains(ready_, s) && room_at_receiver(transport_.mss_bytes));
-    if (layer.offset == payload || has_assigned_ != 0)
-        note_cut(s, object, layer.offset - before);
-    else
-        backlog_ -= layer.offset - before;
+        while (layer.offset < payload && contains(ready_, s) && room_at_receiver());
+    backlog_ -= layer.offset - before;
+    if (layer.offset == payload) {
+        cut_whole(object);
+        note_sent_out(object);
+    }
     arm_timer(s, subflow);
 }
 
 // A run in one go: what its segments have in common is done once. For subflows that are not paced, while the scheduler does
 // not want to know of single segments.
-[[gnu::always_inline]] inline void SendingEnd::send_burst(std::size_t s, SubflowState& subflow, std::uint32_t object,
+[[gnu::always_inline]] inline void Dispatcher::send_burst(std::size_t s, Outlet& subflow, std::uint32_t object,
                                                           LayerSending& layer, std::int64_t payload) {
     Subflow& sender = subflow.sender;
     const std::int64_t mss = transport_.mss_bytes, bytes_before = layer.offset;
@@ -140,15 +120,35 @@ void SendingEnd::send_run(std::size_t s, std::uint32_t object) {
     refresh(s, sender);
 }
 
-// Cut the next segment off a layer, with its place in its ordering domain. From here on it is no longer backlog.
-SendingEnd::Planned SendingEnd::cut(std::size_t s, std::uint32_t object) {
-    const Planned segment = take(subflows_[s], object, layers_[object], objects_.payload_bytes[object]);
-    note_cut(s, object, segment.bytes);
+// The last byte of a layer has been cut.
+void Dispatcher::cut_whole(std::uint32_t object) {
+    layer_backlog_[static_cast<std::size_t>(objects_.layer[object])] -= objects_.payload_bytes[object];
+}
+
+Cut Dispatcher::cut(std::size_t s, std::uint32_t object) {
+    const Cut segment = take(subflows_[s], object, layers_[object], objects_.payload_bytes[object]);
+    backlog_ -= segment.bytes;
+    if (unsent_bytes(object) > 0) return segment;
+    cut_whole(object);
+    unbind(object);
     return segment;
 }
 
-[[gnu::always_inline]] inline SendingEnd::Planned SendingEnd::take(SubflowState& subflow, std::uint32_t object,
-                                                                   LayerSending& layer, std::int64_t payload) {
+std::int64_t Dispatcher::send_new(std::size_t s, std::uint32_t object) {
+    const Cut segment = cut(s, object);
+    if (unsent_bytes(object) == 0) note_sent_out(object);
+    const std::int64_t number = put(s, subflows_[s], segment);
+    arm_timer(s);
+    return number;
+}
+
+void Dispatcher::put_cut(std::size_t s, const Cut& segment) {
+    put(s, subflows_[s], segment);
+    arm_timer(s);
+}
+
+[[gnu::always_inline]] inline Cut Dispatcher::take(Outlet& subflow, std::uint32_t object, LayerSending& layer,
+                                                   std::int64_t payload) {
     const auto bytes = static_cast<std::uint16_t>(std::min<std::int64_t>(transport_.mss_bytes, payload - layer.offset));
     const std::uint32_t order = order_of(subflow, object, layer)++;
     if (chunks_) chunks_->handle_cut(now_, object, order, layer.offset);
@@ -156,8 +156,7 @@ SendingEnd::Planned SendingEnd::cut(std::size_t s, std::uint32_t object) {
     return {object, order, bytes};
 }
 
-[[gnu::always_inline]] inline std::int64_t SendingEnd::put(std::size_t s, SubflowState& subflow,
-                                                           const Planned& segment) {
+[[gnu::always_inline]] inline std::int64_t Dispatcher::put(std::size_t s, Outlet& subflow, const Cut& segment) {
     LayerSending& layer = layers_[segment.object];
     note_first(s, layer);
     const std::int64_t number = subflow.sender.append(now_, segment.object, segment.order, segment.bytes);
@@ -169,20 +168,8 @@ SendingEnd::Planned SendingEnd::cut(std::size_t s, std::uint32_t object) {
     return number;
 }
 
-void SendingEnd::send_planned(std::size_t s) {
-    auto& planned = subflows_[s].planned;
-    const Planned segment = planned.front();
-    planned.pop_front();
-    if (planned.empty()) erase(has_planned_, s);
-    paths_[s].assigned_bytes -= segment.bytes;
-    planned_payload_ -= segment.bytes;
-    put(s, subflows_[s], segment);
-    note_planned_sent(segment.object);
-    arm_timer(s);
-}
-
 // A further copy of data that another subflow carries too (reinjection, redundancy).
-void SendingEnd::send_copy(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes) {
+void Dispatcher::send_copy(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes) {
     const std::int64_t number = subflows_[s].sender.append(now_, object, order, bytes);
     LayerSending& layer = layers_[object];
     layer.sent_bytes += bytes;
@@ -192,25 +179,16 @@ void SendingEnd::send_copy(std::size_t s, std::uint32_t object, std::uint32_t or
     refresh(s);
 }
 
-void SendingEnd::give_up(std::uint32_t object) {
+void Dispatcher::give_up(std::uint32_t object) {
     layers_[object].given_up = true;
     backlog_ -= unsent_bytes(object);
     layer_backlog_[static_cast<std::size_t>(objects_.layer[object])] -= objects_.payload_bytes[object];
     remaining_.take_off();
 }
 
-void SendingEnd::drop_from_assigned(std::size_t s) {
-    auto& assigned = subflows_[s].assigned;
-    const std::uint32_t object = assigned.front();
-    paths_[s].assigned_bytes -= objects_.payload_bytes[object] - layers_[object].offset;
-    assigned.pop_front();
-    give_up(object);
-    if (assigned.empty()) erase(has_assigned_, s);
-}
-
-// Give a layer to a subflow: whole, and on lanes to the next lane of its link.
-void SendingEnd::bind(std::uint32_t object, std::size_t s) {
-    SubflowState& subflow = subflows_[s];
+// Give a layer its ordering domain: on lanes the next of the subflow's, else the connection's.
+void Dispatcher::set_domain(std::uint32_t object, std::size_t s) {
+    Outlet& subflow = subflows_[s];
     LayerSending& layer = layers_[object];
     if (transport_.lanes) {
         layer.domain = static_cast<std::int32_t>(s) * transport_.lanes_per_link + subflow.next_lane;
@@ -219,18 +197,21 @@ void SendingEnd::bind(std::uint32_t object, std::size_t s) {
         layer.domain = 0;
     }
     headers_.domain[object] = layer.domain;
-    subflow.assigned.push_back(object, objects_.layer[object]);
-    paths_[s].assigned_bytes += objects_.payload_bytes[object] - layer.offset;
-    insert(has_assigned_, s);
 }
 
-void SendingEnd::assign_released(std::uint32_t object) {
-    const SubflowSet all = subflows_.size() == kMaxSubflows ? ~SubflowSet{0} : bit(subflows_.size()) - 1;
-    SubflowSet set = all & ~stale_ ? all & ~stale_ : all;
-    if (const SubflowSet timely = in_time(object, Slack::kLight, set)) set = timely;
-    const int s =
-        scheduler_->assign(paths_, static_cast<int>(objects_.layer[object]), objects_.payload_bytes[object], set);
-    bind(object, static_cast<std::size_t>(s));
+// What a subflow with a timeout owes, and what the agent wants twice, takes the same way.
+void Dispatcher::copy_elsewhere(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes,
+                                std::int64_t number) {
+    const auto layer = static_cast<std::uint64_t>(objects_.layer[object]);
+    if (layer >= 64 || (copied_layers_ >> layer & 1) == 0) return;
+    if (deadline_order_) {
+        if (spares_.size() <= layer) spares_.resize(layer + 1);
+        spares_[layer].push_back({{object, order, bytes, number}, static_cast<std::uint16_t>(s)});
+        return;
+    }
+    if (subflows_.size() < 2) return;
+    subflows_[s].reinjections.push_back({object, order, bytes, number});
+    insert(reinjecting_, s);
 }
 
 }  // namespace dstcc

@@ -1,0 +1,264 @@
+// What the connection sends next and where: the subflows and the layers that wait, and what strategies (dispatch/strategy.hpp)
+// do with both. Part of the sending end: it knows of links and receivers what that knows.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "core/histogram.hpp"
+#include "core/remaining.hpp"
+#include "dispatch/chunks.hpp"
+#include "dispatch/layer_queue.hpp"
+#include "dispatch/layer_sending.hpp"
+#include "dispatch/strategy.hpp"
+#include "scheduler/scheduler.hpp"
+#include "tcp/senders.hpp"
+
+namespace dstcc {
+
+// A segment with its place in its ordering domain.
+struct Cut {
+    std::uint32_t object, order;
+    std::uint16_t bytes;
+};
+
+class Dispatcher : protected Senders {
+public:
+    using Slack = dstcc_dispatch::Slack;
+    struct Reinjection {  // what a subflow with a timeout still owes, for the others
+        std::uint32_t object, order;
+        std::uint16_t bytes;
+        std::int64_t number;
+    };
+    struct Spare : Reinjection {  // what may go a second time where there is room
+        std::uint16_t origin;
+    };
+    struct Outlet : SendingEndpoint {  // a subflow
+        int next_lane = 0;
+        std::deque<Reinjection> reinjections{};
+    };
+    Dispatcher(const TransportConfig& transport, const ObjectsConfig& objects, std::unique_ptr<Scheduler> scheduler,
+               LayerHeaders& headers, Timers timers, Timers paces, Remaining& remaining);
+    Dispatcher(const Dispatcher&) = delete;  // its parts point at each other
+    Dispatcher& operator=(const Dispatcher&) = delete;
+
+    // --- what strategies ask and do
+    const TransportConfig& transport() const { return transport_; }
+    const ObjectsConfig& objects() const { return objects_; }
+    bool layer_first() const { return transport_.layer_first || scheduler_->order() != Order::kOldestFirst; }
+    std::size_t outlets() const { return subflows_.size(); }
+    const Subflow& sender(std::size_t s) const { return subflows_[s].sender; }
+    const LayerSending& layer(std::uint32_t object) const { return layers_[object]; }
+    std::int64_t unsent_bytes(std::uint32_t object) const {
+        return objects_.payload_bytes[object] - layers_[object].offset;
+    }
+    bool anything_waits() const { return !pending_.empty(); }
+    bool deadlines() const { return deadlines_; }
+    SubflowSet ready() const { return ready_; }
+    SubflowSet established() const { return established_; }
+    SubflowSet fresh() const { return established_ & ~stale_; }
+    SubflowSet outage() const { return outage_; }
+    SubflowSet stale() const { return stale_; }
+    SubflowSet usable() const;
+    int quickest(SubflowSet set) const { return fastest(paths_, set); }  // by least smoothed RTT
+    bool room_at_receiver(std::int64_t bytes) const {
+        return !bounded_ ||
+               new_payload_ + planned_payload_ + bytes - peer_delivered_ <= transport_.receive_buffer_bytes;
+    }
+    bool room_at_receiver() const { return room_at_receiver(transport_.mss_bytes); }
+    // A layer waits, some subflow has room, and the receiver has none.
+    void note_blocked() {
+        if (wants_feedback_ && !pending_.empty()) scheduler_->on_blocked(now_);
+    }
+    bool next_unbound(SubflowSet& ready, std::uint32_t& object);
+    int choose(SubflowSet idle, SubflowSet ready, std::uint32_t object, std::int64_t bytes);
+    int pick_by_paths(SubflowSet ready);
+    bool may_wait() const { return may_wait_; }
+    int assign(std::uint32_t object);  // a pinning scheduler's choice for a whole layer
+    SubflowSet in_time(std::uint32_t object, Slack slack, SubflowSet set) const;
+    bool late(std::uint32_t object, std::size_t s, Slack slack) const;
+    bool hopeless(std::uint32_t object) const;
+    bool lost_cause(std::uint32_t object) const;
+    void wait(std::uint32_t object) { pending_.push_back(object, objects_.layer[object]); }
+    void unbind(std::uint32_t object) { pending_.take(object, objects_.layer[object]); }
+    void give_up(std::uint32_t object);
+    void set_domain(std::uint32_t object, std::size_t s);  // on lanes the next of a subflow's
+    // So many bytes are given to a subflow, or (below 0) no more; a scheduler sees them.
+    void note_assigned(std::size_t s, std::int64_t bytes) { paths_[s].assigned_bytes += bytes; }
+    // The same of segments that have their place in the stream and are not sent: the receiver's window counts them.
+    void note_planned(std::size_t s, std::int64_t bytes) {
+        paths_[s].assigned_bytes += bytes;
+        planned_payload_ += bytes;
+    }
+    std::int64_t planned_payload() const { return planned_payload_; }
+    // The next segment of a layer that waits, for later; the layer waits no longer when it was the last.
+    Cut cut(std::size_t s, std::uint32_t object);
+    void put_cut(std::size_t s, const Cut& segment);             // for the first time
+    std::int64_t send_new(std::size_t s, std::uint32_t object);  // both; returns the segment's number
+    // One segment of a layer after another, for as long as nothing else could have come to be chosen.
+    void send_run(std::size_t s, std::uint32_t object);
+    // A further copy of data that another subflow carries too.
+    void send_copy(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
+    void note_sent_out(std::uint32_t object) {  // the last byte of a layer
+        if (sent_out_ != nullptr) sent_out_->push_back(object);
+    }
+    std::vector<std::deque<Spare>>& spares() { return spares_; }
+
+protected:
+    using Forecast = dstcc_dispatch::Forecast;
+    class View;  // what the rules of timeliness and order ask of a sender
+
+    void connect();  // once all subflows are there
+    void pump(std::size_t s);
+    void offer();
+    void send_probe(std::size_t s);
+    bool data_waits(std::size_t s) const { return !contains(held_, s) && (!pending_.empty() || more_to_send(s)); }
+    void finish_sending(std::size_t s, Outlet& subflow);
+    void drop_expired();
+    void refresh_delays();
+    using Senders::arm_timer;
+    void arm_timer(std::size_t s) { arm_timer(s, subflows_[s]); }
+
+private:
+    void repair(std::size_t s);
+    void repeat(std::size_t s, std::int64_t number);
+    void offer_reinjections();
+    bool more_to_send(std::size_t s) const;
+    bool next_in_time(SubflowSet& ready, std::uint32_t& object);
+    bool next_in_deadline_order(SubflowSet& ready, std::uint32_t& object);
+    void drop_lost_causes(const WaitingLevel& waiting);
+    bool anything_under_way() const;
+    bool builds_on_another(std::uint32_t object) const;
+    bool premature(std::uint32_t object) const;
+    Forecast forecast(std::size_t s) const;
+    void transmit(std::size_t s, Outlet& subflow, std::int64_t number, const Cut& segment, bool repeat);
+    void send_burst(std::size_t s, Outlet& subflow, std::uint32_t object, LayerSending& layer, std::int64_t payload);
+    std::uint32_t& order_of(Outlet& subflow, std::uint32_t object, LayerSending& layer);
+    void note_first(std::size_t s, LayerSending& layer);
+    void cut_whole(std::uint32_t object);
+    void copy_elsewhere(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes,
+                        std::int64_t number);
+    Cut take(Outlet& subflow, std::uint32_t object, LayerSending& layer, std::int64_t payload);
+    std::int64_t put(std::size_t s, Outlet& subflow, const Cut& segment);
+    void refresh(std::size_t s) { refresh(s, subflows_[s].sender); }
+    void refresh(std::size_t s, const Subflow& sender);
+
+protected:
+    const ObjectsConfig& objects_;
+    LayerHeaders& headers_;
+    Remaining& remaining_;
+    std::vector<Outlet> subflows_;
+    std::vector<std::uint32_t> next_order_;  // per ordering domain
+    std::unique_ptr<Scheduler> scheduler_;
+    // What the scheduler says of itself, asked once: it is in every packet's way.
+    bool wants_feedback_, may_wait_, deadline_order_;
+    bool bounded_;         // the receiver has a window
+    SubflowSet held_ = 0;  // ready, but the scheduler waits
+    std::vector<Path> paths_;
+    std::unique_ptr<Strategy> strategy_;
+
+    std::vector<LayerSending> layers_;
+    WaitingLayers pending_;  // released, bound to no subflow
+    SubflowSet ready_ = 0, established_ = 0, stale_ = 0, reinjecting_ = 0;
+    SubflowSet outage_ = 0;  // at rest, see SendingEnd::steer()
+
+    LogHistogram waits_;
+    std::int64_t planned_payload_ = 0;               // waits at subflows
+    std::int64_t backlog_ = 0;                       // released, neither sent nor given up
+    std::array<std::int64_t, 256> layer_backlog_{};  // the same by layer, a layer begun counted whole
+    std::uint64_t copied_layers_ = 0;                // LayerAction::copied
+    std::vector<std::deque<Spare>> spares_;          // by layer
+    std::vector<std::int32_t> layer_table_;          // LayerAction::subflow
+    Time layer_gap_ns_ = kNever;                     // LayerAction::gap_ns
+    double repair_share_ = 0.5;                      // LayerAction::repair_share
+    std::vector<std::uint32_t>* sent_out_ = nullptr;
+    std::unique_ptr<ChunkManager> chunks_;
+    std::int64_t new_payload_ = 0;     // sent for the first time
+    std::int64_t peer_delivered_ = 0;  // what the receiver has said of its window
+    std::int64_t repeated_payload_ = 0, data_packets_ = 0;
+    Time first_send_ns_ = -1;
+    bool deadlines_ = false;  // some layer has one, and late ones are dropped
+};
+
+// ------------------------------------------------------------------------ small and in every packet's way
+
+// Is the subflow free to send now? If only pacing holds it, wake it when pacing lets go.
+inline void Dispatcher::refresh(std::size_t s, const Subflow& sender) {
+    if (!sender.window_open()) {
+        erase(ready_, s);
+    } else if (sender.pacing_until() > now_) {
+        erase(ready_, s);
+        if (paces_.at(s) != sender.pacing_until()) paces_.set(s, sender.pacing_until());
+    } else {
+        insert(ready_, s);
+    }
+}
+
+// A subflow with room that the scheduler passes over is as starved as one without data.
+inline void Dispatcher::finish_sending(std::size_t s, Outlet& subflow) {
+    Subflow& sender = subflow.sender;
+    const bool more = data_waits(s);
+    sender.finish_sending(now_, !more, more && !sender.window_open());
+    arm_timer(s, subflow);
+}
+
+// Ready subflows that may take new data: the stale only when all are.
+inline SubflowSet Dispatcher::usable() const { return (established_ & ~stale_) != 0 ? ready_ & ~stale_ : ready_; }
+
+// For schedulers that go by their paths alone.
+inline int Dispatcher::pick_by_paths(SubflowSet ready) {
+    static const Next unread{};
+    return scheduler_->pick(paths_, ready, unread);
+}
+
+// The next layer, bound to no subflow, that one of `ready` can bring in time; `ready` is narrowed to those that can.
+inline bool Dispatcher::next_unbound(SubflowSet& ready, std::uint32_t& object) {
+    if (deadline_order_) return next_in_deadline_order(ready, object);
+    if (deadlines_) return next_in_time(ready, object);
+    if (pending_.empty()) return false;
+    object = pending_.front();
+    return true;
+}
+
+static_assert(kAutomatic == dstcc_dispatch::kAutomatic && kRepairable == dstcc_dispatch::kRepairable &&
+                  kAvoid == dstcc_dispatch::kAvoid,
+              "an agent's table means the same to the rules");
+
+// For kernel-cc/dispatch/dstcc_dispatch.hpp. Where nothing late is dropped, nothing has a deadline.
+class Dispatcher::View {
+public:
+    using Set = SubflowSet;
+    explicit View(const Dispatcher& of) : of_(of) {}
+    dstcc_dispatch::Layer layer(std::uint32_t object) const {
+        const ObjectsConfig& objects = of_.objects_;
+        return {objects.release_ns[object], of_.deadlines_ ? objects.deadline_ns[object] : kNever,
+                objects.payload_bytes[object], objects.layer[object], of_.layers_[object].offset > 0};
+    }
+    bool blocked(std::uint32_t object) const { return of_.premature(object); }
+    Time light(std::size_t s) const { return of_.now_ + of_.paths_[s].one_way_ns; }
+    Forecast forecast(std::size_t s) const { return of_.forecast(s); }
+    double repair_share() const { return of_.repair_share_; }
+    const std::vector<WaitingLevel>& levels() const { return of_.pending_.levels(); }
+    Time gap_ns() const { return of_.layer_gap_ns_; }
+    std::int32_t entry(std::int64_t layer) const {
+        const auto m = static_cast<std::size_t>(layer);
+        return m < of_.layer_table_.size() ? of_.layer_table_[m] : kAutomatic;
+    }
+    SubflowSet usable() const { return of_.established_ & ~of_.stale_ & ~of_.outage_; }
+    std::size_t paths() const { return of_.paths_.size(); }
+    bool strict() const { return false; }
+
+private:
+    const Dispatcher& of_;
+};
+
+// Would the layer come too late over a subflow?
+inline bool Dispatcher::late(std::uint32_t object, std::size_t s, Slack slack) const {
+    if (!deadlines_) return false;
+    const View view(*this);
+    return dstcc_dispatch::late_on(view, view.layer(object), s, slack);
+}
+
+}  // namespace dstcc

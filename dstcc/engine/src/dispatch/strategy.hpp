@@ -1,0 +1,40 @@
+// How data gets to subflows: one of these, chosen once. A strategy owns the queues that only it needs; layers that are bound to no
+// subflow wait with the dispatcher.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+namespace dstcc {
+
+class Dispatcher;
+using LayerSet = std::array<bool, 256>;
+
+class Strategy {
+public:
+    virtual ~Strategy() = default;
+    virtual void handle_release(std::uint32_t object) = 0;
+    // Use the room there is.
+    virtual void offer() = 0;
+    // Does anything wait for subflow s, beside what waits for no subflow in particular?
+    virtual bool waits_at(std::size_t s) const = 0;
+    virtual void handle_established(std::size_t /*s*/) {}
+    // Others take over what subflow s was to send, and some other is there.
+    virtual void handle_timeout(std::size_t /*s*/) {}
+    virtual void drop_expired() {}
+    // Layers of which another subflow is to carry what was not begun.
+    virtual void reassign(const LayerSet& /*changed*/) {}
+};
+
+// Segment by segment, to whom the scheduler picks.
+std::unique_ptr<Strategy> make_stream(Dispatcher& dispatcher);
+// Whole layers: when they are released, or (lanes) when a subflow with room has nothing.
+std::unique_ptr<Strategy> make_assigned(Dispatcher& dispatcher, bool when_released);
+// Segments are given to subflows ahead of their windows: when one with room has nothing, or (`ahead`) as a program writes that
+// keeps up to `unsent_limit` bytes a subflow in the connection.
+std::unique_ptr<Strategy> make_planned(Dispatcher& dispatcher, bool ahead, std::int64_t unsent_limit);
+// Everything over every subflow.
+std::unique_ptr<Strategy> make_redundant(Dispatcher& dispatcher);
+
+}  // namespace dstcc
