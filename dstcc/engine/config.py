@@ -172,7 +172,10 @@ class TcpConstants:
     rto_max_s: float = 120.0
     """TCP_RTO_MAX."""
     delayed_ack_s: float = 0.04
-    """TCP_DELACK_MIN; an ACK leaves after this long or with the second segment."""
+    """TCP_DELACK_MIN; an ACK leaves with the second segment, or after this long at first."""
+    delayed_ack_max_s: float = 0.2
+    """TCP_DELACK_MAX: the wait adapts to the gaps between segments, up to this, and to the round trip of the handshake;
+    where ``delayed_ack_s`` is above them, that is the wait."""
     compressed_ack_s: float = 0.001
     """``tcp_comp_sack_delay_ns``: segments out of order share an ACK within this time, after the first three."""
     tlp_min_s: float = 0.002

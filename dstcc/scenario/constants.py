@@ -22,7 +22,9 @@ class Constants(Table):
     rto_max_s: Seconds | None = None
     """The largest retransmission timeout, at which doubling ends."""
     delayed_ack_s: Seconds | None = None
-    """How long a receiver waits for a second segment."""
+    """How long a receiver waits for a second segment at first."""
+    delayed_ack_max_s: Seconds | None = None
+    """How long it waits at most once it has adapted to the gaps between segments; at least ``delayed_ack_s``."""
     compressed_ack_s: Seconds | None = None
     """The time within which segments that arrive out of order share an ACK."""
     quick_acks: Annotated[int, Field(ge=0, le=1_000_000)] | None = None

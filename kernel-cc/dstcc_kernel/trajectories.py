@@ -30,6 +30,9 @@ TCP_OPTIONS, MPTCP_DATA_OPTIONS, MPTCP_ACK_OPTIONS = 12, 24, 12
 MEMORY_MB, WALL_S = 1024, 900.0
 BOOT_S = 300.0
 """INITIAL_JIFFIES: Linux's ticks begin so long before 0."""
+START_NS = 1_002_500_000
+"""Of the guest's clock: a case starts then, a quarter of a tick after a tick. Its preparations, which take longer with
+each module that the guest's Python imports, end some milliseconds after 0."""
 LOOK_NS = 1_000_000
 """After a decision a row, though no packet comes or goes."""
 MODULE_LAW = "dstcc"
@@ -137,6 +140,7 @@ def _setup(case: Case, congestion: str) -> dict[str, object]:
         f"buffers {buffer} {buffer}",
         f"down {rate!r} {case.queue_bytes} {down}",
         f"up {rate!r} 1000000000 {up}",
+        f"start {START_NS}",
         f"end {round(case.end_s * 1e9)}",
         *(f"delay {t} {delay}" for t, delay in case.delay_table),
         *(f"outage {round(a * 1e9)} {round(b * 1e9)}" for a, b in case.outages_s),
@@ -151,6 +155,7 @@ def _setup(case: Case, congestion: str) -> dict[str, object]:
         "module": str(guest_module(built().kernel)) if congestion == MODULE_LAW else None,
         "decisions": [(d.at_s, d.alpha_q16, d.beta) for d in decisions],
         "silence_slots": SILENCE_SLOTS,
+        "start_s": START_NS / 1e9,
         "buffer_bytes": buffer,
         "sysctls": {},
         "plan": "\n".join(plan) + "\n",

@@ -43,6 +43,7 @@ def main(folder: Path) -> int:
     with subprocess.Popen([setup["program"], str(plan)], pass_fds=spaces) as playing:
         if setup["decisions"]:
             enter(craft)
+            time.sleep(max(0.0, setup["start_s"] + 0.001 - time.monotonic()))
             decide(folder / "events.txt", setup["decisions"], setup["silence_slots"])
         return playing.wait()
 

@@ -4,8 +4,10 @@
 //   craft --veth-- relay (this program: packet sockets, link.hpp) --veth-- earth
 //
 // It runs in a guest's virtual time, where its own work takes none: the link's times are exact but for the clock's 256 ns a
-// look. `trajectory PLAN` reads a plan (a word and its numbers a line, see read_plan) and writes the machine's clock as the
-// case starts, in ns since it booted, and a line per event; the last three are BBR's gains in 256ths and RTprop, of others 0:
+// look. A case starts at a time of that clock that the plan gives, so that nothing that ran before has a say in where the
+// ticks stand. `trajectory PLAN` reads a plan (a word and its numbers a line, see read_plan) and writes the machine's clock
+// as the case starts, in ns since it booted, and a line per event; the last three are BBR's gains in 256ths and RTprop, of
+// others 0:
 //
 //   t_ns acks sent una cwnd ssthresh srtt_us rttvar_us rto_us pacing_Bps state backoff sacked lost retrans unacked
 //   pacing_gain cwnd_gain min_rtt_us
@@ -19,6 +21,7 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -56,6 +59,7 @@ struct Plan {
     std::map<std::int64_t, int> drops;  // segment number: how many of its transmissions never arrive
     std::vector<Write> writes;
     std::vector<Time> looks;  // times to write a line at, whatever happens
+    Time start = 0;           // of the machine's clock
     Time end = 0;
 };
 
@@ -107,7 +111,9 @@ Plan read_plan(const std::string& path) {
         } else if (word == "look") {
             const Time first = number(), step = number();
             for (Time at = first; at <= plan.end; at += step) plan.looks.push_back(at);
-        } else if (word == "end")
+        } else if (word == "start")
+            plan.start = number();
+        else if (word == "end")
             plan.end = number();
         else if (!word.empty())
             throw std::runtime_error("unknown word " + word);
@@ -198,6 +204,7 @@ public:
         for (const int fd : {craft_side_, earth_side_, listener_, timer_}) watch(fd, EPOLLIN);
         out_ = std::fopen(plan_.out.c_str(), "w");
         if (out_ == nullptr) fail(plan_.out);
+        wait_for_start();
         start_ = clock();
         std::fprintf(out_, "%lld\n", static_cast<long long>(start_));
         std::fflush(out_);  // who decides over windows waits for it
@@ -255,6 +262,15 @@ private:
         timespec t{};
         clock_gettime(CLOCK_MONOTONIC, &t);
         return static_cast<Time>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+    }
+    void wait_for_start() const {
+        if (clock() >= plan_.start) throw std::runtime_error("the machine's clock is past the start of the case");
+        prctl(PR_SET_TIMERSLACK, 1);  // ns; 50,000 else, for timers to share
+        timespec at{};
+        at.tv_sec = plan_.start / 1'000'000'000;
+        at.tv_nsec = plan_.start % 1'000'000'000;
+        while (const int error = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr))
+            if (error != EINTR) throw std::runtime_error(std::string("clock_nanosleep: ") + std::strerror(error));
     }
     void watch(int fd, std::uint32_t what) {
         epoll_event event{};

@@ -70,8 +70,8 @@ def test_segments_out_of_order_share_acknowledgements_on_a_quick_link():
 
 
 def test_a_short_segment_is_acknowledged_at_once_and_a_full_one_waits():
-    # One full segment a chunk and 40 ms, ten ticks of 4 ms, and up to the next tick; one of 100 bytes and no wait. The
-    # first 16 are quick anyway.
+    # One full segment a chunk, for which no second one comes: ten ticks of 4 ms, each time twice as many, 50 at most, and
+    # up to the next tick. One of 100 bytes and no wait. The first 16 are quick anyway.
     full, short = (
         net.run(
             "newreno",
@@ -82,12 +82,13 @@ def test_a_short_segment_is_acknowledged_at_once_and_a_full_one_waits():
         ).trace
         for size in (net.MSS, 100)
     )
-    for trace, ticks in ((full, 11), (short, 0)):
+    for trace, waits in ((full, [11, 21, 41, *[51] * 19]), (short, [0] * 22)):
         arrived = trace.t_ns[(trace.event == DATA_ARRIVED) & (trace.syn == 0)]
         sent = trace.t_ns[(trace.event == ACK_SENT) & (trace.syn == 0)]
         np.testing.assert_array_equal(sent[:16], arrived[:16])
-        late = arrived[20:38]
-        np.testing.assert_array_equal(sent[20:38], (late // 4_000_000 + ticks) * 4_000_000 if ticks else late)
+        late, ticks = arrived[16:38], np.array(waits)
+        expected = np.where(ticks > 0, (late // 4_000_000 + ticks) * 4_000_000, late)
+        np.testing.assert_array_equal(sent[16:38], expected)
 
 
 def test_after_a_silence_sixteen_segments_are_acknowledged_at_once():

@@ -19,8 +19,15 @@ class Receiver:
     """One end of plain TCP unless there are options, RTT 1 s; segment k is sent at k ms unless said, and answered when
     the receiver wants to."""
 
-    def __init__(self, window_segments: int = 0, rtt_ms: int = 1000, options: int = 0) -> None:
-        transport = Transport("newreno", "minrtt", option_bytes=options, constants=TcpConstants())
+    def __init__(
+        self, window_segments: int = 0, rtt_ms: int = 1000, options: int = 0, **constants: float
+    ) -> None:
+        transport = Transport(
+            "newreno",
+            "minrtt",
+            option_bytes=options,
+            constants=TcpConstants(**constants),  # type: ignore[arg-type]
+        )
         self.own = parts.Receiver(transport, window_segments, rtt_ms * MS)
         self.next = 0
 
@@ -42,13 +49,128 @@ class Receiver:
             self.next += 1
         return covered
 
+    def waits_ms(self, now_ms: int, size: int = MSS) -> float:
+        """How long a segment alone would wait for a second one; it is answered then."""
+        assert self.take(self.next, now_ms=now_ms, size=size) == (True, False)
+        self.next += 1
+        wait = self.own.ack_deadline / MS - now_ms
+        self.own.make_ack()
+        return float(wait)
 
-def established(options: int = 0) -> Receiver:
+    def miss(self, now_ms: int) -> None:
+        """The second segment does not come; the timer answers the first."""
+        self.take(self.next, now_ms=now_ms)
+        self.next += 1
+        self.own.expire()
+        self.own.make_ack()
+
+
+def established(options: int = 0, **more: float) -> Receiver:
     """Past the first ACKs, nothing pending."""
-    receiver = Receiver(options=options)
+    receiver = Receiver(options=options, **more)  # type: ignore[arg-type]
     receiver.in_order(200)
     receiver.own.make_ack()
     return receiver
+
+
+# Ticks are 4 ms; the wait is 10 of them at first, gaps of up to 5 are short ones (tcp_event_data_recv).
+def test_the_wait_follows_the_gaps_between_segments():
+    receiver = established()
+    assert receiver.waits_ms(1036) == 4 * (10 // 2 + 9)  # a gap of 9 ticks is below the wait
+    assert receiver.waits_ms(1084) == 4 * (14 // 2 + 12)
+    assert receiver.waits_ms(1160) == 4 * 19  # one of 19 is not
+    assert receiver.waits_ms(1184) == 4 * (19 // 2 + 6)
+    assert receiver.waits_ms(1204) == 4 * (15 // 2 + 5)  # one of 5, which counts as 5 like all below
+    assert receiver.waits_ms(1204) == 4 * (12 // 2 + 5)
+    assert receiver.waits_ms(3000) == 4 * 11
+
+
+def test_gaps_are_counted_in_ticks_of_the_clock():
+    # From the last moment of a tick to the first of the sixth after it, and the other way round: 6 ticks and 5.
+    early, late = established(), established()
+    early.waits_ms(1003)
+    assert early.waits_ms(1024) == 4 * (10 // 2 + 6)
+    late.waits_ms(1004)
+    assert late.waits_ms(1027) == 4 * (10 // 2 + 5)
+
+
+def test_a_wait_in_vain_doubles_the_next_up_to_200_ms():
+    receiver = established()
+    seen = []
+    for k in range(5):
+        receiver.miss(1400 + 800 * k)
+        seen.append(receiver.waits_ms(1800 + 800 * k))
+    assert seen == [80, 160, 200, 200, 200]
+
+
+@pytest.mark.parametrize(("rtt_ms", "most"), [(1000, 200), (100, 100), (98, 100), (10, 40)])
+def test_the_wait_is_no_longer_than_the_handshakes_round_trip(rtt_ms, most):
+    # In whole ticks, and 40 ms at least.
+    receiver = established(rtt_ms=rtt_ms)
+    for k in range(4):
+        receiver.miss(1200 + 200 * k)
+    assert receiver.waits_ms(2000) == most
+
+
+@pytest.mark.parametrize(
+    ("least_s", "most_s", "wait_ms"), [(0.04, 0.08, 80), (0.4, 0.2, 400), (0.0001, 0.2, 8)]
+)
+def test_the_bounds_of_the_wait_can_be_set(least_s, most_s, wait_ms):
+    receiver = established(delayed_ack_s=least_s, delayed_ack_max_s=most_s)
+    receiver.miss(1000)
+    if wait_ms > 8:
+        receiver.miss(1500)
+        receiver.miss(2000)
+    assert receiver.waits_ms(2900) == wait_ms
+
+
+def test_a_wait_is_no_reason_to_take_a_longer_silence_for_a_gap():
+    # 10 ticks, doubled seven times, would be 1,280; the sender's timeout is three round trips, 750 ticks. A silence of
+    # 751 is therefore one.
+    receiver = established()
+    for k in range(7):
+        receiver.miss(1400 + 400 * k)
+    assert receiver.in_order(20, now_ms=3800 + 3004)[:17] == [1] * 16 + [2]
+    # Nor does a gap of 749 after it make the wait longer.
+    for k in range(7):
+        receiver.miss(7200 + 400 * k)
+    assert receiver.waits_ms(9600 + 2996) == 200
+    assert receiver.in_order(20, now_ms=9600 + 2996 + 3004)[:17] == [1] * 16 + [2]
+
+
+def test_after_quick_acknowledgements_the_wait_is_the_least_again():
+    receiver = established()
+    receiver.miss(1400)
+    receiver.miss(1800)
+    for k in range(16):
+        assert receiver.take(receiver.next, now_ms=5000 + 400 * k)[1]
+        receiver.own.make_ack()
+        receiver.next += 1
+    assert receiver.waits_ms(12_000) == 40
+
+
+def test_a_segment_that_was_there_makes_the_wait_the_least_again():
+    receiver = established(quick_acks=0)
+    receiver.miss(1400)
+    receiver.miss(1800)
+    assert receiver.waits_ms(2200) == 160
+    receiver.take(100, now_ms=2300)
+    receiver.own.make_ack()
+    assert receiver.waits_ms(2600) == 40
+
+
+def test_segments_out_of_order_that_share_an_acknowledgement_miss_nothing():
+    receiver = established()
+    for number in range(201, 205):
+        receiver.take(number)
+        if number < 204:
+            receiver.own.make_ack()
+    receiver.own.expire()
+    receiver.own.make_ack()
+    assert receiver.take(200) == (True, True)
+    receiver.own.make_ack()
+    receiver.next = 205
+    assert receiver.waits_ms(1100) == 40
 
 
 def test_the_first_sixteen_are_quick_and_then_pairs():
@@ -64,7 +186,7 @@ def test_each_segment_that_lets_the_window_grow_is_answered(window_segments):
     assert len(seen) - window_segments == 16 + 7  # 17, less the last that grew, then 14 in pairs
 
 
-@pytest.mark.parametrize(("silence_ms", "quick"), [(2999, 0), (3001, 16)])
+@pytest.mark.parametrize(("silence_ms", "quick"), [(3000, 0), (3004, 16)])
 def test_after_a_silence_of_three_round_trips_sixteen_are_quick(silence_ms, quick):
     receiver = established()
     receiver.next = 200

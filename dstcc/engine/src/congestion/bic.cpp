@@ -40,7 +40,7 @@ public:
         additive_increase(tcp, count_, acked);
     }
     void pkts_acked(TcpState& tcp, std::int64_t acked, Time, Time) override {
-        if (tcp.ca_state == CaState::kOpen) acked_ratio_ += acked - (acked_ratio_ >> kRatioShift);
+        if (tcp.was_open) acked_ratio_ += acked - (acked_ratio_ >> kRatioShift);
     }
     void on_event(TcpState&, CaEvent event, Time) override {
         if (event == CaEvent::kLossState) reset();

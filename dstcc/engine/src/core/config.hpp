@@ -75,7 +75,7 @@ struct LinkConfig {
 
 // Linux's time constants, already multiplied by the scale.
 struct ConstantsNs {
-    Time rto_initial, rto_min, rto_max, delayed_ack, compressed_ack, tlp_min;
+    Time rto_initial, rto_min, rto_max, delayed_ack, delayed_ack_max, compressed_ack, tlp_min;
     bool hystart = true;
     Time hystart_ack_delta, hystart_delay_min, hystart_delay_max;
     Time bbr_min_rtt_window, bbr_probe_rtt, westwood_rtt_min;

@@ -114,6 +114,7 @@ void ReceivingEnd::handle_timer(Time now, std::size_t i) {
     const Time deadline = receiver.receiver.ack_time();
     if (deadline > now_) return delayed_acks_.set(i, deadline);
     delayed_acks_.set(i, kNever);
+    receiver.receiver.expire();
     send_ack(i, receiver);
 }
 

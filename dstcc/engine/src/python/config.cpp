@@ -93,6 +93,7 @@ ConstantsNs read_constants(const py::handle& constants, double scale) {
     out.rto_min = ns("rto_min_s");
     out.rto_max = ns("rto_max_s");
     out.delayed_ack = ns("delayed_ack_s");
+    out.delayed_ack_max = ns("delayed_ack_max_s");
     out.compressed_ack = ns("compressed_ack_s");
     out.tlp_min = ns("tlp_min_s");
     out.hystart = constants.attr("hystart").cast<bool>();

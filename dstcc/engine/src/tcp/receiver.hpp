@@ -20,16 +20,21 @@ namespace dstcc {
 //            - the first three segments out of order;
 //            - what was held back, before a segment that touches neither of the last two SACK blocks;
 //   later    - the segments out of order behind those, up to 44 in one ACK within a millisecond (tcp_comp_sack_nr, _delay_ns);
-//            - a single segment after 40 ms.
+//            - a single segment when its wait is over: 40 ms, and up to 200 where segments come farther apart, or its second
+//              was waited for in vain (tcp_send_delayed_ack, tcp_delack_timer_handler).
 class SubflowReceiver {
 public:
     // `window_segments`: those that its window grows with; `rtt`: of its handshake; `options`: MPTCP's bytes in a segment.
     SubflowReceiver(const ConstantsNs& constants, std::int64_t window_segments, Time rtt, std::uint32_t mss,
                     std::uint32_t options)
         : constants_(constants),
-          delayed_ack_(constants.delayed_ack),
           compressed_ack_(std::min(constants.compressed_ack, rtt / 20)),
-          silence_(std::min(std::max(3 * rtt, constants.rto_min + rtt), constants.rto_max)),
+          least_wait_(std::max<std::int64_t>(constants.in_ticks(constants.delayed_ack), 1)),
+          most_wait_(
+              std::max(least_wait_, std::min(constants.in_ticks(rtt), constants.in_ticks(constants.delayed_ack_max)))),
+          silence_(constants.in_ticks(std::min(std::max(3 * rtt, constants.rto_min + rtt), constants.rto_max))),
+          wait_(least_wait_),
+          brisk_(least_wait_ / 2),
           quick_acks_(constants.quick_acks),
           mss_(mss),
           step_(2 * (std::int64_t{mss} + options)),
@@ -40,9 +45,13 @@ public:
     Time ack_deadline() const { return ack_deadline_; }
     // The delayed ACK's timer goes off with a tick; called when it is due, as most are not.
     Time ack_time() {
-        if (waits_for_tick_) ack_deadline_ = constants_.wheel(ack_deadline_ - delayed_ack_, ack_deadline_);
+        if (waits_for_tick_) ack_deadline_ = constants_.wheel(armed_at_, ack_deadline_);
         waits_for_tick_ = false;
         return ack_deadline_;
+    }
+    // The timer went off. What shares an ACK out of order has one of its own, which says nothing of the wait.
+    void expire() {
+        if (compressed_ == 0) wait_ = std::min(2 * wait_, silence_);
     }
 
     // Whether an ACK that was held back goes before a segment's own is thought of, lest its SACK blocks be forgotten.
@@ -60,8 +69,7 @@ public:
         if (pending_bytes_ == 0) echo_ = sent_ns;
         if (number != next_) return handle_out_of_order(now, number, sent_ns);
         if (pending_bytes_ == 0) recent_ = sent_ns;
-        if (now - last_ns_ > silence_) quick_ = std::max(quick_, quick_acks_);
-        last_ns_ = now;
+        note_gap(now);
         grow(1);
         pending_bytes_ += bytes;
         ++next_;
@@ -70,7 +78,8 @@ public:
             return {true, true};
         }
         if (quick_ > 0 || pending_bytes_ > mss_ || bytes < mss_) return {true, true};
-        ack_deadline_ = now + delayed_ack_;
+        armed_at_ = now;
+        ack_deadline_ = now + std::min(wait_, most_wait_) * constants_.jiffy;
         waits_for_tick_ = true;
         return {true, false};
     }
@@ -88,12 +97,30 @@ public:
         ack_deadline_ = kNever;
         waits_for_tick_ = false;
         duplicate_ = false;
-        if (quick_ > 0) --quick_;
+        if (quick_ > 0 && --quick_ == 0) wait_ = least_wait_;  // tcp_dec_quickack_mode()
         return ack;
     }
     const Range& block(int i) const { return block_[i]; }
 
 private:
+    // Linux tcp_event_data_recv(): the wait follows the gaps between segments in order, in whole ticks of the clock.
+    void note_gap(Time now) {
+        const Time gap = now - last_ns_;
+        const Time before = std::exchange(last_ns_, now);
+        // Most gaps are shorter than so many ticks, wherever those begin.
+        const std::int64_t ticks =
+            gap <= brisk_ * constants_.jiffy ? 0 : constants_.ticks(now) - constants_.ticks(before);
+        if (ticks <= brisk_)
+            wait_ = std::max<std::int64_t>(wait_ / 2 + brisk_, 1);
+        else if (ticks < wait_)
+            wait_ = std::min(wait_ / 2 + ticks, silence_);
+        else if (ticks > silence_)
+            quick_ = std::max(quick_, quick_acks_);
+    }
+    void hurry() {  // tcp_enter_quickack_mode()
+        quick_ = std::max(quick_, quick_acks_);
+        wait_ = least_wait_;
+    }
     // Linux's `quick |= 1` where the window grows: an even count has one more.
     // What came in order is in the buffer, too, until the application has it.
     void grow(std::int64_t own) {
@@ -114,7 +141,7 @@ private:
             duplicate_ = false;
         } else {
             duplicate_ = number < next_ || !out_of_order_.insert(number);
-            if (number < next_) quick_ = std::max(quick_, quick_acks_);
+            if (number < next_) hurry();
             if (duplicate_) return {false, true};
             note_block(number);
         }
@@ -187,7 +214,9 @@ private:
     static constexpr std::int64_t kHeldBytes = 2304;  // what a segment out of order is kept in: 2 KiB and its sk_buff
 
     ConstantsNs constants_;
-    Time delayed_ack_, compressed_ack_, silence_;
+    Time compressed_ack_;
+    // In ticks: bounds of a wait; the sender's timeout; what the next wait is (Linux's ato), and gaps that shorten it.
+    std::int64_t least_wait_, most_wait_, silence_, wait_, brisk_;
     int quick_acks_, quick_ = 0;
     std::uint32_t mss_, pending_bytes_ = 0;
     std::int64_t step_;
@@ -202,7 +231,7 @@ private:
     int blocks_ = 0;
     bool duplicate_ = false, waits_for_tick_ = false;
     Time echo_ = 0, recent_ = 0;  // what an ACK answers; the timestamp of what came last in order (ts_recent)
-    Time ack_deadline_ = kNever;
+    Time ack_deadline_ = kNever, armed_at_ = 0;
 };
 
 // One ordering domain: segments leave in `order`, whatever subflow brought them.

@@ -74,6 +74,7 @@ void Subflow::mark_retransmitted(Time now, std::int64_t number) {
     if (wants_rates_) stamps_[number] = rate_stamp(now);
     segment.flags |= kEverRetrans;
     repeats_.push_back({number, now});
+    if (undo_stamp_ == kNever) undo_stamp_ = now;
     if (probing_) {  // Linux does not count it as in flight once more (tcp_send_loss_probe)
         probing_ = false;
         probe_repeats_ = true;
@@ -83,7 +84,6 @@ void Subflow::mark_retransmitted(Time now, std::int64_t number) {
     ++tcp_.retrans_out;
     holds_ = timed_out_;
     timed_out_ = false;
-    if (tcp_.ca_state == CaState::kLoss && undo_stamp_ == kNever) undo_stamp_ = now;
     ++prr_out_;
     pace(now, segment.bytes + tcp_.wire_bytes - tcp_.mss_bytes);
     if (timer_kind_ != Timer::kNone && (number != tcp_.snd_una || timer_kind_ == Timer::kReorder)) return;

@@ -198,6 +198,8 @@ private:
     RateStamp rate_stamp(Time now) const;
     Time rack_window() const;
     void timeout(Time now);
+    std::int64_t current_ssthresh() const;
+    void forget_repeats();
 
     TcpState tcp_;
     std::unique_ptr<CongestionControl> control_;
@@ -242,9 +244,9 @@ private:
 
     std::int64_t high_seq_ = 0;
     std::int64_t prr_delivered_ = 0, prr_out_ = 0;
-    std::int64_t undo_cwnd_ = 0, undo_ssthresh_ = 0;
-    Time undo_stamp_ = kNever;  // when the first repeat of this episode left
-    double gap_rate_ = 0;       // the pacing rate at which a full packet takes full_gap_
+    std::int64_t prior_ssthresh_ = 0;  // what an undo brings back, beside prior_cwnd
+    Time undo_stamp_ = kNever;         // when the first repeat of this episode left (Linux's retrans_stamp)
+    double gap_rate_ = 0;              // the pacing rate at which a full packet takes full_gap_
     Time full_gap_ = 0;
     std::vector<Acked>* acked_ = nullptr;
 };

@@ -157,7 +157,7 @@ inline RateSample Subflow::rate_sample(Time now, const Sampled& latest, std::int
 }
 
 [[gnu::always_inline]] inline void Subflow::control_window(Time now, AckWork& work) {
-    if (work.newly_delivered > 0) control_->pkts_acked(tcp_, work.newly_delivered, work.rtt_ns, now);
+    if (work.newly_delivered > 0) control_->pkts_acked(tcp_, tcp_.snd_una - work.prior_una, work.rtt_ns, now);
     const auto losses = static_cast<std::int64_t>(tcp_.lost - work.prior_lost);
     if (takes_acks_ && control_->cong_control(tcp_,
                                               rate_sample(now, work.latest, work.newly_delivered, losses,
@@ -250,6 +250,7 @@ std::int64_t Subflow::handle_ack(Time now, const AckBlocks& ack) {
     DSTCC_CHECK(ack.cumulative <= tcp_.snd_nxt, "nothing is acknowledged before it is sent");
     tcp_.one_way_ns = ack.one_way_ns;
     tcp_.ack_has_sacks = ack.sacks > 0;
+    tcp_.was_open = nothing_missing();
     const std::int64_t acked = !nothing_amiss(ack)             ? handle_doubtful_ack(now, ack)
                                : ack.cumulative > tcp_.snd_una ? handle_clean_ack(now, ack.cumulative)
                                                                : handle_empty_ack(now, ack);

@@ -76,7 +76,18 @@ void Subflow::detect_losses(Time now) {
 
 // ------------------------------------------------------------------------------------- states and the reduction
 
+// Linux tcp_current_ssthresh(): a threshold that an undo may bring back.
+std::int64_t Subflow::current_ssthresh() const { return std::max(tcp_.ssthresh, tcp_.cwnd / 2 + tcp_.cwnd / 4); }
+
+// What an undo goes by outlives its episode while a repeat may still be under way (Linux tcp_any_retrans_done).
+void Subflow::forget_repeats() {
+    const bool repeated = tcp_.packets_out() > 0 && (segments_.front().flags & kEverRetrans) != 0;
+    if (tcp_.retrans_out == 0 && !repeated) undo_stamp_ = kNever;
+}
+
 void Subflow::enter_recovery(Time now) {
+    forget_repeats();
+    prior_ssthresh_ = current_ssthresh();
     tcp_.prior_cwnd = tcp_.cwnd;
     prr_delivered_ = prr_out_ = 0;
     high_seq_ = tcp_.snd_nxt;
@@ -91,14 +102,14 @@ void Subflow::enter_recovery(Time now) {
 void Subflow::leave_reduction(Time now) {
     const bool reduced = tcp_.ca_state == CaState::kRecovery;
     tcp_.ca_state = CaState::kOpen;
-    undo_stamp_ = kNever;
     if (!reduced || control_->governs_recovery()) return;
     if (tcp_.ssthresh < kInfiniteWindow) tcp_.cwnd = tcp_.ssthresh;
     control_->on_event(tcp_, CaEvent::kExitReduction, now);
 }
 
-// The timeout was spurious (an ACK answers a first transmission): take the reduction back and hold nothing to be lost any
-// more (Linux tcp_undo_cwnd_reduction). RACK judges all anew, by when each was sent last.
+// The timeout was spurious (an ACK answers a first transmission): take the reduction back, that of a recovery which the
+// timeout ended as well, and hold nothing to be lost any more (Linux tcp_undo_cwnd_reduction). RACK judges all anew, by
+// when each was sent last.
 void Subflow::undo(Time now) {
     repeats_.clear();
     for (std::int64_t n = tcp_.snd_una; n < tcp_.snd_nxt; ++n) {
@@ -110,11 +121,10 @@ void Subflow::undo(Time now) {
                      [](const Repeat& a, const Repeat& b) { return a.sent_ns < b.sent_ns; });
     tcp_.lost_out = 0;
     rack_cursor_ = tcp_.snd_una;
-    if (!control_->owns_window()) tcp_.cwnd = std::max(tcp_.cwnd, undo_cwnd_);
-    tcp_.ssthresh = std::max(tcp_.ssthresh, undo_ssthresh_);
+    if (!control_->owns_window()) tcp_.cwnd = std::max(tcp_.cwnd, tcp_.prior_cwnd);
+    tcp_.ssthresh = std::max(tcp_.ssthresh, prior_ssthresh_);
     control_->on_undo(tcp_, now);
     tcp_.ca_state = CaState::kOpen;
-    undo_stamp_ = kNever;
     backoff_ = retransmits_ = 0;
     frto_ = false;
 }
@@ -153,6 +163,7 @@ void Subflow::forward_recovery(Time now, const AckBlocks& ack, const AckWork& wo
 // Linux tcp_fastretrans_alert() with RACK.
 void Subflow::update_state(Time now, const AckBlocks& ack, AckWork& work) {
     const bool advanced = tcp_.snd_una > work.prior_una;
+    if (tcp_.was_open && (!advanced || work.sacked_more)) undo_stamp_ = kNever;
     handle_probe_ack(now, ack, work);
     if (tcp_.ca_state == CaState::kLoss) {
         if (advanced && undo_stamp_ != kNever && work.echo_ns < undo_stamp_)
@@ -167,6 +178,7 @@ void Subflow::update_state(Time now, const AckBlocks& ack, AckWork& work) {
     const bool anew =
         tcp_.ca_state == CaState::kOpen ? tcp_.lost_out > 0 : tcp_.ca_state == CaState::kLoss && repeat_lost_;
     if (anew) enter_recovery(now);
+    if (tcp_.ca_state == CaState::kOpen) forget_repeats();
 }
 
 // Proportional rate reduction with the safe-ACK heuristic, as Linux's tcp_cwnd_reduction().
@@ -236,8 +248,11 @@ TimerResult Subflow::handle_timer(Time now) {
         detect_losses(now);
         if (tcp_.ca_state == CaState::kOpen && tcp_.lost_out > 0) {
             enter_recovery(now);
-            if (!control_->governs_recovery())  // the first repeat leaves at once (tcp_cwnd_reduction with one segment)
+            if (!control_
+                     ->governs_recovery()) {  // as if one segment had been delivered, so that the first repeat leaves
+                ++prr_delivered_;
                 tcp_.cwnd = std::max<std::int64_t>(tcp_.in_flight() + 1, 1);
+            }
         }
         if (timer_kind_ != Timer::kReorder) arm(now);
         return TimerResult::kRetry;
@@ -269,18 +284,11 @@ void Subflow::timeout(Time now) {
     new_data_first_ = false;
     if (tcp_.ca_state == CaState::kOpen || tcp_.snd_una >= high_seq_ ||
         (tcp_.ca_state == CaState::kLoss && retransmits_ == 0)) {
-        undo_cwnd_ = tcp_.cwnd;
-        undo_ssthresh_ = tcp_.ssthresh;
-        undo_stamp_ = kNever;
+        prior_ssthresh_ = current_ssthresh();
         tcp_.prior_cwnd = tcp_.cwnd;
         const std::int64_t threshold = control_->ssthresh(tcp_, now);
         if (!control_->owns_window()) tcp_.ssthresh = threshold;
         control_->on_event(tcp_, CaEvent::kEnterLoss, now);
-    } else if (tcp_.ca_state == CaState::kRecovery) {
-        // The losses that began the recovery were real: an undo takes back the timeout, not the reduction.
-        undo_cwnd_ = std::min(tcp_.ssthresh, tcp_.prior_cwnd);
-        undo_ssthresh_ = tcp_.ssthresh;
-        undo_stamp_ = kNever;
     }
     to_repeat_.clear();
     for (std::int64_t n = tcp_.snd_una; n < tcp_.snd_nxt; ++n) {

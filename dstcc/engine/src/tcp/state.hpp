@@ -37,6 +37,7 @@ struct TcpState {
     Time srtt_ns = 0, min_rtt_ns = kNever, last_rtt_ns = -1;
     Time one_way_ns = -1;        // of the newest segment that this ACK answers; -1 unless the control asked for it
     bool ack_has_sacks = false;  // the ACK at hand
+    bool was_open = true;        // before it: Linux's Open state, of which Disorder is no part
     bool is_cwnd_limited = false;
     std::int64_t max_packets_out = 0, cwnd_usage_seq = 0;
 

@@ -57,6 +57,7 @@ void LawBench::sample(std::size_t i, const RateSample& sample, Time now) {
     tcp.delivered_ns = now;
     tcp.last_rtt_ns = sample.rtt_ns;
     if (sample.rtt_ns >= 0) tcp.min_rtt_ns = std::min(tcp.min_rtt_ns, sample.rtt_ns);
+    tcp.was_open = tcp.ca_state == CaState::kOpen;
     controls_[i]->pkts_acked(tcp, segments, sample.rtt_ns, now);
     if (!controls_[i]->cong_control(tcp, sample, now)) controls_[i]->cong_avoid(tcp, segments, now);
 }

@@ -152,6 +152,8 @@ void bind_receivers(py::module_& m) {
                  for (int i = 0; i < ack.sacks; ++i) blocks.emplace_back(r.block(i).begin, r.block(i).end);
                  return std::tuple(ack.cumulative, ack.echo_ns, ack.duplicate, blocks);
              })
+        .def("ack_time", &SubflowReceiver::ack_time)
+        .def("expire", &SubflowReceiver::expire)
         .def_property_readonly("ack_deadline", [](SubflowReceiver& r) { return r.ack_deadline(); });
     py::class_<OrderingDomain>(m, "OrderingDomain")
         .def(py::init<>())
