@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from .law import Law
+from .sender import flight
 
 
 class Linux:
@@ -149,3 +150,25 @@ def far_below() -> Law:
     law.set(cwnd=960)
     law.wait(1)
     return law
+
+
+def test_the_ack_ratio_is_of_what_is_acknowledged_in_order_while_nothing_is_missing():
+    # tcp_clean_rtx_queue() hands over no segment that is only SACKed, and in Disorder BIC takes no count. The first
+    # SACK takes the ratio from 32 to 32 + 0 - 2 sixteenths, the second is of Disorder, the third begins the recovery.
+    sender = flight(20, "bic")
+    for k in (1, 2, 3):
+        sender.ack(1000 + k, 0, (1, k + 1))
+    assert (sender.own.state, sender.own.ssthresh) == ("recovery", 20 * 819 // 1024)
+    assert sender.repeat(1003) == [0]
+    sender.ack(2003, 20, echo_ms=1003)
+    assert sender.own.cwnd == 15
+    acked, sent, grown = 20, 20, {}
+    while sender.own.cwnd < 17:
+        while sent - acked < sender.own.cwnd:
+            sender.send(2003)
+            sent += 1
+        acked += 1
+        sender.ack(3003, acked, echo_ms=2003)
+        grown.setdefault(sender.own.cwnd, acked)
+    # At 16 of 20 the search takes (16 · 20 / 4 · 16) / 30 segments for the next one.
+    assert grown[17] - grown[16] == 80 * 16 // 30

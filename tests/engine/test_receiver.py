@@ -70,8 +70,8 @@ def test_segments_out_of_order_share_acknowledgements_on_a_quick_link():
 
 
 def test_a_short_segment_is_acknowledged_at_once_and_a_full_one_waits():
-    # One full segment a chunk, for which no second one comes: ten ticks of 4 ms, each time twice as many, 50 at most, and
-    # up to the next tick. One of 100 bytes and no wait. The first 16 are quick anyway.
+    # One full segment a chunk, for which no second one comes: ten ticks of 4 ms, each time twice as many, 50 at most,
+    # and up to the next tick. One of 100 bytes and no wait. The first 16 are quick anyway.
     full, short = (
         net.run(
             "newreno",

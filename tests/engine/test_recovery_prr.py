@@ -144,3 +144,19 @@ def test_an_ack_that_ends_a_recovery_has_losses_judged_as_open_does():
     assert 2253 <= sender.next_timer_ms <= 2256
     sender.timer(sender.next_timer_ms)
     assert (sender.own.state, sender.own.lost_out) == ("recovery", 1)
+
+
+def test_a_recovery_that_racks_timer_begins_counts_a_segment_as_delivered():
+    # tcp_rack_reo_timeout(): the reduction begins with one. 1 and 2 arrive; a quarter of a round trip later 0 is
+    # held to be lost: pipe 7, and one more.
+    sender = flight()
+    sender.ack(1002, 0, (1, 3))
+    at = sender.next_timer_ms
+    sender.timer(at)
+    assert (sender.own.state, sender.own.ssthresh, sender.own.cwnd) == ("recovery", 5, 8)
+    assert sender.repeat(at) == [0]
+    # pipe 7, ⌈2 · 5 / 10⌉ - 1 = 0 more; then pipe 6, ⌈3 · 5 / 10⌉ - 1 = 1 more.
+    sender.ack(at + 1, 0, (1, 4))
+    assert sender.own.cwnd == 7
+    sender.ack(at + 2, 0, (1, 5))
+    assert sender.own.cwnd == 7

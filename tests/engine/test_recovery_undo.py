@@ -88,3 +88,61 @@ def test_an_undo_holds_nothing_to_be_lost_any_more():
     assert (sender.own.state, sender.own.lost_out) == ("open", 0)
     sender.own.cwnd = 50
     assert sender.repeat(at + 101) == []
+
+
+def test_an_undo_brings_back_no_threshold_far_below_the_window():
+    # tcp_current_ssthresh(): three quarters of the window at least, in halves and quarters of whole segments.
+    sender = flight()
+    sender.own.ssthresh = 4
+    sender.timer(2011)
+    at = sender.next_timer_ms
+    sender.timer(at)
+    sender.repeat(at + 1)
+    assert sender.own.ssthresh == 5
+    sender.ack(at + 100, 1, echo_ms=0)
+    assert (sender.own.state, sender.own.ssthresh) == ("open", 10 // 2 + 10 // 4)
+
+
+def timed_out_in_recovery():
+    """0 seemed lost and was repeated at 1,003 ms; the timeout came into that recovery, and repeated it again."""
+    sender = flight()
+    sender.own.ssthresh = 40
+    sender.ack(1003, 0, (1, 4))
+    assert (sender.own.state, sender.own.ssthresh) == ("recovery", 5)
+    assert sender.repeat(1003) == [0]
+    at = sender.next_timer_ms
+    assert sender.timer(at) == "timeout"
+    assert (sender.own.state, sender.own.ssthresh) == ("loss", 5)
+    assert sender.repeat(at + 1) == [0]
+    return sender, at
+
+
+def test_an_undo_takes_back_the_recovery_that_the_timeout_ended():
+    # tcp_enter_loss() reduces nothing more, and what was before the recovery stays what an undo brings back.
+    sender, at = timed_out_in_recovery()
+    sender.ack(at + 100, 1, (1, 4), echo_ms=0)
+    assert (sender.own.state, sender.own.ssthresh) == ("open", 40)
+    assert sender.own.cwnd >= 10
+
+
+def test_an_answer_to_the_recoverys_repeat_proves_nothing_of_the_timeout():
+    # Linux's retrans_stamp is of the first repeat since the trouble began.
+    sender, at = timed_out_in_recovery()
+    sender.ack(at + 100, 4, echo_ms=1003)
+    assert sender.own.state == "loss"
+
+
+def test_repeats_of_an_earlier_recovery_do_not_stand_for_the_next():
+    # The recovery of 0 ends at 2,003 ms. Ten more time out, and the first of them is answered after all.
+    sender = flight()
+    sender.ack(1003, 0, (1, 4))
+    assert sender.repeat(1003) == [0]
+    sender.ack(2003, 10, echo_ms=1003)
+    assert sender.own.state == "open"
+    sender.own.cwnd = 10
+    sender.send(*range(2100, 2110))
+    while sender.timer(at := sender.next_timer_ms) != "timeout":
+        pass
+    assert sender.repeat(at + 1) == [10]
+    sender.ack(at + 100, 11, echo_ms=2100)
+    assert sender.own.state == "open"

@@ -248,9 +248,8 @@ TimerResult Subflow::handle_timer(Time now) {
         detect_losses(now);
         if (tcp_.ca_state == CaState::kOpen && tcp_.lost_out > 0) {
             enter_recovery(now);
-            if (!control_
-                     ->governs_recovery()) {  // as if one segment had been delivered, so that the first repeat leaves
-                ++prr_delivered_;
+            if (!control_->governs_recovery()) {
+                ++prr_delivered_;  // as if one segment had been delivered, so that the first repeat leaves
                 tcp_.cwnd = std::max<std::int64_t>(tcp_.in_flight() + 1, 1);
             }
         }
