@@ -90,6 +90,7 @@ def test_a_timeout_in_a_recovery_is_not_doubted():
     for k in (1, 2, 3):
         sender.ack(1000 + k, 0, (1, k + 1))
     assert sender.repeat(1003) == [0]
+    assert sender.timer(sender.next_timer_ms) == "repair"  # RACK's, which the first SACK armed, runs on
     at = sender.next_timer_ms
     assert sender.timer(at) == "timeout"
     assert sender.repeat(at) == [0]

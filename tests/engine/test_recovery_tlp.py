@@ -87,6 +87,7 @@ def test_no_probe_leaves_in_a_recovery():
     for k in (1, 2, 3):
         sender.ack(1000 + k, 0, (1, k + 1))
     sender.repeat(1003)
+    assert sender.timer(sender.next_timer_ms) == "repair"  # RACK's, which the first SACK armed, runs on
     assert sender.timer(sender.next_timer_ms) == "timeout"
 
 

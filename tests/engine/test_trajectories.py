@@ -16,9 +16,9 @@ TOGETHER = 0.95
 """The share of steps; an event that comes a tick of a timer earlier parts a step or two."""
 APART: dict[tuple[str, str], float] = {
     ("timeout", "bbr"): 0.73,
-    ("many-losses", "cubic"): 0.66,
-    ("many-losses", "newreno"): 0.9,
-    ("many-losses", "bic"): 0.73,
+    ("many-losses", "cubic"): 0.72,
+    ("many-losses", "bbr"): 0.83,
+    ("many-losses", "bic"): 0.81,
     ("moving", "bbr"): 0.87,
 }
 """Cases that keep less than that together, and how much; docs/fidelity.md says why."""

@@ -231,15 +231,23 @@ std::int64_t Subflow::handle_doubtful_ack(Time now, const AckBlocks& ack) {
     const bool una_advanced = tcp_.snd_una > work.prior_una;
     if (una_advanced) retransmits_ = 0;
     new_data_first_ = false;
-    if (timer_kind_ == Timer::kReorder) {
+    const bool waited = timer_kind_ == Timer::kReorder;
+    const Time due = timer_, armed_at = armed_at_;
+    if (waited) {
         timer_kind_ = Timer::kNone;
         stood_in_ = true;
     }
     update_state(now, ack, work);
     control_window(now, work);
-    if (timer_kind_ != Timer::kReorder &&
-        (una_advanced || restarts_timer(work) || tcp_.packets_out() == 0 || timer_kind_ == Timer::kNone))
+    const bool anew = una_advanced || restarts_timer(work) || tcp_.packets_out() == 0;
+    if (timer_kind_ == Timer::kNone && waited && !anew) {  // RACK's timer runs on though what it waited for is lost now
+        timer_kind_ = Timer::kReorder;
+        timer_ = due;
+        armed_at_ = armed_at;
+        stood_in_ = false;
+    } else if (timer_kind_ != Timer::kReorder && (anew || timer_kind_ == Timer::kNone)) {
         arm(now);
+    }
     DSTCC_CHECK(tcp_.sacked_out >= 0 && tcp_.lost_out >= 0 && tcp_.retrans_out >= 0 &&
                     tcp_.sacked_out + tcp_.lost_out <= tcp_.packets_out(),
                 "the scoreboard adds up");
