@@ -209,14 +209,15 @@ def test_ledbat_yields_to_a_flow_that_fills_the_queue(rival):
 @pytest.mark.parametrize("congestion", ["bic", "vegas", "ledbat"])
 def test_forty_minutes_of_round_trip(congestion):
     # BDP 200 packets at RTT 40 min and scale 60: windows stay in range and most of the line is used where the law can
-    # get there at all: LEDBAT grows by a segment a round trip at most, and here by half of one, as a segment that
-    # joins the others waits for 12 s of the line, twice the target: some 10 + 50 / 2 segments in the mean of the
-    # second half.
+    # get there at all. LEDBAT grows by a segment a round trip at most, and here by less: a segment that joins the
+    # others waits for 12 s of the line, twice the target. The receiver waits for a second segment for up to 12 s, so
+    # one ACK answers two, two leave together, and the second waits: 10 + 50 / 3 segments in the mean of the second
+    # half.
     slow = net.link(1000.0, MARS_RTT_S)
     result = net.run(congestion, slow, duration_s=MARS_RTT_S * 100, slot_s=600, scale=60)
     assert result.samples.cwnd_segments[4:].min() >= 1
     assert result.samples.cwnd_segments.max() < 10_000
-    assert net.utilisation(result, 1000.0) > (35 / 200 if congestion == "ledbat" else 0.9)
+    assert net.utilisation(result, 1000.0) > (25 / 200 if congestion == "ledbat" else 0.9)
 
 
 def test_bic_takes_back_what_loss_took_sooner_than_newreno():

@@ -139,3 +139,17 @@ def test_an_ack_of_the_first_transmission_says_nothing_of_the_repeat():
     sender.ack(1300, 2, echo_ms=0)
     assert sender.own.lost_out == 0
     assert sender.own.retrans_out == 0
+
+
+def test_what_is_lost_again_is_repeated_before_what_was_lost_behind_it():
+    # 0 is lost and repeated at 1,003 ms, 20 leaves behind it. 10 arrives, so 4 to 9 are lost and wait for room; then 20
+    # arrives, so the repeat of 0 is lost, and 11 to 19 are. The lowest goes first (tcp_verify_retransmit_hint).
+    sender = flight(20)
+    sender.ack(1003, 0, (1, 4), echo_ms=3)
+    assert sender.repeat(1003) == [0]
+    sender.send(1004)
+    sender.ack(1010, 0, (10, 11), (1, 4), echo_ms=10)
+    assert sender.own.lost_out == 7
+    sender.ack(2004, 0, (20, 21), (10, 11), (1, 4), echo_ms=1004)
+    sender.own.cwnd = 50
+    assert sender.repeat(2005) == [0, *range(4, 10), *range(11, 20)]

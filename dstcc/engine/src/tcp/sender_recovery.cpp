@@ -34,7 +34,11 @@ void Subflow::mark_lost(std::int64_t number) {
         ++tcp_.lost_out;
     }
     ++tcp_.lost;
-    to_repeat_.push_back(number);
+    // The lowest is repeated first, whenever it was lost (tcp_verify_retransmit_hint); most are the highest so far.
+    auto place = to_repeat_.end();
+    if (!to_repeat_.empty() && number < to_repeat_.back())
+        place = std::upper_bound(to_repeat_.begin(), to_repeat_.end(), number);
+    to_repeat_.insert(place, number);
 }
 
 // True when the segment is settled (lost now, or nothing to judge); false when it must still wait.
