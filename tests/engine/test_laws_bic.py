@@ -162,7 +162,8 @@ def test_the_ack_ratio_is_of_what_is_acknowledged_in_order_while_nothing_is_miss
     assert sender.repeat(1003) == [0]
     sender.ack(2003, 20, echo_ms=1003)
     assert sender.own.cwnd == 15
-    acked, sent, grown = 20, 20, {}
+    acked, sent = 20, 20
+    grown: dict[int, int] = {}
     while sender.own.cwnd < 17:
         while sent - acked < sender.own.cwnd:
             sender.send(2003)
