@@ -194,7 +194,9 @@ def rewrite(text: str, begin: int, end: int, inner: Sequence[Fragment]) -> str:
     return "".join(out)
 
 
-CONSTANT = re.compile(r"(static )?constexpr (?P<type>[\w:]+) (?P<name>\w+) = (?P<value>[^;]+);", re.DOTALL)
+CONSTANT = re.compile(
+    r"(static\s+)?constexpr\s+(?P<type>[\w:]+)\s+(?P<name>\w+)\s*=\s*(?P<value>[^;]+);", re.DOTALL
+)
 
 
 def is_statement(text: str) -> bool:
@@ -256,7 +258,9 @@ def matched(text: str) -> bool:
 
 
 def one_expression(text: str) -> bool:
-    """Whether brackets match and no comma stands outside of them."""
+    """Whether brackets match, no comma stands outside of them, and no statement begins."""
+    if re.match(r"\s*(if|for|while|do|return)\b", text):
+        return False
     depth = 0
     for letter in TEMPLATE.sub("", text):
         depth += (letter in "([{") - (letter in ")]}")

@@ -82,6 +82,9 @@ def test_where_lines_break_does_not_matter(tmp_path: Path) -> None:
     source = "int f(int x, int y) {\n    return g(\n        x, y) -\n           1;\n}\n"
     entry = "find = 'g(x, y)'\nwithin = 'return g(x, y) - 1;'\nreplace = 'g(y, x)'"
     assert "(dstcc_mutant(1001) ? (g(y, x)) : (g(\n        x, y)))" in rewritten(tmp_path, source, entry)
+    constant = "find = 'constexpr int kA = 1;'\nreplace = 'constexpr int kA = 3;'"
+    text = rewritten(tmp_path, "constexpr int kA =\n    1;\n", constant)
+    assert text == "const int kA = dstcc_mutant(1001) ? (3) : (1);\n"
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
@@ -126,6 +129,7 @@ def test_the_environment_chooses_which_is_made(tmp_path: Path) -> None:
         ("find = 'a'\nwithin = 'a + x'\nreplace = 'a'", "changes nothing"),
         ("find = 'a + x'\nreplace = 'a - x'", "not a whole operand"),  # a + x * 2
         ("find = 'g(a'\nreplace = 'g(0'", "not one expression"),
+        ("find = 'return a'\nreplace = 'return x'", "not one expression"),
         ("find = 'int a, int x'\nreplace = 'int x, int a'", "not one expression"),
         (
             "find = 'constexpr int kA = 1, kB = 2;'\nreplace = 'constexpr int kA = 2, kB = 1;'",
