@@ -146,11 +146,19 @@ def _encoded_input(video: Video) -> tuple[Manifest, Path]:
     key = hashlib.sha256(f"{ENCODING}{_file_hash(clip)}{options}".encode())
     folder = cache_folder() / "streams" / key.hexdigest()[:32]
     try:
-        return verify(folder), folder
+        manifest = verify(folder)
+        if not _is_copy(manifest.source_path, clip):
+            raise StreamError(f"{manifest.source_path}: gone, and lost chunks are judged by it")
+        return manifest, folder
     except StreamError:  # not encoded yet, or damaged since; no other program uses such a name
         shutil.rmtree(folder, ignore_errors=True)
         encode(clip, folder, **settings.model_dump(), quality=False, force=True)
         return verify(folder), folder
+
+
+def _is_copy(path: Path, clip: Path) -> bool:
+    """Whether ``path`` still is the clip, or another file of its content."""
+    return path.is_file() and (path.samefile(clip) or _file_hash(path) == _file_hash(clip))
 
 
 def content_hash(scenario: Scenario) -> str:

@@ -34,6 +34,7 @@ class Clip:
 class Manifest:
     chunks: tuple[Chunk, ...]
     source: Clip = Clip()
+    source_path: Path = Path("a.mp4")
 
 
 # Two chunks, of 1 s and of 0.5 s; the second's enhancement layer is empty.
@@ -106,6 +107,7 @@ def test_an_input_is_encoded_once_per_content_and_settings(
         folder.mkdir(parents=True)
 
     monkeypatch.setattr(dstcc_svc, "encode", encode, raising=False)
+    monkeypatch.setattr("dstcc.scenario.video._is_copy", lambda _path, _clip: True)
     monkeypatch.setenv("DSTCC_CACHE", str(tmp_path / "cache"))
     clip = tmp_path / "clip.mp4"
     clip.write_bytes(b"first")
@@ -141,6 +143,27 @@ def test_a_damaged_stream_is_named_and_a_damaged_cache_is_mended(
         source_of(with_source(minimal, f'stream = "{stream}"'))
     source_of(with_source(minimal, f'input = "{clip}"\nencode = {{height = 64, preset = "ultrafast"}}'))
     dstcc_svc.verify(stream)
+
+
+def test_a_cached_stream_follows_its_clip(
+    minimal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DSTCC_CACHE", str(tmp_path / "cache"))
+    original = Path(__file__).parents[2] / "examples" / "clips" / "big-buck-bunny.mp4"
+    first, second = tmp_path / "first.mp4", tmp_path / "second.mp4"
+    first.write_bytes(original.read_bytes())
+    second.write_bytes(original.read_bytes())
+
+    def source_path(clip: Path) -> Path:
+        encoding = 'encode = {height = 64, preset = "ultrafast"}'
+        stream = source_of(with_source(minimal, f'input = "{clip}"\n{encoding}')).stream
+        assert stream is not None
+        return dstcc_svc.verify(stream).source_path.resolve()
+
+    assert source_path(first) == first
+    assert source_path(second) == first  # one content, one stream
+    first.unlink()
+    assert source_path(second) == second  # lost chunks are judged by it
 
 
 def test_a_missing_input_is_named(minimal: Path, tmp_path: Path) -> None:
