@@ -137,28 +137,30 @@ def _encoded_input(video: Video) -> tuple[Manifest, Path]:
     """The stream of ``[video] input``, encoded unless the cache holds it undamaged.
 
     The cache ($DSTCC_CACHE, else ~/.cache/dstcc) is keyed by the file's content, the settings and :data:`ENCODING`.
-    The encoder measures no quality, since quality is measured after a trial.
+    A stream whose own source is gone is encoded again, since lost chunks are judged by that. The encoder
+    measures no quality, since quality is measured after a trial.
     """
     from dstcc_svc import encode, verify
 
     clip, settings = Path(video.input or ""), video.encode or Encode()
+    content = _file_hash(clip)
     options = json.dumps(settings.model_dump(), sort_keys=True)
-    key = hashlib.sha256(f"{ENCODING}{_file_hash(clip)}{options}".encode())
+    key = hashlib.sha256(f"{ENCODING}{content}{options}".encode())
     folder = cache_folder() / "streams" / key.hexdigest()[:32]
     try:
         manifest = verify(folder)
-        if not _is_copy(manifest.source_path, clip):
-            raise StreamError(f"{manifest.source_path}: gone, and lost chunks are judged by it")
-        return manifest, folder
-    except StreamError:  # not encoded yet, or damaged since; no other program uses such a name
-        shutil.rmtree(folder, ignore_errors=True)
+    except StreamError:  # not encoded yet, or damaged since
+        manifest = None
+    if manifest is None or not _holds(manifest.source_path, clip, content):
+        shutil.rmtree(folder, ignore_errors=True)  # no other program uses such a name
         encode(clip, folder, **settings.model_dump(), quality=False, force=True)
-        return verify(folder), folder
+        manifest = verify(folder)
+    return manifest, folder
 
 
-def _is_copy(path: Path, clip: Path) -> bool:
-    """Whether ``path`` still is the clip, or another file of its content."""
-    return path.is_file() and (path.samefile(clip) or _file_hash(path) == _file_hash(clip))
+def _holds(path: Path, clip: Path, content: str) -> bool:
+    """Whether ``path`` is the clip, or another file with its ``content`` (a hash)."""
+    return path.is_file() and (path.samefile(clip) or _file_hash(path) == content)
 
 
 def content_hash(scenario: Scenario) -> str:

@@ -107,7 +107,7 @@ def test_an_input_is_encoded_once_per_content_and_settings(
         folder.mkdir(parents=True)
 
     monkeypatch.setattr(dstcc_svc, "encode", encode, raising=False)
-    monkeypatch.setattr("dstcc.scenario.video._is_copy", lambda _path, _clip: True)
+    monkeypatch.setattr("dstcc.scenario.video._holds", lambda _path, _clip, _content: True)
     monkeypatch.setenv("DSTCC_CACHE", str(tmp_path / "cache"))
     clip = tmp_path / "clip.mp4"
     clip.write_bytes(b"first")
