@@ -60,9 +60,9 @@ def test_a_lost_syn_is_repeated_after_the_initial_rto_and_the_rtt_is_of_the_repe
 def test_one_loss_costs_one_round_trip_of_repair():
     # A packet a second; the tenth is lost once. RACK sees the eleventh's SACK; by then the tenth is a second older,
     # more than the reordering window of a quarter RTT (RFC 8985 section 6.2), and is repeated at once.
-    dark = net.link(12e6, RTT_S, outages_s=((9.9, 10.1),))
+    holed = net.link(12e6, RTT_S, drops=((9, 1),))
     objects = net.live(30, (net.MSS,))
-    result = net.run("open-loop", dark, objects=objects, slot_s=1)
+    result = net.run("open-loop", holed, objects=objects, slot_s=1)
     repair = (result.objects.complete_ns[9] - objects.release_ns[9]) / net.S
     #  1 s until the next packet + RTT until its SACK + RTT/2 down
     assert repair == pytest.approx(1 + RTT_S + RTT_S / 2, abs=0.01)

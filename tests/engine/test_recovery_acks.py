@@ -94,3 +94,15 @@ def test_the_least_round_trip_is_remembered_for_five_minutes(scale):
         seen.append((at / 1000, sender.own.min_rtt_ns / MS))
     assert all(least == 1000 for t, least in seen if t < 299 * scale)
     assert all(least == 1500 for t, least in seen if t > 602 * scale)
+
+
+def test_an_ack_that_covers_a_repeat_gives_the_round_trip_of_the_first_that_its_blocks_name():
+    # Linux tcp_ack_update_rtt(): what it covers is no sample (Karn), though 4 was never repeated; what its blocks name
+    # is. 7 and 8 left at 7 and 8 ms: a sample of 1,993 for srtt, 8's 1,992 for the laws.
+    sender = flight()
+    sender.ack(1003, 0, (1, 4))
+    assert sender.repeat(1003) == [0]
+    before = sender.own.srtt_ns
+    sender.ack(2000, 5, (7, 9), echo_ms=1003)
+    assert sender.own.srtt_ns == pytest.approx(before + (1993 * MS - before) / 8, abs=2)
+    assert sender.own.last_rtt_ns == 1992 * MS

@@ -50,15 +50,20 @@ def test_new_data_that_went_lets_repeats_wait():
 @pytest.mark.parametrize("block", [(1, 2), (4, 5), (9, 10)])
 def test_what_was_never_repeated_and_arrives_says_that_the_timeout_was_needless(block):
     # Step 3: a SACK of one of 1 to 9 though none of them was sent again: the timeout is taken back. The answer to the
-    # repeat of 0 came before it: by RACK the eight that left before that repeat are lost, and Linux judges them on the
-    # same ACK (tcp_process_loss, then tcp_identify_packet_loss). So a recovery begins, from W = 10: half of 10.
+    # repeat of 0 came before it, so RACK judges the eight on the same ACK (tcp_process_loss, then
+    # tcp_identify_packet_loss), by the long round trip of the one that arrived and a quarter of the least. When that is
+    # over a recovery begins, from W = 10: half of 10.
     sender, at = in_doubt()
     sender.send(at, at)
     sender.ack(at + 100, 1, block, echo_ms=block[0])
+    assert (sender.own.state, sender.own.lost_out, sender.own.cwnd) == ("open", 0, 10)
+    lost = [number for number in range(1, 10) if number != block[0]]
+    due = lost[-1] + (at + 100 - block[0]) + 250
+    assert due <= sender.next_timer_ms <= due + 3
+    sender.timer(sender.next_timer_ms)
     assert (sender.own.state, sender.own.lost_out) == ("recovery", 8)
     assert sender.own.ssthresh == 5
-    lost = [number for number in range(1, 10) if number != block[0]]
-    assert sender.repeat(at + 100) == lost[:1]
+    assert sender.repeat(due + 3) == lost[:1]
 
 
 def test_an_answer_to_the_new_data_says_that_it_was_not():

@@ -130,18 +130,18 @@ def test_what_was_acknowledged_before_a_loss_does_not_count_for_growth_after_it(
 
 
 def test_an_ack_that_ends_a_recovery_has_losses_judged_as_open_does():
-    # 0 is lost, 1 to 3 come in, 0 is repeated at 1,003 ms with 10 and 11 behind it. The ACK at 2,004 ms covers 0 to 9
-    # and shows 11: the recovery is over (high_seq = 10), and 10, sent a millisecond before 11, has a quarter of a round
-    # trip until 1003 + 1000 + 250 = 2,253 ms. Linux: tcp_fastretrans_alert() leaves before it judges, and
+    # 0 is lost, 1 to 9 come in, 0 is repeated at 1,003 ms with 10 and 11 behind it. The ACK at 2,004 ms covers 0 to 9
+    # and shows 11: the recovery is over (high_seq = 10), and 10, sent a millisecond before 11, has 0's round trip and a
+    # quarter of one until 1003 + 1001 + 250 = 2,254 ms. Linux: tcp_fastretrans_alert() leaves before it judges, and
     # tcp_rack_reo_wnd() is none in Recovery only.
     sender = flight()
-    sender.ack(1003, 0, (1, 4), echo_ms=3)
+    sender.ack(1003, 0, (1, 10), echo_ms=3)
     assert sender.own.state == "recovery"
     assert sender.repeat(1003)[0] == 0
     sender.send(1003, 1004)
     sender.ack(2004, 10, (11, 12), echo_ms=1004)
     assert (sender.own.state, sender.own.lost_out) == ("open", 0)
-    assert 2253 <= sender.next_timer_ms <= 2256
+    assert 2254 <= sender.next_timer_ms <= 2257
     sender.timer(sender.next_timer_ms)
     assert (sender.own.state, sender.own.lost_out) == ("recovery", 1)
 

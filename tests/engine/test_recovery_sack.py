@@ -153,3 +153,53 @@ def test_what_is_lost_again_is_repeated_before_what_was_lost_behind_it():
     sender.ack(2004, 0, (20, 21), (10, 11), (1, 4), echo_ms=1004)
     sender.own.cwnd = 50
     assert sender.repeat(2005) == [0, *range(4, 10), *range(11, 20)]
+
+
+def test_racks_round_trip_is_that_of_the_last_segment_that_an_ack_covers():
+    # Linux tcp_rack_advance(). 0 and 1 leave at 0, 2 at 48 ms; 1 is lost, 0's ACK was delayed and comes with 2's. Its
+    # blocks are looked at first (2 took 1,005 ms), then what it covers (0 took 1,053): 1 waits until 1,053 + 250 ms.
+    sender = Sender()
+    sender.own.cwnd = 10
+    sender.send(0, 0, 48)
+    sender.ack(1053, 1, (2, 3))
+    assert (sender.own.lost_out, sender.next_timer_ms) == (0, 1053 + 250 + 2)
+
+
+def test_a_repeat_that_is_answered_sooner_than_the_least_round_trip_says_nothing_of_others():
+    # 0 and 1 are repeated at 1,300 and 1,310 ms; 1 arrives 400 ms later, so that it may be its first transmission:
+    # 0's repeat is not lost.
+    sender = flight()
+    sender.ack(1009, 0, (2, 10))
+    sender.own.cwnd = 1
+    assert sender.repeat(1300) == [0]
+    sender.own.cwnd = 2
+    assert sender.repeat(1310) == [1]
+    sender.ack(1710, 0, (1, 10), echo_ms=1310)
+    assert (sender.own.lost_out, sender.own.in_flight) == (1, 1)
+
+
+def test_the_timer_waits_for_the_last_that_is_not_lost_yet():
+    # Linux tcp_rack_detect_loss(): 0, 10 and 20 ms are when those before the delivered one left.
+    sender = Sender()
+    sender.own.cwnd = 10
+    sender.send(0, 10, 20, 30, 40)
+    sender.ack(1030, 0, (3, 4))
+    assert (sender.own.lost_out, sender.next_timer_ms) == (0, 20 + 1000 + 250 + 2)
+    # An ACK that delivers nothing has nothing judged, though 0's and 1's time is over.
+    sender.ack(1265, 0, (3, 4))
+    assert (sender.own.lost_out, sender.next_timer_ms) == (0, 1272)
+    sender.timer(1272)
+    assert sender.own.lost_out == 3
+
+
+def test_the_timer_waits_for_the_last_repeat_that_is_not_lost_yet():
+    # 0 to 2 are repeated at 1,009, 1,100 and 1,200 ms, 10 leaves at 1,300. The ACK at 2,300 shows 10 (1,000 ms) and
+    # covers 0 (1,291 ms): 1's repeat waits until 2,391, 2's until 2,491.
+    sender = flight()
+    sender.ack(1009, 0, (3, 10))
+    for k, at in enumerate((1009, 1100, 1200)):
+        sender.own.cwnd = k + 1
+        assert sender.repeat(at) == [k]
+    sender.send(1300)
+    sender.ack(2300, 1, (3, 10), (10, 11), echo_ms=1009)
+    assert (sender.own.state, sender.next_timer_ms) == ("recovery", 1200 + 1291 + 2)

@@ -83,6 +83,10 @@ def test_a_bit_window_is_a_set_of_integers(steps: list[tuple[str, int, int]]) ->
         assert not plain or bits.end == max(plain) + 1
         assert [x for x in range(900) if bits.contains(x)] == sorted(plain)
         assert bits.first_missing(begin) == next(x for x in range(begin, 900) if x not in plain)
+        for least in (floor, begin):
+            for x in (begin, begin + length, bits.end):
+                gaps = [y for y in range(least, x) if y not in plain]
+                assert bits.last_missing(least, x) == (gaps[-1] if gaps else least - 1)
 
 
 @pytest.mark.parametrize("kind", [structures.TreeOfFours, structures.TreeOfEights])

@@ -16,9 +16,7 @@ TOGETHER = 0.95
 """The share of steps; an event that comes a tick of a timer earlier parts a step or two."""
 APART: dict[tuple[str, str], float] = {
     ("timeout", "bbr"): 0.73,
-    ("many-losses", "cubic"): 0.72,
     ("many-losses", "bbr"): 0.86,
-    ("many-losses", "bic"): 0.81,
     ("moving", "bbr"): 0.85,
 }
 """Cases that keep less than that together, and how much; docs/fidelity.md says why."""

@@ -55,6 +55,18 @@ public:
             if (++number > (end_ - 1) >> kLog) return number << kLog;
         }
     }
+    // The last integer from `least` to before x that is no member; least - 1 if there is none. None of them was dropped.
+    std::int64_t last_missing(std::int64_t least, std::int64_t x) const {
+        if (x <= least || x > end_ || x <= begin_) return std::max(x, least) - 1;
+        const std::int64_t floor = std::max(least, begin_);
+        for (; x > floor; x = (x - 1) >> kLog << kLog) {
+            const std::int64_t number = (x - 1) >> kLog;
+            std::uint64_t gaps = ~word(number);
+            if ((x & kLast) != 0) gaps &= ~from(x);
+            if (gaps != 0) return std::max((number << kLog) + kLast - __builtin_clzll(gaps), floor - 1);
+        }
+        return floor - 1;
+    }
     // Forget everything below x.
     void drop_below(std::int64_t x) {
         if (x <= begin_) return;

@@ -127,8 +127,8 @@ void Simulation::bound_agent(TcpState& tcp) const {
         static_cast<Time>(std::min(transport.agent_silence_slots * static_cast<double>(config_.slot_ns), kFarNs));
 }
 
-// Its window grows to half its buffer; without a told one that is twice what the links and their queues hold, 2 MiB at
-// least, as the kernel backend has it.
+// Its window grows to half its buffer less a segment (tcp_init_buffer_space); half a buffer that is not told is twice what
+// the links and their queues hold, 2 MiB at least, as the kernel backend has it.
 SubflowReceiver Simulation::receiver(std::size_t link, int option_bytes) const {
     const TransportConfig& transport = config_.transport;
     auto window = static_cast<double>(transport.receive_buffer_bytes);
@@ -138,8 +138,8 @@ SubflowReceiver Simulation::receiver(std::size_t link, int option_bytes) const {
                            static_cast<double>(on.queue_bytes));
         window = std::clamp(window, kLeastWindow, kLargestWindow);
     }
-    const double step = 2.0 * (transport.mss_bytes + option_bytes);
-    const auto growing = static_cast<std::int64_t>(std::max(0.0, std::ceil((window - kFirstWindow) / step)));
+    const int segment = transport.mss_bytes + option_bytes;
+    const auto growing = static_cast<std::int64_t>(std::max(0.0, window - kFirstWindow - segment));
     return {transport.constants, growing, 2 * longest_delay(config_.links[link]),
             static_cast<std::uint32_t>(transport.mss_bytes), static_cast<std::uint32_t>(option_bytes)};
 }

@@ -6,20 +6,21 @@
 namespace dstcc {
 
 struct Subflow::AckWork {
-    AckWork(const TcpState& tcp, Time echo)
+    AckWork(const TcpState& tcp, Time at, Time echo)
         : prior_una(tcp.snd_una),
           prior_in_flight(tcp.in_flight()),
           prior_lost(tcp.lost),
+          now(at),
           echo_ns(echo) {}
     std::int64_t newly_delivered = 0, payload_bytes = 0, prior_una, prior_in_flight;
     std::uint64_t prior_lost;
     bool sacked_more = false;
     bool repeat_acked = false;    // what the cumulative ACK covers was repeated in part (FLAG_RETRANS_DATA_ACKED)
     bool original_acked = false;  // a segment from before the timeout that was never repeated
-    Sampled latest;               // of the segments delivered, by when they were sent: for the rate sample and RACK
-    Time first_clean_sent_ns = -1, last_clean_sent_ns = -1;  // never repeated: fit for an RTT sample (Karn)
+    Sampled latest;               // of the segments delivered, by when they were sent: for the rate sample
+    Clean sacked, covered;        // of the segments that blocks, and the cumulative ACK, say something of
     bool duplicate = false;
-    Time echo_ns;
+    Time now, echo_ns;
     Time rtt_ns = -1;
     // A short segment alone, in order, never repeated: to Linux all of MPTCP's are short, by its options.
     bool lone(const TcpState& tcp) const {

@@ -19,16 +19,17 @@ namespace dstcc {
 //            - what fills a hole, a short segment (the end of a write), and more than one segment unacknowledged;
 //            - the first three segments out of order;
 //            - what was held back, before a segment that touches neither of the last two SACK blocks;
-//   later    - the segments out of order behind those, up to 44 in one ACK within a millisecond (tcp_comp_sack_nr, _delay_ns);
+//   later    - the segments out of order behind those, up to 44 in one ACK within 1.1 ms (tcp_comp_sack_nr,
+//              _delay_ns and _slack_ns, all of which an idle machine's timer takes);
 //            - a single segment when its wait is over: 40 ms, and up to 200 where segments come farther apart, or its second
 //              was waited for in vain (tcp_send_delayed_ack, tcp_delack_timer_handler).
 class SubflowReceiver {
 public:
-    // `window_segments`: those that its window grows with; `rtt`: of its handshake; `options`: MPTCP's bytes in a segment.
-    SubflowReceiver(const ConstantsNs& constants, std::int64_t window_segments, Time rtt, std::uint32_t mss,
+    // `growing_bytes`: by which its window can grow; `rtt`: of its handshake; `options`: MPTCP's bytes in a segment.
+    SubflowReceiver(const ConstantsNs& constants, std::int64_t growing_bytes, Time rtt, std::uint32_t mss,
                     std::uint32_t options)
         : constants_(constants),
-          compressed_ack_(std::min(constants.compressed_ack, rtt / 20)),
+          compressed_ack_(std::min(constants.compressed_ack, rtt / 20) + constants.compressed_ack / kSlackShare),
           least_wait_(std::max<std::int64_t>(constants.in_ticks(constants.delayed_ack), 1)),
           most_wait_(
               std::max(least_wait_, std::min(constants.in_ticks(rtt), constants.in_ticks(constants.delayed_ack_max)))),
@@ -39,7 +40,7 @@ public:
           mss_(mss),
           step_(2 * (std::int64_t{mss} + options)),
           sack_blocks_(options > 0 ? 1 : kSackBlocks),
-          growing_(constants.quick_acks > 0 ? window_segments * step_ : 0) {}
+          growing_(constants.quick_acks > 0 ? growing_bytes : 0) {}
 
     std::int64_t next() const { return next_; }
     Time ack_deadline() const { return ack_deadline_; }
@@ -122,9 +123,10 @@ private:
         wait_ = least_wait_;
     }
     // Linux's `quick |= 1` where the window grows: an even count has one more.
-    // What came in order is in the buffer, too, until the application has it.
+    // What came in order is in the buffer, too, until the application has it. A segment's place is kept free anyway
+    // (tcp_init_buffer_space).
     void grow(std::int64_t own) {
-        const std::int64_t room = growing_ - (held_ + own) * kHeldBytes / 2;
+        const std::int64_t room = growing_ - std::max<std::int64_t>((held_ + own) * kHeldBytes / 2 - step_ / 2, 0);
         if (room <= 0) return;
         growing_ -= std::min(room, step_);
         quick_ |= 1;
@@ -210,6 +212,7 @@ private:
     }
 
     static constexpr int kCompressedAcks = 44, kDuplicatesAtOnce = 3;  // tcp_comp_sack_nr, TCP_FASTRETRANS_THRESH
+    static constexpr Time kSlackShare = 10;                            // of tcp_comp_sack_delay_ns: _slack_ns
     static constexpr int kBlocksExpected = 2;                          // TCP_SACK_BLOCKS_EXPECTED
     static constexpr std::int64_t kHeldBytes = 2304;  // what a segment out of order is kept in: 2 KiB and its sk_buff
 

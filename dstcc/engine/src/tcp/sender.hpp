@@ -145,13 +145,18 @@ public:
 
 private:
     struct AckWork;
+    // When the first and the last left of those never repeated (Karn), in the order in which an ACK's are looked at.
+    struct Clean {
+        Time first_ns = -1, last_ns = -1;
+    };
     struct Sampled {  // a segment that was delivered
         Time sent_ns = -1;
         std::int64_t number = -1;
         RateStamp stamp;
         bool app_limited = false;
     };
-    void deliver(std::int64_t number, AckWork& work);
+    void deliver(std::int64_t number, AckWork& work, Clean& clean);
+    void advance_rack(const Segment& segment, std::int64_t number, const AckWork& work, bool sacked);
     void advance_una(std::int64_t to, AckWork& work);
     bool nothing_amiss(const AckBlocks& ack) const;
     bool restarts_timer(const AckWork& work) const;
@@ -162,10 +167,11 @@ private:
     void finish_delivery(Time now, AckWork& work);
     Sampled sample(const Segment& segment, std::int64_t number) const;
     void note_delivery(Time now);
-    void note_latest(Time now, const Sampled& latest);
+    void note_latest(Time sent_ns, std::int64_t number);
     void take_rtt(Time now, Time sample, Time latest);
     void detect_losses(Time now);
-    bool judge(Time now, std::int64_t number);
+    Time patience(Time now, const Segment& segment) const;
+    bool judged(std::int64_t number, Time sent_ns) const;
     void mark_lost(std::int64_t number);
     void update_state(Time now, const AckBlocks& ack, AckWork& work);
     void enter_recovery(Time now);
@@ -218,6 +224,7 @@ private:
     std::int64_t rack_cursor_ = 0;  // first never-repeated segment not yet judged
     Time rack_sent_ns_ = -1, rack_rtt_ = 0;
     std::int64_t rack_number_ = -1;
+    bool rack_advanced_ = false;  // since losses were last judged
 
     bool established_ = false;
     RttEstimator rtt_;

@@ -16,7 +16,7 @@ inline void Subflow::take_block(const Range& block, AckWork& work) {
         if (last.begin <= begin && begin < last.end) begin = last.end;
     const auto take = [&](std::int64_t from, std::int64_t to) {
         for (std::int64_t n = from; n < to; ++n) {
-            deliver(n, work);
+            deliver(n, work, work.sacked);
             segments_[n].flags |= kSacked;
         }
         tcp_.sacked_out += to - from;
@@ -31,12 +31,13 @@ inline void Subflow::take_block(const Range& block, AckWork& work) {
 // A SACK of what was sent after the head's last transmission says nothing of the head and must not put its timeout off
 // (Linux tcp_clean_rtx_queue).
 bool Subflow::restarts_timer(const AckWork& work) const {
-    return work.sacked_more && work.first_clean_sent_ns >= 0 && tcp_.packets_out() > 0 &&
-           work.first_clean_sent_ns < segments_[tcp_.snd_una].sent_ns;
+    return work.sacked.first_ns >= 0 && tcp_.packets_out() > 0 &&
+           work.sacked.first_ns < segments_[tcp_.snd_una].sent_ns;
 }
 
 // A segment reaches the other side for the first time: leave the loss lists, remember the latest sent of this ACK.
-void Subflow::deliver(std::int64_t number, AckWork& work) {
+// `clean`: where to note when it left, if it was never repeated.
+void Subflow::deliver(std::int64_t number, AckWork& work, Clean& clean) {
     Segment& s = segments_[number];
     if ((s.flags & kLost) != 0) --tcp_.lost_out;
     if ((s.flags & kRetransOut) != 0) --tcp_.retrans_out;
@@ -47,14 +48,23 @@ void Subflow::deliver(std::int64_t number, AckWork& work) {
     if (acked_ != nullptr) acked_->push_back({s.object, s.order, s.bytes});
     if ((s.flags & kEverRetrans) == 0) {
         if (number < high_seq_) work.original_acked = true;
-        if (work.first_clean_sent_ns < 0 || s.sent_ns < work.first_clean_sent_ns) work.first_clean_sent_ns = s.sent_ns;
-        work.last_clean_sent_ns = std::max(work.last_clean_sent_ns, s.sent_ns);
-    } else if (s.sent_ns > work.echo_ns) {
-        // The ACK answers an older transmission than the latest: the repeat is still under way and says nothing yet.
-        return;
+        if (clean.first_ns < 0) clean.first_ns = s.sent_ns;
+        clean.last_ns = s.sent_ns;
     }
     if (s.sent_ns > work.latest.sent_ns || (s.sent_ns == work.latest.sent_ns && number > work.latest.number))
         work.latest = sample(s, number);
+    advance_rack(s, number, work, &clean == &work.sacked);
+}
+
+// Linux tcp_rack_advance(): RACK's round trip is that of the last segment looked at, which need not be the latest sent.
+// A repeat says nothing where the ACK may answer an earlier transmission.
+inline void Subflow::advance_rack(const Segment& segment, std::int64_t number, const AckWork& work, bool sacked) {
+    const Time rtt = work.now - segment.sent_ns;
+    const bool repeated = (segment.flags & kEverRetrans) != 0;
+    if (repeated && ((!sacked && segment.sent_ns > work.echo_ns) || rtt < tcp_.min_rtt_ns)) return;
+    rack_rtt_ = rtt;
+    rack_advanced_ = true;
+    note_latest(segment.sent_ns, number);
 }
 
 // No hole, no doubt, no probe: what the ACK covers was sent once, in order, and needs no scoreboard.
@@ -69,28 +79,30 @@ inline void Subflow::note_delivery(Time now) {
 }
 
 // The latest-sent segment known to have arrived is what RACK goes by.
-inline void Subflow::note_latest(Time now, const Sampled& latest) {
-    if (latest.sent_ns < rack_sent_ns_ || (latest.sent_ns == rack_sent_ns_ && latest.number <= rack_number_)) return;
-    rack_sent_ns_ = latest.sent_ns;
-    rack_number_ = latest.number;
-    rack_rtt_ = now - latest.sent_ns;
+inline void Subflow::note_latest(Time sent_ns, std::int64_t number) {
+    if (sent_ns < rack_sent_ns_ || (sent_ns == rack_sent_ns_ && number <= rack_number_)) return;
+    rack_sent_ns_ = sent_ns;
+    rack_number_ = number;
 }
 
 // What any delivery means: the delivery clock, the RTT, the latest-sent segment known to have arrived.
 [[gnu::always_inline]] inline void Subflow::finish_delivery(Time now, AckWork& work) {
     if (work.newly_delivered > 0) note_delivery(now);
     Time sample = -1;
-    const bool clean = work.first_clean_sent_ns >= 0 && (work.sacked_more || !work.repeat_acked);
-    if (clean)
-        sample = now - work.first_clean_sent_ns;
+    const Time covered = work.repeat_acked ? -1 : work.covered.first_ns;
+    const Time first = covered >= 0 ? covered : work.sacked.first_ns;
+    if (first >= 0)
+        sample = now - first;
     else if (work.newly_delivered > 0 && tcp_.snd_una > work.prior_una)
         sample = constants_.stamped(work.echo_ns,
                                     now);  // RFC 7323 section 4.1: only where SND.UNA advances; fit even for repeats
     if (sample >= 0) {
-        work.rtt_ns = clean ? now - work.last_clean_sent_ns : sample;
+        if (first < 0)
+            work.rtt_ns = sample;
+        else
+            work.rtt_ns = now - (work.sacked.first_ns >= 0 ? work.sacked.last_ns : work.covered.last_ns);
         take_rtt(now, sample, work.rtt_ns);
     }
-    if (work.latest.number >= 0) note_latest(now, work.latest);
 }
 
 inline Subflow::Sampled Subflow::sample(const Segment& segment, std::int64_t number) const {
@@ -110,7 +122,7 @@ void Subflow::advance_una(std::int64_t to, AckWork& work) {
         if ((segments_[number].flags & kSacked) != 0)
             --tcp_.sacked_out;
         else
-            deliver(number, work);
+            deliver(number, work, work.covered);
         segments_.pop_front();
         segments_.prefetch_ahead(kPrefetch);
         ++tcp_.snd_una;
@@ -169,7 +181,7 @@ inline RateSample Subflow::rate_sample(Time now, const Sampled& latest, std::int
     } else if (tcp_.snd_una > work.prior_una) {
         control_->cong_avoid(tcp_, work.newly_delivered, now);
     }
-    if (work.latest.number >= 0) tcp_.first_sent_ns = std::max(tcp_.first_sent_ns, work.latest.sent_ns);
+    if (work.latest.number >= 0) tcp_.first_sent_ns = work.latest.sent_ns;
 }
 
 // The same where nothing is amiss and an RTT was just taken.
@@ -199,19 +211,21 @@ inline std::int64_t Subflow::handle_clean_ack(Time now, std::int64_t to) {
     note_delivery(now);
     const Time rtt_ns = now - last.sent_ns;
     take_rtt(now, now - first_sent_ns, rtt_ns);
-    note_latest(now, last);
+    rack_rtt_ = rtt_ns;
+    rack_advanced_ = true;
+    note_latest(last.sent_ns, last.number);
     control_->pkts_acked(tcp_, acked, rtt_ns, now);
     const bool lone = acked == 1 && payload_bytes < tcp_.mss_cache();
     if (!takes_acks_ || !control_->cong_control(tcp_, rate_sample(now, last, acked, 0, in_flight, rtt_ns, lone), now))
         control_->cong_avoid(tcp_, acked, now);
-    tcp_.first_sent_ns = std::max(tcp_.first_sent_ns, last.sent_ns);
+    tcp_.first_sent_ns = last.sent_ns;
     arm_clean(now);
     return payload_bytes;
 }
 
 // An ACK that covers nothing new: only laws that take every ACK hear of it.
 std::int64_t Subflow::handle_empty_ack(Time now, const AckBlocks& ack) {
-    AckWork work(tcp_, ack.echo_ns);
+    AckWork work(tcp_, now, ack.echo_ns);
     control_window(now, work);
     if (timer_kind_ == Timer::kNone) arm(now);
     return 0;
@@ -219,14 +233,15 @@ std::int64_t Subflow::handle_empty_ack(Time now, const AckBlocks& ack) {
 
 // An ACK with holes below it, or in a state in which every ACK is looked at: the scoreboard decides.
 std::int64_t Subflow::handle_doubtful_ack(Time now, const AckBlocks& ack) {
-    AckWork work(tcp_, ack.echo_ns);
+    AckWork work(tcp_, now, ack.echo_ns);
     work.duplicate = ack.duplicate || tcp_.sacked_out > 0;
     repeat_lost_ = holds_ = timed_out_ = probing_ = false;
     for (int i = 0; i < ack.sacks; ++i) take_block(ack.sack[i], work);
     for (int i = 0; i < ack.sacks; ++i) last_sack_[i] = ack.sack[i];
     if (ack.cumulative > tcp_.snd_una) advance_una(ack.cumulative, work);
     // An ACK of what was there already has the timestamp of the last segment in order before it (tcp_validate_incoming).
-    if (ack.duplicate && work.last_clean_sent_ns >= 0) work.echo_ns = work.last_clean_sent_ns;
+    if (const Time last = std::max(work.covered.last_ns, work.sacked.last_ns); ack.duplicate && last >= 0)
+        work.echo_ns = last;
     finish_delivery(now, work);
     const bool una_advanced = tcp_.snd_una > work.prior_una;
     if (una_advanced) retransmits_ = 0;

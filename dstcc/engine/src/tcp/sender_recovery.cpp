@@ -41,41 +41,55 @@ void Subflow::mark_lost(std::int64_t number) {
     to_repeat_.insert(place, number);
 }
 
-// True when the segment is settled (lost now, or nothing to judge); false when it must still wait.
-bool Subflow::judge(Time now, std::int64_t number) {
-    const Segment& s = segments_[number];
-    const Time remaining = s.sent_ns + rack_rtt_ + rack_window() - now;
-    if (remaining > 0) {
-        timer_kind_ = Timer::kReorder;
-        armed_at_ = now;
-        timer_ = now + remaining + constants_.tlp_min;  // TCP_TIMEOUT_MIN_US
-        return false;
-    }
-    mark_lost(number);
-    return true;
+// What RACK has the segment wait yet: none when it is lost, or sent after all that it could be judged by.
+Time Subflow::patience(Time now, const Segment& segment) const {
+    return segment.sent_ns + rack_rtt_ + rack_window() - now;
 }
 
+bool Subflow::judged(std::int64_t number, Time sent_ns) const {
+    return sent_ns < rack_sent_ns_ || (sent_ns == rack_sent_ns_ && number < rack_number_);
+}
+
+// Linux tcp_rack_detect_loss(). The timer waits for the last of those that are not lost yet.
 void Subflow::detect_losses(Time now) {
-    while (rack_cursor_ < tcp_.snd_nxt) {
+    Time wait = 0;
+    const auto untouched = [&](std::int64_t n) { return (segments_[n].flags & (kSacked | kEverRetrans | kLost)) == 0; };
+    for (; rack_cursor_ < tcp_.snd_nxt; ++rack_cursor_) {
+        if (!untouched(rack_cursor_)) continue;
         const Segment& s = segments_[rack_cursor_];
-        if ((s.flags & (kSacked | kEverRetrans | kLost)) == 0) {
-            const bool before =
-                s.sent_ns < rack_sent_ns_ || (s.sent_ns == rack_sent_ns_ && rack_cursor_ < rack_number_);
-            if (!before || !judge(now, rack_cursor_)) break;
-        }
-        ++rack_cursor_;
+        if (!judged(rack_cursor_, s.sent_ns)) break;
+        wait = std::max<Time>(patience(now, s), 0);
+        if (wait > 0) break;
+        mark_lost(rack_cursor_);
     }
-    while (!repeats_.empty()) {
+    if (wait > 0) {
+        std::int64_t last = rack_number_ > rack_cursor_ ? rack_number_ : tcp_.snd_nxt;  // it may be a repeat's
+        do last = sacked_.last_missing(rack_cursor_, last);
+        while (last > rack_cursor_ && !(untouched(last) && judged(last, segments_[last].sent_ns)));
+        wait = patience(now, segments_[std::max(last, rack_cursor_)]);
+    }
+    const auto current = [&](const Repeat& repeat) {
+        return repeat.number >= tcp_.snd_una && segments_[repeat.number].sent_ns == repeat.sent_ns &&
+               awaited(segments_[repeat.number].flags);
+    };
+    Time until = 0;
+    for (; !repeats_.empty(); repeats_.pop_front()) {
         const Repeat repeat = repeats_.front();
-        const bool current = repeat.number >= tcp_.snd_una && segments_[repeat.number].sent_ns == repeat.sent_ns &&
-                             awaited(segments_[repeat.number].flags);
-        if (current) {
-            const bool before =
-                repeat.sent_ns < rack_sent_ns_ || (repeat.sent_ns == rack_sent_ns_ && repeat.number < rack_number_);
-            if (!before || !judge(now, repeat.number)) break;
-        }
-        repeats_.pop_front();
+        if (!current(repeat)) continue;
+        if (!judged(repeat.number, repeat.sent_ns)) break;
+        until = std::max<Time>(patience(now, segments_[repeat.number]), 0);
+        if (until > 0) break;
+        mark_lost(repeat.number);
     }
+    if (until > 0) {
+        auto last = repeats_.end() - 1;
+        while (!current(*last) || !judged(last->number, last->sent_ns)) --last;
+        wait = std::max(wait, patience(now, segments_[last->number]));
+    }
+    if (wait <= 0) return;
+    timer_kind_ = Timer::kReorder;
+    armed_at_ = now;
+    timer_ = now + wait + constants_.tlp_min;  // TCP_TIMEOUT_MIN_US
 }
 
 // ------------------------------------------------------------------------------------- states and the reduction
@@ -177,7 +191,7 @@ void Subflow::update_state(Time now, const AckBlocks& ack, AckWork& work) {
     }
     // What ends comes before losses are judged: an ACK that ends a recovery has them judged by Open's patience.
     if (tcp_.ca_state != CaState::kOpen && tcp_.snd_una >= high_seq_) leave_reduction(now);
-    detect_losses(now);
+    if (std::exchange(rack_advanced_, false)) detect_losses(now);
     // Repeats that are lost in their turn end what a timeout began, as a new reduction.
     const bool anew =
         tcp_.ca_state == CaState::kOpen ? tcp_.lost_out > 0 : tcp_.ca_state == CaState::kLoss && repeat_lost_;

@@ -130,11 +130,12 @@ void bind_sender(py::module_& m) {
 
 void bind_receivers(py::module_& m) {
     py::class_<SubflowReceiver>(m, "Receiver")
-        .def(py::init([](const py::object& transport, std::int64_t window_segments, Time rtt) {
+        .def(py::init([](const py::object& transport, double window_segments, Time rtt) {
                  const TransportConfig native = read_transport_config(transport);
                  const auto mss = static_cast<std::uint32_t>(native.mss_bytes);
                  const auto options = static_cast<std::uint32_t>(native.option_bytes);
-                 return std::make_unique<SubflowReceiver>(native.constants, window_segments, rtt, mss, options);
+                 return std::make_unique<SubflowReceiver>(
+                     native.constants, std::llround(window_segments * 2 * (mss + options)), rtt, mss, options);
              }),
              py::arg("transport"), py::arg("window_segments"), py::arg("rtt"))
         .def("speaks_first", &SubflowReceiver::speaks_first)

@@ -59,6 +59,7 @@ void bind_structures(py::module_& engine) {
         .def("insert", &BitWindow::insert, py::arg("x"))
         .def("drop_below", &BitWindow::drop_below, py::arg("x"))
         .def("first_missing", &BitWindow::first_missing, py::arg("x"))
+        .def("last_missing", &BitWindow::last_missing, py::arg("least"), py::arg("x"))
         .def("contains", &BitWindow::contains, py::arg("x"))
         .def_property_readonly("end", &BitWindow::end)
         .def("__bool__", [](const BitWindow& set) { return !set.empty(); });
