@@ -30,6 +30,7 @@ from dstcc.learn.spaces.branched import branched
 
 from .learner import Slot, Weights
 from .replay import fill
+from .rollout_loss import RolloutLoss
 from .sets_torch import sets_network
 from .streams import generator
 
@@ -73,7 +74,7 @@ class Rollouts:
         self.network = sets_network(observation, action, settings.sets, seed=seed).to(self.device)
         self.network.favour(settings.default_choices, settings.margin)
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=settings.learning_rate, fused=True)
-        self._table = self._deviations(action)
+        self._kept = np.tile(self._deviations(action), (self.groups, 1))
         self._draw = generator(seed, "replay")
         branches, kept = len(action.branches), settings.kept
         self._data: dict[str, NDArray[Any]] = {
@@ -81,9 +82,9 @@ class Rollouts:
             "chosen": np.zeros((settings.memory, kept, branches), dtype=np.int64),
             "gain": np.zeros((settings.memory, self.size - 1), dtype=np.float32),
         }
-        self._starts = torch.tensor([0, *np.cumsum(action.branches)[:-1]], device=self.device)
-        self._subflows, self._windows = action.subflows, len(action.windows)
-        self._sizes = list(action.branches[action.subflows :])
+        self._subflows = action.subflows
+        sizes = len(action.windows), action.branches[action.subflows :]
+        self._loss = RolloutLoss(action.subflows, *sizes, self.device)
         self.added = self.updates = 0
         self._returns = np.zeros(recipe.episodes)
         self._turns = np.zeros(recipe.episodes, dtype=np.int64)
@@ -95,12 +96,15 @@ class Rollouts:
         self, observations: NDArray[np.float32], _episode_values: NDArray[np.float64], _step: int
     ) -> NDArray[np.int64]:
         """The policy's choices, but for those that an episode keeps."""
-        with torch.no_grad():
-            values = self.network(torch.from_numpy(observations).to(self.device)) + self.network.prior
-            parts = torch.split(values, list(self.network.branches), dim=1)
-            best = torch.stack([part.argmax(dim=1) for part in parts], dim=1).cpu().numpy()
-        kept = np.tile(self._table, (self.groups, 1))
-        return np.where(kept == FOLLOW, best, kept)
+        with torch.inference_mode():
+            windows, rest, _ = self.network.choices(torch.from_numpy(observations).to(self.device))
+            first = self._subflows * windows.shape[2]
+            parts = torch.split(rest + self.network.prior[first:], list(self.network.rest), dim=1)
+            windows = windows + self.network.prior[:first].view(1, self._subflows, -1)
+            best = torch.cat(
+                [windows.argmax(dim=2), *(part.argmax(dim=1, keepdim=True) for part in parts)], dim=1
+            )
+        return np.where(self._kept == FOLLOW, best.cpu().numpy(), self._kept)
 
     def take(self, slot: Slot, step: int) -> float | None:
         """Add up rewards, close the groups that are whole, and make the updates that are due."""
@@ -204,24 +208,14 @@ class Rollouts:
         )
         gain = torch.from_numpy(self._data["gain"][groups]).to(self.device)
         values = self.network(seen)
-        mask = self.network.mask(seen)
-        taken = values.gather(1, chosen + self._starts)
-        loss = values.new_zeros(())
-        parts = torch.split(values, list(self.network.branches), dim=1)
-        targets = torch.split(gain, [self._windows, *self._sizes], dim=1)
-        for branch, part in enumerate(parts):
-            target = targets[max(branch - self._subflows + 1, 0)]
-            error = (part - taken[:, branch : branch + 1] - target).square().mean(dim=1)
-            weight = (
-                mask[:, branch] / mask[:, : self._subflows].sum(dim=1) if branch < self._subflows else 1.0
-            )
-            loss = loss + (error * weight).mean()
+        present = self.network.mask(seen)[:, : self._subflows]
+        loss, gradient = self._loss(values, present, chosen, gain)
         self.optimiser.zero_grad()
-        loss.backward()
+        values.backward(gradient)
         nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.max_grad_norm)
         self.optimiser.step()
         self.updates += 1
-        return float(loss.detach())
+        return loss
 
     def _deviations(self, action: BranchedActions) -> NDArray[np.int64]:
         """What each episode of a group keeps, (size, branches)."""

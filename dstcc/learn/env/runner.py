@@ -20,6 +20,8 @@ from .reward import PER_SLOT, PERCENT, REWARDS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from dstcc.learn.spaces.actions import Decoder
+
 
 class Runner:
     """Steps K trials; :meth:`begin` each before the first :meth:`step`.
@@ -89,16 +91,17 @@ class Runner:
         The shapes are those of :meth:`ActionSpace.decode`.
         """
         running, rewards = self.stepper.done == RUNNING, np.zeros(len(self.rewards))
+        decode = self.action.decoder(actions)
         for _ in range(self.action.hold):
-            self._act(actions)
+            self._act(decode)
             rewards += self.rewards
             if not (running & (self.stepper.done == RUNNING)).any():
                 break
         self.rewards[:] = rewards
 
-    def _act(self, actions: NDArray[Any]) -> None:
+    def _act(self, decode: Decoder) -> None:
         stepper = self.stepper
-        decoded = self.action.decode(actions, self._observer.units(stepper))
+        decoded = decode(self._observer.units(stepper))
         if len(decoded.beta) != len(stepper.done):
             raise ValueError(f"{len(decoded.beta)} actions for {len(stepper.done)} episodes")
         stepper.alpha_q16[:], stepper.beta[:] = decoded.alpha_q16, decoded.beta

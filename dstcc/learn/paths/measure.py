@@ -33,6 +33,7 @@ same. So r may be twice the limit.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -113,6 +114,7 @@ class Rates:
         self._initial, self._deepest, self._proven = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self.probing = Probing(episodes, subflows)
         self._paths = np.ones((episodes, 1))
+        self._subflows = np.arange(subflows)
         self._overhead = np.ones((episodes, 1))
         """Bytes on the wire per byte of payload."""
         self._sources: list[Source] = [NOTHING] * episodes
@@ -227,17 +229,18 @@ class Rates:
     def _capture(self, time_s: FloatArray, rows: slice) -> FloatArray:
         """Update the source's rate; the bytes on the wire that the source has captured, (K, 1)."""
         now = [source.by(one) for source, one in zip(self._sources[rows], time_s.tolist(), strict=True)]
-        captured, source_rate = (
-            np.array(part)[:, None] * self._overhead[rows] for part in zip(*now, strict=True)
-        )
-        self.source_rate[rows] = source_rate
-        return captured
+        on_the_wire = np.array(now) * self._overhead[rows]
+        self.source_rate[rows] = on_the_wire[:, 1:]
+        return on_the_wire[:, :1]
 
     def _pacing_limits(
         self, values: FloatArray, slot_s: FloatArray, shown: FloatArray, rows: slice
     ) -> FloatArray:
         """Give a slot to the pacing limits; what they are then, (K, subflows), infinite without one."""
+        limiting = self.pacing_limits[rows]
+        present = self._subflows < np.array([len(paths) for paths in limiting])[:, None]
         reports = (
+            np.broadcast_to(slot_s, shown.shape),
             values[..., VALUE["srtt_s"]],
             values[..., VALUE["link_up"]] > 0,
             values[..., VALUE["delivered_bytes"]] * self._overhead[rows],
@@ -247,14 +250,13 @@ class Rates:
             shown,
             self.probing.probed[rows],
         )
-        columns = zip(*(part.tolist() for part in reports), strict=True)
+        slots = map(SlotReport, *(part[present].tolist() for part in reports))
         limits = np.full_like(shown, np.inf)
-        for row, (paths, (slot,), parts) in enumerate(
-            zip(self.pacing_limits[rows], slot_s.tolist(), columns, strict=True)
-        ):
-            for path, report in zip(paths, zip(*parts, strict=True), strict=False):
-                path.update(SlotReport(slot, *report))
-            limits[row, : len(paths)] = [path.limit for path in paths]
+        now = []
+        for path, slot in zip(chain.from_iterable(limiting), slots, strict=True):
+            path.update(slot)
+            now.append(path.limit)
+        limits[present] = now
         return limits
 
     def loss(self) -> FloatArray:

@@ -69,6 +69,10 @@ class Phase(Enum):
     ECHO = auto()
 
 
+_PROBE, _CRUISE, _TRIAL, _ECHO = Phase
+"""A member of an enumeration takes ten times as long to look up, and each slot of each path does so."""
+
+
 @dataclass(slots=True)
 class Count:
     """Segments whose fate became known during some time."""
@@ -127,7 +131,7 @@ class PacingLimit:
         """Bytes on the wire per second."""
         self.usual = 0.0
         """The share of segments that is lost at any rate."""
-        self.phase = Phase.CRUISE
+        self.phase = _CRUISE
         self._packet_bytes = packet_bytes
         self._phase_s = self._up_s = 0.0
         self._counted_from = inf  # round trips after the path came up; acknowledgements count from then on
@@ -140,35 +144,35 @@ class PacingLimit:
 
     def update(self, slot: SlotReport) -> None:
         """Take in a slot."""
-        slot_s = slot.slot_s
-        round_s = max(slot.srtt_s, slot_s)
-        if not slot.up or slot.srtt_s <= 0:
+        slot_s, srtt_s, up, delivered, lost = slot[:5]
+        if not up or srtt_s <= 0:
             self._go_down()
             return
+        round_s = max(srtt_s, slot_s)
         self._up_s += slot_s
         self._phase_s += slot_s
         if slot.probed:
-            self.phase, self._counted_from = Phase.PROBE, (self._up_s + slot_s) / round_s + 1
-        elif self._counted_from == inf and slot.delivered:  # the first of it was sent in part of a slot
+            self.phase, self._counted_from = _PROBE, (self._up_s + slot_s) / round_s + 1
+        elif self._counted_from == inf and delivered:  # the first of it was sent in part of a slot
             self._counted_from = (self._up_s + slot_s) / round_s
-        if self.phase is Phase.PROBE:
+        if self.phase is _PROBE:
             self._probe(slot, round_s)
             return
         if self._up_s > self._counted_from * round_s:
-            segments = slot.lost + slot.delivered / self._packet_bytes
-            self._window.add(segments, slot.lost, slot_s)
-            if self.phase is Phase.CRUISE or self._phase_s > self._lag * round_s:
-                self._count.add(segments, slot.lost, slot_s)
+            segments = lost + delivered / self._packet_bytes
+            self._window.add(segments, lost, slot_s)
+            if self.phase is _CRUISE or self._phase_s > self._lag * round_s:
+                self._count.add(segments, lost, slot_s)
         window = self._window
         complete = window.complete(WINDOW * round_s)
         if complete:
             self._window = Count()
-        if self.phase is Phase.CRUISE:
+        if self.phase is _CRUISE:
             if complete and self._overloaded(window, slot):
                 self._try_slower(window)
             else:
                 self._cruise(round_s)
-        elif self.phase is Phase.TRIAL:
+        elif self.phase is _TRIAL:
             self._end_trial(slot, round_s)
         elif self._phase_s >= (self._lag + TRIAL) * round_s and self._count.segments >= MIN_SEGMENTS:
             (self._judge_faster if self._faster else self._judge_slower)()
@@ -186,8 +190,8 @@ class PacingLimit:
         """The path is down. What was in flight comes back as lost when it is up again, and does not count."""
         self._up_s = 0.0
         self._counted_from = LAG if self._counted_from < inf else inf
-        if self.phase is Phase.PROBE:  # its echo was lost
-            self._enter(Phase.CRUISE)
+        if self.phase is _PROBE:  # its echo was lost
+            self._enter(_CRUISE)
 
     def _overloaded(self, window: Count, slot: SlotReport) -> bool:
         """Whether more was sent than ever came through, and did not come through. Updates what did."""
@@ -209,7 +213,7 @@ class PacingLimit:
             self.limit, self._proven, self._pause = MARGIN * self._fastest, self._fastest, 1.0
             self._step = MIN_STEP if self._count.beyond(self.usual + HIGH_LOSS) else MAX_STEP
             self._counted_from = self._up_s / round_s + LAG
-        self._enter(Phase.CRUISE)
+        self._enter(_CRUISE)
 
     def _cruise(self, round_s: float) -> None:
         """Judge a round trip's losses. Start a trial if they are high, or if the pause is over."""
@@ -226,12 +230,12 @@ class PacingLimit:
         elif self.limit < inf:
             self._try(self.limit * (1 + self._step))
         else:
-            self._enter(Phase.CRUISE)
+            self._enter(_CRUISE)
 
     def _end_trial(self, slot: SlotReport, round_s: float) -> None:
         """After half a round trip, wait for the echo at the lower of both rates."""
         if self._phase_s >= TRIAL * round_s:
-            self.phase, self._queue_grew = Phase.ECHO, slot.rate < STANDING * self.limit
+            self.phase, self._queue_grew = _ECHO, slot.rate < STANDING * self.limit
             self.limit = min(self.limit, self._before)
 
     def _try_slower(self, count: Count) -> None:
@@ -246,7 +250,7 @@ class PacingLimit:
 
     def _try(self, rate: float) -> None:
         self._before, self._trial, self.limit = self.limit, rate, rate
-        self._enter(Phase.TRIAL)
+        self._enter(_TRIAL)
 
     def _enter(self, phase: Phase) -> None:
         self.phase, self._phase_s, self._count, self._high_rounds = phase, 0.0, Count(), 0
@@ -264,7 +268,7 @@ class PacingLimit:
         else:
             self._pause, self._step, self._proven = 1.0, MIN_STEP, self.limit
         self.usual = count.share
-        self._enter(Phase.CRUISE)
+        self._enter(_CRUISE)
 
     def _judge_faster(self) -> None:
         """Whether the path carries the higher rate. A rate that was not used shows nothing."""
@@ -277,7 +281,7 @@ class PacingLimit:
             self.limit, self._pause = inf, FIRST_PAUSE
         elif self.limit > self._before:
             self._pause, self._step = 1.0, min(2 * self._step, MAX_STEP)
-        self._enter(Phase.CRUISE)
+        self._enter(_CRUISE)
 
     def _pause_longer(self) -> None:
         self._pause = min(2 * self._pause, LONGEST_PAUSE)

@@ -7,7 +7,9 @@ policy's file, so that the policy meets the environment it was trained in or is 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -55,6 +57,10 @@ class Actions:
     """(K, layers)."""
     order: FloatArray
     """(K, 2): seconds by which a layer goes later than the one below it; the share of spare time kept for repairs."""
+
+
+Decoder = Callable[["Units | None"], Actions]
+"""A decision; what it means depends on the units of each slot."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +134,10 @@ class ActionSpace(ABC):
 
         Raises ValueError for a shape or a value outside the space, NaN included.
         """
+
+    def decoder(self, actions: NDArray[Any]) -> Decoder:
+        """:meth:`decode` for a decision that holds for several slots, each with its units."""
+        return partial(self.decode, actions)
 
     @abstractmethod
     def greedy(self, outputs: NDArray[np.floating[Any]]) -> NDArray[Any]:

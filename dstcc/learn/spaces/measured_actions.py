@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from dstcc.learn.paths.measure import Units
 
-    from .actions import FloatArray, Int32Array
+    from .actions import Decoder, FloatArray, Int32Array
 
 PLACES = ("any", "top-on-lossiest", "base-repairable", "repairable")
 """Where layers go first: on any subflow; the top layer on the subflow that loses most; base layers, or all but the top,
@@ -78,20 +79,30 @@ class MeasuredActions(BranchedActions):
 
     def decode(self, actions: NDArray[Any], units: Units | None = None) -> Actions:
         """From (K, branches), by ``units``; see :meth:`ActionSpace.decode`."""
-        if units is None:
-            raise ValueError("measured actions mean nothing without what the paths were measured to carry")
+        return self.decoder(actions)(units)
+
+    def decoder(self, actions: NDArray[Any]) -> Decoder:
+        """See :meth:`ActionSpace.decoder`."""
         choices = self._choices(np.asarray(actions))
-        count = len(choices)
-        copied = np.zeros((count, self.layers), dtype=np.uint8)
+        copied = np.zeros((len(choices), self.layers), dtype=np.uint8)
         if self.copies:
             spare = choices[:, self.subflows]
             copied[:, 0] = spare > 0
             copied[:, 1:] = (spare == SPARES.index("all"))[:, None]
-        beta = self._segments(self._windows(choices), units)
-        order = self._orders[choices[:, -1]]
+        windows, places = self._windows(choices), self._places(choices[:, -2])
+        alpha, order = np.zeros(windows.shape[:2], dtype=np.int32), self._orders[choices[:, -1]]
         finite = np.isfinite(order[:, 0])  # an infinite gap stays one on a path without delay
-        order[finite, 0] *= units.round_trip_s[finite]
-        return Actions(np.zeros_like(beta), beta, self._places(choices[:, -2], units), copied, order)
+
+        def decode(units: Units | None = None) -> Actions:
+            if units is None:
+                raise ValueError(
+                    "measured actions mean nothing without what the paths were measured to carry"
+                )
+            in_seconds = order.copy()
+            np.multiply(order[:, 0], units.round_trip_s, out=in_seconds[:, 0], where=finite)
+            return Actions(alpha, self._segments(windows, units), places(units), copied, in_seconds)
+
+        return decode
 
     @cached_property
     def _orders(self) -> FloatArray:
@@ -105,13 +116,22 @@ class MeasuredActions(BranchedActions):
         share[factor == 0] = 0
         return np.round(np.minimum(share * units.window, BETA_MAX)).astype(np.int32)
 
-    def _places(self, place: NDArray[np.int64], units: Units) -> Int32Array:
-        """The table (K, layers) that an entry of :data:`PLACES` means."""
-        table = np.full((len(place), self.layers), AUTOMATIC, dtype=np.int32)
-        of = {name: place == number for number, name in enumerate(PLACES)}
-        on = of["top-on-lossiest"] & (units.lossiest >= 0)
-        table[np.flatnonzero(on), units.top_layer[on]] = units.lossiest[on]
-        table[of["base-repairable"], 0] = REPAIRABLE
-        below = np.arange(self.layers) < np.maximum(units.top_layer, 1)[:, None]
-        table[below & of["repairable"][:, None]] = REPAIRABLE
+    def _places(self, place: NDArray[np.int64]) -> Callable[[Units], Int32Array]:
+        """The table (K, layers) that an entry of :data:`PLACES` means, by units."""
+        top, base, repairable = (
+            np.flatnonzero(place == PLACES.index(name))
+            for name in ("top-on-lossiest", "base-repairable", "repairable")
+        )
+        alike = np.full((len(place), self.layers), AUTOMATIC, dtype=np.int32)
+        alike[base, 0] = REPAIRABLE
+        layers = np.arange(self.layers)
+
+        def table(units: Units) -> Int32Array:
+            entries = alike.copy()
+            on = top[units.lossiest[top] >= 0]
+            entries[on, units.top_layer[on]] = units.lossiest[on]
+            below = layers < np.maximum(units.top_layer[repairable], 1)[:, None]
+            entries[repairable] = np.where(below, REPAIRABLE, AUTOMATIC)
+            return entries
+
         return table

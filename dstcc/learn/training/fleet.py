@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from dstcc.learn.env.episodes import Episodes
     from dstcc.learn.spaces.actions import ActionSpace
     from dstcc.learn.spaces.observe import ObservationSpec
+
+
+CONFIGS = 8
+"""Configurations kept: the episodes of a group begin the same trial, each in its turn."""
 
 
 class StepResult(NamedTuple):
@@ -52,6 +57,7 @@ class Fleet:
         self.runner = Runner(count, observation, action, reward=reward, threads=threads)
         self.begun = 0
         self.group = group
+        self._config = lru_cache(CONFIGS)(partial(episodes.config, action=action))
         self._turns = np.zeros(count, dtype=np.int64)
         self._scenario_seeds = np.zeros(count, dtype=np.int64)
         self._actions: list[list[NDArray[Any]]] = [[] for _ in range(count)]
@@ -137,4 +143,4 @@ class Fleet:
 
     def _begin(self, place: int) -> None:
         seed = int(self._scenario_seeds[place])
-        self.runner.begin(place, self.episodes.config(seed, self.runner.action))
+        self.runner.begin(place, self._config(seed))

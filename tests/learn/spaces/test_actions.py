@@ -121,6 +121,36 @@ def test_measured_actions_by_hand() -> None:
         MEASURED.decode(np.array([[0, 0, 0, 0]]))
 
 
+def test_a_decision_that_holds_follows_the_units_of_each_slot() -> None:
+    """Places 1 and 3 ask which path loses most and which layer is the top one; the gap is of the round trip."""
+    decode = MEASURED.decoder(np.array([[0, 0, 1, 0], [0, 0, 3, 0]]))
+
+    def units(lossiest: int, top: int, round_trip_s: float, queue: float) -> Units:
+        both = np.ones(2)
+        return Units(
+            window=np.full((2, 2), 400.0),
+            queue=np.full((2, 2), queue),
+            round_trip_s=both * round_trip_s,
+            lossiest=np.full(2, lossiest),
+            top_layer=np.full(2, top),
+            limit=np.full((2, 2), np.inf),
+        )
+
+    lossy, even = units(1, 2, 600.0, 0.5), units(-1, 1, 60.0, 0.0)
+    first, second, again = decode(lossy), decode(even), decode(lossy)
+    assert first.layer_subflow.tolist() == [[AUTOMATIC, AUTOMATIC, 1], [REPAIRABLE, REPAIRABLE, AUTOMATIC]]
+    assert second.layer_subflow.tolist() == [[AUTOMATIC] * 3, [REPAIRABLE, AUTOMATIC, AUTOMATIC]]
+    assert (first.order[:, 0].tolist(), second.order[:, 0].tolist()) == ([120.0] * 2, [12.0] * 2)
+    assert (first.beta[0].tolist(), second.beta[0].tolist()) == (
+        [240] * 2,
+        [440] * 2,
+    )  # 1 + 0.1 less the queue
+    assert [again.layer_subflow.tolist(), again.order.tolist()] == [
+        first.layer_subflow.tolist(),
+        first.order.tolist(),
+    ]
+
+
 @pytest.mark.parametrize(
     "spec, action",
     [
