@@ -47,6 +47,7 @@ FIGURES = (
     Figure("light_time_us", geometry.light_time_us, Goal("value", "<=", 0.25e6 / geometry.YEAR_MINUTES)),
     Figure("env_steps_per_s", learning.env_steps_per_s, Goal("value", ">=", 10_000)),
     Figure("train_steps_per_s", training.train_steps_per_s, Goal("value", ">=", 5_000)),
+    Figure("train_shipped_steps_per_s", training.train_shipped_steps_per_s),
     Figure("dqn_match", match.dqn_match, Goal("ratio", ">=", 2)),
     Figure("inference_us", learning.inference_us, Goal("value", "<=", 50)),
     Figure("kernel_build_s", kernel.build_cpu_s, Goal("value", "<=", 600)),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import statistics
+import time
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .figure import Measured, core_s, interleaved, median_ratio
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dstcc.scenario import Scenario
 
 LINKS = (("a", 115_200, 8.5), ("b", 240_000, 10.0))
@@ -16,6 +20,9 @@ LINKS = (("a", 115_200, 8.5), ("b", 240_000, 10.0))
 EPISODES = LEARN_EVERY = 64
 ROUNDS = 40
 """Steps of all episodes per repeat."""
+MISSIONS = Path(__file__).parents[1] / "examples/iodst/training"
+DECISIONS, REPEATS = 60, 5
+"""Of the shipped recipe: decisions of all episodes per repeat."""
 
 
 def train_steps_per_s() -> Measured:
@@ -65,6 +72,54 @@ def train_steps_per_s() -> Measured:
         median_ratio(learning, times),
         repeats=rates,
         details={"batch": learner.dqn.settings.batch, "steps_per_update": LEARN_EVERY},
+    )
+
+
+def train_shipped_steps_per_s() -> Measured:
+    """Decisions of four slots each as ``dstcc train`` makes them by default, on one core, updates included."""
+    from dstcc.learn.algorithms.recipes import RECIPES
+    from dstcc.learn.algorithms.rollouts import Rollouts
+    from dstcc.learn.training.loop import deterministic
+    from dstcc.learn.training.state import Training
+
+    with deterministic():
+        training = Training(MISSIONS, "dstcc", RECIPES["dstcc"], seed=1)
+        learner, stepper = training.learner, training.fleet.runner.stepper
+        assert isinstance(learner, Rollouts)
+        spent = {"engine": 0.0, "updates": 0.0}
+
+        def timed(name: str, work: Callable[[], object]) -> Callable[[], object]:
+            def run() -> object:
+                begin = time.thread_time()
+                result = work()
+                spent[name] += time.thread_time() - begin
+                return result
+
+            return run
+
+        for name, owner, method in (("engine", stepper, "step"), ("updates", learner, "_learn")):
+            setattr(owner, method, timed(name, getattr(owner, method)))
+        while not learner.updates:
+            training.step()
+
+        def steps() -> None:
+            for _ in range(DECISIONS):
+                training.step()
+
+        parts = []
+        for _ in range(REPEATS):
+            spent.update(engine=0.0, updates=0.0)
+            parts.append((core_s(steps), *spent.values()))
+        times, engine, updates = zip(*parts, strict=True)
+        rates = tuple(DECISIONS * training.fleet.count / one for one in times)
+    return Measured(
+        statistics.median(rates),
+        "steps/s/core",
+        "CPU outside the engine / of all",
+        1 - median_ratio(engine, times),
+        repeats=rates,
+        details={"updates": median_ratio(updates, times)},
+        notes=(f"{median_ratio(updates, times):.0%} of it updates of the network",),
     )
 
 
