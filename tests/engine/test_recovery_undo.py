@@ -6,7 +6,7 @@ ms.
 
 from __future__ import annotations
 
-from .sender import flight
+from .sender import MS, flight
 
 
 def test_a_spurious_timeout_is_taken_back():
@@ -146,3 +146,26 @@ def test_repeats_of_an_earlier_recovery_do_not_stand_for_the_next():
     assert sender.repeat(at + 1) == [10]
     sender.ack(at + 100, 11, echo_ms=2100)
     assert sender.own.state == "open"
+
+
+def test_the_repeats_of_an_earlier_episode_do_not_stand_for_this_ones():
+    # Linux tcp_fastretrans_alert(): in Open retrans_stamp is 0. 9 is repeated as a probe, at `at`. Five more leave; 11
+    # to 13 arrive, 9 and 10 are lost and repeated at `at` + 1,050: that is this episode's first repeat. After its
+    # timeout an ACK answers 10's first transmission, of `at` + 20, which is before that: the timeout was needless.
+    sender = flight()
+    sender.ack(1008, 9)
+    at = sender.next_timer_ms
+    assert sender.timer(at) == "probe"
+    sender.own.repeat_as_probe(round(at * MS), 9)
+    sender.send(*(at + 10 * k for k in range(1, 6)))
+    sender.ack(at + 1050, 9, (11, 14), echo_ms=at + 40)
+    assert sender.own.state == "recovery"
+    assert sender.repeat(at + 1050)[0] == 9
+    window = sender.own.cwnd
+    while sender.timer(sender.next_timer_ms) != "timeout":
+        pass
+    later = sender.next_timer_ms
+    assert (sender.own.state, sender.own.cwnd) == ("loss", 1)
+    sender.ack(later, 14, echo_ms=at + 20)
+    assert sender.own.state != "loss"
+    assert sender.own.cwnd >= window

@@ -101,7 +101,7 @@ void Dispatcher::send_run(std::size_t s, std::uint32_t object) {
     std::uint32_t& next_order = order_of(subflow, object, layer);
     note_first(s, layer);
     sender.begin_run(now_);
-    const std::int64_t first = sender.tcp().snd_nxt, most = sender.tcp().cwnd - sender.tcp().in_flight();
+    const std::int64_t first = sender.tcp().snd_nxt, most = sender.room();
     std::int64_t count = 0;
     do {
         const auto bytes = static_cast<std::uint16_t>(std::min(mss, payload - layer.offset));

@@ -103,9 +103,11 @@ void BackgroundFlows::pump(std::size_t f) {
 // Tail loss probe (RFC 8985 section 7.3).
 void BackgroundFlows::send_probe(std::size_t f) {
     Flow& flow = flows_[f];
-    if (has_data(flow)) return send_segment(f);
     const std::int64_t number = flow.sender.tcp().snd_nxt - 1;
-    if ((flow.sender.segment(number).flags & (kSacked | kLost | kRetransOut)) == 0) repeat_segment(f, number);
+    if (has_data(flow))
+        send_segment(f);
+    else if ((flow.sender.segment(number).flags & (kSacked | kLost | kRetransOut)) == 0)
+        repeat_segment(f, number);
     flow.sender.finish_probe(now_);
 }
 

@@ -76,8 +76,10 @@ public:
     bool wants_one_way_delay() const { return control_->wants_one_way_delay(); }
     bool stale() const { return backoff_ > 0; }
     bool window_open() const { return established_ && !holds_ && tcp_.in_flight() < tcp_.cwnd; }
-    // After a timeout one segment is repeated, however wide the window (Linux tcp_retransmit_timer); what follows waits for
-    // an ACK, an action, or a push, which comes with data that waits to be sent.
+    // Segments that may go in a run; a probe is one, whatever the window (Linux tcp_send_loss_probe).
+    std::int64_t room() const { return probing_ ? 1 : tcp_.cwnd - tcp_.in_flight(); }
+    // A probe is one segment, until finish_probe(). After a timeout one is repeated, however wide the window (Linux
+    // tcp_retransmit_timer); what follows waits for an ACK, an action, or a push, which comes with data that waits to be sent.
     bool holds() const { return holds_; }
     void push() { holds_ = false; }
     Time pacing_until() const { return tcp_.pacing_until_ns; }
@@ -326,6 +328,7 @@ inline void Subflow::begin_run(Time now) {
     prr_out_ += segments;
     if (probing_) {
         probing_ = false;
+        holds_ = true;
         probe_high_ = tcp_.snd_nxt;
     } else if (timer_kind_ == Timer::kNone) {
         arm(now);

@@ -244,6 +244,7 @@ void Subflow::arm_timeout(Time now, bool stood_in) {
 }
 
 void Subflow::finish_probe(Time now) {
+    holds_ = false;
     if (!probing_) return;
     probing_ = false;
     probe_high_ = -1;
