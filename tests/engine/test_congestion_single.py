@@ -212,7 +212,7 @@ def test_forty_minutes_of_round_trip(congestion):
     # get there at all. LEDBAT grows by a segment a round trip at most, and here by less: a segment that joins the
     # others waits for 12 s of the line, twice the target. The receiver waits for a second segment for up to 12 s, so
     # one ACK answers two, two leave together, and the second waits: 10 + 50 / 3 segments in the mean of the second
-    # half.
+    # half. Measured are 27.8; the bound leaves room for a tenth less.
     slow = net.link(1000.0, MARS_RTT_S)
     result = net.run(congestion, slow, duration_s=MARS_RTT_S * 100, slot_s=600, scale=60)
     assert result.samples.cwnd_segments[4:].min() >= 1
