@@ -105,6 +105,28 @@ def test_a_wait_in_vain_doubles_the_next_up_to_200_ms():
     assert seen == [80, 160, 200, 200, 200]
 
 
+def test_an_ack_held_back_out_of_order_says_nothing_of_the_wait():
+    # tcp_delack_timer_handler() and tcp_compressed_ack_kick(): the one doubles the wait of 40 ms, the other does not.
+    receiver = established()
+    receiver.take(200)
+    receiver.own.expire()
+    receiver.own.make_ack()
+    receiver.next = 201
+    assert receiver.waits_ms(1200) == 80
+    receiver = established()
+    for number in range(201, 205):
+        now = receiver.take(number)[1]
+        if now:
+            receiver.own.make_ack()
+    assert not now
+    receiver.own.expire()
+    receiver.own.make_ack()
+    receiver.take(200)
+    receiver.own.make_ack()
+    receiver.next = 205
+    assert receiver.waits_ms(1200) == 40
+
+
 @pytest.mark.parametrize(("rtt_ms", "most"), [(1000, 200), (100, 100), (98, 100), (10, 40)])
 def test_the_wait_is_no_longer_than_the_handshakes_round_trip(rtt_ms, most):
     # In whole ticks, and 40 ms at least.
