@@ -26,7 +26,9 @@ class Parameter:
     name: str
     """In the engine (:data:`dstcc.engine.PARAMETERS`)."""
     key: str = ""
-    """The key under ``[transport]`` that sets it: a value per link, or one for all."""
+    """The key under ``[transport]`` that sets it."""
+    per_link: bool = True
+    """Whether the key has a value per link, or one for all; else it has one value."""
     function: str = ""
     """``MODULE:FUNCTION`` that returns the values, where no key does."""
 
@@ -144,7 +146,11 @@ TABLE = (
         "built-in",
         "Licklider Transmission Protocol: RFC 5326",
         knows=("rates", "contacts"),
-        parameters=(Parameter("rate_bps", key="open_loop_bps"),),
+        parameters=(
+            Parameter("rate_bps", key="open_loop_bps"),
+            Parameter("green_from_layer", key="ltp_green_from_layer", per_link=False),
+            Parameter("retry_limit", key="ltp_retry_limit", per_link=False),
+        ),
     ),
     Algorithm("lia", "congestion", "built-in", "coupled: RFC 6356", needs=("paths",)),
     Algorithm(
@@ -404,10 +410,12 @@ def knowledge(congestion: str, scheduler: str) -> tuple[str, ...]:
     return tuple(key for key in KNOWLEDGE if key in known)
 
 
-PARAMETER_KEYS = tuple(
-    dict.fromkeys(parameter.key for row in TABLE for parameter in row.parameters if parameter.key)
+PER_LINK_KEYS = tuple(
+    dict.fromkeys(
+        parameter.key for row in TABLE for parameter in row.parameters if parameter.key and parameter.per_link
+    )
 )
-"""The keys under ``[transport]`` that set a parameter: a value per link, or one for all links."""
+"""The keys under ``[transport]`` that set a parameter with a value per link, or one for all links."""
 
 
 def parameters_of(

@@ -28,8 +28,8 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any, NoReturn
@@ -319,6 +319,12 @@ def draw_parameters(rng: Random, links: tuple[Link, ...]) -> dict[str, dict[str,
     return given
 
 
+def with_parameters(transport: Transport, name: str, values: Mapping[str, tuple[float, ...]]) -> Transport:
+    """With these parameters of that control, beside those that it has."""
+    given = {**transport.parameters.get(name, {}), **values}
+    return replace(transport, parameters={**transport.parameters, name: given})
+
+
 def draw_trial(seed: int, number: int) -> Trial:
     """The trial of that number."""
     rng = Random(f"{seed}/{number}")
@@ -364,15 +370,19 @@ def draw_trial(seed: int, number: int) -> Trial:
         scale=max(1.0, longest_s / 20) if maybe(rng, 0.7) else 1.0,
         parameters=draw_parameters(rng, links),
         layer_links=layer_links if pinned else (),
-        ltp_green_from_layer=rng.randint(-1, 3),
-        ltp_retry_limit=rng.choice([0, 1, 20]),
+    )
+    green, limit = rng.randint(-1, 3), rng.choice([0, 1, 20])
+    parts = {"green_from_layer": (green,) if green >= 0 else (), "retry_limit": (limit,)}
+    transport = with_parameters(transport, "ltp", parts)
+    transport = replace(
+        transport,
         join_rtts=rng.choice([0.0, 3.0]),
         drop_late=maybe(rng, 0.85),
         layer_first=maybe(rng, 0.5),
-        agent_headroom=rng.choice([1, 2, 4]) if kind == "steered" else 0,
-        constants=draw_constants(rng),
-        **extensions,
     )
+    if kind == "steered":
+        transport = with_parameters(transport, congestion, {"headroom": (rng.choice([1, 2, 4]),)})
+    transport = replace(transport, constants=draw_constants(rng), **extensions)
     total_bps = sum(link.rate_bps for link in links)
     config = EngineConfig(
         seed=rng.randrange(2**31),

@@ -38,9 +38,11 @@ def test_the_table_gives_a_control_every_parameter_that_the_engine_knows_of_it()
 
 
 def test_a_control_gets_what_its_keys_or_functions_say_and_nothing_for_keys_without_a_value() -> None:
-    given = {"fixed_cwnd_segments": (80, 40), "open_loop_bps": ()}
+    given = {"fixed_cwnd_segments": (80, 40), "open_loop_bps": (), "ltp_green_from_layer": ()}
+    given |= {"ltp_retry_limit": (20,)}
     assert parameters_of(("fixed", "ltp", "cubic", "FILE.py:Mine"), given.__getitem__) == {
-        "fixed": {"cwnd_segments": (80, 40)}
+        "fixed": {"cwnd_segments": (80, 40)},
+        "ltp": {"retry_limit": (20,)},
     }
     assert len(parameters_of(("remy",), given.__getitem__)["remy"]["rules"]) % 11 == 0
 

@@ -228,26 +228,20 @@ class Transport:
     """Shared by all subflows; 0 means never the limit."""
     scale: float = 1.0
     parameters: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
-    """What congestion controls and transfers are made with: numbers, by their name and by the parameter's, as
-    ``{"fixed": {"cwnd_segments": (80, 40)}}`` with a value per link. Which parameters there are, and what holds where
-    one is not given, the file of each says; :data:`dstcc.engine.PARAMETERS` lists them."""
+    """What congestion controls and transfers are made with: numbers, by their name and by the parameter's, with a value
+    per link as in ``{"fixed": {"cwnd_segments": (80, 40)}}`` or with one as in ``{"ltp": {"retry_limit": (20,)}}``.
+    Which parameters there are, and what holds where one is not given, the file of each says;
+    :data:`dstcc.engine.PARAMETERS` lists them, but those of what only agents steer: ``headroom`` (2), the largest
+    window in measured bandwidth-delay products or initial windows, 0 for no such cap, and ``silence_slots`` (4), after
+    so many slots without an action NewReno takes over."""
     layer_links: tuple[int, ...] = ()
     """``layer-pinned``: the link index of each layer; empty lets the earliest expected delivery decide."""
-    ltp_green_from_layer: int = -1
-    """``ltp``: this layer and those above are green, sent once and never repeated; below 0: none is."""
-    ltp_retry_limit: int = 20
-    """``ltp``: how often an unanswered checkpoint, report or cancellation is sent again before the session is
-    cancelled."""
     join_rtts: float = 3.0
     """``stream``: later subflows start their handshake this many RTTs of the first path after its start."""
     drop_late: bool = True
     """Stop sending a layer whose last byte cannot arrive by its deadline, and those that build on it."""
     layer_first: bool = False
     """Send every released base layer before any enhancement layer (and so on up), not chunk after chunk."""
-    agent_headroom: int = 2
-    """``agent``: the largest window, in measured bandwidth-delay products or initial windows; 0: no such cap."""
-    agent_silence_slots: float = 4.0
-    """``agent``: NewReno takes over after so many slots without an action."""
     congestion_extension: Extension | None = None
     """A Python class in the place of the control that ``congestion`` names."""
     scheduler_extension: Extension | None = None

@@ -17,7 +17,7 @@ ONE_Q16 = 1 << 16
 ALPHA_MAX_Q16 = 64 << 16
 BETA_MAX = 1 << 28
 SILENT = -1
-"""In ``alpha_q16``: no action. After ``Transport.agent_silence_slots`` of them NewReno takes over."""
+"""In ``alpha_q16``: no action. After ``silence_slots`` of them, a parameter of the control, NewReno takes over."""
 FALL_BACK = -2
 """In ``alpha_q16``: NewReno takes the window at once, until the next action."""
 KEEP = -2

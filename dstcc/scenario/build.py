@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dstcc.algorithms import built_in, parameters_of
+from dstcc.algorithms import PER_LINK_KEYS, built_in, parameters_of
 from dstcc.engine.config import NEVER_NS, EngineConfig, Link, Objects, Transport
 from dstcc.extensions import Extension, find, load
 
@@ -20,8 +19,6 @@ from .fields import MAX_TIME_S, NS_PER_S, ns
 from .lanes import windows_per_link
 from .model import Scenario
 from .video import Source
-
-T = TypeVar("T")
 
 LINUX_RTT_LIMIT_S = 40.0
 """Linux's first timeout is 3 RTTs, clipped at TCP_RTO_MAX = 120 s: above this RTT it fires too early."""
@@ -178,18 +175,17 @@ def _transport(scenario: Scenario, setup: TrialSetup, congestion: str, scheduler
         constants=engine_constants(transport.constants, setup.scale),
         parameters=parameters_of(
             {congestion, *(flow.congestion for link in setup.links for flow in link.flows)},
-            lambda key: _each(getattr(transport, key), len(names)),
+            lambda key: _values(getattr(transport, key), len(names) if key in PER_LINK_KEYS else 1),
         ),
-        ltp_green_from_layer=-1 if transport.ltp_green_from_layer is None else transport.ltp_green_from_layer,
-        ltp_retry_limit=transport.ltp_retry_limit,
         layer_links=tuple(names.index(name) for name in pinned or ()),
         drop_late=scenario.playout.mode == "deadline",
         layer_first=scenario.playout.mode == "deadline" and scenario.video.source == "live",
     )
 
 
-def _each(values: tuple[T, ...] | None, links: int) -> tuple[T, ...]:
-    """One value per link; a single value holds for all links."""
-    if values is None:
+def _values(given: tuple[float, ...] | float | None, count: int) -> tuple[float, ...]:
+    """What a key says, ``count`` times where it says one value for all; nothing where it is not set."""
+    if given is None:
         return ()
-    return values * links if len(values) == 1 else values
+    values = given if isinstance(given, tuple) else (given,)
+    return values * count if len(values) == 1 else values

@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from dstcc.algorithms import (
     CONGESTION,
-    PARAMETER_KEYS,
+    PER_LINK_KEYS,
     PINNED,
     TRANSFERS,
     algorithm_name,
@@ -444,7 +444,7 @@ class Scenario(Table):
                 f"'{transfers[0]}': shares a link with cross_traffic only, and '{shared[0]}' has TCP flows on it",
                 key="transport.congestion",
             )
-        for key in PARAMETER_KEYS:
+        for key in PER_LINK_KEYS:
             values = getattr(self.transport, key)
             if values is not None and len(values) not in (1, len(names)):
                 raise broken(f"{len(values)} values for {len(names)} links", key=f"transport.{key}")

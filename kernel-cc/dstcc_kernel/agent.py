@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 SILENCE_SLOTS = 4
-"""As ``Transport.agent_silence_slots`` of the simulator."""
+"""As ``silence_slots`` of the simulator's ``agent``."""
 MAX_SLOT_US = (1 << 32) - 1
 MIN_SLOT_US = 1000
 WRAP = 1 << 32

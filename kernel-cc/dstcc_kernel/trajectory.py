@@ -280,7 +280,7 @@ def simulate(
         mss_bytes=SEGMENT,
         header_bytes=HEADER_BYTES,
         option_bytes=24 if case.mptcp else 0,
-        agent_silence_slots=SILENCE_SLOTS,
+        parameters={"agent": {"silence_slots": (SILENCE_SLOTS,)}},
         receive_buffer_bytes=case.buffer_bytes // 2,
         constants=TcpConstants(jiffy_s=JIFFY_S, uptime_s=uptime_s),
     )

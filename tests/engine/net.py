@@ -109,16 +109,33 @@ def config(
     scheduler: str = "minrtt",
     trace: bool = False,
     parameters: Parameters | None = None,
+    headroom: float | None = None,
+    silence_slots: float | None = None,
+    green_from_layer: int | None = None,
+    retry_limit: int | None = None,
     **transport: object,
 ) -> EngineConfig:
-    """A small network; what is not named has the transport's defaults, and ``remy`` its trained rules."""
+    """A small network; what is not named has the transport's defaults, and ``remy`` its trained rules.
+
+    ``headroom`` and ``silence_slots`` are parameters of a steered control, the other two of ``ltp``.
+    """
+    named = {
+        "headroom": headroom,
+        "silence_slots": silence_slots,
+        "green_from_layer": green_from_layer,
+        "retry_limit": retry_limit,
+    }
+    given = TRAINED | (parameters or {})
+    set_here = {name: (value,) for name, value in named.items() if value is not None}
+    if set_here:
+        given = given | {congestion: {**given.get(congestion, {}), **set_here}}
     return EngineConfig(
         seed=seed,
         links=links if isinstance(links, tuple) else (links,),
         transport=Transport(
             congestion=congestion,
             scheduler=scheduler,
-            parameters=TRAINED | (parameters or {}),
+            parameters=given,
             **transport,  # type: ignore[arg-type]
         ),
         objects=objects if objects is not None else bulk(),

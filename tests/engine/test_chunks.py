@@ -87,7 +87,7 @@ def test_a_chunk_that_was_given_up_is_passed_over():
 def test_a_window_paced_by_bbr_leaves_at_the_links_rate():
     # A window of twice the BDP (1,000 segments) stands; BBR paces at 0.75 to 1.25 times the bottleneck's rate once it
     # has seen it, and the queue takes the rest. Paced by itself it would leave at twice the rate.
-    trial = config(AGENT_BBR, link(12e6, 1.0, queue_bdp=2.0), duration_s=60, slot_s=1.0, agent_headroom=0)
+    trial = config(AGENT_BBR, link(12e6, 1.0, queue_bdp=2.0), duration_s=60, slot_s=1.0, headroom=0)
     stepper = Stepper(1, 1, 1)
     stepper.load(0, trial)
     paces = []

@@ -280,7 +280,7 @@ def steered(*given: Flow, scheduler: str = AGENT, slot_s: float = 1.0, **more: o
     shared = net.link(12e6, 1.0, flows=given, outages_s=outages_s)  # type: ignore[arg-type]
     stepper.load(
         0,
-        net.config(AGENT, shared, scheduler=scheduler, slot_s=slot_s, agent_headroom=0, **more),  # type: ignore[arg-type]
+        net.config(AGENT, shared, scheduler=scheduler, slot_s=slot_s, headroom=0, **more),  # type: ignore[arg-type]
     )
     return stepper
 
@@ -325,7 +325,7 @@ def test_a_flows_window_has_the_controllers_bounds(headroom: int) -> None:
     # So many times the initial window of 10 while nothing is measured, then the link's BDP of 1,000.
     stepper = Stepper(1, 1, 1, flows=1)
     shared = net.link(12e6, 1.0, queue_bdp=4.0, flows=(Flow(),))
-    stepper.load(0, net.config(AGENT, shared, slot_s=1.0, agent_headroom=headroom, duration_s=60))
+    stepper.load(0, net.config(AGENT, shared, slot_s=1.0, headroom=headroom, duration_s=60))
     stepper.alpha_q16[:], stepper.beta[:] = 0, 2
     stepper.flow_alpha_q16[:] = 16 * ONE_Q16
     windows = []

@@ -122,8 +122,12 @@ def transfers(draw: st.DrawFn) -> EngineConfig:
         config.transport,
         congestion=draw(st.sampled_from(TRANSFER_NAMES)),
         scheduler="none",
-        ltp_green_from_layer=draw(st.integers(-1, 3)),
-        ltp_retry_limit=draw(st.sampled_from([0, 1, 20])),
+        parameters={
+            "ltp": {
+                "green_from_layer": draw(st.sampled_from([(), (0,), (1,), (3,)])),
+                "retry_limit": (draw(st.sampled_from([0, 1, 20])),),
+            }
+        },
     )
     return dataclasses.replace(config, transport=transport)
 

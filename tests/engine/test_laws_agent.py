@@ -41,7 +41,7 @@ def test_a_measured_bandwidth_delay_product_is_forgotten():
 def test_a_rate_is_told_apart_from_the_window_that_holds():
     # Told 100 segments a round trip, then "as before" (alpha 1): the pace stays 100 · 1,500 bytes a srtt of 1 s, though
     # the window is that beside what is under way.
-    stepper = steered(AGENT_RATE, link(12e6, 1.0), 60, 100, agent_headroom=0)
+    stepper = steered(AGENT_RATE, link(12e6, 1.0), 60, 100, headroom=0)
     for _ in range(10):
         stepper.step()
     stepper.alpha_q16[:], stepper.beta[:] = ONE_Q16, 0
@@ -58,7 +58,7 @@ def test_a_pace_by_bbr_probes_though_the_round_trip_grew():
     # wait for four segments in flight, which a held window never comes to. Here it goes on: 5/4 and 3/4 of the rate
     # by turns.
     longer = link(1.2e6, 1.0, delay_t_ns=(ns(20), ns(21)), delay_ns=(ns(0.5), ns(0.6)), queue_bdp=4.0)
-    stepper = steered(AGENT_BBR, longer, 200, 300, agent_headroom=0)
+    stepper = steered(AGENT_BBR, longer, 200, 300, headroom=0)
     while stepper.done[0] == 0:
         stepper.step()
     pace = stepper.result(0).samples.pacing_bps[60:]

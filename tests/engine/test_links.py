@@ -147,7 +147,7 @@ def green_blocks(link, payload_bytes: tuple[int, ...], repeated: int) -> np.ndar
     """What arrives of each of so many blocks, sent once one after the other by a transfer without TCP."""
     one = net.live(repeated, payload_bytes)
     objects = dataclasses.replace(one, release_ns=np.zeros(len(one.chunk), dtype=np.int64))
-    result = net.run("ltp", link, objects=objects, scheduler="none", ltp_green_from_layer=0)
+    result = net.run("ltp", link, objects=objects, scheduler="none", green_from_layer=0)
     return np.asarray(result.objects.delivered_bytes)
 
 
@@ -192,7 +192,7 @@ def test_a_path_that_shortens_faster_than_time_never_reorders():
 def green_arrivals(link, count: int) -> np.ndarray:
     """When packets of 0.1 s each arrive, of a transfer without TCP."""
     objects = net.live(count, (net.MSS,), chunk_s=0.1)
-    result = net.run("ltp", link, objects=objects, scheduler="none", ltp_green_from_layer=0)
+    result = net.run("ltp", link, objects=objects, scheduler="none", green_from_layer=0)
     return np.asarray(result.objects.first_arrival_ns)
 
 
@@ -207,7 +207,7 @@ def test_what_is_lost_takes_its_time_on_the_line_all_the_same():
     # the 999th, has left after 999 ms.
     objects = dataclasses.replace(net.live(1000, (net.MSS,)), release_ns=np.zeros(1000, dtype=np.int64))
     link = net.link(12e6, 1.0, queue_bdp=2.0, loss=Loss("periodic", 1 / 2))
-    knobs = {"ltp_green_from_layer": 0, "parameters": net.rates(240e6), "slot_s": 10.0}
+    knobs = {"green_from_layer": 0, "parameters": net.rates(240e6), "slot_s": 10.0}
     result = net.run("ltp", link, objects=objects, scheduler="none", **knobs)
     assert result.objects.first_arrival_ns.max() == net.ns(0.999) + net.ns(0.5)
 
@@ -216,7 +216,7 @@ def test_a_short_packet_alone_in_its_slot_has_the_slots_draw():
     # One of 140 bytes in each tenth slot of 1 ms: it fares as a full packet of that slot would.
     link = net.link(12e6, 1.0, loss=Loss("packet", 0.5))
     objects = net.live(500, (100,), chunk_s=0.01)
-    result = net.run("ltp", link, objects=objects, scheduler="none", ltp_green_from_layer=0)
+    result = net.run("ltp", link, objects=objects, scheduler="none", green_from_layer=0)
     fates = channel_losses(link, 1, 0, net.WIRE, 6000)[np.arange(1, 501) * 10]
     np.testing.assert_array_equal(result.objects.delivered_bytes == 0, fates)
 

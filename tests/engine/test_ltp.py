@@ -166,7 +166,7 @@ def test_a_report_is_answered_for_its_own_scope():
 def test_an_unanswered_checkpoint_cancels_the_session():
     # Nothing comes back. The checkpoint is sent three times, each a timeout after the one before; then the layer is
     # given up, as its third segment never came.
-    result = transfer(path(loss=nth_lost(3), up_loss=Loss("packet", 1.0)), blocks(1, 4), ltp_retry_limit=2)
+    result = transfer(path(loss=nth_lost(3), up_loss=Loss("packet", 1.0)), blocks(1, 4), retry_limit=2)
     assert result.objects.given_up[0] == 1
     assert result.end_ns / net.S == pytest.approx(
         4e-3 + 3 * (RTT_S + MARGIN_S) + 2 * SEGMENT_S, abs=SEGMENT_S / 2
@@ -183,7 +183,7 @@ def test_what_is_there_is_delivered_though_no_report_comes_back():
 
 def test_green_is_sent_once_and_never_repeated():
     p, n = 0.05, 20
-    result = transfer(path(loss=Loss("packet", p)), blocks(2000, n), ltp_green_from_layer=0)
+    result = transfer(path(loss=Loss("packet", p)), blocks(2000, n), green_from_layer=0)
     totals = result.totals
     assert totals["retransmitted_payload_bytes"] == 0
     assert totals["rtt_samples"] == 0
@@ -193,14 +193,17 @@ def test_green_is_sent_once_and_never_repeated():
 
 
 def test_green_goes_up_as_it_comes():
-    totals = transfer(path(), blocks(4, 8), ltp_green_from_layer=0).totals
+    totals = transfer(path(), blocks(4, 8), green_from_layer=0).totals
     assert totals["hol_wait_byte_s"] == 0
 
 
 def test_only_the_layers_named_are_green():
     lossy = path(loss=Loss("packet", 0.2))
-    result = transfer(lossy, net.live(200, (20_000, 20_000)), ltp_green_from_layer=1)
+    result = transfer(lossy, net.live(200, (20_000, 20_000)), green_from_layer=1)
     assert (result.objects.complete_ns[::2] > 0).all()
+    assert (
+        transfer(lossy, net.live(200, (20_000, 20_000))).objects.complete_ns > 0
+    ).all()  # none is by itself
     assert (result.objects.complete_ns[1::2] > 0).mean() < 0.2
     assert (result.objects.retransmissions[1::2] == 0).all()
 
@@ -352,7 +355,7 @@ def test_a_report_and_then_a_refusal_are_repeated_to_the_limit(limit):
     result = transfer(
         path(loss=dying(1.0)),
         with_one_to_come(blocks(1, 4)),
-        ltp_retry_limit=limit,
+        retry_limit=limit,
         duration_s=1000,
     )
     totals = result.totals
@@ -362,16 +365,26 @@ def test_a_report_and_then_a_refusal_are_repeated_to_the_limit(limit):
     assert totals["data_packets"] == 4
 
 
-@pytest.mark.parametrize("limit", [0, 2])
-def test_a_cancellation_is_repeated_to_the_limit(limit):
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [("green_from_layer", -1), ("green_from_layer", float("nan")), ("retry_limit", -1), ("retry_limit", 2e6)],
+)
+def test_a_parameter_that_means_nothing_is_refused_by_its_name(parameter, value):
+    with pytest.raises(ValueError, match=f"ltp: {parameter} must be 0 to"):
+        transfer(path(), blocks(1, 4), **{parameter: value})
+
+
+@pytest.mark.parametrize("given", [0, 2, None])
+def test_a_cancellation_is_repeated_to_the_limit(given):
     # Captured at 1 s, due at 13 s, the third segment is lost and nothing comes back. The checkpoint's timer runs out
     # at 11 s, when light has no time left: cancelled, 1 + limit times, each unanswered.
     result = transfer(
         path(loss=nth_lost(3), up_loss=Loss("packet", 1.0)),
         with_one_to_come(net.live(1, (4 * net.MSS,), playout_s=12.0)),
-        ltp_retry_limit=limit,
+        retry_limit=given,
         duration_s=1000,
     )
+    limit = 20 if given is None else given
     assert result.objects.given_up[0] == 1
     assert result.totals["timeouts"] == 1 + (1 + limit)
     assert result.totals["sent_wire_bytes"] == 4 * net.WIRE + (1 + limit) * 40
@@ -393,7 +406,7 @@ def test_a_refused_session_is_given_up():
     # Segment 3 is lost, so the block is not whole; the report arrives, is acknowledged in vain, and its gap is sent in
     # vain: checkpoints go unanswered as well. Whoever is through first, sender or receiver, the layer is given up once.
     lossy = dying(0.0021)
-    result = transfer(path(loss=lossy), with_one_to_come(blocks(1, 4)), ltp_retry_limit=1, duration_s=1000)
+    result = transfer(path(loss=lossy), with_one_to_come(blocks(1, 4)), retry_limit=1, duration_s=1000)
     assert result.objects.given_up[0] == 1
     assert result.objects.complete_ns[0] < 0
 

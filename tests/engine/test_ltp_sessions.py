@@ -114,7 +114,7 @@ def test_a_cancellation_ends_a_refusal(limit):
     # 4 us, its timer runs out just before the cancellation comes, so the receiver begins to refuse. The cancellation
     # ends that: the third and last timeout is the cancellation's own. With limit 2 each of the three is tried thrice.
     link = path(loss=nth_lost(3), up_loss=ALL, up_rate_bps=120e6)
-    result = transfer(link, with_one_to_come(blocks(1, 4)), ltp_retry_limit=limit, duration_s=1000)
+    result = transfer(link, with_one_to_come(blocks(1, 4)), retry_limit=limit, duration_s=1000)
     assert result.objects.given_up[0] == 1
     tries = 1 + limit
     assert result.totals["timeouts"] == 3 * tries
@@ -129,7 +129,7 @@ def test_a_session_that_was_refused_takes_no_more():
         link,
         with_one_to_come(blocks(1, 10)),
         parameters=net.rates(24e3),
-        ltp_retry_limit=0,
+        retry_limit=0,
         duration_s=1000,
     )
     before = sum(1 for k in range(10) if not 1 <= k / 2 < 4)
@@ -163,7 +163,7 @@ def test_the_outages_of_the_way_down_do_not_hold_reports_back():
 
 
 def test_green_waits_behind_no_gap():
-    totals = transfer(path(loss=nth_lost(3)), blocks(20, 8), ltp_green_from_layer=0).totals
+    totals = transfer(path(loss=nth_lost(3)), blocks(20, 8), green_from_layer=0).totals
     assert totals["lost_channel_packets"] == 160 // 3
     assert totals["hol_payload_bytes"] == 0
 
@@ -173,7 +173,7 @@ def test_a_green_block_is_not_done_with_while_segments_are_under_way(segments):
     # Told twice the line's rate, with a queue of 10 packets: every second segment finds no room, of one or the other
     # length the last one as well. Then 10 still wait in the queue, and arrive up to 10 ms after light from now would.
     narrow = net.link(12e6, RTT_S, queue_bytes=15_000)
-    result = transfer(narrow, blocks(1, segments), ltp_green_from_layer=0, parameters=net.rates(24e6))
+    result = transfer(narrow, blocks(1, segments), green_from_layer=0, parameters=net.rates(24e6))
     arrived = segments - result.totals["dropped_queue_packets"]
     assert 0 < arrived < segments
     assert result.objects.delivered_bytes[0] == arrived * net.MSS

@@ -103,7 +103,7 @@ def test_an_agent_nobody_steers_is_newreno() -> None:
 
 def test_a_window_held_from_the_start_is_the_fixed_one() -> None:
     """alpha = 0, beta = W at every slot against `fixed`: the same but for the first slot, when W was not yet set."""
-    trial = config(AGENT, link(2e6, 1.0), duration_s=400, slot_s=1.0, agent_headroom=0)
+    trial = config(AGENT, link(2e6, 1.0), duration_s=400, slot_s=1.0, headroom=0)
     stepper = Stepper(1, 1, 1)
     stepper.load(0, trial)
     stepper.alpha_q16[:], stepper.beta[:] = 0, 100
@@ -128,8 +128,9 @@ def test_the_cap_doubles_a_round_trip_at_most() -> None:
     assert value(stepper, "clamps")[0] > 20
 
 
-def test_silence_hands_the_window_to_newreno_until_the_agent_returns() -> None:
-    trial = config(AGENT, link(12e6, 1.0), duration_s=60, slot_s=1.0, agent_silence_slots=3)
+@pytest.mark.parametrize(("given", "slots"), [(3, 3), (None, 4)])
+def test_silence_hands_the_window_to_newreno_until_the_agent_returns(given: int | None, slots: int) -> None:
+    trial = config(AGENT, link(12e6, 1.0), duration_s=60, slot_s=1.0, silence_slots=given)
     stepper = Stepper(1, 1, 1)
     stepper.load(0, trial)
     stepper.alpha_q16[:], stepper.beta[:] = 0, 20
@@ -139,10 +140,11 @@ def test_silence_hands_the_window_to_newreno_until_the_agent_returns() -> None:
         stepper.step()
         steered.append(bool(value(stepper, "steered")[0]))
         windows.append(int(value(stepper, "cwnd_segments")[0]))
-    assert steered[2:12] == [True] * 10  # the last action falls on 9 s; 3 slots later is 12 s
-    assert steered[13:20] == [False] * 7
+    last = 9 + slots  # the last action falls on 9 s
+    assert steered[2:last] == [True] * (last - 2)
+    assert steered[last + 1 : 20] == [False] * (19 - last)
     assert steered[20:] == [True] * 10
-    assert windows[11] == 20 < windows[19] <= 30  # avoidance: a segment per round trip
+    assert windows[last - 1] == 20 < windows[19] <= 30  # avoidance: a segment per round trip
     assert value(stepper, "fallbacks")[0] == 1
 
 
@@ -224,7 +226,7 @@ def test_copies_arrive_by_another_subflow_and_count_as_duplicates() -> None:
 
 def late_bound(gap_s: float, table: tuple[int, int, int] = (-1, -1, -1), window: int = 40) -> EngineResult:
     stepper = Stepper(1, 2, 3)
-    stepper.load(0, trial(scheduler=AGENT_LATE, agent_headroom=0))
+    stepper.load(0, trial(scheduler=AGENT_LATE, headroom=0))
     stepper.alpha_q16[:], stepper.beta[:] = 0, window
     stepper.layer_subflow[0], stepper.order[0] = table, (gap_s, 0.0)
     return to_the_end(stepper)
@@ -242,7 +244,7 @@ def test_late_layers_go_by_turns() -> None:
 def test_a_late_subflow_rests_while_its_link_is_away() -> None:
     stepper = Stepper(1, 2, 3)
     away = replace(LINKS[1], outages_ns=((ns(10), ns(30)),))
-    stepper.load(0, replace(trial(scheduler=AGENT_LATE, agent_headroom=0), links=(LINKS[0], away)))
+    stepper.load(0, replace(trial(scheduler=AGENT_LATE, headroom=0), links=(LINKS[0], away)))
     stepper.alpha_q16[:], stepper.beta[:] = 0, 400
     stepper.layer_subflow[:] = -1
     sent = []
@@ -268,7 +270,7 @@ def test_late_layers_take_the_subflow_where_they_could_be_repaired() -> None:
     bases = []
     for table in ((-1, -1, -1), (REPAIRABLE, -1, -1)):
         stepper = Stepper(1, 2, 3)
-        stepper.load(0, replace(trial(scheduler=AGENT_LATE, agent_headroom=0), objects=objects))
+        stepper.load(0, replace(trial(scheduler=AGENT_LATE, headroom=0), objects=objects))
         stepper.alpha_q16[:], stepper.beta[:] = 0, 60
         stepper.layer_subflow[0], stepper.order[0] = table, (0.0, 0.0)
         found = to_the_end(stepper).objects
@@ -280,7 +282,7 @@ def test_late_layers_take_the_subflow_where_they_could_be_repaired() -> None:
 @pytest.mark.parametrize(("window", "least", "most"), [(25, 0.0, 0.02), (2_000, 0.9, 1.1)])
 def test_late_copies_go_where_there_is_room(window: int, least: float, most: float) -> None:
     stepper = Stepper(1, 2, 3)
-    stepper.load(0, trial(scheduler=AGENT_LATE, agent_headroom=0))
+    stepper.load(0, trial(scheduler=AGENT_LATE, headroom=0))
     stepper.alpha_q16[:], stepper.beta[:] = 0, window
     stepper.layer_subflow[:], stepper.copied[:] = -1, 1
     totals = to_the_end(stepper).totals
@@ -291,7 +293,7 @@ def test_late_copies_go_where_there_is_room(window: int, least: float, most: flo
 def test_a_smaller_rate_does_not_silence_a_subflow(control: str, least: float) -> None:
     stepper, slots = Stepper(1, 2, 3), []
     objects = live(40, (100_000, 200_000, 300_000), playout_s=9.0)
-    stepper.load(0, replace(trial(control, AGENT_LATE, agent_headroom=0), objects=objects))
+    stepper.load(0, replace(trial(control, AGENT_LATE, headroom=0), objects=objects))
     stepper.alpha_q16[:], stepper.beta[:], stepper.layer_subflow[:] = 0, 300, -1
     while stepper.done[0] == RUNNING and of_episode(stepper, "time_s") < 13:
         if of_episode(stepper, "time_s") >= 12:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dstcc.engine import AGENT, EngineConfig
+from dstcc.learn.spaces.actions import CONTROLS
 
 if TYPE_CHECKING:
     from dstcc.learn.policies.policy import TrainedOn
@@ -131,8 +132,10 @@ def steered(config: EngineConfig, action: ActionSpace) -> EngineConfig:
         congestion=action.control,
         scheduler=action.scheduler,
         layer_links=(),
-        agent_headroom=action.headroom,
     )
+    if action.control in CONTROLS.values():
+        own = {action.control: {"headroom": (action.headroom,)}}
+        transport = replace(transport, parameters={**transport.parameters, **own})
     if action.lanes:
         transport = replace(transport, mode="lanes", lanes_per_link=action.lanes)
     slot_ns = config.slot_ns

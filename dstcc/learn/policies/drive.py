@@ -1,7 +1,7 @@
 """A policy that drives one trial, with a guard beside it; and the background flows of its own kind.
 
 The guard bounds windows, and with them rates, in the engine (``headroom``), hands windows to NewReno for a slot
-whose decision is not finite, and after four slots without one (the engine's ``agent_silence_slots``). What it did is
+whose decision is not finite, and after four slots without one (the engine's ``silence_slots``). What it did is
 in the result's totals.
 """
 

@@ -12,7 +12,7 @@
 // would else be shut until half a round trip's packets are acknowledged, and the path lie idle while its rate is known.
 //
 //   steered    the engine never touches W: a loss is repaired and moves no window
-//   fallback   NewReno: before the first action, after AgentState::silence_ns without one, or when the agent says so;
+//   fallback   NewReno: before the first action, after `silence_slots` (4) without one, or when the agent says so;
 //              it starts from W with ssthresh = W (W / 2 amid a reduction), unpaced. The next action takes W back.
 #include "../../../../kernel-cc/law/dstcc_law.h"
 #include "congestion/control.hpp"
@@ -21,6 +21,9 @@ namespace dstcc {
 namespace {
 
 constexpr Time kNsPerUs = 1000;
+constexpr double kFarNs = 4e18;                // longer than any run, and within a Time
+constexpr const char* kHeadroom = "headroom";  // the window's cap in BDPs, or in initial windows; 0: none
+constexpr const char* kSilence = "silence_slots";
 
 // BBR behind a window of its own; what comes out is the pace.
 class Pacer {
@@ -70,6 +73,12 @@ class Agent final : public CongestionControl {
 public:
     enum class Kind { kWindow, kRate, kBbr };
     Agent(Kind kind, const ControlSetup& setup) : kind_(kind) {
+        const double headroom = setup.one(kHeadroom, 2), slots = setup.one(kSilence, 4);
+        if (!(headroom >= 0 && headroom <= 1024))
+            throw std::invalid_argument("agent: headroom must be 0 (none) to 1,024");
+        if (!(slots >= 1)) throw std::invalid_argument("agent: silence_slots must be at least 1");
+        headroom_ = static_cast<std::uint32_t>(headroom);
+        silence_ns_ = static_cast<Time>(std::min(slots * static_cast<double>(setup.slot_ns), kFarNs));
         if (kind == Kind::kBbr) pacer_ = std::make_unique<Pacer>(setup);
     }
     void init(TcpState& tcp, Time now) override {
@@ -77,7 +86,7 @@ public:
         told_ = tcp.cwnd;
         tcp.linux_pacing = kind_ == Kind::kWindow;
         if (pacer_) pacer_->init(tcp, now);
-        tcp.agent.steered = acted_ns_ >= 0 && !silent(tcp, now);
+        tcp.agent.steered = acted_ns_ >= 0 && !silent(now);
         if (tcp.agent.steered) pace(tcp);
     }
     std::int64_t ssthresh(TcpState& tcp, Time now) override {
@@ -104,8 +113,7 @@ public:
         acted_ns_ = now;
         if (!established_) return;
         const std::uint32_t cap =
-            dstcc_law_cap(dstcc_law_bdp_segments(&bdp_), static_cast<std::uint32_t>(tcp.initial_cwnd),
-                          static_cast<std::uint32_t>(tcp.agent.headroom));
+            dstcc_law_cap(dstcc_law_bdp_segments(&bdp_), static_cast<std::uint32_t>(tcp.initial_cwnd), headroom_);
         const auto before = static_cast<std::uint32_t>(std::min<std::int64_t>(own_window(tcp), DSTCC_LAW_CWND_MAX));
         const std::uint32_t window = dstcc_law_window(before, action.alpha_q16, action.beta, cap);
         tcp.agent.clamps += window != dstcc_law_window(before, action.alpha_q16, action.beta, DSTCC_LAW_CWND_MAX);
@@ -121,9 +129,9 @@ private:
     std::int64_t own_window(const TcpState& tcp) const {
         return kind_ == Kind::kRate && tcp.agent.steered ? told_ : tcp.cwnd;
     }
-    bool silent(const TcpState& tcp, Time now) const { return now - acted_ns_ > tcp.agent.silence_ns; }
+    bool silent(Time now) const { return now - acted_ns_ > silence_ns_; }
     void heed_silence(TcpState& tcp, Time now) {
-        if (tcp.agent.steered && silent(tcp, now)) fall_back(tcp);
+        if (tcp.agent.steered && silent(now)) fall_back(tcp);
     }
     void fall_back(TcpState& tcp) {
         if (!tcp.agent.steered) return;
@@ -162,6 +170,8 @@ private:
     dstcc_law_bdp bdp_{};
     std::uint64_t round_end_ = 0;
     Kind kind_;
+    std::uint32_t headroom_ = 0;
+    Time silence_ns_ = 0;  // after so long without an action it is NewReno
     std::int64_t told_ = 0;
     Time acted_ns_ = -1;
     bool established_ = false, steered_ = false;
@@ -172,9 +182,9 @@ std::unique_ptr<CongestionControl> make_agent(const ControlSetup& setup) {
     return std::make_unique<Agent>(kKind, setup);
 }
 
-const Registered<ControlEntry> kWindowAgent{{kAgent, make_agent<Agent::Kind::kWindow>, {}, true}};
-const Registered<ControlEntry> kRateAgent{{kAgentRate, make_agent<Agent::Kind::kRate>, {}, true}};
-const Registered<ControlEntry> kBbrAgent{{kAgentBbr, make_agent<Agent::Kind::kBbr>, {}, true}};
+const Registered<ControlEntry> kWindowAgent{{kAgent, make_agent<Agent::Kind::kWindow>, {kHeadroom, kSilence}, true}};
+const Registered<ControlEntry> kRateAgent{{kAgentRate, make_agent<Agent::Kind::kRate>, {kHeadroom, kSilence}, true}};
+const Registered<ControlEntry> kBbrAgent{{kAgentBbr, make_agent<Agent::Kind::kBbr>, {kHeadroom, kSilence}, true}};
 
 }  // namespace
 

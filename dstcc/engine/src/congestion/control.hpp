@@ -85,16 +85,14 @@ struct ControlSetup {
     std::size_t link = 0;                    // its number, for parameters with a value per link
     double line_bps = 0;                     // the subflow's share of the link's rate
     std::int64_t bdp_segments = 0;           // the window that fills this share over the longest round trip
+    Time slot_ns = kNever;                   // in which an agent acts once
     bool background = false;                 // of somebody else's flow: parameters with a value per link are not for it
     const Parameters* parameters = nullptr;  // the control's own; make_congestion() looks them up
 
     // All values of a parameter; none where it is not set.
-    const std::vector<double>& all(const std::string& name) const {
-        static const std::vector<double> none;
-        if (parameters == nullptr) return none;
-        const auto found = parameters->find(name);
-        return found == parameters->end() ? none : found->second;
-    }
+    const std::vector<double>& all(const std::string& name) const { return values_of(parameters, name); }
+    // The value of a parameter that has one for all links, or what holds where it is not set.
+    double one(const std::string& name, double otherwise) const { return value_of(parameters, name, otherwise); }
     // The link's value of a parameter that has one per link, if it is set.
     std::optional<double> per_link(const std::string& name) const {
         const std::vector<double>& values = all(name);

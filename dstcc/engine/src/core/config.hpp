@@ -21,6 +21,19 @@ struct SchedulerSetup;
 // Numbers that a control, a transfer or a loss process is made with, by the names of its parameters.
 using Parameters = std::map<std::string, std::vector<double>>;
 
+// All values of a parameter; none where it is not set.
+inline const std::vector<double>& values_of(const Parameters* parameters, const std::string& name) {
+    static const std::vector<double> none;
+    if (parameters == nullptr) return none;
+    const auto set = parameters->find(name);
+    return set == parameters->end() ? none : set->second;
+}
+// A parameter that has one value, or what holds where it is not set.
+inline double value_of(const Parameters* parameters, const std::string& name, double otherwise) {
+    const std::vector<double>& values = values_of(parameters, name);
+    return values.empty() ? otherwise : values.front();
+}
+
 // A code's frames under an Eb/N0 that changes; shared, as it may hold a year of minutes.
 struct FrameSchedule {
     std::int64_t frame_bits = 1;        // information bits a frame
@@ -111,12 +124,8 @@ struct TransportConfig {
     int mss_bytes = 1460, header_bytes = 40, option_bytes = 24, initial_cwnd = 10;
     std::int64_t receive_buffer_bytes = 0;
     std::vector<int> layer_links;
-    int ltp_green_from_layer = -1;  // below 0: every layer is red
-    std::uint32_t ltp_retry_limit = 20;
     double join_rtts = 3;
     bool drop_late = true, layer_first = false;
-    int agent_headroom = 2;                        // AgentState::headroom
-    double agent_silence_slots = 4;                // AgentState::silence_ns, in slots
     std::map<std::string, Parameters> parameters;  // by control or transfer
     ConstantsNs constants{};
     // Extensions (python/extension.hpp); empty: by name.

@@ -8,6 +8,8 @@ namespace dstcc {
 
 namespace {
 
+constexpr double kMostLayers = 1 << 20, kMostRetries = 1 << 20;
+
 constexpr unsigned kInterruptMask = (1u << 16) - 1;  // poll for Ctrl-C every so many events
 constexpr std::int64_t kMostSegments = INT32_MAX;    // of a block: no block is near it, and sums of them fit anything
 
@@ -29,9 +31,14 @@ Ltp::Ltp(const EngineConfig& config)
       pending_(config_.transport.layer_first) {
     const TransportConfig& transport = config_.transport;
     const auto own = transport.parameters.find(kTransferLtp);
-    const Parameters parameters = own == transport.parameters.end() ? Parameters{} : own->second;
-    const auto set = parameters.find(kLtpRate);
-    const std::vector<double> rates_bps = set == parameters.end() ? std::vector<double>{} : set->second;
+    const Parameters* const parameters = own == transport.parameters.end() ? nullptr : &own->second;
+    const std::vector<double>& rates_bps = values_of(parameters, kLtpRate);
+    const double green = value_of(parameters, kLtpGreenFrom, kMostLayers);
+    const double limit = value_of(parameters, kLtpRetryLimit, 20);
+    if (!(green >= 0 && green <= kMostLayers)) throw std::invalid_argument("ltp: green_from_layer must be 0 to 2^20");
+    if (!(limit >= 0 && limit <= kMostRetries)) throw std::invalid_argument("ltp: retry_limit must be 0 to 2^20");
+    green_from_layer_ = static_cast<std::int32_t>(green);
+    retry_limit_ = static_cast<std::uint32_t>(limit);
     std::int32_t subflow = 0;
     for (std::size_t l = 0; l < config_.links.size(); ++l) {
         const LinkConfig& link = config_.links[l];
@@ -132,15 +139,13 @@ void Ltp::on_expiry(std::size_t l, const Timer& timer) {
         case Clock::kCancel:
             if (session.phase != Session::Phase::kCancelling || session.cancel_expires_ns != timer.at) return;
             ++expired_;
-            if (session.cancels <= config_.transport.ltp_retry_limit)
-                return control(l, Kind::kCancel, timer.session, 0);
+            if (session.cancels <= retry_limit_) return control(l, Kind::kCancel, timer.session, 0);
             session.phase = Session::Phase::kClosed;
             break;
         case Clock::kRefusal:
             if (!session.refusing || session.refusal_expires_ns != timer.at) return;
             ++expired_;
-            if (session.refusals <= config_.transport.ltp_retry_limit)
-                return answer(l, Kind::kRefusal, timer.session, 0);
+            if (session.refusals <= retry_limit_) return answer(l, Kind::kRefusal, timer.session, 0);
             session.refusing = false;
             break;
         case Clock::kGreenEnd:

@@ -6,13 +6,14 @@
 //   green      sent once, handed up as it comes, never repeated
 //   timer      departure -> fit(departure + light) + light + margin,   margin = 2 (a full segment down + one up);
 //              fit() passes over the other end's known outages: the suspended timers of RFC 5326 sections 6.5 and 6.6
-//   limit      a checkpoint, report or cancellation unanswered `ltp_retry_limit` times cancels the session (RLEXC)
+//   limit      a checkpoint, report or cancellation unanswered `retry_limit` times cancels the session (RLEXC)
 //
 // Which link: the earliest expected delivery, fit and finish over the known outages, decided when a link runs dry. Order on
 // a link: control, repairs, blocks begun, new blocks. ltp/sender.cpp and ltp/receiver.cpp are the two ends,
 // ltp/choice.cpp the choice.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <map>
 #include <queue>
@@ -30,8 +31,12 @@
 
 namespace dstcc {
 
-constexpr const char* kTransferLtp = "ltp";   // its name among the congestion controls
-constexpr const char* kLtpRate = "rate_bps";  // its parameter: the wire rate per link, the link's own unless set
+constexpr const char* kTransferLtp = "ltp";  // its name among the congestion controls
+// Its parameters.
+constexpr const char* kLtpRate = "rate_bps";               // the wire rate per link, the link's own unless set
+constexpr const char* kLtpGreenFrom = "green_from_layer";  // this layer and those above are green; none unless set
+constexpr const char* kLtpRetryLimit = "retry_limit";      // 20 unless set
+inline constexpr std::array kLtpParameters = {kLtpRate, kLtpGreenFrom, kLtpRetryLimit};
 
 class Ltp {
 public:
@@ -197,6 +202,8 @@ private:
 
     EngineConfig config_;
     std::uint32_t full_bytes_, control_bytes_;
+    std::int32_t green_from_layer_ = 0;
+    std::uint32_t retry_limit_ = 0;
     std::vector<LinkState> links_;
     std::vector<CrossSource> cross_;
     EventHeads tree_;

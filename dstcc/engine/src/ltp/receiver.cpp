@@ -103,7 +103,7 @@ void Ltp::make_reports(std::size_t l, std::uint32_t slot, const Checkpoint& chec
 
 void Ltp::queue_report(std::size_t l, std::uint32_t slot, Report& report) {
     if (report.queued) return;
-    if (report.tries > config_.transport.ltp_retry_limit) return refuse(l, slot);
+    if (report.tries > retry_limit_) return refuse(l, slot);
     report.queued = true;
     report.expires_ns = kNever;
     answer(l, Kind::kReport, slot, report.serial);

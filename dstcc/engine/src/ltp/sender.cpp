@@ -133,8 +133,7 @@ bool Ltp::begin_block(std::size_t l) {
     Session& session = sessions_[slot];
     session.object = object;
     session.link = static_cast<std::uint32_t>(l);
-    session.red = config_.transport.ltp_green_from_layer < 0 ||
-                  config_.objects.layer[object] < config_.transport.ltp_green_from_layer;
+    session.red = config_.objects.layer[object] < green_from_layer_;
     session.segments = (payload + mss - 1) / mss;
     ++session.named;
     link.current = slot;
@@ -236,7 +235,7 @@ void Ltp::checkpoint_expired(std::size_t l, std::uint32_t slot, std::uint32_t se
     Checkpoint* checkpoint = find_checkpoint(session, serial);
     if (checkpoint == nullptr || checkpoint->expires_ns != at) return;
     ++expired_;
-    if (checkpoint->tries > config_.transport.ltp_retry_limit) return cancel(slot);
+    if (checkpoint->tries > retry_limit_) return cancel(slot);
     checkpoint->expires_ns = kNever;
     queue_repair(l,
                  {slot, serial, checkpoint->begin, checkpoint->end, {{checkpoint->segment, checkpoint->segment + 1}}});

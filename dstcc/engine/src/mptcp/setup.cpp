@@ -7,7 +7,6 @@ namespace dstcc {
 
 namespace {
 
-constexpr double kFarNs = 4e18;                                     // longer than any run, and within a Time
 constexpr double kFirstWindow = 65535;                              // bytes: all that a SYN's answer can offer
 constexpr double kLeastWindow = 2 << 20, kLargestWindow = 1 << 30;  // bytes, of a receiver whose buffer nobody set
 constexpr std::uint64_t kFlowNumbers = 1 << 16;  // draws of flows are apart from those of subflows and datagrams
@@ -116,15 +115,7 @@ ControlSetup Simulation::control_setup(const TcpState& tcp, std::size_t link, in
     const Time rtt = 2 * longest_delay(config) + down.slot_ns() +
                      up.service_ns(static_cast<std::uint32_t>(config_.transport.header_bytes));
     const Time slot = down.slot_ns() * sharers;
-    return {tcp, link, config.rate_bps / sharers, std::max<Time>((rtt + slot - 1) / slot, 2)};
-}
-
-// Within which an agent may act.
-void Simulation::bound_agent(TcpState& tcp) const {
-    const TransportConfig& transport = config_.transport;
-    tcp.agent.headroom = transport.agent_headroom;
-    tcp.agent.silence_ns =
-        static_cast<Time>(std::min(transport.agent_silence_slots * static_cast<double>(config_.slot_ns), kFarNs));
+    return {tcp, link, config.rate_bps / sharers, std::max<Time>((rtt + slot - 1) / slot, 2), config_.slot_ns};
 }
 
 // Its window grows to half its buffer less a segment (tcp_init_buffer_space); half a buffer that is not told is twice what
@@ -150,7 +141,6 @@ void Simulation::add_subflow(std::size_t link) {
     tcp.subflow = sending_.subflows();
     if (!transport.apart) tcp.siblings = &sending_.siblings();
     tcp.option_bytes = static_cast<std::uint32_t>(transport.option_bytes);
-    bound_agent(tcp);
     auto control = own_control(control_setup(tcp, link, config_.links[link].subflows));
     sending_.add({Subflow(transport, std::move(control), tcp), Transmitter(wires_[link]), &plans_[link], link});
     receiving_.add_subflow(receiver(link, transport.option_bytes), AckTransmitter(wires_[link]));
@@ -161,7 +151,6 @@ void Simulation::add_flow(std::size_t link, std::size_t number) {
     FlowConfig flow = on.flows[number];
     TcpState tcp = initial_state();
     tcp.subflow = kFlowNumbers * (link + 1) + number;
-    bound_agent(tcp);
     ControlSetup setup = control_setup(tcp, link, on.subflows + static_cast<int>(on.flows.size()));
     setup.background = true;
     const bool same = flow.congestion == "same";

@@ -79,7 +79,6 @@ private:
     // setting up (mptcp/setup.cpp)
     TcpState initial_state() const;
     ControlSetup control_setup(const TcpState& tcp, std::size_t link, int sharers) const;
-    void bound_agent(TcpState& tcp) const;
     SubflowReceiver receiver(std::size_t link, int option_bytes) const;
     void add_subflow(std::size_t link);
     void add_flow(std::size_t link, std::size_t number);

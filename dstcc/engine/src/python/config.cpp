@@ -163,13 +163,9 @@ TransportConfig read_transport_config(const py::handle& transport) {
     out.receive_buffer_bytes = transport.attr("receive_buffer_bytes").cast<std::int64_t>();
     out.parameters = transport.attr("parameters").cast<std::map<std::string, Parameters>>();
     out.layer_links = transport.attr("layer_links").cast<std::vector<int>>();
-    out.ltp_green_from_layer = transport.attr("ltp_green_from_layer").cast<int>();
-    out.ltp_retry_limit = transport.attr("ltp_retry_limit").cast<std::uint32_t>();
     out.join_rtts = transport.attr("join_rtts").cast<double>();
     out.drop_late = transport.attr("drop_late").cast<bool>();
     out.layer_first = transport.attr("layer_first").cast<bool>();
-    out.agent_headroom = transport.attr("agent_headroom").cast<int>();
-    out.agent_silence_slots = transport.attr("agent_silence_slots").cast<double>();
     if (const py::object extension = transport.attr("congestion_extension"); !extension.is_none())
         out.make_control = [extension](const ControlSetup& setup) { return make_python_control(extension, setup); };
     if (const py::object extension = transport.attr("scheduler_extension"); !extension.is_none())

@@ -105,7 +105,7 @@ py::dict parameters() {
     py::dict out;
     for (const auto& [name, entry] : registry<ControlEntry>())
         if (!entry.steered) out[py::str(name)] = py::tuple(py::cast(entry.parameters));
-    out[kTransferLtp] = py::make_tuple(kLtpRate);
+    out[kTransferLtp] = py::tuple(py::cast(kLtpParameters));
     return out;
 }
 

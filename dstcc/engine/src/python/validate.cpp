@@ -44,7 +44,8 @@ void validate_parameters(const TransportConfig& transport) {
         if (control == nullptr && name != kTransferLtp)
             throw py::value_error("parameters of '" + name + "': no such congestion control or transfer");
         const std::vector<std::string> known =
-            control != nullptr ? control->parameters : std::vector<std::string>{kLtpRate};
+            control != nullptr ? control->parameters
+                               : std::vector<std::string>(kLtpParameters.begin(), kLtpParameters.end());
         for (const auto& parameter : given)
             if (std::find(known.begin(), known.end(), parameter.first) == known.end())
                 throw py::value_error("'" + name + "' has no parameter '" + parameter.first + "'");
@@ -72,8 +73,6 @@ void validate(const EngineConfig& config) {
     for (const LinkConfig& link : config.links)
         require(t.congestion != kTransferLtp || link.flows.empty(),
                 "ltp shares its links with datagrams, not with background flows");
-    require(t.agent_headroom >= 0 && t.agent_headroom <= 1024, "agent_headroom must be 0 (none) to 1,024");
-    require(t.agent_silence_slots >= 1, "agent_silence_slots must be at least 1");
     for (const int link : t.layer_links)
         require(link >= 0 && static_cast<std::size_t>(link) < config.links.size(),
                 "layer_links names a link that is not there");

@@ -14,8 +14,6 @@ constexpr std::int64_t kInfiniteWindow = std::int64_t{1} << 40;
 
 // What `agent` keeps where the one that steers it can see it.
 struct AgentState {
-    Time silence_ns = kNever;       // after so long without an action it is NewReno
-    int headroom = 2;               // the window's cap in BDPs; 0: none
     bool steered = false;           // the window is the agent's now
     std::int64_t bdp_segments = 0;  // as measured, 0 while unknown
     std::int64_t clamps = 0;        // actions that asked for a window out of bounds
