@@ -10,10 +10,10 @@ public:
     Assigned(Dispatcher& d, bool when_released)
         : d_(d),
           when_released_(when_released),
-          queues_(d.outlets(), LayerQueue(d.layer_first())) {}
+          queues_(d.outlets(), LayerQueue(d.layer_first())),
+          busy_(d.bound()) {}
 
     void handle_release(std::uint32_t object) override { when_released_ ? assign(object) : d_.wait(object); }
-    bool waits_at(std::size_t s) const override { return contains(busy_, s); }
 
     void offer() override {
         for (;;) {
@@ -138,7 +138,7 @@ private:
     Dispatcher& d_;
     bool when_released_;
     std::vector<LayerQueue> queues_;  // per subflow: layers that are its to send
-    SubflowSet busy_ = 0;             // those with any
+    SubflowSet& busy_;                // those with any
 };
 
 }  // namespace

@@ -75,28 +75,10 @@ SubflowSet Dispatcher::in_time(std::uint32_t object, Slack slack, SubflowSet set
     return deadlines_ ? dstcc_dispatch::in_time(View(*this), object, slack, set) : set;
 }
 
-// The layer it builds on was given up: it could not be decoded.
-bool Dispatcher::hopeless(std::uint32_t object) const {
-    return deadlines_ && builds_on_another(object) && layers_[object - 1].given_up;
-}
-
 // The layer it builds on has not been begun, and comes first.
 bool Dispatcher::premature(std::uint32_t object) const {
-    return builds_on_another(object) && (layers_[object - 1].domain < 0 || layers_[object - 1].given_up);
-}
-
-bool Dispatcher::builds_on_another(std::uint32_t object) const {
-    return objects_.layer[object] > 0 && object > 0 && objects_.chunk[object - 1] == objects_.chunk[object];
-}
-
-// Over every path.
-bool Dispatcher::lost_cause(std::uint32_t object) const {
-    if (!deadlines_) return false;
-    const View view(*this);
-    const bool undecodable = hopeless(object);
-    for (std::size_t s = 0; s < subflows_.size(); ++s)
-        if (!dstcc_dispatch::lost_cause(view.layer(object), undecodable, view.light(s))) return false;
-    return true;
+    if (object == 0 || (headers_.domain[object - 1] >= 0 && !layers_[object - 1].given_up)) return false;
+    return builds_on_another(object);
 }
 
 // Light time is known to the sender, as to any mission planner; the queue on the way is what the RTT shows above its

@@ -61,6 +61,8 @@ public:
     SubflowSet fresh() const { return established_ & ~stale_; }
     SubflowSet outage() const { return outage_; }
     SubflowSet stale() const { return stale_; }
+    // Subflows for which something waits, beside what waits for no subflow in particular: the strategy's to keep.
+    SubflowSet& bound() { return bound_; }
     SubflowSet usable() const;
     int quickest(SubflowSet set) const { return fastest(paths_, set); }  // by least smoothed RTT
     bool room_at_receiver(std::int64_t bytes) const {
@@ -79,7 +81,10 @@ public:
     int assign(std::uint32_t object);  // a pinning scheduler's choice for a whole layer
     SubflowSet in_time(std::uint32_t object, Slack slack, SubflowSet set) const;
     bool late(std::uint32_t object, std::size_t s, Slack slack) const;
-    bool hopeless(std::uint32_t object) const;
+    // The layer it builds on was given up: it could not be decoded.
+    bool hopeless(std::uint32_t object) const {
+        return deadlines_ && object > 0 && layers_[object - 1].given_up && builds_on_another(object);
+    }
     bool lost_cause(std::uint32_t object) const;
     void wait(std::uint32_t object) { pending_.push_back(object, objects_.layer[object]); }
     void unbind(std::uint32_t object) { pending_.take(object, objects_.layer[object]); }
@@ -115,6 +120,9 @@ protected:
     void offer();
     void send_probe(std::size_t s);
     bool data_waits(std::size_t s) const { return !contains(held_, s) && (!pending_.empty() || more_to_send(s)); }
+    bool anything_to_offer() const {
+        return !pending_.empty() || reinjecting_ != 0 || (ready_ & bound_) != 0 || any_spares();
+    }
     void finish_sending(std::size_t s, Outlet& subflow);
     void drop_expired();
     void refresh_delays();
@@ -125,17 +133,25 @@ private:
     void repair(std::size_t s);
     void repeat(std::size_t s, std::int64_t number);
     void offer_reinjections();
-    bool more_to_send(std::size_t s) const;
+    // Beside what no subflow was given.
+    bool more_to_send(std::size_t s) const { return contains(bound_, s) || reinjecting_ != 0 || any_spares(); }
+    bool any_spares() const {
+        for (const auto& waiting : spares_)
+            if (!waiting.empty()) return true;
+        return false;
+    }
     bool next_in_time(SubflowSet& ready, std::uint32_t& object);
     bool next_in_deadline_order(SubflowSet& ready, std::uint32_t& object);
     void drop_lost_causes(const WaitingLevel& waiting);
     bool anything_under_way() const;
-    bool builds_on_another(std::uint32_t object) const;
+    bool builds_on_another(std::uint32_t object) const {
+        return objects_.layer[object] > 0 && object > 0 && objects_.chunk[object - 1] == objects_.chunk[object];
+    }
     bool premature(std::uint32_t object) const;
     Forecast forecast(std::size_t s) const;
     void transmit(std::size_t s, Outlet& subflow, std::int64_t number, const Cut& segment, bool repeat);
     void send_burst(std::size_t s, Outlet& subflow, std::uint32_t object, LayerSending& layer, std::int64_t payload);
-    std::uint32_t& order_of(Outlet& subflow, std::uint32_t object, LayerSending& layer);
+    std::uint32_t& order_of(Outlet& subflow, std::uint32_t object);
     void note_first(std::size_t s, LayerSending& layer);
     void cut_whole(std::uint32_t object);
     void copy_elsewhere(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes,
@@ -157,11 +173,12 @@ protected:
     bool bounded_;         // the receiver has a window
     SubflowSet held_ = 0;  // ready, but the scheduler waits
     std::vector<Path> paths_;
+    Time least_one_way_ns_ = 0;  // of all paths
     std::unique_ptr<Strategy> strategy_;
 
     std::vector<LayerSending> layers_;
     WaitingLayers pending_;  // released, bound to no subflow
-    SubflowSet ready_ = 0, established_ = 0, stale_ = 0, reinjecting_ = 0;
+    SubflowSet ready_ = 0, established_ = 0, stale_ = 0, reinjecting_ = 0, bound_ = 0;
     SubflowSet outage_ = 0;  // at rest, see SendingEnd::steer()
 
     LogHistogram waits_;
@@ -253,6 +270,12 @@ public:
 private:
     const Dispatcher& of_;
 };
+
+// Over every path.
+inline bool Dispatcher::lost_cause(std::uint32_t object) const {
+    if (!deadlines_) return false;
+    return dstcc_dispatch::lost_cause(View(*this).layer(object), hopeless(object), now_ + least_one_way_ns_);
+}
 
 // Would the layer come too late over a subflow?
 inline bool Dispatcher::late(std::uint32_t object, std::size_t s, Slack slack) const {

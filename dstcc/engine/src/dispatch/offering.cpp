@@ -36,13 +36,11 @@ void Dispatcher::connect() {
 }
 
 void Dispatcher::refresh_delays() {
-    for (std::size_t s = 0; s < subflows_.size(); ++s) paths_[s].one_way_ns = subflows_[s].plan->light_ns(now_);
-}
-
-// Beside what no subflow was given.
-bool Dispatcher::more_to_send(std::size_t s) const {
-    return strategy_->waits_at(s) || reinjecting_ != 0 ||
-           std::any_of(spares_.begin(), spares_.end(), [](const auto& waiting) { return !waiting.empty(); });
+    least_one_way_ns_ = kNever;
+    for (std::size_t s = 0; s < subflows_.size(); ++s) {
+        paths_[s].one_way_ns = subflows_[s].plan->light_ns(now_);
+        least_one_way_ns_ = std::min(least_one_way_ns_, paths_[s].one_way_ns);
+    }
 }
 
 void Dispatcher::offer() {
@@ -55,7 +53,7 @@ void Dispatcher::pump(std::size_t s) {
     Outlet& subflow = subflows_[s];
     if (subflow.sender.repairs_waiting()) repair(s);
     refresh(s, subflow.sender);
-    if (ready_ != 0) offer();
+    if (ready_ != 0 && anything_to_offer()) offer();
     if (subflow.sender.repairs_instead()) repair(s);
     finish_sending(s, subflow);
 }

@@ -17,10 +17,10 @@ public:
         : d_(d),
           ahead_(ahead),
           unsent_limit_(unsent_limit),
-          queues_(d.outlets()) {}
+          queues_(d.outlets()),
+          busy_(d.bound()) {}
 
     void handle_release(std::uint32_t object) override { d_.wait(object); }
-    bool waits_at(std::size_t s) const override { return contains(busy_, s); }
 
     // What was planned goes first; more is planned only when a subflow with room has nothing.
     void offer() override {
@@ -97,7 +97,7 @@ private:
     bool ahead_;
     std::int64_t unsent_limit_;
     std::vector<std::deque<Cut>> queues_;             // per subflow: segments that it was given
-    SubflowSet busy_ = 0;                             // those with any
+    SubflowSet& busy_;                                // those with any
     std::map<std::uint32_t, std::int64_t> segments_;  // the same by layer
 };
 

@@ -12,8 +12,10 @@ public:
     explicit Redundant(Dispatcher& d) : d_(d), copied_(d.outlets(), 0) {}
 
     void handle_release(std::uint32_t object) override { d_.wait(object); }
-    bool waits_at(std::size_t s) const override { return copied_[s] < log_.end(); }
-    void handle_established(std::size_t s) override { copied_[s] = std::max(copied_[s], log_.begin()); }
+    void handle_established(std::size_t s) override {
+        copied_[s] = std::max(copied_[s], log_.begin());
+        note_bound();
+    }
 
     void offer() override {
         for (SubflowSet set = d_.ready(); set != 0; set &= set - 1) {
@@ -38,6 +40,7 @@ public:
         for (SubflowSet set = d_.established(); set != 0; set &= set - 1)
             needed = std::min(needed, copied_[static_cast<std::size_t>(lowest(set))]);
         while (log_.begin() < needed) log_.pop_front();
+        note_bound();
     }
 
 private:
@@ -46,6 +49,12 @@ private:
         std::uint16_t bytes, subflow;
         std::int64_t number;
     };
+    void note_bound() {
+        d_.bound() = 0;
+        for (std::size_t s = 0; s < copied_.size(); ++s)
+            if (copied_[s] < log_.end()) insert(d_.bound(), s);
+    }
+
     Dispatcher& d_;
     BlockRing<Sent> log_;
     std::vector<std::int64_t> copied_;  // per subflow: its place in the log

@@ -58,19 +58,20 @@ void Dispatcher::send_probe(std::size_t s) {
 }
 
 // The next place in the ordering domain of a layer. One that has none gets the connection's, or the subflow's next lane.
-inline std::uint32_t& Dispatcher::order_of(Outlet& subflow, std::uint32_t object, LayerSending& layer) {
-    if (layer.domain < 0) {
+inline std::uint32_t& Dispatcher::order_of(Outlet& subflow, std::uint32_t object) {
+    std::int32_t& domain = headers_.domain[object];
+    if (domain < 0) {
         const int lanes = transport_.lanes ? transport_.lanes_per_link : 1;
-        layer.domain = headers_.domain[object] = static_cast<std::int32_t>(subflow.next_lane);
+        domain = static_cast<std::int32_t>(subflow.next_lane);
         subflow.next_lane = (subflow.next_lane + 1) % lanes;
     }
-    return next_order_[static_cast<std::size_t>(layer.domain)];
+    return next_order_[static_cast<std::size_t>(domain)];
 }
 
 inline void Dispatcher::note_first(std::size_t s, LayerSending& layer) {
     if (layer.first_sent_ns >= 0) return;
     layer.first_sent_ns = now_;
-    layer.subflow = static_cast<std::int32_t>(s);
+    layer.subflow = static_cast<std::int16_t>(s);
     if (first_send_ns_ < 0) first_send_ns_ = now_;
 }
 
@@ -98,7 +99,7 @@ void Dispatcher::send_run(std::size_t s, std::uint32_t object) {
                                                           LayerSending& layer, std::int64_t payload) {
     Subflow& sender = subflow.sender;
     const std::int64_t mss = transport_.mss_bytes, bytes_before = layer.offset;
-    std::uint32_t& next_order = order_of(subflow, object, layer);
+    std::uint32_t& next_order = order_of(subflow, object);
     note_first(s, layer);
     sender.begin_run(now_);
     const std::int64_t first = sender.tcp().snd_nxt, most = sender.room();
@@ -150,7 +151,7 @@ void Dispatcher::put_cut(std::size_t s, const Cut& segment) {
 [[gnu::always_inline]] inline Cut Dispatcher::take(Outlet& subflow, std::uint32_t object, LayerSending& layer,
                                                    std::int64_t payload) {
     const auto bytes = static_cast<std::uint16_t>(std::min<std::int64_t>(transport_.mss_bytes, payload - layer.offset));
-    const std::uint32_t order = order_of(subflow, object, layer)++;
+    const std::uint32_t order = order_of(subflow, object)++;
     if (chunks_) chunks_->handle_cut(now_, object, order, layer.offset);
     layer.offset += bytes;
     return {object, order, bytes};
@@ -189,14 +190,13 @@ void Dispatcher::give_up(std::uint32_t object) {
 // Give a layer its ordering domain: on lanes the next of the subflow's, else the connection's.
 void Dispatcher::set_domain(std::uint32_t object, std::size_t s) {
     Outlet& subflow = subflows_[s];
-    LayerSending& layer = layers_[object];
+    std::int32_t& domain = headers_.domain[object];
     if (transport_.lanes) {
-        layer.domain = static_cast<std::int32_t>(s) * transport_.lanes_per_link + subflow.next_lane;
+        domain = static_cast<std::int32_t>(s) * transport_.lanes_per_link + subflow.next_lane;
         subflow.next_lane = (subflow.next_lane + 1) % transport_.lanes_per_link;
     } else {
-        layer.domain = 0;
+        domain = 0;
     }
-    headers_.domain[object] = layer.domain;
 }
 
 // What a subflow with a timeout owes, and what the agent wants twice, takes the same way.

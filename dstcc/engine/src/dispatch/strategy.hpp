@@ -15,10 +15,8 @@ class Strategy {
 public:
     virtual ~Strategy() = default;
     virtual void handle_release(std::uint32_t object) = 0;
-    // Use the room there is.
+    // Use the room there is. Called only if something waits that a subflow with room could take.
     virtual void offer() = 0;
-    // Does anything wait for subflow s, beside what waits for no subflow in particular?
-    virtual bool waits_at(std::size_t s) const = 0;
     virtual void handle_established(std::size_t /*s*/) {}
     // Others take over what subflow s was to send, and some other is there.
     virtual void handle_timeout(std::size_t /*s*/) {}

@@ -9,7 +9,6 @@ class BySegment final : public Strategy {
 public:
     explicit BySegment(Dispatcher& d) : d_(d) {}
     void handle_release(std::uint32_t object) override { d_.wait(object); }
-    bool waits_at(std::size_t) const override { return false; }
     void offer() override {
         std::uint32_t object = 0;
         while (const SubflowSet idle = d_.usable()) {

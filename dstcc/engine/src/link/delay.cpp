@@ -17,6 +17,18 @@ DelayTable::DelayTable(std::vector<Time> t_ns, std::vector<Time> delay_ns, std::
     }
 }
 
+// A cubic stays within the hull of its Bezier points, which are its rows and a third of a step along each slope; the
+// nanosecond is for rounding.
+Time DelayTable::least() const {
+    double least = static_cast<double>(*std::min_element(delay_ns_.begin(), delay_ns_.end()));
+    for (std::size_t row = 0; !slope_.empty() && row + 1 < t_ns_.size(); ++row) {
+        const double third = static_cast<double>(t_ns_[row + 1] - t_ns_[row]) / 3;
+        least = std::min({least, static_cast<double>(delay_ns_[row]) + third * slope_[row] - 1,
+                          static_cast<double>(delay_ns_[row + 1]) - third * slope_[row + 1] - 1});
+    }
+    return std::max<Time>(static_cast<Time>(least), 0);
+}
+
 Time DelayTable::at(Time at, std::size_t& row) const {
     row = row_before(t_ns_, at, row);
     if (at <= t_ns_[row] || row + 1 == t_ns_.size()) return delay_ns_[row];

@@ -20,6 +20,8 @@ public:
 
     bool constant() const { return delay_ns_.size() == 1; }
     Time first() const { return delay_ns_.front(); }
+    // No delay is below it.
+    Time least() const;
     // Delay of what departs at `at`; `row` is where the last look-up ended, for times that rise.
     Time at(Time at, std::size_t& row) const;
     Time at(Time at) const {

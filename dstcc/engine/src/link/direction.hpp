@@ -54,6 +54,8 @@ public:
     std::int64_t queue_bytes(Time now) const {
         return busy_ns_ > now ? static_cast<std::int64_t>(static_cast<double>(busy_ns_ - now) / ns_per_byte_) : 0;
     }
+    // What is sent arrives later than after so long.
+    Time least_delay() const { return delay_.least(); }
     // Propagation delay of a packet that departs at `at`.
     Time delay_lookup(Time at) const { return delay_.at(at); }
 

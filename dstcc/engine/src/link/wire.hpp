@@ -27,13 +27,14 @@ public:
         bool delivered = false;  // in-order payload at the receiver, whose window is bounded
     };
     // `first_flow`: senders from here on are background flows, which scripted drops leave alone.
-    Wire(const LinkConfig& link, std::uint64_t seed, std::size_t index, std::size_t links, std::uint32_t full_bytes,
-         std::size_t first_flow, EventHeads& heads)
+    // Of its heads, the number of each is `index`: packets that arrive, and ACKs that come back.
+    Wire(const LinkConfig& link, std::uint64_t seed, std::size_t index, std::uint32_t full_bytes,
+         std::size_t first_flow, EventHeads& arrivals, EventHeads& answers)
         : down_(link, false, seed, index, full_bytes),
           up_(link, true, seed, index, full_bytes),
-          heads_(&heads),
-          data_head_(index),
-          ack_head_(links + index),
+          arrivals_(&arrivals),
+          answers_(&answers),
+          head_(index),
           first_flow_(first_flow),
           drops_(link.drops.begin(), link.drops.end()) {}
     void carry_beside(Beside beside) { beside_ = beside; }
@@ -47,7 +48,7 @@ public:
     void pop_data() {
         data_.pop_front();
         data_.prefetch_ahead(kPrefetch);
-        heads_->set_busy(data_head_, data_.empty() ? kNever : data_.front().arrive_ns);
+        arrivals_->set_busy(head_, data_.empty() ? kNever : data_.front().arrive_ns);
     }
     // A transmission that a script takes away, on the far end of the link.
     bool scripted() const { return !drops_.empty(); }
@@ -64,7 +65,7 @@ public:
         const AckPacket packet = acks_.front();
         acks_.pop_front();
         acks_.prefetch_ahead(kPrefetch);
-        heads_->set_busy(ack_head_, acks_.empty() ? kNever : acks_.front().arrive_ns);
+        answers_->set_busy(head_, acks_.empty() ? kNever : acks_.front().arrive_ns);
         return packet;
     }
     const Beside& beside() const { return beside_; }
@@ -105,13 +106,13 @@ private:
         last.order = packet.order;
         last.bytes = packet.bytes;
         last.sender = packet.sender;
-        if (first) heads_->set_busy(data_head_, packet.arrive_ns);
+        if (first) arrivals_->set_busy(head_, packet.arrive_ns);
     }
     // An ACK on its way, for the caller to fill in.
     [[gnu::always_inline]] AckPacket& put_ack(Time arrive_ns, Time one_way_ns, std::int64_t delivered) {
         if (beside_.stamps) stamps_.push_back(one_way_ns);
         if (beside_.delivered) delivered_.push_back(delivered);
-        if (acks_.empty()) heads_->set_busy(ack_head_, arrive_ns);
+        if (acks_.empty()) answers_->set_busy(head_, arrive_ns);
         AckPacket& packet = acks_.emplace_back();
         packet.arrive_ns = arrive_ns;
         return packet;
@@ -131,8 +132,8 @@ private:
     BlockRing<SackBlocks> blocks_;  // of each ACK that has any
     BlockRing<Time> stamps_;
     BlockRing<std::int64_t> delivered_;
-    EventHeads* heads_;
-    std::size_t data_head_, ack_head_, first_flow_;
+    EventHeads *arrivals_, *answers_;
+    std::size_t head_, first_flow_;
     bool observed_ = false;
     Beside beside_;
     WireObservers observers_;

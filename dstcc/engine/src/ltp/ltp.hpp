@@ -44,7 +44,8 @@ public:
     // As Simulation::run_until().
     bool run_until(Time until, bool (*interrupted)());
 
-    const std::vector<ObjectOutcome>& objects() const { return outcomes_; }
+    const EngineConfig& config() const { return config_; }
+    ObjectOutcome object(std::size_t object) const { return outcomes_[object]; }
     const SampleColumns& samples() const { return samples_; }
     Time now() const { return now_; }
     std::map<std::string, double> totals() const;

@@ -59,6 +59,8 @@ public:
     const SendingEndpoint& subflow(std::size_t s) const { return subflows_[s]; }
     const std::vector<LayerSending>& layers() const { return layers_; }
     std::size_t released() const { return released_; }
+    bool drops_late() const { return deadlines_; }
+    bool all_sent() const { return released_ == objects_.size() && backlog_ == 0; }  // or given up, every layer
     Time longest_one_way_ns() const;
     const LogHistogram& waits() const { return waits_; }  // in its own queues
     std::int64_t new_payload() const { return new_payload_; }

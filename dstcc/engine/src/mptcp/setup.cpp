@@ -58,23 +58,26 @@ Simulation::Simulation(const EngineConfig& config)
       wire_bytes_(static_cast<std::uint32_t>(config.transport.mss_bytes + config.transport.header_bytes)),
       first_flow_(count_subflows(config)),
       senders_(count_senders(config)),
-      heads_(2 * config.links.size(), 3 * senders_ + 2 + count_sources(config)),
+      sending_heads_(config.links.size(), 2 * senders_ + 2 + count_sources(config)),
+      receiving_heads_(config.links.size(), senders_),
       remaining_(config.objects.size()),
       headers_(config.objects.size()),
       packet_log_(first_flow_),
       sending_({config_.transport, config_.objects, config_.seed, config_.slot_ns, first_flow_, unsent_limit(config_),
                 some_link_ends(config_)},
-               headers_, Timers(heads_, idle_timer(0)), Timers(heads_, idle_pace(0)), remaining_),
+               headers_, Timers(sending_heads_, idle_timer(0)), Timers(sending_heads_, idle_pace(0)), remaining_),
       receiving_(config_.objects, headers_, sending_.domains(), config_.transport.header_bytes,
-                 Timers(heads_, idle_delayed_ack(0)), remaining_),
-      background_(config_.transport, first_flow_, Timers(heads_, idle_timer(first_flow_)),
-                  Timers(heads_, idle_pace(first_flow_)), sending_.rests()) {
+                 Timers(receiving_heads_, 0), remaining_),
+      background_(config_.transport, first_flow_, Timers(sending_heads_, idle_timer(first_flow_)),
+                  Timers(sending_heads_, idle_pace(first_flow_)), sending_.rests()) {
     const std::size_t links = config_.links.size();
     wires_.reserve(links);  // transmitters and endpoints point at them
     plans_.reserve(links);
     for (std::size_t i = 0; i < links; ++i) {
         const LinkConfig& link = config_.links[i];
-        wires_.emplace_back(link, config_.seed, i, links, wire_bytes_, first_flow_, heads_);
+        wires_.emplace_back(link, config_.seed, i, wire_bytes_, first_flow_, receiving_heads_, sending_heads_);
+        least_down_ns_ = std::min(least_down_ns_, wires_.back().down().least_delay());
+        least_up_ns_ = std::min(least_up_ns_, wires_.back().up().least_delay());
         plans_.emplace_back(link, config_.transport.header_bytes);
         for (std::size_t k = 0; k < link.cross_traffic.size(); ++k)
             sources_.push_back({TrafficSource(link.cross_traffic[k], config_.seed, i, k), i});
@@ -92,9 +95,10 @@ Simulation::Simulation(const EngineConfig& config)
     watch(nullptr);
     if (config_.trace) sending_.log_steps(&step_log_);
     plain_ = !config_.trace && std::none_of(wires_.begin(), wires_.end(), [](const Wire& w) { return w.scripted(); });
-    for (std::size_t i = 0; i < sources_.size(); ++i) heads_.set_idle(idle_source(i), sources_[i].traffic.start());
-    if (!finished()) heads_.set_idle(idle_release(), config_.objects.release_ns[0]);
-    heads_.set_idle(idle_slot(), config_.slot_ns);
+    for (std::size_t i = 0; i < sources_.size(); ++i)
+        sending_heads_.set_idle(idle_source(i), sources_[i].traffic.start());
+    if (!finished()) sending_heads_.set_idle(idle_release(), config_.objects.release_ns[0]);
+    sending_heads_.set_idle(idle_slot(), config_.slot_ns);
     sending_.begin();
     background_.begin();
 }

@@ -8,25 +8,27 @@ namespace dstcc {
 
 namespace {
 
+Time later(Time at, Time by) { return at < kNever - by ? at + by : kNever; }
+
 constexpr unsigned kNowAndThen = (1u << 16) - 1;  // every so many events: Ctrl-C, and the memory held
 
 }  // namespace
 
 // A packet arrives at the receiving end.
-[[gnu::always_inline]] inline void Simulation::on_data(std::size_t link) {
+[[gnu::always_inline]] inline void Simulation::on_data(Time at, std::size_t link) {
     Wire& wire = wires_[link];
     const DataPacket& packet = wire.front_data();
-    if (!plain_ && !on_unusual_data(wire, packet)) return wire.pop_data();
-    receiving_.handle_data(now_, packet);
+    if (!plain_ && !on_unusual_data(at, wire, packet)) return wire.pop_data();
+    receiving_.handle_data(at, packet);
     wire.pop_data();
 }
 
 // Does the packet go on to the receiving end?
-bool Simulation::on_unusual_data(Wire& wire, const DataPacket& packet) {
+bool Simulation::on_unusual_data(Time at, Wire& wire, const DataPacket& packet) {
     if (wire.scripted() && wire.dropped_by_script(packet)) return false;
     if (config_.trace) {
         const std::int64_t number = packet.bytes == 0 ? 0 : widen(receiving_.next(packet.sender), packet.number);
-        packet_log_.data_arrived(now_, packet, number);
+        packet_log_.data_arrived(at, packet, number);
     }
     return true;
 }
@@ -64,24 +66,25 @@ bool Simulation::on_unusual_data(Wire& wire, const DataPacket& packet) {
 
 bool Simulation::run_until(Time until, bool (*interrupted)()) {
     const Time end = std::min(until, config_.duration_ns);
-    while (!over()) {
+    while (!over_) {
         const bool busy = packet_first();
-        const EventTree& next = busy ? heads_.busy() : heads_.idle();
+        const EventTree& next = busy ? sending_heads_.busy() : sending_heads_.idle();
+        if (finished()) {
+            if (next.time() >= finish_ns_) break;  // at one instant the delivery was first
+        } else if (std::min(next.time(), end) > heard_until_ && catch_up(next.time(), end)) {
+            continue;
+        }
         if (next.time() > end) break;
         DSTCC_CHECK(next.time() >= now_, "time never goes back");
         now_ = next.time();
         const std::size_t head = next.head();
-        if (!busy)
-            on_idle_head(head);
-        else if (head < wires_.size())
-            on_data(head);
-        else
-            on_acks(head - wires_.size());
+        busy ? on_acks(head) : on_idle_head(head);
         if ((++events_ & kNowAndThen) == 0) {
             memory_.note(bytes());
             if (interrupted != nullptr && interrupted()) over_ = true;
         }
     }
+    now_ = std::max(now_, finish_ns_);
     if (!over() && end < kNever) now_ = end;
     if (now_ >= config_.duration_ns) over_ = true;
     memory_.note_peak(bytes());
@@ -92,12 +95,64 @@ bool Simulation::run_until(Time until, bool (*interrupted)()) {
 
 // At one instant packets go before all else but paced segments: a host's own clock does not wait for an interrupt.
 bool Simulation::packet_first() const {
-    const EventTree &busy = heads_.busy(), &idle = heads_.idle();
-    if (busy.time() != idle.time()) return busy.time() < idle.time();
-    return idle.head() < senders_ || idle.head() >= 2 * senders_;
+    const EventTree &busy = sending_heads_.busy(), &idle = sending_heads_.idle();
+    return busy.time() != idle.time() ? busy.time() < idle.time() : !paces_next();
 }
 
-// Timers, pacing, delayed ACKs, one per sender each; then the source, the sampler, the others' traffic.
+// Is what the sending ends do next, packets aside, a paced segment?
+bool Simulation::paces_next() const {
+    const std::size_t head = sending_heads_.idle().head();
+    return head >= senders_ && head < 2 * senders_;
+}
+
+// Let the receiving ends go on, so that no ACK is missing, and the last delivery is known, when the sending ends do what is
+// next for them; false if there was nothing for them to do. They stop at slots, at which somebody may look at both.
+bool Simulation::catch_up(Time next, Time end) {
+    const Time limit = std::min({sending_heads_.at_idle(idle_slot()), end, ends_apart_until()});
+    if (std::min(next, end) > limit) return receive_before(next, end);
+    const Time earliest =
+        std::min(next, later(receiving_next(), least_up_ns_));  // what comes in may be before what is next
+    const Time to = std::min(later(earliest, least_down_ns_), limit);
+    receive(to);
+    received_until_ = std::max(received_until_, to);
+    heard_until_ = to;
+    return true;
+}
+
+// The receiving ends may go ahead as long as the last layer will not be given up meanwhile, for that ends the trial.
+// A packet log wants all in the order of time.
+Time Simulation::ends_apart_until() const {
+    if (config_.trace) return -1;
+    return !sending_.drops_late() || sending_.all_sent() ? kNever : config_.objects.release_ns.back() - 1;
+}
+
+// What the receiving ends do before the sending ends' next, as far as that does not depend on itself.
+bool Simulation::receive_before(Time next, Time end) {
+    const std::int64_t before = events_;
+    receive(std::min({next, end, later(receiving_next(), least_up_ns_)}));
+    return events_ != before;
+}
+
+// The receiving ends, up to and including a time, or to the last delivery. At one instant packets go first.
+void Simulation::receive(Time until) {
+    const EventTree &packets = receiving_heads_.busy(), &timers = receiving_heads_.idle();
+    while (!finished()) {
+        const bool packet = packets.time() <= timers.time();
+        const Time at = packet ? packets.time() : timers.time();
+        if (at > until) return;
+        DSTCC_CHECK(at >= received_until_, "nothing arrives in the past");
+        received_until_ = at;
+        if (packet) {
+            on_data(at, packets.head());
+            if (finished()) finish_ns_ = at;
+        } else {
+            receiving_.handle_timer(at, timers.head());
+        }
+        ++events_;
+    }
+}
+
+// Timers and pacing, one per sender each; then the source, the sampler, the others' traffic.
 void Simulation::on_idle_head(std::size_t head) {
     const std::size_t subflows = first_flow_;
     if (head < senders_)
@@ -106,9 +161,7 @@ void Simulation::on_idle_head(std::size_t head) {
     if (head < senders_)
         return head < subflows ? sending_.handle_pace(now_, head) : background_.handle_pace(now_, head - subflows);
     head -= senders_;
-    if (head < senders_) return receiving_.handle_timer(now_, head);
-    head -= senders_;
-    if (head == 0) return heads_.set_idle(idle_release(), sending_.handle_release(now_));
+    if (head == 0) return sending_heads_.set_idle(idle_release(), sending_.handle_release(now_));
     if (head == 1) return on_slot();
     on_source(head - 2);
 }
@@ -121,7 +174,7 @@ void Simulation::on_slot() {
     memory_.note(bytes());
     check_conservation();
     over_ = over_ || silent_for_good();
-    heads_.set_idle(idle_slot(), now_ + config_.slot_ns);
+    sending_heads_.set_idle(idle_slot(), now_ + config_.slot_ns);
 }
 
 bool Simulation::silent_for_good() const {
@@ -134,7 +187,7 @@ void Simulation::on_source(std::size_t i) {
     Source& source = sources_[i];
     Time next = kNever;
     const bool due = source.traffic.poll(now_, next);
-    heads_.set_idle(idle_source(i), next);
+    sending_heads_.set_idle(idle_source(i), next);
     if (!due) return;
     if (source.flow >= 0) return background_.handle_write(now_, static_cast<std::size_t>(source.flow));
     wires_[source.link].pass(now_, source.traffic.packet_bytes());
@@ -201,22 +254,19 @@ std::int64_t Simulation::bytes() const {
     return bytes;
 }
 
-std::vector<ObjectOutcome> Simulation::objects() const {
-    std::vector<ObjectOutcome> out(config_.objects.size());
-    for (std::size_t object = 0; object < out.size(); ++object) {
-        const LayerSending& sent = sending_.layers()[object];
-        const LayerArrival& arrived = receiving_.layers()[object];
-        ObjectOutcome& outcome = out[object];
-        outcome.first_sent_ns = sent.first_sent_ns;
-        outcome.first_arrival_ns = arrived.first_ns;
-        outcome.complete_ns = arrived.complete_ns;
-        outcome.sent_bytes = sent.sent_bytes;
-        outcome.delivered_bytes = arrived.delivered_bytes;
-        outcome.retransmissions = sent.retransmissions;
-        outcome.subflow = sent.subflow;
-        outcome.given_up = sent.given_up;
-    }
-    return out;
+ObjectOutcome Simulation::object(std::size_t object) const {
+    const LayerSending& sent = sending_.layers()[object];
+    const LayerArrival& arrived = receiving_.layers()[object];
+    ObjectOutcome outcome;
+    outcome.first_sent_ns = sent.first_sent_ns;
+    outcome.first_arrival_ns = arrived.first_ns;
+    outcome.complete_ns = arrived.complete_ns;
+    outcome.sent_bytes = sent.sent_bytes;
+    outcome.delivered_bytes = arrived.delivered_bytes;
+    outcome.retransmissions = sent.retransmissions;
+    outcome.subflow = sent.subflow;
+    outcome.given_up = sent.given_up;
+    return outcome;
 }
 
 std::vector<FlowOutcome> Simulation::flows() const {

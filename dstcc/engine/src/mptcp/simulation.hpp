@@ -1,9 +1,14 @@
 // One trial in virtual time: the event loop. It owns the connection's two ends, the background flows, the links and the clock, and
 // carries packets between them; none of them knows another.
 //
-// Each link direction keeps its packets in flight in arrival order, so the next event is the least of a few heads: a
-// front per direction, a timer, a pacing and a delayed-ACK deadline per TCP sender, the source, the sampler, the cross
-// traffic. Timers are lazy: a head may be early, and is set anew when it fires.
+// Each link direction keeps its packets in flight in arrival order, so the next event is the least of a few heads: at the
+// sending ends ACKs, a front per link, a timer and a pacing deadline per TCP sender, the source, the sampler, the cross
+// traffic; at the receiving ends data, a front per link, and a delayed-ACK deadline per TCP sender. Timers are lazy: a
+// head may be early, and is set anew when it fires.
+//
+// The ends meet in packets only, and no packet is quicker than light. So the receiving ends go ahead by what the sending
+// ends cannot touch: what is sent from now on arrives later than the least delay from now. Then the sending ends follow.
+// The result is that of one queue of events, for a part of its cost.
 //
 // TCP senders are numbered: first the connection's subflows, then the background flows, each of which is a connection of its own
 // that shares a link's queues and nothing else.
@@ -39,7 +44,7 @@ public:
     // Process everything up to and including `until`; false when the run is over. `interrupted` is polled now and then.
     bool run_until(Time until, bool (*interrupted)());
 
-    std::vector<ObjectOutcome> objects() const;
+    ObjectOutcome object(std::size_t object) const;
     const SampleColumns& samples() const { return sampler_.subflows(); }
     std::vector<FlowOutcome> flows() const;
     const FlowSampleColumns& flow_samples(std::size_t flow) const { return sampler_.flow(flow); }
@@ -48,7 +53,8 @@ public:
     std::map<std::string, double> totals() const;
     Time now() const { return now_; }
     bool over() const { return over_ || finished(); }
-    bool finished() const { return remaining_.layers_ == 0; }  // every layer delivered or given up
+    // Every layer delivered or given up.
+    bool finished() const { return remaining_.layers_ == 0; }
     const EngineConfig& config() const { return config_; }
 
     // --- a trial steered from outside; call between two run_until()
@@ -87,18 +93,23 @@ private:
         return t.make_control ? t.make_control(setup) : make_congestion(t, t.congestion, setup);
     }
 
-    // heads: a link's own number is its data head, behind these are those of its ACKs; then those that are not packets'
+    // heads of the sending ends: ACKs by link; then those that are not packets'
     std::size_t idle_timer(std::size_t sender) const { return sender; }
     std::size_t idle_pace(std::size_t sender) const { return senders_ + sender; }
-    std::size_t idle_delayed_ack(std::size_t sender) const { return 2 * senders_ + sender; }
-    std::size_t idle_release() const { return 3 * senders_; }
+    std::size_t idle_release() const { return 2 * senders_; }
     std::size_t idle_slot() const { return idle_release() + 1; }
     std::size_t idle_source(std::size_t i) const { return idle_release() + 2 + i; }
 
     bool packet_first() const;
+    bool paces_next() const;
+    Time receiving_next() const { return std::min(receiving_heads_.busy().time(), receiving_heads_.idle().time()); }
+    bool catch_up(Time next, Time end);
+    Time ends_apart_until() const;
+    bool receive_before(Time next, Time end);
+    void receive(Time until);
     void on_idle_head(std::size_t head);
-    void on_data(std::size_t link);
-    bool on_unusual_data(Wire& wire, const DataPacket& packet);
+    void on_data(Time at, std::size_t link);
+    bool on_unusual_data(Time at, Wire& wire, const DataPacket& packet);
     void on_acks(std::size_t link);
     void on_slot();
     void on_source(std::size_t i);
@@ -112,8 +123,12 @@ private:
     std::uint32_t wire_bytes_;
     std::size_t first_flow_;  // the number of subflows, and of the first background flow
     std::size_t senders_;     // subflows and background flows
-    EventHeads heads_;
-    Time now_ = 0;
+    EventHeads sending_heads_, receiving_heads_;
+    Time now_ = 0;                                        // of the sending ends
+    Time least_down_ns_ = kNever, least_up_ns_ = kNever;  // every packet takes longer
+    Time received_until_ = -1;                            // the receiving ends are there
+    Time heard_until_ = -1;  // till then, included, the sending ends may go on: nothing is missing of what they hear
+    Time finish_ns_ = -1;    // the last layer was delivered then
     Remaining remaining_;
     LayerHeaders headers_;
     PacketLog packet_log_;

@@ -10,11 +10,13 @@ namespace py = pybind11;
 namespace dstcc {
 namespace {
 
-template <class Field>
-py::array_t<std::int64_t> outcome_column(const std::vector<ObjectOutcome>& outcomes, Field&& field) {
-    py::array_t<std::int64_t> out(static_cast<py::ssize_t>(outcomes.size()));
-    auto view = out.mutable_unchecked<1>();
-    for (std::size_t i = 0; i < outcomes.size(); ++i) view(static_cast<py::ssize_t>(i)) = field(outcomes[i]);
+// A column of what became of each layer, written at once: a month of video has millions of them.
+template <class Engine, class Field>
+py::array_t<std::int64_t> outcome_column(const Engine& engine, Field&& field) {
+    const std::size_t layers = engine.config().objects.size();
+    py::array_t<std::int64_t> out(static_cast<py::ssize_t>(layers));
+    auto view = out.template mutable_unchecked<1>();
+    for (std::size_t i = 0; i < layers; ++i) view(static_cast<py::ssize_t>(i)) = field(engine.object(i));
     return out;
 }
 
@@ -93,17 +95,16 @@ py::list flow_results(const Ltp&) { return py::list(); }
 
 template <class Engine>
 py::dict document(const Engine& simulation) {
-    const std::vector<ObjectOutcome> o = simulation.objects();
     using O = ObjectOutcome;
     py::dict objects;
-    objects["first_sent_ns"] = outcome_column(o, [](const O& x) { return x.first_sent_ns; });
-    objects["first_arrival_ns"] = outcome_column(o, [](const O& x) { return x.first_arrival_ns; });
-    objects["complete_ns"] = outcome_column(o, [](const O& x) { return x.complete_ns; });
-    objects["sent_bytes"] = outcome_column(o, [](const O& x) { return x.sent_bytes; });
-    objects["delivered_bytes"] = outcome_column(o, [](const O& x) { return x.delivered_bytes; });
-    objects["retransmissions"] = outcome_column(o, [](const O& x) { return x.retransmissions; });
-    objects["subflow"] = outcome_column(o, [](const O& x) { return static_cast<std::int64_t>(x.subflow); });
-    objects["given_up"] = outcome_column(o, [](const O& x) { return static_cast<std::int64_t>(x.given_up); });
+    objects["first_sent_ns"] = outcome_column(simulation, [](const O& x) { return x.first_sent_ns; });
+    objects["first_arrival_ns"] = outcome_column(simulation, [](const O& x) { return x.first_arrival_ns; });
+    objects["complete_ns"] = outcome_column(simulation, [](const O& x) { return x.complete_ns; });
+    objects["sent_bytes"] = outcome_column(simulation, [](const O& x) { return x.sent_bytes; });
+    objects["delivered_bytes"] = outcome_column(simulation, [](const O& x) { return x.delivered_bytes; });
+    objects["retransmissions"] = outcome_column(simulation, [](const O& x) { return x.retransmissions; });
+    objects["subflow"] = outcome_column(simulation, [](const O& x) { return static_cast<std::int64_t>(x.subflow); });
+    objects["given_up"] = outcome_column(simulation, [](const O& x) { return static_cast<std::int64_t>(x.given_up); });
     const SampleColumns& s = simulation.samples();
     py::dict samples;
     samples["t_ns"] = to_array(s.t_ns);

@@ -1,0 +1,59 @@
+"""The receiving ends go ahead of the sending ends; what comes of it is what the order of time gives.
+
+A packet log wants its rows in the order of time, so with one the engine takes event after event. Without one it does
+not. Both must say the same of every trial.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dstcc.engine import EngineResult, simulate
+from scripts.equal_trials import COST, draw_trial
+
+from .net import bulk, config, link, ns
+
+RANDOM = [number for number in range(600) if number % 10 < 6]
+"""Of the tool's trials those of TCP that nobody steers."""
+
+
+def assert_equal(ahead: EngineResult, in_order: EngineResult) -> None:
+    assert ahead.end_ns == in_order.end_ns
+    for part in ("objects", "samples"):
+        for name, values in vars(getattr(ahead, part)).items():
+            np.testing.assert_array_equal(values, getattr(getattr(in_order, part), name), name)
+    for mine, other in zip(ahead.flows, in_order.flows, strict=True):
+        for name, value in vars(mine).items():
+            np.testing.assert_equal(value, getattr(other, name), name)
+    for name, total in in_order.totals.items():
+        if name not in COST:
+            np.testing.assert_equal(ahead.totals[name], total, name)
+    assert ahead.totals["events"] == in_order.totals["events"]
+
+
+@pytest.mark.parametrize("first", range(0, 600, 100))
+def test_random_trials_are_those_of_the_order_of_time(first: int) -> None:
+    for number in RANDOM:
+        if first <= number < first + 100:
+            config = draw_trial(1, number).config
+            assert_equal(simulate(replace(config, trace=False)), simulate(replace(config, trace=True)))
+
+
+def test_a_trial_ends_with_the_last_delivery() -> None:
+    """Of what the sending end would do in that instant nothing is done: a slot then is no sample."""
+    trial = config("cubic", link(1e6, 1.0), objects=bulk(100_000))
+    end_ns = simulate(trial).end_ns
+    assert len(simulate(replace(trial, slot_ns=end_ns)).samples.t_ns) == 0
+    assert len(simulate(replace(trial, slot_ns=end_ns - 1)).samples.t_ns) == 1
+
+
+def test_a_delay_that_dips_between_its_rows_sends_nothing_into_the_past() -> None:
+    """From 10 s down to 2.5 s and up again: ``d(x) = 10 - 30 x (1 - x)`` s between two rows of 10 s."""
+    dips = link(
+        1e6, 20.0, delay_t_ns=(0, ns(100)), delay_ns=(ns(10), ns(10)), delay_slope=(-0.3, 0.3), queue_bdp=20
+    )
+    trial = config("cubic", dips, objects=bulk(5_000_000), initial_cwnd=100, slot_s=40)
+    assert_equal(simulate(trial), simulate(replace(trial, trace=True)))
