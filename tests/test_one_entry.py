@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from dstcc.report.figures.section import FIGURES, SectionFigure, register
@@ -15,15 +16,19 @@ ROOT = Path(__file__).parents[1]
 PATCHED = """
 import importlib.abc, importlib.machinery, sys
 
+changes = {changes!r}
+
 class Patched(importlib.machinery.SourceFileLoader):
     def get_code(self, fullname):
         source = self.get_data(self.path).decode()
-        assert source.count({before!r}) == 1
-        return compile(source.replace({before!r}, {after!r}), self.path, "exec")
+        for before, after in changes[fullname]:
+            assert source.count(before) == 1, before
+            source = source.replace(before, after)
+        return compile(source, self.path, "exec")
 
 class Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name != {module!r}:
+        if name not in changes:
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path)
         spec.loader = Patched(name, spec.origin)
@@ -37,7 +42,12 @@ main(sys.argv[1:])
 
 def dstcc(module: str, before: str, after: str, *words: str) -> subprocess.CompletedProcess[str]:
     """The command where a module has one entry more."""
-    program = PATCHED.format(module=module, before=before, after=after)
+    return changed({module: [(before, after)]}, *words)
+
+
+def changed(changes: dict[str, list[tuple[str, str]]], *words: str) -> subprocess.CompletedProcess[str]:
+    """The command where modules have other text."""
+    program = PATCHED.format(changes=changes)
     return subprocess.run(
         [sys.executable, "-c", program, *words], cwd=ROOT, text=True, capture_output=True, check=False
     )
@@ -115,6 +125,69 @@ def test_a_controllers_row_is_in_the_help_of_train() -> None:
         '        Algorithm("mine", "controller", "learned", "here"),\n',
     )
     assert "One of mine, dstcc, " in " ".join(dstcc(*row, "train", "--help").stdout.split())
+
+
+METRIC = {
+    "dstcc.metrics": [
+        ("\nMETRICS = (\n", '\nMETRICS = (\n    "chunks",\n'),
+        ("    values |= {\n", '    values |= {\n        "chunks": float(len(playback.levels)),\n'),
+    ],
+    "dstcc.report.catalogue": [
+        (
+            "\nMETRICS = (\n",
+            '\nMETRICS = (\n    Metric("chunks", "Chunks sent", "count", +1, "What Earth saw", "How many."),\n',
+        )
+    ],
+}
+"""A metric's name and value, and the report's row of it."""
+
+
+def test_a_metric_is_in_runs_bounds_and_reports_by_its_name_and_value(scenario: Path, tmp_path: Path) -> None:
+    run, page = tmp_path / "run", tmp_path / "report.md"
+    bound = ("--set", "expect.cubic+minrtt.chunks='>= 10'")
+    done = changed(METRIC, "emulate", str(scenario), "--json", *bound, "-o", str(run))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["trials"][0]["metrics"]["chunks"] == 10
+    assert "chunks" in pq.read_schema(run / "trials.parquet").names
+    wrong = changed(
+        METRIC, "emulate", str(scenario), "--dry-run", "--set", "expect.cubic+minrtt.chunk='>= 1'"
+    )
+    assert wrong.returncode == 2 and "did you mean 'chunks'?" in wrong.stderr
+    assert changed(METRIC, "report", str(run), "-o", str(page)).returncode == 0
+    assert "Chunks sent" in page.read_text()
+
+
+LOSS = {
+    "dstcc.scenario.losses": [
+        (
+            "    gilbert_elliott: GilbertElliott | None = None\n",
+            "    gilbert_elliott: GilbertElliott | None = None\n    mine: DrawableProbability | None = None\n",
+        ),
+        (
+            "\nKINDS = {\n",
+            "\nKINDS = {\n"
+            '    "mine": LossKind("periodic", lambda model, draw: Loss("periodic", rate=draw("mine", model.mine))),\n',
+        ),
+    ]
+}
+"""The engine's textbook process, which no scenario has by itself."""
+
+
+def test_a_loss_kind_is_a_key_of_scenarios_and_of_profiles_by_its_row(scenario: Path, tmp_path: Path) -> None:
+    words = ("emulate", str(scenario), "--json")
+    run = tmp_path / "run"
+    done = changed(LOSS, *words, "--set", "link.0.loss={mine = 0.1}", "-o", str(run))
+    assert done.returncode == 0, done.stderr
+    assert json.loads((run / "run.json").read_text())["links"][0]["loss"] == {"mine": 0.1}
+    refused = changed(LOSS, *words, "--dry-run", "--set", "link.0.loss={}")
+    assert refused.returncode == 2 and "needs exactly one of mine, packet, " in refused.stderr
+    profile = tmp_path / "here.toml"
+    head = 'summary = "a link"\nreferences = ["none"]\n'
+    profile.write_text(head + "[link]\nrate_bps = 1e6\ndelay_s = 5\nloss = {mine = 0.1}\n")
+    shown = changed(LOSS, "links", str(profile))
+    assert shown.returncode == 0, shown.stderr
+    assert "mine" in shown.stdout
+    assert "link.loss.mine: unknown key" in changed({}, "links", str(profile)).stderr
 
 
 def test_a_figure_that_registers_itself_is_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,6 @@ BOUNDS = {
     "loss.ber": (0.0, 1.0),
     "loss.ebn0_db": (-50.0, 100.0),
 }
-LOSS_KEYS = ("packet", "ber", "ebn0_db", "code", "gilbert_elliott")
 GE_KEYS = ("p", "r", "good", "bad")
 
 
@@ -57,17 +56,20 @@ def check_link(link: dict[str, Any]) -> None:
 def _loss(key: str, loss: Any) -> None:
     if not isinstance(loss, dict):
         raise InputError(f"{key} = {loss!r}: must be a table, like {{packet = 1e-3}}")
-    _known(loss, LOSS_KEYS, key)
-    kinds = [name for name in LOSS_KEYS if name in loss and name != "code"]
+    from dstcc.scenario.losses import LOSSES  # the table of kinds; a scenario loads profiles, so not before
+
+    _known(loss, (*LOSSES, "code"), key)
+    kinds = [name for name in LOSSES if name in loss]
     if len(kinds) != 1:
-        raise InputError(f"{key}: needs exactly one of packet, ber, ebn0_db (with code), gilbert_elliott")
+        raise InputError(f"{key}: needs exactly one of {', '.join(LOSSES)} (ebn0_db with code)")
     (kind,) = kinds
     if (kind == "ebn0_db") != ("code" in loss):
         raise InputError(f"{key}: ebn0_db and code need each other")
     if kind == "gilbert_elliott":
         _chain(f"{key}.{kind}", loss[kind])
         return
-    _drawable(f"{key}.{kind}", loss[kind], *BOUNDS[f"loss.{kind}"])
+    if f"loss.{kind}" in BOUNDS:  # of other kinds the scenario says what values there are
+        _drawable(f"{key}.{kind}", loss[kind], *BOUNDS[f"loss.{kind}"])
     if kind == "ebn0_db" and loss["code"] not in CODE_NAMES:
         raise InputError(f"{key}.code = {loss['code']!r}: not known; {nearest(loss['code'], CODE_NAMES)}")
 
