@@ -44,6 +44,14 @@ def test_each_segment_is_acknowledged_while_the_window_grows(options, buffer, se
     assert first_behind(trace) == pytest.approx(seen, abs=2)
 
 
+def test_the_first_pair_is_the_kernels_to_the_segment():
+    # Counted on the kernel's packets over MPTCP with a buffer of 9.6 MB: each of the first 1,611 segments has its own ACK.
+    # (4,800,000 - 1,484 - 65,535) / 2,968: the window grows by 1,594 steps and a part, then 16 and 1 are quick.
+    trace = traced(9.5, option_bytes=24, receive_buffer_bytes=4_800_000)
+    acks = trace.number[(trace.event == ACK_SENT) & (trace.syn == 0)]
+    assert acks[np.argmax(np.diff(acks) > 1) + 1] == 1613
+
+
 def test_without_a_told_buffer_it_is_what_the_links_hold_twice():
     # 2 · (1.25 MB + 1.25 MB) is the 5 MB of above
     assert first_behind(traced(11)) == pytest.approx(1691, abs=2)
