@@ -45,7 +45,7 @@ def test_each_segment_is_acknowledged_while_the_window_grows(options, buffer, se
 
 
 def test_the_first_pair_is_the_kernels_to_the_segment():
-    # Counted on the kernel's packets over MPTCP with a buffer of 9.6 MB: each of the first 1,611 segments has its own ACK.
+    # As the kernel has it over MPTCP with a buffer of 9.6 MB: each of the first 1,611 segments has its own ACK.
     # (4,800,000 - 1,484 - 65,535) / 2,968: the window grows by 1,594 steps and a part, then 16 and 1 are quick.
     trace = traced(9.5, option_bytes=24, receive_buffer_bytes=4_800_000)
     acks = trace.number[(trace.event == ACK_SENT) & (trace.syn == 0)]
