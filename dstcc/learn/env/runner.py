@@ -92,11 +92,13 @@ class Runner:
         """
         running, rewards = self.stepper.done == RUNNING, np.zeros(len(self.rewards))
         decode = self.action.decoder(actions)
-        for _ in range(self.action.hold):
+        for left in reversed(range(self.action.hold)):
             self._act(decode)
             rewards += self.rewards
-            if not (running & (self.stepper.done == RUNNING)).any():
+            if not left or not (running & (self.stepper.done == RUNNING)).any():
                 break
+            self._observer.pass_by(self.stepper)
+        self.observations[:] = self._observer.observe(self.stepper)
         self.rewards[:] = rewards
 
     def _act(self, decode: Decoder) -> None:
@@ -113,6 +115,7 @@ class Runner:
         """Go to the next slot without an action; with ``fall_back`` NewReno takes the windows at once."""
         self.stepper.alpha_q16[:] = FALL_BACK if fall_back else SILENT
         self._go()
+        self.observations[:] = self._observer.observe(self.stepper)
 
     @property
     def terminated(self) -> NDArray[np.bool_]:
@@ -140,7 +143,6 @@ class Runner:
         stepper.active[:] = running
         self._observer.note(stepper.layer_subflow, stepper.copied)
         go(self.beside, stepper)
-        self.observations[:] = self._observer.observe(stepper)
         self.rewards[:] = np.where(
             running, self._reward(stepper.subflow_values, stepper.episode_values, self._mss) * self._even, 0.0
         )

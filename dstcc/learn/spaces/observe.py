@@ -153,6 +153,10 @@ class Observer:
         self._table[:] = np.where(layer_subflow < self._counts[:, :1], layer_subflow, -1)
         self._copying[:, 0] = copied.any(axis=1)
 
+    def pass_by(self, stepper: Stepper) -> None:
+        """Take in a step after which nobody decides, in the place of :meth:`observe`."""
+        self.observe(stepper)
+
     def observe(self, stepper: Stepper, rows: slice = ALL) -> NDArray[np.float32]:
         """Observations of shape (K, size) of the episodes in ``rows``, once after each of their steps."""
         subflow_values, layer_values = stepper.subflow_values[rows], stepper.layer_values[rows]

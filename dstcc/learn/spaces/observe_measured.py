@@ -73,6 +73,10 @@ class MeasuredObserver:
         """What the next actions are relative to."""
         return self.rates.units(stepper)
 
+    def pass_by(self, stepper: Stepper) -> None:
+        """Take in a step after which nobody decides, in the place of :meth:`observe`."""
+        self.rates.update(stepper)
+
     def observe(self, stepper: Stepper, rows: slice = ALL) -> NDArray[np.float32]:
         """Observations of shape (K, size) of the episodes in ``rows``, once after each of their steps."""
         rates, spec = self.rates, self.spec

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 import dstcc.learn
 from dstcc.engine import simulate
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
+from dstcc.learn.algorithms.recipes import RECIPES
 from dstcc.learn.env.deep_space import DeepSpaceEnv, make_specs
 from dstcc.learn.env.vector import DeepSpaceVectorEnv
 from dstcc.learn.spaces.actions import OPTIONS
@@ -241,3 +242,20 @@ def test_a_step_lasts_so_many_slots_as_a_decision_holds(mission: Path) -> None:
         *_, info = env.step(np.array([2, 2, 0, 1]))
         times.append(info["time_s"])
     assert times[1] == pytest.approx(4 * times[0])
+
+
+@pytest.mark.parametrize("ours", [False, True])
+def test_a_decision_that_holds_is_observed_as_the_same_one_taken_in_each_slot(
+    mission: Path, ours: bool
+) -> None:
+    """Also the slots between decisions count for what is known of paths and for the window changes of before."""
+    keywords = RECIPES["dstcc"].environment if ours else {"history": 3}
+    action = np.array([1, 3, 1, 2, 0] if ours else [4, 2, 0, 1])
+    held, each = (DeepSpaceEnv(mission, **{**keywords, "hold": hold}) for hold in (4, 1))
+    for env in (held, each):
+        env.reset(options={"scenario_seed": 1})
+    for _ in range(12):
+        once = held.step(action)[0]
+        for _ in range(4):
+            seen = each.step(action)[0]
+        np.testing.assert_array_equal(once, seen)
