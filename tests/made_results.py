@@ -51,7 +51,7 @@ def result(
         subflow=zeros,
         given_up=(~completed).astype(np.int64),
     )
-    usual = {
+    defaults = {
         "sent_wire_bytes": 1.1 * float(source.payload_bytes.sum()),
         "sent_payload_bytes": float(source.payload_bytes.sum()),
         "retransmitted_payload_bytes": 0.0,
@@ -66,7 +66,7 @@ def result(
         "first_send_s": 0.0,
         "last_delivery_s": float(complete.max()) / S if completed.any() else float("nan"),
     }
-    return EngineResult(done, _samples(), round(end_s * S), usual | totals)
+    return EngineResult(done, _samples(), round(end_s * S), defaults | totals)
 
 
 def toy_simulate(config: EngineConfig) -> EngineResult:

@@ -131,19 +131,21 @@ def test_an_end_makes_all_that_wait_whole_over_the_steps_that_were(terminated, c
 )
 def test_every_step_but_those_under_way_leaves_one_transition(n, rows):
     nstep, gamma = NStep(n, 0.9, 1, 1, 1), 0.9
-    found = {}
+    transitions = {}
     for t, (reward, end) in enumerate(rows):
         whole = _step(nstep, t, [reward], done=(end != "-",), terminated=(end == "t",))
         for row in range(len(whole["reward"])):
-            found[int(whole["observation"][row, 0])] = {
+            transitions[int(whole["observation"][row, 0])] = {
                 key: float(whole[key][row]) for key in ("reward", "discount")
             }
     ends = [t for t, (_, end) in enumerate(rows) if end != "-"]
     for t in range(len(rows)):
         last = min([t + n - 1, *(e for e in ends if e >= t)])
         if last >= len(rows):
-            assert t not in found
+            assert t not in transitions
             continue
         total = sum(gamma**i * rows[t + i][0] for i in range(last - t + 1))
-        assert found[t]["reward"] == pytest.approx(total, abs=1e-9)
-        assert found[t]["discount"] == pytest.approx(0.0 if rows[last][1] == "t" else gamma ** (last - t + 1))
+        assert transitions[t]["reward"] == pytest.approx(total, abs=1e-9)
+        assert transitions[t]["discount"] == pytest.approx(
+            0.0 if rows[last][1] == "t" else gamma ** (last - t + 1)
+        )

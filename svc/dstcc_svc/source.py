@@ -103,13 +103,13 @@ def read_frames(source: SourceInfo, chunk_s: Fraction) -> Iterator[SourceFrame]:
 
 def _timed(source: SourceInfo) -> Iterator[tuple[VideoFrame, int]]:
     """Frames in the coded size with times from 0 in ``source.time_base``, each with its duration in ticks."""
-    usual = max(1, round(1 / (source.fps * source.time_base)))
+    period = max(1, round(1 / (source.fps * source.time_base)))
     with _opened(source.path) as (container, stream):
         shape = _Shaper(source)
         held: VideoFrame | None = None
-        origin, latest, gap = None, -usual, usual
+        origin, latest, gap = None, -period, period
         for raw in _images(source.path, container, stream):
-            pts = raw.pts if raw.pts is not None else (origin or 0) + latest + usual
+            pts = raw.pts if raw.pts is not None else (origin or 0) + latest + period
             origin = pts if origin is None else origin
             if pts - origin <= latest:  # the time does not advance: no player would show that frame
                 continue

@@ -170,9 +170,9 @@ def shares_bps(result: EngineResult, *, skip: float = 0.3) -> tuple[float, ...]:
     slots = np.unique(result.samples.t_ns)
     after = slots[int(len(slots) * skip)]
     seconds = (slots[-1] - after) / S
-    own = result.samples.delivered_bytes[result.samples.t_ns > after].sum()
+    ours = result.samples.delivered_bytes[result.samples.t_ns > after].sum()
     others = [flow.slot_delivered_bytes[slots > after].sum() for flow in result.flows]
-    return tuple(8 * float(total) / seconds for total in (own, *others))
+    return tuple(8 * float(total) / seconds for total in (ours, *others))
 
 
 def jain(shares: tuple[float, ...]) -> float:

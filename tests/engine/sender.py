@@ -16,12 +16,12 @@ class Sender:
     def __init__(self, congestion: str = "newreno", *, rtt_ms: float = 1000, **more: Any) -> None:
         # Without ticks: timers run when they are due, not when the wheel comes round.
         constants = TcpConstants(**({"jiffy_s": 1e-9} | more.pop("constants", {})))
-        self.own = parts.Sender(Transport(congestion, "minrtt", constants=constants, **more))
-        self.own.establish(0, round(rtt_ms * MS))
+        self.engine = parts.Sender(Transport(congestion, "minrtt", constants=constants, **more))
+        self.engine.establish(0, round(rtt_ms * MS))
 
     def send(self, *at_ms: float, starved: bool = False) -> None:
         for at in at_ms:
-            self.own.send(round(at * MS), 1, starved)
+            self.engine.send(round(at * MS), 1, starved)
 
     def ack(
         self,
@@ -32,23 +32,23 @@ class Sender:
         duplicate: bool = False,
         more: bool = False,
     ) -> None:
-        self.own.ack(round(at_ms * MS), cumulative, list(blocks), round(echo_ms * MS), duplicate, more)
+        self.engine.ack(round(at_ms * MS), cumulative, list(blocks), round(echo_ms * MS), duplicate, more)
 
     def timer(self, at_ms: float) -> str:
-        return str(self.own.timer(round(at_ms * MS)))
+        return str(self.engine.timer(round(at_ms * MS)))
 
     def repeat(self, at_ms: float) -> list[int]:
-        return list(self.own.repeat(round(at_ms * MS)))
+        return list(self.engine.repeat(round(at_ms * MS)))
 
     @property
     def next_timer_ms(self) -> float:
-        return float(self.own.next_timer) / MS
+        return float(self.engine.next_timer) / MS
 
 
 def flight(count: int = 10, congestion: str = "newreno", **more: Any) -> Sender:
     """So many segments 1 ms apart, the window just full."""
     sender = Sender(congestion, **more)
-    sender.own.cwnd = count
+    sender.engine.cwnd = count
     sender.send(*range(count))
     return sender
 

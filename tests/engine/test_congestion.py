@@ -122,11 +122,11 @@ def test_westwood_counts_a_filled_hole_as_linux_does():
         "option_bytes": 0,
         "constants": TcpConstants(jiffy_s=0.01),
     }
-    found = []
+    rates_mbps = []
     for seed in range(96):
         samples = net.run("westwood", lossy, duration_s=100, seed=seed, **linux).samples
-        found.append(samples.delivered_bytes[samples.t_ns > 25 * net.S].sum() * 8 / 75 / 1e6)
-    assert np.mean(found) == pytest.approx(0.395, abs=0.125)
+        rates_mbps.append(samples.delivered_bytes[samples.t_ns > 25 * net.S].sum() * 8 / 75 / 1e6)
+    assert np.mean(rates_mbps) == pytest.approx(0.395, abs=0.125)
 
 
 def test_westwood_over_mptcp_counts_nothing_twice():
@@ -135,8 +135,8 @@ def test_westwood_over_mptcp_counts_nothing_twice():
     lossy = net.link(1.2e6, 1.0, loss=Loss("packet", 0.01))
     knobs = {"duration_s": 1500, "constants": TcpConstants(jiffy_s=0.01)}
     runs = [net.run("westwood", lossy, seed=seed, **knobs).totals for seed in range(8)]
-    found = np.mean([8 * totals["delivered_payload_bytes"] / 1500 / 1e6 for totals in runs])
-    assert found == pytest.approx(0.257, rel=0.1)
+    mean_mbps = np.mean([8 * totals["delivered_payload_bytes"] / 1500 / 1e6 for totals in runs])
+    assert mean_mbps == pytest.approx(0.257, rel=0.1)
 
 
 def test_bbr_over_mptcp_cruises_a_little_above_the_rate_it_measures():

@@ -156,10 +156,10 @@ def test_coupled_subflows_take_no_more_than_one_flows_share(name):
         )
         for seed in range(1, 11)
     ]
-    own, other = (statistics.fmean(column) for column in zip(*runs, strict=True))
-    assert own / (own + other) <= 0.55
+    ours, other = (statistics.fmean(column) for column in zip(*runs, strict=True))
+    assert ours / (ours + other) <= 0.55
     if name != "wvegas":  # which yields to whoever fills the queue, as Vegas does
-        assert net.jain((own, other)) >= 0.98
+        assert net.jain((ours, other)) >= 0.98
 
 
 @pytest.mark.parametrize(("name", "least"), [("lia", 0.9), ("olia", 0.9), ("balia", 0.9), ("wvegas", 0.5)])

@@ -201,9 +201,9 @@ def test_ledbat_yields_to_traffic_that_fills_the_queue():
 @pytest.mark.parametrize("rival", ["newreno", "cubic"])
 def test_ledbat_yields_to_a_flow_that_fills_the_queue(rival):
     # The queue holds 200 ms, twice the target: most of the time the rival keeps it above and LEDBAT shrinks.
-    own, other = net.shares_bps(net.sharing("ledbat", rivals=(rival,), queue_bdp=2))
-    assert own / (own + other) < 0.25
-    assert own + other > 0.9 * 10e6 * net.MSS / net.WIRE
+    ours, other = net.shares_bps(net.sharing("ledbat", rivals=(rival,), queue_bdp=2))
+    assert ours / (ours + other) < 0.25
+    assert ours + other > 0.9 * 10e6 * net.MSS / net.WIRE
 
 
 @pytest.mark.parametrize("congestion", ["bic", "vegas", "ledbat"])

@@ -86,8 +86,8 @@ def test_it_uses_a_lossy_line_at_twenty_minutes_of_round_trip():
 
 
 def test_it_makes_room_for_others():
-    own, other = net.shares_bps(net.sharing("tp-planet", rivals=("newreno",), queue_bdp=2))
-    assert own / (own + other) < 0.9
+    ours, other = net.shares_bps(net.sharing("tp-planet", rivals=("newreno",), queue_bdp=2))
+    assert ours / (ours + other) < 0.9
 
 
 def test_it_sits_out_an_outage():

@@ -174,8 +174,8 @@ def by_table(case: Case, what: int, ready: int) -> int:
         others = ready & ~(1 << (AVOID - what))
         return others if case.usable & ~(1 << (AVOID - what)) else ready
     if 0 <= what < len(case.paths):
-        own = ready & (1 << what)
-        return own if case.strict or case.usable >> what & 1 else ready
+        named = ready & (1 << what)
+        return named if case.strict or case.usable >> what & 1 else ready
     return ready
 
 
@@ -190,7 +190,7 @@ def in_turn_reference(case: Case) -> tuple[int, int] | None:
     for slack, table in ((ROUND_TRIP, True), (REPAIR, True), (WINDOW, True), (WINDOW, False)):
         if case.strict and not table:
             continue
-        found: list[tuple[int, int, int, int]] = []
+        candidates: list[tuple[int, int, int, int]] = []
         for m, level in enumerate(case.waiting()):
             if not level:
                 continue
@@ -202,9 +202,9 @@ def in_turn_reference(case: Case) -> tuple[int, int] | None:
             if table and sheltered and repairable not in (0, usable):
                 paths &= repairable
             if paths and (o := oldest(case, level, slack, paths)) is not None:
-                found.append((turn(o), m, o, paths))
-        if found:
-            _, _, o, paths = min(found)
+                candidates.append((turn(o), m, o, paths))
+        if candidates:
+            _, _, o, paths = min(candidates)
             return o, fitting(case, o, slack, paths)
     sets = {
         m: by_table(case, entry(case, level), ready) if case.strict else ready

@@ -49,8 +49,8 @@ def test_the_pbq_experiment_shares_ten_megabits(flows: int) -> None:
 
 def test_uncoupled_subflows_take_a_share_each() -> None:
     # Two NewReno subflows beside one NewReno flow: two thirds. (What coupled controls are there to prevent.)
-    own, other = net.shares_bps(net.sharing("newreno", subflows=2))
-    assert own / (own + other) == pytest.approx(2 / 3, abs=0.05)
+    ours, other = net.shares_bps(net.sharing("newreno", subflows=2))
+    assert ours / (ours + other) == pytest.approx(2 / 3, abs=0.05)
 
 
 def test_a_flow_is_alone_with_the_link_before_and_after() -> None:

@@ -69,8 +69,8 @@ def placed(scheduler: str, second_bps: float) -> list[int]:
     )
     lanes: dict[str, Any] = {} if "stream" in NEEDS[scheduler] else LANES
     result = run("newreno", links, scheduler=scheduler, objects=objects, duration_s=2.4, **lanes)
-    found: list[int] = result.objects.subflow.tolist()
-    return found
+    carriers: list[int] = result.objects.subflow.tolist()
+    return carriers
 
 
 @pytest.mark.parametrize("name", [name for name in SCHEDULERS if "stream" not in NEEDS[name]])

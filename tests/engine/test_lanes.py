@@ -90,11 +90,11 @@ def test_no_law_couples_connections() -> None:
 def senders(result: EngineResult) -> dict[tuple[int, int], set[int]]:
     """The subflows that ever sent a segment, by its layer and its place in it."""
     assert result.trace is not None
-    trace, found = result.trace, defaultdict(set)
+    trace, by_layer = result.trace, defaultdict(set)
     data = (trace.event == 0) & (trace.object >= 0)
     for layer, order, sender in zip(trace.object[data], trace.order[data], trace.sender[data], strict=True):
-        found[int(layer), int(order)].add(int(sender))
-    return found
+        by_layer[int(layer), int(order)].add(int(sender))
+    return by_layer
 
 
 def test_a_connection_repeats_its_losses_itself() -> None:
@@ -115,8 +115,8 @@ def test_where_a_link_is_gone_for_good_lanes_have_backups_on_the_other_links() -
 
     assert kept_to_themselves(300)
     links = (net.link(), net.link(outages_s=((4, 1e9),)))
-    found = senders(lanes("cubic", links, 2, objects=many(400), duration_s=60, trace=True, slot_s=5))
-    helped = [sending for sending in found.values() if len(sending) > 1]
+    by_segment = senders(lanes("cubic", links, 2, objects=many(400), duration_s=60, trace=True, slot_s=5))
+    helped = [sending for sending in by_segment.values() if len(sending) > 1]
     assert helped
     assert all({0, 1} & sending and {2, 3} & sending and len(sending) == 2 for sending in helped)
 

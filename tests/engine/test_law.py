@@ -76,8 +76,8 @@ def test_the_estimate_keeps_a_maximum_for_8_to_16_rounds() -> None:
         bdp.round()
         bdp.sample(10, 1, 1)
         ages.append((age, bdp.segments()))
-    assert all(found == 101 for age, found in ages if age <= 8)
-    assert all(found == 11 for age, found in ages if age >= 16)
+    assert all(segments == 101 for age, segments in ages if age <= 8)
+    assert all(segments == 11 for age, segments in ages if age >= 16)
 
 
 def test_a_sample_of_whatever_interval_never_lowers_the_estimate() -> None:

@@ -158,18 +158,18 @@ def test_the_ack_ratio_is_of_what_is_acknowledged_in_order_while_nothing_is_miss
     sender = flight(20, "bic")
     for k in (1, 2, 3):
         sender.ack(1000 + k, 0, (1, k + 1))
-    assert (sender.own.state, sender.own.ssthresh) == ("recovery", 20 * 819 // 1024)
+    assert (sender.engine.state, sender.engine.ssthresh) == ("recovery", 20 * 819 // 1024)
     assert sender.repeat(1003) == [0]
     sender.ack(2003, 20, echo_ms=1003)
-    assert sender.own.cwnd == 15
+    assert sender.engine.cwnd == 15
     acked, sent = 20, 20
     grown: dict[int, int] = {}
-    while sender.own.cwnd < 17:
-        while sent - acked < sender.own.cwnd:
+    while sender.engine.cwnd < 17:
+        while sent - acked < sender.engine.cwnd:
             sender.send(2003)
             sent += 1
         acked += 1
         sender.ack(3003, acked, echo_ms=2003)
-        grown.setdefault(sender.own.cwnd, acked)
+        grown.setdefault(sender.engine.cwnd, acked)
     # At 16 of 20 the search takes (16 · 20 / 4 · 16) / 30 segments for the next one.
     assert grown[17] - grown[16] == 80 * 16 // 30

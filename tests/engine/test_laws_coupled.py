@@ -35,7 +35,7 @@ def expected(windows: list[int], path: int, increase: Increase, acks: int, acked
     return seen
 
 
-def found(law: Law, path: int, acks: int, acked: int = 1) -> list[int]:
+def simulated(law: Law, path: int, acks: int, acked: int = 1) -> list[int]:
     seen = []
     for _ in range(acks):
         law.ack(acked, path)
@@ -103,7 +103,7 @@ def test_each_ack_adds_the_papers_increase(name, law_of, windows, rtts_s, acked)
     for path in range(len(windows)):
         law = connection(name, windows, rtts_s)
         acks = min(1200 // acked, 400)
-        assert found(law, path, acks, acked) == expected(windows, path, law_of(rtts_s), acks, acked)
+        assert simulated(law, path, acks, acked) == expected(windows, path, law_of(rtts_s), acks, acked)
 
 
 def lost_between(law: Law, path: int, segments: int, since: int = 0) -> None:
@@ -143,7 +143,7 @@ def test_olias_increase_and_its_sets(windows, rtts_s, losses):
         between = [max(pair) for pair in losses]
         # So few ACKs that no ℓ changes: fewer than were ever acknowledged between losses.
         acks = min(between[path] - losses[path][1], 2500)
-        assert found(law, path, acks) == expected(windows, path, olia(rtts_s, between), acks)
+        assert simulated(law, path, acks) == expected(windows, path, olia(rtts_s, between), acks)
 
 
 def test_olias_losses_where_nothing_was_acknowledged_are_one():
@@ -155,7 +155,7 @@ def test_olias_losses_where_nothing_was_acknowledged_are_one():
     lost_between(law, 1, 500)
     for path, window in enumerate((10, 40)):
         law.set(path, cwnd=window)
-    assert found(law, 0, 40) == expected([10, 40], 0, olia([1.0, 1.0], [900, 500]), 40)
+    assert simulated(law, 0, 40) == expected([10, 40], 0, olia([1.0, 1.0], [900, 500]), 40)
 
 
 def test_olia_counts_timeouts_as_losses():
@@ -167,7 +167,7 @@ def test_olia_counts_timeouts_as_losses():
     lost_between(law, 1, 500)
     for path, window in enumerate((10, 40)):
         law.set(path, cwnd=window)
-    assert found(law, 0, 40) == expected([10, 40], 0, olia([1.0, 1.0], [100, 500]), 40)
+    assert simulated(law, 0, 40) == expected([10, 40], 0, olia([1.0, 1.0], [100, 500]), 40)
 
 
 @pytest.mark.parametrize(("name", "law_of"), [("lia", lia), ("balia", balia)])
@@ -189,7 +189,7 @@ def test_the_others_windows_are_looked_at_once_a_round_trip(name, law_of):
         windows.append(100 + int(rest))
         if rest >= 1:
             break
-    assert found(law, 0, len(windows)) == windows
+    assert simulated(law, 0, len(windows)) == windows
     assert windows[-1] == 101
 
 
@@ -198,17 +198,17 @@ def test_a_window_in_recovery_counts_as_what_it_is_reduced_to():
     law = connection("lia", [10, 40], [0.2, 0.4])
     law.lose_and_stay(1)
     assert law.cwnd(1) == 40
-    assert found(law, 0, 100) == expected([10, 20], 0, lia([0.2, 0.4]), 100)
+    assert simulated(law, 0, 100) == expected([10, 20], 0, lia([0.2, 0.4]), 100)
 
 
 @pytest.mark.parametrize("name", ["lia", "olia", "balia"])
 def test_what_had_grown_short_of_a_segment_goes_with_a_loss(name):
     # 45 of 50 ACKs at W = 50; the loss leaves 25, which take 25 ACKs for the next segment.
     law = connection(name, [50], [0.3])
-    found(law, 0, 45)
+    simulated(law, 0, 45)
     law.lose()
     assert law.cwnd() == 25
-    assert found(law, 0, 26).index(26) in (24, 25)
+    assert simulated(law, 0, 26).index(26) in (24, 25)
 
 
 @pytest.mark.parametrize("name", ["lia", "olia"])
@@ -246,7 +246,7 @@ def test_slow_start_is_not_coupled(name):
     # beyond it counts for avoidance.
     law = connection(name, [10, 1000], [0.1, 0.1])
     law.set(0, cwnd=10, ssthresh=20)
-    assert found(law, 0, 3, acked=3) == [13, 16, 19]
+    assert simulated(law, 0, 3, acked=3) == [13, 16, 19]
     law.ack(3, 0)
     assert law.cwnd(0) == 20
 
@@ -256,4 +256,4 @@ def test_an_unused_window_does_not_grow(name):
     law = connection(name, [4], [0.1])
     law.state.set_is_cwnd_limited(0, False)
     law.state.set_max_packets_out(0, 0)
-    assert set(found(law, 0, 100)) == {4}
+    assert set(simulated(law, 0, 100)) == {4}

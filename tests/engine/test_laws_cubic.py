@@ -178,12 +178,12 @@ def acks_until_found(law: Law, apart_ms: float, most: int = 3000) -> int:
     return 0
 
 
-@pytest.mark.parametrize(("apart_ms", "found"), [(1.0, True), (2.0, True), (2.1, False), (10.0, False)])
-def test_an_ack_train_of_half_a_round_trip_ends_slow_start(apart_ms, found):
+@pytest.mark.parametrize(("apart_ms", "detected"), [(1.0, True), (2.0, True), (2.1, False), (10.0, False)])
+def test_an_ack_train_of_half_a_round_trip_ends_slow_start(apart_ms, detected):
     # ACKs at most 2 ms apart for more than half of 1 s, and of the 1 ms that batches may add.
     seen = acks_until_found(starting(100), apart_ms)
-    assert (seen > 0) == found
-    if found:
+    assert (seen > 0) == detected
+    if detected:
         assert (seen - 1) * apart_ms == pytest.approx(500.5, abs=2 * apart_ms)
 
 
@@ -213,9 +213,9 @@ def risen(base_s: float, rise_ms: float) -> int:
 
 
 @pytest.mark.parametrize(
-    ("base_s", "rise_ms", "found"),
+    ("base_s", "rise_ms", "detected"),
     [(1.0, 15.9, 0), (1.0, 16.1, 9), (0.02, 3.9, 0), (0.02, 4.1, 9), (0.1, 12.6, 9)],
 )
-def test_a_delay_that_rose_ends_slow_start_after_eight_samples(base_s, rise_ms, found):
+def test_a_delay_that_rose_ends_slow_start_after_eight_samples(base_s, rise_ms, detected):
     # clamp(RTT / 8, 4, 16 ms): 16 at 1 s, 4 at 20 ms, 12.5 at 100 ms.
-    assert risen(base_s, rise_ms) == found
+    assert risen(base_s, rise_ms) == detected

@@ -92,12 +92,12 @@ class Path:
 def paths(*windows: int, base_s: float = 1.0) -> list[Path]:
     law = Law("wvegas", *[base_s] * len(windows))
     rates = [0.0] * len(windows)
-    found = [Path(law, i, rates) for i in range(len(windows))]
-    for path, window in zip(found, windows, strict=True):
+    law_paths = [Path(law, i, rates) for i in range(len(windows))]
+    for path, window in zip(law_paths, windows, strict=True):
         path.start_at(4)
         path.first_round(base_s)
         path.start_at(window)
-    return found
+    return law_paths
 
 
 @pytest.mark.parametrize(

@@ -109,8 +109,8 @@ def test_line_time_lies_in_frames_that_are_whole_or_follow_a_whole_one(dark_s):
     for a, b in dark_s:
         usable[round(a * 1000) : round(b * 1000)] = False
     objects = window([1400] * 250, release_s=0.0, length_s=1.0)
-    found = bound(net.link(1e6, 2.0, loss=loss, outages_s=dark_s), objects)
-    assert found == pytest.approx(usable.sum() * 125 / 1440, rel=1e-4)
+    weight = bound(net.link(1e6, 2.0, loss=loss, outages_s=dark_s), objects)
+    assert weight == pytest.approx(usable.sum() * 125 / 1440, rel=1e-4)
 
 
 def test_outages_do_not_count():
@@ -168,8 +168,8 @@ def programme(*, release_ns, weights: np.ndarray, layers: int, end_ns, demand, c
             row[n], row[n - 1] = 1, -1
             rows.append(row)
             limits.append(0)
-    found = linprog(-weights, A_ub=np.array(rows), b_ub=np.maximum(limits, 0), bounds=(0, 1))
-    return -float(found.fun)
+    solution = linprog(-weights, A_ub=np.array(rows), b_ub=np.maximum(limits, 0), bounds=(0, 1))
+    return -float(solution.fun)
 
 
 @pytest.mark.parametrize("seed", range(24))

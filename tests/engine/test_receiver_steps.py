@@ -30,14 +30,14 @@ class Receiver:
             option_bytes=options,
             constants=TcpConstants(**constants),  # type: ignore[arg-type]
         )
-        self.own = parts.Receiver(transport, window_segments, rtt_ms * MS)
+        self.engine = parts.Receiver(transport, window_segments, rtt_ms * MS)
         self.next = 0
 
     def take(
         self, number: int, sent_ms: int | None = None, now_ms: int = 1000, size: int = MSS
     ) -> tuple[bool, bool]:
         sent = number if sent_ms is None else sent_ms
-        return self.own.segment(now_ms * MS, number, sent * MS, size)
+        return self.engine.segment(now_ms * MS, number, sent * MS, size)
 
     def in_order(self, count: int, now_ms: int = 1000) -> list[int]:
         """So many segments, each answered if the receiver wants to; how many each ACK covered."""
@@ -45,7 +45,7 @@ class Receiver:
         for _ in range(count):
             pending += 1
             if self.take(self.next, now_ms=now_ms)[1]:
-                self.own.make_ack()
+                self.engine.make_ack()
                 covered.append(pending)
                 pending = 0
             self.next += 1
@@ -55,23 +55,23 @@ class Receiver:
         """How long a segment alone would wait for a second one; it is answered then."""
         assert self.take(self.next, now_ms=now_ms, size=size) == (True, False)
         self.next += 1
-        wait = self.own.ack_deadline / MS - now_ms
-        self.own.make_ack()
+        wait = self.engine.ack_deadline / MS - now_ms
+        self.engine.make_ack()
         return float(wait)
 
     def miss(self, now_ms: int) -> None:
         """The second segment does not come; the timer answers the first."""
         self.take(self.next, now_ms=now_ms)
         self.next += 1
-        self.own.expire()
-        self.own.make_ack()
+        self.engine.expire()
+        self.engine.make_ack()
 
 
 def established(options: int = 0, **more: float) -> Receiver:
     """Past the first ACKs, nothing pending."""
     receiver = Receiver(options=options, **more)  # type: ignore[arg-type]
     receiver.in_order(200)
-    receiver.own.make_ack()
+    receiver.engine.make_ack()
     return receiver
 
 
@@ -109,20 +109,20 @@ def test_an_ack_held_back_out_of_order_says_nothing_of_the_wait():
     # tcp_delack_timer_handler() and tcp_compressed_ack_kick(): the one doubles the wait of 40 ms, the other does not.
     receiver = established()
     receiver.take(200)
-    receiver.own.expire()
-    receiver.own.make_ack()
+    receiver.engine.expire()
+    receiver.engine.make_ack()
     receiver.next = 201
     assert receiver.waits_ms(1200) == 80
     receiver = established()
     for number in range(201, 205):
         now = receiver.take(number)[1]
         if now:
-            receiver.own.make_ack()
+            receiver.engine.make_ack()
     assert not now
-    receiver.own.expire()
-    receiver.own.make_ack()
+    receiver.engine.expire()
+    receiver.engine.make_ack()
     receiver.take(200)
-    receiver.own.make_ack()
+    receiver.engine.make_ack()
     receiver.next = 205
     assert receiver.waits_ms(1200) == 40
 
@@ -168,7 +168,7 @@ def test_after_quick_acknowledgements_the_wait_is_the_least_again():
     receiver.miss(1800)
     for k in range(16):
         assert receiver.take(receiver.next, now_ms=5000 + 400 * k)[1]
-        receiver.own.make_ack()
+        receiver.engine.make_ack()
         receiver.next += 1
     assert receiver.waits_ms(12_000) == 40
 
@@ -179,7 +179,7 @@ def test_a_segment_that_was_there_makes_the_wait_the_least_again():
     receiver.miss(1800)
     assert receiver.waits_ms(2200) == 160
     receiver.take(100, now_ms=2300)
-    receiver.own.make_ack()
+    receiver.engine.make_ack()
     assert receiver.waits_ms(2600) == 40
 
 
@@ -188,11 +188,11 @@ def test_segments_out_of_order_that_share_an_acknowledgement_miss_nothing():
     for number in range(201, 205):
         receiver.take(number)
         if number < 204:
-            receiver.own.make_ack()
-    receiver.own.expire()
-    receiver.own.make_ack()
+            receiver.engine.make_ack()
+    receiver.engine.expire()
+    receiver.engine.make_ack()
     assert receiver.take(200) == (True, True)
-    receiver.own.make_ack()
+    receiver.engine.make_ack()
     receiver.next = 205
     assert receiver.waits_ms(1100) == 40
 
@@ -221,43 +221,43 @@ def test_after_a_silence_of_three_round_trips_sixteen_are_quick(silence_ms, quic
 def test_a_short_segment_is_answered_at_once():
     receiver = established()
     assert receiver.take(200, size=MSS - 1) == (True, True)
-    receiver.own.make_ack()
+    receiver.engine.make_ack()
     assert receiver.take(201) == (True, False)
 
 
 def test_segments_out_of_order_three_at_once_and_then_44_in_a_millisecond_and_its_slack():
     receiver = established()
     assert receiver.take(200, size=MSS)[1] is False
-    receiver.own.make_ack()
+    receiver.engine.make_ack()
     answered: list[int] = []
     for number in range(202, 202 + 60):
         now = receiver.take(number)[1]
         if now:
-            receiver.own.make_ack()
+            receiver.engine.make_ack()
         elif len(answered) == 3:
-            assert receiver.own.ack_deadline == 1001.1 * MS
+            assert receiver.engine.ack_deadline == 1001.1 * MS
         answered.append(now)
     assert answered == [True] * 3 + [False] * 44 + [True] + [False] * 12
     # Another hole has three of its own.
     assert receiver.take(201)[1]
-    receiver.own.make_ack()
+    receiver.engine.make_ack()
     assert [receiver.take(number)[1] for number in range(270, 274)] == [True] * 3 + [False]
 
 
 def test_on_a_short_path_the_compression_lasts_a_twentieth_of_it():
     receiver = Receiver(rtt_ms=10)
     receiver.in_order(200)
-    receiver.own.make_ack()
+    receiver.engine.make_ack()
     for number in range(201, 205):
         receiver.take(number)
-    assert receiver.own.ack_deadline == 1000.6 * MS  # and the slack
+    assert receiver.engine.ack_deadline == 1000.6 * MS  # and the slack
 
 
 def test_a_segment_that_was_there_makes_sixteen_quick():
     receiver = established()
     receiver.next = 200
     receiver.take(100)
-    receiver.own.make_ack()
+    receiver.engine.make_ack()
     assert receiver.in_order(20) == [1] * 15 + [2] * 2  # its own answer was the first of them
 
 
@@ -265,20 +265,20 @@ def test_every_second_segment_is_answered_and_the_first_waits_for_it():
     # RFC 1122 section 4.2.3.2: an ACK for at least every second full segment, and within the delay.
     receiver = established()
     assert receiver.take(200, now_ms=1500) == (True, False)
-    assert receiver.own.ack_deadline == (1500 + 40) * MS
+    assert receiver.engine.ack_deadline == (1500 + 40) * MS
     assert receiver.take(201) == (True, True)
-    cumulative, echo, duplicate, blocks = receiver.own.make_ack()
+    cumulative, echo, duplicate, blocks = receiver.engine.make_ack()
     # RFC 7323 section 4.2: a delayed ACK echoes the earliest segment that it answers.
     assert (cumulative, echo, duplicate, blocks) == (202, 200 * MS, False, [])
-    assert receiver.own.ack_deadline == NEVER_NS
+    assert receiver.engine.ack_deadline == NEVER_NS
 
 
 def test_a_segment_beyond_a_hole_is_answered_at_once_with_its_block():
     receiver = established()
     assert receiver.take(201) == (True, True)
-    assert receiver.own.make_ack() == (200, 201 * MS, False, [(201, 202)])
+    assert receiver.engine.make_ack() == (200, 201 * MS, False, [(201, 202)])
     assert receiver.take(202) == (True, True)
-    assert receiver.own.make_ack() == (200, 202 * MS, False, [(201, 203)])
+    assert receiver.engine.make_ack() == (200, 202 * MS, False, [(201, 203)])
 
 
 def test_the_newest_block_comes_first_and_three_are_named():
@@ -286,11 +286,11 @@ def test_the_newest_block_comes_first_and_three_are_named():
     receiver = established()
     for number in (202, 204, 206, 208):
         receiver.take(number)
-        receiver.own.make_ack()
+        receiver.engine.make_ack()
     receiver.take(205)  # joins the two around it
-    assert receiver.own.make_ack()[3] == [(204, 207), (208, 209), (202, 203)]
+    assert receiver.engine.make_ack()[3] == [(204, 207), (208, 209), (202, 203)]
     receiver.take(202 + 1)
-    assert receiver.own.make_ack()[3] == [(202, 207), (208, 209)]
+    assert receiver.engine.make_ack()[3] == [(202, 207), (208, 209)]
 
 
 def test_an_ack_of_mptcp_has_room_for_one_block():
@@ -299,14 +299,14 @@ def test_an_ack_of_mptcp_has_room_for_one_block():
     receiver = established(options=24)
     for number in (202, 204, 206):
         receiver.take(number)
-        blocks = receiver.own.make_ack()[3]
+        blocks = receiver.engine.make_ack()[3]
         assert blocks == [(number, number + 1)]
     receiver.take(204)
-    assert receiver.own.make_ack()[2:] == (True, [])
+    assert receiver.engine.make_ack()[2:] == (True, [])
     plain = established()
     for number in (202, 204, 206, 204):
         plain.take(number)
-        ack = plain.own.make_ack()
+        ack = plain.engine.make_ack()
     assert ack[2:] == (True, [(206, 207), (204, 205)])
 
 
@@ -315,28 +315,28 @@ def test_what_was_held_back_is_said_before_a_third_block_begins():
     receiver = established(options=24)
     for number in (202, 203, 204):  # the three at once
         receiver.take(number)
-        receiver.own.make_ack()
-    assert not receiver.own.speaks_first(205)
+        receiver.engine.make_ack()
+    assert not receiver.engine.speaks_first(205)
     assert receiver.take(205) == (True, False)
-    assert receiver.own.ack_deadline < NEVER_NS
-    assert not receiver.own.speaks_first(207)  # a second block can wait
+    assert receiver.engine.ack_deadline < NEVER_NS
+    assert not receiver.engine.speaks_first(207)  # a second block can wait
     assert receiver.take(207) == (True, False)
-    assert not receiver.own.speaks_first(208)
-    assert not receiver.own.speaks_first(206)
-    assert not receiver.own.speaks_first(204)  # there already
-    assert not receiver.own.speaks_first(200)  # in order
-    assert receiver.own.speaks_first(210)
-    receiver.own.make_ack()
-    assert not receiver.own.speaks_first(210)  # nothing is held back any more
+    assert not receiver.engine.speaks_first(208)
+    assert not receiver.engine.speaks_first(206)
+    assert not receiver.engine.speaks_first(204)  # there already
+    assert not receiver.engine.speaks_first(200)  # in order
+    assert receiver.engine.speaks_first(210)
+    receiver.engine.make_ack()
+    assert not receiver.engine.speaks_first(210)  # nothing is held back any more
     # One that touches the third of three blocks brings it to the front, and the others behind it.
     receiver.take(210)
-    receiver.own.make_ack()
+    receiver.engine.make_ack()
     receiver.take(212)
-    receiver.own.make_ack()
+    receiver.engine.make_ack()
     while receiver.take(213 + receiver.next % 50)[1]:
-        receiver.own.make_ack()
+        receiver.engine.make_ack()
         receiver.next += 1
-    assert receiver.own.speaks_first(206)
+    assert receiver.engine.speaks_first(206)
 
 
 def test_what_fills_part_of_a_hole_is_one_of_three_acks_at_once():
@@ -344,10 +344,10 @@ def test_what_fills_part_of_a_hole_is_one_of_three_acks_at_once():
     receiver = established()
     for number in range(203, 210):
         if receiver.take(number)[1]:
-            receiver.own.make_ack()
-    receiver.own.make_ack()
+            receiver.engine.make_ack()
+    receiver.engine.make_ack()
     assert receiver.take(200)[1]
-    receiver.own.make_ack()
+    receiver.engine.make_ack()
     answered = [receiver.take(number)[1] for number in (210, 211, 212)]
     assert answered == [True, True, False]
 
@@ -359,16 +359,16 @@ def test_the_window_grows_into_what_segments_out_of_order_leave():
     # quick ACKs 14 remain then, and three go at once. Once the hole is filled 100 - 72 = 28 more let it grow.
     receiver = Receiver(window_segments=116)
     receiver.in_order(16)
-    receiver.own.make_ack()
+    receiver.engine.make_ack()
     at_once = []
     for number in range(17, 217):
         at_once.append(receiver.take(number)[1])
         if at_once[-1]:
-            receiver.own.make_ack()
+            receiver.engine.make_ack()
     assert at_once.index(False) == 73 + 14 + 3
-    receiver.own.make_ack()
+    receiver.engine.make_ack()
     assert receiver.take(16)[1]
-    receiver.own.make_ack()
+    receiver.engine.make_ack()
     receiver.next = 217
     covered = receiver.in_order(60)
     assert covered.index(2) == pytest.approx(28, abs=2)
@@ -379,11 +379,11 @@ def test_the_fourth_block_comes_back_when_one_is_gone():
     receiver = established()
     for number in (202, 205, 207, 209):
         receiver.take(number)
-        receiver.own.make_ack()
+        receiver.engine.make_ack()
     assert receiver.take(200)[1]
-    receiver.own.make_ack()
+    receiver.engine.make_ack()
     assert receiver.take(201)[1]
-    cumulative, _, _, blocks = receiver.own.make_ack()
+    cumulative, _, _, blocks = receiver.engine.make_ack()
     assert cumulative == 203
     assert blocks == [(209, 210), (207, 208), (205, 206)]
 
@@ -392,22 +392,22 @@ def test_filling_a_hole_is_answered_at_once_up_to_the_next_one():
     receiver = established()
     for number in (201, 202, 204):
         receiver.take(number)
-        receiver.own.make_ack()
+        receiver.engine.make_ack()
     assert receiver.take(200, sent_ms=900) == (True, True)
-    assert receiver.own.make_ack() == (203, 900 * MS, False, [(204, 205)])
+    assert receiver.engine.make_ack() == (203, 900 * MS, False, [(204, 205)])
 
 
 def test_a_segment_that_was_there_is_named_a_duplicate_once():
     # RFC 2883: below the cumulative ACK, or in a block.
     receiver = established()
     assert receiver.take(150) == (False, True)
-    assert receiver.own.make_ack()[2] is True
+    assert receiver.engine.make_ack()[2] is True
     receiver.take(202)
-    assert receiver.own.make_ack()[2] is False
+    assert receiver.engine.make_ack()[2] is False
     assert receiver.take(202) == (False, True)
-    assert receiver.own.make_ack()[2] is True
+    assert receiver.engine.make_ack()[2] is True
     receiver.take(200)
-    assert receiver.own.make_ack()[2] is False
+    assert receiver.engine.make_ack()[2] is False
 
 
 def test_in_order_segments_go_up_as_they_come():

@@ -16,28 +16,28 @@ def test_the_round_trip_of_an_ack_that_covers_two_is_the_firsts_for_the_timeout_
     sender = Sender()
     sender.send(0, 500)
     sender.ack(1500, 2)
-    assert sender.own.srtt_ns == 1062.5 * MS
-    assert sender.own.last_rtt_ns == 1000 * MS
+    assert sender.engine.srtt_ns == 1062.5 * MS
+    assert sender.engine.last_rtt_ns == 1000 * MS
 
 
 def test_the_same_behind_a_hole():
     sender = Sender()
-    sender.own.cwnd = 10
+    sender.engine.cwnd = 10
     sender.send(0, 500, 600, 700)
     sender.ack(1700, 0, (1, 4))
-    assert sender.own.srtt_ns == (7 * 1000 + 1200) / 8 * MS
-    assert sender.own.last_rtt_ns == 1000 * MS
+    assert sender.engine.srtt_ns == (7 * 1000 + 1200) / 8 * MS
+    assert sender.engine.last_rtt_ns == 1000 * MS
 
 
 def test_a_repeat_behind_a_hole_gives_no_round_trip():
     # RFC 7323 section 4.1: only where SND.UNA advances. 1's repeat is SACKed, 0 is not there.
     sender = flight()
     sender.ack(1004, 0, (2, 5))
-    sender.own.cwnd = 20
+    sender.engine.cwnd = 20
     assert sender.repeat(1004) == [0, 1]
-    before = sender.own.srtt_ns
+    before = sender.engine.srtt_ns
     sender.ack(3004, 0, (1, 5), echo_ms=1004)
-    assert sender.own.srtt_ns == before
+    assert sender.engine.srtt_ns == before
 
 
 def test_delivered_segments_leave_all_counts():
@@ -46,38 +46,38 @@ def test_delivered_segments_leave_all_counts():
     sender.repeat(1004)
     sender.ack(2004, 2, (2, 5), echo_ms=1004)
     sender.ack(2010, 5)
-    assert (sender.own.sacked_out, sender.own.retrans_out) == (0, 0)
-    assert sender.own.in_flight == 10 - 5 - sender.own.lost_out
+    assert (sender.engine.sacked_out, sender.engine.retrans_out) == (0, 0)
+    assert sender.engine.in_flight == 10 - 5 - sender.engine.lost_out
 
 
 def test_an_ack_of_nothing_new_does_not_grow_the_window():
     sender = flight()
     for _ in range(5):
         sender.ack(1000, 0)
-    assert sender.own.cwnd == 10
+    assert sender.engine.cwnd == 10
 
 
 def test_the_window_is_open_below_it_only():
     sender = flight(9)
-    sender.own.cwnd = 10
-    assert sender.own.window_open
+    sender.engine.cwnd = 10
+    assert sender.engine.window_open
     sender.send(10)
-    assert not sender.own.window_open
+    assert not sender.engine.window_open
 
 
 def test_the_application_limits_until_what_it_left_is_delivered():
     # draft-cheng-iccrg-delivery-rate-estimation section 3.4: the bubble is behind delivered + in flight.
     sender = Sender()
-    sender.own.cwnd = 10
+    sender.engine.cwnd = 10
     sender.send(0, 1, 2, starved=True)
-    assert sender.own.app_limited == 3
-    assert not sender.own.is_cwnd_limited
-    sender.own.cwnd = 100
-    sender.own.send(3 * MS, 2, False)
+    assert sender.engine.app_limited == 3
+    assert not sender.engine.is_cwnd_limited
+    sender.engine.cwnd = 100
+    sender.engine.send(3 * MS, 2, False)
     sender.ack(1002, 3)
-    assert sender.own.app_limited == 3
+    assert sender.engine.app_limited == 3
     sender.ack(1003, 4)
-    assert sender.own.app_limited == 0
+    assert sender.engine.app_limited == 0
 
 
 @pytest.mark.parametrize("scale", [1.0, 3.0])
@@ -91,7 +91,7 @@ def test_the_least_round_trip_is_remembered_for_five_minutes(scale):
         at += 1500
         number += 1
         sender.ack(at, number)
-        seen.append((at / 1000, sender.own.min_rtt_ns / MS))
+        seen.append((at / 1000, sender.engine.min_rtt_ns / MS))
     assert all(least == 1000 for t, least in seen if t < 299 * scale)
     assert all(least == 1500 for t, least in seen if t > 602 * scale)
 
@@ -102,7 +102,7 @@ def test_an_ack_that_covers_a_repeat_gives_the_round_trip_of_the_first_that_its_
     sender = flight()
     sender.ack(1003, 0, (1, 4))
     assert sender.repeat(1003) == [0]
-    before = sender.own.srtt_ns
+    before = sender.engine.srtt_ns
     sender.ack(2000, 5, (7, 9), echo_ms=1003)
-    assert sender.own.srtt_ns == pytest.approx(before + (1993 * MS - before) / 8, abs=2)
-    assert sender.own.last_rtt_ns == 1992 * MS
+    assert sender.engine.srtt_ns == pytest.approx(before + (1993 * MS - before) / 8, abs=2)
+    assert sender.engine.last_rtt_ns == 1992 * MS

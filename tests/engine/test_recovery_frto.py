@@ -25,9 +25,9 @@ def in_doubt(*, more: bool = True) -> tuple[Sender, float]:
 def test_new_data_goes_before_repeats():
     # Step 2: two segments of new data (W = 1 + 1 in slow start), and no repeat though nine are in doubt.
     sender, at = in_doubt()
-    assert (sender.own.state, sender.own.cwnd, sender.own.lost_out) == ("loss", 2, 9)
+    assert (sender.engine.state, sender.engine.cwnd, sender.engine.lost_out) == ("loss", 2, 9)
     assert sender.repeat(at) == []
-    assert sender.own.window_open
+    assert sender.engine.window_open
 
 
 def test_without_new_data_it_is_repeats():
@@ -37,14 +37,14 @@ def test_without_new_data_it_is_repeats():
 
 def test_new_data_that_could_not_go_leaves_it_at_repeats():
     sender, at = in_doubt()
-    assert sender.own.repairs_instead()
+    assert sender.engine.repairs_instead()
     assert sender.repeat(at) == [1, 2]
 
 
 def test_new_data_that_went_lets_repeats_wait():
     sender, at = in_doubt()
     sender.send(at, at)
-    assert not sender.own.repairs_instead()
+    assert not sender.engine.repairs_instead()
 
 
 @pytest.mark.parametrize("block", [(1, 2), (4, 5), (9, 10)])
@@ -56,13 +56,13 @@ def test_what_was_never_repeated_and_arrives_says_that_the_timeout_was_needless(
     sender, at = in_doubt()
     sender.send(at, at)
     sender.ack(at + 100, 1, block, echo_ms=block[0])
-    assert (sender.own.state, sender.own.lost_out, sender.own.cwnd) == ("open", 0, 10)
+    assert (sender.engine.state, sender.engine.lost_out, sender.engine.cwnd) == ("open", 0, 10)
     lost = [number for number in range(1, 10) if number != block[0]]
     due = lost[-1] + (at + 100 - block[0]) + 250
     assert due <= sender.next_timer_ms <= due + 3
     sender.timer(sender.next_timer_ms)
-    assert (sender.own.state, sender.own.lost_out) == ("recovery", 8)
-    assert sender.own.ssthresh == 5
+    assert (sender.engine.state, sender.engine.lost_out) == ("recovery", 8)
+    assert sender.engine.ssthresh == 5
     assert sender.repeat(due + 3) == lost[:1]
 
 
@@ -71,11 +71,11 @@ def test_an_answer_to_the_new_data_says_that_it_was_not():
     sender, at = in_doubt()
     sender.send(at, at)
     sender.ack(at + 1000, 1, (10, 11), echo_ms=at)
-    assert sender.own.state == "loss"
+    assert sender.engine.state == "loss"
     assert sender.repeat(at + 1000)[0] == 1
     # What then arrives of 1 to 9 takes nothing back any more.
     sender.ack(at + 1100, 1, (4, 5), (10, 11), echo_ms=4)
-    assert sender.own.state == "loss"
+    assert sender.engine.state == "loss"
 
 
 def test_an_ack_of_the_whole_flight_ends_the_repair():
@@ -86,7 +86,7 @@ def test_an_ack_of_the_whole_flight_ends_the_repair():
     sender.timer(at)
     assert sender.repeat(at) == [0]
     sender.ack(at + 1000, 10, echo_ms=at, more=True)
-    assert (sender.own.state, sender.own.lost_out) == ("open", 0)
+    assert (sender.engine.state, sender.engine.lost_out) == ("open", 0)
 
 
 def test_a_timeout_in_a_recovery_is_not_doubted():

@@ -17,16 +17,16 @@ def test_proportional_rate_reduction_ack_by_ack():
         sender.ack(1000 + k, 0, (1, k + 1))
         if k < 3:
             continue
-        windows.append(sender.own.cwnd)
+        windows.append(sender.engine.cwnd)
         if k == 3:
             assert sender.repeat(1003) == [0]  # prr_out = 1
-        while sender.own.window_open:
+        while sender.engine.window_open:
             sender.send(1000 + k)
     # k = 3: pipe 6, delivered 1: 6 + ⌈1/2⌉ - 0 = 7;   k = 4: pipe 6 (the repeat is out), 6 + ⌈2/2⌉ - 1 = 6
     # k = 5: pipe 5 = ssthresh, so the other rule: min(5 - 5, ..) = 0: 5;   k = 6: pipe 4, room 1: min(1, max(4 - 1,
     # 1)) = 1: 5 and so on: one new segment for each that arrives.
     assert windows == [7, 6, 5, 5, 5, 5, 5]
-    assert sender.own.ssthresh == 5
+    assert sender.engine.ssthresh == 5
 
 
 def test_what_was_not_sent_in_time_is_made_up_for_below_the_threshold():
@@ -36,11 +36,11 @@ def test_what_was_not_sent_in_time_is_made_up_for_below_the_threshold():
     for k in (1, 2, 3):
         sender.ack(1000 + k, 0, (1, k + 1))
     sender.repeat(1003)
-    assert sender.own.ssthresh == 10
+    assert sender.engine.ssthresh == 10
     seen = []
     for k in range(4, 19):
         sender.ack(1000 + k, 0, (1, k + 1))
-        seen.append(sender.own.cwnd)
+        seen.append(sender.engine.cwnd)
     # pipe = 20 - k (0 repeated, k SACKed) down to 10 at k = 10: proportional: ⌈(k - 2) / 2⌉ - 1 more.
     expected = [20 - k + max(-(-(k - 2) // 2) - 1, 0) for k in range(4, 10)]
     # From k = 10 on room = 10 - pipe = k - 10, and prr_delivered - prr_out = k - 3 ≥ room: the window is the threshold.
@@ -51,18 +51,18 @@ def test_what_was_not_sent_in_time_is_made_up_for_below_the_threshold():
 def test_the_safe_ack_rule_gives_one_more_and_only_without_new_losses():
     # 6 of 12 are lost at once: ssthresh 6. 4 delivered, pipe = 12 - 4 - 6 = 2, room 4: max(4 - 0, 4) = 4: W = 6.
     sender = Sender()
-    sender.own.cwnd = 12
+    sender.engine.cwnd = 12
     sender.send(*range(12))
     sender.ack(1009, 0, (6, 10))
-    assert sender.own.cwnd == 6
+    assert sender.engine.cwnd == 6
     assert sender.repeat(1009) == [0, 1, 2, 3]
     # The repeat of 0 arrives, and says that 10 and 11 are lost: pipe = 11 - 4 - 7 + 3 = 3, room 3, max(5 - 4, 1) = 1.
     sender.ack(2009, 1, (6, 10), echo_ms=1009)
-    assert sender.own.cwnd == 4
+    assert sender.engine.cwnd == 4
     assert sender.repeat(2009) == [4]
     # That of 1 arrives and says nothing else: pipe 10 - 4 - 6 + 3 = 3, max(6 - 5, 1) + 1 = 2.
     sender.ack(2010, 2, (6, 10), echo_ms=1009)
-    assert sender.own.cwnd == 5
+    assert sender.engine.cwnd == 5
 
 
 def test_a_recovery_ends_with_what_was_in_flight_when_it_began():
@@ -73,9 +73,9 @@ def test_a_recovery_ends_with_what_was_in_flight_when_it_began():
     sender.repeat(1003)
     sender.send(1003)
     sender.ack(2003, 9, echo_ms=1003)
-    assert sender.own.state == "recovery"
+    assert sender.engine.state == "recovery"
     sender.ack(2004, 10)
-    assert (sender.own.state, sender.own.cwnd) == ("open", 5)
+    assert (sender.engine.state, sender.engine.cwnd) == ("open", 5)
 
 
 def test_the_next_reduction_starts_from_nothing():
@@ -86,16 +86,16 @@ def test_the_next_reduction_starts_from_nothing():
         sender.ack(1000 + k, 0, (1, k + 1))
     sender.repeat(1003)
     sender.ack(2003, 10, echo_ms=1003)
-    assert (sender.own.state, sender.own.cwnd) == (
+    assert (sender.engine.state, sender.engine.cwnd) == (
         "open",
         6,
     )  # 5, and what this ACK covers beyond the recovery grows it
-    sender.own.cwnd = 10
+    sender.engine.cwnd = 10
     sender.send(*[2100 + k for k in range(10)])
     for k in (1, 2, 3):
         sender.ack(3100 + k, 10, (11, 11 + k))
-    assert sender.own.cwnd == 7  # pipe 6, ⌈1 · 5 / 10⌉ = 1
-    assert sender.own.ssthresh == 5
+    assert sender.engine.cwnd == 7  # pipe 6, ⌈1 · 5 / 10⌉ = 1
+    assert sender.engine.ssthresh == 5
 
 
 def test_the_first_repeat_leaves_at_once_even_where_the_flight_is_the_threshold():
@@ -103,7 +103,7 @@ def test_the_first_repeat_leaves_at_once_even_where_the_flight_is_the_threshold(
     # sends one all the same, as nothing has gone out yet.
     sender = flight()
     sender.ack(1004, 0, (2, 5))
-    assert (sender.own.ssthresh, sender.own.in_flight, sender.own.cwnd) == (5, 5, 6)
+    assert (sender.engine.ssthresh, sender.engine.in_flight, sender.engine.cwnd) == (5, 5, 6)
     assert sender.repeat(1004) == [0]
 
 
@@ -111,22 +111,22 @@ def test_what_was_acknowledged_before_a_loss_does_not_count_for_growth_after_it(
     # W = 10 in congestion avoidance: nine segments acknowledged, one short of the next. Then 9 is lost: after the
     # recovery W = 5, and takes five acknowledged segments to grow, not one.
     sender = flight()
-    sender.own.ssthresh = 10
+    sender.engine.ssthresh = 10
     for k in range(1, 10):
         sender.ack(1000 + k, k, echo_ms=k - 1)
         sender.send(1000 + k)
-    assert sender.own.cwnd == 10
+    assert sender.engine.cwnd == 10
     for k in range(10, 19):
         sender.ack(2000 + k, 9, (10, k + 1), echo_ms=1000 + k)
         sender.repeat(2000 + k)
-    assert sender.own.state == "recovery"
+    assert sender.engine.state == "recovery"
     sender.ack(3012, 19, echo_ms=2012)  # the one segment that it covers counts from here on
-    assert (sender.own.state, sender.own.cwnd) == ("open", 5)
+    assert (sender.engine.state, sender.engine.cwnd) == ("open", 5)
     sender.send(*[3012] * 5)
     for k in range(1, 5):
-        assert sender.own.cwnd == 5
+        assert sender.engine.cwnd == 5
         sender.ack(4012, 19 + k, echo_ms=3012)
-    assert sender.own.cwnd == 6
+    assert sender.engine.cwnd == 6
 
 
 def test_an_ack_that_ends_a_recovery_has_losses_judged_as_open_does():
@@ -136,14 +136,14 @@ def test_an_ack_that_ends_a_recovery_has_losses_judged_as_open_does():
     # tcp_rack_reo_wnd() is none in Recovery only.
     sender = flight()
     sender.ack(1003, 0, (1, 10), echo_ms=3)
-    assert sender.own.state == "recovery"
+    assert sender.engine.state == "recovery"
     assert sender.repeat(1003)[0] == 0
     sender.send(1003, 1004)
     sender.ack(2004, 10, (11, 12), echo_ms=1004)
-    assert (sender.own.state, sender.own.lost_out) == ("open", 0)
+    assert (sender.engine.state, sender.engine.lost_out) == ("open", 0)
     assert 2254 <= sender.next_timer_ms <= 2257
     sender.timer(sender.next_timer_ms)
-    assert (sender.own.state, sender.own.lost_out) == ("recovery", 1)
+    assert (sender.engine.state, sender.engine.lost_out) == ("recovery", 1)
 
 
 def test_a_recovery_that_racks_timer_begins_counts_a_segment_as_delivered():
@@ -153,10 +153,10 @@ def test_a_recovery_that_racks_timer_begins_counts_a_segment_as_delivered():
     sender.ack(1002, 0, (1, 3))
     at = sender.next_timer_ms
     sender.timer(at)
-    assert (sender.own.state, sender.own.ssthresh, sender.own.cwnd) == ("recovery", 5, 8)
+    assert (sender.engine.state, sender.engine.ssthresh, sender.engine.cwnd) == ("recovery", 5, 8)
     assert sender.repeat(at) == [0]
     # pipe 7, ⌈2 · 5 / 10⌉ - 1 = 0 more; then pipe 6, ⌈3 · 5 / 10⌉ - 1 = 1 more.
     sender.ack(at + 1, 0, (1, 4))
-    assert sender.own.cwnd == 7
+    assert sender.engine.cwnd == 7
     sender.ack(at + 2, 0, (1, 5))
-    assert sender.own.cwnd == 7
+    assert sender.engine.cwnd == 7

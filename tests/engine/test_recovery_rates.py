@@ -17,20 +17,20 @@ def test_pacing_spaces_segments_by_the_rate_from_the_last_one_on():
     # `fixed`, W = 10 over 1 s: a segment of 1,500 bytes every 100 ms, whether three leave together or not.
     sender = Sender("fixed", parameters=net.windows(10))
     sender.send(0, 0, 0)
-    assert sender.own.pacing_until == pytest.approx(300 * MS)
+    assert sender.engine.pacing_until == pytest.approx(300 * MS)
     sender.send(1000)
-    assert sender.own.pacing_until == pytest.approx(1100 * MS)
+    assert sender.engine.pacing_until == pytest.approx(1100 * MS)
 
 
 def bandwidth(sender: Sender) -> float:
     """Segments a second that BBR's STARTUP paces by: 2.885 · 0.99 · bandwidth · 1,500 bytes."""
-    return float(sender.own.pacing_bytes_per_ns) * 1e9 / (2.885 * 0.99 * 1500)
+    return float(sender.engine.pacing_bytes_per_ns) * 1e9 / (2.885 * 0.99 * 1500)
 
 
 def measured() -> Sender:
     """One that measures rates, with room for 200 segments."""
     sender = Sender("bbr", option_bytes=0)
-    sender.own.cwnd = 200
+    sender.engine.cwnd = 200
     return sender
 
 
@@ -59,7 +59,7 @@ def test_idle_time_does_not_lower_a_delivery_rate():
     sender = measured()
     sender.send(*[0] * 30)
     sender.ack(1000, 30)
-    sender.own.cwnd = 200
+    sender.engine.cwnd = 200
     sender.send(*[6_000] * 60)
     sender.ack(7_000, 90)
     assert bandwidth(sender) == pytest.approx(60, rel=1e-3)
@@ -72,7 +72,7 @@ def test_a_sample_shorter_than_any_round_trip_is_none():
     sender.send(*range(4))
     for k in (1, 2, 3):
         sender.ack(1000 + k, 0, (1, k + 1))
-    sender.own.cwnd = 200
+    sender.engine.cwnd = 200
     assert sender.repeat(1003) == [0]
     before = bandwidth(sender)
     sender.ack(1103, 4, echo_ms=1003)
@@ -83,12 +83,12 @@ def test_laws_hear_how_many_segments_an_ack_covers():
     # BIC divides its step by the mean number of segments an ACK: five here, where a law that heard of one would take
     # 31/16.
     sender, linux = Sender("bic"), Linux(30, 30)
-    sender.own.cwnd = sender.own.ssthresh = 30
+    sender.engine.cwnd = sender.engine.ssthresh = 30
     for n in range(1, 60):
         sender.send(*[1000 * n] * 5)
         sender.ack(1000 * n + 1000, 5 * n)
         linux.ack(5)
-        assert sender.own.cwnd == linux.cwnd
+        assert sender.engine.cwnd == linux.cwnd
 
 
 def test_a_repeats_sample_shorter_than_the_least_round_trip_is_none():
@@ -100,12 +100,12 @@ def test_a_repeats_sample_shorter_than_the_least_round_trip_is_none():
     sender = measured()
     sender.send(*range(10))
     sender.ack(1009, 0, (7, 10), echo_ms=9)
-    assert sender.own.lost_out == 7
-    sender.own.cwnd = 2
+    assert sender.engine.lost_out == 7
+    sender.engine.cwnd = 2
     assert sender.repeat(1300) == [0, 1]
     sender.ack(1700, 0, (1, 2), (7, 10), echo_ms=1300)
     before = bandwidth(sender)
-    sender.own.cwnd = 200
+    sender.engine.cwnd = 200
     assert set(sender.repeat(1700)) == {2, 3, 4, 5, 6}
     sender.ack(2100, 0, (1, 10), echo_ms=1700)
     assert bandwidth(sender) == pytest.approx(before)
@@ -115,19 +115,19 @@ def test_bbrs_first_segments_leave_as_they_come():
     # Linux paces from the tenth segment of a connection on (tcp_update_skb_after_send()).
     sender = measured()
     sender.send(*[0] * 9)
-    assert sender.own.pacing_until == 0
+    assert sender.engine.pacing_until == 0
     sender.send(0)
-    assert sender.own.pacing_until == pytest.approx(1500 / sender.own.pacing_bytes_per_ns)
+    assert sender.engine.pacing_until == pytest.approx(1500 / sender.engine.pacing_bytes_per_ns)
 
 
 @pytest.mark.parametrize(("late", "credit"), [(0.0, 0.0), (0.3, 0.3), (0.5, 0.5), (9.0, 0.5)])
 def test_under_bbr_what_leaves_late_holds_the_next_back_less(late, credit):
     # By as much as it was late, but at most half a gap: Linux, as above.
     sender = measured()
-    gap_ms = 1500 / sender.own.pacing_bytes_per_ns / MS
+    gap_ms = 1500 / sender.engine.pacing_bytes_per_ns / MS
     sender.send(*[0] * 10)
     sender.send((1 + late) * gap_ms)
-    assert sender.own.pacing_until / MS == pytest.approx((1 + late + 1 - credit) * gap_ms, rel=1e-6)
+    assert sender.engine.pacing_until / MS == pytest.approx((1 + late + 1 - credit) * gap_ms, rel=1e-6)
 
 
 def test_what_the_application_held_back_does_not_lower_a_bandwidth():
@@ -136,13 +136,13 @@ def test_what_the_application_held_back_does_not_lower_a_bandwidth():
     sender = measured()
     sender.send(*[0] * 30)
     sender.ack(1000, 30)
-    before = float(sender.own.pacing_bytes_per_ns)
+    before = float(sender.engine.pacing_bytes_per_ns)
     at, number = 1000.0, 30
     sender.send(at, starved=True)
     number += 1
     for _ in range(20):
-        sender.own.cwnd = 200
-        sender.own.send(round(at * MS), 5, True)
+        sender.engine.cwnd = 200
+        sender.engine.send(round(at * MS), 5, True)
         at, number = at + 1000, number + 5
         sender.ack(at, number, echo_ms=at - 1000)
-    assert float(sender.own.pacing_bytes_per_ns) > 0.3 * before
+    assert float(sender.engine.pacing_bytes_per_ns) > 0.3 * before

@@ -41,8 +41,13 @@ def timed_out(count: int = 10) -> Sender:
 
 def test_a_timeout_loses_all_and_leaves_one():
     sender = timed_out()
-    assert (sender.own.state, sender.own.lost_out, sender.own.cwnd, sender.own.ssthresh) == ("loss", 10, 1, 5)
-    assert sender.own.timeouts == 1
+    assert (sender.engine.state, sender.engine.lost_out, sender.engine.cwnd, sender.engine.ssthresh) == (
+        "loss",
+        10,
+        1,
+        5,
+    )
+    assert sender.engine.timeouts == 1
     assert sender.repeat(9000) == [0]
 
 
@@ -50,7 +55,7 @@ def test_a_timeout_spares_what_left_within_a_round_trip():
     # RACK's round trip is 1 s. 0..8 left at 0 to 8 ms, 9 at 4.9 s; the timeout comes at 5 s or so: 9 is still on its
     # way.
     sender = Sender()
-    sender.own.cwnd = 20
+    sender.engine.cwnd = 20
     sender.send(0)
     sender.ack(1000, 1)
     sender.send(*[1001 + k for k in range(9)])
@@ -58,21 +63,21 @@ def test_a_timeout_spares_what_left_within_a_round_trip():
     at = sender.next_timer_ms
     sender.send(at - 100)
     assert sender.timer(at) == "timeout"
-    assert sender.own.lost_out == 9
-    assert sender.own.cwnd == 2  # one in flight, and one more
+    assert sender.engine.lost_out == 9
+    assert sender.engine.cwnd == 2  # one in flight, and one more
 
 
 def test_a_timeout_loses_the_head_however_late_it_left():
     sender = Sender()
-    sender.own.cwnd = 20
+    sender.engine.cwnd = 20
     sender.send(0)
     sender.ack(1000, 1)
     sender.send(1001)
     assert sender.timer(3300) == "probe"
-    sender.own.repeat_as_probe(3300 * MS, 1)
+    sender.engine.repeat_as_probe(3300 * MS, 1)
     at = sender.next_timer_ms
     assert sender.timer(at) == "timeout"
-    assert sender.own.lost_out == 1
+    assert sender.engine.lost_out == 1
 
 
 def test_timeouts_back_off_by_powers_of_two_up_to_rto_max():
@@ -89,10 +94,10 @@ def test_timeouts_back_off_by_powers_of_two_up_to_rto_max():
 
 def test_timeouts_in_a_row_reduce_the_threshold_once():
     sender = timed_out()
-    assert sender.own.ssthresh == 5
+    assert sender.engine.ssthresh == 5
     for _ in range(3):
         sender.timer(sender.next_timer_ms)
-    assert sender.own.ssthresh == 5
+    assert sender.engine.ssthresh == 5
 
 
 def test_an_answer_ends_the_backoff():
@@ -100,8 +105,8 @@ def test_an_answer_ends_the_backoff():
     sender = timed_out(2)
     assert sender.repeat(6000) == [0]
     sender.ack(7000, 1, echo_ms=6000)  # a time stamp's sample: SRTT 1 s
-    assert sender.own.timeouts == 1
-    sender.own.cwnd = 3
+    assert sender.engine.timeouts == 1
+    sender.engine.cwnd = 3
     assert sender.repeat(7000) == [1]
     assert sender.next_timer_ms <= 7000 + 3000
 
@@ -127,7 +132,7 @@ def test_a_timeouts_repair_lasts_until_all_of_it_is_acknowledged():
     sender.repeat(at)
     for k in range(1, 5):
         sender.ack(at + 1000 * k, k, echo_ms=at + 1000 * (k - 1))
-        assert sender.own.state == ("loss" if k < 4 else "open")
+        assert sender.engine.state == ("loss" if k < 4 else "open")
         sender.repeat(at + 1000 * k)
 
 
@@ -138,12 +143,12 @@ def test_a_sack_of_what_left_after_the_heads_repeat_does_not_put_its_timeout_off
     for k in (1, 2, 3):
         sender.ack(1000 + k, 0, (1, k + 1))
     sender.repeat(1003)
-    sender.own.cwnd = 30
+    sender.engine.cwnd = 30
     sender.send(1010, 1011)
     sender.ack(1104, 0, (1, 5))
     restarted = sender.next_timer_ms
     assert restarted > 1104 + 1000
-    sender.own.cwnd = 30
+    sender.engine.cwnd = 30
     sender.ack(2010, 0, (10, 11), (1, 5))
     sender.ack(2011, 0, (10, 12), (1, 5))
     assert sender.next_timer_ms == restarted
@@ -158,10 +163,10 @@ def test_a_timeout_loses_the_head_though_it_left_within_a_round_trip():
     sender.send(200_000)
     at = sender.next_timer_ms
     assert sender.timer(at) == "probe"
-    sender.own.repeat_as_probe(round(at * MS), 1)
+    sender.engine.repeat_as_probe(round(at * MS), 1)
     at = sender.next_timer_ms
     assert sender.timer(at) == "timeout"
-    assert sender.own.lost_out == 1
+    assert sender.engine.lost_out == 1
     assert sender.repeat(at) == [1]
 
 
@@ -169,7 +174,7 @@ def test_a_rest_lasts_no_longer_than_rto_max_beyond_the_outage():
     # A handshake of 100 s: three times that is more than RTO_MAX = 120 s.
     sender = Sender(rtt_ms=100_000)
     sender.send(0)
-    sender.own.rest(round(500_000 * MS))
+    sender.engine.rest(round(500_000 * MS))
     assert sender.next_timer_ms == 500_000 + 120_000
 
 
@@ -224,14 +229,14 @@ def test_timeouts_double_whole_ticks():
 def test_repeats_that_are_lost_after_a_timeout_begin_a_recovery():
     # tcp_fastretrans_alert(): FLAG_LOST_RETRANS. All ten are repeated at 9 s, and only the sixth comes through.
     sender = timed_out()
-    sender.own.cwnd = 10
+    sender.engine.cwnd = 10
     assert sender.repeat(9000) == [0]
-    sender.own.push()
+    sender.engine.push()
     assert sender.repeat(9000) == list(range(1, 10))
-    assert (sender.own.state, sender.own.ssthresh) == ("loss", 5)
-    sender.own.cwnd = 8
+    assert (sender.engine.state, sender.engine.ssthresh) == ("loss", 5)
+    sender.engine.cwnd = 8
     sender.ack(10_000, 0, (5, 6), echo_ms=9000)
-    assert (sender.own.state, sender.own.ssthresh) == ("recovery", 4)
+    assert (sender.engine.state, sender.engine.ssthresh) == ("recovery", 4)
     assert sender.repeat(10_000)[0] == 0
 
 
@@ -240,7 +245,7 @@ def test_a_probe_that_gives_way_to_the_timeout_leaves_it_where_it_was():
     # recovery, in which no probe is. Then 0 to 3 arrive: 4 left at 4 ms.
     sender = flight()
     sender.ack(1003, 0, (1, 4))
-    assert sender.own.state == "recovery"
+    assert sender.engine.state == "recovery"
     sender.ack(1010, 4, (4, 5))
     timeout = sender.next_timer_ms - 4
     again = flight()
@@ -256,31 +261,31 @@ def test_a_repeats_round_trip_is_counted_in_milliseconds():
         sender = timed_out(2)
         assert sender.repeat(9000 + past_ms) == [0]
         sender.ack(9000 + past_ms + 1000.6, 1, echo_ms=9000 + past_ms)
-        assert sender.own.last_rtt_ns == measured * MS
+        assert sender.engine.last_rtt_ns == measured * MS
 
 
 def test_a_timeout_repeats_one_segment_however_wide_the_window():
     # tcp_retransmit_timer() repeats the head; the rest of a window of ten that a law keeps waits for an ACK, or for a
     # push (tcp_tsq_write), or for what a second timeout repeats in its turn.
     sender = timed_out()
-    sender.own.cwnd = 10
+    sender.engine.cwnd = 10
     assert sender.repeat(9000) == [0]
-    assert not sender.own.window_open
+    assert not sender.engine.window_open
     at = sender.next_timer_ms
     assert sender.timer(at) == "timeout"
-    sender.own.cwnd = 10
+    sender.engine.cwnd = 10
     assert sender.repeat(at) == [0]
     sender.ack(at + 1000, 1, echo_ms=at)
-    sender.own.cwnd = 10
+    sender.engine.cwnd = 10
     assert sender.repeat(at + 1000) == list(range(1, 10))
 
 
 def test_a_push_lets_the_window_go_after_a_timeout():
     sender = timed_out()
-    sender.own.cwnd = 4
+    sender.engine.cwnd = 4
     assert sender.repeat(9000) == [0]
     assert sender.repeat(9001) == []
-    sender.own.push()
+    sender.engine.push()
     assert sender.repeat(9001) == [1, 2, 3]  # one of four is out
 
 
@@ -302,8 +307,8 @@ def test_the_first_repeat_after_a_timeout_leaves_idle(law, window):
     sender.timer(2011)
     at = sender.next_timer_ms
     assert sender.timer(at) == "timeout"
-    assert sender.own.in_flight == 0
-    sender.own.ssthresh = 1
+    assert sender.engine.in_flight == 0
+    sender.engine.ssthresh = 1
     assert sender.repeat(at + 1) == [0]
     sender.ack(at + 1001, 1, echo_ms=at + 1)
-    assert sender.own.cwnd == window
+    assert sender.engine.cwnd == window

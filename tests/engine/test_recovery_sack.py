@@ -14,12 +14,12 @@ def test_one_segment_beyond_a_hole_waits_a_quarter_of_the_round_trip():
     # delivered one took 1 s: it is lost at 0 + 1,000 + 250 ms, and 2 ms more for the timer (TCP_TIMEOUT_MIN_US).
     sender = flight()
     sender.ack(1001, 0, (1, 2))
-    assert (sender.own.state, sender.own.lost_out, sender.next_timer_ms) == ("open", 0, 1252)
+    assert (sender.engine.state, sender.engine.lost_out, sender.next_timer_ms) == ("open", 0, 1252)
     assert sender.timer(1251) == ""
     assert sender.timer(1252) == "repair"
-    assert (sender.own.state, sender.own.lost_out) == ("recovery", 1)
+    assert (sender.engine.state, sender.engine.lost_out) == ("recovery", 1)
     # The first repeat leaves at once: in flight 10 - 1 - 1 = 8, and one more.
-    assert sender.own.cwnd == 9
+    assert sender.engine.cwnd == 9
     assert sender.repeat(1252) == [0]
     assert sender.repeat(1252) == []
 
@@ -28,30 +28,30 @@ def test_three_segments_beyond_a_hole_lose_it_at_once():
     sender = flight()
     for k in (1, 2):
         sender.ack(1000 + k, 0, (1, k + 1))
-        assert sender.own.lost_out == 0
+        assert sender.engine.lost_out == 0
     sender.ack(1003, 0, (1, 4))
-    assert (sender.own.state, sender.own.lost_out, sender.own.lost) == ("recovery", 1, 1)
-    assert sender.own.in_flight == 10 - 3 - 1
+    assert (sender.engine.state, sender.engine.lost_out, sender.engine.lost) == ("recovery", 1, 1)
+    assert sender.engine.in_flight == 10 - 3 - 1
 
 
 def test_what_left_at_once_with_the_latest_is_lost_if_it_came_before():
     # All ten leave at 0; segments 4..6 arrive: those before are lost, those after are not.
     sender = Sender()
-    sender.own.cwnd = 10
+    sender.engine.cwnd = 10
     sender.send(*[0] * 10)
     sender.ack(1000, 0, (4, 7))
-    assert sender.own.lost_out == 4
+    assert sender.engine.lost_out == 4
     assert sender.repeat(1000)[0] == 0
 
 
 def test_of_those_that_left_at_once_the_last_to_arrive_counts():
     # All ten leave at 0; 4 arrives, then 6 and 7: 5 is before 7 as well.
     sender = Sender()
-    sender.own.cwnd = 10
+    sender.engine.cwnd = 10
     sender.send(*[0] * 10)
     sender.ack(1000, 0, (4, 5))
     sender.ack(1001, 0, (6, 8), (4, 5))
-    assert sender.own.lost_out == 5
+    assert sender.engine.lost_out == 5
 
 
 def test_within_a_recovery_nothing_waits_for_reordering():
@@ -60,9 +60,9 @@ def test_within_a_recovery_nothing_waits_for_reordering():
     for k in (1, 2, 3, 4):
         sender.ack(1000 + k, 0, (1, k + 1))
     sender.repeat(1004)
-    assert sender.own.lost_out == 1
+    assert sender.engine.lost_out == 1
     sender.ack(1006, 0, (6, 7), (1, 5))
-    assert sender.own.lost_out == 2
+    assert sender.engine.lost_out == 2
 
 
 def test_within_a_recovery_one_sack_is_enough():
@@ -73,8 +73,8 @@ def test_within_a_recovery_one_sack_is_enough():
         sender.ack(1000 + k, 0, (1, k + 1))
     assert sender.repeat(1003) == [0]
     sender.ack(2003, 4, echo_ms=1003)  # 4 and 5 left before the repeat: lost with it
-    assert sender.own.lost_out == 2
-    assert sender.own.state == "recovery"
+    assert sender.engine.lost_out == 2
+    assert sender.engine.state == "recovery"
 
 
 def test_within_a_recovery_no_quarter_of_a_round_trip_is_waited():
@@ -84,14 +84,14 @@ def test_within_a_recovery_no_quarter_of_a_round_trip_is_waited():
     for k in range(1, 9):
         sender.ack(1000 + k, 0, (1, k + 1))
     assert sender.repeat(1008) == [0]
-    sender.own.cwnd = 50
+    sender.engine.cwnd = 50
     sender.send(1500, 1501, 1502)
     sender.ack(2008, 9, echo_ms=1008)
-    sender.own.cwnd = 50
+    sender.engine.cwnd = 50
     assert sender.repeat(2008) == [9]
-    assert (sender.own.state, sender.own.lost_out) == ("recovery", 1)
+    assert (sender.engine.state, sender.engine.lost_out) == ("recovery", 1)
     sender.ack(2501, 9, (11, 12))
-    assert sender.own.lost_out == 2
+    assert sender.engine.lost_out == 2
 
 
 def test_a_repeat_that_is_lost_is_lost_when_later_ones_arrive():
@@ -101,29 +101,29 @@ def test_a_repeat_that_is_lost_is_lost_when_later_ones_arrive():
     sender.ack(1002, 0, (2, 3))
     sender.ack(1003, 0, (2, 4))
     sender.ack(1004, 0, (2, 5))
-    assert sender.own.lost_out == 2 and sender.own.lost == 2
-    sender.own.cwnd = 20
+    assert sender.engine.lost_out == 2 and sender.engine.lost == 2
+    sender.engine.cwnd = 20
     assert sender.repeat(1004) == [0, 1]
     sender.send(1006)
-    assert sender.own.retrans_out == 2
+    assert sender.engine.retrans_out == 2
     sender.ack(2006, 0, (10, 11), (2, 5))
-    assert (sender.own.lost, sender.own.retrans_out) == (
+    assert (sender.engine.lost, sender.engine.retrans_out) == (
         2 + 2 + 5,
         0,
     )  # 5..9 were on their way and are lost as well
-    sender.own.cwnd = 50
+    sender.engine.cwnd = 50
     assert sorted(sender.repeat(2006)) == [0, 1, 5, 6, 7, 8, 9]
 
 
 def test_of_repeats_that_left_at_once_the_earlier_are_lost_with_the_later():
     sender = flight()
     sender.ack(1004, 0, (2, 5))
-    sender.own.cwnd = 20
+    sender.engine.cwnd = 20
     assert sender.repeat(1004) == [0, 1]  # both at 1,004
     sender.ack(2004, 0, (1, 5), echo_ms=1004)
     # 1 arrived, 0 left at the same time before it: lost again. 5..9 are lost too.
-    assert sender.own.retrans_out == 0
-    sender.own.cwnd = 50
+    assert sender.engine.retrans_out == 0
+    sender.engine.cwnd = 50
     assert 0 in sender.repeat(2004)
 
 
@@ -133,12 +133,12 @@ def test_an_ack_of_the_first_transmission_says_nothing_of_the_repeat():
     sender = flight(2)
     sender.ack(1001, 0, (1, 2))
     assert sender.timer(1252) == "repair"
-    sender.own.cwnd = 10
+    sender.engine.cwnd = 10
     sender.send(1200)
     assert sender.repeat(1252) == [0]
     sender.ack(1300, 2, echo_ms=0)
-    assert sender.own.lost_out == 0
-    assert sender.own.retrans_out == 0
+    assert sender.engine.lost_out == 0
+    assert sender.engine.retrans_out == 0
 
 
 def test_what_is_lost_again_is_repeated_before_what_was_lost_behind_it():
@@ -149,9 +149,9 @@ def test_what_is_lost_again_is_repeated_before_what_was_lost_behind_it():
     assert sender.repeat(1003) == [0]
     sender.send(1004)
     sender.ack(1010, 0, (10, 11), (1, 4), echo_ms=10)
-    assert sender.own.lost_out == 7
+    assert sender.engine.lost_out == 7
     sender.ack(2004, 0, (20, 21), (10, 11), (1, 4), echo_ms=1004)
-    sender.own.cwnd = 50
+    sender.engine.cwnd = 50
     assert sender.repeat(2005) == [0, *range(4, 10), *range(11, 20)]
 
 
@@ -159,10 +159,10 @@ def test_racks_round_trip_is_that_of_the_last_segment_that_an_ack_covers():
     # Linux tcp_rack_advance(). 0 and 1 leave at 0, 2 at 48 ms; 1 is lost, 0's ACK was delayed and comes with 2's. Its
     # blocks are looked at first (2 took 1,005 ms), then what it covers (0 took 1,053): 1 waits until 1,053 + 250 ms.
     sender = Sender()
-    sender.own.cwnd = 10
+    sender.engine.cwnd = 10
     sender.send(0, 0, 48)
     sender.ack(1053, 1, (2, 3))
-    assert (sender.own.lost_out, sender.next_timer_ms) == (0, 1053 + 250 + 2)
+    assert (sender.engine.lost_out, sender.next_timer_ms) == (0, 1053 + 250 + 2)
 
 
 def test_a_repeat_that_is_answered_sooner_than_the_least_round_trip_says_nothing_of_others():
@@ -170,26 +170,26 @@ def test_a_repeat_that_is_answered_sooner_than_the_least_round_trip_says_nothing
     # 0's repeat is not lost.
     sender = flight()
     sender.ack(1009, 0, (2, 10))
-    sender.own.cwnd = 1
+    sender.engine.cwnd = 1
     assert sender.repeat(1300) == [0]
-    sender.own.cwnd = 2
+    sender.engine.cwnd = 2
     assert sender.repeat(1310) == [1]
     sender.ack(1710, 0, (1, 10), echo_ms=1310)
-    assert (sender.own.lost_out, sender.own.in_flight) == (1, 1)
+    assert (sender.engine.lost_out, sender.engine.in_flight) == (1, 1)
 
 
 def test_the_timer_waits_for_the_last_that_is_not_lost_yet():
     # Linux tcp_rack_detect_loss(): 0, 10 and 20 ms are when those before the delivered one left.
     sender = Sender()
-    sender.own.cwnd = 10
+    sender.engine.cwnd = 10
     sender.send(0, 10, 20, 30, 40)
     sender.ack(1030, 0, (3, 4))
-    assert (sender.own.lost_out, sender.next_timer_ms) == (0, 20 + 1000 + 250 + 2)
+    assert (sender.engine.lost_out, sender.next_timer_ms) == (0, 20 + 1000 + 250 + 2)
     # An ACK that delivers nothing has nothing judged, though 0's and 1's time is over.
     sender.ack(1265, 0, (3, 4))
-    assert (sender.own.lost_out, sender.next_timer_ms) == (0, 1272)
+    assert (sender.engine.lost_out, sender.next_timer_ms) == (0, 1272)
     sender.timer(1272)
-    assert sender.own.lost_out == 3
+    assert sender.engine.lost_out == 3
 
 
 def test_the_timer_waits_for_the_last_repeat_that_is_not_lost_yet():
@@ -198,8 +198,8 @@ def test_the_timer_waits_for_the_last_repeat_that_is_not_lost_yet():
     sender = flight()
     sender.ack(1009, 0, (3, 10))
     for k, at in enumerate((1009, 1100, 1200)):
-        sender.own.cwnd = k + 1
+        sender.engine.cwnd = k + 1
         assert sender.repeat(at) == [k]
     sender.send(1300)
     sender.ack(2300, 1, (3, 10), (10, 11), echo_ms=1009)
-    assert (sender.own.state, sender.next_timer_ms) == ("recovery", 1200 + 1291 + 2)
+    assert (sender.engine.state, sender.next_timer_ms) == ("recovery", 1200 + 1291 + 2)

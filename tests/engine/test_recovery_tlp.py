@@ -33,31 +33,31 @@ def test_a_probe_that_repaired_a_loss_is_a_loss():
     # halves it with the ACK beyond the probe (tcp_process_tlp_ack); what that covers is one of ten for the next.
     sender, at = probed()
     sender.ack(at + 1000, 10, echo_ms=at)
-    assert sender.own.cwnd == 20
+    assert sender.engine.cwnd == 20
     sender.send(at + 1001)
     sender.ack(at + 2001, 11, echo_ms=at + 1001)
-    assert (sender.own.state, sender.own.ssthresh, sender.own.cwnd) == ("open", 10, 10)
+    assert (sender.engine.state, sender.engine.ssthresh, sender.engine.cwnd) == ("open", 10, 10)
 
 
 def test_a_probe_that_repaired_nothing_is_none():
     # The segment had arrived, its ACK had not: the answer to the probe names a duplicate (RFC 2883).
     sender, at = probed()
     sender.ack(at + 1000, 10, echo_ms=at, duplicate=True)
-    assert sender.own.cwnd == 20
+    assert sender.engine.cwnd == 20
     # Or the answer is that to the segment itself, and echoes its time.
     sender, at = probed()
     sender.ack(at + 10, 10, echo_ms=9)
-    assert sender.own.cwnd == 20
+    assert sender.engine.cwnd == 20
 
 
 def probed() -> tuple[Sender, float]:
     """Of ten segments nine are acknowledged; the last one is repeated as a probe, at the time given."""
     sender = flight()
     sender.ack(1008, 9, echo_ms=8)
-    assert sender.own.cwnd == 19
+    assert sender.engine.cwnd == 19
     at = sender.next_timer_ms
     assert sender.timer(at) == "probe"
-    sender.own.repeat_as_probe(round(at * MS), 9)
+    sender.engine.repeat_as_probe(round(at * MS), 9)
     return sender, at
 
 
@@ -67,11 +67,11 @@ def test_a_needless_probe_is_no_loss_though_its_answer_comes_with_a_later_one():
     sender, at = probed()
     sender.send(at + 1)
     sender.ack(at + 1001, 11, echo_ms=at, duplicate=True)
-    assert (sender.own.state, sender.own.cwnd >= 20) == ("open", True)
+    assert (sender.engine.state, sender.engine.cwnd >= 20) == ("open", True)
     sender, at = probed()
     sender.send(at + 1)
     sender.ack(at + 1001, 11, echo_ms=at)
-    assert sender.own.ssthresh == 9  # of 19, the window then
+    assert sender.engine.ssthresh == 9  # of 19, the window then
 
 
 def test_one_probe_is_out_at_a_time():
@@ -113,7 +113,7 @@ def test_new_data_beyond_a_hole_restarts_nothing():
     sender = flight()
     sender.ack(1001, 0, (1, 2))
     assert sender.next_timer_ms == 1252
-    sender.own.cwnd = 20
+    sender.engine.cwnd = 20
     sender.send(1002)
     assert sender.next_timer_ms == 1252
     assert sender.timer(1252) == "repair"
@@ -143,7 +143,7 @@ def test_a_probe_that_is_new_data_is_answered_with_that():
 def test_a_repeat_that_probes_is_not_in_flight_twice():
     # __tcp_retransmit_skb() alone: neither retrans_out nor a mark of it.
     sender, _ = probed()
-    assert (sender.own.retrans_out, sender.own.in_flight) == (0, 1)
+    assert (sender.engine.retrans_out, sender.engine.in_flight) == (0, 1)
 
 
 def probe_out() -> tuple[Sender, float]:

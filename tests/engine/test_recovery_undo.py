@@ -12,18 +12,18 @@ from .sender import MS, flight
 def test_a_spurious_timeout_is_taken_back():
     # The ACKs were only late: the first echoes a time before the first repeat. W and ssthresh are what they were.
     sender = flight()
-    sender.own.ssthresh = 40
+    sender.engine.ssthresh = 40
     sender.timer(2011)
     at = sender.next_timer_ms
     assert sender.timer(at) == "timeout"
     assert sender.repeat(at + 1) == [0]
     sender.ack(at + 100, 1, echo_ms=0)
-    assert (sender.own.state, sender.own.lost_out, sender.own.cwnd) == (
+    assert (sender.engine.state, sender.engine.lost_out, sender.engine.cwnd) == (
         "open",
         0,
         11,
     )  # and one acknowledged in slow start
-    assert sender.own.ssthresh == 40
+    assert sender.engine.ssthresh == 40
     assert sender.repeat(at + 101) == []  # what was to be repeated is not in doubt any more
 
 
@@ -34,8 +34,8 @@ def test_an_ack_of_the_repeat_itself_takes_nothing_back():
     sender.timer(at)
     sender.repeat(at + 1)
     sender.ack(at + 1001, 1, echo_ms=at + 1)
-    assert sender.own.state == "loss"
-    assert sender.own.lost_out > 0
+    assert sender.engine.state == "loss"
+    assert sender.engine.lost_out > 0
 
 
 def test_what_the_timeout_doubted_is_judged_again_after_it_was_taken_back():
@@ -46,10 +46,10 @@ def test_what_the_timeout_doubted_is_judged_again_after_it_was_taken_back():
     sender.timer(at)
     sender.repeat(at + 1)
     sender.ack(at + 100, 1, echo_ms=0)
-    assert sender.own.lost_out == 0
+    assert sender.engine.lost_out == 0
     sender.ack(at + 101, 1, (2, 5))
-    assert sender.own.lost_out == 1
-    assert sender.own.state == "recovery"
+    assert sender.engine.lost_out == 1
+    assert sender.engine.state == "recovery"
 
 
 def three_repeated():
@@ -58,9 +58,9 @@ def three_repeated():
     sender.timer(2011)
     at = sender.next_timer_ms
     sender.timer(at)
-    sender.own.cwnd = 3
+    sender.engine.cwnd = 3
     assert sender.repeat(at + 1) == [0]
-    sender.own.push()
+    sender.engine.push()
     assert sender.repeat(at + 1) == [1, 2]
     return sender, at
 
@@ -70,10 +70,10 @@ def test_repeats_in_flight_do_not_keep_those_behind_them_from_being_judged():
     # behind them 4 to 6 arrive, which left after 3: it is lost.
     sender, at = three_repeated()
     sender.ack(at + 100, 1, echo_ms=0)
-    assert (sender.own.state, sender.own.lost_out) == ("open", 0)
+    assert (sender.engine.state, sender.engine.lost_out) == ("open", 0)
     sender.ack(at + 106, 1, (4, 7), echo_ms=6)
-    assert (sender.own.state, sender.own.lost_out) == ("recovery", 1)
-    sender.own.cwnd = 50
+    assert (sender.engine.state, sender.engine.lost_out) == ("recovery", 1)
+    sender.engine.cwnd = 50
     assert sender.repeat(at + 106) == [3]
 
 
@@ -83,36 +83,36 @@ def test_an_undo_holds_nothing_to_be_lost_any_more():
     sender, at = three_repeated()
     at = sender.next_timer_ms
     assert sender.timer(at) == "timeout"
-    assert sender.own.retrans_out == 0
+    assert sender.engine.retrans_out == 0
     sender.ack(at + 100, 1, echo_ms=0)
-    assert (sender.own.state, sender.own.lost_out) == ("open", 0)
-    sender.own.cwnd = 50
+    assert (sender.engine.state, sender.engine.lost_out) == ("open", 0)
+    sender.engine.cwnd = 50
     assert sender.repeat(at + 101) == []
 
 
 def test_an_undo_brings_back_no_threshold_far_below_the_window():
     # tcp_current_ssthresh(): three quarters of the window at least, in halves and quarters of whole segments.
     sender = flight()
-    sender.own.ssthresh = 4
+    sender.engine.ssthresh = 4
     sender.timer(2011)
     at = sender.next_timer_ms
     sender.timer(at)
     sender.repeat(at + 1)
-    assert sender.own.ssthresh == 5
+    assert sender.engine.ssthresh == 5
     sender.ack(at + 100, 1, echo_ms=0)
-    assert (sender.own.state, sender.own.ssthresh) == ("open", 10 // 2 + 10 // 4)
+    assert (sender.engine.state, sender.engine.ssthresh) == ("open", 10 // 2 + 10 // 4)
 
 
 def timed_out_in_recovery():
     """0 seemed lost and was repeated at 1,003 ms; the timeout came into that recovery, and repeated it again."""
     sender = flight()
-    sender.own.ssthresh = 40
+    sender.engine.ssthresh = 40
     sender.ack(1003, 0, (1, 4))
-    assert (sender.own.state, sender.own.ssthresh) == ("recovery", 5)
+    assert (sender.engine.state, sender.engine.ssthresh) == ("recovery", 5)
     assert sender.repeat(1003) == [0]
     at = sender.next_timer_ms
     assert sender.timer(at) == "timeout"
-    assert (sender.own.state, sender.own.ssthresh) == ("loss", 5)
+    assert (sender.engine.state, sender.engine.ssthresh) == ("loss", 5)
     assert sender.repeat(at + 1) == [0]
     return sender, at
 
@@ -121,15 +121,15 @@ def test_an_undo_takes_back_the_recovery_that_the_timeout_ended():
     # tcp_enter_loss() reduces nothing more, and what was before the recovery stays what an undo brings back.
     sender, at = timed_out_in_recovery()
     sender.ack(at + 100, 1, (1, 4), echo_ms=0)
-    assert (sender.own.state, sender.own.ssthresh) == ("open", 40)
-    assert sender.own.cwnd >= 10
+    assert (sender.engine.state, sender.engine.ssthresh) == ("open", 40)
+    assert sender.engine.cwnd >= 10
 
 
 def test_an_answer_to_the_recoverys_repeat_proves_nothing_of_the_timeout():
     # Linux's retrans_stamp is of the first repeat since the trouble began.
     sender, at = timed_out_in_recovery()
     sender.ack(at + 100, 4, echo_ms=1003)
-    assert sender.own.state == "loss"
+    assert sender.engine.state == "loss"
 
 
 def test_repeats_of_an_earlier_recovery_do_not_stand_for_the_next():
@@ -138,14 +138,14 @@ def test_repeats_of_an_earlier_recovery_do_not_stand_for_the_next():
     sender.ack(1003, 0, (1, 4))
     assert sender.repeat(1003) == [0]
     sender.ack(2003, 10, echo_ms=1003)
-    assert sender.own.state == "open"
-    sender.own.cwnd = 10
+    assert sender.engine.state == "open"
+    sender.engine.cwnd = 10
     sender.send(*range(2100, 2110))
     while sender.timer(at := sender.next_timer_ms) != "timeout":
         pass
     assert sender.repeat(at + 1) == [10]
     sender.ack(at + 100, 11, echo_ms=2100)
-    assert sender.own.state == "open"
+    assert sender.engine.state == "open"
 
 
 def test_the_repeats_of_an_earlier_episode_do_not_stand_for_this_ones():
@@ -156,16 +156,16 @@ def test_the_repeats_of_an_earlier_episode_do_not_stand_for_this_ones():
     sender.ack(1008, 9)
     at = sender.next_timer_ms
     assert sender.timer(at) == "probe"
-    sender.own.repeat_as_probe(round(at * MS), 9)
+    sender.engine.repeat_as_probe(round(at * MS), 9)
     sender.send(*(at + 10 * k for k in range(1, 6)))
     sender.ack(at + 1050, 9, (11, 14), echo_ms=at + 40)
-    assert sender.own.state == "recovery"
+    assert sender.engine.state == "recovery"
     assert sender.repeat(at + 1050)[0] == 9
-    window = sender.own.cwnd
+    window = sender.engine.cwnd
     while sender.timer(sender.next_timer_ms) != "timeout":
         pass
     later = sender.next_timer_ms
-    assert (sender.own.state, sender.own.cwnd) == ("loss", 1)
+    assert (sender.engine.state, sender.engine.cwnd) == ("loss", 1)
     sender.ack(later, 14, echo_ms=at + 20)
-    assert sender.own.state != "loss"
-    assert sender.own.cwnd >= window
+    assert sender.engine.state != "loss"
+    assert sender.engine.cwnd >= window

@@ -273,9 +273,9 @@ def test_late_layers_take_the_subflow_where_they_could_be_repaired() -> None:
         stepper.load(0, replace(trial(scheduler=AGENT_LATE, headroom=0), objects=objects))
         stepper.alpha_q16[:], stepper.beta[:] = 0, 60
         stepper.layer_subflow[0], stepper.order[0] = table, (0.0, 0.0)
-        found = to_the_end(stepper).objects
+        outcome = to_the_end(stepper).objects
         later = (objects.layer == 0) & (objects.release_ns > 8e9)
-        bases.append((found.subflow[later] == 0).mean())
+        bases.append((outcome.subflow[later] == 0).mean())
     assert bases[0] < 0.3 and bases[1] > 0.7
 
 

@@ -10,7 +10,7 @@ from dstcc_kernel.trajectory import Recorded, Row, at, changes, near, read_file,
 from dstcc_kernel.trajectory_cases import CASES, DECISIONS, LAWS, case
 
 RECORDED = Path(__file__).with_name("trajectories")
-NAMES = [found.name for found in CASES if (RECORDED / f"{found.name}.txt").exists()]
+NAMES = [listed.name for listed in CASES if (RECORDED / f"{listed.name}.txt").exists()]
 
 TOGETHER = 0.95
 """The share of steps; an event that comes a tick of a timer earlier parts a step or two."""
@@ -33,7 +33,7 @@ def simulated(name: str, law: str) -> list[Row]:
 
 
 def test_every_case_is_recorded():
-    assert [found.name for found in CASES] == NAMES
+    assert [listed.name for listed in CASES] == NAMES
     for name in NAMES:
         assert list(recorded(name)) == list(LAWS)
 

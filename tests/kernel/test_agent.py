@@ -90,14 +90,14 @@ def two() -> Control:
     return Control(subflow(3, "10.0.1.1"), subflow(4, "10.0.2.1"), subflow(5, "10.0.7.7"))
 
 
-def contacts(found: Agent) -> list[Contact]:
-    return [route.contact(0) for route in found.routes]
+def contacts(tested: Agent) -> list[Contact]:
+    return [route.contact(0) for route in tested.routes]
 
 
-def seen(found: Agent, name: str) -> list[float]:
+def seen(tested: Agent, name: str) -> list[float]:
     from dstcc.engine.stepper import SUBFLOW_VALUES
 
-    values: list[float] = found._values.subflow_values[0, :, SUBFLOW_VALUES.index(name)].tolist()
+    values: list[float] = tested._values.subflow_values[0, :, SUBFLOW_VALUES.index(name)].tolist()
     return values
 
 
@@ -121,57 +121,57 @@ def test_connections_of_one_route_share_beta() -> None:
 
 def test_values_are_in_mission_time_and_counters_per_slot() -> None:
     control = two()
-    found = agent(control)
-    found.decide(5, [0, 0], [inf, inf])
+    tested = agent(control)
+    tested.decide(5, [0, 0], [inf, inf])
     control.now[0] = replace(control.now[0], delivered=30, lost=2, sent=2**32 - 1, unsent_bytes=500)
-    found.decide(10, [0, 0], [inf, inf])
+    tested.decide(10, [0, 0], [inf, inf])
     control.now[0] = replace(control.now[0], delivered=70, sent=9)
-    found.decide(15, [0, 0], [inf, inf])
-    assert seen(found, "srtt_s") == [2.0, 2.0] and seen(found, "min_rtt_s") == [1.0, 1.0]
-    assert seen(found, "delivered_bytes") == [40_000, 0] and seen(found, "lost_segments") == [0, 0]
-    assert seen(found, "sent_segments")[0] == 10, "counters wrap at 2^32"
-    assert seen(found, "queue_bytes")[0] == 10 * 1000 / 2, (
+    tested.decide(15, [0, 0], [inf, inf])
+    assert seen(tested, "srtt_s") == [2.0, 2.0] and seen(tested, "min_rtt_s") == [1.0, 1.0]
+    assert seen(tested, "delivered_bytes") == [40_000, 0] and seen(tested, "lost_segments") == [0, 0]
+    assert seen(tested, "sent_segments")[0] == 10, "counters wrap at 2^32"
+    assert seen(tested, "queue_bytes")[0] == 10 * 1000 / 2, (
         "half of what is in flight is beyond the least round trip"
     )
-    assert seen(found, "assigned_bytes")[0] == 500
-    assert seen(found, "one_way_s") == [1.0, 2.0] and seen(found, "link_up") == [1, 1]
-    assert seen(found, "change_s") == [inf, 35.0]
+    assert seen(tested, "assigned_bytes")[0] == 500
+    assert seen(tested, "one_way_s") == [1.0, 2.0] and seen(tested, "link_up") == [1, 1]
+    assert seen(tested, "change_s") == [inf, 35.0]
 
 
 def test_the_observation_is_the_simulators() -> None:
     """cwnd, loss, utilisation and RTT as eq. 3 has them: log2(21)/10, 2 of 32, 20/10, log10(2001)/6."""
     control = two()
-    found = agent(control, policy(kind="paper"))
-    found.decide(5, [0, 0], [inf, inf])
+    tested = agent(control, policy(kind="paper"))
+    tested.decide(5, [0, 0], [inf, inf])
     control.now[0] = replace(control.now[0], delivered=30, lost=2)
-    found.decide(10, [0, 0], [inf, inf])
-    found._fill(15, found._groups(), contacts(found))
+    tested.decide(10, [0, 0], [inf, inf])
+    tested._fill(15, tested._groups(), contacts(tested))
     control.now[0] = replace(control.now[0], delivered=60, lost=4)
-    found._fill(20, found._groups(), contacts(found))
-    observed = found._observer.observe(found._values)[0, :4]  # type: ignore[arg-type]
+    tested._fill(20, tested._groups(), contacts(tested))
+    observed = tested._observer.observe(tested._values)[0, :4]  # type: ignore[arg-type]
     assert observed == pytest.approx([np.log2(21) / 10, 2 / 32, 2.0, np.log10(2001) / 6], rel=1e-6)
 
 
 def test_a_queue_that_is_seen_stands_for_itself() -> None:
-    found = agent(two())
-    found.decide(5, [0, 0], [inf, inf], [1500, 0])
-    assert seen(found, "queue_bytes") == [1500, 0]
+    tested = agent(two())
+    tested.decide(5, [0, 0], [inf, inf], [1500, 0])
+    assert seen(tested, "queue_bytes") == [1500, 0]
 
 
 def test_lanes_that_share_a_window_hold_all_of_it() -> None:
     """W 20 at 0.2 emulated s is 20 · 1,040 · 8 bit in 2 mission s; the round trip is that of the lane that heard."""
     lanes = subflow(3, "10.0.1.1"), subflow(6, "10.0.1.1", srtt_us=400_000)
     control = Control(*lanes, subflow(4, "10.0.2.1"))
-    found = agent(control, shared=True)
-    found.decide(5, [0, 0], [inf, inf])
+    tested = agent(control, shared=True)
+    tested.decide(5, [0, 0], [inf, inf])
     assert control.asked == [[Action(3, 0, 40), Action(6, 0, 40), Action(4, 0, 40)]]
     control.now[0] = replace(control.now[0], delivered=1)
-    found.decide(10, [0, 0], [inf, inf])
-    assert (seen(found, "cwnd_segments")[0], seen(found, "inflight_segments")[0]) == (20, 20)
-    assert seen(found, "srtt_s")[0] == 2.0
-    assert seen(found, "pacing_bps")[0] == 20 * 1040 * 8 / 2
-    found.decide(15, [0, 0], [inf, inf])
-    assert seen(found, "srtt_s")[0] == 2.0, "nobody heard anything since"
+    tested.decide(10, [0, 0], [inf, inf])
+    assert (seen(tested, "cwnd_segments")[0], seen(tested, "inflight_segments")[0]) == (20, 20)
+    assert seen(tested, "srtt_s")[0] == 2.0
+    assert seen(tested, "pacing_bps")[0] == 20 * 1040 * 8 / 2
+    tested.decide(15, [0, 0], [inf, inf])
+    assert seen(tested, "srtt_s")[0] == 2.0, "nobody heard anything since"
 
 
 def test_more_actions_than_fit_go_out_in_several_messages() -> None:
@@ -182,15 +182,15 @@ def test_more_actions_than_fit_go_out_in_several_messages() -> None:
 
 def test_a_subflow_that_closes_meanwhile_costs_the_others_nothing() -> None:
     control = two()
-    found = agent(control)
+    tested = agent(control)
     control.closing = {3}
-    found.decide(5, [0, 0], [inf, inf])
+    tested.decide(5, [0, 0], [inf, inf])
     assert control.asked == [[Action(4, 0, 40)]]
     control.closing = {4, 5}
-    found.decide(10, [0, 0], [inf, inf])
+    tested.decide(10, [0, 0], [inf, inf])
     assert control.asked == [[Action(4, 0, 40)]], "nobody is left"
-    found.decide(15, [0, 0], [inf, inf])
-    assert seen(found, "established") == [0, 0]
+    tested.decide(15, [0, 0], [inf, inf])
+    assert seen(tested, "established") == [0, 0]
 
 
 def test_other_refusals_are_not_swallowed() -> None:
@@ -208,18 +208,18 @@ def test_what_is_no_number_hands_the_windows_to_reno() -> None:
     weights = dict(wild.tensors)
     weights["layers.0.weight"] = np.full_like(weights["layers.0.weight"], np.float32(3e38))
     weights["layers.0.bias"] = np.full_like(weights["layers.0.bias"], np.float32(3e38))
-    found = agent(control, replace(wild, tensors=weights))
-    assert found.decide(5, [1e9, 1e9], [inf, inf]) == Decision([-1, -1])
+    tested = agent(control, replace(wild, tensors=weights))
+    assert tested.decide(5, [1e9, 1e9], [inf, inf]) == Decision([-1, -1])
     assert control.asked == [[Action(3, None), Action(4, None)]]
 
 
 def test_what_the_guard_did_is_counted() -> None:
     control = two()
-    found = agent(control)
+    tested = agent(control)
     for clamps, fallbacks in ((1, 0), (3, 1), (3, 1)):
         control.now[0] = replace(control.now[0], clamps=clamps, fallbacks=fallbacks)
-        found.decide(5, [0, 0], [inf, inf])
-    assert (found.totals.clamps, found.totals.fallbacks) == (3, 1)
+        tested.decide(5, [0, 0], [inf, inf])
+    assert (tested.totals.clamps, tested.totals.fallbacks) == (3, 1)
 
 
 def test_automatic_layers_are_the_senders_choice() -> None:

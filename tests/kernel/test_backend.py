@@ -231,9 +231,9 @@ def test_a_policy_steers_real_subflows(kernel: Path, tmp_path: Path) -> None:
     options = ["--backend", "kernel", "--controller", "iodst-dqn", "--set", "scenario.duration_s=1500"]
     done = CliRunner().invoke(main, ["emulate", str(MINI), *options, "-o", str(run), "--json"])
     assert done.exit_code == 0, done.stderr
-    (found,) = json.loads(done.stdout)["trials"]
-    assert found["id"] == "iodst-dqn/s1"
-    assert found["metrics"]["guard_actions"] >= 0
+    (row,) = json.loads(done.stdout)["trials"]
+    assert row["id"] == "iodst-dqn/s1"
+    assert row["metrics"]["guard_actions"] >= 0
     assert len(set(load_run(run).samples()["cwnd_segments"].to_pylist())) > 3
 
 
@@ -257,8 +257,8 @@ def test_the_transfer_program_dying_is_told(
 def test_without_a_compiler_nothing_starts(
     kernel: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    found = backend.built()
-    monkeypatch.setattr(backend, "built", lambda: found)
+    kernel_files = backend.built()
+    monkeypatch.setattr(backend, "built", lambda: kernel_files)
     monkeypatch.setenv("DSTCC_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tmp_path))
     words = ["emulate", str(MINI), "--backend", "kernel", "-o", str(tmp_path / "run")]
@@ -368,9 +368,9 @@ def test_a_guest_that_hangs_leaves_a_failed_trial_with_its_samples(
     done = CliRunner().invoke(main, ["emulate", str(MINI), "--backend", "kernel", "-o", str(run)])
     assert done.exit_code == 1
     assert "the guest was stopped: it still ran after 12 s" in done.stderr
-    found = load_run(run)
-    assert found.trials[0]["status"] == "failed"
-    assert 0 < max(found.samples()["t_s"].to_pylist()) <= 60 * 8
+    loaded = load_run(run)
+    assert loaded.trials[0]["status"] == "failed"
+    assert 0 < max(loaded.samples()["t_s"].to_pylist()) <= 60 * 8
 
 
 def test_what_a_killed_runner_left_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

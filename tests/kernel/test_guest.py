@@ -34,14 +34,14 @@ def folders_of(runner: int) -> list[Path]:
 
 def processes_of(runner: int) -> list[int]:
     """Processes of the guests that a process of the host started: all of them stay in the folder they booted in."""
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and f"dstcc-guest-{runner}-" in str((entry / "cwd").readlink()):
-                found.append(int(entry.name))
+                pids.append(int(entry.name))
         except OSError:  # it ended while we looked, or is not ours
             continue
-    return found
+    return pids
 
 
 def test_a_job_says_writes_and_ends_with_its_code(kernel: Path, tmp_path: Path) -> None:

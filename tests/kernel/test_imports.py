@@ -84,11 +84,11 @@ def test_the_command_line_as_a_module_imports_nothing_from_there(hostile: Path) 
 def test_a_guest_gets_the_policy_as_the_trial_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its lanes may be fewer than those of the file that the scenario names."""
     given = load_policy("dstcc").on_lanes(3)
-    found: list[Any] = []
+    loaded: list[Any] = []
 
     def start(_kernel: Path, words: list[str], **_options: object) -> None:
-        found.append(read_job(Path(words[-1]) / JOB))
-        found.append(load_policy(found[0].steer["policy"]))
+        loaded.append(read_job(Path(words[-1]) / JOB))
+        loaded.append(load_policy(loaded[0].steer["policy"]))
         raise KernelError("far enough")
 
     monkeypatch.setattr(guest, "run", start)
@@ -99,7 +99,7 @@ def test_a_guest_gets_the_policy_as_the_trial_has_it(monkeypatch: pytest.MonkeyP
     config = engine_config(scenario, draw_trial(scenario, load_source(scenario), 1), AGENT, AGENT)
     with pytest.raises(KernelError, match="far enough"):
         backend.run(config, policy=given)
-    job, policy = found
+    job, policy = loaded
     assert (policy.name, policy.action, policy.network) == ("dstcc", given.action, given.network)
     assert all((policy.tensors[name] == tensor).all() for name, tensor in given.tensors.items())
     slot_ns = steered(config, given.action).slot_ns

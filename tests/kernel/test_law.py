@@ -18,14 +18,14 @@ U32 = (1 << 32) - 1
 
 def cases() -> list[tuple[str, list[int], int]]:
     """Function, arguments, result, in the table's order."""
-    found = []
+    rows = []
     for line in CASES.read_text().splitlines():
         if match := re.match(r"CASE\((\w+)\((.*?)\), (\d+)(?:ull)?\);", line):
             name, words, result = match.groups()
-            found.append(
+            rows.append(
                 (name, [int(word.strip().removesuffix("ull")) for word in words.split(",")], int(result))
             )
-    return found
+    return rows
 
 
 def test_the_table_is_read_whole() -> None:

@@ -58,7 +58,7 @@ def test_what_the_kernel_tells_is_what_the_simulator_tells() -> None:
         for k, light in enumerate(lights)
     ]
     mss = config.transport.mss_bytes
-    found = Agent(policy, control, routes, 3, config.slot_ns / 1e9, SCALE, mss, config, shared=True)
+    tested = Agent(policy, control, routes, 3, config.slot_ns / 1e9, SCALE, mss, config, shared=True)
     totals = np.zeros((2, 4))
     acted = 0
     for slot in range(60):
@@ -74,7 +74,7 @@ def test_what_the_kernel_tells_is_what_the_simulator_tells() -> None:
                 f"10.{row + 1}.0.1",
                 mss=1,
                 cwnd=round(of(row, "cwnd_segments"))
-                - found._beside[row],  # a pace, beside what was in flight
+                - tested._beside[row],  # a pace, beside what was in flight
                 in_flight=round(of(row, "inflight_segments")),
                 srtt_us=round(of(row, "srtt_s") / SCALE * 1e6),
                 min_rtt_us=round(of(row, "min_rtt_s") / SCALE * 1e6),
@@ -86,7 +86,7 @@ def test_what_the_kernel_tells_is_what_the_simulator_tells() -> None:
             for row in range(2)
             if of(row, "established")
         ]
-        decision = found.decide(
+        decision = tested.decide(
             slot * config.slot_ns / 1e9,
             layers[:3, LAYER_VALUES.index("backlog_bytes")].tolist(),
             layers[:3, LAYER_VALUES.index("slack_s")].tolist(),
@@ -95,12 +95,12 @@ def test_what_the_kernel_tells_is_what_the_simulator_tells() -> None:
         for name in NAMES:
             place = SUBFLOW_VALUES.index(name)
             there = [row for row in range(2) if of(row, "established")]
-            ours = found._values.subflow_values[0][there, place]
+            ours = tested._values.subflow_values[0][there, place]
             # the simulator's pace is in whole bytes a second
             near = 8.0 if name == "pacing_bps" else 1e-6
             assert ours == pytest.approx(values[there, place], rel=1e-5, abs=near), (slot, name)
         units = runner._observer.units(runner.stepper)
-        if found._held == 1:
+        if tested._held == 1:
             choice = policy.action.greedy(policy.outputs(runner.observations))
         wanted = policy.action.decode(choice, units)
         if control.now:

@@ -44,9 +44,9 @@ def check(
     text = done.console.read_text(errors="replace")
     assert done.exit_code == 0, text[-4000:]
     assert done.reports == (), text
-    found = [json.loads(line) for line in text.splitlines() if line.startswith('{"check"')]
-    assert [entry["check"] for entry in found] == [name.partition("=")[0] for name in names]
-    return {entry.pop("check"): entry for entry in found}
+    entries = [json.loads(line) for line in text.splitlines() if line.startswith('{"check"')]
+    assert [entry["check"] for entry in entries] == [name.partition("=")[0] for name in names]
+    return {entry.pop("check"): entry for entry in entries}
 
 
 def test_the_law_gives_the_same_in_the_kernel_as_in_the_simulator(kernel: Path, tmp_path: Path) -> None:
@@ -62,9 +62,9 @@ def test_a_little_of_the_long_suites(kernel: Path, tmp_path: Path) -> None:
 
 
 def test_an_ack_costs_no_more_than_1_3_times_cubics(kernel: Path, tmp_path: Path) -> None:
-    found = check(kernel, tmp_path, "ack_cost")["ack_cost"]
-    print(f"cycles per ACK: {found['cycles']}, ratio to CUBIC {found['ratio']:.2f}")
-    assert found["ratio"] <= COST_LIMIT
+    results = check(kernel, tmp_path, "ack_cost")["ack_cost"]
+    print(f"cycles per ACK: {results['cycles']}, ratio to CUBIC {results['ratio']:.2f}")
+    assert results["ratio"] <= COST_LIMIT
 
 
 def test_sources_are_clean_by_the_kernels_own_checkers(kernel: Path, tmp_path: Path) -> None:
@@ -80,8 +80,8 @@ def test_sources_are_clean_by_the_kernels_own_checkers(kernel: Path, tmp_path: P
 
 @pytest.mark.kernel
 def test_nothing_is_reported_by_kasan_lockdep_ubsan_and_kmemleak(debug_kernel: Path, tmp_path: Path) -> None:
-    found = check(debug_kernel, tmp_path, "law", *SHORT, "leaks", wall_s=LONG_WALL_S)
-    assert found["leaks"]["kmemleak"]
+    results = check(debug_kernel, tmp_path, "law", *SHORT, "leaks", wall_s=LONG_WALL_S)
+    assert results["leaks"]["kmemleak"]
 
 
 @pytest.mark.kernel

@@ -10,12 +10,12 @@ from dstcc_kernel.netem import GilbertElliott, Netem, message, probability
 
 def attributes(data: bytes) -> dict[int, bytes]:
     """Type → value of a run of netlink attributes, 4-byte aligned; the flag bits of types are left out."""
-    found = {}
+    by_kind = {}
     while data:
         length, kind = struct.unpack_from("HH", data)
-        found[kind & 0x3FFF] = data[4:length]
+        by_kind[kind & 0x3FFF] = data[4:length]
         data = data[(length + 3) & ~3 :]
-    return found
+    return by_kind
 
 
 def options(shape: Netem) -> tuple[tuple[int, ...], dict[int, bytes]]:

@@ -43,7 +43,7 @@ def spec() -> dict[str, Any]:
 def header() -> dict[str, dict[str, int]]:
     """Name -> value of every enumeration of the header, by the enumeration's name."""
     text = re.sub(r"/\*.*?\*/", "", (MODULE / "dstcc_netlink.h").read_text(), flags=re.S)
-    found = {}
+    enums = {}
     for name, body in re.findall(r"enum dstcc_(\w+) \{(.*?)\};", text, flags=re.S):
         value, members = 0, {}
         for entry in filter(None, (line.strip() for line in body.split(","))):
@@ -51,8 +51,8 @@ def header() -> dict[str, dict[str, int]]:
             value = int(given_value) if given_value else value + 1
             if not member.startswith("__"):
                 members[member] = value
-        found[name] = members
-    return found
+        enums[name] = members
+    return enums
 
 
 def numbered(names: list[str]) -> dict[str, int]:

@@ -268,8 +268,8 @@ def test_layers_beyond_the_list_go_where_its_last_goes(names: list[str], links: 
 
 
 def test_layers_are_pinned_to_links_that_are_named_or_not_at_all() -> None:
-    found = misfit(scenario(LINKS, transport=PINNED))
-    assert found is not None and found.startswith(
+    problem = misfit(scenario(LINKS, transport=PINNED))
+    assert problem is not None and problem.startswith(
         "transport.scheduler 'layer-pinned': needs layer_links here"
     )
     assert job(scenario(LINKS, transport={"mode": "lanes"})).layer_links == ()

@@ -84,14 +84,14 @@ def test_labels_of_a_figure_do_not_overlap(browser: Browser, report: Path) -> No
         """() => [...document.querySelectorAll('figure svg')].flatMap(svg => {
             const texts = [...svg.querySelectorAll('text')];
             const boxes = texts.map(t => [t.textContent, t.getBoundingClientRect()]);
-            const found = [];
+            const pairs = [];
             for (let i = 0; i < boxes.length; i++) for (let j = i + 1; j < boxes.length; j++) {
                 const [a, b] = [boxes[i][1], boxes[j][1]];
                 const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
                 const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-                if (wide > 1 && high > 4) found.push([boxes[i][0], boxes[j][0]]);
+                if (wide > 1 && high > 4) pairs.push([boxes[i][0], boxes[j][0]]);
             }
-            return found;
+            return pairs;
         })"""
     )
     page.close()

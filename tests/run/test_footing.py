@@ -45,9 +45,9 @@ def footing(tmp_path: Path, *overrides: str, more: str = "") -> dict[str, Footin
     scenario = load_scenario(path, [parse_override(text) for text in overrides])
     source, keys = load_source(scenario), trial_keys(scenario)
     policies = load_controllers(scenario, source)
-    found = footings(scenario, source, keys, policies, backend_of("simulator"))
-    assert [one.name for one in found] == list(dict.fromkeys(key.name for key in keys))
-    return {one.name: one for one in found}
+    rows = footings(scenario, source, keys, policies, backend_of("simulator"))
+    assert [one.name for one in rows] == list(dict.fromkeys(key.name for key in keys))
+    return {one.name: one for one in rows}
 
 
 def test_the_table_says_it_of_every_algorithm_in_known_words() -> None:
@@ -84,10 +84,10 @@ def test_lanes_and_windows_of_all_links_together(tmp_path: Path) -> None:
         '[[variant]]\nlabel = "one stream"\ncongestion = "cubic"\nset = {mode = "stream"}\n'
         '[[variant]]\nlabel = "more"\ncongestion = "open-loop"\nset = {lanes_per_link = 100, scale = 3}\n'
     )
-    found = footing(
+    by_name = footing(
         tmp_path, 'transport.congestion=["open-loop", "ltp"]', "transport.controller=dstcc", more=variants
     )
-    said = {name: lanes(one.document()) for name, one in found.items()}
+    said = {name: lanes(one.document()) for name, one in by_name.items()}
     # two links: 8 lanes each and a rate each; a layer is a block; dstcc takes 4,096 lanes a link
     assert said == {
         "open-loop+minrtt": "16/2",
@@ -96,20 +96,20 @@ def test_lanes_and_windows_of_all_links_together(tmp_path: Path) -> None:
         "one stream": "1/2",
         "more": "200/2",
     }
-    assert [found[name].mode for name in ("ltp+none", "one stream")] == ["blocks", "stream"]
-    assert found["dstcc"].copies == "spare"
-    assert found["more"].set == {"lanes_per_link": 100, "scale": 3}
+    assert [by_name[name].mode for name in ("ltp+none", "one stream")] == ["blocks", "stream"]
+    assert by_name["dstcc"].copies == "spare"
+    assert by_name["more"].set == {"lanes_per_link": 100, "scale": 3}
 
 
 def test_each_has_its_own_scale_and_what_that_makes_of_its_constants(tmp_path: Path) -> None:
     variant = '[[variant]]\nlabel = "unscaled"\ncongestion = "cubic"\nset = {scale = 1}\n'
-    found = footing(tmp_path, 'transport.congestion=["cubic", "newreno", "ltp"]', more=variant)
+    by_name = footing(tmp_path, 'transport.congestion=["cubic", "newreno", "ltp"]', more=variant)
     # RTT 400 s over 40 emulated seconds
-    assert [one.scale for one in found.values()] == [10, 10, 10, 1]
-    assert "CUBIC's C" in "".join(found["cubic+minrtt"].distorts)
-    assert "CUBIC's C" not in "".join(found["newreno+minrtt"].distorts)
-    assert "timeout" in "".join(found["newreno+minrtt"].distorts)
-    assert found["ltp+none"].distorts == found["unscaled"].distorts == ()
+    assert [one.scale for one in by_name.values()] == [10, 10, 10, 1]
+    assert "CUBIC's C" in "".join(by_name["cubic+minrtt"].distorts)
+    assert "CUBIC's C" not in "".join(by_name["newreno+minrtt"].distorts)
+    assert "timeout" in "".join(by_name["newreno+minrtt"].distorts)
+    assert by_name["ltp+none"].distorts == by_name["unscaled"].distorts == ()
 
 
 def test_a_run_says_it(tmp_path: Path) -> None:
@@ -152,5 +152,5 @@ def test_a_policy_knows_the_mission_only_if_later_chunks_change_what_it_starts_w
 def test_lanes_are_of_each_subflow_of_a_link(tmp_path: Path, window: str) -> None:
     """Two subflows on one link and one on the other, four lanes each: twelve ordering domains."""
     changes = ["link.0.subflows=2", "transport.lanes_per_link=4", f"transport.window={window}"]
-    (found,) = footing(tmp_path, *changes, "transport.congestion=cubic").values()
-    assert (found.ordering_domains, found.windows) == (12, 12 if window == "lane" else 3)
+    (row,) = footing(tmp_path, *changes, "transport.congestion=cubic").values()
+    assert (row.ordering_domains, row.windows) == (12, 12 if window == "lane" else 3)

@@ -34,8 +34,8 @@ def write(path: Path, *trials: list[gather.Column]) -> pq.ParquetFile:
 
 
 def test_rows_come_out_as_they_went_in_trial_by_trial(tmp_path: Path) -> None:
-    found = write(tmp_path / "x.parquet", rows("one", ("a", "b")), rows("two", ("b", "c")))
-    table = found.read()
+    parquet = write(tmp_path / "x.parquet", rows("one", ("a", "b")), rows("two", ("b", "c")))
+    table = parquet.read()
     assert table.schema.equals(SCHEMA)
     assert table["trial"].to_pylist() == ["one"] * 3 + ["two"] * 3
     # each trial has numbers of its own for its links
@@ -47,10 +47,10 @@ def test_rows_come_out_as_they_went_in_trial_by_trial(tmp_path: Path) -> None:
 def test_a_group_holds_many_trials_and_ends_with_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gather, "GROUP_ROWS", 6)
     trials = [rows(f"t{index}", ("a",), count) for index, count in enumerate((3, 2, 9, 1, 6, 2))]
-    found = write(tmp_path / "x.parquet", *trials)
+    parquet = write(tmp_path / "x.parquet", *trials)
     # 3 + 2 are too few, with 9 they are enough; 1 + 6; 2 are left at the end
-    assert [found.metadata.row_group(g).num_rows for g in range(found.num_row_groups)] == [14, 7, 2]
-    assert found.read()["count"].to_pylist() == [*range(3), *range(2), *range(9), 0, *range(6), *range(2)]
+    assert [parquet.metadata.row_group(g).num_rows for g in range(parquet.num_row_groups)] == [14, 7, 2]
+    assert parquet.read()["count"].to_pylist() == [*range(3), *range(2), *range(9), 0, *range(6), *range(2)]
 
 
 def test_what_trials_repeat_costs_little(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def lossy() -> EngineResult:
 
 def read(path: Path) -> list[tuple[int, int, int, dpkt.ip.IP]]:
     """Interface, time in ns, wire length and packet of each block."""
-    found = []
+    blocks = []
     with path.open("rb") as file:
         data = file.read()
     at = 0
@@ -39,9 +39,9 @@ def read(path: Path) -> list[tuple[int, int, int, dpkt.ip.IP]]:
         if kind == dpkt.pcapng.PCAPNG_BT_EPB:
             block = dpkt.pcapng.EnhancedPacketBlockLE(data[at : at + int(size)])
             time_ns = (block.ts_high << 32 | block.ts_low) - 946_684_800 * 10**9
-            found.append((block.iface_id, time_ns, block.pkt_len, dpkt.ip.IP(block.pkt_data)))
+            blocks.append((block.iface_id, time_ns, block.pkt_len, dpkt.ip.IP(block.pkt_data)))
         at += int(size)
-    return found
+    return blocks
 
 
 def test_a_capture_shows_each_end_what_passed_it(lossy: EngineResult, tmp_path: Path):

@@ -53,16 +53,16 @@ def test_others_on_the_link(scenario_file: Path) -> None:
 
 
 def test_reconstructions_are_named(scenario_file: Path) -> None:
-    found = planned(scenario_file, 'transport.congestion=["cubic", "tp-planet"]', "run.seeds=1")
-    assert found.reconstructions == ("tp-planet+minrtt/s1",)
+    plan = planned(scenario_file, 'transport.congestion=["cubic", "tp-planet"]', "run.seeds=1")
+    assert plan.reconstructions == ("tp-planet+minrtt/s1",)
 
 
 def test_trials_and_packets(scenario_file: Path) -> None:
-    found = planned(scenario_file)
-    assert found.trials == ("cubic+minrtt/s1", "cubic+minrtt/s2", "newreno+minrtt/s1", "newreno+minrtt/s2")
+    plan = planned(scenario_file)
+    assert plan.trials == ("cubic+minrtt/s1", "cubic+minrtt/s2", "newreno+minrtt/s1", "newreno+minrtt/s2")
     # 3 chunks of two layers of 1,000 bytes, a packet each, in 4 trials
-    assert (found.chunks, found.layers, found.payload_bytes) == (3, 2, 6000)
-    assert found.estimated_packets == 3 * 2 * 4
+    assert (plan.chunks, plan.layers, plan.payload_bytes) == (3, 2, 6000)
+    assert plan.estimated_packets == 3 * 2 * 4
 
 
 def test_a_large_layer_takes_several_packets(scenario_file: Path) -> None:

@@ -110,9 +110,9 @@ def test_a_seed_is_drawn_once_for_all_that_share_its_setup(
 
 def test_footings_draw_a_seed_once(scenario_file: Path, drawn: list[tuple[int, int, float]]) -> None:
     scenario = load(scenario_file, VARIANTS)
-    found = footings(scenario, load_source(scenario), trial_keys(scenario), {}, SIMULATOR)
+    rows = footings(scenario, load_source(scenario), trial_keys(scenario), {}, SIMULATOR)
     assert sorted(drawn) == [(1, 1000, 1.0), (1, 1460, 1.0), (1, 1460, 7.0)]
-    assert [one.set for one in found] == [{}, {}, {"initial_cwnd": 20}, {"mss_bytes": 1000}, {"scale": 7}]
+    assert [one.set for one in rows] == [{}, {}, {"initial_cwnd": 20}, {"mss_bytes": 1000}, {"scale": 7}]
 
 
 @pytest.mark.usefixtures("toy")

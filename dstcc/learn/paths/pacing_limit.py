@@ -3,7 +3,7 @@
 The sender's own queue shows within a slot what a path carries, but only if it is deep enough to hold the excess. A
 shallow queue drops the excess, and a bottleneck further on shows in no queue of the sender. So this limit is drawn from
 losses, a round trip later. It finds out whether the sender causes them. L is the share lost of the segments whose fate
-became known, u is the usual share, and
+became known, u is the base loss, and
 
     D = (acknowledged bytes per second) / (1 - u)
 
@@ -19,7 +19,7 @@ is what came through. The states:
               trial that lost 5, 10, 20, 25 %.
     trial     The path has the rate of the trial for half a round trip.
     echo      The path has the lower of both rates until that half was acknowledged. After a trial at a lower rate: if
-              the unusual part of L fell by half or more, the sender caused the losses, and the limit stays. If L rose
+              the part of L beyond u fell by half or more, the sender caused the losses, and the limit stays. If L rose
               by 5 %, there is another trial. Otherwise the sender did not cause them, and u <- L. After a trial at a
               higher rate: if the sender's queue grew, it holds the excess, and the limit goes. Otherwise the limit is
               0.98 D, but not less than before.
@@ -36,7 +36,7 @@ from math import inf, sqrt
 from typing import NamedTuple
 
 HIGH_LOSS, SLIGHT_LOSS = 0.05, 0.01
-"""Shares lost beyond the usual one. High loss starts a trial at once or in the second round trip, slight loss later."""
+"""Shares lost beyond the base loss. High loss starts a trial at once or in the second round trip, slight loss later."""
 MARGIN = 0.98
 """The limit as a share of the rate that came through. The rest drains the path's queue."""
 MIN_SHARE = 0.1
@@ -129,7 +129,7 @@ class PacingLimit:
     def __init__(self, packet_bytes: float) -> None:
         self.limit = inf
         """Bytes on the wire per second."""
-        self.usual = 0.0
+        self.base_loss = 0.0
         """The share of segments that is lost at any rate."""
         self.phase = _CRUISE
         self._packet_bytes = packet_bytes
@@ -196,7 +196,7 @@ class PacingLimit:
     def _overloaded(self, window: Count, slot: SlotReport) -> bool:
         """Whether more was sent than ever came through, and did not come through. Updates what did."""
         sent = window.segments * self._packet_bytes / window.time_s
-        if window.beyond(self.usual + HIGH_LOSS):
+        if window.beyond(self.base_loss + HIGH_LOSS):
             return sent > PROVEN * self._proven
         self._proven = max(self._proven, sent)
         if self.limit == inf and not slot.queue_seen:
@@ -211,7 +211,7 @@ class PacingLimit:
             return
         if not slot.queue_seen:
             self.limit, self._proven, self._pause = MARGIN * self._fastest, self._fastest, 1.0
-            self._step = MIN_STEP if self._count.beyond(self.usual + HIGH_LOSS) else MAX_STEP
+            self._step = MIN_STEP if self._count.beyond(self.base_loss + HIGH_LOSS) else MAX_STEP
             self._counted_from = self._up_s / round_s + LAG
         self._enter(_CRUISE)
 
@@ -220,12 +220,12 @@ class PacingLimit:
         count = self._count
         if not count.complete(round_s):
             return
-        self._high_rounds = self._high_rounds + 1 if count.beyond(self.usual + HIGH_LOSS) else 0
+        self._high_rounds = self._high_rounds + 1 if count.beyond(self.base_loss + HIGH_LOSS) else 0
         if self._high_rounds > 1:
             self._try_slower(count)
         elif self._high_rounds or self._phase_s < self._pause * round_s:
             self._count = Count()
-        elif count.beyond(self.usual + SLIGHT_LOSS):
+        elif count.beyond(self.base_loss + SLIGHT_LOSS):
             self._try_slower(count)
         elif self.limit < inf:
             self._try(self.limit * (1 + self._step))
@@ -246,7 +246,7 @@ class PacingLimit:
     def _came_through(self, count: Count) -> float:
         """0.98 D."""
         acknowledged = max(count.segments - count.lost, MIN_SHARE * count.segments)
-        return MARGIN * (acknowledged * self._packet_bytes / count.time_s) / (1 - min(self.usual, 0.9))
+        return MARGIN * (acknowledged * self._packet_bytes / count.time_s) / (1 - min(self.base_loss, 0.9))
 
     def _try(self, rate: float) -> None:
         self._before, self._trial, self.limit = self.limit, rate, rate
@@ -262,17 +262,17 @@ class PacingLimit:
             self._try_slower(count)
             self._before = before
             return
-        if count.share > (self._suspected + self.usual) / 2:
+        if count.share > (self._suspected + self.base_loss) / 2:
             self.limit = before
             self._pause_longer()
         else:
             self._pause, self._step, self._proven = 1.0, MIN_STEP, self.limit
-        self.usual = count.share
+        self.base_loss = count.share
         self._enter(_CRUISE)
 
     def _judge_faster(self) -> None:
         """Whether the path carries the higher rate. A rate that was not used shows nothing."""
-        count, lossy = self._count, self._count.beyond(self.usual + SLIGHT_LOSS / 2, deviations=1.0)
+        count, lossy = self._count, self._count.beyond(self.base_loss + SLIGHT_LOSS / 2, deviations=1.0)
         self.limit = max(self._before, min(self._came_through(count), self._trial))
         if lossy:
             self._step = MIN_STEP

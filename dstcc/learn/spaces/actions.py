@@ -28,7 +28,7 @@ MAX_SUBFLOWS = MAX_LAYERS = 8
 MAX_LANES = 4096
 PAPER_WINDOWS = ((0.5, 0), (0.8, 0), (1.0, 0), (1.0, 10), (1.25, 0), (2.0, 0))
 """(α, β) of equation 2 in Ha et al., ICT Express 2023, who do not print theirs."""
-USUAL_ORDER = (np.inf, 0.5)
+DEFAULT_ORDER = (np.inf, 0.5)
 CONTROLS = {"window": AGENT, "rate": AGENT_RATE, "bbr": AGENT_BBR}
 """The engine's congestion control for each pacing."""
 OPTIONS: dict[str, Any] = {
@@ -150,9 +150,9 @@ class ActionSpace(ABC):
         return whole | {name: [list(pair) for pair in whole[name]] for name in ("windows", "orders")}
 
 
-def usual_order(count: int) -> FloatArray:
+def default_order(count: int) -> FloatArray:
     """What holds for layers where the agent says nothing of their order."""
-    return np.tile(USUAL_ORDER, (count, 1))
+    return np.tile(DEFAULT_ORDER, (count, 1))
 
 
 def check_single(space: ActionSpace, actions: NDArray[Any]) -> NDArray[Any]:

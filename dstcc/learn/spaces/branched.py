@@ -13,7 +13,7 @@ import numpy as np
 from dstcc.engine.config import AGENT
 from dstcc.engine.stepper import ALPHA_MAX_Q16, AUTOMATIC, BETA_MAX, ONE_Q16
 
-from .actions import PAPER_WINDOWS, Actions, ActionSpace, check_single, usual_order
+from .actions import PAPER_WINDOWS, Actions, ActionSpace, check_single, default_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -130,7 +130,7 @@ class MultiActions(BranchedActions):
             window[..., 1].astype(np.int32),
             np.where(layer == n, AUTOMATIC, layer).astype(np.int32),
             copied,
-            usual_order(len(choices)),
+            default_order(len(choices)),
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from dstcc.engine.config import AGENT
 from dstcc.engine.stepper import ALPHA_MAX_Q16, AUTOMATIC, ONE_Q16
 
-from .actions import Actions, ActionSpace, usual_order
+from .actions import Actions, ActionSpace, default_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,7 +50,7 @@ class ContinuousActions(ActionSpace):
             np.zeros((count, self.subflows), dtype=np.int32),
             np.full((count, self.layers), AUTOMATIC, dtype=np.int32),
             np.zeros((count, self.layers), dtype=np.uint8),
-            usual_order(count),
+            default_order(count),
         )
 
     def greedy(self, outputs: NDArray[np.floating[Any]]) -> NDArray[Any]:

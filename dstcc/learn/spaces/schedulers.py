@@ -10,7 +10,7 @@ import numpy as np
 from dstcc.engine.config import AGENT_POLICIES
 from dstcc.engine.stepper import SILENT
 
-from .actions import Actions, ActionSpace, check_single, usual_order
+from .actions import Actions, ActionSpace, check_single, default_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,7 +65,7 @@ class SchedulerActions(ActionSpace):
         silent = np.full((len(choices), self.subflows), SILENT, dtype=np.int32)
         layer = np.repeat(choices[:, None], self.layers, axis=1).astype(np.int32)
         copied = np.zeros(layer.shape, dtype=np.uint8)
-        return Actions(silent, np.zeros_like(silent), layer, copied, usual_order(len(choices)))
+        return Actions(silent, np.zeros_like(silent), layer, copied, default_order(len(choices)))
 
     def greedy(self, outputs: NDArray[np.floating[Any]]) -> NDArray[Any]:
         """The policy of the highest value, (K,)."""

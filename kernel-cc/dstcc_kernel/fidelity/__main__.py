@@ -101,8 +101,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rtt", action="append", type=float)
     parser.add_argument("--loss", action="append", type=float)
     parser.add_argument("--links", action="append", type=int)
-    usual = ", ".join(f"{count} for {name}" for name, count in SEEDS.items())
-    parser.add_argument("--seeds", type=int, help=f"runs of the kernel a cell; {usual}")
+    defaults = ", ".join(f"{count} for {name}" for name, count in SEEDS.items())
+    parser.add_argument("--seeds", type=int, help=f"runs of the kernel a cell; {defaults}")
     parser.add_argument("--longer", type=int, default=1, help="times the runs' usual length")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument(

@@ -88,22 +88,22 @@ def grid() -> Iterator[Cell]:
 
 def _missions() -> Iterator[Cell]:
     """One mission, and others that differ from it in one thing."""
-    usual = Cell(
+    base = Cell(
         "mission", "cubic", MISSION_RTT_S, 1e-3, 2, bdp_packets=800, length_rtts=28, mode="lanes", lanes=16
     )
-    yield usual
+    yield base
     for name in ("newreno", "westwood", "vegas", "bbr", "bic"):
-        yield usual._replace(congestion=name)
+        yield base._replace(congestion=name)
     for lanes in (1, 4):
-        yield usual._replace(lanes=lanes)
-    yield usual._replace(mode="stream", lanes=1)
-    yield usual._replace(congestion="newreno", mode="stream", lanes=1)
+        yield base._replace(lanes=lanes)
+    yield base._replace(mode="stream", lanes=1)
+    yield base._replace(congestion="newreno", mode="stream", lanes=1)
     for window in (4, 40):
-        yield usual._replace(initial_cwnd=window)
+        yield base._replace(initial_cwnd=window)
     for length in (12, 50):
-        yield usual._replace(length_rtts=length)
-    yield usual._replace(outage_rtts=4)
-    yield usual._replace(loss=1e-2)
+        yield base._replace(length_rtts=length)
+    yield base._replace(outage_rtts=4)
+    yield base._replace(loss=1e-2)
 
 
 def scenario_of(cell: Cell) -> Scenario:

@@ -453,7 +453,7 @@ def ack_cost() -> dict[str, Any]:
             parameters = Path("/sys/module/dstcc_ack_bench/parameters")
             rounds.append({name: int((parameters / name).read_text()) for name in names})
             module.unload("dstcc_ack_bench")
-    least = {name: min(found[name] for found in rounds) for name in names}
+    least = {name: min(one[name] for one in rounds) for name in names}
     net = {name: (least[name] - least["loop"]) / 1000 for name in names if name != "loop"}
     return {
         "cycles": net,
@@ -473,8 +473,8 @@ def leaks() -> dict[str, Any]:
     for _ in range(2):
         time.sleep(6)  # younger objects are not reported
         file.write_text("scan")
-    found = file.read_text()
-    assert "unreferenced object" not in found, found
+    report = file.read_text()
+    assert "unreferenced object" not in report, report
     return {"kmemleak": True}
 
 
@@ -482,8 +482,8 @@ def main() -> None:
     """Run the checks that the command line names."""
     for word in sys.argv[2:]:
         name, _, count = word.partition("=")
-        found = CHECKS[name](*([int(count)] if count else []))
-        print(json.dumps({"check": name, **found}), flush=True)
+        result = CHECKS[name](*([int(count)] if count else []))
+        print(json.dumps({"check": name, **result}), flush=True)
 
 
 if __name__ == "__main__":

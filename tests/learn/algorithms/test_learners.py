@@ -197,7 +197,7 @@ def test_advantages_are_the_generalised_ones():
             learner._rollout[name][t] = draws.random((4, 10))
         learner._rollout["terminated"][t] = ends[t]
         learner._rollout["goes_on"][t] = 1 - max(ends[t], cuts[t])
-    found, values = learner.advantages()
+    advantages, values = learner.advantages()
     with torch.no_grad():
         after = learner.networks.mean_and_value(learner._tensor(learner._rollout["following"]))[1].numpy()
     after = after.reshape(4, 4)
@@ -205,7 +205,7 @@ def test_advantages_are_the_generalised_ones():
     for t in (3, 2, 1, 0):
         delta = learner._rollout["rewards"][t, 0] + 0.9 * after[t, 0] * (1 - ends[t]) - values[t, 0]
         running = delta + 0.45 * (1 - max(ends[t], cuts[t])) * running
-        assert found[t, 0] == pytest.approx(running, abs=1e-5)
+        assert advantages[t, 0] == pytest.approx(running, abs=1e-5)
 
 
 @pytest.mark.parametrize("name, steps", [("pbq", 600), ("drl-cc", 800)])
@@ -256,10 +256,10 @@ def test_continuous_actions_find_their_best(name, steps):
 
 
 def own_values(count, **values):
-    found = np.zeros((count, len(EPISODE_VALUES)))
+    columns = np.zeros((count, len(EPISODE_VALUES)))
     for name, value in values.items():
-        found[:, EPISODE_VALUES.index(name)] = value
-    return found
+        columns[:, EPISODE_VALUES.index(name)] = value
+    return columns
 
 
 def test_it_acts_at_random_only_where_the_client_is_rich():

@@ -36,9 +36,9 @@ def seen(subflows: int = 3, layers: int = 2, count: int = 5) -> NDArray[np.float
 
 
 def numpy_of(trained: SetsNetwork, subflows: int, layers: int) -> Sets:
-    found = trained.weights()
+    weights = trained.weights()
     inputs = SHAPE.episode + subflows * SHAPE.subflow + layers * SHAPE.layer
-    return Sets(found.network, found.tensors, inputs, subflows * SHAPE.windows + SHAPE.rest)
+    return Sets(weights.network, weights.tensors, inputs, subflows * SHAPE.windows + SHAPE.rest)
 
 
 def centred(values: NDArray[np.float32], subflows: int) -> NDArray[np.float32]:
@@ -52,8 +52,8 @@ def test_numpy_is_torch() -> None:
     trained, observations = network(), seen()
     with torch.no_grad():
         expected = trained(torch.from_numpy(observations)).numpy()
-    found = numpy_of(trained, 3, 2)(observations)
-    assert np.abs(centred(found, 3) - centred(expected, 3)).max() < 1e-5
+    numbers = numpy_of(trained, 3, 2)(observations)
+    assert np.abs(centred(numbers, 3) - centred(expected, 3)).max() < 1e-5
 
 
 def test_one_episode_at_a_time_is_the_same() -> None:
@@ -106,10 +106,12 @@ def test_the_margin_is_in_the_weights() -> None:
 
 
 def test_weights_of_another_shape_are_refused() -> None:
-    found = network().weights()
+    numbers = network().weights()
     with pytest.raises(ValueError, match="are not of"):
-        Sets(found.network, found.tensors, seen().shape[1] + 1, 12)
+        Sets(numbers.network, numbers.tensors, seen().shape[1] + 1, 12)
     with pytest.raises(ValueError, match=r"tensor rest\.out"):
-        Sets(found.network, found.tensors | {"rest.out": np.zeros((1, 8), np.float32)}, seen().shape[1], 12)
+        Sets(
+            numbers.network, numbers.tensors | {"rest.out": np.zeros((1, 8), np.float32)}, seen().shape[1], 12
+        )
     with pytest.raises(ValueError, match="subflow, windows"):
-        Sets({"kind": "sets"}, found.tensors, seen().shape[1], 12)
+        Sets({"kind": "sets"}, numbers.tensors, seen().shape[1], 12)

@@ -129,7 +129,7 @@ def test_the_first_overload_ends_with_the_first_acknowledgements() -> None:
 def test_losses_that_the_sender_cannot_help_are_not_its_own(loss: float) -> None:
     # Below the bottleneck, where a queue would show it: one trial at 1 - L of the pace, for 1.75 round trips.
     path = Path(constant(10), constant(loss), queue_seen=True).run(60)
-    assert path.pacing.usual == pytest.approx(loss, abs=0.001)
+    assert path.pacing.base_loss == pytest.approx(loss, abs=0.001)
     assert np.isinf(path.limits[-1])
     assert sum(np.isfinite(path.limits)) / ROUND == 1.75
     assert sum(path.sent) >= 0.98 * 60 * ROUND * 10 * SLOT_S
@@ -276,12 +276,12 @@ def test_losses_that_a_slower_pace_halves_are_its_own() -> None:
     # A tenth is lost whatever is sent. 30 % in two round trips: 0.98 * 70 / 0.9 on trial; of that 15 % are lost,
     # which is nearer to a tenth than to 30 %, so that pace stays.
     pacing = PacingLimit(WIRE)
-    pacing.usual = 0.1
+    pacing.base_loss = 0.1
     feed(pacing, 4 * ROUND + 2, acked=90, lost=10)
     while pacing.phase is Phase.CRUISE:
         feed(pacing, 1, acked=70, lost=30)
     feed(pacing, int((LAG + 0.5) * ROUND), acked=85, lost=15)
-    assert pacing.phase is Phase.CRUISE and pacing.usual == pytest.approx(0.15)
+    assert pacing.phase is Phase.CRUISE and pacing.base_loss == pytest.approx(0.15)
     held = pacing.limit
     assert held == pytest.approx(MARGIN * 7 / 0.9 * WIRE)
     # That much came through, and no more: grave losses at 10 packets a second are believed within a quarter.

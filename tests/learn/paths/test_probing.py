@@ -49,8 +49,8 @@ def test_a_queue_that_stands_is_asked_for_half_as_much_again_until_it_is_deep() 
     standing = heard((True, "stands", 0.1))
     assert standing.gain.tolist() == [[STANDING_GAIN]] == [[1.5]] and not standing.deep.any()
     assert share_gain(standing) == SHARE_GAIN
-    found = heard((True, "stands", 0.3), before=standing)
-    assert found.deep.all() and found.gain.tolist() == [[1]] and share_gain(found) == 1
+    state = heard((True, "stands", 0.3), before=standing)
+    assert state.deep.all() and state.gain.tolist() == [[1]] and share_gain(state) == 1
     # DEEP itself is not more than DEEP; a queue that stands without being deep has three slots
     assert SLOTS == 3
     never = heard(*[(True, "stands", DEEP)] * 3)
