@@ -73,7 +73,8 @@ lint: $(STAMP)   ## ruff, mypy --strict and clang-format
 	$(BIN)/clang-format --dry-run -Werror $(CXX_SOURCES)
 
 lint-cpp: $(STAMP)  ## clang-tidy over the C++ sources (minutes)
-	$(BIN)/clang-tidy --quiet $(filter %.cpp,$(CXX_SOURCES)) -- -std=c++17 -Idstcc/engine/src -Ikernel-cc/dispatch \
+	printf '%s\n' $(filter %.cpp,$(CXX_SOURCES)) | xargs -P 2 -I FILE $(BIN)/clang-tidy --quiet FILE -- -std=c++17 \
+	  -Idstcc/engine/src -Ikernel-cc/dispatch \
 	  -isystem $$($(BIN)/python -c 'import pybind11; print(pybind11.get_include())') \
 	  -isystem $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')
 

@@ -166,12 +166,14 @@ TransportConfig read_transport_config(const py::handle& transport) {
     out.join_rtts = transport.attr("join_rtts").cast<double>();
     out.drop_late = transport.attr("drop_late").cast<bool>();
     out.layer_first = transport.attr("layer_first").cast<bool>();
+    // NOLINTBEGIN(bugprone-exception-escape): a py::object checks that the lock is held when it goes, and it is
     if (const py::object extension = transport.attr("congestion_extension"); !extension.is_none())
         out.make_control = [extension](const ControlSetup& setup) { return make_python_control(extension, setup); };
     if (const py::object extension = transport.attr("scheduler_extension"); !extension.is_none())
         out.make_scheduler = [extension](const SchedulerSetup& setup) {
             return make_python_scheduler(extension, setup);
         };
+    // NOLINTEND(bugprone-exception-escape)
     out.constants = read_constants(transport.attr("constants"), transport.attr("scale").cast<double>());
     return out;
 }
