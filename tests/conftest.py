@@ -18,3 +18,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     seed = config.getoption("randomly_seed", None)
     if seed is not None and any(terminalreporter.getreports(kind) for kind in ("failed", "error")):
         terminalreporter.write_line(f"the same order again: --randomly-seed={seed}")
+
+
+@pytest.fixture
+def uncovered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Children without coverage, for tests of what a process may write, or imports before all else."""
+    for name in ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"):
+        monkeypatch.delenv(name, raising=False)

@@ -172,7 +172,7 @@ def test_a_full_disk() -> None:
     refused(done, "the disk is full", code=1)
 
 
-def test_a_file_size_limit() -> None:
+def test_a_file_size_limit(uncovered: None) -> None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 

@@ -71,7 +71,7 @@ def test_a_jobs_command_imports_nothing_from_the_current_folder(
         assert "No such file or directory" in done.stderr and "none/job.json" in done.stderr
 
 
-def test_the_command_line_as_a_module_imports_nothing_from_there(hostile: Path) -> None:
+def test_the_command_line_as_a_module_imports_nothing_from_there(hostile: Path, uncovered: None) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "dstcc_cli", "algorithms"], capture_output=True, text=True, check=False
     )
