@@ -142,7 +142,7 @@ def test_silence_hands_the_window_to_newreno_until_the_agent_returns(given: int 
         windows.append(int(value(stepper, "cwnd_segments")[0]))
     last = 9 + slots  # the last action falls on 9 s
     assert steered[2:last] == [True] * (last - 2)
-    assert steered[last + 1 : 20] == [False] * (19 - last)
+    assert steered[last:20] == [False] * (20 - last)
     assert steered[20:] == [True] * 10
     assert windows[last - 1] == 20 < windows[19] <= 30  # avoidance: a segment per round trip
     assert value(stepper, "fallbacks")[0] == 1
