@@ -125,6 +125,16 @@ def test_an_undo_takes_back_the_recovery_that_the_timeout_ended():
     assert sender.engine.cwnd >= 10
 
 
+def test_the_answer_to_a_needless_repeat_tells_when_the_last_in_order_left():
+    # tcp_validate_incoming() keeps the time stamp of the last segment in order, here of 5, which left at 5 ms: before
+    # any repeat, so all the repeats were needless, though the ACK answers one. A new segment's ACK has its own.
+    for duplicate, state in ((True, "open"), (False, "loss")):
+        sender, at = timed_out_in_recovery()
+        sender.ack(at + 1001, 6, echo_ms=at + 1, duplicate=duplicate)
+        assert sender.engine.state == state
+        assert sender.engine.ssthresh == (40 if duplicate else 5)
+
+
 def test_an_answer_to_the_recoverys_repeat_proves_nothing_of_the_timeout():
     # Linux's retrans_stamp is of the first repeat since the trouble began.
     sender, at = timed_out_in_recovery()
