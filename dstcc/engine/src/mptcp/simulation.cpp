@@ -71,7 +71,7 @@ bool Simulation::run_until(Time until, bool (*interrupted)()) {
         const EventTree& next = busy ? sending_heads_.busy() : sending_heads_.idle();
         if (finished()) {
             if (next.time() >= finish_ns_) break;  // at one instant the delivery was first
-        } else if (std::min(next.time(), end) > heard_until_ && catch_up(next.time(), end)) {
+        } else if (std::min(next.time(), end) > received_until_ && catch_up(next.time(), end)) {
             continue;
         }
         if (next.time() > end) break;
@@ -115,7 +115,6 @@ bool Simulation::catch_up(Time next, Time end) {
     const Time to = std::min(later(earliest, least_down_ns_), limit);
     receive(to);
     received_until_ = std::max(received_until_, to);
-    heard_until_ = to;
     return true;
 }
 

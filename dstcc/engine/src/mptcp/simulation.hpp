@@ -126,9 +126,9 @@ private:
     EventHeads sending_heads_, receiving_heads_;
     Time now_ = 0;                                        // of the sending ends
     Time least_down_ns_ = kNever, least_up_ns_ = kNever;  // every packet takes longer
-    Time received_until_ = -1;                            // the receiving ends are there
-    Time heard_until_ = -1;  // till then, included, the sending ends may go on: nothing is missing of what they hear
-    Time finish_ns_ = -1;    // the last layer was delivered then
+    // So far the receiving ends are; so far, included, the sending ends may go on, as nothing is missing that they hear.
+    Time received_until_ = -1;
+    Time finish_ns_ = -1;  // the last layer was delivered then
     Remaining remaining_;
     LayerHeaders headers_;
     PacketLog packet_log_;
