@@ -213,7 +213,22 @@ def load_controllers(scenario: Scenario, source: Source) -> dict[str, Policy]:
     for policy in policies.values():
         policy.check_fits(subflows=sum(link.subflows for link in scenario.link), layers=source.layers)
         _check_flows(scenario, policy)
+    for label_, one in scenarios_of(scenario).items():
+        for given in one.transport.controller:
+            _check_mode(scenario.scenario.name, label_, one, policies[controller_name(given)])
     return policies
+
+
+def _check_mode(name: str, variant: str | None, scenario: Scenario, policy: Policy) -> None:
+    """Refuse ``mode = "stream"`` by name under a policy that brings its lanes: the trial would have them unasked."""
+    transport = scenario.transport
+    if not policy.action.lanes or transport.mode != "stream" or "mode" not in transport.model_fields_set:
+        return
+    place = "transport.mode" if variant is None else f"variant '{variant}': set.mode"
+    raise InputError(
+        f"{name}: {place} = 'stream': the policy {policy.name} sends layers on lanes of its own, never in one "
+        "stream; leave mode out, or mode = 'lanes' with controller_lanes for fewer of them"
+    )
 
 
 def _check_flows(scenario: Scenario, policy: Policy) -> None:

@@ -13,8 +13,10 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def to_toml(scenario: Scenario) -> str:
-    """TOML text with every key that has a value, defaults included."""
-    document = scenario.model_dump(exclude_none=True)
+    """TOML text with every key that has a value, defaults included; but for ``transport.mode``: a policy that has lanes
+    of its own runs where nobody named a mode, and is refused in a stream that was asked for."""
+    unnamed = set() if "mode" in scenario.transport.model_fields_set else {"mode"}
+    document = scenario.model_dump(exclude_none=True, exclude={"transport": unnamed})
     links, variants = document.pop("link"), document.pop("variant")
     parts = [_table(f"[{name}]", keys) for name, keys in document.items() if keys]
     parts += [_table("[[link]]", link) for link in links]

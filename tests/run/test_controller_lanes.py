@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from dstcc.learn.policies.policy import load_policy
+from dstcc.errors import InputError
+from dstcc.learn.policies.policy import Policy, load_policy
 from dstcc.run import write_run
-from dstcc.scenario import load_source, parse_scenario
+from dstcc.run.trials import load_controllers
+from dstcc.scenario import load_scenario, load_source, parse_scenario, to_toml
 
 LANES = (None, 16, 1)
 
@@ -56,3 +58,33 @@ def test_a_policy_takes_no_more_than_it_asks_for(most: int | None, lanes: int) -
 def test_a_policy_on_the_scenarios_lanes_stays_on_them() -> None:
     policy = load_policy("iodst-dqn")
     assert policy.on_lanes(1) is policy
+
+
+def test_a_stream_is_refused_under_a_policy_that_would_have_lanes_all_the_same() -> None:
+    with pytest.raises(InputError, match=r"transport\.mode = 'stream': the policy dstcc sends"):
+        controllers(mission(mode="stream"))
+    varied = {"label": "one stream", "controller": "dstcc", "set": {"mode": "stream"}}
+    with pytest.raises(InputError, match=r"variant 'one stream': set\.mode = 'stream'"):
+        controllers({**mission(), "variant": [varied]})
+
+
+def test_a_stream_of_others_beside_it_is_none_of_its_own() -> None:
+    one_stream = {"label": "stock", "congestion": "cubic", "set": {"mode": "stream"}}
+    assert list(controllers({**mission(), "variant": [one_stream]})) == ["dstcc"]
+    unsaid = mission()
+    del unsaid["transport"]["mode"]  # type: ignore[attr-defined]
+    assert list(controllers(unsaid)) == ["dstcc"]
+    assert list(controllers(mission(mode="stream", controller="iodst-q"))) == ["iodst-q"]
+
+
+def test_a_runs_scenario_can_be_run_again(tmp_path: Path) -> None:
+    unsaid = mission(lanes_per_link=1)
+    del unsaid["transport"]["mode"]  # type: ignore[attr-defined]
+    (tmp_path / "scenario.toml").write_text(to_toml(parse_scenario(unsaid, source="here")))
+    again = load_scenario(tmp_path / "scenario.toml")
+    assert list(load_controllers(again, load_source(again))) == ["dstcc"]
+
+
+def controllers(document: dict[str, object]) -> dict[str, Policy]:
+    scenario = parse_scenario(document, source="here")
+    return load_controllers(scenario, load_source(scenario))
