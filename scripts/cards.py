@@ -185,6 +185,8 @@ def drl_cc(bench: Bench) -> None:
     rows = [controller("drl-cc"), stock("bbr", LINK)]
     lines = ((f"`{row.name}`", bench.run(LOSSY, "", row).shown("throughput_bps", 2, 1e6)) for row in rows)
     table("drl-cc on ten terrestrial megabits", ("", "throughput, Mbit/s"), lines)
+    again = bench.run(TABLE_1, "playout.delay_rtts=2", controller("drl-cc")).shown("retransmitted_ratio", 2)
+    table("drl-cc sends again, on table 1", ("", "`retransmitted_ratio`"), [("`drl-cc`", again)])
 
 
 def mpquic_rl(bench: Bench) -> None:
