@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 
 from dstcc.scenario import load_scenario
-from dstcc.tune import LEAST_GAIN, Search, axes_of, main, nested, settings_text
+from dstcc.tune import LEAST_GAIN, Search, axes_of, main, nested, settings_text, starts_of
 from tests.quick import QUICK
 
 AXES: dict[str, tuple[Any, ...]] = {"scale": (1, 6), "initial_cwnd": (40, 160)}
 
 
-def best(table: dict[str, float | None], otherwise: float | None = 0.0) -> tuple[dict[str, Any], float]:
-    return Search(AXES, lambda settings: table.get(settings_text(settings), otherwise)).best()
+def best(
+    table: dict[str, float | None], otherwise: float | None = 0.0, *starts: dict[str, Any]
+) -> tuple[dict[str, Any], float]:
+    return Search(AXES, lambda settings: table.get(settings_text(settings), otherwise), starts).best()
 
 
 def test_what_helps_is_kept_axis_by_axis_until_nothing_does() -> None:
@@ -52,6 +54,41 @@ def test_nothing_is_tried_twice() -> None:
     asked: list[str] = []
     Search(AXES, lambda settings: asked.append(settings_text(settings)) or 0.0).best()  # type: ignore[func-returns-value]
     assert len(asked) == len(set(asked)) == 5
+
+
+def test_another_start_counts_where_its_end_is_better() -> None:
+    table: dict[str, float | None] = {
+        "": 0.1,
+        "scale = 1": 0.3,
+        # no step along one axis leads there from the start
+        "initial_cwnd = 40, scale = 6": 0.2,
+        "initial_cwnd = 160, scale = 6": 0.5,
+    }
+    there = {"scale": 6, "initial_cwnd": 40}
+    assert best(table) == ({"scale": 1}, 0.3)
+    assert best(table, 0.0, there) == ({"scale": 6, "initial_cwnd": 160}, 0.5)
+    assert best({**table, "initial_cwnd = 160, scale = 6": 0.3 + LEAST_GAIN / 2}, 0.0, there) == (
+        {"scale": 1},
+        0.3,
+    )
+    assert best({"": 0.1, "initial_cwnd = 40, scale = 6": None}, 0.0, there) == ({}, 0.1)
+
+
+def test_the_other_starts_are_the_scenarios_own_variants(scenario: Path) -> None:
+    text = scenario.read_text() + "".join(
+        f'[[variant]]\nlabel = "{label}"\n{rest}\n'
+        for label, rest in {
+            "tuned": 'congestion = "cubic"\nset = {initial_cwnd = 40, constants = {hystart = false}}',
+            "other control": 'congestion = "newreno"\nset = {initial_cwnd = 160}',
+            "other scheduler": 'congestion = "cubic"\nscheduler = "round-robin"\nset = {initial_cwnd = 640}',
+            "no axis": 'congestion = "cubic"\nset = {initial_cwnd = 40, mss_bytes = 500}',
+        }.items()
+    )
+    scenario.write_text(text)
+    loaded = load_scenario(scenario)
+    settings = {"initial_cwnd": 40, "constants.hystart": False}
+    assert starts_of(loaded, "cubic", axes_of(loaded, "cubic")) == (settings,)
+    assert nested(settings) == loaded.variant[0].set
 
 
 def test_constants_are_a_table() -> None:
