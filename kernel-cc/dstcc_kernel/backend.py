@@ -90,9 +90,10 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
     programs()
     program()
     free_mb = _free_mb()
-    if memory_mb(config) > free_mb:
+    needed_mb = memory_mb(config, steered=bool(scenario.transport.controller))
+    if needed_mb > free_mb:
         raise MissingCapabilityError(
-            f"a trial needs {memory_mb(config):,} MB of memory for what is in flight; {free_mb:,} MB are free"
+            f"a trial needs {needed_mb:,} MB of memory for what is in flight; {free_mb:,} MB are free"
         )
 
 
@@ -141,7 +142,7 @@ def run(
                 words,
                 out=folder,
                 seed=config.seed,
-                memory_mb=memory_mb(config),
+                memory_mb=memory_mb(config, steered=policy is not None),
                 wall_s=wall_s,
                 environment=paths,
             ).console

@@ -74,6 +74,8 @@ PACKET_MEMORY = 6.0
 """Bytes of memory for a byte in flight: it is in the sender's queue, on its way, and in the receiver's."""
 BASE_MB, RING_MB = 192, 25
 """Of a guest: kernel, Python and the program; the rings that see a link's packets."""
+POLICY_MB = 512
+"""Of a guest with a policy's process: PyTorch's libraries, which it reads from the host's files, and the network."""
 
 
 def job_of(config: EngineConfig, *, program: Path) -> Job:
@@ -217,10 +219,11 @@ def objects_of(config: EngineConfig) -> NDArray[np.int64]:
     return np.ascontiguousarray(np.stack(columns, axis=1).astype(np.int64))
 
 
-def memory_mb(config: EngineConfig) -> int:
-    """What a guest needs for the links' bytes in flight."""
+def memory_mb(config: EngineConfig, *, steered: bool) -> int:
+    """What a guest needs: for the links' bytes in flight and, where it is ``steered``, for the policy's process."""
     in_flight = sum(link.rate_bps * rtt_s(link) / 8 + link.queue_bytes for link in config.links)
-    return ceil(BASE_MB + RING_MB * len(config.links) + PACKET_MEMORY * in_flight / 1e6)
+    base = BASE_MB + POLICY_MB * steered
+    return ceil(base + RING_MB * len(config.links) + PACKET_MEMORY * in_flight / 1e6)
 
 
 def _buffers(links: Sequence[Link], limit: int) -> tuple[int, int]:

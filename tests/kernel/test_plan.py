@@ -164,7 +164,13 @@ def test_a_window_beyond_tcps_is_refused() -> None:
 
 def test_memory_follows_what_is_in_flight() -> None:
     small, large = (trial(given) for given in (scenario(), scenario({"rate_bps": 2e6})))
-    assert memory_mb(large) - memory_mb(small) > 2 * (2e6 - 115_200) * 1020 / 8 / 1e6
+    grown = memory_mb(large, steered=False) - memory_mb(small, steered=False)
+    assert grown > 2 * (2e6 - 115_200) * 1020 / 8 / 1e6
+
+
+def test_a_policys_process_has_memory_of_its_own() -> None:
+    one = trial(scenario())
+    assert memory_mb(one, steered=True) - memory_mb(one, steered=False) >= 500
 
 
 def test_slots_scale() -> None:
