@@ -25,7 +25,7 @@ REPEATS = 3
 
 def day() -> Measured:
     """24 hours over two links of table 1 of Ha et al., 2023; the value is that of the slowest of four controls."""
-    configs = {name: _day(name) for name in CONTROLS}
+    configs = {name: day_config(name) for name in CONTROLS}
     packets: dict[str, float] = {}
 
     def mission(name: str) -> float:
@@ -53,11 +53,12 @@ def day() -> Measured:
     )
 
 
-def _day(congestion: str) -> EngineConfig:
+def day_config(congestion: str, seconds: int = DAY_S) -> EngineConfig:
+    """The day, or its first ``seconds``."""
     links = (_link("relay", 115_200, 17 * 60, 1e-3), _link("direct", 240_000, 25 * 60, 1e-4))
     live_bps = 0.9 * sum(link.rate_bps for link in links) * MSS / WIRE
     per_layer = np.array([0.4, 0.35, 0.25]) * live_bps / 8  # bytes of a one-second chunk
-    chunk = np.repeat(np.arange(DAY_S, dtype=np.int64), 3)
+    chunk = np.repeat(np.arange(seconds, dtype=np.int64), 3)
     release = (chunk + 1) * ns(1)
     return EngineConfig(
         seed=1,
@@ -65,8 +66,8 @@ def _day(congestion: str) -> EngineConfig:
         transport=Transport(congestion, "minrtt", mode="lanes", lanes_per_link=16, scale=38.0),
         objects=Objects(
             chunk,
-            np.tile(np.arange(3, dtype=np.int64), DAY_S),
-            np.tile(per_layer.astype(np.int64), DAY_S),
+            np.tile(np.arange(3, dtype=np.int64), seconds),
+            np.tile(per_layer.astype(np.int64), seconds),
             release,
             release + ns(2.5 * 25 * 60),
         ),

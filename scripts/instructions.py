@@ -21,17 +21,13 @@ ROOT = Path(__file__).parents[1]
 CONFIGS = {
     "flow": "Bulk(subflows=1, packets=200_000).config()",
     "transfer": "Bulk(packets=200_000).config()",
-    "open-loop": "day('open-loop', 7_200)",
-    "bbr-scaled": "day('bbr-scaled', 28_800)",
+    "open-loop": "day_config('open-loop', 7_200)",
+    "bbr-scaled": "day_config('bbr-scaled', 28_800)",
 }
 RUN = """
-from bench import missions
+from bench.missions import day_config
 from bench.nets import Bulk
 from dstcc.engine import simulate
-
-def day(control, seconds):
-    missions.DAY_S = seconds
-    return missions._day(control)
 
 print(int(simulate({}).totals["data_packets"]))
 """

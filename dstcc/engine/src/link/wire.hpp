@@ -88,7 +88,7 @@ public:
 private:
     friend class Transmitter;
     friend class AckTransmitter;
-    static constexpr std::int64_t kPrefetch = 8;  // packets ahead in a ring; about one memory latency
+    static constexpr std::int64_t kPrefetch = 8;  // packets ahead in a ring; see tcp/sender_acks.cpp for what it saves
 
     template <class T>
     static T take(BlockRing<T>& ring) {
