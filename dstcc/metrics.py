@@ -105,23 +105,31 @@ class Playback:
 
 
 def layer_table(objects: Objects, values: Int64Array, fill: int) -> Int64Array:
-    """Values per object as a chunks × layers table, ``fill`` where a chunk lacks a layer."""
-    table = np.full((int(objects.chunk.max()) + 1, int(objects.layer.max()) + 1), fill, dtype=np.int64)
-    table[objects.chunk, objects.layer] = values
-    return table
+    """Values per object as a layers × chunks table, ``fill`` where a chunk lacks a layer."""
+    layers, chunks = int(objects.layer.max()) + 1, int(objects.chunk.max()) + 1
+    table = np.full(layers * chunks, fill, dtype=np.int64)
+    table[objects.layer * chunks + objects.chunk] = values
+    return table.reshape(layers, chunks)
 
 
 def prefix_levels(in_time: NDArray[np.bool_]) -> Int64Array:
-    """The highest layer of each row (a chunk) with all lower ones in time; −1 where the base layer is not."""
-    levels: Int64Array = np.cumprod(in_time, axis=1, dtype=np.int64).sum(axis=1) - 1
+    """The highest layer of each column (a chunk) with all lower ones in time; −1 where the base layer is not.
+
+    The rows are layers: there are few of them and many chunks, so that numpy works along the chunks.
+    """
+    whole = np.ones(in_time.shape[1], dtype=np.bool_)
+    levels = np.full(in_time.shape[1], -1, dtype=np.int64)
+    for layer in in_time:
+        whole &= layer
+        levels += whole
     return levels
 
 
 def play_by_deadline(objects: Objects, result: EngineResult) -> Playback:
     """Playout that shows each chunk at its deadline with the prefix of layers that are complete by then."""
-    complete = layer_table(objects, _arrival(result), NEVER)
-    due = layer_table(objects, objects.deadline_ns, -1).max(axis=1)
-    return Playback(prefix_levels((complete <= due[:, None]) & (complete != NEVER)), due)
+    complete = layer_table(objects, result.objects.complete_ns, -1)
+    due = layer_table(objects, objects.deadline_ns, -1).max(axis=0)
+    return Playback(prefix_levels((complete >= 0) & (complete <= due)), due)
 
 
 def play_with_stalls(objects: Objects, result: EngineResult, chunk_ns: Int64Array, delay_ns: int) -> Playback:
@@ -134,8 +142,8 @@ def play_with_stalls(objects: Objects, result: EngineResult, chunk_ns: Int64Arra
     of the run: it and the later chunks count as not played. Without the first base layer playout never starts: there
     is neither a startup nor a stall.
     """
-    complete = layer_table(objects, _arrival(result), NEVER)
-    base = complete[:, 0]
+    complete = layer_table(objects, result.objects.complete_ns, -1)
+    base = np.where(complete[0] < 0, NEVER, complete[0])
     shown = np.full(len(base), NEVER, dtype=np.int64)
     if base[0] == NEVER:
         return Playback(np.full(len(base), -1, dtype=np.int64), shown, None, 0.0, 0)
@@ -150,7 +158,7 @@ def play_with_stalls(objects: Objects, result: EngineResult, chunk_ns: Int64Arra
         clock = max(clock, ready)
         shown[chunk] = clock
         clock += length
-    levels = prefix_levels((complete <= shown[:, None]) & (complete != NEVER))
+    levels = prefix_levels((complete >= 0) & (complete <= shown))
     levels[shown == NEVER] = -1
     return Playback(levels, shown, first * NS, stall_ns * NS, stalls)
 
@@ -172,7 +180,8 @@ def compute(
     layers = int(objects.layer.max()) + 1
     weights = layer_weights(objects.layer, layers)
     shown = played(objects, playback)
-    earned = float(weights[shown].sum())
+    earned = float(np.dot(weights, shown))  # whole hundreds: exact, in whatever order
+    in_time = float(np.dot(objects.payload_bytes, shown))
     counts = np.bincount(playback.levels + 1, minlength=layers + 1)
     shares = tuple((counts / len(playback.levels)).tolist())
     values: dict[str, float | None] = dict.fromkeys(METRICS)
@@ -180,13 +189,13 @@ def compute(
         "playback_ratio": 1.0 - shares[0],
         "full_quality_ratio": shares[-1],
         "weighted_layers": earned / float(weights.sum()),
-        "bytes_in_time": float(objects.payload_bytes[shown].sum()),
-        "full_quality_bytes": float(objects.payload_bytes[in_full(objects, playback)].sum()),
+        "bytes_in_time": in_time,
+        "full_quality_bytes": float(np.dot(objects.payload_bytes, in_full(objects, playback))),
         "startup_s": playback.startup_s,
         "stall_s": playback.stall_s,
         "stalls": None if playback.stalls is None else float(playback.stalls),
     }
-    values |= _transfer(objects, result, shown) | sharing_metrics(links, result)
+    values |= _transfer(result, in_time) | sharing_metrics(links, result)
     if "guard_clamps" in result.totals:
         values["guard_actions"] = result.totals["guard_clamps"] + result.totals["guard_fallbacks"]
     if quality is not None:
@@ -196,16 +205,15 @@ def compute(
     return Metrics(shares, values)
 
 
-def _transfer(objects: Objects, result: EngineResult, shown: NDArray[np.bool_]) -> dict[str, float | None]:
-    """The metrics of the transport.
+def _transfer(result: EngineResult, in_time: float) -> dict[str, float | None]:
+    """The metrics of the transport; ``in_time`` is the payload of the layers that were played.
 
     Active time is from the first send to the last delivery. ``throughput_bps`` counts distinct payload
-    delivered in order to the application, ``goodput_bps`` the payload of the layers that were played.
+    delivered in order to the application, ``goodput_bps`` that of the layers that were played.
     """
     totals, done = result.totals, result.objects.complete_ns
     delivered = totals["delivered_payload_bytes"]
     active_s = totals["last_delivery_s"] - totals["first_send_s"]
-    in_time = float(objects.payload_bytes[shown].sum())
     finished = bool((done >= 0).all())
     return {
         "hol_blocking_ratio": _ratio(totals["hol_payload_bytes"], totals["arrived_payload_bytes"]),
@@ -219,12 +227,6 @@ def _transfer(objects: Objects, result: EngineResult, shown: NDArray[np.bool_]) 
         "mean_rtt_s": _ratio(totals["rtt_sum_s"], totals["rtt_samples"]),
         "p95_queue_s": None if isnan(totals["queue_p95_s"]) else float(totals["queue_p95_s"]),
     }
-
-
-def _arrival(result: EngineResult) -> Int64Array:
-    """Completion times with ``NEVER`` in place of the engine's −1."""
-    complete: Int64Array = np.where(result.objects.complete_ns < 0, NEVER, result.objects.complete_ns)
-    return complete
 
 
 def _ratio(part: float, whole: float) -> float | None:

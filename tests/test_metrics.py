@@ -166,7 +166,7 @@ def test_nothing_to_reach_has_no_share() -> None:
 def test_chunks_may_lack_layers() -> None:
     # Chunk 0 has layers 0 and 1, chunk 1 layer 0 only; two layers in all.
     table = layer_table(TWO_AND_ONE, np.array([10, 20, 30]), -7)
-    assert table.tolist() == [[10, 20], [30, -7]]
+    assert table.tolist() == [[10, 30], [20, -7]]
     made = result(TWO_AND_ONE, [1.0, 2.0, 3.0])
     playback = play_by_deadline(TWO_AND_ONE, made)
     assert playback.levels.tolist() == [1, 0]
@@ -264,7 +264,7 @@ def test_no_first_base_layer_no_playout() -> None:
 @given(st.lists(st.lists(st.booleans(), min_size=3, max_size=3), min_size=1, max_size=20))
 def test_a_level_is_the_length_of_the_unbroken_prefix(rows: list[list[bool]]) -> None:
     expected = [next((i for i, in_time in enumerate(row) if not in_time), 3) - 1 for row in rows]
-    assert prefix_levels(np.array(rows)).tolist() == expected
+    assert prefix_levels(np.array(rows).T).tolist() == expected
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(0, 30)), min_size=6, max_size=6))

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 GROUP_ROWS = 1 << 16
 """A group is written as soon as it has so many rows: some 8 MB of memory."""
-SPLIT, DELTA = "BYTE_STREAM_SPLIT", "DELTA_BINARY_PACKED"
-"""Parquet's encodings for times that hardly repeat, and for numbers that count up."""
+SPLIT, DELTA, PLAIN = "BYTE_STREAM_SPLIT", "DELTA_BINARY_PACKED", "PLAIN"
+"""Parquet's encodings for times that hardly repeat, for numbers that count up, and for small numbers in long runs:
+compression alone packs these as well as a dictionary does, in half the time."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +41,21 @@ Column = Words | np.ndarray[Any, np.dtype[Any]]
 class TableFile:
     """A Parquet file that takes rows trial by trial; a context manager.
 
-    ``split`` and ``counting`` name the columns that are not kept as a dictionary of their values.
+    ``split``, ``counting`` and ``plain`` name the columns that are not kept as a dictionary of their values.
     """
 
     def __init__(
-        self, path: Path, schema: pa.Schema, *, split: Collection[str] = (), counting: Collection[str] = ()
+        self,
+        path: Path,
+        schema: pa.Schema,
+        *,
+        split: Collection[str] = (),
+        counting: Collection[str] = (),
+        plain: Collection[str] = (),
     ) -> None:
         """Open ``path``; an empty file has the schema alone."""
         self._schema = pa.schema([_numbered(field) for field in schema])
-        encoding = dict.fromkeys(split, SPLIT) | dict.fromkeys(counting, DELTA)
+        encoding = dict.fromkeys(split, SPLIT) | dict.fromkeys(counting, DELTA) | dict.fromkeys(plain, PLAIN)
         self._writer = pq.ParquetWriter(
             path,
             self._schema,
@@ -106,7 +113,10 @@ def _array(field: pa.Field, parts: list[Column]) -> pa.Array:
         indices = [
             np.array([known.setdefault(word, len(known)) for word in part.words], np.int32) for part in words
         ]
-        numbers = [mine[part.numbers] for mine, part in zip(indices, words, strict=True)]
+        numbers = [
+            mine[part.numbers] if len(mine) > 1 else np.full(len(part.numbers), mine[0], np.int32)
+            for mine, part in zip(indices, words, strict=True)
+        ]
         return pa.DictionaryArray.from_arrays(np.concatenate(numbers), pa.array(known, pa.string()))
     values = np.concatenate([part for part in parts if isinstance(part, np.ndarray)])
     return pa.array(values, from_pandas=field.nullable).cast(field.type)

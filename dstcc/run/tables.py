@@ -79,6 +79,9 @@ payload counted in full segments); ``rate_bps``: payload acknowledged in the slo
 CHUNK_TIMES = ("capture_s", "release_s", "deadline_s", "first_sent_s", "first_arrival_s", "complete_s")
 SAMPLE_TIMES = ("t_s", "srtt_s", "min_rtt_s")
 """Columns of times, most of them different from row to row."""
+CHUNK_SMALL = ("layer", "subflow", "retransmissions", "played_level")
+SAMPLE_SMALL = ("subflow", "lost_segments", "retransmitted_segments", "queue_bytes", "pacing_bps")
+"""Columns of small numbers, or of one number over and over."""
 
 
 def trials_schema(layers: int) -> pa.Schema:
@@ -135,12 +138,12 @@ def trial_row(trial: Trial) -> dict[str, Any]:
 
 def chunk_file(path: Path) -> TableFile:
     """``chunks.parquet`` to be written; :func:`chunk_rows` are its rows."""
-    return TableFile(path, CHUNKS, split=CHUNK_TIMES, counting=("chunk",))
+    return TableFile(path, CHUNKS, split=CHUNK_TIMES, counting=("chunk",), plain=CHUNK_SMALL)
 
 
 def sample_file(path: Path) -> TableFile:
     """``samples.parquet`` to be written; :func:`sample_rows` are its rows."""
-    return TableFile(path, SAMPLES, split=SAMPLE_TIMES)
+    return TableFile(path, SAMPLES, split=SAMPLE_TIMES, plain=SAMPLE_SMALL)
 
 
 def chunk_rows(trial_id: str, outcome: Outcome) -> list[Column]:

@@ -359,7 +359,8 @@ class _Runner:
         scenario = self.scenarios[key.variant]
         setup = self.setups.of(key.variant, key.seed)
         config = engine_config(scenario, setup, key.congestion, key.scheduler)
-        config = replace(config, trace=self.trace)
+        if self.trace:
+            config = replace(config, trace=True)
         policy = steering(key, scenario, self.policies)
         links = config.links if self.backend.tells_windows_apart else setup.links
         try:

@@ -65,6 +65,7 @@ def draw_trial(scenario: Scenario, source: Source, seed: int) -> TrialSetup:
     delay_ns = ns(_playout_delay_s(scenario, links))
     objects = _objects(scenario, source, delay_ns)
     duration_s = scenario.scenario.duration_s
+    expected_s = horizon_s(links, objects, duration_s)
     return TrialSetup(
         seed=seed,
         links=links,
@@ -73,9 +74,9 @@ def draw_trial(scenario: Scenario, source: Source, seed: int) -> TrialSetup:
         capture_ns=source.columns.capture_ns,
         playout_delay_ns=delay_ns,
         mss_bytes=scenario.transport.mss_bytes,
-        slot_ns=_slot_ns(scenario, links, objects),
+        slot_ns=_slot_ns(scenario, links, expected_s),
         duration_ns=NEVER_NS if duration_s is None else ns(duration_s),
-        length_s=_length_s(scenario, links, objects),
+        length_s=_length_s(scenario, links, expected_s),
         scale=scale_of(scenario),
         payloads=source.payloads,
     )
@@ -83,10 +84,12 @@ def draw_trial(scenario: Scenario, source: Source, seed: int) -> TrialSetup:
 
 def engine_config(scenario: Scenario, setup: TrialSetup, congestion: str, scheduler: str) -> EngineConfig:
     """The engine's configuration of one trial; algorithms by their labels. Lanes with a window each become subflows."""
-    windows = windows_per_link(scenario.transport, congestion, scheduler)
+    windows, links = windows_per_link(scenario.transport, congestion, scheduler), setup.links
+    if windows > 1:
+        links = tuple(replace(link, subflows=link.subflows * windows) for link in links)
     return EngineConfig(
         seed=setup.seed,
-        links=tuple(replace(link, subflows=link.subflows * windows) for link in setup.links),
+        links=links,
         transport=_transport(scenario, setup, congestion, scheduler),
         objects=setup.objects,
         slot_ns=setup.slot_ns,
@@ -117,12 +120,12 @@ def horizon_s(links: tuple[Link, ...], objects: Objects, duration_s: float | Non
     return max(released_s, sending_s) + round_trips
 
 
-def _length_s(scenario: Scenario, links: tuple[Link, ...], objects: Objects) -> float:
+def _length_s(scenario: Scenario, links: tuple[Link, ...], expected_s: float) -> float:
     """The horizon; without a duration it is extended beyond every outage that ends."""
     if scenario.scenario.duration_s is not None:
-        return scenario.scenario.duration_s
+        return expected_s
     ends = [stop for link in links for _, stop in link.outages_ns if stop < ns(MAX_TIME_S)]
-    return max(horizon_s(links, objects), max(ends, default=0) / NS_PER_S)
+    return max(expected_s, max(ends, default=0) / NS_PER_S)
 
 
 def _playout_delay_s(scenario: Scenario, links: tuple[Link, ...]) -> float:
@@ -147,9 +150,8 @@ def _objects(scenario: Scenario, source: Source, playout_delay_ns: int) -> Objec
     )
 
 
-def _slot_ns(scenario: Scenario, links: tuple[Link, ...], objects: Objects) -> int:
+def _slot_ns(scenario: Scenario, links: tuple[Link, ...], length_s: float) -> int:
     run, shortest = scenario.run, min(map(rtt_s, links))
-    length_s = horizon_s(links, objects, scenario.scenario.duration_s)
     if run.slot_s is None and run.slot_rtts is None:
         return max(1, ns(max(DEFAULT_SLOT_RTTS * shortest, length_s / MAX_DEFAULT_SLOTS)))
     slot_s = run.slot_s if run.slot_s is not None else (run.slot_rtts or 0.0) * shortest
