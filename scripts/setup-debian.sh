@@ -21,6 +21,10 @@ bpftool          loads it
 libbpf-dev       its headers
 iproute2         sets the tests' networks up
 sparse           checks our module's C
+iperf3           the tests run it over links to Mars
+curl             likewise
+rsync            likewise
+iputils-ping     likewise
 fonts-dejavu-core  the report's screenshots need a font
 "
 

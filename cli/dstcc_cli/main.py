@@ -25,6 +25,7 @@ from dstcc.version import __version__
 COMMANDS = {
     "encode": "Turn a video file into a layered stream directory.",
     "emulate": "Send a scenario's video over its links, once per combination of algorithms and seeds.",
+    "run": "Run programs of yours on both ends of a scenario's links, in virtual time.",
     "train": "Train a controller on a scenario and write its policy.",
     "play": "Write the video as Earth saw it, lost chunks frozen.",
     "report": "Compare runs on one self-contained page.",

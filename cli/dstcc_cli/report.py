@@ -49,6 +49,9 @@ def command(  # noqa: PLR0917 - click hands every option over by name
     An HTML report holds tables and figures and needs no network; md, csv and json carry the summary alone.
     """
     chosen = form or _format_of(output)
+    if any(map(_of_programs, runs)):
+        _write_programs(runs, output, chosen, against, force=force, as_json=as_json)
+        return
     if output == STDOUT and as_json:
         raise click.UsageError("--json has stdout for itself: give -o a file, or use -o - --format json")
     report = _load(runs, None if output == STDOUT else Path(output), against, force)
@@ -62,6 +65,36 @@ def command(  # noqa: PLR0917 - click hands every option over by name
         _say(report, output, written)
 
 
+def _of_programs(path: Path) -> bool:
+    from dstcc.report.programs import is_program_run
+
+    return is_program_run(path)
+
+
+def _write_programs(
+    runs: tuple[Path, ...], output: str, form: str, against: str | None, *, force: bool, as_json: bool
+) -> None:
+    """The page of one run of ``dstcc run``: there is nothing to compare it with."""
+    from dstcc.atomic import atomic_write
+    from dstcc.errors import InputError
+    from dstcc.report import REPORT
+    from dstcc.report.programs import load_program_run, render_program_run
+
+    if len(runs) > 1:
+        raise InputError(f"{runs[0]}: a run of programs has a page of its own; give it alone")
+    if form != "html" or output == STDOUT or against is not None:
+        raise InputError(
+            f"{runs[0]}: of a run of programs there is an HTML page: -o FILE.html, without --against"
+        )
+    _check_place(Path(output), runs, force=force)
+    data = render_program_run(load_program_run(runs[0])).encode()
+    atomic_write(Path(output), data, replaces=REPORT if force else None)
+    if as_json:
+        emit_json({"report": output, "format": form, "bytes": len(data)})
+    else:
+        console().print(f"wrote {output} ({len(data) / 1e6:.2f} MB)", markup=False)
+
+
 def _format_of(output: str) -> str:
     if output == STDOUT:
         return "md"
@@ -71,17 +104,24 @@ def _format_of(output: str) -> str:
 
 def _load(runs: tuple[Path, ...], output: Path | None, against: str | None, force: bool) -> Report:
     """Read the runs, after a check that the report may be written to its place."""
-    from dstcc.errors import InputError
-    from dstcc.outputs import check_output
-    from dstcc.report import REPORT, load_report
+    from dstcc.report import load_report
 
     if output is not None:
-        if output.is_dir():
-            raise InputError(f"{output}: is a folder; -o takes a file")
-        check_output(output, REPORT, force=force, inputs=runs)
-        if not output.absolute().parent.is_dir():
-            raise InputError(f"{output}: the folder {output.parent} does not exist")
+        _check_place(output, runs, force=force)
     return load_report(runs, against)
+
+
+def _check_place(output: Path, runs: tuple[Path, ...], *, force: bool) -> None:
+    """Raise where no report may be put."""
+    from dstcc.errors import InputError
+    from dstcc.outputs import check_output
+    from dstcc.report import REPORT
+
+    if output.is_dir():
+        raise InputError(f"{output}: is a folder; -o takes a file")
+    check_output(output, REPORT, force=force, inputs=runs)
+    if not output.absolute().parent.is_dir():
+        raise InputError(f"{output}: the folder {output.parent} does not exist")
 
 
 def _print(report: Report, form: str) -> None:

@@ -44,12 +44,12 @@ def write_capture(path: Path, trace: Trace, links: Sequence[Link], start: dateti
     """Write the capture of a trial; ``links`` are the trial's, ``start`` is mission time 0."""
     zero_ns = int((start or EPOCH).timestamp()) * NS_PER_S
     with path.open("wb") as file:
-        file.write(_section())
+        file.write(section_block())
         for link in links:
             for end in ("spacecraft", "earth"):
-                file.write(_interface(f"{link.name} {end}"))
+                file.write(interface_block(f"{link.name} {end}"))
         for interface, t_ns, header, payload in _packets(trace, _links(links)):
-            file.write(_packet(interface, zero_ns + t_ns, header, payload))
+            file.write(packet_block(interface, zero_ns + t_ns, header, payload))
 
 
 # ------------------------------------------------------------------------------------------------ pcapng's blocks
@@ -65,19 +65,22 @@ def _option(code: int, value: bytes) -> bytes:
     return struct.pack("<HH", code, len(value)) + value + bytes(-len(value) % 4)
 
 
-def _section() -> bytes:
+def section_block() -> bytes:
+    """What a file begins with."""
     from dstcc.version import __version__
 
     options = _option(OPT_APPLICATION, f"dstcc {__version__}".encode()) + _option(OPT_END, b"")
     return _block(SECTION, struct.pack("<IHHq", BYTE_ORDER, 1, 0, -1) + options)
 
 
-def _interface(name: str) -> bytes:
+def interface_block(name: str) -> bytes:
+    """An interface; packets name it by its number, from 0 on."""
     options = _option(OPT_IF_NAME, name.encode()) + _option(OPT_IF_TSRESOL, bytes([NANOSECONDS]))
     return _block(INTERFACE, struct.pack("<HHI", RAW_IP, 0, 0) + options + _option(OPT_END, b""))
 
 
-def _packet(interface: int, at_ns: int, header: bytes, payload: int) -> bytes:
+def packet_block(interface: int, at_ns: int, header: bytes, payload: int = 0) -> bytes:
+    """A packet's beginning, ``payload`` bytes less than it is long, at a Unix time."""
     sizes = (len(header), len(header) + payload)
     return _block(PACKET, struct.pack("<IIIII", interface, at_ns >> 32, at_ns & U32, *sizes) + header)
 

@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +73,8 @@ def run(
     memory_mb: int,
     wall_s: float,
     environment: Mapping[str, str] | None = None,
+    at: Path | None = None,
+    at_limit: Callable[[int], None] | None = None,
 ) -> GuestResult:
     """Boot ``kernel``, run ``argv`` as its only job, switch it off.
 
@@ -81,6 +83,10 @@ def run(
     ``PYTHONPATH``, settings that keep Python's results repeatable, and ``environment``. ``seed``
     (0..2^64 - 1) is all the chance there is in the guest. ``memory_mb`` is its memory; what it does not touch
     costs nothing.
+
+    ``at`` is where the guest has ``out``, and runs the job, if not at the paths of here: what is seen in the guest
+    then does not depend on these. ``at_limit`` is called with the process id of ``boot`` (the guest's processes are
+    its descendants) when ``wall_s`` has passed, while the guest still runs.
 
     Whatever happens, no process of the guest outlives this call, and what it wrote to ``out`` stays. Raises
     :class:`KernelError` when the guest runs for more than ``wall_s`` seconds or dies without its job's end.
@@ -93,9 +99,9 @@ def run(
     console = out / CONSOLE
     started = time.monotonic()
     with _scratch(memory_mb) as scratch:
-        _furnish(scratch, kit, argv, out, environment or {})
+        _furnish(scratch, kit, argv, out, environment or {}, at=at)
         command = [str(kit / "boot"), str(kit / "host.so"), str(kernel), *_words(memory_mb)]
-        in_time = _boot(command, scratch, console, seed=seed, wall_s=wall_s)
+        in_time = _boot(command, scratch, console, seed=seed, wall_s=wall_s, at_limit=at_limit)
     text = console.read_text(errors="replace")
     ended = ENDED.search(text)
     if not in_time:
@@ -120,7 +126,9 @@ def sweep() -> None:
         remove_leftovers(parent, PREFIX, JOB)
 
 
-def _furnish(scratch: Path, kit: Path, argv: list[str], out: Path, environment: Mapping[str, str]) -> None:
+def _furnish(
+    scratch: Path, kit: Path, argv: list[str], out: Path, environment: Mapping[str, str], *, at: Path | None
+) -> None:
     """Fill the folder that the guest boots from (see ``init.c``)."""
     settings = {
         "HOME": "/run",
@@ -134,7 +142,7 @@ def _furnish(scratch: Path, kit: Path, argv: list[str], out: Path, environment: 
     if "PYTHONPATH" in os.environ:
         settings["PYTHONPATH"] = os.environ["PYTHONPATH"]
     variables = [f"{name}={value}" for name, value in (settings | dict(environment)).items()]
-    strings = [str(out), str(Path.cwd()), str(len(argv)), *argv, *variables]
+    strings = [str(at or out), str(at or Path.cwd()), str(len(argv)), *argv, *variables]
     (scratch / JOB).write_bytes(b"".join(os.fsencode(text) + b"\0" for text in strings))
     (scratch / "tree").symlink_to("/")
     (scratch / "out").symlink_to(out)
@@ -161,7 +169,15 @@ def _words(memory_mb: int) -> list[str]:
     ]
 
 
-def _boot(command: list[str], scratch: Path, console: Path, *, seed: int, wall_s: float) -> bool:
+def _boot(
+    command: list[str],
+    scratch: Path,
+    console: Path,
+    *,
+    seed: int,
+    wall_s: float,
+    at_limit: Callable[[int], None] | None,
+) -> bool:
     """Run the kernel in ``scratch`` to its end; whether it came in time."""
     with console.open("wb") as log, processor() as number:
         with bound_to(number):
@@ -177,6 +193,8 @@ def _boot(command: list[str], scratch: Path, console: Path, *, seed: int, wall_s
         try:
             process.wait(timeout=wall_s)
         except subprocess.TimeoutExpired:
+            if at_limit is not None:
+                at_limit(process.pid)
             return False
         finally:
             if process.poll() is None:

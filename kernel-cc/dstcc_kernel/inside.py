@@ -14,10 +14,8 @@ from .controller_process import ERROR
 from .job import JOB, read_job
 from .module import load
 from .steer import make
+from .topology import PAGES
 from .transfer import carry
-
-PAGES = "4000000 8000000 16000000"
-"""tcp_mem: sockets alone may fill the guest's memory."""
 
 
 def main(folder: Path) -> int:

@@ -115,13 +115,16 @@ class Job:
 def read_job(path: Path) -> Job:
     """Read what :meth:`Job.write` wrote."""
     document = json.loads(path.read_text())
-    document["links"] = tuple(
-        LinkJob(**{**link, "down": _way(link["down"]), "up": _way(link["up"])}) for link in document["links"]
-    )
+    document["links"] = tuple(map(link_of, document["links"]))
     document["outages_ns"] = tuple((start, end) for start, end in document["outages_ns"])
     for name in ("layer_links", "payloads"):
         document[name] = tuple(document[name])
     return Job(**document)
+
+
+def link_of(document: dict[str, Any]) -> LinkJob:
+    """A link as :func:`dataclasses.asdict` and JSON left it."""
+    return LinkJob(**{**document, "down": _way(document["down"]), "up": _way(document["up"])})
 
 
 def _way(document: dict[str, Any]) -> Way:

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
@@ -268,19 +269,19 @@ def _handshakes(links: Sequence[Link], scale: float, tick_s: float) -> list[tupl
 
 def _link(link: Link, config: EngineConfig, length_s: float) -> LinkJob:
     up_outages = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
-    transport, delay = config.transport, _delay_rows(link, length_s)
+    transport, delay = config.transport, delay_rows(link, length_s)
     scale, full = transport.scale, transport.mss_bytes + HEADER_BYTES
     down = (link.rate_bps, link.queue_bytes, delay, link.loss, link.outages_ns)
     up = (link.up_rate_bps, link.up_queue_bytes, delay, link.up_loss, up_outages)
     return LinkJob(
         link.name,
-        _way(*down, packet_bytes=full, scale=scale),
-        _way(*up, packet_bytes=HEADER_BYTES, scale=scale),
+        way_of(*down, packet_bytes=full, scale=scale),
+        way_of(*up, packet_bytes=HEADER_BYTES, scale=scale),
         1 if transport.apart else link.subflows,
     )
 
 
-def _way(
+def way_of(
     rate_bps: float,
     queue_bytes: int,
     delay: list[tuple[int, int]],
@@ -290,6 +291,7 @@ def _way(
     packet_bytes: int,
     scale: float,
 ) -> Way:
+    """One direction of a link in emulated time; ``packet_bytes`` weighs what its queue and its losses are about."""
     losses = _loss_rows(loss, packet_bytes)
     edges = sorted(
         {0, *(t for t, _ in delay), *(t for t, _ in losses), *(t for pair in outages for t in pair)}
@@ -304,14 +306,14 @@ def _way(
 
 
 def _at(rows: list[tuple[int, T]], t: int) -> T:
-    return next((value for start, value in reversed(rows) if start <= t), rows[0][1])
+    return rows[max(0, bisect_right(rows, t, key=lambda row: row[0]) - 1)][1]
 
 
-def _delay_rows(link: Link, length_s: float) -> list[tuple[int, int]]:
-    """Mission time and delay; a row holds until the next."""
+def delay_rows(link: Link, length_s: float, steps: int = DELAY_STEPS) -> list[tuple[int, int]]:
+    """Mission time and delay, a row for each of ``steps`` equal parts of a moving one; a row holds until the next."""
     if len(link.delay_t_ns) == 1:
         return [(0, link.delay_ns[0])]
-    t = np.linspace(0.0, length_s * 1e9, DELAY_STEPS + 1)[:-1]
+    t = np.linspace(0.0, length_s * 1e9, steps + 1)[:-1]
     middle = t + (t[1] - t[0]) / 2
     if link.delay_slope:
         from scipy.interpolate import CubicHermiteSpline

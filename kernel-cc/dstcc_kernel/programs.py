@@ -1,6 +1,7 @@
 """The small C programs around a guest (``kernel-cc/lab``), compiled once for their sources and kept in the cache.
 
-``boot`` starts and ends the kernel, ``host.so`` is what it sees of its host, ``init`` is the guest's first process.
+``boot`` starts and ends the kernel, ``host.so`` is what it sees of its host, ``init`` is the guest's first process;
+``preload.so`` is loaded into the programs of ``dstcc run``.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ PROGRAMS = {
     "boot": ("boot.c", ()),
     "init": ("init.c", ("-static",)),  # runs where there are no libraries yet
     "host.so": ("host.c", ("-shared", "-fPIC")),
+    "preload.so": ("preload.c", ("-shared", "-fPIC")),
 }
 
 BUILT_PROGRAMS = Kind("the programs", lambda _path: None, folder=True)

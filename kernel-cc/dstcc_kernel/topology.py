@@ -48,6 +48,8 @@ MAX_PM_SUBFLOWS = 8
 """MPTCP_PM_ADDR_MAX: endpoints of a host, and subflows beyond a connection's first."""
 ENDPOINT_SUBFLOW, ENDPOINT_BACKUP = 1 << 1, 1 << 2
 """MPTCP_PM_ADDR_FLAG_SUBFLOW and _BACKUP."""
+PAGES = "4000000 8000000 16000000"
+"""tcp_mem of a guest: sockets alone may fill its memory."""
 SYSCTLS = {
     "net/ipv4/conf/all/rp_filter": "0",
     "net/ipv4/conf/default/rp_filter": "0",

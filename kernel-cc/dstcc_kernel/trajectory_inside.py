@@ -16,10 +16,9 @@ from typing import Any
 
 from pyroute2 import IPRoute
 
-from .inside import PAGES
 from .module import load
 from .netlink import Action, Client
-from .topology import CHECKSUMS, OFFLOADS, enter, inside, new_namespace, offloads_off
+from .topology import CHECKSUMS, OFFLOADS, PAGES, enter, inside, new_namespace, offloads_off
 
 MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 HOSTS = ("10.0.0.1", "10.0.0.2")

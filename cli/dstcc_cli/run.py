@@ -1,0 +1,174 @@
+"""``dstcc run``: unmodified programs on both ends of a scenario's links."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .output import emit_json
+
+if TYPE_CHECKING:
+    from dstcc_kernel.endhosts.flight import Flown
+
+EXAMPLES = """\b
+Examples:
+  dstcc run mars.toml -o run -- ping -c 5 earth
+  dstcc run mars.toml -o run --earth "iperf3 -s -1" -- iperf3 -c earth -t 600
+  dstcc run mars.toml -o run --earth "python3 -m http.server 80" --for 2h -- curl -O http://earth/
+  dstcc run mars.toml -o run --scale 1 --for 10d -- ping -i 60 earth
+"""
+
+
+@click.command(short_help="Run programs of yours on both ends of a scenario's links.", epilog=EXAMPLES)
+@click.argument("scenario", type=click.Path(path_type=Path))
+@click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder to write.")
+@click.option(
+    "--earth", multiple=True, metavar="CMD", help="A program on Earth, started before CMD; repeatable."
+)
+@click.option(
+    "--for",
+    "until",
+    metavar="TIME",
+    help="Mission time at which all ends: 90, 15m, 2h, 10d.  [default: the scenario's duration_s, or CMD's end]",
+)
+@click.option("--mptcp", is_flag=True, help="Programs' TCP sockets are MPTCP's, over all links.")
+@click.option(
+    "--congestion", metavar="NAME", help="What sockets have unless a program asks.  [default: cubic]"
+)
+@click.option("--seed", type=int, metavar="K", help="Of all chance.  [default: the scenario's, or 1]")
+@click.option(
+    "--scale",
+    metavar="S",
+    help="Mission seconds a second of the programs stands for, or auto.  [default: auto]",
+)
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a scenario's key; repeatable."
+)
+@click.option("--pcapng", is_flag=True, help="Also write each link's packets for Wireshark (large).")
+@click.option(
+    "--disk",
+    "disk_mb",
+    type=click.IntRange(1, 65_536),
+    default=256,
+    show_default=True,
+    metavar="MB",
+    help="What the files of a host may take.",
+)
+@click.option(
+    "--wall",
+    "wall_s",
+    type=click.FloatRange(0, min_open=True),
+    default=600.0,
+    show_default=True,
+    metavar="S",
+    help="Real seconds after which a run is given up.",
+)
+@click.option("--force", is_flag=True, help="Replace a run of programs that is there, and nothing else.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="One JSON document on stdout; CMD's output is in the log."
+)
+def command(
+    *,
+    scenario: Path,
+    cmd: tuple[str, ...],
+    output: Path,
+    earth: tuple[str, ...],
+    until: str | None,
+    mptcp: bool,
+    congestion: str | None,
+    seed: int | None,
+    scale: str | None,
+    settings: tuple[str, ...],
+    pcapng: bool,
+    disk_mb: int,
+    wall_s: float,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Run CMD on the spacecraft of SCENARIO, and programs on Earth, in virtual time: an hour of light passes at once.
+
+    Hosts are called craft and earth. Programs see this machine's files, read-only, and write into a folder of their
+    host, which the run keeps. Ends when CMD does, or at --for, with CMD's exit code.
+    """
+    from dstcc_kernel.endhosts.flight import fly
+    from dstcc_kernel.endhosts.planning import Options, duration
+
+    from dstcc.scenario import Override, load_scenario, parse_override
+
+    overrides = [parse_override(text) for text in settings]
+    overrides += [Override(("run", "seed"), seed)] if seed is not None else []
+    overrides += [parse_override(f"run.scale={scale}")] if scale is not None else []
+    loaded = load_scenario(scenario, overrides)
+    options = Options(
+        command=cmd,
+        earth=earth,
+        for_s=None if until is None else duration(until, "--for"),
+        congestion=congestion,
+        mptcp=mptcp,
+        pcapng=pcapng,
+        disk_mb=disk_mb,
+    )
+    flown = fly(
+        output,
+        loaded,
+        options,
+        argv=sys.argv,
+        wall_s=wall_s,
+        force=force,
+        inputs=[scenario],
+        tell=_mute if as_json else _tell,
+    )
+    if as_json:
+        emit_json(_document(output, flown))
+    _say(output, flown)
+    return flown.exit_code
+
+
+def _tell(stream: str, data: bytes) -> None:
+    """Pass CMD's output on as it is."""
+    to = getattr(sys, stream).buffer
+    to.write(data)
+    to.flush()
+
+
+def _mute(_stream: str, _data: bytes) -> None:
+    """With --json stdout is the document's."""
+
+
+def _document(output: Path, flown: Flown) -> dict[str, Any]:
+    meta = flown.meta
+    return {
+        "run": str(output),
+        "scale": meta["scale"],
+        "virtual_s": meta["virtual_s"],
+        "mission_s": meta["mission_s"],
+        "wall_s": meta["wall_s"],
+        "exit_code": flown.exit_code,
+        "ended": meta["ended"],
+        "earth": [
+            {"command": " ".join(program["argv"]), "exit_code": program["exit_code"]}
+            for program in meta["programs"][1:]
+        ],
+        "notes": meta["notes"],
+        **({"problem": flown.problem} if flown.problem else {}),
+    }
+
+
+def _say(output: Path, flown: Flown) -> None:
+    """On stderr: stdout is CMD's."""
+    meta = flown.meta
+    for line in (*meta["distortions"], *meta["notes"]):
+        click.echo(f"dstcc: {line}", err=True)
+    if flown.problem:
+        click.echo(f"dstcc: {flown.problem}", err=True)
+        return
+    how = "was ended by --for" if meta["programs"][0]["ended_by_dstcc"] else "ended"
+    click.echo(
+        f"dstcc: {meta['programs'][0]['argv'][0]} {how} with {flown.exit_code} at mission time "
+        f"{meta['mission_s']:,.6g} s (scale {meta['scale']:g}, {meta['wall_s']:.1f} s of real time); {output}",
+        err=True,
+    )

@@ -1,0 +1,96 @@
+"""A run of programs read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from dstcc.errors import RunError
+
+KIND, SCHEMA = "programs", 1
+HOSTS = ("craft", "earth")
+Columns = Mapping[str, NDArray[Any]]
+SHOWN_LINES = 120
+"""Of a log: so many from its beginning and from its end."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """What a host's programs printed, as far as it is shown."""
+
+    host: str
+    first: str
+    last: str
+    """Empty if the first lines are all."""
+    left_out: int
+
+
+@dataclass(frozen=True)
+class ProgramRun:
+    """``run.json``, the tables and the logs."""
+
+    path: Path
+    meta: dict[str, Any]
+    scenario: str
+    sockets: Columns
+    links: Columns
+    logs: tuple[Log, ...]
+
+
+def is_program_run(path: Path) -> bool:
+    """Whether a folder is what ``dstcc run`` writes, as far as its ``run.json`` says."""
+    try:
+        meta = json.loads((path / "run.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(meta, dict) and meta.get("kind") == KIND
+
+
+def load_program_run(path: Path) -> ProgramRun:
+    """Read such a folder; raises :class:`RunError` with the file that is missing or cannot be used."""
+    meta = json.loads((path / "run.json").read_bytes())
+    if meta.get("schema") != SCHEMA:
+        raise RunError(f"{path / 'run.json'}: schema {meta.get('schema')}; this version reads {SCHEMA}")
+    try:
+        scenario = (path / "scenario.toml").read_text(encoding="utf-8")
+        logs = tuple(_log(path, host) for host in HOSTS if (path / f"{host}.log").exists())
+        return ProgramRun(
+            path, meta, scenario, _table(path / "sockets.parquet"), _table(path / "links.parquet"), logs
+        )
+    except OSError as error:
+        raise RunError(f"{error.filename}: {error.strerror}") from None
+
+
+def _table(path: Path) -> Columns:
+    try:
+        table = pq.read_table(path)
+    except pa.ArrowException as error:
+        raise RunError(f"{path}: {error}") from None
+    return {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
+
+
+def _log(path: Path, host: str) -> Log:
+    lines = (path / f"{host}.log").read_text(encoding="utf-8", errors="replace").splitlines()
+    if len(lines) <= 2 * SHOWN_LINES:
+        return Log(host, "\n".join(lines), "", 0)
+    left_out = len(lines) - 2 * SHOWN_LINES
+    return Log(host, "\n".join(lines[:SHOWN_LINES]), "\n".join(lines[-SHOWN_LINES:]), left_out)
+
+
+def of_link(columns: Columns, link: str) -> Columns:
+    """The rows of one link."""
+    mine = columns["link"] == link
+    return {name: values[mine] for name, values in columns.items()}
+
+
+def finite(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Numbers with NaN where the table has none."""
+    return np.array([np.nan if value is None else float(value) for value in values], dtype=np.float64)

@@ -1,0 +1,111 @@
+"""The page of a run of programs, in the report's style."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dstcc.report.numbers import quantity
+from dstcc.report.page import TEMPLATES, Plot
+from dstcc.version import __version__
+
+from .figures import Panel, draw_panels, loss_panels, rate_panels, socket_panels
+from .load import ProgramRun
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure with its words."""
+
+    key: str
+    title: str
+    plot: Plot
+    caption: str
+
+
+def render_program_run(run: ProgramRun) -> str:
+    """The page; the same run gives the same bytes."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    return environment.get_template("programs.html").render(
+        run=run,
+        meta=run.meta,
+        verdict=_verdict(run.meta),
+        figures=list(_figures(run)),
+        version=__version__,
+        css=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
+        command=shlex.join(run.meta["argv"]),
+        line_of=shlex.join,
+        quantity=quantity,
+    )
+
+
+def _verdict(meta: dict[str, Any]) -> str:
+    first = meta["programs"][0]
+    if meta["problem"]:
+        return str(meta["problem"])
+    how = "was ended" if first["ended_by_dstcc"] else "ended"
+    return (
+        f"{first['argv'][0]} {how} with exit code {first['exit_code']} after "
+        f"{quantity('seconds', meta['mission_s'])} of mission time."
+    )
+
+
+def _figures(run: ProgramRun) -> Iterator[Figure]:
+    sockets = "The sockets that moved most; a socket's name is its host, its port and the other end's."
+    found: tuple[tuple[str, str, list[Panel], str, str, str], ...] = (
+        (
+            "rtt",
+            "Smoothed round-trip time",
+            socket_panels(run, "rtt_s", lambda link: float(str(link["rtt_s"]))),
+            "seconds",
+            "propagation",
+            f"What TCP knows of the round trip. {sockets}",
+        ),
+        (
+            "cwnd",
+            "Congestion window",
+            socket_panels(run, "cwnd_segments", lambda _: None),
+            "count",
+            "",
+            f"In segments. {sockets}",
+        ),
+        (
+            "acked",
+            "Bytes acknowledged",
+            socket_panels(run, "acked_bytes", lambda _: None),
+            "bytes",
+            "",
+            f"What has arrived and is known to have. {sockets}",
+        ),
+        (
+            "rate",
+            "What the links delivered",
+            rate_panels(run),
+            "bps",
+            "link rate",
+            "All that left a link at its other end between two samples, headers included.",
+        ),
+        (
+            "lost",
+            "Packets lost",
+            loss_panels(run),
+            "count",
+            "",
+            "So far: lost on the way (losses and outages), and dropped by a full queue.",
+        ),
+    )
+    for key, title, panels, kind, limit_name, caption in found:
+        if panels:
+            svg = draw_panels(panels, kind, f"programs-{key}", limit_name)
+            names = ", ".join(name for name, _, _ in panels)
+            yield Figure(key, title, Plot(svg, f"{title} over mission time, on {names}."), caption)

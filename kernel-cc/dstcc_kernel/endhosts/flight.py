@@ -1,0 +1,211 @@
+"""``dstcc run`` without its command line: a mission in a guest, and what it leaves, put in a folder as a whole."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dstcc.atomic import atomic_directory
+from dstcc.errors import DstccError, KernelError, MissingCapabilityError
+from dstcc.outputs import check_output
+from dstcc.scenario import files_of
+
+from .. import guest
+from ..backend import built
+from ..programs import programs
+from .inside import PRELOAD
+from .mission import AT, ERROR, MISSION, OUTCOME, RUNNING, STDERR, STDOUT, TOO_LONG, Mission
+from .outcome import OUTPUT, digest
+from .planning import Options, memory_mb, plan
+from .spinning import busy_program
+
+if TYPE_CHECKING:
+    from dstcc.scenario import Scenario
+
+WORK = ".guest"
+"""Of the folder while the guest runs: what it has at :data:`AT`."""
+PACKAGES = ("dstcc", "dstcc_kernel", "pyroute2")
+WALL_S = 600.0
+"""Wall time that a run may take unless told otherwise."""
+STILL = 0.25
+"""Of the wall limit: without a sample for so long, mission time stands."""
+POLL_S = 0.05
+Tell = Callable[[str, bytes], None]
+"""Takes what the first program prints (``stdout`` or ``stderr``, bytes) while it runs."""
+
+
+@dataclass(frozen=True)
+class Flown:
+    """What came of a run."""
+
+    meta: dict[str, Any]
+    """``run.json``."""
+    problem: str | None
+    """What went wrong beside the programs' own failures."""
+
+    @property
+    def exit_code(self) -> int:
+        """The first program's, or 1 where it has none."""
+        code = self.meta["exit_code"]
+        return 1 if self.problem is not None or code is None else int(code)
+
+
+def fly(
+    path: Path,
+    scenario: Scenario,
+    options: Options,
+    *,
+    argv: Sequence[str],
+    wall_s: float = WALL_S,
+    force: bool = False,
+    inputs: Sequence[Path] = (),
+    tell: Tell = lambda _stream, _data: None,
+) -> Flown:
+    """Run the programs of ``options`` over the scenario's links and put what they leave at ``path``.
+
+    A run whose wall limit has passed leaves what was written until then, and has a problem that names the program.
+    Raises :class:`~dstcc.errors.InputError` for what cannot run or may not be replaced, and
+    :class:`~dstcc.errors.DstccError` where the guest itself failed; then nothing is left.
+    """
+    mission = plan(scenario, options)
+    check_output(path, OUTPUT, force=force, inputs=[*inputs, *files_of(scenario)])
+    built()
+    if mission.module is not None or options.module is not None:
+        mission = replace(mission, module=_module(options))
+    started = time.monotonic()
+    with atomic_directory(path, replaces=OUTPUT if force else None) as folder:
+        work = folder / WORK
+        _furnish(work, mission, options)
+        problem = _boot(work, mission, seed=scenario.run.seed, wall_s=wall_s, tell=tell)
+        meta = digest(
+            folder,
+            work,
+            scenario,
+            mission,
+            options,
+            argv=argv,
+            wall_s=time.monotonic() - started,
+            problem=problem,
+        )
+        shutil.rmtree(work)
+    return Flown(meta, problem)
+
+
+def _module(options: Options) -> str | None:
+    return None if options.module is None else str(options.module)
+
+
+def _furnish(work: Path, mission: Mission, options: Options) -> None:
+    """What the guest finds in :data:`AT`: the mission, the Python packages that carry it out, the caller's folder."""
+    (work / "lib").mkdir(parents=True)
+    for name in PACKAGES:
+        (work / "lib" / name).symlink_to(_home(name))
+    (work / "here").symlink_to(options.here.resolve())
+    shutil.copy(programs() / PRELOAD, work / PRELOAD)
+    mission.write(work / MISSION)
+
+
+def _home(package: str) -> Path:
+    __import__(package)
+    return Path(str(sys.modules[package].__file__)).resolve().parent
+
+
+def _boot(work: Path, mission: Mission, *, seed: int, wall_s: float, tell: Tell) -> str | None:
+    """Run the guest; why it was stopped, if it was."""
+    # -S: no site-packages, whose place differs between checkouts; -P: nothing from the current folder
+    words = [_python(), "-S", "-P", "-m", "dstcc_kernel.endhosts.inside"]
+    seen: list[tuple[int | None, float]] = []
+
+    def look(boot: int) -> None:
+        running = work / RUNNING
+        still_s = time.time() - running.stat().st_mtime if running.exists() else 0.0
+        seen.append((busy_program(boot), still_s))
+
+    try:
+        with _telling(work, tell):
+            guest.run(
+                built().kernel,
+                words,
+                out=work,
+                seed=seed,
+                memory_mb=memory_mb(mission),
+                wall_s=wall_s,
+                environment={"PYTHONPATH": str(AT / "lib")},
+                at=AT,
+                at_limit=look,
+            )
+    except MissingCapabilityError as error:
+        raise MissingCapabilityError(f"{error}; --disk makes the hosts' folders smaller") from None
+    except KernelError:
+        if not seen:
+            raise
+        return _stopped(work, mission, wall_s, *seen[0])
+    if (work / ERROR).exists():
+        raise DstccError((work / ERROR).read_text().strip())
+    if not (work / OUTCOME).exists():
+        raise KernelError(f"the guest left no result; its last words: {_last_words(work)}")
+    if json.loads((work / OUTCOME).read_text())["reason"] == TOO_LONG:
+        return f"{mission.programs[0].label} had not ended after a year of its clock (--for ends it earlier)"
+    return None
+
+
+def _python() -> str:
+    """The interpreter without its virtual environment, so that its place is the machine's, not the checkout's."""
+    return str(getattr(sys, "_base_executable", sys.executable))
+
+
+def _last_words(work: Path) -> str:
+    return " / ".join((work / guest.CONSOLE).read_text(errors="replace").strip().splitlines()[-3:])
+
+
+def _stopped(work: Path, mission: Mission, wall_s: float, busy: int | None, still_s: float) -> str:
+    """Why a run was ended from outside: a program that never waits, or one that never ends."""
+    words = (work / RUNNING).read_text().split() if (work / RUNNING).exists() else []
+    until_s = int(words[0]) / 1e9 * mission.scale if words else 0.0
+    running = ", ".join(mission.programs[int(number)].label for number in words[1:]) or "the guest"
+    if busy is not None and still_s > STILL * wall_s:
+        return (
+            f"{mission.programs[busy].label} computes without waiting: mission time stood at {until_s:.6g} s for "
+            f"{still_s:.0f} s, until the limit of {wall_s:g} s had passed (--wall)"
+        )
+    return (
+        f"the limit of {wall_s:g} s passed (--wall) at mission time {until_s:.6g} s; {running} still ran "
+        "(--for ends a run at a mission time)"
+    )
+
+
+@contextmanager
+def _telling(work: Path, tell: Tell) -> Iterator[None]:
+    """Hand over what the first program prints as it comes."""
+    done = threading.Event()
+    thread = threading.Thread(target=_follow, args=(work, tell, done), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _follow(work: Path, tell: Tell, done: threading.Event) -> None:
+    at = dict.fromkeys((STDOUT, STDERR), 0)
+    while True:
+        last = done.wait(POLL_S)
+        for name in at:
+            path = work / name
+            if path.exists() and path.stat().st_size > at[name]:
+                with path.open("rb") as file:
+                    file.seek(at[name])
+                    data = file.read()
+                at[name] += len(data)
+                tell(name, data)
+        if last:
+            return

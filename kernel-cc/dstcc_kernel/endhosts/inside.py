@@ -1,0 +1,406 @@
+"""What a guest runs: ``python -m dstcc_kernel.endhosts.inside``, with a mission in ``/run/dstcc``.
+
+Lays the links, starts the programs at a fixed time of the guest's clock, changes the links as time goes by, takes
+samples, and ends what still runs when the first program has ended or ``--for`` has passed. Leaves ``outcome.json``,
+logs, records and the end hosts' files in ``/run/dstcc``, or ``error.txt`` with a message for the user.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import stat
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from dstcc.errors import DstccError
+
+from ..job import Way
+from ..module import load
+from ..topology import PAGES, Shape, Topology, Wire, build, craft_address, inside
+from .capture import Ring
+from .host import EndHost, folder_of, launch, mount
+from .logs import STREAMS, Logs
+from .mission import (
+    AT,
+    AT_LIMIT,
+    CRAFT,
+    DEVICES,
+    ENDED,
+    ERROR,
+    HOSTS,
+    MISSION,
+    OUTCOME,
+    RUNNING,
+    SAMPLES,
+    START_NS,
+    TOO_LONG,
+    Mission,
+    read_mission,
+)
+from .naming import hosts_file, variables
+from .sampling import Sampler
+
+PRELOAD = "preload.so"
+LONGEST_NS = 365 * 86_400 * 10**9
+"""Of the guest's clock, so that a program that waits for ever ends one day."""
+GRACE_NS = 10 * 10**9
+"""Between the signals that end a program."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+"""As Ctrl-C; as a system that shuts down; for what listens to neither."""
+TICKS = 250
+"""After so many samples the interval doubles, so that a run of any length has a bounded number of them."""
+READ = 1 << 16
+RUNNING_BYTES = 256
+"""Of the file that says how far the mission is: written in place."""
+
+
+@dataclass
+class State:
+    """How a program does."""
+
+    host: EndHost
+    exit_code: int | None = None
+    ended_ns: int | None = None
+    asked: bool = False
+    """Whether its end is our doing."""
+    failed: str | None = None
+    """Why it did not start."""
+
+    @property
+    def running(self) -> bool:
+        """Whether it has neither ended nor failed to start."""
+        return self.exit_code is None and self.failed is None
+
+
+def main() -> int:
+    """Carry out the mission."""
+    try:
+        _carry_out(read_mission(AT / MISSION))
+    except (DstccError, OSError) as error:
+        (AT / ERROR).write_text(f"{error}\n")
+        return 1
+    return 0
+
+
+def _carry_out(mission: Mission) -> None:
+    Path("/proc/sys/net/ipv4/tcp_mem").write_text(PAGES)
+    congestion = _module(mission)
+    sysctls = {
+        "net/ipv4/tcp_congestion_control": congestion,
+        "net/mptcp/stale_loss_cnt": str(mission.stale_timers),
+    }
+    unsent = mission.unsent_bytes if mission.mptcp else None
+    with build(mission.buffer_bytes, unsent_bytes=unsent, sysctls=sysctls) as topology:
+        _lay(topology, mission)
+        _files(mission)
+        hosts = {name: _launch(name, topology, mission) for name in HOSTS}
+        try:
+            outcome = Pilot(mission, topology, hosts).fly()
+        finally:
+            for host in hosts.values():
+                host.kill()
+    kept = {name: _keep(name) for name in HOSTS}
+    outcome["left_out"] = [f"{name}/{path}" for name in HOSTS for path in kept[name]]
+    outcome["congestion"] = congestion
+    (AT / OUTCOME).write_text(json.dumps(outcome) + "\n")
+
+
+def _module(mission: Mission) -> str:
+    """Load the user's module; the congestion control that sockets then have by default."""
+    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+    before = known.read_text().split()
+    if mission.module is None:
+        return mission.congestion
+    load(Path(mission.module))
+    new = [name for name in known.read_text().split() if name not in before]
+    return new[0] if len(new) == 1 and mission.congestion == "" else mission.congestion or "cubic"
+
+
+def _lay(topology: Topology, mission: Mission) -> None:
+    for ip in (topology.craft_ip, topology.earth_ip):
+        ip.link("set", index=1, state="up")  # localhost
+    for index, link in enumerate(mission.links):
+        wire = Wire(_shape(link.down, 0), _shape(link.up, 0), mission.mtu, 0, 0, mission.initial_cwnd)
+        topology.lay(index, wire, [craft_address(index)])
+        _open_windows(topology, index, mission.initial_cwnd)
+    if mission.mptcp:
+        topology.allow_joins()
+        for index in range(1, len(mission.links)):
+            topology.join(index, craft_address(index), backup=False)
+
+
+def _open_windows(topology: Topology, index: int, initial_cwnd: int) -> None:
+    """The first window of connections on the link's own subnet, from either end."""
+    for ip, device in ((topology.craft_ip, f"craft{index}"), (topology.earth_ip, f"earth{index}")):
+        number = ip.link_lookup(ifname=device)[0]
+        for route in ip.get_routes(family=2, oif=number, table=254):
+            ip.route(
+                "replace",
+                dst=f"{route.get_attr('RTA_DST')}/{route['dst_len']}",
+                oif=number,
+                scope=route["scope"],
+                proto=route["proto"],
+                prefsrc=route.get_attr("RTA_PREFSRC"),
+                metrics={"initcwnd": initial_cwnd},
+            )
+
+
+def _shape(way: Way, step: int) -> Shape:
+    now = way.steps[step]
+    return Shape(now.delay_ns, now.loss, way.rate_bps, way.queue_packets)
+
+
+def _files(mission: Mission) -> None:
+    """The end hosts' own folders, and what programs expect of /dev."""
+    for name in HOSTS:
+        folder_of(name).mkdir()
+        mount("tmpfs", "tmpfs", folder_of(name), options=f"size={mission.disk_mb}m,mode=755")
+        (folder_of(name) / "tmp").mkdir()
+    Path("/dev/shm").mkdir(exist_ok=True)
+    mount("tmpfs", "tmpfs", Path("/dev/shm"))
+    for link, target in (("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")):
+        Path("/dev", link).symlink_to(f"/proc/self/{target}")
+    (AT.parent / "here").symlink_to((AT / "here").readlink())
+    shutil.copy(AT / PRELOAD, AT.parent / PRELOAD)
+
+
+def _launch(name: str, topology: Topology, mission: Mission) -> EndHost:
+    names = [link.name for link in mission.links]
+    environment = {
+        **mission.environment,
+        **variables(names),
+        "DSTCC_HOST": name,
+        "LD_PRELOAD": str(AT.parent / PRELOAD),
+        "HOME": str(folder_of(name)),
+        "PWD": str(folder_of(name)),
+        "TMPDIR": str(folder_of(name) / "tmp"),
+    }
+    if mission.mptcp:
+        environment["DSTCC_MPTCP"] = "1"
+    programs = {number: it for number, it in enumerate(mission.programs) if it.host == name}
+    network = topology.craft if name == CRAFT else topology.earth
+    return launch(name, network, programs, environment, hosts_file(names))
+
+
+class Pilot:
+    """From the start of the programs to the end of all."""
+
+    def __init__(self, mission: Mission, topology: Topology, hosts: dict[str, EndHost]) -> None:
+        self._mission, self._topology, self._hosts = mission, topology, hosts
+        self._logs = Logs(AT, mission.scale, mission.disk_mb << 20)
+        self._states = [State(hosts[program.host]) for program in mission.programs]
+        self._pipes = {
+            pipe: (host.name, number, stream)
+            for host in hosts.values()
+            for number, output in host.outputs.items()
+            for stream, pipe in zip(STREAMS, (output.out, output.err), strict=True)
+        }
+        self._rings = self._open_rings() if mission.capture else []
+        self._samplers = self._open_samplers()
+        self._full: set[str] = set()
+        self._reason = ENDED
+        self._stop_ns = min(mission.until_ns or LONGEST_NS, LONGEST_NS)
+
+    def fly(self) -> dict[str, Any]:
+        """Carry out the mission; what there is to say of it."""
+        time.sleep(max(0.0, START_NS - time.monotonic_ns()) / 1e9)
+        time.clock_settime(time.CLOCK_REALTIME, self._mission.clock_s)
+        self._start_ns = time.monotonic_ns()
+        (AT / DEVICES).write_text(json.dumps(self._devices()))
+        with (AT / SAMPLES).open("wb") as samples, (AT / RUNNING).open("wb") as running:
+            self._samples, self._running = samples, running.fileno()
+            self._fly()
+            self._sample()
+        end_ns = self._now()
+        self._logs.close(end_ns)
+        for state, program in zip(self._states, self._mission.programs, strict=True):
+            if state.failed is not None:
+                raise DstccError(f"{program.label} cannot be started: {state.failed}")
+        return {
+            "reason": self._reason,
+            "end_ns": end_ns,
+            "programs": [self._said_of(state) for state in self._states],
+            "full": sorted(self._full),
+            "cut": self._logs.cut,
+            "missed_packets": sum(ring.close() for ring in self._rings),
+        }
+
+    def _fly(self) -> None:
+        due = self._changes()
+        tick_ns, ticks, next_ns = self._mission.sample_ns, 0, 0
+        for number in (*range(1, len(self._states)), 0):  # servers first
+            self._states[number].host.start(number)
+        signals = list(SIGNALS)
+        while any(state.running for state in self._states) and not self._stranded():
+            now = self._now()
+            while due and due[0][0] <= now:
+                due.pop(0)[1]()
+            if next_ns <= now:
+                self._sample()
+                ticks += 1
+                tick_ns <<= ticks % TICKS == 0
+                next_ns += tick_ns
+            if self._stop_ns <= now:
+                if not signals:
+                    break
+                self._stop(signals.pop(0), now)
+            self._wait(min([next_ns, self._stop_ns, *(at for at, _ in due[:1])]))
+        self._drain()
+
+    def _now(self) -> int:
+        return time.monotonic_ns() - self._start_ns
+
+    def _stranded(self) -> bool:
+        return any(state.failed is not None for state in self._states)
+
+    def _stop(self, how: signal.Signals, now: int) -> None:
+        """Ask all that still run to end."""
+        if how is SIGNALS[0] and self._states[0].running:
+            self._reason = AT_LIMIT if self._mission.until_ns is not None else TOO_LONG
+        for number, state in enumerate(self._states):
+            if state.running:
+                state.asked = True
+                state.host.end(number, how)
+        self._stop_ns = now + GRACE_NS
+
+    def _wait(self, until_ns: int) -> None:
+        """Read what programs print and hosts say, until a time."""
+        watched: list[int | EndHost | Ring] = [*self._pipes, *self._hosts.values(), *self._rings]
+        left = self._start_ns + until_ns - time.monotonic_ns()
+        for one in select.select(watched, [], [], max(0.0, left / 1e9))[0]:
+            if isinstance(one, EndHost):
+                for words in one.said():
+                    self._hear(words)
+            elif isinstance(one, Ring):
+                one.take()
+            else:
+                self._read(one)
+
+    def _read(self, pipe: int) -> bool:
+        """Read from a program's output; whether there was something."""
+        data = os.read(pipe, READ)
+        if data:
+            self._logs.add(self._now(), *self._pipes[pipe], data)
+        else:
+            del self._pipes[pipe]
+        return bool(data)
+
+    def _hear(self, words: list[str]) -> None:
+        kind, number = words[0], int(words[1])
+        if number < 0:
+            raise DstccError(f"an end host failed: {words[2]}")
+        state, now = self._states[number], self._now()
+        if kind == "failed":
+            state.failed = words[2]
+            return
+        state.exit_code, state.ended_ns = int(words[2]), now
+        self._look_at_disks()
+        if number == 0:
+            self._stop_ns = min(self._stop_ns, now + self._mission.linger_ns)
+
+    def _look_at_disks(self) -> None:
+        self._full |= {name for name in HOSTS if os.statvfs(folder_of(name)).f_bavail == 0}
+
+    def _drain(self) -> None:
+        """Read what is left in the outputs; what programs left behind may hold them open."""
+        for pipe in list(self._pipes):
+            os.set_blocking(pipe, False)
+            try:
+                while self._read(pipe):
+                    pass
+            except BlockingIOError:
+                pass
+        self._look_at_disks()
+
+    def _changes(self) -> list[tuple[int, Callable[[], None]]]:
+        """What the links do and when."""
+        due: list[tuple[int, Callable[[], None]]] = [
+            (way.steps[step].from_ns, partial(self._topology.change, link, _shape(way, step), up=up))
+            for link, job in enumerate(self._mission.links)
+            for up, way in ((False, job.down), (True, job.up))
+            for step in range(1, len(way.steps))
+        ]
+        return sorted(due, key=lambda entry: entry[0])
+
+    def _open_samplers(self) -> list[Sampler]:
+        found = []
+        for number, space in enumerate((self._topology.craft, self._topology.earth)):
+            with inside(space):
+                found.append(Sampler(number))
+        return found
+
+    def _open_rings(self) -> list[Ring]:
+        """At each end of each link and way: what leaves the sender, and what arrives after the link."""
+        found = []
+        for index in range(len(self._mission.links)):
+            for space, devices in (
+                (self._topology.craft, (f"craft{index}", f"up{index}")),
+                (self._topology.earth, (f"earth{index}", f"down{index}")),
+            ):
+                with inside(space):
+                    found += [Ring(device, AT / f"{device}.ring") for device in devices]
+        return found
+
+    def _sample(self) -> None:
+        now = self._now()
+        samples: BinaryIO = self._samples
+        for sampler in self._samplers:
+            sampler.sample(now, samples)
+        still = " ".join(str(number) for number, state in enumerate(self._states) if state.running)
+        os.pwrite(self._running, f"{now} {still}".ljust(RUNNING_BYTES).encode(), 0)
+
+    def _devices(self) -> list[dict[str, int]]:
+        """Each link's two devices with netems, by index and end host."""
+        found = []
+        for index in range(len(self._mission.links)):
+            down = self._topology.earth_ip.link_lookup(ifname=f"down{index}")[0]
+            up = self._topology.craft_ip.link_lookup(ifname=f"up{index}")[0]
+            found.append({"down": down, "up": up})
+        return found
+
+    @staticmethod
+    def _said_of(state: State) -> dict[str, Any]:
+        return {
+            "exit_code": state.exit_code,
+            "ended_ns": state.ended_ns,
+            "asked": state.asked,
+            "failed": state.failed,
+        }
+
+
+def _keep(name: str) -> list[str]:
+    """Copy an end host's files out of the guest; what is neither file nor folder stays, and is named."""
+    home, left = folder_of(name), []
+    to = AT / name
+    to.mkdir()
+    if not any((home / "tmp").iterdir()):
+        (home / "tmp").rmdir()
+    for root, folders, files in os.walk(home):
+        here, there = Path(root), to / Path(root).relative_to(home)
+        folders.sort()
+        left += [str((here / folder).relative_to(home)) for folder in folders if (here / folder).is_symlink()]
+        folders[:] = [folder for folder in folders if not (here / folder).is_symlink()]
+        for folder in folders:
+            (there / folder).mkdir()
+        for file in sorted(files):
+            if not stat.S_ISREG((here / file).lstat().st_mode):
+                left.append(str((here / file).relative_to(home)))
+                continue
+            shutil.copyfile(here / file, there / file)
+            status = (here / file).stat()
+            (there / file).chmod(stat.S_IMODE(status.st_mode) & 0o777 | 0o600)
+            os.utime(there / file, ns=(status.st_mtime_ns, status.st_mtime_ns))
+    return sorted(left)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

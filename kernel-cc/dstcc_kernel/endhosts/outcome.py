@@ -1,0 +1,232 @@
+"""The folder of a run of programs::
+
+run.json            what was run, how each program ended; the only file with the wall clock in it
+scenario.toml       the scenario as resolved
+craft.log earth.log what programs printed: mission time (s), program's number, stream, text
+craft/ earth/       the files of each end host
+links.parquet       counters of each link and way over mission time
+sockets.parquet     TCP_INFO of every TCP socket and MPTCP subflow over mission time
+connections.parquet MPTCP's own state
+N-LINK.pcapng       packets, on request
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+
+from dstcc.atomic import atomic_write
+from dstcc.outputs import Kind
+from dstcc.run.distortions import distortions
+from dstcc.run.machine import git_commit, machine
+from dstcc.scenario import describe, draw_links, link_notes, to_toml
+from dstcc.version import __version__
+
+from .. import guest
+from ..backend import built
+from ..plan import MAX_RTT_S
+from .logs import log_of
+from .mission import DEVICES, HOSTS, OUTCOME, SAMPLES, Mission
+from .packets import capture_name, write_capture
+from .records import tables
+
+if TYPE_CHECKING:
+    from dstcc.scenario import Scenario
+
+    from .planning import Options
+
+SCHEMA, KIND = 1, "programs"
+"""Of ``run.json``."""
+KILLED = "Out of memory: Killed process"
+"""The kernel's words."""
+CLIPPED_S = 40.0
+"""Linux's first timeout is three round trips, and 120 s at most."""
+
+
+def digest(
+    folder: Path,
+    work: Path,
+    scenario: Scenario,
+    mission: Mission,
+    options: Options,
+    *,
+    argv: Sequence[str],
+    wall_s: float,
+    problem: str | None,
+) -> dict[str, Any]:
+    """Fill a run's folder from what a guest left in ``work``; ``run.json``."""
+    said = json.loads((work / OUTCOME).read_text()) if (work / OUTCOME).exists() else {}
+    devices = json.loads((work / DEVICES).read_text()) if (work / DEVICES).exists() else []
+    console = (work / guest.CONSOLE).read_text(errors="replace")
+    for name, table in tables(work / SAMPLES, mission, devices).items():
+        pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
+    for name in HOSTS:
+        shutil.copyfile(work / log_of(name), folder / log_of(name)) if (
+            work / log_of(name)
+        ).exists() else None
+        (work / name).rename(folder / name) if (work / name).is_dir() else (folder / name).mkdir()
+    if mission.capture and said:
+        for index in range(len(mission.links)):
+            write_capture(folder / capture_name(mission, index), work, mission, index)
+    text = to_toml(scenario)
+    meta = {
+        "schema": SCHEMA,
+        "kind": KIND,
+        "dstcc_version": __version__,
+        "git_commit": git_commit(),
+        "argv": list(argv),
+        "scenario_name": scenario.scenario.name,
+        "scenario_sha256": hashlib.sha256(text.encode()).hexdigest(),
+        "backend": "kernel",
+        "kernel": {name: built().facts[name] for name in ("version", "sha256")},
+        "machine": machine(),
+        "seed": scenario.run.seed,
+        "scale": mission.scale,
+        "distortions": list(distortions_of(mission)),
+        "congestion": said.get("congestion", mission.congestion),
+        "mptcp": mission.mptcp,
+        "virtual_s": said.get("end_ns", 0) / 1e9,
+        "mission_s": said.get("end_ns", 0) / 1e9 * mission.scale,
+        "wall_s": wall_s,
+        "ended": said.get("reason", "stopped"),
+        "links": [describe(link, said.get("end_ns", 0) / 1e9 * mission.scale) for link in _links(scenario)],
+        "programs": _programs(mission, said, folder),
+        "problem": problem,
+    }
+    meta["exit_code"] = meta["programs"][0]["exit_code"]
+    meta["notes"] = [*link_notes(scenario), *_notes(meta, said, console, mission)]
+    meta["entries"] = _entries(folder)
+    atomic_write(folder / "scenario.toml", f"# dstcc {__version__}\n{text}")
+    atomic_write(folder / "run.json", json.dumps(meta, indent=2, ensure_ascii=False) + "\n")
+    return meta
+
+
+def distortions_of(mission: Mission) -> tuple[str, ...]:
+    """What the scale makes of constants in seconds, the programs' own among them, or what a long round trip does."""
+    scale = mission.scale
+    longest_s = 2 * max(step.delay_ns for link in mission.links for step in link.down.steps) / 1e9
+    if longest_s > MAX_RTT_S:
+        return (
+            f"round trips of {longest_s:g} s: Linux's TCP holds {MAX_RTT_S:g} s at most, and does not work above; "
+            "--scale auto",
+            *_own(mission),
+        )
+    if longest_s > CLIPPED_S:
+        return (
+            f"round trips of {longest_s:g} s: Linux's first timeout is clipped at 120 s, so TCP repeats what is not "
+            "lost; --scale auto",
+            *_own(mission),
+        )
+    return _own(mission) if scale > 1 else ()
+
+
+def _own(mission: Mission) -> tuple[str, ...]:
+    scale = mission.scale
+    if scale == 1:
+        return ()
+    return (
+        f"programs' clocks and timers run in emulated time: a second of theirs is {scale:g} s of mission time "
+        f"(ping's pause of 1 s, and the times it prints; curl's patience of 300 s → {300 * scale:g} s)",
+        *distortions(scale, (mission.congestion or "cubic",)),
+    )
+
+
+def _links(scenario: Scenario) -> tuple[Any, ...]:
+    return draw_links(scenario, scenario.run.seed)
+
+
+def _programs(mission: Mission, said: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
+    """Each program with how it ended; signals as shells count them."""
+    found = []
+    for number, program in enumerate(mission.programs):
+        state = said["programs"][number] if said else {}
+        code = state.get("exit_code")
+        ended_ns = state.get("ended_ns")
+        found.append(
+            {
+                "number": number + 1,
+                "host": program.host,
+                "argv": list(program.argv),
+                "exit_code": 128 - code if code is not None and code < 0 else code,
+                "ended_s": None if ended_ns is None else ended_ns / 1e9 * mission.scale,
+                "ended_by_dstcc": bool(state.get("asked")),
+                "last_words": _last_words(folder / log_of(program.host), number + 1),
+            }
+        )
+    return found
+
+
+def _last_words(log: Path, number: int) -> str | None:
+    """The last line of a program's standard error, or of its output."""
+    last: dict[str, str] = {}
+    if log.exists():
+        with log.open(errors="replace") as file:
+            for line in file:
+                _, whose, stream, text = line.rstrip("\n").split(" ", 3)
+                if whose == str(number):
+                    last[stream] = text
+    return last.get("err") or last.get("out")
+
+
+def _notes(meta: dict[str, Any], said: dict[str, Any], console: str, mission: Mission) -> list[str]:
+    notes = []
+    for program in meta["programs"][1:]:
+        if program["exit_code"] and not program["ended_by_dstcc"]:
+            words = f": {program['last_words']}" if program["last_words"] else ""
+            notes.append(
+                f"`{' '.join(program['argv'])}` on {program['host']} ended with {program['exit_code']} at "
+                f"{program['ended_s']:g} s{words}"
+            )
+    notes += [
+        f"{host}'s folder was full ({mission.disk_mb} MB; --disk gives it more)"
+        for host in said.get("full", [])
+    ]
+    notes += [f"{host}.log was cut at {mission.disk_mb} MB (--disk)" for host in said.get("cut", [])]
+    if said.get("left_out"):
+        notes.append(f"not kept, neither files nor folders: {', '.join(said['left_out'][:5])}")
+    if said.get("missed_packets"):
+        notes.append(f"the captures miss {said['missed_packets']} packets")
+    if KILLED in console:
+        notes.append("the guest ran out of memory, and its kernel ended a program")
+    return notes
+
+
+def _entries(folder: Path) -> dict[str, list[str]]:
+    """All that the run consists of, so that nothing else is ever taken for it."""
+    folders, files = [], ["run.json", "scenario.toml"]
+    for root, below, names in os.walk(folder):
+        here = Path(root).relative_to(folder)
+        below[:] = sorted(name for name in below if not name.startswith(".guest"))
+        folders += [(here / name).as_posix() for name in below]
+        files += [(here / name).as_posix() for name in names]
+    return {"folders": sorted(folders), "files": sorted(files)}
+
+
+def _not_ours(path: Path) -> str | None:
+    """What keeps a folder from being such a run and nothing else."""
+    try:
+        meta = json.loads((path / "run.json").read_bytes())
+        if meta["schema"] != SCHEMA or meta["kind"] != KIND:
+            return "has a run.json that is not of `dstcc run`"
+        known = {*meta["entries"]["folders"], *meta["entries"]["files"]}
+    except FileNotFoundError:
+        return "has no run.json"
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return "has a run.json that is damaged, or not of `dstcc run`"
+    for root, below, names in os.walk(path):
+        for name in sorted((*below, *names)):
+            within = (Path(root) / name).relative_to(path).as_posix()
+            if within not in known or (path / within).is_symlink():
+                return f"holds {within}, which is no part of the run"
+    return None
+
+
+OUTPUT = Kind("a run of programs", _not_ours, folder=True)
+"""What ``dstcc run`` writes."""

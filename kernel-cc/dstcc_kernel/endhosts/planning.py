@@ -1,0 +1,238 @@
+"""From a scenario and command lines to a mission: what the links do, when all ends, what may be refused at once.
+
+Of a scenario the links count, and of ``[transport]`` ``mss_bytes`` (the links' MTU is 40 more), ``initial_cwnd`` and
+``receive_buffer_bytes``; the programs bring the rest. Queues and losses are about full packets both ways, as either end
+may be the one that sends.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dstcc.errors import InputError
+from dstcc.scenario import draw_links, rtt_s, scale_of
+from dstcc.wire import HEADER_BYTES
+
+from .. import guest
+from ..job import LinkJob
+from ..names import CONGESTION
+from ..plan import (
+    BUFFER_FACTOR,
+    LEAST_BUFFER,
+    LEAST_TIMERS,
+    MAX_BUFFER,
+    MOST_TIMERS,
+    MPTCP_TIMER_S,
+    PACKET_MEMORY,
+    delay_rows,
+    way_of,
+)
+from ..topology import MAX_PM_SUBFLOWS
+from .mission import CRAFT, EARTH, HERE, Mission, Program
+
+if TYPE_CHECKING:
+    from dstcc.engine.config import Link
+    from dstcc.scenario import Scenario
+
+MAX_LINKS = 16
+LONGEST_S = 365 * 86_400.0
+"""Emulated seconds that a guest's clock is let run."""
+SAMPLES_PER_RTT = 10
+DELAY_STEP_NS, LEAST_STEPS, MOST_STEPS = 250_000, 500, 20_000
+"""A moving delay is followed in steps of a quarter of a millisecond one way, or as finely as these numbers let."""
+BASE_MB, RING_MB, PROGRAMS_MB = 192, 40, 768
+"""Of a guest: kernel and what runs in it; the rings of a link's capture; the programs."""
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a command line says beside the scenario."""
+
+    command: tuple[str, ...]
+    earth: tuple[str, ...] = ()
+    """Command lines, as a shell would split them."""
+    for_s: float | None = None
+    """Mission time at which all ends."""
+    congestion: str | None = None
+    mptcp: bool = False
+    pcapng: bool = False
+    disk_mb: int = 256
+    module: Path | None = None
+    here: Path = field(default_factory=Path.cwd)
+    """The folder that relative programs are of."""
+
+
+def duration(text: str, what: str) -> float:
+    """Seconds of ``90``, ``90s``, ``15m``, ``2h``, ``10d``; raises :class:`InputError`."""
+    number, unit = (text[:-1], text[-1]) if text[-1:] in UNITS else (text, "s")
+    try:
+        seconds = float(number) * UNITS[unit]
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds < float("inf"):
+        raise InputError(f"{what} {text}: a time above 0, like 90, 15m, 2h or 10d")
+    return seconds
+
+
+def plan(scenario: Scenario, options: Options) -> Mission:
+    """The mission of the scenario's seed. Raises :class:`InputError` for what cannot be."""
+    links, scale = draw_links(scenario, scenario.run.seed), scale_of(scenario)
+    _check(scenario, links, options, scale)
+    for_s = options.for_s if options.for_s is not None else scenario.scenario.duration_s
+    if for_s is not None and for_s / scale > LONGEST_S:
+        raise InputError(
+            f"--for {for_s:g}: {for_s / scale:.4g} emulated s; a guest's clock runs {LONGEST_S:g} s"
+        )
+    transport, longest_s = scenario.transport, max(map(rtt_s, links)) / scale
+    flights = [link.rate_bps * rtt_s(link) / 8 for link in links]
+    return Mission(
+        scale=scale,
+        clock_s=_clock_s(scenario),
+        links=tuple(_link(link, transport.mss_bytes + HEADER_BYTES, scale, for_s) for link in links),
+        mtu=transport.mss_bytes + HEADER_BYTES,
+        initial_cwnd=transport.initial_cwnd,
+        buffer_bytes=_buffer(links, flights, transport.receive_buffer_bytes),
+        unsent_bytes=max(transport.mss_bytes * transport.initial_cwnd, *map(round, flights)),
+        stale_timers=min(MOST_TIMERS, max(LEAST_TIMERS, ceil(longest_s / MPTCP_TIMER_S))),
+        congestion=_congestion(options),
+        programs=programs_of(options),
+        environment=_environment(scenario, scale),
+        until_ns=None if for_s is None else round(for_s / scale * 1e9),
+        linger_ns=round(longest_s * 1e9) if options.earth else 0,
+        sample_ns=max(1_000_000, round(longest_s / SAMPLES_PER_RTT * 1e9)),
+        disk_mb=options.disk_mb,
+        mptcp=options.mptcp,
+        capture=options.pcapng,
+    )
+
+
+def programs_of(options: Options) -> tuple[Program, ...]:
+    """All programs, the spacecraft's first; raises :class:`InputError` for one that is not there."""
+    found = [Program(CRAFT, _found(options.command, "CMD", options.here))]
+    for text in options.earth:
+        try:
+            words = tuple(shlex.split(text))
+        except ValueError as error:
+            raise InputError(f"--earth {text}: {str(error).lower()}") from None
+        found.append(Program(EARTH, _found(words, "--earth", options.here)))
+    return tuple(found)
+
+
+def memory_mb(mission: Mission) -> int:
+    """What the guest needs at most; what it does not touch costs nothing."""
+    in_flight = sum(
+        (way.rate_bps * max(step.delay_ns for step in way.steps) / 8e9 + way.queue_packets * mission.mtu)
+        for link in mission.links
+        for way in (link.down, link.up)
+    )
+    rings = RING_MB * len(mission.links) if mission.capture else 0
+    return ceil(BASE_MB + PROGRAMS_MB + 2 * mission.disk_mb + rings + PACKET_MEMORY * in_flight / 1e6)
+
+
+def _check(scenario: Scenario, links: Sequence[Link], options: Options, scale: float) -> None:
+    name = scenario.scenario.name
+    if len(links) > MAX_LINKS:
+        raise InputError(f"{name}: link: {len(links)} links; at most {MAX_LINKS} here")
+    if options.mptcp and len(links) > MAX_PM_SUBFLOWS + 1:
+        raise InputError(f"{name}: link: {len(links)} links; --mptcp uses at most {MAX_PM_SUBFLOWS + 1}")
+    for index, link in enumerate(scenario.link):
+        for key in ("flows", "cross_traffic", "mix"):
+            if getattr(link, key):
+                raise InputError(
+                    f"{name}: link.{index}.{key}: others' traffic exists in the simulator only; here it is what "
+                    "your programs send"
+                )
+
+
+def _congestion(options: Options) -> str:
+    """The kernel's name of the control that sockets have unless a program asks for another."""
+    if options.congestion is None:
+        return "" if options.module is not None else "cubic"
+    stock = {name: theirs for name, theirs in CONGESTION.items() if theirs != "dstcc"}
+    if options.module is not None:
+        return stock.get(options.congestion, options.congestion)
+    if options.congestion not in stock:
+        raise InputError(f"--congestion {options.congestion}: the kernel has {', '.join(stock)}")
+    return stock[options.congestion]
+
+
+def _found(words: Sequence[str], option: str, here: Path) -> tuple[str, ...]:
+    """A command line whose program exists; one that was named relative to ``here`` by its place in the guest."""
+    if not words:
+        raise InputError(f"{option}: is empty")
+    program = words[0]
+    if "/" in program:
+        path = Path(program)
+        place = path if path.is_absolute() else here / path
+        if not place.is_file():
+            raise InputError(f"{option}: {program}: no such program")
+        if not os.access(place, os.X_OK):
+            raise InputError(f"{option}: {program}: may not be executed (chmod +x)")
+        return (program if path.is_absolute() else str(HERE / path), *words[1:])
+    if shutil.which(program, path=_search()) is None:
+        raise InputError(f"{option}: {program}: no such program on this machine (looked in {_search()})")
+    return tuple(words)
+
+
+def _search() -> str:
+    """The user's ``PATH``, and root's behind it."""
+    own = [part for part in os.environ.get("PATH", "").split(":") if part.startswith("/")]
+    return ":".join(dict.fromkeys([*own, *guest.SEARCH.split(":")]))
+
+
+def _environment(scenario: Scenario, scale: float) -> dict[str, str]:
+    return {
+        "PATH": _search(),
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
+        "USER": "root",
+        "LOGNAME": "root",
+        "SHELL": "/bin/sh",
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONUNBUFFERED": "1",
+        "DSTCC_HERE": str(HERE),
+        "DSTCC_SCALE": f"{scale:g}",
+        "DSTCC_SEED": str(scenario.run.seed),
+    }
+
+
+def _clock_s(scenario: Scenario) -> int:
+    start = scenario.scenario.start
+    return guest.START_NS // 10**9 if start is None else int(start.timestamp())
+
+
+def _buffer(links: Sequence[Link], flights: Sequence[float], limit: int | None) -> int:
+    """Of a socket, as the kernel counts it: what fills the links and their queues, or twice the scenario's limit."""
+    if limit:
+        return min(MAX_BUFFER, 2 * limit)
+    wanted = sum(flights) + sum(link.queue_bytes for link in links)
+    return min(MAX_BUFFER, max(LEAST_BUFFER, round(BUFFER_FACTOR * wanted)))
+
+
+def _link(link: Link, packet_bytes: int, scale: float, for_s: float | None) -> LinkJob:
+    horizon_s = max(link.delay_t_ns[-1] / 1e9, 1.0) if for_s is None else for_s
+    delay = delay_rows(link, horizon_s, _steps(link))
+    up_outages = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
+    down = (link.rate_bps, link.queue_bytes, delay, link.loss, link.outages_ns)
+    up = (link.up_rate_bps, link.up_queue_bytes, delay, link.up_loss, up_outages)
+    return LinkJob(
+        link.name,
+        way_of(*down, packet_bytes=packet_bytes, scale=scale),
+        way_of(*up, packet_bytes=packet_bytes, scale=scale),
+    )
+
+
+def _steps(link: Link) -> int:
+    """Into how many a moving delay is cut."""
+    travelled = sum(abs(b - a) for a, b in zip(link.delay_ns, link.delay_ns[1:], strict=False))
+    return min(MOST_STEPS, max(LEAST_STEPS, ceil(travelled / DELAY_STEP_NS)))

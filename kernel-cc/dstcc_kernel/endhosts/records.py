@@ -1,0 +1,253 @@
+"""The guest's records as numbers: sockets' ``TCP_INFO``, MPTCP connections and links' counters, in mission time.
+
+Layouts: include/uapi/linux/tcp.h (``struct tcp_info``), mptcp.h (``struct mptcp_info``), inet_diag.h, pkt_sched.h,
+gen_stats.h. Fields were only ever added at their ends.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from .mission import HOSTS, Mission
+from .naming import address
+from .sampling import ALIGNED, HEAD, MPTCP, QDISC, TCP
+
+MESSAGE_HEAD, DIAG_HEAD, TC_HEAD = 16, 72, 20
+DIAG_INFO, DIAG_CONG, DIAG_ULP = 2, 4, 18
+ULP_MPTCP, SUBFLOW_TOKEN = 3, 2
+STATS2, STATS_BASIC, STATS_QUEUE = 7, 1, 3
+TYPE_MASK = 0x3FFF
+OUTER, INNER = 0x10000, 0x20000
+ETHERNET_BYTES = 14
+STATES = {
+    1: "established",
+    2: "syn-sent",
+    3: "syn-received",
+    4: "fin-wait-1",
+    5: "fin-wait-2",
+    8: "close-wait",
+    9: "last-ack",
+    11: "closing",
+}
+US, MS, COUNT, RATE = "us", "ms", "count", "rate"
+FIELDS: dict[str, tuple[int, str, str]] = {
+    "rto_s": (8, "I", US),
+    "mss_bytes": (16, "I", COUNT),
+    "unacked_segments": (24, "I", COUNT),
+    "lost_segments": (32, "I", COUNT),
+    "rtt_s": (68, "I", US),
+    "rttvar_s": (72, "I", US),
+    "ssthresh_segments": (76, "I", COUNT),
+    "cwnd_segments": (80, "I", COUNT),
+    "retransmitted_segments": (100, "I", COUNT),
+    "pacing_bps": (104, "Q", RATE),
+    "acked_bytes": (120, "Q", COUNT),
+    "received_bytes": (128, "Q", COUNT),
+    "segments_out": (136, "I", COUNT),
+    "segments_in": (140, "I", COUNT),
+    "notsent_bytes": (144, "I", COUNT),
+    "min_rtt_s": (148, "I", US),
+    "delivery_bps": (160, "Q", RATE),
+    "busy_s": (168, "Q", US),
+    "receiver_limited_s": (176, "Q", US),
+    "buffer_limited_s": (184, "Q", US),
+    "delivered_segments": (192, "I", COUNT),
+    "sent_bytes": (200, "Q", COUNT),
+    "retransmitted_bytes": (208, "Q", COUNT),
+    "peer_window_bytes": (228, "I", COUNT),
+}
+"""Column → offset in ``struct tcp_info``, its type, its unit there."""
+MPTCP_FIELDS = {"write_seq": 16, "snd_una": 24, "rcv_nxt": 32}
+UNSET = {"ssthresh_segments": 0x7FFFFFFF, "min_rtt_s": 0xFFFFFFFF, "pacing_bps": (1 << 64) - 1}
+"""What the kernel says of a value that it has not."""
+SOCKETS = pa.schema(
+    [
+        ("t_s", pa.float64()),
+        *(
+            (name, pa.string())
+            for name in ("host", "socket", "local", "remote", "link", "state", "congestion")
+        ),
+        ("token", pa.uint32()),
+        *((name, pa.float64() if unit != COUNT else pa.int64()) for name, (_, _, unit) in FIELDS.items()),
+    ]
+)
+CONNECTIONS = pa.schema(
+    [
+        ("t_s", pa.float64()),
+        *((name, pa.string()) for name in ("host", "socket", "local", "remote", "state")),
+        ("token", pa.uint32()),
+        *(
+            (name, pa.int64())
+            for name in ("further_subflows", "written_bytes", "acked_bytes", "received_bytes")
+        ),
+    ]
+)
+LINKS = pa.schema(
+    [
+        ("t_s", pa.float64()),
+        ("link", pa.string()),
+        ("way", pa.string()),
+        *(
+            (name, pa.int64())
+            for name in (
+                "delivered_packets",
+                "delivered_bytes",
+                "lost_packets",
+                "dropped_packets",
+                "queued_packets",
+                "queued_bytes",
+                "under_way_packets",
+            )
+        ),
+    ]
+)
+
+
+def tables(path: Path, mission: Mission, devices: list[dict[str, int]]) -> dict[str, pa.Table]:
+    """``sockets``, ``connections`` (MPTCP's) and ``links`` of a file of records."""
+    rows: dict[str, list[dict[str, Any]]] = {"sockets": [], "connections": [], "links": []}
+    first: dict[str, dict[str, int]] = {}
+    for t_ns, host, kind, messages in _records(path):
+        t_s = t_ns / 1e9 * mission.scale
+        for body in _bodies(messages):
+            if kind == TCP:
+                rows["sockets"].append({"t_s": t_s, "host": HOSTS[host], **_socket(body, mission)})
+            elif kind == MPTCP:
+                rows["connections"].append({"t_s": t_s, "host": HOSTS[host], **_connection(body, first)})
+        if kind == QDISC:
+            for row in _links(messages, HOSTS[host], mission, devices):
+                rows["links"].append({"t_s": t_s, **row})
+    schemas = {"sockets": SOCKETS, "connections": CONNECTIONS, "links": LINKS}
+    return {name: pa.Table.from_pylist(rows[name], schema=schema) for name, schema in schemas.items()}
+
+
+def _records(path: Path) -> Iterator[tuple[int, int, int, bytes]]:
+    """Time, host, kind and messages; a record that was cut off ends the file."""
+    data, at = path.read_bytes() if path.exists() else b"", 0
+    while at + HEAD.size <= len(data):
+        t_ns, host, kind, _, length = HEAD.unpack_from(data, at)
+        at += HEAD.size
+        if at + length > len(data):
+            return
+        yield t_ns, host, kind, data[at : at + length]
+        at += length
+
+
+def _bodies(messages: bytes) -> Iterator[bytes]:
+    """What follows the heads of netlink messages."""
+    at = 0
+    while at + MESSAGE_HEAD <= len(messages):
+        (length,) = struct.unpack_from("=I", messages, at)
+        yield messages[at + MESSAGE_HEAD : at + length]
+        at += -(-length // ALIGNED) * ALIGNED
+
+
+def _attributes(data: bytes) -> dict[int, bytes]:
+    found, at = {}, 0
+    while at + ALIGNED <= len(data):
+        length, kind = struct.unpack_from("=HH", data, at)
+        if length < ALIGNED:
+            break
+        found[kind & TYPE_MASK] = data[at + ALIGNED : at + length]
+        at += -(-length // ALIGNED) * ALIGNED
+    return found
+
+
+def _ends(body: bytes) -> dict[str, str]:
+    ports = struct.unpack_from(">HH", body, 4)
+    local, remote = (socket.inet_ntoa(body[at : at + 4]) for at in (8, 24))
+    return {
+        "socket": f"{struct.unpack_from('=Q', body, 44)[0]:x}",
+        "local": f"{local}:{ports[0]}",
+        "remote": f"{remote}:{ports[1]}",
+        "state": STATES.get(body[1], str(body[1])),
+    }
+
+
+def _socket(body: bytes, mission: Mission) -> dict[str, Any]:
+    ends, attributes = _ends(body), _attributes(body[DIAG_HEAD:])
+    info = attributes.get(DIAG_INFO, b"").ljust(256, b"\0")
+    subflow = _attributes(_attributes(attributes.get(DIAG_ULP, b"")).get(ULP_MPTCP, b""))
+    token = subflow.get(SUBFLOW_TOKEN)
+    return {
+        **ends,
+        "link": _link_of(ends, mission),
+        "congestion": attributes.get(DIAG_CONG, b"").rstrip(b"\0").decode(),
+        "token": struct.unpack("=I", token)[0] if token else None,
+        **{name: _value(info, name, mission.scale) for name in FIELDS},
+    }
+
+
+def _value(info: bytes, name: str, scale: float) -> float | int | None:
+    offset, kind, unit = FIELDS[name]
+    value: int = struct.unpack_from(f"={kind}", info, offset)[0]
+    if value == UNSET.get(name):
+        return None
+    if unit == US:
+        return value / 1e6 * scale
+    return value * 8 / scale if unit == RATE else value
+
+
+def _link_of(ends: Mapping[str, str], mission: Mission) -> str | None:
+    """Of the link whose address the socket's own is, on either end; a subflow's source says it on the spacecraft."""
+    for name in ("local", "remote"):
+        for index, link in enumerate(mission.links):
+            if ends[name].rpartition(":")[0] == address(HOSTS[0], index):
+                return link.name
+    return None
+
+
+def _connection(body: bytes, first: dict[str, dict[str, int]]) -> dict[str, Any]:
+    ends = _ends(body)
+    info = _attributes(body[DIAG_HEAD:]).get(DIAG_INFO, b"").ljust(64, b"\0")
+    now = {name: struct.unpack_from("=Q", info, offset)[0] for name, offset in MPTCP_FIELDS.items()}
+    began = first.setdefault(ends["socket"], now)
+    # numbers begin anew when the other end's key is known
+    began.update({name: value for name, value in now.items() if value < began[name] or not began[name]})
+    so_far = {name: value - began[name] for name, value in now.items()}
+    return {
+        **ends,
+        "token": struct.unpack_from("=I", info, 12)[0],
+        "further_subflows": info[0],
+        "written_bytes": so_far["write_seq"],
+        "acked_bytes": so_far["snd_una"],
+        "received_bytes": so_far["rcv_nxt"],
+    }
+
+
+def _links(
+    messages: bytes, host: str, mission: Mission, devices: list[dict[str, int]]
+) -> Iterator[dict[str, Any]]:
+    """The counters of the ways whose netems the end host has: those of what arrives there."""
+    found = {}
+    for body in _bodies(messages):
+        device, handle = struct.unpack_from("=iI", body, 4)
+        stats = _attributes(_attributes(body[TC_HEAD:]).get(STATS2, b""))
+        if handle in (OUTER, INNER) and STATS_BASIC in stats and STATS_QUEUE in stats:
+            found[device, handle] = (
+                *struct.unpack_from("=QI", stats[STATS_BASIC]),
+                *struct.unpack_from("=III", stats[STATS_QUEUE]),
+            )
+    way = "up" if host == HOSTS[0] else "down"
+    for link, device_of in zip(mission.links, devices, strict=True):
+        outer, inner = (found.get((device_of[way], handle)) for handle in (OUTER, INNER))
+        if outer is None or inner is None:
+            continue
+        size, packets, queued, backlog, dropped = inner
+        yield {
+            "link": link.name,
+            "way": way,
+            "delivered_packets": packets,
+            "delivered_bytes": size - ETHERNET_BYTES * packets,
+            "lost_packets": outer[4] - dropped,
+            "dropped_packets": dropped,
+            "queued_packets": queued,
+            "queued_bytes": max(0, backlog - ETHERNET_BYTES * queued),
+            "under_way_packets": max(0, outer[2] - queued),
+        }

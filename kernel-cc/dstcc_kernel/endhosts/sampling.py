@@ -1,0 +1,91 @@
+"""Records of sockets and links while a mission goes on: what the kernel answers, unread, to be read afterwards.
+
+``samples.bin`` is a sequence of records: time (ns after the start), end host, kind, length, then the netlink messages
+as they came. ``inet_diag`` dumps hold ``TCP_INFO`` of every socket, qdisc dumps the counters of the links' netems.
+Source: include/uapi/linux/inet_diag.h, sock_diag.h, rtnetlink.h.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from typing import BinaryIO
+
+HEAD = struct.Struct("<qBBHI")
+"""Time (ns), end host, kind, nothing, bytes that follow."""
+TCP, MPTCP, QDISC = 0, 1, 2
+"""Kinds of records."""
+NETLINK_SOCK_DIAG = 4
+SOCK_DIAG_BY_FAMILY, RTM_GETQDISC = 20, 38
+REQUEST_DUMP = 0x301
+"""NLM_F_REQUEST | NLM_F_ROOT | NLM_F_MATCH."""
+ERROR, DONE = 2, 3
+IPPROTO_MPTCP = 262
+STATES = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11
+"""Sockets with TCP_INFO: established, SYN sent and received, FIN waits, close wait, last ACK, closing."""
+INFO, CONG, REQ_PROTOCOL = 2, 4, 3
+"""INET_DIAG_INFO, INET_DIAG_CONG, INET_DIAG_REQ_PROTOCOL."""
+EXTENSIONS = 1 << (INFO - 1) | 1 << (CONG - 1)
+MESSAGE = struct.Struct("=IHHII")
+ALIGNED = 4
+
+
+class Sampler:
+    """Asks one end host's kernel; made inside its network namespace."""
+
+    def __init__(self, host: int) -> None:
+        self._host = host
+        self._diag = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG)
+        self._route = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+        self._buffer = bytearray(1 << 18)
+
+    def sample(self, t_ns: int, file: BinaryIO) -> None:
+        """Append a record of each kind; MPTCP's connections have TCP sockets, so without any nobody asks for them."""
+        found = self._ask(t_ns, file, TCP, self._diag, _TCP_SOCKETS)
+        if found:
+            self._ask(t_ns, file, MPTCP, self._diag, _MPTCP_SOCKETS)
+        self._ask(t_ns, file, QDISC, self._route, _QDISCS)
+
+    def _ask(self, t_ns: int, file: BinaryIO, kind: int, asked: socket.socket, request: bytes) -> bool:
+        asked.send(request)
+        answer = self._answer(asked)
+        if answer:
+            file.write(HEAD.pack(t_ns, self._host, kind, 0, len(answer)) + answer)
+        return bool(answer)
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._diag.close()
+        self._route.close()
+
+    def _answer(self, asked: socket.socket) -> bytes:
+        """A dump's messages but the last, which says that there are no more."""
+        parts: list[bytes] = []
+        while True:
+            size = asked.recv_into(self._buffer)
+            at = 0
+            while at < size:
+                length, kind = struct.unpack_from("=IH", self._buffer, at)
+                if kind in (ERROR, DONE):
+                    return b"".join(parts)
+                parts.append(
+                    bytes(self._buffer[at : at + length]).ljust(-(-length // ALIGNED) * ALIGNED, b"\0")
+                )
+                at += -(-length // ALIGNED) * ALIGNED
+
+
+def _message(kind: int, body: bytes) -> bytes:
+    return MESSAGE.pack(MESSAGE.size + len(body), kind, REQUEST_DUMP, 0, 0) + body
+
+
+def _sockets(protocol: int) -> bytes:
+    """A request for all sockets of a protocol; one above 255 has its number in an attribute."""
+    small = protocol if protocol <= 0xFF else socket.IPPROTO_RAW
+    body = struct.pack("=BBBBI", socket.AF_INET, small, EXTENSIONS, 0, STATES) + bytes(48)
+    if small != protocol:
+        body += struct.pack("=HHI", 8, REQ_PROTOCOL, protocol)
+    return _message(SOCK_DIAG_BY_FAMILY, body)
+
+
+_TCP_SOCKETS, _MPTCP_SOCKETS = _sockets(socket.IPPROTO_TCP), _sockets(IPPROTO_MPTCP)
+_QDISCS = _message(RTM_GETQDISC, bytes(20))
