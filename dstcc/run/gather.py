@@ -24,6 +24,9 @@ GROUP_ROWS = 1 << 16
 SPLIT, DELTA, PLAIN = "BYTE_STREAM_SPLIT", "DELTA_BINARY_PACKED", "PLAIN"
 """Parquet's encodings for times that hardly repeat, for numbers that count up, and for small numbers in long runs:
 compression alone packs these as well as a dictionary does, in half the time."""
+SLIGHT, STRONG = "lz4", "zstd"
+"""Compressions. Of what is split the bytes hardly repeat: the first leaves a few percent more of them in three quarters
+of the time."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class TableFile:
             path,
             self._schema,
             store_schema=False,  # else readers would get numbers for words
-            compression="zstd",
+            compression={name: SLIGHT if name in split else STRONG for name in schema.names},
             use_dictionary=[name for name in schema.names if name not in encoding],
             column_encoding=encoding,
             write_statistics=["trial"],
