@@ -19,7 +19,7 @@ if os.environ.get("DSTCC_WERROR"):  # ours alone: a newer compiler warns of more
 
 ENGINE = Path("dstcc/engine/src")
 FACES = {
-    "dstcc.engine._engine": [ENGINE / "python/module.cpp", ENGINE / "python/stepper.cpp"],
+    "dstcc.engine._engine": [ENGINE / f"python/{name}.cpp" for name in ("module", "stepper", "paths")],
     "dstcc.engine._testing": sorted(ENGINE.glob("testing/*.cpp")),
 }
 """The extensions over the engine, each with the sources that are its own."""

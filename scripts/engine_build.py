@@ -52,7 +52,7 @@ def compile_extensions(tree: Path, build: Path, flags: Sequence[str], jobs: int)
     with ThreadPoolExecutor(jobs) as pool:
         parts = dict(zip(sources, pool.map(compiled, sources), strict=True))
     faces = {
-        "_engine": [engine / "python/module.cpp", engine / "python/stepper.cpp"],
+        "_engine": [engine / f"python/{name}.cpp" for name in ("module", "stepper", "paths")],
         "_testing": sorted(engine.glob("testing/*.cpp")),
     }
     extensions = []

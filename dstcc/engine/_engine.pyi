@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import NDArray
@@ -8,6 +9,7 @@ CONGESTION_NAMES: tuple[str, ...]
 SCHEDULER_NAMES: tuple[str, ...]
 TRANSFER_NAMES: tuple[str, ...]
 LOSS_KINDS: tuple[str, ...]
+PACING_STEPS: tuple[float, float]
 PARAMETERS: dict[str, tuple[str, ...]]
 
 SUBFLOW_VALUES: tuple[str, ...]
@@ -49,6 +51,26 @@ class Stepper:
     @property
     def flow_values(self) -> NDArray[Any]: ...
 
+class PacingLimit:
+    def __init__(self, packet_bytes: float) -> None: ...
+    def take(
+        self,
+        slot_s: float,
+        srtt_s: float,
+        up: bool,
+        delivered: float,
+        lost: float,
+        limit: float,
+        queue_seen: bool,
+        rate: float,
+        probed: bool,
+    ) -> None: ...
+    @property
+    def limit(self) -> float: ...
+    base_loss: float
+    @property
+    def phase_number(self) -> int: ...
+
 class InvariantError(RuntimeError): ...
 
 def simulate(config: EngineConfig) -> dict[str, Any]: ...
@@ -57,4 +79,14 @@ def channel_losses(
     link: Link, seed: int, index: int, packet_bytes: int, slots: int, first: int = 0
 ) -> NDArray[Any]: ...
 def patience(config: EngineConfig) -> int: ...
+def update_pacing_limits(
+    paths: Sequence[list[Any]],
+    values: NDArray[Any],
+    slot_s: NDArray[Any],
+    overhead: NDArray[Any],
+    allowed: NDArray[Any],
+    queue_seen: NDArray[Any],
+    shown: NDArray[Any],
+    probed: NDArray[Any],
+) -> NDArray[Any]: ...
 def openings(link: Link, header_bytes: int, at_ns: int) -> tuple[int, int]: ...

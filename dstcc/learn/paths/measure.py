@@ -33,7 +33,6 @@ same. So r may be twice the limit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,7 +40,7 @@ import numpy as np
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
 
 from .captured import NOTHING, Captured, Source
-from .pacing_limit import MAX_STEP, PacingLimit, SlotReport
+from .pacing_limit import MAX_STEP, PacingLimit, update_all
 from .probing import Probing
 
 if TYPE_CHECKING:
@@ -114,7 +113,6 @@ class Rates:
         self._initial, self._deepest, self._proven = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self.probing = Probing(episodes, subflows)
         self._paths = np.ones((episodes, 1))
-        self._subflows = np.arange(subflows)
         self._overhead = np.ones((episodes, 1))
         """Bytes on the wire per byte of payload."""
         self._sources: list[Source] = [NOTHING] * episodes
@@ -166,7 +164,16 @@ class Rates:
             )
             initial[:] = np.where(first, share, initial)
             shown = np.where(first, initial, shown)
-        limits = self._pacing_limits(values, slot_s, shown, rows)
+        limits = update_all(
+            self.pacing_limits[rows],
+            values,
+            slot_s=slot_s,
+            overhead=self._overhead[rows],
+            allowed=self.limit[rows],
+            queue_seen=self.known[rows],
+            shown=shown,
+            probed=self.probing.probed[rows],
+        )
         self.probing.stop(rows, np.isfinite(limits))
         limit = self._limit(shown, limits, captured, srtt, rows)
         rate[:] = np.minimum(shown, np.where(self.known[rows], limits, UNKNOWN_GAIN * limit))
@@ -232,32 +239,6 @@ class Rates:
         on_the_wire = np.array(now) * self._overhead[rows]
         self.source_rate[rows] = on_the_wire[:, 1:]
         return on_the_wire[:, :1]
-
-    def _pacing_limits(
-        self, values: FloatArray, slot_s: FloatArray, shown: FloatArray, rows: slice
-    ) -> FloatArray:
-        """Give a slot to the pacing limits; what they are then, (K, subflows), infinite without one."""
-        limiting = self.pacing_limits[rows]
-        present = self._subflows < np.array([len(paths) for paths in limiting])[:, None]
-        reports = (
-            np.broadcast_to(slot_s, shown.shape),
-            values[..., VALUE["srtt_s"]],
-            values[..., VALUE["link_up"]] > 0,
-            values[..., VALUE["delivered_bytes"]] * self._overhead[rows],
-            values[..., VALUE["lost_segments"]],
-            self.limit[rows],
-            self.known[rows],
-            shown,
-            self.probing.probed[rows],
-        )
-        slots = map(SlotReport, *(part[present].tolist() for part in reports))
-        limits = np.full_like(shown, np.inf)
-        now = []
-        for path, slot in zip(chain.from_iterable(limiting), slots, strict=True):
-            path.update(slot)
-            now.append(path.limit)
-        limits[present] = now
-        return limits
 
     def loss(self) -> FloatArray:
         """(K, subflows): the share lost of the segments whose fate is known; recent ones count more."""

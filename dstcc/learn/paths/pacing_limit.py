@@ -1,105 +1,34 @@
-"""The limit of a path's pacing rate, from what was acknowledged and lost of the data that was sent.
+"""The limit of a path's pacing rate, from what was acknowledged and lost; see ``engine/src/paths/pacing_limit.hpp``.
 
-The sender's own queue shows within a slot what a path carries, but only if it is deep enough to hold the excess. A
-shallow queue drops the excess, and a bottleneck further on shows in no queue of the sender. So this limit is drawn from
-losses, a round trip later. It finds out whether the sender causes them. L is the share lost of the segments whose fate
-became known, u is the base loss, and
-
-    D = (acknowledged bytes per second) / (1 - u)
-
-is what came through. The states:
-
-    probe     The path was probed at its start (:mod:`.probing`). Nothing is judged until a round trip after that. Then
-              the limit is 0.98 of what came through in the fastest slot of the echo. If 5 % were lost, that is what the
-              path carries, and trials begin at 5 %. If a queue showed the rate meanwhile, there is no limit.
-    cruise    Losses are normal while L <= u + 5 %, judged after two round trips at the latest. Every so often they must
-              be L <= u + 1 %. Higher losses start a trial at 0.98 D. A path whose queue was never seen to hold the
-              excess gets no more than it has, once some of it was acknowledged. This path and every other limited one
-              has a trial at a higher rate after 1, 2, 4, .. 64 round trips. The first is 25 % higher, those after a
-              trial that lost 5, 10, 20, 25 %.
-    trial     The path has the rate of the trial for half a round trip.
-    echo      The path has the lower of both rates until that half was acknowledged. After a trial at a lower rate: if
-              the part of L beyond u fell by half or more, the sender caused the losses, and the limit stays. If L rose
-              by 5 %, there is another trial. Otherwise the sender did not cause them, and u <- L. After a trial at a
-              higher rate: if the sender's queue grew, it holds the excess, and the limit goes. Otherwise the limit is
-              0.98 D, but not less than before.
-
-An overload shows the capacity, as D is what the path carries. Trials that grow rare are BBR's (Cardwell et al.,
-draft-ietf-ccwg-bbr). A trial of a rate is PCC's (Dong et al., NSDI 2015), here once per suspicion and not all the time.
+Each slot of each path asks for it, so that it is the engine's: in Python it took a seventh of a training's time.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum, auto
-from math import inf, sqrt
-from typing import NamedTuple
+from collections.abc import Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
 
-HIGH_LOSS, SLIGHT_LOSS = 0.05, 0.01
-"""Shares lost beyond the base loss. High loss starts a trial at once or in the second round trip, slight loss later."""
-MARGIN = 0.98
-"""The limit as a share of the rate that came through. The rest drains the path's queue."""
-MIN_SHARE = 0.1
-"""The least limit as a share of the pacing rate, so that a path that lost everything still gets some data."""
-PROVEN = 1.1
-"""High losses up to this many times the fastest rate that came through may be a burst. They are judged in the second
-round trip."""
-MIN_SEGMENTS = 50.0
-"""A share of losses means something if the fate of so many segments is known."""
-FIRST_PAUSE, LONGEST_PAUSE = 4.0, 64.0
-"""Round trips between two trials."""
-MIN_STEP, MAX_STEP = 0.05, 0.25
-"""How much higher the rate of a trial is. A few repairs make up for the least; the greatest is that of BBR's probes."""
-TRIAL = 0.5
-"""Round trips that a trial lasts."""
-LAG = 1.25
-"""Round trips until everything that comes in was sent after a change: one, and a quarter until losses are detected."""
-WINDOW = 0.25
-"""Round trips over which an overload is detected."""
-STANDING = 0.97
-"""If the sender's queue shows less than this share of a trial's rate, it grew, and so it holds the excess."""
+from dstcc.engine import _engine
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+    BoolArray = NDArray[np.bool_]
+
+MIN_STEP, MAX_STEP = _engine.PACING_STEPS
+"""How much higher the rate of a trial is."""
 
 
 class Phase(Enum):
-    """The states of the module's text."""
+    """The states of the header's text, in its order."""
 
-    PROBE = auto()
-    CRUISE = auto()
-    TRIAL = auto()
-    ECHO = auto()
-
-
-_PROBE, _CRUISE, _TRIAL, _ECHO = Phase
-"""A member of an enumeration takes ten times as long to look up, and each slot of each path does so."""
-
-
-@dataclass(slots=True)
-class Count:
-    """Segments whose fate became known during some time."""
-
-    segments: float = 0.0
-    lost: float = 0.0
-    time_s: float = 0.0
-
-    def add(self, segments: float, lost: float, time_s: float) -> None:
-        """Add those of another slot."""
-        self.segments += segments
-        self.lost += lost
-        self.time_s += time_s
-
-    @property
-    def share(self) -> float:
-        """The share lost."""
-        return self.lost / max(self.segments, 1.0)
-
-    def beyond(self, share: float, deviations: float = 2.0) -> bool:
-        """Whether the losses exceed that share by so many standard deviations of a count."""
-        most = share * self.segments
-        return self.lost > most + deviations * sqrt(most + 1)
-
-    def complete(self, round_s: float) -> bool:
-        """Whether the count is as long as that and has enough segments."""
-        return self.time_s >= round_s and self.segments >= MIN_SEGMENTS
+    PROBE = 0
+    CRUISE = 1
+    TRIAL = 2
+    ECHO = 3
 
 
 class SlotReport(NamedTuple):
@@ -123,165 +52,34 @@ class SlotReport(NamedTuple):
     """Whether the path may have been asked for more than its share (:mod:`.probing`)."""
 
 
-class PacingLimit:
-    """The limit of one path; :meth:`update` once a slot."""
+class PacingLimit(_engine.PacingLimit):
+    """The limit of one path: ``limit`` in bytes on the wire per second, infinite without one, and ``base_loss``, the
+    share of segments that is lost at any rate. :meth:`update` once a slot."""
 
-    def __init__(self, packet_bytes: float) -> None:
-        self.limit = inf
-        """Bytes on the wire per second."""
-        self.base_loss = 0.0
-        """The share of segments that is lost at any rate."""
-        self.phase = _CRUISE
-        self._packet_bytes = packet_bytes
-        self._phase_s = self._up_s = 0.0
-        self._counted_from = inf  # round trips after the path came up; acknowledgements count from then on
-        self._window, self._count = Count(), Count()
-        self._proven = self._suspected = self._fastest = 0.0
-        self._before, self._trial = inf, 0.0
-        self._high_rounds = 0
-        self._pause, self._step = FIRST_PAUSE, MAX_STEP
-        self._queue_grew = False
+    @property
+    def phase(self) -> Phase:
+        """What it is doing."""
+        return Phase(self.phase_number)
 
     def update(self, slot: SlotReport) -> None:
         """Take in a slot."""
-        slot_s, srtt_s, up, delivered, lost = slot[:5]
-        if not up or srtt_s <= 0:
-            self._go_down()
-            return
-        round_s = max(srtt_s, slot_s)
-        self._up_s += slot_s
-        self._phase_s += slot_s
-        if slot.probed:
-            self.phase, self._counted_from = _PROBE, (self._up_s + slot_s) / round_s + 1
-        elif self._counted_from == inf and delivered:  # the first of it was sent in part of a slot
-            self._counted_from = (self._up_s + slot_s) / round_s
-        if self.phase is _PROBE:
-            self._probe(slot, round_s)
-            return
-        if self._up_s > self._counted_from * round_s:
-            segments = lost + delivered / self._packet_bytes
-            self._window.add(segments, lost, slot_s)
-            if self.phase is _CRUISE or self._phase_s > self._lag * round_s:
-                self._count.add(segments, lost, slot_s)
-        window = self._window
-        complete = window.complete(WINDOW * round_s)
-        if complete:
-            self._window = Count()
-        if self.phase is _CRUISE:
-            if complete and self._overloaded(window, slot):
-                self._try_slower(window)
-            else:
-                self._cruise(round_s)
-        elif self.phase is _TRIAL:
-            self._end_trial(slot, round_s)
-        elif self._phase_s >= (self._lag + TRIAL) * round_s and self._count.segments >= MIN_SEGMENTS:
-            (self._judge_faster if self._faster else self._judge_slower)()
+        self.take(*slot)
 
-    @property
-    def _faster(self) -> bool:
-        return self._trial > self._before
 
-    @property
-    def _lag(self) -> float:
-        """Round trips until a trial is acknowledged. After a slower one, losses from before it must not count."""
-        return 1.0 if self._faster else LAG
+def update_all(
+    paths: Sequence[list[PacingLimit]],
+    values: FloatArray,
+    *,
+    slot_s: FloatArray,
+    overhead: FloatArray,
+    allowed: FloatArray,
+    queue_seen: BoolArray,
+    shown: FloatArray,
+    probed: BoolArray,
+) -> FloatArray:
+    """Give a slot to the limits of K episodes' paths; what they are then, (K, subflows), infinite without one.
 
-    def _go_down(self) -> None:
-        """The path is down. What was in flight comes back as lost when it is up again, and does not count."""
-        self._up_s = 0.0
-        self._counted_from = LAG if self._counted_from < inf else inf
-        if self.phase is _PROBE:  # its echo was lost
-            self._enter(_CRUISE)
-
-    def _overloaded(self, window: Count, slot: SlotReport) -> bool:
-        """Whether more was sent than ever came through, and did not come through. Updates what did."""
-        sent = window.segments * self._packet_bytes / window.time_s
-        if window.beyond(self.base_loss + HIGH_LOSS):
-            return sent > PROVEN * self._proven
-        self._proven = max(self._proven, sent)
-        if self.limit == inf and not slot.queue_seen:
-            self.limit, self._pause, self._phase_s = slot.limit, 1.0, 0.0
-        return False
-
-    def _probe(self, slot: SlotReport, round_s: float) -> None:
-        """Measure what comes through of a probe in the fastest slot."""
-        self._count.add(slot.lost + slot.delivered / self._packet_bytes, slot.lost, slot.slot_s)
-        self._fastest = max(self._fastest, slot.delivered / slot.slot_s)
-        if self._up_s <= self._counted_from * round_s:
-            return
-        if not slot.queue_seen:
-            self.limit, self._proven, self._pause = MARGIN * self._fastest, self._fastest, 1.0
-            self._step = MIN_STEP if self._count.beyond(self.base_loss + HIGH_LOSS) else MAX_STEP
-            self._counted_from = self._up_s / round_s + LAG
-        self._enter(_CRUISE)
-
-    def _cruise(self, round_s: float) -> None:
-        """Judge a round trip's losses. Start a trial if they are high, or if the pause is over."""
-        count = self._count
-        if not count.complete(round_s):
-            return
-        self._high_rounds = self._high_rounds + 1 if count.beyond(self.base_loss + HIGH_LOSS) else 0
-        if self._high_rounds > 1:
-            self._try_slower(count)
-        elif self._high_rounds or self._phase_s < self._pause * round_s:
-            self._count = Count()
-        elif count.beyond(self.base_loss + SLIGHT_LOSS):
-            self._try_slower(count)
-        elif self.limit < inf:
-            self._try(self.limit * (1 + self._step))
-        else:
-            self._enter(_CRUISE)
-
-    def _end_trial(self, slot: SlotReport, round_s: float) -> None:
-        """After half a round trip, wait for the echo at the lower of both rates."""
-        if self._phase_s >= TRIAL * round_s:
-            self.phase, self._queue_grew = _ECHO, slot.rate < STANDING * self.limit
-            self.limit = min(self.limit, self._before)
-
-    def _try_slower(self, count: Count) -> None:
-        """Try the rate that came through, to see whether the losses go away."""
-        self._suspected = count.share
-        self._try(min(self._came_through(count), self.limit))
-
-    def _came_through(self, count: Count) -> float:
-        """0.98 D."""
-        acknowledged = max(count.segments - count.lost, MIN_SHARE * count.segments)
-        return MARGIN * (acknowledged * self._packet_bytes / count.time_s) / (1 - min(self.base_loss, 0.9))
-
-    def _try(self, rate: float) -> None:
-        self._before, self._trial, self.limit = self.limit, rate, rate
-        self._enter(_TRIAL)
-
-    def _enter(self, phase: Phase) -> None:
-        self.phase, self._phase_s, self._count, self._high_rounds = phase, 0.0, Count(), 0
-
-    def _judge_slower(self) -> None:
-        """Whether the sender caused the losses."""
-        count, before = self._count, self._before
-        if count.beyond(self._suspected + HIGH_LOSS):  # something else has changed
-            self._try_slower(count)
-            self._before = before
-            return
-        if count.share > (self._suspected + self.base_loss) / 2:
-            self.limit = before
-            self._pause_longer()
-        else:
-            self._pause, self._step, self._proven = 1.0, MIN_STEP, self.limit
-        self.base_loss = count.share
-        self._enter(_CRUISE)
-
-    def _judge_faster(self) -> None:
-        """Whether the path carries the higher rate. A rate that was not used shows nothing."""
-        count, lossy = self._count, self._count.beyond(self.base_loss + SLIGHT_LOSS / 2, deviations=1.0)
-        self.limit = max(self._before, min(self._came_through(count), self._trial))
-        if lossy:
-            self._step = MIN_STEP
-            self._pause_longer()
-        elif self._queue_grew:
-            self.limit, self._pause = inf, FIRST_PAUSE
-        elif self.limit > self._before:
-            self._pause, self._step = 1.0, min(2 * self._step, MAX_STEP)
-        self._enter(_CRUISE)
-
-    def _pause_longer(self) -> None:
-        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+    ``values`` are a stepper's, ``slot_s`` and ``overhead`` (bytes on the wire per byte of payload) are (K, 1), the
+    others (K, subflows), as :class:`SlotReport` has them.
+    """
+    return _engine.update_pacing_limits(paths, values, slot_s, overhead, allowed, queue_seen, shown, probed)

@@ -16,7 +16,7 @@
 namespace dstcc {
 
 // One row per subflow. "slot": over the step just taken.
-constexpr std::array kSubflowValues = {
+inline constexpr std::array kSubflowValues = {
     "established",             // 1 once its handshake is done
     "cwnd_segments",           //
     "inflight_segments",       //
@@ -40,13 +40,13 @@ constexpr std::array kSubflowValues = {
     "rtt_deviation_s",         // smoothed mean deviation
 };
 // One row per layer.
-constexpr std::array kLayerValues = {
+inline constexpr std::array kLayerValues = {
     "backlog_bytes",  // payload of the layers released and not wholly sent
     "slack_s",        // until the deadline of the oldest of these; infinite if none
     "delivered",      // slot: chunks whose layer was delivered whole
     "played",         // slot: chunks of which this layer and all lower ones are now there in time
 };
-constexpr std::array kEpisodeValues = {
+inline constexpr std::array kEpisodeValues = {
     "time_s",         // mission time
     "slot_s",         // length of the step just taken
     "played_weight",  // slot: eq. 1's weights of `played`
@@ -64,7 +64,7 @@ constexpr std::array kEpisodeValues = {
 };
 
 // One row per background flow of the same controller, beside a row of kSubflowValues: what it sends.
-constexpr std::array kFlowValues = {
+inline constexpr std::array kFlowValues = {
     "started",         // 1 from its start on
     "age_s",           // since then; 0 before
     "slot_s",          // of the step just taken, what lay behind its start

@@ -1,9 +1,11 @@
-// The ends of a subflow by themselves, for tests: segments, ACKs and timers handed in one by one.
+// The ends of a subflow by themselves, for tests: segments, ACKs and timers handed in one by one. And the count of losses that a
+// path's pacing limit goes by.
 #include "python/convert.hpp"
 #include "testing/bind.hpp"
 
 #include <pybind11/stl.h>
 
+#include "paths/pacing_limit.hpp"
 #include "tcp/receiver.hpp"
 #include "tcp/sender.hpp"
 
@@ -174,8 +176,9 @@ void bind_receivers(py::module_& m) {
 }  // namespace
 
 void bind_parts(py::module_& engine) {
-    py::module_ m =
-        engine.def_submodule("parts", "The ends of a subflow; see tcp/sender.hpp, tcp/receiver.hpp, tcp/rtt.hpp.");
+    py::module_ m = engine.def_submodule(
+        "parts",
+        "The ends of a subflow; see tcp/sender.hpp, tcp/receiver.hpp, tcp/rtt.hpp, and paths/pacing_limit.hpp.");
     bind_sender(m);
     bind_receivers(m);
     py::class_<RttEstimator>(m, "RttEstimator")
@@ -188,6 +191,11 @@ void bind_parts(py::module_& engine) {
         .def(py::init<>())
         .def("sample", &WindowedMin::sample, py::arg("value"), py::arg("now"), py::arg("window"))
         .def_property_readonly("value", &WindowedMin::value);
+    py::class_<FateCount>(m, "FateCount")
+        .def(py::init([](double segments, double lost, double time_s) { return FateCount{segments, lost, time_s}; }),
+             py::arg("segments"), py::arg("lost"), py::arg("time_s"))
+        .def("beyond", &FateCount::beyond, py::arg("share"), py::arg("deviations") = 2.0)
+        .def("complete", &FateCount::complete, py::arg("round_s"));
 }
 
 }  // namespace dstcc

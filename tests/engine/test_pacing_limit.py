@@ -12,17 +12,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from dstcc.learn.paths.pacing_limit import (
-    LAG,
-    MARGIN,
-    MAX_STEP,
-    MIN_STEP,
-    Count,
-    PacingLimit,
-    Phase,
-    SlotReport,
-)
+from dstcc.engine._testing import parts
+from dstcc.engine.stepper import SUBFLOW_VALUES
+from dstcc.learn.paths.pacing_limit import PacingLimit, Phase, SlotReport, update_all
 
+from .pacing_reference import ReferenceLimit
+
+MARGIN, LAG = 0.98, 1.25
+MIN_STEP, MAX_STEP = 0.05, 0.25
 WIRE = 1500
 ROUND = 16
 SLOT_S = 10.0
@@ -230,7 +227,7 @@ def test_slight_losses_are_asked_after_a_while() -> None:
     [(9, 2.0, False), (10, 2.0, True), (7, 1.0, False), (8, 1.0, True)],
 )
 def test_more_than_a_share_is_more_by_its_deviations(lost: int, deviations: float, beyond: bool) -> None:
-    count = Count(segments=100.0, lost=float(lost), time_s=1.0)
+    count = parts.FateCount(segments=100.0, lost=float(lost), time_s=1.0)
     assert count.beyond(0.05, deviations) == beyond
     if deviations == 2.0:
         assert count.beyond(0.05) == beyond
@@ -238,7 +235,7 @@ def test_more_than_a_share_is_more_by_its_deviations(lost: int, deviations: floa
 
 @pytest.mark.parametrize(("segments", "time_s", "whole"), [(50, 4, True), (49, 4, False), (50, 3.9, False)])
 def test_a_count_is_whole_with_fifty_segments_of_its_time(segments: int, time_s: float, whole: bool) -> None:
-    assert Count(float(segments), 0.0, time_s).complete(4.0) == whole
+    assert parts.FateCount(float(segments), 0.0, time_s).complete(4.0) == whole
 
 
 def test_trials_that_fail_are_made_ever_more_seldom_and_smaller() -> None:
@@ -362,3 +359,106 @@ def test_a_probe_whose_echo_is_lost_in_an_outage_shows_nothing() -> None:
         report = (acked * WIRE, 0.0, 10.0 * WIRE, False, 1e9, False)
         pacing.update(SlotReport(SLOT_S, ROUND * SLOT_S, True, *report))
     assert 9 * WIRE <= pacing.limit <= 10 * (1 + MAX_STEP) * WIRE
+
+
+def random_slots(seed: int, rounds: int) -> list[SlotReport]:
+    """A path whose capacity, losses, demand and outages change now and then; what comes back is a round trip old."""
+    rng = np.random.default_rng(seed)
+    capacity, loss, pace, up = 10.0, 0.0, 20.0, True
+    queue_seen, probed = bool(rng.random() < 0.3), int(rng.integers(0, 4))
+    sent: list[tuple[float, float]] = []
+    slots = []
+    for slot in range(rounds * ROUND):
+        if rng.random() < 0.02:
+            capacity, loss = float(rng.uniform(2, 40)), float(rng.choice([0.0, 0.004, 0.03, 0.2, 1.0]))
+        if rng.random() < 0.05:
+            pace = float(rng.uniform(1, 50))
+        up = not up if rng.random() < (0.005 if up else 0.1) else up
+        queue_seen ^= bool(rng.random() < 0.002)
+        carried = min(pace, capacity) * (1 - loss)
+        sent.append((carried * SLOT_S * WIRE, (pace - carried) * SLOT_S))
+        acked, lost = sent[slot - ROUND] if slot >= ROUND else (0.0, 0.0)
+        shown = float(rng.uniform(0.9, 1.1)) * capacity * WIRE
+        slot_s = SLOT_S if rng.random() < 0.9 else float(rng.uniform(1, SLOT_S))
+        srtt_s = ROUND * SLOT_S if slot else 0.0
+        report = (slot_s, srtt_s, up, acked, lost, pace * WIRE, queue_seen, shown, 0 < slot <= probed)
+        slots.append(SlotReport(*report))
+    return slots
+
+
+def test_every_slot_is_the_arithmetics_to_the_last_bit() -> None:
+    phases, limits = set(), set()
+    for seed in range(60):
+        ours, reference = PacingLimit(WIRE), ReferenceLimit(WIRE)
+        for slot in random_slots(seed, 60):
+            ours.update(slot)
+            reference.update(slot)
+            assert (ours.limit, ours.base_loss, ours.phase) == (
+                reference.limit,
+                reference.base_loss,
+                reference.phase,
+            )
+            phases.add(ours.phase)
+            limits.add(ours.limit)
+    assert phases == set(Phase)
+    assert len(limits) > 500
+
+
+def test_the_limits_of_many_paths_are_those_of_each() -> None:
+    # Two paths in the first episode, none in the second, three in the third, in a stepper of three subflows.
+    counts, overhead = (2, 0, 3), np.array([[1.5], [1.0], [1.25]])
+    many = [[PacingLimit(WIRE) for _ in range(count)] for count in counts]
+    alone = [[PacingLimit(WIRE) for _ in range(count)] for count in counts]
+    scripts = {(k, n): random_slots(10 * k + n, 20) for k, count in enumerate(counts) for n in range(count)}
+    for step in range(20 * ROUND):
+        values = np.zeros((3, 3, len(SUBFLOW_VALUES)))
+        slot_s = np.array([[slots[step].slot_s] for slots in (scripts[0, 0], scripts[0, 1], scripts[2, 0])])
+        allowed, shown = np.zeros((3, 3)), np.zeros((3, 3))
+        seen, probed = np.zeros((3, 3), dtype=np.bool_), np.zeros((3, 3), dtype=np.bool_)
+        for (k, n), script in scripts.items():
+            slot = script[step]._replace(slot_s=float(slot_s[k, 0]))
+            named = {
+                "srtt_s": slot.srtt_s,
+                "link_up": float(slot.up),
+                "delivered_bytes": slot.delivered,
+                "lost_segments": slot.lost,
+            }
+            values[k, n] = [named.get(name, 7.0) for name in SUBFLOW_VALUES]
+            allowed[k, n], shown[k, n], seen[k, n], probed[k, n] = (
+                slot.limit,
+                slot.rate,
+                slot.queue_seen,
+                slot.probed,
+            )
+            alone[k][n].update(slot._replace(delivered=slot.delivered * float(overhead[k, 0])))
+        limits = update_all(
+            many,
+            values,
+            slot_s=slot_s,
+            overhead=overhead,
+            allowed=allowed,
+            queue_seen=seen,
+            shown=shown,
+            probed=probed,
+        )
+        expected = np.full((3, 3), np.inf)
+        for k, n in scripts:
+            expected[k, n] = alone[k][n].limit
+        assert limits.tolist() == expected.tolist()
+
+
+def test_more_paths_than_subflows_are_refused() -> None:
+    table, flags = np.zeros((1, 1)), np.zeros((1, 1), dtype=np.bool_)
+    values = np.zeros((1, 1, len(SUBFLOW_VALUES)))
+    for paths, message in (([[PacingLimit(WIRE)] * 2], "more paths"), ([[], []], "a row for each")):
+        with pytest.raises(ValueError, match=message):
+            update_all(
+                paths,
+                values,
+                slot_s=table,
+                overhead=table,
+                allowed=table,
+                queue_seen=flags,
+                shown=table,
+                probed=flags,
+            )
