@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from dstcc.engine import EngineResult, simulate
-from scripts.equal_trials import COST, draw_trial
+from scripts.random_trials.digest import COST
+from scripts.random_trials.draw import draw_trial
 
 from .net import bulk, config, link, ns
 
