@@ -43,7 +43,10 @@ fidelity: kernel ## simulator beside kernel on one grid, into build/fidelity; go
 
 test-kernel: kernel  ## all that runs on the virtual-time kernel, the debug variant's suites included
 	$(BIN)/dstcc kernel build --debug
+	$(BIN)/dstcc kernel build --kernel 6.12
+	$(BIN)/dstcc kernel build --kernel 6.12 --debug
 	$(BIN)/python -m pytest -n 2 tests/kernel
+	DSTCC_KERNEL=6.12 $(BIN)/python -m pytest -n 2 tests/kernel
 
 test-sanitize: $(STAMP)  ## the engine's tests on builds with AddressSanitizer, UBSan and ThreadSanitizer
 	$(BIN)/python -m scripts.sanitize address

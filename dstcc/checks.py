@@ -161,9 +161,10 @@ def _kernel(debug: bool) -> Callable[[], str]:
 
 
 def _kernel_build() -> str:
-    source = import_module("dstcc_kernel.source").needed_version()
+    source = import_module("dstcc_kernel.source")
+    version = source.needed_version()
     import_module("dstcc_kernel.build").require_tools()
-    return f"linux-source-6.1 {source} and the programs that build it"
+    return f"{source.release().package} {version} and the programs that build it"
 
 
 def _pyroute2() -> str:

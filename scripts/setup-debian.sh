@@ -11,6 +11,8 @@ libvpx-dev       VP9 quality-scalable encoding
 libopenh264-dev  OpenH264 temporal layers
 chromium         the tests open the report in a real browser
 linux-source-6.1  the kernel that scenarios run on in virtual time
+linux-source-6.12  likewise, with a scheduler of ours (dstcc kernel build --kernel 6.12); from the security archive
+patch            puts that scheduler in
 flex             its configuration's language
 bison            likewise
 bc               its build computes with it

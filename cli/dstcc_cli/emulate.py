@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .kernel import WHICH
 from .output import console, emit_json, progress, show_figures
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ NO_CONTROL = "none"
     show_default=True,
     help="What carries the packets: the simulator, or Linux in virtual time (see `dstcc kernel`).",
 )
+@WHICH
 @click.option(
     "--congestion",
     "congestions",

@@ -9,9 +9,31 @@ import click
 from .output import console, emit_json, notices, progress
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dstcc_kernel.build import Built
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+RELEASES = ("6.1", "6.12")
+"""Of :data:`dstcc_kernel.source.RELEASES`, which `--help` does not import."""
+
+
+def _choose(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
+    if name is not None:
+        from dstcc_kernel import source
+
+        source.choose(name)
+    return name
+
+
+WHICH = click.option(
+    "--kernel",
+    "release",
+    type=click.Choice(RELEASES),
+    callback=_choose,
+    expose_value=False,
+    help="Linux's version.  [default: $DSTCC_KERNEL, else 6.1]",
+)
 
 
 @click.group(short_help="Build the virtual-time kernel; load and unload the module.")
@@ -30,23 +52,25 @@ def command() -> None:
     "--jobs", type=click.IntRange(1), metavar="N", help="Compilers at once.  [default: one per processor]"
 )
 @click.option("--force", is_flag=True, help="Build anew even if it is there.")
+@WHICH
 @AS_JSON
 def build_(*, debug: bool, jobs: int | None, force: bool, as_json: bool) -> None:
-    """Build the kernel from Debian's linux-source-6.1 into the cache ($DSTCC_CACHE, else ~/.cache/dstcc).
+    """Build the kernel from Debian's linux-source package into the cache ($DSTCC_CACHE, else ~/.cache/dstcc).
 
     Four to five processor minutes, the debug variant six to seven. What is there already is not built again.
     """
     from dstcc_kernel import build
+    from dstcc_kernel.source import release
 
     existing = build.find(debug)
     if existing and not force:
-        _show(existing, debug, as_json)
+        _show(existing, debug, release().name, as_json)
         return
     variant = "debug" if debug else "plain"
-    notices().print(f"building the virtual-time kernel ({variant}) into {build.home()}")
+    notices().print(f"building the virtual-time kernel ({release().name}, {variant}) into {build.home()}")
     with progress("building", 1.0) as bar:
         built = build.build(debug, jobs=jobs, force=force, advance=bar.advance)
-    _show(built, debug, as_json)
+    _show(built, debug, release().name, as_json)
 
 
 @command.command("status")
@@ -59,13 +83,13 @@ def status(*, as_json: bool) -> None:
         emit_json(
             {
                 "loaded": host.loaded(),
-                "kernels": [_document(build.find(debug), debug) for debug in (False, True)],
+                "kernels": [_document(*which) for which in _all()],
                 "others": [str(folder) for folder in build.others()],
             }
         )
         return
-    for debug in (False, True):
-        _show(build.find(debug), debug, as_json=False)
+    for which in _all():
+        _show(*which, as_json=False)
     _print_loaded(host.loaded(), as_json=False)
     if others := build.others():
         console().print(f"{len(others)} of other versions; `dstcc kernel clean` removes all")
@@ -115,22 +139,35 @@ def _print_loaded(way: str | None, as_json: bool) -> None:
         console().print(f"running kernel: dstcc {f'loaded as {way}' if way else 'not loaded'}")
 
 
-def _document(built: Built | None, debug: bool) -> dict[str, Any]:
-    variant = "debug" if debug else "plain"
+def _all() -> Iterator[tuple[Built | None, bool, str]]:
+    """Each kernel that can be built: where it is, whether it is a debug one, its version."""
+    from dstcc_kernel import build, source
+
+    for name in source.RELEASES:
+        with source.using(name):
+            found = [(build.find(debug), debug, name) for debug in (False, True)]
+        yield from found
+
+
+def _document(built: Built | None, debug: bool, name: str) -> dict[str, Any]:
+    row = {"release": name, "variant": "debug" if debug else "plain"}
     if built is None:
-        return {"variant": variant, "built": False, "kernel": None}
-    return {"variant": variant, "built": True, "kernel": str(built.kernel), **built.facts}
+        return {**row, "built": False, "kernel": None}
+    return {**row, "built": True, "kernel": str(built.kernel), **built.facts}
 
 
-def _show(built: Built | None, debug: bool, as_json: bool) -> None:
+def _show(built: Built | None, debug: bool, name: str, as_json: bool) -> None:
     if as_json:
-        emit_json(_document(built, debug))
+        emit_json(_document(built, debug, name))
     elif built is None:
         option = " --debug" if debug else ""
-        console().print(f"{'debug' if debug else 'plain'}: not built (dstcc kernel build{option})")
+        variant = "debug" if debug else "plain"
+        console().print(
+            f"{name} {variant}: not built (dstcc kernel build --kernel {name}{option})", highlight=False
+        )
     else:
         facts = built.facts
         console().print(
-            f"{facts['variant']}: Linux {facts['version']}, {facts['bytes'] / 1e6:.0f} MB, "
+            f"{name} {facts['variant']}: Linux {facts['version']}, {facts['bytes'] / 1e6:.0f} MB, "
             f"built in {facts['cpu_s']:.0f} processor seconds: {built.kernel}"
         )

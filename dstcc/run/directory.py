@@ -103,6 +103,8 @@ class Done:
     """What became of the background flows; the document has them where there are any."""
     contacts: list[dict[str, float]]
     """What each contact brought home, likewise."""
+    layers: list[dict[str, int]]
+    """What each link carried of each layer, where the kernel was told which has which."""
 
     @property
     def name(self) -> str:
@@ -125,6 +127,7 @@ class Done:
             **({"error": self.error} if self.error else {}),
             **({"flows": self.flows} if self.flows else {}),
             **({"contacts": self.contacts} if self.contacts else {}),
+            **({"layers": self.layers} if self.layers else {}),
         }
 
 
@@ -235,6 +238,8 @@ def write_run(
         keys = trial_keys(scenario)
         meta["algorithms"] = [one.document() for one in footings(scenario, source, keys, policies, backend)]
         meta["controllers"] = [policy.about() for policy in policies.values()]
+        placed = {one.id: one.layers for one in done if one.layers}
+        meta |= {"layers": placed} if placed else {}
         heading = f"# dstcc {meta['dstcc_version']}, scenario {meta['scenario_sha256']}\n"
         atomic_write(folder / "scenario.toml", heading + to_toml(_beside(resolved, scenario, path)))
         atomic_write(folder / "run.json", json.dumps(meta, indent=2, ensure_ascii=False) + "\n")
@@ -330,6 +335,7 @@ def _done(trial: Trial) -> Done:
         metrics,
         flows,
         contacts,
+        trial.outcome.layers if trial.outcome else [],
     )
 
 

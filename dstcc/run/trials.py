@@ -23,6 +23,7 @@ from dstcc.errors import DstccError, InputError, MissingCapabilityError, Unfinis
 from dstcc.extensions import label
 from dstcc.home import brought_home
 from dstcc.metrics import Metrics, Playback, compute, play_by_deadline, play_with_stalls
+from dstcc.placed import placed_rows
 from dstcc.scenario import Scenario, Source, TrialSetup, engine_config
 from dstcc.scenario.model import controller_name
 from dstcc.sharing import flow_documents
@@ -90,6 +91,11 @@ class Outcome(Carried):
         """What each contact brought home, where links have outages."""
         contacts = brought_home(self.links, self.setup.objects, self.result, self.playback)
         return [contact.document() for contact in contacts]
+
+    @property
+    def layers(self) -> list[dict[str, int]]:
+        """What the kernel's scheduler says that each link carried of each layer, where it was told which has which."""
+        return placed_rows(self.result.totals)
 
 
 @dataclass(frozen=True)

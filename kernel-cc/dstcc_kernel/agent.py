@@ -231,6 +231,20 @@ class Agent:
         """The values, for those who know them as a stepper's."""
         return cast("Stepper", self._values)
 
+    @property
+    def local_ids(self) -> dict[int, dict[int, int]]:
+        """By connection, its token, the local ids of the subflows on each route when they were last looked at."""
+        found: dict[int, dict[int, int]] = {}
+        for subflow in self._before.values():
+            for row, route in enumerate(self.routes):
+                if (
+                    subflow.token
+                    and subflow.local_id is not None
+                    and subflow.local_address in route.addresses
+                ):
+                    found.setdefault(subflow.token, {})[row] = subflow.local_id
+        return found
+
     def _groups(self) -> list[list[Subflow]]:
         """TCP connections by route; what the counters rose by goes into :attr:`totals`."""
         open_now = self.control.subflows()

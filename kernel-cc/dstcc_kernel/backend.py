@@ -23,10 +23,11 @@ from dstcc.extensions import label
 from dstcc.scenario import draw_trial, engine_config
 from dstcc.wire import HEADER_BYTES
 
-from . import guest, host
+from . import guest, host, source
 from .build import Built, find
 from .controller_process import ERROR, GUARD
 from .job import JOB, NEVER_NS, OBJECTS, PART, RESULT, Job
+from .layers import SCHEDULER
 from .leftovers import remove_leftovers
 from .module import guest_module
 from .names import misfit
@@ -195,7 +196,17 @@ def _led(job: Job, config: EngineConfig, policy: Policy | None, folder: Path) ->
         steer, job = {"windows": windows_of(config)}, replace(job, rotating=job.lanes_per_link)
     else:
         return job
-    return replace(job, steer=steer, module=_module() if job.guest else None, shared=job.lanes)
+    placed = policy is not None and not job.lanes and places(on_host=not job.guest)
+    module = _module() if job.guest else None
+    return replace(job, steer=steer, module=module, shared=job.lanes or placed, placed=placed)
+
+
+def places(*, on_host: bool) -> bool:
+    """Whether the kernel can send each layer of a stream on a subflow of its own."""
+    if not on_host:
+        return bool(source.release().patch)
+    known = Path("/proc/sys/net/mptcp/available_schedulers")
+    return host.loaded() == "module" and known.exists() and SCHEDULER in known.read_text().split()
 
 
 def _problem(folder: Path, console: Path) -> str | None:

@@ -108,11 +108,12 @@ def kernel(debug: bool = False, *, advance: Advance | None = None) -> Path:
 def find(debug: bool = False) -> Built | None:
     """The kernel in the cache that this dstcc would build, or ``None``.
 
-    Without the source package any version's of the same configuration will do.
+    Of :func:`dstcc_kernel.source.release`. Without its source package any of its versions with the same
+    configuration will do.
     """
     variant = _variant(debug)
     version = source.version()
-    name = f"linux-{version or '*'}-{variant}-{checksum(debug)}"
+    name = f"linux-{version or source.release().name + '.*'}-{variant}-{checksum(debug)}"
     for candidate in sorted(home().glob(name), reverse=True):
         facts = _facts(candidate)
         if facts is not None:
@@ -133,7 +134,9 @@ def checksum(debug: bool = False) -> str:
 def configuration(debug: bool = False) -> dict[str, str]:
     """Symbol to value of the kernel's configuration; what is not named is off."""
     names = ["virtual-time.config", *(["debug.config"] if debug else [])]
-    return merge(*(read_fragment(folder("lab") / name) for name in names))
+    release = source.release()
+    values = merge(*(read_fragment(folder("lab") / name) for name in names)) | dict(release.adds)
+    return {symbol: value for symbol, value in values.items() if symbol not in release.lacks}
 
 
 def build(
@@ -179,7 +182,8 @@ def require_machine() -> None:
 
 def require_tools() -> None:
     """Raise :class:`MissingCapabilityError` naming every package that the build lacks."""
-    lacking = sorted({package for tool, package in TOOLS.items() if shutil.which(tool) is None})
+    tools = TOOLS | source.release().tools
+    lacking = sorted({package for tool, package in tools.items() if shutil.which(tool) is None})
     if lacking:
         raise MissingCapabilityError(f"the kernel cannot be built: apt install {' '.join(lacking)}")
 
@@ -210,8 +214,11 @@ def _is_made(entry: Path) -> bool:
 
 
 def others() -> list[Path]:
-    """Folders of the cache's kernels that neither variant uses: of other configurations or versions."""
-    used = {built.folder for built in (find(False), find(True)) if built}
+    """Folders of the cache's kernels that no variant uses: of other configurations or versions."""
+    used = set()
+    for name in source.RELEASES:
+        with source.using(name):
+            used |= {built.folder for built in (find(False), find(True)) if built}
     return sorted(entry for entry in home().glob("linux-*") if entry not in used)
 
 
@@ -222,6 +229,9 @@ def _make(work: Path, values: dict[str, str], variant: str, jobs: int, advance: 
     tree.mkdir()
     steps = Steps(work / "build.log", LINES[variant], advance)
     steps.run(source.unpack_command(tree), "unpacking the source")
+    patching = source.patch_command(tree)
+    if patching:
+        steps.run(patching, "patching")
     wanted = work / "wanted"
     wanted.write_text(as_config(values))
     make = ["make", "-C", str(tree), "ARCH=um"]
@@ -231,7 +241,9 @@ def _make(work: Path, values: dict[str, str], variant: str, jobs: int, advance: 
     steps.run([*make, f"KCONFIG_ALLCONFIG={wanted}", "allnoconfig"], "configuring", environment)
     not_taken = refused(values, (tree / ".config").read_text())
     if not_taken:
-        raise KernelError(f"{source.PACKAGE} refuses {', '.join(not_taken)} of dstcc's configuration")
+        raise KernelError(
+            f"{source.release().package} refuses {', '.join(not_taken)} of dstcc's configuration"
+        )
     steps.run([*make, f"-j{jobs}"], "compiling", environment)
     steps.run(["strip", "--strip-debug", "-o", str(work / "linux"), str(tree / "vmlinux")], "stripping")
     shutil.copy(tree / ".config", work / "config")
@@ -289,7 +301,10 @@ def _facts(candidate: Path) -> dict[str, Any] | None:
 
 
 def _checksum(values: dict[str, str]) -> str:
-    return hashlib.sha256(as_config(values).encode()).hexdigest()[:12]
+    digest = hashlib.sha256(as_config(values).encode())
+    for path in source.added():
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _variant(debug: bool) -> str:

@@ -93,6 +93,9 @@ class Job:
     """Who decides once a slot: arguments of :func:`dstcc_kernel.steer.make`."""
     shared: bool = False
     """Whether a link's lanes share one window, which who decides sets; else each has its own."""
+    placed: bool = False
+    """Stream: the kernel's scheduler sends each layer on the subflow that who decides has for it; windows are shared
+    then, of which each link's one subflow has its own."""
     rate: bool = False
     """Shared: windows say paces, which nothing under way closes."""
     rotating: int = 1
@@ -104,6 +107,8 @@ class Job:
     """Of both ends, beside those that every trial has."""
     rto_min_ms: int = 0
     """The routes' least retransmission timeout; 0: the kernel's."""
+    seed: int = 0
+    """Of netem's losses, where the kernel's netem takes one."""
     guest: bool = True
     """Whether the kernel is a guest's, to be set up as a whole; of a host's own only the trial's namespaces are."""
 

@@ -13,6 +13,7 @@ A probability p is round(p (2^32 - 1)). Source: include/uapi/linux/pkt_sched.h, 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from pyroute2.netlink import NLA_F_NESTED, NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE, NLM_F_REQUEST, nla
@@ -138,6 +139,12 @@ def options(shape: Netem) -> dict[str, Any]:
         "jitter": 0,
     }
     return {**numbers, "attrs": attributes}
+
+
+def stream(seed: int, *names: int) -> int:
+    """A seed of its own for each use that ``names`` tell apart, the same in every checkout; never 0, which is none."""
+    words = "/".join(map(str, (seed, *map(int, names))))
+    return int.from_bytes(sha256(words.encode()).digest()[:8], "little") or 1
 
 
 def message(device: int, shape: Netem, *, handle: int, parent: int = ROOT) -> Any:

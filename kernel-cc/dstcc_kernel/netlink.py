@@ -33,6 +33,9 @@ class Command(IntEnum):
     PARAMETERS_SET = 4
     LIMITS_SET = 5
     REPORT = 6
+    TABLE_SET = 7
+    ANNOUNCE = 8
+    LAYERS_GET = 9
 
 
 class Flags(IntFlag):

@@ -10,6 +10,7 @@ import numpy as np
 
 from dstcc.engine.config import EngineResult, ObjectResults, Samples
 from dstcc.errors import DstccError
+from dstcc.placed import placed_totals
 
 from .plan import slot_ns
 
@@ -50,7 +51,7 @@ def read_result(path: Path, config: EngineConfig) -> EngineResult:
         objects=_objects(rows, scale),
         samples=_samples(numbers[objects:].reshape(-1, SAMPLE_COLUMNS), config, end_ns),
         end_ns=end_ns,
-        totals=_totals(header, scale),
+        totals=_totals(header, header.get("placed", []), scale),
     )
 
 
@@ -88,7 +89,7 @@ def _samples(rows: NDArray[np.int64], config: EngineConfig, end_ns: int) -> Samp
     )
 
 
-def _totals(header: dict[str, float], scale: float) -> dict[str, float]:
+def _totals(header: dict[str, float], placed: list[list[int]], scale: float) -> dict[str, float]:
     first, last = header["first_send_ns"], header["last_delivery_ns"]
     wait = header["queue_p95_s"]
     return {
@@ -101,6 +102,7 @@ def _totals(header: dict[str, float], scale: float) -> dict[str, float]:
         "arrived_packets": float(header["arrived_packets"]),
         "first_send_s": first * scale / 1e9 if first >= 0 else float("nan"),
         "last_delivery_s": last * scale / 1e9 if last >= 0 else float("nan"),
+        **placed_totals(placed),
     }
 
 

@@ -124,6 +124,7 @@ def job_of(config: EngineConfig, *, program: Path) -> Job:
         ),
         payloads=tuple(map(str, config.payloads)),
         program=str(program),
+        seed=config.seed,
         **_knobs(transport.constants),
     )
 

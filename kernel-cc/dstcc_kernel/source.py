@@ -1,15 +1,73 @@
-"""The kernel's source: Debian's package ``linux-source-6.1``, and the part of it that the build needs."""
+"""The kernels' sources: Debian's packages ``linux-source-VERSION``, the parts that the build needs, what it adds.
+
+Which version is meant is said once for a process and all that it starts, in the environment: ``DSTCC_KERNEL``, else
+:data:`DEFAULT`. ``--kernel`` of the commands sets it.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
-from dstcc.errors import MissingCapabilityError
+from dstcc.errors import InputError, MissingCapabilityError
 
-PACKAGE = "linux-source-6.1"
-"""6.1 carries MPTCP connections whatever the first RTT; later sources give up after the third SYN timeout."""
-ARCHIVE = Path("/usr/src", f"{PACKAGE}.tar.xz")
+from .sources import folder
+
+VARIABLE = "DSTCC_KERNEL"
+SOURCES = Path("/usr/src")
+"""Where the packages put their archives."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """A kernel version that can be built."""
+
+    name: str
+    lacks: frozenset[str] = frozenset()
+    """Symbols of our configuration that its source has not, as it does what they ask for by itself."""
+    adds: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Symbols and values beside those of all versions."""
+    patch: str = ""
+    """A file of ``kernel-cc/mptcp``; its scheduler is then built in. "": the source stays as it is."""
+
+    @property
+    def package(self) -> str:
+        """Debian's name of the source."""
+        return f"linux-source-{self.name}"
+
+    @property
+    def archive(self) -> Path:
+        """What the package brings."""
+        return SOURCES / f"{self.package}.tar.xz"
+
+    @property
+    def tools(self) -> dict[str, str]:
+        """Programs and packages that its build needs beside every build's."""
+        return {"patch": "patch"} if self.patch else {}
+
+
+RELEASES = {
+    release.name: release
+    for release in (
+        Release("6.1"),
+        Release(
+            "6.12",
+            lacks=frozenset({"CONFIG_RANDOM_TRUST_BOOTLOADER"}),  # since 6.2 a kernel always does
+            adds=MappingProxyType({"CONFIG_MPTCP_DSTCC": "y"}),
+            patch="6.12.patch",
+        ),
+    )
+}
+"""By name, the oldest first."""
+DEFAULT = "6.1"
+SCHEDULER = {"dstcc.c": "net/mptcp", "mptcp_dstcc.h": "include/net"}
+"""Files of ``kernel-cc/mptcp``, and where in a patched source they go."""
 
 LEFT_OUT = (
     "Documentation/?*/*",  # Kconfig reads only the top level
@@ -25,11 +83,39 @@ LEFT_OUT = (
 """Patterns of ``tar --exclude`` below the source's folder: 1.5 GB become 260 MB. Every Kconfig file stays."""
 
 
+def release() -> Release:
+    """The version that is meant; raises :class:`InputError` where ``DSTCC_KERNEL`` names none of :data:`RELEASES`."""
+    name = os.environ.get(VARIABLE) or DEFAULT
+    if name not in RELEASES:
+        raise InputError(f"{VARIABLE}={name}: dstcc builds Linux {' and '.join(RELEASES)}")
+    return RELEASES[name]
+
+
+def choose(name: str) -> None:
+    """Mean a version of :data:`RELEASES` from now on, in this process and in those that it starts."""
+    os.environ[VARIABLE] = name
+
+
+@contextmanager
+def using(name: str) -> Iterator[None]:
+    """Mean a version in a block."""
+    before = os.environ.get(VARIABLE)
+    choose(name)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[VARIABLE]
+        else:
+            os.environ[VARIABLE] = before
+
+
 def version() -> str | None:
     """The installed package's version (``6.1.192-2``), or ``None`` when there is none."""
-    if not ARCHIVE.exists():
+    meant = release()
+    if not meant.archive.exists():
         return None
-    command = ["dpkg-query", "-W", "-f=${db:Status-Status} ${Version}", PACKAGE]
+    command = ["dpkg-query", "-W", "-f=${db:Status-Status} ${Version}", meant.package]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
@@ -42,11 +128,30 @@ def needed_version() -> str:
     """:func:`version`, or :class:`MissingCapabilityError` with how to get the package."""
     installed = version()
     if installed is None:
-        raise MissingCapabilityError(f"the kernel's source is not here: apt install {PACKAGE}")
+        raise MissingCapabilityError(f"the kernel's source is not here: apt install {release().package}")
     return installed
 
 
-def unpack_command(folder: Path) -> list[str]:
-    """The command that fills ``folder`` with what the build needs."""
-    left_out = [f"--exclude={PACKAGE}/{pattern}" for pattern in LEFT_OUT]
-    return ["tar", "-xf", str(ARCHIVE), "-C", str(folder), "--strip-components=1", *left_out]
+def unpack_command(tree: Path) -> list[str]:
+    """The command that fills ``tree`` with what the build needs."""
+    meant = release()
+    left_out = [f"--exclude={meant.package}/{pattern}" for pattern in LEFT_OUT]
+    return ["tar", "-xf", str(meant.archive), "-C", str(tree), "--strip-components=1", *left_out]
+
+
+def added() -> list[Path]:
+    """The files of ours that the source gets."""
+    patch = release().patch
+    return [folder("mptcp") / name for name in (patch, *SCHEDULER)] if patch else []
+
+
+def patch_command(tree: Path) -> list[str] | None:
+    """Put our scheduler into an unpacked source; the command that joins it to the rest, which fails where a line of the
+    source is not the one that the patch was made for. ``None``: nothing is added."""
+    patch = release().patch
+    if not patch:
+        return None
+    for name, place in SCHEDULER.items():
+        shutil.copy(folder("mptcp") / name, tree / place)
+    options = ["--strip=1", "--fuzz=0", "--batch", "--forward", "--no-backup-if-mismatch"]
+    return ["patch", *options, f"--directory={tree}", f"--input={folder('mptcp') / patch}"]

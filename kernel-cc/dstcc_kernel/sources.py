@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def folder(name: str) -> Path:
-    """The folder of that name: ``lab``, ``law``, ``dispatch``, ``module`` or ``bpf``.
+    """The folder of that name: ``lab``, ``law``, ``dispatch``, ``module``, ``mptcp`` or ``bpf``.
 
     Raises :class:`FileNotFoundError` when this dstcc was packed without it.
     """

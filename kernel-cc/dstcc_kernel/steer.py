@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc.wire import HEADER_BYTES
 
+from .backups import Backups
 from .controller_process import Controller
 from .job import NEVER_NS, OBJECTS, Job, LinkJob
+from .layers import set_table
+from .netlink import Client
 from .topology import backup_address, craft_address
 
 if TYPE_CHECKING:
@@ -80,12 +83,22 @@ class Pilot:
             for index, link in enumerate(job.links)
         ]
         self.scale = scale
+        self.placed = job.placed
+        self.backups: Backups | None = None
+        if not (job.placed or job.lanes) and len(job.links) > 1:
+            self.backups = Backups(
+                [
+                    [craft_address(index, k) for k in range(link.subflows)]
+                    for index, link in enumerate(job.links)
+                ]
+            )
         self.links = len(routes)
         self.layers = layers
         loaded = load_policy(policy)
         config = _trial(job, folder, slot_s, scale) if loaded.action.measured else None
+        self.client = host.client()
         self.agent = Agent(
-            loaded, host.client(), routes, layers, slot_s, scale, job.mss_bytes, config, shared=job.shared
+            loaded, self.client, routes, layers, slot_s, scale, job.mss_bytes, config, shared=job.shared
         )
 
     def __call__(self, line: str) -> str:
@@ -96,9 +109,21 @@ class Pilot:
         backlog = [float(value) for value in waiting[0 : 2 * self.layers : 2]]
         slack = [value * seconds if value >= 0 else inf for value in waiting[1 : 2 * self.layers : 2]]
         decision = self.agent.decide(now * seconds, backlog, slack, [float(value) for value in queues])
+        if self.placed:
+            self._place(decision.layers)
+        elif self.backups is not None:
+            self.backups.keep(decision.layers)
         gap_ns = -1 if decision.gap_s is None else round(min(decision.gap_s / seconds, MOST_NS))
         dark = sum(1 << link for link in decision.dark)
         return " ".join(map(str, (gap_ns, decision.repair, dark, *decision.layers)))
+
+    def _place(self, places: Sequence[int]) -> None:
+        """Tell the kernel's scheduler each connection's table. A layer that may go on several links has no row: the
+        transfer program says with its bytes where they go."""
+        for token, local_ids in self.agent.local_ids.items():
+            table = {layer: local_ids.get(place) for layer, place in enumerate(places)}
+            assert isinstance(self.client, Client)  # only the module knows of layers
+            set_table(self.client, token, table)
 
     @property
     def totals(self) -> dict[str, int]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dstcc.errors import KernelError
 
-COMPLAINT = re.compile(r"error|No space left|cannot find|not found|Killed|\*\*\*", re.IGNORECASE)
+COMPLAINT = re.compile(r"error|FAILED|No space left|cannot find|not found|Killed|\*\*\*", re.IGNORECASE)
 """What a line of a failed build must have to be worth showing."""
 FULL = "No space left on device"
 

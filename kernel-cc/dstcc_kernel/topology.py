@@ -59,8 +59,11 @@ SYSCTLS = {
     "net/ipv4/tcp_synack_retries": "12",
     "net/ipv4/tcp_retries2": "40",
     "net/ipv6/conf/default/disable_ipv6": "1",
+    "net/mptcp/syn_retrans_before_tcp_fallback": "255",
 }
 """Of both hosts. The defaults give up on a peer that is far away, and remember what the next trial should not know."""
+WHERE_THERE = ("net/ipv6/conf/default/disable_ipv6", "net/mptcp/syn_retrans_before_tcp_fallback")
+"""Of these, those that some kernels have not: as they know no IPv6, or stay with MPTCP however many SYNs are lost."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,8 @@ class Shape:
     """A probability or a :class:`~dstcc_kernel.netem.GilbertElliott`."""
     rate_bps: float
     queue_packets: int
+    seed: int = 0
+    """Of the losses from now on; 0: as the kernel likes."""
 
 
 @dataclass(frozen=True)
@@ -229,7 +234,7 @@ def inside(namespace: int) -> Iterator[None]:
 
 
 def _outer(shape: Shape) -> Netem:
-    return Netem(delay_ns=shape.delay_ns, loss=shape.loss)
+    return Netem(delay_ns=shape.delay_ns, loss=shape.loss, seed=shape.seed)
 
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -246,7 +251,7 @@ def new_namespace(
         settings["net/ipv4/tcp_notsent_lowat"] = str(unsent_bytes)
     for key, value in settings.items():
         path = Path("/proc/sys", key)
-        if path.exists() or "ipv6" not in key:
+        if path.exists() or key not in WHERE_THERE:
             path.write_text(value)
     return os.open("/proc/self/ns/net", os.O_RDONLY)
 

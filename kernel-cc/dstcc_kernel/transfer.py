@@ -18,7 +18,9 @@ from dstcc.errors import DstccError
 from dstcc.wire import HEADER_BYTES
 
 from .controller_process import Controller, controller_process
-from .job import NEVER_NS, OBJECTS, RESULT, Job, LinkJob, Way
+from .job import NEVER_NS, OBJECTS, RESULT, Job
+from .layers import SCHEDULER
+from .netem import stream
 from .topology import (
     MAX_PM_SUBFLOWS,
     Shape,
@@ -38,6 +40,7 @@ DSS_BYTES = 24
 ACK_OPTIONS_BYTES = 24
 FIRST_PORT = 20_000
 STALE = "net/mptcp/stale_loss_cnt"
+PLACING = "net/mptcp/scheduler"
 END_S = 1.0
 """From the transfer program's last word to its end."""
 
@@ -84,7 +87,11 @@ def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | N
 def _sysctls(job: Job) -> dict[str, str]:
     """Of both ends."""
     several = job.backups if job.lanes else sum(link.subflows for link in job.links) > 1
-    return {**job.sysctls, **({STALE: str(job.stale_timers)} if several else {})}
+    return {
+        **({STALE: str(job.stale_timers)} if several else {}),
+        **({PLACING: SCHEDULER} if job.placed else {}),
+        **job.sysctls,
+    }
 
 
 @dataclass(frozen=True)
@@ -112,7 +119,7 @@ def _lay(topology: Topology, job: Job) -> tuple[list[tuple[str, int]], list[_Joi
             sources.append(backup_address(index))
             addresses.append((sources[-1], number))
             joined.append((0, sources[-1]))
-        topology.lay(index, _wire(job, link), sources)
+        topology.lay(index, _wire(job, index), sources)
         number += link.subflows
     topology.allow_joins()
     joins = [_Join(at, id_, address, job.lanes) for id_, (at, address) in enumerate(joined, start=1)]
@@ -122,10 +129,10 @@ def _lay(topology: Topology, job: Job) -> tuple[list[tuple[str, int]], list[_Joi
     return addresses, [join for join in joins if 0 < join.from_ns < NEVER_NS]
 
 
-def _wire(job: Job, link: LinkJob) -> Wire:
+def _wire(job: Job, index: int) -> Wire:
     return Wire(
-        down=_shape(link.down, 0),
-        up=_shape(link.up, 0),
+        down=_shape(job, index, 0, up=False),
+        up=_shape(job, index, 0, up=True),
         mtu=job.mss_bytes + HEADER_BYTES + TCP_OPTIONS_BYTES + DSS_BYTES,
         down_free_bytes=TCP_OPTIONS_BYTES + DSS_BYTES,
         up_free_bytes=ACK_OPTIONS_BYTES,
@@ -134,9 +141,10 @@ def _wire(job: Job, link: LinkJob) -> Wire:
     )
 
 
-def _shape(way: Way, step: int) -> Shape:
+def _shape(job: Job, link: int, step: int, *, up: bool) -> Shape:
+    way = job.links[link].up if up else job.links[link].down
     now = way.steps[step]
-    return Shape(now.delay_ns, now.loss, way.rate_bps, way.queue_packets)
+    return Shape(now.delay_ns, now.loss, way.rate_bps, way.queue_packets, stream(job.seed, link, up, step))
 
 
 def _accompany(program: subprocess.Popen[str], job: Job, topology: Topology, joins: Sequence[_Join]) -> None:
@@ -147,7 +155,7 @@ def _accompany(program: subprocess.Popen[str], job: Job, topology: Topology, joi
         return
     start_ns = int(began)
     due: list[tuple[int, Callable[[], None]]] = [
-        (way.steps[step].from_ns, partial(topology.change, link, _shape(way, step), up=up))
+        (way.steps[step].from_ns, partial(topology.change, link, _shape(job, link, step, up=up), up=up))
         for link, link_job in enumerate(job.links)
         for up, way in ((False, link_job.down), (True, link_job.up))
         for step in range(1, len(way.steps))
@@ -173,7 +181,9 @@ def _plan_lines(
         yield f"steer {pipes[0]} {pipes[1]}"
     yield f"congestion {job.congestion}"
     yield f"result {folder / RESULT}"
-    yield f"modes {job.lanes:d} {job.layer_first:d} {job.drop_late:d} {job.rotate:d} {job.shared:d}"
+    yield (
+        f"modes {job.lanes:d} {job.layer_first:d} {job.drop_late:d} {job.rotate:d} {job.shared:d} {job.placed:d}"
+    )
     yield f"mss {job.mss_bytes}"
     yield f"rotating {job.rotating}"
     yield f"rate {job.rate:d}"

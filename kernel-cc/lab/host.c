@@ -9,15 +9,19 @@
  *              2,696 bytes per thread (everything up to AVX-512 and protection keys), but since Linux
  *              6.x a host with AMX accepts nothing short of its whole 11,008 bytes. The part beyond
  *              belongs to features that a process must ask for first, so for a guest it is zero.
+ * statx()      finds relative paths. User-Mode Linux 6.12 asks for files below the folder it runs in
+ *              with -1 in the place of AT_FDCWD, which works for absolute paths only.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -85,4 +89,17 @@ long ptrace(enum __ptrace_request request, ...)
 	memcpy(whole, part->iov_base, part->iov_len);
 	memset(whole + part->iov_len, 0, size - part->iov_len);
 	return real(request, pid, address, &(struct iovec){ .iov_base = whole, .iov_len = size });
+}
+
+typedef int (*statx_call)(int folder, const char *path, int flags, unsigned int mask,
+			  struct statx *found);
+
+int statx(int folder, const char *restrict path, int flags, unsigned int mask,
+	  struct statx *restrict found)
+{
+	static statx_call real;
+
+	if (!real)
+		real = (statx_call)dlsym(RTLD_NEXT, "statx");
+	return real(folder == -1 && path[0] != '/' ? AT_FDCWD : folder, path, flags, mask, found);
 }

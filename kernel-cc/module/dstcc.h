@@ -70,6 +70,15 @@ static inline u64 dstcc_now_us(void)
 /* Act on a locked socket of ours. */
 void dstcc_steer(struct sock *sk, const struct dstcc_action_request *action);
 
+struct genl_info;
+struct sk_buff;
+
+/* What a connection's scheduler is told and tells (layers.c). */
+extern const struct nla_policy dstcc_layers_policy[];
+int dstcc_table_set(struct sk_buff *skb, struct genl_info *info);
+int dstcc_announce(struct sk_buff *skb, struct genl_info *info);
+int dstcc_layers_get(struct sk_buff *skb, struct genl_info *info);
+
 int dstcc_netlink_register(void);
 void dstcc_netlink_unregister(void);
 void dstcc_netlink_report(struct work_struct *work);

@@ -558,6 +558,26 @@ static const struct genl_ops dstcc_genl_ops[] = {
 		.maxattr = DSTCC_PARAMETER_MAX,
 		.doit = dstcc_limits_set,
 	},
+	{
+		.cmd = DSTCC_CMD_TABLE_SET,
+		.flags = GENL_UNS_ADMIN_PERM,
+		.policy = dstcc_layers_policy,
+		.maxattr = DSTCC_LAYERS_MAX,
+		.doit = dstcc_table_set,
+	},
+	{
+		.cmd = DSTCC_CMD_ANNOUNCE,
+		.flags = GENL_UNS_ADMIN_PERM,
+		.policy = dstcc_layers_policy,
+		.maxattr = DSTCC_LAYERS_MAX,
+		.doit = dstcc_announce,
+	},
+	{
+		.cmd = DSTCC_CMD_LAYERS_GET,
+		.policy = dstcc_layers_policy,
+		.maxattr = DSTCC_LAYERS_MAX,
+		.doit = dstcc_layers_get,
+	},
 };
 
 static const struct genl_multicast_group dstcc_groups[] = {

@@ -63,6 +63,7 @@ struct Plan {
     std::string congestion, result;
     bool lanes = false, layer_first = false, drop_late = false, rotate = false;
     bool shared = false;  // the lanes of a link share its window, which a controller sets
+    bool placed = false;  // stream: the kernel's scheduler sends each layer's bytes on the subflow that it is told
     int mss = 1460, subflows = 1;
     bool rate = false;         // shared: the window says the pace and holds beside what is under way
     std::size_t rotating = 1;  // shared: of a link's lanes, those that get layers in rotation

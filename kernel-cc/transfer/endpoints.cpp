@@ -114,12 +114,14 @@ std::string lane_name(std::size_t lane) { return "connection " + std::to_string(
 
 }  // namespace
 
-Craft::Craft(const Plan& plan, Ledger& ledger)
+Craft::Craft(const Plan& plan, Ledger& ledger, Time started)
     : plan_(plan),
       ledger_(ledger),
       lanes_(plan.lane_plans.size()),
+      started_(started),
       waiting_(static_cast<int>(lanes_.size())) {
     const Inside space(plan.craft_ns);
+    if (plan.placed) family_ = std::make_unique<Family>();
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
         const LanePlan& lane_plan = plan.lane_plans[i];
         lanes_[i].first = i == 0 || plan.lane_plans[i - 1].link != lane_plan.link;
@@ -160,11 +162,31 @@ void Craft::poll(Time now) {
         socklen_t size = sizeof error;
         getsockopt(lane.socket, SOL_SOCKET, SO_ERROR, &error, &size);
         if (error != 0) throw Failure(lane_name(i) + ": " + std::strerror(error));
-        ledger_.connected(static_cast<int>(i), info_of(lane.socket, lane_name(i)).write_seq);
+        const MptcpInfo info = info_of(lane.socket, lane_name(i));
+        ledger_.connected(static_cast<int>(i), info.write_seq);
+        lane.token = info.token;
         lane.connected = true;
         --waiting_;
         look(static_cast<int>(i));
     }
+}
+
+void Craft::announce(int lane, int layer, std::int64_t bytes, Time deadline, int subflow) {
+    family_->announce(lanes_[static_cast<std::size_t>(lane)].token, layer, bytes,
+                      deadline == kNever ? 0 : started_ + deadline, subflow);
+}
+
+bool Craft::joined(int subflow) {
+    const auto known = [&] { return std::find(joined_.begin(), joined_.end(), subflow) != joined_.end(); };
+    if (known()) return true;
+    for (const int id : family_->living(lanes_[0].token))
+        if (std::find(joined_.begin(), joined_.end(), id) == joined_.end()) joined_.push_back(id);
+    return known();
+}
+
+std::vector<Carried> Craft::carried() const {
+    if (!family_ || !lanes_[0].connected) return {};
+    return family_->carried(lanes_[0].token);
 }
 
 std::int64_t Craft::write(int lane, const char* data, std::int64_t bytes) {
@@ -191,7 +213,7 @@ const std::vector<SubflowInfo>& Craft::look(int index) {
         lane.seen[i].number = lane.numbers[i];
         std::memcpy(&lane.seen[i].tcp, room.data() + sizeof(SubflowData) + i * sizeof(tcp_info), sizeof(tcp_info));
     }
-    lane.resting = plan_.shared && !lane.first && count > 0 &&
+    lane.resting = plan_.shared && plan_.lanes && !lane.first && count > 0 &&
                    std::all_of(lane.seen.begin(), lane.seen.end(), [](const SubflowInfo& info) {
                        return info.tcp.tcpi_rtt != 0 && info.tcp.tcpi_unacked == 0 && info.tcp.tcpi_notsent_bytes == 0;
                    });
@@ -254,9 +276,9 @@ void Earth::poll() {
         }
 }
 
-void Earth::wrote(int lane, int object, std::int64_t bytes) {
+void Earth::wrote(int lane, int object, std::int64_t offset, std::int64_t bytes) {
     auto& due = lanes_[static_cast<std::size_t>(lane)].due;
-    if (due.empty() || due.back().object != object) due.push_back({object, 0, 0});
+    if (due.empty() || due.back().object != object) due.push_back({object, 0, offset});
     due.back().bytes += bytes;
 }
 

@@ -3,6 +3,9 @@
 
 #include <linux/tcp.h>
 
+#include <memory>
+
+#include "family.hpp"
 #include "ledger.hpp"
 #include "payloads.hpp"
 
@@ -16,7 +19,8 @@ struct SubflowInfo {
 
 class Craft {
 public:
-    Craft(const Plan& plan, Ledger& ledger);
+    // `started`: the trial's time 0 by the kernel's monotonic clock.
+    Craft(const Plan& plan, Ledger& ledger, Time started);
     ~Craft();
     Craft(const Craft&) = delete;
 
@@ -25,6 +29,12 @@ public:
     bool connected(int lane) const { return lanes_[static_cast<std::size_t>(lane)].connected; }
     // Hands over bytes; how many were taken.
     std::int64_t write(int lane, const char* data, std::int64_t bytes);
+    // Of the bytes that are written to a connection next: what they are, and the subflow that they are for; -1: its table's.
+    void announce(int lane, int layer, std::int64_t bytes, Time deadline, int subflow);
+    // What the kernel's scheduler says that each subflow carried of each layer; nothing without it, or before the handshake.
+    std::vector<Carried> carried() const;
+    // Whether a subflow of the connection has joined for good: a round trip after TCP's handshake, and it stays so.
+    bool joined(int subflow);
     // The subflows of a connection as they are now.
     const std::vector<SubflowInfo>& look(int lane);
     // Shared windows: nothing is under way on the connection, and what was last seen of it holds but for its window. It is not
@@ -36,6 +46,7 @@ private:
     struct Lane {
         int socket = -1;
         bool begun = false, connected = false, first = false, resting = false;
+        std::uint32_t token = 0;
         std::vector<int> numbers;
         std::vector<SubflowInfo> seen;
     };
@@ -45,6 +56,9 @@ private:
     const Plan& plan_;
     Ledger& ledger_;
     std::vector<Lane> lanes_;
+    Time started_;
+    std::unique_ptr<Family> family_;
+    std::vector<int> joined_;
     int waiting_;
 };
 
@@ -57,7 +71,7 @@ public:
     void poll();
     // Reads what was delivered and holds it against what was sent; a byte that differs ends the trial.
     void read();
-    void wrote(int lane, int object, std::int64_t bytes);
+    void wrote(int lane, int object, std::int64_t offset, std::int64_t bytes);
 
 private:
     struct Piece {

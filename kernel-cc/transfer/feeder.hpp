@@ -30,15 +30,17 @@ public:
     // Gives connections what they take, at `now`; `drained` brings the ledger up to date after each write.
     virtual void pump(Time now, const std::function<void()>& drained) = 0;
     virtual void steer(const Answer& answer) = 0;
+    // Where the kernel places layers: bytes of one that were handed over for a link.
+    virtual std::int64_t told(int, int) const { return 0; }
     const Waiting& waiting() const { return waiting_; }
 
 protected:
-    // Hands up to `stretch` bytes of a layer from `offset` on to a connection; how many it took.
-    std::int64_t hand(int lane, int object, std::int64_t offset, std::int64_t stretch) {
+    // Hands up to `stretch` bytes of a layer from `offset` on to a connection, for one of its links; how many it took.
+    std::int64_t hand(int lane, int object, std::int64_t offset, std::int64_t stretch, int link) {
         const std::int64_t sent = craft_.write(lane, payloads_.at(object, offset, stretch), stretch);
         if (sent <= 0) return 0;
-        ledger_.wrote(lane, object, sent);
-        earth_.wrote(lane, object, sent);
+        ledger_.wrote(lane, object, sent, link);
+        earth_.wrote(lane, object, offset, sent);
         waiting_.hand(object, sent, offset + sent == waiting_.of(object).bytes);
         return sent;
     }

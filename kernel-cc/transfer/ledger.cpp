@@ -32,21 +32,21 @@ Ledger::Ledger(const Plan& plan)
       lanes_(plan.lane_plans.size()),
       lines_(plan.links.size()),
       slot_(static_cast<std::size_t>(plan.subflows)),
+      first_over_(static_cast<std::size_t>(plan.layers) * plan.links.size()),
       passed_(static_cast<std::size_t>(plan.subflows)) {
     for (std::size_t i = 0; i < plan.addresses.size(); ++i)
         numbers_[address_of(plan.addresses[i])] = plan.address_subflow[i];
     for (std::size_t i = 0; i < plan.lane_plans.size(); ++i) ports_[plan.lane_plans[i].port] = static_cast<int>(i);
 }
 
-void Ledger::wrote(int lane, int object, std::int64_t bytes) {
+void Ledger::wrote(int lane, int object, std::int64_t bytes, int link) {
     Lane& to = lanes_[static_cast<std::size_t>(lane)];
     // A piece that was delivered whole before its layer went on is over.
-    if (to.delivering == to.pieces.size() || to.pieces.back().object != object)
-        to.pieces.push_back({to.written, to.written, object, 0});
+    if (to.delivering == to.pieces.size() || to.pieces.back().object != object || to.pieces.back().link != link)
+        to.pieces.push_back({to.written, to.written, object, 0, link});
     to.pieces.back().end += bytes;
     to.written += bytes;
-    if (plan_.lanes)
-        passed_[static_cast<std::size_t>(plan_.lane_plans[static_cast<std::size_t>(lane)].link)].written += bytes;
+    if (plan_.lanes || plan_.placed) passed_[static_cast<std::size_t>(link)].written += bytes;
 }
 
 std::int64_t Ledger::unsent(int lane) const {
@@ -85,11 +85,16 @@ std::int64_t Ledger::offset_of(const Subflow& subflow, const Packet& packet, std
 }
 
 template <class Each>
-void Ledger::each_object(const Lane& lane, std::int64_t begin, std::int64_t end, Each&& each) {
+void Ledger::each_piece(const Lane& lane, std::int64_t begin, std::int64_t end, Each&& each) {
     auto piece = std::upper_bound(lane.pieces.begin(), lane.pieces.end(), begin,
                                   [](std::int64_t at, const Piece& p) { return at < p.end; });
     for (; piece != lane.pieces.end() && piece->begin < end; ++piece)
-        each(piece->object, std::min(end, piece->end) - std::max(begin, piece->begin));
+        each(*piece, std::min(end, piece->end) - std::max(begin, piece->begin));
+}
+
+template <class Each>
+void Ledger::each_object(const Lane& lane, std::int64_t begin, std::int64_t end, Each&& each) {
+    each_piece(lane, begin, end, [&](const Piece& piece, std::int64_t bytes) { each(piece.object, bytes); });
 }
 
 void Ledger::handle_departure(int link, const Packet& packet, Time now) {
@@ -110,10 +115,19 @@ void Ledger::handle_departure(int link, const Packet& packet, Time now) {
     Lane& lane = lanes_[static_cast<std::size_t>(subflow->lane)];
     const std::int64_t offset = offset_of(*subflow, packet, begin);
     std::int64_t fresh = 0;
-    lane.departed.add(offset, offset + packet.payload, [&](std::int64_t from, std::int64_t to) { fresh += to - from; });
+    lane.departed.add(offset, offset + packet.payload, [&](std::int64_t from, std::int64_t to) {
+        fresh += to - from;
+        if (plan_.placed)
+            each_piece(lane, from, to, [&](const Piece& piece, std::int64_t bytes) {
+                passed_[static_cast<std::size_t>(piece.link)].left += bytes;
+                const std::int64_t layer = plan_.objects[static_cast<std::size_t>(piece.object)].layer;
+                first_over_[static_cast<std::size_t>(layer) * plan_.links.size() + static_cast<std::size_t>(link)] +=
+                    bytes;
+            });
+    });
     lane.departed_bytes += fresh;
     Passed& passed = passed_[static_cast<std::size_t>(subflow->number)];
-    passed.left += fresh;
+    if (!plan_.placed) passed.left += fresh;
     passed.sent += packet.payload;
     each_object(lane, offset, offset + packet.payload, [&](int object, std::int64_t bytes) {
         Outcome& outcome = outcomes[static_cast<std::size_t>(object)];

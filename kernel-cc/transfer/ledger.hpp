@@ -48,8 +48,8 @@ struct SlotCounts {
 
 // Of a subflow number, ever; payload.
 struct Passed {
-    std::int64_t written = 0;  // handed to its connections; lanes only
-    std::int64_t left = 0;     // of that, sent for the first time
+    std::int64_t written = 0;  // handed to its connections; lanes, and where the kernel places layers
+    std::int64_t left = 0;     // of that, sent for the first time; where layers are placed, wherever it went
     std::int64_t sent = 0, acked = 0;
 };
 
@@ -62,8 +62,8 @@ public:
         lanes_[static_cast<std::size_t>(lane)].base = first_data_seq;
     }
     void accepted(int lane, std::uint32_t token) { tokens_[token] = lane; }
-    // `bytes` of an object were handed to a connection.
-    void wrote(int lane, int object, std::int64_t bytes);
+    // `bytes` of an object were handed to a connection, to go over a link.
+    void wrote(int lane, int object, std::int64_t bytes, int link);
 
     void handle_departure(int link, const Packet& packet, Time now);
     void handle_arrival(int link, const Packet& packet, Time now);
@@ -81,6 +81,10 @@ public:
     double wait_p95_s();
     std::vector<SlotCounts> take_slot();
     const Passed& passed(int number) const { return passed_[static_cast<std::size_t>(number)]; }
+    // Where layers are placed: of a layer, the bytes whose first packet left over a link.
+    std::int64_t first_over(int layer, int link) const {
+        return first_over_[static_cast<std::size_t>(layer) * plan_.links.size() + static_cast<std::size_t>(link)];
+    }
     int finished() const { return finished_; }  // objects delivered or given up
     void give_up(int object);
 
@@ -92,6 +96,7 @@ private:
         std::int64_t begin, end;
         int object;
         std::int64_t offset;
+        int link;
     };
     struct Waiting {
         std::int64_t end;
@@ -134,12 +139,15 @@ private:
     void release(Lane& lane, std::int64_t begin, std::int64_t end, Time arrived, Time now);
     void deliver(Lane& lane, std::int64_t to, Time arrived, Time now);
     template <class Each>
+    void each_piece(const Lane& lane, std::int64_t begin, std::int64_t end, Each&& each);
+    template <class Each>
     void each_object(const Lane& lane, std::int64_t begin, std::int64_t end, Each&& each);
 
     const Plan& plan_;
     std::vector<Lane> lanes_;
     std::vector<Line> lines_;
     std::vector<SlotCounts> slot_;
+    std::vector<std::int64_t> first_over_;
     std::vector<Passed> passed_;
     std::vector<float> waits_;
     std::unordered_map<std::uint64_t, Subflow> subflows_;

@@ -35,7 +35,7 @@ public:
           earth_(plan, ledger_, payloads_),
           taps_(open_taps(plan)),
           started_(begin()),
-          craft_(plan, ledger_),
+          craft_(plan, ledger_, started_.monotonic),
           feeder_(make_feeder()),
           sampler_(plan, ledger_, craft_),
           standing_(plan.links.size()) {}
@@ -64,6 +64,7 @@ public:
         }
         drain();
         earth_.read();
+        carried_ = craft_.carried();
         end_ = std::min(tick, plan_.duration);
         if (end_ % plan_.slot != 0) sampler_.take(end_);
         for (std::size_t i = 0; i < taps_.size(); ++i)
@@ -71,6 +72,23 @@ public:
                 throw Failure("the packets of link " + std::to_string(i / 3) + " came faster than they were looked at");
     }
 
+    // A list for each layer and link: both numbers, bytes that were handed over for it, whose first packet left over it, and
+    // what the kernel counts (Carried). A connection's local ids are the links' numbers.
+    std::string placed() const {
+        std::ostringstream rows;
+        rows << '[';
+        for (int layer = 0; plan_.placed && layer < plan_.layers; ++layer)
+            for (int link = 0; link < static_cast<int>(plan_.links.size()); ++link) {
+                Carried kernel;
+                for (const Carried& row : carried_)
+                    if (row.layer == layer && row.local_id == link) kernel = row;
+                rows << (layer + link > 0 ? "," : "") << '[' << layer << ',' << link << ','
+                     << feeder_->told(layer, link) << ',' << ledger_.first_over(layer, link) << ',' << kernel.carried
+                     << ',' << kernel.strayed << ',' << kernel.moved << ',' << kernel.late << ']';
+            }
+        rows << ']';
+        return rows.str();
+    }
     void write() const { write_to(plan_.result, ledger_.outcomes.size()); }
 
 private:
@@ -177,6 +195,7 @@ private:
     Sampler sampler_;
     std::vector<std::int64_t>
         standing_;  // each link's queue at the last look, before more was sent: what a look sends is no queue
+    std::vector<Carried> carried_;  // by the kernel's scheduler, at the end
     Time end_ = 0;
     int slots_ = 0;
     bool gone_ = false;
@@ -199,11 +218,11 @@ void Trial::write_to(const std::string& path, std::size_t objects) const {
                  ", \"duplicate_payload_bytes\": %" PRId64 ", \"hol_payload_bytes\": %" PRId64
                  ", \"hol_wait_byte_s\": %.9g, \"rtt_sum_s\": %.12g, \"rtt_samples\": %" PRId64
                  ", \"queue_p95_s\": %s, \"data_packets\": %" PRId64 ", \"arrived_packets\": %" PRId64
-                 ", \"first_send_ns\": %" PRId64 ", \"last_delivery_ns\": %" PRId64 "}\n",
+                 ", \"first_send_ns\": %" PRId64 ", \"last_delivery_ns\": %" PRId64 ", \"placed\": %s}\n",
                  objects, sampler_.rows.size(), end_, t.sent_wire, t.sent_payload, t.retransmitted_payload,
                  t.arrived_payload, t.delivered_payload, t.duplicate_payload, t.hol_payload, t.hol_wait_byte_s,
                  t.rtt_sum_s, t.rtt_samples, wait.c_str(), t.data_packets, t.arrived_packets, t.first_send,
-                 t.last_delivery);
+                 t.last_delivery, placed().c_str());
     put(file, ledger_.outcomes.data(), objects * sizeof(Outcome), path);
     put(file, sampler_.rows.data(), sampler_.rows.size() * sizeof(Sample), path);
     if (std::fclose(file) != 0) fail_errno(path);

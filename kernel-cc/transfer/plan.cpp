@@ -40,7 +40,7 @@ void read_line(const std::string& key, std::istringstream& in, Plan& plan) {
     else if (key == "result")
         std::getline(in >> std::ws, plan.result);
     else if (key == "modes")
-        in >> plan.lanes >> plan.layer_first >> plan.drop_late >> plan.rotate >> plan.shared;
+        in >> plan.lanes >> plan.layer_first >> plan.drop_late >> plan.rotate >> plan.shared >> plan.placed;
     else if (key == "mss")
         in >> plan.mss;
     else if (key == "rotating")

@@ -163,7 +163,7 @@ bool Sender::offer(int index, Time now) {
     std::int64_t stretch = std::min(rest, Payloads::kStretch);
     if (plan_.lanes && plan_.drop_late)
         stretch = std::min<std::int64_t>(stretch, paced() ? plan_.mss : lane.window_room);
-    const std::int64_t sent = hand(index, object, lane.offset, stretch);
+    const std::int64_t sent = hand(index, object, lane.offset, stretch, lane.link);
     if (sent == 0) return false;
     lane.window_room = std::max<std::int64_t>(lane.window_room - (sent + plan_.mss - 1) / plan_.mss * plan_.mss, 0);
     lane.offset += sent;

@@ -43,10 +43,13 @@ SharedWindow::SharedWindow(const Plan& plan, Ledger& ledger, Craft& craft, Earth
     : Feeder(plan, ledger, craft, earth, payloads, true),
       paths_(plan.links.size()),
       forecasts_(plan.links.size()),
+      told_(static_cast<std::size_t>(plan.layers) * plan.links.size()),
       layers_(plan.layer_links),
       gap_(plan.layer_first ? kNever : 0) {
-    for (std::size_t i = 0; i < plan.lane_plans.size(); ++i)
+    for (std::size_t i = 0; i < plan.lane_plans.size() && plan.lanes; ++i)
         paths_[at(plan.lane_plans[i].link)].lanes.push_back(static_cast<int>(i));
+    for (Path& path : paths_)
+        if (!plan.lanes) path.lanes.push_back(0);
     for (Path& path : paths_) path.receive_windows.resize(path.lanes.size());
 }
 
@@ -67,7 +70,7 @@ void SharedWindow::pump(Time now, const std::function<void()>& drained) {
         Path& path = paths_[i];
         path.one_way = plan_.links[i].one_way(now);
         quickest = std::min(quickest, path.one_way);
-        refresh(path, now);
+        refresh(path, static_cast<int>(i), now);
         allow(path, static_cast<int>(i), now);
         if (path.established) established_ |= Set{1} << i;
     }
@@ -89,15 +92,14 @@ void SharedWindow::pump(Time now, const std::function<void()>& drained) {
 
 // The smoothed round trip of a link is that of the lanes that heard something since the last look, as a lane at rest keeps
 // an old one.
-void SharedWindow::refresh(Path& path, Time now) {
+void SharedWindow::refresh(Path& path, int link, Time now) {
     if (path.refreshed >= 0 && now - path.refreshed < std::max(plan_.tick, path.srtt / kLooks)) return;
     std::int64_t window = 0, flight = 0, lanes = 0;
     double srtt = 0, heard = 0;
     for (std::size_t i = 0; i < path.lanes.size(); ++i)
         for (const SubflowInfo& info : craft_.look(path.lanes[i])) {
             const tcp_info& tcp = info.tcp;
-            if (plan_.subflow_links[at(info.number)] != plan_.lane_plans[at(path.lanes[i])].link || tcp.tcpi_rtt == 0)
-                continue;
+            if (plan_.subflow_links[at(info.number)] != link || tcp.tcpi_rtt == 0) continue;
             if (!craft_.resting(path.lanes[i])) {
                 ++lanes;
                 window += tcp.tcpi_snd_cwnd;
@@ -110,7 +112,7 @@ void SharedWindow::refresh(Path& path, Time now) {
             const std::int64_t under_way = static_cast<std::int64_t>(tcp.tcpi_unacked) * plan_.mss;
             path.receive_windows[i] = {tcp.tcpi_bytes_acked, tcp.tcpi_snd_wnd - under_way, under_way == 0};
         }
-    if (lanes == 0) return;
+    if (lanes == 0 || (plan_.placed && !craft_.joined(link))) return;
     if (heard > 0) path.srtt = static_cast<Time>(srtt / heard);
     path.established = true;
     path.refreshed = now;
@@ -118,7 +120,7 @@ void SharedWindow::refresh(Path& path, Time now) {
     if (plan_.rate && path.set) path.beside = path.flight;
     path.set = false;
     path.window = window * plan_.mss / lanes;
-    path.then = ledger_.passed(plan_.lane_plans[at(path.lanes[0])].link);
+    path.then = ledger_.passed(link);
     path.pace = static_cast<double>(path.window) / static_cast<double>(std::max<Time>(path.srtt, 1));
 }
 
@@ -132,8 +134,7 @@ void SharedWindow::allow(Path& path, int link, Time now) {
     path.charged = sent;
     path.fed = now;
     for (Path::Open& open : path.open)
-        if (const std::int64_t unsent = ledger_.unsent(open.lane); unsent != open.unsent)
-            open = {open.lane, unsent, now};
+        if (const std::int64_t left = unsent(open.lane, link); left != open.unsent) open = {open.lane, left, now};
     path.open.erase(
         std::remove_if(path.open.begin(), path.open.end(), [](const Path::Open& o) { return o.unsent == 0; }),
         path.open.end());
@@ -149,9 +150,21 @@ std::int64_t SharedWindow::room(const Path& path, int link) const {
     const Time patience = 2 * plan_.tick + static_cast<Time>(kLate * plan_.mss / std::max(path.pace, 1e-9));
     std::int64_t leaving = 0;
     for (const Path::Open& open : path.open)
-        if (path.fed - open.moved <= patience) leaving += ledger_.unsent(open.lane);
+        if (path.fed - open.moved <= patience) leaving += unsent(open.lane, link);
     const double due = path.due - static_cast<double>(leaving + passed.sent - path.charged);
     return due < plan_.mss ? 0 : std::min(window, static_cast<std::int64_t>(due)) / plan_.mss * plan_.mss;
+}
+
+// Handed to a lane for a link and not yet sent.
+std::int64_t SharedWindow::unsent(int lane, int link) const {
+    return plan_.lanes ? ledger_.unsent(lane) : ledger_.passed(link).written - ledger_.passed(link).left;
+}
+
+// The subflow to tell the kernel for a layer's bytes: none where the table that it has from the controller says it.
+int SharedWindow::announced_for(int object, int link) const {
+    const std::int64_t layer = waiting_.of(object).layer;
+    return layer < static_cast<std::int64_t>(layers_.size()) && layers_[static_cast<std::size_t>(layer)] == link ? -1
+                                                                                                                 : link;
 }
 
 // A stretch of the layer under way, in whole segments up to its end.
@@ -160,14 +173,20 @@ bool SharedWindow::feed(int link) {
     const std::int64_t rest = waiting_.of(path.object).bytes - path.offset;
     const std::int64_t stretch = std::min({rest, room(path, link), Payloads::kStretch / plan_.mss * plan_.mss});
     if (stretch <= 0) return false;
-    const std::int64_t sent = hand(path.lane, path.object, path.offset, stretch);
+    if (plan_.placed) {
+        const Object& row = waiting_.of(path.object);
+        craft_.announce(path.lane, static_cast<int>(row.layer), stretch, row.deadline,
+                        announced_for(path.object, link));
+    }
+    const std::int64_t sent = hand(path.lane, path.object, path.offset, stretch, link);
     if (sent == 0) return false;
+    told_[static_cast<std::size_t>(waiting_.of(path.object).layer) * paths_.size() + at(link)] += sent;
     const auto known =
         std::find_if(path.open.begin(), path.open.end(), [&](const Path::Open& o) { return o.lane == path.lane; });
     if (known == path.open.end())
         path.open.push_back({path.lane, sent, path.fed});
     else
-        *known = {path.lane, ledger_.unsent(path.lane), path.fed};
+        *known = {path.lane, unsent(path.lane, link), path.fed};
     path.offset += sent;
     if (sent == rest) path.object = -1;
     return true;
@@ -213,6 +232,7 @@ bool SharedWindow::bind(Set ready, Time now) {
 // A lane that is not still sending and whose receiver takes so much, or takes nothing else: by turns, so that what follows
 // soon tells of a loss at a layer's end; of the further ones the first. -1 if none.
 int SharedWindow::lane_for(const Path& path, std::int64_t bytes) const {
+    if (!plan_.lanes) return craft_.connected(0) ? 0 : -1;
     const std::size_t rotating = std::min(plan_.rotating, path.lanes.size());
     for (std::size_t tried = 0; tried < path.lanes.size(); ++tried) {
         const std::size_t place = tried < rotating ? (path.next_lane + tried) % rotating : tried;

@@ -5,6 +5,8 @@
 //            below W beside what was under way when it was set
 //   pace     layers leave one after the other, W per smoothed round trip in all, repairs included
 //   lanes    some in rotation, a whole layer to each; further ones where the receivers of these have no room
+//   stream   one connection with a subflow a link, which holds W by itself; the kernel is told of the bytes which are next
+//            whose they are (family.hpp), and its scheduler sends them on that subflow
 //   layers   bound to a link when it has room, by the rules that the simulator compiles too (kernel-cc/dispatch/dstcc_dispatch.hpp)
 //
 // A lane whose agent fell silent is Reno's: its window, and with it the mean, halves with its losses.
@@ -20,6 +22,9 @@ public:
 
     void pump(Time now, const std::function<void()>& drained) override;
     void steer(const Answer& answer) override;
+    std::int64_t told(int layer, int link) const override {
+        return told_[static_cast<std::size_t>(layer) * paths_.size() + static_cast<std::size_t>(link)];
+    }
 
 private:
     using Set = std::uint64_t;  // of links
@@ -51,15 +56,19 @@ private:
         std::vector<ReceiveWindow> receive_windows;  // by lane
     };
 
-    void refresh(Path& path, Time now);
+    void refresh(Path& path, int link, Time now);
+    std::int64_t unsent(int lane, int link) const;
     void allow(Path& path, int link, Time now);
     std::int64_t room(const Path& path, int link) const;
     bool feed(int link);
     int lane_for(const Path& path, std::int64_t bytes) const;
     bool bind(Set ready, Time now);
 
+    int announced_for(int object, int link) const;
+
     std::vector<Path> paths_;
     std::vector<dstcc_dispatch::Forecast> forecasts_;  // what each link would do to a layer
+    std::vector<std::int64_t> told_;                   // bytes handed over of each layer for each link
     std::vector<int> layers_;
     Time gap_;
     double repair_ = 0.5;

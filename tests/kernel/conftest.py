@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dstcc_kernel import build
+from dstcc_kernel import build, source
 
 from dstcc.errors import DstccError
 
@@ -17,6 +17,20 @@ def kernel() -> Path:
 @pytest.fixture(scope="session")
 def debug_kernel() -> Path:
     """The one that watches itself."""
+    return _built(debug=True)
+
+
+@pytest.fixture
+def kernel_with_scheduler(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The plain kernel that has our MPTCP scheduler; all that a test does is meant for it."""
+    monkeypatch.setenv(source.VARIABLE, "6.12")
+    return _built(debug=False)
+
+
+@pytest.fixture
+def debug_kernel_with_scheduler(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The one that watches itself."""
+    monkeypatch.setenv(source.VARIABLE, "6.12")
     return _built(debug=True)
 
 

@@ -24,7 +24,7 @@ VERSION = "6.1.192-2"
 
 TAR = """
 while [ "$1" != -C ]; do shift; done
-mkdir -p "$2/net/mptcp" && touch "$2/net/mptcp/protocol.h" "$2/net/mptcp/protocol.c"
+mkdir -p "$2/net/mptcp" "$2/include/net" && touch "$2/net/mptcp/protocol.h" "$2/net/mptcp/protocol.c"
 """
 MAKE = """
 tree=$2
@@ -81,12 +81,63 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setenv("PATH", str(made.programs))
     monkeypatch.setenv("DSTCC_CACHE", str(made.cache))
     monkeypatch.setattr(source, "version", lambda: VERSION)
+    monkeypatch.setenv(source.VARIABLE, source.DEFAULT)
     monkeypatch.setattr(platform, "machine", lambda: build.MACHINE)
     return made
 
 
 def kernel_command(*args: str) -> Result:
     return CliRunner().invoke(main, ["kernel", *args])
+
+
+def test_each_version_is_a_kernel_of_its_own(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = build.build()
+    bench.put("patch", f'echo "$@" > {bench.cache}/patched')
+    with source.using("6.12"):
+        assert build.find() is None
+        new = build.build()
+        assert build.find() == new
+        assert "CONFIG_MPTCP_DSTCC=y" in (new.folder / "config").read_text().splitlines()
+        # what a source has not is not asked of it
+        assert "CONFIG_RANDOM_TRUST_BOOTLOADER" not in (new.folder / "config").read_text()
+        assert build.others() == []
+        assert (new.tree / "include/net/mptcp_dstcc.h").exists()
+        # a scheduler that changed is another kernel
+        with monkeypatch.context() as changed:
+            changed.setattr(source, "added", lambda: [Path(__file__)])
+            assert build.find() is None
+    assert "--fuzz=0" in (bench.cache / "patched").read_text()
+    assert build.find() == old
+    assert "CONFIG_MPTCP_DSTCC" not in (old.folder / "config").read_text()
+
+
+def test_a_patch_that_does_not_fit_ends_the_build(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(source.VARIABLE, "6.12")
+    with pytest.raises(MissingCapabilityError, match="apt install patch"):
+        build.build()
+    bench.put("patch", "echo '1 out of 3 hunks FAILED -- saving rejects' >&2; exit 1")
+    with pytest.raises(KernelError, match="patching the kernel failed: 1 out of 3 hunks FAILED"):
+        build.build()
+    assert bench.left() == []
+
+
+def test_a_version_that_nobody_can_build_is_refused(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(source.VARIABLE, "5.10")
+    done = kernel_command("build")
+    assert done.exit_code == 2
+    assert done.stderr == "dstcc: DSTCC_KERNEL=5.10: dstcc builds Linux 6.1 and 6.12\n"
+    assert kernel_command("build", "--kernel", "5.10").exit_code == 2
+
+
+def test_kernel_says_which_version(bench: Bench) -> None:
+    bench.put("patch", "")
+    built = json.loads(kernel_command("build", "--kernel", "6.12", "--json").stdout)
+    assert (built["release"], built["built"]) == ("6.12", True)
+    rows = json.loads(kernel_command("status", "--json").stdout)["kernels"]
+    assert [(row["release"], row["built"]) for row in rows if row["variant"] == "plain"] == [
+        ("6.1", False),
+        ("6.12", True),
+    ]
 
 
 def test_a_built_kernel_is_found_again(bench: Bench) -> None:
@@ -246,12 +297,14 @@ def test_force_builds_anew(bench: Bench) -> None:
 
 def test_status_and_clean(bench: Bench) -> None:
     before = json.loads(kernel_command("status", "--json").stdout)
-    assert [row["built"] for row in before["kernels"]] == [False, False]
+    assert [(row["release"], row["variant"], row["built"]) for row in before["kernels"]] == [
+        (release, variant, False) for release in ("6.1", "6.12") for variant in ("plain", "debug")
+    ]
     built = json.loads(kernel_command("build", "--json").stdout)
     assert built["variant"] == "plain"
     after = json.loads(kernel_command("status", "--json").stdout)
     assert after["kernels"][0] == built
-    assert "debug: not built (dstcc kernel build --debug)" in kernel_command("status").stdout
+    assert "6.1 debug: not built (dstcc kernel build --kernel 6.1 --debug)" in kernel_command("status").stdout
     assert json.loads(kernel_command("clean", "--json").stdout)["freed_bytes"] > 0
     assert bench.left() == []
 
@@ -271,9 +324,9 @@ def test_the_programs_around_a_guest_are_compiled_once(bench: Bench) -> None:
 
 
 def test_no_package_no_version(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(source, "ARCHIVE", tmp_path / "linux-source-6.1.tar.xz")
+    monkeypatch.setattr(source, "SOURCES", tmp_path)
     assert source.version() is None
-    source.ARCHIVE.touch()
+    source.release().archive.touch()
     monkeypatch.setenv("PATH", str(tmp_path))  # not a Debian system
     assert source.version() is None
 

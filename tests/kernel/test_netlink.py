@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from dstcc_kernel import netlink
+from dstcc_kernel import layers, netlink
 from dstcc_kernel.genetlink import Message, attribute, attributes, nest
 from dstcc_kernel.netlink import (
     Action,
@@ -30,6 +30,10 @@ SETS = {
     "act": netlink.Act,
     "parameter": netlink.Parameter,
     "report": netlink.ReportPart,
+    "layers": layers.Layers,
+    "place": layers.Place,
+    "range": layers.Range,
+    "row": layers.RowPart,
 }
 
 

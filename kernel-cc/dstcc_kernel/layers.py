@@ -1,0 +1,128 @@
+"""What MPTCP's scheduler ``dstcc`` is told and tells, over the module's family: tables in, counters out.
+
+The scheduler is compiled into a kernel (``kernel-cc/mptcp``); others refuse with ``EOPNOTSUPP``. Announcements of byte
+ranges are the transfer program's (``kernel-cc/transfer/family.cpp``); :func:`announce` is the same in Python.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from .genetlink import attribute, attributes, nest
+from .netlink import Client, Command
+
+SCHEDULER = "dstcc"
+"""As ``net.mptcp.scheduler`` calls it."""
+RANGES_MAX = 64
+"""Of one announcement."""
+
+
+class Layers(IntEnum):
+    """Attributes of the operations."""
+
+    TOKEN = 1
+    PLACE = 2
+    RANGE = 3
+    ROW = 4
+    LIVING = 5
+
+
+class Place(IntEnum):
+    """A row of the table."""
+
+    LAYER = 1
+    LOCAL_ID = 2
+
+
+class Range(IntEnum):
+    """Bytes that are written next."""
+
+    LAYER = 1
+    BYTES = 2
+    DEADLINE_NS = 3
+    LOCAL_ID = 4
+
+
+class RowPart(IntEnum):
+    """What a subflow carried of a layer."""
+
+    LAYER = 1
+    LOCAL_ID = 2
+    CARRIED = 3
+    STRAYED = 4
+    MOVED = 5
+    LATE = 6
+    PAD = 7
+
+
+@dataclass(frozen=True)
+class Row:
+    """Bytes that a subflow carried of a layer, since its connection began."""
+
+    layer: int
+    local_id: int
+    carried: int
+    """For the first time."""
+    strayed: int
+    """Of these, those that were told to go on another subflow, which could not carry anything."""
+    moved: int
+    """Again, as the subflow that had them failed."""
+    late: int
+    """Of the carried, those past their deadline."""
+
+
+def set_table(client: Client, token: int, places: Mapping[int, int | None]) -> None:
+    """Say which subflow, by its local id, each layer has; None: any. A layer that is not named may go on any."""
+    client.family.request(
+        Command.TABLE_SET,
+        _u32(Layers.TOKEN, token) + b"".join(_place(layer, place) for layer, place in sorted(places.items())),
+    )
+
+
+def announce(
+    client: Client, token: int, ranges: Iterable[tuple[int, int, int] | tuple[int, int, int, int]]
+) -> None:
+    """Say of the bytes that are written next their layer, how many, their deadline (monotonic ns, 0: none), and
+    perhaps the local id of a subflow, in the place of the table's."""
+    parts = [
+        nest(
+            Layers.RANGE,
+            attribute(Range.LAYER, bytes([layer])),
+            _u32(Range.BYTES, count),
+            attribute(Range.DEADLINE_NS, struct.pack("=Q", deadline_ns)),
+            *(attribute(Range.LOCAL_ID, bytes([local_id])) for local_id in place),
+        )
+        for layer, count, deadline_ns, *place in ranges
+    ]
+    client.family.request(Command.ANNOUNCE, _u32(Layers.TOKEN, token) + b"".join(parts))
+
+
+def carried(client: Client, token: int) -> list[Row]:
+    """What each subflow carried of each layer, in the order in which they first did."""
+    answer = client.family.request(Command.LAYERS_GET, _u32(Layers.TOKEN, token))[0]
+    return [_row(value) for kind, value in attributes(answer.payload) if kind == Layers.ROW]
+
+
+def living(client: Client, token: int) -> set[int]:
+    """The local ids of the subflows that can carry data now."""
+    answer = client.family.request(Command.LAYERS_GET, _u32(Layers.TOKEN, token))[0]
+    return {value[0] for kind, value in attributes(answer.payload) if kind == Layers.LIVING}
+
+
+def _place(layer: int, local_id: int | None) -> bytes:
+    parts = [attribute(Place.LAYER, bytes([layer]))]
+    if local_id is not None:
+        parts.append(attribute(Place.LOCAL_ID, bytes([local_id])))
+    return nest(Layers.PLACE, *parts)
+
+
+def _row(payload: bytes) -> Row:
+    values = {RowPart(kind): int.from_bytes(value, "little") for kind, value in attributes(payload)}
+    return Row(*(values[part] for part in RowPart if part is not RowPart.PAD))
+
+
+def _u32(kind: int, value: int) -> bytes:
+    return attribute(kind, struct.pack("=I", value))

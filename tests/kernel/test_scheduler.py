@@ -1,0 +1,112 @@
+"""MPTCP's scheduler ``dstcc`` in a guest; ``inside/scheduler_checks.py`` has the checks."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from dstcc_kernel import backend, guest, module, source
+from dstcc_kernel.job import Job
+from dstcc_kernel.plan import job_of
+
+from dstcc.engine import AGENT, EngineConfig, EngineResult
+from dstcc.errors import DstccError
+from dstcc.learn.policies.policy import load_policy
+from dstcc.placed import placed_rows
+
+from .test_backend import MINI, config_of
+
+pytestmark = pytest.mark.kernel
+
+INSIDE = Path(__file__).parent / "inside/scheduler_checks.py"
+CHECKS = ("placement", "the_default_scheduler_does_otherwise", "failure", "announcements")
+WALL_S = 600.0
+
+
+def check(kernel: Path, out: Path, *names: str) -> dict[str, dict[str, Any]]:
+    """Run checks in a guest; what each found. Fails with the guest's words, or for a complaint of the kernel's."""
+    folder = module.guest_module(kernel).parent
+    words = [sys.executable, str(INSIDE), str(folder), *names]
+    where = {"PATH": f"{os.defpath}:/usr/sbin:/sbin"}  # ip and tc
+    done = guest.run(kernel, words, out=out, seed=1, memory_mb=1024, wall_s=WALL_S, environment=where)
+    text = done.console.read_text(errors="replace")
+    assert done.exit_code == 0, text[-4000:]
+    assert done.reports == (), text
+    entries = [json.loads(line) for line in text.splitlines() if line.startswith('{"check"')]
+    assert [entry["check"] for entry in entries] == list(names)
+    return {entry.pop("check"): entry for entry in entries}
+
+
+def test_each_range_goes_on_the_subflow_of_its_layer(kernel_with_scheduler: Path, tmp_path: Path) -> None:
+    check(kernel_with_scheduler, tmp_path, *CHECKS)
+
+
+def test_the_same_under_the_kernels_own_checkers(debug_kernel_with_scheduler: Path, tmp_path: Path) -> None:
+    check(debug_kernel_with_scheduler, tmp_path, *CHECKS)
+
+
+def test_a_kernel_without_it_says_so(kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DSTCC_KERNEL", "6.1")
+    check(kernel, tmp_path, "no_scheduler")
+
+
+@pytest.mark.parametrize("version", source.RELEASES)
+def test_backup_flags_keep_to_a_table_of_one_link(
+    version: str, kernel: Path, kernel_with_scheduler: Path, tmp_path: Path
+) -> None:
+    """Linux's own scheduler; what is left of a table there."""
+    check(kernel if version == "6.1" else kernel_with_scheduler, tmp_path, "backup_flags")
+
+
+def trial(*settings: str) -> EngineResult:
+    """The small mission in a stream under a policy that has a table of layers."""
+    _, config = config_of(MINI, "transport.mode=stream", "scenario.duration_s=1500", *settings)
+    steered = replace(config, transport=replace(config.transport, congestion=AGENT, scheduler=AGENT))
+    return backend.run(steered, policy=load_policy("iodst-dqn"))
+
+
+def sums(result: EngineResult, kind: str) -> dict[tuple[int, int], int]:
+    return {(row["layer"], row["link"]): row[kind] for row in placed_rows(result.totals)}
+
+
+def as_told(result: EngineResult) -> bool:
+    """Is what the kernel carried of each layer on each link, and what left over it, what the table had for it?"""
+    told = sums(result, "told_bytes")
+    return sums(result, "carried_bytes") == told and sums(result, "left_bytes") == told
+
+
+def test_a_stream_under_a_controller_keeps_to_its_table(kernel_with_scheduler: Path) -> None:
+    result = trial()
+    assert as_told(result)
+    told = sums(result, "told_bytes")
+    assert sum(told.values()) > 10**6
+    assert sum(1 for n in told.values() if n > 0) >= 4, told
+    for kind in ("strayed_bytes", "moved_bytes"):
+        assert not any(sums(result, kind).values())
+    # a stream: one ordering domain, so what is delivered is delivered in the order in which it was written
+    assert (result.objects.complete_ns >= 0).sum() > 10
+
+
+def test_a_kernel_that_bypasses_the_scheduler_fails_the_trial(
+    kernel_with_scheduler: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bypassing(config: EngineConfig, *, program: Path) -> Job:
+        return replace(job_of(config, program=program), sysctls={"net/mptcp/scheduler": "default"})
+
+    monkeypatch.setattr(backend, "job_of", bypassing)
+    with pytest.raises(DstccError, match="scheduler dstcc: Operation not supported"):
+        trial()
+
+
+def test_ranges_of_a_link_that_goes_away_move_on(kernel_with_scheduler: Path) -> None:
+    result = trial("link.1.outages=[[900, 1e12]]")
+    moved, strayed = sums(result, "moved_bytes"), sums(result, "strayed_bytes")
+    assert sum(moved.values()) + sum(strayed.values()) > 0
+    assert all(n == 0 for (_, link), n in moved.items() if link == 1)
+    assert np.any(result.objects.complete_ns > 1_100 * 10**9)
