@@ -45,7 +45,8 @@ struct subflow_state {
 	__u32 id, token, local_id, remote_id;
 	__u32 flags, ca_state, mss, cwnd, ssthresh, in_flight, srtt_us, min_rtt_us;
 	__u32 sent, delivered, lost, retransmitted, bdp, actions, clamps, fallbacks;
-	__u32 identified, local_port, remote_port, inet6;
+	__u32 identified, local_port, remote_port;
+	__u16 inet6, tcp_state;
 	__u8 local_address[16], remote_address[16];
 };
 
@@ -141,6 +142,8 @@ static __always_inline void fall_back(struct sock *sk, struct record *r)
 	tp->snd_ssthresh = r->window;
 	if (icsk(sk)->icsk_ca_state != TCP_CA_Open && r->window >= 2 * DSTCC_LAW_CWND_MIN)
 		tp->snd_ssthresh = r->window / 2;
+	if (icsk(sk)->icsk_ca_state == TCP_CA_Loss)
+		tp->snd_cwnd = 1; /* RFC 5681's loss window */
 	tp->snd_cwnd_cnt = 0;
 }
 
@@ -207,9 +210,16 @@ static __always_inline void identify(const struct sock *sk, struct subflow_state
 	s->token = connection ? BPF_CORE_READ(connection, token) : BPF_CORE_READ(context, token);
 	s->local_id = (__u8)BPF_CORE_READ(context, local_id);
 	s->remote_id = BPF_CORE_READ(context, remote_id);
-	if (BPF_CORE_READ_BITFIELD_PROBED(context, backup))
-		s->flags |= FLAG_BACKUP;
 	s->identified = 1;
+}
+
+/* By the peer's word or ours, which may change: the kernel's scheduler heeds either. */
+static __always_inline int is_backup(const struct sock *sk)
+{
+	struct mptcp_subflow_context *context = (void *)icsk(sk)->icsk_ulp_data;
+
+	return BPF_CORE_READ_BITFIELD_PROBED(context, backup) ||
+	       BPF_CORE_READ_BITFIELD_PROBED(context, request_bkup);
 }
 
 static __always_inline void address(const struct sock *sk, struct subflow_state *s)
@@ -240,7 +250,10 @@ static __always_inline void tell(const struct sock *sk, const struct record *r)
 	if (!s->identified)
 		identify(sk, s);
 	s->flags = r->steered ? s->flags | FLAG_STEERED : s->flags & ~FLAG_STEERED;
+	if (s->identified)
+		s->flags = is_backup(sk) ? s->flags | FLAG_BACKUP : s->flags & ~FLAG_BACKUP;
 	s->ca_state = icsk(sk)->icsk_ca_state;
+	s->tcp_state = sk->__sk_common.skc_state;
 	s->mss = tp->mss_cache;
 	s->cwnd = tp->snd_cwnd;
 	s->ssthresh = tp->snd_ssthresh;

@@ -37,7 +37,7 @@ LOOKUP, UPDATE, NEXT_KEY, NEXT_ID, BY_ID, INFO = 1, 2, 4, 12, 14, 15
 MAPS = ("dstcc_params", "dstcc_actions", "dstcc_states")
 PARAMETERS = struct.Struct("=QII")
 ACTION = struct.Struct("=IIiI")
-STATE = struct.Struct("=4Q 4I 8I 8I 4I 16s 16s")
+STATE = struct.Struct("=4Q 4I 8I 8I 3I 2H 16s 16s")
 """The records of ``dstcc.bpf.c``, in its order."""
 CWND_MAX = 1 << 28
 INFO_NAME = slice(24, 40)
@@ -174,7 +174,7 @@ def _subflow(value: bytes) -> Subflow:
         :12
     ]
     ssthresh, in_flight, srtt_us, min_rtt_us, sent, delivered, lost, retransmitted = numbers[12:20]
-    bdp, actions, clamps, fallbacks, identified, local_port, remote_port, inet6 = numbers[20:]
+    bdp, actions, clamps, fallbacks, identified, local_port, remote_port, inet6, tcp_state = numbers[20:]
     width = 16 if inet6 else 4
     return Subflow(
         id=number,
@@ -184,6 +184,7 @@ def _subflow(value: bytes) -> Subflow:
         remote_port=remote_port,
         flags=Flags(flags),
         ca_state=ca_state,
+        tcp_state=tcp_state,
         mss=mss,
         cwnd=cwnd,
         ssthresh=ssthresh,

@@ -79,6 +79,7 @@ class State(IntEnum):
     CLAMPS = 27
     FALLBACKS = 28
     PAD = 29
+    TCP_STATE = 30
 
 
 class Act(IntEnum):
@@ -131,6 +132,8 @@ class Subflow:
     flags: Flags
     ca_state: int
     """TCP's: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss."""
+    tcp_state: int
+    """TCP's, as the kernel counts them: 1 established, 4 and 5 closing after our end did, 8 after theirs."""
     mss: int
     cwnd: int
     ssthresh: int
@@ -206,7 +209,8 @@ class Parameters:
     silence_slots: int
     """Without an action for so many slots Reno takes over; 1 to 1,000."""
     headroom: int
-    """Windows stay below so many measured bandwidth-delay products; 0 lifts that; at most 1,024."""
+    """Windows stay below so many measured bandwidth-delay products; 0 lifts that; at most 1,024. 0 and more than 4
+    need CAP_NET_ADMIN of the machine."""
     reports: bool
     """A report is sent each slot; that ends by itself with the last listener."""
     cwnd_max: int
@@ -302,8 +306,11 @@ class Client(Closing):
         Raises NetlinkError named ``ENOBUFS`` once where reports were lost.
         """
         subflows: list[Subflow] = []
+        slot = None
         while (message := self.family.event(timeout_s)) is not None:
             report, more = parse_report(message)
+            if report.slot != slot:  # the rest of the one before was lost
+                subflows, slot = [], report.slot
             subflows += report.subflows
             if not more:
                 return Report(report.slot, report.time_us, tuple(subflows))

@@ -7,9 +7,11 @@
  *	steered   loss and timeouts are repaired by TCP, but move no window
  *	fallback  Reno (RFC 5681) with proportional rate reduction (RFC 6937): before the first
  *		  action, after silence_slots without one, or when the agent says so; from W with
- *		  ssthresh = W (W / 2 amid a reduction). The next action takes the window back.
+ *		  ssthresh = W (W / 2 amid a reduction; amid a timeout's repair from one segment).
+ *		  The next action takes the window back.
  *
- * The states and the times of their changes are those of dstcc/engine/src/congestion/agent.cpp.
+ * The states and the times of their changes are those of dstcc/engine/src/congestion/agent.cpp, but
+ * that the simulator restarts from W amid a timeout's repair, too.
  * Pacing counts payload, as the kernel's own does.
  */
 #include "dstcc.h"
@@ -52,7 +54,8 @@ static void dstcc_fall_back(struct sock *sk, struct dstcc *dstcc)
 		return;
 	dstcc->steered = false;
 	dstcc->fallbacks++;
-	tcp_snd_cwnd_set(tp, window);
+	/* Amid a timeout's repair Reno would be at RFC 5681's loss window. */
+	tcp_snd_cwnd_set(tp, inet_csk(sk)->icsk_ca_state == TCP_CA_Loss ? 1 : window);
 	tp->snd_ssthresh = window;
 	if (inet_csk(sk)->icsk_ca_state != TCP_CA_Open)
 		tp->snd_ssthresh = max(window / 2, DSTCC_LAW_CWND_MIN);
@@ -62,10 +65,50 @@ static void dstcc_fall_back(struct sock *sk, struct dstcc *dstcc)
 	tp->snd_cwnd_cnt = 0;
 }
 
-static void dstcc_heed_silence(struct sock *sk, struct dstcc *dstcc)
+/* On a locked socket, or in its softirq. */
+static void dstcc_apply(struct sock *sk, struct dstcc *dstcc,
+			const struct dstcc_action_request *action)
 {
-	if (dstcc->steered && unlikely(tcp_sk(sk)->tcp_mstamp > dstcc->silent_us))
+	const struct dstcc_net *own = dstcc_net(sock_net(sk));
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 before, cap, wanted, window;
+
+	if (action->fall_back) {
 		dstcc_fall_back(sk, dstcc);
+		return;
+	}
+	before = dstcc->steered ? dstcc->window : tcp_snd_cwnd(tp);
+	cap = dstcc_law_cap(dstcc_law_bdp_segments(&dstcc->bdp), dstcc->initial_cwnd,
+			    READ_ONCE(own->headroom));
+	cap = max(min(cap, dstcc_ceiling(tp)), DSTCC_LAW_CWND_MIN);
+	wanted = dstcc_law_window(before, action->alpha_q16, action->beta, DSTCC_LAW_CWND_MAX);
+	window = dstcc_law_window(before, action->alpha_q16, action->beta, cap);
+	dstcc->clamps += window != wanted;
+	dstcc->actions++;
+	dstcc->silent_us = dstcc_now_us() + READ_ONCE(own->silence_us);
+	dstcc->window = window;
+	dstcc->steered = true;
+	tcp_snd_cwnd_set(tp, window);
+	dstcc->paced_srtt_us = tp->srtt_us;
+	dstcc_set_pace(sk, window);
+}
+
+static void dstcc_heed_silence(struct sock *sk, struct dstcc *dstcc, u64 now_us)
+{
+	if (dstcc->steered && unlikely(now_us > dstcc->silent_us))
+		dstcc_fall_back(sk, dstcc);
+}
+
+static void dstcc_take_left(struct sock *sk, struct dstcc *dstcc)
+{
+	struct dstcc_action_request *left;
+
+	if (likely(!READ_ONCE(dstcc->left)))
+		return;
+	left = xchg(&dstcc->left, NULL);
+	if (left)
+		dstcc_apply(sk, dstcc, left);
+	kfree(left);
 }
 
 static void dstcc_measure(const struct tcp_sock *tp, struct dstcc *dstcc,
@@ -126,7 +169,8 @@ static void dstcc_ack(struct sock *sk, const struct rate_sample *rs)
 	struct dstcc *dstcc = inet_csk_ca(sk);
 
 	dstcc_measure(tcp_sk(sk), dstcc, rs);
-	dstcc_heed_silence(sk, dstcc);
+	dstcc_take_left(sk, dstcc);
+	dstcc_heed_silence(sk, dstcc, tcp_sk(sk)->tcp_mstamp);
 	if (dstcc->steered)
 		dstcc_hold(sk, dstcc);
 	else
@@ -153,7 +197,7 @@ static u32 dstcc_ssthresh(struct sock *sk)
 {
 	struct dstcc *dstcc = inet_csk_ca(sk);
 
-	dstcc_heed_silence(sk, dstcc);
+	dstcc_heed_silence(sk, dstcc, tcp_sk(sk)->tcp_mstamp);
 	return dstcc->steered ? dstcc->window : tcp_reno_ssthresh(sk);
 }
 
@@ -230,6 +274,7 @@ static void dstcc_release(struct sock *sk)
 	if (dstcc->id)
 		xa_erase_bh(&dstcc_net(sock_net(sk))->subflows, dstcc->id);
 	dstcc->id = 0;
+	kfree(xchg(&dstcc->left, NULL));
 }
 
 /*
@@ -245,31 +290,26 @@ static void dstcc_push(struct sock *sk)
 
 void dstcc_steer(struct sock *sk, const struct dstcc_action_request *action)
 {
-	const struct dstcc_net *own = dstcc_net(sock_net(sk));
 	struct dstcc *dstcc = inet_csk_ca(sk);
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 before, cap, wanted, window;
 
 	sock_owned_by_me(sk);
-	if (action->fall_back) {
-		dstcc_fall_back(sk, dstcc);
-		return;
+	dstcc_take_left(sk, dstcc);
+	dstcc_apply(sk, dstcc, action);
+	if (dstcc->steered)
+		dstcc_push(sk);
+}
+
+u64 dstcc_tend(struct sock *sk, u64 now_us)
+{
+	struct dstcc *dstcc = inet_csk_ca(sk);
+
+	sock_owned_by_me(sk);
+	if (READ_ONCE(dstcc->left)) {
+		dstcc_take_left(sk, dstcc);
+		dstcc_push(sk);
 	}
-	before = dstcc->steered ? dstcc->window : tcp_snd_cwnd(tp);
-	cap = dstcc_law_cap(dstcc_law_bdp_segments(&dstcc->bdp), dstcc->initial_cwnd,
-			    READ_ONCE(own->headroom));
-	cap = max(min(cap, dstcc_ceiling(tp)), DSTCC_LAW_CWND_MIN);
-	wanted = dstcc_law_window(before, action->alpha_q16, action->beta, DSTCC_LAW_CWND_MAX);
-	window = dstcc_law_window(before, action->alpha_q16, action->beta, cap);
-	dstcc->clamps += window != wanted;
-	dstcc->actions++;
-	dstcc->silent_us = dstcc_now_us() + READ_ONCE(own->silence_us);
-	dstcc->window = window;
-	dstcc->steered = true;
-	tcp_snd_cwnd_set(tp, window);
-	dstcc->paced_srtt_us = tp->srtt_us;
-	dstcc_set_pace(sk, window);
-	dstcc_push(sk);
+	dstcc_heed_silence(sk, dstcc, now_us);
+	return dstcc->steered ? dstcc->silent_us : U64_MAX;
 }
 
 struct tcp_congestion_ops dstcc_ops __read_mostly = {

@@ -5,9 +5,14 @@
  *
  * A subflow's record is its socket's private area for congestion control; nothing is allocated
  * per subflow but its place in its network namespace's xarray. A socket stands there from init to
- * release, both under its lock. Whoever comes from outside takes a reference to the socket under
- * the xarray's lock, then the socket's own lock, and then asks dstcc_of() whether the socket is
- * still ours. Order: the socket's lock, then the xarray's.
+ * release, both under its lock, and release waits for the xarray's: whoever holds that one may read
+ * the records of all sockets in it, and of MPTCP's that go with them.
+ *
+ * Nobody who comes from outside waits for a socket's lock: its holder may sleep for as long as user
+ * space lets it. To write, one takes a reference to the socket under the xarray's lock, then the
+ * socket's own if it is free, and then asks dstcc_of() whether the socket is still ours. An action
+ * that finds it held is left in the record, for the holder's next ACK or until the next look.
+ * Order: the socket's lock, then the xarray's.
  */
 #ifndef DSTCC_H
 #define DSTCC_H
@@ -28,6 +33,7 @@ struct dstcc {
 	u32 actions, clamps, fallbacks;
 	bool steered;
 	u64 silent_us;		/* in tcp_sock.tcp_mstamp: the agent counts as silent from then */
+	struct dstcc_action_request *left;	/* while somebody held the socket; exchanged */
 };
 
 struct dstcc_net {
@@ -40,6 +46,7 @@ struct dstcc_net {
 	bool reports, closing;
 	u64 slot, due_us;	/* reports so far, and when the next is due; the work's own */
 	struct delayed_work report;
+	struct delayed_work tend;	/* silence that no ACK notices, actions that were left */
 };
 
 struct dstcc_action_request {
@@ -70,6 +77,12 @@ static inline u64 dstcc_now_us(void)
 /* Act on a locked socket of ours. */
 void dstcc_steer(struct sock *sk, const struct dstcc_action_request *action);
 
+/*
+ * What is due to a locked socket of ours at a time: the action that was left for it, Reno after a
+ * silence. Returns when the agent will count as silent, U64_MAX without an agent's window.
+ */
+u64 dstcc_tend(struct sock *sk, u64 now_us);
+
 struct genl_info;
 struct sk_buff;
 
@@ -82,6 +95,7 @@ int dstcc_layers_get(struct sk_buff *skb, struct genl_info *info);
 int dstcc_netlink_register(void);
 void dstcc_netlink_unregister(void);
 void dstcc_netlink_report(struct work_struct *work);
+void dstcc_netlink_tend(struct work_struct *work);
 void dstcc_netlink_close(struct dstcc_net *own);
 
 #endif /* DSTCC_H */

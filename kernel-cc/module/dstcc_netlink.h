@@ -1,36 +1,32 @@
-/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
-/*
- * Numbers of the generic netlink family "dstcc"; dstcc.yaml says what each means.
+/* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR BSD-3-Clause) */
+/* Do not edit directly, auto-generated from: */
+/*	kernel-cc/module/dstcc.yaml */
+/* YNL-GEN uapi header */
+
+#ifndef _UAPI_LINUX_DSTCC_H
+#define _UAPI_LINUX_DSTCC_H
+
+#define DSTCC_FAMILY_NAME	"dstcc"
+#define DSTCC_FAMILY_VERSION	1
+
+#define DSTCC_ACTIONS_MAX		64
+#define DSTCC_RANGES_MAX		64
+#define DSTCC_LAYERS_OF_CONNECTION	64
+
+/**
+ * enum dstcc_flag
+ * @DSTCC_FLAG_STEERED: The agent's window holds; without it Reno's.
+ * @DSTCC_FLAG_MPTCP: A subflow of an MPTCP connection.
+ * @DSTCC_FLAG_BACKUP: Used only when all others fail, by the word of either
+ *   end.
  */
-#ifndef DSTCC_NETLINK_H
-#define DSTCC_NETLINK_H
-
-#define DSTCC_FAMILY		"dstcc"
-#define DSTCC_VERSION		1
-#define DSTCC_GROUP_SLOTS	"slots"
-
-/* In one act message; 64 subflows are more than a connection of any kernel has. */
-#define DSTCC_ACTIONS_MAX	64
-
-enum dstcc_command {
-	DSTCC_CMD_SUBFLOW_GET = 1,
-	DSTCC_CMD_ACT,
-	DSTCC_CMD_PARAMETERS_GET,
-	DSTCC_CMD_PARAMETERS_SET,
-	DSTCC_CMD_LIMITS_SET,
-	DSTCC_CMD_REPORT,
-	DSTCC_CMD_TABLE_SET,
-	DSTCC_CMD_ANNOUNCE,
-	DSTCC_CMD_LAYERS_GET,
-};
-
 enum dstcc_flag {
 	DSTCC_FLAG_STEERED = 1,
 	DSTCC_FLAG_MPTCP = 2,
 	DSTCC_FLAG_BACKUP = 4,
 };
 
-enum dstcc_subflow {
+enum {
 	DSTCC_SUBFLOW_ID = 1,
 	DSTCC_SUBFLOW_TOKEN,
 	DSTCC_SUBFLOW_LOCAL_ID,
@@ -60,79 +56,83 @@ enum dstcc_subflow {
 	DSTCC_SUBFLOW_CLAMPS,
 	DSTCC_SUBFLOW_FALLBACKS,
 	DSTCC_SUBFLOW_PAD,
-	__DSTCC_SUBFLOW_END,
+	DSTCC_SUBFLOW_TCP_STATE,
+
+	__DSTCC_SUBFLOW_MAX,
+	DSTCC_SUBFLOW_MAX = (__DSTCC_SUBFLOW_MAX - 1)
 };
 
-#define DSTCC_SUBFLOW_MAX (__DSTCC_SUBFLOW_END - 1)
-
-enum dstcc_action {
+enum {
 	DSTCC_ACTION_SUBFLOW = 1,
 	DSTCC_ACTION_TOKEN,
 	DSTCC_ACTION_ALPHA,
 	DSTCC_ACTION_BETA,
 	DSTCC_ACTION_FALL_BACK,
-	__DSTCC_ACTION_END,
+
+	__DSTCC_ACTION_MAX,
+	DSTCC_ACTION_MAX = (__DSTCC_ACTION_MAX - 1)
 };
 
-#define DSTCC_ACTION_MAX (__DSTCC_ACTION_END - 1)
-
-enum dstcc_act {
+enum {
 	DSTCC_ACT_ACTION = 1,
 	DSTCC_ACT_APPLIED,
-	__DSTCC_ACT_END,
+
+	__DSTCC_ACT_MAX,
+	DSTCC_ACT_MAX = (__DSTCC_ACT_MAX - 1)
 };
 
-#define DSTCC_ACT_MAX (__DSTCC_ACT_END - 1)
-
-enum dstcc_parameter {
+enum {
 	DSTCC_PARAMETER_SLOT_US = 1,
 	DSTCC_PARAMETER_SILENCE_SLOTS,
 	DSTCC_PARAMETER_HEADROOM,
 	DSTCC_PARAMETER_REPORTS,
 	DSTCC_PARAMETER_CWND_MAX,
-	__DSTCC_PARAMETER_END,
+
+	__DSTCC_PARAMETER_MAX,
+	DSTCC_PARAMETER_MAX = (__DSTCC_PARAMETER_MAX - 1)
 };
 
-#define DSTCC_PARAMETER_MAX (__DSTCC_PARAMETER_END - 1)
-
-enum dstcc_report {
+enum {
 	DSTCC_REPORT_SLOT = 1,
 	DSTCC_REPORT_TIME_US,
 	DSTCC_REPORT_MORE,
 	DSTCC_REPORT_SUBFLOW,
 	DSTCC_REPORT_PAD,
+
+	__DSTCC_REPORT_MAX,
+	DSTCC_REPORT_MAX = (__DSTCC_REPORT_MAX - 1)
 };
 
-enum dstcc_layers {
+enum {
 	DSTCC_LAYERS_TOKEN = 1,
 	DSTCC_LAYERS_PLACE,
 	DSTCC_LAYERS_RANGE,
 	DSTCC_LAYERS_ROW,
 	DSTCC_LAYERS_LIVING,
-	__DSTCC_LAYERS_END,
+
+	__DSTCC_LAYERS_MAX,
+	DSTCC_LAYERS_MAX = (__DSTCC_LAYERS_MAX - 1)
 };
 
-#define DSTCC_LAYERS_MAX (__DSTCC_LAYERS_END - 1)
-
-enum dstcc_place {
+enum {
 	DSTCC_PLACE_LAYER = 1,
 	DSTCC_PLACE_LOCAL_ID,
-	__DSTCC_PLACE_END,
+
+	__DSTCC_PLACE_MAX,
+	DSTCC_PLACE_MAX = (__DSTCC_PLACE_MAX - 1)
 };
 
-#define DSTCC_PLACE_MAX (__DSTCC_PLACE_END - 1)
-
-enum dstcc_range {
+enum {
 	DSTCC_RANGE_LAYER = 1,
 	DSTCC_RANGE_BYTES,
 	DSTCC_RANGE_DEADLINE_NS,
 	DSTCC_RANGE_LOCAL_ID,
-	__DSTCC_RANGE_END,
+
+	__DSTCC_RANGE_MAX,
+	DSTCC_RANGE_MAX = (__DSTCC_RANGE_MAX - 1)
 };
 
-#define DSTCC_RANGE_MAX (__DSTCC_RANGE_END - 1)
-
-enum dstcc_row {
+enum {
 	DSTCC_ROW_LAYER = 1,
 	DSTCC_ROW_LOCAL_ID,
 	DSTCC_ROW_CARRIED,
@@ -140,11 +140,26 @@ enum dstcc_row {
 	DSTCC_ROW_MOVED,
 	DSTCC_ROW_LATE,
 	DSTCC_ROW_PAD,
+
+	__DSTCC_ROW_MAX,
+	DSTCC_ROW_MAX = (__DSTCC_ROW_MAX - 1)
 };
 
-/* In one announce message. */
-#define DSTCC_RANGES_MAX	64
-/* Of a connection; those of mptcp_dstcc.h. */
-#define DSTCC_LAYERS_OF_CONNECTION	64
+enum {
+	DSTCC_CMD_SUBFLOW_GET = 1,
+	DSTCC_CMD_ACT,
+	DSTCC_CMD_PARAMETERS_GET,
+	DSTCC_CMD_PARAMETERS_SET,
+	DSTCC_CMD_LIMITS_SET,
+	DSTCC_CMD_REPORT,
+	DSTCC_CMD_TABLE_SET,
+	DSTCC_CMD_ANNOUNCE,
+	DSTCC_CMD_LAYERS_GET,
 
-#endif /* DSTCC_NETLINK_H */
+	__DSTCC_CMD_MAX,
+	DSTCC_CMD_MAX = (__DSTCC_CMD_MAX - 1)
+};
+
+#define DSTCC_MCGRP_SLOTS	"slots"
+
+#endif /* _UAPI_LINUX_DSTCC_H */

@@ -3,9 +3,9 @@
  * The generic netlink family "dstcc" (dstcc.yaml): state out, actions and parameters in, a report
  * per slot.
  *
- * Operations run in parallel: what they share is guarded by the socket's lock, by the lock of a
- * namespace's xarray and by that of its parameters. All attributes are validated strictly, by
- * policies with ranges, before an operation sees them.
+ * Operations run in parallel: what they share is guarded by the lock of a namespace's xarray, by
+ * the socket's lock, which nobody here waits for (dstcc.h), and by that of the parameters. All
+ * attributes are validated strictly, by policies with ranges, before an operation sees them.
  */
 #include <linux/module.h>
 #include <net/genetlink.h>
@@ -21,6 +21,9 @@
 #ifdef DSTCC_MPTCP_PROTOCOL_H
 #include "protocol.h"
 #endif
+
+/* What a namespace's own root may set; more, or none (0), is for the machine's administrator. */
+#define DSTCC_HEADROOM_MAX	4
 
 static struct genl_family dstcc_family;
 
@@ -56,8 +59,8 @@ struct dstcc_identity {
 };
 
 /*
- * A subflow's context keeps its connection alive until after our release(), and the socket is
- * locked.
+ * A subflow's context keeps its connection alive until after our release(), which waits for the
+ * xarray's lock that the caller holds.
  */
 static struct dstcc_identity dstcc_identify(const struct sock *sk)
 {
@@ -65,14 +68,18 @@ static struct dstcc_identity dstcc_identify(const struct sock *sk)
 #ifdef DSTCC_MPTCP_PROTOCOL_H
 	const struct mptcp_subflow_context *context;
 
+	const struct sock *connection;
+
 	context = sk_is_mptcp(sk) ? mptcp_subflow_ctx(sk) : NULL;
 	if (!context)
 		return identity;
+	connection = READ_ONCE(context->conn);
 	identity.known = true;
-	identity.token = context->conn ? READ_ONCE(mptcp_sk(context->conn)->token) : context->token;
+	identity.token = connection ? READ_ONCE(mptcp_sk(connection)->token) : context->token;
 	identity.local_id = READ_ONCE(context->local_id);
 	identity.remote_id = READ_ONCE(context->remote_id);
-	identity.backup = context->backup;
+	/* The peer's word or ours: the kernel's scheduler heeds either. */
+	identity.backup = context->backup || context->request_bkup;
 #endif
 	return identity;
 }
@@ -93,16 +100,17 @@ static int dstcc_put_addresses(struct sk_buff *skb, const struct sock *sk)
 	       nla_put_in_addr(skb, DSTCC_SUBFLOW_REMOTE_ADDRESS, inet->inet_daddr) ? -EMSGSIZE : 0;
 }
 
-static int dstcc_put_identity(struct sk_buff *skb, const struct sock *sk, const struct dstcc *dstcc)
+static int dstcc_put_identity(struct sk_buff *skb, const struct sock *sk,
+			      const struct dstcc *dstcc, u32 id)
 {
 	const struct dstcc_identity identity = dstcc_identify(sk);
-	u32 flags = dstcc->steered ? DSTCC_FLAG_STEERED : 0;
+	u32 flags = READ_ONCE(dstcc->steered) ? DSTCC_FLAG_STEERED : 0;
 
 	if (sk_is_mptcp(sk))
 		flags |= DSTCC_FLAG_MPTCP;
 	if (identity.backup)
 		flags |= DSTCC_FLAG_BACKUP;
-	if (nla_put_u32(skb, DSTCC_SUBFLOW_ID, dstcc->id) ||
+	if (nla_put_u32(skb, DSTCC_SUBFLOW_ID, id) ||
 	    nla_put_u32(skb, DSTCC_SUBFLOW_FLAGS, flags))
 		return -EMSGSIZE;
 	if (nla_put_u16(skb, DSTCC_SUBFLOW_LOCAL_PORT, sk->sk_num) ||
@@ -120,23 +128,40 @@ static int dstcc_put_u64(struct sk_buff *skb, int attribute, u64 value)
 	return nla_put_u64_64bit(skb, attribute, value, DSTCC_SUBFLOW_PAD);
 }
 
+/* The counts move meanwhile. */
+static u32 dstcc_in_flight(const struct tcp_sock *tp)
+{
+	const u32 left = READ_ONCE(tp->sacked_out) + READ_ONCE(tp->lost_out);
+	const s32 in_flight = READ_ONCE(tp->packets_out) - left + READ_ONCE(tp->retrans_out);
+
+	return max(in_flight, 0);
+}
+
+static u64 dstcc_delivery_rate(const struct tcp_sock *tp)
+{
+	const u64 bytes = (u64)READ_ONCE(tp->rate_delivered) * READ_ONCE(tp->mss_cache);
+	const u32 interval_us = READ_ONCE(tp->rate_interval_us);
+
+	return interval_us ? div_u64(bytes * USEC_PER_SEC, interval_us) : 0;
+}
+
 static int dstcc_put_path(struct sk_buff *skb, const struct sock *sk, const struct dstcc *dstcc)
 {
 	const unsigned long pacing = READ_ONCE(sk->sk_pacing_rate);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const u32 bdp = dstcc_law_bdp_segments(&dstcc->bdp), min_rtt_us = tcp_min_rtt(tp);
-	u64 rate = (u64)tp->rate_delivered * tp->mss_cache * USEC_PER_SEC;
+	const u32 unsent = READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_nxt);
 
-	rate = tp->rate_interval_us ? div_u64(rate, tp->rate_interval_us) : 0;
 	return nla_put_u8(skb, DSTCC_SUBFLOW_CA_STATE, inet_csk(sk)->icsk_ca_state) ||
-	       nla_put_u32(skb, DSTCC_SUBFLOW_MSS, tp->mss_cache) ||
-	       nla_put_u32(skb, DSTCC_SUBFLOW_CWND, tcp_snd_cwnd(tp)) ||
-	       nla_put_u32(skb, DSTCC_SUBFLOW_SSTHRESH, tp->snd_ssthresh) ||
-	       nla_put_u32(skb, DSTCC_SUBFLOW_IN_FLIGHT, tcp_packets_in_flight(tp)) ||
-	       nla_put_u32(skb, DSTCC_SUBFLOW_SRTT_US, tp->srtt_us >> 3) ||
+	       nla_put_u8(skb, DSTCC_SUBFLOW_TCP_STATE, inet_sk_state_load(sk)) ||
+	       nla_put_u32(skb, DSTCC_SUBFLOW_MSS, READ_ONCE(tp->mss_cache)) ||
+	       nla_put_u32(skb, DSTCC_SUBFLOW_CWND, READ_ONCE(tp->snd_cwnd)) ||
+	       nla_put_u32(skb, DSTCC_SUBFLOW_SSTHRESH, READ_ONCE(tp->snd_ssthresh)) ||
+	       nla_put_u32(skb, DSTCC_SUBFLOW_IN_FLIGHT, dstcc_in_flight(tp)) ||
+	       nla_put_u32(skb, DSTCC_SUBFLOW_SRTT_US, READ_ONCE(tp->srtt_us) >> 3) ||
 	       nla_put_u32(skb, DSTCC_SUBFLOW_MIN_RTT_US, min_rtt_us == U32_MAX ? 0 : min_rtt_us) ||
-	       dstcc_put_u64(skb, DSTCC_SUBFLOW_UNSENT_BYTES, tp->write_seq - tp->snd_nxt) ||
-	       dstcc_put_u64(skb, DSTCC_SUBFLOW_DELIVERY_RATE, rate) ||
+	       dstcc_put_u64(skb, DSTCC_SUBFLOW_UNSENT_BYTES, unsent) ||
+	       dstcc_put_u64(skb, DSTCC_SUBFLOW_DELIVERY_RATE, dstcc_delivery_rate(tp)) ||
 	       dstcc_put_u64(skb, DSTCC_SUBFLOW_PACING_RATE, pacing == ~0UL ? 0 : pacing) ||
 	       nla_put_u32(skb, DSTCC_SUBFLOW_BDP, bdp) ? -EMSGSIZE : 0;
 }
@@ -145,34 +170,38 @@ static int dstcc_put_counters(struct sk_buff *skb, const struct sock *sk, const 
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	return nla_put_u32(skb, DSTCC_SUBFLOW_SENT, tp->data_segs_out) ||
-	       nla_put_u32(skb, DSTCC_SUBFLOW_DELIVERED, tp->delivered) ||
-	       nla_put_u32(skb, DSTCC_SUBFLOW_LOST, tp->lost) ||
-	       nla_put_u32(skb, DSTCC_SUBFLOW_RETRANSMITTED, tp->total_retrans) ||
-	       dstcc_put_u64(skb, DSTCC_SUBFLOW_ACKED_BYTES, tp->bytes_acked) ||
-	       nla_put_u32(skb, DSTCC_SUBFLOW_ACTIONS, dstcc->actions) ||
-	       nla_put_u32(skb, DSTCC_SUBFLOW_CLAMPS, dstcc->clamps) ||
-	       nla_put_u32(skb, DSTCC_SUBFLOW_FALLBACKS, dstcc->fallbacks) ? -EMSGSIZE : 0;
+	return nla_put_u32(skb, DSTCC_SUBFLOW_SENT, READ_ONCE(tp->data_segs_out)) ||
+	       nla_put_u32(skb, DSTCC_SUBFLOW_DELIVERED, READ_ONCE(tp->delivered)) ||
+	       nla_put_u32(skb, DSTCC_SUBFLOW_LOST, READ_ONCE(tp->lost)) ||
+	       nla_put_u32(skb, DSTCC_SUBFLOW_RETRANSMITTED, READ_ONCE(tp->total_retrans)) ||
+	       dstcc_put_u64(skb, DSTCC_SUBFLOW_ACKED_BYTES, READ_ONCE(tp->bytes_acked)) ||
+	       nla_put_u32(skb, DSTCC_SUBFLOW_ACTIONS, READ_ONCE(dstcc->actions)) ||
+	       nla_put_u32(skb, DSTCC_SUBFLOW_CLAMPS, READ_ONCE(dstcc->clamps)) ||
+	       nla_put_u32(skb, DSTCC_SUBFLOW_FALLBACKS, READ_ONCE(dstcc->fallbacks)) ?
+		      -EMSGSIZE : 0;
 }
 
-/* The state of a subflow; 0 and nothing put where the socket has left us. */
-static int dstcc_put_subflow(struct sk_buff *skb, struct sock *sk, u32 id)
+/*
+ * The state of the first subflow whose number is at least *id, which it becomes; -ENOENT after the
+ * last. Under the xarray's lock, so that the socket is ours for as long, and not under its own,
+ * whose holder may sleep: values of one instant are those of neighbouring ones at worst.
+ */
+static int dstcc_put_next(struct dstcc_net *own, struct sk_buff *skb, unsigned long *id)
 {
 	const struct dstcc *dstcc;
-	int error = 0;
+	int error = -ENOENT;
+	struct sock *sk;
 
-	lock_sock(sk);
-	dstcc = dstcc_of(sk, id);
-	if (dstcc) {
-		error = dstcc_put_identity(skb, sk, dstcc);
-		if (!error)
-			error = dstcc_put_addresses(skb, sk);
-		if (!error)
-			error = dstcc_put_path(skb, sk, dstcc);
-		if (!error)
-			error = dstcc_put_counters(skb, sk, dstcc);
+	xa_lock_bh(&own->subflows);
+	sk = xa_find(&own->subflows, id, U32_MAX, XA_PRESENT);
+	if (sk) {
+		dstcc = inet_csk_ca(sk);
+		error = dstcc_put_identity(skb, sk, dstcc, *id) ?:
+			dstcc_put_addresses(skb, sk) ?:
+			dstcc_put_path(skb, sk, dstcc) ?:
+			dstcc_put_counters(skb, sk, dstcc);
 	}
-	release_sock(sk);
+	xa_unlock_bh(&own->subflows);
 	return error;
 }
 
@@ -181,25 +210,22 @@ static int dstcc_subflow_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct dstcc_net *own = dstcc_net(sock_net(skb->sk));
 	unsigned long id = cb->args[0];
-	struct sock *sk;
-	int error = 0;
+	void *header;
+	int error;
 
-	while (!error && (sk = dstcc_next(own, &id))) {
-		void *header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
-					   &dstcc_family, NLM_F_MULTI, DSTCC_CMD_SUBFLOW_GET);
-		const unsigned int before = skb->len;
-
-		error = header ? dstcc_put_subflow(skb, sk, id) : -EMSGSIZE;
-		sock_put(sk);
-		if (header && (error || skb->len == before))
-			genlmsg_cancel(skb, header);
-		else if (header)
+	do {
+		header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+				     &dstcc_family, NLM_F_MULTI, DSTCC_CMD_SUBFLOW_GET);
+		error = header ? dstcc_put_next(own, skb, &id) : -EMSGSIZE;
+		if (!error) {
 			genlmsg_end(skb, header);
-		if (!error)
 			id++;
-	}
+		} else if (header) {
+			genlmsg_cancel(skb, header);
+		}
+	} while (!error);
 	cb->args[0] = id;
-	return skb->len ?: error;
+	return skb->len || error == -ENOENT ? skb->len : error;
 }
 
 /* What an act message asks of one subflow. */
@@ -228,17 +254,18 @@ static const struct nla_policy dstcc_act_policy[DSTCC_ACT_MAX + 1] = {
 	[DSTCC_ACT_APPLIED] = { .type = NLA_REJECT },
 };
 
-static bool dstcc_has_token(struct sock *sk, u32 id, u32 token)
+/* Whether the subflow is of that connection. */
+static bool dstcc_has_token(struct dstcc_net *own, const struct sock *sk, u32 id, u32 token)
 {
 	bool same = false;
 
-	lock_sock(sk);
-	if (dstcc_of(sk, id)) {
+	xa_lock_bh(&own->subflows);
+	if (xa_load(&own->subflows, id) == sk) {
 		const struct dstcc_identity identity = dstcc_identify(sk);
 
 		same = identity.known && identity.token == token;
 	}
-	release_sock(sk);
+	xa_unlock_bh(&own->subflows);
 	return same;
 }
 
@@ -271,7 +298,7 @@ static int dstcc_parse_action(struct dstcc_net *own, const struct nlattr *nest,
 		NL_SET_ERR_MSG_ATTR(extack, tb[DSTCC_ACTION_SUBFLOW], "no such subflow");
 		return -ENOENT;
 	}
-	if (token && !dstcc_has_token(act->sk, act->id, nla_get_u32(token))) {
+	if (token && !dstcc_has_token(own, act->sk, act->id, nla_get_u32(token))) {
 		NL_SET_ERR_MSG_ATTR(extack, token, "the subflow is of another connection");
 		sock_put(act->sk);
 		return -ENOENT;
@@ -320,20 +347,111 @@ static int dstcc_parse_actions(struct dstcc_net *own, struct genl_info *info,
 	return 0;
 }
 
+/* lock_sock() for who may not wait. */
+static bool dstcc_trylock(struct sock *sk)
+{
+	bool taken;
+
+	spin_lock_bh(&sk->sk_lock.slock);
+	taken = !sk->sk_lock.owned;
+	if (taken)
+		sk->sk_lock.owned = 1;
+	spin_unlock_bh(&sk->sk_lock.slock);
+	if (taken)
+		mutex_acquire(&sk->sk_lock.dep_map, 0, 1, _RET_IP_);
+	return taken;
+}
+
+/* Look after the subflows at a time, unless that is to happen before. */
+static void dstcc_tend_at(struct dstcc_net *own, u64 due_us)
+{
+	const u64 now_us = dstcc_now_us();
+	const u64 wait_us = due_us > now_us ? due_us - now_us : 0;
+	const unsigned long wait = nsecs_to_jiffies(wait_us * NSEC_PER_USEC) + 1;
+	struct delayed_work *tend = &own->tend;
+
+	xa_lock_bh(&own->subflows); /* one at a time */
+	if (!READ_ONCE(own->closing) &&
+	    !(delayed_work_pending(tend) && time_before(tend->timer.expires, jiffies + wait)))
+		mod_delayed_work(system_wq, tend, wait);
+	xa_unlock_bh(&own->subflows);
+}
+
+/* When to look again after a socket that somebody held. */
+static u64 dstcc_retry_us(const struct dstcc_net *own)
+{
+	return dstcc_now_us() + READ_ONCE(own->slot_us) / 8;
+}
+
+/* The socket's holder takes it with its next ACK; of several the last counts. */
+static bool dstcc_leave(struct dstcc_net *own, const struct dstcc_request *act)
+{
+	struct dstcc_action_request *left = kmemdup(&act->request, sizeof(*left), GFP_KERNEL);
+	bool there;
+
+	if (!left)
+		return false;
+	xa_lock_bh(&own->subflows);
+	there = xa_load(&own->subflows, act->id) == act->sk;
+	if (there) {
+		struct dstcc *dstcc = inet_csk_ca(act->sk);
+
+		left = xchg(&dstcc->left, left);
+	}
+	xa_unlock_bh(&own->subflows);
+	kfree(left);
+	if (there)
+		dstcc_tend_at(own, dstcc_retry_us(own));
+	return there;
+}
+
+static bool dstcc_apply(struct dstcc_net *own, const struct dstcc_request *act)
+{
+	bool there;
+
+	if (!dstcc_trylock(act->sk))
+		return dstcc_leave(own, act);
+	there = dstcc_of(act->sk, act->id);
+	if (there)
+		dstcc_steer(act->sk, &act->request);
+	release_sock(act->sk);
+	return there;
+}
+
 /* How many were applied: a socket may have closed since the message was read. */
-static unsigned int dstcc_apply(const struct dstcc_request *acts, unsigned int count)
+static unsigned int dstcc_apply_all(struct dstcc_net *own, const struct dstcc_request *acts,
+				    unsigned int count)
 {
 	unsigned int i, applied = 0;
 
-	for (i = 0; i < count; i++) {
-		lock_sock(acts[i].sk);
-		if (dstcc_of(acts[i].sk, acts[i].id)) {
-			dstcc_steer(acts[i].sk, &acts[i].request);
-			applied++;
-		}
-		release_sock(acts[i].sk);
-	}
+	for (i = 0; i < count; i++)
+		applied += dstcc_apply(own, &acts[i]);
+	if (applied)
+		dstcc_tend_at(own, dstcc_now_us() + READ_ONCE(own->silence_us));
 	return applied;
+}
+
+/* An agent's silence is noticed by the clock: where nothing is acknowledged nothing else would. */
+void dstcc_netlink_tend(struct work_struct *work)
+{
+	struct dstcc_net *own = container_of(to_delayed_work(work), struct dstcc_net, tend);
+	const u64 now_us = dstcc_now_us();
+	u64 next_us = U64_MAX;
+	unsigned long id;
+	struct sock *sk;
+
+	for (id = 1; (sk = dstcc_next(own, &id)); id++) {
+		u64 due_us = dstcc_retry_us(own);
+
+		if (dstcc_trylock(sk)) {
+			due_us = dstcc_of(sk, id) ? dstcc_tend(sk, now_us) : U64_MAX;
+			release_sock(sk);
+		}
+		sock_put(sk);
+		next_us = min(next_us, due_us);
+	}
+	if (next_us != U64_MAX)
+		dstcc_tend_at(own, next_us);
 }
 
 static int dstcc_reply_u32(struct genl_info *info, u8 command, int attribute, u32 value)
@@ -365,7 +483,7 @@ static int dstcc_act_do(struct sk_buff *skb, struct genl_info *info)
 		return -ENOMEM;
 	error = dstcc_parse_actions(own, info, acts, &count);
 	if (!error)
-		applied = dstcc_apply(acts, count);
+		applied = dstcc_apply_all(own, acts, count);
 	for (i = 0; i < count; i++)
 		sock_put(acts[i].sk);
 	kfree(acts);
@@ -434,12 +552,28 @@ static void dstcc_report_again(struct dstcc_net *own, bool reports)
 	dstcc_await_slot(own);
 }
 
+/*
+ * The control is for everybody, and a user namespace's root has all rights over its networks: the
+ * guard of the network that they lead to is not theirs to lift.
+ */
+static bool dstcc_may_set(const struct sk_buff *skb, const struct nlattr *headroom)
+{
+	const u32 wanted = headroom ? nla_get_u32(headroom) : 1;
+
+	return (wanted && wanted <= DSTCC_HEADROOM_MAX) || netlink_capable(skb, CAP_NET_ADMIN);
+}
+
 static int dstcc_parameters_set(struct sk_buff *skb, struct genl_info *info)
 {
 	struct dstcc_net *own = dstcc_net(genl_info_net(info));
 	struct nlattr **attrs = info->attrs;
 	bool reports;
 
+	if (!dstcc_may_set(skb, attrs[DSTCC_PARAMETER_HEADROOM])) {
+		NL_SET_ERR_MSG_ATTR(info->extack, attrs[DSTCC_PARAMETER_HEADROOM],
+				    "0 and more than 4 need CAP_NET_ADMIN of the machine");
+		return -EPERM;
+	}
 	mutex_lock(&own->lock);
 	reports = own->reports;
 	if (attrs[DSTCC_PARAMETER_SLOT_US])
@@ -467,41 +601,37 @@ static int dstcc_limits_set(struct sk_buff *skb, struct genl_info *info)
 	return 0;
 }
 
-/* One report message from subflow *id on; true while there are more subflows than fit. */
-static bool dstcc_report_message(struct dstcc_net *own, unsigned long *id)
+/* One report message from subflow *id on; 1 while there are more subflows than fit. */
+static int dstcc_report_message(struct dstcc_net *own, unsigned long *id)
 {
 	struct sk_buff *skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
 	struct nlattr *more, *nest;
-	struct sock *sk;
 	void *header;
-	int error = 0;
+	int error;
 
 	if (!skb)
-		return false;
+		return -ENOBUFS;
 	header = genlmsg_put(skb, 0, 0, &dstcc_family, 0, DSTCC_CMD_REPORT);
 	more = header ? nla_reserve(skb, DSTCC_REPORT_MORE, sizeof(u8)) : NULL;
 	if (!more || nla_put_u64_64bit(skb, DSTCC_REPORT_SLOT, own->slot, DSTCC_REPORT_PAD) ||
 	    nla_put_u64_64bit(skb, DSTCC_REPORT_TIME_US, dstcc_now_us(), DSTCC_REPORT_PAD)) {
 		nlmsg_free(skb);
-		return false;
+		return -ENOBUFS;
 	}
-	while (!error && (sk = dstcc_next(own, id))) {
-		const unsigned int empty = skb->len + NLA_HDRLEN;
-
+	do {
 		nest = nla_nest_start(skb, DSTCC_REPORT_SUBFLOW);
-		error = nest ? dstcc_put_subflow(skb, sk, *id) : -EMSGSIZE;
-		sock_put(sk);
-		if (nest && (error || skb->len == empty))
-			nla_nest_cancel(skb, nest);
-		else if (nest)
+		error = nest ? dstcc_put_next(own, skb, id) : -EMSGSIZE;
+		if (!error) {
 			nla_nest_end(skb, nest);
-		if (!error)
 			++*id;
-	}
-	*(u8 *)nla_data(more) = !!error;
+		} else if (nest) {
+			nla_nest_cancel(skb, nest);
+		}
+	} while (!error);
+	*(u8 *)nla_data(more) = error == -EMSGSIZE;
 	genlmsg_end(skb, header);
 	genlmsg_multicast_netns(&dstcc_family, own->net, skb, 0, 0, GFP_KERNEL);
-	return error;
+	return error == -EMSGSIZE;
 }
 
 /* Reports end with their last listener, so that an agent that died leaves no clock behind. */
@@ -509,23 +639,29 @@ void dstcc_netlink_report(struct work_struct *work)
 {
 	struct dstcc_net *own = container_of(to_delayed_work(work), struct dstcc_net, report);
 	unsigned long id = 1;
+	int more;
 
 	if (!genl_has_listeners(&dstcc_family, own->net, 0)) {
 		WRITE_ONCE(own->reports, false);
 		return;
 	}
 	own->slot++;
-	while (dstcc_report_message(own, &id))
-		;
+	do
+		more = dstcc_report_message(own, &id);
+	while (more > 0);
+	/* The rest of this report is lost: listeners are told, as by a queue that is full. */
+	if (more < 0)
+		genl_set_err(&dstcc_family, own->net, 0, 0, more);
 	dstcc_await_slot(own);
 }
 
 void dstcc_netlink_close(struct dstcc_net *own)
 {
 	mutex_lock(&own->lock);
-	own->closing = true;
+	WRITE_ONCE(own->closing, true);
 	dstcc_report_again(own, false);
 	mutex_unlock(&own->lock);
+	cancel_delayed_work_sync(&own->tend);
 }
 
 static const struct genl_ops dstcc_genl_ops[] = {
@@ -581,12 +717,12 @@ static const struct genl_ops dstcc_genl_ops[] = {
 };
 
 static const struct genl_multicast_group dstcc_groups[] = {
-	{ .name = DSTCC_GROUP_SLOTS },
+	{ .name = DSTCC_MCGRP_SLOTS },
 };
 
 static struct genl_family dstcc_family __ro_after_init = {
-	.name = DSTCC_FAMILY,
-	.version = DSTCC_VERSION,
+	.name = DSTCC_FAMILY_NAME,
+	.version = DSTCC_FAMILY_VERSION,
 	.module = THIS_MODULE,
 	.netnsok = true,
 	.parallel_ops = true,

@@ -28,7 +28,15 @@ WINDOWS = ((0.0, 40), (0.5, 0), (1.0, 0))
 def subflow(number: int, address: str, **values: int) -> Subflow:
     """One that is as it may be, but for what a test says."""
     values = {
-        **{"local_port": 1, "remote_port": 2, "ca_state": 0, "mss": 1000, "cwnd": 20, "ssthresh": 2**31 - 1},
+        **{
+            "local_port": 1,
+            "remote_port": 2,
+            "ca_state": 0,
+            "tcp_state": 1,
+            "mss": 1000,
+            "cwnd": 20,
+            "ssthresh": 2**31 - 1,
+        },
         **{"in_flight": 10, "srtt_us": 200_000, "min_rtt_us": 100_000, "sent": 0, "delivered": 0, "lost": 0},
         **{"retransmitted": 0, "acked_bytes": 0, "unsent_bytes": 0, "delivery_rate": 0, "pacing_rate": 0},
         **{"bdp": 10, "actions": 0, "clamps": 0, "fallbacks": 0},

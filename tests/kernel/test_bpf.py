@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from dstcc_kernel import bpf
 from dstcc_kernel.genetlink import NetlinkError
-from dstcc_kernel.netlink import ONE_Q16, Action
+from dstcc_kernel.netlink import ONE_Q16, Action, Flags
 
 from dstcc.errors import MissingCapabilityError
 
@@ -57,7 +58,11 @@ def test_two_subflows_tell_their_state_and_take_actions(control: bpf.Client) -> 
         assert first.token == second.token not in (None, 0)
         assert (first.local_id, second.local_id) == (0, 1)
         assert 0 < first.min_rtt_us <= first.srtt_us and first.mss > 500
-        assert not first.steered
+        assert not first.steered and not second.flags & Flags.BACKUP
+        subprocess.run(
+            ["ip", "-n", net.sender, "mptcp", "endpoint", "change", "id", "1", "backup"], check=True
+        )
+        wait_for(lambda: bool(control.subflows()[1].flags & Flags.BACKUP))
         assert control.act([Action(first.id, 0, 33), Action(second.id, 0, 44, token=second.token)]) == 2
         wait_for(lambda: [s.cwnd for s in control.subflows() if s.steered] == [33, 44])
         control.act([Action(first.id, 2 * ONE_Q16, 1)])
@@ -75,5 +80,5 @@ def test_two_subflows_tell_their_state_and_take_actions(control: bpf.Client) -> 
 
 
 def test_the_state_record_is_as_long_as_the_programs() -> None:
-    """4 of 8 bytes, 24 of 4, two addresses: the C structure has no padding."""
-    assert bpf.STATE.size == 4 * 8 + 24 * 4 + 2 * 16
+    """4 of 8 bytes, 23 of 4, two of 2, two addresses: the C structure has no padding."""
+    assert bpf.STATE.size == 4 * 8 + 23 * 4 + 2 * 2 + 2 * 16

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dstcc_kernel import guest, module
+from dstcc_kernel import guest, module, sources
 
 from .test_law import digest
 
@@ -22,6 +22,12 @@ SHORT = (
     "silence",
     "reports",
     "closing",
+    "backup",
+    "held",
+    "idle_silence",
+    "fallback_in_loss",
+    "tcp_state",
+    "bounded_headroom",
     "refusals",
     "killed_agent",
     "policy",
@@ -34,10 +40,16 @@ COST_LIMIT = 1.3
 
 
 def check(
-    kernel: Path, out: Path, *names: str, wall_s: float = WALL_S, memory_mb: int = 1024
+    kernel: Path,
+    out: Path,
+    *names: str,
+    wall_s: float = WALL_S,
+    memory_mb: int = 1024,
+    folder: Path | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Run checks in a guest; what each found. Fails with the guest's words, or for a complaint of the kernel's."""
-    folder = module.guest_module(kernel).parent
+    """Run checks in a guest, of the module or of another in ``folder``; what each found. Fails with the guest's words,
+    or for a complaint of the kernel's."""
+    folder = folder or module.guest_module(kernel).parent
     words = [sys.executable, str(INSIDE), str(folder), *names]
     where = {"PATH": f"{os.defpath}:/usr/sbin:/sbin"}  # ip and tc
     done = guest.run(kernel, words, out=out, seed=1, memory_mb=memory_mb, wall_s=wall_s, environment=where)
@@ -53,8 +65,26 @@ def test_the_law_gives_the_same_in_the_kernel_as_in_the_simulator(kernel: Path, 
     assert check(kernel, tmp_path, "law")["law"]["digest"] == digest()
 
 
-def test_state_actions_silence_reports_refusals_and_a_killed_agent(kernel: Path, tmp_path: Path) -> None:
+def test_state_actions_silence_reports_locks_rights_refusals_and_a_killed_agent(
+    kernel: Path, tmp_path: Path
+) -> None:
     check(kernel, tmp_path, *SHORT)
+
+
+NEW_MESSAGE = "struct sk_buff *skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);\n\tstruct nlattr *more"
+NO_MEMORY = "own->slot % 3 == 2 && *id > 1 ? NULL : genlmsg_new"
+
+
+def test_a_report_without_memory_is_told_as_lost(kernel: Path, tmp_path: Path) -> None:
+    """The kernel's small allocations do not fail on demand: a copy of the module has one that does."""
+    for name in ("law", "module"):
+        shutil.copytree(sources.folder(name), tmp_path / "built" / name)
+    source = tmp_path / "built/module/netlink.c"
+    text = source.read_text()
+    assert text.count(NEW_MESSAGE) == 1
+    source.write_text(text.replace(NEW_MESSAGE, NEW_MESSAGE.replace("genlmsg_new", NO_MEMORY)))
+    module._make(kernel.parent / "tree", source.parent, "um", False)
+    check(kernel, tmp_path / "out", "lost_report", folder=source.parent)
 
 
 def test_a_little_of_the_long_suites(kernel: Path, tmp_path: Path) -> None:

@@ -45,17 +45,18 @@ def spec() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def header() -> dict[str, dict[str, int]]:
-    """Name -> value of every enumeration of the header, by the enumeration's name."""
+    """Name -> value of every enumeration of the header, by what the names share; without the ends that C wants."""
     text = re.sub(r"/\*.*?\*/", "", (MODULE / "dstcc_netlink.h").read_text(), flags=re.S)
     enums = {}
-    for name, body in re.findall(r"enum dstcc_(\w+) \{(.*?)\};", text, flags=re.S):
+    for body in re.findall(r"enum(?: \w+)? \{(.*?)\};", text, flags=re.S):
         value, members = 0, {}
         for entry in filter(None, (line.strip() for line in body.split(","))):
             member, _, given_value = (part.strip() for part in entry.partition("="))
-            value = int(given_value) if given_value else value + 1
-            if not member.startswith("__"):
+            value = int(given_value) if given_value.isdigit() else value + 1
+            if not member.startswith("__") and "(" not in given_value:
                 members[member] = value
-        enums[name] = members
+        name = next(iter(members)).split("_")[1].lower()
+        enums["command" if name == "cmd" else name] = members
     return enums
 
 

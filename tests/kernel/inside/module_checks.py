@@ -15,14 +15,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import network
 from dstcc_kernel import module
 from dstcc_kernel.genetlink import COMMAND, HEADER, Family, NetlinkError, attribute, nest
-from dstcc_kernel.netlink import ONE_Q16, Act, Action, ActionPart, Client, Command, Parameter
+from dstcc_kernel.netlink import ONE_Q16, Act, Action, ActionPart, Client, Command, Flags, Parameter
 from network import Network, transfer, two_paths
 
 from dstcc.errors import KernelError
@@ -212,6 +212,35 @@ def reports() -> dict[str, Any]:
 
 
 @check
+def lost_report() -> dict[str, Any]:
+    """Of every third report the second message finds no memory: whoever listens is told, and gets no part of it."""
+    count = 20  # subflows: more than fit one message
+    with loaded(), two_paths() as net, inside_client(net) as client, ExitStack() as stack:
+        for port in range(6000, 6000 + count):
+            stack.enter_context(plain(net, port))
+        with inside_client(net) as listener:
+            listener.listen()
+            client.set_parameters(slot_us=200_000, reports=True)
+            told = [heard(listener) for _ in range(12)]
+    whole = [told_ for told_ in told if not isinstance(told_, str)]
+    assert told.count("ENOBUFS") == 4 == len(told) - len(whole), told
+    slots = [slot for slot, _ in whole]
+    assert all(slot % 3 != 2 and subflows == count for slot, subflows in whole), told
+    assert slots == sorted(set(slots)) and slots[-1] - slots[0] <= 12, told
+    return {}
+
+
+def heard(listener: Client) -> str | tuple[int, int]:
+    """The next report's slot and how many subflows it has, or the error's name in its place."""
+    try:
+        report = listener.report(2)
+    except NetlinkError as error:
+        return error.name
+    assert report is not None
+    return report.slot, len(report.subflows)
+
+
+@check
 def closing() -> dict[str, Any]:
     """A connection that closes under the control, or is reset with a full window in flight, lets the module go."""
     with two_paths() as net:
@@ -239,6 +268,164 @@ def closing() -> dict[str, Any]:
                 wait_for(lambda: client.subflows() == [])
             module.unload()
     return {}
+
+
+@contextmanager
+def plain(net: Network, port: int = 5003) -> Iterator[tuple[socket.socket, socket.socket, Client]]:
+    """A connection of plain TCP under ``dstcc`` at rest, and a client beside its sender."""
+    with network.inside(net.receiver):
+        listener = socket.create_server((net.addresses[0], port))
+    with network.inside(net.sender):
+        sender = socket.socket()
+    sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"dstcc")
+    sender.connect((net.addresses[0], port))
+    receiver, _ = listener.accept()
+    with listener, sender, receiver, inside_client(net) as client:
+        yield sender, receiver, client
+        sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
+
+
+def lose(net: Network, percent: int) -> None:
+    """Let so many packets of the sender's first path be lost from now on."""
+    shape = f"qdisc change dev a0 root netem limit 500 delay 20ms rate 50mbit loss {percent}%"
+    subprocess.run(["tc", "-n", net.sender, *shape.split()], check=True)
+
+
+@check
+def backup() -> dict[str, Any]:
+    """A subflow is shown as a backup by the word of either end: the peer's alone, the other way round."""
+    with loaded(), connected(backup=True) as (net, client, running):
+        ours = [Flags.BACKUP in subflow.flags for subflow in client.subflows()]
+        with network.inside(net.receiver), Client() as other:
+            running.receiver.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"dstcc")
+            wait_for(lambda: len(other.subflows()) == 2)
+            theirs = [Flags.BACKUP in subflow.flags for subflow in other.subflows()]
+            running.receiver.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
+    assert ours == [False, True] and sorted(theirs) == [False, True], (ours, theirs)
+    return {"ours": ours, "theirs": theirs}
+
+
+@check
+def held() -> dict[str, Any]:
+    """A socket that somebody holds keeps nobody from seeing, setting and acting; its action comes with its release."""
+    hold_s, quickly_s = 30.0, 0.5
+    with (
+        loaded(),
+        two_paths() as net,
+        plain(net) as (sender, _receiver, client),
+        inside_client(net) as listener,
+    ):
+        (subflow,) = client.subflows()
+        child = os.fork()
+        if child == 0:
+            words = f"fd={sender.fileno()} ms={hold_s * 1000:.0f}".encode()
+            with (FOLDER / "test/dstcc_hold_test.ko").open("rb") as file:
+                refused_load = False
+                try:
+                    module._call("finit_module", "hold", file.fileno(), words, 0)
+                except KernelError as error:
+                    refused_load = "ENODEV" in str(error)
+            os._exit(0 if refused_load else 1)
+        time.sleep(1)
+        begun = time.monotonic()
+        listener.listen()
+        client.set_parameters(slot_us=100_000, silence_slots=1000, headroom=0, reports=True)
+        assert listener.report(quickly_s) is not None
+        (seen,) = client.subflows()
+        assert seen.cwnd == subflow.cwnd
+        assert client.act([Action(subflow.id, 0, 30)]) == 1
+        assert client.act([Action(subflow.id, 0, 33)]) == 1, "of several the last counts"
+        client.set_parameters(slot_us=200_000)
+        (during,) = client.subflows()
+        took_s = time.monotonic() - begun
+        assert took_s < 2 * quickly_s, took_s
+        assert os.waitpid(child, 0)[1] == 0
+        time.sleep(1)
+        (after,) = client.subflows()
+    assert (during.cwnd, during.steered) == (subflow.cwnd, False)
+    assert (after.cwnd, after.steered, after.actions) == (33, True, 1)
+    return {"took_s": took_s}
+
+
+@check
+def idle_silence() -> dict[str, Any]:
+    """An agent's silence is noticed while nothing is acknowledged."""
+    with loaded(), two_paths() as net, plain(net) as (_sender, _receiver, client):
+        (subflow,) = client.subflows()
+        client.set_parameters(slot_us=100_000, silence_slots=4)
+        client.act([Action(subflow.id, ONE_Q16)])
+        time.sleep(0.3)
+        (before,) = client.subflows()
+        time.sleep(0.3)
+        (after,) = client.subflows()
+    assert (before.steered, before.fallbacks) == (True, 0)
+    assert (after.steered, after.fallbacks) == (False, 1)
+    return {}
+
+
+@check
+def fallback_in_loss() -> dict[str, Any]:
+    """Amid a timeout's repair Reno starts from one segment, with half the agent's window as its threshold."""
+    with loaded(), two_paths() as net, plain(net) as (sender, _receiver, client):
+        (subflow,) = client.subflows()
+        client.set_parameters(slot_us=10**6, silence_slots=1000, headroom=0)
+        client.act([Action(subflow.id, 0, 50)])
+        lose(net, 100)
+        sender.setblocking(False)
+        sender.send(bytes(100_000))
+        wait_for(lambda: client.subflows()[0].ca_state == 4)
+        (lost,) = client.subflows()
+        client.act([Action(subflow.id, None)])
+        (fallen,) = client.subflows()
+    assert (lost.cwnd, lost.steered) == (50, True)
+    assert (fallen.cwnd, fallen.ssthresh, fallen.steered) == (1, 25, False)
+    return {}
+
+
+@check
+def tcp_state() -> dict[str, Any]:
+    """A state says where the connection is in its life."""
+    with loaded(), two_paths() as net, plain(net) as (sender, receiver, client):
+        states = [client.subflows()[0].tcp_state]
+        sender.shutdown(socket.SHUT_WR)
+        states.append(client.subflows()[0].tcp_state)
+        time.sleep(1)
+        states.append(client.subflows()[0].tcp_state)
+    with loaded(), two_paths() as net, plain(net) as (_sender, receiver, client):
+        receiver.shutdown(socket.SHUT_WR)
+        time.sleep(1)
+        states.append(client.subflows()[0].tcp_state)
+    established, fin_wait_1, fin_wait_2, close_wait = 1, 4, 5, 8
+    assert states == [established, fin_wait_1, fin_wait_2, close_wait], states
+    return {}
+
+
+@check
+def bounded_headroom() -> dict[str, Any]:
+    """The root of a user namespace has all rights over its network, but may not lift the guard of the machine's."""
+    with loaded():
+        child = os.fork()
+        if child == 0:
+            os._exit(_of_a_user_namespace())
+        assert os.waitpid(child, 0)[1] == 0
+        with two_paths() as net, inside_client(net) as client:
+            client.set_parameters(headroom=0)
+            client.set_parameters(headroom=1024)
+            assert client.parameters().headroom == 1024
+    return {}
+
+
+def _of_a_user_namespace() -> int:
+    new_user, new_network = 0x10000000, network.CLONE_NEWNET
+    assert network.LIBC.unshare(new_user | new_network) == 0
+    with Client() as client:
+        client.set_parameters(headroom=4, silence_slots=7)
+        said = refused("EPERM", lambda: client.set_parameters(headroom=0, silence_slots=8))
+        assert "CAP_NET_ADMIN of the machine" in said
+        refused("EPERM", lambda: client.set_parameters(headroom=5))
+        kept = client.parameters()
+        assert (kept.headroom, kept.silence_slots) == (4, 7), "a refusal sets nothing"
+    return 0
 
 
 @check

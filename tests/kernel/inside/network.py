@@ -50,9 +50,15 @@ def move(namespace: str) -> None:
 
 @contextmanager
 def two_paths(
-    delay_ms: int = 20, rate_mbit: int = 50, *, loss_percent: float = 0, netem: bool = True
+    delay_ms: int = 20,
+    rate_mbit: int = 50,
+    *,
+    loss_percent: float = 0,
+    netem: bool = True,
+    backup: bool = False,
 ) -> Iterator[Network]:
-    """Lay two paths, each direction with this delay, rate and loss and 500 packets' room; plain without ``netem``."""
+    """Lay two paths, each direction with this delay, rate and loss and 500 packets' room; plain without ``netem``. The
+    second one is a ``backup`` by the sender's word."""
     network = Network(f"t{os.getpid()}s", f"t{os.getpid()}r")
     s, r = network.sender, network.receiver
     try:
@@ -73,7 +79,7 @@ def two_paths(
             with inside(host):
                 _sysctls()
         _ip(["rule add from 10.0.2.1 table 2", "route add default via 10.0.2.2 dev b0 table 2"], s)
-        _ip(["mptcp endpoint add 10.0.2.1 dev b0 subflow"], s)
+        _ip([f"mptcp endpoint add 10.0.2.1 dev b0 subflow{' backup' * backup}"], s)
         if netem:
             for device, host in (("a0", s), ("b0", s), ("a1", r), ("b1", r)):
                 shape = f"qdisc add dev {device} root netem limit 500 delay {delay_ms}ms rate {rate_mbit}mbit"
