@@ -132,8 +132,10 @@ def _terminable() -> Iterator[None]:
 
 
 def _leave(code: int) -> Never:
-    """End the process; trials in other threads have nothing to clean up, so they are not waited for."""
+    """End the process; trials in other threads are not waited for, but what they run in is ended with them."""
     if any(thread.name.startswith(WORKERS) for thread in threading.enumerate()):
+        if kernel := sys.modules.get("dstcc_kernel.backend"):
+            kernel.end_all()
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)

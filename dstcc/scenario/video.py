@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dstcc.cache import cache_folder
+from dstcc.cache import cache_folder, written
 from dstcc.errors import ScenarioError, StreamError
 
 from .fields import NS_PER_S
@@ -153,7 +153,8 @@ def _encoded_input(video: Video) -> tuple[Manifest, Path]:
         manifest = None
     if manifest is None or not _holds(manifest.source_path, clip, content):
         shutil.rmtree(folder, ignore_errors=True)  # no other program uses such a name
-        encode(clip, folder, **settings.model_dump(), quality=False, force=True)
+        with written():
+            encode(clip, folder, **settings.model_dump(), quality=False, force=True)
         manifest = verify(folder)
     return manifest, folder
 

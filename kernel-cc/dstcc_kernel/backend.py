@@ -23,7 +23,7 @@ from dstcc.extensions import label
 from dstcc.scenario import draw_trial, engine_config
 from dstcc.wire import HEADER_BYTES
 
-from . import guest, host, source
+from . import guest, host, running, source
 from .build import Built, find
 from .controller_process import ERROR, GUARD
 from .job import JOB, NEVER_NS, OBJECTS, PART, RESULT, Job
@@ -159,6 +159,8 @@ def run(
     except (
         KernelError
     ) as error:  # it hung or died: its words and what it wrote are all there is to learn from
+        if shutil.disk_usage(folder).free < SMALL_FILE:
+            raise DstccError(_full(folder)) from None
         kept, part = True, folder / PART
         raise UnfinishedError(str(error), read_result(part, config) if part.exists() else None) from None
     except OSError as error:
@@ -230,6 +232,13 @@ def _full(folder: Path) -> str:
 def sweep() -> None:
     """Remove the folders of trials whose runner is gone: what a killed one left, what an ended guest said."""
     remove_leftovers(Path(tempfile.gettempdir()), PREFIX, JOB)
+
+
+def end_all() -> None:
+    """End every trial of this process and remove what they have in temporary folders; none starts any more."""
+    running.end_all(guest.PATIENCE_S)
+    guest.sweep(own=True)
+    remove_leftovers(Path(tempfile.gettempdir()), PREFIX, JOB, own=True)
 
 
 def _module() -> str:

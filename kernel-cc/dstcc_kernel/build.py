@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from dstcc.atomic import atomic_write
-from dstcc.cache import cache_folder
+from dstcc.cache import cache_folder, require_folder, written
 from dstcc.errors import KernelError, MissingCapabilityError
 
 from . import source
@@ -109,8 +109,9 @@ def find(debug: bool = False) -> Built | None:
     """The kernel in the cache that this dstcc would build, or ``None``.
 
     Of :func:`dstcc_kernel.source.release`. Without its source package any of its versions with the same
-    configuration will do.
+    configuration will do. Raises :class:`MissingCapabilityError` where the cache is no folder.
     """
+    require_folder()
     variant = _variant(debug)
     version = source.version()
     name = f"linux-{version or source.release().name + '.*'}-{variant}-{checksum(debug)}"
@@ -276,8 +277,10 @@ def _keep_headers(tree: Path) -> None:
 @contextmanager
 def _alone() -> Iterator[None]:
     """Hold the cache's kernels alone; waits for whoever does."""
-    home().mkdir(parents=True, exist_ok=True)
-    with (home() / LOCK).open("a") as lock:
+    with written():
+        home().mkdir(parents=True, exist_ok=True)
+        lock = (home() / LOCK).open("a")
+    with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -18,15 +18,17 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dstcc.errors import KernelError, MissingCapabilityError
 
 from .leftovers import remove_leftovers
 from .processor import bound_to, processor
 from .programs import programs
+from .running import started
 
 CONSOLE = "console.log"
 """File in the run's folder with all that the kernel and the job printed."""
@@ -120,10 +122,11 @@ def reports(console: str) -> tuple[str, ...]:
     return tuple(match[0] for line in of_job.splitlines() if (match := REPORT.match(line.strip())))
 
 
-def sweep() -> None:
-    """Remove the small folders of guests whose runner was killed; their processes ended with it."""
+def sweep(*, own: bool = False) -> None:
+    """Remove the small folders of guests whose runner was killed; their processes ended with it. ``own``: and this
+    process's."""
     for parent in _scratch_parents():
-        remove_leftovers(parent, PREFIX, JOB)
+        remove_leftovers(parent, PREFIX, JOB, own=own)
 
 
 def _furnish(
@@ -179,17 +182,16 @@ def _boot(
     at_limit: Callable[[int], None] | None,
 ) -> bool:
     """Run the kernel in ``scratch`` to its end; whether it came in time."""
-    with console.open("wb") as log, processor() as number:
+    how: dict[str, Any] = {
+        "cwd": scratch,
+        "env": {"DSTCC_SEED": str(seed), "TMPDIR": "."},
+        "stdin": subprocess.DEVNULL,
+        "stderr": subprocess.STDOUT,
+        "start_new_session": True,  # Ctrl-C is ours to handle
+    }
+    with console.open("wb") as log, processor() as number, ExitStack() as stack:
         with bound_to(number):
-            process = subprocess.Popen(
-                command,
-                cwd=scratch,
-                env={"DSTCC_SEED": str(seed), "TMPDIR": "."},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is ours to handle
-            )
+            process = stack.enter_context(started(command, stdout=log, **how))
         try:
             process.wait(timeout=wall_s)
         except subprocess.TimeoutExpired:

@@ -10,6 +10,7 @@ from pathlib import Path
 from dstcc.errors import KernelError, MissingCapabilityError
 
 from . import bpf, module, netlink
+from .running import started
 
 RIGHTS_REMEDY = (
     "a network of its own is refused to this user: run as root, or allow user namespaces "
@@ -70,8 +71,10 @@ def run(words: list[str], log: Path, *, wall_s: float, environment: dict[str, st
     if unshare is None:
         raise MissingCapabilityError("--backend host: apt install util-linux")
     command = [unshare, *_as_root(), "--net", "--pid", "--fork", "--kill-child", "--mount-proc", *words]
-    with log.open("wb") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=out, env=os.environ | environment)
+    with (
+        log.open("wb") as out,
+        started(command, stdout=out, stderr=out, env=os.environ | environment) as process,
+    ):
         try:
             process.wait(timeout=wall_s)
         except subprocess.TimeoutExpired:

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 from dstcc.atomic import atomic_file
-from dstcc.cache import cache_folder
+from dstcc.cache import cache_folder, written
 from dstcc.errors import MissingCapabilityError
 
 from .sources import folder
@@ -43,14 +43,15 @@ def program(name: str = "transfer") -> Path:
     compiler = shutil.which("g++") or shutil.which("c++")
     if compiler is None:
         raise MissingCapabilityError("no C++ compiler: install g++ (on Debian: apt install g++)")
-    made.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_file(made) as temporary:
-        include = f"-I{folder(SHARED)}"
-        command = [compiler, *FLAGS, *strictness(), include, *map(str, sources), "-o", str(temporary)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise MissingCapabilityError(
-                f"{compiler} cannot compile the {name} program: {done.stderr[-500:]}"
-            )
+    with written():
+        made.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_file(made) as temporary:
+            include = f"-I{folder(SHARED)}"
+            command = [compiler, *FLAGS, *strictness(), include, *map(str, sources), "-o", str(temporary)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise MissingCapabilityError(
+                    f"{compiler} cannot compile the {name} program: {done.stderr[-500:]}"
+                )
     made.chmod(0o755)
     return made

@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 from dstcc.atomic import atomic_directory
-from dstcc.cache import cache_folder
+from dstcc.cache import cache_folder, written
 from dstcc.errors import KernelError, MissingCapabilityError
 from dstcc.outputs import Kind
 
@@ -43,7 +43,7 @@ def programs() -> Path:
     if not made.is_dir():
         if shutil.which("gcc") is None:
             raise MissingCapabilityError("guests cannot be started: apt install gcc libc6-dev")
-        with atomic_directory(made, replaces=BUILT_PROGRAMS) as work:
+        with written(), atomic_directory(made, replaces=BUILT_PROGRAMS) as work:
             for name, (file, options) in PROGRAMS.items():
                 _compile([*FLAGS, *strictness(), *options, "-o", str(work / name), str(folder("lab") / file)])
     return made
