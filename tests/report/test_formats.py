@@ -64,7 +64,7 @@ def test_markdown_has_tables_verdict_and_command(make_run: RunFactory) -> None:
     text = render(load_report([make_run(RunSpec(chunks=120, failures={"cubic+minrtt/s1": "a|b"}))]), "md")
     lines = text.splitlines()
     starts = [index for index, line in enumerate(lines) if line.startswith("|---")]
-    assert len(starts) == 6  # standings, summary, differences, a profile for each of three shares
+    assert len(starts) == 6  # the ranking, summary, differences, a profile for each of three shares
     for start in starts:
         table = list(takewhile(lambda line: line.startswith("|"), lines[start - 1 :]))
         assert {line.replace(r"\|", "").count("|") for line in table} == {table[0].count("|")}

@@ -134,8 +134,8 @@ def steered(config: EngineConfig, action: ActionSpace) -> EngineConfig:
         layer_links=(),
     )
     if action.control in CONTROLS.values():
-        own = {action.control: {"headroom": (action.headroom,)}}
-        transport = replace(transport, parameters={**transport.parameters, **own})
+        headroom = {action.control: {"headroom": (action.headroom,)}}
+        transport = replace(transport, parameters={**transport.parameters, **headroom})
     if action.lanes:
         transport = replace(transport, mode="lanes", lanes_per_link=action.lanes)
     slot_ns = config.slot_ns

@@ -6,8 +6,8 @@ std::unique_ptr<CongestionControl> make_congestion(const TransportConfig& transp
                                                    ControlSetup setup) {
     const ControlEntry* const entry = registered<ControlEntry>(name);
     if (entry == nullptr) throw std::invalid_argument("unknown congestion control '" + name + "'");
-    const auto own = transport.parameters.find(name);
-    setup.parameters = own == transport.parameters.end() ? nullptr : &own->second;
+    const auto given = transport.parameters.find(name);
+    setup.parameters = given == transport.parameters.end() ? nullptr : &given->second;
     return entry->make(setup);
 }
 

@@ -30,8 +30,8 @@ Ltp::Ltp(const EngineConfig& config)
       unsettled_(config.objects.size()),
       pending_(config_.transport.layer_first) {
     const TransportConfig& transport = config_.transport;
-    const auto own = transport.parameters.find(kTransferLtp);
-    const Parameters* const parameters = own == transport.parameters.end() ? nullptr : &own->second;
+    const auto given = transport.parameters.find(kTransferLtp);
+    const Parameters* const parameters = given == transport.parameters.end() ? nullptr : &given->second;
     const std::vector<double>& rates_bps = values_of(parameters, kLtpRate);
     const double green = value_of(parameters, kLtpGreenFrom, kMostLayers);
     const double limit = value_of(parameters, kLtpRetryLimit, 20);

@@ -129,11 +129,12 @@ void PacingLimit::probe(const PathSlot& slot, double round_s) {
 void PacingLimit::cruise(double round_s) {
     if (!count_.complete(round_s)) return;
     high_rounds_ = count_.beyond(base_loss_ + kHighLoss) ? high_rounds_ + 1 : 0;
-    if (high_rounds_ > 1)
-        try_slower(count_);
-    else if (high_rounds_ > 0 || phase_s_ < pause_ * round_s)
+    if (high_rounds_ > 1) return try_slower(count_);
+    if (high_rounds_ > 0 || phase_s_ < pause_ * round_s) {
         count_ = FateCount();
-    else if (count_.beyond(base_loss_ + kSlightLoss))
+        return;
+    }
+    if (count_.beyond(base_loss_ + kSlightLoss))
         try_slower(count_);
     else if (limit_ < kNone)
         try_rate(limit_ * (1 + step_));
