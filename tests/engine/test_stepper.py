@@ -479,3 +479,25 @@ def test_the_longest_gap_is_base_layers_first() -> None:
     """A finite gap that no integer of nanoseconds holds is as good as none that ends."""
     first = [late_bound(gap_s, (-1, -1, -1), 60).objects.first_sent_ns for gap_s in (INF, 1e300)]
     assert (first[0] == first[1]).all()
+
+
+@pytest.mark.parametrize("mode", ["stream", "lanes"])
+@pytest.mark.parametrize("scheduler", ["minrtt", "daps", "linux", "layer-pinned"])
+def test_a_layer_is_sent_once_in_the_slot_of_its_last_byte(scheduler: str, mode: str) -> None:
+    # Nothing is lost, so a layer's last byte is sent once. A scheduler that plans has given it to a subflow before.
+    given = trial()
+    lanes = 16 if mode == "lanes" else 1
+    transport = replace(given.transport, scheduler=scheduler, mode=mode, lanes_per_link=lanes)
+    links = tuple(replace(link, loss=Loss()) for link in LINKS)
+    stepper = Stepper(1, 2, 3)
+    stepper.load(0, replace(given, links=links, transport=transport))
+    stepper.alpha_q16[:], stepper.beta[:] = 0, 20
+    weight = (3 - given.objects.layer) * 100
+    sent, steps = 0.0, []
+    while stepper.done[0] == RUNNING:
+        stepper.step()
+        sent += value(stepper, "sent_weight").sum()
+        whole = stepper.result(0).objects.sent_bytes >= given.objects.payload_bytes
+        assert sent == (whole * weight).sum()
+        steps.append(sent)
+    assert 0 < steps[len(steps) // 4] < sent

@@ -46,7 +46,7 @@ from .probing import Probing
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dstcc.engine import EngineConfig, Stepper
+    from dstcc.engine import EngineConfig, Objects, Stepper
 
     FloatArray = NDArray[np.float64]
 
@@ -116,6 +116,8 @@ class Rates:
         self._overhead = np.ones((episodes, 1))
         """Bytes on the wire per byte of payload."""
         self._sources: list[Source] = [NOTHING] * episodes
+        self._video: tuple[Objects, Captured] | None = None
+        """The source that was made last: a group of episodes begins with the same one."""
         self.pacing_limits: list[list[PacingLimit]] = [[] for _ in range(episodes)]
         """Of each episode's subflows."""
         self.top_layer = np.zeros(episodes, dtype=np.int64)
@@ -138,7 +140,11 @@ class Rates:
         self.limit[episode] = np.inf
         packet_bytes = transport.mss_bytes + transport.header_bytes
         self._overhead[episode] = packet_bytes / transport.mss_bytes
-        self._sources[episode] = source or Captured.of(objects)
+        if source is None:
+            if self._video is None or self._video[0] is not objects:
+                self._video = objects, Captured.of(objects)
+            source = self._video[1]
+        self._sources[episode] = source
         self.packet_bytes[episode] = packet_bytes
         self.top_layer[episode] = int(objects.layer.max()) if len(objects.layer) else 0
         paths = sum(link.subflows for link in config.links)
@@ -235,7 +241,15 @@ class Rates:
 
     def _capture(self, time_s: FloatArray, rows: slice) -> FloatArray:
         """Update the source's rate; the bytes on the wire that the source has captured, (K, 1)."""
-        now = [source.by(one) for source, one in zip(self._sources[rows], time_s.tolist(), strict=True)]
+        known: dict[
+            tuple[int, float], tuple[float, float]
+        ] = {}  # a group's episodes have one video and one time
+        now = []
+        for source, at_s in zip(self._sources[rows], time_s.tolist(), strict=True):
+            key = id(source), at_s
+            if key not in known:
+                known[key] = source.by(at_s)
+            now.append(known[key])
         on_the_wire = np.array(now) * self._overhead[rows]
         self.source_rate[rows] = on_the_wire[:, 1:]
         return on_the_wire[:, :1]

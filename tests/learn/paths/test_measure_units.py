@@ -255,3 +255,35 @@ def test_without_deadlines_there_is_no_delay() -> None:
     assert rates.delay_s.tolist() == [30]  # released at 10 s
     rates.begin(0, config(1, deadline_ns=np.full(4, NEVER_NS)))
     assert rates.delay_s.tolist() == [np.inf]
+
+
+def test_one_video_is_asked_once_a_time_and_each_time_for_itself() -> None:
+    # A chunk a second: 2 chunks by 1.5 s, 4 by 3.5 s. The rate is that of the chunks so far.
+    asked: list[float] = []
+
+    class Counting(Captured):
+        def by(self, time_s: float) -> tuple[float, float]:
+            asked.append(time_s)
+            return super().by(time_s)
+
+    video = Counting(np.arange(4.0), 8.0 * WIRE * np.array([1.0, 2.0, 4.0, 8.0]))
+    rates = Rates(3, 1)
+    rates._sources = [video] * 3
+    slots = [slot(Row()) for _ in range(3)]
+    for one, time_s in zip(slots, (1.5, 3.5, 1.5), strict=True):
+        one.episode_values[0, EPISODE_VALUES.index("time_s")] = time_s
+    rates.update(beside(beside(slots[0], slots[1]), slots[2]))
+    # 2 chunks of 16 packets took 2 seconds, 4 of 64 took 4.
+    assert rates.source_rate.ravel() / WIRE == pytest.approx([8, 16, 8])
+    assert asked == [1.5, 3.5]
+
+
+def test_trials_of_one_video_share_its_source_and_others_do_not() -> None:
+    first, other = (objects(1, [size, size], [0, 1], [10, 11]) for size in (100, 200))
+    rates = Rates(3, 1)
+    for episode, given in enumerate((first, first, other)):
+        begun = config(1)
+        begun.objects = given
+        rates.begin(episode, begun)
+    assert rates._sources[0] is rates._sources[1]
+    assert [source.by(5.0)[0] for source in rates._sources] == [200, 200, 400]
