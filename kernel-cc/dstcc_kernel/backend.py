@@ -254,13 +254,28 @@ def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
         "netem draws losses before the line, by packets, from the guest's seed: not the simulator's draws",
         "oracle_ratio is against a sender that loses nothing but what it sends into an outage",
     ]
-    stock = [name for name in scenario.transport.congestion if name != "fixed"]
+    transport = scenario.transport
+    stock = [name for name in transport.congestion if name != "fixed"]
+    if transport.receive_buffer_bytes is not None and transport.mode == "lanes":
+        notes.append(
+            "receive_buffer_bytes is each lane's, which is a connection: not one that all lanes share"
+        )
+    if any(link.loss is not None or link.profile is not None for link in scenario.link):
+        notes.append(
+            "a connection whose SYN is lost, and repeated twice or more, begins with a window of one segment"
+        )
+    if any(link.outages or link.contacts for link in scenario.link):
+        notes.append("what stands in a link's queue when an outage begins still crosses")
     if scenario.transport.controller:
         notes.append(
             f"under a controller a link has at most {MAX_LANES} lanes, each an MPTCP connection; they share their "
             "link's window, which each of them holds and the sender keeps"
         )
-    if scenario.transport.mode == "lanes" and stock:
+    if _in_a_stream(scenario) and not places(on_host=on_host):
+        notes.append(
+            "the kernel's own scheduler decides in a stream: the policy's choice of links is not heeded"
+        )
+    if transport.mode == "lanes" and stock:
         notes.append(f"under {', '.join(stock)} each lane is an MPTCP connection with a window of its own")
     elif stock and "minrtt" in scenario.transport.scheduler:
         notes.append("the kernel's own scheduler, by bytes queued over pacing rate, stands in minrtt's place")
@@ -268,6 +283,15 @@ def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
         return {"version": platform.release(), "notes": [*notes, "in real time: two runs are not the same"]}
     kernel = built()
     return {"version": kernel.facts["version"], "sha256": kernel.facts["sha256"], "notes": notes}
+
+
+def _in_a_stream(scenario: Scenario) -> bool:
+    """Whether a policy runs in the scenario's stream, with no lanes of its own."""
+    if scenario.transport.mode != "stream" or not scenario.transport.controller:
+        return False
+    from dstcc.learn.policies.policy import load_policy
+
+    return not all(load_policy(given).action.lanes for given in scenario.transport.controller)
 
 
 def python_path() -> str:

@@ -27,6 +27,8 @@ CONSTANTS = ("hystart", "hystart_ack_delta_s", "compressed_ack_s", "rto_min_s")
 """Of ``[transport] constants`` those that the kernel has a knob for: two module parameters of tcp_cubic, the sysctl
 ``tcp_comp_sack_delay_ns``, and a route's ``rto_min``."""
 MAX_LINKS = 16
+MAX_CWND = 1 << 28
+"""The module's (``dstcc_law.h``)."""
 MAX_STREAM_SUBFLOWS = 9
 """The kernel's path manager knows eight endpoints beside the first subflow's."""
 
@@ -50,7 +52,7 @@ def misfit(scenario: Scenario) -> str | None:
             "transport.scheduler 'layer-pinned': needs layer_links here: our sender binds a layer when a lane has "
             "room, and expects no deliveries to choose by"
         )
-    problem = _windows(scenario) or _constants(scenario)
+    problem = _windows(scenario) or _fixed(scenario) or _constants(scenario)
     if problem is not None:
         return problem
     return _too_many(len(scenario.link), scenario.subflows, lanes=transport.mode == "lanes")
@@ -71,6 +73,16 @@ def _windows(scenario: Scenario) -> str | None:
     if transport.window == "lane" and given is not None:
         return f"transport.window = 'lane': the lanes of a link share the window of '{given}' here; window = \"link\""
     return None
+
+
+def _fixed(scenario: Scenario) -> str | None:
+    """Windows that our module cannot hold."""
+    wrong = [window for window in scenario.transport.fixed_cwnd_segments or () if not 2 <= window <= MAX_CWND]
+    if "fixed" not in scenario.transport.congestion or not wrong:
+        return None
+    return (
+        f"transport.fixed_cwnd_segments = {wrong[0]}: our module holds windows of 2 to {MAX_CWND:,} segments"
+    )
 
 
 def _constants(scenario: Scenario) -> str | None:

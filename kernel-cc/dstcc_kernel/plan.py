@@ -197,11 +197,14 @@ def steered_slot_ns(config: EngineConfig) -> int:
 
 
 def windows_of(config: EngineConfig) -> list[int]:
-    """The window of ``fixed`` on each link, in segments: as given, or the bandwidth-delay product."""
+    """The window of ``fixed`` on each of a link's subflows, in segments: as given, or its share of the link's
+    bandwidth-delay product."""
     full = 8 * (config.transport.mss_bytes + HEADER_BYTES)
     given = config.transport.parameters.get("fixed", {}).get("cwnd_segments", ())
     windows = [int(window) for window in given]
-    return windows or [max(2, ceil(link.rate_bps * rtt_s(link) / full)) for link in config.links]
+    return windows or [
+        max(2, ceil(link.rate_bps * rtt_s(link) / full / link.subflows)) for link in config.links
+    ]
 
 
 def slot_ns(config: EngineConfig) -> int:

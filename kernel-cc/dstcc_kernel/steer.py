@@ -43,7 +43,7 @@ def make(job: Job, folder: Path) -> Controller:
 
 
 def hold(windows: Sequence[int], job: Job) -> Controller:
-    """Each link's subflows share a window of so many segments; lanes that share one hold all of it each."""
+    """Each of a link's subflows holds its window of so many segments; lanes, which share one, hold all of it each."""
     from . import host
     from .netlink import ACTIONS_MAX, Action
 
@@ -54,11 +54,7 @@ def hold(windows: Sequence[int], job: Job) -> Controller:
     def slot(_line: str) -> str:
         subflows = client.subflows()
         groups = [[s for s in subflows if s.local_address in place] for place in places]
-        acts = [
-            Action(s.id, 0, window if job.shared else max(2, window // len(group)))
-            for group, window in zip(groups, windows, strict=True)
-            for s in group
-        ]
+        acts = [Action(s.id, 0, window) for group, window in zip(groups, windows, strict=True) for s in group]
         for start in range(0, len(acts), ACTIONS_MAX):
             client.act(acts[start : start + ACTIONS_MAX])
         return ""

@@ -340,6 +340,20 @@ def test_a_fixed_window_is_told_or_fills_the_link() -> None:
     assert windows_of(trial(scenario(LINKS, transport={**fixed, "fixed_cwnd_segments": [50]}))) == [50, 50]
 
 
+def test_subflows_share_the_default_window_and_have_a_given_one_each() -> None:
+    """As in the simulator; the kernel's each got half of a given one."""
+    two = [{**link, "subflows": 2} for link in (LINKS if isinstance(LINKS, list) else [LINKS])]
+    assert windows_of(trial(scenario(two, transport={"congestion": "fixed"}))) == [4896] * len(two)
+    given = {"congestion": "fixed", "fixed_cwnd_segments": [50]}
+    assert windows_of(trial(scenario(two, transport=given))) == [50] * len(two)
+
+
+def test_a_window_that_the_module_cannot_hold_is_refused() -> None:
+    for window, problem in ((1, True), (2, False), (2**28, False), (2**28 + 1, True)):
+        given = scenario(LINKS, transport={"congestion": "fixed", "fixed_cwnd_segments": [window]})
+        assert (misfit(given) is not None) is problem
+
+
 def test_a_looped_streams_files_begin_again() -> None:
     plain = trial(scenario())
     assert set(objects_of(plain)[:, 5]) == {-1}
