@@ -59,11 +59,17 @@ SYSCTLS = {
     "net/ipv4/tcp_synack_retries": "12",
     "net/ipv4/tcp_retries2": "40",
     "net/ipv6/conf/default/disable_ipv6": "1",
+    "net/ipv4/tcp_syn_linear_timeouts": "0",
     "net/mptcp/syn_retrans_before_tcp_fallback": "255",
 }
 """Of both hosts. The defaults give up on a peer that is far away, and remember what the next trial should not know."""
-WHERE_THERE = ("net/ipv6/conf/default/disable_ipv6", "net/mptcp/syn_retrans_before_tcp_fallback")
-"""Of these, those that some kernels have not: as they know no IPv6, or stay with MPTCP however many SYNs are lost."""
+WHERE_THERE = (
+    "net/ipv6/conf/default/disable_ipv6",
+    "net/ipv4/tcp_syn_linear_timeouts",
+    "net/mptcp/syn_retrans_before_tcp_fallback",
+)
+"""Of these, those that some kernels have not: as they know no IPv6, double a SYN's timeout from the first on, or stay
+with MPTCP however many SYNs are lost."""
 
 
 @dataclass(frozen=True)

@@ -172,13 +172,15 @@ static int dstcc_schedule(struct sock *ssk)
 
 /*
  * MPTCP's own timer ran out. Its look at idle subflows finds out which are stale. What a living
- * subflow carries that one's TCP repeats; what a stale one carried is sent as if it were new.
+ * subflow carries that one's TCP repeats; what a stale one carried is sent as if it were new. The
+ * usual choice shortens the timer where a subflow is silent, which else happens with new data only.
  */
 static int dstcc_retransmit(struct mptcp_sock *msk)
 {
 	struct sock *idle = mptcp_subflow_get_retrans(msk);
 	const struct dstcc_range *range = dstcc_find(msk->dstcc, READ_ONCE(msk->snd_una));
 
+	mptcp_subflow_get_send(msk);
 	return range ? -EINVAL : dstcc_schedule(idle);
 }
 

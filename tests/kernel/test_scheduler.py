@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from dstcc_kernel import backend, guest, module, source
 from dstcc_kernel.job import Job
@@ -86,7 +85,8 @@ def test_a_stream_under_a_controller_keeps_to_its_table(kernel_with_scheduler: P
     assert as_told(result)
     told = sums(result, "told_bytes")
     assert sum(told.values()) > 10**6
-    assert sum(1 for n in told.values() if n > 0) >= 4, told
+    assert {link for (_, link), n in told.items() if n > 0} == {0, 1}, told
+    assert {layer for (layer, _), n in told.items() if n > 0} == {0, 1, 2}, told
     for kind in ("strayed_bytes", "moved_bytes"):
         assert not any(sums(result, kind).values())
     # a stream: one ordering domain, so what is delivered is delivered in the order in which it was written
@@ -105,8 +105,10 @@ def test_a_kernel_that_bypasses_the_scheduler_fails_the_trial(
 
 
 def test_ranges_of_a_link_that_goes_away_move_on(kernel_with_scheduler: Path) -> None:
-    result = trial("link.1.outages=[[900, 1e12]]")
-    moved, strayed = sums(result, "moved_bytes"), sums(result, "strayed_bytes")
-    assert sum(moved.values()) + sum(strayed.values()) > 0
-    assert all(n == 0 for (_, link), n in moved.items() if link == 1)
-    assert np.any(result.objects.complete_ns > 1_100 * 10**9)
+    """Under way on link 0 at 900 s and never acknowledged; link 1 has joined by 1,050 s. What is silent for a round
+    trip of 300 s is stale, and light takes 150 s more."""
+    result = trial("link.0.outages=[[900, 1e9]]", "scenario.duration_s=3000")
+    moved = sums(result, "moved_bytes")
+    assert sum(n for (_, link), n in moved.items() if link == 1) > 10**5, moved
+    assert all(n == 0 for (_, link), n in moved.items() if link == 0)
+    assert result.objects.complete_ns.max() > (900 + 300 + 150) * 10**9

@@ -184,6 +184,13 @@ def _sysctls() -> None:
     }
     for name, value in values.items():
         Path("/proc/sys/net", name).write_text(value)
+    # some kernels only: MPTCP however long a SYN takes
+    for name, value in (
+        ("ipv4/tcp_syn_linear_timeouts", "0"),
+        ("mptcp/syn_retrans_before_tcp_fallback", "255"),
+    ):
+        if Path("/proc/sys/net", name).exists():
+            Path("/proc/sys/net", name).write_text(value)
     for device in Path("/proc/sys/net/ipv4/conf").iterdir():
         (device / "rp_filter").write_text("0")
 
