@@ -42,6 +42,9 @@ METRICS = (
     "stall_s",
     "stalls",
     "retransmitted_ratio",
+    "repair_ratio",
+    "decoded_ratio",
+    "decode_failures",
     "sent_bytes",
     "delivered_bytes",
     "mean_rtt_s",
@@ -195,7 +198,7 @@ def compute(
         "stall_s": playback.stall_s,
         "stalls": None if playback.stalls is None else float(playback.stalls),
     }
-    values |= _transfer(result, in_time) | sharing_metrics(links, result)
+    values |= _transfer(result, in_time) | sharing_metrics(links, result) | _coding(result)
     if "guard_clamps" in result.totals:
         values["guard_actions"] = result.totals["guard_clamps"] + result.totals["guard_fallbacks"]
     if quality is not None:
@@ -226,6 +229,19 @@ def _transfer(result: EngineResult, in_time: float) -> dict[str, float | None]:
         "delivered_bytes": float(delivered),
         "mean_rtt_s": _ratio(totals["rtt_sum_s"], totals["rtt_samples"]),
         "p95_queue_s": None if isnan(totals["queue_p95_s"]) else float(totals["queue_p95_s"]),
+    }
+
+
+def _coding(result: EngineResult) -> dict[str, float | None]:
+    """The metrics of coding; none where nothing is coded. Blocks of which nothing was sent do not count."""
+    if result.coding is None:
+        return {}
+    totals, sent = result.totals, result.coding.source_packets > 0
+    blocks, whole = int(sent.sum()), int(result.coding.whole[sent].sum())
+    return {
+        "repair_ratio": _ratio(totals["repair_payload_bytes"], totals["sent_payload_bytes"]),
+        "decoded_ratio": _ratio(whole, blocks),
+        "decode_failures": float(blocks - whole),
     }
 
 

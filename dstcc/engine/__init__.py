@@ -10,6 +10,8 @@ from __future__ import annotations
 from .config import (
     AGENT,
     NEVER_NS,
+    Coding,
+    CodingResults,
     CrossTraffic,
     EngineConfig,
     EngineResult,
@@ -48,6 +50,8 @@ __all__ = [
     "PARAMETERS",
     "SCHEDULER_NAMES",
     "TRANSFER_NAMES",
+    "Coding",
+    "CodingResults",
     "CrossTraffic",
     "EngineConfig",
     "EngineResult",

@@ -10,6 +10,7 @@ rules: Any
 structures: Any
 parts: Any
 dispatch: Any
+coding: Any
 law: Any
 
 def burst_draws(loss: Loss, seed: int, slot: int) -> int: ...

@@ -174,7 +174,8 @@ class TcpConstants:
     delayed_ack_s: float = 0.04
     """TCP_DELACK_MIN; an ACK leaves with the second segment, or after this long at first."""
     delayed_ack_max_s: float = 0.2
-    """TCP_DELACK_MAX: the wait adapts to the gaps between segments, up to this, and to the round trip of the handshake;
+    """TCP_DELACK_MAX: the wait adapts to the gaps between segments, up to this, and to the round trip of the
+    handshake;
     where ``delayed_ack_s`` is above them, that is the wait."""
     compressed_ack_s: float = 0.001
     """``tcp_comp_sack_delay_ns``: segments out of order share an ACK within this time, after the first three."""
@@ -211,7 +212,10 @@ class Transport:
     congestion: str
     scheduler: str
     mode: str = "stream"
-    """``stream``: one ordering domain; ``lanes``: ``lanes_per_link`` of them per subflow, a layer whole on one."""
+    """``stream``: one ordering domain; ``lanes``: ``lanes_per_link`` of them per subflow, a layer whole on one;
+    ``coded``: packets without an order, layers coded over them (``EngineConfig.coding``)."""
+    handshake: bool = True
+    """``coded``: False sends from time 0, the contact plan's light times in the place of a first round trip."""
     lanes_per_link: int = 1
     """Of each of a link's subflows; most links have one."""
     apart: bool = False
@@ -221,14 +225,16 @@ class Transport:
     header_bytes: int = HEADER_BYTES
     """Wire bytes beside the payload in each data packet, and the size of a pure ACK."""
     option_bytes: int = 24
-    """MPTCP's options in each segment, 0 for a single flow of plain TCP. They are not charged to the links, but Linux's
+    """MPTCP's options in each segment, 0 for a single flow of plain TCP. They are not charged to the links, but
+    Linux's
     Westwood and BBR count with them."""
     initial_cwnd: int = 10
     receive_buffer_bytes: int = 0
     """Shared by all subflows; 0 means never the limit."""
     scale: float = 1.0
     parameters: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
-    """What congestion controls and transfers are made with: numbers, by their name and by the parameter's, with a value
+    """What congestion controls and transfers are made with: numbers, by their name and by the parameter's, with a
+    value
     per link as in ``{"fixed": {"cwnd_segments": (80, 40)}}`` or with one as in ``{"ltp": {"retry_limit": (20,)}}``.
     Which parameters there are, and what holds where one is not given, the file of each says;
     :data:`dstcc.engine.PARAMETERS` lists them, but those of what only agents steer: ``headroom`` (2), the largest
@@ -263,6 +269,23 @@ class Objects:
     deadline_ns: Int64Array
 
 
+@dataclass(frozen=True, eq=False)
+class Coding:
+    """How the layers of a ``coded`` transport are coded: a block is one layer over one period."""
+
+    period: Int64Array
+    """Of each object, rising from 0 on."""
+    block_ns: int
+    """The length of a period."""
+    repair: tuple[float, ...] | None = ()
+    """Repair packets for each source packet of a block, by layer, rounded up; layers beyond have none. ``None``: as
+    many as ``engine/src/coding/repair_rule.hpp`` says."""
+    code: str = "mds"
+    """``mds``: any k packets bring a block of k back; ``raptorq``: with RaptorQ's failures (RFC 6330)."""
+    place: str = "same"
+    """Where repair packets go: the link of most of their block, another (``other``), each in its turn (``spread``)."""
+
+
 @dataclass(frozen=True)
 class EngineConfig:
     """One trial, wholly resolved."""
@@ -277,6 +300,8 @@ class EngineConfig:
     """The run ends here, or earlier when every object is delivered or given up."""
     trace: bool = False
     """Keep every packet that passes (some 90 bytes of memory for each sending and each arrival)."""
+    coding: Coding | None = None
+    """For the mode ``coded``."""
     payloads: tuple[Path, ...] = ()
     """Files with the bytes of the objects, in their order and, for a video that loops, again from the first on. A
     kernel sends them; the simulator sends sizes alone. Without files the kernel makes bytes up."""
@@ -412,6 +437,30 @@ class Steps:
 
 
 @dataclass(frozen=True)
+class CodingResults:
+    """What became of the blocks of a ``coded`` trial: one row per block (period × layers + layer), but the last two,
+    which have one per object."""
+
+    source_packets: Int64Array
+    """k: those that were sent; 0 for a block without any."""
+    repair_packets: Int64Array
+    """Sent."""
+    planned_packets: Int64Array
+    """Repair packets that the share or the rule gives it; what is sent beyond, losses asked for."""
+    repair_bytes: Int64Array
+    """Payload of its repair packets."""
+    arrived_packets: Int64Array
+    decoded_ns: Int64Array
+    """When repair packets brought it back, or told that all was there; -1 if they did not."""
+    whole: Int64Array
+    """1 where all of its source packets are there in the end, of their own or brought back."""
+    block: Int64Array
+    """By object: its block."""
+    recovered: Int64Array
+    """By object: 1 where its block brought it back."""
+
+
+@dataclass(frozen=True)
 class EngineResult:
     """What happened."""
 
@@ -434,3 +483,5 @@ class EngineResult:
     """``None`` unless asked for."""
     steps: Steps | None = None
     """Likewise, with ``EngineConfig.trace``."""
+    coding: CodingResults | None = None
+    """Of a ``coded`` trial, whose totals have ``repair_payload_bytes`` and ``recovered_payload_bytes`` too."""

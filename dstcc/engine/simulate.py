@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 from dstcc.wire import HEADER_BYTES
 
 from . import _engine
-from .config import EngineConfig, EngineResult, FlowResult, Link, ObjectResults, Samples, Steps, Trace
+from .config import (
+    CodingResults,
+    EngineConfig,
+    EngineResult,
+    FlowResult,
+    Link,
+    ObjectResults,
+    Samples,
+    Steps,
+    Trace,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,6 +53,7 @@ def to_result(raw: dict[str, Any]) -> EngineResult:
         flows=tuple(FlowResult(**flow) for flow in raw["flows"]),
         trace=None if raw["trace"] is None else Trace(**raw["trace"]),
         steps=None if raw["steps"] is None else Steps(**raw["steps"]),
+        coding=None if raw["coding"] is None else CodingResults(**raw["coding"]),
     )
 
 

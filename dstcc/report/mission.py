@@ -243,6 +243,11 @@ def _transport(section: Section) -> str:
             f" ({name} asks for {_count(count, 'lane')}{limit})" for name, count in lanes_asked if count
         )
         return f"MPTCP, an ordering domain per lane, {_count(lanes, 'lane')} per link{requests}"
+    if mode == "coded":
+        opening = (
+            "after a handshake" if transport.get("handshake", True) else "from time 0, without a handshake"
+        )
+        return f"coded: packets without an order, layers coded over them, {opening}"
     return "MPTCP, one ordering domain (stream)"
 
 

@@ -43,6 +43,7 @@ from dstcc.scenario import (
     scale_of,
     to_toml,
 )
+from dstcc.scenario.coding import notes_on_coding
 from dstcc.scenario.constants import engine_constants
 
 from .backends import Backend
@@ -52,7 +53,7 @@ from .logs import log_names, write_logs
 from .machine import git_commit, machine
 from .record import misshapen
 from .tables import (
-    CHUNKS,
+    ALWAYS,
     SAMPLES,
     chunk_file,
     chunk_rows,
@@ -178,7 +179,7 @@ class Run:
 
     @cached_property
     def _chunks(self) -> pa.Table:
-        return _read_table(self.path / "chunks.parquet", CHUNKS)
+        return _read_table(self.path / "chunks.parquet", ALWAYS)
 
     @cached_property
     def _samples(self) -> pa.Table:
@@ -211,6 +212,7 @@ def write_run(
     policies = load_controllers(scenario, source) if policies is None else policies
     judge = Judge(source, quality and scenario.video.quality)
     judge.warnings += [note for policy in policies.values() for note in _outside(policy, scenario, source)]
+    judge.warnings += notes_on_coding(scenario, source)
     with atomic_directory(path, replaces=RUN if force else None) as folder:
         done, rows = [], []
         carried = iter_trials(
@@ -253,7 +255,7 @@ def load_run(path: Path) -> Run:
         raise RunError(f"{path}: {'not a run directory' if path.exists() else 'no such run'}")
     meta = _read_meta(path / "run.json")
     scenario = _read_scenario(path / "scenario.toml")
-    for name, schema in (("chunks.parquet", CHUNKS), ("samples.parquet", SAMPLES)):
+    for name, schema in (("chunks.parquet", ALWAYS), ("samples.parquet", SAMPLES)):
         _check_columns(path / name, schema)
     # A run of before a metric came to be has no value of it.
     needed = pa.schema([column for column in trials_schema(0) if column.name not in METRICS])

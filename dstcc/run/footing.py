@@ -38,9 +38,9 @@ class Footing:
     knows: tuple[str, ...]
     """Keys of :data:`dstcc.algorithms.KNOWLEDGE`."""
     mode: str
-    """``stream``, ``lanes`` or ``blocks``."""
+    """``stream``, ``lanes``, ``coded`` or ``blocks``."""
     ordering_domains: int | None
-    """Of all links together; ``None``: each layer is one."""
+    """Of all links together; ``None``: each layer is one, or (``coded``) each packet."""
     windows: int
     """Congestion windows, or rates where these are given, of all links together."""
     copies: str
@@ -95,12 +95,13 @@ def _footing(
     config = backend.as_run(engine_config(scenario, setup, key.congestion, key.scheduler), policy)
     transport = config.transport
     stream, blocks = transport.mode == "stream", key.congestion in TRANSFERS
+    no_order = blocks or transport.mode == "coded"
     windows = sum(link.subflows for link in config.links)
     return Footing(
         name=key.name,
         knows=_known(scenario, config, policy, key),
         mode=LAYERS if blocks else transport.mode,
-        ordering_domains=None if blocks else 1 if stream else windows * transport.lanes_per_link,
+        ordering_domains=None if no_order else 1 if stream else windows * transport.lanes_per_link,
         windows=windows,
         copies=copies(key.scheduler) if policy is None else policy.copies if backend.copies else "",
         scale=setup.scale,
@@ -112,6 +113,8 @@ def _known(scenario: Scenario, config: EngineConfig, policy: Policy | None, key:
     known = set(knowledge(key.congestion, key.scheduler) if policy is None else policy.knows)
     if config.transport.drop_late:
         known.add("deadlines")
+    if not config.transport.handshake:
+        known.add("contacts")
     if scenario.video.source == "stored":
         known.add("mission")
     return tuple(name for name in KNOWLEDGE if name in known)

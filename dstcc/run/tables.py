@@ -46,11 +46,23 @@ CHUNKS = pa.schema(
         pa.field("retransmissions", pa.int32(), nullable=False),
         pa.field("given_up", pa.bool_(), nullable=False),
         pa.field("played_level", pa.int8(), nullable=False),
+        pa.field("block", pa.int32(), nullable=False),
+        pa.field("block_whole", pa.bool_(), nullable=False),
+        pa.field("recovered", pa.bool_(), nullable=False),
+        pa.field("repair_bytes", pa.int64(), nullable=False),
     ]
 )
 """A row per trial, chunk and layer. ``capture_s``: when the chunk's last frame is captured; ``deadline_s``:
 when Earth shows it (in ``stall`` mode the moment it was shown), null if never; ``played_level``: of the
-chunk, −1 none."""
+chunk, −1 none. Of a coded trial ``block`` is the block that the layer is in (−1 in other trials), ``block_whole``
+whether
+all of its source packets are there in the end, ``recovered`` whether the layer came back by its block's repair
+packets,
+``repair_bytes`` the block's payload of repair packets divided among its layers' parts."""
+
+CODED = ("block", "block_whole", "recovered", "repair_bytes")
+ALWAYS = pa.schema([column for column in CHUNKS if column.name not in CODED])
+"""The columns that runs of before coding have, too."""
 
 SAMPLES = pa.schema(
     [
@@ -167,7 +179,23 @@ def chunk_rows(trial_id: str, outcome: Outcome) -> list[Column]:
         done.retransmissions,
         done.given_up != 0,
         playback.levels[objects.chunk],
+        *_coded(outcome.result, len(objects.chunk)),
     ]
+
+
+def _coded(result: EngineResult, rows: int) -> list[Column]:
+    """The columns of coding; the first part of a block has what its repair bytes leave over."""
+    coding = result.coding
+    if coding is None:
+        no, none = np.zeros(rows, dtype=np.bool_), np.zeros(rows, dtype=np.int64)
+        return [none - 1, no, no, none]
+    block = coding.block
+    parts = np.bincount(block, minlength=len(coding.repair_bytes))
+    share = coding.repair_bytes // np.maximum(parts, 1)
+    repair = share[block]
+    first = np.unique(block, return_index=True)[1]
+    repair[first] += (coding.repair_bytes - share * parts)[block[first]]
+    return [block, coding.whole[block] != 0, coding.recovered != 0, repair]
 
 
 def sample_rows(trial_id: str, outcome: Carried) -> list[Column]:

@@ -13,6 +13,7 @@ from dstcc.algorithms import PER_LINK_KEYS, built_in, parameters_of
 from dstcc.engine.config import NEVER_NS, EngineConfig, Link, Objects, Transport
 from dstcc.extensions import Extension, find, load
 
+from .coding import engine_coding
 from .constants import engine_constants
 from .draws import draw_links, longest_possible_rtt_s, rtt_s
 from .fields import MAX_TIME_S, NS_PER_S, ns
@@ -92,6 +93,7 @@ def engine_config(scenario: Scenario, setup: TrialSetup, congestion: str, schedu
         links=links,
         transport=_transport(scenario, setup, congestion, scheduler),
         objects=setup.objects,
+        coding=engine_coding(scenario, setup),
         slot_ns=setup.slot_ns,
         duration_ns=setup.duration_ns,
         payloads=setup.payloads,
@@ -168,6 +170,7 @@ def _transport(scenario: Scenario, setup: TrialSetup, congestion: str, scheduler
         congestion_extension=find(transport.congestion, congestion, "congestion"),
         scheduler_extension=find(transport.scheduler, scheduler, "scheduler"),
         mode=transport.mode,
+        handshake=transport.handshake,
         lanes_per_link=1 if apart else transport.lanes_per_link,
         apart=apart,
         mss_bytes=transport.mss_bytes,

@@ -15,7 +15,7 @@ from dstcc.extensions import anchored
 
 from .losses import LOSSES
 from .model import Scenario
-from .variant import WITH_LANES
+from .variant import OF_MODES
 
 MAX_FILE_BYTES = 16 << 20
 """A scenario is written by hand; a larger file is not a scenario."""
@@ -177,9 +177,10 @@ def _apply(document: dict[str, Any], override: Override, source: str) -> None:
         return
     for other in _rivals(override.keys):
         node.pop(other, None)
-    if (override.keys, override.value) == (("transport", "mode"), "stream"):
-        for other in WITH_LANES:  # as in a variant
-            node.pop(other, None)
+    if override.keys == ("transport", "mode"):
+        for other, modes in OF_MODES.items():  # as in a variant
+            if override.value not in modes:
+                node.pop(other, None)
     node[last] = override.value
 
 

@@ -27,6 +27,8 @@ from dstcc.errors import InputError
 from dstcc.extensions import is_file, label, load
 
 from .bounds import Bounds, parse_bound
+from .coding import Coding, check_coding, check_transport
+from .coding import misfit as coding_misfit
 from .constants import Constants
 from .fields import (
     AsTuple,
@@ -245,9 +247,11 @@ def _auto(value: Any) -> Any:
 class Transport(Table):
     """``[transport]``: the MPTCP connection."""
 
-    mode: Literal["stream", "lanes"] = "stream"
+    mode: Literal["stream", "lanes", "coded"] = "stream"
     """``stream``: one ordering domain, as stock MPTCP; ``lanes``: ``lanes_per_link`` per subflow, a layer whole on
-    one lane."""
+    one lane; ``coded``: no order, layers coded over packets (``[coding]``)."""
+    handshake: bool = True
+    """``coded``: whether a subflow begins with a handshake; without one it sends from time 0, by the contact plan."""
     lanes_per_link: Annotated[int, Field(ge=1, le=4096)] = 1
     """Of each of a link's subflows: a link of two subflows has twice so many."""
     window: Literal["lane", "link"] | None = None
@@ -316,6 +320,7 @@ class Transport(Table):
         if self.lanes_per_link > 1 and self.mode != "lanes":
             raise broken('needs mode = "lanes"', key="lanes_per_link")
         check_window(self)
+        check_transport(self)
         if self.layer_links is not None and "layer-pinned" not in self.scheduler:
             raise broken('needs scheduler = "layer-pinned"', key="layer_links")
         return self
@@ -380,6 +385,7 @@ class Scenario(Table):
     video: Video
     link: Annotated[tuple[Link, ...], AsTuple, Field(min_length=1, max_length=MAX_LINKS)]
     transport: Transport = Transport()
+    coding: Coding | None = None
     playout: Playout = Playout()
     run: Run = Run()
     variant: Annotated[tuple[Variant, ...], AsTuple, Field(max_length=MAX_VARIANTS)] = ()
@@ -435,6 +441,7 @@ class Scenario(Table):
         if subflows > MAX_SUBFLOWS:
             raise broken(f"{subflows} subflows; at most {MAX_SUBFLOWS} over all links", key="link")
         check_windows(self)
+        check_coding(self)
         if self.transport.layer_links is not None and subflows > len(names):
             raise broken("needs one subflow a link", key="transport.layer_links")
         shared = [link.name for link in self.link if link.flows or link.mix]
@@ -476,7 +483,7 @@ class Scenario(Table):
                 rule = unmet(name, kind, paths=paths, mode=self.transport.mode, layers=layers)
                 if rule is not None:
                     return f"transport.{kind}", f"'{name}': {rule}"
-        return None
+        return coding_misfit(self, layers)
 
     @property
     def subflows(self) -> int:

@@ -1,7 +1,7 @@
 """``[[variant]]``: a further trial of an algorithm with other settings, on the same links and losses.
 
-A variant is a scenario that differs only in ``[transport]`` and in the scale, so that the code behind the model (the
-engine's configuration, the kernel's job) needs no knowledge of variants.
+A variant is a scenario that differs only in ``[transport]``, ``[coding]`` and in the scale, so that the code behind
+the model (the engine's configuration, the kernel's job) needs no knowledge of variants.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from .coding import Coding
 from .fields import Table, broken
 
 if TYPE_CHECKING:
@@ -23,8 +24,10 @@ SCALE = "scale"
 """The one key of ``set`` that is not a key of ``[transport]``."""
 WHO = ("congestion", "scheduler", "controller")
 """Keys of ``[transport]`` that a variant gives outside ``set``."""
-WITH_LANES = ("lanes_per_link", "window")
-"""Keys that do not apply to ``mode = "stream"``: a variant in that mode does not inherit them."""
+CODING = "coding"
+"""The key of ``set`` with keys of ``[coding]``."""
+OF_MODES = {"lanes_per_link": ("lanes",), "window": ("lanes",), "handshake": ("coded",)}
+"""Keys that apply to some modes: a variant in another does not inherit them."""
 _LABEL = re.compile(r"\w[\w +,=()-]*")
 
 
@@ -48,7 +51,7 @@ class Variant(Table):
     controller: Annotated[str, Field(min_length=1)] | None = None
     """A policy, instead of the two."""
     set: dict[str, Any] = Field(default_factory=dict)
-    """Keys of ``[transport]``, and ``scale``, which replace the scenario's."""
+    """Keys of ``[transport]``, ``scale``, and ``coding`` with keys of ``[coding]``, which replace the scenario's."""
 
     @model_validator(mode="after")
     def _one_algorithm(self) -> Variant:
@@ -65,16 +68,17 @@ def as_variant(scenario: Scenario, variant: Variant) -> Scenario:
     Raises :class:`ValidationError` or :class:`PydanticCustomError` for invalid settings, with keys of ``[transport]``.
     """
     transport_type = type(scenario.transport)
-    known = [key for key in transport_type.model_fields if key not in WHO] + [SCALE]
+    known = [key for key in transport_type.model_fields if key not in WHO] + [SCALE, CODING]
     for key in variant.set:
         if key not in known:
             near = get_close_matches(key, known, 1)
             hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
             raise broken(f"no setting of a variant; {hint}", key=f"set.{key}")
     settings = scenario.transport.model_dump(exclude_unset=True, exclude=set(WHO))
-    if variant.set.get("mode") == "stream":
-        settings = {key: value for key, value in settings.items() if key not in WITH_LANES}
-    settings |= {key: value for key, value in variant.set.items() if key != SCALE}
+    mode = variant.set.get("mode")
+    if mode is not None:
+        settings = {key: value for key, value in settings.items() if mode in OF_MODES.get(key, (mode,))}
+    settings |= {key: value for key, value in variant.set.items() if key not in (SCALE, CODING)}
     if variant.controller is not None:
         algorithm: dict[str, Any] = {"controller": variant.controller}
     else:
@@ -85,8 +89,25 @@ def as_variant(scenario: Scenario, variant: Variant) -> Scenario:
     run = scenario.run
     if SCALE in variant.set:
         run = type(run).model_validate(run.model_dump(exclude_unset=True) | {SCALE: variant.set[SCALE]})
-    changed = {"transport": transport_type.model_validate(settings | algorithm), "run": run, "variant": ()}
+    transport = transport_type.model_validate(settings | algorithm)
+    coding = None
+    if transport.mode == "coded" or CODING in variant.set:
+        coding = _coding(scenario, variant)
+    changed = {"transport": transport, "coding": coding, "run": run, "variant": ()}
     return scenario.model_copy(update=changed)
+
+
+def _coding(scenario: Scenario, variant: Variant) -> Coding:
+    """The scenario's ``[coding]`` with the variant's keys in the place of its own."""
+    own = variant.set.get(CODING, {})
+    if not isinstance(own, dict):
+        raise broken("a table with keys of [coding]", key=f"set.{CODING}")
+    base = Coding() if scenario.coding is None else scenario.coding
+    try:
+        return Coding.model_validate(base.model_dump(exclude_unset=True) | own)
+    except ValidationError as error:
+        place, rule = place_of(error)
+        raise broken(rule, key=f"set.{CODING}.{place.removeprefix('set.')}") from None
 
 
 def place_of(error: ValidationError | PydanticCustomError) -> tuple[str, str]:

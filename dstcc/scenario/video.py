@@ -174,6 +174,10 @@ def content_hash(scenario: Scenario) -> str:
     for key in ADDED:
         if not document["transport"].get(key):
             document["transport"].pop(key, None)
+    if scenario.transport.handshake:
+        document["transport"].pop("handshake")
+    if scenario.coding is None:
+        document.pop("coding")
     for link, keys in zip(scenario.link, document["link"], strict=True):
         if link.profile is not None:
             keys["profile"] = profile_of(link.profile).model_dump(mode="json", exclude=NOT_PHYSICS)

@@ -36,6 +36,8 @@ MAX_STREAM_SUBFLOWS = 9
 def misfit(scenario: Scenario) -> str | None:
     """The first thing of a scenario that the kernel has not, with its key; ``None`` when it can run."""
     transport = scenario.transport
+    if transport.mode not in SCHEDULERS:
+        return f"transport.mode '{transport.mode}': exists in the simulator only"
     for key, names, known in (
         ("congestion", transport.congestion, tuple(CONGESTION)),
         ("scheduler", transport.scheduler, SCHEDULERS[transport.mode]),

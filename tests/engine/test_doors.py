@@ -28,11 +28,23 @@ SENDING = (
     "tcp/sender_recovery.cpp",
     "tcp/senders.hpp",
     "tcp/senders.cpp",
+    "coding/flight.hpp",
+    "coding/flight.cpp",
+    "coding/sending_end.hpp",
+    "coding/sending_end.cpp",
+    "coding/choosing.cpp",
+    "coding/repairing.cpp",
     *sorted(str(path.relative_to(SOURCES)) for path in (SOURCES / "dispatch").iterdir()),
     *sorted(str(path.relative_to(SOURCES)) for path in (SOURCES / "scheduler").iterdir()),
 )
-RECEIVING = ("mptcp/receiving_end.hpp", "mptcp/receiving_end.cpp", "tcp/receiver.hpp")
-ORDER = ("core", "link", "tcp", "congestion", "scheduler", "dispatch", "mptcp")
+RECEIVING = (
+    "mptcp/receiving_end.hpp",
+    "mptcp/receiving_end.cpp",
+    "tcp/receiver.hpp",
+    "coding/receiving_end.hpp",
+    "coding/receiving_end.cpp",
+)
+ORDER = ("core", "link", "tcp", "congestion", "scheduler", "dispatch", "coding", "mptcp")
 """A room knows those before it."""
 EXCEPTIONS = {("core/stall.hpp", "link/contact.hpp"), ("tcp/sender.hpp", "congestion/control.hpp")}
 

@@ -107,7 +107,7 @@ BAD = [
     ('transport.controller=["a.safetensors", "b/a"]', "transport.controller: two policies of one name"),
     ("transport.congestion=[]", "transport.congestion: names nothing"),
     ("transport={congestion = [], scheduler = []}", "names nothing"),
-    ("transport.mode=lane", "transport.mode = 'lane': input should be 'stream' or 'lanes'"),
+    ("transport.mode=lane", "transport.mode = 'lane': input should be 'stream', 'lanes' or 'coded'"),
     ("transport.lanes_per_link=4", 'transport.lanes_per_link: needs mode = "lanes"'),
     ("transport.lanes_per_link=4097", "transport.lanes_per_link = 4097"),
     (

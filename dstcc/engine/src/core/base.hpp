@@ -68,7 +68,8 @@ enum StreamName : std::uint64_t {
     kStreamFrame = 5,
     kStreamFrameGroup = 6,
     kStreamGain = 7,
-    kStreamTraffic = 10
+    kStreamTraffic = 10,
+    kStreamDecode = 11
 };
 
 }  // namespace dstcc

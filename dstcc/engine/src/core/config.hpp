@@ -119,6 +119,8 @@ struct ConstantsNs {
 struct TransportConfig {
     std::string congestion, scheduler;
     bool lanes = false;
+    bool coded = false;     // packets without an order, layers coded over them (coding/)
+    bool handshake = true;  // `coded`: or the contact plan's light time in its place
     int lanes_per_link = 1;
     bool apart = false;  // lanes: each subflow is a connection of its own
     int mss_bytes = 1460, header_bytes = 40, option_bytes = 24, initial_cwnd = 10;
@@ -141,11 +143,25 @@ struct ObjectsConfig {
     std::size_t size() const { return payload_bytes.size(); }
 };
 
+enum class ErasureCode { kMds, kRaptorQ };
+enum class RepairPlace { kSame, kOther, kSpread };
+
+// How layers are coded, where the transport is.
+struct CodingConfig {
+    std::vector<double> repair;  // repair packets for each source packet, by layer
+    bool automatic = false;      // or as many as coding/repair_rule.hpp says
+    ErasureCode code = ErasureCode::kMds;
+    RepairPlace place = RepairPlace::kSame;
+    Time block_ns = 0;
+    Column<std::uint32_t> period;  // of each object: its block is that of its layer in that period
+};
+
 struct EngineConfig {
     std::uint64_t seed = 1;
     std::vector<LinkConfig> links;
     TransportConfig transport;
     ObjectsConfig objects;
+    CodingConfig coding;
     Time slot_ns = 0, duration_ns = kNever;
     bool trace = false;
 };

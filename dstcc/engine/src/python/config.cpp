@@ -152,8 +152,11 @@ TransportConfig read_transport_config(const py::handle& transport) {
     out.congestion = transport.attr("congestion").cast<std::string>();
     out.scheduler = transport.attr("scheduler").cast<std::string>();
     const auto mode = transport.attr("mode").cast<std::string>();
-    if (mode != "stream" && mode != "lanes") throw py::value_error("unknown transport mode '" + mode + "'");
+    if (mode != "stream" && mode != "lanes" && mode != "coded")
+        throw py::value_error("unknown transport mode '" + mode + "'");
     out.lanes = mode == "lanes";
+    out.coded = mode == "coded";
+    out.handshake = transport.attr("handshake").cast<bool>();
     out.lanes_per_link = transport.attr("lanes_per_link").cast<int>();
     out.apart = transport.attr("apart").cast<bool>();
     out.mss_bytes = transport.attr("mss_bytes").cast<int>();
@@ -178,6 +181,30 @@ TransportConfig read_transport_config(const py::handle& transport) {
     return out;
 }
 
+namespace {
+
+CodingConfig read_coding(const py::handle& coding) {
+    CodingConfig out;
+    const py::object repair = coding.attr("repair");
+    out.automatic = repair.is_none();
+    if (!out.automatic) out.repair = repair.cast<std::vector<double>>();
+    const auto code = coding.attr("code").cast<std::string>(), place = coding.attr("place").cast<std::string>();
+    require(code == "mds" || code == "raptorq", "a code is mds or raptorq");
+    require(place == "same" || place == "other" || place == "spread", "a place is same, other or spread");
+    out.code = code == "mds" ? ErasureCode::kMds : ErasureCode::kRaptorQ;
+    out.place = place == "same" ? RepairPlace::kSame : place == "other" ? RepairPlace::kOther : RepairPlace::kSpread;
+    out.block_ns = coding.attr("block_ns").cast<Time>();
+    std::vector<std::uint32_t> periods;
+    for (const std::int64_t period : read_column<std::int64_t>(coding, "period")) {
+        require(period >= 0 && period < UINT32_MAX, "periods are numbered from 0");
+        periods.push_back(static_cast<std::uint32_t>(period));
+    }
+    out.period = std::move(periods);
+    return out;
+}
+
+}  // namespace
+
 EngineConfig read_engine_config(const py::handle& config) {
     EngineConfig out;
     out.seed = static_cast<std::uint64_t>(config.attr("seed").cast<std::int64_t>());
@@ -189,6 +216,7 @@ EngineConfig read_engine_config(const py::handle& config) {
     out.objects.payload_bytes = read_column<std::int64_t>(objects, "payload_bytes");
     out.objects.release_ns = read_column<std::int64_t>(objects, "release_ns");
     out.objects.deadline_ns = read_column<std::int64_t>(objects, "deadline_ns");
+    if (const py::object coding = config.attr("coding"); !coding.is_none()) out.coding = read_coding(coding);
     out.slot_ns = config.attr("slot_ns").cast<Time>();
     out.duration_ns = config.attr("duration_ns").cast<Time>();
     out.trace = config.attr("trace").cast<bool>();

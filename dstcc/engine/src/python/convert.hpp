@@ -10,6 +10,7 @@
 
 namespace dstcc {
 
+class Coded;
 class Ltp;
 class Simulation;
 
@@ -34,6 +35,7 @@ void validate(const EngineConfig& config);
 // results.cpp: what dstcc.engine.simulate.to_result() takes.
 pybind11::dict engine_result(const Simulation& simulation);
 pybind11::dict engine_result(const Ltp& transfer);
+pybind11::dict engine_result(const Coded& trial);
 
 // stepper.cpp
 void bind_stepper(pybind11::module_& engine);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "coding/coded.hpp"
 #include "congestion/control.hpp"
 #include "core/stall.hpp"
 #include "link/contact.hpp"
@@ -25,7 +26,7 @@ bool interrupted() {
     return PyErr_CheckSignals() != 0;
 }
 
-// Run a trial and hand over what it leaves; Engine is Simulation or Ltp.
+// Run a trial and hand over what it leaves; Engine is Simulation, Ltp or Coded.
 template <class Engine>
 py::dict simulate_with(const EngineConfig& config) {
     Engine simulation(config);
@@ -39,6 +40,7 @@ py::dict simulate_with(const EngineConfig& config) {
 
 py::dict simulate(const py::object& config) {
     const EngineConfig native = read_engine_config(config);
+    if (native.transport.coded) return simulate_with<Coded>(native);
     return native.transport.congestion == kTransferLtp ? simulate_with<Ltp>(native) : simulate_with<Simulation>(native);
 }
 

@@ -1,6 +1,7 @@
 // What happened, as dictionaries of numpy arrays.
 #include <pybind11/stl.h>
 
+#include "coding/coded.hpp"
 #include "ltp/ltp.hpp"
 #include "mptcp/simulation.hpp"
 #include "python/convert.hpp"
@@ -69,6 +70,7 @@ py::object trace_columns(const Simulation& simulation) {
 }
 
 py::object trace_columns(const Ltp&) { return py::none(); }
+py::object trace_columns(const Coded&) { return py::none(); }
 
 py::object step_columns(const Simulation& simulation) {
     const StepColumns& s = simulation.steps();
@@ -89,9 +91,44 @@ py::object step_columns(const Simulation& simulation) {
 }
 
 py::object step_columns(const Ltp&) { return py::none(); }
+py::object step_columns(const Coded&) { return py::none(); }
 
-// Background flows are TCP's; a trial of ltp has none.
+// Background flows are TCP's; a trial of ltp has none, nor has one of coded.
 py::list flow_results(const Ltp&) { return py::list(); }
+py::list flow_results(const Coded&) { return py::list(); }
+
+// What became of blocks, and of each layer by its block; nothing where nothing is coded.
+py::object coding_columns(const Simulation&) { return py::none(); }
+py::object coding_columns(const Ltp&) { return py::none(); }
+py::object coding_columns(const Coded& coded) {
+    std::vector<std::int64_t> source, repair, planned, repair_bytes, arrived, decoded_ns, whole;
+    for (std::size_t b = 0; b < coded.blocks(); ++b) {
+        const BlockOutcome block = coded.block(b);
+        source.push_back(block.source);
+        repair.push_back(block.repair);
+        planned.push_back(block.planned);
+        repair_bytes.push_back(block.repair_bytes);
+        arrived.push_back(block.arrived);
+        decoded_ns.push_back(block.decoded_ns);
+        whole.push_back(block.whole);
+    }
+    std::vector<std::int64_t> block, recovered;
+    for (std::size_t object = 0; object < coded.config().objects.size(); ++object) {
+        block.push_back(coded.block_of(object));
+        recovered.push_back(coded.recovered(object));
+    }
+    py::dict out;
+    out["source_packets"] = to_array(source);
+    out["repair_packets"] = to_array(repair);
+    out["planned_packets"] = to_array(planned);
+    out["repair_bytes"] = to_array(repair_bytes);
+    out["arrived_packets"] = to_array(arrived);
+    out["decoded_ns"] = to_array(decoded_ns);
+    out["whole"] = to_array(whole);
+    out["block"] = to_array(block);
+    out["recovered"] = to_array(recovered);
+    return out;
+}
 
 template <class Engine>
 py::dict document(const Engine& simulation) {
@@ -127,6 +164,7 @@ py::dict document(const Engine& simulation) {
     out["flows"] = flow_results(simulation);
     out["trace"] = trace_columns(simulation);
     out["steps"] = step_columns(simulation);
+    out["coding"] = coding_columns(simulation);
     return out;
 }
 
@@ -134,5 +172,6 @@ py::dict document(const Engine& simulation) {
 
 py::dict engine_result(const Simulation& simulation) { return document(simulation); }
 py::dict engine_result(const Ltp& transfer) { return document(transfer); }
+py::dict engine_result(const Coded& trial) { return document(trial); }
 
 }  // namespace dstcc

@@ -1,6 +1,7 @@
 // The engine's own preconditions: what would make its arithmetic meaningless. (Users' mistakes are caught earlier.)
 #include <algorithm>
 
+#include "coding/blocks.hpp"
 #include "congestion/control.hpp"
 #include "core/subflow_set.hpp"
 #include "ltp/ltp.hpp"
@@ -49,6 +50,38 @@ void validate_parameters(const TransportConfig& transport) {
         for (const auto& parameter : given)
             if (std::find(known.begin(), known.end(), parameter.first) == known.end())
                 throw py::value_error("'" + name + "' has no parameter '" + parameter.first + "'");
+    }
+}
+
+void validate_coding(const EngineConfig& config) {
+    const TransportConfig& t = config.transport;
+    const CodingConfig& c = config.coding;
+    require(t.handshake || t.coded, "TCP opens each subflow with a handshake");
+    if (!t.coded) return require(c.period.size() == 0, "coding needs the mode coded");
+    require(t.congestion != kTransferLtp && !steerable(t.congestion), "coded takes a congestion control of its own");
+    require(t.scheduler == "minrtt" && !t.make_scheduler, "coded has minrtt's rule, and no other scheduler");
+    require(!t.apart && t.lanes_per_link == 1 && t.layer_links.empty(), "coded has neither lanes nor pinned layers");
+    require(t.receive_buffer_bytes == 0, "coded holds nothing for an order: no receive buffer bounds it");
+    for (const LinkConfig& link : config.links)
+        require(link.flows.empty(), "coded shares its links with datagrams, not with background flows");
+    require(c.block_ns > 0, "block_ns must be positive");
+    for (const double share : c.repair) require(share >= 0 && share <= 1e3, "a share of repair is 0 to 1,000");
+    const std::size_t n = config.objects.size();
+    require(c.period.size() == n, "the columns of objects differ in length");
+    for (std::size_t i = 0; i < n; ++i)
+        require(c.period[i] < n && (i == 0 || c.period[i] >= c.period[i - 1]),
+                "periods rise, and are no more than parts");
+    const BlockMap map(config.objects, c);
+    const std::int64_t mss = t.mss_bytes;
+    for (std::uint32_t block = 0; block < map.blocks(); ++block) {
+        std::int64_t source = 0;
+        for (std::uint32_t k = 0; k < map.size(block); ++k)
+            source += (config.objects.payload_bytes[map.member(block, k)] + mss - 1) / mss;
+        const std::size_t layer = map.layer_of(block);
+        const double share = layer < c.repair.size() ? c.repair[layer] : 0;
+        require(source <= most_source(c.code) &&
+                    static_cast<double>(source) * (1 + share) <= static_cast<double>(most_packets(c.code)),
+                "a block has more packets than its code");
     }
 }
 
@@ -115,6 +148,7 @@ void validate(const EngineConfig& config) {
                 "a block of ltp has fewer than 2^31 segments");
         require(o.release_ns[i] >= 0 && (i == 0 || o.release_ns[i] >= o.release_ns[i - 1]), "release_ns must not fall");
     }
+    validate_coding(config);
 }
 
 }  // namespace dstcc

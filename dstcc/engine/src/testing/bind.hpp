@@ -12,5 +12,6 @@ void bind_law_bench(pybind11::module_& m);   // congestion controls
 void bind_window_law(pybind11::module_& m);  // the law that a kernel module compiles too
 void bind_links(pybind11::module_& m);       // losses and delays
 void bind_dispatch(pybind11::module_& m);    // which layer goes next
+void bind_coding(pybind11::module_& m);      // layers coded over packets
 
 }  // namespace dstcc

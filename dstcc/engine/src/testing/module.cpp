@@ -19,4 +19,5 @@ PYBIND11_MODULE(_testing, m, py::mod_gil_not_used()) {
     dstcc::bind_structures(m);
     dstcc::bind_parts(m);
     dstcc::bind_dispatch(m);
+    dstcc::bind_coding(m);
 }

@@ -1,0 +1,90 @@
+// One trial of `coded` in virtual time: the event loop. It owns the two ends, the links and the clock, and carries packets between
+// the ends; neither knows the other. Layers are coded over packets: coding/blocks.hpp says how, coding/sending_end.hpp what is
+// sent, coding/receiving_end.hpp what is brought back.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "coding/receiving_end.hpp"
+#include "coding/sending_end.hpp"
+#include "core/events.hpp"
+#include "core/outcome.hpp"
+#include "link/traffic.hpp"
+#include "link/wire.hpp"
+
+namespace dstcc {
+
+// What became of a block.
+struct BlockOutcome {
+    std::int64_t source = 0, repair = 0, planned = 0, repair_bytes = 0, arrived = 0;
+    Time decoded_ns = -1;
+    bool whole = false;  // all of its source packets are there, one way or the other
+};
+
+class Coded {
+public:
+    explicit Coded(const EngineConfig& config);
+    Coded(const Coded&) = delete;  // its parts point at each other
+    Coded& operator=(const Coded&) = delete;
+    // As Simulation::run_until().
+    bool run_until(Time until, bool (*interrupted)());
+
+    const EngineConfig& config() const { return config_; }
+    ObjectOutcome object(std::size_t object) const;
+    std::size_t blocks() const { return map_.blocks(); }
+    std::uint32_t block_of(std::size_t object) const { return map_.block_of(static_cast<std::uint32_t>(object)); }
+    bool recovered(std::size_t object) const { return receiving_.parts()[object].recovered; }
+    BlockOutcome block(std::size_t block) const;
+    const SampleColumns& samples() const { return samples_; }
+    Time now() const { return now_; }
+    std::map<std::string, double> totals() const;
+
+private:
+    struct CrossSource {
+        TrafficSource traffic;
+        std::size_t link;
+    };
+    struct Counts {  // of a subflow, as of the last sample
+        std::int64_t sent = 0, repaired = 0, delivered_bytes = 0;
+        std::uint64_t lost = 0;
+    };
+    // idle heads of the sending end
+    std::size_t idle_pace(std::size_t subflow) const { return subflows_ + subflow; }
+    std::size_t idle_release() const { return 2 * subflows_; }
+    std::size_t idle_slot() const { return idle_release() + 1; }
+    std::size_t idle_source(std::size_t i) const { return idle_release() + 2 + i; }
+
+    void add_subflow(std::size_t link);
+    void on_data(std::size_t link);
+    void on_ack(std::size_t link);
+    void on_idle(std::size_t head);
+    void on_slot();
+    void on_source(std::size_t i);
+    void sample();
+    bool finished() const;
+    bool silent_for_good() const;
+    std::int64_t bytes() const;
+    void check() const;
+
+    EngineConfig config_;
+    std::uint32_t wire_bytes_;
+    std::size_t subflows_;
+    EventHeads sending_heads_, receiving_heads_;
+    Time now_ = 0, last_deadline_ns_ = -1;
+    BlockMap map_;
+    BlockHeaders headers_;
+    std::vector<Wire> wires_;
+    std::vector<ContactPlan> plans_;
+    std::vector<AckRanges> ranges_;  // by subflow
+    CodedSendingEnd sending_;
+    CodedReceivingEnd receiving_;
+    std::vector<CrossSource> cross_;
+    std::vector<Counts> before_;
+    SampleColumns samples_;
+    std::int64_t events_ = 0, cross_packets_ = 0, peak_bytes_ = 0;
+    bool over_ = false;
+};
+
+}  // namespace dstcc

@@ -1,0 +1,281 @@
+#include "coding/flight.hpp"
+
+namespace dstcc {
+
+namespace {
+
+constexpr std::int64_t kPacketThreshold = 3;        // RFC 9002 section 6.1.1
+constexpr Time kTimeNumerator = 9, kTimeParts = 8;  // section 6.1.2
+constexpr Time kPersistent = 3;                     // PTOs, section 7.6.1
+constexpr std::int64_t kLeastWindow = 2;            // section 7.2
+constexpr unsigned kMaxBackoff = 30;
+constexpr double kMinRttWindowS = 300;  // Linux tcp_min_rtt_wlen, as tcp/sender.cpp has it
+
+enum PacketFlag : std::uint8_t { kArrived = 1, kGone = 2, kLimited = 4 };
+
+}  // namespace
+
+Flight::Flight(const TransportConfig& transport, std::unique_ptr<CongestionControl> control, const TcpState& initial)
+    : tcp_(initial),
+      control_(std::move(control)),
+      tells_sends_(control_->wants_sends()),
+      takes_acks_(control_->takes_acks()),
+      wants_rates_(control_->wants_rates()),
+      constants_(transport.constants) {
+    tcp_.constants = &transport.constants;
+    tcp_.cwnd = tcp_.initial_cwnd = transport.initial_cwnd;
+    min_rtt_window_ = static_cast<Time>(kMinRttWindowS * constants_.scale * kNsPerS);
+}
+
+void Flight::establish(Time now, Time rtt) {
+    established_ = true;
+    rtt_.sample(std::max<Time>(rtt, 1), constants_.rto_min, false);
+    tcp_.srtt_ns = rtt_.srtt();
+    tcp_.last_rtt_ns = tcp_.min_rtt_ns = rtt;
+    min_rtt_.sample(rtt, now, kNever / 4);
+    tcp_.delivered_ns = tcp_.first_sent_ns = tcp_.last_sent_ns = progress_ns_ = now;
+    control_->init(tcp_, now);
+    DSTCC_CHECK(tcp_.cwnd >= 1, "cwnd >= 1");
+}
+
+double Flight::rate() const {
+    if (!established_) return 0;
+    if (tcp_.pacing_bytes_per_ns > 0) return tcp_.pacing_bytes_per_ns;
+    if (tcp_.cwnd >= kInfiniteWindow || tcp_.srtt_ns <= 0) return 0;
+    return static_cast<double>(tcp_.cwnd) * tcp_.wire_bytes / static_cast<double>(tcp_.srtt_ns);
+}
+
+// As tcp/sender.hpp's.
+void Flight::pace(Time now, std::uint32_t wire_bytes) {
+    if (tells_sends_) control_->on_sent(tcp_, now);
+    if (tcp_.pacing_bytes_per_ns <= 0) return;
+    auto gap = static_cast<Time>(wire_bytes / tcp_.pacing_bytes_per_ns + 0.5);
+    if (tcp_.linux_pacing) {
+        if (tcp_.snd_nxt < kUnpacedSegments) return;
+        gap -= std::clamp<Time>(now - tcp_.pacing_until_ns, 0, gap / 2);
+    }
+    tcp_.pacing_until_ns = std::max(tcp_.pacing_until_ns, now) + gap;
+}
+
+std::int64_t Flight::append(Time now, std::uint32_t block, std::uint32_t object, std::uint16_t bytes) {
+    if (tcp_.in_flight() == 0) {
+        control_->on_event(tcp_, CaEvent::kIdleRestart, now);
+        if (tcp_.packets_out() == 0) tcp_.first_sent_ns = tcp_.delivered_ns = progress_ns_ = now;
+    }
+    const std::uint8_t flags = tcp_.app_limited != 0 ? kLimited : 0;
+    packets_.push_back({now, block, object, bytes, flags});
+    if (wants_rates_)
+        stamps_.push_back({static_cast<std::uint32_t>(tcp_.delivered), static_cast<float>(now - tcp_.delivered_ns),
+                           static_cast<float>(now - tcp_.first_sent_ns)});
+    probing_ = false;
+    tcp_.last_sent_ns = now;
+    const std::int64_t number = tcp_.snd_nxt++;
+    DSTCC_CHECK(packets_.end() == tcp_.snd_nxt, "a record per packet in flight");
+    pace(now, bytes + tcp_.wire_bytes - tcp_.mss_bytes);
+    return number;
+}
+
+void Flight::finish_sending(bool starved, bool window_full) {
+    if (tcp_.snd_una >= tcp_.cwnd_usage_seq || window_full ||
+        (!tcp_.is_cwnd_limited && tcp_.packets_out() > tcp_.max_packets_out)) {
+        tcp_.is_cwnd_limited = window_full;
+        tcp_.max_packets_out = tcp_.packets_out();
+        tcp_.cwnd_usage_seq = tcp_.snd_nxt;
+    }
+    if (starved && tcp_.marks_app_limited && tcp_.in_flight() < tcp_.cwnd)
+        tcp_.app_limited = std::max<std::uint64_t>(tcp_.delivered + static_cast<std::uint64_t>(tcp_.in_flight()), 1);
+}
+
+// ------------------------------------------------------------------------------------------------------------ timers
+
+Time Flight::probe_timeout() const { return rtt_.rto() + constants_.delayed_ack; }
+
+Time Flight::next_timer() const {
+    if (!established_ || tcp_.in_flight() == 0) return kNever;
+    const Time timeout = probe_timeout();
+    const Time wait = timeout > (kNever / 4 >> backoff_) ? kNever / 4 : timeout << backoff_;
+    return std::min(loss_ns_, std::max(progress_ns_, packets_[tcp_.snd_una].sent_ns) + wait);
+}
+
+bool Flight::handle_timer(Time now) {
+    fates_.clear();
+    if (next_timer() > now) return false;
+    if (loss_ns_ <= now) {
+        const std::uint64_t lost = tcp_.lost;
+        if (judge(now, largest_)) reduce(now);
+        advance();
+        if (tcp_.lost != lost) return true;
+        if (next_timer() > now) return false;
+    }
+    ++timeouts_;
+    if (backoff_ < kMaxBackoff) ++backoff_;
+    probing_ = true;
+    return true;
+}
+
+// ------------------------------------------------------------------------------------------------- acknowledgements
+
+// A number that an ACK covers; true if it was in flight until now.
+bool Flight::take(std::int64_t number, Latest& latest) {
+    SentPacket& packet = packets_[number];
+    if ((packet.flags & (kArrived | kGone)) != 0) return false;
+    packet.flags |= kArrived;
+    ++tcp_.sacked_out;
+    ++tcp_.delivered;
+    fates_.push_back({packet, false});
+    latest.sent_ns = packet.sent_ns;
+    latest.app_limited = (packet.flags & kLimited) != 0;
+    if (wants_rates_) latest.stamp = stamps_[number];
+    return true;
+}
+
+void Flight::take_rtt(Time now, Time sample) {
+    const bool round_passed = largest_ > round_end_;
+    if (round_passed) round_end_ = tcp_.snd_nxt;
+    rtt_sum_ns_ += static_cast<double>(sample);
+    ++rtt_samples_;
+    rtt_.sample(std::max<Time>(sample, 1), constants_.rto_min, round_passed);
+    tcp_.srtt_ns = rtt_.srtt();
+    tcp_.last_rtt_ns = sample;
+    min_rtt_.sample(sample, now, min_rtt_window_);
+    tcp_.min_rtt_ns = min_rtt_.value();
+}
+
+void Flight::lose(std::int64_t number) {
+    SentPacket& packet = packets_[number];
+    packet.flags |= kGone;
+    ++tcp_.lost_out;
+    ++tcp_.lost;
+    fates_.push_back({packet, true});
+    if (number != lost_next_) lost_since_ns_ = packet.sent_ns;
+    lost_next_ = number + 1;
+}
+
+// What is lost of what was sent before `largest`; true if one of it was sent since the last reduction.
+bool Flight::judge(Time now, std::int64_t largest) {
+    const Time round_trip = std::max(tcp_.srtt_ns, tcp_.last_rtt_ns);
+    const Time patience = round_trip / kTimeParts * kTimeNumerator;
+    bool anew = false;
+    loss_ns_ = kNever;
+    for (std::int64_t n = tcp_.snd_una; n < largest; ++n) {
+        const SentPacket& packet = packets_[n];
+        if ((packet.flags & (kArrived | kGone)) != 0) continue;
+        const Time due = packet.sent_ns + patience;
+        if (largest - n < kPacketThreshold && due > now) {
+            loss_ns_ = std::min(loss_ns_, due);
+            continue;
+        }
+        lose(n);
+        anew = anew || n >= recovery_end_;
+        if (packet.sent_ns - lost_since_ns_ >= kPersistent * probe_timeout()) collapse(now);
+    }
+    return anew;
+}
+
+// Forget what is decided.
+void Flight::advance() {
+    while (tcp_.snd_una < tcp_.snd_nxt) {
+        const std::uint8_t flags = packets_.front().flags;
+        if ((flags & (kArrived | kGone)) == 0) break;
+        --((flags & kArrived) != 0 ? tcp_.sacked_out : tcp_.lost_out);
+        packets_.pop_front();
+        if (wants_rates_) stamps_.pop_front();
+        ++tcp_.snd_una;
+    }
+}
+
+void Flight::handle_ack(Time now, const PacketAck& ack) {
+    fates_.clear();
+    tcp_.one_way_ns = ack.one_way_ns;
+    tcp_.was_open = tcp_.ca_state == CaState::kOpen && tcp_.lost_out == 0;
+    tcp_.ack_has_sacks = ack.count > 1;
+    const std::int64_t newest = ack.ranges[ack.count - 1].end - 1;
+    DSTCC_CHECK(newest < tcp_.snd_nxt, "nothing is acknowledged before it is sent");
+    const std::int64_t in_flight = tcp_.in_flight();
+    const std::uint64_t lost = tcp_.lost;
+    Latest latest;
+    for (int i = 0; i < ack.count; ++i)
+        for (std::int64_t n = std::max(ack.ranges[i].begin, tcp_.snd_una); n < ack.ranges[i].end; ++n) take(n, latest);
+    const auto delivered = static_cast<std::int64_t>(fates_.size());
+    Time rtt_ns = -1;
+    if (delivered > 0) {
+        tcp_.delivered_ns = progress_ns_ = now;
+        if (tcp_.app_limited != 0 && tcp_.delivered > tcp_.app_limited) tcp_.app_limited = 0;
+        backoff_ = 0;
+        probing_ = false;
+    }
+    if (newest > largest_) {
+        largest_ = newest;
+        rtt_ns = now - latest.sent_ns;
+        if (rtt_ns - ack.wait_ns >= tcp_.min_rtt_ns) rtt_ns -= ack.wait_ns;  // RFC 9002 section 5.3
+        take_rtt(now, rtt_ns);
+        if (tcp_.ca_state != CaState::kOpen && newest >= recovery_end_) leave_reduction(now);
+    }
+    if (judge(now, largest_)) reduce(now);
+    advance();
+    control_window(now, latest, delivered, in_flight, lost, rtt_ns);
+    DSTCC_CHECK(tcp_.cwnd >= 1 && tcp_.sacked_out >= 0 && tcp_.lost_out >= 0 && tcp_.in_flight() >= 0,
+                "the scoreboard adds up");
+}
+
+// As tcp/sender_acks.cpp's, of packets that are never sent again.
+void Flight::control_window(Time now, const Latest& latest, std::int64_t delivered, std::int64_t in_flight,
+                            std::uint64_t lost, Time rtt_ns) {
+    if (delivered > 0) control_->pkts_acked(tcp_, delivered, rtt_ns, now);
+    bool governed = false;
+    if (takes_acks_) {
+        RateSample sample;
+        sample.acked_sacked = delivered;
+        sample.losses = static_cast<std::int64_t>(tcp_.lost - lost);
+        sample.prior_in_flight = in_flight;
+        sample.rtt_ns = rtt_ns;
+        if (wants_rates_ && delivered > 0) {
+            const std::uint32_t carried = static_cast<std::uint32_t>(tcp_.delivered) - latest.stamp.delivered;
+            sample.delivered = carried;
+            sample.prior_delivered = tcp_.delivered - carried;
+            sample.is_app_limited = latest.app_limited;
+            const Time sending = static_cast<Time>(latest.stamp.since_first);
+            const Time answering = now - latest.sent_ns + static_cast<Time>(latest.stamp.since_delivered);
+            sample.interval_ns = std::max(sending, answering);
+        }
+        governed = control_->cong_control(tcp_, sample, now);
+    }
+    if (!governed && delivered > 0 && tcp_.ca_state == CaState::kOpen) control_->cong_avoid(tcp_, delivered, now);
+    if (delivered > 0) tcp_.first_sent_ns = latest.sent_ns;
+}
+
+// ------------------------------------------------------------------------------------------------------- reductions
+
+void Flight::reduce(Time now) {
+    if (tcp_.ca_state == CaState::kLoss) return;  // persistent congestion has taken more
+    tcp_.prior_cwnd = tcp_.cwnd;
+    const std::int64_t threshold = control_->ssthresh(tcp_, now);
+    if (!control_->owns_window()) tcp_.ssthresh = threshold;
+    tcp_.ca_state = CaState::kRecovery;
+    tcp_.cwnd_cnt = 0;
+    recovery_end_ = tcp_.snd_nxt;
+    control_->on_event(tcp_, CaEvent::kEnterRecovery, now);
+    if (!control_->governs_recovery()) tcp_.cwnd = std::max<std::int64_t>(std::min(tcp_.cwnd, tcp_.ssthresh), 1);
+}
+
+void Flight::collapse(Time now) {
+    if (tcp_.ca_state == CaState::kLoss) return;
+    tcp_.prior_cwnd = tcp_.cwnd;
+    const std::int64_t threshold = control_->ssthresh(tcp_, now);
+    if (!control_->owns_window()) tcp_.ssthresh = threshold;
+    control_->on_event(tcp_, CaEvent::kEnterLoss, now);
+    tcp_.ca_state = CaState::kLoss;
+    tcp_.cwnd_cnt = 0;
+    recovery_end_ = tcp_.snd_nxt;
+    if (!control_->owns_window()) tcp_.cwnd = std::min(tcp_.cwnd, kLeastWindow);
+    control_->on_event(tcp_, CaEvent::kLossState, now);
+}
+
+void Flight::leave_reduction(Time now) {
+    const bool reduced = tcp_.ca_state == CaState::kRecovery;
+    tcp_.ca_state = CaState::kOpen;
+    if (!reduced || control_->governs_recovery()) return;
+    control_->on_event(tcp_, CaEvent::kExitReduction, now);
+}
+
+}  // namespace dstcc

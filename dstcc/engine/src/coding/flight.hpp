@@ -1,0 +1,127 @@
+// The packets that one subflow has under way, and its congestion control: the sending end of `coded`, without I/O.
+//
+// Packets are numbered as QUIC's are (RFC 9000 section 12.3): each number is used once, and nothing is sent again under it.
+// An ACK names ranges of numbers that arrived. What is lost RFC 9002 says (section 6), with one change:
+//
+//   lost      a packet kPacketThreshold below the largest that was acknowledged, or sent 9/8 round trips before it was;
+//   probe     nothing was acknowledged for a PTO (a smoothed round trip, its deviation and the receiver's wait for a second
+//             packet) since the last ACK or since the oldest packet left: RFC 9002 counts from the newest, and so would never
+//             find out that a path is gone to which a rate is sent all the while. One packet may then leave whatever the
+//             window; each further PTO is twice as long.
+//   window    a loss of a packet that was sent since the last reduction is a new one (section 7.3.2): the law's threshold,
+//             and its window is that at once. All packets lost over three PTOs: persistent congestion (section 7.6), and the
+//             window is two packets.
+//
+// A packet that was held to be lost and is acknowledged later is not looked at again.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "congestion/control.hpp"
+#include "core/ring.hpp"
+#include "tcp/rtt.hpp"
+#include "tcp/sender.hpp"
+
+namespace dstcc {
+
+constexpr int kAckRanges = 32;  // in an ACK, at most
+
+// What an ACK of packets says.
+struct PacketAck {
+    Range ranges[kAckRanges];  // rising; the last one ends with the largest number that arrived
+    int count = 0;
+    Time wait_ns = 0;      // of the largest, at the receiver
+    Time one_way_ns = -1;  // what it took
+};
+
+struct SentPacket {
+    Time sent_ns;
+    std::uint32_t block, object;  // kNoObject: repair; kNoBlock: a probe
+    std::uint16_t bytes;          // payload
+    std::uint8_t flags;
+};
+static_assert(sizeof(SentPacket) == 24, "the memory budget counts on it");
+
+// What an ACK or a timer tells of a packet.
+struct Fate {
+    SentPacket packet;
+    bool lost;
+};
+
+class Flight {
+public:
+    Flight(const TransportConfig& transport, std::unique_ptr<CongestionControl> control, const TcpState& initial);
+
+    const TcpState& tcp() const { return tcp_; }
+    bool established() const { return established_; }
+    bool window_open() const { return established_ && (probing_ || tcp_.in_flight() < tcp_.cwnd); }
+    bool probing() const { return probing_; }
+    bool stale() const { return backoff_ > 0; }  // nothing was acknowledged since a probe was due
+    Time pacing_until() const { return tcp_.pacing_until_ns; }
+    Time next_timer() const;
+    std::uint64_t timeouts() const { return timeouts_; }
+    double rtt_sum_s() const { return rtt_sum_ns_ / kNsPerS; }
+    std::int64_t rtt_samples() const { return rtt_samples_; }
+    std::int64_t bytes() const { return packets_.bytes() + stamps_.bytes(); }  // of its records
+    // Bytes in a nanosecond that the law lets out: its pace, or a window a round trip; 0 while that has no bound.
+    double rate() const;
+
+    void establish(Time now, Time rtt);
+    std::int64_t append(Time now, std::uint32_t block, std::uint32_t object, std::uint16_t bytes);
+    // Call after a round of sending: `starved` = nothing left to send, `window_full` = more would have gone.
+    void finish_sending(bool starved, bool window_full);
+
+    void handle_ack(Time now, const PacketAck& ack);
+    // Nothing could be heard until now.
+    void resume(Time now) { progress_ns_ = now; }
+    // Whether the timer went off; fates() and probing() then say what for.
+    bool handle_timer(Time now);
+    // Of the last ACK or timer; each packet's comes once.
+    const std::vector<Fate>& fates() const { return fates_; }
+
+private:
+    struct Latest {  // of the packets that an ACK covers, the one sent last
+        Time sent_ns = -1;
+        RateStamp stamp;
+        bool app_limited = false;
+    };
+    Time probe_timeout() const;
+    bool take(std::int64_t number, Latest& latest);
+    void take_rtt(Time now, Time sample);
+    bool judge(Time now, std::int64_t largest);
+    void lose(std::int64_t number);
+    void advance();
+    void reduce(Time now);
+    void collapse(Time now);
+    void leave_reduction(Time now);
+    void control_window(Time now, const Latest& latest, std::int64_t delivered, std::int64_t in_flight,
+                        std::uint64_t lost, Time rtt_ns);
+    void pace(Time now, std::uint32_t wire_bytes);
+
+    TcpState tcp_;
+    std::unique_ptr<CongestionControl> control_;
+    bool tells_sends_, takes_acks_, wants_rates_;
+    const ConstantsNs& constants_;
+    BlockRing<SentPacket> packets_;
+    BlockRing<RateStamp> stamps_;  // beside them, for laws that take samples
+    std::vector<Fate> fates_;
+    bool established_ = false;
+    RttEstimator rtt_;
+    WindowedMin min_rtt_;
+    Time min_rtt_window_ = 0;
+    std::int64_t round_end_ = 0;
+    double rtt_sum_ns_ = 0;
+    std::int64_t rtt_samples_ = 0;
+    std::int64_t largest_ = -1;  // acknowledged
+    Time progress_ns_ = 0;       // of the last ACK that said anything new
+    Time loss_ns_ = kNever;      // when a packet below the largest will have waited long enough
+    unsigned backoff_ = 0;       // probes without an answer
+    bool probing_ = false;       // one is due
+    std::uint64_t timeouts_ = 0;
+    std::int64_t recovery_end_ = 0;  // a packet from here on was sent since the last reduction
+    std::int64_t lost_next_ = -1;    // one behind the last of a row of lost packets
+    Time lost_since_ns_ = 0;         // when the first of them was sent
+};
+
+}  // namespace dstcc

@@ -1,0 +1,44 @@
+// What a sender has heard of losses: their share, and how much they come together.
+//
+//   share    p = (lost + 3) / (heard + 100): three in a hundred before anything is heard, as nothing can be for a round trip,
+//            and layers without repair lose more by a loss than repair costs
+//   bursts   phi = sum (x - N p)^2 / sum N p (1 - p) over blocks of N packets of which x were lost: 1 where losses are
+//            independent, at least; a row of 50 lost packets weighs like one loss of 50
+//
+// Both forget: from kMemory packets on, everything heard before counts half.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace dstcc {
+
+class LossHeard {
+public:
+    void packet(bool lost) {
+        lost_ += lost;
+        if (++heard_ < kMemory) return;
+        lost_ /= 2;
+        heard_ /= 2;
+    }
+    // Of a block whose packets' fates are all known.
+    void block(double packets, double lost) {
+        const double p = share(), expected = packets * p;
+        squares_ += (lost - expected) * (lost - expected);
+        variance_ += expected * (1 - p);
+        if (++blocks_ < kBlocks) return;
+        squares_ /= 2;
+        variance_ /= 2;
+        blocks_ /= 2;
+    }
+    double share() const { return (lost_ + kPriorLost) / (heard_ + kPrior); }
+    double bursts() const { return variance_ > 0 ? std::max(squares_ / variance_, 1.0) : 1.0; }
+
+private:
+    static constexpr double kPrior = 100, kPriorLost = 3, kMemory = 20'000;
+    static constexpr int kBlocks = 200;
+    double lost_ = 0, heard_ = 0, squares_ = 0, variance_ = 0;
+    int blocks_ = 0;
+};
+
+}  // namespace dstcc

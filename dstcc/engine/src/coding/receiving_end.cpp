@@ -1,0 +1,106 @@
+#include "coding/receiving_end.hpp"
+
+namespace dstcc {
+
+namespace {
+
+constexpr int kPacketsAnAck = 2;  // RFC 9000 section 13.2.2
+constexpr std::uint32_t kAckBytes = 8,
+                        kAckRangeBytes = 4;  // beside the header: the first range and the wait; each further
+
+}  // namespace
+
+CodedReceivingEnd::CodedReceivingEnd(const ObjectsConfig& objects, ErasureCode code, std::uint64_t seed,
+                                     const BlockMap& blocks, const BlockHeaders& headers, std::uint32_t header_bytes,
+                                     Time ack_delay, Timers delayed_acks)
+    : objects_(objects),
+      code_(code),
+      seed_(seed),
+      map_(blocks),
+      headers_(headers),
+      header_bytes_(header_bytes),
+      ack_delay_(ack_delay),
+      delayed_acks_(delayed_acks),
+      parts_(objects.size()),
+      blocks_(blocks.blocks()) {}
+
+void CodedReceivingEnd::handle_data(Time now, const DataPacket& packet) {
+    now_ = now;
+    const std::size_t i = packet.sender;
+    Receiver& to = receivers_[i];
+    if (packet.bytes == 0)
+        return to.out.send(now_, i, {0, packet.sent_ns, nullptr, 0, kSyn, now_ - packet.sent_ns, 0}, header_bytes_);
+    const std::int64_t number = widen(to.next, packet.number);
+    DSTCC_CHECK(number >= to.next, "a link is first in, first out");
+    const bool gap = number > to.next;
+    to.next = number + 1;
+    to.ranges->note(number);
+    to.arrived_ns = now_;
+    to.one_way_ns = now_ - packet.sent_ns;
+    if (packet.order != kNoBlock) take(packet);
+    if (++to.pending >= kPacketsAnAck || gap) return send_ack(i);
+    if (delayed_acks_.at(i) == kNever) delayed_acks_.set(i, now_ + ack_delay_);
+}
+
+void CodedReceivingEnd::take(const DataPacket& packet) {
+    BlockArrival& block = blocks_[packet.order];
+    ++block.packets;
+    if (packet.object == kNoObject) {
+        ++block.repair;
+        repair_payload_ += packet.bytes;
+        return try_block(packet.order);
+    }
+    PartArrival& part = parts_[packet.object];
+    if (part.first_ns < 0) part.first_ns = now_;
+    if (part.complete_ns < 0) {
+        arrived_payload_ += packet.bytes;
+        part.bytes += packet.bytes;
+        last_delivery_ns_ = now_;
+        if (part.bytes == objects_.payload_bytes[packet.object]) complete(packet.object);
+    }
+    try_block(packet.order);
+}
+
+void CodedReceivingEnd::complete(std::uint32_t object) {
+    parts_[object].complete_ns = now_;
+    ++complete_;
+    last_delivery_ns_ = now_;
+    ++blocks_[map_.block_of(object)].complete;
+}
+
+void CodedReceivingEnd::try_block(std::uint32_t number) {
+    BlockArrival& block = blocks_[number];
+    if (block.decoded_ns >= 0 || block.repair == 0) return;  // without a repair packet it does not know k
+    const double draw = code_ == ErasureCode::kMds ? 1.0 : Stream(seed_, kStreamDecode, number).uniform(0);
+    if (!brings_back(code_, block.packets, headers_.source[number], draw)) return;
+    block.decoded_ns = now_;
+    for (std::uint32_t i = 0; i < map_.size(number); ++i) {
+        const std::uint32_t object = map_.member(number, i);
+        PartArrival& part = parts_[object];
+        if (part.complete_ns >= 0 || headers_.whole[object] == 0) continue;
+        recovered_payload_ += objects_.payload_bytes[object] - part.bytes;
+        part.bytes = objects_.payload_bytes[object];
+        part.recovered = true;
+        complete(object);
+    }
+}
+
+void CodedReceivingEnd::send_ack(std::size_t i) {
+    Receiver& to = receivers_[i];
+    to.pending = 0;
+    delayed_acks_.set(i, kNever);
+    const std::uint32_t bytes =
+        header_bytes_ + kAckBytes + kAckRangeBytes * static_cast<std::uint32_t>(to.ranges->named() - 1);
+    to.out.send(
+        now_, i,
+        {to.ranges->largest_end(), now_ - to.arrived_ns, nullptr, 0, kPlain, to.one_way_ns, to.ranges->newest()},
+        bytes);
+}
+
+void CodedReceivingEnd::handle_timer(Time now, std::size_t i) {
+    now_ = now;
+    delayed_acks_.set(i, kNever);
+    if (receivers_[i].pending > 0) send_ack(i);
+}
+
+}  // namespace dstcc

@@ -1,0 +1,80 @@
+// The receiving end of `coded`: packets come in, parts of layers go up, ACKs go back. Knows packets and its own way back; of the
+// sender nothing.
+//
+//   part     is there when all of its source packets are (each is usable at once), or when its block is brought back
+//   block    is brought back by k packets of any kind (RaptorQ: but for its failures), once a repair packet has told k
+//   ACK      with every second packet, with one behind a gap, or after the delayed-ACK time (RFC 9000 section 13.2); it names up to
+//            32 ranges
+//
+// Of a block it keeps counts, since no packet comes twice: what a real receiver holds of one is at most k packets.
+#pragma once
+
+#include <vector>
+
+#include "coding/blocks.hpp"
+#include "coding/ranges.hpp"
+#include "core/events.hpp"
+#include "link/ack_transmitter.hpp"
+
+namespace dstcc {
+
+// What has arrived of a part of a layer.
+struct PartArrival {
+    Time first_ns = -1, complete_ns = -1;
+    std::int64_t bytes = 0;
+    bool recovered = false;  // its block brought it back
+};
+
+struct BlockArrival {
+    std::uint32_t packets = 0, repair = 0, complete = 0;  // the last: parts that are there
+    Time decoded_ns = -1;
+};
+
+class CodedReceivingEnd {
+public:
+    CodedReceivingEnd(const ObjectsConfig& objects, ErasureCode code, std::uint64_t seed, const BlockMap& blocks,
+                      const BlockHeaders& headers, std::uint32_t header_bytes, Time ack_delay, Timers delayed_acks);
+    void add(AckTransmitter out, AckRanges& ranges) { receivers_.push_back({out, &ranges}); }
+
+    void handle_data(Time now, const DataPacket& packet);
+    void handle_timer(Time now, std::size_t receiver);
+
+    const std::vector<PartArrival>& parts() const { return parts_; }
+    const std::vector<BlockArrival>& blocks() const { return blocks_; }
+    std::size_t complete() const { return complete_; }
+    std::int64_t arrived_payload() const { return arrived_payload_; }
+    std::int64_t recovered_payload() const { return recovered_payload_; }
+    std::int64_t repair_payload() const { return repair_payload_; }
+    Time last_delivery_ns() const { return last_delivery_ns_; }
+
+private:
+    struct Receiver {
+        AckTransmitter out;
+        AckRanges* ranges;
+        std::int64_t next = 0;  // number
+        int pending = 0;        // packets not yet acknowledged
+        Time arrived_ns = 0, one_way_ns = -1;
+    };
+    void take(const DataPacket& packet);
+    void try_block(std::uint32_t number);
+    void complete(std::uint32_t object);
+    void send_ack(std::size_t i);
+
+    const ObjectsConfig& objects_;
+    ErasureCode code_;
+    std::uint64_t seed_;
+    const BlockMap& map_;
+    const BlockHeaders& headers_;
+    std::uint32_t header_bytes_;
+    Time ack_delay_;
+    Timers delayed_acks_;
+    Time now_ = 0;
+    std::vector<Receiver> receivers_;
+    std::vector<PartArrival> parts_;
+    std::vector<BlockArrival> blocks_;
+    std::size_t complete_ = 0;
+    std::int64_t arrived_payload_ = 0, recovered_payload_ = 0, repair_payload_ = 0;
+    Time last_delivery_ns_ = -1;
+};
+
+}  // namespace dstcc

@@ -1,0 +1,115 @@
+#include "coding/repair_rule.hpp"
+
+#include <cmath>
+
+namespace dstcc {
+
+namespace {
+
+constexpr double kWorth = 1e-6;           // of the whole weight of a period, a packet
+constexpr double kRarely = 1e-2;          // fresh packets are too few
+constexpr double kNegligible = 1e-12;     // of a probability
+constexpr double kMostShare = 0.75;       // of losses: beyond, no repair helps
+constexpr std::int64_t kMostSteps = 512;  // of repair that are looked at, a layer
+constexpr double kReach = 8;              // standard deviations beyond the mean
+
+}  // namespace
+
+double RepairRule::log_choose(std::int64_t n, std::int64_t x) {
+    while (static_cast<std::int64_t>(log_factorial_.size()) <= n)
+        log_factorial_.push_back(log_factorial_.back() + std::log(static_cast<double>(log_factorial_.size())));
+    const auto at = [this](std::int64_t i) { return log_factorial_[static_cast<std::size_t>(i)]; };
+    return at(n) - at(x) - at(n - x);
+}
+
+double RepairRule::object_loss(const PlannedLayer& layer, std::int64_t repair, double share, double bursts) {
+    if (layer.source == 0) return 0;
+    const std::int64_t packets = layer.source + repair;
+    const auto groups = std::max<std::int64_t>(std::llround(static_cast<double>(packets) / bursts), 1);
+    const double group = static_cast<double>(packets) / static_cast<double>(groups);
+    const double odds = share / (1 - share);
+    const double untouched = std::max(
+        0.0, 1 - static_cast<double>(layer.source) / static_cast<double>(layer.objects) / static_cast<double>(packets));
+    auto lost =
+        static_cast<std::int64_t>(static_cast<double>(repair) / group) + 1;  // groups: the least that is too many
+    if (lost > groups) return 0;
+    double chance = std::exp(log_choose(groups, lost) + static_cast<double>(lost) * std::log(share) +
+                             static_cast<double>(groups - lost) * std::log1p(-share));
+    double loss = 0;
+    const double mean = static_cast<double>(groups) * share;
+    for (; lost <= groups; ++lost) {
+        loss += chance * (1 - std::pow(untouched, static_cast<double>(lost) * group));
+        if (chance<kNegligible&& static_cast<double>(lost)> mean) break;
+        chance *= odds * static_cast<double>(groups - lost) / static_cast<double>(lost + 1);
+    }
+    return std::min(loss, 1.0);
+}
+
+std::vector<std::int64_t> RepairRule::plan(const std::vector<PlannedLayer>& layers, double bytes,
+                                           const LossHeard& losses) {
+    const double share = std::min(losses.share(), kMostShare), bursts = losses.bursts();
+    std::vector<std::int64_t> repair(layers.size(), 0);
+    std::vector<std::vector<double>> kept(layers.size());  // 1 - q(r)
+    double all = 0;
+    for (std::size_t m = 0; m < layers.size(); ++m) {
+        const PlannedLayer& layer = layers[m];
+        const auto weight = static_cast<double>(layers.size() - m);
+        if (layer.source > 0) all += weight;
+        const double mean = static_cast<double>(layer.source) * share / (1 - share);
+        const double reach = mean + kReach * std::sqrt(mean * bursts) + kReach * bursts;
+        const auto most = layer.source == 0
+                              ? 0
+                              : std::min({layer.most_repair, kMostSteps, static_cast<std::int64_t>(std::ceil(reach))});
+        for (std::int64_t r = 0; r <= most; ++r) kept[m].push_back(1 - object_loss(layer, r, share, bursts));
+    }
+    const auto expected = [&]() {
+        double weight = 0, left = bytes, through = 1;
+        for (std::size_t m = 0; m < layers.size(); ++m) {
+            if (layers[m].source == 0) continue;
+            const double needs = layers[m].bytes + static_cast<double>(repair[m]) * layers[m].packet_bytes;
+            const double carried = bytes <= 0 ? 1 : std::min(1.0, std::max(left, 0.0) / needs);
+            left -= needs;
+            through *= kept[m][static_cast<std::size_t>(repair[m])];
+            weight += carried * static_cast<double>(layers.size() - m) * through;
+        }
+        return weight;
+    };
+    double now = expected();
+    for (;;) {
+        double best_gain = 0;
+        std::size_t best_layer = 0;
+        std::int64_t best_repair = 0;
+        for (std::size_t m = 0; m < layers.size(); ++m) {
+            const std::int64_t had = repair[m];
+            for (auto r = had + 1; r < static_cast<std::int64_t>(kept[m].size()); ++r) {
+                repair[m] = r;
+                const auto step = static_cast<double>(r - had);
+                const double gain = expected() - now;
+                if (gain > kWorth * all * step && gain / (step * layers[m].packet_bytes) > best_gain) {
+                    best_gain = gain / (step * layers[m].packet_bytes);
+                    best_layer = m;
+                    best_repair = r;
+                }
+            }
+            repair[m] = had;
+        }
+        if (best_gain <= 0) return repair;
+        repair[best_layer] = best_repair;
+        now = expected();
+    }
+}
+
+std::int64_t RepairRule::fresh(std::int64_t missing, double share) {
+    share = std::min(share, kMostShare);
+    const auto most = 4 * missing + 16;
+    for (std::int64_t n = missing; n < most; ++n) {
+        double too_few = 0;  // more than n - missing are lost
+        for (std::int64_t lost = n - missing + 1; lost <= n; ++lost)
+            too_few += std::exp(log_choose(n, lost) + static_cast<double>(lost) * std::log(share) +
+                                static_cast<double>(n - lost) * std::log1p(-share));
+        if (too_few <= kRarely) return n;
+    }
+    return most;
+}
+
+}  // namespace dstcc

@@ -1,0 +1,47 @@
+// How many repair packets: `auto`, and how many fresh ones when a block lacks some.
+//
+// auto, once a period, when all of its layers are captured. Layer m has n objects of k / n packets each; r of its packets are
+// repair, N = k + r. Losses are binomial, in groups of phi (coding/loss_heard.hpp): X = phi Y, Y ~ Bin(N / phi, p). An object
+// is lost if the block is not brought back and one of its packets is among the lost:
+//
+//   q(r) = sum over x > r of P(X = x) (1 - (1 - (k / n) / N)^x)
+//
+// The paths carry C bytes in the period. Layers take of them in order: layer m needs S = bytes(k) + bytes(r) and gets the
+// share f = min(1, what those below left / S). A chunk's layer m counts with all below it, so the expected weight is
+//
+//   E = sum over m of f_m w_m product over j <= m of (1 - q_j),   w_m = layers - m
+//
+// From r = 0 on, the step to an r' of some layer that gains the most E a byte is taken, as long as one gains more than
+// kWorth of all weight a packet. (Steps of many packets at once, since the first few repair packets of a block that loses more change
+// little.) With bytes to spare f stays 1 and repair costs nothing; without, it is paid by the highest layer's share.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "coding/loss_heard.hpp"
+
+namespace dstcc {
+
+// One layer over a period.
+struct PlannedLayer {
+    std::int64_t objects = 0, source = 0;  // k
+    double bytes = 0, packet_bytes = 0;    // on the wire: of the source packets, and of a repair packet
+    std::int64_t most_repair = 0;          // of the code
+};
+
+class RepairRule {
+public:
+    // Repair packets for each layer, in a period in which the paths carry so many bytes (none: without bound).
+    std::vector<std::int64_t> plan(const std::vector<PlannedLayer>& layers, double bytes, const LossHeard& losses);
+    // q(r).
+    double object_loss(const PlannedLayer& layer, std::int64_t repair, double share, double bursts);
+    // The least number of packets of which fewer than `missing` arrive once in a hundred times, at most.
+    std::int64_t fresh(std::int64_t missing, double share);
+
+private:
+    double log_choose(std::int64_t n, std::int64_t x);
+    std::vector<double> log_factorial_{0.0};
+};
+
+}  // namespace dstcc

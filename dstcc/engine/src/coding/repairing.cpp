@@ -1,0 +1,144 @@
+// What a block needs beside its source packets: planned when it is closed, and more when losses leave it short.
+#include <cmath>
+
+#include "coding/sending_end.hpp"
+
+namespace dstcc {
+
+void CodedSendingEnd::take_fates(std::size_t s) {
+    for (const Fate& fate : subflows_[s].flight.fates()) take(s, fate);
+}
+
+void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
+    const SentPacket& packet = fate.packet;
+    losses_.packet(fate.lost);
+    if (!fate.lost) subflows_[s].delivered_bytes += packet.bytes;
+    if (packet.block == kNoBlock) return;
+    BlockSending& block = sent_[packet.block];
+    --block.under_way;
+    ++(fate.lost ? block.lost : block.arrived);
+    if (packet.object != kNoObject) {
+        block.source_lost += fate.lost;
+        if (fate.lost)
+            hit_[packet.object] = 1;
+        else
+            acked_bytes_[packet.object] += packet.bytes;
+    }
+    if (!block.closed) return;
+    note_all_known(block);
+    if (fate.lost)
+        review(packet.block);
+    else if (!block.over && block.arrived >= needed(block))
+        end(packet.block);
+}
+
+// How many packets bring it back, as far as the sender can tell: its k, and RaptorQ's more once decoding is needed.
+std::uint32_t CodedSendingEnd::needed(const BlockSending& block) const {
+    return block.source + (block.source_lost > 0 ? static_cast<std::uint32_t>(wanted_extra(coding_.code)) : 0);
+}
+
+void CodedSendingEnd::note_all_known(BlockSending& block) {
+    if (block.heard || block.under_way > 0 || block.waiting > 0) return;
+    block.heard = true;
+    losses_.block(block.source + block.repair, block.lost);
+}
+
+// A member was sent whole or given up: the last one closes its block.
+void CodedSendingEnd::member_done(std::uint32_t number) {
+    BlockSending& block = sent_[number];
+    if (--block.open_members == 0) close(number);
+}
+
+void CodedSendingEnd::close(std::uint32_t number) {
+    BlockSending& block = sent_[number];
+    block.closed = true;
+    headers_.source[number] = block.source;
+    if (block.source == 0 || block.arrived >= needed(block)) return end(number);
+    closed_.push_back(number);
+    block.planned = static_cast<std::int32_t>(std::min<std::int64_t>(
+        planned_repair(number), most_packets(coding_.code) - static_cast<std::int64_t>(block.source)));
+    want(number, block.planned);
+    review(number);
+}
+
+std::int64_t CodedSendingEnd::planned_repair(std::uint32_t number) {
+    BlockSending& block = sent_[number];
+    const std::size_t layer = map_.layer_of(number);
+    if (coding_.automatic) {
+        if (block.planned < 0) plan_period(static_cast<std::uint32_t>(number / map_.layers()));
+        return block.planned;
+    }
+    const double share = layer < coding_.repair.size() ? coding_.repair[layer] : 0.0;
+    // The tolerance is for products such as 0.07 x 100, which is a little more than 7.
+    return static_cast<std::int64_t>(std::ceil(share * block.source - 1e-9));
+}
+
+void CodedSendingEnd::plan_period(std::uint32_t period) {
+    const auto mss = static_cast<std::int64_t>(transport_.mss_bytes);
+    std::vector<PlannedLayer> layers(map_.layers());
+    for (std::size_t m = 0; m < layers.size(); ++m) {
+        const auto number = static_cast<std::uint32_t>(period * map_.layers() + m);
+        PlannedLayer& layer = layers[m];
+        std::int64_t largest = 0;
+        for (std::uint32_t i = 0; i < map_.size(number); ++i) {
+            const std::uint32_t object = map_.member(number, i);
+            if (layers_[object].given_up) continue;
+            const std::int64_t payload = objects_.payload_bytes[object], packets = (payload + mss - 1) / mss;
+            ++layer.objects;
+            layer.source += packets;
+            layer.bytes += static_cast<double>(payload + packets * header_bytes_);
+            largest = std::max(largest, std::min(payload, mss));
+        }
+        layer.packet_bytes = static_cast<double>(largest + header_bytes_);
+        layer.most_repair = most_packets(coding_.code) - layer.source;
+    }
+    refresh_paths();
+    const std::vector<std::int64_t> repair = rule_.plan(layers, rate_ * static_cast<double>(coding_.block_ns), losses_);
+    for (std::size_t m = 0; m < layers.size(); ++m)
+        sent_[period * map_.layers() + m].planned = static_cast<std::int32_t>(repair[m]);
+}
+
+// Does it lack packets that are worth sending?
+void CodedSendingEnd::review(std::uint32_t number) {
+    BlockSending& block = sent_[number];
+    if (block.over) return;
+    const std::uint32_t coming = block.arrived + block.under_way + block.waiting, needs = needed(block);
+    if (coming >= needs) return;
+    if (!reachable(last_deadline(number, true))) return end(number);
+    const std::int64_t room = most_packets(coding_.code) - block.source - block.repair - block.waiting;
+    want(number, std::min(rule_.fresh(needs - coming, losses_.share()), room));
+}
+
+void CodedSendingEnd::want(std::uint32_t number, std::int64_t packets) {
+    BlockSending& block = sent_[number];
+    if (packets <= 0) return;
+    block.waiting += static_cast<std::uint32_t>(packets);
+    if (block.queued) return;
+    block.queued = true;
+    auto& queue = levels_[level_of(map_.layer_of(number))].blocks;
+    queue.insert(std::lower_bound(queue.begin(), queue.end(), number), number);  // the oldest first
+}
+
+void CodedSendingEnd::end(std::uint32_t number) {
+    BlockSending& block = sent_[number];
+    block.over = true;
+    block.waiting = 0;
+    --open_blocks_;
+}
+
+// By when the last of its members that may be missing is needed; of those that fresh packets are for, a packet was lost.
+Time CodedSendingEnd::last_deadline(std::uint32_t number, bool fresh) {
+    BlockSending& block = sent_[number];
+    while (block.last_missing > 0) {
+        const std::uint32_t object = map_.member(number, block.last_missing - 1);
+        if (acked_bytes_[object] < objects_.payload_bytes[object] && headers_.whole[object] != 0) break;
+        --block.last_missing;
+    }
+    for (std::uint32_t i = block.last_missing; i > 0; --i) {
+        const std::uint32_t object = map_.member(number, i - 1);
+        if (!fresh || (hit_[object] != 0 && headers_.whole[object] != 0)) return objects_.deadline_ns[object];
+    }
+    return -1;
+}
+
+}  // namespace dstcc

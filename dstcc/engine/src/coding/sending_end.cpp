@@ -1,0 +1,300 @@
+#include "coding/sending_end.hpp"
+
+namespace dstcc {
+
+CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, BlockHeaders& headers, Timers timers,
+                                 Timers paces)
+    : transport_(setup.transport),
+      objects_(setup.objects),
+      coding_(setup.coding),
+      map_(blocks),
+      headers_(headers),
+      timers_(timers),
+      paces_(paces),
+      layer_first_(setup.transport.layer_first),
+      header_bytes_(static_cast<std::uint32_t>(setup.transport.header_bytes)),
+      levels_(layer_first_ ? blocks.layers() : 1),
+      layers_(objects_.size()),
+      acked_bytes_(objects_.size(), 0),
+      hit_(objects_.size(), 0),
+      sent_(blocks.blocks()) {
+    for (const Time deadline : objects_.deadline_ns)
+        deadlines_ = deadlines_ || (transport_.drop_late && deadline != kNever);
+    for (std::uint32_t block = 0; block < map_.blocks(); ++block) {
+        sent_[block].open_members = sent_[block].last_missing = map_.size(block);
+        open_blocks_ += map_.size(block) > 0;
+    }
+}
+
+void CodedSendingEnd::add(Subflow subflow) {
+    DSTCC_CHECK(subflows_.size() < kMaxSubflows, "at most 128 subflows");
+    subflows_.push_back(std::move(subflow));
+}
+
+void CodedSendingEnd::begin() {
+    refresh_paths();
+    for (std::size_t s = 0; s < subflows_.size(); ++s) open(s, 0);
+}
+
+// ------------------------------------------------------------------------------------------------------ handshakes
+
+// As tcp/senders.cpp's, where there are handshakes. Without one a subflow starts with its first contact.
+void CodedSendingEnd::open(std::size_t s, Time at) {
+    Subflow& subflow = subflows_[s];
+    if (transport_.handshake) {
+        subflow.syn_at = subflow.plan->opening(at);
+    } else {
+        const ContactPlan::Contact contact = subflow.plan->contact(at);
+        subflow.syn_at = contact.up ? at : contact.change_ns < kNever - at ? at + contact.change_ns : kNever;
+    }
+    arm(s);
+}
+
+void CodedSendingEnd::send_syn(std::size_t s) {
+    Subflow& subflow = subflows_[s];
+    const ConstantsNs& constants = transport_.constants;
+    ++subflow.syns;
+    const unsigned shift = std::min(subflow.backoffs++, 30u);
+    const Time backoff =
+        constants.rto_initial > (constants.rto_max >> shift) ? constants.rto_max : constants.rto_initial << shift;
+    const Time again = subflow.plan->reopening(now_);
+    subflow.syn_at = std::min(subflow.plan->opening(now_ + backoff), again);
+    if (subflow.syn_at == again) subflow.backoffs = 0;
+    subflow.out.send(now_, s, 0, 0, 0, 0, header_bytes_, false);
+}
+
+void CodedSendingEnd::start(std::size_t s, Time rtt) {
+    Subflow& subflow = subflows_[s];
+    subflow.syn_at = kNever;
+    subflow.flight.establish(now_, std::max<Time>(rtt, 1));
+    siblings_.push_back(&subflow.flight.tcp());
+    insert(established_, s);
+    refresh_paths();
+    pump(s);
+}
+
+void CodedSendingEnd::handle_established(Time now, std::size_t s, Time syn_ns) {
+    now_ = now;
+    if (!subflows_[s].flight.established()) start(s, now_ - syn_ns);
+}
+
+// --------------------------------------------------------------------------------------------------------- coming in
+
+void CodedSendingEnd::handle_ack(Time now, std::size_t s, const PacketAck& ack) {
+    now_ = now;
+    subflows_[s].flight.handle_ack(now_, ack);
+    take_fates(s);
+    pump(s);
+}
+
+void CodedSendingEnd::handle_timer(Time now, std::size_t s) {
+    now_ = now;
+    Subflow& subflow = subflows_[s];
+    timers_.set(s, kNever);
+    if (!subflow.flight.established()) {
+        if (subflow.syn_at > now_) return arm(s);
+        if (!transport_.handshake) return start(s, 2 * subflow.plan->light_ns(now_));
+        send_syn(s);
+        return arm(s);
+    }
+    if (resting(s) || !subflow.flight.handle_timer(now_)) return arm(s);
+    take_fates(s);
+    pump(s);
+    if (subflow.flight.probing()) send_probe(s);
+    arm(s);
+}
+
+void CodedSendingEnd::handle_pace(Time now, std::size_t s) {
+    now_ = now;
+    paces_.set(s, kNever);
+    pump(s);
+}
+
+Time CodedSendingEnd::handle_release(Time now) {
+    now_ = now;
+    const auto& release = objects_.release_ns;
+    while (released_ < release.size() && release[released_] <= now_) {
+        const auto object = static_cast<std::uint32_t>(released_++);
+        backlog_ += objects_.payload_bytes[object];
+        levels_[level_of(objects_.layer[object])].objects.push_back(object);
+    }
+    offer();
+    for (std::size_t s = 0; s < subflows_.size(); ++s) finish(s);
+    return released_ < release.size() ? release[released_] : kNever;
+}
+
+void CodedSendingEnd::handle_slot(Time now) {
+    now_ = now;
+    refresh_paths();
+    drop_expired();
+}
+
+// ---------------------------------------------------------------------------------------------------------- going out
+
+void CodedSendingEnd::refresh_paths() {
+    least_light_ns_ = kNever / 4;
+    rate_ = 0;
+    for (std::size_t s = 0; s < subflows_.size(); ++s) {
+        Subflow& subflow = subflows_[s];
+        subflow.light_ns = subflow.plan->light_ns(now_);
+        rate_ += subflow.flight.rate();
+        if (established_ == 0 || contains(established_, s))
+            least_light_ns_ = std::min(least_light_ns_, subflow.light_ns);
+    }
+    if (!deadlines_ || !layer_first_ || objects_.size() == 0) return;
+    const std::size_t newest = std::max<std::size_t>(released_, 1) - 1;
+    if (objects_.deadline_ns[newest] == kNever) return;
+    const Time spare = objects_.deadline_ns[newest] - objects_.release_ns[newest] - least_light_ns_;
+    gap_ns_ = std::min(coding_.block_ns, std::max<Time>(spare, 0) / static_cast<Time>(levels_.size()));
+}
+
+// Without a handshake the sender has the plan, and sends nothing while a link is away.
+bool CodedSendingEnd::resting(std::size_t s) {
+    if (transport_.handshake) return false;
+    Subflow& subflow = subflows_[s];
+    if (now_ >= subflow.change_ns) {
+        const ContactPlan::Contact contact = subflow.plan->contact(now_);
+        if (contact.up && !subflow.up) subflow.flight.resume(now_);
+        subflow.up = contact.up;
+        subflow.change_ns = contact.change_ns < kNever - now_ ? now_ + contact.change_ns : kNever;
+    }
+    return !subflow.up;
+}
+
+// Is the subflow free to send now? If only its pace or an outage holds it, wake it when that lets go.
+void CodedSendingEnd::refresh(std::size_t s) {
+    Subflow& subflow = subflows_[s];
+    if (!subflow.flight.window_open()) {
+        erase(ready_, s);
+    } else if (resting(s)) {
+        erase(ready_, s);
+        if (subflow.change_ns != kNever) paces_.set(s, subflow.change_ns);
+    } else if (subflow.flight.pacing_until() > now_) {
+        erase(ready_, s);
+        paces_.set(s, subflow.flight.pacing_until());
+    } else {
+        insert(ready_, s);
+    }
+}
+
+void CodedSendingEnd::pump(std::size_t s) {
+    refresh(s);
+    offer();
+    finish(s);
+}
+
+void CodedSendingEnd::offer() {
+    if (!transport_.handshake)
+        for (SubflowSet set = ready_; set != 0; set &= set - 1) refresh(static_cast<std::size_t>(lowest(set)));
+    while (ready_ != 0) {
+        const Choice choice = choose();
+        if (choice.subflow < 0) return;
+        const auto s = static_cast<std::size_t>(choice.subflow);
+        if (choice.object != kNoObject)
+            send_source(s, choice.object);
+        else
+            send_repair(s, choice.block);
+        refresh(s);
+        arm(s);
+    }
+}
+
+void CodedSendingEnd::finish(std::size_t s) {
+    Flight& flight = subflows_[s].flight;
+    if (!flight.established()) return;
+    bool waits = false;
+    for (const Level& level : levels_) waits = waits || !level.objects.empty() || !level.blocks.empty();
+    flight.finish_sending(!waits, waits && !flight.window_open());
+    arm(s);
+}
+
+// The timer may go off early; it is never late.
+void CodedSendingEnd::arm(std::size_t s) {
+    const Subflow& subflow = subflows_[s];
+    Time at = subflow.flight.established() ? subflow.flight.next_timer() : subflow.syn_at;
+    if (subflow.flight.established() && !subflow.up && at < subflow.change_ns) at = subflow.change_ns;
+    if (at < timers_.at(s)) timers_.set(s, std::max(at, now_));
+}
+
+void CodedSendingEnd::transmit(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes) {
+    Subflow& subflow = subflows_[s];
+    const std::int64_t number = subflow.flight.append(now_, block, object, bytes);
+    const Time wait = subflow.out.send(now_, s, number, object, block, bytes, header_bytes_, object != kNoObject);
+    if (wait >= 0) waits_.add(wait);
+    ++subflow.sent;
+    ++data_packets_;
+    if (first_send_ns_ < 0) first_send_ns_ = now_;
+}
+
+// The next packet of a layer's part.
+void CodedSendingEnd::send_source(std::size_t s, std::uint32_t object) {
+    LayerSending& layer = layers_[object];
+    const std::uint32_t number = map_.block_of(object);
+    BlockSending& block = sent_[number];
+    const std::int64_t payload = objects_.payload_bytes[object];
+    const auto bytes = static_cast<std::uint16_t>(std::min<std::int64_t>(transport_.mss_bytes, payload - layer.offset));
+    if (layer.first_sent_ns < 0) {
+        layer.first_sent_ns = now_;
+        layer.subflow = static_cast<std::int16_t>(s);
+    }
+    layer.offset += bytes;
+    layer.sent_bytes += bytes;
+    source_payload_ += bytes;
+    backlog_ -= bytes;
+    ++block.source;
+    ++block.under_way;
+    block.symbol_bytes = std::max(block.symbol_bytes, bytes);
+    if (block.lead == 0) block.main = static_cast<std::int16_t>(s);
+    block.lead = block.main == static_cast<std::int16_t>(s) ? block.lead + 1 : block.lead - 1;
+    transmit(s, number, object, bytes);
+    if (layer.offset < payload) return;
+    auto& waiting = levels_[level_of(objects_.layer[object])].objects;
+    waiting.erase(std::lower_bound(waiting.begin(), waiting.end(), object));
+    headers_.whole[object] = 1;
+    member_done(number);
+}
+
+void CodedSendingEnd::send_repair(std::size_t s, std::uint32_t number) {
+    BlockSending& block = sent_[number];
+    --block.waiting;
+    ++block.under_way;
+    if (static_cast<std::int64_t>(block.repair++) >= block.planned) {
+        fresh_payload_ += block.symbol_bytes;
+        ++subflows_[s].repaired;
+    }
+    repair_payload_ += block.symbol_bytes;
+    turn_ = s + 1;
+    transmit(s, number, kNoObject, block.symbol_bytes);
+}
+
+// A probe that found no data to carry has a byte that says nothing.
+void CodedSendingEnd::send_probe(std::size_t s) {
+    ++probe_payload_;
+    transmit(s, kNoBlock, kNoObject, 1);
+}
+
+// ------------------------------------------------------------------------------------------------------- bookkeeping
+
+Time CodedSendingEnd::longest_one_way_ns() const {
+    Time longest = 0;
+    for (const Subflow& subflow : subflows_) longest = std::max(longest, subflow.light_ns);
+    return longest;
+}
+
+std::int64_t CodedSendingEnd::bytes() const {
+    std::int64_t bytes = 0;
+    for (const Subflow& subflow : subflows_) bytes += subflow.flight.bytes();
+    return bytes;
+}
+
+void CodedSendingEnd::check() const {
+    std::int64_t unsent = 0;
+    for (std::size_t object = 0; object < released_; ++object)
+        if (!layers_[object].given_up) unsent += objects_.payload_bytes[object] - layers_[object].offset;
+    DSTCC_CHECK(unsent == backlog_, "what was released is sent, given up, or waits");
+    for (const BlockSending& block : sent_)
+        DSTCC_CHECK(block.arrived + block.lost + block.under_way == block.source + block.repair,
+                    "each packet of a block has one fate");
+}
+
+}  // namespace dstcc

@@ -1,0 +1,196 @@
+// The sending end of `coded`: layers come in, packets go out over the subflows, acknowledgements come back.
+//
+//   source    the parts of layers as they are, cut into packets, the oldest first
+//   turn      release + layer x gap, where the transport sends base layers first: the gap is a block, or the time that there is
+//             (deadline - release - light) divided by the layers if that is less. So where not all can be sent a layer is ahead of the
+//             one above it by a gap, and what is given up is the highest layer's; and where all can, in the end, a backlog of one
+//             layer is not waited for by all below it
+//   closed    a block whose members were all released and sent or given up: its k is known, and its r repair packets wait
+//             (a share of k, rounded up, or `auto`)
+//   repair    goes before the source packets of its layer; over the link of most of its block (`same`), another (`other`), or
+//             each in its turn (`spread`)
+//   fresh     a block that a loss leaves short (acknowledged, under way and waiting are fewer than it needs) gets further
+//             repair packets, unless no missing part of it could be in time (after FMTCP: Cui et al., ToN 2015)
+//   over      so many packets of it are acknowledged that it is back, or no missing part can be in time
+//
+// What a packet is sent over: of the subflows with room that can bring it in time, the one of the least smoothed round trip.
+// What no subflow can bring in time is given up, with what builds on it.
+//
+// It knows its own queues, the contact plans and what ACKs say. `handshake = false`: the plan's light time stands for the first
+// round trip, and nothing is sent in an outage.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "coding/blocks.hpp"
+#include "coding/flight.hpp"
+#include "coding/repair_rule.hpp"
+#include "core/events.hpp"
+#include "core/histogram.hpp"
+#include "core/outcome.hpp"
+#include "core/subflow_set.hpp"
+#include "dispatch/layer_sending.hpp"
+#include "link/contact.hpp"
+#include "link/transmitter.hpp"
+
+namespace dstcc {
+
+// What a sender knows of a block; constant in size, whatever the block's.
+struct BlockSending {
+    std::uint32_t source = 0, repair = 0;      // packets sent
+    std::uint32_t waiting = 0;                 // repair packets still to be sent
+    std::int32_t planned = -1;                 // repair packets without a loss that asks for more; -1: not yet decided
+    std::uint32_t under_way = 0, arrived = 0;  // as far as is known
+    std::uint32_t lost = 0, source_lost = 0;
+    std::uint32_t open_members = 0;  // not yet sent whole or given up
+    std::uint32_t last_missing = 0;  // members up to this one, without it, may be missing; from it on none is
+    std::uint16_t symbol_bytes = 0;  // the largest of its source packets: what a repair packet carries
+    std::int16_t main = -1;          // the subflow that carried most of it (Boyer, Moore), with its lead
+    std::uint32_t lead = 0;
+    bool closed = false, over = false, queued = false, heard = false;
+};
+
+class CodedSendingEnd {
+public:
+    struct Subflow {
+        Flight flight;
+        Transmitter out;
+        const ContactPlan* plan;
+        std::size_t link;
+        Time syn_at = kNever, light_ns = 0;
+        Time change_ns = 0;  // until then the contact plan says nothing new
+        unsigned syns = 0, backoffs = 0;
+        std::int64_t sent = 0, repaired = 0, delivered_bytes = 0;
+        bool up = true;
+    };
+    struct Setup {
+        const TransportConfig& transport;
+        const ObjectsConfig& objects;
+        const CodingConfig& coding;
+    };
+    CodedSendingEnd(const Setup& setup, const BlockMap& blocks, BlockHeaders& headers, Timers timers, Timers paces);
+    void add(Subflow subflow);
+    void begin();
+
+    // --- what happens to it
+    void handle_established(Time now, std::size_t s, Time syn_ns);
+    void handle_ack(Time now, std::size_t s, const PacketAck& ack);
+    void handle_timer(Time now, std::size_t s);
+    void handle_pace(Time now, std::size_t s);
+    Time handle_release(Time now);  // when the next layer is due
+    void handle_slot(Time now);
+
+    // --- for observers
+    const std::vector<const TcpState*>& siblings() const { return siblings_; }
+    std::size_t subflows() const { return subflows_.size(); }
+    const Subflow& subflow(std::size_t s) const { return subflows_[s]; }
+    const std::vector<LayerSending>& layers() const { return layers_; }
+    const std::vector<BlockSending>& blocks() const { return sent_; }
+    // Nothing waits and nothing more will: all was released, and no loss could ask for more.
+    bool done() const { return released_ == objects_.size() && backlog_ == 0 && open_blocks_ == 0; }
+    std::size_t released() const { return released_; }
+    Time longest_one_way_ns() const;
+    const LogHistogram& waits() const { return waits_; }
+    std::int64_t source_payload() const { return source_payload_; }
+    std::int64_t repair_payload() const { return repair_payload_; }
+    std::int64_t fresh_payload() const { return fresh_payload_; }
+    std::int64_t probe_payload() const { return probe_payload_; }
+    std::int64_t data_packets() const { return data_packets_; }
+    Time first_send_ns() const { return first_send_ns_; }
+    std::int64_t bytes() const;
+    void check() const;
+
+private:
+    struct Level {
+        std::deque<std::uint32_t> objects;  // that wait, the oldest first
+        std::deque<std::uint32_t> blocks;   // with repair packets that wait
+    };
+    struct Choice {
+        int subflow = -1;
+        std::uint32_t object = kNoObject, block = kNoBlock;
+    };
+
+    // coding/sending_end.cpp
+    void open(std::size_t s, Time at);
+    void start(std::size_t s, Time rtt);
+    void send_syn(std::size_t s);
+    void pump(std::size_t s);
+    void offer();
+    void refresh(std::size_t s);
+    void refresh_paths();
+    bool resting(std::size_t s);
+    void finish(std::size_t s);
+    void arm(std::size_t s);
+    void send_source(std::size_t s, std::uint32_t object);
+    void send_repair(std::size_t s, std::uint32_t block);
+    void send_probe(std::size_t s);
+    void transmit(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes);
+
+    // coding/choosing.cpp
+    Choice choose();
+    Choice choose_of(Level& level, SubflowSet ready);
+    int choose_repair(std::uint32_t block);
+    SubflowSet usable() const;
+    SubflowSet in_time(SubflowSet set, Time deadline) const;
+    int quickest(SubflowSet set) const;
+    Time arrival(std::size_t s) const;
+    bool expired(std::uint32_t object) const;
+    bool reachable(Time deadline) const { return !deadlines_ || now_ + least_light_ns_ <= deadline; }
+    void give_up(std::uint32_t object);
+    Time behind(std::uint32_t object) const;
+    void drop_expired(Level& level);
+    void drop_expired();
+    std::size_t level_of(std::size_t layer) const { return layer_first_ ? layer : 0; }
+
+    // coding/repairing.cpp
+    void take_fates(std::size_t s);
+    void take(std::size_t s, const Fate& fate);
+    void member_done(std::uint32_t block);
+    void close(std::uint32_t block);
+    std::int64_t planned_repair(std::uint32_t block);
+    void plan_period(std::uint32_t period);
+    void review(std::uint32_t block);
+    void want(std::uint32_t block, std::int64_t packets);
+    void end(std::uint32_t block);
+    Time last_deadline(std::uint32_t block, bool fresh);
+    bool only_fresh(const BlockSending& block) const {
+        return block.planned >= 0 && static_cast<std::int64_t>(block.repair) >= block.planned;
+    }
+    void note_all_known(BlockSending& block);
+    std::uint32_t needed(const BlockSending& block) const;
+
+    const TransportConfig& transport_;
+    const ObjectsConfig& objects_;
+    const CodingConfig& coding_;
+    const BlockMap& map_;
+    BlockHeaders& headers_;
+    Timers timers_, paces_;
+    bool layer_first_, deadlines_ = false;
+    std::uint32_t header_bytes_;
+    Time now_ = 0;
+    std::vector<Subflow> subflows_;
+    std::vector<const TcpState*> siblings_;
+    SubflowSet ready_ = 0, established_ = 0;
+    Time gap_ns_ = 0;          // between the turns of a chunk's layers
+    Time least_light_ns_ = 0;  // of the established, or of all while none is
+    double rate_ = 0;          // bytes in a nanosecond, of all; as of the last slot
+    std::size_t turn_ = 0;     // `spread`: whose repair packet is next
+    std::size_t released_ = 0;
+    std::vector<Level> levels_;
+    std::vector<LayerSending> layers_;
+    std::vector<std::int64_t> acked_bytes_;  // by object
+    std::vector<std::uint8_t> hit_;          // by object: a packet of it was lost
+    std::vector<BlockSending> sent_;
+    std::size_t open_blocks_ = 0;       // neither over nor empty
+    std::deque<std::uint32_t> closed_;  // of these, the closed ones
+    LossHeard losses_;
+    RepairRule rule_;
+    LogHistogram waits_;
+    std::int64_t backlog_ = 0;  // released, neither sent nor given up
+    std::int64_t source_payload_ = 0, repair_payload_ = 0, fresh_payload_ = 0, probe_payload_ = 0, data_packets_ = 0;
+    Time first_send_ns_ = -1;
+};
+
+}  // namespace dstcc

@@ -1,0 +1,119 @@
+// Parts of `coded` by themselves, for tests: the packets of a subflow, and the rules of repair.
+#include "python/convert.hpp"
+#include "testing/bind.hpp"
+
+#include <pybind11/stl.h>
+
+#include "coding/blocks.hpp"
+#include "coding/flight.hpp"
+#include "coding/repair_rule.hpp"
+
+namespace py = pybind11;
+
+namespace dstcc {
+
+namespace {
+
+// The packets of one subflow; each has its number as its object.
+class Packets {
+public:
+    explicit Packets(const TransportConfig& transport)
+        : transport_(transport),
+          flight_(transport_,
+                  make_congestion(transport, transport.congestion, {record(transport), 0, 0, transport.initial_cwnd}),
+                  record(transport)) {}
+    Packets(const Packets&) = delete;
+    Packets& operator=(const Packets&) = delete;
+
+    Flight& flight() { return flight_; }
+    // A window in use: more would have gone.
+    void send(Time now, std::int64_t packets) {
+        for (; packets > 0; --packets)
+            flight_.append(now, 0, static_cast<std::uint32_t>(flight_.tcp().snd_nxt),
+                           static_cast<std::uint16_t>(transport_.mss_bytes));
+        flight_.finish_sending(false, true);
+    }
+    // The numbers that arrived, and those that were lost.
+    using Fates = std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>;
+    Fates ack(Time now, const std::vector<std::pair<std::int64_t, std::int64_t>>& ranges, Time wait) {
+        PacketAck ack;
+        for (const auto& [begin, end] : ranges) ack.ranges[ack.count++] = {begin, end};
+        ack.wait_ns = wait;
+        flight_.handle_ack(now, ack);
+        return fates();
+    }
+    Fates timer(Time now) {
+        flight_.handle_timer(now);
+        return fates();
+    }
+
+private:
+    Fates fates() const {
+        Fates out;
+        for (const Fate& fate : flight_.fates()) (fate.lost ? out.second : out.first).push_back(fate.packet.object);
+        return out;
+    }
+    static TcpState record(const TransportConfig& transport) {
+        TcpState tcp;
+        tcp.mss_bytes = static_cast<std::uint32_t>(transport.mss_bytes);
+        tcp.wire_bytes = tcp.mss_bytes + static_cast<std::uint32_t>(transport.header_bytes);
+        return tcp;
+    }
+    TransportConfig transport_;
+    Flight flight_;
+};
+
+std::vector<std::int64_t> plan(const std::vector<std::tuple<std::int64_t, std::int64_t>>& layers, double packets,
+                               const LossHeard& losses) {
+    std::vector<PlannedLayer> planned;
+    for (const auto& [objects, source] : layers)
+        planned.push_back({objects, source, static_cast<double>(source), 1, 1000});
+    return RepairRule().plan(planned, packets, losses);
+}
+
+}  // namespace
+
+void bind_coding(py::module_& engine) {
+    py::module_ m = engine.def_submodule("coding", "Parts of coded; see engine/src/coding.");
+    py::class_<Packets> packets(m, "Packets");
+    packets.def(py::init(
+        [](const py::object& transport) { return std::make_unique<Packets>(read_transport_config(transport)); }));
+    packets.def("establish", [](Packets& p, Time now, Time rtt) { p.flight().establish(now, rtt); });
+    packets.def("send", &Packets::send);
+    packets.def("ack", &Packets::ack, py::arg("now"), py::arg("ranges"), py::arg("wait") = 0);
+    packets.def("timer", &Packets::timer);
+    packets.def_property_readonly("next_timer", [](Packets& p) { return p.flight().next_timer(); });
+    packets.def_property_readonly("cwnd", [](Packets& p) { return p.flight().tcp().cwnd; });
+    packets.def_property_readonly("in_flight", [](Packets& p) { return p.flight().tcp().in_flight(); });
+    packets.def_property_readonly("last_rtt_ns", [](Packets& p) { return p.flight().tcp().last_rtt_ns; });
+    packets.def_property_readonly("window_open", [](Packets& p) { return p.flight().window_open(); });
+    packets.def_property_readonly("probing", [](Packets& p) { return p.flight().probing(); });
+    packets.def_property_readonly("stale", [](Packets& p) { return p.flight().stale(); });
+    packets.def_property_readonly("state", [](Packets& p) {
+        const CaState state = p.flight().tcp().ca_state;
+        return state == CaState::kOpen ? "open" : state == CaState::kRecovery ? "recovery" : "loss";
+    });
+    py::class_<LossHeard>(m, "LossHeard")
+        .def(py::init<>())
+        .def("packets",
+             [](LossHeard& l, std::int64_t arrived, std::int64_t lost) {
+                 for (; arrived > 0; --arrived) l.packet(false);
+                 for (; lost > 0; --lost) l.packet(true);
+             })
+        .def("block", &LossHeard::block)
+        .def_property_readonly("share", &LossHeard::share)
+        .def_property_readonly("bursts", &LossHeard::bursts);
+    m.def(
+        "object_loss",
+        [](std::int64_t objects, std::int64_t source, std::int64_t repair, double share, double bursts) {
+            return RepairRule().object_loss({objects, source, 0, 0, 0}, repair, share, bursts);
+        },
+        py::arg("objects"), py::arg("source"), py::arg("repair"), py::arg("share"), py::arg("bursts") = 1.0);
+    m.def("fresh", [](std::int64_t missing, double share) { return RepairRule().fresh(missing, share); });
+    m.def("plan", &plan, py::arg("layers"), py::arg("packets"), py::arg("losses"));
+    m.def("brings_back", [](bool raptorq, std::int64_t arrived, std::int64_t source, double draw) {
+        return brings_back(raptorq ? ErasureCode::kRaptorQ : ErasureCode::kMds, arrived, source, draw);
+    });
+}
+
+}  // namespace dstcc

@@ -1,0 +1,230 @@
+"""``[coding]``: layers coded over packets, for ``mode = "coded"``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
+
+from dstcc.algorithms import TRANSFERS
+from dstcc.engine.config import Coding as EngineCoding
+from dstcc.engine.config import Link, Objects
+from dstcc.errors import ScenarioError
+from dstcc.wire import HEADER_BYTES
+
+from .fields import NS_PER_S, Seconds, Table, broken, ns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .build import TrialSetup
+    from .model import Scenario, Transport
+    from .video import Source
+
+    Int64Array = NDArray[np.int64]
+
+CODED = "coded"
+DEFAULT_SCHEDULER = "minrtt"
+MOST_PACKETS = {"mds": 65_535, "raptorq": 1 << 24}
+"""Source and repair packets of a block: Reed–Solomon over GF(2^16), and RaptorQ's encoding symbols."""
+MOST_SOURCE = {"mds": 65_535, "raptorq": 56_403}
+"""Source packets of a block: likewise, and RFC 6330 section 5.1.2."""
+MAX_SHARE = 4.0
+
+
+def _to_shares(value: Any) -> Any:
+    if value == "auto":
+        return None
+    if isinstance(value, list):
+        return tuple(value)
+    if isinstance(value, (int, float, str)):
+        raise broken('a list with a share per layer, or "auto"')
+    return value
+
+
+class Coding(Table):
+    """How the layers are coded. A block is one layer over ``block_s`` seconds of chunks."""
+
+    repair: Annotated[
+        tuple[Annotated[float, Field(ge=0, le=MAX_SHARE)], ...] | None, BeforeValidator(_to_shares)
+    ] = None
+    """Repair packets for each source packet, by layer, rounded up; layers beyond the list have none. ``"auto"``: as
+    many
+    as gain most, from the losses heard of and the rate."""
+    block_s: Seconds = 20.0
+    code: Literal["mds", "raptorq"] = "mds"
+    """``mds``: any k packets bring a block of k source packets back; ``raptorq``: with its failures (RFC 6330)."""
+    place: Literal["same", "other", "spread"] = "same"
+    """The link of a repair packet: that of most of its block, another, or each in its turn."""
+
+    @model_validator(mode="after")
+    def _some(self) -> Coding:
+        if self.repair == ():
+            raise broken('names no share; [0] codes nothing, "auto" chooses', key="repair")
+        return self
+
+
+def check_transport(transport: Transport) -> None:
+    """Raise for keys of ``[transport]`` that do not go with its mode."""
+    if transport.mode != CODED:
+        if not transport.handshake:
+            raise broken('TCP opens each subflow with a handshake; needs mode = "coded"', key="handshake")
+        return
+    if transport.controller:
+        raise broken(
+            "a policy steers TCP's subflows and lanes; coded has congestion controls only", key="controller"
+        )
+    transfers = [name for name in transport.congestion if name in TRANSFERS]
+    if transfers:
+        raise broken(
+            f"'{transfers[0]}': has sessions and checkpoints of its own, not coded's", key="congestion"
+        )
+    others = [name for name in transport.scheduler if name != DEFAULT_SCHEDULER]
+    if others:
+        raise broken(
+            f"'{others[0]}': coded sends packet by packet over the subflow with room that has the least RTT, which is "
+            f"{DEFAULT_SCHEDULER}",
+            key="scheduler",
+        )
+    if transport.receive_buffer_bytes is not None:
+        raise broken(
+            "coded keeps no order, so that no data waits in a receive buffer", key="receive_buffer_bytes"
+        )
+
+
+def check_coding(scenario: Scenario) -> None:
+    """Raise unless ``[coding]`` stands where something is coded, and what is coded can be."""
+    coding, transport = scenario.coding, scenario.transport
+    modes = {transport.mode, *(one.set.get("mode") for one in scenario.variant)}
+    if coding is not None and CODED not in modes:
+        raise broken(
+            f'needs transport.mode = "coded": in "{transport.mode}" TCP sends every lost segment again anyway',
+            key="coding",
+        )
+    if transport.mode != CODED:
+        return
+    shared = [link.name for link in scenario.link if link.flows or link.mix]
+    if shared:
+        raise broken(
+            f"'coded': shares a link with cross_traffic only, and '{shared[0]}' has TCP flows on it",
+            key="transport.mode",
+        )
+    delay_s = scenario.playout.delay_s
+    if delay_s is not None and scenario.playout.mode == "deadline":
+        problem = _too_long(coding or Coding(), delay_s)
+        if problem:
+            raise broken(problem, key="coding.block_s")
+
+
+def _too_long(coding: Coding, delay_s: float) -> str | None:
+    if coding.block_s <= delay_s:
+        return None
+    return (
+        f"{coding.block_s:g} s is longer than the playout delay of {delay_s:g} s: a block's repair leaves at its "
+        "end, when its first chunks are over"
+    )
+
+
+def misfit(scenario: Scenario, layers: int | None) -> tuple[str, str] | None:
+    """More shares than the source has layers: the key and the rule."""
+    coding = scenario.coding
+    if coding is None or coding.repair is None or layers is None or len(coding.repair) <= layers:
+        return None
+    return "coding.repair", f"{len(coding.repair)} shares for {layers} layer{'s' if layers > 1 else ''}"
+
+
+def periods(setup: TrialSetup, block_ns: int) -> Int64Array:
+    """The period of each object, from 0 on without gaps: chunks whose last frame is captured within ``block_ns``."""
+    number = (setup.capture_ns[setup.objects.chunk] - 1) // block_ns
+    return np.unique(number, return_inverse=True)[1].astype(np.int64).reshape(-1)
+
+
+def engine_coding(scenario: Scenario, setup: TrialSetup) -> EngineCoding | None:
+    """The engine's configuration of a trial's coding; ``None`` in other modes.
+
+    Raises :class:`ScenarioError` for blocks that are longer than the playout delay of this seed, or than their code.
+    """
+    if scenario.transport.mode != CODED:
+        return None
+    coding, objects = scenario.coding or Coding(), setup.objects
+    where = f"{scenario.scenario.name}: coding.block_s = {coding.block_s:g}"
+    if scenario.playout.mode == "deadline":
+        problem = _too_long(coding, setup.playout_delay_ns / NS_PER_S)
+        if problem:
+            raise ScenarioError(f"{where}: {problem} (seed {setup.seed})")
+    period = periods(setup, ns(coding.block_s))
+    for layer, (most, share) in enumerate(_largest(coding, objects, period, setup.mss_bytes)):
+        repair = int(np.ceil(share * most - 1e-9))
+        if most > MOST_SOURCE[coding.code] or most + repair > MOST_PACKETS[coding.code]:
+            raise ScenarioError(
+                f"{where}: a block of layer {layer} has {most:,} source and {repair:,} repair packets; "
+                f"{coding.code} has at most {MOST_SOURCE[coding.code]:,} source packets, "
+                f"{MOST_PACKETS[coding.code]:,} in all"
+            )
+    return EngineCoding(period, ns(coding.block_s), coding.repair, coding.code, coding.place)
+
+
+def _largest(coding: Coding, objects: Objects, period: Int64Array, mss: int) -> list[tuple[int, float]]:
+    """Source packets of the largest block of each layer, and its share of repair (``auto``: what the code allows)."""
+    packets = -(-objects.payload_bytes // mss)
+    layers = int(objects.layer.max()) + 1
+    sums = np.bincount(period * layers + objects.layer, weights=packets)
+    sums = np.pad(sums, (0, -len(sums) % layers)).reshape(-1, layers)
+    shares = coding.repair or ()
+    return [(int(most), shares[m] if m < len(shares) else 0.0) for m, most in enumerate(sums.max(axis=0))]
+
+
+def notes_on_coding(scenario: Scenario, source: Source) -> tuple[str, ...]:
+    """Warnings of a scenario and its variants, under the first seed: shares of repair that the links cannot carry, and
+    chunks that their blocks come too late for."""
+    from .build import draw_trial
+
+    varied = [(f"{one.label}: ", scenario.as_variant(one.label)) for one in scenario.variant]
+    notes: list[str] = []
+    for whose, one in [("", scenario), *varied]:
+        if one.transport.mode != CODED:
+            continue
+        setup, coding = draw_trial(one, source, one.run.seed), one.coding or Coding()
+        said = (_overload(coding, setup), _first_chunks(one, coding, setup))
+        notes += [f"{whose}{note}" for note in said if note is not None]
+    return tuple(notes)
+
+
+def _overload(coding: Coding, setup: TrialSetup) -> str | None:
+    if coding.repair is None:
+        return None
+    objects = setup.objects
+    packets = -(-objects.payload_bytes // setup.mss_bytes)
+    wire = (objects.payload_bytes + packets * HEADER_BYTES).astype(np.float64)
+    shares = np.array([*coding.repair, *([0.0] * (int(objects.layer.max()) + 1))])[objects.layer]
+    seconds = float(setup.chunk_ns.sum()) / NS_PER_S
+    source_bps = 8 * float(wire.sum()) / seconds
+    repair_bps = 8 * float((packets * shares).sum()) * (setup.mss_bytes + HEADER_BYTES) / seconds
+    links_bps = sum(link.rate_bps for link in setup.links)
+    if source_bps + repair_bps <= links_bps:
+        return None
+    return (
+        f"coding.repair: {source_bps / 1e3:,.1f} kbit/s of source and {repair_bps / 1e3:,.1f} kbit/s of repair packets "
+        f"are {(source_bps + repair_bps) / links_bps:.1%} of the links' {links_bps / 1e3:,.1f} kbit/s: the highest "
+        "layers give way"
+    )
+
+
+def _first_chunks(scenario: Scenario, coding: Coding, setup: TrialSetup) -> str | None:
+    if scenario.playout.mode != "deadline":
+        return None
+    light_s = min(_light_s(link) for link in setup.links)
+    delay_s = setup.playout_delay_ns / NS_PER_S
+    spare_s = delay_s - light_s
+    if coding.block_s <= spare_s:
+        return None
+    return (
+        f"coding.block_s: repair packets leave {coding.block_s:g} s after a block's first chunk begins and take "
+        f"{light_s:,.1f} s at least, the playout delay is {delay_s:,.1f} s: the first "
+        f"{coding.block_s - max(spare_s, 0):,.1f} s of each block cannot be brought back"
+    )
+
+
+def _light_s(link: Link) -> float:
+    return min(link.delay_ns) / NS_PER_S

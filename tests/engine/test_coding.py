@@ -1,0 +1,282 @@
+"""Layers coded over packets: what is sent, lost, brought back and given up, on links with scripted losses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dstcc.engine import Coding, EngineResult, Link, Loss, Objects, simulate
+
+from .net import MSS, config, link, live, ns
+
+LIGHT_S = 0.5
+PACKET_S = 1e-3
+"""1,500 bytes at 12 Mbit/s."""
+
+
+def blocks_of(objects: Objects, chunks: int) -> np.ndarray:
+    """Periods of so many chunks each."""
+    return objects.chunk // chunks
+
+
+def run(
+    objects: Objects,
+    links: Link | tuple[Link, ...],
+    *,
+    repair: tuple[float, ...] | None = (),
+    chunks: int = 1000,
+    code: str = "mds",
+    place: str = "same",
+    congestion: str = "open-loop",
+    **knobs: object,
+) -> EngineResult:
+    """A trial of ``coded`` without a handshake, unless told otherwise, with blocks of so many chunks."""
+    wanted: dict[str, object] = {"mode": "coded", "handshake": False, "layer_first": True}
+    made = config(congestion, links, objects=objects, **(wanted | knobs))  # type: ignore[arg-type]
+    coding = Coding(blocks_of(objects, chunks), ns(chunks), repair, code, place)
+    return simulate(replace(made, coding=coding))
+
+
+def pairs(chunks: int = 4, **more: object) -> Objects:
+    """Chunks of one layer of two packets, a second apart."""
+    return live(chunks, (2 * MSS,), **more)  # type: ignore[arg-type]
+
+
+def lossy(*numbers: int) -> Link:
+    """A link that loses these packets."""
+    return link(drops=tuple((number, 1) for number in numbers))
+
+
+def test_source_packets_go_as_they_are_and_are_there_at_once() -> None:
+    result = run(pairs(), link(), repair=(0.25,))
+    # Released at 1 s, 2 s, ..: the second packet is on the line 2 ms later and arrives with the light.
+    done = [ns(second + 2 * PACKET_S + LIGHT_S) for second in (1, 2, 3, 4)]
+    assert result.objects.complete_ns.tolist() == done
+    coding = result.coding
+    assert coding is not None
+    assert (coding.source_packets[0], coding.repair_packets[0], coding.whole[0]) == (8, 2, 1)  # 0.25 x 8
+    assert coding.recovered.tolist() == [0, 0, 0, 0]
+    assert result.totals["repair_payload_bytes"] == 2 * MSS
+    assert result.totals["sent_payload_bytes"] == 10 * MSS
+    assert result.totals["retransmitted_payload_bytes"] == 0
+
+
+def test_a_share_is_rounded_up() -> None:
+    for share, packets in ((0.0, 0), (0.01, 1), (0.125, 1), (0.126, 2), (0.5, 4)):
+        coding = run(pairs(), link(), repair=(share,)).coding
+        assert coding is not None
+        assert coding.repair_packets[0] == packets
+
+
+def test_a_block_is_brought_back_by_any_k() -> None:
+    result = run(pairs(), lossy(2), repair=(0.25,))
+    # Packet 2 is the second chunk's first. The block closes with the fourth chunk, at 4 s: its first repair packet
+    # is the third
+    # on the line, and with it 8 of 8 + 2 packets have arrived.
+    back = ns(4 + 3 * PACKET_S + LIGHT_S)
+    assert result.objects.complete_ns[1] == back
+    coding = result.coding
+    assert coding is not None
+    assert coding.recovered.tolist() == [0, 1, 0, 0]
+    assert coding.decoded_ns[0] == back
+    assert (coding.repair_packets[0], coding.planned_packets[0], coding.whole[0]) == (2, 2, 1)
+    assert result.totals["recovered_payload_bytes"] == MSS
+    assert result.totals["delivered_payload_bytes"] == 8 * MSS
+
+
+def test_packets_that_leave_a_block_short_are_made_up_with_fresh_repair() -> None:
+    result = run(pairs(), lossy(0, 2, 4), repair=(0.25,))
+    # 5 of source and 2 of repair are 1 too few. That the third is lost shows 9/8 round trips after it was sent, at
+    # 3 s; a share
+    # of (3 + 3) / (5 + 3 + 100) of packets is lost, so that 2 go for the 1 (0.056^2 < 1 %): the first brings all back.
+    coding = result.coding
+    assert coding is not None
+    assert (coding.planned_packets[0], coding.repair_packets[0]) == (2, 4)
+    assert result.totals["retransmitted_payload_bytes"] == 2 * MSS
+    assert coding.recovered.tolist() == [1, 1, 1, 0]
+    assert ns(4.125 + LIGHT_S) < result.objects.complete_ns[0] < ns(4.14 + LIGHT_S)
+
+
+def test_a_block_that_would_be_late_gets_no_more() -> None:
+    result = run(pairs(playout_s=1.2), lossy(0, 2, 4), repair=(0.25,))
+    # The third chunk, the last that lacks a packet, is due at 3 s + 1.2 s. Its loss shows at 4.13 s, and light
+    # takes 0.5 s.
+    coding = result.coding
+    assert coding is not None
+    assert (coding.repair_packets[0], coding.whole[0]) == (2, 0)
+    assert result.objects.complete_ns.tolist()[:3] == [-1, -1, -1]
+    assert result.objects.complete_ns[3] > 0
+
+
+def test_a_last_packet_that_is_lost_is_found_by_a_probe() -> None:
+    result = run(live(1, (MSS,)), lossy(0))
+    # Nothing behind it shows the loss: after a timeout of 3 s a byte goes out, whose ACK does.
+    assert result.coding is not None
+    assert result.coding.recovered.tolist() == [1]
+    assert result.totals["sent_payload_bytes"] == pytest.approx(2 * MSS, abs=MSS + 2)
+    assert result.totals["timeouts"] >= 1
+
+
+def test_a_handshake_takes_a_round_trip() -> None:
+    objects = live(1, (MSS,), chunk_s=0.1)
+    assert run(objects, link()).objects.first_sent_ns[0] == ns(0.1)
+    # A SYN of 40 bytes and its answer are 8 x 40 / 12e6 s each on the line.
+    assert run(objects, link(), handshake=True).objects.first_sent_ns[0] == ns(1) + 2 * ns(320 / 12e6)
+
+
+def test_without_a_handshake_nothing_is_sent_in_an_outage() -> None:
+    away = link(outages_s=((2.5, 4.5),))
+    objects = pairs(8)
+    assert run(objects, away).totals["lost_channel_packets"] == 0
+    assert run(objects, away).objects.first_sent_ns[2] == ns(4.5)
+    assert run(objects, away, handshake=True).totals["lost_channel_packets"] > 0
+
+
+@pytest.mark.parametrize(("place", "sent"), [("same", (6, 0)), ("other", (4, 2)), ("spread", (5, 1))])
+def test_where_repair_goes(place: str, sent: tuple[int, int]) -> None:
+    # Four chunks of one packet: all go over the first link, whose round trip is the shorter. Two of repair follow
+    # the last: on
+    # the same link they wait a millisecond each; in turn the first takes the link that is free.
+    links = (link(rtt_s=1.0), link(rtt_s=1.2))
+    result = run(live(4, (MSS,)), links, repair=(0.5,), place=place)
+    samples = result.samples
+    by_link = tuple(int(samples.sent_segments[samples.subflow == s].sum()) for s in (0, 1))
+    assert by_link == sent
+
+
+def test_repair_goes_another_way_only_if_that_is_in_time() -> None:
+    # 1.4 s after capture, and the other link's light takes 1.5 s
+    links = (link(rtt_s=1.0), link(rtt_s=3.0))
+    result = run(live(4, (MSS,), playout_s=1.4), links, repair=(0.5,), place="other")
+    assert result.samples.sent_segments[result.samples.subflow == 1].sum() == 0
+    assert result.coding is not None
+    assert result.coding.repair_packets[0] == 2
+
+
+def test_what_no_link_can_bring_in_time_is_given_up() -> None:
+    result = run(pairs(playout_s=0.4), link())
+    assert result.objects.given_up.tolist() == [1, 1, 1, 1]
+    assert result.totals["data_packets"] == 0
+
+
+def test_a_slow_link_takes_what_it_can_bring_in_time() -> None:
+    # 1.2 s after capture: light takes 0.5 s over one link and 1.5 s over the other
+    links = (link(rtt_s=1.0, rate_bps=1.2e6), link(rtt_s=3.0))
+    result = run(pairs(playout_s=1.2), links)
+    assert (result.objects.subflow == 0).all()
+    assert (result.objects.complete_ns > 0).all()
+
+
+def test_base_layers_go_first_and_their_repair_with_them() -> None:
+    # 120 kbit/s are 10 packets a second, 8 of the base layer and 8 of another are wanted: all of the base layer is
+    # in time,
+    # and its repair (0.125 x 8, in blocks of one chunk), and of the other what is left.
+    objects = live(30, (8 * MSS, 8 * MSS), playout_s=3.0)
+    result = run(objects, link(rate_bps=120e3), repair=(0.125,), chunks=1)
+    played = (result.objects.complete_ns >= 0) & (result.objects.complete_ns <= objects.deadline_ns)
+    assert played[objects.layer == 0].all()
+    assert not played[objects.layer == 1].all()
+    assert result.coding is not None
+    assert (result.coding.repair_packets[::2] == 1).all()
+    # what builds on nothing is not sent
+    assert result.objects.given_up[objects.layer == 1].sum() >= 15
+
+
+def test_raptorq_fails_to_bring_back_one_block_in_a_hundred() -> None:
+    # 1,000 blocks of 2 source packets and 1 of repair, the first of which is lost: k packets, none extra. No repeat
+    # would be
+    # in time. 1 % fail: 10, with a deviation of 3.1.
+    objects = live(1000, (2 * MSS,), chunk_s=0.1, playout_s=0.7)
+    losses = lossy(*range(0, 3000, 3))
+    failed = {}
+    for code in ("mds", "raptorq"):
+        coding = run(objects, losses, repair=(0.5,), chunks=1, code=code).coding
+        assert coding is not None
+        assert (coding.arrived_packets == 2).all()
+        failed[code] = int((coding.whole == 0).sum())
+    assert failed["mds"] == 0
+    assert 2 <= failed["raptorq"] <= 22
+
+
+def test_raptorq_wants_two_more_than_k_once_a_packet_is_lost() -> None:
+    # 7 of 8 and 2 of repair: k + 1 arrive, and a sender that knows of the loss sends more (two for the one, as some
+    # are lost).
+    mds = run(pairs(), lossy(2), repair=(0.25,)).coding
+    raptorq = run(pairs(), lossy(2), repair=(0.25,), code="raptorq").coding
+    assert mds is not None and raptorq is not None
+    assert mds.repair_packets[0] == 2
+    assert raptorq.repair_packets[0] > 2
+    without = run(pairs(), link(), repair=(0.25,), code="raptorq").coding
+    assert without is not None
+    assert without.repair_packets[0] == 2
+
+
+def test_lost_acks_are_no_losses() -> None:
+    # Each ACK names the newest 32 ranges, so that half of them may go.
+    result = run(live(200, (4 * MSS,)), link(up_loss=Loss("packet", 0.5)), repair=(0.1,))
+    assert result.samples.lost_segments.sum() == 0
+    assert (result.objects.complete_ns > 0).all()
+
+
+@pytest.mark.parametrize(
+    "congestion", ["cubic", "newreno", "bbr", "bbr-scaled", "westwood", "vegas", "olia", "ledbat"]
+)
+def test_every_kind_of_law_carries_it(congestion: str) -> None:
+    objects = live(60, (8 * MSS, 8 * MSS))
+    links = (link(rtt_s=0.4, loss=Loss("packet", 0.01)), link(rtt_s=0.6, loss=Loss("packet", 0.01)))
+    result = run(objects, links, repair=(0.2, 0.1), chunks=5, congestion=congestion, handshake=True)
+    assert (result.objects.complete_ns > 0).all()
+    assert result.totals["delivered_payload_bytes"] == objects.payload_bytes.sum()
+
+
+def test_auto_sends_more_where_more_is_lost() -> None:
+    # Light takes 4 s and a block 5: 10 s are enough for repair, and 12 s would be for what is asked for after a
+    # round trip.
+    objects = live(200, (8 * MSS, 8 * MSS), playout_s=10)
+    shares = []
+    for loss in (0.0, 0.03, 0.1):
+        losses = Loss("packet", loss) if loss else Loss()
+        result = run(objects, link(rate_bps=1.2e6, rtt_s=8.0, loss=losses), repair=None, chunks=5)
+        shares.append(result.totals["repair_payload_bytes"] / result.totals["sent_payload_bytes"])
+        played = (result.objects.complete_ns >= 0) & (result.objects.complete_ns <= objects.deadline_ns)
+        assert played.mean() > 0.97
+    assert shares[0] < 0.1
+    assert shares[0] < shares[1] < shares[2] < 0.5
+
+
+def test_the_same_trial_has_the_same_result() -> None:
+    objects = live(100, (4 * MSS, 4 * MSS), playout_s=1.4)
+    channel = link(loss=Loss("packet", 0.05))
+    first, second = (run(objects, channel, repair=None, chunks=5) for _ in range(2))
+    assert first.objects.complete_ns.tolist() == second.objects.complete_ns.tolist()
+    assert first.totals == second.totals
+
+
+@pytest.mark.parametrize(
+    ("knobs", "rule"),
+    [
+        ({"scheduler": "round-robin"}, "minrtt"),
+        ({"congestion": "agent"}, "congestion control of its own"),
+        ({"receive_buffer_bytes": 10**6}, "receive buffer"),
+        ({"lanes_per_link": 2}, "neither lanes"),
+        ({"mode": "lanes"}, "handshake"),
+        ({"repair": (-0.1,)}, "share"),
+        ({"repair": (float("nan"),)}, "share"),
+        ({"code": "lt"}, "mds or raptorq"),
+        ({"place": "here"}, "same, other or spread"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(knobs: dict[str, object], rule: str) -> None:
+    with pytest.raises(ValueError, match=rule):
+        run(pairs(), link(), **knobs)  # type: ignore[arg-type]
+
+
+def test_a_block_has_no_more_packets_than_its_code() -> None:
+    big = live(1, (65_535 * 100,))
+    run(big, link(rate_bps=1e9), mss_bytes=100, repair=(0.0,))
+    with pytest.raises(ValueError, match="more packets than its code"):
+        run(big, link(rate_bps=1e9), mss_bytes=100, repair=(0.001,))
+    with pytest.raises(ValueError, match="more packets than its code"):
+        run(big, link(rate_bps=1e9), mss_bytes=100, code="raptorq")  # 56,403 of source at most

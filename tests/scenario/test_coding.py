@@ -1,0 +1,232 @@
+"""``[coding]``: its keys, what it refuses, and the trials that it makes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dstcc.engine import EngineConfig
+from dstcc.errors import ScenarioError
+from dstcc.metrics import METRICS
+from dstcc.run.tables import CHUNKS, chunk_rows
+from dstcc.run.trials import run_trials
+from dstcc.scenario import (
+    Scenario,
+    content_hash,
+    draw_trial,
+    engine_config,
+    load_scenario,
+    load_source,
+    parse_override,
+    to_toml,
+)
+from dstcc.scenario.coding import notes_on_coding
+from tests.scenario.conftest import MINIMAL, Write
+
+CODED = """
+[transport]
+mode = "coded"
+congestion = "open-loop"
+[coding]
+repair = [0.2, 0.1]
+block_s = 5
+"""
+
+
+def read(write: Write, *overrides: str, text: str = CODED) -> Scenario:
+    return load_scenario(write(MINIMAL + text), [parse_override(one) for one in overrides])
+
+
+def config_of(scenario: Scenario) -> EngineConfig:
+    setup = draw_trial(scenario, load_source(scenario), 1)
+    return engine_config(scenario, setup, "open-loop", "minrtt")
+
+
+@pytest.mark.parametrize(
+    ("override", "rule"),
+    [
+        ("coding.repair=[nan]", "coding.repair.0 = nan: input should be a finite number"),
+        ("coding.repair=[-0.1]", "coding.repair.0 = -0.1: input should be greater than or equal to 0"),
+        ("coding.repair=0.1", 'coding.repair = 0.1: a list with a share per layer, or "auto"'),
+        ("coding.repair=some", "a list with a share per layer"),
+        ("coding.repair=[]", "coding.repair: names no share"),
+        ("coding.repair=[0.1, 0.1, 0.1, 0.1]", "coding.repair: 4 shares for 3 layers"),
+        ("coding.block_s=0", "coding.block_s = 0: input should be greater than 0"),
+        ("coding.block_s=nan", "coding.block_s = nan: input should be a finite number"),
+        ("coding.code=lt", "coding.code = 'lt': input should be 'mds' or 'raptorq'"),
+        ("coding.place=here", "coding.place = 'here': input should be 'same', 'other' or 'spread'"),
+        ("coding.shares=[1]", "coding.shares: unknown key"),
+        (
+            "transport.mode=lanes",
+            'coding: needs transport.mode = "coded": in "lanes" TCP sends every lost',
+        ),
+        ("transport.mode=stream", 'coding: needs transport.mode = "coded": in "stream"'),
+        ("transport.controller=dstcc", "transport.controller: a policy steers TCP's subflows"),
+        ("transport.congestion=ltp", "transport.congestion: 'ltp': has sessions and checkpoints of its own"),
+        ("transport.scheduler=blest", "transport.scheduler: 'blest': coded sends packet by packet"),
+        ("transport.lanes_per_link=2", 'transport.lanes_per_link: needs mode = "lanes"'),
+        ("transport.receive_buffer_bytes=100000", "transport.receive_buffer_bytes: coded keeps no order"),
+        (
+            'link.0.flows=[{congestion = "cubic"}]',
+            "transport.mode: 'coded': shares a link with cross_traffic only",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_its_key(write: Write, override: str, rule: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        read(write, override)
+    assert rule in str(error.value)
+
+
+def test_tcp_has_handshakes(write: Write) -> None:
+    with pytest.raises(ScenarioError, match=r"transport.handshake: TCP opens each subflow with a handshake"):
+        read(write, text='[transport]\nhandshake = false\nmode = "lanes"\n')
+    assert read(write, "transport.handshake=false").transport.handshake is False
+
+
+def test_a_block_longer_than_the_playout_delay_is_refused(write: Write) -> None:
+    with pytest.raises(ScenarioError, match=r"coding.block_s: 31 s is longer than the playout delay of 30 s"):
+        read(write, "playout.delay_s=30", "coding.block_s=31")
+    # two round trips of 16 s, which a seed might have drawn
+    with pytest.raises(
+        ScenarioError, match=r"coding.block_s = 33: 33 s is longer than the playout delay of 32 s"
+    ):
+        config_of(read(write, "coding.block_s=33"))
+    assert config_of(read(write, "coding.block_s=32")).coding is not None
+
+
+def test_a_block_has_no_more_packets_than_its_code(write: Write) -> None:
+    # 33.5 Mbit in packets of 64 bytes: 65,430 source packets, and 20 % more
+    with pytest.raises(
+        ScenarioError, match=r"a block of layer 0 has 65,430 source and 13,086 repair packets; mds has"
+    ):
+        config_of(
+            read(
+                write,
+                "video.synthetic={chunk_s = 1.0, layer_bps = [33_500_000]}",
+                "transport.mss_bytes=64",
+                "coding.repair=[0.2]",
+                "coding.block_s=1",
+            )
+        )
+    with pytest.raises(ScenarioError, match=r"raptorq has at most 56,403 source packets"):
+        config_of(
+            read(
+                write,
+                "video.synthetic={chunk_s = 1.0, layer_bps = [33_500_000]}",
+                "transport.mss_bytes=64",
+                "coding.repair=[0]",
+                "coding.code=raptorq",
+                "coding.block_s=1",
+            )
+        )
+
+
+def test_blocks_are_of_the_chunks_captured_within_them(write: Write) -> None:
+    coding = config_of(read(write)).coding
+    assert coding is not None
+    assert (
+        coding.period.tolist() == [0] * 15 + [1] * 15
+    )  # five chunks of three layers, the fifth captured at 5 s
+    assert (coding.block_ns, coding.repair, coding.code, coding.place) == (
+        5 * 10**9,
+        (0.2, 0.1),
+        "mds",
+        "same",
+    )
+    auto = config_of(read(write, "coding.repair=auto")).coding
+    assert auto is not None
+    assert auto.repair is None
+
+
+def test_shares_that_the_links_cannot_carry_are_said_with_their_arithmetic(write: Write) -> None:
+    scenario = read(write)
+    assert notes_on_coding(scenario, load_source(scenario)) == ()
+    heavy = read(write, "coding.repair=[4, 4, 4]")
+    (note,) = notes_on_coding(heavy, load_source(heavy))
+    # A second has 5,000 + 3,750 + 2,500 bytes in 4 + 3 + 2 packets: 92.9 kbit/s with headers; 36 of 1,500 bytes are
+    # repair.
+    assert (
+        "92.9 kbit/s of source and 432.0 kbit/s of repair packets are 147.8% of the links' 355.2 kbit/s"
+        in note
+    )
+
+
+def test_chunks_that_repair_comes_too_late_for_are_counted(write: Write) -> None:
+    late = read(write, "playout.delay_s=8", "coding.block_s=5")
+    (note,) = notes_on_coding(late, load_source(late))
+    # light takes 5 s at least: 3 s are left for a block of 5 s
+    assert "the first 2.0 s of each block cannot be brought back" in note
+
+
+def test_it_is_written_and_read_again(write: Write, tmp_path: Path) -> None:
+    for scenario in (read(write, "transport.handshake=false"), read(write, "coding.repair=auto")):
+        path = tmp_path / "again.toml"
+        path.write_text(to_toml(scenario))
+        assert load_scenario(path) == scenario
+
+
+def test_a_scenario_without_it_keeps_its_hash(write: Write) -> None:
+    plain = read(write, text='[transport]\nmode = "lanes"\n')
+    document = plain.model_dump(mode="json")
+    assert document["coding"] is None
+    coded, other = read(write), read(write, "coding.block_s=6")
+    assert len({content_hash(one) for one in (plain, coded, other)}) == 3
+
+
+VARIANTS = """
+[transport]
+mode = "lanes"
+lanes_per_link = 4
+congestion = "open-loop"
+[coding]
+repair = [0.1]
+[[variant]]
+label = "coded"
+congestion = "open-loop"
+set = {mode = "coded", handshake = false, coding = {block_s = 2}}
+[[variant]]
+label = "raptorq"
+congestion = "cubic"
+set = {mode = "coded", coding = {code = "raptorq", repair = "auto"}}
+"""
+
+
+def test_variants_may_be_coded_and_differ_in_it(write: Write) -> None:
+    scenario = read(write, text=VARIANTS)
+    coded, raptorq = (scenario.as_variant(label) for label in ("coded", "raptorq"))
+    assert coded.coding is not None and raptorq.coding is not None
+    assert (coded.coding.repair, coded.coding.block_s) == ((0.1,), 2)
+    assert (raptorq.coding.repair, raptorq.coding.code) == (None, "raptorq")
+    assert coded.transport.lanes_per_link == 1
+    trials = run_trials(scenario)
+    assert [trial.status for trial in trials] == ["ok"] * 3
+    with pytest.raises(ScenarioError, match=r"variant.0.set.coding.code"):
+        read(write, text=VARIANTS.replace("block_s = 2", 'code = "lt"'))
+
+
+def test_the_trial_of_a_coded_scenario_has_its_metrics_and_columns(write: Write) -> None:
+    (trial,) = run_trials(read(write, "link.0.loss.packet=0.1", "transport.handshake=false"))
+    assert trial.outcome is not None, trial.error
+    metrics, outcome = trial.outcome.metrics.values, trial.outcome
+    coding = outcome.result.coding
+    assert coding is not None
+    assert {"repair_ratio", "decoded_ratio", "decode_failures"} <= set(METRICS)
+    blocks = 6  # three layers, twice five seconds
+    assert len(coding.source_packets) == blocks
+    assert metrics["decode_failures"] == blocks - coding.whole.sum()
+    assert metrics["decoded_ratio"] == coding.whole.sum() / blocks
+    assert metrics["repair_ratio"] == coding.repair_bytes.sum() / outcome.result.totals["sent_payload_bytes"]
+    rows = dict(zip(CHUNKS.names, chunk_rows("t", outcome), strict=True))
+    assert np.asarray(rows["repair_bytes"]).sum() == coding.repair_bytes.sum()
+    assert np.asarray(rows["block"]).tolist() == [3 * (c // 5) + m for c in range(10) for m in range(3)]
+
+
+def test_other_trials_have_none_of_it(write: Write) -> None:
+    (trial,) = run_trials(read(write, text='[transport]\ncongestion = "open-loop"\n'))
+    assert trial.outcome is not None
+    assert trial.outcome.metrics.values["repair_ratio"] is None
+    rows = dict(zip(CHUNKS.names, chunk_rows("t", trial.outcome), strict=True))
+    assert set(np.asarray(rows["block"]).tolist()) == {-1}
