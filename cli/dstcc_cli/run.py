@@ -39,6 +39,18 @@ Examples:
 @click.option(
     "--congestion", metavar="NAME", help="What sockets have unless a program asks.  [default: cubic]"
 )
+@click.option(
+    "--module",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="A congestion control of yours in C: built, loaded, and what sockets have.",
+)
+@click.option(
+    "--bpf",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The same as a struct_ops program: its source, compiled as C.",
+)
 @click.option("--seed", type=int, metavar="K", help="Of all chance.  [default: the scenario's, or 1]")
 @click.option(
     "--scale",
@@ -80,6 +92,8 @@ def command(
     until: str | None,
     mptcp: bool,
     congestion: str | None,
+    module: Path | None,
+    bpf: Path | None,
     seed: int | None,
     scale: str | None,
     settings: tuple[str, ...],
@@ -108,6 +122,8 @@ def command(
         earth=earth,
         for_s=None if until is None else duration(until, "--for"),
         congestion=congestion,
+        module=module,
+        bpf=bpf,
         mptcp=mptcp,
         pcapng=pcapng,
         disk_mb=disk_mb,
@@ -119,7 +135,7 @@ def command(
         argv=sys.argv,
         wall_s=wall_s,
         force=force,
-        inputs=[scenario],
+        inputs=[scenario, *(path for path in (module, bpf) if path is not None)],
         tell=_mute if as_json else _tell,
     )
     if as_json:

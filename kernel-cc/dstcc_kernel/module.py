@@ -68,7 +68,7 @@ def build(tree: Path, out: Path, *, arch: str | None = None, sparse: bool = Fals
         for name in ("law", "module"):
             shutil.copytree(folder(name), work / name)
         for part in PARTS:
-            _make(tree, work / part, arch, sparse)
+            make(tree, work / part, arch, sparse=sparse)
     return out / "module" / f"{NAME}.ko"
 
 
@@ -129,7 +129,8 @@ def loaded() -> bool:
     return Path("/sys/module", NAME).is_dir()
 
 
-def _make(tree: Path, directory: Path, arch: str | None, sparse: bool) -> None:
+def make(tree: Path, directory: Path, arch: str | None, *, sparse: bool = False) -> None:
+    """Run the kernel's own build on a folder with a ``Kbuild``; raises :class:`~dstcc.errors.KernelError`."""
     words = ["make", "-C", str(tree.resolve()), f"M={directory}", "W=1", *([f"ARCH={arch}"] if arch else [])]
     if sparse:
         words.append("C=2")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dstcc.atomic import atomic_directory
-from dstcc.errors import DstccError, KernelError, MissingCapabilityError
+from dstcc.errors import DstccError, InputError, KernelError, MissingCapabilityError
 from dstcc.outputs import check_output
 from dstcc.scenario import files_of
 
@@ -23,7 +23,9 @@ from ..backend import built
 from ..programs import programs
 from .inside import PRELOAD
 from .mission import AT, ERROR, MISSION, OUTCOME, RUNNING, STDERR, STDOUT, TOO_LONG, Mission
+from .native_bpf import check_program
 from .outcome import OUTPUT, digest
+from .own_module import build_bpf, build_module, check_folder
 from .planning import Options, memory_mb, plan
 from .spinning import busy_program
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 WORK = ".guest"
 """Of the folder while the guest runs: what it has at :data:`AT`."""
+MODULE = "module.ko"
 PACKAGES = ("dstcc", "dstcc_kernel", "pyroute2")
 WALL_S = 600.0
 """Wall time that a run may take unless told otherwise."""
@@ -78,8 +81,14 @@ def fly(
     mission = plan(scenario, options)
     check_output(path, OUTPUT, force=force, inputs=[*inputs, *files_of(scenario)])
     built()
-    if mission.module is not None or options.module is not None:
-        mission = replace(mission, module=_module(options))
+    if options.module is not None and options.bpf is not None:
+        raise InputError("--bpf: cannot stand beside --module")
+    if options.module is not None:
+        check_folder(options.module)
+    if options.bpf is not None:
+        check_program(options.bpf)
+    if options.module is not None or options.bpf is not None:
+        mission = replace(mission, module=str(AT / MODULE))
     started = time.monotonic()
     with atomic_directory(path, replaces=OUTPUT if force else None) as folder:
         work = folder / WORK
@@ -99,10 +108,6 @@ def fly(
     return Flown(meta, problem)
 
 
-def _module(options: Options) -> str | None:
-    return None if options.module is None else str(options.module)
-
-
 def _furnish(work: Path, mission: Mission, options: Options) -> None:
     """What the guest finds in :data:`AT`: the mission, the Python packages that carry it out, the caller's folder."""
     (work / "lib").mkdir(parents=True)
@@ -110,6 +115,10 @@ def _furnish(work: Path, mission: Mission, options: Options) -> None:
         (work / "lib" / name).symlink_to(_home(name))
     (work / "here").symlink_to(options.here.resolve())
     shutil.copy(programs() / PRELOAD, work / PRELOAD)
+    if options.module is not None:
+        build_module(options.module, built().kernel, work / MODULE)
+    if options.bpf is not None:
+        build_bpf(options.bpf, built().kernel, work / MODULE)
     mission.write(work / MISSION)
 
 
@@ -153,7 +162,9 @@ def _boot(work: Path, mission: Mission, *, seed: int, wall_s: float, tell: Tell)
     if not (work / OUTCOME).exists():
         raise KernelError(f"the guest left no result; its last words: {_last_words(work)}")
     if json.loads((work / OUTCOME).read_text())["reason"] == TOO_LONG:
-        return f"{mission.programs[0].label} had not ended after a year of its clock (--for ends it earlier)"
+        return (
+            f"{mission.programs[0].label} had not ended after 100 days of its clock (--for ends it earlier)"
+        )
     return None
 
 

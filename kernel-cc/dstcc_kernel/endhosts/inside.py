@@ -50,14 +50,18 @@ from .naming import hosts_file, variables
 from .sampling import Sampler
 
 PRELOAD = "preload.so"
-LONGEST_NS = 365 * 86_400 * 10**9
-"""Of the guest's clock, so that a program that waits for ever ends one day."""
+PATIENCE_NS = 100 * 86_400 * 10**9
+"""Of the guest's clock without --for, so that a program that waits for ever ends one day. Idle time is not free: the
+kernel's own work every second or two makes a virtual day some tenths of a second."""
 GRACE_NS = 10 * 10**9
 """Between the signals that end a program."""
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-"""As Ctrl-C; as a system that shuts down; for what listens to neither."""
+STAGES = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+"""As Ctrl-C, for the first program; as a system that shuts down; for what listens to neither. Others, which are servers
+as a rule, get SIGTERM in SIGINT's place."""
 TICKS = 250
 """After so many samples the interval doubles, so that a run of any length has a bounded number of them."""
+QUIET = 25
+"""After so many samples in a row in which nothing has moved the pause doubles until something does."""
 READ = 1 << 16
 RUNNING_BYTES = 256
 """Of the file that says how far the mission is: written in place."""
@@ -116,13 +120,20 @@ def _carry_out(mission: Mission) -> None:
 
 def _module(mission: Mission) -> str:
     """Load the user's module; the congestion control that sockets then have by default."""
-    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-    before = known.read_text().split()
-    if mission.module is None:
-        return mission.congestion
-    load(Path(mission.module))
-    new = [name for name in known.read_text().split() if name not in before]
-    return new[0] if len(new) == 1 and mission.congestion == "" else mission.congestion or "cubic"
+    settings = Path("/proc/sys/net/ipv4")
+    before = (settings / "tcp_available_congestion_control").read_text().split()
+    if mission.module is not None:
+        load(Path(mission.module))
+    there = (settings / "tcp_available_congestion_control").read_text()
+    # an end host's namespace takes only those as its default that all may use
+    (settings / "tcp_allowed_congestion_control").write_text(there)
+    new = [name for name in there.split() if name not in before]
+    if mission.congestion and mission.congestion not in there.split():
+        raise DstccError(f"--congestion {mission.congestion}: the guest has {', '.join(there.split())}")
+    if not mission.congestion and len(new) != 1:
+        said = f"the module brings {', '.join(new)}" if new else "the module brings no congestion control"
+        raise DstccError(f"--module, --bpf: {said}; --congestion says what sockets have")
+    return mission.congestion or new[0]
 
 
 def _lay(topology: Topology, mission: Mission) -> None:
@@ -208,7 +219,7 @@ class Pilot:
         self._samplers = self._open_samplers()
         self._full: set[str] = set()
         self._reason = ENDED
-        self._stop_ns = min(mission.until_ns or LONGEST_NS, LONGEST_NS)
+        self._stop_ns = PATIENCE_NS if mission.until_ns is None else mission.until_ns
 
     def fly(self) -> dict[str, Any]:
         """Carry out the mission; what there is to say of it."""
@@ -236,19 +247,19 @@ class Pilot:
 
     def _fly(self) -> None:
         due = self._changes()
-        tick_ns, ticks, next_ns = self._mission.sample_ns, 0, 0
+        tick_ns, ticks, quiet, next_ns = self._mission.sample_ns, 0, 0, 0
         for number in (*range(1, len(self._states)), 0):  # servers first
             self._states[number].host.start(number)
-        signals = list(SIGNALS)
+        signals = list(STAGES)
         while any(state.running for state in self._states) and not self._stranded():
             now = self._now()
             while due and due[0][0] <= now:
                 due.pop(0)[1]()
             if next_ns <= now:
-                self._sample()
+                quiet = 0 if self._sample() else quiet + 1
                 ticks += 1
                 tick_ns <<= ticks % TICKS == 0
-                next_ns += tick_ns
+                next_ns += tick_ns << quiet // QUIET
             if self._stop_ns <= now:
                 if not signals:
                     break
@@ -264,12 +275,12 @@ class Pilot:
 
     def _stop(self, how: signal.Signals, now: int) -> None:
         """Ask all that still run to end."""
-        if how is SIGNALS[0] and self._states[0].running:
+        if how is STAGES[0] and self._states[0].running:
             self._reason = AT_LIMIT if self._mission.until_ns is not None else TOO_LONG
         for number, state in enumerate(self._states):
             if state.running:
                 state.asked = True
-                state.host.end(number, how)
+                state.host.end(number, signal.SIGTERM if number and how is STAGES[0] else how)
         self._stop_ns = now + GRACE_NS
 
     def _wait(self, until_ns: int) -> None:
@@ -350,13 +361,14 @@ class Pilot:
                     found += [Ring(device, AT / f"{device}.ring") for device in devices]
         return found
 
-    def _sample(self) -> None:
+    def _sample(self) -> bool:
+        """Take a sample; whether anything has moved since the last."""
         now = self._now()
         samples: BinaryIO = self._samples
-        for sampler in self._samplers:
-            sampler.sample(now, samples)
+        moved = [sampler.sample(now, samples) for sampler in self._samplers]
         still = " ".join(str(number) for number, state in enumerate(self._states) if state.running)
         os.pwrite(self._running, f"{now} {still}".ljust(RUNNING_BYTES).encode(), 0)
+        return any(moved)
 
     def _devices(self) -> list[dict[str, int]]:
         """Each link's two devices with netems, by index and end host."""

@@ -23,7 +23,7 @@ VARIABLE = "DSTCC_PROGRAM"
 START_NS = 10 * 10**9
 """The guest's clock when the mission begins: time enough for all that comes before, whatever it is."""
 ENDED, AT_LIMIT, TOO_LONG = "ended", "for", "too long"
-"""Why a mission ended: its program did, its ``--for`` had passed, or the guest's clock had run for a year."""
+"""Why a mission ended: its program did, its ``--for`` had passed, or the guest's clock had run for long enough."""
 
 
 @dataclass(frozen=True)

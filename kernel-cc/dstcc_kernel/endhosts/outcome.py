@@ -17,6 +17,7 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,7 @@ def digest(
     if mission.capture and said:
         for index in range(len(mission.links)):
             write_capture(folder / capture_name(mission, index), work, mission, index)
-    text = to_toml(scenario)
+    text, congestion = to_toml(scenario), said.get("congestion", mission.congestion)
     meta = {
         "schema": SCHEMA,
         "kind": KIND,
@@ -89,8 +90,8 @@ def digest(
         "machine": machine(),
         "seed": scenario.run.seed,
         "scale": mission.scale,
-        "distortions": list(distortions_of(mission)),
-        "congestion": said.get("congestion", mission.congestion),
+        "distortions": list(distortions_of(replace(mission, congestion=congestion))),
+        "congestion": congestion,
         "mptcp": mission.mptcp,
         "virtual_s": said.get("end_ns", 0) / 1e9,
         "mission_s": said.get("end_ns", 0) / 1e9 * mission.scale,
@@ -134,7 +135,7 @@ def _own(mission: Mission) -> tuple[str, ...]:
     return (
         f"programs' clocks and timers run in emulated time: a second of theirs is {scale:g} s of mission time "
         f"(ping's pause of 1 s, and the times it prints; curl's patience of 300 s → {300 * scale:g} s)",
-        *distortions(scale, (mission.congestion or "cubic",)),
+        *distortions(scale, (mission.congestion,)),
     )
 
 
@@ -157,14 +158,14 @@ def _programs(mission: Mission, said: dict[str, Any], folder: Path) -> list[dict
                 "exit_code": 128 - code if code is not None and code < 0 else code,
                 "ended_s": None if ended_ns is None else ended_ns / 1e9 * mission.scale,
                 "ended_by_dstcc": bool(state.get("asked")),
-                "last_words": _last_words(folder / log_of(program.host), number + 1),
+                "last_words": _last_words(folder / log_of(program.host), number + 1, failed=bool(code)),
             }
         )
     return found
 
 
-def _last_words(log: Path, number: int) -> str | None:
-    """The last line of a program's standard error, or of its output."""
+def _last_words(log: Path, number: int, *, failed: bool) -> str | None:
+    """The last line of a program's output; of one that failed, of its standard error."""
     last: dict[str, str] = {}
     if log.exists():
         with log.open(errors="replace") as file:
@@ -172,7 +173,8 @@ def _last_words(log: Path, number: int) -> str | None:
                 _, whose, stream, text = line.rstrip("\n").split(" ", 3)
                 if whose == str(number):
                     last[stream] = text
-    return last.get("err") or last.get("out")
+    first, second = ("err", "out") if failed else ("out", "err")
+    return last.get(first) or last.get(second)
 
 
 def _notes(meta: dict[str, Any], said: dict[str, Any], console: str, mission: Mission) -> list[str]:

@@ -66,6 +66,7 @@ class Options:
     pcapng: bool = False
     disk_mb: int = 256
     module: Path | None = None
+    bpf: Path | None = None
     here: Path = field(default_factory=Path.cwd)
     """The folder that relative programs are of."""
 
@@ -154,10 +155,11 @@ def _check(scenario: Scenario, links: Sequence[Link], options: Options, scale: f
 
 def _congestion(options: Options) -> str:
     """The kernel's name of the control that sockets have unless a program asks for another."""
+    own = options.module is not None or options.bpf is not None
     if options.congestion is None:
-        return "" if options.module is not None else "cubic"
+        return "" if own else "cubic"
     stock = {name: theirs for name, theirs in CONGESTION.items() if theirs != "dstcc"}
-    if options.module is not None:
+    if own:
         return stock.get(options.congestion, options.congestion)
     if options.congestion not in stock:
         raise InputError(f"--congestion {options.congestion}: the kernel has {', '.join(stock)}")

@@ -38,20 +38,26 @@ class Sampler:
         self._diag = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG)
         self._route = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
         self._buffer = bytearray(1 << 18)
+        self._last = b""
 
-    def sample(self, t_ns: int, file: BinaryIO) -> None:
-        """Append a record of each kind; MPTCP's connections have TCP sockets, so without any nobody asks for them."""
-        found = self._ask(t_ns, file, TCP, self._diag, _TCP_SOCKETS)
-        if found:
+    def sample(self, t_ns: int, file: BinaryIO) -> bool:
+        """Append a record of each kind; whether anything is other than the last time.
+
+        MPTCP's connections have TCP sockets, so without any nobody asks for them.
+        """
+        sockets = self._ask(t_ns, file, TCP, self._diag, _TCP_SOCKETS)
+        if sockets:
             self._ask(t_ns, file, MPTCP, self._diag, _MPTCP_SOCKETS)
-        self._ask(t_ns, file, QDISC, self._route, _QDISCS)
+        now = sockets + self._ask(t_ns, file, QDISC, self._route, _QDISCS)
+        before, self._last = self._last, now
+        return now != before
 
-    def _ask(self, t_ns: int, file: BinaryIO, kind: int, asked: socket.socket, request: bytes) -> bool:
+    def _ask(self, t_ns: int, file: BinaryIO, kind: int, asked: socket.socket, request: bytes) -> bytes:
         asked.send(request)
         answer = self._answer(asked)
         if answer:
             file.write(HEAD.pack(t_ns, self._host, kind, 0, len(answer)) + answer)
-        return bool(answer)
+        return answer
 
     def close(self) -> None:
         """Ask no more."""

@@ -86,11 +86,11 @@ def test_a_crash_is_the_runs_code(tmp_path: Path) -> None:
 
 
 @long
-def test_what_never_ends_is_ended_after_a_year(tmp_path: Path) -> None:
-    """A program that waits for ever costs no time; it is ended when its clock has run for a year."""
+def test_what_never_ends_is_ended_one_day(tmp_path: Path) -> None:
+    """A program that waits for ever costs no time; it is ended when its clock has run for 100 days."""
     flown = run(tmp_path / "o", "--set link.0.delay_s=240", "sleep", "infinity")
     assert flown.code == 1
-    assert "`sleep infinity` on craft had not ended after a year of its clock" in flown.err
+    assert "`sleep infinity` on craft had not ended after 100 days of its clock" in flown.err
 
 
 @long
