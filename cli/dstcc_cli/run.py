@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .kernel import WHICH
 from .output import emit_json
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ Examples:
     metavar="FILE",
     help="The same as a struct_ops program: its source, compiled as C.",
 )
+@WHICH
 @click.option("--seed", type=int, metavar="K", help="Of all chance.  [default: the scenario's, or 1]")
 @click.option(
     "--scale",

@@ -83,7 +83,7 @@ def test_a_report_without_memory_is_told_as_lost(kernel: Path, tmp_path: Path) -
     text = source.read_text()
     assert text.count(NEW_MESSAGE) == 1
     source.write_text(text.replace(NEW_MESSAGE, NEW_MESSAGE.replace("genlmsg_new", NO_MEMORY)))
-    module._make(kernel.parent / "tree", source.parent, "um", False)
+    module.make(kernel.parent / "tree", source.parent, "um")
     check(kernel, tmp_path / "out", "lost_report", folder=source.parent)
 
 

@@ -23,8 +23,8 @@ from typing import Any, BinaryIO
 
 from dstcc.errors import DstccError
 
-from ..job import Way
 from ..module import load
+from ..netem import stream
 from ..topology import PAGES, Shape, Topology, Wire, build, craft_address, inside
 from .capture import Ring
 from .host import EndHost, folder_of, launch, mount
@@ -139,8 +139,9 @@ def _module(mission: Mission) -> str:
 def _lay(topology: Topology, mission: Mission) -> None:
     for ip in (topology.craft_ip, topology.earth_ip):
         ip.link("set", index=1, state="up")  # localhost
-    for index, link in enumerate(mission.links):
-        wire = Wire(_shape(link.down, 0), _shape(link.up, 0), mission.mtu, 0, 0, mission.initial_cwnd)
+    for index in range(len(mission.links)):
+        down, up = (_shape(mission, index, 0, up=up) for up in (False, True))
+        wire = Wire(down, up, mission.mtu, 0, 0, mission.initial_cwnd)
         topology.lay(index, wire, [craft_address(index)])
         _open_windows(topology, index, mission.initial_cwnd)
     if mission.mptcp:
@@ -165,9 +166,11 @@ def _open_windows(topology: Topology, index: int, initial_cwnd: int) -> None:
             )
 
 
-def _shape(way: Way, step: int) -> Shape:
-    now = way.steps[step]
-    return Shape(now.delay_ns, now.loss, way.rate_bps, way.queue_packets)
+def _shape(mission: Mission, link: int, step: int, *, up: bool) -> Shape:
+    """What a way does from a step on; its losses have a seed of their own, where the kernel takes one."""
+    way = mission.links[link].up if up else mission.links[link].down
+    now, seed = way.steps[step], stream(mission.seed, link, up, step)
+    return Shape(now.delay_ns, now.loss, way.rate_bps, way.queue_packets, seed)
 
 
 def _files(mission: Mission) -> None:
@@ -335,7 +338,10 @@ class Pilot:
     def _changes(self) -> list[tuple[int, Callable[[], None]]]:
         """What the links do and when."""
         due: list[tuple[int, Callable[[], None]]] = [
-            (way.steps[step].from_ns, partial(self._topology.change, link, _shape(way, step), up=up))
+            (
+                way.steps[step].from_ns,
+                partial(self._topology.change, link, _shape(self._mission, link, step, up=up), up=up),
+            )
             for link, job in enumerate(self._mission.links)
             for up, way in ((False, job.down), (True, job.up))
             for step in range(1, len(way.steps))

@@ -44,6 +44,8 @@ class Mission:
     """A run. All times are emulated; the first program is the one whose end is the run's."""
 
     scale: float
+    seed: int
+    """Of the links' losses."""
     clock_s: int
     """Unix time at the start."""
     links: tuple[LinkJob, ...]

@@ -96,6 +96,7 @@ def plan(scenario: Scenario, options: Options) -> Mission:
     flights = [link.rate_bps * rtt_s(link) / 8 for link in links]
     return Mission(
         scale=scale,
+        seed=scenario.run.seed,
         clock_s=_clock_s(scenario),
         links=tuple(_link(link, transport.mss_bytes + HEADER_BYTES, scale, for_s) for link in links),
         mtu=transport.mss_bytes + HEADER_BYTES,
