@@ -44,6 +44,18 @@ def test_what_the_kernel_cannot_do_is_refused_before_the_run(name: str, words: s
     assert words in done.stderr
 
 
+@pytest.mark.parametrize("name", ["iodst-q", "dstcc"])
+def test_a_round_trip_beyond_tcps_is_refused_where_only_a_controller_runs(name: str, tmp_path: Path) -> None:
+    """800 s at scale 1: TCP's smoothed RTT holds 536 s. Without a congestion control in the run this went unseen."""
+    long = ["--set", "link.0.delay_s=400", "--scale", "1", "--congestion", "none", "--controller", name]
+    done = CliRunner().invoke(
+        main, ["emulate", str(MINI), "--backend", "kernel", *long, "-o", str(tmp_path / "run")]
+    )
+    assert done.exit_code == 2
+    assert "a round trip of 800 emulated s; Linux's TCP holds 536 s: at least 2" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_mission_outlives_its_agent(kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed after 320 s, the process that decides leaves its windows to Reno; layers still go and come."""
     file, run, killing = tmp_path / "hand.safetensors", tmp_path / "run", tmp_path / "killing"

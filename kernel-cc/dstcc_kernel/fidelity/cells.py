@@ -3,7 +3,8 @@
 Three grids. ``saturated``: transfers without end, of 100 full packets' bandwidth-delay product and a queue of one more;
 the rate follows from the round trip, so that cells of one row differ by constants of seconds only (RTO_MIN, delayed
 ACK, HyStart, BBR's windows). ``large``: the same with 800 packets. ``mission``: live video of four layers over two
-links, judged against deadlines; the second link has 3/2 of the first one's round trip and a tenth of its losses.
+links, judged against deadlines; the second link has 3/2 of the first one's round trip and a tenth of its losses. One
+has a third link, with twice the first one's round trip and a hundredth of its losses.
 """
 
 from __future__ import annotations
@@ -102,6 +103,7 @@ def _missions() -> Iterator[Cell]:
         yield base._replace(initial_cwnd=window)
     for length in (12, 50):
         yield base._replace(length_rtts=length)
+    yield base._replace(links=3)
     yield base._replace(outage_rtts=4)
     yield base._replace(loss=1e-2)
 
