@@ -380,7 +380,7 @@ def random_slots(seed: int, rounds: int) -> list[SlotReport]:
         acked, lost = sent[slot - ROUND] if slot >= ROUND else (0.0, 0.0)
         shown = float(rng.uniform(0.9, 1.1)) * capacity * WIRE
         slot_s = SLOT_S if rng.random() < 0.9 else float(rng.uniform(1, SLOT_S))
-        srtt_s = ROUND * SLOT_S if slot else 0.0
+        srtt_s = (ROUND * SLOT_S if slot % 97 else SLOT_S / 2) if slot else 0.0
         report = (slot_s, srtt_s, up, acked, lost, pace * WIRE, queue_seen, shown, 0 < slot <= probed)
         slots.append(SlotReport(*report))
     return slots
