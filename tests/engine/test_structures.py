@@ -65,9 +65,8 @@ far = st.integers(0, 700)
 )
 @settings(max_examples=300)
 def test_a_bit_window_is_a_set_of_integers(steps: list[tuple[str, int, int]]) -> None:
-    bits, plain, floor = structures.BitWindow(), set[int](), 0
-    for step, place, length in steps:
-        begin = max(place, floor)
+    bits, plain = structures.BitWindow(), set[int]()
+    for step, begin, length in steps:
         if step == "add":
             new = [x for x in range(begin, begin + length) if x not in plain]
             assert spelled(bits.add(begin, begin + length)) == new  # what is fresh, in rising order
@@ -76,14 +75,14 @@ def test_a_bit_window_is_a_set_of_integers(steps: list[tuple[str, int, int]]) ->
             assert bits.insert(begin) == (begin not in plain)
             plain.add(begin)
         else:
-            bits.drop_below(place)
-            floor = begin
-            plain = {x for x in plain if x >= floor}
+            bits.drop_below(begin)
+            plain = {x for x in plain if x >= begin}
         assert bool(bits) == bool(plain)
         assert not plain or bits.end == max(plain) + 1
+        assert not plain or bits.least() == min(plain)
         assert [x for x in range(900) if bits.contains(x)] == sorted(plain)
         assert bits.first_missing(begin) == next(x for x in range(begin, 900) if x not in plain)
-        for least in (floor, begin):
+        for least in (0, begin):
             for x in (begin, begin + length, bits.end):
                 gaps = [y for y in range(least, x) if y not in plain]
                 assert bits.last_missing(least, x) == (gaps[-1] if gaps else least - 1)

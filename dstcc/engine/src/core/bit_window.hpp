@@ -46,7 +46,7 @@ public:
             }
         }
     }
-    // The first integer from x on that is no member; x is not below what was dropped.
+    // The first integer from x on that is no member.
     std::int64_t first_missing(std::int64_t x) const {
         if (x < begin_ || x >= end_) return x;
         std::uint64_t gaps = ~word(x >> kLog) & from(x);
@@ -55,7 +55,7 @@ public:
             if (++number > (end_ - 1) >> kLog) return number << kLog;
         }
     }
-    // The last integer from `least` to before x that is no member; least - 1 if there is none. None of them was dropped.
+    // The last integer from `least` to before x that is no member; least - 1 if there is none.
     std::int64_t last_missing(std::int64_t least, std::int64_t x) const {
         if (x <= least || x > end_ || x <= begin_) return std::max(x, least) - 1;
         const std::int64_t floor = std::max(least, begin_);
@@ -66,6 +66,13 @@ public:
             if (gaps != 0) return std::max((number << kLog) + kLast - __builtin_clzll(gaps), floor - 1);
         }
         return floor - 1;
+    }
+    // The least member, of which there has to be one. The window begins with it then.
+    std::int64_t least() {
+        std::int64_t number = begin_ >> kLog;
+        std::uint64_t there = word(number) & from(begin_);
+        while (there == 0) there = word(++number);
+        return begin_ = (number << kLog) + __builtin_ctzll(there);
     }
     // Forget everything below x.
     void drop_below(std::int64_t x) {

@@ -54,7 +54,7 @@ void Subflow::stamp(Time now, Segment& segment) {
 bool Subflow::poll_retransmit(std::int64_t& number) {
     if (new_data_first_) return false;
     while (!to_repeat_.empty()) {
-        const std::int64_t candidate = to_repeat_.front();
+        const std::int64_t candidate = to_repeat_.least();
         if (candidate >= tcp_.snd_una) {
             const std::uint8_t flags = segments_[candidate].flags;
             if ((flags & kLost) != 0 && (flags & (kSacked | kRetransOut)) == 0) {
@@ -62,7 +62,7 @@ bool Subflow::poll_retransmit(std::int64_t& number) {
                 return true;
             }
         }
-        to_repeat_.pop_front();
+        to_repeat_.drop_below(candidate + 1);
     }
     return false;
 }

@@ -217,7 +217,9 @@ private:
     BlockRing<RateStamp> stamps_;  // beside segments_ while wants_rates_, else empty
     BitWindow sacked_;             // of those in flight
     Range last_sack_[kSackBlocks]{};
-    std::deque<std::int64_t> to_repeat_;  // judged lost, not yet repeated; entries may have gone stale
+    // Judged lost, not yet repeated; some may have arrived since. The lowest is repeated first, whenever it was lost
+    // (tcp_verify_retransmit_hint).
+    BitWindow to_repeat_;
     struct Repeat {
         std::int64_t number;
         Time sent_ns;

@@ -34,11 +34,7 @@ void Subflow::mark_lost(std::int64_t number) {
         ++tcp_.lost_out;
     }
     ++tcp_.lost;
-    // The lowest is repeated first, whenever it was lost (tcp_verify_retransmit_hint); most are the highest so far.
-    auto place = to_repeat_.end();
-    if (!to_repeat_.empty() && number < to_repeat_.back())
-        place = std::upper_bound(to_repeat_.begin(), to_repeat_.end(), number);
-    to_repeat_.insert(place, number);
+    to_repeat_.insert(number);
 }
 
 // What RACK has the segment wait yet: none when it is lost, or sent after all that it could be judged by.
@@ -308,7 +304,7 @@ void Subflow::timeout(Time now) {
         if (!control_->owns_window()) tcp_.ssthresh = threshold;
         control_->on_event(tcp_, CaEvent::kEnterLoss, now);
     }
-    to_repeat_.clear();
+    to_repeat_.drop_below(to_repeat_.end());
     for (std::int64_t n = tcp_.snd_una; n < tcp_.snd_nxt; ++n) {
         const Segment& s = segments_[n];
         if ((s.flags & kSacked) != 0) continue;
@@ -316,7 +312,7 @@ void Subflow::timeout(Time now) {
         if (recent && (s.flags & kLost) == 0) continue;
         if (recent && (s.flags & kRetransOut) != 0) continue;
         if ((s.flags & kLost) != 0 && (s.flags & kRetransOut) == 0)
-            to_repeat_.push_back(n);  // counted already
+            to_repeat_.insert(n);  // counted already
         else
             mark_lost(n);
     }

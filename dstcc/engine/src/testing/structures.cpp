@@ -58,6 +58,7 @@ void bind_structures(py::module_& engine) {
         .def("add", &add<BitWindow>, py::arg("begin"), py::arg("end"))
         .def("insert", &BitWindow::insert, py::arg("x"))
         .def("drop_below", &BitWindow::drop_below, py::arg("x"))
+        .def("least", &BitWindow::least)
         .def("first_missing", &BitWindow::first_missing, py::arg("x"))
         .def("last_missing", &BitWindow::last_missing, py::arg("least"), py::arg("x"))
         .def("contains", &BitWindow::contains, py::arg("x"))
