@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,6 +111,7 @@ def command(
     Hosts are called craft and earth. Programs see this machine's files, read-only, and write into a folder of their
     host, which the run keeps. Ends when CMD does, or at --for, with CMD's exit code.
     """
+    _require_pyroute2()
     from dstcc_kernel.endhosts.flight import fly
     from dstcc_kernel.endhosts.planning import Options, duration
 
@@ -146,11 +148,23 @@ def command(
     return flown.exit_code
 
 
+def _require_pyroute2() -> None:
+    from importlib.util import find_spec
+
+    from dstcc.errors import MissingCapabilityError
+
+    if find_spec("pyroute2") is None:
+        raise MissingCapabilityError("dstcc run needs pyroute2: pip install 'dstcc[kernel]'")
+
+
 def _tell(stream: str, data: bytes) -> None:
-    """Pass CMD's output on as it is."""
-    to = getattr(sys, stream).buffer
-    to.write(data)
-    to.flush()
+    """Pass CMD's output on as it is; a reader that has gone away does not end the run."""
+    to = getattr(sys, stream)
+    try:
+        to.buffer.write(data)
+        to.buffer.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), to.fileno())
 
 
 def _mute(_stream: str, _data: bytes) -> None:

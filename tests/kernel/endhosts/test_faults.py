@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -154,6 +157,39 @@ def test_a_log_without_end_is_cut(tmp_path: Path) -> None:
     assert flown.code == 0
     assert "craft.log was cut at 1 MB" in flown.err
     assert (flown.folder / "craft.log").stat().st_size < 1.2e6
+
+
+@long
+def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "dstcc_cli", "run", str(SHORT), "-o", str(tmp_path / "o")]
+    process = subprocess.Popen(
+        [*command, "--", "ping", "-i", "0.01", "earth"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    for line in process.stdout:  # printed while it runs
+        if "icmp_seq=3 " in line:
+            break
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and said.strip() == "dstcc: interrupted"
+    assert list(tmp_path.iterdir()) == []
+
+
+@long
+def test_a_reader_that_goes_away_does_not_end_the_run(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m dstcc_cli run {SHORT} -o {tmp_path / 'o'} -- ping -c 20 -i 0.5 earth"
+    done = subprocess.run(
+        ["bash", "-c", f"{command} | head -1; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\n") == 1
+    assert "Traceback" not in done.stderr
 
 
 @long

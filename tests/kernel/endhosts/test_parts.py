@@ -1,0 +1,150 @@
+"""What needs no guest: times, names, the plan, logs, and which process is whose."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from dstcc_kernel.endhosts.logs import CUT, LONGEST, Logs
+from dstcc_kernel.endhosts.mission import VARIABLE, Mission, read_mission
+from dstcc_kernel.endhosts.naming import hosts_file, slug, variables
+from dstcc_kernel.endhosts.outcome import OUTPUT
+from dstcc_kernel.endhosts.planning import MOST_STEPS, Options, duration, memory_mb, plan
+from dstcc_kernel.endhosts.spinning import busy_program
+
+from dstcc.errors import InputError
+from dstcc.outputs import obstacle
+from dstcc.scenario import load_scenario, parse_override
+
+from .flights import SHORT
+
+
+def planned(*settings: str, **options: object) -> Mission:
+    """The plan of the short scenario with settings."""
+    return plan(
+        load_scenario(SHORT, [parse_override(text) for text in settings]),
+        Options(command=("true",), **options),  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("90s", 90), ("1.5m", 90), ("2h", 7_200), ("10d", 864_000), ("1e3", 1000)],
+)
+def test_times_have_units(text: str, seconds: float) -> None:
+    assert duration(text, "--for") == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "1w", "d", "nan", "inf", "1 0"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match=r"--for .*: a time above 0"):
+        duration(text, "--for")
+
+
+def test_names_are_the_links() -> None:
+    assert slug("Relay 1") == "relay-1" and slug("Ka-Band/λ") == "ka-band"
+    lines = hosts_file(["Relay 1", "λ"]).splitlines()
+    assert lines == [
+        "127.0.0.1 localhost",
+        "10.1.0.1 craft craft-1 craft-relay-1",
+        "10.1.0.2 earth earth-1 earth-relay-1",
+        "10.2.0.1 craft-2",
+        "10.2.0.2 earth-2",
+    ]
+    assert variables(["a", "b"])["DSTCC_EARTH_2"] == "10.2.0.2"
+
+
+def test_a_plan_is_in_emulated_time_and_reads_back(tmp_path: Path) -> None:
+    """Scale 10: delays a tenth, rates tenfold, as many packets; queues by full packets on both ways."""
+    mission = planned("run.scale=10", "link.0.queue_bytes=150000", for_s=100.0, earth=("sleep 1",))
+    relay = mission.links[0]
+    assert relay.down.steps[0].delay_ns == relay.up.steps[0].delay_ns == 50_000_000
+    assert relay.down.rate_bps == 20_000_000
+    assert relay.down.queue_packets == 100
+    assert mission.until_ns == 10 * 10**9
+    assert mission.linger_ns == 200_000_000  # a round trip of the longest link, 2 s
+    assert mission.mtu == 1500
+    mission.write(tmp_path / "mission.json")
+    assert read_mission(tmp_path / "mission.json") == mission
+
+
+def test_a_moving_delay_is_followed_within_its_step() -> None:
+    """20 s in 1,000 s: 80,000 quarters of a millisecond are too many, 0.1 s are 400 and then the least."""
+    fast = planned("link.0.delay_s=[[0,1],[1000,21]]", for_s=1000.0).links[0].down.steps
+    slow = planned("link.0.delay_s=[[0,1],[1000,1.25]]", for_s=1000.0).links[0].down.steps
+    assert len(fast) == MOST_STEPS
+    assert len(slow) == 1000
+    assert max(b.delay_ns - a.delay_ns for a, b in pairwise(slow)) <= 250_001
+
+
+def test_a_bigger_disk_needs_memory() -> None:
+    assert memory_mb(planned(disk_mb=1000)) - memory_mb(planned(disk_mb=100)) == 2 * 900
+    assert memory_mb(planned(pcapng=True)) > memory_mb(planned())
+
+
+def test_lines_are_stamped_when_they_are_whole(tmp_path: Path) -> None:
+    """Mission time is the scale times the guest's; a meter's returns are lines; what has no end comes at the end."""
+    logs = Logs(tmp_path, 10.0, 1 << 20)
+    logs.add(1_000_000_000, "craft", 0, "out", b"one\ntw")
+    logs.add(2_000_000_000, "craft", 0, "out", b"o\n10 %\r20 %\r")
+    logs.add(2_500_000_000, "craft", 0, "err", b"\xff\n")
+    logs.add(2_600_000_000, "earth", 1, "out", b"rest")
+    logs.close(3_000_000_000)
+    assert (tmp_path / "craft.log").read_bytes().splitlines() == [
+        b"10.000000 1 out one",
+        b"20.000000 1 out two",
+        b"20.000000 1 out 10 %",
+        b"20.000000 1 out 20 %",
+        b"25.000000 1 err \xff",
+    ]
+    assert (tmp_path / "earth.log").read_bytes() == b"30.000000 2 out rest\n"
+    assert (tmp_path / "stdout").read_bytes() == b"one\ntwo\n10 %\r20 %\r"
+    assert logs.cut == []
+
+
+def test_a_line_without_end_and_a_log_without_end(tmp_path: Path) -> None:
+    logs = Logs(tmp_path, 1.0, 4 * LONGEST)
+    for _ in range(8):
+        logs.add(0, "craft", 1, "out", b"x" * (LONGEST + 1))
+    logs.close(0)
+    text = (tmp_path / "craft.log").read_text()
+    assert logs.cut == ["craft"]
+    assert text.endswith(f" 0 err {CUT}\n")
+    assert len(text) < 6 * LONGEST
+
+
+def test_the_busy_process_is_found_by_its_environment() -> None:
+    """Below a shell, one of two children spins: the number is that one's."""
+    spin, wait = "while True: pass", "import time; time.sleep(60)"
+    code = (
+        "import os, subprocess, sys\n"
+        f"for number, code in ((3, {wait!r}), (7, {spin!r})):\n"
+        f"    subprocess.Popen([sys.executable, '-S', '-c', code], env={{{VARIABLE!r}: str(number), 'X': 'y'}})\n"
+        "print('up', flush=True)\n"
+        "os.wait()"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-S", "-c", code], stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert parent.stdout is not None
+    try:
+        assert parent.stdout.readline() == b"up\n"
+        found = next((number for _ in range(20) if (number := busy_program(parent.pid)) is not None), None)
+        assert found == 7
+    finally:
+        os.killpg(parent.pid, 9)
+        parent.wait()
+        parent.stdout.close()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"schema": 1}', '{"schema": 1, "kind": "programs"}', "[" * 9999]
+)
+def test_a_folder_of_somebody_else_is_not_replaced(tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.json").write_text(text)
+    reason = obstacle(tmp_path, OUTPUT)
+    assert reason is not None and "run.json" in reason
