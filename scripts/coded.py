@@ -71,16 +71,7 @@ def main(seeds: int, first: int, only: str) -> None:
     span = (first, seeds)
     heading(
         "Coded",
-        (
-            "scenario",
-            "RTTs",
-            "coded",
-            "of the bound",
-            "coded, no handshake",
-            "repair",
-            "16 lanes",
-            "base layer",
-        ),
+        ("scenario", "RTTs", "coded", "of the bound", "no handshake", "repair", "chunks played"),
     )
     for name, more, rtts in FRONTIER:
         if only not in name:
