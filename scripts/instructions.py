@@ -1,10 +1,11 @@
 """How many instructions does the engine spend on a packet? They do not mind a loaded machine, as times do.
 
-    python scripts/instructions.py [flow | transfer | open-loop | bbr-scaled]...
+    python scripts/instructions.py [--functions N] [flow | transfer | open-loop | bbr-scaled]...
 
 `flow` is a file over one link by CUBIC, `transfer` the same over two links, the others two and eight hours of
 the day that fills two Mars links (`make bench ONLY=mission_day_s`). Counts what runs in the trial's loop, not its
-setting up, with valgrind's callgrind, which `make setup` does not install.
+setting up, with valgrind's callgrind, which `make setup` does not install. --functions names the N functions that spend
+most themselves, with what the compiler put into them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -33,8 +35,8 @@ print(int(simulate({}).totals["data_packets"]))
 """
 
 
-def instructions(config: str) -> tuple[int, int]:
-    """Run one trial under callgrind; its instructions and its packets."""
+def instructions(config: str) -> tuple[int, int, Counter[str]]:
+    """Run one trial under callgrind; its instructions, its packets, and what each function spent itself."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
             "valgrind",
@@ -46,9 +48,19 @@ def instructions(config: str) -> tuple[int, int]:
             RUN.format(CONFIGS[config]),
         ]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        listing = subprocess.run(
+            ["callgrind_annotate", "--auto=no", f"{folder}/out"], capture_output=True, text=True, check=True
+        ).stdout
+    functions: Counter[str] = (
+        Counter()
+    )  # a build with debugging symbols has a row per file that was put into one
+    for spent, name in re.findall(r"^ *([\d,]+) \([ \d.]+%\)  [^:\n]*:(.*?)(?: \[.*)?$", listing, re.M):
+        functions[name.replace("(anonymous namespace)::", "").partition("(")[0]] += int(
+            spent.replace(",", "")
+        )
     collected = re.search(r"Collected : (\d+)", done.stderr)
     assert collected is not None
-    return int(collected[1]), int(done.stdout)
+    return int(collected[1]), int(done.stdout), functions
 
 
 def main() -> int:
@@ -57,14 +69,18 @@ def main() -> int:
     parser.add_argument(
         "configs", nargs="*", metavar="NAME", help=f"of {', '.join(CONFIGS)}; all without one"
     )
-    names = parser.parse_args().configs or list(CONFIGS)
+    parser.add_argument("--functions", type=int, default=0, metavar="N", help="name the N costliest")
+    options = parser.parse_args()
+    names = options.configs or list(CONFIGS)
     if unknown := [name for name in names if name not in CONFIGS]:
         parser.error(f"{unknown[0]!r} is not one of {', '.join(CONFIGS)}")
     if shutil.which("valgrind") is None:
         parser.error("valgrind is not installed")
     for name in names:
-        spent, packets = instructions(name)
+        spent, packets, functions = instructions(name)
         print(f"{name:<12}{spent / packets:8,.0f} instructions a packet, of {packets:,}", flush=True)
+        for function, own in functions.most_common(options.functions):
+            print(f"{own / packets:20,.0f} {function}", flush=True)
     return 0
 
 

@@ -58,3 +58,46 @@ def test_a_delay_that_dips_between_its_rows_sends_nothing_into_the_past() -> Non
     )
     trial = config("cubic", dips, objects=bulk(5_000_000), initial_cwnd=100, slot_s=40)
     assert_equal(simulate(trial), simulate(replace(trial, trace=True)))
+
+
+# ------------------------------------------------------------------------- what is first at one instant
+#
+# A segment of 1,500 bytes takes 1 ms on the line down, an ACK of 40 bytes as long on the line up, and light 1 s.
+# So an ACK is heard 1.002 s after its segment left: when another leaves.
+
+DATA_SENT, ACK_ARRIVED = 0, 3
+IN_STEP = config(
+    "open-loop", link(12e6, 1.0, up_rate_bps=40 * 8e3), objects=bulk(4_000_000), slot_s=10.0, trace=True
+)
+
+
+def at_one_instant() -> tuple[int, EngineResult]:
+    """When a segment leaves and an ACK arrives, and the trial."""
+    result = simulate(IN_STEP)
+    trace = result.trace
+    assert trace is not None
+    sent = trace.t_ns[(trace.event == DATA_SENT) & (trace.syn == 0)]
+    heard = trace.t_ns[(trace.event == ACK_ARRIVED) & (trace.syn == 0)]
+    both = np.intersect1d(sent, heard)
+    assert len(both) > 100
+    return int(both[50]), result
+
+
+def test_a_paced_segment_leaves_before_the_ack_of_its_instant_is_heard() -> None:
+    at, result = at_one_instant()
+    assert result.trace is not None
+    then = result.trace.event[result.trace.t_ns == at]
+    assert then[np.isin(then, (DATA_SENT, ACK_ARRIVED))].tolist() == [DATA_SENT, ACK_ARRIVED]
+
+
+def test_a_sample_is_taken_after_what_leaves_and_arrives_in_its_instant() -> None:
+    at, result = at_one_instant()
+    trace = result.trace
+    assert trace is not None
+    now = simulate(replace(IN_STEP, slot_ns=at)).samples
+    past = (trace.t_ns <= at) & (trace.syn == 0)
+    sent = int(np.sum(past & (trace.event == DATA_SENT)))
+    heard = int(trace.number[past & (trace.event == ACK_ARRIVED)][-1])
+    assert now.t_ns[0] == at
+    assert now.sent_segments[0] == sent
+    assert now.delivered_bytes[0] == heard * 1460

@@ -89,7 +89,7 @@ def test_a_bit_window_is_a_set_of_integers(steps: list[tuple[str, int, int]]) ->
 
 
 @pytest.mark.parametrize("kind", [structures.TreeOfFours, structures.TreeOfEights])
-@pytest.mark.parametrize("heads", [1, 3, 4, 5, 16, 17, 64, 65, 257])
+@pytest.mark.parametrize("heads", [1, 2, 3, 4, 5, 16, 17, 64, 65, 257])
 @given(st.data())
 @settings(max_examples=30)
 def test_the_first_event_is_the_earliest_of_the_lowest_head(

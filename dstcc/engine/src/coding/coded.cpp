@@ -33,11 +33,11 @@ Coded::Coded(const EngineConfig& config)
       map_(config_.objects, config_.coding),
       headers_(map_.blocks(), config_.objects.size()),
       ranges_(subflows_),
-      sending_({config_.transport, config_.objects, config_.coding}, map_, headers_, Timers(sending_heads_, 0),
-               Timers(sending_heads_, idle_pace(0))),
+      sending_({config_.transport, config_.objects, config_.coding}, map_, headers_, Timers(sending_heads_.timers(), 0),
+               Timers(sending_heads_.timers(), idle_pace(0))),
       receiving_(config_.objects, config_.coding.code, config_.seed, map_, headers_,
                  static_cast<std::uint32_t>(config_.transport.header_bytes), config_.transport.constants.delayed_ack,
-                 Timers(receiving_heads_, 0)),
+                 Timers(receiving_heads_.timers(), 0)),
       before_(subflows_) {
     wires_.reserve(config_.links.size());  // transmitters and plans are pointed at
     plans_.reserve(config_.links.size());

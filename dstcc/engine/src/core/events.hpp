@@ -36,12 +36,17 @@ public:
         nodes_.resize(places, {kNever, 0});
         for (std::size_t i = 0; i < heads; ++i) nodes_[i].head = static_cast<std::uint32_t>(i);
         tall_ = levels_.size() > 1;
+        few_ = heads <= 2;
         for (std::size_t i = heads; i-- > 0;) set(i, kNever);
     }
     Time at(std::size_t head) const { return nodes_[head].at; }
     [[gnu::always_inline]] void set(std::size_t head, Time at) {
         Node* nodes = nodes_.data();
         nodes[head].at = at;
+        if (few_) {
+            best_ = nodes[nodes[1].at < nodes[0].at];
+            return;
+        }
         best_ = *winner(nodes + head / kGroup * kGroup);
         if (tall_) climb(head / kGroup);
     }
@@ -69,12 +74,15 @@ private:
         }
     }
     bool tall_ = false;                // more than one group
+    bool few_ = true;                  // one or two heads, as on one or two links
     std::vector<Node> nodes_;          // the heads, then a winner per group, then a winner per group of those, ...
     std::vector<std::size_t> levels_;  // where each level begins
 };
 
-// Two trees: the heads that move with every packet stand in a small one of their own, and win ties. The idle heads of two
-// subflows are eight: one group.
+// Of heads that mostly wait.
+using TimerTree = GroupedTree<8>;
+
+// Two trees: the heads that move with every packet stand in a small one of their own, and win ties.
 class EventHeads {
 public:
     EventHeads(std::size_t busy, std::size_t idle) : busy_count_(busy), busy_(busy), idle_(idle) {}
@@ -91,23 +99,24 @@ public:
 
     Time at_idle(std::size_t place) const { return idle_.at(place); }
     void set_idle(std::size_t place, Time at) { idle_.set(place, at); }
+    TimerTree& timers() { return idle_; }
 
 private:
     std::size_t busy_count_;
     GroupedTree<4> busy_;
-    GroupedTree<8> idle_;
+    TimerTree idle_;
 };
 
-// Timers of one part of the simulation: the idle heads from `first` on. It sees no other heads, least of all the links'.
+// Timers of one part of the simulation: the heads of a tree from `first` on. It sees no other heads, least of all the links'.
 class Timers {
 public:
-    Timers(EventHeads& heads, std::size_t first) : heads_(&heads), first_(first) {}
-    Time at(std::size_t i) const { return heads_->at_idle(first_ + i); }
-    void set(std::size_t i, Time at) { heads_->set_idle(first_ + i, at); }
+    Timers(TimerTree& tree, std::size_t first) : tree_(&tree), first_(first) {}
+    Time at(std::size_t i) const { return tree_->at(first_ + i); }
+    void set(std::size_t i, Time at) { tree_->set(first_ + i, at); }
 
 private:
-    EventHeads* heads_;
-    std::size_t first_;  // among the idle ones
+    TimerTree* tree_;
+    std::size_t first_;
 };
 
 }  // namespace dstcc

@@ -53,7 +53,8 @@ public:
 private:
     using Block = std::unique_ptr<T[]>;
 
-    void open_block(std::int64_t number) {
+    // Once a block: off every record's way, so that its registers are free.
+    [[gnu::noinline, gnu::cold]] void open_block(std::int64_t number) {
         const std::int64_t first = begin_ >> kLog;
         while (table_.empty() || number - first > static_cast<std::int64_t>(mask_)) grow(first);
         auto& place = table_[static_cast<std::size_t>(number) & mask_];
@@ -63,7 +64,7 @@ private:
         if (number == first) front_block_ = back_block_;
     }
     // The front has left its block: free it and move on (to none, if the ring is empty).
-    void next_block() {
+    [[gnu::noinline, gnu::cold]] void next_block() {
         auto& left = table_[static_cast<std::size_t>((begin_ - 1) >> kLog) & mask_];
         if (!spare_)
             spare_ = std::move(left);

@@ -17,7 +17,7 @@ public:
 
     void offer() override {
         for (;;) {
-            if (!d_.room_at_receiver()) return;
+            if (d_.ready() == 0 || !d_.room_at_receiver()) return;
             if (const SubflowSet busy = d_.ready() & busy_) {
                 const auto s = static_cast<std::size_t>(lowest(busy));
                 const std::uint32_t object = queues_[s].front();

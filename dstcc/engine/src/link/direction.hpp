@@ -75,7 +75,7 @@ public:
 
 private:
     // Does service in [start, depart) touch an outage?  Moves on to the next outage once this one is over.
-    bool in_outage(Time start, Time depart) {
+    [[gnu::noinline]] bool in_outage(Time start, Time depart) {
         while (outage_ < outages_.size() && start >= outages_[outage_].second) ++outage_;
         dark_from_ns_ = outage_ < outages_.size() ? outages_[outage_].first : kNever;
         return depart > dark_from_ns_;

@@ -56,8 +56,10 @@ private:
             own ? static_cast<std::int64_t>(packet.object) : -1, own ? static_cast<std::int64_t>(packet.order) : -1,
             nullptr, 0);
     }
-    void add(Time at, TraceEvent what, TraceFate became, std::size_t who, std::int64_t which, std::int32_t payload,
-             bool opens, std::int64_t layer, std::int64_t place, const Range* blocks, int count) {
+    // Kept out of those who log, as hardly a trial does.
+    [[gnu::noinline, gnu::cold]] void add(Time at, TraceEvent what, TraceFate became, std::size_t who,
+                                          std::int64_t which, std::int32_t payload, bool opens, std::int64_t layer,
+                                          std::int64_t place, const Range* blocks, int count) {
         columns_.t_ns.push_back(at);
         columns_.number.push_back(which);
         columns_.sender.push_back(static_cast<std::int32_t>(who));

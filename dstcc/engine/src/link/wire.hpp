@@ -118,7 +118,8 @@ private:
         return packet;
     }
     // `first`: a layer's segment goes out for the first time.
-    void tell_observers(const DataPacket& packet, std::int64_t number, bool first, Direction::Passage passage) {
+    [[gnu::noinline, gnu::cold]] void tell_observers(const DataPacket& packet, std::int64_t number, bool first,
+                                                     Direction::Passage passage) {
         if (observers_.worst_ns != nullptr && first) {
             Time& worst = (*observers_.worst_ns)[packet.object];
             worst = std::max(worst, passage.arrive_ns);

@@ -60,7 +60,7 @@ private:
     void take(const DataPacket& packet);
     void complete(std::uint32_t object);
     void answer(std::size_t i, Receiver& receiver, SubflowReceiver::Answer what, Time sent_ns);
-    void answer_syn(std::size_t i, const Receiver& receiver, Time sent_ns);
+    [[gnu::cold]] void answer_syn(std::size_t i, const Receiver& receiver, Time sent_ns);
     void send_ack(std::size_t i, Receiver& receiver);
 
     const ObjectsConfig& objects_;

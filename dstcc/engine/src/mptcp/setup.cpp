@@ -58,18 +58,19 @@ Simulation::Simulation(const EngineConfig& config)
       wire_bytes_(static_cast<std::uint32_t>(config.transport.mss_bytes + config.transport.header_bytes)),
       first_flow_(count_subflows(config)),
       senders_(count_senders(config)),
-      sending_heads_(config.links.size(), 2 * senders_ + 2 + count_sources(config)),
+      sending_heads_(config.links.size(), senders_ + 2 + count_sources(config)),
       receiving_heads_(config.links.size(), senders_),
+      pacing_heads_(senders_),
       remaining_(config.objects.size()),
       headers_(config.objects.size()),
       packet_log_(first_flow_),
       sending_({config_.transport, config_.objects, config_.seed, config_.slot_ns, first_flow_, unsent_limit(config_),
                 some_link_ends(config_)},
-               headers_, Timers(sending_heads_, idle_timer(0)), Timers(sending_heads_, idle_pace(0)), remaining_),
+               headers_, Timers(sending_heads_.timers(), 0), Timers(pacing_heads_, 0), remaining_),
       receiving_(config_.objects, headers_, sending_.domains(), config_.transport.header_bytes,
-                 Timers(receiving_heads_, 0), remaining_),
-      background_(config_.transport, first_flow_, Timers(sending_heads_, idle_timer(first_flow_)),
-                  Timers(sending_heads_, idle_pace(first_flow_)), sending_.rests()) {
+                 Timers(receiving_heads_.timers(), 0), remaining_),
+      background_(config_.transport, first_flow_, Timers(sending_heads_.timers(), first_flow_),
+                  Timers(pacing_heads_, first_flow_), sending_.rests()) {
     const std::size_t links = config_.links.size();
     wires_.reserve(links);  // transmitters and endpoints point at them
     plans_.reserve(links);

@@ -24,7 +24,7 @@ constexpr unsigned kNowAndThen = (1u << 16) - 1;  // every so many events: Ctrl-
 }
 
 // Does the packet go on to the receiving end?
-bool Simulation::on_unusual_data(Time at, Wire& wire, const DataPacket& packet) {
+[[gnu::noinline]] bool Simulation::on_unusual_data(Time at, Wire& wire, const DataPacket& packet) {
     if (wire.scripted() && wire.dropped_by_script(packet)) return false;
     if (config_.trace) {
         const std::int64_t number = packet.bytes == 0 ? 0 : widen(receiving_.next(packet.sender), packet.number);
@@ -67,8 +67,7 @@ bool Simulation::on_unusual_data(Time at, Wire& wire, const DataPacket& packet) 
 bool Simulation::run_until(Time until, bool (*interrupted)()) {
     const Time end = std::min(until, config_.duration_ns);
     while (!over_) {
-        const bool busy = packet_first();
-        const EventTree& next = busy ? sending_heads_.busy() : sending_heads_.idle();
+        const EventTree& next = next_sending();
         if (finished()) {
             if (next.time() >= finish_ns_) break;  // at one instant the delivery was first
         } else if (std::min(next.time(), end) > received_until_ && catch_up(next.time(), end)) {
@@ -77,8 +76,7 @@ bool Simulation::run_until(Time until, bool (*interrupted)()) {
         if (next.time() > end) break;
         DSTCC_CHECK(next.time() >= now_, "time never goes back");
         now_ = next.time();
-        const std::size_t head = next.head();
-        busy ? on_acks(head) : on_idle_head(head);
+        on_sending_head(next, next.head());
         if ((++events_ & kNowAndThen) == 0) {
             memory_.note(bytes());
             if (interrupted != nullptr && interrupted()) over_ = true;
@@ -93,16 +91,22 @@ bool Simulation::run_until(Time until, bool (*interrupted)()) {
     return !over();
 }
 
-// At one instant packets go before all else but paced segments: a host's own clock does not wait for an interrupt.
-bool Simulation::packet_first() const {
-    const EventTree &busy = sending_heads_.busy(), &idle = sending_heads_.idle();
-    return busy.time() != idle.time() ? busy.time() < idle.time() : !paces_next();
+// What the sending ends do next. At one instant timers go before paced segments and these before the other idle heads;
+// packets go before all but paced segments that no timer is before: a host's own clock does not wait for an interrupt.
+inline const EventTree& Simulation::next_sending() const {
+    const EventTree &busy = sending_heads_.busy(), &idle = sending_heads_.idle(), &pace = pacing_heads_;
+    const bool paces = pace.time() < idle.time() || (pace.time() == idle.time() && idle.head() >= senders_);
+    if (paces) return busy.time() < pace.time() ? busy : pace;
+    return busy.time() <= idle.time() ? busy : idle;
 }
 
-// Is what the sending ends do next, packets aside, a paced segment?
-bool Simulation::paces_next() const {
-    const std::size_t head = sending_heads_.idle().head();
-    return head >= senders_ && head < 2 * senders_;
+[[gnu::always_inline]] inline void Simulation::on_sending_head(const EventTree& of, std::size_t head) {
+    if (&of == &sending_heads_.busy()) return on_acks(head);
+    &of == &pacing_heads_ ? on_pace(head) : on_idle_head(head);
+}
+
+void Simulation::on_pace(std::size_t sender) {
+    sender < first_flow_ ? sending_.handle_pace(now_, sender) : background_.handle_pace(now_, sender - first_flow_);
 }
 
 // Let the receiving ends go on, so that no ACK is missing, and the last delivery is known, when the sending ends do what is
@@ -151,14 +155,11 @@ void Simulation::receive(Time until) {
     }
 }
 
-// Timers and pacing, one per sender each; then the source, the sampler, the others' traffic.
+// Timers, one per sender; then the source, the sampler, the others' traffic.
 void Simulation::on_idle_head(std::size_t head) {
     const std::size_t subflows = first_flow_;
     if (head < senders_)
         return head < subflows ? sending_.handle_timer(now_, head) : background_.handle_timer(now_, head - subflows);
-    head -= senders_;
-    if (head < senders_)
-        return head < subflows ? sending_.handle_pace(now_, head) : background_.handle_pace(now_, head - subflows);
     head -= senders_;
     if (head == 0) return sending_heads_.set_idle(idle_release(), sending_.handle_release(now_));
     if (head == 1) return on_slot();

@@ -2,7 +2,7 @@
 // carries packets between them; none of them knows another.
 //
 // Each link direction keeps its packets in flight in arrival order, so the next event is the least of a few heads: at the
-// sending ends ACKs, a front per link, a timer and a pacing deadline per TCP sender, the source, the sampler, the cross
+// sending ends ACKs, a front per link, a pacing deadline and a timer per TCP sender, the source, the sampler, the cross
 // traffic; at the receiving ends data, a front per link, and a delayed-ACK deadline per TCP sender. Timers are lazy: a
 // head may be early, and is set anew when it fires.
 //
@@ -93,20 +93,19 @@ private:
         return t.make_control ? t.make_control(setup) : make_congestion(t, t.congestion, setup);
     }
 
-    // heads of the sending ends: ACKs by link; then those that are not packets'
-    std::size_t idle_timer(std::size_t sender) const { return sender; }
-    std::size_t idle_pace(std::size_t sender) const { return senders_ + sender; }
-    std::size_t idle_release() const { return 2 * senders_; }
+    // heads of the sending ends: ACKs by link; pacing deadlines by sender; then the idle ones, timers by sender first
+    std::size_t idle_release() const { return senders_; }
     std::size_t idle_slot() const { return idle_release() + 1; }
     std::size_t idle_source(std::size_t i) const { return idle_release() + 2 + i; }
 
-    bool packet_first() const;
-    bool paces_next() const;
+    const EventTree& next_sending() const;
     Time receiving_next() const { return std::min(receiving_heads_.busy().time(), receiving_heads_.idle().time()); }
     bool catch_up(Time next, Time end);
     Time ends_apart_until() const;
     bool receive_before(Time next, Time end);
     void receive(Time until);
+    void on_sending_head(const EventTree& of, std::size_t head);
+    void on_pace(std::size_t sender);
     void on_idle_head(std::size_t head);
     void on_data(Time at, std::size_t link);
     bool on_unusual_data(Time at, Wire& wire, const DataPacket& packet);
@@ -124,7 +123,8 @@ private:
     std::size_t first_flow_;  // the number of subflows, and of the first background flow
     std::size_t senders_;     // subflows and background flows
     EventHeads sending_heads_, receiving_heads_;
-    Time now_ = 0;                                        // of the sending ends
+    TimerTree pacing_heads_;  // of the sending ends, too: a deadline moves with every paced packet
+    Time now_ = 0;            // of the sending ends
     Time least_down_ns_ = kNever, least_up_ns_ = kNever;  // every packet takes longer
     // So far the receiving ends are; so far, included, the sending ends may go on, as nothing is missing that they hear.
     Time received_until_ = -1;

@@ -126,6 +126,7 @@ private:
     // What came in order is in the buffer, too, until the application has it. A segment's place is kept free anyway
     // (tcp_init_buffer_space).
     void grow(std::int64_t own) {
+        if (growing_ <= 0) return;  // for most of a connection's life
         const std::int64_t room = growing_ - std::max<std::int64_t>((held_ + own) * kHeldBytes / 2 - step_ / 2, 0);
         if (room <= 0) return;
         growing_ -= std::min(room, step_);

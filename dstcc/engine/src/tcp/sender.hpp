@@ -157,7 +157,7 @@ private:
         RateStamp stamp;
         bool app_limited = false;
     };
-    void deliver(std::int64_t number, AckWork& work, Clean& clean);
+    void deliver(Segment& s, std::int64_t number, AckWork& work, Clean& clean);
     void advance_rack(const Segment& segment, std::int64_t number, const AckWork& work, bool sacked);
     void advance_una(std::int64_t to, AckWork& work);
     bool nothing_amiss(const AckBlocks& ack) const;
@@ -201,7 +201,7 @@ private:
     void arm_probe(Time now);
     void pace(Time now, std::uint32_t wire_bytes);
     Time pacing_gap(std::uint32_t wire_bytes);
-    void restart(Time now);
+    [[gnu::cold]] void restart(Time now);
     void stamp(Time now, Segment& segment);
     RateStamp rate_stamp(Time now) const;
     Time rack_window() const;
@@ -353,7 +353,7 @@ inline void Subflow::finish_sending(Time now, bool starved, bool window_full) {
     }
     if (starved && tcp_.marks_app_limited && tcp_.in_flight() < tcp_.cwnd && to_repeat_.empty())
         tcp_.app_limited = std::max<std::uint64_t>(tcp_.delivered + static_cast<std::uint64_t>(tcp_.in_flight()), 1);
-    if (tcp_.packets_out() > 0 && timer_kind_ == Timer::kNone) arm(now);
+    if (timer_kind_ == Timer::kNone && tcp_.packets_out() > 0) arm(now);
 }
 
 }  // namespace dstcc

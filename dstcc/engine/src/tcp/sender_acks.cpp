@@ -1,4 +1,4 @@
-// What ACKs say: the scoreboard, RTT and delivery-rate samples, and the congestion control's turn.
+// What ACKs say: the scoreboard, RTT and delivery-rate samples, the state that follows, and the congestion control's turn.
 #include "tcp/ack_work.hpp"
 
 namespace dstcc {
@@ -12,36 +12,9 @@ constexpr std::int64_t kPrefetch = 16;
 
 }  // namespace
 
-// Most blocks repeat one of the last ACK's, or go on where it ended: what those covered is passed by.
-inline void Subflow::take_block(const Range& block, AckWork& work) {
-    std::int64_t begin = std::max(block.begin, tcp_.snd_una);
-    for (const Range& last : last_sack_)
-        if (last.begin <= begin && begin < last.end) begin = last.end;
-    const auto take = [&](std::int64_t from, std::int64_t to) {
-        for (std::int64_t n = from; n < to; ++n) {
-            deliver(n, work, work.sacked);
-            segments_[n].flags |= kSacked;
-        }
-        tcp_.sacked_out += to - from;
-        work.sacked_more = true;
-    };
-    if (begin + 1 != block.end)
-        sacked_.add(begin, block.end, take);
-    else if (sacked_.insert(begin))
-        take(begin, block.end);
-}
-
-// A SACK of what was sent after the head's last transmission says nothing of the head and must not put its timeout off
-// (Linux tcp_clean_rtx_queue).
-bool Subflow::restarts_timer(const AckWork& work) const {
-    return work.sacked.first_ns >= 0 && tcp_.packets_out() > 0 &&
-           work.sacked.first_ns < segments_[tcp_.snd_una].sent_ns;
-}
-
 // A segment reaches the other side for the first time: leave the loss lists, remember the latest sent of this ACK.
 // `clean`: where to note when it left, if it was never repeated.
-void Subflow::deliver(std::int64_t number, AckWork& work, Clean& clean) {
-    Segment& s = segments_[number];
+[[gnu::always_inline]] inline void Subflow::deliver(Segment& s, std::int64_t number, AckWork& work, Clean& clean) {
     if ((s.flags & kLost) != 0) --tcp_.lost_out;
     if ((s.flags & kRetransOut) != 0) --tcp_.retrans_out;
     s.flags &= static_cast<std::uint8_t>(~(kLost | kRetransOut));
@@ -70,10 +43,36 @@ inline void Subflow::advance_rack(const Segment& segment, std::int64_t number, c
     note_latest(segment.sent_ns, number);
 }
 
+// Most blocks repeat one of the last ACK's, or go on where it ended: what those covered is passed by.
+inline void Subflow::take_block(const Range& block, AckWork& work) {
+    std::int64_t begin = std::max(block.begin, tcp_.snd_una);
+    for (const Range& last : last_sack_)
+        if (last.begin <= begin && begin < last.end) begin = last.end;
+    const auto take = [&](std::int64_t from, std::int64_t to) {
+        for (std::int64_t n = from; n < to; ++n) {
+            Segment& segment = segments_[n];
+            deliver(segment, n, work, work.sacked);
+            segment.flags |= kSacked;
+        }
+        tcp_.sacked_out += to - from;
+        work.sacked_more = true;
+    };
+    if (begin + 1 != block.end)
+        sacked_.add(begin, block.end, take);
+    else if (sacked_.insert(begin))
+        take(begin, block.end);
+}
+
+// A SACK of what was sent after the head's last transmission says nothing of the head and must not put its timeout off
+// (Linux tcp_clean_rtx_queue).
+bool Subflow::restarts_timer(const AckWork& work) const {
+    return work.sacked.first_ns >= 0 && tcp_.packets_out() > 0 &&
+           work.sacked.first_ns < segments_[tcp_.snd_una].sent_ns;
+}
+
 // No hole, no doubt, no probe: what the ACK covers was sent once, in order, and needs no scoreboard.
 bool Subflow::nothing_amiss(const AckBlocks& ack) const {
-    return ack.sacks == 0 && tcp_.ca_state == CaState::kOpen && tcp_.sacked_out == 0 && tcp_.lost_out == 0 &&
-           repeats_.empty() && probe_high_ < 0 && timer_kind_ != Timer::kReorder;
+    return ack.sacks == 0 && tcp_.was_open && repeats_.empty() && probe_high_ < 0 && timer_kind_ != Timer::kReorder;
 }
 
 inline void Subflow::note_delivery(Time now) {
@@ -121,11 +120,12 @@ inline Subflow::Sampled Subflow::sample(const Segment& segment, std::int64_t num
 void Subflow::advance_una(std::int64_t to, AckWork& work) {
     while (tcp_.snd_una < to) {
         const std::int64_t number = tcp_.snd_una;
-        work.repeat_acked = work.repeat_acked || (segments_[number].flags & kEverRetrans) != 0;
-        if ((segments_[number].flags & kSacked) != 0)
+        Segment& segment = segments_.front();
+        work.repeat_acked = work.repeat_acked || (segment.flags & kEverRetrans) != 0;
+        if ((segment.flags & kSacked) != 0)
             --tcp_.sacked_out;
         else
-            deliver(number, work, work.covered);
+            deliver(segment, number, work, work.covered);
         segments_.pop_front();
         segments_.prefetch_ahead(kPrefetch);
         ++tcp_.snd_una;
@@ -198,13 +198,12 @@ inline void Subflow::arm_clean(Time now) {
 inline std::int64_t Subflow::handle_clean_ack(Time now, std::int64_t to) {
     const std::int64_t in_flight = tcp_.in_flight(), acked = to - tcp_.snd_una;
     const Time first_sent_ns = segments_.front().sent_ns;
+    const Sampled last = sample(segments_[to - 1], to - 1);
     std::int64_t payload_bytes = 0;
-    Sampled last;
-    for (std::int64_t number = tcp_.snd_una; number < to; ++number) {
+    for (std::int64_t left = acked; left > 0; --left) {
         const Segment& s = segments_.front();
         payload_bytes += s.bytes;
         if (acked_ != nullptr) acked_->push_back({s.object, s.order, s.bytes});
-        if (number == to - 1) last = sample(s, number);
         segments_.pop_front();
         segments_.prefetch_ahead(kPrefetch);
     }
@@ -224,6 +223,27 @@ inline std::int64_t Subflow::handle_clean_ack(Time now, std::int64_t to) {
     tcp_.first_sent_ns = last.sent_ns;
     arm_clean(now);
     return payload_bytes;
+}
+
+// Linux tcp_fastretrans_alert() with RACK.
+inline void Subflow::update_state(Time now, const AckBlocks& ack, AckWork& work) {
+    const bool advanced = tcp_.snd_una > work.prior_una;
+    if (tcp_.was_open && (!advanced || work.sacked_more)) undo_stamp_ = kNever;
+    if (probe_high_ >= 0) handle_probe_ack(now, ack, work);
+    if (tcp_.ca_state == CaState::kLoss) {
+        if (advanced && undo_stamp_ != kNever && work.echo_ns < undo_stamp_)
+            undo(now);
+        else if (frto_)
+            forward_recovery(now, ack, work);
+    }
+    // What ends comes before losses are judged: an ACK that ends a recovery has them judged by Open's patience.
+    if (tcp_.ca_state != CaState::kOpen && tcp_.snd_una >= high_seq_) leave_reduction(now);
+    if (std::exchange(rack_advanced_, false)) detect_losses(now);
+    // Repeats that are lost in their turn end what a timeout began, as a new reduction.
+    const bool anew =
+        tcp_.ca_state == CaState::kOpen ? tcp_.lost_out > 0 : tcp_.ca_state == CaState::kLoss && repeat_lost_;
+    if (anew) enter_recovery(now);
+    if (tcp_.ca_state == CaState::kOpen) forget_repeats();
 }
 
 // An ACK that covers nothing new: only laws that take every ACK hear of it.

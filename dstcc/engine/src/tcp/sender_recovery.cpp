@@ -49,10 +49,10 @@ bool Subflow::judged(std::int64_t number, Time sent_ns) const {
 // Linux tcp_rack_detect_loss(). The timer waits for the last of those that are not lost yet.
 void Subflow::detect_losses(Time now) {
     Time wait = 0;
-    const auto untouched = [&](std::int64_t n) { return (segments_[n].flags & (kSacked | kEverRetrans | kLost)) == 0; };
+    const auto untouched = [](const Segment& s) { return (s.flags & (kSacked | kEverRetrans | kLost)) == 0; };
     for (; rack_cursor_ < tcp_.snd_nxt; ++rack_cursor_) {
-        if (!untouched(rack_cursor_)) continue;
         const Segment& s = segments_[rack_cursor_];
+        if (!untouched(s)) continue;
         if (!judged(rack_cursor_, s.sent_ns)) break;
         wait = std::max<Time>(patience(now, s), 0);
         if (wait > 0) break;
@@ -61,12 +61,13 @@ void Subflow::detect_losses(Time now) {
     if (wait > 0) {
         std::int64_t last = rack_number_ > rack_cursor_ ? rack_number_ : tcp_.snd_nxt;  // it may be a repeat's
         do last = sacked_.last_missing(rack_cursor_, last);
-        while (last > rack_cursor_ && !(untouched(last) && judged(last, segments_[last].sent_ns)));
+        while (last > rack_cursor_ && !(untouched(segments_[last]) && judged(last, segments_[last].sent_ns)));
         wait = patience(now, segments_[std::max(last, rack_cursor_)]);
     }
     const auto current = [&](const Repeat& repeat) {
-        return repeat.number >= tcp_.snd_una && segments_[repeat.number].sent_ns == repeat.sent_ns &&
-               awaited(segments_[repeat.number].flags);
+        if (repeat.number < tcp_.snd_una) return false;
+        const Segment& s = segments_[repeat.number];
+        return s.sent_ns == repeat.sent_ns && awaited(s.flags);
     };
     Time until = 0;
     for (; !repeats_.empty(); repeats_.pop_front()) {
@@ -146,7 +147,7 @@ void Subflow::undo(Time now) {
 // Linux tcp_process_tlp_ack(): an ACK beyond the probe says what the probe, if a repeat, repaired a loss that nothing else
 // showed, unless it was a needless one (RFC 8985 section 7.4.2).
 void Subflow::handle_probe_ack(Time now, const AckBlocks& ack, const AckWork& work) {
-    if (probe_high_ < 0 || tcp_.snd_una < probe_high_) return;
+    if (tcp_.snd_una < probe_high_) return;
     const bool advanced = tcp_.snd_una > work.prior_una;
     if (probe_repeats_ && !ack.duplicate && tcp_.snd_una == probe_high_ && (advanced || work.sacked_more)) return;
     const bool repaired =
@@ -172,27 +173,6 @@ void Subflow::forward_recovery(Time now, const AckBlocks& ack, const AckWork& wo
         new_data_first_ = ack.more;
         frto_ = ack.more;
     }
-}
-
-// Linux tcp_fastretrans_alert() with RACK.
-void Subflow::update_state(Time now, const AckBlocks& ack, AckWork& work) {
-    const bool advanced = tcp_.snd_una > work.prior_una;
-    if (tcp_.was_open && (!advanced || work.sacked_more)) undo_stamp_ = kNever;
-    handle_probe_ack(now, ack, work);
-    if (tcp_.ca_state == CaState::kLoss) {
-        if (advanced && undo_stamp_ != kNever && work.echo_ns < undo_stamp_)
-            undo(now);
-        else if (frto_)
-            forward_recovery(now, ack, work);
-    }
-    // What ends comes before losses are judged: an ACK that ends a recovery has them judged by Open's patience.
-    if (tcp_.ca_state != CaState::kOpen && tcp_.snd_una >= high_seq_) leave_reduction(now);
-    if (std::exchange(rack_advanced_, false)) detect_losses(now);
-    // Repeats that are lost in their turn end what a timeout began, as a new reduction.
-    const bool anew =
-        tcp_.ca_state == CaState::kOpen ? tcp_.lost_out > 0 : tcp_.ca_state == CaState::kLoss && repeat_lost_;
-    if (anew) enter_recovery(now);
-    if (tcp_.ca_state == CaState::kOpen) forget_repeats();
 }
 
 // Proportional rate reduction with the safe-ACK heuristic, as Linux's tcp_cwnd_reduction().
