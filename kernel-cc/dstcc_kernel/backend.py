@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from dstcc.engine.config import AGENT
 from dstcc.errors import DstccError, InputError, KernelError, MissingCapabilityError, UnfinishedError
 from dstcc.extensions import label
-from dstcc.scenario import draw_trial, engine_config
+from dstcc.scenario import draw_trial, engine_config, rtt_s
 from dstcc.wire import HEADER_BYTES
 
 from . import guest, host, running, source
@@ -84,6 +84,13 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
             raise InputError(
                 f"{scenario.scenario.name}: transport.constants.hystart: the running kernel has it for all its "
                 "connections; use --backend kernel"
+            )
+        longest_s = max(map(rtt_s, config.links)) / config.transport.scale
+        if longest_s >= host.mptcp_patience_s():
+            raise InputError(
+                f"{scenario.scenario.name}: a round trip of {longest_s:.6g} emulated s; the running kernel falls "
+                f"back to TCP after {host.mptcp_patience_s():g} s without an answer; a larger --scale, or "
+                "--backend kernel"
             )
         program()
         return

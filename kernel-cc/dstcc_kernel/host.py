@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+from math import inf
 from pathlib import Path
 
 from dstcc.errors import KernelError, MissingCapabilityError
@@ -20,6 +21,8 @@ NETEM_REMEDY = (
     "the running kernel has no netem, which delays packets: "
     "apt install linux-image-amd64 and boot it, or use --backend kernel, which needs none"
 )
+
+MPTCP = Path("/proc/sys/net/mptcp")
 
 
 def load(way: str | None = None) -> str:
@@ -54,6 +57,15 @@ def loaded() -> str | None:
     if module.loaded():
         return "module"
     return "bpf" if bpf.loaded() else None
+
+
+def mptcp_patience_s() -> float:
+    """How long MPTCP waits for an answer to its SYN: since Linux 6.12 until its third timeout, at 1 + 2 + 4 s, unless a
+    sysctl says otherwise, which trials then set; before that for ever."""
+    gives_up = (MPTCP / "blackhole_timeout").exists() and not (
+        MPTCP / "syn_retrans_before_tcp_fallback"
+    ).exists()
+    return 7.0 if gives_up else inf
 
 
 def client() -> netlink.Client | bpf.Client:

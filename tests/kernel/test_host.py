@@ -53,6 +53,22 @@ def test_missing_rights_are_not_called_a_missing_netem(
     assert not (tmp_path / "run").exists()
 
 
+def test_a_round_trip_that_the_kernels_mptcp_does_not_wait_for_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Links of 200 and 300 s: 25 and 37.5 emulated s at the default scale of 8."""
+    monkeypatch.setattr(host, "require_netem", lambda: None)
+    monkeypatch.setattr(host, "MPTCP", tmp_path)
+    assert host.mptcp_patience_s() == float("inf")  # before 6.12
+    (tmp_path / "blackhole_timeout").touch()
+    words = ["emulate", str(MINI), "--backend", "host", "-o", str(tmp_path / "run")]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2
+    assert "a round trip of 37.5 emulated s; the running kernel falls back to TCP after 7 s" in done.stderr
+    (tmp_path / "syn_retrans_before_tcp_fallback").touch()
+    assert host.mptcp_patience_s() == float("inf")
+
+
 def test_a_policy_needs_the_control_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(host, "require_netem", lambda: None)
     monkeypatch.setattr(host, "loaded", lambda: None)

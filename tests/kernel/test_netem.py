@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from dstcc_kernel.netem import GilbertElliott, Netem, message, probability
+from dstcc_kernel.netem import GilbertElliott, Netem, message, probability, stream
 
 
 def attributes(data: bytes) -> dict[int, bytes]:
@@ -63,3 +63,12 @@ def test_a_rate_beyond_32_bits_comes_in_64() -> None:
 def test_a_seed_is_told_to_kernels_that_know_it() -> None:
     assert 14 not in options(Netem())[1]
     assert struct.unpack("Q", options(Netem(seed=2**40))[1][14]) == (2**40,)
+
+
+def test_each_link_way_and_step_has_a_seed_of_its_own_that_no_checkout_changes() -> None:
+    seeds = {
+        stream(seed, link, up, step) for seed in (1, 2) for link in (0, 1) for up in (0, 1) for step in (0, 1)
+    }
+    assert len(seeds) == 16 and all(0 < seed < 1 << 64 for seed in seeds)
+    # sha256("1/0/False/0") would be another's: a truth value counts as its number
+    assert stream(1, 0, False, 0) == stream(1, 0, 0, 0) == 0x95B02F81663E1007

@@ -267,6 +267,15 @@ def test_an_override_takes_the_place_of_what_cannot_stand_beside_it(minimal: Pat
     assert (scenario.video.synthetic, scenario.video.stream) == (None, "/s")
 
 
+def test_a_stream_in_the_place_of_lanes_goes_without_what_only_lanes_have(minimal: Path) -> None:
+    lanes = ["transport.mode=lanes", "transport.lanes_per_link=4", "transport.window=lane"]
+    stream = [*lanes, "transport.mode=stream"]
+    transport = load_scenario(minimal, [parse_override(text) for text in stream]).transport
+    assert (transport.mode, transport.lanes_per_link, transport.window) == ("stream", 1, None)
+    with pytest.raises(ScenarioError, match="lanes_per_link: needs mode"):
+        load_scenario(minimal, [parse_override(text) for text in (*stream, "transport.lanes_per_link=4")])
+
+
 def test_a_stream_in_the_place_of_an_input_needs_no_encoding(minimal: Path) -> None:
     overrides = ["video.input=clip.mp4", "video.encode.crf=30", "video.stream=/s"]
     video = load_scenario(minimal, [parse_override(text) for text in overrides]).video
