@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -10,7 +10,7 @@ from dstcc_svc import Quality
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dstcc.engine.config import Objects
+from dstcc.engine.config import CodingResults, Objects
 from dstcc.metrics import (
     METRICS,
     Metrics,
@@ -275,3 +275,32 @@ def test_shares_sum_to_one_and_ratios_stay_in_bounds(complete: list[float | None
         value = computed.values[name]
         assert value is not None
         assert 0 <= value <= 1
+
+
+def test_coding_counts_the_blocks_of_which_something_was_sent() -> None:
+    # Of four blocks one was never sent, one of a single packet and one of three came home, one of two did not.
+    def row(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        return np.array(values, dtype=np.int64)
+
+    coding = CodingResults(
+        source_packets=row(1, 3, 2, 0),
+        repair_packets=row(0, 1, 1, 0),
+        planned_packets=row(0, 1, 1, 0),
+        repair_bytes=row(0, 100, 100, 0),
+        arrived_packets=row(1, 3, 1, 0),
+        decoded_ns=row(-1, 5, -1, -1),
+        whole=row(1, 1, 0, 0),
+        block=row(0, 1, 2, 1, 1, 2),
+        recovered=row(0, 0, 0, 1, 0, 0),
+    )
+    made = result(SOURCE, list(COMPLETE), sent_payload_bytes=800, repair_payload_bytes=200)
+    values = compute(
+        SOURCE, replace(made, coding=coding), play_by_deadline(SOURCE, made), best_weight=1000.0
+    ).values
+    assert values["decoded_ratio"] == 2 / 3
+    assert values["decode_failures"] == 1.0
+    assert values["repair_ratio"] == 0.25
+    assert (
+        compute(SOURCE, made, play_by_deadline(SOURCE, made), best_weight=1000.0).values["decoded_ratio"]
+        is None
+    )
