@@ -311,7 +311,7 @@ def test_status_and_clean(bench: Bench) -> None:
 
 def test_the_programs_around_a_guest_are_compiled_once(bench: Bench) -> None:
     kit = programs()
-    assert {file.name for file in kit.iterdir()} == {"boot", "init", "host.so"}
+    assert {file.name for file in kit.iterdir()} == {"boot", "init", "host.so", "preload.so"}
     bench.put("gcc", "echo 'init.c:1: error: what' >&2; exit 1")
     assert programs() == kit
     build.clean()
