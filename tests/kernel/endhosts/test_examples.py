@@ -224,10 +224,11 @@ def test_a_module_without_a_control_says_so(tmp_path: Path) -> None:
 
 def test_the_report_draws_a_run(tmp_path: Path) -> None:
     """Sockets, links and logs; the same run gives the same page, and nothing else is taken for one."""
-    code = "import socket; s = socket.create_connection(('earth', 9)); s.sendall(bytes(200_000)); s.recv(1)"
-    server = (
-        "python3 -S -c \"import socket; s = socket.create_server(('', 9)); c, _ = s.accept(); c.recv(9)\""
-    )
+    joins = "import socket; s = socket.create_connection(('earth', 9))"
+    code = f"{joins}; s.sendall(bytes(200_000)); s.shutdown(1); s.recv(1)"
+    serves = "import socket; s = socket.create_server(('', 9)); c, _ = s.accept()"
+    takes_all = f"{serves}; list(iter(lambda: c.recv(9999), b''))"
+    server = f'python3 -S -c "{takes_all}"'
     flown = run(tmp_path / "o", "--for 20 --set link.0.loss.packet=0.05", *python(code), earth=(server,))
     pages = []
     for name in ("a.html", "b.html"):
