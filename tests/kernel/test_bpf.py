@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 from dstcc_kernel import bpf
 from dstcc_kernel.genetlink import NetlinkError
-from dstcc_kernel.netlink import ONE_Q16, Action, Flags
+from dstcc_kernel.netlink import ONE_Q16, Action
 
 from dstcc.errors import MissingCapabilityError
 
@@ -58,11 +57,7 @@ def test_two_subflows_tell_their_state_and_take_actions(control: bpf.Client) -> 
         assert first.token == second.token not in (None, 0)
         assert (first.local_id, second.local_id) == (0, 1)
         assert 0 < first.min_rtt_us <= first.srtt_us and first.mss > 500
-        assert not first.steered and not second.flags & Flags.BACKUP
-        subprocess.run(
-            ["ip", "-n", net.sender, "mptcp", "endpoint", "change", "id", "1", "backup"], check=True
-        )
-        wait_for(lambda: bool(control.subflows()[1].flags & Flags.BACKUP))
+        assert not first.steered
         assert control.act([Action(first.id, 0, 33), Action(second.id, 0, 44, token=second.token)]) == 2
         wait_for(lambda: [s.cwnd for s in control.subflows() if s.steered] == [33, 44])
         control.act([Action(first.id, 2 * ONE_Q16, 1)])
