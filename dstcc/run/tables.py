@@ -55,10 +55,8 @@ CHUNKS = pa.schema(
 """A row per trial, chunk and layer. ``capture_s``: when the chunk's last frame is captured; ``deadline_s``:
 when Earth shows it (in ``stall`` mode the moment it was shown), null if never; ``played_level``: of the
 chunk, −1 none. Of a coded trial ``block`` is the block that the layer is in (−1 in other trials), ``block_whole``
-whether
-all of its source packets are there in the end, ``recovered`` whether the layer came back by its block's repair
-packets,
-``repair_bytes`` the block's payload of repair packets divided among its layers' parts."""
+whether all of its source packets are there in the end, ``recovered`` whether the layer came back by its block's repair
+packets, ``repair_bytes`` the block's payload of repair packets divided among its layers' parts."""
 
 CODED = ("block", "block_whole", "recovered", "repair_bytes")
 ALWAYS = pa.schema([column for column in CHUNKS if column.name not in CODED])
