@@ -75,7 +75,7 @@ CodedSendingEnd::Choice CodedSendingEnd::choose_of(Level& level, SubflowSet read
             level.blocks.erase(level.blocks.begin() + static_cast<std::ptrdiff_t>(i));
             continue;
         }
-        if (const int s = choose_repair(number); s >= 0) return {s, kNoObject, number};
+        if (const int s = choose_repair(number, ready); s >= 0) return {s, kNoObject, number};
         ++i;
     }
     drop_expired(level);
@@ -97,11 +97,11 @@ CodedSendingEnd::Choice CodedSendingEnd::choose_of(Level& level, SubflowSet read
     return {quickest(timely), object, kNoBlock};
 }
 
-// The subflow for a repair packet of that block, of those that are free; -1: it waits for another.
-int CodedSendingEnd::choose_repair(std::uint32_t number) {
+// The subflow for a repair packet of that block, of those that are ready; -1: it waits for another.
+int CodedSendingEnd::choose_repair(std::uint32_t number, SubflowSet ready) {
     const BlockSending& block = sent_[number];
     const Time deadline = last_deadline(number, only_fresh(block));
-    const SubflowSet timely = in_time(usable(), deadline);
+    const SubflowSet timely = in_time(ready, deadline);
     if (timely == 0) return -1;
     if (coding_.place == RepairPlace::kSpread) {
         const SubflowSet from = turn_ < subflows_.size() ? timely >> turn_ << turn_ : SubflowSet{0};

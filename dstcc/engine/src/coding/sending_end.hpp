@@ -131,7 +131,7 @@ private:
     // coding/choosing.cpp
     Choice choose();
     Choice choose_of(Level& level, SubflowSet ready);
-    int choose_repair(std::uint32_t block);
+    int choose_repair(std::uint32_t block, SubflowSet ready);
     SubflowSet usable() const;
     SubflowSet in_time(SubflowSet set, Time deadline) const;
     int quickest(SubflowSet set) const;
