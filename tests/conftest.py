@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,6 +20,41 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     seed = config.getoption("randomly_seed", None)
     if seed is not None and any(terminalreporter.getreports(kind) for kind in ("failed", "error")):
         terminalreporter.write_line(f"the same order again: --randomly-seed={seed}")
+
+
+ENVIRONMENT = pytest.StashKey[dict[str, str]]()
+"""Of the process, before a test and its fixtures."""
+
+
+def _environment() -> dict[str, str]:
+    """What a test may not leave changed; pytest itself says there which one runs."""
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    item.stash[ENVIRONMENT] = _environment()
+    yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """Fail a test that leaves the environment changed: the next one would not be what it is alone."""
+    yield
+    before, after = item.stash[ENVIRONMENT], _environment()
+    changed = [
+        name
+        for name in sorted(before.keys() | after.keys())
+        # A library that is imported may add some of its own.
+        if before.get(name) != after.get(name) and (name in before or name.startswith("DSTCC"))
+    ]
+    for name in changed:
+        if name in before:
+            os.environ[name] = before[name]
+        else:
+            del os.environ[name]
+    if changed:
+        pytest.fail(f"the test left the environment changed: {', '.join(changed)}")
 
 
 @pytest.fixture

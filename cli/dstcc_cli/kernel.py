@@ -18,11 +18,12 @@ RELEASES = ("6.1", "6.12")
 """Of :data:`dstcc_kernel.source.RELEASES`, which `--help` does not import."""
 
 
-def _choose(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
+def _choose(context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
+    """Mean that version until the command ends: who calls it in a process of theirs gets their own back."""
     if name is not None:
         from dstcc_kernel import source
 
-        source.choose(name)
+        context.with_resource(source.using(name))
     return name
 
 

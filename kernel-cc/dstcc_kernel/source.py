@@ -91,16 +91,11 @@ def release() -> Release:
     return RELEASES[name]
 
 
-def choose(name: str) -> None:
-    """Mean a version of :data:`RELEASES` from now on, in this process and in those that it starts."""
-    os.environ[VARIABLE] = name
-
-
 @contextmanager
 def using(name: str) -> Iterator[None]:
-    """Mean a version in a block."""
+    """Mean a version of :data:`RELEASES` in a block, in this process and in those that it starts."""
     before = os.environ.get(VARIABLE)
-    choose(name)
+    os.environ[VARIABLE] = name
     try:
         yield
     finally:
