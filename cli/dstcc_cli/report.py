@@ -148,12 +148,15 @@ def _document(report: Report, output: str, form: str, written: int) -> dict[str,
 
 
 def _say(report: Report, output: str, written: int) -> None:
+    from dstcc.report.frontier import frontiers, titles
     from dstcc.report.pooled import pool
     from dstcc.report.verdict import pooled_verdict, verdict
 
     out = console()
-    for section in report.sections:
-        out.print(f"{section.name}: {verdict(section)}", markup=False)
+    for section, title in zip(report.sections, titles(report), strict=True):
+        out.print(f"{title}: {verdict(section)}", markup=False)
+    for one in frontiers(report):
+        out.print(f"{one.name} over playout delay: {one.finding}", markup=False)
     if (pooled := pool(report)) and (said := pooled_verdict(pooled)):
         out.print(f"All {len(report.sections)} scenarios: {said}", markup=False)
     out.print(f"wrote {output} ({written / 1e6:.2f} MB)", markup=False)

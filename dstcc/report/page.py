@@ -16,12 +16,14 @@ from .catalogue import METRICS, TERMS, Metric
 from .contacts import ContactTable, contact_table
 from .controllers import controllers_of
 from .figures import style
+from .figures.frontier import frontier_figure
 from .figures.layers import layers_figure
 from .figures.paired import paired_figure, paired_metrics
 from .figures.profiles import BANDED, Panels, profile_figure
 from .figures.section import FIGURES
 from .figures.transport import QUANTITIES, transport_figure
 from .footing import Footing, footings_of, grouped, legend
+from .frontier import BOUND_NAME, Frontier, Row, frontiers, table, titles
 from .mission import Mission, describe_mission
 from .model import Report, Section, Trial
 from .numbers import quantity
@@ -56,10 +58,10 @@ class Plot:
 class SectionView:
     """A section as the template needs it; figures are drawn when the template uses them."""
 
-    def __init__(self, section: Section, index: int, colours: dict[str, str]) -> None:
+    def __init__(self, section: Section, title: str, index: int, colours: dict[str, str]) -> None:
         self.section = section
         self.id = f"s{index}"
-        self.name = section.name
+        self.name = title
         self.verdict = verdict(section)
         self.footings = footings_of(section)
         self.ranking = RankingView(section_ranking(section), colours, self.footings.values())
@@ -222,6 +224,33 @@ class PooledView:
         return _profile_plot(self.profile_panels, self._colours, self._named, "all")
 
 
+class FrontierView:
+    """A frontier as the template needs it."""
+
+    def __init__(self, frontier: Frontier, index: int, colours: dict[str, str]) -> None:
+        self.frontier = frontier
+        self.id = f"f{index}"
+        self.name = frontier.name
+        self.finding = frontier.finding
+        self.names = [(name, style.swatch(name, colours)) for name in frontier.pictured]
+        self.left_out = len(frontier.names) - len(frontier.pictured)
+        self.bound = BOUND_NAME
+        self.has_intervals = any(
+            one is not None and one.has_interval for name in frontier.names for one in frontier.line(name)
+        )
+        self._colours = colours
+
+    @property
+    def rows(self) -> list[Row]:
+        """A row for each delay."""
+        return table(self.frontier, self.frontier.pictured)
+
+    def plot(self) -> Plot:
+        """The figure; its label says what it shows."""
+        said = f"Weighted layers over playout delay, {self.name}. {self.finding}"
+        return Plot(frontier_figure(self.frontier, self._colours, self.id), said)
+
+
 def _profile_plot(panels: Panels, colours: dict[str, str], named: set[str], salt: str) -> Plot:
     labels = " and ".join(metric.label.lower() for metric, _ in panels)
     said = f"Share of trials that reach a value or more in {labels}, a line an algorithm."
@@ -240,12 +269,19 @@ def render_html(report: Report) -> str:
         undefined=StrictUndefined,
     )
     colours = style.algorithm_colours(report.algorithms)
-    sections = [SectionView(section, index, colours) for index, section in enumerate(report.sections, 1)]
+    sections = [
+        SectionView(section, title, index, colours)
+        for index, (section, title) in enumerate(zip(report.sections, titles(report), strict=True), 1)
+    ]
+    found = [FrontierView(one, index, colours) for index, one in enumerate(frontiers(report), 1)]
     pooled = pool(report)
     title = sections[0].name if len(sections) == 1 else f"{len(sections)} scenarios compared"
+    if len(found) == 1 and len(found[0].frontier.sections) == len(sections):
+        title = f"{found[0].name} over playout delay"
     return environment.get_template("report.html").render(
         title=title,
         sections=sections,
+        frontiers=found,
         pooled=PooledView(pooled, colours) if pooled else None,
         banded=BANDED,
         version=__version__,

@@ -15,6 +15,8 @@ from .comparison import compare, compare_pooled
 from .contacts import contact_documents
 from .controllers import Controller, controllers_of
 from .footing import Footing, footing_of
+from .frontier import document as frontier_document
+from .frontier import frontiers
 from .model import Algorithm, Report, Section, best_of, paired
 from .numbers import Unit, unit_for, unit_for_row
 from .pooled import Pooled, pool, pooled_profiles, section_profiles
@@ -110,6 +112,7 @@ def document(report: Report) -> dict[str, Any]:
     return {
         "dstcc_version": __version__,
         "sections": [_section_document(section) for section in report.sections],
+        "frontiers": [frontier_document(one) for one in frontiers(report)],
         "all_scenarios": _pooled_document(pooled) if pooled else None,
     }
 

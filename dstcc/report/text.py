@@ -15,6 +15,7 @@ from .catalogue import Metric
 from .contacts import contact_table
 from .controllers import controllers_of
 from .footing import UNKNOWN, footings_of, grouped, legend
+from .frontier import BOUND_NAME, Frontier, frontiers, table, titles
 from .mark import comment
 from .model import Report, Section
 from .pooled import Pooled, pool, pooled_profiles, section_profiles
@@ -58,13 +59,15 @@ CSV_COLUMNS = (
     "against",
     "won",
     "even",
+    "delay_rtts",
 )
 """A row per scenario, algorithm and metric, in base units; ``low`` and ``high`` are empty below two seeds. ``knows``
 has the keys of :data:`dstcc.algorithms.KNOWLEDGE` with blanks between; ``own_scale`` is the algorithm's, ``scale`` the
 run's.
 
 Metrics ``paired.*`` are mean differences to the algorithm ``against`` at the same seeds. Rows of all scenarios
-together have :data:`ALL` for a scenario.
+together have :data:`ALL` for a scenario. Metrics ``frontier.*`` are of runs that differ in the playout delay only, with
+that delay in ``delay_rtts``; the bound's rows have :data:`~dstcc.report.frontier.BOUND_NAME` for an algorithm.
 """
 ALL = "all scenarios"
 PROFILE_SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
@@ -93,6 +96,11 @@ def render_csv(report: Report) -> str:
                 {**shared, "metric": f"paired.{key}", "against": section["reference"], **one}
                 for key, one in differences.items()
             )
+    for frontier in whole["frontiers"]:
+        shared = {key: frontier[key] for key in ("scenario", "backend", "scale")}
+        for row in frontier["rows"]:
+            named = {"algorithm": row["algorithm"] or BOUND_NAME, "metric": f"frontier.{frontier['metric']}"}
+            writer.writerow({**shared, **row, **named})
     return buffer.getvalue()
 
 
@@ -107,7 +115,9 @@ def render_markdown(report: Report) -> str:
     """A document for a README or a pull request."""
     pooled = pool(report)
     together = _pooled(pooled) if pooled else ()
-    lines = [line for section in report.sections for line in _section(section)] + [*together]
+    sections = zip(report.sections, titles(report), strict=True)
+    lines = [line for section, title in sections for line in _section(section, title)]
+    lines += [line for one in frontiers(report) for line in _frontier(one)] + [*together]
     return "\n".join([*lines, comment()])
 
 
@@ -118,9 +128,9 @@ def _measured(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"metric": f"layers_played.{level}", "value": share, "n": row["trials"] - row["failed"]}
 
 
-def _section(section: Section) -> Iterator[str]:
+def _section(section: Section, title: str) -> Iterator[str]:
     meta = section.meta
-    yield f"# {_escape(section.name)}"
+    yield f"# {_escape(title)}"
     yield ""
     yield _escape(verdict(section))
     yield ""
@@ -255,6 +265,21 @@ def _pooled(pooled: Pooled) -> Iterator[str]:
     yield ""
     yield from _differences(pooled.reference, [(metric, pooled.paired(metric)) for metric in pooled.metrics])
     yield from _profiles(pooled_profiles(pooled))
+
+
+def _frontier(frontier: Frontier) -> Iterator[str]:
+    yield f"# Quality over playout delay: {_escape(frontier.name)}"
+    yield ""
+    yield _escape(frontier.finding)
+    yield ""
+    yield "Weighted layers (%) over the playout delay, in round trips of the longest link:"
+    yield ""
+    yield f"| Round trips | {BOUND_NAME} | {' | '.join(map(_escape, frontier.names))} |"
+    yield f"|---:|---:|{'---:|' * len(frontier.names)}"
+    for row in table(frontier, frontier.names):
+        cells = [f"{value} ({interval})" if interval else value for value, interval in row.cells]
+        yield f"| {row.delay} | {' | '.join(cells)} |"
+    yield ""
 
 
 def _differences(reference: str, columns: list[tuple[Metric, dict[str, Paired]]]) -> Iterator[str]:

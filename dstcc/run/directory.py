@@ -33,6 +33,7 @@ from dstcc.outputs import Kind, check_output, stranger
 from dstcc.scenario import (
     Scenario,
     Source,
+    any_delay_hash,
     content_hash,
     describe,
     draw_links,
@@ -363,6 +364,7 @@ def _meta(
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "scenario_name": scenario.scenario.name,
         "scenario_sha256": content_hash(scenario),
+        "any_delay_sha256": any_delay_hash(scenario),
         "video": _video(source),
         "backend": backend.name,
         "scale": scale_of(scenario),

@@ -12,6 +12,7 @@ SHAPE: dict[str, Any] = {
     "argv": [(str,)],
     "scenario_name": (str,),
     "scenario_sha256": (str,),
+    "any_delay_sha256": (str,),
     "video": {"name": (str,), "manifest_sha256": (str,)},
     "backend": (str,),
     "scale": NUMBER,

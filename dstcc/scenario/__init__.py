@@ -7,7 +7,7 @@ from .draws import describe, draw_links, link_notes, rtt_s
 from .files import files_of
 from .load import Override, load_scenario, parse_override, parse_scenario
 from .model import Scenario
-from .video import Source, content_hash, load_source, manifest_hash
+from .video import Source, any_delay_hash, content_hash, load_source, manifest_hash
 from .write import to_toml
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Scenario",
     "Source",
     "TrialSetup",
+    "any_delay_hash",
     "content_hash",
     "describe",
     "draw_links",

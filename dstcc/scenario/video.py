@@ -170,7 +170,24 @@ def content_hash(scenario: Scenario) -> str:
     It leaves out the algorithms, the seeds, the scale (runs record it beside the hash), the bounds and the description;
     a stream, an input, a profile or a contact plan counts by its content, not by its path.
     """
-    document = scenario.model_dump(mode="json", exclude=NOT_EMULATED)
+    return _hash(_emulated(scenario))
+
+
+def any_delay_hash(scenario: Scenario) -> str | None:
+    """As :func:`content_hash` without ``playout.delay_rtts``: runs with the same one differ in that key at most.
+
+    ``None`` where the playout delay is not in round trips, or not a deadline's.
+    """
+    if scenario.playout.mode != "deadline" or scenario.playout.delay_s is not None:
+        return None
+    document = _emulated(scenario)
+    document["playout"].pop("delay_rtts")
+    return _hash(document)
+
+
+def _emulated(scenario: Scenario) -> dict[str, Any]:
+    """The keys that decide what a trial of a given algorithm and seed does."""
+    document: dict[str, Any] = scenario.model_dump(mode="json", exclude=NOT_EMULATED)
     for key in ADDED:
         if not document["transport"].get(key):
             document["transport"].pop(key, None)
@@ -188,6 +205,10 @@ def content_hash(scenario: Scenario) -> str:
         document["video"]["stream"] = manifest_hash(Path(video.stream))
     if video.input is not None:
         document["video"]["input"] = _file_hash(Path(video.input))
+    return document
+
+
+def _hash(document: dict[str, Any]) -> str:
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 

@@ -35,6 +35,7 @@ class RunSpec:
     layer_bps: tuple[float, ...] = (90_000.0, 60_000.0, 60_000.0)
     delay_rtts: float = 2.5
     sha: str = "5f0c" * 16
+    any_delay_sha: str | None = None
     scale: float = 30.0
     stalling: bool = False
     quality: bool = False
@@ -393,6 +394,7 @@ def run_document(spec: RunSpec, trials: int) -> dict[str, Any]:
         "created": "2026-11-21T00:00:00Z",
         "scenario_name": spec.name,
         "scenario_sha256": spec.sha,
+        "any_delay_sha256": spec.any_delay_sha,
         "video": {"name": "synthetic", "manifest_sha256": None},
         "backend": "simulator",
         "scale": spec.scale,

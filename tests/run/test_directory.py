@@ -13,7 +13,7 @@ from dstcc.metrics import METRICS
 from dstcc.run import Finished, load_run, write_run
 from dstcc.run import directory as run_directory
 from dstcc.run.tables import CHUNKS, SAMPLES
-from dstcc.scenario import load_scenario, load_source, parse_override, parse_scenario
+from dstcc.scenario import any_delay_hash, load_scenario, load_source, parse_override, parse_scenario
 
 FILES = ["chunks.parquet", "run.json", "samples.parquet", "scenario.toml", "trials.parquet"]
 
@@ -51,6 +51,13 @@ def test_run_json(run_path: Path) -> None:
         "outage_s",
     }
     assert {"dstcc_version", "git_commit", "created", "machine", "wall_s"} <= meta.keys()
+
+
+def test_run_json_has_the_hash_that_any_delay_shares(tmp_path: Path, scenario_file: Path, toy: None) -> None:
+    scenario = load_scenario(scenario_file, [parse_override("playout.delay_rtts=3")])
+    finished = write(tmp_path / "run", scenario_file, "playout.delay_rtts=3")
+    assert any_delay_hash(scenario) is not None
+    assert finished.meta["any_delay_sha256"] == any_delay_hash(scenario)
 
 
 def test_the_scenario_in_the_run_is_the_scenario(run_path: Path, scenario_file: Path) -> None:

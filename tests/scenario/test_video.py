@@ -6,9 +6,11 @@ from pathlib import Path
 
 import dstcc_svc
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from dstcc.errors import ScenarioError, StreamError
-from dstcc.scenario import Source, content_hash, load_scenario, load_source, parse_override
+from dstcc.scenario import Source, any_delay_hash, content_hash, load_scenario, load_source, parse_override
 from dstcc.scenario.model import Encode
 
 
@@ -190,6 +192,48 @@ def test_the_hash_ignores_what_is_compared_and_sees_what_is_emulated(minimal: Pa
     ]
     assert {hashed(), *(hashed(text) for text in same)} == {hashed()}
     assert hashed("link.0.loss.packet=0.002") != hashed()
+
+
+EMULATED = (
+    "scenario.duration_s=900",
+    "video.loop_to_s=61",
+    "video.source=stored",
+    "link.0.loss.packet=0.002",
+    "link.0.rate_bps=90000",
+    "link.0.delay_s=241",
+    "link.0.queue_bytes=70000",
+    "transport.mode=coded",
+    "transport.mss_bytes=1000",
+    "transport.initial_cwnd=4",
+    "run.slot_rtts=0.5",
+)
+"""Overrides that each change what is emulated."""
+
+
+@given(
+    st.floats(0.1, 5),
+    st.floats(0.1, 5),
+    st.sets(st.sampled_from(EMULATED)),
+    st.sets(st.sampled_from(EMULATED)),
+)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_hash_of_any_delay_ignores_the_delay_and_nothing_else(
+    minimal: Path, delay: float, other: float, keys: set[str], other_keys: set[str]
+) -> None:
+    def hashed(rtts: float, overrides: set[str]) -> str | None:
+        texts = [f"playout.delay_rtts={rtts}", *sorted(overrides)]
+        return any_delay_hash(load_scenario(minimal, [parse_override(text) for text in texts]))
+
+    assert hashed(delay, keys) is not None
+    assert (hashed(delay, keys) == hashed(other, other_keys)) == (keys == other_keys)
+
+
+@pytest.mark.parametrize("override", ["playout.delay_s=900", "playout.mode=stall"])
+def test_without_a_delay_in_round_trips_or_a_deadline_there_is_no_such_hash(
+    minimal: Path, override: str
+) -> None:
+    assert any_delay_hash(load_scenario(minimal)) is not None
+    assert any_delay_hash(load_scenario(minimal, [parse_override(override)])) is None
 
 
 def test_the_hash_follows_a_streams_content_not_its_place(

@@ -83,8 +83,10 @@ RC: dict[Any, Any] = {
 }
 
 
-def draw_svg(name: str, height_in: float, draw: Callable[[Figure], None]) -> str:
-    """An ``<svg>`` element, :data:`WIDTH_IN` wide, that ``draw`` has filled.
+def draw_svg(
+    name: str, height_in: float, draw: Callable[[Figure], None], *, width_in: float = WIDTH_IN
+) -> str:
+    """An ``<svg>`` element that ``draw`` has filled.
 
     ``name`` salts the element ids: figures of one page must not share them.
     """
@@ -95,7 +97,7 @@ def draw_svg(name: str, height_in: float, draw: Callable[[Figure], None]) -> str
     with matplotlib.rc_context({**RC, "svg.hashsalt": f"dstcc-{name}"}), warnings.catch_warnings():
         # A name may hold characters that matplotlib's own font lacks; the reader's browser draws the text.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure = Figure(figsize=(WIDTH_IN, height_in), dpi=RASTER_DPI)
+        figure = Figure(figsize=(width_in, height_in), dpi=RASTER_DPI)
         draw(figure)
         figure.savefig(
             buffer,
@@ -163,13 +165,15 @@ def one_line(name: str) -> str:
     return short(name).replace("\n", " ")
 
 
-def legend_above(figure: Figure | None, lines: list[tuple[str, str, Any]], **extra: Any) -> float:
+def legend_above(
+    figure: Figure | None, lines: list[tuple[str, str, Any]], chars: int = LEGEND_CHARS, /, **extra: Any
+) -> float:
     """A legend of lines (algorithm, colour, style) over the axes; its height in inches, also without a figure.
 
-    ``extra`` maps a label to the look of one line more.
+    ``extra`` maps a label to the look of one line more; ``chars`` fit the figure's width.
     """
     labels = [one_line(name) for name, _, _ in lines] + list(extra)
-    columns = max(1, min(len(labels), int(LEGEND_CHARS / (max(map(len, labels)) + LEGEND_KEY_CHARS))))
+    columns = max(1, min(len(labels), int(chars / (max(map(len, labels)) + LEGEND_KEY_CHARS))))
     if figure is not None:
         from matplotlib.lines import Line2D
 
