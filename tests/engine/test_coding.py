@@ -175,13 +175,76 @@ def test_base_layers_go_first_and_their_repair_with_them() -> None:
     # and its repair (0.125 x 8, in blocks of one chunk), and of the other what is left.
     objects = live(30, (8 * MSS, 8 * MSS), playout_s=3.0)
     result = run(objects, link(rate_bps=120e3), repair=(0.125,), chunks=1)
-    played = (result.objects.complete_ns >= 0) & (result.objects.complete_ns <= objects.deadline_ns)
+    played = in_time(result, objects)
     assert played[objects.layer == 0].all()
     assert not played[objects.layer == 1].all()
     assert result.coding is not None
     assert (result.coding.repair_packets[::2] == 1).all()
     # what builds on nothing is not sent
     assert result.objects.given_up[objects.layer == 1].sum() >= 15
+
+
+def in_time(result: EngineResult, objects: Objects) -> np.ndarray:
+    """Which objects are there by their deadlines."""
+    return (result.objects.complete_ns >= 0) & (result.objects.complete_ns <= objects.deadline_ns)
+
+
+def tenths(packets: int) -> Link:
+    """Every tenth packet is lost of 10 a second, and light takes 10 s."""
+    return link(rate_bps=120e3, rtt_s=20.0, drops=tuple((number, 1) for number in range(0, packets, 10)))
+
+
+def test_what_goes_goes_so_early_that_repair_can_bring_it_back() -> None:
+    # 8 packets and 1 of repair a second; the handshake leaves 20 s of them waiting. Light takes 10 s of the 25 s
+    # there are, and a block spans 3 s from its first chunk's release to its last's: at 20 s a chunk that is released
+    # by 20 + 10 + 3 + 0.8 (its packets) - 25 s = 8.8 s is given up. From then on repair is in time for all that goes.
+    objects = live(60, (8 * MSS,), playout_s=25)
+    result = run(objects, tenths(1000), repair=(0.125,), chunks=4, handshake=True)
+    sent = result.objects.first_sent_ns >= 0
+    assert sent.tolist() == [False] * 8 + [True] * 52
+    assert in_time(result, objects)[sent].all()
+    # Without repair there is nothing to wait for: what is released by 20 + 10 + 0.8 - 25 = 5.8 s.
+    assert np.flatnonzero(run(objects, tenths(0), handshake=True).objects.first_sent_ns >= 0)[0] == 5
+
+
+def test_a_long_link_takes_what_its_repair_is_in_time_for() -> None:
+    # 5 packets a second over each link, light takes 10 s and 20 s: the second, free at 40 s, passes over what has
+    # waited for more than 40 - 20 - 3 s, which the first still brings home.
+    slow = {"rate_bps": 60e3, "drops": tuple((number, 1) for number in range(0, 1000, 20))}
+    links = (link(rtt_s=20.0, **slow), link(rtt_s=40.0, **slow))  # type: ignore[arg-type]
+    objects = live(120, (8 * MSS,), playout_s=40)
+    result = run(objects, links, repair=(0.125,), chunks=4, handshake=True)
+    sent = result.objects.first_sent_ns >= 0
+    waited = (result.objects.first_sent_ns - objects.release_ns)[sent & (result.objects.subflow == 1)]
+    assert len(waited) > 20
+    assert waited.max() <= ns(17)
+    assert (result.objects.first_sent_ns - objects.release_ns)[result.objects.subflow == 0].max() > ns(17)
+    # All that goes is in time but a chunk of the block under way at 40 s, part of which the first link brings later.
+    assert (~in_time(result, objects)[sent]).sum() == 1
+
+
+@pytest.mark.parametrize("repair", [(), (0.1,)])
+def test_what_is_begun_is_finished(repair: tuple[float, ...]) -> None:
+    # 11 packets a second are wanted of 10 there are: a chunk is given up once not all of its packets are in time.
+    objects = live(200, (11 * MSS,), playout_s=8)
+    result = run(objects, link(rate_bps=120e3), repair=repair, chunks=4)
+    given_up = result.objects.given_up == 1
+    assert 10 < given_up.sum() < 40
+    assert set(result.objects.sent_bytes[given_up].tolist()) == {0}
+    assert in_time(result, objects)[~given_up].all()
+
+
+def test_repair_takes_a_link_that_is_in_time_for_all_it_can_bring_back() -> None:
+    # It leaves at 4 s. The other link would bring it at 5.5 s, in time for the last three chunks, and the same one at
+    # 4.5 s, in time for the first, whose packet is lost.
+    links = (link(rtt_s=1.0, drops=((0, 1),)), link(rtt_s=3.0))
+    objects = live(4, (MSS,), playout_s=3.6)
+    result = run(objects, links, repair=(0.25,), place="other")
+    assert result.samples.sent_segments[result.samples.subflow == 1].sum() == 0
+    assert result.objects.complete_ns[0] == ns(4 + 2 * PACKET_S + LIGHT_S)
+    # It is on the other where no link is in time for the first.
+    late = run(live(4, (MSS,), playout_s=3.4), links, repair=(0.25,), place="other")
+    assert late.samples.sent_segments[late.samples.subflow == 1].sum() == 1
 
 
 def test_raptorq_fails_to_bring_back_one_block_in_a_hundred() -> None:
@@ -240,8 +303,7 @@ def test_auto_sends_more_where_more_is_lost() -> None:
         losses = Loss("packet", loss) if loss else Loss()
         result = run(objects, link(rate_bps=1.2e6, rtt_s=8.0, loss=losses), repair=None, chunks=5)
         shares.append(result.totals["repair_payload_bytes"] / result.totals["sent_payload_bytes"])
-        played = (result.objects.complete_ns >= 0) & (result.objects.complete_ns <= objects.deadline_ns)
-        assert played.mean() > 0.97
+        assert in_time(result, objects).mean() > 0.97
     assert shares[0] < 0.1
     assert shares[0] < shares[1] < shares[2] < 0.5
 

@@ -117,5 +117,19 @@ def test_auto_pays_for_the_base_layer_with_the_highest() -> None:
     assert weight(layers, (base, above), 200, losses.share) > weight(layers, (0, 0), 200, losses.share)
 
 
+def test_auto_protects_what_goes_though_nothing_is_left_for_it() -> None:
+    # The base layer alone is more than there is. A byte of the other's repair costs what a byte of the base layer
+    # brings: its weight over its packets, repair included.
+    layers, losses = [(10, 100), (10, 100)], heard(9_700, 300)
+    base, above = coding.plan(layers, 90.0, losses)
+    kept = [1 - coding.object_loss(10, 100, r, losses.share) for r in range(40)]
+    price = 2 * kept[base] / (100 + base)
+    assert above == max(range(40), key=lambda r: kept[base] * kept[r] - price * r)
+    assert 0 < above < base
+    assert (
+        coding.plan(layers, 150.0, losses)[1] > above
+    )  # where it is carried in part, its own bytes are the price
+
+
 def test_auto_sends_nothing_beyond_what_the_code_has_room_for() -> None:
     assert coding.plan([(10, 0), (10, 100)], 1_000.0, heard(0, 0))[0] == 0  # nothing to repair

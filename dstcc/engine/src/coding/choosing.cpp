@@ -25,16 +25,33 @@ SubflowSet CodedSendingEnd::in_time(SubflowSet set, Time deadline) const {
     return timely;
 }
 
-// Ready subflows that may take data: those from which nothing is heard only when all are.
-SubflowSet CodedSendingEnd::usable() const {
-    SubflowSet fresh = 0, ready = 0;
-    for (SubflowSet set = established_; set != 0; set &= set - 1) {
+// Those of the subflows over which it is in time, with its block's repair.
+SubflowSet CodedSendingEnd::fitting(SubflowSet set, std::uint32_t object) const {
+    const Time deadline = objects_.deadline_ns[object];
+    if (!deadlines_ || deadline == kNever) return set;
+    SubflowSet timely = 0;
+    for (; set != 0; set &= set - 1) {
         const auto s = static_cast<std::size_t>(lowest(set));
-        if (subflows_[s].flight.stale()) continue;
-        insert(fresh, s);
-        if (contains(ready_, s)) insert(ready, s);
+        const bool its_own = layers_[object].subflow == static_cast<std::int16_t>(s);  // it was begun there
+        if (arrival(s) + (its_own ? 0 : behind(object, subflows_[s].light_ns)) <= deadline) insert(timely, s);
     }
-    return fresh != 0 ? ready : ready_;
+    return timely;
+}
+
+// The established subflows from which something is heard, or all of them.
+SubflowSet CodedSendingEnd::heard() const {
+    SubflowSet heard = 0;
+    for (SubflowSet set = established_; set != 0; set &= set - 1)
+        if (const int s = lowest(set); !subflows_[static_cast<std::size_t>(s)].flight.stale())
+            insert(heard, static_cast<std::size_t>(s));
+    return heard != 0 ? heard : established_;
+}
+
+// When what goes now arrives over the quickest of these.
+Time CodedSendingEnd::earliest(SubflowSet set) const {
+    Time earliest = kNever;
+    for (; set != 0; set &= set - 1) earliest = std::min(earliest, arrival(static_cast<std::size_t>(lowest(set))));
+    return earliest;
 }
 
 int CodedSendingEnd::quickest(SubflowSet set) const {
@@ -50,7 +67,7 @@ int CodedSendingEnd::quickest(SubflowSet set) const {
 
 // Of all levels the packet whose turn is first, and of a level repair before source.
 CodedSendingEnd::Choice CodedSendingEnd::choose() {
-    const SubflowSet ready = usable();
+    const SubflowSet ready = ready_ & heard();  // ready only: what is silent takes nothing while another is heard
     Choice best;
     Time first = kNever;
     for (std::size_t l = 0; ready != 0 && l < levels_.size(); ++l) {
@@ -78,29 +95,28 @@ CodedSendingEnd::Choice CodedSendingEnd::choose_of(Level& level, SubflowSet read
         if (const int s = choose_repair(number, ready); s >= 0) return {s, kNoObject, number};
         ++i;
     }
-    drop_expired(level);
-    if (level.objects.empty()) return {};
-    std::uint32_t object = level.objects.front();
-    SubflowSet timely = in_time(ready, objects_.deadline_ns[object]);
-    if (timely == 0) {  // a later one may still be in time over what is free
-        Time earliest = kNever;
-        for (SubflowSet set = ready; set != 0; set &= set - 1)
-            earliest = std::min(earliest, arrival(static_cast<std::size_t>(lowest(set))));
-        const auto found = std::partition_point(level.objects.begin(), level.objects.end(), [&](std::uint32_t waiting) {
-            return objects_.deadline_ns[waiting] < earliest;
-        });
-        if (found == level.objects.end()) return {};
-        object = *found;
-        timely = in_time(ready, objects_.deadline_ns[object]);
-        if (timely == 0 || expired(object)) return {};
-    }
-    return {quickest(timely), object, kNoBlock};
+    const std::uint32_t object = next_source(level, ready);
+    if (object == kNoObject) return {};
+    return {quickest(fitting(ready, object)), object, kNoBlock};
 }
 
-// The subflow for a repair packet of that block, of those that are ready; -1: it waits for another.
+// The oldest object that is in time over what is free; before others one that was begun.
+std::uint32_t CodedSendingEnd::next_source(Level& level, SubflowSet ready) {
+    drop_expired(level);
+    if (level.objects.empty()) return kNoObject;
+    if (fitting(ready, level.objects.front()) != 0) return level.objects.front();
+    if (level.begun != kNoObject && !expired(level.begun) && fitting(ready, level.begun) != 0) return level.begun;
+    const auto found = std::partition_point(level.objects.begin(), level.objects.end(),
+                                            [&](std::uint32_t waiting) { return fitting(ready, waiting) == 0; });
+    return found != level.objects.end() && !expired(*found) ? *found : kNoObject;
+}
+
+// The subflow for a repair packet of that block, of those that are ready; -1: it waits for another. One that is too late for a
+// part which another could still bring back is passed over.
 int CodedSendingEnd::choose_repair(std::uint32_t number, SubflowSet ready) {
     const BlockSending& block = sent_[number];
-    const Time deadline = last_deadline(number, only_fresh(block));
+    const SubflowSet open = heard();
+    const Time deadline = next_deadline(number, only_fresh(block), earliest(open));
     const SubflowSet timely = in_time(ready, deadline);
     if (timely == 0) return -1;
     if (coding_.place == RepairPlace::kSpread) {
@@ -109,10 +125,9 @@ int CodedSendingEnd::choose_repair(std::uint32_t number, SubflowSet ready) {
     }
     const std::size_t link = subflows_[static_cast<std::size_t>(block.main)].link;
     SubflowSet placed = 0;
-    for (SubflowSet set = established_; set != 0; set &= set - 1) {
+    for (SubflowSet set = open; set != 0; set &= set - 1) {
         const auto s = static_cast<std::size_t>(lowest(set));
-        if ((subflows_[s].link == link) == (coding_.place == RepairPlace::kSame) && !subflows_[s].flight.stale())
-            insert(placed, s);
+        if ((subflows_[s].link == link) == (coding_.place == RepairPlace::kSame)) insert(placed, s);
     }
     if (in_time(placed, deadline) == 0)
         return quickest(timely);  // where it belongs it would be late, or there is no such
@@ -123,27 +138,28 @@ int CodedSendingEnd::choose_repair(std::uint32_t number, SubflowSet ready) {
 bool CodedSendingEnd::expired(std::uint32_t object) const {
     if (!deadlines_ || objects_.deadline_ns[object] == kNever) return false;
     const LayerSending& layer = layers_[object];
-    const auto left = static_cast<double>(objects_.payload_bytes[object] - layer.offset);
-    const Time sending =
-        rate_ > 0 && left > transport_.mss_bytes ? static_cast<Time>((left - transport_.mss_bytes) / rate_) : 0;
-    if (!reachable(objects_.deadline_ns[object] - sending - behind(object))) return true;
+    const std::int64_t left = objects_.payload_bytes[object] - layer.offset;
+    const std::int64_t packets = (left + transport_.mss_bytes - 1) / transport_.mss_bytes;
+    const Time sending = rate_ > 0 ? static_cast<Time>(static_cast<double>(left + packets * header_bytes_) / rate_) : 0;
+    if (!reachable(objects_.deadline_ns[object] - sending - (layer.offset > 0 ? 0 : behind(object, least_light_ns_))))
+        return true;
     return objects_.layer[object] > 0 && object > 0 && objects_.chunk[object - 1] == objects_.chunk[object] &&
            layers_[object - 1].given_up;
 }
 
-// How long after the object its block's repair leaves, where objects wait for longer than a block: they are served as fast as
-// they are captured, so as long as the last of the block was captured after it. Else one that waits at the edge of its deadline
-// would never be brought back. None where the block is long for the time there is, or has no repair.
-Time CodedSendingEnd::behind(std::uint32_t object) const {
+// How long before its deadline an object leaves at the latest, over a path of that light time: the length of its block, where
+// objects wait for longer than a block. They are served as fast as they are captured then, so that the block's repair leaves so
+// long after its first object. Else one that waits at the edge of its deadline would never be brought back. None where the block
+// is long for the time there is or has no repair, or where the object was begun: what is left of it goes as long as it is in time.
+Time CodedSendingEnd::behind(std::uint32_t object, Time light) const {
     const std::uint32_t block = map_.block_of(object);
     const std::size_t layer = objects_.layer[object];
     if (!coding_.automatic && (layer >= coding_.repair.size() || coding_.repair[layer] <= 0)) return 0;
     const std::uint32_t last = map_.member(block, map_.size(block) - 1);
     if (last >= released_) return 0;
-    const Time captured = objects_.release_ns[object];
     const Time length = objects_.release_ns[last] - objects_.release_ns[map_.member(block, 0)];
-    if (kBlocksAhead * length > objects_.deadline_ns[object] - captured - least_light_ns_) return 0;
-    return objects_.release_ns[last] - captured;
+    if (kBlocksAhead * length > objects_.deadline_ns[object] - objects_.release_ns[object] - light) return 0;
+    return length;
 }
 
 void CodedSendingEnd::give_up(std::uint32_t object) {
@@ -156,6 +172,7 @@ void CodedSendingEnd::drop_expired(Level& level) {
     while (!level.objects.empty() && expired(level.objects.front())) {
         const std::uint32_t object = level.objects.front();
         level.objects.pop_front();
+        if (level.begun == object) level.begun = kNoObject;
         give_up(object);
     }
 }

@@ -93,9 +93,33 @@ std::vector<std::int64_t> RepairRule::plan(const std::vector<PlannedLayer>& laye
             }
             repair[m] = had;
         }
-        if (best_gain <= 0) return repair;
+        if (best_gain <= 0) break;
         repair[best_layer] = best_repair;
         now = expected();
+    }
+    plan_beyond(layers, bytes, kept, repair);
+    return repair;
+}
+
+// For layers for which nothing is left.
+void RepairRule::plan_beyond(const std::vector<PlannedLayer>& layers, double bytes,
+                             const std::vector<std::vector<double>>& kept, std::vector<std::int64_t>& repair) {
+    double left = bytes, through = 1, price = 0;
+    for (std::size_t m = 0; bytes > 0 && m < layers.size(); ++m) {
+        if (layers[m].source == 0) continue;
+        const auto weight = static_cast<double>(layers.size() - m);
+        if (left <= 0) {
+            const auto worth = [&](std::int64_t r) {
+                return weight * through * kept[m][static_cast<std::size_t>(r)] -
+                       price * static_cast<double>(r) * layers[m].packet_bytes;
+            };
+            for (auto r = std::int64_t{1}; r < static_cast<std::int64_t>(kept[m].size()); ++r)
+                if (worth(r) > worth(repair[m])) repair[m] = r;
+        }
+        through *= kept[m][static_cast<std::size_t>(repair[m])];
+        const double needs = layers[m].bytes + static_cast<double>(repair[m]) * layers[m].packet_bytes;
+        if (left > 0) price = weight * through / needs;
+        left -= needs;
     }
 }
 

@@ -14,6 +14,10 @@
 // From r = 0 on, the step to an r' of some layer that gains the most E a byte is taken, as long as one gains more than
 // kWorth of all weight a packet. (Steps of many packets at once, since the first few repair packets of a block that loses more change
 // little.) With bytes to spare f stays 1 and repair costs nothing; without, it is paid by the highest layer's share.
+//
+// A layer with f = 0 may go nevertheless, at the beginning of what does not fit. Its r is the one of the most
+//
+//   w_m product over j <= m of (1 - q_j) - r x bytes x price,   price = w_j product over i <= j of (1 - q_i) / S of the last f_j > 0
 #pragma once
 
 #include <cstdint>
@@ -40,6 +44,8 @@ public:
     std::int64_t fresh(std::int64_t missing, double share);
 
 private:
+    static void plan_beyond(const std::vector<PlannedLayer>& layers, double bytes,
+                            const std::vector<std::vector<double>>& kept, std::vector<std::int64_t>& repair);
     double log_choose(std::int64_t n, std::int64_t x);
     std::vector<double> log_factorial_{0.0};
 };

@@ -126,18 +126,32 @@ void CodedSendingEnd::end(std::uint32_t number) {
     --open_blocks_;
 }
 
-// By when the last of its members that may be missing is needed; of those that fresh packets are for, a packet was lost.
+// Not known to be there, though sent whole; of those that fresh packets are for, a packet was lost.
+bool CodedSendingEnd::missing(std::uint32_t object, bool fresh) const {
+    return acked_bytes_[object] < objects_.payload_bytes[object] && headers_.whole[object] != 0 &&
+           (!fresh || hit_[object] != 0);
+}
+
+// By when the last of its members that may be missing is needed; -1 if none is.
 Time CodedSendingEnd::last_deadline(std::uint32_t number, bool fresh) {
     BlockSending& block = sent_[number];
-    while (block.last_missing > 0) {
-        const std::uint32_t object = map_.member(number, block.last_missing - 1);
-        if (acked_bytes_[object] < objects_.payload_bytes[object] && headers_.whole[object] != 0) break;
-        --block.last_missing;
-    }
-    for (std::uint32_t i = block.last_missing; i > 0; --i) {
-        const std::uint32_t object = map_.member(number, i - 1);
-        if (!fresh || (hit_[object] != 0 && headers_.whole[object] != 0)) return objects_.deadline_ns[object];
-    }
+    while (block.last_missing > 0 && !missing(map_.member(number, block.last_missing - 1), false)) --block.last_missing;
+    for (std::uint32_t i = block.last_missing; i > 0; --i)
+        if (const std::uint32_t object = map_.member(number, i - 1); missing(object, fresh))
+            return objects_.deadline_ns[object];
+    return -1;
+}
+
+// By when the first of them is needed that can still be there: what would arrive at `from` is in time for it.
+Time CodedSendingEnd::next_deadline(std::uint32_t number, bool fresh, Time from) {
+    BlockSending& block = sent_[number];
+    const std::uint32_t size = map_.size(number);
+    while (block.first_missing < size && !missing(map_.member(number, block.first_missing), false))
+        ++block.first_missing;
+    for (std::uint32_t i = block.first_missing; i < size; ++i)
+        if (const std::uint32_t object = map_.member(number, i);
+            (!deadlines_ || objects_.deadline_ns[object] >= from) && missing(object, fresh))
+            return objects_.deadline_ns[object];
     return -1;
 }
 

@@ -247,8 +247,10 @@ void CodedSendingEnd::send_source(std::size_t s, std::uint32_t object) {
     if (block.lead == 0) block.main = static_cast<std::int16_t>(s);
     block.lead = block.main == static_cast<std::int16_t>(s) ? block.lead + 1 : block.lead - 1;
     transmit(s, number, object, bytes);
+    Level& level = levels_[level_of(objects_.layer[object])];
+    level.begun = layer.offset < payload ? object : kNoObject;
     if (layer.offset < payload) return;
-    auto& waiting = levels_[level_of(objects_.layer[object])].objects;
+    auto& waiting = level.objects;
     waiting.erase(std::lower_bound(waiting.begin(), waiting.end(), object));
     headers_.whole[object] = 1;
     member_done(number);

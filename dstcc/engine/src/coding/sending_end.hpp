@@ -8,13 +8,13 @@
 //   closed    a block whose members were all released and sent or given up: its k is known, and its r repair packets wait
 //             (a share of k, rounded up, or `auto`)
 //   repair    goes before the source packets of its layer; over the link of most of its block (`same`), another (`other`), or
-//             each in its turn (`spread`)
+//             each in its turn (`spread`), of those that are in time for as much of the block as any is
 //   fresh     a block that a loss leaves short (acknowledged, under way and waiting are fewer than it needs) gets further
 //             repair packets, unless no missing part of it could be in time (after FMTCP: Cui et al., ToN 2015)
 //   over      so many packets of it are acknowledged that it is back, or no missing part can be in time
 //
 // What a packet is sent over: of the subflows with room that can bring it in time, the one of the least smoothed round trip.
-// What no subflow can bring in time is given up, with what builds on it.
+// What no subflow can bring in time is given up, with what builds on it; and so early that its block's repair can still be in time.
 //
 // It knows its own queues, the contact plans and what ACKs say. `handshake = false`: the plan's light time stands for the first
 // round trip, and nothing is sent in an outage.
@@ -45,7 +45,8 @@ struct BlockSending {
     std::uint32_t under_way = 0, arrived = 0;  // as far as is known
     std::uint32_t lost = 0, source_lost = 0;
     std::uint32_t open_members = 0;  // not yet sent whole or given up
-    std::uint32_t last_missing = 0;  // members up to this one, without it, may be missing; from it on none is
+    std::uint32_t first_missing = 0,
+                  last_missing = 0;  // members from the first to the one before the last may be missing
     std::uint16_t symbol_bytes = 0;  // the largest of its source packets: what a repair packet carries
     std::int16_t main = -1;          // the subflow that carried most of it (Boyer, Moore), with its lead
     std::uint32_t lead = 0;
@@ -105,6 +106,7 @@ public:
 private:
     struct Level {
         std::deque<std::uint32_t> objects;  // that wait, the oldest first
+        std::uint32_t begun = kNoObject;    // of these, the one of which a packet went last
         std::deque<std::uint32_t> blocks;   // with repair packets that wait
     };
     struct Choice {
@@ -132,14 +134,17 @@ private:
     Choice choose();
     Choice choose_of(Level& level, SubflowSet ready);
     int choose_repair(std::uint32_t block, SubflowSet ready);
-    SubflowSet usable() const;
+    std::uint32_t next_source(Level& level, SubflowSet ready);
+    SubflowSet heard() const;
+    Time earliest(SubflowSet set) const;
     SubflowSet in_time(SubflowSet set, Time deadline) const;
     int quickest(SubflowSet set) const;
     Time arrival(std::size_t s) const;
     bool expired(std::uint32_t object) const;
     bool reachable(Time deadline) const { return !deadlines_ || now_ + least_light_ns_ <= deadline; }
     void give_up(std::uint32_t object);
-    Time behind(std::uint32_t object) const;
+    Time behind(std::uint32_t object, Time light) const;
+    SubflowSet fitting(SubflowSet set, std::uint32_t object) const;
     void drop_expired(Level& level);
     void drop_expired();
     std::size_t level_of(std::size_t layer) const { return layer_first_ ? layer : 0; }
@@ -154,7 +159,9 @@ private:
     void review(std::uint32_t block);
     void want(std::uint32_t block, std::int64_t packets);
     void end(std::uint32_t block);
+    bool missing(std::uint32_t object, bool fresh) const;
     Time last_deadline(std::uint32_t block, bool fresh);
+    Time next_deadline(std::uint32_t block, bool fresh, Time from);
     bool only_fresh(const BlockSending& block) const {
         return block.planned >= 0 && static_cast<std::int64_t>(block.repair) >= block.planned;
     }
