@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import ipaddress
 import struct
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 from enum import IntEnum, IntFlag
 from functools import lru_cache
 
@@ -36,6 +36,8 @@ class Command(IntEnum):
     TABLE_SET = 7
     ANNOUNCE = 8
     LAYERS_GET = 9
+    GROUP_SET = 10
+    GROUP_GET = 11
 
 
 class Flags(IntFlag):
@@ -80,6 +82,7 @@ class State(IntEnum):
     FALLBACKS = 28
     PAD = 29
     TCP_STATE = 30
+    GROUP = 31
 
 
 class Act(IntEnum):
@@ -117,6 +120,21 @@ class ReportPart(IntEnum):
     MORE = 3
     SUBFLOW = 4
     PAD = 5
+
+
+class GroupPart(IntEnum):
+    """Attributes of a group."""
+
+    ID = 1
+    SUBFLOW = 2
+    BESIDE = 3
+    JOINED = 4
+    WINDOW = 5
+    IN_FLIGHT = 6
+    MEMBERS = 7
+    WAITING = 8
+    UNSENT_BYTES = 9
+    PAD = 10
 
 
 @dataclass(frozen=True)
@@ -167,6 +185,8 @@ class Subflow:
     the kernel's source."""
     local_id: int | None = None
     remote_id: int | None = None
+    group: int = 0
+    """That it shares a window with, 0 for none; ``cwnd`` is its own window then."""
 
     @property
     def steered(self) -> bool:
@@ -198,6 +218,23 @@ class Action:
             parts.append(_u32(ActionPart.ALPHA, self.alpha_q16))
             parts.append(attribute(ActionPart.BETA, struct.pack("=i", self.beta)))
         return nest(Act.ACTION, *parts)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Subflows that share a window: ``in_flight`` stays below ``window`` and ``beside`` together."""
+
+    id: int
+    beside: int
+    """Segments that may be under way beside the window."""
+    window: int
+    """Segments: the mean of the windows of the members that are steered, or of all where none is."""
+    in_flight: int
+    members: int
+    waiting: int
+    """Members that would send more if there were room."""
+    unsent_bytes: int
+    """In the members' queues and never sent."""
 
 
 @dataclass(frozen=True)
@@ -261,6 +298,24 @@ class Client(Closing):
         """
         answer = self.family.request(Command.ACT, b"".join(action.encode() for action in actions))
         return _number(dict(attributes(answer[0].payload))[Act.APPLIED])
+
+    def set_group(self, group: int, subflows: Sequence[int] = (), beside: int | None = None) -> int:
+        """Have subflows, by their ids and at most :data:`ACTIONS_MAX`, join a group; 0 takes them out of theirs.
+
+        ``beside`` sets what the group may have under way beside its window. How many of the subflows are in it now: one
+        that somebody holds is not. A group that nobody is in has no state: ``ENOENT``.
+        """
+        parts = [_u32(GroupPart.ID, group), *(_u32(GroupPart.SUBFLOW, subflow) for subflow in subflows)]
+        if beside is not None:
+            parts.append(_u32(GroupPart.BESIDE, beside))
+        answer = self.family.request(Command.GROUP_SET, b"".join(parts))
+        return _number(dict(attributes(answer[0].payload))[GroupPart.JOINED])
+
+    def group(self, group: int) -> Group:
+        """A group's state; ``ENOENT`` once its last member left."""
+        answer = self.family.request(Command.GROUP_GET, _u32(GroupPart.ID, group))
+        raw = dict(attributes(answer[0].payload))
+        return Group(**{field.name: _number(raw[GroupPart[field.name.upper()]]) for field in fields(Group)})
 
     def parameters(self) -> Parameters:
         """What holds now."""

@@ -33,6 +33,27 @@ static void dstcc_set_pace(struct sock *sk, u32 window)
 		WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 }
 
+u32 dstcc_own_window(const struct sock *sk)
+{
+	const struct dstcc *dstcc = inet_csk_ca(sk);
+	const u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+
+	if (dstcc->steered)
+		return dstcc->window;
+	return dstcc->member && cwnd == dstcc->lent ? dstcc->own : cwnd;
+}
+
+void dstcc_restore(struct sock *sk)
+{
+	struct dstcc *dstcc = inet_csk_ca(sk);
+
+	if (likely(!dstcc->member))
+		return;
+	dstcc->own = dstcc_own_window(sk);
+	dstcc->lent = dstcc->own;
+	tcp_snd_cwnd_set(tcp_sk(sk), dstcc->own);
+}
+
 /* The agent's window, paced; srtt moves with most ACKs, so a division for each of these. */
 static void dstcc_hold(struct sock *sk, struct dstcc *dstcc)
 {
@@ -52,6 +73,7 @@ static void dstcc_fall_back(struct sock *sk, struct dstcc *dstcc)
 
 	if (!dstcc->steered)
 		return;
+	dstcc_restore(sk);
 	dstcc->steered = false;
 	dstcc->fallbacks++;
 	/* Amid a timeout's repair Reno would be at RFC 5681's loss window. */
@@ -63,6 +85,8 @@ static void dstcc_fall_back(struct sock *sk, struct dstcc *dstcc)
 	tp->prr_delivered = 0;
 	tp->prr_out = 0;
 	tp->snd_cwnd_cnt = 0;
+	if (dstcc->member)
+		dstcc_group_tell(sk);
 }
 
 /* On a locked socket, or in its softirq. */
@@ -77,6 +101,7 @@ static void dstcc_apply(struct sock *sk, struct dstcc *dstcc,
 		dstcc_fall_back(sk, dstcc);
 		return;
 	}
+	dstcc_restore(sk);
 	before = dstcc->steered ? dstcc->window : tcp_snd_cwnd(tp);
 	cap = dstcc_law_cap(dstcc_law_bdp_segments(&dstcc->bdp), dstcc->initial_cwnd,
 			    READ_ONCE(own->headroom));
@@ -91,6 +116,8 @@ static void dstcc_apply(struct sock *sk, struct dstcc *dstcc,
 	tcp_snd_cwnd_set(tp, window);
 	dstcc->paced_srtt_us = tp->srtt_us;
 	dstcc_set_pace(sk, window);
+	if (dstcc->member)
+		dstcc_group_tell(sk);
 }
 
 static void dstcc_heed_silence(struct sock *sk, struct dstcc *dstcc, u64 now_us)
@@ -168,6 +195,7 @@ static void dstcc_ack(struct sock *sk, const struct rate_sample *rs)
 {
 	struct dstcc *dstcc = inet_csk_ca(sk);
 
+	dstcc_restore(sk);
 	dstcc_measure(tcp_sk(sk), dstcc, rs);
 	dstcc_take_left(sk, dstcc);
 	dstcc_heed_silence(sk, dstcc, tcp_sk(sk)->tcp_mstamp);
@@ -175,6 +203,8 @@ static void dstcc_ack(struct sock *sk, const struct rate_sample *rs)
 		dstcc_hold(sk, dstcc);
 	else
 		dstcc_reno(sk, rs);
+	if (dstcc->member)
+		dstcc_group_tell(sk);
 }
 
 /*
@@ -193,10 +223,14 @@ static void __maybe_unused dstcc_ack_long(struct sock *sk, u32 ack, int flag,
 	__builtin_types_compatible_p(typeof(dstcc_ops.cong_control), dstcc_ack_short)
 #define DSTCC_ACK	__builtin_choose_expr(DSTCC_IS_SHORT, dstcc_ack, dstcc_ack_long)
 
+/* TCP has just noted the window as the one before a reduction: a group may have lent less of it. */
 static u32 dstcc_ssthresh(struct sock *sk)
 {
 	struct dstcc *dstcc = inet_csk_ca(sk);
 
+	dstcc_restore(sk);
+	if (dstcc->member)
+		tcp_sk(sk)->prior_cwnd = dstcc->own;
 	dstcc_heed_silence(sk, dstcc, tcp_sk(sk)->tcp_mstamp);
 	return dstcc->steered ? dstcc->window : tcp_reno_ssthresh(sk);
 }
@@ -205,6 +239,7 @@ static u32 dstcc_undo_cwnd(struct sock *sk)
 {
 	const struct dstcc *dstcc = inet_csk_ca(sk);
 
+	dstcc_restore(sk);
 	return dstcc->steered ? dstcc->window : tcp_reno_undo_cwnd(sk);
 }
 
@@ -219,6 +254,7 @@ static void dstcc_set_state(struct sock *sk, u8 state)
 	struct dstcc *dstcc = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
+	dstcc_restore(sk);
 	if (dstcc->steered) {
 		if (state == TCP_CA_Loss)
 			tcp_snd_cwnd_set(tp, dstcc->window);
@@ -227,6 +263,16 @@ static void dstcc_set_state(struct sock *sk, u8 state)
 	if (state == TCP_CA_Open && tp->snd_ssthresh < TCP_INFINITE_SSTHRESH &&
 	    (before == TCP_CA_CWR || (before == TCP_CA_Recovery && tp->undo_marker)))
 		tcp_snd_cwnd_set(tp, max(tp->snd_ssthresh, DSTCC_LAW_CWND_MIN));
+}
+
+/* TCP asks before each time that it sends: a member of a group gets its part of the window then. */
+static u32 dstcc_min_tso_segs(struct sock *sk)
+{
+	const struct dstcc *dstcc = inet_csk_ca(sk);
+
+	if (dstcc->member)
+		dstcc_group_ask(sk);
+	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_tso_segs);
 }
 
 /* The route's or the standard one. What init() finds says less: lost SYNs cut the window to 1. */
@@ -271,6 +317,7 @@ static void dstcc_release(struct sock *sk)
 {
 	struct dstcc *dstcc = inet_csk_ca(sk);
 
+	dstcc_group_leave(sk);
 	if (dstcc->id)
 		xa_erase_bh(&dstcc_net(sock_net(sk))->subflows, dstcc->id);
 	dstcc->id = 0;
@@ -282,10 +329,26 @@ static void dstcc_release(struct sock *sk)
  * a round trip at worst. This is the flag (and the reference that goes with it) by which the
  * kernel's own deferred transmission asks for it.
  */
-static void dstcc_push(struct sock *sk)
+void dstcc_push(struct sock *sk)
 {
 	if (!test_and_set_bit(TCP_TSQ_DEFERRED, &sk->sk_tsq_flags))
 		sock_hold(sk);
+}
+
+bool dstcc_trylock(struct sock *sk, bool push)
+{
+	bool taken;
+
+	spin_lock_bh(&sk->sk_lock.slock);
+	taken = !sk->sk_lock.owned;
+	if (taken)
+		sk->sk_lock.owned = 1;
+	else if (push)
+		dstcc_push(sk);
+	spin_unlock_bh(&sk->sk_lock.slock);
+	if (taken)
+		mutex_acquire(&sk->sk_lock.dep_map, 0, 1, _RET_IP_);
+	return taken;
 }
 
 void dstcc_steer(struct sock *sk, const struct dstcc_action_request *action)
@@ -322,4 +385,5 @@ struct tcp_congestion_ops dstcc_ops __read_mostly = {
 	.ssthresh	= dstcc_ssthresh,
 	.undo_cwnd	= dstcc_undo_cwnd,
 	.set_state	= dstcc_set_state,
+	.min_tso_segs	= dstcc_min_tso_segs,
 };

@@ -24,6 +24,7 @@ static int __net_init dstcc_net_init(struct net *net)
 
 	own->net = net;
 	xa_init_flags(&own->subflows, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
+	xa_init_flags(&own->groups, XA_FLAGS_LOCK_BH);
 	own->slot_us = DSTCC_SLOT_US;
 	own->silence_slots = DSTCC_SILENCE_SLOTS;
 	own->silence_us = (u64)DSTCC_SILENCE_SLOTS * DSTCC_SLOT_US;
@@ -43,13 +44,14 @@ static void __net_exit dstcc_reports_exit(struct net *net)
 /*
  * With this control every socket holds the module; its namespace only a program's socket holds, and
  * a subflow of MPTCP. Sockets of the kernel's own may still be here. Each leaves by its release(),
- * before the namespace's memory goes, which the emptied xarray takes; no agent is left to see it.
+ * before the namespace's memory goes, which the emptied xarrays take; no agent is left to see it.
  */
 static void __net_exit dstcc_net_exit(struct net *net)
 {
 	struct dstcc_net *own = dstcc_net(net);
 
 	xa_destroy(&own->subflows);
+	xa_destroy(&own->groups);
 	mutex_destroy(&own->lock);
 }
 
@@ -69,9 +71,12 @@ static int __init dstcc_module_init(void)
 	int error;
 
 	BUILD_BUG_ON(sizeof(struct dstcc) > ICSK_CA_PRIV_SIZE);
-	error = register_pernet_subsys(&dstcc_net_ops);
+	error = dstcc_group_init();
 	if (error)
 		return error;
+	error = register_pernet_subsys(&dstcc_net_ops);
+	if (error)
+		goto no_net;
 	error = dstcc_netlink_register();
 	if (error)
 		goto no_netlink;
@@ -89,6 +94,8 @@ no_reports:
 	dstcc_netlink_unregister();
 no_netlink:
 	unregister_pernet_subsys(&dstcc_net_ops);
+no_net:
+	dstcc_group_exit();
 	return error;
 }
 
@@ -98,6 +105,7 @@ static void __exit dstcc_module_exit(void)
 	unregister_pernet_subsys(&dstcc_reports_ops);
 	dstcc_netlink_unregister();
 	unregister_pernet_subsys(&dstcc_net_ops);
+	dstcc_group_exit();
 }
 
 module_init(dstcc_module_init);

@@ -25,8 +25,6 @@
 /* What a namespace's own root may set; more, or none (0), is for the machine's administrator. */
 #define DSTCC_HEADROOM_MAX	4
 
-static struct genl_family dstcc_family;
-
 /* The first subflow whose number is at least *id, with a reference; NULL after the last. */
 static struct sock *dstcc_next(struct dstcc_net *own, unsigned long *id)
 {
@@ -40,7 +38,7 @@ static struct sock *dstcc_next(struct dstcc_net *own, unsigned long *id)
 	return sk;
 }
 
-static struct sock *dstcc_find(struct dstcc_net *own, u32 id)
+struct sock *dstcc_find(struct dstcc_net *own, u32 id)
 {
 	unsigned long found = id;
 	struct sock *sk = dstcc_next(own, &found);
@@ -128,15 +126,6 @@ static int dstcc_put_u64(struct sk_buff *skb, int attribute, u64 value)
 	return nla_put_u64_64bit(skb, attribute, value, DSTCC_SUBFLOW_PAD);
 }
 
-/* The counts move meanwhile. */
-static u32 dstcc_in_flight(const struct tcp_sock *tp)
-{
-	const u32 left = READ_ONCE(tp->sacked_out) + READ_ONCE(tp->lost_out);
-	const s32 in_flight = READ_ONCE(tp->packets_out) - left + READ_ONCE(tp->retrans_out);
-
-	return max(in_flight, 0);
-}
-
 static u64 dstcc_delivery_rate(const struct tcp_sock *tp)
 {
 	const u64 bytes = (u64)READ_ONCE(tp->rate_delivered) * READ_ONCE(tp->mss_cache);
@@ -151,11 +140,13 @@ static int dstcc_put_path(struct sk_buff *skb, const struct sock *sk, const stru
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const u32 bdp = dstcc_law_bdp_segments(&dstcc->bdp), min_rtt_us = tcp_min_rtt(tp);
 	const u32 unsent = READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_nxt);
+	const u32 group = READ_ONCE(dstcc->group);
+	const u32 cwnd = group ? READ_ONCE(dstcc->own) : READ_ONCE(tp->snd_cwnd);
 
 	return nla_put_u8(skb, DSTCC_SUBFLOW_CA_STATE, inet_csk(sk)->icsk_ca_state) ||
 	       nla_put_u8(skb, DSTCC_SUBFLOW_TCP_STATE, inet_sk_state_load(sk)) ||
 	       nla_put_u32(skb, DSTCC_SUBFLOW_MSS, READ_ONCE(tp->mss_cache)) ||
-	       nla_put_u32(skb, DSTCC_SUBFLOW_CWND, READ_ONCE(tp->snd_cwnd)) ||
+	       nla_put_u32(skb, DSTCC_SUBFLOW_CWND, cwnd) ||
 	       nla_put_u32(skb, DSTCC_SUBFLOW_SSTHRESH, READ_ONCE(tp->snd_ssthresh)) ||
 	       nla_put_u32(skb, DSTCC_SUBFLOW_IN_FLIGHT, dstcc_in_flight(tp)) ||
 	       nla_put_u32(skb, DSTCC_SUBFLOW_SRTT_US, READ_ONCE(tp->srtt_us) >> 3) ||
@@ -163,6 +154,7 @@ static int dstcc_put_path(struct sk_buff *skb, const struct sock *sk, const stru
 	       dstcc_put_u64(skb, DSTCC_SUBFLOW_UNSENT_BYTES, unsent) ||
 	       dstcc_put_u64(skb, DSTCC_SUBFLOW_DELIVERY_RATE, dstcc_delivery_rate(tp)) ||
 	       dstcc_put_u64(skb, DSTCC_SUBFLOW_PACING_RATE, pacing == ~0UL ? 0 : pacing) ||
+	       nla_put_u32(skb, DSTCC_SUBFLOW_GROUP, group) ||
 	       nla_put_u32(skb, DSTCC_SUBFLOW_BDP, bdp) ? -EMSGSIZE : 0;
 }
 
@@ -347,21 +339,6 @@ static int dstcc_parse_actions(struct dstcc_net *own, struct genl_info *info,
 	return 0;
 }
 
-/* lock_sock() for who may not wait. */
-static bool dstcc_trylock(struct sock *sk)
-{
-	bool taken;
-
-	spin_lock_bh(&sk->sk_lock.slock);
-	taken = !sk->sk_lock.owned;
-	if (taken)
-		sk->sk_lock.owned = 1;
-	spin_unlock_bh(&sk->sk_lock.slock);
-	if (taken)
-		mutex_acquire(&sk->sk_lock.dep_map, 0, 1, _RET_IP_);
-	return taken;
-}
-
 /* Look after the subflows at a time, unless that is to happen before. */
 static void dstcc_tend_at(struct dstcc_net *own, u64 due_us)
 {
@@ -409,7 +386,7 @@ static bool dstcc_apply(struct dstcc_net *own, const struct dstcc_request *act)
 {
 	bool there;
 
-	if (!dstcc_trylock(act->sk))
+	if (!dstcc_trylock(act->sk, false))
 		return dstcc_leave(own, act);
 	there = dstcc_of(act->sk, act->id);
 	if (there)
@@ -443,7 +420,7 @@ void dstcc_netlink_tend(struct work_struct *work)
 	for (id = 1; (sk = dstcc_next(own, &id)); id++) {
 		u64 due_us = dstcc_retry_us(own);
 
-		if (dstcc_trylock(sk)) {
+		if (dstcc_trylock(sk, false)) {
 			due_us = dstcc_of(sk, id) ? dstcc_tend(sk, now_us) : U64_MAX;
 			release_sock(sk);
 		}
@@ -714,13 +691,26 @@ static const struct genl_ops dstcc_genl_ops[] = {
 		.maxattr = DSTCC_LAYERS_MAX,
 		.doit = dstcc_layers_get,
 	},
+	{
+		.cmd = DSTCC_CMD_GROUP_SET,
+		.flags = GENL_UNS_ADMIN_PERM,
+		.policy = dstcc_group_policy,
+		.maxattr = DSTCC_GROUP_MAX,
+		.doit = dstcc_group_set,
+	},
+	{
+		.cmd = DSTCC_CMD_GROUP_GET,
+		.policy = dstcc_group_policy,
+		.maxattr = DSTCC_GROUP_MAX,
+		.doit = dstcc_group_get,
+	},
 };
 
 static const struct genl_multicast_group dstcc_groups[] = {
 	{ .name = DSTCC_MCGRP_SLOTS },
 };
 
-static struct genl_family dstcc_family __ro_after_init = {
+struct genl_family dstcc_family __ro_after_init = {
 	.name = DSTCC_FAMILY_NAME,
 	.version = DSTCC_FAMILY_VERSION,
 	.module = THIS_MODULE,

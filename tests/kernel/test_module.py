@@ -32,6 +32,17 @@ SHORT = (
     "killed_agent",
     "policy",
 )
+GROUPS = (
+    "group_bound",
+    "group_wakes",
+    "group_pace",
+    "group_beside",
+    "group_losses",
+    "group_silence",
+    "group_ends",
+    "group_refusals",
+    "group_held",
+)
 WALL_S = 120.0
 """Far above what the short checks take on a busy machine."""
 LONG_WALL_S = 3000.0
@@ -69,6 +80,10 @@ def test_state_actions_silence_reports_locks_rights_refusals_and_a_killed_agent(
     kernel: Path, tmp_path: Path
 ) -> None:
     check(kernel, tmp_path, *SHORT)
+
+
+def test_a_group_shares_a_window_a_pace_and_its_room(kernel: Path, tmp_path: Path) -> None:
+    check(kernel, tmp_path, *GROUPS)
 
 
 NEW_MESSAGE = "struct sk_buff *skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);\n\tstruct nlattr *more"
@@ -110,7 +125,7 @@ def test_sources_are_clean_by_the_kernels_own_checkers(kernel: Path, tmp_path: P
 
 @pytest.mark.kernel
 def test_nothing_is_reported_by_kasan_lockdep_ubsan_and_kmemleak(debug_kernel: Path, tmp_path: Path) -> None:
-    results = check(debug_kernel, tmp_path, "law", *SHORT, "leaks", wall_s=LONG_WALL_S)
+    results = check(debug_kernel, tmp_path, "law", *SHORT, *GROUPS, "leaks", wall_s=LONG_WALL_S)
     assert results["leaks"]["kmemleak"]
 
 

@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,7 +23,17 @@ from typing import Any
 import network
 from dstcc_kernel import module
 from dstcc_kernel.genetlink import COMMAND, HEADER, Family, NetlinkError, attribute, nest
-from dstcc_kernel.netlink import ONE_Q16, Act, Action, ActionPart, Client, Command, Flags, Parameter
+from dstcc_kernel.netlink import (
+    ONE_Q16,
+    Act,
+    Action,
+    ActionPart,
+    Client,
+    Command,
+    Flags,
+    GroupPart,
+    Parameter,
+)
 from network import Network, transfer, two_paths
 
 from dstcc.errors import KernelError
@@ -285,6 +296,289 @@ def plain(net: Network, port: int = 5003) -> Iterator[tuple[socket.socket, socke
         sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
 
 
+SHARED = 7
+"""A group's number."""
+
+
+@contextmanager
+def sharing(
+    net: Network, count: int, window: int, group: int = SHARED
+) -> Iterator[tuple[list[socket.socket], Client, list[int]]]:
+    """So many connections of plain TCP at rest, each under a window; those of a group share it. Their ids, too."""
+    with ExitStack() as stack:
+        lanes, client = [], stack.enter_context(inside_client(net))
+        for port in range(6000, 6000 + count):
+            sender, receiver, _ = stack.enter_context(plain(net, port))
+            sender.setblocking(False)
+            receiver.setblocking(False)
+            lanes.append(sender)
+        ids = [subflow.id for subflow in client.subflows()]
+        client.set_parameters(slot_us=10**6, silence_slots=1000, headroom=0)
+        client.act([Action(id, 0, window) for id in ids])
+        if group:
+            assert client.set_group(group, ids) == count
+        yield lanes, client, ids
+
+
+def most_under_way(client: Client, for_s: float) -> int:
+    """Of the sums over all subflows, as they tell them and as their group does, looked at every 2 ms."""
+    most, end = 0, time.monotonic() + for_s
+    shared = any(subflow.group == SHARED for subflow in client.subflows())
+    while time.monotonic() < end:
+        under_way = sum(subflow.in_flight for subflow in client.subflows())
+        most = max(most, under_way, client.group(SHARED).in_flight if shared else 0)
+        time.sleep(0.002)
+    return most
+
+
+PLENTY = bytes(3_000_000)
+"""More than any window here; the receiver's buffer holds it."""
+
+
+@check
+def group_bound() -> dict[str, Any]:
+    """What is under way on the members together stays below the window, all of it when one alone has data."""
+    found: dict[int | str, int] = {}
+    for group in (0, SHARED):
+        with loaded(), two_paths(delay_ms=200) as net, sharing(net, 4, 40, group) as (lanes, client, ids):
+            for lane in lanes:
+                lane.send(PLENTY)
+            found[group] = most_under_way(client, 3)
+            if group:
+                state = client.group(SHARED)
+                assert (state.window, state.members, state.beside) == (40, 4, 0)
+                assert state.waiting >= 1 and state.unsent_bytes > 10**6
+                assert [s.cwnd for s in client.subflows()] == [40] * 4, "each has its window"
+                client.act([Action(id, 0, 30) for id in ids])
+                time.sleep(1)
+                found["smaller"] = most_under_way(client, 2)
+                assert client.set_group(0, ids[:1]) == 1
+                assert client.group(SHARED).members == 3
+                time.sleep(1)
+                for _ in range(50):
+                    found["left"] = max(found.get("left", 0), client.subflows()[0].in_flight)
+                    time.sleep(0.01)
+    with loaded(), two_paths(delay_ms=200) as net, sharing(net, 4, 40) as (lanes, client, _):
+        lanes[2].send(PLENTY)
+        found["alone"] = most_under_way(client, 3)
+    assert found[0] == 160 and found[SHARED] == 40, found
+    assert found["smaller"] == 30 and found["left"] == 30 and found["alone"] == 40, found
+    return {str(name): value for name, value in found.items()}
+
+
+@check
+def group_wakes() -> dict[str, Any]:
+    """A member that has nothing under way gets room with another's ACKs, which has more to send than ever fits."""
+    with loaded(), two_paths(delay_ms=1000) as net, sharing(net, 3, 30) as (lanes, client, _):
+        lanes[0].send(PLENTY)
+        time.sleep(7)
+        assert client.group(SHARED).in_flight == 30
+        for lane in lanes[1:]:
+            lane.send(bytes(10 * 1448))
+        time.sleep(0.05)
+        assert [s.in_flight for s in client.subflows()] == [30, 0, 0]
+        time.sleep(4.5)  # TCP's probe comes after 6 s
+        done = [subflow.acked_bytes for subflow in client.subflows()]
+        state = client.group(SHARED)
+    assert all(acked >= 4 * 1448 for acked in done[1:]), done  # by turns, of 15 segments a second
+    assert state.in_flight == 30 and state.waiting == 1
+    return {"acked": done}
+
+
+@check
+def group_pace() -> dict[str, Any]:
+    """Members send a window a round trip together, the first segments of each connection included."""
+    with loaded(), two_paths(delay_ms=200) as net, sharing(net, 4, 200) as (lanes, client, _):
+        for lane in lanes:
+            lane.send(PLENTY)
+        sent = []
+        for _ in range(3):
+            time.sleep(0.1)
+            sent.append(sum(subflow.sent for subflow in client.subflows()))
+    assert all(abs(count / (50 * n) - 1) < 0.12 for n, count in enumerate(sent, start=1)), sent
+    with loaded(), two_paths(delay_ms=200) as net, sharing(net, 20, 200) as (lanes, client, _):
+        for lane in lanes:
+            lane.send(bytes(1000))
+        time.sleep(0.01)  # of the 40 ms that 20 segments take
+        at_once = sum(subflow.sent for subflow in client.subflows())
+    assert at_once <= 8, at_once
+    return {"sent": sent, "at_once": at_once}
+
+
+@check
+def group_beside() -> dict[str, Any]:
+    """A smaller window sends at once beside what is under way, if told to; else when there is room again."""
+    sent = []
+    with loaded(), two_paths(delay_ms=500) as net, sharing(net, 2, 100) as (lanes, client, ids):
+        for lane in lanes:
+            lane.send(PLENTY)
+        wait_for(lambda: client.group(SHARED).in_flight == 100)
+        client.act([Action(id, 0, 50) for id in ids])
+        for beside in (0, 100):
+            client.set_group(SHARED, beside=beside)
+            before = sum(subflow.sent for subflow in client.subflows())
+            time.sleep(0.2)
+            sent.append(sum(subflow.sent for subflow in client.subflows()) - before)
+        state = client.group(SHARED)
+        assert (state.window, state.beside) == (50, 100) and state.in_flight > 50
+    assert sent[0] == 0 and 8 <= sent[1] <= 12, sent
+    return {"sent": sent}
+
+
+@check
+def group_losses() -> dict[str, Any]:
+    """Amid losses, of MPTCP's subflows too, the sum is passed by TCP's own probes at most, a segment a member."""
+    with loaded(), two_paths(delay_ms=100, loss_percent=3) as net:
+        with sharing(net, 4, 40) as (lanes, client, _):
+            for lane in lanes:
+                lane.send(PLENTY)
+            plainly = most_under_way(client, 10)
+            repeated = sum(subflow.retransmitted for subflow in client.subflows())
+        with inside_client(net) as client, transfer(net):
+            wait_for(lambda: len(client.subflows()) == 2)
+            ids = [subflow.id for subflow in client.subflows()]
+            client.act([Action(id, 0, 40) for id in ids])
+            client.set_group(SHARED, ids)
+            time.sleep(1)
+            of_mptcp = most_under_way(client, 5)
+    assert 40 <= plainly <= 44 and 40 <= of_mptcp <= 42, (plainly, of_mptcp)
+    assert repeated > 20, repeated
+    return {"plain": plainly, "mptcp": of_mptcp, "repeated": repeated}
+
+
+@check
+def group_silence() -> dict[str, Any]:
+    """Without an agent every member is Reno's; the sum stays below the mean of their windows, which losses halve."""
+    with loaded(), two_paths(delay_ms=50, loss_percent=3) as net, sharing(net, 4, 60) as (lanes, client, ids):
+        for lane in lanes:
+            lane.send(PLENTY)
+        time.sleep(1)
+        client.act([Action(id, None) for id in ids])
+        bounds, passed = (
+            deque([60], 100),
+            0,
+        )  # of two round trips: what is under way goes as it is acknowledged
+        for _ in range(2000):
+            state, subflows = client.group(SHARED), client.subflows()
+            assert not any(subflow.steered for subflow in subflows)
+            bounds.append(state.window)
+            passed = max(passed, state.in_flight - max(bounds))
+            time.sleep(0.002)
+        wait_for(lambda: client.group(SHARED).window == sum(windows(client)) // 4 != windows(client)[0])
+        later = [(s.cwnd, s.ssthresh) for s in client.subflows()]
+        client.act([Action(id, 0, 20) for id in ids])
+        time.sleep(0.5)
+        assert client.group(SHARED).window == 20 and most_under_way(client, 1) <= 24
+    assert passed <= 4, passed
+    assert all(cwnd < 60 and ssthresh < 60 for cwnd, ssthresh in later), later
+    return {"windows": later, "passed": passed}
+
+
+@check
+def group_ends() -> dict[str, Any]:
+    """A group goes with its last member, whether that leaves, closes or is reset with others waiting for room."""
+    reset = struct.pack("ii", 1, 0)
+    for how in ("leave", "close", "reset"):
+        with two_paths(delay_ms=100) as net:
+            module.load(CONTROL)
+            with sharing(net, 3, 20) as (lanes, client, ids):
+                for lane in lanes:
+                    lane.send(PLENTY)
+                wait_for(lambda: client.group(SHARED).waiting >= 1)
+                if how == "leave":
+                    client.set_group(0, ids)
+                    time.sleep(0.2)
+                    assert sum(windows(client)) == 60 and all(s.group == 0 for s in client.subflows())
+                elif how == "reset":
+                    for lane in lanes:
+                        lane.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+                        lane.connect_ex(("0.0.0.0", 0))
+                else:
+                    for lane in lanes[:2]:
+                        lane.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
+                    assert client.group(SHARED).members == 1
+                    lanes[2].setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
+                if how != "reset":
+                    refused("ENOENT", lambda: client.group(SHARED))
+            with inside_client(net) as client:
+                refused("ENOENT", lambda: client.group(SHARED))
+            module.unload()
+    return {}
+
+
+@check
+def group_refusals() -> dict[str, Any]:
+    """Numbers, subflows, locks and rights; a message that is refused changes nothing."""
+    with loaded(), two_paths() as net, sharing(net, 2, 20, group=0) as (lanes, client, ids):
+        for what in (
+            lambda: client.group(SHARED),
+            lambda: client.set_group(SHARED, beside=1),
+            lambda: client.set_group(SHARED, [ids[0], 10**6]),
+        ):
+            refused("ENOENT", what)
+        refused("ERANGE", lambda: client.set_group(SHARED, [0]))
+        refused("E2BIG", lambda: client.set_group(SHARED, ids * 33))
+        assert [s.group for s in client.subflows()] == [0, 0]
+        assert client.set_group(SHARED, ids) == 2
+        refused("ERANGE", lambda: client.set_group(SHARED, beside=2**28 + 1))
+        refused("EINVAL", lambda: client.family.request(Command.GROUP_SET))
+        refused("EINVAL", lambda: client.family.request(Command.GROUP_GET))
+        assert client.set_group(SHARED + 1, ids[:1]) == 1
+        assert [s.group for s in client.subflows()] == [SHARED + 1, SHARED]
+        with network.inside(net.receiver), Client() as other:
+            refused("ENOENT", lambda: other.group(SHARED))
+        child = hold(lanes[0], 2)
+        time.sleep(1)
+        assert client.set_group(SHARED, ids) == 1, "one that somebody holds is left where it is"
+        assert os.waitpid(child, 0)[1] == 0
+        assert client.set_group(SHARED, ids) == 2
+        child = os.fork()
+        if child == 0:
+            network.move(net.sender)
+            os.setuid(65534)
+            with Client() as nobody:
+                assert nobody.group(SHARED).members == 2
+                refused("EPERM", lambda: nobody.set_group(SHARED, ids))
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    return {}
+
+
+@check
+def group_held() -> dict[str, Any]:
+    """A member that somebody holds keeps what it has under way; the others go on, and it does after its release."""
+    with loaded(), two_paths(delay_ms=50) as net, sharing(net, 2, 40) as (lanes, client, _):
+        for lane in lanes:
+            lane.send(PLENTY)
+        time.sleep(0.5)
+        child = hold(lanes[0], 3)
+        time.sleep(1)
+        before = [subflow.sent for subflow in client.subflows()]
+        assert most_under_way(client, 1) <= 42
+        during = [subflow.sent for subflow in client.subflows()]
+        assert os.waitpid(child, 0)[1] == 0
+        time.sleep(1)
+        after = [subflow.sent for subflow in client.subflows()]
+    assert during[0] == before[0] and during[1] - before[1] > 20, (before, during)
+    assert after[0] - during[0] > 20, (during, after)
+    return {}
+
+
+def hold(held_: socket.socket, for_s: float) -> int:
+    """Have a child hold a socket's lock for a time."""
+    child = os.fork()
+    if child == 0:
+        words = f"fd={held_.fileno()} ms={for_s * 1000:.0f}".encode()
+        with (FOLDER / "test/dstcc_hold_test.ko").open("rb") as file:
+            refused_load = False
+            try:
+                module._call("finit_module", "hold", file.fileno(), words, 0)
+            except KernelError as error:
+                refused_load = "ENODEV" in str(error)
+        os._exit(0 if refused_load else 1)
+    return child
+
+
 def lose(net: Network, percent: int) -> None:
     """Let so many packets of the sender's first path be lost from now on."""
     shape = f"qdisc change dev a0 root netem limit 500 delay 20ms rate 50mbit loss {percent}%"
@@ -316,16 +610,7 @@ def held() -> dict[str, Any]:
         inside_client(net) as listener,
     ):
         (subflow,) = client.subflows()
-        child = os.fork()
-        if child == 0:
-            words = f"fd={sender.fileno()} ms={hold_s * 1000:.0f}".encode()
-            with (FOLDER / "test/dstcc_hold_test.ko").open("rb") as file:
-                refused_load = False
-                try:
-                    module._call("finit_module", "hold", file.fileno(), words, 0)
-                except KernelError as error:
-                    refused_load = "ENODEV" in str(error)
-            os._exit(0 if refused_load else 1)
+        child = hold(sender, hold_s)
         time.sleep(1)
         begun = time.monotonic()
         listener.listen()
@@ -552,6 +837,7 @@ def cycles(count: int = 1000) -> dict[str, Any]:
                 with inside_client(net) as client:
                     subflows = client.subflows()
                     client.act([Action(s.id, ONE_Q16, 1) for s in subflows])
+                    client.set_group(SHARED, [s.id for s in subflows])
                 busy += not unloaded()
             else:
                 time.sleep(0.001)
@@ -596,9 +882,11 @@ def malformed(draw: random.Random, family: int, ids: list[int]) -> bytes:
         (Command.LIMITS_SET, [value(draw, Parameter.CWND_MAX)]),
         (Command.SUBFLOW_GET, [value(draw, draw.randrange(40)) for _ in range(draw.randrange(2))]),
         (Command.PARAMETERS_GET, [value(draw, draw.randrange(4)) for _ in range(draw.randrange(2))]),
+        (Command.GROUP_SET, group_parts(draw, ids)),
+        (Command.GROUP_GET, [value(draw, GroupPart.ID, draw.randrange(4))]),
         (draw.randrange(256), [draw.randbytes(draw.randrange(64))]),
     ]
-    command, parts = draw.choices(kinds, weights=(8, 3, 2, 1, 1, 1))[0]
+    command, parts = draw.choices(kinds, weights=(8, 3, 2, 1, 1, 3, 1, 1))[0]
     payload = bytearray(
         COMMAND.pack(command, draw.choice([0, 1, 1, 2]), draw.choice([0, 0, 0, 7])) + b"".join(parts)
     )
@@ -611,6 +899,13 @@ def malformed(draw: random.Random, family: int, ids: list[int]) -> bytes:
     claimed = draw.choice([length] * 8 + [draw.randrange(1 << 16), length + 4])
     flags = draw.choice([5, 5, 5, 0x305, draw.randrange(1 << 16) | 1])
     return HEADER.pack(claimed, family, flags, draw.randrange(1 << 32), 0) + bytes(payload)
+
+
+def group_parts(draw: random.Random, ids: list[int]) -> list[bytes]:
+    parts = [value(draw, GroupPart.ID, draw.randrange(4))]
+    parts += [value(draw, GroupPart.SUBFLOW, draw.choice(ids)) for _ in range(draw.choice([0, 1, 1, 2, 70]))]
+    parts += [value(draw, draw.randrange(1, 12)) for _ in range(draw.choice([0, 0, 1, 2]))]
+    return parts
 
 
 def action(draw: random.Random, ids: list[int]) -> bytes:
