@@ -167,6 +167,13 @@ def _kernel_build() -> str:
     return f"{source.release().package} {version} and the programs that build it"
 
 
+def _isal() -> str:
+    native = import_module("dstcc_kernel.native")
+    if not native.has_library("isal"):
+        raise Lacking(f"no {native.LIBRARIES['isal'][0]}, or no C++ compiler")
+    return "ISA-L, for coded packets on the kernel"
+
+
 def _pyroute2() -> str:
     if find_spec("pyroute2") is None:
         raise Lacking("not installed")
@@ -222,6 +229,7 @@ CHECKS = (
     Check("kernel source", _kernel_build, "apt install linux-source-6.1 gcc make flex bison bc xz-utils"),
     Check("virtual-time kernel", _kernel(debug=False), "dstcc kernel build"),
     Check("debug kernel", _kernel(debug=True), "dstcc kernel build --debug"),
+    Check("ISA-L", _isal, "apt install libisal-dev g++"),
     Check("pyroute2", _pyroute2, "pip install 'dstcc[kernel]'"),
     Check("kernel MPTCP", _mptcp, "a kernel with CONFIG_MPTCP, and: sysctl net.mptcp.enabled=1"),
     Check(

@@ -9,6 +9,7 @@ python3-dev      its headers
 python3-venv     the project's own virtual environment
 libvpx-dev       VP9 quality-scalable encoding
 libopenh264-dev  OpenH264 temporal layers
+libisal-dev      Reed-Solomon codes of coded packets on the kernel
 chromium         the tests open the report in a real browser
 linux-source-6.1  the kernel that scenarios run on in virtual time
 linux-source-6.12  likewise, with a scheduler of ours (dstcc kernel build --kernel 6.12); from the security archive

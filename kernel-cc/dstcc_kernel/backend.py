@@ -25,6 +25,7 @@ from dstcc.wire import HEADER_BYTES
 
 from . import guest, host, running, source
 from .build import Built, find
+from .coded_plan import CODED, coded_job, write_plan
 from .controller_process import ERROR, GUARD
 from .job import JOB, NEVER_NS, OBJECTS, PART, RESULT, Job
 from .layers import SCHEDULER
@@ -78,6 +79,9 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
     scheduler = AGENT if named == AGENT else scenario.transport.scheduler[0]
     config = engine_config(scenario, setup, label(named), label(scheduler))
     job_of(config, program=Path())
+    coded = scenario.transport.mode == CODED
+    if coded and on_host:
+        raise InputError(f"{scenario.scenario.name}: transport.mode 'coded': needs --backend kernel")
     if on_host:
         constants = scenario.transport.constants
         if constants is not None and any(name.startswith("hystart") for name in constants.given):
@@ -96,7 +100,7 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
         return
     built()
     programs()
-    program()
+    program(CODED if coded else "transfer")
     free_mb = _free_mb()
     needed_mb = memory_mb(config, steered=bool(scenario.transport.controller))
     if needed_mb > free_mb:
@@ -129,15 +133,14 @@ def run(
     """
     if policy is not None:
         config = replace(config, slot_ns=steered_slot_ns(_driven(config, policy)))
-    job = job_of(config, program=program())
-    job = replace(job, guest=not on_host, tick_ns=job.tick_ns if tick_ns is None else tick_ns)
+    job = replace(_job(config), guest=not on_host)
+    job = replace(job, tick_ns=job.tick_ns if tick_ns is None else tick_ns)
     sweep()
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     kept = False
     try:
         job = _led(job, config, policy, folder)
-        objects_of(config).tofile(folder / OBJECTS)
-        job.write(folder / JOB)
+        _write(job, config, folder)
         # -P: from the current folder, which is the user's, nothing is imported
         words = [sys.executable, "-P", "-m", "dstcc_kernel.inside", str(folder)]
         paths, wall_s = {"PYTHONPATH": python_path()}, _wall_s(job, config.objects)
@@ -179,6 +182,20 @@ def run(
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def _job(config: EngineConfig) -> Job:
+    if config.coding is None:
+        return job_of(config, program=program())
+    return coded_job(job_of(config, program=program(CODED)), config)
+
+
+def _write(job: Job, config: EngineConfig, folder: Path) -> None:
+    if job.coded:
+        write_plan(job, config, folder)
+    else:
+        objects_of(config).tofile(folder / OBJECTS)
+    job.write(folder / JOB)
+
+
 def _driven(config: EngineConfig, policy: Policy) -> EngineConfig:
     """The trial as the policy steers it in the simulator."""
     from dstcc.learn.env.episodes import steered
@@ -201,7 +218,7 @@ def _led(job: Job, config: EngineConfig, policy: Policy | None, folder: Path) ->
             "scale": scale,
         }
         job = steered_by(job, policy, _driven(config, policy))
-    elif config.transport.congestion == "fixed":
+    elif config.transport.congestion == "fixed" and not job.coded:
         steer, job = {"windows": windows_of(config)}, replace(job, rotating=job.lanes_per_link)
     else:
         return job

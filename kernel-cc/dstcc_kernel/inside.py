@@ -28,6 +28,11 @@ def main(folder: Path) -> int:
     try:
         if job.module is not None:
             load(Path(job.module))
+        if job.coded:
+            from .coded import carry_coded
+
+            carry_coded(job, folder)
+            return 0
         carry(job, folder, (lambda plan: make(plan, folder)) if job.steer is not None else None)
     except (DstccError, OSError) as error:
         (folder / ERROR).write_text(f"{error}\n")

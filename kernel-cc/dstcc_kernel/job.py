@@ -109,6 +109,8 @@ class Job:
     """The routes' least retransmission timeout; 0: the kernel's."""
     seed: int = 0
     """Of netem's losses, where the kernel's netem takes one."""
+    coded: bool = False
+    """Layers coded over packets (``coded.py``); of the other fields it has tick, slot, ends, links and program."""
     guest: bool = True
     """Whether the kernel is a guest's, to be set up as a whole; of a host's own only the trial's namespaces are."""
 

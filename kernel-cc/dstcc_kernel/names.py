@@ -23,6 +23,9 @@ CONGESTION = {
 SCHEDULERS = {"stream": ("minrtt", "linux"), "lanes": ("minrtt", "round-robin", "layer-pinned")}
 """In a stream the kernel's own scheduler, ``linux``, stands in ``minrtt``'s place as well; lanes are given their layers
 by our sender."""
+CODED_CONGESTION = ("open-loop", "fixed", "newreno", "cubic", "bic", "westwood", "vegas", "bbr")
+"""The simulator's own laws, which run in the program for coded packets."""
+MAX_CODED_SUBFLOWS = 64
 CONSTANTS = ("hystart", "hystart_ack_delta_s", "compressed_ack_s", "rto_min_s")
 """Of ``[transport] constants`` those that the kernel has a knob for: two module parameters of tcp_cubic, the sysctl
 ``tcp_comp_sack_delay_ns``, and a route's ``rto_min``."""
@@ -36,8 +39,8 @@ MAX_STREAM_SUBFLOWS = 9
 def misfit(scenario: Scenario) -> str | None:
     """The first thing of a scenario that the kernel has not, with its key; ``None`` when it can run."""
     transport = scenario.transport
-    if transport.mode not in SCHEDULERS:
-        return f"transport.mode '{transport.mode}': exists in the simulator only"
+    if transport.mode == "coded":
+        return _coded(scenario)
     for key, names, known in (
         ("congestion", transport.congestion, tuple(CONGESTION)),
         ("scheduler", transport.scheduler, SCHEDULERS[transport.mode]),
@@ -45,10 +48,9 @@ def misfit(scenario: Scenario) -> str | None:
         unknown = next((name for name in names if name not in known), None)
         if unknown is not None:
             return _refused(f"transport.{key}", unknown, known)
-    for index, link in enumerate(scenario.link):
-        for key in ("flows", "cross_traffic", "mix"):
-            if getattr(link, key):
-                return f"link.{index}.{key}: others' traffic exists in the simulator only"
+    problem = _others_traffic(scenario)
+    if problem is not None:
+        return problem
     if "layer-pinned" in transport.scheduler and transport.layer_links is None:
         return (
             "transport.scheduler 'layer-pinned': needs layer_links here: our sender binds a layer when a lane has "
@@ -58,6 +60,27 @@ def misfit(scenario: Scenario) -> str | None:
     if problem is not None:
         return problem
     return _too_many(len(scenario.link), scenario.subflows, lanes=transport.mode == "lanes")
+
+
+def _coded(scenario: Scenario) -> str | None:
+    """Coded packets run under the simulator's own laws, in our program; the kernel carries datagrams."""
+    transport, coding = scenario.transport, scenario.coding
+    unknown = next((name for name in transport.congestion if name not in CODED_CONGESTION), None)
+    if unknown is not None:
+        return _refused("transport.congestion", unknown, CODED_CONGESTION)
+    if coding is not None and coding.code != "mds":
+        return f"coding.code '{coding.code}': exists in the simulator only; here it is Reed-Solomon, 'mds'"
+    if scenario.subflows > MAX_CODED_SUBFLOWS:
+        return f"link: {scenario.subflows} subflows; at most {MAX_CODED_SUBFLOWS} here"
+    return _others_traffic(scenario) or _too_many(len(scenario.link), 0, lanes=False)
+
+
+def _others_traffic(scenario: Scenario) -> str | None:
+    for index, link in enumerate(scenario.link):
+        for key in ("flows", "cross_traffic", "mix"):
+            if getattr(link, key):
+                return f"link.{index}.{key}: others' traffic exists in the simulator only"
+    return None
 
 
 def _windows(scenario: Scenario) -> str | None:

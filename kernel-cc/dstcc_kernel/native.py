@@ -6,20 +6,49 @@ import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from dstcc.atomic import atomic_file
 from dstcc.cache import cache_folder, written
 from dstcc.errors import MissingCapabilityError
 
+from .names import CODED_CONGESTION
 from .sources import folder
 
-FLAGS = ("-std=c++17", "-O2", "-Wall", "-Wextra", "-static")
-"""Static: a guest starts it in a third of the time."""
+FLAGS = ("-std=c++17", "-O2", "-Wall", "-Wextra")
+STATIC = "-static"
+"""A guest starts such a program in a third of the time."""
 
 
 SHARED = "dispatch"
 """The folder of headers that the simulator compiles too; every program may include them."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a program is compiled of beside the C++ files of its own folder."""
+
+    sources: tuple[Path, ...] = ()
+    includes: tuple[Path, ...] = ()
+    """Before :data:`SHARED`, in this order."""
+    library: str | None = None
+    """With its Debian package in :data:`LIBRARIES`; the program is then linked to what is shared."""
+
+
+LIBRARIES = {"isal": ("isa-l.h", "libisal-dev")}
+"""A library's header, by which it is looked for, and its package."""
+
+
+def has_library(name: str) -> bool:
+    """Whether a program can be compiled with a library of :data:`LIBRARIES`."""
+    compiler = shutil.which("g++") or shutil.which("c++")
+    if compiler is None:
+        return False
+    command = [compiler, "-E", "-x", "c++", "-"]
+    text = f"#include <{LIBRARIES[name][0]}>"
+    return subprocess.run(command, input=text, text=True, capture_output=True, check=False).returncode == 0
 
 
 def strictness() -> tuple[str, ...]:
@@ -30,12 +59,14 @@ def strictness() -> tuple[str, ...]:
 def program(name: str = "transfer") -> Path:
     """The file of the program whose sources are in that folder, compiled if it is not there.
 
-    Raises :class:`MissingCapabilityError` where there is no C++ compiler or it fails.
+    Raises :class:`MissingCapabilityError` where there is no C++ compiler, a library is missing, or it fails.
     """
-    home = folder(name)
-    sources = sorted(home.glob("*.cpp"))
-    digest = hashlib.sha256(" ".join(FLAGS).encode())
-    for path in (*sorted(home.iterdir()), *sorted(folder(SHARED).iterdir())):
+    home, parts = _home(name), _parts(name)
+    sources = (*sorted(home.glob("*.cpp")), *parts.sources)
+    includes = (*parts.includes, folder(SHARED))
+    flags = FLAGS if parts.library else (*FLAGS, STATIC)
+    digest = hashlib.sha256(" ".join(flags).encode())
+    for path in _read(sources, (home, *includes)):
         digest.update(path.read_bytes())
     made = cache_folder() / "kernel" / f"{name}-{digest.hexdigest()[:16]}"
     if made.exists():
@@ -43,15 +74,47 @@ def program(name: str = "transfer") -> Path:
     compiler = shutil.which("g++") or shutil.which("c++")
     if compiler is None:
         raise MissingCapabilityError("no C++ compiler: install g++ (on Debian: apt install g++)")
+    if parts.library and not has_library(parts.library):
+        header, package = LIBRARIES[parts.library]
+        raise MissingCapabilityError(
+            f"the {name} program needs {header}: install {package} (on Debian: apt install {package})"
+        )
     with written():
         made.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(made) as temporary:
-            include = f"-I{folder(SHARED)}"
-            command = [compiler, *FLAGS, *strictness(), include, *map(str, sources), "-o", str(temporary)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            words = [compiler, *flags, *strictness(), *(f"-I{path}" for path in includes)]
+            words += [*map(str, sources), "-o", str(temporary)]
+            words += [f"-l{parts.library}"] if parts.library else []
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise MissingCapabilityError(
                     f"{compiler} cannot compile the {name} program: {done.stderr[-500:]}"
                 )
     made.chmod(0o755)
     return made
+
+
+def _home(name: str) -> Path:
+    """Where its own C++ files are; ``coded-parts``, for tests and benches, has parts of ``coded`` by themselves."""
+    return folder("coded") / "parts" if name == "coded-parts" else folder(name)
+
+
+def _parts(name: str) -> Parts:
+    """``coded`` is the simulator's two ends between real packets: its own files, with ours in the place of links."""
+    if name not in ("coded", "coded-parts"):
+        return Parts()
+    home, engine = folder("coded"), folder("engine")
+    includes = (home / "seam", home, engine)
+    payloads, blocks = folder("transfer") / "payloads.cpp", engine / "coding/blocks.cpp"
+    if name == "coded-parts":
+        own = (home / f"{part}.cpp" for part in ("code", "packet", "plan", "store"))
+        return Parts((*own, blocks, payloads), includes, "isal")
+    rules = sorted({*(engine / "coding").glob("*.cpp")} - {engine / "coding/coded.cpp"})
+    laws = (engine / "congestion" / f"{law.replace('-', '_')}.cpp" for law in (*CODED_CONGESTION, "table"))
+    return Parts((*rules, *laws, engine / "link/delay.cpp", payloads), includes, "isal")
+
+
+def _read(sources: Sequence[Path], folders: Sequence[Path]) -> list[Path]:
+    """Every file that a compilation may read of ours."""
+    headers = (path for home in folders for path in home.rglob("*") if path.is_file())
+    return [*sources, *sorted(path for path in headers if path.suffix in (".h", ".hpp", ".cpp"))]

@@ -9,14 +9,18 @@ from __future__ import annotations
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+ENGINE = HERE.parents[1] / "dstcc/engine/src"
+"""The simulator's sources in a checkout."""
 
 
 def folder(name: str) -> Path:
-    """The folder of that name: ``lab``, ``law``, ``dispatch``, ``module``, ``mptcp`` or ``bpf``.
+    """The folder of that name: ``lab``, ``law``, ``dispatch``, ``coded``, ``module``, ``mptcp`` or ``bpf``; ``engine``:
+    the simulator's sources.
 
     Raises :class:`FileNotFoundError` when this dstcc was packed without it.
     """
-    for candidate in (HERE / "sources" / name, HERE.parent / name):
+    beside = ENGINE if name == "engine" else HERE.parent / name
+    for candidate in (HERE / "sources" / name, beside):
         if candidate.is_dir():
             return candidate
     raise FileNotFoundError(f"dstcc was installed without its kernel sources ({name})")

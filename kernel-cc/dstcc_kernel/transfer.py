@@ -71,7 +71,7 @@ def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | N
             if process:
                 process.let_go()
             try:
-                _accompany(program, job, topology, joins)
+                accompany(program, job, topology, joins)
                 with suppress(subprocess.TimeoutExpired):
                     program.wait(timeout=END_S)
             finally:
@@ -131,8 +131,8 @@ def _lay(topology: Topology, job: Job) -> tuple[list[tuple[str, int]], list[_Joi
 
 def _wire(job: Job, index: int) -> Wire:
     return Wire(
-        down=_shape(job, index, 0, up=False),
-        up=_shape(job, index, 0, up=True),
+        down=shape(job, index, 0, up=False),
+        up=shape(job, index, 0, up=True),
         mtu=job.mss_bytes + HEADER_BYTES + TCP_OPTIONS_BYTES + DSS_BYTES,
         down_free_bytes=TCP_OPTIONS_BYTES + DSS_BYTES,
         up_free_bytes=ACK_OPTIONS_BYTES,
@@ -141,13 +141,16 @@ def _wire(job: Job, index: int) -> Wire:
     )
 
 
-def _shape(job: Job, link: int, step: int, *, up: bool) -> Shape:
+def shape(job: Job, link: int, step: int, *, up: bool) -> Shape:
+    """What a direction of a link does from that step of its on."""
     way = job.links[link].up if up else job.links[link].down
     now = way.steps[step]
     return Shape(now.delay_ns, now.loss, way.rate_bps, way.queue_packets, stream(job.seed, link, up, step))
 
 
-def _accompany(program: subprocess.Popen[str], job: Job, topology: Topology, joins: Sequence[_Join]) -> None:
+def accompany(
+    program: subprocess.Popen[str], job: Job, topology: Topology, joins: Sequence[_Join] = ()
+) -> None:
     """Change the links when it is time, and let subflows join, until the program ends."""
     assert program.stdout is not None
     began = program.stdout.readline()
@@ -155,7 +158,7 @@ def _accompany(program: subprocess.Popen[str], job: Job, topology: Topology, joi
         return
     start_ns = int(began)
     due: list[tuple[int, Callable[[], None]]] = [
-        (way.steps[step].from_ns, partial(topology.change, link, _shape(job, link, step, up=up), up=up))
+        (way.steps[step].from_ns, partial(topology.change, link, shape(job, link, step, up=up), up=up))
         for link, link_job in enumerate(job.links)
         for up, way in ((False, link_job.down), (True, link_job.up))
         for step in range(1, len(way.steps))

@@ -1,7 +1,9 @@
 // Time, errors, and what the plan says: shared by all of the transfer program.
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <ctime>
 #include <stdexcept>
 #include <string>
@@ -19,7 +21,7 @@ struct Failure : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-[[noreturn]] void fail_errno(const std::string& what);
+[[noreturn]] inline void fail_errno(const std::string& what) { throw Failure(what + ": " + std::strerror(errno)); }
 
 inline Time clock_ns(clockid_t clock) {
     timespec t{};

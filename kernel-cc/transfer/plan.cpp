@@ -1,15 +1,11 @@
 // The plan file: lines of a key and its values; the objects lie in a file of int64 rows beside it.
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <sstream>
 
 #include "base.hpp"
 
 namespace transfer {
-
-void fail_errno(const std::string& what) { throw Failure(what + ": " + std::strerror(errno)); }
 
 Time Link::one_way(Time at) const {
     const auto row =

@@ -62,6 +62,7 @@ def test_every_key_of_a_scenario_has_a_row() -> None:
         "video",
         "link",
         "transport",
+        "coding",
         "playout",
         "run",
     }  # their keys have rows, they have none

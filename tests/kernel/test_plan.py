@@ -348,13 +348,6 @@ def test_subflows_share_the_default_window_and_have_a_given_one_each() -> None:
     assert windows_of(trial(scenario(two, transport=given))) == [50] * len(two)
 
 
-def test_a_mode_that_the_kernel_has_not_is_refused() -> None:
-    coded = scenario(LINKS)
-    transport = coded.transport.model_copy(update={"mode": "coded"})
-    said = misfit(coded.model_copy(update={"transport": transport}))
-    assert said == "transport.mode 'coded': exists in the simulator only"
-
-
 def test_a_window_that_the_module_cannot_hold_is_refused() -> None:
     for window, problem in ((1, True), (2, False), (2**28, False), (2**28 + 1, True)):
         given = scenario(LINKS, transport={"congestion": "fixed", "fixed_cwnd_segments": [window]})

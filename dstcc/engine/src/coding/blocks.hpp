@@ -14,6 +14,17 @@ namespace dstcc {
 constexpr std::uint32_t kNoObject = UINT32_MAX;  // in a packet's header: a repair packet's, or a probe's
 constexpr std::uint32_t kNoBlock = UINT32_MAX;   // a probe's
 
+// A packet's header names its block and, of the code words that the block is interleaved of, its own.
+constexpr std::uint32_t kMostBlocks = (1u << 24) - 1, kMostWords = 256;
+inline std::uint32_t in_block(std::uint32_t block, std::uint32_t word) { return block | word << 24; }
+inline std::uint32_t block_in(std::uint32_t order) { return order & kMostBlocks; }
+inline std::uint32_t word_in(std::uint32_t order) { return order >> 24; }
+
+// Source packets of a block of k that are in one of its code words: the i-th is in word i mod words.
+inline std::uint32_t in_word(std::uint32_t source, std::uint32_t word, std::uint32_t words) {
+    return (source + words - 1 - word) / words;
+}
+
 // Which layers' parts are in which block.
 class BlockMap {
 public:
@@ -22,6 +33,8 @@ public:
     std::size_t layers() const { return layers_; }
     std::uint32_t block_of(std::uint32_t object) const { return block_[object]; }
     std::size_t layer_of(std::uint32_t block) const { return block % layers_; }
+    // Code words that it is interleaved of.
+    std::uint32_t words(std::uint32_t) const { return 1; }
     std::uint32_t size(std::uint32_t block) const { return first_[block + 1] - first_[block]; }
     std::uint32_t member(std::uint32_t block, std::uint32_t i) const { return members_[first_[block] + i]; }
 

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "coding/setup.hpp"
 #include "core/stall.hpp"
 
 namespace dstcc {
@@ -38,7 +39,7 @@ Coded::Coded(const EngineConfig& config)
       receiving_(config_.objects, config_.coding.code, config_.seed, map_, headers_,
                  static_cast<std::uint32_t>(config_.transport.header_bytes), config_.transport.constants.delayed_ack,
                  Timers(receiving_heads_.timers(), 0)),
-      before_(subflows_) {
+      samples_(subflows_) {
     wires_.reserve(config_.links.size());  // transmitters and plans are pointed at
     plans_.reserve(config_.links.size());
     for (std::size_t l = 0; l < config_.links.size(); ++l) {
@@ -58,26 +59,11 @@ Coded::Coded(const EngineConfig& config)
     sending_.begin();
 }
 
-// What laws are made with is as in mptcp/setup.cpp.
 void Coded::add_subflow(std::size_t link) {
-    const TransportConfig& transport = config_.transport;
-    const LinkConfig& on = config_.links[link];
-    TcpState tcp;
-    tcp.mss_bytes = static_cast<std::uint32_t>(transport.mss_bytes);
-    tcp.wire_bytes = wire_bytes_;
-    tcp.initial_cwnd = transport.initial_cwnd;
-    tcp.seed = config_.seed;
-    tcp.subflow = sending_.subflows();
-    tcp.siblings = &sending_.siblings();
-    const Time delay = *std::max_element(on.delay_ns.begin(), on.delay_ns.end());
     const Direction &down = wires_[link].down(), &up = wires_[link].up();
-    const Time rtt = 2 * delay + down.slot_ns() + up.service_ns(static_cast<std::uint32_t>(transport.header_bytes));
-    const Time slot = down.slot_ns() * on.subflows;
-    const ControlSetup setup{tcp, link, on.rate_bps / on.subflows, std::max<Time>((rtt + slot - 1) / slot, 2),
-                             config_.slot_ns};
-    auto control = transport.make_control ? transport.make_control(setup)
-                                          : make_congestion(transport, transport.congestion, setup);
-    sending_.add({Flight(transport, std::move(control), tcp), Transmitter(wires_[link]), &plans_[link], link});
+    const Time answer = up.service_ns(static_cast<std::uint32_t>(config_.transport.header_bytes));
+    sending_.add({make_flight(config_, link, sending_.subflows(), sending_.siblings(), down.slot_ns(), answer),
+                  Transmitter(wires_[link]), &plans_[link], link});
     receiving_.add(AckTransmitter(wires_[link]), ranges_[sending_.subflows() - 1]);
 }
 
@@ -143,7 +129,7 @@ void Coded::on_idle(std::size_t head) {
 
 void Coded::on_slot() {
     sending_.handle_slot(now_);
-    sample();
+    samples_.take(now_, sending_);
     peak_bytes_ = std::max(peak_bytes_, bytes());
     check();
     over_ = over_ || finished() || silent_for_good();
@@ -178,29 +164,6 @@ bool Coded::silent_for_good() const {
 
 // --------------------------------------------------------------------------------------------------- bookkeeping
 
-void Coded::sample() {
-    SampleColumns& out = samples_;
-    for (std::size_t s = 0; s < subflows_; ++s) {
-        const CodedSendingEnd::Subflow& from = sending_.subflow(s);
-        const TcpState& tcp = from.flight.tcp();
-        const Counts counts{from.sent, from.repaired, from.delivered_bytes, tcp.lost};
-        const Counts& before = before_[s];
-        out.t_ns.push_back(now_);
-        out.subflow.push_back(static_cast<std::int64_t>(s));
-        out.cwnd.push_back(from.flight.established() ? std::min(tcp.cwnd, kInfiniteWindow) : 0);
-        out.inflight.push_back(tcp.in_flight());
-        out.srtt_ns.push_back(tcp.srtt_ns);
-        out.min_rtt_ns.push_back(tcp.min_rtt_ns == kNever ? 0 : tcp.min_rtt_ns);
-        out.sent.push_back(counts.sent - before.sent);
-        out.lost.push_back(static_cast<std::int64_t>(counts.lost - before.lost));
-        out.retransmitted.push_back(counts.repaired - before.repaired);
-        out.delivered.push_back(counts.delivered_bytes - before.delivered_bytes);
-        out.queue.push_back(from.out.queue_bytes(now_));
-        out.pacing_bps.push_back(tcp.pacing_bytes_per_ns * 8.0 * kNsPerS);
-        before_[s] = counts;
-    }
-}
-
 std::int64_t Coded::bytes() const {
     std::int64_t bytes = sending_.bytes();
     for (const Wire& wire : wires_) bytes += wire.bytes();
@@ -227,37 +190,6 @@ void Coded::check() const {
     for (const PartArrival& part : receiving_.parts()) delivered += part.bytes;
     DSTCC_CHECK(delivered == receiving_.arrived_payload() + receiving_.recovered_payload(), "bytes are conserved");
     sending_.check();
-}
-
-ObjectOutcome Coded::object(std::size_t object) const {
-    const LayerSending& sent = sending_.layers()[object];
-    const PartArrival& arrived = receiving_.parts()[object];
-    ObjectOutcome outcome;
-    outcome.first_sent_ns = sent.first_sent_ns;
-    outcome.first_arrival_ns = arrived.first_ns;
-    outcome.complete_ns = arrived.complete_ns;
-    outcome.sent_bytes = sent.sent_bytes;
-    outcome.delivered_bytes = arrived.bytes;
-    outcome.subflow = sent.subflow;
-    outcome.given_up = sent.given_up;
-    return outcome;
-}
-
-BlockOutcome Coded::block(std::size_t block) const {
-    const BlockSending& sent = sending_.blocks()[block];
-    const BlockArrival& arrived = receiving_.blocks()[block];
-    BlockOutcome outcome;
-    outcome.source = sent.source;
-    outcome.repair = sent.repair;
-    outcome.planned = std::max<std::int64_t>(sent.planned, 0);
-    outcome.repair_bytes = static_cast<std::int64_t>(sent.repair) * sent.symbol_bytes;
-    outcome.arrived = arrived.packets;
-    outcome.decoded_ns = arrived.decoded_ns;
-    std::uint32_t whole = 0;
-    for (std::uint32_t i = 0; i < map_.size(static_cast<std::uint32_t>(block)); ++i)
-        whole += headers_.whole[map_.member(static_cast<std::uint32_t>(block), i)];
-    outcome.whole = sent.source > 0 && arrived.complete == whole;
-    return outcome;
 }
 
 std::map<std::string, double> Coded::totals() const {

@@ -7,21 +7,12 @@
 #include <memory>
 #include <vector>
 
-#include "coding/receiving_end.hpp"
-#include "coding/sending_end.hpp"
+#include "coding/outcomes.hpp"
 #include "core/events.hpp"
-#include "core/outcome.hpp"
 #include "link/traffic.hpp"
 #include "link/wire.hpp"
 
 namespace dstcc {
-
-// What became of a block.
-struct BlockOutcome {
-    std::int64_t source = 0, repair = 0, planned = 0, repair_bytes = 0, arrived = 0;
-    Time decoded_ns = -1;
-    bool whole = false;  // all of its source packets are there, one way or the other
-};
 
 class Coded {
 public:
@@ -32,12 +23,12 @@ public:
     bool run_until(Time until, bool (*interrupted)());
 
     const EngineConfig& config() const { return config_; }
-    ObjectOutcome object(std::size_t object) const;
+    ObjectOutcome object(std::size_t object) const { return object_outcome(sending_, receiving_, object); }
     std::size_t blocks() const { return map_.blocks(); }
     std::uint32_t block_of(std::size_t object) const { return map_.block_of(static_cast<std::uint32_t>(object)); }
     bool recovered(std::size_t object) const { return receiving_.parts()[object].recovered; }
-    BlockOutcome block(std::size_t block) const;
-    const SampleColumns& samples() const { return samples_; }
+    BlockOutcome block(std::size_t block) const { return block_outcome(sending_, receiving_, map_, headers_, block); }
+    const SampleColumns& samples() const { return samples_.rows(); }
     Time now() const { return now_; }
     std::map<std::string, double> totals() const;
 
@@ -45,10 +36,6 @@ private:
     struct CrossSource {
         TrafficSource traffic;
         std::size_t link;
-    };
-    struct Counts {  // of a subflow, as of the last sample
-        std::int64_t sent = 0, repaired = 0, delivered_bytes = 0;
-        std::uint64_t lost = 0;
     };
     // idle heads of the sending end
     std::size_t idle_pace(std::size_t subflow) const { return subflows_ + subflow; }
@@ -62,7 +49,6 @@ private:
     void on_idle(std::size_t head);
     void on_slot();
     void on_source(std::size_t i);
-    void sample();
     bool finished() const;
     bool silent_for_good() const;
     std::int64_t bytes() const;
@@ -81,8 +67,7 @@ private:
     CodedSendingEnd sending_;
     CodedReceivingEnd receiving_;
     std::vector<CrossSource> cross_;
-    std::vector<Counts> before_;
-    SampleColumns samples_;
+    CodedSampler samples_;
     std::int64_t events_ = 0, cross_packets_ = 0, peak_bytes_ = 0;
     bool over_ = false;
 };

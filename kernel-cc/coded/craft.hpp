@@ -1,0 +1,76 @@
+// The spacecraft's packets: those that the sending end (coding/sending_end.hpp) puts on its subflows, with their bytes; and what
+// comes back. Source packets are cut from the layers' parts as they are; repair packets are made when their turn comes, some rows
+// of a word at a time.
+//
+// What the sending end knows of a link is its own queue, drop-tail, of packets that take their time on the line; that is netem's
+// arithmetic done again. What is lost on the way is not known here.
+#pragma once
+
+#include <deque>
+#include <memory>
+
+#include "../transfer/payloads.hpp"
+#include "coding/sending_end.hpp"
+#include "datagrams.hpp"
+#include "packet.hpp"
+
+namespace coded {
+
+class Craft : public dstcc::DataPort {
+public:
+    Craft(const Plan& plan, const dstcc::BlockMap& map, const dstcc::BlockHeaders& headers,
+          transfer::Payloads& payloads);
+
+    Time send(Time now, std::size_t subflow, std::int64_t number, std::uint32_t object, std::uint32_t order,
+              std::uint16_t bytes, std::uint32_t header_bytes) override;
+    Time queue_ns(std::size_t link, Time now) const override;
+    std::int64_t queue_bytes(std::size_t link, Time now) const override;
+    Time slot_ns(std::size_t link) const override;
+
+    // What came back on a subflow since the last call; the bytes are there until the next.
+    const std::vector<Datagram>& receive(std::size_t subflow) { return sockets_[subflow].receive(); }
+    // Forgets what only a block's further repair packets would be made of.
+    void forget(std::uint32_t block);
+    // When the last data packet that left will have arrived, at the latest, if it is not lost.
+    Time last_arrival(const std::vector<dstcc::ContactPlan>& plans) const;
+    // Numbers used, by subflow.
+    const std::vector<std::int64_t>& sent() const { return sent_; }
+    std::int64_t dropped() const { return dropped_; }
+    std::int64_t peak_bytes() const { return peak_; }
+    unsigned lost() const;
+
+private:
+    struct Source {
+        std::uint32_t object, packet;
+    };
+    struct Word {
+        std::vector<Source> source;
+        int next = 0;                                // row
+        std::deque<std::vector<std::uint8_t>> made;  // symbols of the rows from `next` on
+    };
+    struct Queue {
+        Time busy = 0;
+        std::deque<Time> leaves;
+    };
+    void put_source(DataHeader& header, std::uint32_t object, std::uint16_t bytes);
+    void put_repair(DataHeader& header, std::uint16_t bytes);
+    void make(Word& word, std::size_t bytes);
+    Word& word(std::uint32_t block, std::uint32_t number);
+    Piece piece(const Source& source) const;
+
+    const Plan& plan_;
+    const dstcc::BlockMap& map_;
+    const dstcc::BlockHeaders& headers_;
+    transfer::Payloads& payloads_;
+    std::size_t mss_;
+    std::vector<Socket> sockets_;
+    std::vector<Queue> queues_;                 // by link
+    std::vector<std::uint32_t> packets_;        // by object: source packets sent
+    std::vector<std::uint32_t> block_packets_;  // by block: likewise
+    std::vector<std::vector<Word>> words_;      // by block
+    std::vector<std::int64_t> sent_;
+    std::vector<std::uint8_t> datagram_;
+    std::int64_t dropped_ = 0, held_ = 0, peak_ = 0;
+};
+
+}  // namespace coded

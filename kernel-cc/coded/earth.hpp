@@ -1,0 +1,44 @@
+// Earth's end: datagrams are read, their symbols kept (store.hpp), and told to the receiving end (coding/receiving_end.hpp), which
+// answers with ACKs. Nothing is used that the reader refuses.
+#pragma once
+
+#include "coding/receiving_end.hpp"
+#include "datagrams.hpp"
+#include "packet.hpp"
+#include "store.hpp"
+
+namespace coded {
+
+class Earth : public dstcc::AckPort {
+public:
+    Earth(const Plan& plan, const dstcc::BlockMap& map, Store::Check check, dstcc::Timers delayed_acks);
+
+    void send(Time now, std::size_t subflow, const dstcc::Ack& ack) override;
+    const std::vector<Datagram>& receive(std::size_t link) { return sockets_[link].receive(); }
+    void handle(Time now, std::size_t link, const Datagram& datagram);
+    void handle_timer(Time now, std::size_t subflow) { receiving_.handle_timer(now, subflow); }
+    void forget(Time now) { store_.forget(now); }
+
+    const dstcc::CodedReceivingEnd& receiving() const { return receiving_; }
+    const Store& store() const { return store_; }
+    const Refused& refused() const { return refused_; }
+    unsigned lost() const;
+    // Numbers that did not come before a later one did, and of those up to `sent` the ones since.
+    std::vector<std::pair<std::int64_t, std::int64_t>> missing(const std::vector<std::int64_t>& sent) const;
+
+private:
+    const Plan& plan_;
+    Catalogue catalogue_;
+    Store store_;
+    dstcc::BlockHeaders headers_;
+    std::vector<dstcc::AckRanges> ranges_;
+    dstcc::CodedReceivingEnd receiving_;
+    std::vector<Socket> sockets_;     // by link
+    std::vector<sockaddr_in> peers_;  // by subflow
+    std::vector<std::int64_t> next_;  // by subflow: the number that is due
+    std::vector<std::pair<std::int64_t, std::int64_t>> missing_;
+    std::vector<std::uint8_t> answer_;
+    Refused refused_;
+};
+
+}  // namespace coded

@@ -1,0 +1,308 @@
+// One trial of `coded` on real sockets: the simulator's own two ends (dstcc/engine/src/coding), with datagrams between them. Both
+// hosts are in one process, which looks at its sockets and timers every tick and sleeps in between; what happened since the last
+// look is told to the ends in its order and with its own times, so that only the datagrams themselves leave up to a tick late.
+//
+//   coded PLAN         writes the plan's `result`: a line of JSON, then rows of the layers' parts, samples, blocks, parts by block,
+//                      and packets that did not arrive
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <cinttypes>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "coding/outcomes.hpp"
+#include "coding/setup.hpp"
+#include "core/stall.hpp"
+#include "craft.hpp"
+#include "earth.hpp"
+
+namespace coded {
+
+namespace {
+
+using dstcc::kNever;
+
+Time clock_ns(clockid_t clock) { return transfer::clock_ns(clock); }
+
+// Something that came in, with bytes of its own.
+struct Arrived {
+    Time at;
+    std::size_t from;  // a link, or a subflow
+    std::vector<std::uint8_t> bytes;
+};
+
+class Trial {
+public:
+    explicit Trial(const Plan& plan)
+        : plan_(plan),
+          config_(plan.engine),
+          subflows_(plan.paths.size()),
+          map_(config_.objects, config_.coding),
+          headers_(map_.blocks(), config_.objects.size()),
+          payloads_(plan.payloads),
+          sending_timers_(2 * subflows_ + 2),
+          receiving_timers_(subflows_),
+          craft_(plan, map_, headers_, payloads_),
+          earth_(plan, map_, checks(), dstcc::Timers(receiving_timers_, 0)),
+          sending_({config_.transport, config_.objects, config_.coding}, map_, headers_,
+                   dstcc::Timers(sending_timers_, 0), dstcc::Timers(sending_timers_, subflows_)),
+          samples_(subflows_) {
+        plans_.reserve(config_.links.size());  // they are pointed at
+        for (const dstcc::LinkConfig& link : config_.links) plans_.emplace_back(link, config_.transport.header_bytes);
+        for (std::size_t s = 0; s < subflows_; ++s) add_subflow(plan.paths[s].link);
+        for (const Time deadline : config_.objects.deadline_ns) last_deadline_ = std::max(last_deadline_, deadline);
+        sending_timers_.set(release_head(), config_.objects.release_ns[0]);
+        sending_timers_.set(slot_head(), config_.slot_ns);
+    }
+
+    void run() {
+        const Time monotonic = clock_ns(CLOCK_MONOTONIC);
+        realtime_ = clock_ns(CLOCK_REALTIME);
+        std::printf("%" PRId64 "\n",
+                    monotonic);  // the trial's time 0, for the process that changes the links over time
+        std::fflush(stdout);
+        sending_.begin();
+        Time look = 0;
+        for (;;) {
+            on_earth(look);
+            on_craft(look);
+            if (over(look)) break;
+            const Time ends = config_.duration_ns;
+            look = std::min((look / plan_.tick + 1) * plan_.tick, ends);
+            const Time at = monotonic + look;
+            const timespec when{static_cast<time_t>(at / transfer::kNsPerS), static_cast<long>(at % transfer::kNsPerS)};
+            while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr) == EINTR) {}
+        }
+        end_ = look;
+        if (end_ % config_.slot_ns != 0) samples_.take(end_, sending_);
+        sending_.check();
+        if (craft_.lost() + earth_.lost() > 0) throw Failure("datagrams came faster than they were looked at");
+    }
+    void write() const;
+
+private:
+    std::size_t release_head() const { return 2 * subflows_; }
+    std::size_t slot_head() const { return 2 * subflows_ + 1; }
+
+    // Every part that is there is held against what was encoded.
+    Store::Check checks() {
+        return [this](std::uint32_t object, const std::uint8_t* bytes, std::size_t size) {
+            for (std::size_t at = 0; at < size; at += transfer::Payloads::kStretch) {
+                const std::size_t stretch = std::min<std::size_t>(size - at, transfer::Payloads::kStretch);
+                const char* own = payloads_.at(static_cast<int>(object), static_cast<std::int64_t>(at),
+                                               static_cast<std::int64_t>(stretch));
+                if (std::memcmp(bytes + at, own, stretch) != 0)
+                    throw Failure("layer " + std::to_string(config_.objects.layer[object]) + " of chunk " +
+                                  std::to_string(config_.objects.chunk[object]) + ": damaged on the way");
+            }
+            const transfer::Object& row = plan_.payloads.objects[object];
+            if (plan_.received.empty() || row.payload != static_cast<std::int64_t>(object)) return;
+            const std::string path = plan_.received + "/" + std::to_string(object);
+            std::FILE* file = std::fopen(path.c_str(), "wb");
+            if (file == nullptr || std::fwrite(bytes, 1, size, file) != size) transfer::fail_errno(path);
+            if (std::fclose(file) != 0) transfer::fail_errno(path);
+        };
+    }
+
+    void add_subflow(std::size_t link) {
+        const dstcc::LinkConfig& on = config_.links[link];
+        const double bits = 8.0 * config_.transport.header_bytes;
+        const auto answer = static_cast<Time>(bits / on.up_rate_bps * dstcc::kNsPerS + 0.5);
+        sending_.add(
+            {dstcc::make_flight(config_, link, sending_.subflows(), sending_.siblings(), craft_.slot_ns(link), answer),
+             dstcc::Transmitter(craft_, link), &plans_[link], link});
+    }
+
+    // Datagrams in the order of their times, of the same time in that of their sockets.
+    template <class End>
+    std::vector<Arrived> arrived(End& end, std::size_t sockets, Time look) {
+        std::vector<Arrived> all;
+        for (std::size_t i = 0; i < sockets; ++i)
+            for (;;) {
+                const std::vector<Datagram>& batch = end.receive(i);
+                for (const Datagram& one : batch)
+                    all.push_back(
+                        {std::clamp<Time>(one.at - realtime_, 0, look), i, {one.bytes, one.bytes + one.size}});
+                if (batch.size() < Socket::kBatch) break;
+            }
+        std::stable_sort(all.begin(), all.end(), [](const Arrived& a, const Arrived& b) { return a.at < b.at; });
+        return all;
+    }
+
+    void on_earth(Time look) {
+        const auto timers = [&](Time until) {
+            while (receiving_timers_.time() <= until) {
+                earth_now_ = std::max(earth_now_, receiving_timers_.time());
+                earth_.handle_timer(earth_now_, receiving_timers_.head());
+            }
+        };
+        for (const Arrived& one : arrived(earth_, config_.links.size(), look)) {
+            timers(one.at);
+            earth_now_ = std::max(earth_now_, one.at);
+            earth_.handle(earth_now_, one.from, {one.bytes.data(), one.bytes.size(), one.at});
+        }
+        timers(look);
+    }
+
+    void on_craft(Time look) {
+        for (const Arrived& one : arrived(craft_, subflows_, look)) {
+            timers(one.at);
+            craft_now_ = std::max(craft_now_, one.at);
+            const auto heard = read_heard(craft_.sent(), one.bytes.data(), one.bytes.size(), refused_);
+            if (!heard) continue;
+            if (heard->kind == Kind::kAnswer)
+                sending_.handle_established(craft_now_, heard->subflow, std::min(heard->echo, craft_now_));
+            else
+                sending_.handle_ack(craft_now_, heard->subflow, heard->ack);
+        }
+        timers(look);
+    }
+
+    void timers(Time until) {
+        while (sending_timers_.time() <= until) {
+            craft_now_ = std::max(craft_now_, sending_timers_.time());
+            const std::size_t head = sending_timers_.head();
+            if (head < subflows_)
+                sending_.handle_timer(craft_now_, head);
+            else if (head < release_head())
+                sending_.handle_pace(craft_now_, head - subflows_);
+            else if (head == release_head())
+                sending_timers_.set(head, sending_.handle_release(craft_now_));
+            else
+                on_slot();
+        }
+    }
+
+    void on_slot() {
+        sending_.handle_slot(craft_now_);
+        samples_.take(craft_now_, sending_);
+        sending_timers_.set(slot_head(), craft_now_ + config_.slot_ns);
+        earth_.forget(craft_now_ - config_.coding.block_ns);  // a block longer, for what still waits in a queue
+        for (; forgotten_ < map_.blocks() && done_with(forgotten_); ++forgotten_) craft_.forget(forgotten_);
+    }
+    bool done_with(std::uint32_t block) const { return map_.size(block) == 0 || sending_.blocks()[block].over; }
+
+    // As the simulator's Coded::finished(), but that nobody sees what is under way: what left has had the time to arrive.
+    bool over(Time now) const {
+        const dstcc::CodedReceivingEnd& receiving = earth_.receiving();
+        if (now >= config_.duration_ns || receiving.complete() == config_.objects.size()) return true;
+        const bool late = config_.transport.drop_late && now >= last_deadline_;
+        if ((sending_.done() || late) && now > craft_.last_arrival(plans_) + 2 * plan_.tick) return true;
+        if (plan_.stall == kNever || sending_.released() < config_.objects.size()) return false;
+        const Time since = std::max<Time>(receiving.last_delivery_ns(), dstcc::dark_until(config_, now));
+        return config_.duration_ns == kNever && now - since > plan_.stall;
+    }
+
+    const Plan& plan_;
+    const dstcc::EngineConfig& config_;
+    std::size_t subflows_;
+    dstcc::BlockMap map_;
+    dstcc::BlockHeaders headers_;
+    transfer::Payloads payloads_;
+    dstcc::TimerTree sending_timers_, receiving_timers_;
+    Craft craft_;
+    Earth earth_;
+    std::vector<dstcc::ContactPlan> plans_;
+    dstcc::CodedSendingEnd sending_;
+    dstcc::CodedSampler samples_;
+    Refused refused_;  // by the spacecraft
+    std::uint32_t forgotten_ = 0;
+    Time last_deadline_ = -1, realtime_ = 0, craft_now_ = 0, earth_now_ = 0, end_ = 0;
+};
+
+void put(std::FILE* file, const std::vector<std::int64_t>& row) {
+    if (std::fwrite(row.data(), 8, row.size(), file) != row.size()) transfer::fail_errno("the result");
+}
+
+void Trial::write() const {
+    std::FILE* file = std::fopen(plan_.result.c_str(), "wb");
+    if (file == nullptr) transfer::fail_errno(plan_.result);
+    const dstcc::CodedReceivingEnd& receiving = earth_.receiving();
+    const auto missing = earth_.missing(craft_.sent());
+    double rtt_sum = 0, timeouts = 0;
+    std::int64_t rtt_samples = 0, syns = 0;
+    for (std::size_t s = 0; s < subflows_; ++s) {
+        const dstcc::CodedSendingEnd::Subflow& from = sending_.subflow(s);
+        rtt_sum += from.flight.rtt_sum_s();
+        rtt_samples += from.flight.rtt_samples();
+        timeouts += static_cast<double>(from.flight.timeouts());
+        syns += from.syns;
+    }
+    const double p95 = sending_.waits().quantile(0.95) / dstcc::kNsPerS;
+    const std::string wait = std::isnan(p95) ? "null" : std::to_string(p95);
+    const std::int64_t payload = sending_.source_payload() + sending_.repair_payload() + sending_.probe_payload();
+    const dstcc::SampleColumns& rows = samples_.rows();
+    const std::size_t objects = config_.objects.size();
+    std::fprintf(file, "{\"objects\": %zu, \"samples\": %zu, \"blocks\": %zu, \"missing\": %zu, \"end_ns\": %" PRId64,
+                 objects, rows.t_ns.size(), map_.blocks(), missing.size(), end_);
+    const auto number = [&](const char* name, std::int64_t value) {
+        std::fprintf(file, ", \"%s\": %" PRId64, name, value);
+    };
+    number("sent_wire_bytes", payload + config_.transport.header_bytes * (sending_.data_packets() + syns));
+    number("sent_payload_bytes", payload);
+    number("retransmitted_payload_bytes", sending_.fresh_payload());
+    number("repair_payload_bytes", sending_.repair_payload());
+    number("arrived_payload_bytes", receiving.arrived_payload());
+    number("recovered_payload_bytes", receiving.recovered_payload());
+    number("delivered_payload_bytes", receiving.arrived_payload() + receiving.recovered_payload());
+    number("checked_payload_bytes", earth_.store().checked_bytes());
+    number("duplicate_payload_bytes", 0);
+    number("hol_payload_bytes", 0);
+    number("rtt_samples", rtt_samples);
+    number("data_packets", sending_.data_packets());
+    number("dropped_queue_packets", craft_.dropped());
+    number("missing_packets", static_cast<std::int64_t>(missing.size()));
+    number("refused_packets", earth_.refused().total() + refused_.total());
+    number("block_peak_bytes", earth_.store().block_peak_bytes());
+    number("decoder_peak_bytes", earth_.store().peak_bytes());
+    number("encoder_peak_bytes", craft_.peak_bytes());
+    number("first_send_ns", sending_.first_send_ns());
+    number("last_delivery_ns", receiving.last_delivery_ns());
+    std::fprintf(file, ", \"hol_wait_byte_s\": 0.0, \"rtt_sum_s\": %.12g, \"timeouts\": %.0f, \"queue_p95_s\": %s}\n",
+                 rtt_sum, timeouts, wait.c_str());
+    for (std::size_t i = 0; i < objects; ++i) {
+        const dstcc::ObjectOutcome one = dstcc::object_outcome(sending_, receiving, i);
+        put(file, {one.first_sent_ns, one.first_arrival_ns, one.complete_ns, one.sent_bytes, one.delivered_bytes,
+                   one.retransmissions, one.subflow, one.given_up});
+    }
+    for (std::size_t i = 0; i < rows.t_ns.size(); ++i) {
+        std::int64_t pacing;
+        std::memcpy(&pacing, &rows.pacing_bps[i], sizeof pacing);
+        put(file, {rows.t_ns[i], rows.subflow[i], rows.cwnd[i], rows.inflight[i], rows.srtt_ns[i], rows.min_rtt_ns[i],
+                   rows.sent[i], rows.lost[i], rows.retransmitted[i], rows.delivered[i], rows.queue[i], pacing});
+    }
+    for (std::size_t b = 0; b < map_.blocks(); ++b) {
+        const dstcc::BlockOutcome one = dstcc::block_outcome(sending_, receiving, map_, headers_, b);
+        put(file, {one.source, one.repair, one.planned, one.repair_bytes, one.arrived, one.decoded_ns, one.whole});
+    }
+    for (std::uint32_t i = 0; i < objects; ++i) put(file, {map_.block_of(i), receiving.parts()[i].recovered});
+    for (const auto& [subflow, packet] : missing) put(file, {subflow, packet});
+    if (std::fclose(file) != 0) transfer::fail_errno(plan_.result);
+}
+
+}  // namespace
+
+}  // namespace coded
+
+int main(int argc, char** argv) {
+    if (argc != 2) {
+        std::fprintf(stderr, "usage: coded PLAN\n");
+        return 2;
+    }
+    try {
+        const coded::Plan plan = coded::read_plan(argv[1]);
+        coded::Trial trial(plan);
+        trial.run();
+        trial.write();
+        return 0;
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 1;
+    }
+}

@@ -1,0 +1,37 @@
+// The plan file: lines of a key and its values, written by dstcc_kernel/coded.py; the layers lie in a file of int64 rows beside
+// it. What both ends need of a trial is the simulator's own configuration, in emulated time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/config.hpp"
+#include "../transfer/base.hpp"
+
+namespace coded {
+
+using dstcc::Time;
+using transfer::Failure;
+
+struct Line {
+    std::string earth;
+    int queue_packets = 0;
+};
+struct Path {
+    std::size_t link;
+    std::string craft;
+};
+
+struct Plan {
+    int craft_ns = -1, earth_ns = -1;  // open namespace files
+    std::string result, received;      // `received`: a folder for the first layers' parts as they came; empty: none
+    Time tick = 0, stall = dstcc::kNever;
+    dstcc::EngineConfig engine;
+    std::vector<Line> lines;  // by link
+    std::vector<Path> paths;  // by subflow
+    transfer::Plan payloads;  // objects and their files
+};
+
+Plan read_plan(const std::string& path);
+
+}  // namespace coded

@@ -1,0 +1,70 @@
+"""Carry a coded trial out: lay the links, start the program of ``kernel-cc/coded`` between them.
+
+What runs here is in a guest; ``coded_plan.py`` is the host's part.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+from dstcc.errors import DstccError
+from dstcc.wire import HEADER_BYTES
+
+from .job import Job
+from .topology import Wire, build, craft_address
+from .transfer import END_S, accompany, shape
+
+PLAN, SETTINGS = "plan.txt", "coded.txt"
+"""Of a trial's folder: what the program reads, and what of it the host wrote."""
+UDP_BYTES = 28
+"""Of IP and UDP, before a datagram."""
+DATA_BYTES, ACK_BYTES = 44, 36
+"""Headers of a data packet, and of an ACK with one range (``kernel-cc/coded/packet.hpp``)."""
+SIMULATED_ACK_BYTES = HEADER_BYTES + 8
+SOCKET_BYTES = 1 << 20
+
+
+def carry_coded(job: Job, folder: Path) -> None:
+    """Run a coded trial whose settings lie in ``folder``; leaves ``result.bin`` there.
+
+    Raises :class:`~dstcc.errors.DstccError` with what the program says when it fails.
+    """
+    with build(SOCKET_BYTES) as topology:
+        for index, link in enumerate(job.links):
+            topology.lay(index, _wire(job, index), [craft_address(index, k) for k in range(link.subflows)])
+        plan = folder / PLAN
+        namespaces = f"namespaces {topology.craft} {topology.earth}\n"
+        plan.write_text(namespaces + (folder / SETTINGS).read_text())
+        program = subprocess.Popen(
+            [job.program, str(plan)],
+            pass_fds=(topology.craft, topology.earth),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            accompany(program, job, topology)
+            with suppress(subprocess.TimeoutExpired):
+                program.wait(timeout=END_S)
+        finally:
+            if program.poll() is None:
+                program.kill()
+            _, said = program.communicate()
+    if program.returncode < 0:
+        raise DstccError(f"the program for coded packets was ended by signal {-program.returncode}")
+    if program.returncode != 0:
+        raise DstccError(said.strip() or f"the program for coded packets ended with {program.returncode}")
+
+
+def _wire(job: Job, index: int) -> Wire:
+    """A packet weighs what the simulator's does: of its datagram and headers so many bytes are free."""
+    return Wire(
+        down=shape(job, index, 0, up=False),
+        up=shape(job, index, 0, up=True),
+        mtu=job.mss_bytes + DATA_BYTES + UDP_BYTES,
+        down_free_bytes=UDP_BYTES + DATA_BYTES - HEADER_BYTES,
+        up_free_bytes=UDP_BYTES + ACK_BYTES - SIMULATED_ACK_BYTES,
+        initial_cwnd=job.initial_cwnd,
+    )

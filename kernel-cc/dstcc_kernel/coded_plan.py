@@ -1,0 +1,120 @@
+"""Layers coded over packets, with real bytes: what the program of ``kernel-cc/coded`` is told of a trial.
+
+It is the simulator's two ends (``dstcc/engine/src/coding``) with UDP datagrams between them, in emulated time.
+``coded.py`` is the guest's part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dstcc.wire import HEADER_BYTES
+
+from .coded import SETTINGS
+from .job import NEVER_NS, OBJECTS, RESULT, Job
+from .topology import craft_address, earth_address
+
+if TYPE_CHECKING:
+    from dstcc.engine.config import EngineConfig, Link
+
+CODED = "coded"
+"""The mode, and the folder of its program."""
+WORD_PACKETS = 255
+"""Of a code word, Cauchy Reed-Solomon over GF(2^8)."""
+TICKS_A_QUEUE = 4
+"""Datagrams leave together at a look: a queue holds those of some looks."""
+LEAST_TICK_NS = 20_000
+TIMES = (
+    *("rto_initial_s", "rto_min_s", "rto_max_s", "delayed_ack_s", "delayed_ack_max_s", "compressed_ack_s"),
+    *("tlp_min_s", "hystart", "hystart_ack_delta_s", "hystart_delay_min_s", "hystart_delay_max_s"),
+    *("bbr_min_rtt_window_s", "bbr_probe_rtt_s", "westwood_rtt_min_s", "jiffy_s", "uptime_s"),
+    *("ledbat_target_s", "ledbat_minute_s", "quick_acks"),
+)
+"""Fields of :class:`~dstcc.engine.TcpConstants` as the program reads them."""
+
+
+def coded_job(job: Job, config: EngineConfig) -> Job:
+    """The job of a coded trial, from that of the same links."""
+    full = 8 * (config.transport.mss_bytes + HEADER_BYTES)
+    drained = min(link.down.queue_packets * full / link.down.rate_bps for link in job.links) * 1e9
+    links = tuple(
+        replace(link, subflows=own.subflows, opens_ns=0, joins_ns=0)
+        for link, own in zip(job.links, config.links, strict=True)
+    )
+    tick_ns = max(LEAST_TICK_NS, min(job.tick_ns, ceil(drained / TICKS_A_QUEUE)))
+    return replace(
+        job, coded=True, tick_ns=tick_ns, links=links, parameters={}, sysctls={}, rto_min_ms=0, backups=False
+    )
+
+
+def write_plan(job: Job, config: EngineConfig, folder: Path) -> None:
+    """Write what the program is told of a trial, but for the guest's namespaces."""
+    from .plan import objects_of
+
+    assert config.coding is not None
+    rows = np.column_stack([objects_of(config), config.coding.period.astype(np.int64)])
+    np.ascontiguousarray(rows).tofile(folder / OBJECTS)
+    (folder / SETTINGS).write_text("\n".join(_lines(job, config, folder)) + "\n")
+
+
+def _lines(job: Job, config: EngineConfig, folder: Path) -> Iterator[str]:
+    transport, coding, scale = config.transport, config.coding, config.transport.scale
+    assert coding is not None
+    yield f"result {folder / RESULT}"
+    yield f"seed {config.seed}"
+    yield (
+        f"transport {transport.congestion} {transport.mss_bytes} {HEADER_BYTES} {transport.initial_cwnd} "
+        f"{transport.drop_late:d} {transport.layer_first:d} {transport.handshake:d}"
+    )
+    yield f"constants {' '.join(_constants(config))}"
+    for control, parameters in transport.parameters.items():
+        for name, values in parameters.items():
+            factor = scale if name.endswith("_bps") else 1.0
+            yield f"parameter {control} {name} {' '.join(repr(float(value) * factor) for value in values)}"
+    yield f"times {job.tick_ns} {job.slot_ns} {job.duration_ns} {job.stall_ns}"
+    yield f"coding {coding.repair is None:d} {coding.place} {max(1, round(coding.block_ns / scale))}"
+    for share in coding.repair or ():
+        yield f"share {share!r}"
+    for index, (link, own) in enumerate(zip(job.links, config.links, strict=True)):
+        yield (
+            f"link {link.down.rate_bps!r} {link.up.rate_bps!r} {own.queue_bytes} {link.down.queue_packets} "
+            f"{link.subflows}"
+        )
+        yield f"earth {index} {earth_address(index)}"
+        yield from (f"craft {index} {craft_address(index, k)}" for k in range(link.subflows))
+        yield from _link_lines(index, own, scale, job.tick_ns)
+    for payload in job.payloads:
+        yield f"payload {payload}"
+    yield f"objects {folder / OBJECTS}"
+
+
+def _link_lines(index: int, link: Link, scale: float, tick_ns: int) -> Iterator[str]:
+    """Light times and outages of a link in emulated time.
+
+    An outage is over a look later than it is for the plan: netem needs a moment to let the first packet through.
+    """
+    slopes = link.delay_slope or [None] * len(link.delay_ns)
+    for t, delay, slope in zip(link.delay_t_ns, link.delay_ns, slopes, strict=True):
+        yield f"delay {index} {round(t / scale)} {round(delay / scale)}{'' if slope is None else f' {slope!r}'}"
+    up = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
+    for key, outages in (("outage", link.outages_ns), ("up-outage", up)):
+        for start, end in outages:
+            yield f"{key} {index} {round(start / scale)} {min(round(end / scale) + tick_ns, NEVER_NS)}"
+
+
+def _constants(config: EngineConfig) -> Iterator[str]:
+    """As the simulator's ``read_constants`` at a scale of 1."""
+    constants = config.transport.constants
+    for name in TIMES:
+        value = getattr(constants, name)
+        if name == "uptime_s":
+            turn = int(constants.jiffy_s * 1e9) << 15
+            yield str(int(value * 1e9) % turn if turn else 0)
+        else:
+            yield str(int(value * 1e9)) if name.endswith("_s") else str(int(value))
