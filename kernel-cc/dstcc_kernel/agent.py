@@ -9,12 +9,12 @@ An observation has the engine's values by their names, in mission time:
 
 * ``queue_bytes`` comes from whoever sees the sender's queue on its link; where nobody does, what is in flight beyond
   the shortest round trip stands for it, W (1 - RTTmin / RTT), as in Vegas (Brakmo, Peterson, JSAC 1995);
-* lanes that share their link's window (:attr:`Agent.shared`) each hold all of it, and the sender sees to the sum: the
-  window is their mean, the smoothed round trip that of the lanes that heard something in the slot, the pace W per
-  round trip in bytes on the wire, headers included, as the simulator counts it;
+* lanes that share their link's window (:attr:`Agent.shared`) each hold all of it, and are a group, whose sum the module
+  bounds (under BPF the sender does): the window is their mean, the smoothed round trip that of the lanes that heard
+  something in the slot, the pace W per round trip in bytes on the wire, headers included, as the simulator counts it;
 * ``assigned_bytes`` are those handed to the subflow's socket and not sent;
 * layers are not sent twice, so nothing is ever ``copied``;
-* a window that says a pace (``rate``) holds beside what was in flight at the action, which the sender sees to as well.
+* a window that says a pace (``rate``) holds beside what was in flight at the action, of which the group is told.
 
 The guard is the simulator's: windows within the law's bounds, Reno for a slot whose decision is not finite and after
 four slots without one. The module keeps it, so it holds when this program is dead, too.
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -68,6 +68,14 @@ class Steered(Protocol):
         self, *, slot_us: int | None = None, silence_slots: int | None = None, headroom: int | None = None
     ) -> None:
         """For actions to come."""
+
+
+@runtime_checkable
+class Sharing(Protocol):
+    """A control whose subflows can share a window: the module, not BPF."""
+
+    def set_group(self, group: int, subflows: Sequence[int] = (), beside: int | None = None) -> int:
+        """Have subflows join a group; how many are in it now."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +148,7 @@ class Agent:
     config: EngineConfig | None = None
     """The trial, in mission time; policies that measure ask what the source needs and what a packet weighs."""
     shared: bool = False
-    """Each of a route's connections holds the route's whole window, and whoever sends sees to the sum."""
+    """Each of a route's connections holds the route's whole window, and all of them together no more."""
     totals: Totals = field(default_factory=Totals)
     _before: dict[int, Subflow] = field(default_factory=dict)
 
@@ -193,6 +201,11 @@ class Agent:
             self._act([Action(s.id, None) for group in groups for s in group])
             return Decision([-1] * self.layers)
         actions = self.policy.action.decode(choice, self._observer.units(self._stepper))
+        rate = self.policy.action.pacing == "rate"
+        if self.shared:
+            if rate:
+                self._beside = [sum(s.in_flight for s in group) for group in groups]
+            share_windows(self.control, groups, self._beside if rate else None)
         windows = zip(groups, actions.alpha_q16[0].tolist(), actions.beta[0].tolist(), strict=False)
         self._act(
             [
@@ -201,8 +214,6 @@ class Agent:
                 for s in group
             ]
         )
-        if self.policy.action.pacing == "rate" and self.shared:
-            self._beside = [sum(s.in_flight for s in group) for group in groups]
         self._observer.note(actions.layer_subflow, np.zeros_like(actions.copied))
         return self._of_layers(actions, contacts)
 
@@ -341,6 +352,28 @@ class Agent:
     def _rise(self, subflow: Subflow, counter: str) -> int:
         before = self._before.get(subflow.id)
         return int(getattr(subflow, counter) - (getattr(before, counter) if before else 0)) % WRAP
+
+
+def share_windows(
+    control: Steered | Sharing, groups: Sequence[Sequence[Subflow]], beside: Sequence[int] | None = None
+) -> None:
+    """Have each link's subflows share a window, as group 1 and so on, and what may be under way ``beside`` it.
+
+    Nothing happens under a control without groups. One that closes meanwhile has its link's others wait for a slot.
+    """
+    if not isinstance(control, Sharing):
+        return
+    for number, subflows in enumerate(groups, start=1):
+        new = [s.id for s in subflows if s.group != number]
+        extra = beside[number - 1] if beside is not None and subflows else None
+        try:
+            for start in range(0, len(new), ACTIONS_MAX):
+                control.set_group(number, new[start : start + ACTIONS_MAX])
+            if extra is not None:
+                control.set_group(number, beside=extra)
+        except NetlinkError as error:
+            if error.name != "ENOENT":
+                raise
 
 
 def check_policy(policy: Policy) -> None:

@@ -45,6 +45,7 @@ def make(job: Job, folder: Path) -> Controller:
 def hold(windows: Sequence[int], job: Job) -> Controller:
     """Each of a link's subflows holds its window of so many segments; lanes, which share one, hold all of it each."""
     from . import host
+    from .agent import share_windows
     from .netlink import ACTIONS_MAX, Action
 
     client = host.client()
@@ -57,6 +58,8 @@ def hold(windows: Sequence[int], job: Job) -> Controller:
         acts = [Action(s.id, 0, window) for group, window in zip(groups, windows, strict=True) for s in group]
         for start in range(0, len(acts), ACTIONS_MAX):
             client.act(acts[start : start + ACTIONS_MAX])
+        if job.shared:
+            share_windows(client, groups)
         return ""
 
     return slot

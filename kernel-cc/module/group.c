@@ -44,7 +44,7 @@ struct dstcc_member {
 	struct sock *sk;
 	struct list_head all, waiting, granted;
 	u32 counted, window;
-	u64 bytes_sent, asked_ns;	/* settled, and when the grant was made */
+	u64 bytes_sent, asked_ns;	/* charged, and when the grant was made */
 	bool steered;
 };
 
@@ -77,16 +77,17 @@ static void dstcc_group_kick(struct dstcc_group *group)
 		kref_put(&group->ref, dstcc_group_free);
 }
 
-/* The pace's next time, once what a member sent since it was settled is counted. */
-static u64 dstcc_group_next(const struct dstcc_member *member, u64 next_ns)
+/* What a member sent since the last time that it was looked at goes on the pace's account, once. */
+static void dstcc_charge(struct dstcc_group *group, struct dstcc_member *member)
 {
-	const u64 sent = READ_ONCE(tcp_sk(member->sk)->bytes_sent) - member->bytes_sent;
+	const u64 sent = READ_ONCE(tcp_sk(member->sk)->bytes_sent);
+	const u64 bytes = min_t(u64, sent - member->bytes_sent, U32_MAX);
 	const unsigned long rate = READ_ONCE(member->sk->sk_pacing_rate);
 
-	if (!sent || !rate || rate == ~0UL)
-		return next_ns;
-	return max(next_ns, member->asked_ns) +
-	       div64_u64(min_t(u64, sent, U32_MAX) * NSEC_PER_SEC, rate);
+	member->bytes_sent = sent;
+	if (bytes && rate && rate != ~0UL)
+		group->next_ns = max(group->next_ns, member->asked_ns) +
+				 div64_u64(bytes * NSEC_PER_SEC, rate);
 }
 
 /* What the member has under way and its window, as they are. Its socket's lock is held. */
@@ -110,8 +111,7 @@ static void dstcc_settle(struct dstcc_member *member)
 	}
 	member->window = dstcc->own;
 	member->steered = dstcc->steered;
-	group->next_ns = dstcc_group_next(member, group->next_ns);
-	member->bytes_sent = tp->bytes_sent;
+	dstcc_charge(group, member);
 	list_del_init(&member->granted);
 }
 
@@ -128,15 +128,14 @@ static u32 dstcc_wanted(const struct sock *sk)
 }
 
 /* Whether its pace keeps the member back; TCP's timer comes then. */
-static bool dstcc_paced(struct sock *sk, const struct dstcc_group *group)
+static bool dstcc_paced(struct sock *sk, struct dstcc_group *group)
 {
-	const struct dstcc_member *other;
 	struct tcp_sock *tp = tcp_sk(sk);
-	u64 next_ns = group->next_ns;
+	struct dstcc_member *other;
 
 	list_for_each_entry(other, &group->granted, granted)
-		next_ns = dstcc_group_next(other, next_ns);
-	tp->tcp_wstamp_ns = max(tp->tcp_wstamp_ns, next_ns);
+		dstcc_charge(group, other);
+	tp->tcp_wstamp_ns = max(tp->tcp_wstamp_ns, group->next_ns);
 	return READ_ONCE(sk->sk_pacing_status) == SK_PACING_NEEDED &&
 	       tp->tcp_wstamp_ns > tp->tcp_clock_cache;
 }

@@ -121,7 +121,10 @@ Craft::Craft(const Plan& plan, Ledger& ledger, Time started)
       started_(started),
       waiting_(static_cast<int>(lanes_.size())) {
     const Inside space(plan.craft_ns);
-    if (plan.placed) family_ = std::make_unique<Family>();
+    if (plan.placed)
+        family_ = std::make_unique<Family>();
+    else if (plan.shared)
+        family_ = Family::find();
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
         const LanePlan& lane_plan = plan.lane_plans[i];
         lanes_[i].first = i == 0 || plan.lane_plans[i - 1].link != lane_plan.link;
@@ -185,8 +188,12 @@ bool Craft::joined(int subflow) {
 }
 
 std::vector<Carried> Craft::carried() const {
-    if (!family_ || !lanes_[0].connected) return {};
+    if (!plan_.placed || !lanes_[0].connected) return {};
     return family_->carried(lanes_[0].token);
+}
+
+std::optional<Group> Craft::group(int link) const {
+    return family_ && plan_.shared ? family_->group(static_cast<std::uint32_t>(link) + 1) : std::nullopt;
 }
 
 std::int64_t Craft::write(int lane, const char* data, std::int64_t bytes) {

@@ -35,10 +35,13 @@ public:
     std::vector<Carried> carried() const;
     // Whether a subflow of the connection has joined for good: a round trip after TCP's handshake, and it stays so.
     bool joined(int subflow);
+    // What the subflows on a link share; nothing before the controller has them share it, or without our module.
+    std::optional<Group> group(int link) const;
     // The subflows of a connection as they are now.
     const std::vector<SubflowInfo>& look(int lane);
     // Shared windows: nothing is under way on the connection, and what was last seen of it holds but for its window. It is not
-    // asked again, as asking is what a guest takes longest for; but for each link's first, which tells the window.
+    // asked again, as asking is what a guest takes longest for; but for each link's first, which tells the window of a link
+    // that has no group.
     bool resting(int lane) const { return lanes_[static_cast<std::size_t>(lane)].resting; }
     const std::vector<SubflowInfo>& last(int lane) const { return lanes_[static_cast<std::size_t>(lane)].seen; }
 

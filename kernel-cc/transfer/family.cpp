@@ -14,9 +14,10 @@ namespace transfer {
 namespace {
 
 constexpr const char* kName = "dstcc";
-constexpr std::uint8_t kVersion = 1, kAnnounce = 8, kLayersGet = 9;  // dstcc_netlink.h
+constexpr std::uint8_t kVersion = 1, kAnnounce = 8, kLayersGet = 9, kGroupGet = 11;  // dstcc_netlink.h
 constexpr int kToken = 1, kRange = 3, kRow = 4, kLiving = 5;
 constexpr int kRangeLayer = 1, kRangeBytes = 2, kRangeDeadline = 3, kRangeLocalId = 4;
+constexpr int kGroupId = 1, kGroupBeside = 3, kGroupWindow = 5, kGroupInFlight = 6;
 constexpr int kRowLayer = 1, kRowLocalId = 2, kRowCarried = 3, kRowStrayed = 4, kRowMoved = 5, kRowLate = 6;
 
 std::string attribute(int type, const std::string& value) {
@@ -54,10 +55,20 @@ std::uint64_t value_of(const char* value, std::size_t bytes) {
 
 }  // namespace
 
-Family::Family() : socket_(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC)), family_(GENL_ID_CTRL) {
+Family::Family() : Family(true) {}
+
+Family::Family(bool needed)
+    : socket_(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC)),
+      family_(GENL_ID_CTRL) {
     if (socket_ < 0) fail_errno("netlink");
-    request(CTRL_CMD_GETFAMILY, attribute(CTRL_ATTR_FAMILY_NAME, std::string(kName, std::strlen(kName) + 1)));
-    if (family_ == GENL_ID_CTRL) throw Failure("the kernel told no number of the family dstcc");
+    errno = ask(CTRL_CMD_GETFAMILY, attribute(CTRL_ATTR_FAMILY_NAME, std::string(kName, std::strlen(kName) + 1)));
+    if (errno != 0 && (needed || errno != ENOENT)) fail_errno("the kernel's family dstcc");
+}
+
+std::unique_ptr<Family> Family::find() {
+    std::unique_ptr<Family> found(new Family(false));
+    if (found->family_ == GENL_ID_CTRL) found.reset();
+    return found;
 }
 
 Family::~Family() {
@@ -84,8 +95,22 @@ std::vector<int> Family::living(std::uint32_t token) {
     return living_;
 }
 
-// Sends a request and reads answers up to its acknowledgement.
+std::optional<Group> Family::group(std::uint32_t id) {
+    group_.reset();
+    asked_group_ = true;
+    errno = ask(kGroupGet, number(kGroupId, id));
+    asked_group_ = false;
+    if (errno != 0 && errno != ENOENT) fail_errno("the kernel's groups");
+    return group_;
+}
+
 void Family::request(std::uint8_t command, const std::string& attributes) {
+    errno = ask(command, attributes);
+    if (errno != 0) fail_errno("the kernel's scheduler dstcc");
+}
+
+// Sends a request and reads answers up to its acknowledgement; the error's number, 0 for none.
+int Family::ask(std::uint8_t command, const std::string& attributes) {
     nlmsghdr head{};
     genlmsghdr genl{};
     head.nlmsg_len = static_cast<std::uint32_t>(NLMSG_HDRLEN + GENL_HDRLEN + attributes.size());
@@ -99,10 +124,10 @@ void Family::request(std::uint8_t command, const std::string& attributes) {
     message += attributes;
     if (send(socket_, message.data(), message.size(), 0) != static_cast<ssize_t>(message.size()))
         fail_errno("netlink, dstcc");
-    receive();
+    return receive();
 }
 
-void Family::receive() {
+int Family::receive() {
     for (;;) {
         const ssize_t got = recv(socket_, room_.data(), room_.size(), 0);
         if (got < 0 && errno == EINTR) continue;
@@ -118,12 +143,12 @@ void Family::receive() {
             if (head.nlmsg_type == NLMSG_ERROR) {
                 nlmsgerr error{};
                 std::memcpy(&error, body, std::min(sizeof error, static_cast<std::size_t>(stop - body)));
-                errno = -error.error;
-                if (errno != 0) fail_errno("the kernel's scheduler dstcc");
-                return;
+                return -error.error;
             }
             if (head.nlmsg_type == GENL_ID_CTRL)
                 read_family(body + GENL_HDRLEN, stop);
+            else if (asked_group_)
+                read_group(body + GENL_HDRLEN, stop);
             else
                 read_rows(body + GENL_HDRLEN, stop);
             at += NLMSG_ALIGN(head.nlmsg_len);
@@ -134,6 +159,16 @@ void Family::receive() {
 void Family::read_family(const char* at, const char* end) {
     each_attribute(at, end, [this](int type, const char* value, std::size_t bytes) {
         if (type == CTRL_ATTR_FAMILY_ID) family_ = static_cast<std::uint16_t>(value_of(value, bytes));
+    });
+}
+
+void Family::read_group(const char* at, const char* end) {
+    Group& made = group_.emplace();
+    each_attribute(at, end, [&made](int type, const char* value, std::size_t bytes) {
+        const auto read = static_cast<std::int64_t>(value_of(value, bytes));
+        if (type == kGroupWindow) made.window = read;
+        if (type == kGroupBeside) made.beside = read;
+        if (type == kGroupInFlight) made.in_flight = read;
     });
 }
 

@@ -12,7 +12,8 @@ Sampler::Sampler(const Plan& plan, Ledger& ledger, Craft& craft)
       handshakes_(plan.lane_plans.size()) {}
 
 // A connection's SRTT counts by its window; a backup that never carried anything has no part in the sums. TCP_INFO counts
-// no losses: marked = repeated so far + marked and not yet repeated. Lanes that share a window have it each.
+// no losses: marked = repeated so far + marked and not yet repeated. Lanes that share a window have it each, and their SRTTs
+// count alike.
 void Sampler::take(Time now) {
     const auto count = static_cast<std::size_t>(plan_.subflows);
     std::vector<Sample> made(count);
@@ -35,8 +36,9 @@ void Sampler::take(Time now) {
             row.cwnd += active ? tcp.tcpi_snd_cwnd : 0;
             row.inflight +=
                 static_cast<std::int64_t>(tcp.tcpi_unacked) - tcp.tcpi_sacked - tcp.tcpi_lost + tcp.tcpi_retrans;
-            srtt[s] += 1e3 * tcp.tcpi_rtt * tcp.tcpi_snd_cwnd;
-            weight[s] += tcp.tcpi_snd_cwnd;
+            const double share = plan_.shared ? 1 : tcp.tcpi_snd_cwnd;
+            srtt[s] += 1e3 * tcp.tcpi_rtt * share;
+            weight[s] += share;
             if (tcp.tcpi_rtt != 0 && tcp.tcpi_min_rtt != UINT32_MAX) {
                 const auto least = static_cast<Time>(tcp.tcpi_min_rtt) * 1000;
                 row.min_rtt_ns = row.min_rtt_ns == 0 ? least : std::min(row.min_rtt_ns, least);
@@ -51,6 +53,7 @@ void Sampler::take(Time now) {
     if (plan_.shared)
         for (std::size_t s = 0; s < count; ++s) {
             made[s].cwnd /= std::max<std::int64_t>(lanes[s], 1);
+            if (const auto group = craft_.group(plan_.subflow_links[s])) made[s].cwnd = group->window;
             made[s].pacing_bps /= static_cast<double>(std::max<std::int64_t>(lanes[s], 1));
         }
     const std::vector<SlotCounts> slot = ledger_.take_slot();

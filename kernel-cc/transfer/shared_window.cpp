@@ -6,8 +6,8 @@ namespace transfer {
 
 namespace {
 
-constexpr Time kLooks = 16;  // TCP_INFO is read so many times a round trip, and with each new window
-constexpr double kLate = 2;  // looks' worth of data that may leave at once when a look came late
+constexpr Time kLooks = 16;   // TCP_INFO is read so many times a round trip, and with each new window
+constexpr double kAhead = 2;  // looks' worth of data that TCP is given ahead of its pace, as a look may come late
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
@@ -63,6 +63,7 @@ void SharedWindow::steer(const Answer& answer) {
 }
 
 void SharedWindow::pump(Time now, const std::function<void()>& drained) {
+    now_ = now;
     waiting_.release(now);
     Time quickest = kNever;
     established_ = 0;
@@ -71,7 +72,8 @@ void SharedWindow::pump(Time now, const std::function<void()>& drained) {
         path.one_way = plan_.links[i].one_way(now);
         quickest = std::min(quickest, path.one_way);
         refresh(path, static_cast<int>(i), now);
-        allow(path, static_cast<int>(i), now);
+        if (path.established && !waiting_.empty()) ask(path, static_cast<int>(i));
+        note_leaving(path, static_cast<int>(i), now);
         if (path.established) established_ |= Set{1} << i;
     }
     waiting_.drop_lost(now + quickest);
@@ -124,15 +126,18 @@ void SharedWindow::refresh(Path& path, int link, Time now) {
     path.pace = static_cast<double>(path.window) / static_cast<double>(std::max<Time>(path.srtt, 1));
 }
 
-// A token bucket of a look or two: nothing is saved up while there is nothing to send. What leaves is charged, not what is
-// handed over: a lane may hold it back until its receiver's window, 64 KiB at first, opens.
-void SharedWindow::allow(Path& path, int link, Time now) {
-    const std::int64_t sent = ledger_.passed(link).sent;
-    const double most = kLate * path.pace * static_cast<double>(plan_.tick) + plan_.mss;
-    path.due = std::min(path.due + path.pace * static_cast<double>(now - path.fed), most) -
-               static_cast<double>(sent - path.charged);
-    path.charged = sent;
-    path.fed = now;
+// The kernel's own count, where the link's lanes are a group.
+void SharedWindow::ask(Path& path, int link) {
+    const std::optional<Group> group = craft_.group(link);
+    if (!group) return;
+    path.window = group->window * plan_.mss;
+    path.beside = group->beside * plan_.mss;
+    path.flight = group->in_flight * plan_.mss;
+    path.then = ledger_.passed(link);
+    path.pace = static_cast<double>(path.window) / static_cast<double>(std::max<Time>(path.srtt, 1));
+}
+
+void SharedWindow::note_leaving(Path& path, int link, Time now) {
     for (Path::Open& open : path.open)
         if (const std::int64_t left = unsent(open.lane, link); left != open.unsent) open = {open.lane, left, now};
     path.open.erase(
@@ -140,19 +145,19 @@ void SharedWindow::allow(Path& path, int link, Time now) {
         path.open.end());
 }
 
-// Bytes that may be handed over: within the window, and not ahead of the pace.
+// Bytes that may be handed over: within the window, and not far ahead of the pace. A lane may hold back what it has until its
+// receiver's window, 64 KiB at first, opens: that is under way, but keeps nothing else from leaving.
 std::int64_t SharedWindow::room(const Path& path, int link) const {
     if (!path.established) return 0;
     const Passed& passed = ledger_.passed(link);
     const std::int64_t flight =
         path.flight + (passed.sent - path.then.sent) - (passed.acked - path.then.acked) + passed.written - passed.left;
     const std::int64_t window = path.window + path.beside - std::max<std::int64_t>(flight, 0);
-    const Time patience = 2 * plan_.tick + static_cast<Time>(kLate * plan_.mss / std::max(path.pace, 1e-9));
-    std::int64_t leaving = 0;
+    const Time patience = 2 * plan_.tick + static_cast<Time>(kAhead * plan_.mss / std::max(path.pace, 1e-9));
+    double ahead = kAhead * path.pace * static_cast<double>(plan_.tick) + plan_.mss;
     for (const Path::Open& open : path.open)
-        if (path.fed - open.moved <= patience) leaving += unsent(open.lane, link);
-    const double due = path.due - static_cast<double>(leaving + passed.sent - path.charged);
-    return due < plan_.mss ? 0 : std::min(window, static_cast<std::int64_t>(due)) / plan_.mss * plan_.mss;
+        if (now_ - open.moved <= patience) ahead -= static_cast<double>(unsent(open.lane, link));
+    return ahead < plan_.mss ? 0 : std::min(window, static_cast<std::int64_t>(ahead)) / plan_.mss * plan_.mss;
 }
 
 // Handed to a lane for a link and not yet sent.
@@ -184,9 +189,9 @@ bool SharedWindow::feed(int link) {
     const auto known =
         std::find_if(path.open.begin(), path.open.end(), [&](const Path::Open& o) { return o.lane == path.lane; });
     if (known == path.open.end())
-        path.open.push_back({path.lane, sent, path.fed});
+        path.open.push_back({path.lane, sent, now_});
     else
-        *known = {path.lane, unsent(path.lane, link), path.fed};
+        *known = {path.lane, unsent(path.lane, link), now_};
     path.offset += sent;
     if (sent == rest) path.object = -1;
     return true;

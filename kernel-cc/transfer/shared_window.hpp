@@ -1,15 +1,17 @@
 // A controller's links: all lanes of a link share the window that the controller sets, as in the simulator, where a lane is
-// an order and nothing else. Every lane's TCP holds that window W, and the sender sees to the sum:
+// an order and nothing else. Every lane's TCP holds that window W. The kernel sees to the sum, as the lanes are a group of our
+// module's: no more than W under way on all of them, W per round trip in all, repairs included. Here layers are given to
+// links as late as can be:
 //
-//   window   what is under way on the link's lanes together stays below W, the mean of their windows; where W says a rate,
-//            below W beside what was under way when it was set
-//   pace     layers leave one after the other, W per smoothed round trip in all, repairs included
+//   room     a link gets what its group's window has room for, and no more of it than leaves by the look after the next
 //   lanes    some in rotation, a whole layer to each; further ones where the receivers of these have no room
 //   stream   one connection with a subflow a link, which holds W by itself; the kernel is told of the bytes which are next
 //            whose they are (family.hpp), and its scheduler sends them on that subflow
 //   layers   bound to a link when it has room, by the rules that the simulator compiles too (kernel-cc/dispatch/dstcc_dispatch.hpp)
 //
-// A lane whose agent fell silent is Reno's: its window, and with it the mean, halves with its losses.
+// A lane whose agent fell silent is Reno's: its window, and with it the mean, halves with its losses. Where nobody has made a
+// group, before the controller's first decision and under BPF, which has none, room is by what TCP_INFO told and what passed
+// since; a lane's first segments leave unpaced then, and repairs beside W.
 #pragma once
 
 #include "feeder.hpp"
@@ -35,13 +37,12 @@ private:
         int object = -1, lane = -1;  // under way to a lane
         std::int64_t offset = 0;
         bool established = false;
-        Time one_way = 0, srtt = 0, refreshed = -1, fed = 0;
-        std::int64_t window = 0, flight = 0;  // bytes, when refreshed
+        Time one_way = 0, srtt = 0, refreshed = -1;
+        std::int64_t window = 0, flight = 0;  // bytes, when looked at
         std::int64_t beside = 0;              // rate: what was under way when the window was set
         bool set = false;                     // since the last look
-        Passed then;                          // likewise
-        double pace = 0, due = 0;             // payload bytes a ns; that may leave now
-        std::int64_t charged = 0;             // of what left, ever
+        Passed then;                          // when looked at
+        double pace = 0;                      // payload bytes a ns
         struct Open {
             int lane;
             std::int64_t unsent;
@@ -58,7 +59,8 @@ private:
 
     void refresh(Path& path, int link, Time now);
     std::int64_t unsent(int lane, int link) const;
-    void allow(Path& path, int link, Time now);
+    void ask(Path& path, int link);
+    void note_leaving(Path& path, int link, Time now);
     std::int64_t room(const Path& path, int link) const;
     bool feed(int link);
     int lane_for(const Path& path, std::int64_t bytes) const;
@@ -70,7 +72,7 @@ private:
     std::vector<dstcc_dispatch::Forecast> forecasts_;  // what each link would do to a layer
     std::vector<std::int64_t> told_;                   // bytes handed over of each layer for each link
     std::vector<int> layers_;
-    Time gap_;
+    Time gap_, now_ = 0;
     double repair_ = 0.5;
     bool pinned_ = true;
     Set dark_ = 0, established_ = 0;
