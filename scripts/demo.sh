@@ -16,7 +16,7 @@ dstcc="$1/dstcc"
 demo="$2"
 # Ten hours into the mission the controls that get anywhere have got there.
 from_s=36000
-to_s=36300
+to_s=36060
 mkdir -p "$demo"
 
 step() { printf '\n== %s\n' "$*"; }
@@ -32,7 +32,7 @@ step "emulate: twelve hours of it, live from Mars over both links, ten times: st
 step "report: the trials side by side on one page"
 "$dstcc" report "$demo/run" -o "$demo/report.html" --force
 
-step "play: five minutes of what Earth saw, ten hours into the mission, a file per algorithm"
+step "play: a minute of what Earth saw, ten hours into the mission, a file per algorithm"
 "$1/python" -c '
 import sys
 from pathlib import Path
@@ -56,8 +56,8 @@ cat <<TEXT
 Made in $demo:
   stream/        the clip as layers: manifest.json and a payload file per chunk and layer
   run/           the trials as Parquet tables, with the scenario and the command that made them
-  report.html    open it in a browser: who played how much, what each knew and had for it, windows and rates over the
-                 mission, every chunk's fate
-  earth-*.mp4    five minutes as Earth saw them under each: missing layers cost frames, lost chunks stand still;
-                 open-loop and ltp are told the links' rates, the others must find them out
+  report.html    open it in a browser: who played how much, the picture on Earth under each, what each knew and had for
+                 it, windows and rates over the mission, every chunk's fate
+  earth-*.mp4    a minute as Earth saw it under each: missing layers cost frames, lost chunks stand still, and the line
+                 below says since when; open-loop and ltp are told the links' rates, the others must find them out
 TEXT

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .output import console, emit_json, notices
+from .output import console, emit_json, notices, progress
 
 if TYPE_CHECKING:
     from dstcc_svc import Manifest
@@ -22,6 +22,7 @@ EXAMPLES = """\b
 Examples:
   dstcc play run -o earth.mp4
   dstcc play run --trial cubic+minrtt/s1 --from 3600 --to 3660 -o minute.mp4
+  dstcc play run --plain -o the-streams-own-bits.mp4
   dstcc play copied/run --stream streams/bunny -o earth.mp4
 """
 
@@ -52,6 +53,11 @@ Examples:
     help="Where the run's stream lies now, if it moved.",
 )
 @click.option(
+    "--plain",
+    is_flag=True,
+    help="No line below the picture; the stream's own bits, where players show them. Each picture is there once.",
+)
+@click.option(
     "--force", is_flag=True, help="Replace a video that is there, and nothing but one of dstcc play's."
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
@@ -63,10 +69,13 @@ def command(
     from_s: float | None,
     to_s: float | None,
     moved_to: Path | None,
+    plain: bool,
     force: bool,
     as_json: bool,
 ) -> None:
     """Write the video of a trial of RUN as an ordinary MP4: the layers in time, lost chunks frozen.
+
+    A line below the picture says the mission time, which layers arrived, and since when the picture is frozen.
 
     Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated.
     """
@@ -77,11 +86,21 @@ def command(
     loaded = load_run(run)
     stream = _stream_of(loaded, moved_to)
     chosen = _named(loaded, trial) if trial is not None else _best(loaded)
-    levels = _levels(loaded, chosen["id"])
+    levels = loaded.levels(chosen["id"])
     if from_s is None:
         from_s = _start_s(load_manifest(stream), levels)
     end_s = from_s + DEFAULT_LENGTH_S if to_s is None else to_s
-    report = play(stream, levels, output, from_s=from_s, to_s=end_s, force=force)
+    with progress("coding", 1.0) as bar:
+        report = play(
+            stream,
+            levels,
+            output,
+            from_s=from_s,
+            to_s=end_s,
+            captions=not plain,
+            force=force,
+            advance=bar.advance,
+        )
     if as_json:
         emit_json({"run": str(run), "trial": chosen["id"], **report.document()})
         return
@@ -91,7 +110,7 @@ def command(
         f"{report.frozen_chunks} of {report.chunks} chunks frozen"
         + (
             ", coded again with x264 because players do not show the stream's layers"
-            if report.recoded
+            if report.recoded and plain
             else ""
         )
         + ("; the mission is longer, --from S --to S show more" if cut else ""),
@@ -145,18 +164,3 @@ def _best(run: Run) -> dict[str, Any]:
             highlight=False,
         )
     return best
-
-
-def _levels(run: Run, trial: str) -> list[int]:
-    """Played level of each chunk in order."""
-    import pyarrow.compute as pc
-
-    from dstcc.errors import RunError
-
-    table = run.chunks()
-    table = table.filter(pc.and_(pc.equal(table["trial"], trial), pc.equal(table["layer"], 0))).sort_by(
-        "chunk"
-    )
-    if table["chunk"].to_pylist() != list(range(table.num_rows)) or not table.num_rows:
-        raise RunError(f"{run.path / 'chunks.parquet'}: trial {trial!r} has no row for every chunk")
-    return [int(level) for level in table["played_level"].to_pylist()]

@@ -11,6 +11,7 @@ from .output import console, emit_json, progress
 
 if TYPE_CHECKING:
     from dstcc.report import Report
+    from dstcc.report.pictures import Screenings
 
 FORMATS = ("html", "md", "csv", "json")
 STDOUT = "-"
@@ -22,6 +23,7 @@ Examples:
   dstcc report monday tuesday -o both.html
   dstcc report run -o - --format csv
   dstcc report run -o report.html --against cubic+minrtt
+  dstcc report copied/run -o report.html --stream streams/bunny
 """
 
 
@@ -39,14 +41,30 @@ Examples:
     metavar="NAME",
     help="Algorithm that the others are compared with seed by seed.  [default: the best]",
 )
+@click.option(
+    "--stream",
+    "moved_to",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Where the runs' stream lies now, if it moved.",
+)
+@click.option("--no-pictures", is_flag=True, help="Leave out what Earth saw.")
 @click.option("--force", is_flag=True, help="Replace FILE if it is there and a report of dstcc's.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written and the summary as JSON.")
 def command(  # noqa: PLR0917 - click hands every option over by name
-    runs: tuple[Path, ...], output: str, form: str | None, against: str | None, force: bool, as_json: bool
+    runs: tuple[Path, ...],
+    output: str,
+    form: str | None,
+    against: str | None,
+    moved_to: Path | None,
+    no_pictures: bool,
+    force: bool,
+    as_json: bool,
 ) -> None:
     """Compare RUNs: trials of the same scenario are pooled, others get a section of their own.
 
-    An HTML report holds tables and figures and needs no network; md, csv and json carry the summary alone.
+    An HTML report holds tables, figures and what Earth saw, and needs no network; where the clips are many, they lie in
+    a folder beside it, FILE without its ending and -clips. md, csv and json carry the summary alone.
     """
     chosen = form or _format_of(output)
     if any(map(_of_programs, runs)):
@@ -55,10 +73,16 @@ def command(  # noqa: PLR0917 - click hands every option over by name
     if output == STDOUT and as_json:
         raise click.UsageError("--json has stdout for itself: give -o a file, or use -o - --format json")
     report = _load(runs, None if output == STDOUT else Path(output), against, force)
+    screenings = None
+    if chosen == "html" and not no_pictures:
+        from dstcc.report.pictures import screen
+
+        with progress("pictures", None):
+            screenings = screen(report, moved_to=moved_to)
     if output == STDOUT:
-        _print(report, chosen)
+        _print(report, chosen, screenings)
         return
-    written = _write(report, Path(output), chosen, force=force)
+    written = _write(report, Path(output), chosen, screenings, force=force)
     if as_json:
         emit_json(_document(report, output, chosen, written))
     else:
@@ -124,21 +148,41 @@ def _check_place(output: Path, runs: tuple[Path, ...], *, force: bool) -> None:
         raise InputError(f"{output}: the folder {output.parent} does not exist")
 
 
-def _print(report: Report, form: str) -> None:
+def _print(report: Report, form: str, screenings: Screenings | None) -> None:
     from dstcc.report import render
 
-    click.echo(render(report, form), nl=False)
+    click.echo(render(report, form, screenings), nl=False)
 
 
-def _write(report: Report, output: Path, form: str, *, force: bool) -> int:
-    """Write the report whole or not at all; returns its size in bytes."""
+def _write(report: Report, output: Path, form: str, screenings: Screenings | None, *, force: bool) -> int:
+    """Write the report whole or not at all, its clips before it; returns the size of all in bytes."""
     from dstcc.atomic import atomic_write
     from dstcc.report import REPORT, render
 
+    beside = 0
+    if screenings is not None and not screenings.embeddable:
+        screenings = _put_beside(screenings, output, force=force)
+        beside = sum(map(len, screenings.clips.values()))
     with progress("report", None):
-        data = render(report, form).encode()
+        data = render(report, form, screenings).encode()
     atomic_write(output, data, replaces=REPORT if force else None)
-    return len(data)
+    return len(data) + beside
+
+
+def _put_beside(screenings: Screenings, output: Path, *, force: bool) -> Screenings:
+    """Write the clips into a folder beside the page."""
+    from dataclasses import replace
+
+    from dstcc.atomic import atomic_directory
+    from dstcc.outputs import check_output
+    from dstcc.report.pictures import CLIPS
+
+    folder = output.with_name(f"{output.stem}-clips")
+    check_output(folder, CLIPS, force=force)
+    with atomic_directory(folder, replaces=CLIPS if force else None) as made:
+        for name, clip in screenings.clips.items():
+            (made / name).write_bytes(clip)
+    return replace(screenings, folder=folder.name)
 
 
 def _document(report: Report, output: str, form: str, written: int) -> dict[str, Any]:

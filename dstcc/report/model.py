@@ -21,8 +21,6 @@ from dstcc.wire import HEADER_BYTES
 from .catalogue import METRIC, METRICS, RANKING, Metric
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from dstcc.run import Run
 
 MSS_BYTES = 1460
@@ -80,12 +78,6 @@ class Trial:
         known: Sequence[Mapping[str, Any]] = self.run.meta.get("algorithms") or ()
         name = self.id.rpartition("/s")[0]
         return next((one for one in known if one.get("name") == name), None)
-
-    def rows(self, table: pa.Table) -> pa.Table:
-        """The rows of ``table`` (chunks or samples of this trial's run) that are this trial's."""
-        import pyarrow.compute as pc
-
-        return table.filter(pc.equal(table["trial"], self.id))
 
 
 @dataclass(frozen=True)

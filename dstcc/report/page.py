@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +29,7 @@ from .frontier import BOUND_NAME, Frontier, Row, frontiers, table, titles
 from .mission import Mission, describe_mission
 from .model import Report, Section, Trial
 from .numbers import quantity
+from .pictures import Screening, Screenings
 from .pooled import Pooled, pool, pooled_profiles, section_profiles
 from .ranking import Ranked, headings, words_of
 from .summary import (
@@ -58,8 +61,17 @@ class Plot:
 class SectionView:
     """A section as the template needs it; figures are drawn when the template uses them."""
 
-    def __init__(self, section: Section, title: str, index: int, colours: dict[str, str]) -> None:
+    def __init__(
+        self,
+        section: Section,
+        title: str,
+        index: int,
+        colours: dict[str, str],
+        screening: Screening | str = "",
+    ) -> None:
         self.section = section
+        self.screening = screening if isinstance(screening, Screening) else None
+        self.no_pictures = screening if isinstance(screening, str) else ""
         self.id = f"s{index}"
         self.name = title
         self.verdict = verdict(section)
@@ -257,7 +269,7 @@ def _profile_plot(panels: Panels, colours: dict[str, str], named: set[str], salt
     return Plot(profile_figure(panels, colours, named, salt), said)
 
 
-def render_html(report: Report) -> str:
+def render_html(report: Report, screenings: Screenings | None = None) -> str:
     """The page; the same runs give the same bytes."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -269,11 +281,15 @@ def render_html(report: Report) -> str:
         undefined=StrictUndefined,
     )
     colours = style.algorithm_colours(report.algorithms)
+    screenings = screenings or Screenings(("",) * len(report.sections))
     sections = [
-        SectionView(section, title, index, colours)
-        for index, (section, title) in enumerate(zip(report.sections, titles(report), strict=True), 1)
+        SectionView(section, title, index, colours, screening)
+        for index, (section, title, screening) in enumerate(
+            zip(report.sections, titles(report), screenings.by_section, strict=True), 1
+        )
     ]
     found = [FrontierView(one, index, colours) for index, one in enumerate(frontiers(report), 1)]
+    script = (TEMPLATES / "screening.js").read_text(encoding="utf-8")
     pooled = pool(report)
     title = sections[0].name if len(sections) == 1 else f"{len(sections)} scenarios compared"
     if len(found) == 1 and len(found[0].frontier.sections) == len(sections):
@@ -286,6 +302,11 @@ def render_html(report: Report) -> str:
         banded=BANDED,
         version=__version__,
         css=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
+        script=script if any(view.screening for view in sections) else "",
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        clip=screenings.address,
+        clips_beside=screenings.folder is not None,
+        swatch=lambda name: style.swatch(name, colours) if name in colours else "",
         metrics=METRICS,
         terms=TERMS,
         quantity=quantity,

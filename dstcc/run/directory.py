@@ -178,6 +178,29 @@ class Run:
         """``samples.parquet``; raises :class:`RunError` when it cannot be used."""
         return self._samples
 
+    def rows(self, name: str, trial: str, columns: Sequence[str]) -> pa.Table:
+        """Columns of one trial's rows of the table ``name`` (``chunks`` or ``samples``), in the file's order.
+
+        Reads that part of the file alone. Raises :class:`RunError` when it cannot be used or lacks a column.
+        """
+        import pyarrow.compute as pc
+
+        path = self.path / f"{name}.parquet"
+        _check_columns(path, {"chunks": ALWAYS, "samples": SAMPLES}[name], columns)
+        try:
+            return pq.read_table(path, columns=list(columns), filters=pc.field("trial") == trial)
+        except (OSError, pa.ArrowException) as error:
+            raise RunError(f"{path}: damaged ({error})") from None
+
+    def levels(self, trial: str) -> list[int]:
+        """The played level of each chunk of a trial in order, -1 for none; :class:`RunError` unless all are there."""
+        table = self.rows("chunks", trial, ("chunk", "layer", "played_level"))
+        rows = zip(*(table[name].to_pylist() for name in ("chunk", "layer", "played_level")), strict=True)
+        level = {chunk: level for chunk, layer, level in rows if layer == 0}
+        if not level or sorted(level) != list(range(len(level))):
+            raise RunError(f"{self.path / 'chunks.parquet'}: trial {trial!r} has no row for every chunk")
+        return [level[chunk] for chunk in range(len(level))]
+
     @cached_property
     def _chunks(self) -> pa.Table:
         return _read_table(self.path / "chunks.parquet", ALWAYS)
@@ -436,14 +459,14 @@ def _read_text(path: Path) -> str:
         raise RunError(f"{path}: cannot be read ({error})") from None
 
 
-def _check_columns(path: Path, schema: pa.Schema) -> None:
+def _check_columns(path: Path, schema: pa.Schema, more: Sequence[str] = ()) -> None:
     try:
         columns = set(pq.read_schema(path).names)
     except FileNotFoundError:
         raise RunError(f"{path}: missing, so {path.parent} is not a whole run") from None
     except (OSError, pa.ArrowException) as error:
         raise RunError(f"{path}: not a Parquet file ({error})") from None
-    missing = [name for name in schema.names if name not in columns]
+    missing = [name for name in dict.fromkeys((*schema.names, *more)) if name not in columns]
     if missing:
         raise RunError(f"{path}: lacks the column {missing[0]}")
 

@@ -83,8 +83,10 @@ def document(result: Result) -> dict[str, Any]:
 def test_the_mp4_shows_what_the_run_played(run: Path, tmp_path: Path) -> None:
     levels = played_levels(run, "fixed+minrtt/s1")
     assert {-1, 3} <= set(levels), "the scenario is to lose some chunks and deliver others"
-    report = document(dstcc("play", run, "--trial", "fixed+minrtt/s1", "-o", tmp_path / "o.mp4", "--json"))
+    named = ("--trial", "fixed+minrtt/s1")
+    report = document(dstcc("play", run, *named, "--plain", "-o", tmp_path / "o.mp4", "--json"))
     assert report["trial"] == "fixed+minrtt/s1"
+    assert not report["captions"]
     assert (report["chunks"], report["frozen_chunks"]) == (len(levels), levels.count(-1))
     with av.open(str(tmp_path / "o.mp4")) as container:
         track = container.streams.video[0]
@@ -93,6 +95,18 @@ def test_the_mp4_shows_what_the_run_played(run: Path, tmp_path: Path) -> None:
     starts = [2.4 * (index // 3) + index % 3 for index in range(len(levels))]
     for start, level in zip(starts, levels, strict=True):
         assert (pytest.approx(start) in times) == (level >= 0 or start == 0)
+
+
+def test_a_line_below_the_picture_says_what_is_seen(run: Path, tmp_path: Path) -> None:
+    levels = played_levels(run, "fixed+minrtt/s1")
+    report = document(dstcc("play", run, "--trial", "fixed+minrtt/s1", "-o", tmp_path / "o.mp4", "--json"))
+    assert report["captions"]
+    with av.open(str(tmp_path / "o.mp4")) as container:
+        images = [image.to_ndarray()[: image.height] for image in container.decode(video=0)]
+        assert container.duration / 1e6 == pytest.approx(report["duration_s"], abs=0.002)
+    assert len(images) == report["frames"] == sum((25, 25, 10)[index % 3] for index in range(len(levels)))
+    frozen = [level < 0 for index, level in enumerate(levels) for _ in range((25, 25, 10)[index % 3])]
+    assert [bool(image[-1, 0] > 100) for image in images] == frozen  # the line is amber, else dark
 
 
 def test_the_best_trial_is_the_default_and_said(run: Path, tmp_path: Path) -> None:
@@ -121,7 +135,7 @@ def test_a_long_mission_begins_where_something_arrived(stream: Path, tmp_path: P
     )
     made = dstcc("emulate", tmp_path / "scenario.toml", "-o", tmp_path / "run", "--no-quality")
     assert made.exit_code == 0, made.stderr
-    report = document(dstcc("play", tmp_path / "run", "-o", tmp_path / "o.mp4", "--json"))
+    report = document(dstcc("play", tmp_path / "run", "--plain", "-o", tmp_path / "o.mp4", "--json"))
     first = next(
         index for index, level in enumerate(played_levels(tmp_path / "run", report["trial"])) if level >= 0
     )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from dstcc_svc.codecs.h264 import parameter_sets
 from dstcc_svc.stream import Stream
 from numpy.typing import NDArray
 
-from dstcc.errors import InputError, StreamError
+from dstcc.errors import DstccError, InputError, StreamError
 
 Picture = tuple[float, NDArray[Any]]
 
@@ -185,3 +186,41 @@ def test_a_long_mission_keeps_its_clock(stream: Path, tmp_path: Path) -> None:
     play(stream, [0, -1, -1] * 500, tmp_path / "o.mp4")
     times = [Fraction(at).limit_denominator(100) for at, _ in pictures(tmp_path / "o.mp4")]
     assert times == [Fraction(12, 5) * loop for loop in range(500)]
+
+
+def test_with_captions_every_picture_is_there_and_says_so(stream: Path, tmp_path: Path) -> None:
+    told: list[float] = []
+    report = play(stream, [-1, 3, -1, 1], tmp_path / "o.mp4", captions=True, advance=told.append)
+    assert (report.frames, report.captions, report.recoded) == (85, True, True)
+    shown = pictures(tmp_path / "o.mp4")
+    assert [at for at, _ in shown] == pytest.approx([0.04 * index for index in range(85)])
+    assert length_s(tmp_path / "o.mp4") == pytest.approx(3.4, abs=0.002)
+    assert sum(told) == pytest.approx(1, abs=0.1)
+    assert min(told) >= 0
+    luma = [samples[:84].astype(int) for _, samples in shown]
+    amber = [abs(int(one[-1, 0]) - 180) < 6 for one in luma]
+    assert amber == [True] * 25 + [False] * 25 + [True] * 10 + [False] * 25
+    assert (luma[0][:64] < 24).all()
+    wanted = dict(zip(range(25, 50), [samples for _, samples in expected(stream, [-1, 3])], strict=True))
+    for index, samples in wanted.items():
+        assert np.abs(luma[index][:64] - samples[:64]).mean() < 4
+
+
+def test_a_captioned_stretch_starts_with_the_picture_before_it(stream: Path, tmp_path: Path) -> None:
+    report = play(stream, [3, -1, 3], tmp_path / "o.mp4", from_s=1.5, to_s=2.1, captions=True)
+    assert (report.start_s, report.duration_s, report.chunks) == (pytest.approx(1), pytest.approx(1.4), 2)
+    held = expected(stream, [3])[-1][1]
+    first = pictures(tmp_path / "o.mp4")[0][1]
+    assert np.abs(first[:64].astype(int) - held[:64]).mean() < 4
+
+
+def test_a_disk_that_is_full_is_named(stream: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def full(*_: object, **__: object) -> int:
+        raise av.FFmpegError(28, "No space left on device")
+
+    monkeypatch.setattr(
+        sys.modules["dstcc_svc.play"], "write_mp4", full
+    )  # the package has a function of that name
+    with pytest.raises(DstccError, match=r"o\.mp4: cannot be written: No space left"):
+        play(stream, [3], tmp_path / "o.mp4", captions=True)
+    assert not list(tmp_path.glob("*"))

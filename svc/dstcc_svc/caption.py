@@ -1,0 +1,110 @@
+"""A line of text below a picture: the mission clock, the layers that arrived, since when the picture is frozen."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from dstcc_svc.seen import Seen
+from dstcc_svc.stream import NOTHING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from av.video.frame import VideoFrame
+    from numpy.typing import NDArray
+
+BAND = 16
+"""The line's height is the picture's divided by this, but at least :data:`LEAST_BAND`."""
+LEAST_BAND = 20
+TEXT = 0.72
+"""The text's size as a share of the line's height."""
+LEAST_TEXT = 5
+MOVING = ((18, 128, 128), 225)
+"""Of the line while pictures arrive: luma, blue and red difference of the ground, luma of the text."""
+FROZEN = ((180, 44, 158), 20)
+"""The same while the picture is frozen: dark on amber."""
+_KEPT = 64  # lines kept: the text changes once a second
+
+
+class Caption:
+    """Puts the line below pictures of one size; they become :attr:`extra` rows higher and lose none of theirs."""
+
+    def __init__(self, size: tuple[int, int], layers: int, tick_s: Fraction) -> None:
+        self.width, self.height = size
+        self.extra = max(LEAST_BAND, self.height // BAND) // 2 * 2
+        self._layers, self._tick_s = layers, tick_s
+        self._line = lru_cache(_KEPT)(self._drawn)
+
+    def __call__(self, one: Seen) -> VideoFrame:
+        """A new picture: the given one (yuv420p of the size), and the line below."""
+        import av
+        import numpy as np
+
+        clock, state = words(one, self._layers, self._tick_s)
+        planes = one.image.to_ndarray().reshape(-1)
+        luma = self.width * self.height
+        cuts = (slice(luma), slice(luma, luma * 5 // 4), slice(luma * 5 // 4, None))
+        line = self._line(clock, state, one.since is not None)
+        parts: list[NDArray[np.uint8]] = []
+        for cut, band in zip(cuts, line, strict=True):
+            parts += [planes[cut].astype(np.uint8, copy=False), band]
+        rows = (self.height + self.extra) * 3 // 2
+        whole: NDArray[np.uint8] = np.concatenate(parts).reshape(rows, self.width)
+        return av.VideoFrame.from_ndarray(whole, format="yuv420p")
+
+    def _drawn(
+        self, clock: str, state: str, frozen: bool
+    ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]:
+        """The line's three planes, flat."""
+        import numpy as np
+        from PIL import Image, ImageDraw, ImageFont
+
+        (luma, blue, red), ink = FROZEN if frozen else MOVING
+        margin = max(2, self.extra // 4)
+        size = self.extra * TEXT
+        gap = 2 * margin
+
+        def length(points: float) -> float:
+            font = ImageFont.load_default(points)
+            return font.getlength(clock) + gap + font.getlength(state)
+
+        while size > LEAST_TEXT and length(size) > self.width - 2 * margin:
+            size -= 0.5
+        font = ImageFont.load_default(size)
+        image = Image.new("L", (self.width, self.extra), luma)
+        draw = ImageDraw.Draw(image)
+        middle = self.extra / 2
+        draw.text((margin, middle), clock, fill=ink, font=font, anchor="lm")
+        draw.text((self.width - margin, middle), state, fill=ink, font=font, anchor="rm")
+        quarter = self.width * self.extra // 4
+        return (
+            np.asarray(image, np.uint8).reshape(-1),
+            np.full(quarter, blue, np.uint8),
+            np.full(quarter, red, np.uint8),
+        )
+
+
+def words(one: Seen, layers: int, tick_s: Fraction) -> tuple[str, str]:
+    """What the line says at the left and at the right."""
+    clock = mission_clock(one.tick * tick_s)
+    if one.since is None:
+        return clock, level_words(one.level, layers)
+    return clock, "nothing yet" if one.since == 0 else f"frozen since {mission_clock(one.since * tick_s)}"
+
+
+def level_words(level: int, layers: int) -> str:
+    """How much of a chunk arrived."""
+    if level == NOTHING:
+        return "nothing"
+    if level == layers - 1:
+        return "all layers" if layers > 1 else "complete"
+    return "base layer only" if level == 0 else f"layers to EL{level} of EL{layers - 1}"
+
+
+def mission_clock(time_s: Fraction | float) -> str:
+    """``T+2d 03:04:05``: mission time in whole seconds, days only where there are any."""
+    minutes, seconds = divmod(int(time_s), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    return f"T+{f'{days}d ' if days else ''}{hours:02}:{minutes:02}:{seconds:02}"

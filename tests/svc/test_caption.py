@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import av
+import numpy as np
+import pytest
+from dstcc_svc.caption import FROZEN, LEAST_BAND, MOVING, Caption, level_words, mission_clock, words
+from dstcc_svc.seen import Seen
+from numpy.typing import NDArray
+
+TICK_S = Fraction(1, 1000)
+
+
+def picture(size: tuple[int, int] = (96, 64), seed: int = 0) -> av.VideoFrame:
+    rng = np.random.default_rng(seed)
+    planes = rng.integers(16, 235, (size[1] * 3 // 2, size[0]), np.uint8)
+    return av.VideoFrame.from_ndarray(planes, format="yuv420p")
+
+
+def planes(image: av.VideoFrame) -> list[NDArray[np.uint8]]:
+    """The three planes as arrays of rows."""
+    flat, luma = image.to_ndarray().reshape(-1).astype(np.uint8), image.width * image.height
+    cuts = (flat[:luma], flat[luma : luma * 5 // 4], flat[luma * 5 // 4 :])
+    widths = (image.width, image.width // 2, image.width // 2)
+    return [cut.reshape(-1, width) for cut, width in zip(cuts, widths, strict=True)]
+
+
+@pytest.mark.parametrize("size", [(96, 64), (480, 270), (1280, 720), (64, 48)])
+@pytest.mark.parametrize("since", [None, 4000])
+def test_no_pixel_of_the_picture_changes(size: tuple[int, int], since: int | None) -> None:
+    image = picture(size)
+    caption = Caption(size, 4, TICK_S)
+    tall = caption(Seen(5000, image, 3 if since is None else -1, since))
+    assert (tall.width, tall.height) == (size[0], size[1] + caption.extra)
+    for before, after in zip(planes(image), planes(tall), strict=True):
+        np.testing.assert_array_equal(after[: len(before)], before)
+
+
+def test_the_line_is_amber_only_while_frozen() -> None:
+    caption = Caption((96, 64), 4, TICK_S)
+    for since, ((luma, blue, red), ink) in ((None, MOVING), (4000, FROZEN)):
+        y, u, v = planes(caption(Seen(5000, picture(), 3 if since is None else -1, since)))
+        assert (u[32:] == blue).all()
+        assert (v[32:] == red).all()
+        assert y[64, 0] == luma
+        assert abs(int(y[64:].max() if ink > luma else y[64:].min()) - ink) < 60  # something is written
+
+
+def test_contrast_of_the_text_is_enough() -> None:
+    """WCAG 2.2's 4.5 : 1, by BT.601's luma as a grey (the ground is nearly grey, or lighter than its grey)."""
+    for (luma, _, _), ink in (MOVING, FROZEN):
+        levels = sorted((max(0, value - 16) / 219) ** 2.2 for value in (luma, ink))
+        assert (levels[1] + 0.05) / (levels[0] + 0.05) >= 4.5
+
+
+def test_the_line_follows_what_it_says() -> None:
+    caption = Caption((480, 270), 4, TICK_S)
+    same, other = Seen(5000, picture((480, 270)), 3, None), Seen(6000, picture((480, 270)), 3, None)
+    lines = [
+        planes(caption(one))[0][270:]
+        for one in (same, same._replace(tick=5999), other, same._replace(level=0))
+    ]
+    np.testing.assert_array_equal(lines[0], lines[1])
+    assert (lines[0] != lines[2]).any()
+    assert (lines[0] != lines[3]).any()
+
+
+def test_long_words_fit_a_small_picture() -> None:
+    """The margins stay free, so nothing is cut off."""
+    caption = Caption((160, 90), 4, TICK_S)
+    late = Seen(100 * 86_400_000, picture((160, 90)), -1, 99 * 86_400_000)
+    line = planes(caption(late))[0][90:]
+    assert line.shape[0] >= LEAST_BAND
+    assert (line[:, :2] == FROZEN[0][0]).all()
+    assert (line[:, -2:] == FROZEN[0][0]).all()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "clock"),
+    [
+        (0, "T+00:00:00"),
+        (59.99, "T+00:00:59"),
+        (3661, "T+01:01:01"),
+        (86_399, "T+23:59:59"),
+        (200_000, "T+2d 07:33:20"),
+    ],
+)
+def test_the_clock(seconds: float, clock: str) -> None:
+    assert mission_clock(seconds) == clock
+
+
+def test_the_words() -> None:
+    image = picture()
+    assert words(Seen(61_000, image, 3, None), 4, TICK_S) == ("T+00:01:01", "all layers")
+    assert words(Seen(61_000, image, -1, 60_500), 4, TICK_S) == ("T+00:01:01", "frozen since T+00:01:00")
+    assert words(Seen(61_000, image, -1, 0), 4, TICK_S) == ("T+00:01:01", "nothing yet")
+    assert [level_words(level, 4) for level in (-1, 0, 1, 2, 3)] == [
+        "nothing",
+        "base layer only",
+        "layers to EL1 of EL3",
+        "layers to EL2 of EL3",
+        "all layers",
+    ]
+    assert level_words(0, 1) == "complete"
