@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 from dstcc_kernel import bpf
 from dstcc_kernel.genetlink import NetlinkError
-from dstcc_kernel.netlink import ONE_Q16, Action
+from dstcc_kernel.netlink import ONE_Q16, Action, Flags
 
 from dstcc.errors import MissingCapabilityError
 
@@ -72,6 +74,26 @@ def test_two_subflows_tell_their_state_and_take_actions(control: bpf.Client) -> 
         with pytest.raises(NetlinkError, match="ENOENT"):
             control.act([Action(first.id, 0, 20, token=(first.token or 0) ^ 1)])
     wait_for(lambda: control.subflows() == [])
+
+
+def test_a_backup_is_told_by_the_word_of_either_end(control: bpf.Client) -> None:
+    """BPF sees a subflow with its ACKs, which a backup hears once the other path is cut."""
+    ours, theirs = "10.0.2.1", "10.0.1.2"  # the second path's ends: who said so, and who was told
+    with two_paths(netem=False, backup=True) as net, transfer(net) as running:
+        try:
+            running.receiver.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"dstcc")
+            wait_for(lambda: len(control.subflows()) == 4)
+            running.receiver.send(bytes(1000))
+            wait_for(lambda: sum(s.delivered > 100 for s in control.subflows()) == 1)
+            subprocess.run(["ip", "-n", net.sender, "link", "set", "a0", "down"], check=True)
+            running.receiver.send(bytes(1000))
+            wait_for(lambda: backups(control) == {(ours, theirs), (theirs, ours)})
+        finally:  # the cut path's ends would keep the control for minutes
+            running.receiver.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
+
+
+def backups(control: bpf.Client) -> set[tuple[str, str]]:
+    return {(s.local_address, s.remote_address) for s in control.subflows() if Flags.BACKUP in s.flags}
 
 
 def test_the_state_record_is_as_long_as_the_programs() -> None:

@@ -34,6 +34,8 @@ SHORT = (
 )
 GROUPS = (
     "group_bound",
+    "group_window",
+    "group_settles",
     "group_wakes",
     "group_pace",
     "group_beside",
