@@ -144,7 +144,7 @@ def command(
         trial_keys,
         write_run,
     )
-    from dstcc.scenario import files_of, load_scenario, load_source
+    from dstcc.scenario import files_of, load_scenario, load_source, scenario_files
 
     carrier = backend_of(backend)
     overrides = _overrides(
@@ -160,7 +160,7 @@ def command(
     if variants or congestions or schedulers:
         loaded = _with_variants(loaded, variants)
     if output is not None and not dry_run:
-        check_output(output, RUN, force=force, inputs=[scenario, *files_of(loaded)])
+        check_output(output, RUN, force=force, inputs=[*scenario_files(scenario), *files_of(loaded)])
     source = load_source(loaded)
     _say_unscheduled(loaded)
     policies = load_controllers(loaded, source)

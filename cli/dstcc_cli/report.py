@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dstcc.report.pictures import Screenings
 
 FORMATS = ("html", "md", "csv", "json")
+ENDINGS = {f".{form}": form for form in FORMATS} | {".htm": "html", ".markdown": "md", "": "html"}
 STDOUT = "-"
 
 
@@ -34,7 +35,7 @@ Examples:
     "--format",
     "form",
     type=click.Choice(FORMATS),
-    help="Format of the report.  [default: by FILE's ending, else html; md on stdout]",
+    help="Format of the report.  [default: by FILE's ending, html without one; md on stdout]",
 )
 @click.option(
     "--against",
@@ -122,8 +123,13 @@ def _write_programs(
 def _format_of(output: str) -> str:
     if output == STDOUT:
         return "md"
-    ending = Path(output).suffix.lower().removeprefix(".")
-    return ending if ending in FORMATS else "html"
+    ending = Path(output).suffix.lower()
+    if ending in ENDINGS:
+        return ENDINGS[ending]
+    known = ", ".join(dict.fromkeys(f".{form}" for form in FORMATS))
+    raise click.UsageError(
+        f"-o {output}: no report has the ending {ending}; one of {known}, or --format says which it is"
+    )
 
 
 def _load(runs: tuple[Path, ...], output: Path | None, against: str | None, force: bool) -> Report:

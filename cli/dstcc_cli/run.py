@@ -115,7 +115,7 @@ def command(
     from dstcc_kernel.endhosts.flight import fly
     from dstcc_kernel.endhosts.planning import Options, duration
 
-    from dstcc.scenario import Override, load_scenario, parse_override
+    from dstcc.scenario import Override, load_scenario, parse_override, scenario_files
 
     overrides = [parse_override(text) for text in settings]
     overrides += [Override(("run", "seed"), seed)] if seed is not None else []
@@ -139,7 +139,7 @@ def command(
         argv=sys.argv,
         wall_s=wall_s,
         force=force,
-        inputs=[scenario, *(path for path in (module, bpf) if path is not None)],
+        inputs=[*scenario_files(scenario), *(path for path in (module, bpf) if path is not None)],
         tell=_mute if as_json else _tell,
     )
     if as_json:

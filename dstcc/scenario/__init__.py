@@ -5,7 +5,7 @@ from __future__ import annotations
 from .build import TrialSetup, draw_trial, engine_config, extensions_of, horizon_s, scale_of
 from .draws import describe, draw_links, link_notes, rtt_s
 from .files import files_of
-from .load import Override, load_scenario, parse_override, parse_scenario
+from .load import Override, load_scenario, parse_override, parse_scenario, scenario_files
 from .model import Scenario
 from .video import Source, any_delay_hash, content_hash, load_source, manifest_hash
 from .write import to_toml
@@ -32,5 +32,6 @@ __all__ = [
     "parse_scenario",
     "rtt_s",
     "scale_of",
+    "scenario_files",
     "to_toml",
 ]

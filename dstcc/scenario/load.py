@@ -15,6 +15,7 @@ from dstcc.extensions import anchored
 
 from .losses import LOSSES
 from .model import Scenario
+from .units import with_units
 from .variant import OF_MODES
 
 MAX_FILE_BYTES = 16 << 20
@@ -39,6 +40,9 @@ ENDS = {
 """Further keys that such an override removes."""
 
 
+EXTENDS = "extends"
+"""The key of the file that a scenario's file adds to."""
+MOST_EXTENDED = 8
 PATHS = ("stream", "input", "profile", "contacts")
 """Keys that name files; a profile only if it looks like a path."""
 
@@ -87,16 +91,58 @@ def parse_override(text: str) -> Override:
 def load_scenario(path: Path, overrides: Sequence[Override] = ()) -> Scenario:
     """Read and check a scenario file; later overrides win over earlier ones and over the file.
 
-    Relative paths in the file are relative to its folder, those in overrides to the working directory. Raises
+    Relative paths in a file are relative to its folder, those in overrides to the working directory. Raises
     :class:`ScenarioError` naming the file, the key, the value and the rule that is broken.
     """
     path = Path(path)
-    document = _read(path)
-    _anchor(document, path.parent.absolute(), str(path))
+    document, files = _extended(path)
+    source = str(path) if len(files) == 1 else f"{path} (which extends {', '.join(map(str, files[1:]))})"
     for override in overrides:
         _apply(document, override, str(path))
     _anchor(document, Path.cwd(), str(path))
-    return parse_scenario(document, source=str(path))
+    return parse_scenario(with_units(document, source), source=source)
+
+
+def scenario_files(path: Path) -> list[Path]:
+    """The file of a scenario and those that it extends, the nearest first."""
+    return _extended(Path(path))[1]
+
+
+def _extended(path: Path, above: tuple[Path, ...] = ()) -> tuple[dict[str, Any], list[Path]]:
+    """A file's document over those of the files that it extends, and all these files, the nearest first."""
+    document = _read(path)
+    base = document.pop(EXTENDS, None)
+    _anchor(document, path.parent.absolute(), str(path))
+    if base is None:
+        return document, [path]
+    if not isinstance(base, str) or not base or "\0" in base:
+        raise ScenarioError(f"{path}: {EXTENDS} = {base!r}: must be the path of a scenario file")
+    below = path.parent / base
+    chain = (*above, path)
+    if any(below.resolve() == one.resolve() for one in chain):
+        raise ScenarioError(f"{path}: {EXTENDS} = {base!r}: the file extends itself")
+    if len(chain) > MOST_EXTENDED:
+        raise ScenarioError(
+            f"{path}: {EXTENDS} = {base!r}: more than {MOST_EXTENDED} files, one over the other"
+        )
+    under, files = _extended(below, chain)
+    return _over(under, document), [path, *files]
+
+
+def _over(under: dict[str, Any], document: dict[str, Any], name: str = "") -> dict[str, Any]:
+    """The keys of ``document`` over those of ``under``: tables key by key, all else, lists too, in their place.
+
+    Of keys that exclude each other in the table ``name`` those of ``document`` stay.
+    """
+    gone = {other for own in document for other in _rivals((name, own))}
+    if name == "transport" and "mode" in document:
+        gone |= {key for key, modes in OF_MODES.items() if document["mode"] not in modes}  # as in a variant
+    merged = {key: value for key, value in under.items() if key not in gone}
+    for key, value in document.items():
+        old = merged.get(key)
+        tables = isinstance(old, dict) and isinstance(value, dict)
+        merged[key] = _over(old or {}, value, key) if tables else value
+    return merged
 
 
 def parse_scenario(document: dict[str, Any], *, source: str) -> Scenario:

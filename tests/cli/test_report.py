@@ -181,3 +181,12 @@ def test_another_process_writes_the_same_bytes(run_path: Path, tmp_path: Path) -
         subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": seed}, timeout=120)
         pages.append(output.read_bytes())
     assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize("name", ["r.pdf", "r.txt", "r.HTML.gz"])
+def test_an_ending_that_no_report_has_is_refused(run_path: Path, tmp_path: Path, name: str) -> None:
+    done = report(run_path, "-o", tmp_path / name)
+    assert done.exit_code == 2
+    assert f"no report has the ending {Path(name).suffix}; one of .html, .md, .csv, .json" in done.stderr
+    assert not (tmp_path / name).exists()
+    assert report(run_path, "-o", tmp_path / name, "--format", "md").exit_code == 0

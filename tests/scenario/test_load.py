@@ -17,7 +17,11 @@ BAD = [
     ("link.0.rate_bps=0", "link.0.rate_bps = 0: must be between"),
     ("link.0.rate_bps=nan", "link.0.rate_bps = nan: input should be a finite number"),
     ("link.0.rate_bps=inf", "link.0.rate_bps = inf: input should be a finite number"),
-    ("link.0.rate_bps=1 Mbit/s", "link.0.rate_bps = '1 Mbit/s': input should be a valid number"),
+    (
+        "link.0.rate_bps=1 Mbit",
+        "link.0.rate_bps = '1 Mbit': 'Mbit' is no unit of a rate; did you mean '1 Mbit/s'?",
+    ),
+    ("link.0.rate_bps='fast'", "link.0.rate_bps = 'fast': input should be a valid number"),
     ("link.0.rate_bps=true", "link.0.rate_bps = True: input should be a valid number"),
     ("link.0.rate_bps={uniform=[5, 2]}", "link.0.rate_bps: the range [5.0, 2.0] is out of order"),
     ("link.0.rate_bps={log_uniform=[0, 2]}", "log_uniform needs bounds above 0"),
