@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -180,6 +180,49 @@ def test_lanes_that_share_a_window_hold_all_of_it() -> None:
     assert seen(tested, "pacing_bps")[0] == 20 * 1040 * 8 / 2
     tested.decide(15, [0, 0], [inf, inf])
     assert seen(tested, "srtt_s")[0] == 2.0, "nobody heard anything since"
+
+
+class SharingControl(Control):
+    """With groups, as the module has."""
+
+    def __init__(self, *subflows: Subflow) -> None:
+        super().__init__(*subflows)
+        self.told: list[tuple[int, list[int], int | None]] = []
+
+    def set_group(self, group: int, subflows: Sequence[int] = (), beside: int | None = None) -> int:
+        self.told.append((group, list(subflows), beside))
+        if self.closing & set(subflows):
+            raise NetlinkError("dstcc", ENOENT, "no such subflow")
+        self.now = [replace(s, group=group) if s.id in subflows else s for s in self.now]
+        return len(subflows)
+
+
+def test_lanes_that_share_a_window_are_a_group_of_their_link() -> None:
+    control = SharingControl(*(subflow(3 + k, "10.0.1.1") for k in range(65)), subflow(99, "10.0.2.1"))
+    tested = agent(control, shared=True)
+    tested.decide(5, [0, 0], [inf, inf])
+    ids = list(range(3, 68))
+    assert control.told == [(1, ids[:64], None), (1, ids[64:], None), (2, [99], None)]
+    control.now.append(subflow(100, "10.0.2.1"))
+    tested.decide(10, [0, 0], [inf, inf])
+    assert control.told[3:] == [(2, [100], None)], "those that are in it stay"
+    control.now.append(subflow(101, "10.0.2.1"))
+    control.closing = {101}
+    tested.decide(15, [0, 0], [inf, inf])
+    assert control.told[4:] == [(2, [101], None)], "it closed: its link's others go on"
+    alone = SharingControl(subflow(3, "10.0.1.1"))
+    agent(alone).decide(5, [0, 0], [inf, inf])
+    assert alone.told == [], "windows of their own"
+
+
+def test_a_window_that_says_a_pace_holds_beside_what_is_in_flight() -> None:
+    control = SharingControl(subflow(3, "10.0.1.1", in_flight=7), subflow(4, "10.0.1.1"))
+    tested = agent(control, policy(pacing="rate"), shared=True)
+    tested.decide(5, [0, 0], [inf, inf])
+    assert control.told == [(1, [3, 4], None), (1, [], 17)]
+    assert seen(tested, "cwnd_segments")[0] == 20, "as it was when it was looked at"
+    tested.decide(10, [0, 0], [inf, inf])
+    assert seen(tested, "cwnd_segments")[0] == 20 + 17
 
 
 def test_more_actions_than_fit_go_out_in_several_messages() -> None:
