@@ -30,6 +30,7 @@ def test_a_policy_steers_windows_and_layers(kernel: Path, tmp_path: Path) -> Non
     assert (trial["controller"], trial["metrics"]["guard_actions"]) == ("hand", 0)
     samples = [row for row in load_run(run).samples().to_pylist() if row["srtt_s"] is not None]
     assert {row["cwnd_segments"] for row in samples[8:]} == {40}
+    assert max(row["inflight_segments"] for row in samples) == 40, "all lanes of a link together"
     sent = [row for row in load_run(run).chunks().to_pylist() if row["subflow"] >= 0]
     assert {row["subflow"] for row in sent} == {1}
 
@@ -67,7 +68,7 @@ def test_a_mission_outlives_its_agent(kernel: Path, tmp_path: Path, monkeypatch:
         "done\nwait $carrying\n"
     )
     killing.chmod(0o755)
-    monkeypatch.setattr(backend, "program", lambda: killing)
+    monkeypatch.setattr(backend, "program", lambda *_: killing)
     words = ["emulate", str(MINI), "--backend", "kernel", "--controller", str(file), "-o", str(run), "--json"]
     done = CliRunner().invoke(
         main, [*words, "--set", "link.0.loss.packet=0.03", "--set", "link.1.loss.packet=0.03"]

@@ -41,7 +41,9 @@ WRONG = {
         "group->windows = (u64)dstcc->own * group->size;",
     ),
     "a member's own window does not bound it": Wrong(
-        "group_window", "min(dstcc_wanted(sk), dstcc->own - in_flight)", "dstcc_wanted(sk)"
+        "group_window",
+        "dstcc->own > in_flight ? min(dstcc_wanted(sk), dstcc->own - in_flight) : 0;",
+        "dstcc_wanted(sk);",
     ),
     "who has no room may send a segment": Wrong(
         "group_window", "snd_cwnd, dstcc->lent);", "snd_cwnd, max(dstcc->lent, 1U));"
