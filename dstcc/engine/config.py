@@ -284,6 +284,10 @@ class Coding:
     """``mds``: any k packets bring a block of k back; ``raptorq``: with RaptorQ's failures (RFC 6330)."""
     place: str = "same"
     """Where repair packets go: the link of most of their block, another (``other``), each in its turn (``spread``)."""
+    word_packets: int = 0
+    """The most packets of a code word; 0: of the code's own."""
+    words: tuple[int, ...] = ()
+    """Code words that a block is interleaved of, by layer; none: one. Each is brought back by itself."""
 
 
 @dataclass(frozen=True)

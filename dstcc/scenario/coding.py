@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -31,6 +32,11 @@ MOST_PACKETS = {"mds": 65_535, "raptorq": 1 << 24}
 MOST_SOURCE = {"mds": 65_535, "raptorq": 56_403}
 """Source packets of a block: likewise, and RFC 6330 section 5.1.2."""
 MAX_SHARE = 4.0
+MOST_WORDS = 256
+"""Code words of a block."""
+WORD_REPAIR = 0.5
+"""Repair packets that a code word has room for at least, for each source packet; twice the share if that is more:
+losses may ask for as many again as were planned."""
 
 
 def _to_shares(value: Any) -> Any:
@@ -55,6 +61,9 @@ class Coding(Table):
     block_s: Seconds = 20.0
     code: Literal["mds", "raptorq"] = "mds"
     """``mds``: any k packets bring a block of k source packets back; ``raptorq``: with its failures (RFC 6330)."""
+    code_word: Annotated[int, Field(ge=2, le=MOST_PACKETS["mds"])] | None = None
+    """``mds``: the most packets of a code word. A block of more is interleaved of several, each of which needs as many
+    packets as it has source packets. ``None``: a block is one word, however long."""
     place: Literal["same", "other", "spread"] = "same"
     """The link of a repair packet: that of most of its block, another, or each in its turn."""
 
@@ -62,6 +71,8 @@ class Coding(Table):
     def _some(self) -> Coding:
         if self.repair == ():
             raise broken('names no share; [0] codes nothing, "auto" chooses', key="repair")
+        if self.code_word is not None and self.code != "mds":
+            raise broken(f"{self.code} has no code words; a block is one", key="code_word")
         return self
 
 
@@ -154,7 +165,8 @@ def engine_coding(scenario: Scenario, setup: TrialSetup) -> EngineCoding | None:
         if problem:
             raise ScenarioError(f"{where}: {problem} (seed {setup.seed})")
     period = periods(setup, ns(coding.block_s))
-    for layer, (most, share) in enumerate(_largest(coding, objects, period, setup.mss_bytes)):
+    largest = _largest(coding, objects, period, setup.mss_bytes)
+    for layer, (most, share) in enumerate(largest):
         repair = int(np.ceil(share * most - 1e-9))
         if most > MOST_SOURCE[coding.code] or most + repair > MOST_PACKETS[coding.code]:
             raise ScenarioError(
@@ -162,10 +174,37 @@ def engine_coding(scenario: Scenario, setup: TrialSetup) -> EngineCoding | None:
                 f"{coding.code} has at most {MOST_SOURCE[coding.code]:,} source packets, "
                 f"{MOST_PACKETS[coding.code]:,} in all"
             )
-    return EngineCoding(period, ns(coding.block_s), coding.repair, coding.code, coding.place)
+    made = EngineCoding(period, ns(coding.block_s), coding.repair, coding.code, coding.place)
+    if coding.code_word is None:
+        return made
+    try:
+        return with_words(made, objects, setup.mss_bytes, coding.code_word)
+    except ValueError as error:
+        raise ScenarioError(f"{where}, code_word = {coding.code_word}: {error}") from None
 
 
-def _largest(coding: Coding, objects: Objects, period: Int64Array, mss: int) -> list[tuple[int, float]]:
+def with_words(coding: EngineCoding, objects: Objects, mss: int, code_word: int) -> EngineCoding:
+    """The same with blocks of code words of at most so many packets.
+
+    A layer's blocks all have as many as its largest needs, with room for the repair packets that losses ask for; a
+    sender of live video knows as much from its highest rate. Raises :class:`ValueError` where that is more than a block
+    can have.
+    """
+    words = []
+    for layer, (most, share) in enumerate(_largest(coding, objects, coding.period, mss)):
+        wanted = max(1, int(np.ceil(most * (1 + max(WORD_REPAIR, 2 * share)) / code_word)))
+        if wanted > MOST_WORDS:
+            raise ValueError(
+                f"a block of layer {layer} has {most:,} source packets, which are {wanted:,} code words; "
+                f"it has at most {MOST_WORDS}"
+            )
+        words.append(wanted)
+    return replace(coding, word_packets=code_word, words=tuple(words))
+
+
+def _largest(
+    coding: Coding | EngineCoding, objects: Objects, period: Int64Array, mss: int
+) -> list[tuple[int, float]]:
     """Source packets of the largest block of each layer, and its share of repair (``auto``: what the code allows)."""
     packets = -(-objects.payload_bytes // mss)
     layers = int(objects.layer.max()) + 1

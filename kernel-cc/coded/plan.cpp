@@ -108,10 +108,14 @@ void read_line(const std::string& key, Words& in, Plan& plan) {
         in >> plan.tick >> engine.slot_ns >> engine.duration_ns >> plan.stall;
     else if (key == "coding") {
         std::string place;
-        in >> engine.coding.automatic >> place >> engine.coding.block_ns;
+        in >> engine.coding.automatic >> place >> engine.coding.block_ns >> engine.coding.word_packets;
         engine.coding.place = place == "same"    ? dstcc::RepairPlace::kSame
                               : place == "other" ? dstcc::RepairPlace::kOther
                                                  : dstcc::RepairPlace::kSpread;
+    } else if (key == "words") {
+        std::uint32_t words;
+        in >> words;
+        engine.coding.words.push_back(words);
     } else if (key == "share") {
         double share;
         in >> share;

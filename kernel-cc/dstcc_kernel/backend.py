@@ -25,7 +25,7 @@ from dstcc.wire import HEADER_BYTES
 
 from . import guest, host, running, source
 from .build import Built, find
-from .coded_plan import CODED, coded_job, write_plan
+from .coded_plan import CODED, block_memory_mb, coded_job, coded_notes, in_words, write_plan
 from .controller_process import ERROR, GUARD
 from .job import JOB, NEVER_NS, OBJECTS, PART, RESULT, Job
 from .layers import SCHEDULER
@@ -80,6 +80,8 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
     config = engine_config(scenario, setup, label(named), label(scheduler))
     job_of(config, program=Path())
     coded = scenario.transport.mode == CODED
+    if coded:
+        in_words(config)
     if coded and on_host:
         raise InputError(f"{scenario.scenario.name}: transport.mode 'coded': needs --backend kernel")
     if on_host:
@@ -102,7 +104,7 @@ def check(scenario: Scenario, source: Source, *, on_host: bool = False) -> None:
     programs()
     program(CODED if coded else "transfer")
     free_mb = _free_mb()
-    needed_mb = memory_mb(config, steered=bool(scenario.transport.controller))
+    needed_mb = memory_mb(config, steered=bool(scenario.transport.controller)) + block_memory_mb(config)
     if needed_mb > free_mb:
         raise MissingCapabilityError(
             f"a trial needs {needed_mb:,} MB of memory for what is in flight; {free_mb:,} MB are free"
@@ -131,6 +133,8 @@ def run(
 
     Raises :class:`DstccError` with what went wrong inside, or when the guest exceeds its wall limit.
     """
+    if config.coding is not None:
+        config = in_words(config)
     if policy is not None:
         config = replace(config, slot_ns=steered_slot_ns(_driven(config, policy)))
     job = replace(_job(config), guest=not on_host)
@@ -153,7 +157,7 @@ def run(
                 words,
                 out=folder,
                 seed=config.seed,
-                memory_mb=memory_mb(config, steered=policy is not None),
+                memory_mb=memory_mb(config, steered=policy is not None) + block_memory_mb(config),
                 wall_s=wall_s,
                 environment=paths,
             ).console
@@ -273,13 +277,28 @@ def _module() -> str:
 def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
     """What ``run.json`` says of the kernel."""
     notes = [
-        "TCP's and MPTCP's options are not charged to the links: "
-        f"a full segment weighs MSS + {HEADER_BYTES} bytes, an ACK {HEADER_BYTES}",
         "netem draws losses before the line, by packets, from the guest's seed: not the simulator's draws",
         "oracle_ratio is against a sender that loses nothing but what it sends into an outage",
     ]
+    if any(link.outages or link.contacts for link in scenario.link):
+        notes.append("what stands in a link's queue when an outage begins still crosses")
+    if scenario.transport.mode == CODED:
+        notes += coded_notes(scenario)
+    else:
+        notes += _mptcp_notes(scenario, on_host=on_host)
+    if on_host:
+        return {"version": platform.release(), "notes": [*notes, "in real time: two runs are not the same"]}
+    kernel = built()
+    return {"version": kernel.facts["version"], "sha256": kernel.facts["sha256"], "notes": notes}
+
+
+def _mptcp_notes(scenario: Scenario, *, on_host: bool) -> list[str]:
     transport = scenario.transport
     stock = [name for name in transport.congestion if name != "fixed"]
+    notes = [
+        "TCP's and MPTCP's options are not charged to the links: "
+        f"a full segment weighs MSS + {HEADER_BYTES} bytes, an ACK {HEADER_BYTES}"
+    ]
     if transport.receive_buffer_bytes is not None and transport.mode == "lanes":
         notes.append(
             "receive_buffer_bytes is each lane's, which is a connection: not one that all lanes share"
@@ -288,8 +307,6 @@ def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
         notes.append(
             "a connection whose SYN is lost, and repeated twice or more, begins with a window of one segment"
         )
-    if any(link.outages or link.contacts for link in scenario.link):
-        notes.append("what stands in a link's queue when an outage begins still crosses")
     if scenario.transport.controller:
         notes.append(
             f"under a controller a link has at most {MAX_LANES} lanes, each an MPTCP connection; they share their "
@@ -303,10 +320,7 @@ def facts(scenario: Scenario, *, on_host: bool = False) -> dict[str, Any]:
         notes.append(f"under {', '.join(stock)} each lane is an MPTCP connection with a window of its own")
     elif stock and "minrtt" in scenario.transport.scheduler:
         notes.append("the kernel's own scheduler, by bytes queued over pacing rate, stands in minrtt's place")
-    if on_host:
-        return {"version": platform.release(), "notes": [*notes, "in real time: two runs are not the same"]}
-    kernel = built()
-    return {"version": kernel.facts["version"], "sha256": kernel.facts["sha256"], "notes": notes}
+    return notes
 
 
 def _in_a_stream(scenario: Scenario) -> bool:

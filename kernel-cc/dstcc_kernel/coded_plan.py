@@ -14,22 +14,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dstcc.errors import InputError
+from dstcc.scenario.coding import with_words
 from dstcc.wire import HEADER_BYTES
 
 from .coded import SETTINGS
 from .job import NEVER_NS, OBJECTS, RESULT, Job
+from .names import WORD_PACKETS
 from .topology import craft_address, earth_address
 
 if TYPE_CHECKING:
     from dstcc.engine.config import EngineConfig, Link
+    from dstcc.scenario import Scenario
 
 CODED = "coded"
 """The mode, and the folder of its program."""
-WORD_PACKETS = 255
-"""Of a code word, Cauchy Reed-Solomon over GF(2^8)."""
 TICKS_A_QUEUE = 4
 """Datagrams leave together at a look: a queue holds those of some looks."""
 LEAST_TICK_NS = 20_000
+SYMBOL_BYTES = 64
+"""Of a symbol beside its payload, in memory."""
 TIMES = (
     *("rto_initial_s", "rto_min_s", "rto_max_s", "delayed_ack_s", "delayed_ack_max_s", "compressed_ack_s"),
     *("tlp_min_s", "hystart", "hystart_ack_delta_s", "hystart_delay_min_s", "hystart_delay_max_s"),
@@ -37,6 +41,49 @@ TIMES = (
     *("ledbat_target_s", "ledbat_minute_s", "quick_acks"),
 )
 """Fields of :class:`~dstcc.engine.TcpConstants` as the program reads them."""
+
+
+def in_words(config: EngineConfig) -> EngineConfig:
+    """The trial with blocks in code words that the program has. Raises :class:`InputError` for longer ones."""
+    assert config.coding is not None
+    if config.coding.word_packets:
+        return config
+    try:
+        coding = with_words(config.coding, config.objects, config.transport.mss_bytes, WORD_PACKETS)
+    except ValueError as error:
+        raise InputError(f"coding.block_s: {error} of {WORD_PACKETS} packets here") from None
+    return replace(config, coding=coding)
+
+
+def coded_notes(scenario: Scenario) -> list[str]:
+    """What ``run.json`` says of coded packets on the kernel."""
+    notes = ["packets are datagrams, the two ends the simulator's own, looked at 2,000 times a round trip"]
+    if scenario.coding is None or scenario.coding.code_word is None:
+        notes.append(
+            f"a block is interleaved of code words of at most {WORD_PACKETS} packets, each brought back by itself: "
+            f"in the simulator coding.code_word = {WORD_PACKETS}"
+        )
+    return notes
+
+
+def block_memory_mb(config: EngineConfig) -> int:
+    """What a coded trial holds of blocks at most: all that was captured until the last deadline of a block is over by
+    its length, with its repair packets."""
+    if config.coding is None:
+        return 0
+    objects, mss = config.objects, config.transport.mss_bytes
+    packets = -(-objects.payload_bytes // mss)
+    order = np.argsort(objects.release_ns, kind="stable")
+    released = objects.release_ns[order]
+    held = np.concatenate([[0], np.cumsum(packets[order])])
+    live = objects.deadline_ns != NEVER_NS
+    if not live.all():
+        most = int(held[-1])
+    else:
+        until = objects.deadline_ns[order] + 2 * config.coding.block_ns
+        most = int((held[np.searchsorted(released, until)] - held[:-1]).max())
+    shares = config.coding.repair or (1.0,)
+    return ceil(most * (1 + max(shares)) * (mss + SYMBOL_BYTES) / 1e6)
 
 
 def coded_job(job: Job, config: EngineConfig) -> Job:
@@ -78,7 +125,10 @@ def _lines(job: Job, config: EngineConfig, folder: Path) -> Iterator[str]:
             factor = scale if name.endswith("_bps") else 1.0
             yield f"parameter {control} {name} {' '.join(repr(float(value) * factor) for value in values)}"
     yield f"times {job.tick_ns} {job.slot_ns} {job.duration_ns} {job.stall_ns}"
-    yield f"coding {coding.repair is None:d} {coding.place} {max(1, round(coding.block_ns / scale))}"
+    block_ns = max(1, round(coding.block_ns / scale))
+    yield f"coding {coding.repair is None:d} {coding.place} {block_ns} {coding.word_packets}"
+    for words in coding.words:
+        yield f"words {words}"
     for share in coding.repair or ():
         yield f"share {share!r}"
     for index, (link, own) in enumerate(zip(job.links, config.links, strict=True)):

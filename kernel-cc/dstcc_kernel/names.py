@@ -26,6 +26,8 @@ by our sender."""
 CODED_CONGESTION = ("open-loop", "fixed", "newreno", "cubic", "bic", "westwood", "vegas", "bbr")
 """The simulator's own laws, which run in the program for coded packets."""
 MAX_CODED_SUBFLOWS = 64
+WORD_PACKETS = 255
+"""Of a code word, Cauchy Reed-Solomon over GF(2^8)."""
 CONSTANTS = ("hystart", "hystart_ack_delta_s", "compressed_ack_s", "rto_min_s")
 """Of ``[transport] constants`` those that the kernel has a knob for: two module parameters of tcp_cubic, the sysctl
 ``tcp_comp_sack_delay_ns``, and a route's ``rto_min``."""
@@ -70,6 +72,8 @@ def _coded(scenario: Scenario) -> str | None:
         return _refused("transport.congestion", unknown, CODED_CONGESTION)
     if coding is not None and coding.code != "mds":
         return f"coding.code '{coding.code}': exists in the simulator only; here it is Reed-Solomon, 'mds'"
+    if coding is not None and (coding.code_word or 0) > WORD_PACKETS:
+        return f"coding.code_word = {coding.code_word}: Reed-Solomon over GF(2^8) has words of {WORD_PACKETS} packets"
     if scenario.subflows > MAX_CODED_SUBFLOWS:
         return f"link: {scenario.subflows} subflows; at most {MAX_CODED_SUBFLOWS} here"
     return _others_traffic(scenario) or _too_many(len(scenario.link), 0, lanes=False)

@@ -56,15 +56,15 @@ def strictness() -> tuple[str, ...]:
     return ("-Werror",) if os.environ.get("DSTCC_WERROR") else ()
 
 
-def program(name: str = "transfer") -> Path:
-    """The file of the program whose sources are in that folder, compiled if it is not there.
+def program(name: str = "transfer", *more: str) -> Path:
+    """The file of the program whose sources are in that folder, compiled if it is not there, with ``more`` flags.
 
     Raises :class:`MissingCapabilityError` where there is no C++ compiler, a library is missing, or it fails.
     """
     home, parts = _home(name), _parts(name)
     sources = (*sorted(home.glob("*.cpp")), *parts.sources)
     includes = (*parts.includes, folder(SHARED))
-    flags = FLAGS if parts.library else (*FLAGS, STATIC)
+    flags = (*FLAGS, *more) if parts.library else (*FLAGS, STATIC, *more)
     digest = hashlib.sha256(" ".join(flags).encode())
     for path in _read(sources, (home, *includes)):
         digest.update(path.read_bytes())

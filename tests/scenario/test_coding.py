@@ -55,6 +55,9 @@ def config_of(scenario: Scenario) -> EngineConfig:
         ("coding.repair=[0.1, 0.1, 0.1, 0.1]", "coding.repair: 4 shares for 3 layers"),
         ("coding.block_s=0", "coding.block_s = 0: input should be greater than 0"),
         ("coding.block_s=nan", "coding.block_s = nan: input should be a finite number"),
+        ("coding.code_word=1", "coding.code_word = 1: input should be greater than or equal to 2"),
+        ("coding.code_word=65536", "coding.code_word = 65536: input should be less than or equal to 65535"),
+        ("coding={code='raptorq',code_word=255}", "coding.code_word: raptorq has no code words"),
         ("coding.code=lt", "coding.code = 'lt': input should be 'mds' or 'raptorq'"),
         ("coding.place=here", "coding.place = 'here': input should be 'same', 'other' or 'spread'"),
         ("coding.shares=[1]", "coding.shares: unknown key"),
@@ -122,6 +125,25 @@ def test_a_block_has_no_more_packets_than_its_code(write: Write) -> None:
                 "coding.block_s=1",
             )
         )
+
+
+def test_a_block_of_more_packets_than_a_word_has_is_interleaved(write: Write) -> None:
+    """A word has room for half a repair packet for each source packet, or for twice the share."""
+    plain = config_of(read(write)).coding
+    assert plain is not None and (plain.words, plain.word_packets) == ((), 0)
+    layers = "video.synthetic={chunk_s=1,layer_bps=[1_168_000,584_000]}"  # 100 and 50 packets a second
+    for share, block_s, words in (
+        (0.1, 1, (1, 1)),
+        (0.1, 2, (2, 1)),
+        (0.5, 2, (2, 1)),
+        (0.6, 2, (2, 1)),
+        (1.0, 2, (3, 1)),
+    ):
+        given = (layers, f"coding={{repair=[{share}],block_s={block_s},code_word=255}}")
+        coding = config_of(read(write, *given)).coding
+        assert coding is not None and (coding.words, coding.word_packets) == (words, 255), (share, block_s)
+    with pytest.raises(ScenarioError, match=r"which are 300 code words; it has at most 256"):
+        config_of(read(write, layers, "coding={repair=[0.1],block_s=4,code_word=2}"))
 
 
 def test_blocks_are_of_the_chunks_captured_within_them(write: Write) -> None:

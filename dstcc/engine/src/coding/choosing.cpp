@@ -87,7 +87,7 @@ CodedSendingEnd::Choice CodedSendingEnd::choose_of(Level& level, SubflowSet read
         const std::uint32_t number = level.blocks[i];
         BlockSending& block = sent_[number];
         if (block.waiting == 0 || !reachable(last_deadline(number, only_fresh(block)))) {
-            block.waiting = 0;
+            want_no_more(number);
             block.queued = false;
             level.blocks.erase(level.blocks.begin() + static_cast<std::ptrdiff_t>(i));
             continue;

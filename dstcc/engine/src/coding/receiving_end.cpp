@@ -22,7 +22,8 @@ CodedReceivingEnd::CodedReceivingEnd(const ObjectsConfig& objects, ErasureCode c
       ack_delay_(ack_delay),
       delayed_acks_(delayed_acks),
       parts_(objects.size()),
-      blocks_(blocks.blocks()) {}
+      blocks_(blocks.blocks()),
+      words_(blocks.interleaved_words(), 0) {}
 
 void CodedReceivingEnd::handle_data(Time now, const DataPacket& packet) {
     now_ = now;
@@ -43,12 +44,14 @@ void CodedReceivingEnd::handle_data(Time now, const DataPacket& packet) {
 }
 
 void CodedReceivingEnd::take(const DataPacket& packet) {
-    BlockArrival& block = blocks_[packet.order];
+    const std::uint32_t number = block_in(packet.order);
+    BlockArrival& block = blocks_[number];
     ++block.packets;
+    if (map_.words(number) > 1) ++words_[map_.word(number, word_in(packet.order))];
     if (packet.object == kNoObject) {
         ++block.repair;
         repair_payload_ += packet.bytes;
-        return try_block(packet.order);
+        return try_block(number);
     }
     PartArrival& part = parts_[packet.object];
     if (part.first_ns < 0) part.first_ns = now_;
@@ -58,7 +61,7 @@ void CodedReceivingEnd::take(const DataPacket& packet) {
         last_delivery_ns_ = now_;
         if (part.bytes == objects_.payload_bytes[packet.object]) complete(packet.object);
     }
-    try_block(packet.order);
+    try_block(number);
 }
 
 void CodedReceivingEnd::complete(std::uint32_t object) {
@@ -71,8 +74,7 @@ void CodedReceivingEnd::complete(std::uint32_t object) {
 void CodedReceivingEnd::try_block(std::uint32_t number) {
     BlockArrival& block = blocks_[number];
     if (block.decoded_ns >= 0 || block.repair == 0) return;  // without a repair packet it does not know k
-    const double draw = code_ == ErasureCode::kMds ? 1.0 : Stream(seed_, kStreamDecode, number).uniform(0);
-    if (!brings_back(code_, block.packets, headers_.source[number], draw)) return;
+    if (!brought_back(number)) return;
     block.decoded_ns = now_;
     for (std::uint32_t i = 0; i < map_.size(number); ++i) {
         const std::uint32_t object = map_.member(number, i);
@@ -83,6 +85,15 @@ void CodedReceivingEnd::try_block(std::uint32_t number) {
         part.recovered = true;
         complete(object);
     }
+}
+
+bool CodedReceivingEnd::brought_back(std::uint32_t number) const {
+    const double draw = code_ == ErasureCode::kMds ? 1.0 : Stream(seed_, kStreamDecode, number).uniform(0);
+    const std::uint32_t source = headers_.source[number], words = map_.words(number);
+    if (words == 1) return brings_back(code_, blocks_[number].packets, source, draw);
+    for (std::uint32_t w = 0; w < words; ++w)
+        if (!brings_back(code_, words_[map_.word(number, w)], in_word(source, w, words), draw)) return false;
+    return true;
 }
 
 void CodedReceivingEnd::send_ack(std::size_t i) {

@@ -57,6 +57,7 @@ private:
     };
     void take(const DataPacket& packet);
     void try_block(std::uint32_t number);
+    bool brought_back(std::uint32_t number) const;
     void complete(std::uint32_t object);
     void send_ack(std::size_t i);
 
@@ -72,6 +73,7 @@ private:
     std::vector<Receiver> receivers_;
     std::vector<PartArrival> parts_;
     std::vector<BlockArrival> blocks_;
+    std::vector<std::uint32_t> words_;  // packets of each code word, where blocks have several: by BlockMap::word()
     std::size_t complete_ = 0;
     std::int64_t arrived_payload_ = 0, recovered_payload_ = 0, repair_payload_ = 0;
     Time last_delivery_ns_ = -1;

@@ -24,6 +24,12 @@ double RepairRule::log_choose(std::int64_t n, std::int64_t x) {
 
 double RepairRule::object_loss(const PlannedLayer& layer, std::int64_t repair, double share, double bursts) {
     if (layer.source == 0) return 0;
+    if (layer.words > 1) {
+        const std::int64_t words = layer.words;
+        const PlannedLayer word{layer.objects, (layer.source + words - 1) / words, 0, 0, 0, 1};
+        const double one = object_loss(word, repair / words, share, std::max(bursts / static_cast<double>(words), 1.0));
+        return 1 - std::pow(1 - one, static_cast<double>(words));
+    }
     const std::int64_t packets = layer.source + repair;
     const auto groups = std::max<std::int64_t>(std::llround(static_cast<double>(packets) / bursts), 1);
     const double group = static_cast<double>(packets) / static_cast<double>(groups);

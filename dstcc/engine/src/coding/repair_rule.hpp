@@ -6,6 +6,9 @@
 //
 //   q(r) = sum over x > r of P(X = x) (1 - (1 - (k / n) / N)^x)
 //
+// Where a block has W code words, that is a word's, of k / W, r / W and groups of phi / W (at least 1), and an object is lost unless it
+// is lost by none of them: q(r) = 1 - (1 - q_word(r / W))^W.
+//
 // The paths carry C bytes in the period. Layers take of them in order: layer m needs S = bytes(k) + bytes(r) and gets the
 // share f = min(1, what those below left / S). A chunk's layer m counts with all below it, so the expected weight is
 //
@@ -32,6 +35,7 @@ struct PlannedLayer {
     std::int64_t objects = 0, source = 0;  // k
     double bytes = 0, packet_bytes = 0;    // on the wire: of the source packets, and of a repair packet
     std::int64_t most_repair = 0;          // of the code
+    std::uint32_t words = 1;               // that its block is interleaved of
 };
 
 class RepairRule {

@@ -14,7 +14,13 @@ void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
     losses_.packet(fate.lost);
     if (!fate.lost) subflows_[s].delivered_bytes += packet.bytes;
     if (packet.block == kNoBlock) return;
-    BlockSending& block = sent_[packet.block];
+    const std::uint32_t number = block_in(packet.block);
+    BlockSending& block = sent_[number];
+    if (interleaved(number)) {
+        WordSending& word = word_of(packet.block);
+        --word.under_way;
+        word.arrived += !fate.lost;
+    }
     --block.under_way;
     ++(fate.lost ? block.lost : block.arrived);
     if (packet.object != kNoObject) {
@@ -27,9 +33,28 @@ void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
     if (!block.closed) return;
     note_all_known(block);
     if (fate.lost)
-        review(packet.block);
-    else if (!block.over && block.arrived >= needed(block))
-        end(packet.block);
+        review(number);
+    else if (!block.over && enough(number))
+        end(number);
+}
+
+CodedSendingEnd::Supply CodedSendingEnd::supply(std::uint32_t number, std::uint32_t w) const {
+    const BlockSending& block = sent_[number];
+    if (!interleaved(number)) {
+        const std::uint32_t coming = block.arrived + block.under_way + block.waiting;
+        return {block.arrived, coming, needed(block), most_ - block.source - block.repair - block.waiting};
+    }
+    const WordSending& word = words_[map_.word(number, w)];
+    const std::uint32_t source = in_word(block.source, w, map_.words(number));
+    const std::int64_t room = source == 0 ? 0 : most_ - source - word.repair - word.waiting;
+    return {word.arrived, word.arrived + word.under_way + word.waiting, source, room};
+}
+
+// Is it back, as far as the sender can tell?
+bool CodedSendingEnd::enough(std::uint32_t number) const {
+    for (std::uint32_t w = 0; w < map_.words(number); ++w)
+        if (const Supply word = supply(number, w); word.arrived < word.needs) return false;
+    return true;
 }
 
 // How many packets bring it back, as far as the sender can tell: its k, and RaptorQ's more once decoding is needed.
@@ -53,11 +78,12 @@ void CodedSendingEnd::close(std::uint32_t number) {
     BlockSending& block = sent_[number];
     block.closed = true;
     headers_.source[number] = block.source;
-    if (block.source == 0 || block.arrived >= needed(block)) return end(number);
+    if (block.source == 0 || enough(number)) return end(number);
     closed_.push_back(number);
-    block.planned = static_cast<std::int32_t>(std::min<std::int64_t>(
-        planned_repair(number), most_packets(coding_.code) - static_cast<std::int64_t>(block.source)));
-    want(number, block.planned);
+    std::int64_t room = 0;
+    for (std::uint32_t w = 0; w < map_.words(number); ++w) room += supply(number, w).room;
+    block.planned = static_cast<std::int32_t>(std::min(planned_repair(number), room));
+    want_spread(number, block.planned);
     review(number);
 }
 
@@ -90,7 +116,8 @@ void CodedSendingEnd::plan_period(std::uint32_t period) {
             largest = std::max(largest, std::min(payload, mss));
         }
         layer.packet_bytes = static_cast<double>(largest + header_bytes_);
-        layer.most_repair = most_packets(coding_.code) - layer.source;
+        layer.words = map_.words(number);
+        layer.most_repair = most_ * layer.words - layer.source;
     }
     refresh_paths();
     const std::vector<std::int64_t> repair = rule_.plan(layers, rate_ * static_cast<double>(coding_.block_ns), losses_);
@@ -102,17 +129,44 @@ void CodedSendingEnd::plan_period(std::uint32_t period) {
 void CodedSendingEnd::review(std::uint32_t number) {
     BlockSending& block = sent_[number];
     if (block.over) return;
-    const std::uint32_t coming = block.arrived + block.under_way + block.waiting, needs = needed(block);
-    if (coming >= needs) return;
-    if (!reachable(last_deadline(number, true))) return end(number);
-    const std::int64_t room = most_packets(coding_.code) - block.source - block.repair - block.waiting;
-    want(number, std::min(rule_.fresh(needs - coming, losses_.share()), room));
+    for (std::uint32_t w = 0; w < map_.words(number); ++w) {
+        const Supply word = supply(number, w);
+        if (word.coming >= word.needs) continue;
+        if (!reachable(last_deadline(number, true))) return end(number);
+        want(number, w, std::min(rule_.fresh(word.needs - word.coming, losses_.share()), word.room));
+    }
 }
 
-void CodedSendingEnd::want(std::uint32_t number, std::int64_t packets) {
+// The words have as many each, or one more.
+void CodedSendingEnd::want_spread(std::uint32_t number, std::int64_t packets) {
+    const std::uint32_t words = map_.words(number);
+    if (words == 1) return want(number, 0, packets);
+    for (std::uint32_t w = 0; packets > 0; w = (w + 1) % words) {
+        if (supply(number, w).room <= 0) continue;
+        want(number, w, 1);
+        --packets;
+    }
+}
+
+// The word of the next repair packet: that of the most which wait.
+std::uint32_t CodedSendingEnd::next_word(std::uint32_t number) const {
+    std::uint32_t best = 0;
+    for (std::uint32_t w = 1; w < map_.words(number); ++w)
+        if (words_[map_.word(number, w)].waiting > words_[map_.word(number, best)].waiting) best = w;
+    return best;
+}
+
+void CodedSendingEnd::want_no_more(std::uint32_t number) {
+    sent_[number].waiting = 0;
+    for (std::uint32_t w = 0; interleaved(number) && w < map_.words(number); ++w)
+        words_[map_.word(number, w)].waiting = 0;
+}
+
+void CodedSendingEnd::want(std::uint32_t number, std::uint32_t word, std::int64_t packets) {
     BlockSending& block = sent_[number];
     if (packets <= 0) return;
     block.waiting += static_cast<std::uint32_t>(packets);
+    if (interleaved(number)) words_[map_.word(number, word)].waiting += static_cast<std::uint32_t>(packets);
     if (block.queued) return;
     block.queued = true;
     auto& queue = levels_[level_of(map_.layer_of(number))].blocks;
@@ -122,7 +176,7 @@ void CodedSendingEnd::want(std::uint32_t number, std::int64_t packets) {
 void CodedSendingEnd::end(std::uint32_t number) {
     BlockSending& block = sent_[number];
     block.over = true;
-    block.waiting = 0;
+    want_no_more(number);
     --open_blocks_;
 }
 

@@ -17,7 +17,9 @@ CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, Blo
       layers_(objects_.size()),
       acked_bytes_(objects_.size(), 0),
       hit_(objects_.size(), 0),
-      sent_(blocks.blocks()) {
+      sent_(blocks.blocks()),
+      words_(blocks.interleaved_words()),
+      most_(most_in_word(setup.coding)) {
     for (const Time deadline : objects_.deadline_ns)
         deadlines_ = deadlines_ || (transport_.drop_late && deadline != kNever);
     for (std::uint32_t block = 0; block < map_.blocks(); ++block) {
@@ -241,12 +243,14 @@ void CodedSendingEnd::send_source(std::size_t s, std::uint32_t object) {
     layer.sent_bytes += bytes;
     source_payload_ += bytes;
     backlog_ -= bytes;
+    const std::uint32_t order = in_block(number, interleaved(number) ? block.source % map_.words(number) : 0);
+    if (interleaved(number)) ++word_of(order).under_way;
     ++block.source;
     ++block.under_way;
     block.symbol_bytes = std::max(block.symbol_bytes, bytes);
     if (block.lead == 0) block.main = static_cast<std::int16_t>(s);
     block.lead = block.main == static_cast<std::int16_t>(s) ? block.lead + 1 : block.lead - 1;
-    transmit(s, number, object, bytes);
+    transmit(s, order, object, bytes);
     Level& level = levels_[level_of(objects_.layer[object])];
     level.begun = layer.offset < payload ? object : kNoObject;
     if (layer.offset < payload) return;
@@ -258,6 +262,13 @@ void CodedSendingEnd::send_source(std::size_t s, std::uint32_t object) {
 
 void CodedSendingEnd::send_repair(std::size_t s, std::uint32_t number) {
     BlockSending& block = sent_[number];
+    const std::uint32_t order = in_block(number, next_word(number));
+    if (interleaved(number)) {
+        WordSending& word = word_of(order);
+        --word.waiting;
+        ++word.under_way;
+        ++word.repair;
+    }
     --block.waiting;
     ++block.under_way;
     if (static_cast<std::int64_t>(block.repair++) >= block.planned) {
@@ -266,7 +277,7 @@ void CodedSendingEnd::send_repair(std::size_t s, std::uint32_t number) {
     }
     repair_payload_ += block.symbol_bytes;
     turn_ = s + 1;
-    transmit(s, number, kNoObject, block.symbol_bytes);
+    transmit(s, order, kNoObject, block.symbol_bytes);
 }
 
 // A probe that found no data to carry has a byte that says nothing.

@@ -53,6 +53,11 @@ struct BlockSending {
     bool closed = false, over = false, queued = false, heard = false;
 };
 
+// Of a code word, in blocks of several.
+struct WordSending {
+    std::uint32_t arrived = 0, under_way = 0, waiting = 0, repair = 0;
+};
+
 class CodedSendingEnd {
 public:
     struct Subflow {
@@ -157,7 +162,9 @@ private:
     std::int64_t planned_repair(std::uint32_t block);
     void plan_period(std::uint32_t period);
     void review(std::uint32_t block);
-    void want(std::uint32_t block, std::int64_t packets);
+    void want(std::uint32_t block, std::uint32_t word, std::int64_t packets);
+    void want_spread(std::uint32_t block, std::int64_t packets);
+    void want_no_more(std::uint32_t block);
     void end(std::uint32_t block);
     bool missing(std::uint32_t object, bool fresh) const;
     Time last_deadline(std::uint32_t block, bool fresh);
@@ -166,6 +173,16 @@ private:
         return block.planned >= 0 && static_cast<std::int64_t>(block.repair) >= block.planned;
     }
     void note_all_known(BlockSending& block);
+    // What a word has, needs, and may still get.
+    struct Supply {
+        std::uint32_t arrived, coming, needs;
+        std::int64_t room;
+    };
+    Supply supply(std::uint32_t block, std::uint32_t word) const;
+    bool enough(std::uint32_t block) const;
+    bool interleaved(std::uint32_t block) const { return map_.words(block) > 1; }
+    WordSending& word_of(std::uint32_t order) { return words_[map_.word(block_in(order), word_in(order))]; }
+    std::uint32_t next_word(std::uint32_t block) const;
     std::uint32_t needed(const BlockSending& block) const;
 
     const TransportConfig& transport_;
@@ -190,6 +207,8 @@ private:
     std::vector<std::int64_t> acked_bytes_;  // by object
     std::vector<std::uint8_t> hit_;          // by object: a packet of it was lost
     std::vector<BlockSending> sent_;
+    std::vector<WordSending> words_;    // by BlockMap::word()
+    std::int64_t most_;                 // packets of a word
     std::size_t open_blocks_ = 0;       // neither over nor empty
     std::deque<std::uint32_t> closed_;  // of these, the closed ones
     LossHeard losses_;

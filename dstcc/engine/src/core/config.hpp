@@ -152,6 +152,8 @@ struct CodingConfig {
     bool automatic = false;      // or as many as coding/repair_rule.hpp says
     ErasureCode code = ErasureCode::kMds;
     RepairPlace place = RepairPlace::kSame;
+    std::int64_t word_packets = 0;     // the most of a code word; 0: of the code's own
+    std::vector<std::uint32_t> words;  // code words that a block is interleaved of, by layer; none: one
     Time block_ns = 0;
     Column<std::uint32_t> period;  // of each object: its block is that of its layer in that period
 };

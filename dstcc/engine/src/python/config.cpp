@@ -194,6 +194,8 @@ CodingConfig read_coding(const py::handle& coding) {
     out.code = code == "mds" ? ErasureCode::kMds : ErasureCode::kRaptorQ;
     out.place = place == "same" ? RepairPlace::kSame : place == "other" ? RepairPlace::kOther : RepairPlace::kSpread;
     out.block_ns = coding.attr("block_ns").cast<Time>();
+    out.word_packets = coding.attr("word_packets").cast<std::int64_t>();
+    out.words = coding.attr("words").cast<std::vector<std::uint32_t>>();
     std::vector<std::uint32_t> periods;
     for (const std::int64_t period : read_column<std::int64_t>(coding, "period")) {
         require(period >= 0 && period < UINT32_MAX, "periods are numbered from 0");

@@ -71,7 +71,14 @@ void validate_coding(const EngineConfig& config) {
     for (std::size_t i = 0; i < n; ++i)
         require(c.period[i] < n && (i == 0 || c.period[i] >= c.period[i - 1]),
                 "periods rise, and are no more than parts");
+    const bool several = std::any_of(c.words.begin(), c.words.end(), [](std::uint32_t words) { return words != 1; });
+    require(c.word_packets >= 0 && c.word_packets <= most_packets(c.code),
+            "a code word has at most its code's packets");
+    require(c.code == ErasureCode::kMds || (c.word_packets == 0 && !several), "RaptorQ's blocks are one word each");
+    for (const std::uint32_t words : c.words)
+        require(words >= 1 && words <= kMostWords, "a block has 1 to 256 code words");
     const BlockMap map(config.objects, c);
+    require(map.blocks() < kMostBlocks, "too many blocks");
     const std::int64_t mss = t.mss_bytes;
     for (std::uint32_t block = 0; block < map.blocks(); ++block) {
         std::int64_t source = 0;
@@ -79,8 +86,8 @@ void validate_coding(const EngineConfig& config) {
             source += (config.objects.payload_bytes[map.member(block, k)] + mss - 1) / mss;
         const std::size_t layer = map.layer_of(block);
         const double share = layer < c.repair.size() ? c.repair[layer] : 0;
-        require(source <= most_source(c.code) &&
-                    static_cast<double>(source) * (1 + share) <= static_cast<double>(most_packets(c.code)),
+        const double most = static_cast<double>(most_in_word(c)) * map.words(block);
+        require(source <= most_source(c.code) && static_cast<double>(source) * (1 + share) <= most,
                 "a block has more packets than its code");
     }
 }

@@ -67,7 +67,7 @@ std::vector<std::int64_t> plan(const std::vector<std::tuple<std::int64_t, std::i
                                const LossHeard& losses) {
     std::vector<PlannedLayer> planned;
     for (const auto& [objects, source] : layers)
-        planned.push_back({objects, source, static_cast<double>(source), 1, 1000});
+        planned.push_back({objects, source, static_cast<double>(source), 1, 1000, 1});
     return RepairRule().plan(planned, packets, losses);
 }
 
@@ -105,10 +105,12 @@ void bind_coding(py::module_& engine) {
         .def_property_readonly("bursts", &LossHeard::bursts);
     m.def(
         "object_loss",
-        [](std::int64_t objects, std::int64_t source, std::int64_t repair, double share, double bursts) {
-            return RepairRule().object_loss({objects, source, 0, 0, 0}, repair, share, bursts);
+        [](std::int64_t objects, std::int64_t source, std::int64_t repair, double share, double bursts,
+           std::uint32_t words) {
+            return RepairRule().object_loss({objects, source, 0, 0, 0, words}, repair, share, bursts);
         },
-        py::arg("objects"), py::arg("source"), py::arg("repair"), py::arg("share"), py::arg("bursts") = 1.0);
+        py::arg("objects"), py::arg("source"), py::arg("repair"), py::arg("share"), py::arg("bursts") = 1.0,
+        py::arg("words") = 1);
     m.def("fresh", [](std::int64_t missing, double share) { return RepairRule().fresh(missing, share); });
     m.def("plan", &plan, py::arg("layers"), py::arg("packets"), py::arg("losses"));
     m.def("brings_back", [](bool raptorq, std::int64_t arrived, std::int64_t source, double draw) {
