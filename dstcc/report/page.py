@@ -17,6 +17,7 @@ from dstcc.version import __version__
 from .catalogue import METRICS, TERMS, Metric
 from .contacts import ContactTable, contact_table
 from .controllers import controllers_of
+from .decision import Decision, decide
 from .figures import style
 from .figures.frontier import frontier_figure
 from .figures.layers import layers_figure
@@ -123,6 +124,15 @@ class SectionView:
         """Which of the algorithms those figures show; empty where they show all."""
         shown, finished = len(self.section.pictured), len(self.section.finished)
         return f"the {shown} of {finished} algorithms that brought home most" if shown < finished else ""
+
+    @cached_property
+    def decision(self) -> Decision | None:
+        """What a mission would get."""
+        return decide(self.section, self._tables)
+
+    def swatch(self, name: str) -> tuple[str, int]:
+        """The colour of an algorithm."""
+        return style.swatch(name, self._colours)
 
     @cached_property
     def contacts(self) -> ContactTable:

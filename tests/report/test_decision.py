@@ -1,0 +1,128 @@
+"""The box of hours and megabytes, held to arithmetic on the tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dstcc.report import load_report, render
+from dstcc.report.decision import Decision, decide
+from dstcc.report.model import Section
+from dstcc.report.tables import Tables
+from tests.report.synthetic_run import RunSpec, build_run
+
+
+def section_of(tmp_path: Path, **settings: object) -> Section:
+    spec = RunSpec(congestion=("cubic", "ltp"), chunks=7200, seeds=(1, 2, 3), **settings)  # type: ignore[arg-type]
+    return load_report([build_run(tmp_path / "run", spec)]).sections[0]
+
+
+def change(path: Path, **columns: Any) -> None:
+    """Put columns into ``trials.parquet``; its rows are cubic's three seeds, then ltp's."""
+    table = pq.read_table(path / "run" / "trials.parquet")
+    for name, values in columns.items():
+        column = pa.array(values)
+        place = table.schema.get_field_index(name)
+        table = table.append_column(name, column) if place < 0 else table.set_column(place, name, column)
+    pq.write_table(table, path / "run" / "trials.parquet")
+
+
+def box(tmp_path: Path) -> Decision:
+    section = load_report([tmp_path / "run"]).sections[0]
+    one = decide(section, Tables())
+    assert one is not None
+    return one
+
+
+PLAYED: dict[str, Any] = {
+    "scheduler": ["minrtt"] * 3 + ["none"] * 3,
+    "playback_ratio": [0.5, 0.5, 0.5, 0.75, 0.75, 0.75],
+    "full_quality_ratio": [0.25, 0.25, 0.25, 0.5, 0.5, 0.5],
+    "weighted_layers": [0.4, 0.4, 0.4, 0.7, 0.7, 0.7],
+    "bytes_in_time": [100e6, 110e6, 120e6, 150e6, 150e6, 150e6],
+    "full_quality_bytes": [50e6, 50e6, 50e6, 100e6, 100e6, 100e6],
+    "oracle_ratio": [0.41, 0.41, 0.41, 0.71, 0.71, 0.71],
+}
+"""Of a video of 7,200 s."""
+
+
+def test_shares_become_hours_and_bytes_megabytes(tmp_path: Path) -> None:
+    section_of(tmp_path)
+    change(tmp_path, **PLAYED)
+    one = box(tmp_path)
+    assert one.passes == 1
+    assert [title for title, _ in one.headings] == [
+        "Video home",
+        "At full quality",
+        "Home",
+        "At full quality",
+        "Of the bound",
+        "Beside ltp",
+    ]
+    assert [unit for _, unit in one.headings] == ["h", "h", "MB", "MB", "%", "MB"]
+    rows = {row.name: [value for value, _ in row.cells] for row in one.rows}
+    assert rows["ltp (transfer)"] == ["1.50", "1.00", "150.0", "100.0", "71.0", "–"]
+    assert rows["cubic+minrtt"] == ["1.00", "0.50", "110.0", "50.0", "41.0", "−40.0"]
+    interval = {row.name: [said for _, said in row.cells] for row in one.rows}["cubic+minrtt"]
+    assert interval[2] == "100.0–120.0"
+    assert interval[5] == "−50.0 to −30.0"
+
+
+def test_the_sentence_names_the_leader_and_ltp(tmp_path: Path) -> None:
+    section_of(tmp_path)
+    change(tmp_path, **PLAYED)
+    said = box(tmp_path).sentence.replace("\u202f", " ")
+    # ltp is given the rates, so it does not lead those that find them out.
+    assert said == (
+        "Of the 2.00 h of video that the mission captures, cubic+minrtt brings home 1.00 h, 0.50 h of it with every "
+        "layer; ltp, which is given the rates, 1.50 h, 1.00 h of it with every layer."
+    )
+
+
+def test_passes_divide_hours_and_bytes_but_no_shares(tmp_path: Path) -> None:
+    section_of(tmp_path)
+    contact = {"from_s": 0.0, "to_s": 10.0, "bytes_in_time": 1.0, "full_quality_bytes": 1.0}
+    contacts = json.dumps([{**contact, "from_s": 100.0 * index} for index in range(4)])
+    change(tmp_path, **PLAYED, contacts=[contacts] * 6)
+    one = box(tmp_path)
+    assert one.passes == 4
+    assert [unit for _, unit in one.headings] == ["min", "min", "MB", "MB", "%", "MB"]
+    rows = {row.name: [value for value, _ in row.cells] for row in one.rows}
+    assert rows["ltp (transfer)"][:5] == ["22.5", "15.0", "37.5", "25.0", "71.0"]
+    assert rows["cubic+minrtt"][5] == "−10.0"
+    assert "a pass (one of 4) takes up" in one.sentence
+
+
+def test_without_ltp_nothing_is_beside_it(tmp_path: Path) -> None:
+    build_run(tmp_path / "run", RunSpec(congestion=("cubic", "bbr-scaled"), chunks=60))
+    one = box(tmp_path)
+    assert len(one.headings) == 5
+    assert one.beside == ""
+    assert "ltp" not in one.sentence
+
+
+def test_what_never_ended_has_no_box(tmp_path: Path) -> None:
+    failures = {f"cubic+minrtt/s{seed}": "broken" for seed in (1, 2)}
+    run = build_run(
+        tmp_path / "run", RunSpec(congestion=("cubic",), chunks=60, seeds=(1, 2), failures=failures)
+    )
+    report = load_report([run])
+    assert decide(report.sections[0], Tables()) is None
+    assert "What it brings home" not in render(report, "html")
+
+
+def test_the_length_counts_the_last_chunk_and_uneven_ones(tmp_path: Path) -> None:
+    """Chunks of 1, 1 and 0.4 s: 2.4 s a loop, not three seconds."""
+    section_of(tmp_path)
+    path = tmp_path / "run" / "chunks.parquet"
+    table = pq.read_table(path)
+    chunk = table["chunk"].to_pylist()
+    ends = [2.4 * (one // 3) + (1.0, 2.0, 2.4)[one % 3] for one in chunk]
+    place = table.schema.get_field_index("capture_s")
+    pq.write_table(table.set_column(place, "capture_s", pa.array(ends)), path)
+    change(tmp_path, **PLAYED)
+    assert "Of the 96.0\u202fmin of video" in box(tmp_path).sentence  # 7,200 / 3 * 2.4 s
