@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from . import complete
 from .kernel import WHICH
 from .output import console, emit_json, progress, show_figures
 
@@ -55,6 +56,7 @@ NO_CONTROL = "none"
     "congestions",
     multiple=True,
     metavar="NAME",
+    shell_complete=complete.congestion,
     help="Congestion control in the scenario's place (`dstcc algorithms`); repeatable. none: controllers, variants.",
 )
 @click.option(
@@ -62,6 +64,7 @@ NO_CONTROL = "none"
     "schedulers",
     multiple=True,
     metavar="NAME",
+    shell_complete=complete.scheduler,
     help="Scheduler in the scenario's place; repeatable.",
 )
 @click.option(
@@ -69,6 +72,7 @@ NO_CONTROL = "none"
     "controllers",
     multiple=True,
     metavar="POLICY",
+    shell_complete=complete.policy,
     help="A policy's name or file, in the place of congestion control and scheduler unless these are named too; "
     "repeatable.",
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from . import complete
 from .output import console, emit_json, notices
 
 if TYPE_CHECKING:
@@ -33,14 +34,20 @@ FILES = ("plot", "netem", "trace")
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("profile", required=False)
+@click.argument("profile", required=False, shell_complete=complete.profile)
 @click.option("--date", metavar="ISO", help="UTC date, with or without a time.  [default: now]")
 @click.option(
     "--ephemeris", metavar="NAME", help="kepler (built in) or de421 (exact) in place of the profile's own."
 )
 @click.option("--elevation", type=float, metavar="DEG", help="Elevation at the station instead of its own.")
 @click.option("--up", is_flag=True, help="The way from the Earth to the spacecraft.")
-@click.option("--code", "code_name", metavar="CODE", help="A code instead of a profile.")
+@click.option(
+    "--code",
+    "code_name",
+    metavar="CODE",
+    shell_complete=complete.code,
+    help="A code instead of a profile.",
+)
 @click.option("--ebn0", type=float, metavar="DB", help="Eb/N0 per information bit for --code, dB.")
 @click.option(
     "--bytes", "packet_bytes", type=int, default=1500, show_default=True, help="Size of a packet on the link."

@@ -71,12 +71,21 @@ def progress(description: str, total: float | None) -> Iterator[Progress]:
     if not sys.stderr.isatty():
         yield _Silent()
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
     from rich.progress import Progress as RichProgress
 
     counted = total is not None and float(total).is_integer() and total > 1
     amount = MofNCompleteColumn() if counted else TaskProgressColumn()
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), amount, TimeElapsedColumn())
+    columns = [TextColumn("{task.description}", markup=False), BarColumn(), amount, TimeElapsedColumn()]
+    if total is not None:
+        columns += [TextColumn("left"), TimeRemainingColumn()]
     with RichProgress(*columns, console=notices(), transient=True) as bar:
         task = bar.add_task(description, total=total)
         yield _Drawn(lambda n: bar.advance(task, n))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from . import complete
 from .output import console, emit_json, notices, progress
 
 if TYPE_CHECKING:
@@ -30,7 +31,12 @@ Examples:
 @click.command(short_help="Write the video as Earth saw it, lost chunks frozen.", epilog=EXAMPLES)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="MP4 to write.")
-@click.option("--trial", metavar="ID", help="Trial, like cubic+minrtt/s1; unless given, the best one.")
+@click.option(
+    "--trial",
+    metavar="ID",
+    shell_complete=complete.trial,
+    help="Trial, like cubic+minrtt/s1; unless given, the best one.",
+)
 @click.option(
     "--from",
     "from_s",

@@ -14,6 +14,7 @@ import click
 
 from dstcc.algorithms import CONTROLLERS
 
+from . import complete
 from .output import console, emit_json, notices, progress
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ Examples:
 @click.option(
     "--algorithm",
     metavar="NAME",
+    shell_complete=complete.learner,
     help=f"One of {', '.join(CONTROLLERS)}.  [default: dstcc, or the run's]",
 )
 @click.option(
