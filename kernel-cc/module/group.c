@@ -13,7 +13,7 @@
  * sends at the same time. TCP alone sends past it: a timeout's first repeat, a tail loss probe, and
  * the probe of a member that waited for a timeout with nothing under way: a segment each.
  *
- * Who finds too little room waits, and gets it in the order of waiting. A member that has nothing
+ * Who finds too little room, or comes before the pace, waits, and gets it in the order of waiting. A member that has nothing
  * under way hears no ACK, so work of the group's own wakes who waits when there is room. A member
  * that does not use its turn is not waiting: what stops it (its pace, the receiver's window, a
  * device's queue) wakes it. An idle member holds no room.
@@ -127,8 +127,8 @@ static u32 dstcc_wanted(const struct sock *sk)
 	return lost + skb_queue_len(&sk->sk_write_queue) + (tp->write_seq - tp->snd_nxt) / least;
 }
 
-/* Whether its pace keeps the member back; TCP's timer comes then. */
-static bool dstcc_paced(struct sock *sk, struct dstcc_group *group)
+/* Whether the pace of all keeps the member back, or one of its own; TCP's timer comes then. */
+static bool dstcc_paced(struct sock *sk, struct dstcc_group *group, bool *of_all)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct dstcc_member *other;
@@ -136,8 +136,10 @@ static bool dstcc_paced(struct sock *sk, struct dstcc_group *group)
 	list_for_each_entry(other, &group->granted, granted)
 		dstcc_charge(group, other);
 	tp->tcp_wstamp_ns = max(tp->tcp_wstamp_ns, group->next_ns);
-	return READ_ONCE(sk->sk_pacing_status) == SK_PACING_NEEDED &&
-	       tp->tcp_wstamp_ns > tp->tcp_clock_cache;
+	if (READ_ONCE(sk->sk_pacing_status) != SK_PACING_NEEDED)
+		return false;
+	*of_all = group->next_ns > tp->tcp_clock_cache;
+	return tp->tcp_wstamp_ns > tp->tcp_clock_cache;
 }
 
 /* Whether the member may have room now, before those that wait. */
@@ -151,7 +153,8 @@ static bool dstcc_may_take(const struct dstcc_member *member)
 
 /*
  * TCP is about to send: the window is what is under way and a grant. Its own window bounds a
- * member, too. A window that only the pace keeps back stays, so that TCP starts the timer.
+ * member, too. A window that only the pace keeps back stays, so that TCP starts the timer; whose
+ * turn the pace of all puts off waits as the first.
  */
 void dstcc_group_ask(struct sock *sk)
 {
@@ -159,14 +162,22 @@ void dstcc_group_ask(struct sock *sk)
 	struct dstcc *dstcc = inet_csk_ca(sk);
 	struct dstcc_member *member = dstcc->member;
 	struct dstcc_group *group = member->group;
+	bool paced = false, of_all = false;
 	u32 wanted, grant = 0;
 
 	dstcc->own = dstcc_own_window(sk);
 	spin_lock_bh(&group->lock);
 	dstcc_settle(member);
 	wanted = dstcc->own > in_flight ? min(dstcc_wanted(sk), dstcc->own - in_flight) : 0;
-	if (!wanted || dstcc_paced(sk, group)) {
-		list_del_init(&member->waiting);
+	if (wanted)
+		paced = dstcc_paced(sk, group, &of_all);
+	if (!wanted || paced) {
+		if (!of_all)
+			list_del_init(&member->waiting);
+		else if (list_empty(&member->waiting) && group->served == sk)
+			list_add(&member->waiting, &group->waiting);
+		else if (list_empty(&member->waiting))
+			list_add_tail(&member->waiting, &group->waiting);
 		dstcc->lent = dstcc->own;
 	} else {
 		if (dstcc_may_take(member))
@@ -183,7 +194,7 @@ void dstcc_group_ask(struct sock *sk)
 		dstcc->lent = in_flight + grant;
 	}
 	/* Room for others, or room that may come back. */
-	if (group->served != sk && !list_empty(&group->waiting) &&
+	if (group->served != sk && !paced && !list_empty(&group->waiting) &&
 	    (dstcc_group_room(group) || !list_empty(&group->granted)))
 		dstcc_group_kick(group);
 	spin_unlock_bh(&group->lock);
@@ -248,15 +259,16 @@ static void dstcc_take_turn(struct dstcc_group *group, const struct sock *sk)
 
 /*
  * The room is a socket's: its release has TCP send, after the window is its own for a moment, or
- * TCP would not even try to repeat something. Returns whether anything was sent.
+ * TCP would not even try to repeat something. Returns whether more is under way: what a device
+ * drops at once is not.
  */
 static bool dstcc_serve(struct sock *sk, struct dstcc_group *group)
 {
-	u64 before;
+	u32 before;
 
 	if (!dstcc_trylock(sk, true))
 		return false;
-	before = tcp_sk(sk)->bytes_sent;
+	before = tcp_packets_in_flight(tcp_sk(sk));
 	if (dstcc_member_of(sk, group)) {
 		dstcc_restore(sk);
 		dstcc_take_turn(group, sk);
@@ -265,7 +277,7 @@ static bool dstcc_serve(struct sock *sk, struct dstcc_group *group)
 	release_sock(sk);
 	dstcc_take_turn(group, NULL);
 	dstcc_settle_other(sk, group);
-	return READ_ONCE(tcp_sk(sk)->bytes_sent) != before;
+	return dstcc_in_flight(tcp_sk(sk)) > before;
 }
 
 /* The socket of the first entry of a list, with a reference; it goes to the list's end or out. */
@@ -301,6 +313,18 @@ static struct sock *dstcc_first_waiting(struct dstcc_group *group)
 	return sk;
 }
 
+static bool dstcc_is_first(struct dstcc_group *group, const struct sock *sk)
+{
+	const struct dstcc_member *member;
+	bool first;
+
+	spin_lock_bh(&group->lock);
+	member = list_first_entry_or_null(&group->waiting, struct dstcc_member, waiting);
+	first = member && member->sk == sk;
+	spin_unlock_bh(&group->lock);
+	return first;
+}
+
 static u32 dstcc_group_count(struct dstcc_group *group, const struct list_head *list)
 {
 	const struct list_head *entry;
@@ -331,6 +355,8 @@ static void dstcc_group_wake(struct work_struct *work)
 	}
 	for (; waiting && (sk = dstcc_first_waiting(group)); waiting--) {
 		sent |= dstcc_serve(sk, group);
+		if (dstcc_is_first(group, sk)) /* the pace puts off all */
+			waiting = 1;
 		sock_put(sk);
 		cond_resched();
 	}

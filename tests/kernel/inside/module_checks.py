@@ -431,11 +431,9 @@ def group_wakes() -> dict[str, Any]:
         assert client.group(SHARED).in_flight == 30
         for lane in lanes[1:]:
             lane.send(bytes(10 * 1448))
-        time.sleep(4.5)  # TCP's probe comes after 6 s
+        time.sleep(4.5)  # 20 of 15 a second, by turns, and a round trip; TCP's probe comes after 6 s
         done = [subflow.acked_bytes for subflow in client.subflows()]
-        state = client.group(SHARED)
-    assert all(acked >= 4 * 1448 for acked in done[1:]), done  # by turns, of 15 segments a second
-    assert state.in_flight == 30 and state.waiting == 1
+    assert all(acked >= 10 * 1448 for acked in done[1:]), done
     return {"acked": done}
 
 
