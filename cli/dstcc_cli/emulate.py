@@ -14,6 +14,9 @@ from .kernel import WHICH
 from .output import console, emit_json, progress, show_figures
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dstcc.learn.policies.policy import Policy
     from dstcc.run import Done, Finished, Plan
     from dstcc.run.plan import PlannedLink
     from dstcc.scenario import Override, Scenario
@@ -138,6 +141,7 @@ def command(
     """
     if output is None and not dry_run:
         raise click.UsageError("needs -o RUN, or --dry-run")
+    from dstcc.errors import InputError
     from dstcc.outputs import check_output
     from dstcc.run import (
         RUN,
@@ -167,9 +171,20 @@ def command(
         check_output(output, RUN, force=force, inputs=[*scenario_files(scenario), *files_of(loaded)])
     source = load_source(loaded)
     _say_unscheduled(loaded)
-    policies = load_controllers(loaded, source)
-    for one in scenarios_of(loaded).values():
-        carrier.check(one, source, policies, logs=qlog or pcapng)
+
+    def check(asked: Scenario) -> dict[str, Policy]:
+        policies = load_controllers(asked, source)
+        for one in scenarios_of(asked).values():
+            carrier.check(one, source, policies, logs=qlog or pcapng)
+        return policies
+
+    try:
+        policies = check(loaded)
+    except InputError as error:
+        if not controllers or variants or congestions or schedulers or not _fits(check, _alone(loaded)):
+            raise
+        hint = f"--congestion {NO_CONTROL} runs {', '.join(controllers)} alone"
+        raise InputError(f"{error}; {hint}") from None
     if dry_run or output is None:
         return _show_plan(plan(loaded, source, backend, policies=policies), as_json)
     with progress(loaded.scenario.name, len(trial_keys(loaded))) as bar:
@@ -210,6 +225,25 @@ def _with_variants(scenario: Scenario, labels: tuple[str, ...]) -> Scenario:
     if not (kept or scenario.transport.congestion or scenario.transport.controller):
         raise click.UsageError("--congestion none: needs a --controller or a --variant beside it")
     return scenario.model_copy(update={"variant": kept})
+
+
+def _alone(scenario: Scenario) -> Scenario:
+    """The scenario's controllers, and nothing beside them."""
+    transport = scenario.transport.model_copy(update={"congestion": ()})
+    return scenario.model_copy(update={"transport": transport, "variant": ()})
+
+
+def _fits(check: Callable[[Scenario], object], scenario: Scenario) -> bool:
+    """Whether it could run, were there all that it takes."""
+    from dstcc.errors import DstccError, InputError
+
+    try:
+        check(scenario)
+    except InputError:
+        return False
+    except DstccError:
+        return True
+    return True
 
 
 def _overrides(

@@ -71,6 +71,9 @@ LAYERS_A_LANE = 4
 nothing does for a round trip, TCP waits for two (RFC 8985 section 7.2)."""
 FIRST_WINDOW = 1 << 16
 """Bytes that a receiver can offer in a SYN's answer."""
+HELD_MEMORY = 2.5
+"""Bytes of memory for a byte of a stream that waits for an earlier one: at the receiver, and at the sender until the
+connection has acknowledged it."""
 PACKET_MEMORY = 6.0
 """Bytes of memory for a byte in flight: it is in the sender's queue, on its way, and in the receiver's."""
 BASE_MB, RING_MB = 192, 25
@@ -163,6 +166,8 @@ def steered_by(job: Job, policy: Policy, config: EngineConfig) -> Job:
     Policies that bind layers late need no backups: they keep off links that are away.
     """
     lanes = lanes_of(policy, config)
+    if config.transport.mode == "stream":
+        job = _with_room(job, config)
     return replace(
         job,
         lanes=config.transport.mode == "lanes",
@@ -172,6 +177,27 @@ def steered_by(job: Job, policy: Policy, config: EngineConfig) -> Job:
         rate=policy.action.pacing == "rate",
         layer_links=(),
     )
+
+
+def _with_room(job: Job, config: EngineConfig) -> Job:
+    """The job with buffers that hold all of the video, where none is given.
+
+    One segment that is lost again and again holds up a stream for several round trips. A receiver whose buffer is full
+    by then shrinks its window, which Linux's sender may not notice (RFC 9293 section 3.10.7.4: a window counts only
+    with news). What it sends beyond the window the receiver's MPTCP throws away after TCP has acknowledged it.
+    """
+    if config.transport.receive_buffer_bytes:
+        return job
+    room = min(MAX_BUFFER, 2 * _video_bytes(config))
+    return replace(
+        job,
+        receive_buffer_bytes=max(job.receive_buffer_bytes, room),
+        send_buffer_bytes=max(job.send_buffer_bytes, room),
+    )
+
+
+def _video_bytes(config: EngineConfig) -> int:
+    return int(config.objects.payload_bytes.sum())
 
 
 def lanes_of(policy: Policy, config: EngineConfig) -> int:
@@ -227,8 +253,9 @@ def objects_of(config: EngineConfig) -> NDArray[np.int64]:
 def memory_mb(config: EngineConfig, *, steered: bool) -> int:
     """What a guest needs: for the links' bytes in flight and, where it is ``steered``, for the policy's process."""
     in_flight = sum(link.rate_bps * rtt_s(link) / 8 + link.queue_bytes for link in config.links)
+    held = min(MAX_BUFFER // 2, _video_bytes(config)) if steered and config.transport.mode == "stream" else 0
     base = BASE_MB + POLICY_MB * steered
-    return ceil(base + RING_MB * len(config.links) + PACKET_MEMORY * in_flight / 1e6)
+    return ceil(base + RING_MB * len(config.links) + (PACKET_MEMORY * in_flight + HELD_MEMORY * held) / 1e6)
 
 
 def _buffers(links: Sequence[Link], limit: int) -> tuple[int, int]:

@@ -172,16 +172,25 @@ static int dstcc_schedule(struct sock *ssk)
 
 /*
  * MPTCP's own timer ran out. Its look at idle subflows finds out which are stale. What a living
- * subflow carries that one's TCP repeats; what a stale one carried is sent as if it were new. The
- * usual choice shortens the timer where a subflow is silent, which else happens with new data only.
+ * subflow carries that one's TCP repeats, until the other end's TCP has it: if its MPTCP threw it
+ * away all the same, as it does with what is beyond its window, it goes on that subflow again. What
+ * a stale one carried is sent as if it were new. The usual choice shortens the timer where a subflow
+ * is silent, which else happens with new data only.
  */
 static int dstcc_retransmit(struct mptcp_sock *msk)
 {
 	struct sock *idle = mptcp_subflow_get_retrans(msk);
 	const struct dstcc_range *range = dstcc_find(msk->dstcc, READ_ONCE(msk->snd_una));
+	struct mptcp_subflow_context *carrier;
 
 	mptcp_subflow_get_send(msk);
-	return range ? -EINVAL : dstcc_schedule(idle);
+	if (!range)
+		return dstcc_schedule(idle);
+	carrier = before64(READ_ONCE(msk->snd_una), range->carried) ? dstcc_carrier(msk, range) :
+								      NULL;
+	if (!carrier || !tcp_rtx_and_write_queues_empty(mptcp_subflow_tcp_sock(carrier)))
+		return -EINVAL;
+	return dstcc_schedule(mptcp_subflow_tcp_sock(carrier));
 }
 
 static int dstcc_get_subflow(struct mptcp_sock *msk, struct mptcp_sched_data *data)

@@ -303,6 +303,16 @@ void Earth::read() {
     }
 }
 
+void Earth::require_all_read() const {
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        const std::int64_t missing = ledger_.delivered(static_cast<int>(i)) - lanes_[i].read;
+        if (lanes_[i].socket < 0 || missing <= 0) continue;
+        throw Failure(lane_name(i) + ": " + std::to_string(missing) +
+                      " bytes cannot be read: the receiver's buffer was " +
+                      "full, and MPTCP threw away what TCP had acknowledged; a larger transport.receive_buffer_bytes");
+    }
+}
+
 void Earth::check(Lane& lane, const char* data, std::int64_t bytes) {
     while (bytes > 0) {
         while (lane.due.size() > 1 && lane.due.front().bytes == 0) lane.due.pop_front();

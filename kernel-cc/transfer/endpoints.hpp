@@ -74,6 +74,8 @@ public:
     void poll();
     // Reads what was delivered and holds it against what was sent; a byte that differs ends the trial.
     void read();
+    // The ledger counts by TCP's packets. What MPTCP then throws away, as it does with what is beyond its window, was no delivery.
+    void require_all_read() const;
     void wrote(int lane, int object, std::int64_t offset, std::int64_t bytes);
 
 private:

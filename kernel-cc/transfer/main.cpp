@@ -64,6 +64,7 @@ public:
         }
         drain();
         earth_.read();
+        if (plan_.placed) earth_.require_all_read();
         carried_ = craft_.carried();
         end_ = std::min(tick, plan_.duration);
         if (end_ % plan_.slot != 0) sampler_.take(end_);

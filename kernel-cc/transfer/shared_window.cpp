@@ -13,7 +13,7 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-// Links as the rules' paths. A controller that gives no order of layers has its table kept to: a layer waits for its link.
+// Links as the rules' paths. Where a table is kept to, a layer waits for its link.
 class SharedWindow::View {
 public:
     using Set = SharedWindow::Set;
@@ -33,7 +33,7 @@ public:
     }
     Set usable() const { return of_.established_ & ~of_.dark_; }
     std::size_t paths() const { return of_.paths_.size(); }
-    bool strict() const { return of_.pinned_; }
+    bool strict() const { return of_.strict_; }
 
 private:
     const SharedWindow& of_;
@@ -57,7 +57,7 @@ void SharedWindow::steer(const Answer& answer) {
     layers_ = answer.layers;
     gap_ = answer.gap >= 0 ? answer.gap : plan_.layer_first ? kNever : 0;
     repair_ = answer.repair;
-    pinned_ = answer.gap < 0;
+    strict_ = tabled_ = answer.gap < 0;
     dark_ = answer.dark;
     for (Path& path : paths_) path.refreshed = -1, path.set = true;  // windows are new
 }
@@ -98,6 +98,7 @@ void SharedWindow::refresh(Path& path, int link, Time now) {
     if (path.refreshed >= 0 && now - path.refreshed < std::max(plan_.tick, path.srtt / kLooks)) return;
     std::int64_t window = 0, flight = 0, lanes = 0;
     double srtt = 0, heard = 0;
+    std::uint32_t least = UINT32_MAX;
     for (std::size_t i = 0; i < path.lanes.size(); ++i)
         for (const SubflowInfo& info : craft_.look(path.lanes[i])) {
             const tcp_info& tcp = info.tcp;
@@ -110,12 +111,14 @@ void SharedWindow::refresh(Path& path, int link, Time now) {
             const double news =
                 path.srtt == 0 ? 1 : static_cast<double>(tcp.tcpi_bytes_acked - path.receive_windows[i].acked);
             srtt += 1e3 * tcp.tcpi_rtt * news;
+            least = std::min(least, tcp.tcpi_min_rtt);
             heard += news;
             const std::int64_t under_way = static_cast<std::int64_t>(tcp.tcpi_unacked) * plan_.mss;
             path.receive_windows[i] = {tcp.tcpi_bytes_acked, tcp.tcpi_snd_wnd - under_way, under_way == 0};
         }
     if (lanes == 0 || (plan_.placed && !craft_.joined(link))) return;
     if (heard > 0) path.srtt = static_cast<Time>(srtt / heard);
+    path.min_rtt = least == UINT32_MAX ? path.srtt : static_cast<Time>(least) * 1000;
     path.established = true;
     path.refreshed = now;
     path.flight = flight * plan_.mss;
@@ -197,32 +200,70 @@ bool SharedWindow::feed(int link) {
     return true;
 }
 
-// Gives the next layer to a link of `ready`, the nearest by light that can bring it in time.
-bool SharedWindow::bind(Set ready, Time now) {
-    for (std::size_t i = 0; i < paths_.size(); ++i) {
-        const Path& path = paths_[i];
-        const Time light = now + path.one_way, repair = std::max(path.srtt, 2 * path.one_way);
-        const double wire = path.pace * (plan_.mss + 40.0) / plan_.mss;
-        const double wait =
-            path.pace > 0 ? static_cast<double>(ledger_.queue_bytes(static_cast<int>(i), now)) / wire : 0;
-        forecasts_[i] = {light,
-                         light + static_cast<Time>(std::min(wait, dstcc_dispatch::kFarNs)),
-                         path.pace > 0 ? 1 / path.pace : 0,
-                         0,
-                         path.one_way,
-                         repair};
-    }
-    dstcc_dispatch::Object next = 0;
-    Set links = ready;
-    if (!dstcc_dispatch::next_in_turn(View(*this), links, next)) return false;
-    const auto object = static_cast<int>(next);
-    int nearest = -1;
+// Of the links that the table has for a layer the nearest by light, -1 for none.
+int SharedWindow::place_of(int object, Set ready) const {
+    const View view(*this);
+    const Set links =
+        dstcc_dispatch::allowed(view.entry(waiting_.of(object).layer), ready, view.usable(), paths_.size(), true);
+    return nearest(links, waiting_.of(object).bytes);
+}
+
+int SharedWindow::nearest(Set links, std::int64_t bytes) const {
+    int found = -1;
     for (int i = 0; i < static_cast<int>(paths_.size()); ++i)
-        if ((links >> i & 1) != 0 && (nearest < 0 || paths_[at(i)].one_way < paths_[at(nearest)].one_way) &&
-            lane_for(paths_[at(i)], waiting_.of(object).bytes) >= 0)
-            nearest = i;
-    if (nearest < 0) return false;
-    Path& path = paths_[at(nearest)];
+        if ((links >> i & 1) != 0 && (found < 0 || paths_[at(i)].one_way < paths_[at(found)].one_way) &&
+            lane_for(paths_[at(i)], bytes) >= 0)
+            found = i;
+    return found;
+}
+
+// Too late by light, or with less time for a repair than the newest of its level.
+bool SharedWindow::outdated(int object, int newest, int link) const {
+    using dstcc_dispatch::late;
+    using dstcc_dispatch::Slack;
+    const dstcc_dispatch::Forecast& path = forecasts_[at(link)];
+    if (waiting_.hopeless(object) || late(waiting_.layer(object), path, Slack::kLight, repair_)) return true;
+    return late(waiting_.layer(object), path, Slack::kRepair, repair_) &&
+           !late(waiting_.layer(newest), path, Slack::kRepair, repair_);
+}
+
+// The sender's own order, as the simulator's for layers that a table assigns to subflows (dispatch/assigned.cpp): a layer waits
+// for its link, whatever it builds on; base layers go first where the playout asks for that, the oldest first of a level, and what
+// is outdated is given up.
+bool SharedWindow::next_by_table(Set ready, dstcc_dispatch::Object& object, int& link) {
+    for (;;) {
+        const Waiting::Level* chosen = nullptr;
+        for (const Waiting::Level& level : waiting_.levels()) {
+            if (level.empty() || place_of(static_cast<int>(level.front()), ready) < 0) continue;
+            if (chosen != nullptr && (plan_.layer_first || chosen->front() < level.front())) continue;
+            chosen = &level;
+        }
+        if (chosen == nullptr) return false;
+        object = chosen->front();
+        link = place_of(static_cast<int>(object), ready);
+        dstcc_dispatch::Object newest = object;
+        chosen->last([](dstcc_dispatch::Object) { return true; }, newest);
+        if (!plan_.drop_late || !outdated(static_cast<int>(object), static_cast<int>(newest), link)) return true;
+        waiting_.drop(static_cast<int>(object));
+    }
+}
+
+// By turns, as the controller's answer says: on the nearest link by light that can bring the layer in time.
+bool SharedWindow::next_by_turns(Set ready, dstcc_dispatch::Object& object, int& link) {
+    Set links = ready;
+    if (!dstcc_dispatch::next_in_turn(View(*this), links, object)) return false;
+    link = nearest(links, waiting_.of(static_cast<int>(object)).bytes);
+    return link >= 0;
+}
+
+// Gives the next layer to a link of `ready`.
+bool SharedWindow::bind(Set ready, Time now) {
+    forecast(now);
+    dstcc_dispatch::Object next = 0;
+    int link = -1;
+    if (!(tabled_ ? next_by_table(ready, next, link) : next_by_turns(ready, next, link))) return false;
+    const auto object = static_cast<int>(next);
+    Path& path = paths_[at(link)];
     const auto place = at(lane_for(path, waiting_.of(object).bytes));
     path.lane = path.lanes[place];
     if (place < plan_.rotating) path.next_lane = (place + 1) % std::min(plan_.rotating, path.lanes.size());
@@ -232,6 +273,25 @@ bool SharedWindow::bind(Set ready, Time now) {
     path.object = object;
     path.offset = 0;
     return true;
+}
+
+// A controller that orders the layers measures its paths, and tells the wait from the queue at the sender; one that does not knows
+// round trips, as in the simulator (dispatch/choosing.cpp).
+void SharedWindow::forecast(Time now) {
+    for (std::size_t i = 0; i < paths_.size(); ++i) {
+        const Path& path = paths_[i];
+        const Time light = now + path.one_way, repair = std::max(path.srtt, 2 * path.one_way);
+        const double wire = path.pace * (plan_.mss + 40.0) / plan_.mss;
+        const double queueing = static_cast<double>(std::max<Time>(path.srtt - path.min_rtt, 0));
+        const double in_line =
+            path.pace > 0 ? static_cast<double>(ledger_.queue_bytes(static_cast<int>(i), now)) / wire : 0;
+        forecasts_[i] = {light,
+                         light + static_cast<Time>(std::min(tabled_ ? queueing : in_line, dstcc_dispatch::kFarNs)),
+                         path.pace > 0 ? 1 / path.pace : 0,
+                         0,
+                         path.one_way,
+                         repair};
+    }
 }
 
 // A lane that is not still sending and whose receiver takes so much, or takes nothing else: by turns, so that what follows

@@ -7,7 +7,8 @@
 //   lanes    some in rotation, a whole layer to each; further ones where the receivers of these have no room
 //   stream   one connection with a subflow a link, which holds W by itself; the kernel is told of the bytes which are next
 //            whose they are (family.hpp), and its scheduler sends them on that subflow
-//   layers   bound to a link when it has room, by the rules that the simulator compiles too (kernel-cc/dispatch/dstcc_dispatch.hpp)
+//   layers   bound to a link when it has room, by the rules that the simulator compiles too (kernel-cc/dispatch/dstcc_dispatch.hpp):
+//            by turns where the controller gives an order, else the oldest first, each on the link that the table has for it
 //
 // A lane whose agent fell silent is Reno's: its window, and with it the mean, halves with its losses. Where nobody has made a
 // group, before the controller's first decision and under BPF, which has none, room is by what TCP_INFO told and what passed
@@ -37,7 +38,7 @@ private:
         int object = -1, lane = -1;  // under way to a lane
         std::int64_t offset = 0;
         bool established = false;
-        Time one_way = 0, srtt = 0, refreshed = -1;
+        Time one_way = 0, srtt = 0, min_rtt = 0, refreshed = -1;
         std::int64_t window = 0, flight = 0;  // bytes, when looked at
         std::int64_t beside = 0;              // rate: what was under way when the window was set
         bool set = false;                     // since the last look
@@ -65,6 +66,12 @@ private:
     bool feed(int link);
     int lane_for(const Path& path, std::int64_t bytes) const;
     bool bind(Set ready, Time now);
+    void forecast(Time now);
+    bool next_by_table(Set ready, dstcc_dispatch::Object& object, int& link);
+    bool next_by_turns(Set ready, dstcc_dispatch::Object& object, int& link);
+    int place_of(int object, Set ready) const;
+    int nearest(Set links, std::int64_t bytes) const;
+    bool outdated(int object, int newest, int link) const;
 
     int announced_for(int object, int link) const;
 
@@ -74,7 +81,8 @@ private:
     std::vector<int> layers_;
     Time gap_, now_ = 0;
     double repair_ = 0.5;
-    bool pinned_ = true;
+    bool strict_ = true;   // a layer waits for its link
+    bool tabled_ = false;  // a controller gives a table and no order of layers
     Set dark_ = 0, established_ = 0;
 };
 

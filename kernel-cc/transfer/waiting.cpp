@@ -62,11 +62,13 @@ void Waiting::drop_lost(Time light) {
         while (!level.empty()) {
             const auto object = static_cast<int>(level.front());
             if (!dstcc_dispatch::lost_cause(layer(object), hopeless(object), light)) break;
-            ledger_.give_up(object);
-            backlog_[static_cast<std::size_t>(of(object).layer)] -= of(object).bytes;
-            --waiting_;
-            take(object);
+            drop(object);
         }
+}
+
+void Waiting::drop(int object) {
+    take(object);
+    leave(object, of(object).bytes);
 }
 
 }  // namespace transfer

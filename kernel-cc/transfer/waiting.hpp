@@ -17,6 +17,8 @@ public:
     void release(Time now);
     // Gives up what light that arrives at `light` could no longer bring in time, and what builds on such.
     void drop_lost(Time light);
+    // Gives up one that waits.
+    void drop(int object);
     bool empty() const { return waiting_ == 0; }
     const std::vector<Level>& levels() const { return levels_; }
     // Out of its queue, to be sent.

@@ -155,6 +155,23 @@ def test_a_controller_can_run_alone_in_a_scenario_that_names_others(
     assert json.loads(result.stdout)["trials"] == ["mine/s1"]
 
 
+def test_what_the_controller_could_do_alone_is_said(scenario: Path, tmp_path: Path) -> None:
+    policy, hint = (
+        tmp_path / "mine.safetensors",
+        f"; --congestion none runs {tmp_path / 'mine.safetensors'} alone",
+    )
+    save_policy(policy, constant((2, 0, 0), subflows=1))
+    kernel = ["--dry-run", "--backend", "kernel", "--set", 'transport.congestion=["cubic", "open-loop"]']
+    done = emulate(scenario, *kernel, "--controller", policy)
+    assert done.exit_code == 2
+    assert "'open-loop' exists in the simulator only" in done.stderr and hint in done.stderr
+    for more in (["--congestion", "open-loop"], ["--set", "transport.scheduler=redundant"]):
+        other = emulate(scenario, *kernel, "--controller", policy, *more)
+        assert other.exit_code == 2
+        assert "exists in the simulator only" in other.stderr and hint not in other.stderr
+    assert hint not in emulate(scenario, *kernel).stderr
+
+
 def test_nobody_is_not_a_contender(scenario: Path) -> None:
     for more, said in (
         ([], "transport.congestion: names nothing"),

@@ -303,6 +303,30 @@ def test_policies_without_lanes_of_their_own_keep_the_scenarios() -> None:
     assert slot == 1020 * 10**9 // 4
 
 
+def in_a_stream(**transport: Any) -> Job:
+    """The job of a stream under a policy that has no lanes of its own."""
+    given = scenario(transport={"mode": "stream", **transport})
+    policy = load_policy("iodst-dqn")
+    return steered_by(job(given), policy, agents(trial(given, AGENT, AGENT), policy.action))
+
+
+def test_a_policys_stream_has_buffers_that_hold_all_of_the_video() -> None:
+    """One segment that is lost again and again holds up what comes after it for hours. Linux's sender may write beyond
+    a window that has shrunk since, which is lost for good."""
+    video = int(trial(scenario()).objects.payload_bytes.sum())
+    made = in_a_stream()
+    assert min(made.receive_buffer_bytes, made.send_buffer_bytes) >= 2 * video
+    assert in_a_stream(receive_buffer_bytes=1_000_000).receive_buffer_bytes == 2_000_000
+    assert steered("iodst-dqn")[0].receive_buffer_bytes == job(scenario()).receive_buffer_bytes
+
+
+def test_a_policys_stream_has_memory_for_all_of_the_video() -> None:
+    stream, lanes = (trial(scenario(transport={"mode": mode})) for mode in ("stream", "lanes"))
+    video_mb = int(stream.objects.payload_bytes.sum()) / 1e6
+    assert memory_mb(stream, steered=True) - memory_mb(lanes, steered=True) >= 2 * video_mb
+    assert memory_mb(stream, steered=False) == memory_mb(lanes, steered=False)
+
+
 def test_slots_are_a_millisecond_of_the_kernels_at_least() -> None:
     _, slot = steered("iodst-dqn", run={"scale": 30, "slot_s": 0.001})
     assert slot == 30_000_000

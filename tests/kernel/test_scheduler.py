@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from dstcc_kernel import backend, guest, module, source
 from dstcc_kernel.job import Job
+from dstcc_kernel.native import program
 from dstcc_kernel.plan import job_of
 
 from dstcc.engine import AGENT, EngineConfig, EngineResult
@@ -24,7 +25,7 @@ from .test_backend import MINI, config_of
 pytestmark = pytest.mark.kernel
 
 INSIDE = Path(__file__).parent / "inside/scheduler_checks.py"
-CHECKS = ("placement", "the_default_scheduler_does_otherwise", "failure", "announcements")
+CHECKS = ("placement", "the_default_scheduler_does_otherwise", "failure", "thrown_away", "announcements")
 WALL_S = 600.0
 
 
@@ -64,8 +65,9 @@ def test_backup_flags_keep_to_a_table_of_one_link(
 
 
 def trial(*settings: str) -> EngineResult:
-    """The small mission in a stream under a policy that has a table of layers."""
-    _, config = config_of(MINI, "transport.mode=stream", "scenario.duration_s=1500", *settings)
+    """The small mission, longer, in a stream under a policy that has a table of layers."""
+    longer = ("video.loop_to_s=1500", "scenario.duration_s=3000")
+    _, config = config_of(MINI, "transport.mode=stream", *longer, *settings)
     steered = replace(config, transport=replace(config.transport, congestion=AGENT, scheduler=AGENT))
     return backend.run(steered, policy=load_policy("iodst-dqn"))
 
@@ -101,6 +103,28 @@ def test_a_kernel_that_bypasses_the_scheduler_fails_the_trial(
 
     monkeypatch.setattr(backend, "job_of", bypassing)
     with pytest.raises(DstccError, match="scheduler dstcc: Operation not supported"):
+        trial()
+
+
+def test_what_no_buffer_holds_up_is_carried_in_time(kernel_with_scheduler: Path) -> None:
+    """A segment that is lost twice holds up a stream for three round trips. With buffers of a few round trips the
+    receiver's window closed, its MPTCP threw away what came beyond it, and the connection stood still for good."""
+    result = trial("link.0.loss.packet=0.02", "link.1.loss.packet=0.02")
+    assert as_told(result)
+    assert result.totals["delivered_payload_bytes"] == sum(sums(result, "told_bytes").values())
+
+
+def test_a_trial_that_mptcp_lost_data_of_fails(
+    kernel_with_scheduler: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By packets, which is how a trial counts, it was all delivered. Here sockets have no memory from 480 s on."""
+    starving = tmp_path / "starving"
+    starving.write_text(
+        f"#!/bin/sh\n(sleep 60; echo 1 1 1 > /proc/sys/net/ipv4/tcp_mem) &\nexec {program()} $1\n"
+    )
+    starving.chmod(0o755)
+    monkeypatch.setattr(backend, "program", lambda: starving)
+    with pytest.raises(DstccError, match=r"bytes cannot be read: .* a larger transport.receive_buffer_bytes"):
         trial()
 
 

@@ -34,7 +34,8 @@ PAGE = Kind("a table of fidelity", _no_page)
 
 
 def tables(rows: Sequence[Row]) -> Iterator[str]:
-    """All grids, each with its heading; two asterisks at ratios beyond their goal."""
+    """All grids, each with its heading; two asterisks at ratios beyond their goal, one where a mission that keeps it
+    differs by more than chance."""
     for grid in dict.fromkeys(row.cell.grid for row in rows):
         of_grid = [row for row in rows if row.cell.grid == grid]
         of = "`weighted_layers`" if of_grid[0].weighted_layers else "throughput, Mbit/s"
@@ -96,7 +97,7 @@ def _pair(row: Row) -> Iterator[str]:
     yield f"{pair.simulated.n}, {pair.real.n}"
     for side in pair:
         yield f"{side.mean * unit:.4g} ± {side.sd * unit:.2g}"
-    yield f"{pair.ratio:.3f}{' **' if row.beyond else ''}"
+    yield f"{pair.ratio:.3f}{' **' if row.beyond else ' *' if row.apart else ''}"
     yield f"{low:.3f} to {high:.3f}"
     yield _z(pair)
 

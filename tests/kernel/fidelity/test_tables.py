@@ -37,6 +37,9 @@ def test_a_missions_row_is_about_the_layers_played_with_throughput_beside() -> N
     at = next(i for i, line in enumerate(lines) if line.startswith("**mission**"))
     row = cells(lines[at + 4])
     assert row[5:8] == ["28, 4 of them dark", "16 lanes", "10"]
+    # one asterisk for what keeps the goal and is no chance
+    certain = row_of(MISSION, [Seen(1e6, 1.0, 0.0, 0.52)] * 2, [Seen(1e6, 1.0, 0.0, 0.50)] * 2)
+    assert cells(list(tables([certain]))[4])[11] == "1.040 *"
     # (0.51 - 0.52) / √(0.0002 / 2 + 0.0008 / 2) = -0.01 / 0.02236
     assert row[11] == "0.981" and row[13] == "-0.4"
     assert row[14:] == ["1", "2", "0.500", "–"]

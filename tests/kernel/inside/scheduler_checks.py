@@ -217,6 +217,29 @@ def failure() -> dict[str, Any]:
 
 
 @check
+def thrown_away() -> dict[str, Any]:
+    """Without memory for sockets TCP takes what comes in order, and acknowledges it; MPTCP has no room and drops it.
+    That goes again on the subflow that carried it, though nothing of it is under way there any more."""
+    limits = Path("/proc/sys/net/ipv4/tcp_mem")
+    usual = limits.read_text()
+    with connected() as connection:
+        layers.set_table(connection.client, connection.token, {0: 0, 1: 1})
+        ranges = [(layer, random.Random(layer).randbytes(30_000)) for layer in (0, 1)]
+        connection.write(ranges)
+        limits.write_text("1 1 1")
+        time.sleep(1)
+        acknowledged = not any(s.in_flight or s.unsent_bytes for s in connection.subflows)
+        limits.write_text(usual)
+        missing = BLOCK + 60_000 - len(connection.received)
+        assert acknowledged and missing > 0, (acknowledged, missing)
+        connection.wait_for(BLOCK + 60_000)
+        assert connection.received[BLOCK:] == b"".join(data for _, data in ranges)
+        rows = layers.carried(connection.client, connection.token)
+        assert {(row.layer, row.local_id): row.carried for row in rows} == {(0, 0): 30_000, (1, 1): 30_000}
+    return {"missing": missing}
+
+
+@check
 def announcements() -> dict[str, Any]:
     """A range's own subflow wins over the table's; what was announced and not written is forgotten; late bytes."""
     with connected() as connection:
