@@ -172,6 +172,9 @@ def command(
     source = load_source(loaded)
     _say_unscheduled(loaded)
 
+    if backend == "kernel":
+        _mean_one_that_places(loaded)
+
     def check(asked: Scenario) -> dict[str, Policy]:
         policies = load_controllers(asked, source)
         for one in scenarios_of(asked).values():
@@ -225,6 +228,17 @@ def _with_variants(scenario: Scenario, labels: tuple[str, ...]) -> Scenario:
     if not (kept or scenario.transport.congestion or scenario.transport.controller):
         raise click.UsageError("--congestion none: needs a --controller or a --variant beside it")
     return scenario.model_copy(update={"variant": kept})
+
+
+def _mean_one_that_places(scenario: Scenario) -> None:
+    """Where a policy runs in a stream and no kernel is named: until the command ends the one that does as it says."""
+    from dstcc_kernel import source
+    from dstcc_kernel.backend import in_a_stream
+
+    from dstcc.run import scenarios_of
+
+    if not source.named() and any(in_a_stream(one) for one in scenarios_of(scenario).values()):
+        click.get_current_context().with_resource(source.using(source.PLACING))
 
 
 def _alone(scenario: Scenario) -> Scenario:

@@ -115,7 +115,10 @@ def built() -> Built:
     """The built kernel; :class:`MissingCapabilityError` says how to build it."""
     kernel = find()
     if kernel is None:
-        raise MissingCapabilityError("no kernel is built for this version: dstcc kernel build makes it")
+        named = "" if source.release().name == source.DEFAULT else f" --kernel {source.release().name}"
+        raise MissingCapabilityError(
+            f"no Linux {source.release().name} is built for this version: dstcc kernel build{named} makes it"
+        )
     return kernel
 
 
@@ -312,7 +315,7 @@ def _mptcp_notes(scenario: Scenario, *, on_host: bool) -> list[str]:
             f"under a controller a link has at most {MAX_LANES} lanes, each an MPTCP connection; they share their "
             "link's window, which each of them holds and the sender keeps"
         )
-    if _in_a_stream(scenario) and not places(on_host=on_host):
+    if in_a_stream(scenario) and not places(on_host=on_host):
         notes.append(
             "the kernel's own scheduler decides in a stream: the policy's choice of links is not heeded"
         )
@@ -323,8 +326,9 @@ def _mptcp_notes(scenario: Scenario, *, on_host: bool) -> list[str]:
     return notes
 
 
-def _in_a_stream(scenario: Scenario) -> bool:
-    """Whether a policy runs in the scenario's stream, with no lanes of its own."""
+def in_a_stream(scenario: Scenario) -> bool:
+    """Whether a policy runs in the scenario's stream, with no lanes of its own. Only a kernel with our
+    scheduler then heeds what it says of layers."""
     if scenario.transport.mode != "stream" or not scenario.transport.controller:
         return False
     from dstcc.learn.policies.policy import load_policy
