@@ -499,15 +499,17 @@ def group_losses() -> dict[str, Any]:
             client.set_group(SHARED, ids)
             time.sleep(1)
             of_mptcp = most_under_way(client, 5)
-    with loaded(), two_paths(delay_ms=50) as net, sharing(net, 2, 20) as (lanes, client, _):
+    with loaded(), two_paths(delay_ms=50) as net, sharing(net, 4, 40) as (lanes, client, ids):
         lose(net, 100)
-        lanes[0].send(bytes(20 * 1448))  # nothing else to send: but for its repeats
-        wait_for(lambda: client.subflows()[0].in_flight == 20)
+        for lane in lanes:
+            lane.send(bytes(10 * 1448))  # nothing else to send: but for its repeats
+        wait_for(lambda: client.group(SHARED).in_flight == 40)
+        client.act([Action(id, 0, 10) for id in ids])
+        wait_for(lambda: client.group(SHARED).in_flight <= 4)
         lose(net, 0)
-        lanes[1].send(PLENTY)
         repeats = most_under_way(client, 5)
-        assert client.subflows()[0].acked_bytes >= 20 * 1448
-    assert 40 <= plainly <= 44 and 40 <= of_mptcp <= 42 and repeats <= 22, (plainly, of_mptcp, repeats)
+        assert all(subflow.acked_bytes >= 10 * 1448 for subflow in client.subflows())
+    assert 40 <= plainly <= 44 and 40 <= of_mptcp <= 42 and repeats <= 14, (plainly, of_mptcp, repeats)
     assert repeated > 20, repeated
     return {"plain": plainly, "mptcp": of_mptcp, "repeated": repeated, "repeats": repeats}
 
