@@ -8,6 +8,7 @@ from dstcc.errors import InputError
 
 from . import (
     channel,
+    codes,
     controls,
     engine,
     extension,
@@ -54,6 +55,7 @@ FIGURES = (
     Figure("kernel_guest_s", kernel.guest_s, Goal("value", "<=", 2)),
     Figure("kernel_setup_s", kernel.setup_s, Goal("value", "<=", 2)),
     Figure("module_ack_cost", kernel.ack_cost, Goal("ratio", "<=", 1.3)),
+    Figure("coded_gb_s", codes.coded_gb_s, Goal("value", ">=", 1)),
     Figure("kernel_demo_s", kernel.demo_s, Goal("value", "<=", 90)),
     Figure("extension_ack_us", extension.per_ack),
     Figure("extension_pick_us", extension.per_pick),

@@ -50,7 +50,7 @@ void Earth::handle(Time now, std::size_t link, const Datagram& datagram) {
             const std::uint32_t object = catalogue_.map.member(header.block, i);
             headers_.whole[object] = store_.whole(object);
         }
-        packet.order = dstcc::in_block(header.block, header.word);
+        if (!store_.late(header.block)) packet.order = dstcc::in_block(header.block, header.word);
         packet.bytes = static_cast<std::uint16_t>(data->symbol_bytes - kPrefixBytes);
         if (header.kind == Kind::kSource) packet.object = data->piece.object;
     }

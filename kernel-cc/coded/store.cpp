@@ -50,7 +50,14 @@ bool Store::take(const Data& data, Refused& refused) {
                (header.index >= dstcc::in_word(source, header.word, words) || data.symbol_bytes > block.symbol_bytes)) {
         return refuse(refused.fields);
     }
-    if (block.over) return true;  // it is of no use any more
+    if (block.over) {
+        if (repair && block.parts == 0) {  // all was there before a repair packet told k
+            block.source = source;
+            block.symbol_bytes = static_cast<std::uint32_t>(data.symbol_bytes);
+            block.decoded = true;
+        }
+        return true;
+    }
     if (block.words.empty()) {
         block.words.resize(words);
         open_.push_back(header.block);

@@ -22,6 +22,10 @@ public:
     bool take(const Data& data, Refused& refused);
     // Its words are all back: source packets that did not arrive were put together from repair packets, just now or before.
     bool decoded(std::uint32_t block) const { return blocks_[block].decoded; }
+    // Its last deadline was over before all of it was there: what comes of it now is of no use.
+    bool late(std::uint32_t block) const {
+        return blocks_[block].over && blocks_[block].parts > 0 && !blocks_[block].decoded;
+    }
     // k, once a repair packet has told it; else 0.
     std::uint32_t source(std::uint32_t block) const { return blocks_[block].source; }
     // All of a part's packets are known to be among the k.

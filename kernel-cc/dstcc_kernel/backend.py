@@ -128,18 +128,17 @@ def run(
     policy: Policy | None = None,
     tick_ns: int | None = None,
     on_host: bool = False,
+    keep: Path | None = None,
 ) -> EngineResult:
     """Carry out one trial in a guest of its own, or ``on_host`` in the running kernel and in real time.
 
     ``policy`` steers our own congestion control. ``tick_ns`` is how often the transfer program looks, if not as
-    planned.
+    planned. ``keep`` is a folder that gets the trial's files: its result (:func:`outcome.missing_packets`), and of
+    coded packets the payloads that were there.
 
     Raises :class:`DstccError` with what went wrong inside, or when the guest exceeds its wall limit.
     """
-    if config.coding is not None:
-        config = in_words(config)
-    if policy is not None:
-        config = replace(config, slot_ns=steered_slot_ns(_driven(config, policy)))
+    config = _as_run(config, policy)
     job = replace(_job(config), guest=not on_host)
     job = replace(job, tick_ns=job.tick_ns if tick_ns is None else tick_ns)
     sweep()
@@ -167,12 +166,9 @@ def run(
         problem = _problem(folder, console)
         if problem is not None:
             raise DstccError(problem)
-        result = read_result(folder / RESULT, config)
-        guard = folder / GUARD
-        if not guard.exists():
-            return result
-        guarded = {name: float(count) for name, count in json.loads(guard.read_text()).items()}
-        return replace(result, totals=result.totals | guarded)
+        if keep is not None:
+            shutil.copytree(folder, keep, dirs_exist_ok=True)
+        return _result(folder, config)
     except (
         KernelError
     ) as error:  # it hung or died: its words and what it wrote are all there is to learn from
@@ -187,6 +183,23 @@ def run(
     finally:
         if not kept:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _as_run(config: EngineConfig, policy: Policy | None) -> EngineConfig:
+    if config.coding is not None:
+        return in_words(config)
+    if policy is None:
+        return config
+    return replace(config, slot_ns=steered_slot_ns(_driven(config, policy)))
+
+
+def _result(folder: Path, config: EngineConfig) -> EngineResult:
+    """With what the guard of a policy counted, if there is one."""
+    result, guard = read_result(folder / RESULT, config), folder / GUARD
+    if not guard.exists():
+        return result
+    guarded = {name: float(count) for name, count in json.loads(guard.read_text()).items()}
+    return replace(result, totals=result.totals | guarded)
 
 
 def _job(config: EngineConfig) -> Job:

@@ -18,6 +18,8 @@ from .transfer import END_S, accompany, shape
 
 PLAN, SETTINGS = "plan.txt", "coded.txt"
 """Of a trial's folder: what the program reads, and what of it the host wrote."""
+RECEIVED = "received"
+"""Likewise: the payloads of a video's first pass as they were there, each under its number."""
 UDP_BYTES = 28
 """Of IP and UDP, before a datagram."""
 DATA_BYTES, ACK_BYTES = 44, 36

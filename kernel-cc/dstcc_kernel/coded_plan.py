@@ -18,7 +18,7 @@ from dstcc.errors import InputError
 from dstcc.scenario.coding import with_words
 from dstcc.wire import HEADER_BYTES
 
-from .coded import SETTINGS
+from .coded import RECEIVED, SETTINGS
 from .job import NEVER_NS, OBJECTS, RESULT, Job
 from .names import WORD_PACKETS
 from .topology import craft_address, earth_address
@@ -107,6 +107,7 @@ def write_plan(job: Job, config: EngineConfig, folder: Path) -> None:
     assert config.coding is not None
     rows = np.column_stack([objects_of(config), config.coding.period.astype(np.int64)])
     np.ascontiguousarray(rows).tofile(folder / OBJECTS)
+    (folder / RECEIVED).mkdir()
     (folder / SETTINGS).write_text("\n".join(_lines(job, config, folder)) + "\n")
 
 
@@ -114,6 +115,7 @@ def _lines(job: Job, config: EngineConfig, folder: Path) -> Iterator[str]:
     transport, coding, scale = config.transport, config.coding, config.transport.scale
     assert coding is not None
     yield f"result {folder / RESULT}"
+    yield f"received {folder / RECEIVED}"
     yield f"seed {config.seed}"
     yield (
         f"transport {transport.congestion} {transport.mss_bytes} {HEADER_BYTES} {transport.initial_cwnd} "

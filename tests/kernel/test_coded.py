@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,23 @@ import pytest
 from click.testing import CliRunner
 from dstcc_cli.main import main
 from dstcc_kernel import backend, host, native
+from dstcc_kernel.coded import RECEIVED
+from dstcc_kernel.coded_plan import in_words
+from dstcc_kernel.job import RESULT
 from dstcc_kernel.names import misfit
+from dstcc_kernel.outcome import missing_packets
 
-from dstcc.engine import EngineConfig, EngineResult, simulate
+from dstcc.engine import EngineConfig, EngineResult, Loss, simulate
 from dstcc.errors import MissingCapabilityError
-from dstcc.scenario import Scenario, draw_trial, engine_config, load_source
+from dstcc.run import load_run
+from dstcc.scenario import (
+    Scenario,
+    draw_trial,
+    engine_config,
+    load_scenario,
+    load_source,
+    parse_override,
+)
 
 LINK = {"name": "one", "rate_bps": 115_200, "delay_s": 100, "loss": {"packet": 0.02}}
 CODED = {"mode": "coded", "congestion": "open-loop", "handshake": False}
@@ -22,14 +36,19 @@ CODED = {"mode": "coded", "congestion": "open-loop", "handshake": False}
 
 
 def scenario(
-    *, links: Any = (LINK,), transport: Any = None, coding: Any = None, loop_to_s: float = 60
+    *,
+    links: Any = (LINK,),
+    transport: Any = None,
+    coding: Any = None,
+    loop_to_s: float = 60,
+    layers: tuple[int, ...] = (60_000, 30_000),
 ) -> Scenario:
     """Two layers over one link of 100 s; a block has at most 75 packets."""
     return Scenario.model_validate(
         {
             "scenario": {"name": "coded"},
             "video": {
-                "synthetic": {"chunk_s": 1, "layer_bps": [60_000, 30_000]},
+                "synthetic": {"chunk_s": 1, "layer_bps": list(layers)},
                 "loop_to_s": loop_to_s,
             },
             "link": list(links),
@@ -112,3 +131,94 @@ def test_on_a_host_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     done = CliRunner().invoke(main, ["emulate", str(path), "--backend", "host", "-o", str(tmp_path / "run")])
     assert done.exit_code == 2
     assert "needs --backend kernel" in done.stderr
+
+
+# ------------------------------------------------------------------------------------------- beside the simulator
+
+TWO = (LINK, LINK | {"name": "two", "rate_bps": 240_000, "delay_s": 150})
+"""Round trips of 200 and 300 s."""
+
+
+@pytest.mark.parametrize(
+    ("shares", "place"),
+    [([0.06, 0.05, 0.0], "spread"), ([0.02, 0.03, 0.1], "same"), ([0.03, 0.0, 0.05], "other")],
+)
+def test_the_same_packets_lost_bring_back_the_same_blocks(
+    kernel: Path, tmp_path: Path, shares: list[float], place: str
+) -> None:
+    """The kernel's recorded losses, lost once more in the simulator.
+
+    A block of the base layer has 514 packets, four code words. The playout delay is 0.9 of the longer round trip, so
+    that nothing is asked for again: what follows is a matter of the losses alone.
+    """
+    given = scenario(
+        links=TWO,
+        loop_to_s=160,
+        coding={"repair": shares, "block_s": 40, "place": place},
+        layers=(150_000, 60_000, 60_000),
+    )
+    given = given.model_copy(update={"playout": given.playout.model_copy(update={"delay_rtts": 0.9})})
+    config = in_words(config_of(given))
+    assert config.coding is not None and config.coding.words == (4, 2, 2)
+    result = backend.run(config, keep=tmp_path / "kept")
+    lost = missing_packets(tmp_path / "kept" / RESULT)
+    links = tuple(
+        replace(link, loss=Loss(), drops=tuple((int(number), 1) for number in lost[lost[:, 0] == index, 1]))
+        for index, link in enumerate(config.links)
+    )
+    again = simulate(replace(config, links=links)).coding
+    assert result.coding is not None and again is not None
+    assert len(lost) > 50
+    for name in (
+        "source_packets",
+        "repair_packets",
+        "planned_packets",
+        "arrived_packets",
+        "whole",
+        "recovered",
+    ):
+        assert (getattr(result.coding, name) == getattr(again, name)).all(), name
+    decoded = [(coding.decoded_ns >= 0) for coding in (result.coding, again)]
+    assert (decoded[0] == decoded[1]).all()
+    assert 0 < decoded[0].sum() < len(decoded[0]), "all or none were brought back"
+
+
+# ------------------------------------------------------------------------------------------------- a real video
+
+DEMO = Path(__file__).parents[2] / "examples/demo/mars-two-links.toml"
+CLIP = (
+    *("variant=[]", "expect={}", "transport.mode=coded", "transport.congestion=open-loop"),
+    *("link.0.loss.packet=1e-2", "link.1.loss.packet=1e-2", "video.loop_to_s=300", "coding.block_s=30"),
+)
+"""The demo's two links and clip, five minutes of it; a round trip of the longer link is 1,500 s."""
+
+
+def test_the_clip_that_is_received_is_the_one_that_was_encoded(kernel: Path, tmp_path: Path) -> None:
+    given = load_scenario(DEMO, [parse_override(text) for text in (*CLIP, "transport.handshake=false")])
+    setup = draw_trial(given, load_source(given), 1)
+    config = engine_config(given, setup, "open-loop", "minrtt")
+    result = backend.run(config, keep=tmp_path / "kept")
+    assert result.totals["recovered_payload_bytes"] > 0
+    whole = result.objects.complete_ns >= 0
+    assert result.totals["checked_payload_bytes"] == config.objects.payload_bytes[whole].sum()
+    received = {int(path.name): path for path in (tmp_path / "kept" / RECEIVED).iterdir()}
+    assert set(received) == set(range(len(config.payloads))), "a layer of the clip did not come"
+    for number, path in received.items():
+        assert path.read_bytes() == config.payloads[number].read_bytes()
+    assert result.coding is not None and result.coding.recovered[: len(config.payloads)].any()
+
+
+def test_two_runs_of_a_seed_have_the_same_bytes(kernel: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        words = [word for text in CLIP for word in ("--set", text)]
+        words += ["--backend", "kernel", "--no-quality", "--json", "-o", str(tmp_path / name)]
+        done = CliRunner().invoke(main, ["emulate", str(DEMO), *words])
+        assert done.exit_code == 0, done.stderr
+        (tmp_path / f"{name}.json").write_text(json.dumps(json.loads(done.stdout)["trials"]))
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    for file in ("trials.parquet", "chunks.parquet", "samples.parquet"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes(), file
+    metrics = json.loads((tmp_path / "a.json").read_text())[0]["metrics"]
+    assert metrics["repair_ratio"] > 0 and metrics["decoded_ratio"] > 0.9
+    notes = load_run(tmp_path / "a").meta["kernel"]["notes"]
+    assert any("code words of at most 255 packets" in note for note in notes)

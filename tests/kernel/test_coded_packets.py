@@ -222,6 +222,22 @@ def test_a_place_that_is_taken_is_not_taken_again(mission: Mission) -> None:
     assert (counts["again"], counts["taken"]) == (len(right), len(right))
 
 
+def test_a_block_that_was_forgotten_since_all_was_there_is_back_with_its_repair(mission: Mission) -> None:
+    [word] = mission.sources(0)
+    right = [packet.datagram() for packet in word]
+    counts = mission.read([*right, b"", mission.repair(0, 0, 0).datagram()])
+    assert (counts["decoded"], counts["parts"]) == (1, (mission.block_of == 0).sum())
+
+
+def test_what_comes_when_all_deadlines_are_over_is_not_used(mission: Mission) -> None:
+    [word] = mission.sources(0)
+    datagrams = [packet.datagram() for packet in (*word[1:], mission.repair(0, 0, 0))]
+    counts = mission.read([*datagrams[:30], b"\0", *datagrams[30:]])
+    assert (counts["decoded"], counts["taken"]) == (0, len(datagrams))
+    assert counts["parts"] < (mission.block_of == 0).sum()
+    assert mission.read(datagrams)["decoded"] == 1
+
+
 def test_a_repair_packet_of_another_k_or_size_than_its_blocks_is_dropped(mission: Mission) -> None:
     first, second = (mission.repair(0, 0, row) for row in (0, 1))
     for other in (

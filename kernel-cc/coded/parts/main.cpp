@@ -3,7 +3,8 @@
 //   coded-parts code SEED WORDS        encodes and decodes random words; prints how many, or ends with what is wrong
 //   coded-parts speed K R BYTES S      GB/s of source bytes: encode, and decode of R lost packets, for S CPU seconds each
 //   coded-parts read PLAN              datagrams from standard input, each behind its length (4 bytes), to the reader and the store;
-//                                      prints counts, as a line of JSON
+//                                      prints counts, as a line of JSON. One of no
+//                                      bytes: what is whole is forgotten; one of one byte: all deadlines are over
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -130,6 +131,7 @@ int read(const char* path) {
     while (std::fread(&size, 4, 1, stdin) == 1) {
         const auto bytes = std::make_unique<std::uint8_t[]>(size);  // no byte more, so that a reader beyond it is seen
         if (std::fread(bytes.get(), 1, size, stdin) != size) return 2;
+        if (size <= 1) store.forget(size == 0 ? 0 : dstcc::kNever - 1);
         coded::read_heard({1000}, bytes.get(), size, heard);
         const auto data = coded::read_data(catalogue, bytes.get(), size, refused);
         if (!data) continue;
