@@ -61,7 +61,7 @@ def decide(events: Path, decisions: list[tuple[float, int, int]], silence_slots:
 
 def _lay(host: int, relay: int, names: tuple[str, str], index: int, setup: dict[str, Any]) -> None:
     """A host's device, its other end in the relay, and its way to the other host."""
-    common = {"mtu": setup["mtu"], "gso_max_segs": 1, "txqlen": 100_000}
+    common = {"mtu": setup["mtu"], "gso_max_segs": 1, "txqlen": 10_000}
     with inside(host):
         ip = IPRoute()
     peer = {"ifname": names[1], "net_ns_fd": relay, **common}
