@@ -33,10 +33,14 @@ class Parts:
     sources: tuple[Path, ...] = ()
     includes: tuple[Path, ...] = ()
     """Before :data:`SHARED`, in this order."""
+    read: tuple[Path, ...] = ()
+    """Folders of the headers that are included from there, if not all of those."""
     library: str | None = None
     """With its Debian package in :data:`LIBRARIES`; the program is then linked to what is shared."""
 
 
+ENGINE_ROOMS = ("coding", "congestion", "core", "dispatch", "link", "tcp")
+"""Of the simulator's sources, those with what coded packets need; an installed dstcc has these."""
 LIBRARIES = {"isal": ("isa-l.h", "libisal-dev")}
 """A library's header, by which it is looked for, and its package."""
 
@@ -66,7 +70,7 @@ def program(name: str = "transfer", *more: str) -> Path:
     includes = (*parts.includes, folder(SHARED))
     flags = (*FLAGS, *more) if parts.library else (*FLAGS, STATIC, *more)
     digest = hashlib.sha256(" ".join(flags).encode())
-    for path in _read(sources, (home, *includes)):
+    for path in _read(sources, (home, folder(SHARED), *(parts.read or parts.includes))):
         digest.update(path.read_bytes())
     made = cache_folder() / "kernel" / f"{name}-{digest.hexdigest()[:16]}"
     if made.exists():
@@ -105,13 +109,14 @@ def _parts(name: str) -> Parts:
         return Parts()
     home, engine = folder("coded"), folder("engine")
     includes = (home / "seam", home, engine)
+    read = (home, folder("transfer"), *(engine / room for room in ENGINE_ROOMS))
     payloads, blocks = folder("transfer") / "payloads.cpp", engine / "coding/blocks.cpp"
     if name == "coded-parts":
         own = (home / f"{part}.cpp" for part in ("code", "packet", "plan", "store"))
-        return Parts((*own, blocks, payloads), includes, "isal")
+        return Parts((*own, blocks, payloads), includes, read, "isal")
     rules = sorted({*(engine / "coding").glob("*.cpp")} - {engine / "coding/coded.cpp"})
     laws = (engine / "congestion" / f"{law.replace('-', '_')}.cpp" for law in (*CODED_CONGESTION, "table"))
-    return Parts((*rules, *laws, engine / "link/delay.cpp", payloads), includes, "isal")
+    return Parts((*rules, *laws, engine / "link/delay.cpp", payloads), includes, read, "isal")
 
 
 def _read(sources: Sequence[Path], folders: Sequence[Path]) -> list[Path]:

@@ -15,11 +15,11 @@ from dstcc_kernel import backend, host, native
 from dstcc_kernel.coded import RECEIVED
 from dstcc_kernel.coded_plan import in_words
 from dstcc_kernel.job import RESULT
-from dstcc_kernel.names import misfit
+from dstcc_kernel.names import WORD_PACKETS, misfit
 from dstcc_kernel.outcome import missing_packets
 
 from dstcc.engine import EngineConfig, EngineResult, Loss, simulate
-from dstcc.errors import MissingCapabilityError
+from dstcc.errors import InputError, MissingCapabilityError
 from dstcc.run import load_run
 from dstcc.scenario import (
     Scenario,
@@ -111,6 +111,16 @@ def test_what_is_not_there_is_refused_with_what_is() -> None:
     assert said is not None and said.startswith("link.0.cross_traffic")
 
 
+def test_a_block_of_more_words_than_there_are_is_refused() -> None:
+    config = config_of(scenario(links=[LINK | {"rate_bps": 10**9}], layers=(60_000_000, 1000)))
+    with pytest.raises(InputError, match=r"layer 0 has 51,\d+ source packets, which are 30\d code words"):
+        in_words(config)
+    said = misfit(scenario(coding={"code_word": 256}))
+    assert said is not None and said.startswith(
+        "coding.code_word = 256: Reed-Solomon over GF(2^8) has words of 255"
+    )
+
+
 def test_without_the_library_a_trial_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -135,10 +145,13 @@ def test_on_a_host_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 # ------------------------------------------------------------------------------------------- beside the simulator
 
+SYMBOL_BYTES = 1460 + 16
+"""What is kept of a packet: its payload, and what it says of itself."""
 TWO = (LINK, LINK | {"name": "two", "rate_bps": 240_000, "delay_s": 150})
 """Round trips of 200 and 300 s."""
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize(
     ("shares", "place"),
     [([0.06, 0.05, 0.0], "spread"), ([0.02, 0.03, 0.1], "same"), ([0.03, 0.0, 0.05], "other")],
@@ -180,6 +193,8 @@ def test_the_same_packets_lost_bring_back_the_same_blocks(
         assert (getattr(result.coding, name) == getattr(again, name)).all(), name
     decoded = [(coding.decoded_ns >= 0) for coding in (result.coding, again)]
     assert (decoded[0] == decoded[1]).all()
+    most = max(config.coding.words) * WORD_PACKETS * SYMBOL_BYTES
+    assert 0 < result.totals["block_peak_bytes"] <= most, "a block holds more than its words"
     assert 0 < decoded[0].sum() < len(decoded[0]), "all or none were brought back"
 
 
@@ -193,6 +208,7 @@ CLIP = (
 """The demo's two links and clip, five minutes of it; a round trip of the longer link is 1,500 s."""
 
 
+@pytest.mark.kernel
 def test_the_clip_that_is_received_is_the_one_that_was_encoded(kernel: Path, tmp_path: Path) -> None:
     given = load_scenario(DEMO, [parse_override(text) for text in (*CLIP, "transport.handshake=false")])
     setup = draw_trial(given, load_source(given), 1)
@@ -208,6 +224,7 @@ def test_the_clip_that_is_received_is_the_one_that_was_encoded(kernel: Path, tmp
     assert result.coding is not None and result.coding.recovered[: len(config.payloads)].any()
 
 
+@pytest.mark.kernel
 def test_two_runs_of_a_seed_have_the_same_bytes(kernel: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         words = [word for text in CLIP for word in ("--set", text)]
