@@ -8,6 +8,7 @@ from dstcc.errors import InputError
 
 from . import (
     channel,
+    coded,
     codes,
     controls,
     engine,
@@ -38,6 +39,7 @@ FIGURES = (
     Figure("scheduler_costs", controls.scheduler_costs, Goal("ratio", "<=", 2)),
     Figure("engine_bytes_per_packet", memory.bytes_per_packet, Goal("value", "<=", 64)),
     Figure("ltp_ns_per_segment", transfer.ltp_ns_per_segment, Goal("ratio", "<=", 2)),
+    Figure("coded_cost", coded.coded_cost, Goal("ratio", "<=", 1.3)),
     Figure("mission_day_s", missions.day, Goal("value", "<=", 0.1)),
     Figure("demo_emulate_s", missions.demo, Goal("value", "<=", 3)),
     Figure("emulate_trial_ms", trials.emulate_trial_ms, Goal("ratio", "<=", 1.67)),

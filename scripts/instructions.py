@@ -1,11 +1,12 @@
 """How many instructions does the engine spend on a packet? They do not mind a loaded machine, as times do.
 
-    python scripts/instructions.py [--functions N] [flow | transfer | open-loop | bbr-scaled]...
+    python scripts/instructions.py [--functions N] [flow | transfer | open-loop | bbr-scaled | coded | coded-bbr]...
 
 `flow` is a file over one link by CUBIC, `transfer` the same over two links, the others two and eight hours of
-the day that fills two Mars links (`make bench ONLY=mission_day_s`). Counts what runs in the trial's loop, not its
-setting up, with valgrind's callgrind, which `make setup` does not install. --functions names the N functions that spend
-most themselves, with what the compiler put into them.
+the day that fills two Mars links (`make bench ONLY=mission_day_s`), `coded` and `coded-bbr` two hours of it with
+layers coded over packets, under open-loop and bbr-scaled (`make bench ONLY=coded_cost`). Counts what runs in the
+trial's loop, not its setting up, with valgrind's callgrind, which `make setup` does not install. --functions names the
+N functions that spend most themselves, with what the compiler put into them.
 """
 
 from __future__ import annotations
@@ -25,8 +26,11 @@ CONFIGS = {
     "transfer": "Bulk(packets=200_000).config()",
     "open-loop": "day_config('open-loop', 7_200)",
     "bbr-scaled": "day_config('bbr-scaled', 28_800)",
+    "coded": "coded_config('open-loop', 7_200)",
+    "coded-bbr": "coded_config('bbr-scaled', 7_200)",
 }
 RUN = """
+from bench.coded import coded_config
 from bench.missions import day_config
 from bench.nets import Bulk
 from dstcc.engine import simulate
@@ -42,6 +46,7 @@ def instructions(config: str) -> tuple[int, int, Counter[str]]:
             "valgrind",
             "--tool=callgrind",
             "--toggle-collect=dstcc::Simulation::run_until*",
+            "--toggle-collect=dstcc::Coded::run_until*",
             f"--callgrind-out-file={folder}/out",
             sys.executable,
             "-c",

@@ -2,7 +2,8 @@
 
 :func:`simulate` runs one trial; :class:`Stepper` runs several slot by slot, steered from outside;
 :func:`clairvoyant_weight` bounds what any sender could have played over the same
-channel draws. All are C++ (``src/``) and release the GIL.
+channel draws, and :func:`law_weight` what one can play in the mean that knows no draws. All are C++ (``src/``)
+and release the GIL.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from .simulate import (
     SCHEDULER_NAMES,
     TRANSFER_NAMES,
     clairvoyant_weight,
+    law_weight,
     opening,
     patience_ns,
     reopening,
@@ -69,6 +71,7 @@ __all__ = [
     "Trace",
     "Transport",
     "clairvoyant_weight",
+    "law_weight",
     "opening",
     "patience_ns",
     "reopening",

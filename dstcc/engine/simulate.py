@@ -66,6 +66,17 @@ def clairvoyant_weight(config: EngineConfig, weights: NDArray[np.float64]) -> fl
     return _engine.clairvoyant_weight(config, weights)
 
 
+def law_weight(config: EngineConfig, weights: NDArray[np.float64]) -> float:
+    """Give the largest mean of Σ ``weights`` that any sender could bring in time which knows with what chance packets
+    are lost, but not which.
+
+    It hears of each packet at once, may split and code layers, and shakes hands on each link (without losing any of it)
+    where ``config.transport`` does. The mean is over all draws of the losses. Raises ValueError where losses are not
+    independent (kinds other than ``none`` and ``packet``).
+    """
+    return _engine.law_weight(config, weights)
+
+
 def patience_ns(config: EngineConfig) -> int:
     """For how long nothing may be delivered before a run without a duration ends (``engine/src/core/stall.hpp``).
     Outages that end do not count."""

@@ -247,6 +247,20 @@ def test_repair_takes_a_link_that_is_in_time_for_all_it_can_bring_back() -> None
     assert late.samples.sent_segments[late.samples.subflow == 1].sum() == 1
 
 
+def test_repair_costs_nothing_that_there_is_rate_for_and_then_the_highest_layer() -> None:
+    # In 4 s 40 packets can go: 20 of the base layer and 16 of the other are sent, and of repair 2 or 8.
+    objects = live(200, (5 * MSS, 4 * MSS), playout_s=10)
+    fits, does_not = (
+        run(objects, link(rate_bps=120e3), repair=(share, share), chunks=4) for share in (0.05, 0.2)
+    )
+    assert in_time(fits, objects).all()
+    played = in_time(does_not, objects)
+    assert played[objects.layer == 0].all()
+    # Of the other, with 4 of repair, 20 packets are wanted and 16 can go: 0.8 of all, and what may wait when the
+    # mission ends: 10 - 0.5 - 3 s, in which 65 of all 1,000 packets go.
+    assert 0.8 <= played[objects.layer == 1].mean() < 0.9
+
+
 def test_raptorq_fails_to_bring_back_one_block_in_a_hundred() -> None:
     # 1,000 blocks of 2 source packets and 1 of repair, the first of which is lost: k packets, none extra. No repeat
     # would be

@@ -9,10 +9,17 @@ constexpr Time kBlocksAhead = 2;  // a block is short if so many of its length a
 
 }  // namespace
 
-// When what is put on the link now arrives: its own queue and the plan's light time are all the sender knows.
-Time CodedSendingEnd::arrival(std::size_t s) const {
-    const Subflow& subflow = subflows_[s];
-    return now_ + subflow.out.queue_ns(now_) + subflow.out.slot_ns() + subflow.light_ns;
+// Which subflows count for the packet that is chosen next, and when it would arrive over them: their own queues and the plan's
+// light times are all the sender knows. Those from which nothing is heard count only where all are silent.
+void CodedSendingEnd::look() {
+    open_ = 0;
+    for (SubflowSet set = established_; set != 0; set &= set - 1) {
+        const auto s = static_cast<std::size_t>(lowest(set));
+        const Subflow& subflow = subflows_[s];
+        arrival_ns_[s] = now_ + subflow.out.queue_ns(now_) + subflow.out.slot_ns() + subflow.light_ns;
+        if (!subflow.flight.stale()) insert(open_, s);
+    }
+    if (open_ == 0) open_ = established_;
 }
 
 SubflowSet CodedSendingEnd::in_time(SubflowSet set, Time deadline) const {
@@ -20,7 +27,7 @@ SubflowSet CodedSendingEnd::in_time(SubflowSet set, Time deadline) const {
     SubflowSet timely = 0;
     for (; set != 0; set &= set - 1) {
         const auto s = static_cast<std::size_t>(lowest(set));
-        if (arrival(s) <= deadline) insert(timely, s);
+        if (arrival_ns_[s] <= deadline) insert(timely, s);
     }
     return timely;
 }
@@ -29,28 +36,19 @@ SubflowSet CodedSendingEnd::in_time(SubflowSet set, Time deadline) const {
 SubflowSet CodedSendingEnd::fitting(SubflowSet set, std::uint32_t object) const {
     const Time deadline = objects_.deadline_ns[object];
     if (!deadlines_ || deadline == kNever) return set;
+    const Time early = deadline - length_ns_[map_.block_of(object)];
     SubflowSet timely = 0;
     for (; set != 0; set &= set - 1) {
         const auto s = static_cast<std::size_t>(lowest(set));
-        const bool its_own = layers_[object].subflow == static_cast<std::int16_t>(s);  // it was begun there
-        if (arrival(s) + (its_own ? 0 : behind(object, subflows_[s].light_ns)) <= deadline) insert(timely, s);
+        if (arrival_ns_[s] <= early || arrival_ns_[s] + latest(object, s) <= deadline) insert(timely, s);
     }
     return timely;
-}
-
-// The established subflows from which something is heard, or all of them.
-SubflowSet CodedSendingEnd::heard() const {
-    SubflowSet heard = 0;
-    for (SubflowSet set = established_; set != 0; set &= set - 1)
-        if (const int s = lowest(set); !subflows_[static_cast<std::size_t>(s)].flight.stale())
-            insert(heard, static_cast<std::size_t>(s));
-    return heard != 0 ? heard : established_;
 }
 
 // When what goes now arrives over the quickest of these.
 Time CodedSendingEnd::earliest(SubflowSet set) const {
     Time earliest = kNever;
-    for (; set != 0; set &= set - 1) earliest = std::min(earliest, arrival(static_cast<std::size_t>(lowest(set))));
+    for (; set != 0; set &= set - 1) earliest = std::min(earliest, arrival_ns_[static_cast<std::size_t>(lowest(set))]);
     return earliest;
 }
 
@@ -67,14 +65,22 @@ int CodedSendingEnd::quickest(SubflowSet set) const {
 
 // Of all levels the packet whose turn is first, and of a level repair before source.
 CodedSendingEnd::Choice CodedSendingEnd::choose() {
-    const SubflowSet ready = ready_ & heard();  // ready only: what is silent takes nothing while another is heard
+    look();
+    const SubflowSet ready = ready_ & open_;
     Choice best;
     Time first = kNever;
     for (std::size_t l = 0; ready != 0 && l < levels_.size(); ++l) {
-        const Choice choice = choose_of(levels_[l], ready);
-        if (choice.subflow < 0) continue;
+        const Time gap = static_cast<Time>(l) * gap_ns_;
+        Level& level = levels_[l];
+        Choice choice = choose_repair_of(level, ready);
+        if (choice.subflow < 0) {
+            drop_expired(level);
+            if (level.objects.empty() || objects_.release_ns[level.objects.front()] + gap >= first) continue;
+            choice = choose_source(level, ready);
+            if (choice.subflow < 0) continue;
+        }
         const std::uint32_t object = choice.object != kNoObject ? choice.object : map_.member(choice.block, 0);
-        const Time turn = objects_.release_ns[object] + static_cast<Time>(l) * gap_ns_;
+        const Time turn = objects_.release_ns[object] + gap;
         if (turn >= first) continue;
         first = turn;
         best = choice;
@@ -82,7 +88,7 @@ CodedSendingEnd::Choice CodedSendingEnd::choose() {
     return best;
 }
 
-CodedSendingEnd::Choice CodedSendingEnd::choose_of(Level& level, SubflowSet ready) {
+CodedSendingEnd::Choice CodedSendingEnd::choose_repair_of(Level& level, SubflowSet ready) {
     for (std::size_t i = 0; i < level.blocks.size();) {
         const std::uint32_t number = level.blocks[i];
         BlockSending& block = sent_[number];
@@ -95,28 +101,27 @@ CodedSendingEnd::Choice CodedSendingEnd::choose_of(Level& level, SubflowSet read
         if (const int s = choose_repair(number, ready); s >= 0) return {s, kNoObject, number};
         ++i;
     }
-    const std::uint32_t object = next_source(level, ready);
-    if (object == kNoObject) return {};
-    return {quickest(fitting(ready, object)), object, kNoBlock};
+    return {};
 }
 
 // The oldest object that is in time over what is free; before others one that was begun.
-std::uint32_t CodedSendingEnd::next_source(Level& level, SubflowSet ready) {
-    drop_expired(level);
-    if (level.objects.empty()) return kNoObject;
-    if (fitting(ready, level.objects.front()) != 0) return level.objects.front();
-    if (level.begun != kNoObject && !expired(level.begun) && fitting(ready, level.begun) != 0) return level.begun;
+CodedSendingEnd::Choice CodedSendingEnd::choose_source(const Level& level, SubflowSet ready) const {
+    if (const SubflowSet timely = fitting(ready, level.objects.front()); timely != 0)
+        return {quickest(timely), level.objects.front(), kNoBlock};
+    if (level.begun != kNoObject && !expired(level.begun))
+        if (const SubflowSet timely = fitting(ready, level.begun); timely != 0)
+            return {quickest(timely), level.begun, kNoBlock};
     const auto found = std::partition_point(level.objects.begin(), level.objects.end(),
                                             [&](std::uint32_t waiting) { return fitting(ready, waiting) == 0; });
-    return found != level.objects.end() && !expired(*found) ? *found : kNoObject;
+    if (found == level.objects.end() || expired(*found)) return {};
+    return {quickest(fitting(ready, *found)), *found, kNoBlock};
 }
 
 // The subflow for a repair packet of that block, of those that are ready; -1: it waits for another. One that is too late for a
 // part which another could still bring back is passed over.
 int CodedSendingEnd::choose_repair(std::uint32_t number, SubflowSet ready) {
     const BlockSending& block = sent_[number];
-    const SubflowSet open = heard();
-    const Time deadline = next_deadline(number, only_fresh(block), earliest(open));
+    const Time deadline = next_deadline(number, only_fresh(block), earliest(open_));
     const SubflowSet timely = in_time(ready, deadline);
     if (timely == 0) return -1;
     if (coding_.place == RepairPlace::kSpread) {
@@ -125,7 +130,7 @@ int CodedSendingEnd::choose_repair(std::uint32_t number, SubflowSet ready) {
     }
     const std::size_t link = subflows_[static_cast<std::size_t>(block.main)].link;
     SubflowSet placed = 0;
-    for (SubflowSet set = open; set != 0; set &= set - 1) {
+    for (SubflowSet set = open_; set != 0; set &= set - 1) {
         const auto s = static_cast<std::size_t>(lowest(set));
         if ((subflows_[s].link == link) == (coding_.place == RepairPlace::kSame)) insert(placed, s);
     }
@@ -136,30 +141,36 @@ int CodedSendingEnd::choose_repair(std::uint32_t number, SubflowSet ready) {
 
 // No subflow can bring the rest of it in time, its block's repair would be late for it, or what it builds on was given up.
 bool CodedSendingEnd::expired(std::uint32_t object) const {
-    if (!deadlines_ || objects_.deadline_ns[object] == kNever) return false;
+    const Time deadline = objects_.deadline_ns[object];
+    if (!deadlines_ || deadline == kNever) return false;
     const LayerSending& layer = layers_[object];
     const std::int64_t left = objects_.payload_bytes[object] - layer.offset;
-    const std::int64_t packets = (left + transport_.mss_bytes - 1) / transport_.mss_bytes;
-    const Time sending = rate_ > 0 ? static_cast<Time>(static_cast<double>(left + packets * header_bytes_) / rate_) : 0;
-    if (!reachable(objects_.deadline_ns[object] - sending - (layer.offset > 0 ? 0 : behind(object, least_light_ns_))))
-        return true;
+    // No more than it takes, without a division: most objects have much time.
+    const auto at_most = static_cast<Time>(static_cast<double>(left + header_bytes_) * most_ns_per_byte_);
+    if (now_ + least_light_ns_ + length_ns_[map_.block_of(object)] + at_most > deadline) {
+        const std::int64_t packets = (left + transport_.mss_bytes - 1) / transport_.mss_bytes;
+        const Time sending =
+            rate_ > 0 ? static_cast<Time>(static_cast<double>(left + packets * header_bytes_) / rate_) : 0;
+        if (!reachable(deadline - sending - (layer.offset > 0 ? 0 : behind(object, least_light_ns_)))) return true;
+    }
     return objects_.layer[object] > 0 && object > 0 && objects_.chunk[object - 1] == objects_.chunk[object] &&
            layers_[object - 1].given_up;
 }
 
-// How long before its deadline an object leaves at the latest, over a path of that light time: the length of its block, where
+// How long before its deadline an object leaves at the latest over a path of that light time: the length of its block, where
 // objects wait for longer than a block. They are served as fast as they are captured then, so that the block's repair leaves so
 // long after its first object. Else one that waits at the edge of its deadline would never be brought back. None where the block
-// is long for the time there is or has no repair, or where the object was begun: what is left of it goes as long as it is in time.
+// is long for the time there is, or has no repair.
 Time CodedSendingEnd::behind(std::uint32_t object, Time light) const {
     const std::uint32_t block = map_.block_of(object);
-    const std::size_t layer = objects_.layer[object];
-    if (!coding_.automatic && (layer >= coding_.repair.size() || coding_.repair[layer] <= 0)) return 0;
-    const std::uint32_t last = map_.member(block, map_.size(block) - 1);
-    if (last >= released_) return 0;
-    const Time length = objects_.release_ns[last] - objects_.release_ns[map_.member(block, 0)];
-    if (kBlocksAhead * length > objects_.deadline_ns[object] - objects_.release_ns[object] - light) return 0;
-    return length;
+    const Time length = length_ns_[block];
+    if (length == 0 || map_.member(block, map_.size(block) - 1) >= released_) return 0;
+    return kBlocksAhead * length > objects_.deadline_ns[object] - objects_.release_ns[object] - light ? 0 : length;
+}
+
+// The same over a subflow; none where the object was begun there: what is left of it goes as long as it is in time.
+Time CodedSendingEnd::latest(std::uint32_t object, std::size_t s) const {
+    return layers_[object].subflow == static_cast<std::int16_t>(s) ? 0 : behind(object, subflows_[s].light_ns);
 }
 
 void CodedSendingEnd::give_up(std::uint32_t object) {

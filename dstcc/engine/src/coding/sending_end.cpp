@@ -13,6 +13,7 @@ CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, Blo
       paces_(paces),
       layer_first_(setup.transport.layer_first),
       header_bytes_(static_cast<std::uint32_t>(setup.transport.header_bytes)),
+      length_ns_(blocks.blocks(), 0),
       levels_(layer_first_ ? blocks.layers() : 1),
       layers_(objects_.size()),
       acked_bytes_(objects_.size(), 0),
@@ -25,12 +26,18 @@ CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, Blo
     for (std::uint32_t block = 0; block < map_.blocks(); ++block) {
         sent_[block].open_members = sent_[block].last_missing = map_.size(block);
         open_blocks_ += map_.size(block) > 0;
+        const std::size_t layer = map_.layer_of(block);
+        const bool repaired = coding_.automatic || (layer < coding_.repair.size() && coding_.repair[layer] > 0);
+        if (map_.size(block) > 0 && repaired)
+            length_ns_[block] = objects_.release_ns[map_.member(block, map_.size(block) - 1)] -
+                                objects_.release_ns[map_.member(block, 0)];
     }
 }
 
 void CodedSendingEnd::add(Subflow subflow) {
     DSTCC_CHECK(subflows_.size() < kMaxSubflows, "at most 128 subflows");
     subflows_.push_back(std::move(subflow));
+    arrival_ns_.push_back(kNever);
 }
 
 void CodedSendingEnd::begin() {
@@ -143,6 +150,8 @@ void CodedSendingEnd::refresh_paths() {
         if (established_ == 0 || contains(established_, s))
             least_light_ns_ = std::min(least_light_ns_, subflow.light_ns);
     }
+    const double full = transport_.mss_bytes;
+    most_ns_per_byte_ = rate_ > 0 ? (full + header_bytes_) / (full * rate_) : 0;
     if (!deadlines_ || !layer_first_ || objects_.size() == 0) return;
     const std::size_t newest = std::max<std::size_t>(released_, 1) - 1;
     if (objects_.deadline_ns[newest] == kNever) return;

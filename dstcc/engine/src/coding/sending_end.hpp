@@ -136,20 +136,20 @@ private:
     void transmit(std::size_t s, std::uint32_t block, std::uint32_t object, std::uint16_t bytes);
 
     // coding/choosing.cpp
+    void look();
     Choice choose();
-    Choice choose_of(Level& level, SubflowSet ready);
+    Choice choose_repair_of(Level& level, SubflowSet ready);
+    Choice choose_source(const Level& level, SubflowSet ready) const;
     int choose_repair(std::uint32_t block, SubflowSet ready);
-    std::uint32_t next_source(Level& level, SubflowSet ready);
-    SubflowSet heard() const;
-    Time earliest(SubflowSet set) const;
     SubflowSet in_time(SubflowSet set, Time deadline) const;
+    SubflowSet fitting(SubflowSet set, std::uint32_t object) const;
     int quickest(SubflowSet set) const;
-    Time arrival(std::size_t s) const;
+    Time earliest(SubflowSet set) const;
     bool expired(std::uint32_t object) const;
     bool reachable(Time deadline) const { return !deadlines_ || now_ + least_light_ns_ <= deadline; }
     void give_up(std::uint32_t object);
     Time behind(std::uint32_t object, Time light) const;
-    SubflowSet fitting(SubflowSet set, std::uint32_t object) const;
+    Time latest(std::uint32_t object, std::size_t s) const;
     void drop_expired(Level& level);
     void drop_expired();
     std::size_t level_of(std::size_t layer) const { return layer_first_ ? layer : 0; }
@@ -197,10 +197,14 @@ private:
     std::vector<Subflow> subflows_;
     std::vector<const TcpState*> siblings_;
     SubflowSet ready_ = 0, established_ = 0;
-    Time gap_ns_ = 0;          // between the turns of a chunk's layers
-    Time least_light_ns_ = 0;  // of the established, or of all while none is
-    double rate_ = 0;          // bytes in a nanosecond, of all; as of the last slot
-    std::size_t turn_ = 0;     // `spread`: whose repair packet is next
+    Time gap_ns_ = 0;              // between the turns of a chunk's layers
+    Time least_light_ns_ = 0;      // of the established, or of all while none is
+    double rate_ = 0;              // bytes in a nanosecond, of all; as of the last slot
+    double most_ns_per_byte_ = 0;  // of payload, with the headers of full packets
+    SubflowSet open_ = 0;          // of this choice: see look()
+    std::vector<Time> arrival_ns_;
+    std::vector<Time> length_ns_;  // by block: from its first release to its last; 0 without repair
+    std::size_t turn_ = 0;         // `spread`: whose repair packet is next
     std::size_t released_ = 0;
     std::vector<Level> levels_;
     std::vector<LayerSending> layers_;

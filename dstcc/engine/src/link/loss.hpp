@@ -20,6 +20,7 @@ inline std::uint64_t to_threshold(double probability) {
 }
 
 inline constexpr const char* kLossless = "none";
+inline constexpr const char* kIndependent = "packet";  // each packet by itself, with the same chance
 // A code's frames. Those of several bits have a clock of their own (link/frames.hpp); the process here is for single bits.
 inline constexpr const char* kFrameLoss = "frames";
 

@@ -27,7 +27,7 @@ private:
 };
 
 const Registered<LossEntry> kNone{{kLossless, make_loss<NoLoss>}};
-const Registered<LossEntry> kPacket{{"packet", make_loss<PacketLoss>}};
+const Registered<LossEntry> kPacket{{kIndependent, make_loss<PacketLoss>}};
 
 }  // namespace
 }  // namespace dstcc

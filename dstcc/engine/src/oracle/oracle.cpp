@@ -1,4 +1,4 @@
-// The clairvoyant bound.
+// The clairvoyant bound, and the one for senders that know the law of the losses only.
 //
 // A sender that knows every draw starts packets where they get through and nowhere else. Chunk k's bytes may use, on link
 // l, the line from release_k to deadline_k - delay_l. Releases and deadlines rise with k, so a set of demands n_k is
@@ -20,12 +20,20 @@
 //                  through on draws or frames that a full one cannot use.
 //   line time      Every byte counts, but losses hardly do: lit time at the link's rate, of coded links without frames
 //                  that are erased behind an erased one.
+//
+// Law: let every packet of link l be lost with the chance p_l, independently. A sender that does not know the draws decides what
+// leaves in a slot before that slot's draw, so of what leaves in any window a share of 1 - p_l arrives in the mean, whatever it
+// has heard by then. The mean bytes n_k that arrive in time for chunk k are thus feasible for (1 - p_l) A_l in the place of A_l,
+// and the mean weight is no more than the most that such n_k bring. It is granted to hear of each packet at once, to split
+// layers, to code over all that is captured, and to lose no handshake. The most weight is concave in A, so that this bound is
+// never below the mean of clairvoyant ones (Jensen): what makes it the lower one is that its sender shakes hands.
 #include "oracle/oracle.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "link/contact.hpp"
 #include "link/direction.hpp"
 #include "oracle/demand_tree.hpp"
 
@@ -42,20 +50,28 @@ struct Windows {
 // hour's work.
 constexpr double kMostDraws = 3e7;
 
+// A link as a sender knows it: its draws, or the share of packets that gets through.
+struct Channel {
+    Direction direction;
+    double share = 1;
+    Time open_ns = 0;  // nothing leaves before
+};
+
 // What one link can carry as a function of time, in bytes, for queries in rising order.
 class Supply {
 public:
-    Supply(const Direction& direction, const EngineConfig& config, std::size_t link, Time last)
-        : full_(direction),
-          any_(direction),
+    Supply(const Channel& channel, const EngineConfig& config, std::size_t link, Time last)
+        : full_(channel.direction),
+          any_(channel.direction),
+          share_(channel.share),
           outages_(config.links[link].outages_ns),
           horizon_(config.duration_ns),
           wire_(config.transport.mss_bytes + config.transport.header_bytes),
-          slot_ns_(direction.slot_ns()) {
+          slot_ns_(full_.slot_ns()) {
         last = std::min(last, horizon_);
         const auto most = static_cast<double>(last) / kMostDraws;
         coarse_ = static_cast<double>(slot_ns_) < most;
-        framed_ = direction.framed() && static_cast<double>(direction.frame_ns()) >= most;
+        framed_ = full_.framed() && static_cast<double>(full_.frame_ns()) >= most;
         // Service times are rounded to nanoseconds: the shortest packet may take half of one less than its bytes.
         const double ns_per_byte =
             8.0 * kNsPerS / config.links[link].rate_bps - 0.5 / (config.transport.header_bytes + 1);
@@ -66,14 +82,14 @@ public:
     void add_full(const std::vector<Time>& release, const std::vector<Time>& end, Windows& windows) {
         in_order(
             release, end, 1 - slot_ns_,
-            [&](std::size_t k, Time at) { windows.q[k] += wire_ * std::max(packets_before(at) - 1, 0.0); },
-            [&](std::size_t k, Time at) { windows.p[k] += wire_ * packets_before(at); });
+            [&](std::size_t k, Time at) { windows.q[k] += share_ * wire_ * std::max(packets_before(at) - 1, 0.0); },
+            [&](std::size_t k, Time at) { windows.p[k] += share_ * wire_ * packets_before(at); });
     }
     // The same in line time.
     void add_any(const std::vector<Time>& release, const std::vector<Time>& end, Windows& windows) {
         in_order(
-            release, end, 0, [&](std::size_t k, Time at) { windows.q[k] += any(at, true); },
-            [&](std::size_t k, Time at) { windows.p[k] += any(at, false); });
+            release, end, 0, [&](std::size_t k, Time at) { windows.q[k] += share_ * any(at, true); },
+            [&](std::size_t k, Time at) { windows.p[k] += share_ * any(at, false); });
     }
 
 private:
@@ -114,6 +130,7 @@ private:
     }
 
     Direction full_, any_;
+    double share_;
     std::vector<std::pair<Time, Time>> outages_;
     Time horizon_;
     double wire_;
@@ -180,9 +197,8 @@ double most_weight(const Windows& windows, const Demands& wanted) {
     return total;
 }
 
-}  // namespace
-
-double clairvoyant_weight(const EngineConfig& config, const std::vector<double>& weights) {
+template <class ChannelOf>
+double bound(const EngineConfig& config, const std::vector<double>& weights, ChannelOf&& channel_of) {
     const ObjectsConfig& objects = config.objects;
     const TransportConfig& transport = config.transport;
     const double wire = transport.mss_bytes + transport.header_bytes;
@@ -209,21 +225,53 @@ double clairvoyant_weight(const EngineConfig& config, const std::vector<double>&
     Windows full_windows = empty, any_windows = empty;
     for (std::size_t l = 0; l < config.links.size(); ++l) {
         const LinkConfig& link = config.links[l];
-        const Direction direction(link, false, config.seed, l, static_cast<std::uint32_t>(wire));
+        const Channel channel = channel_of(l, static_cast<std::uint32_t>(wire));
         const DelayTable delay(link.delay_t_ns, link.delay_ns, link.delay_slope);
-        std::vector<Time> end(n);
+        std::vector<Time> begin(release), end(n);
         bool useful = false;
         for (std::size_t k = 0; k < n; ++k) {
-            end[k] = std::max(delay.latest_departure(deadline[k]), release[k]);
+            begin[k] = std::max(release[k], channel.open_ns);
+            end[k] = std::max(delay.latest_departure(deadline[k]), begin[k]);
             if (k > 0) end[k] = std::max(end[k], end[k - 1]);
-            useful = useful || end[k] > release[k];
+            useful = useful || end[k] > begin[k];
         }
         if (!useful) continue;
-        Supply supply(direction, config, l, end.back());
-        supply.add_full(release, end, full_windows);
-        supply.add_any(release, end, any_windows);
+        Supply supply(channel, config, l, end.back());
+        supply.add_full(begin, end, full_windows);
+        supply.add_any(begin, end, any_windows);
     }
     return std::min(most_weight(full_windows, full), most_weight(any_windows, any));
+}
+
+// When data can follow a handshake that begins as early as it can.
+Time handshake_over(const LinkConfig& link, int header_bytes) {
+    const ContactPlan plan(link, header_bytes);
+    const Time opening = plan.opening(0);
+    if (opening >= kForeverNs) return kForeverNs;
+    const Time arrives = opening + plan.light_ns(opening);
+    return arrives + plan.light_ns(arrives);
+}
+
+}  // namespace
+
+double clairvoyant_weight(const EngineConfig& config, const std::vector<double>& weights) {
+    return bound(config, weights, [&](std::size_t l, std::uint32_t wire) {
+        return Channel{Direction(config.links[l], false, config.seed, l, wire)};
+    });
+}
+
+double law_weight(const EngineConfig& config, const std::vector<double>& weights, bool handshake) {
+    return bound(config, weights, [&](std::size_t l, std::uint32_t wire) {
+        LinkConfig link = config.links[l];
+        const bool lossless = link.loss.kind == kLossless;
+        if (!lossless && link.loss.kind != kIndependent)
+            throw std::invalid_argument("losses of the kind '" + link.loss.kind +
+                                        "' are not independent, and have no bound by their law");
+        const double share = lossless ? 1.0 : 1.0 - link.loss.number("rate");
+        link.loss = LossConfig{};
+        return Channel{Direction(link, false, config.seed, l, wire), share,
+                       handshake ? handshake_over(link, config.transport.header_bytes) : 0};
+    });
 }
 
 }  // namespace dstcc

@@ -1,4 +1,4 @@
-// A clairvoyant bound on what could have been in time over the same channel draws.
+// Bounds on what could have been in time: over the same channel draws, and in the mean over all draws.
 #pragma once
 
 #include <vector>
@@ -9,5 +9,9 @@ namespace dstcc {
 
 // The largest Σ weight of layers any sender could bring in time: see oracle/oracle.cpp. `weights` has one entry per object.
 double clairvoyant_weight(const EngineConfig& config, const std::vector<double>& weights);
+
+// The largest mean of it for a sender that knows with what chance packets are lost, but not which; with a
+// `handshake` nothing leaves before a link's is over. Throws std::invalid_argument where losses are not independent.
+double law_weight(const EngineConfig& config, const std::vector<double>& weights, bool handshake);
 
 }  // namespace dstcc
