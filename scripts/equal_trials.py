@@ -5,15 +5,15 @@
     python scripts/equal_trials.py --show NUMBER [--seed 1]                  what trial NUMBER is
 
 A trial follows from the seed and its number. Together they have every congestion control and scheduler, a Python
-control and scheduler, ltp, every loss process, both modes, lanes that share a window and lanes apart, deadlines and
-none, outages that end and that do not, curved delays, bounded receivers, background flows, cross traffic, scripted
-drops, traces, and trials that an agent steers with random actions; of many the clairvoyant bound is taken too. They
-are short: 10,000 take a minute or two of one core.
+control and scheduler, ltp, layers coded over packets, every loss process, both modes, lanes that share a window and
+lanes apart, deadlines and none, outages that end and that do not, curved delays, bounded receivers, background flows,
+cross traffic, scripted drops, traces, and trials that an agent steers with random actions; of many the clairvoyant
+bound is taken too, of coded ones also the law's. They are short: 10,000 take a minute or two of one core.
 
 The parts of a result, each with its own digest: `objects` (with the time of the end), `samples`, `totals`, `cost` (the
 three totals that say what the engine itself spent: events, engine_peak_bytes, reorder_peak_bytes), `flows`, `trace`
-(packets and steps), `values` (what the agent saw in each slot), `bound`. --ignore leaves a part out of the comparison.
-An error that the engine raises counts as a result.
+(packets and steps), `coding` (blocks and what they brought back), `values` (what the agent saw in each slot), `bound`.
+--ignore leaves a part out of the comparison. An error that the engine raises counts as a result.
 
 Exit status 1: some trial differs. 2: FILE holds other trials than these.
 """

@@ -80,6 +80,16 @@ def test_one_number_changes_one_part(part: str) -> None:
     assert differing(digests(result), digests(wrong)) == [part]
 
 
+def test_what_became_of_blocks_is_in_the_digest() -> None:
+    trial = next(t for t in (draw_trial(1, number) for number in range(1000)) if t.kind == "coded")
+    result = simulate(trial.config)
+    assert result.coding is not None
+    other = result.coding.decoded_ns.copy()
+    other[-1] += 1
+    wrong = replace(result, coding=replace(result.coding, decoded_ns=other))
+    assert differing(digests(result), digests(wrong)) == ["coding"]
+
+
 def test_what_an_agent_does_and_sees_is_in_the_digest() -> None:
     trial = draw_trial(1, 6)
     assert trial.kind == "steered"

@@ -9,13 +9,14 @@ from dstcc.algorithms import CONGESTION, SCHEDULERS
 from dstcc.engine import AGENT, NEVER_NS
 from dstcc.engine.config import AGENT_LATE, AGENT_POLICIES, SAME
 
+from .coded import CODES, PLACES
 from .trial import AGENT_CONTROLS, EXTENSION, FOREVER_NS, KINDS, LOSSES, MODES, Trial
 
 
 def coverage(trials: Iterable[Trial]) -> dict[str, Counter[str]]:
     """How many trials have what."""
     out: dict[str, Counter[str]] = {
-        name: Counter() for name in ("kind", "mode", "control", "scheduler", "loss", "flow", "has")
+        name: Counter() for name in ("kind", "mode", "control", "scheduler", "loss", "flow", "coding", "has")
     }
     for trial in trials:
         config, t = trial.config, trial.config.transport
@@ -38,6 +39,12 @@ def coverage(trials: Iterable[Trial]) -> dict[str, Counter[str]]:
             "trace": config.trace,
             "layer links": bool(t.layer_links),
         }
+        if config.coding is not None:
+            out["coding"][config.coding.code] += 1
+            out["coding"][config.coding.place] += 1
+            out["coding"]["auto" if config.coding.repair is None else "shares"] += 1
+            out["coding"]["words" if config.coding.words else "one word"] += 1
+            out["coding"]["handshake" if t.handshake else "no handshake"] += 1
         out["has"].update(name for name, present in has.items() if present)
     return out
 
@@ -52,6 +59,7 @@ def missing(covered: dict[str, Counter[str]]) -> list[str]:
         "scheduler": {*SCHEDULERS, *agents, EXTENSION, "none"},
         "loss": set(LOSSES),
         "flow": {*CONGESTION, SAME},
+        "coding": {*CODES, *PLACES, "auto", "shares", "words", "one word", "handshake", "no handshake"},
         "has": {
             *("deadlines", "no deadlines", "outages", "endless outages", "cross traffic", "bounded receiver"),
             *("drops", "curved delay", "trace", "layer links"),

@@ -16,6 +16,7 @@ from dstcc.extensions import Extension
 from dstcc.remy.table import shipped_numbers
 
 from .chance import S, log_uniform, maybe, ns
+from .coded import as_coded
 from .links import draw_link
 from .python_algorithms import HalfWindow, MostRoom
 from .trial import AGENT_CONTROLS, AGENT_SCHEDULERS, EXTENSION, KINDS, LOSSES, MODES, Trial
@@ -155,4 +156,6 @@ def draw_trial(seed: int, number: int) -> Trial:
         duration_ns=ns(base["duration_s"] * rng.choice([1.0, 1.5, 3.0])) + 1,
         trace=maybe(rng, 0.25),
     )
+    if kind == "coded":
+        config, mode = as_coded(Random(f"coded {seed}/{number}"), config), "coded"
     return Trial(number, kind, mode, config)

@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 
-from dstcc.engine import EngineResult, Stepper, clairvoyant_weight, simulate
+from dstcc.engine import EngineResult, Stepper, clairvoyant_weight, law_weight, simulate
 from dstcc.engine.config import SAME
 from dstcc.engine.stepper import (
     ALPHA_MAX_Q16,
@@ -98,6 +98,11 @@ def run_trial(seed: int, trial: Trial) -> dict[str, str]:
         if trial.number % 3 == 0:
             weights = np.linspace(1, 2, len(trial.config.objects.layer))
             bound.put("bound", clairvoyant_weight(trial.config, weights))
+            if trial.kind == "coded" and {link.loss.kind for link in trial.config.links} <= {
+                "none",
+                "packet",
+            }:
+                bound.put("law", law_weight(trial.config, weights))
     except (ValueError, RuntimeError) as error:
         return {"objects": f"{type(error).__name__}: {PLACE.sub('', str(error))}"}
     return out | {"values": values.text(), "bound": bound.text()}

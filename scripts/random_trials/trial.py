@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dstcc.engine import AGENT, EngineConfig
 from dstcc.engine.config import AGENT_BBR, AGENT_LATE, AGENT_POLICIES, AGENT_RATE
 
-KINDS = ("tcp",) * 6 + ("steered",) * 3 + ("ltp",)
+KINDS = ("tcp",) * 5 + ("coded",) + ("steered",) * 3 + ("ltp",)
 """By the trial's number, so that each kind has its share."""
 AGENT_CONTROLS = (AGENT, AGENT_RATE, AGENT_BBR)
 AGENT_SCHEDULERS = (AGENT, AGENT_LATE, AGENT_POLICIES, "minrtt")
