@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dstcc import engine
-from dstcc.engine import EngineResult, Link
+from dstcc.engine import EngineConfig, EngineResult, Link
 from dstcc.metrics import compute, play_by_deadline
 from dstcc.scenario import Scenario, TrialSetup, draw_trial, engine_config, load_source
 from dstcc.wire import HEADER_BYTES
@@ -43,7 +43,24 @@ def simulated(cell: Cell, seed: int) -> Seen:
         config = replace(
             config, links=tuple(replace(link, queue_bytes=_queue(link, setup)) for link in config.links)
         )
-    return _seen(cell, scenario, setup, engine.simulate(config))
+    return _seen(cell, scenario, setup, engine.simulate(_crossing(config)))
+
+
+def _crossing(config: EngineConfig) -> EngineConfig:
+    """The trial in which, as with netem, what stands in a link's queue when an outage begins still crosses: netem draws
+    when a packet is sent. What is sent later comes behind that queue, so the outage begins once it is served."""
+    links, first = [], 0
+    for link in config.links:
+        outages = []
+        for start, end in link.outages_ns:
+            samples = engine.simulate(replace(config, slot_ns=start)).samples
+            row = (samples.t_ns == start) & (samples.subflow == first)
+            served_ns = round(float(samples.queue_bytes[row][0]) * 8e9 / link.rate_bps)
+            outages.append((min(start + served_ns, end), end))
+        up = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
+        links.append(replace(link, outages_ns=tuple(outages), up_outages_ns=up))
+        first += link.subflows
+    return replace(config, links=tuple(links))
 
 
 def _queue(link: Link, setup: TrialSetup) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from dstcc_kernel.fidelity import measure
 from dstcc_kernel.fidelity.cells import Cell, scenario_of
@@ -25,7 +27,7 @@ def config_of(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> EngineConfig:
 
     monkeypatch.setattr(engine, "simulate", keep)
     measure.simulated(cell, 1)
-    return seen[0]
+    return seen[-1]
 
 
 def test_a_queue_of_lanes_holds_as_many_packets_as_netems(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,6 +37,23 @@ def test_a_queue_of_lanes_holds_as_many_packets_as_netems(monkeypatch: pytest.Mo
     sizes = draw_trial(scenario, load_source(scenario), 1).objects.payload_bytes[:4].tolist()
     assert sizes == [39_840, 13_280, 6_640, 6_640]
     assert {link.queue_bytes for link in config_of(LANES, monkeypatch).links} == {1_138_667}
+
+
+def test_what_stands_in_the_queue_when_an_outage_begins_crosses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dark from 700 / 3 to 1,000 / 3 s. The queue that the simulator has at 233 1/3 s is served first; ACKs are lost
+    from then on."""
+    dark = LANES._replace(outage_rtts=4)
+    start, end = 700 * 10**9 // 3, 1000 * 10**9 // 3
+    link, other = config_of(dark, monkeypatch).links
+    ((begins, ends),) = link.outages_ns
+    assert (link.up_outages_ns, ends, other.outages_ns) == (((start, end),), end, ())
+    given = replace(config_of(dark, monkeypatch), slot_ns=start)
+    plain = replace(given, links=(replace(link, outages_ns=((start, end),)), other))
+    samples = engine.simulate(plain).samples
+    assert samples.t_ns[0] == start
+    assert begins - start == pytest.approx(samples.queue_bytes[0] * 8e9 / link.rate_bps, abs=1)
+    assert 5e9 < begins - start < 25e9
+    assert config_of(LANES, monkeypatch).links[0].outages_ns == ()
 
 
 @pytest.mark.parametrize(("cell", "packets"), [(STREAM, 800), (TRANSFER, 100)])
