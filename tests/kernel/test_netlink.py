@@ -34,6 +34,7 @@ SETS = {
     "place": layers.Place,
     "range": layers.Range,
     "row": layers.RowPart,
+    "group": netlink.GroupPart,
 }
 
 
@@ -78,6 +79,22 @@ def test_commands_have_the_same_numbers(spec: dict[str, Any], header: dict[str, 
     expected = numbered([operation["name"] for operation in spec["operations"]["list"]])
     assert {member.name: member.value for member in Command} == expected
     assert header["command"] == {f"DSTCC_CMD_{k}": v for k, v in expected.items()}
+
+
+def test_every_set_of_attributes_is_compared(spec: dict[str, Any]) -> None:
+    """But for ``state``, which has no numbers of its own."""
+    assert {described["name"] for described in spec["attribute-sets"]} - {"state"} == set(SETS)
+
+
+def test_the_transfer_program_has_these_numbers_of_groups(header: dict[str, dict[str, int]]) -> None:
+    text = (MODULE.parent / "transfer/family.cpp").read_text()
+    numbers = {
+        re.sub(r"(?<!^)(?=[A-Z])", "_", name).upper(): int(value)
+        for name, value in re.findall(r"kGroup(\w+) = (\d+)", text)
+    }
+    assert numbers.pop("GET") == header["command"]["DSTCC_CMD_GROUP_GET"]
+    assert sorted(numbers) == ["BESIDE", "ID", "IN_FLIGHT", "WINDOW"]
+    assert all(header["group"][f"DSTCC_GROUP_{name}"] == value for name, value in numbers.items())
 
 
 def test_flags_are_bits_in_the_order_of_the_spec(
