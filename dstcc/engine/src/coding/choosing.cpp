@@ -72,7 +72,8 @@ CodedSendingEnd::Choice CodedSendingEnd::choose() {
     for (std::size_t l = 0; ready != 0 && l < levels_.size(); ++l) {
         const Time gap = static_cast<Time>(l) * gap_ns_;
         Level& level = levels_[l];
-        Choice choice = choose_repair_of(level, ready);
+        Choice choice;
+        if (!level.blocks.empty()) choice = choose_repair_of(level, ready);
         if (choice.subflow < 0) {
             drop_expired(level);
             if (level.objects.empty() || objects_.release_ns[level.objects.front()] + gap >= first) continue;
@@ -144,15 +145,24 @@ bool CodedSendingEnd::expired(std::uint32_t object) const {
     const Time deadline = objects_.deadline_ns[object];
     if (!deadlines_ || deadline == kNever) return false;
     const LayerSending& layer = layers_[object];
-    const std::int64_t left = objects_.payload_bytes[object] - layer.offset;
-    // No more than it takes, without a division: most objects have much time.
-    const auto at_most = static_cast<Time>(static_cast<double>(left + header_bytes_) * most_ns_per_byte_);
-    if (now_ + least_light_ns_ + length_ns_[map_.block_of(object)] + at_most > deadline) {
+    if (now_ > soonest_expiry(object)) {
+        const std::int64_t left = objects_.payload_bytes[object] - layer.offset;
         const std::int64_t packets = (left + transport_.mss_bytes - 1) / transport_.mss_bytes;
         const Time sending =
             rate_ > 0 ? static_cast<Time>(static_cast<double>(left + packets * header_bytes_) / rate_) : 0;
         if (!reachable(deadline - sending - (layer.offset > 0 ? 0 : behind(object, least_light_ns_)))) return true;
     }
+    return builds_on_nothing(object);
+}
+
+// Before then it does not expire by itself: with its block's length, and no less than what is left of it takes.
+Time CodedSendingEnd::soonest_expiry(std::uint32_t object) const {
+    const auto left = static_cast<double>(objects_.payload_bytes[object] - layers_[object].offset + header_bytes_);
+    return objects_.deadline_ns[object] - least_light_ns_ - length_ns_[map_.block_of(object)] -
+           static_cast<Time>(left * most_ns_per_byte_);
+}
+
+bool CodedSendingEnd::builds_on_nothing(std::uint32_t object) const {
     return objects_.layer[object] > 0 && object > 0 && objects_.chunk[object - 1] == objects_.chunk[object] &&
            layers_[object - 1].given_up;
 }
@@ -180,12 +190,20 @@ void CodedSendingEnd::give_up(std::uint32_t object) {
 }
 
 void CodedSendingEnd::drop_expired(Level& level) {
-    while (!level.objects.empty() && expired(level.objects.front())) {
+    while (!level.objects.empty()) {
         const std::uint32_t object = level.objects.front();
+        if (object == level.looked_at && now_ <= level.quiet_ns && !builds_on_nothing(object)) return;
+        if (!expired(object)) return note_quiet(level, object);
         level.objects.pop_front();
         if (level.begun == object) level.begun = kNoObject;
         give_up(object);
     }
+}
+
+// Until when it cannot expire by itself, so that few looks are worth their arithmetic.
+void CodedSendingEnd::note_quiet(Level& level, std::uint32_t object) {
+    level.looked_at = object;
+    level.quiet_ns = objects_.deadline_ns[object] == kNever || !deadlines_ ? kNever : soonest_expiry(object);
 }
 
 // What has become too late is given up even where nothing is free to send.

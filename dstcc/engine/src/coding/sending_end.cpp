@@ -150,6 +150,7 @@ void CodedSendingEnd::refresh_paths() {
         if (established_ == 0 || contains(established_, s))
             least_light_ns_ = std::min(least_light_ns_, subflow.light_ns);
     }
+    for (Level& level : levels_) level.looked_at = kNoObject;
     const double full = transport_.mss_bytes;
     most_ns_per_byte_ = rate_ > 0 ? (full + header_bytes_) / (full * rate_) : 0;
     if (!deadlines_ || !layer_first_ || objects_.size() == 0) return;
@@ -206,7 +207,7 @@ void CodedSendingEnd::offer() {
         else
             send_repair(s, choice.block);
         refresh(s);
-        arm(s);
+        if (subflows_[s].flight.tcp().in_flight() == 1) arm(s);  // else it is armed for one that left before
     }
 }
 

@@ -110,9 +110,11 @@ public:
 
 private:
     struct Level {
-        std::deque<std::uint32_t> objects;  // that wait, the oldest first
-        std::uint32_t begun = kNoObject;    // of these, the one of which a packet went last
-        std::deque<std::uint32_t> blocks;   // with repair packets that wait
+        std::deque<std::uint32_t> objects;    // that wait, the oldest first
+        std::uint32_t begun = kNoObject;      // of these, the one of which a packet went last
+        std::deque<std::uint32_t> blocks;     // with repair packets that wait
+        std::uint32_t looked_at = kNoObject;  // an object that does not expire by itself until then
+        Time quiet_ns = -1;
     };
     struct Choice {
         int subflow = -1;
@@ -146,6 +148,9 @@ private:
     int quickest(SubflowSet set) const;
     Time earliest(SubflowSet set) const;
     bool expired(std::uint32_t object) const;
+    Time soonest_expiry(std::uint32_t object) const;
+    bool builds_on_nothing(std::uint32_t object) const;
+    void note_quiet(Level& level, std::uint32_t object);
     bool reachable(Time deadline) const { return !deadlines_ || now_ + least_light_ns_ <= deadline; }
     void give_up(std::uint32_t object);
     Time behind(std::uint32_t object, Time light) const;
