@@ -271,10 +271,11 @@ class Objects:
 
 @dataclass(frozen=True, eq=False)
 class Coding:
-    """How the layers of a ``coded`` transport are coded: a block is one layer over one period."""
+    """How layers are coded. A block of a ``coded`` transport is one layer over one period; one of ``ltp``, a matrix, is
+    what a link sends of one layer within a period's length."""
 
     period: Int64Array
-    """Of each object, rising from 0 on."""
+    """Of each object, rising from 0 on; empty for ``ltp``."""
     block_ns: int
     """The length of a period."""
     repair: tuple[float, ...] | None = ()
@@ -288,6 +289,11 @@ class Coding:
     """The most packets of a code word; 0: of the code's own."""
     words: tuple[int, ...] = ()
     """Code words that a block is interleaved of, by layer; none: one. Each is brought back by itself."""
+    rule: str = ""
+    """``ltp``: what chooses the repair segments in the place of ``repair``: ``delayed-feedback`` or ``table``
+    (``engine/src/ltp/rate_rule.hpp``)."""
+    table: tuple[float, ...] = ()
+    """The rule ``table``: repair segments for each source segment, by the state of what was heard."""
 
 
 @dataclass(frozen=True)
@@ -305,7 +311,7 @@ class EngineConfig:
     trace: bool = False
     """Keep every packet that passes (some 90 bytes of memory for each sending and each arrival)."""
     coding: Coding | None = None
-    """For the mode ``coded``."""
+    """For the mode ``coded`` and for ``ltp``."""
     payloads: tuple[Path, ...] = ()
     """Files with the bytes of the objects, in their order and, for a video that loops, again from the first on. A
     kernel sends them; the simulator sends sizes alone. Without files the kernel makes bytes up."""
@@ -442,8 +448,8 @@ class Steps:
 
 @dataclass(frozen=True)
 class CodingResults:
-    """What became of the blocks of a ``coded`` trial: one row per block (period × layers + layer), but the last two,
-    which have one per object."""
+    """What became of the blocks of a ``coded`` trial, or of the matrices of ``ltp``: one row per block (period × layers
+    + layer) or matrix, but the last two, which have one per object."""
 
     source_packets: Int64Array
     """k: those that were sent; 0 for a block without any."""
@@ -458,8 +464,10 @@ class CodingResults:
     """When repair packets brought it back, or told that all was there; -1 if they did not."""
     whole: Int64Array
     """1 where all of its source packets are there in the end, of their own or brought back."""
+    state: Int64Array
+    """What a rule of ``ltp`` had heard when it chose (``engine/src/ltp/rate_rule.hpp``); -1 where nothing chose."""
     block: Int64Array
-    """By object: its block."""
+    """By object: its block; -1 for one that is in none."""
     recovered: Int64Array
     """By object: 1 where its block brought it back."""
 
@@ -488,4 +496,5 @@ class EngineResult:
     steps: Steps | None = None
     """Likewise, with ``EngineConfig.trace``."""
     coding: CodingResults | None = None
-    """Of a ``coded`` trial, whose totals have ``repair_payload_bytes`` and ``recovered_payload_bytes`` too."""
+    """Of a ``coded`` trial and of ``ltp`` with coding; their totals have ``repair_payload_bytes`` and
+    ``recovered_payload_bytes`` too."""

@@ -54,9 +54,9 @@ CHUNKS = pa.schema(
 )
 """A row per trial, chunk and layer. ``capture_s``: when the chunk's last frame is captured; ``deadline_s``:
 when Earth shows it (in ``stall`` mode the moment it was shown), null if never; ``played_level``: of the
-chunk, −1 none. Of a coded trial ``block`` is the block that the layer is in (−1 in other trials), ``block_whole``
-whether all of its source packets are there in the end, ``recovered`` whether the layer came back by its block's repair
-packets, ``repair_bytes`` the block's payload of repair packets divided among its layers' parts."""
+chunk, −1 none. Of a coded trial ``block`` is the block that the layer is in (−1 in none, as in other trials),
+``block_whole`` whether all of its source packets are there in the end, ``recovered`` whether the layer came back by its
+block's repair packets, ``repair_bytes`` the block's payload of repair packets divided among its layers' parts."""
 
 CODED = ("block", "block_whole", "recovered", "repair_bytes")
 ALWAYS = pa.schema([column for column in CHUNKS if column.name not in CODED])
@@ -187,13 +187,16 @@ def _coded(result: EngineResult, rows: int) -> list[Column]:
     if coding is None:
         no, none = np.zeros(rows, dtype=np.bool_), np.zeros(rows, dtype=np.int64)
         return [none - 1, no, no, none]
-    block = coding.block
+    inside = np.flatnonzero(coding.block >= 0)
+    block = coding.block[inside]
     parts = np.bincount(block, minlength=len(coding.repair_bytes))
     share = coding.repair_bytes // np.maximum(parts, 1)
-    repair = share[block]
+    repair, whole = np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.bool_)
+    repair[inside] = share[block]
+    whole[inside] = coding.whole[block] != 0
     first = np.unique(block, return_index=True)[1]
-    repair[first] += (coding.repair_bytes - share * parts)[block[first]]
-    return [block, coding.whole[block] != 0, coding.recovered != 0, repair]
+    repair[inside[first]] += (coding.repair_bytes - share * parts)[block[first]]
+    return [coding.block, whole, coding.recovered != 0, repair]
 
 
 def sample_rows(trial_id: str, outcome: Carried) -> list[Column]:

@@ -93,7 +93,7 @@ def engine_config(scenario: Scenario, setup: TrialSetup, congestion: str, schedu
         links=links,
         transport=_transport(scenario, setup, congestion, scheduler),
         objects=setup.objects,
-        coding=engine_coding(scenario, setup),
+        coding=engine_coding(scenario, setup, congestion),
         slot_ns=setup.slot_ns,
         duration_ns=setup.duration_ns,
         payloads=setup.payloads,

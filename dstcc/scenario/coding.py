@@ -1,4 +1,4 @@
-"""``[coding]``: layers coded over packets, for ``mode = "coded"``."""
+"""``[coding]``: layers coded over packets, for ``mode = "coded"`` and for ``ltp``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from dstcc.algorithms import TRANSFERS
 from dstcc.engine.config import Coding as EngineCoding
@@ -37,6 +37,16 @@ MOST_WORDS = 256
 WORD_REPAIR = 0.5
 """Repair packets that a code word has room for at least, for each source packet; twice the share if that is more:
 losses may ask for as many again as were planned."""
+FEEDBACK = "delayed-feedback"
+RULES = (FEEDBACK,)
+"""What may choose the repair segments of ``ltp`` in the place of shares."""
+
+
+_Shares = tuple[Annotated[float, Field(ge=0, le=MAX_SHARE)], ...]
+
+
+def _kind(value: Any) -> str:
+    return "<rule>" if isinstance(value, str) else "<none>" if value is None else "<shares>"
 
 
 def _to_shares(value: Any) -> Any:
@@ -44,8 +54,8 @@ def _to_shares(value: Any) -> Any:
         return None
     if isinstance(value, list):
         return tuple(value)
-    if isinstance(value, (int, float, str)):
-        raise broken('a list with a share per layer, or "auto"')
+    if isinstance(value, (int, float)) or (isinstance(value, str) and value not in RULES):
+        raise broken(f'a list with a share per layer, "auto", or for ltp "{FEEDBACK}"')
     return value
 
 
@@ -53,11 +63,14 @@ class Coding(Table):
     """How the layers are coded. A block is one layer over ``block_s`` seconds of chunks."""
 
     repair: Annotated[
-        tuple[Annotated[float, Field(ge=0, le=MAX_SHARE)], ...] | None, BeforeValidator(_to_shares)
+        Annotated[_Shares, Tag("<shares>")]
+        | Annotated[Literal["delayed-feedback"], Tag("<rule>")]
+        | Annotated[None, Tag("<none>")],
+        Discriminator(_kind),
+        BeforeValidator(_to_shares),
     ] = None
     """Repair packets for each source packet, by layer, rounded up; layers beyond the list have none. ``"auto"``: as
-    many
-    as gain most, from the losses heard of and the rate."""
+    many as gain most, from the losses heard of and the rate. ``"delayed-feedback"``: ``ltp`` only, by ECLSA's rule."""
     block_s: Seconds = 20.0
     code: Literal["mds", "raptorq"] = "mds"
     """``mds``: any k packets bring a block of k source packets back; ``raptorq``: with its failures (RFC 6330)."""
@@ -74,6 +87,11 @@ class Coding(Table):
         if self.code_word is not None and self.code != "mds":
             raise broken(f"{self.code} has no code words; a block is one", key="code_word")
         return self
+
+    @property
+    def shares(self) -> tuple[float, ...] | None:
+        """The shares, where they are given."""
+        return None if isinstance(self.repair, str) else self.repair
 
 
 def check_transport(transport: Transport) -> None:
@@ -108,11 +126,19 @@ def check_coding(scenario: Scenario) -> None:
     """Raise unless ``[coding]`` stands where something is coded, and what is coded can be."""
     coding, transport = scenario.coding, scenario.transport
     modes = {transport.mode, *(one.set.get("mode") for one in scenario.variant)}
-    if coding is not None and CODED not in modes:
+    transfers = {*transport.congestion, *(one.congestion for one in scenario.variant)} & set(TRANSFERS)
+    if coding is not None and CODED not in modes and not transfers:
         raise broken(
-            f'needs transport.mode = "coded": in "{transport.mode}" TCP sends every lost segment again anyway',
+            f'needs transport.mode = "coded", or ltp: in "{transport.mode}" TCP sends every lost segment again anyway',
             key="coding",
         )
+    if coding is not None and transport.mode == CODED and coding.repair in RULES:
+        raise broken(
+            f'"{coding.repair}" is a rule of ltp; in mode = "coded" shares or "auto" choose',
+            key="coding.repair",
+        )
+    if coding is not None and codes_ltp(scenario):
+        _check_ltp(scenario, coding)
     if transport.mode != CODED:
         return
     shared = [link.name for link in scenario.link if link.flows or link.mix]
@@ -124,6 +150,33 @@ def check_coding(scenario: Scenario) -> None:
     delay_s = scenario.playout.delay_s
     if delay_s is not None and scenario.playout.mode == "deadline":
         problem = _too_long(coding or Coding(), delay_s)
+        if problem:
+            raise broken(problem, key="coding.block_s")
+
+
+def codes_ltp(scenario: Scenario) -> bool:
+    """Whether the scenario's own trials of ``ltp`` are coded; shares of 0 code nothing."""
+    coding = scenario.coding
+    return (
+        coding is not None
+        and scenario.transport.mode != CODED
+        and any(name in TRANSFERS for name in scenario.transport.congestion)
+        and (coding.shares is None or any(coding.shares))
+    )
+
+
+def _check_ltp(scenario: Scenario, coding: Coding) -> None:
+    if coding.place != "same":
+        raise broken(
+            f'"{coding.place}": ltp codes below LTP, on each link by itself, so that repair stays on the link of its '
+            "block",
+            key="coding.place",
+        )
+    if coding.code_word is not None:
+        raise broken("a matrix of ltp is one code word", key="coding.code_word")
+    delay_s = scenario.playout.delay_s
+    if delay_s is not None and scenario.playout.mode == "deadline":
+        problem = _too_long(coding, delay_s)
         if problem:
             raise broken(problem, key="coding.block_s")
 
@@ -140,9 +193,9 @@ def _too_long(coding: Coding, delay_s: float) -> str | None:
 def misfit(scenario: Scenario, layers: int | None) -> tuple[str, str] | None:
     """More shares than the source has layers: the key and the rule."""
     coding = scenario.coding
-    if coding is None or coding.repair is None or layers is None or len(coding.repair) <= layers:
+    if coding is None or coding.shares is None or layers is None or len(coding.shares) <= layers:
         return None
-    return "coding.repair", f"{len(coding.repair)} shares for {layers} layer{'s' if layers > 1 else ''}"
+    return "coding.repair", f"{len(coding.shares)} shares for {layers} layer{'s' if layers > 1 else ''}"
 
 
 def periods(setup: TrialSetup, block_ns: int) -> Int64Array:
@@ -151,11 +204,13 @@ def periods(setup: TrialSetup, block_ns: int) -> Int64Array:
     return np.unique(number, return_inverse=True)[1].astype(np.int64).reshape(-1)
 
 
-def engine_coding(scenario: Scenario, setup: TrialSetup) -> EngineCoding | None:
-    """The engine's configuration of a trial's coding; ``None`` in other modes.
+def engine_coding(scenario: Scenario, setup: TrialSetup, congestion: str) -> EngineCoding | None:
+    """The engine's configuration of a trial's coding; ``None`` where nothing is coded.
 
     Raises :class:`ScenarioError` for blocks that are longer than the playout delay of this seed, or than their code.
     """
+    if congestion in TRANSFERS:
+        return _ltp_coding(scenario, setup) if codes_ltp(scenario) else None
     if scenario.transport.mode != CODED:
         return None
     coding, objects = scenario.coding or Coding(), setup.objects
@@ -165,7 +220,7 @@ def engine_coding(scenario: Scenario, setup: TrialSetup) -> EngineCoding | None:
         if problem:
             raise ScenarioError(f"{where}: {problem} (seed {setup.seed})")
     period = periods(setup, ns(coding.block_s))
-    largest = _largest(coding, objects, period, setup.mss_bytes)
+    largest = _largest(coding.shares, objects, period, setup.mss_bytes)
     for layer, (most, share) in enumerate(largest):
         repair = int(np.ceil(share * most - 1e-9))
         if most > MOST_SOURCE[coding.code] or most + repair > MOST_PACKETS[coding.code]:
@@ -174,13 +229,32 @@ def engine_coding(scenario: Scenario, setup: TrialSetup) -> EngineCoding | None:
                 f"{coding.code} has at most {MOST_SOURCE[coding.code]:,} source packets, "
                 f"{MOST_PACKETS[coding.code]:,} in all"
             )
-    made = EngineCoding(period, ns(coding.block_s), coding.repair, coding.code, coding.place)
+    made = EngineCoding(period, ns(coding.block_s), coding.shares, coding.code, coding.place)
     if coding.code_word is None:
         return made
     try:
         return with_words(made, objects, setup.mss_bytes, coding.code_word)
     except ValueError as error:
         raise ScenarioError(f"{where}, code_word = {coding.code_word}: {error}") from None
+
+
+def _ltp_coding(scenario: Scenario, setup: TrialSetup) -> EngineCoding:
+    """That of ``ltp``; raises :class:`ScenarioError` as :func:`engine_coding`."""
+    coding = scenario.coding or Coding()
+    if scenario.playout.mode == "deadline":
+        problem = _too_long(coding, setup.playout_delay_ns / NS_PER_S)
+        if problem:
+            raise ScenarioError(
+                f"{scenario.scenario.name}: coding.block_s = {coding.block_s:g}: {problem} (seed {setup.seed})"
+            )
+    largest = int(-(-setup.objects.payload_bytes.max() // setup.mss_bytes))
+    if largest > MOST_SOURCE[coding.code]:
+        raise ScenarioError(
+            f"{scenario.scenario.name}: coding.code: a layer of a chunk has {largest:,} segments; {coding.code} has at "
+            f"most {MOST_SOURCE[coding.code]:,}"
+        )
+    repair, rule = (coding.shares, "") if coding.repair not in RULES else ((), str(coding.repair))
+    return EngineCoding(np.zeros(0, dtype=np.int64), ns(coding.block_s), repair, coding.code, rule=rule)
 
 
 def with_words(coding: EngineCoding, objects: Objects, mss: int, code_word: int) -> EngineCoding:
@@ -191,7 +265,7 @@ def with_words(coding: EngineCoding, objects: Objects, mss: int, code_word: int)
     can have.
     """
     words = []
-    for layer, (most, share) in enumerate(_largest(coding, objects, coding.period, mss)):
+    for layer, (most, share) in enumerate(_largest(coding.repair, objects, coding.period, mss)):
         wanted = max(1, int(np.ceil(most * (1 + max(WORD_REPAIR, 2 * share)) / code_word)))
         if wanted > MOST_WORDS:
             raise ValueError(
@@ -203,14 +277,14 @@ def with_words(coding: EngineCoding, objects: Objects, mss: int, code_word: int)
 
 
 def _largest(
-    coding: Coding | EngineCoding, objects: Objects, period: Int64Array, mss: int
+    given: tuple[float, ...] | None, objects: Objects, period: Int64Array, mss: int
 ) -> list[tuple[int, float]]:
     """Source packets of the largest block of each layer, and its share of repair (``auto``: what the code allows)."""
     packets = -(-objects.payload_bytes // mss)
     layers = int(objects.layer.max()) + 1
     sums = np.bincount(period * layers + objects.layer, weights=packets)
     sums = np.pad(sums, (0, -len(sums) % layers)).reshape(-1, layers)
-    shares = coding.repair or ()
+    shares = given or ()
     return [(int(most), shares[m] if m < len(shares) else 0.0) for m, most in enumerate(sums.max(axis=0))]
 
 
@@ -222,7 +296,7 @@ def notes_on_coding(scenario: Scenario, source: Source) -> tuple[str, ...]:
     varied = [(f"{one.label}: ", scenario.as_variant(one.label)) for one in scenario.variant]
     notes: list[str] = []
     for whose, one in [("", scenario), *varied]:
-        if one.transport.mode != CODED:
+        if one.transport.mode != CODED and not codes_ltp(one):
             continue
         setup, coding = draw_trial(one, source, one.run.seed), one.coding or Coding()
         said = (_overload(coding, setup), _first_chunks(one, coding, setup))
@@ -231,12 +305,12 @@ def notes_on_coding(scenario: Scenario, source: Source) -> tuple[str, ...]:
 
 
 def _overload(coding: Coding, setup: TrialSetup) -> str | None:
-    if coding.repair is None:
+    if coding.shares is None:
         return None
     objects = setup.objects
     packets = -(-objects.payload_bytes // setup.mss_bytes)
     wire = (objects.payload_bytes + packets * HEADER_BYTES).astype(np.float64)
-    shares = np.array([*coding.repair, *([0.0] * (int(objects.layer.max()) + 1))])[objects.layer]
+    shares = np.array([*coding.shares, *([0.0] * (int(objects.layer.max()) + 1))])[objects.layer]
     seconds = float(setup.chunk_ns.sum()) / NS_PER_S
     source_bps = 8 * float(wire.sum()) / seconds
     repair_bps = 8 * float((packets * shares).sum()) * (setup.mss_bytes + HEADER_BYTES) / seconds

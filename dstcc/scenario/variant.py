@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from dstcc.algorithms import TRANSFERS
+
 from .coding import Coding
 from .fields import Table, broken
 
@@ -91,7 +93,8 @@ def as_variant(scenario: Scenario, variant: Variant) -> Scenario:
         run = type(run).model_validate(run.model_dump(exclude_unset=True) | {SCALE: variant.set[SCALE]})
     transport = transport_type.model_validate(settings | algorithm)
     coding = None
-    if transport.mode == "coded" or CODING in variant.set:
+    of_scenario = scenario.coding is not None and variant.congestion in TRANSFERS
+    if transport.mode == "coded" or CODING in variant.set or of_scenario:
         coding = _coding(scenario, variant)
     changed = {"transport": transport, "coding": coding, "run": run, "variant": ()}
     return scenario.model_copy(update=changed)

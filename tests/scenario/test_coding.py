@@ -49,7 +49,11 @@ def config_of(scenario: Scenario) -> EngineConfig:
     [
         ("coding.repair=[nan]", "coding.repair.0 = nan: input should be a finite number"),
         ("coding.repair=[-0.1]", "coding.repair.0 = -0.1: input should be greater than or equal to 0"),
-        ("coding.repair=0.1", 'coding.repair = 0.1: a list with a share per layer, or "auto"'),
+        ("coding.repair=0.1", 'coding.repair = 0.1: a list with a share per layer, "auto", or for ltp'),
+        (
+            "coding.repair=delayed-feedback",
+            'coding.repair: "delayed-feedback" is a rule of ltp; in mode = "coded"',
+        ),
         ("coding.repair=some", "a list with a share per layer"),
         ("coding.repair=[]", "coding.repair: names no share"),
         ("coding.repair=[0.1, 0.1, 0.1, 0.1]", "coding.repair: 4 shares for 3 layers"),
@@ -63,9 +67,9 @@ def config_of(scenario: Scenario) -> EngineConfig:
         ("coding.shares=[1]", "coding.shares: unknown key"),
         (
             "transport.mode=lanes",
-            'coding: needs transport.mode = "coded": in "lanes" TCP sends every lost',
+            'coding: needs transport.mode = "coded", or ltp: in "lanes" TCP sends every lost',
         ),
-        ("transport.mode=stream", 'coding: needs transport.mode = "coded": in "stream"'),
+        ("transport.mode=stream", 'coding: needs transport.mode = "coded", or ltp: in "stream"'),
         ("transport.controller=dstcc", "transport.controller: a policy steers TCP's subflows"),
         ("transport.congestion=ltp", "transport.congestion: 'ltp': has sessions and checkpoints of its own"),
         ("transport.scheduler=blest", "transport.scheduler: 'blest': coded sends packet by packet"),

@@ -145,11 +145,14 @@ struct ObjectsConfig {
 
 enum class ErasureCode { kMds, kRaptorQ };
 enum class RepairPlace { kSame, kOther, kSpread };
+enum class RateLaw { kShares, kAuto, kFeedback, kTable };  // of ltp's repair segments (ltp/rate_rule.hpp)
 
 // How layers are coded, where the transport is.
 struct CodingConfig {
     std::vector<double> repair;  // repair packets for each source packet, by layer
     bool automatic = false;      // or as many as coding/repair_rule.hpp says
+    RateLaw law = RateLaw::kShares;
+    std::vector<double> table;  // ltp: a share for each state of its rule
     ErasureCode code = ErasureCode::kMds;
     RepairPlace place = RepairPlace::kSame;
     std::int64_t word_packets = 0;     // the most of a code word; 0: of the code's own

@@ -39,6 +39,11 @@ Ltp::Ltp(const EngineConfig& config)
     if (!(limit >= 0 && limit <= kMostRetries)) throw std::invalid_argument("ltp: retry_limit must be 0 to 2^20");
     green_from_layer_ = static_cast<std::int32_t>(green);
     retry_limit_ = static_cast<std::uint32_t>(limit);
+    coding_ = config_.coding.block_ns > 0;
+    if (coding_) {
+        matrix_of_.assign(config_.objects.size(), -1);
+        recovered_.assign(config_.objects.size(), 0);
+    }
     std::int32_t subflow = 0;
     for (std::size_t l = 0; l < config_.links.size(); ++l) {
         const LinkConfig& link = config_.links[l];
@@ -49,6 +54,7 @@ Ltp::Ltp(const EngineConfig& config)
         state.down = Line(link, false, config_.seed, l, full_bytes_, told);
         state.up = Line(link, true, config_.seed, l, full_bytes_, 0);
         state.bound = LayerQueue(transport.layer_first);
+        if (coding_) state.rule.emplace(config_.coding);
         // The answer may wait for a full segment on the line and be one itself; as much again for what nobody foresaw.
         state.margin_ns = 2 * (state.down.direction().slot_ns() + state.up.direction().slot_ns());
         links_.push_back(std::move(state));
@@ -114,8 +120,16 @@ Time Ltp::answer_by(std::size_t l, const Line& far, Time departed) const {
 }
 
 void Ltp::set_timer(std::size_t l, Clock clock, std::uint32_t slot, std::uint32_t serial, Time at) {
-    links_[l].timers.push({at, timers_set_++, slot, sessions_[slot].generation, serial, clock});
-    if (at < tree_.at(head_timer(l))) tree_.set(head_timer(l), at);
+    push_timer(l, {at, timers_set_++, slot, sessions_[slot].generation, serial, clock});
+}
+
+void Ltp::set_matrix_timer(std::size_t l, Clock clock, std::int64_t matrix, Time at) {
+    push_timer(l, {at, timers_set_++, kNoSession, 0, static_cast<std::uint32_t>(matrix), clock});
+}
+
+void Ltp::push_timer(std::size_t l, const Timer& timer) {
+    links_[l].timers.push(timer);
+    if (timer.at < tree_.at(head_timer(l))) tree_.set(head_timer(l), timer.at);
 }
 
 void Ltp::on_timer(std::size_t l) {
@@ -123,7 +137,12 @@ void Ltp::on_timer(std::size_t l) {
     while (!timers.empty() && timers.top().at <= now_) {
         const Timer timer = timers.top();
         timers.pop();
-        if (sessions_[timer.session].generation == timer.generation) on_expiry(l, timer);
+        if (timer.clock == Clock::kMatrix)
+            matrix_expired(l, timer.serial);
+        else if (timer.clock == Clock::kMatrixOver)
+            end_matrix(l, timer.serial);
+        else if (sessions_[timer.session].generation == timer.generation)
+            on_expiry(l, timer);
     }
     tree_.set(head_timer(l), timers.empty() ? kNever : timers.top().at);
 }
@@ -150,6 +169,8 @@ void Ltp::on_expiry(std::size_t l, const Timer& timer) {
             break;
         case Clock::kGreenEnd:
             if (session.phase == Session::Phase::kSending) abandon(timer.session, Session::Phase::kClosed);
+            return;
+        default:  // a matrix's
             return;
     }
     release_if_over(timer.session);
@@ -267,7 +288,7 @@ void Ltp::check_conservation() const {
         DSTCC_CHECK(link.backlog_bytes >= 0 && link.in_flight >= 0, "what is counted in is counted out once");
     }
     DSTCC_CHECK(sent == data_packets_ + control_packets_ + cross_packets_, "what links carried, somebody sent");
-    DSTCC_CHECK(delivered_payload_ <= arrived_payload_ &&
+    DSTCC_CHECK(delivered_payload_ <= arrived_payload_ + recovered_payload_ &&
                     arrived_payload_ + duplicate_payload_ <= new_payload_ + repeated_payload_,
                 "bytes are conserved");
     std::int64_t delivered = 0;
@@ -287,28 +308,33 @@ std::map<std::string, double> Ltp::totals() const {
     }
     const double nan = std::numeric_limits<double>::quiet_NaN();
     const auto seconds = [&](Time at) { return at < 0 ? nan : static_cast<double>(at) / kNsPerS; };
-    const std::int64_t sent_payload = new_payload_ + repeated_payload_;
+    const std::int64_t sent_payload = new_payload_ + repeated_payload_ + repair_payload_;
     const std::int64_t sent_wire = sent_payload + config_.transport.header_bytes * (data_packets_ + control_packets_);
-    return {{"sent_wire_bytes", static_cast<double>(sent_wire)},
-            {"sent_payload_bytes", static_cast<double>(sent_payload)},
-            {"retransmitted_payload_bytes", static_cast<double>(repeated_payload_)},
-            {"arrived_payload_bytes", static_cast<double>(arrived_payload_)},
-            {"delivered_payload_bytes", static_cast<double>(delivered_payload_)},
-            {"duplicate_payload_bytes", static_cast<double>(duplicate_payload_)},
-            {"hol_payload_bytes", static_cast<double>(hol_payload_)},
-            {"hol_wait_byte_s", hol_wait_byte_s_},
-            {"rtt_sum_s", rtt_sum_s_},
-            {"rtt_samples", static_cast<double>(rtt_samples_)},
-            {"queue_p95_s", waits_.quantile(0.95) / kNsPerS},
-            {"data_packets", static_cast<double>(data_packets_)},
-            {"dropped_queue_packets", static_cast<double>(dropped)},
-            {"lost_channel_packets", static_cast<double>(lost)},
-            {"timeouts", static_cast<double>(expired_)},
-            {"events", static_cast<double>(events_)},
-            {"engine_peak_bytes", bytes},
-            {"reorder_peak_bytes", 0.0},
-            {"first_send_s", seconds(first_send_ns_)},
-            {"last_delivery_s", seconds(last_delivery_ns_)}};
+    std::map<std::string, double> out = {{"sent_wire_bytes", static_cast<double>(sent_wire)},
+                                         {"sent_payload_bytes", static_cast<double>(sent_payload)},
+                                         {"retransmitted_payload_bytes", static_cast<double>(repeated_payload_)},
+                                         {"arrived_payload_bytes", static_cast<double>(arrived_payload_)},
+                                         {"delivered_payload_bytes", static_cast<double>(delivered_payload_)},
+                                         {"duplicate_payload_bytes", static_cast<double>(duplicate_payload_)},
+                                         {"hol_payload_bytes", static_cast<double>(hol_payload_)},
+                                         {"hol_wait_byte_s", hol_wait_byte_s_},
+                                         {"rtt_sum_s", rtt_sum_s_},
+                                         {"rtt_samples", static_cast<double>(rtt_samples_)},
+                                         {"queue_p95_s", waits_.quantile(0.95) / kNsPerS},
+                                         {"data_packets", static_cast<double>(data_packets_)},
+                                         {"dropped_queue_packets", static_cast<double>(dropped)},
+                                         {"lost_channel_packets", static_cast<double>(lost)},
+                                         {"timeouts", static_cast<double>(expired_)},
+                                         {"events", static_cast<double>(events_)},
+                                         {"engine_peak_bytes", bytes},
+                                         {"reorder_peak_bytes", 0.0},
+                                         {"first_send_s", seconds(first_send_ns_)},
+                                         {"last_delivery_s", seconds(last_delivery_ns_)}};
+    if (coding_) {
+        out["repair_payload_bytes"] = static_cast<double>(repair_payload_);
+        out["recovered_payload_bytes"] = static_cast<double>(recovered_payload_);
+    }
+    return out;
 }
 
 }  // namespace dstcc

@@ -9,13 +9,14 @@
 //   limit      a checkpoint, report or cancellation unanswered `retry_limit` times cancels the session (RLEXC)
 //
 // Which link: the earliest expected delivery, fit and finish over the known outages, decided when a link runs dry. Order on
-// a link: control, repairs, blocks begun, new blocks. ltp/sender.cpp and ltp/receiver.cpp are the two ends,
-// ltp/choice.cpp the choice.
+// a link: control, repairs, repair segments of matrices, blocks begun, new blocks. ltp/sender.cpp and ltp/receiver.cpp are the
+// two ends, ltp/choice.cpp the choice, ltp/coding.cpp the erasure coding where the scenario has it (ltp/matrix.hpp).
 #pragma once
 
 #include <array>
 #include <deque>
 #include <map>
+#include <optional>
 #include <queue>
 
 #include "core/config.hpp"
@@ -23,6 +24,8 @@
 #include "core/histogram.hpp"
 #include "dispatch/layer_queue.hpp"
 #include "link/line.hpp"
+#include "ltp/matrix.hpp"
+#include "ltp/rate_rule.hpp"
 #include "ltp/session.hpp"
 #include "core/outcome.hpp"
 #include "core/ring.hpp"
@@ -49,27 +52,43 @@ public:
     const SampleColumns& samples() const { return samples_; }
     Time now() const { return now_; }
     std::map<std::string, double> totals() const;
+    bool coding() const { return coding_; }
+    const std::deque<Matrix>& matrices() const { return matrices_; }
+    std::int64_t matrix_of_object(std::size_t object) const { return matrix_of_[object]; }  // -1: in none
+    bool recovered(std::size_t object) const { return recovered_[object] != 0; }
 
 private:
-    enum class Kind : std::uint8_t { kData, kReportAck, kCancel, kRefusalAck, kReport, kCancelAck, kRefusal };
+    enum class Kind : std::uint8_t {
+        kData,
+        kReportAck,
+        kCancel,
+        kRefusalAck,
+        kReport,
+        kCancelAck,
+        kRefusal,
+        kMember,   // data that is in a matrix
+        kParity,   // a repair segment
+        kFeedback  // of a matrix
+    };
     struct DownPacket {
         Time arrive_ns;
-        std::int64_t segment;  // kReportAck: the report's serial
+        std::int64_t segment;  // kReportAck: the report's serial; kParity: the matrix
         std::uint32_t session;
-        std::uint32_t kind : 3, checkpoint : 29;  // its serial; 0 for none
+        std::uint32_t kind : 4, checkpoint : 28;  // its serial; 0 for none
     };
     static_assert(sizeof(DownPacket) == 24, "a segment in flight is as small as it can be");
     struct UpPacket {
         Time arrive_ns;
-        std::int64_t begin, end;  // a report's scope; its claims are in the link's ring
-        std::uint32_t session, serial, checkpoint, claims;
+        std::int64_t begin, end;  // a report's scope; its claims are in the link's ring. kFeedback: received, sent
+        std::uint32_t session, serial, checkpoint, claims;  // kFeedback: session is the matrix, claims 1 if it is whole
         Kind kind;
+        bool waited;  // a report, for a matrix
     };
     struct Control {
         Kind kind;
         std::uint32_t session, serial;
     };
-    enum class Clock : std::uint8_t { kCheckpoint, kReport, kCancel, kRefusal, kGreenEnd };
+    enum class Clock : std::uint8_t { kCheckpoint, kReport, kCancel, kRefusal, kGreenEnd, kMatrix, kMatrixOver };
     struct Timer {
         Time at;
         std::uint64_t order;  // of setting, so that equal times have one
@@ -94,6 +113,9 @@ private:
         std::int64_t in_flight = 0;                   // data segments whose fate the sender does not know
         Time one_way_ns = 0, margin_ns = 0;
         Time last_rtt_ns = 0, min_rtt_ns = 0;
+        std::optional<RateRule> rule;           // where ltp is coded
+        std::vector<std::int64_t> open_matrix;  // by layer; -1: none
+        std::deque<std::int64_t> parities;      // matrices with repair segments to send
         // since the last sample
         std::int64_t slot_sent = 0, slot_lost = 0, slot_retransmitted = 0, slot_delivered = 0;
     };
@@ -120,6 +142,8 @@ private:
     void on_slot();
     void on_cross(std::size_t i);
     void set_timer(std::size_t l, Clock clock, std::uint32_t slot, std::uint32_t serial, Time at);
+    void set_matrix_timer(std::size_t l, Clock clock, std::int64_t matrix, Time at);
+    void push_timer(std::size_t l, const Timer& timer);
     Time answer_by(std::size_t l, const Line& far, Time departed) const;
     void refresh_delays();
     void complete(std::uint32_t object);
@@ -161,6 +185,20 @@ private:
     std::int64_t payload_bytes(const Session& session, Range segments) const;
     std::int64_t wire_bytes(const Session& session, Range segments) const;
 
+    // ltp/coding.cpp
+    void join_matrix(std::size_t l, std::uint32_t slot);
+    Matrix* matrix_of(std::uint32_t slot);
+    void matrix_expired(std::size_t l, std::int64_t number);
+    void close_matrix(std::size_t l, std::size_t layer);
+    bool serve_parity(std::size_t l);
+    void finish_matrix(std::size_t l, std::int64_t number);
+    bool held_back(std::uint32_t slot, std::uint32_t serial);
+    void handle_parity(std::size_t l, std::int64_t number);
+    void recover(std::size_t l, std::uint32_t slot);
+    void hold_no_longer(std::size_t l, std::uint32_t slot, std::uint32_t serial);
+    void end_matrix(std::size_t l, std::int64_t number);
+    static std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }
+
     // ltp/choice.cpp
     bool feed(std::size_t l);
     bool still_good(std::uint32_t object, std::size_t l) const;
@@ -185,6 +223,7 @@ private:
     // ltp/receiver.cpp
     void handle_down(std::size_t l);
     void handle_data(Session& session, std::int64_t segment);
+    void take(Session& session, std::int64_t bytes);
     void handle_checkpoint(std::size_t l, std::uint32_t slot, std::uint32_t serial);
     void make_reports(std::size_t l, std::uint32_t slot, const Checkpoint& checkpoint);
     void queue_report(std::size_t l, std::uint32_t slot, Report& report);
@@ -192,6 +231,8 @@ private:
     void refuse(std::size_t l, std::uint32_t slot);
     void answer(std::size_t l, Kind kind, std::uint32_t slot, std::uint32_t serial);
     void serve_answers(std::size_t l);
+    void wake_answers(std::size_t l);
+    void put_up_feedback(std::size_t l, const Control& entry);
     void put_up(std::size_t l, const Control& entry, Report* report, std::uint32_t bytes);
     std::uint32_t claim_bytes(const Session& session) const;
     std::uint32_t report_bytes(const Session& session, std::size_t claims) const;
@@ -199,7 +240,8 @@ private:
 
     static Checkpoint* find_checkpoint(Session& session, std::uint32_t serial);
     static Report* find_report(Session& session, std::uint32_t serial);
-    static constexpr double kLongWork = 2e18;  // 63 years in nanoseconds: never, and far from overflow
+    static constexpr std::uint32_t kNoSession = UINT32_MAX;  // of a matrix's timer
+    static constexpr double kLongWork = 2e18;                // 63 years in nanoseconds: never, and far from overflow
 
     EngineConfig config_;
     std::uint32_t full_bytes_, control_bytes_;
@@ -212,13 +254,19 @@ private:
     Sessions sessions_;
     std::uint64_t timers_set_ = 0;
 
+    bool coding_ = false;
+    std::deque<Matrix> matrices_;          // of all links, in the order of opening
+    std::vector<Membership> membership_;   // by slot
+    std::vector<std::int64_t> matrix_of_;  // by object
+    std::vector<std::uint8_t> recovered_;  // by object
+
     std::vector<ObjectOutcome> outcomes_;
     std::size_t released_ = 0, unsettled_ = 0;
     WaitingLayers pending_;
 
     SampleColumns samples_;
     LogHistogram waits_;
-    std::int64_t new_payload_ = 0, repeated_payload_ = 0;
+    std::int64_t new_payload_ = 0, repeated_payload_ = 0, repair_payload_ = 0, recovered_payload_ = 0;
     std::int64_t delivered_payload_ = 0, arrived_payload_ = 0, duplicate_payload_ = 0, hol_payload_ = 0;
     std::int64_t data_packets_ = 0, control_packets_ = 0, cross_packets_ = 0, events_ = 0, expired_ = 0,
                  rtt_samples_ = 0;

@@ -16,8 +16,13 @@ void Ltp::handle_down(std::size_t l) {
     const DownPacket packet = link.data.front();
     link.data.pop_front();
     tree_.set_busy(l, link.data.empty() ? kNever : link.data.front().arrive_ns);
+    if (static_cast<Kind>(packet.kind) == Kind::kParity) return handle_parity(l, packet.segment);
     Session& session = sessions_[packet.session];
     switch (static_cast<Kind>(packet.kind)) {
+        case Kind::kMember:
+            ++matrix_of(packet.session)->members;
+            ++matrix_of(packet.session)->arrived;
+            [[fallthrough]];
         case Kind::kData:
             handle_data(session, packet.segment);
             if (packet.checkpoint != 0) handle_checkpoint(l, packet.session, packet.checkpoint);
@@ -45,7 +50,6 @@ void Ltp::handle_down(std::size_t l) {
 void Ltp::handle_data(Session& session, std::int64_t segment) {
     --session.flying;
     const std::int64_t bytes = segment_bytes(session, segment);
-    ObjectOutcome& outcome = outcomes_[session.object];
     const bool blocked = session.red && segment > session.received.next();
     if (session.deaf || session.received.add(segment, segment + 1) == 0) {
         duplicate_payload_ += bytes;
@@ -53,6 +57,12 @@ void Ltp::handle_data(Session& session, std::int64_t segment) {
     }
     arrived_payload_ += bytes;
     if (blocked) hol_payload_ += bytes;
+    take(session, bytes);
+}
+
+// New bytes of a block, arrived or brought back.
+void Ltp::take(Session& session, std::int64_t bytes) {
+    ObjectOutcome& outcome = outcomes_[session.object];
     if (outcome.first_arrival_ns < 0) outcome.first_arrival_ns = now_;
     const double since_first = static_cast<double>(now_ - outcome.first_arrival_ns) / kNsPerS;
     const bool whole = session.received.next() == session.segments;
@@ -77,6 +87,7 @@ void Ltp::handle_checkpoint(std::size_t l, std::uint32_t slot, std::uint32_t ser
             if (session.reports[i].checkpoint == serial) queue_report(l, slot, session.reports[i]);
         return;
     }
+    if (held_back(slot, serial)) return;
     // The scope is in the checkpoint's record for as long as the sender waits for an answer.
     const Checkpoint* checkpoint = find_checkpoint(session, serial);
     if (checkpoint != nullptr) make_reports(l, slot, *checkpoint);
@@ -88,7 +99,7 @@ void Ltp::make_reports(std::size_t l, std::uint32_t slot, const Checkpoint& chec
     const std::size_t most = most_claims(session), first = session.reports.size();
     const auto open = [&](std::int64_t begin) {
         session.reports.push_back(
-            {session.next_report++, checkpoint.serial, 0, false, begin, checkpoint.end, {}, kNever});
+            {session.next_report++, checkpoint.serial, 0, false, false, begin, checkpoint.end, {}, kNever});
     };
     open(checkpoint.begin);
     session.received.each(checkpoint.begin, checkpoint.end, [&](std::int64_t a, std::int64_t b) {
@@ -133,6 +144,10 @@ void Ltp::refuse(std::size_t l, std::uint32_t slot) {
 void Ltp::answer(std::size_t l, Kind kind, std::uint32_t slot, std::uint32_t serial) {
     ++sessions_[slot].named;
     links_[l].up_queue.push_back({kind, slot, serial});
+    wake_answers(l);
+}
+
+void Ltp::wake_answers(std::size_t l) {
     const Time at = std::max(now_, links_[l].up.free_ns());
     if (at < tree_.at(head_up_line(l))) tree_.set_busy(head_up_line(l), at);
 }
@@ -144,6 +159,13 @@ void Ltp::serve_answers(std::size_t l) {
     while (!link.up_queue.empty()) {
         if (link.up.free_ns() > now_) return tree_.set_busy(head_up_line(l), link.up.free_ns());
         const Control entry = link.up_queue.front();
+        if (entry.kind == Kind::kFeedback) {
+            const Time lit_at = link.up.fit_bytes(now_, control_bytes_);
+            if (lit_at > now_) return tree_.set_busy(head_up_line(l), lit_at);
+            put_up_feedback(l, entry);
+            link.up_queue.pop_front();
+            continue;
+        }
         Session& session = sessions_[entry.session];
         Report* report = entry.kind == Kind::kReport ? find_report(session, entry.serial) : nullptr;
         const bool wanted =
@@ -164,7 +186,7 @@ void Ltp::put_up(std::size_t l, const Control& entry, Report* report, std::uint3
     LinkState& link = links_[l];
     Session& session = sessions_[entry.session];
     const auto sent = link.up.transmit(now_, bytes);
-    UpPacket packet{sent.arrives_ns, 0, 0, entry.session, entry.serial, 0, 0, entry.kind};
+    UpPacket packet{sent.arrives_ns, 0, 0, entry.session, entry.serial, 0, 0, entry.kind, false};
     if (report != nullptr) {
         report->queued = false;
         ++report->tries;
@@ -174,6 +196,7 @@ void Ltp::put_up(std::size_t l, const Control& entry, Report* report, std::uint3
         packet.end = report->end;
         packet.checkpoint = report->checkpoint;
         packet.claims = static_cast<std::uint32_t>(report->claims.size());
+        packet.waited = report->waited;
     } else if (entry.kind == Kind::kRefusal) {
         ++session.refusals;
         session.refusal_expires_ns = answer_by(l, link.down, sent.departs_ns);
@@ -186,6 +209,17 @@ void Ltp::put_up(std::size_t l, const Control& entry, Report* report, std::uint3
     const bool first = link.answers.empty();
     link.answers.push_back(packet);
     if (first) tree_.set_busy(head_answers(l), packet.arrive_ns);
+}
+
+void Ltp::put_up_feedback(std::size_t l, const Control& entry) {
+    LinkState& link = links_[l];
+    const Matrix& matrix = matrices_[entry.session];
+    const auto sent = link.up.transmit(now_, control_bytes_);
+    if (sent.arrives_ns == kNever) return;
+    const bool first = link.answers.empty();
+    link.answers.push_back({sent.arrives_ns, matrix.arrived, matrix.source + matrix.repair, entry.session, 0, 0,
+                            matrix.whole() ? 1U : 0U, Kind::kFeedback, false});
+    if (first) tree_.set_busy(head_answers(l), sent.arrives_ns);
 }
 
 // A claim is an offset and a length, each a number no larger than the block.

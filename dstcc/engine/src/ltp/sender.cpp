@@ -7,12 +7,12 @@ using Phase = Session::Phase;
 
 // ------------------------------------------------------------------------------------------------------- going out
 
-// One thing leaves when the line is free: control, else repairs, else the block under way, else a new one.
+// One thing leaves when the line is free: control, else repairs, else repair segments, else the block under way, else a new one.
 void Ltp::serve(std::size_t l) {
     LinkState& link = links_[l];
     tree_.set_busy(head_line(l), kNever);
     if (link.down.free_ns() > now_) return tree_.set_busy(head_line(l), link.down.free_ns());
-    if (!link.down_queue.empty() ? serve_control(l) : serve_repair(l) || serve_block(l))
+    if (!link.down_queue.empty() ? serve_control(l) : serve_repair(l) || serve_parity(l) || serve_block(l))
         tree_.set_busy(head_line(l), link.down.free_ns());
 }
 
@@ -112,8 +112,9 @@ bool Ltp::serve_block(std::size_t l) {
             open_checkpoint(l, slot, segment, {0, session.segments}, session.segments, false);
         } else {
             const auto sent = send_segment(l, slot, segment, 0, false);
-            set_timer(l, Clock::kGreenEnd, slot, 0,
-                      sent.departs_ns + link.down.direction().delay_lookup(sent.departs_ns));
+            if (matrix_of(slot) == nullptr)  // else its matrix ends it
+                set_timer(l, Clock::kGreenEnd, slot, 0,
+                          sent.departs_ns + link.down.direction().delay_lookup(sent.departs_ns));
         }
         if (last) end_block(l);
         return true;
@@ -136,6 +137,7 @@ bool Ltp::begin_block(std::size_t l) {
     session.red = config_.objects.layer[object] < green_from_layer_;
     session.segments = (payload + mss - 1) / mss;
     ++session.named;
+    if (coding_) join_matrix(l, slot);
     link.current = slot;
     link.next_segment = 0;
     ObjectOutcome& outcome = outcomes_[object];
@@ -151,6 +153,7 @@ void Ltp::end_block(std::size_t l) {
     const Session& session = sessions_[slot];
     link.backlog_bytes -= wire_bytes(session, {link.next_segment, session.segments});
     link.current = -1;
+    if (const Matrix* matrix = matrix_of(slot); matrix != nullptr && matrix->due) close_matrix(l, matrix->layer);
     drop_name(slot);
 }
 
@@ -185,10 +188,17 @@ Line::Sent Ltp::send_segment(std::size_t l, std::uint32_t slot, std::int64_t seg
         outcome.offset += bytes;
     }
     if (sent.waited_ns >= 0) waits_.add(sent.waited_ns);
+    Matrix* const matrix = repeat ? nullptr : matrix_of(slot);
+    if (matrix != nullptr) {
+        ++matrix->source;
+        matrix->symbol_bytes = std::max(matrix->symbol_bytes, bytes);
+        ++membership_[slot].members;
+    }
     if (sent.arrives_ns == kNever) return sent;
     ++session.named;
     ++session.flying;
-    push_down(l, {sent.arrives_ns, segment, slot, static_cast<std::uint32_t>(Kind::kData), checkpoint});
+    const Kind kind = matrix == nullptr ? Kind::kData : Kind::kMember;
+    push_down(l, {sent.arrives_ns, segment, slot, static_cast<std::uint32_t>(kind), checkpoint});
     return sent;
 }
 
@@ -208,17 +218,20 @@ void Ltp::open_checkpoint(std::size_t l, std::uint32_t slot, std::int64_t segmen
     const std::uint32_t serial = session.next_checkpoint++;
     session.checkpoints.push_back({serial, 1, segment, scope.begin, scope.end, covers, 0, 0, 0});
     const auto sent = send_segment(l, slot, segment, serial, repeat);
-    start_clock(l, slot, session.checkpoints.back(), sent.departs_ns);
+    session.checkpoints.back().departed_ns = sent.departs_ns;
+    session.checkpoints.back().expires_ns = kNever;
+    // The answer of one in a matrix may wait for that; its clock starts when the matrix is sent.
+    if (repeat || matrix_of(slot) == nullptr) start_clock(l, slot, session.checkpoints.back(), sent.departs_ns);
 }
 
 void Ltp::repeat_checkpoint(std::size_t l, std::uint32_t slot, Checkpoint& checkpoint) {
     ++checkpoint.tries;
     const auto sent = send_segment(l, slot, checkpoint.segment, checkpoint.serial, true);
+    checkpoint.departed_ns = sent.departs_ns;
     start_clock(l, slot, checkpoint, sent.departs_ns);
 }
 
 void Ltp::start_clock(std::size_t l, std::uint32_t slot, Checkpoint& checkpoint, Time departed) {
-    checkpoint.departed_ns = departed;
     checkpoint.expires_ns = answer_by(l, links_[l].up, departed);
     set_timer(l, Clock::kCheckpoint, slot, checkpoint.serial, checkpoint.expires_ns);
 }
@@ -256,6 +269,7 @@ void Ltp::handle_answer(std::size_t l) {
     const UpPacket packet = link.answers.front();
     link.answers.pop_front();
     tree_.set_busy(head_answers(l), link.answers.empty() ? kNever : link.answers.front().arrive_ns);
+    if (packet.kind == Kind::kFeedback) return link.rule->heard(packet.end, packet.begin, packet.claims == 1);
     Session& session = sessions_[packet.session];
     if (packet.kind == Kind::kReport) {
         handle_report(l, packet);
@@ -307,7 +321,7 @@ void Ltp::answered(std::size_t l, const UpPacket& packet) {
     Session& session = sessions_[packet.session];
     Checkpoint* checkpoint = find_checkpoint(session, packet.checkpoint);
     if (checkpoint == nullptr) return;
-    if (checkpoint->tries == 1 && checkpoint->reported == 0) {
+    if (checkpoint->tries == 1 && checkpoint->reported == 0 && !packet.waited) {
         link.last_rtt_ns = now_ - checkpoint->departed_ns;
         link.min_rtt_ns = link.min_rtt_ns == 0 ? link.last_rtt_ns : std::min(link.min_rtt_ns, link.last_rtt_ns);
         rtt_sum_s_ += static_cast<double>(link.last_rtt_ns) / kNsPerS;

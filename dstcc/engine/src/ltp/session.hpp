@@ -29,6 +29,7 @@ struct Checkpoint {
 struct Report {
     std::uint32_t serial, checkpoint, tries;
     bool queued;
+    bool waited;  // for a matrix (ltp/matrix.hpp)
     std::int64_t begin, end;
     std::vector<Range> claims;
     Time expires_ns;

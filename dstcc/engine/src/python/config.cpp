@@ -188,6 +188,13 @@ CodingConfig read_coding(const py::handle& coding) {
     const py::object repair = coding.attr("repair");
     out.automatic = repair.is_none();
     if (!out.automatic) out.repair = repair.cast<std::vector<double>>();
+    const auto rule = coding.attr("rule").cast<std::string>();
+    require(rule.empty() || rule == "delayed-feedback" || rule == "table", "a rule is delayed-feedback or table");
+    out.law = rule == "table" ? RateLaw::kTable
+              : !rule.empty() ? RateLaw::kFeedback
+              : out.automatic ? RateLaw::kAuto
+                              : RateLaw::kShares;
+    out.table = coding.attr("table").cast<std::vector<double>>();
     const auto code = coding.attr("code").cast<std::string>(), place = coding.attr("place").cast<std::string>();
     require(code == "mds" || code == "raptorq", "a code is mds or raptorq");
     require(place == "same" || place == "other" || place == "spread", "a place is same, other or spread");

@@ -99,35 +99,65 @@ py::list flow_results(const Coded&) { return py::list(); }
 
 // What became of blocks, and of each layer by its block; nothing where nothing is coded.
 py::object coding_columns(const Simulation&) { return py::none(); }
-py::object coding_columns(const Ltp&) { return py::none(); }
+
+struct CodingColumns {
+    std::vector<std::int64_t> source, repair, planned, repair_bytes, arrived, decoded_ns, whole, state, block,
+        recovered;
+
+    py::dict document() const {
+        py::dict out;
+        out["source_packets"] = to_array(source);
+        out["repair_packets"] = to_array(repair);
+        out["planned_packets"] = to_array(planned);
+        out["repair_bytes"] = to_array(repair_bytes);
+        out["arrived_packets"] = to_array(arrived);
+        out["decoded_ns"] = to_array(decoded_ns);
+        out["whole"] = to_array(whole);
+        out["state"] = to_array(state);
+        out["block"] = to_array(block);
+        out["recovered"] = to_array(recovered);
+        return out;
+    }
+};
+
+py::object coding_columns(const Ltp& ltp) {
+    if (!ltp.coding()) return py::none();
+    CodingColumns out;
+    for (const Matrix& matrix : ltp.matrices()) {
+        out.source.push_back(matrix.source);
+        out.repair.push_back(matrix.repair);
+        out.planned.push_back(matrix.planned);
+        out.repair_bytes.push_back(matrix.repair * matrix.symbol_bytes);
+        out.arrived.push_back(matrix.arrived);
+        out.decoded_ns.push_back(matrix.decoded_ns);
+        out.whole.push_back(matrix.source > 0 && matrix.whole());
+        out.state.push_back(matrix.state);
+    }
+    for (std::size_t object = 0; object < ltp.config().objects.size(); ++object) {
+        out.block.push_back(ltp.matrix_of_object(object));
+        out.recovered.push_back(ltp.recovered(object));
+    }
+    return out.document();
+}
+
 py::object coding_columns(const Coded& coded) {
-    std::vector<std::int64_t> source, repair, planned, repair_bytes, arrived, decoded_ns, whole;
+    CodingColumns out;
     for (std::size_t b = 0; b < coded.blocks(); ++b) {
         const BlockOutcome block = coded.block(b);
-        source.push_back(block.source);
-        repair.push_back(block.repair);
-        planned.push_back(block.planned);
-        repair_bytes.push_back(block.repair_bytes);
-        arrived.push_back(block.arrived);
-        decoded_ns.push_back(block.decoded_ns);
-        whole.push_back(block.whole);
+        out.source.push_back(block.source);
+        out.repair.push_back(block.repair);
+        out.planned.push_back(block.planned);
+        out.repair_bytes.push_back(block.repair_bytes);
+        out.arrived.push_back(block.arrived);
+        out.decoded_ns.push_back(block.decoded_ns);
+        out.whole.push_back(block.whole);
+        out.state.push_back(-1);
     }
-    std::vector<std::int64_t> block, recovered;
     for (std::size_t object = 0; object < coded.config().objects.size(); ++object) {
-        block.push_back(coded.block_of(object));
-        recovered.push_back(coded.recovered(object));
+        out.block.push_back(coded.block_of(object));
+        out.recovered.push_back(coded.recovered(object));
     }
-    py::dict out;
-    out["source_packets"] = to_array(source);
-    out["repair_packets"] = to_array(repair);
-    out["planned_packets"] = to_array(planned);
-    out["repair_bytes"] = to_array(repair_bytes);
-    out["arrived_packets"] = to_array(arrived);
-    out["decoded_ns"] = to_array(decoded_ns);
-    out["whole"] = to_array(whole);
-    out["block"] = to_array(block);
-    out["recovered"] = to_array(recovered);
-    return out;
+    return out.document();
 }
 
 template <class Engine>

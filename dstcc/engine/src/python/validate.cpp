@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "coding/blocks.hpp"
+#include "ltp/rate_rule.hpp"
 #include "congestion/control.hpp"
 #include "core/subflow_set.hpp"
 #include "ltp/ltp.hpp"
@@ -53,11 +54,29 @@ void validate_parameters(const TransportConfig& transport) {
     }
 }
 
+// Of ltp's matrices; no block_ns: it is not coded.
+void validate_ltp_coding(const EngineConfig& config) {
+    const CodingConfig& c = config.coding;
+    require(c.period.size() == 0, "ltp has matrices by time of sending, not periods");
+    require(c.block_ns >= 0, "block_ns must be positive");
+    require(c.place == RepairPlace::kSame, "a matrix of ltp stays on its link");
+    for (const double share : c.repair) require(share >= 0 && share <= 1e3, "a share of repair is 0 to 1,000");
+    for (const double share : c.table) require(share >= 0 && share <= 1e3, "a share of repair is 0 to 1,000");
+    require(c.table.size() == (c.law == RateLaw::kTable ? static_cast<std::size_t>(RateRule::kStates) : 0),
+            "a table has a share for each state");
+    const std::int64_t mss = config.transport.mss_bytes;
+    for (const std::int64_t payload : config.objects.payload_bytes)
+        require(c.block_ns == 0 || (payload + mss - 1) / mss <= most_source(c.code),
+                "a block has more segments than its code");
+}
+
 void validate_coding(const EngineConfig& config) {
     const TransportConfig& t = config.transport;
     const CodingConfig& c = config.coding;
     require(t.handshake || t.coded, "TCP opens each subflow with a handshake");
-    if (!t.coded) return require(c.period.size() == 0, "coding needs the mode coded");
+    if (!t.coded && t.congestion == kTransferLtp) return validate_ltp_coding(config);
+    if (!t.coded) return require(c.period.size() == 0 && c.block_ns == 0, "coding needs the mode coded, or ltp");
+    require(c.law == RateLaw::kShares || c.law == RateLaw::kAuto, "delayed-feedback and tables are ltp's");
     require(t.congestion != kTransferLtp && !steerable(t.congestion), "coded takes a congestion control of its own");
     require(t.scheduler == "minrtt" && !t.make_scheduler, "coded has minrtt's rule, and no other scheduler");
     require(!t.apart && t.lanes_per_link == 1 && t.layer_links.empty(), "coded has neither lanes nor pinned layers");

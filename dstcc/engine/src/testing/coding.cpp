@@ -7,6 +7,7 @@
 #include "coding/blocks.hpp"
 #include "coding/flight.hpp"
 #include "coding/repair_rule.hpp"
+#include "ltp/rate_rule.hpp"
 
 namespace py = pybind11;
 
@@ -71,6 +72,23 @@ std::vector<std::int64_t> plan(const std::vector<std::tuple<std::int64_t, std::i
     return RepairRule().plan(planned, packets, losses);
 }
 
+// A rule of ltp with the configuration that it looks at.
+struct LtpRule {
+    LtpRule(const std::string& law, std::vector<double> shares, std::vector<double> table, bool raptorq)
+        : rule(coding) {
+        coding.law = law == "auto"    ? RateLaw::kAuto
+                     : law == "table" ? RateLaw::kTable
+                     : law.empty()    ? RateLaw::kShares
+                                      : RateLaw::kFeedback;
+        coding.repair = std::move(shares);
+        coding.table = std::move(table);
+        coding.code = raptorq ? ErasureCode::kRaptorQ : ErasureCode::kMds;
+    }
+    LtpRule(const LtpRule&) = delete;  // the rule points at the configuration
+    CodingConfig coding;
+    RateRule rule;
+};
+
 }  // namespace
 
 void bind_coding(py::module_& engine) {
@@ -113,6 +131,22 @@ void bind_coding(py::module_& engine) {
         py::arg("words") = 1);
     m.def("fresh", [](std::int64_t missing, double share) { return RepairRule().fresh(missing, share); });
     m.def("plan", &plan, py::arg("layers"), py::arg("packets"), py::arg("losses"));
+    py::class_<LtpRule>(m, "LtpRule")
+        .def(py::init<const std::string&, std::vector<double>, std::vector<double>, bool>(), py::arg("law"),
+             py::arg("shares") = std::vector<double>(), py::arg("table") = std::vector<double>(),
+             py::arg("raptorq") = false)
+        .def("heard", [](LtpRule& r, std::int64_t sent, std::int64_t received,
+                         bool whole) { r.rule.heard(sent, received, whole); })
+        .def("codes", [](const LtpRule& r, std::size_t layer) { return r.rule.codes(layer); })
+        .def(
+            "repair",
+            [](LtpRule& r, std::int64_t source, std::size_t layer, std::int64_t most) {
+                return r.rule.repair(layer, {1, source, static_cast<double>(source), 1, most});
+            },
+            py::arg("source"), py::arg("layer") = 0, py::arg("most") = 65'535)
+        .def_property_readonly("expected_success", [](const LtpRule& r) { return r.rule.expected_success(); })
+        .def_property_readonly("state", [](const LtpRule& r) { return r.rule.state(); })
+        .def_static("level", &RateRule::level);
     m.def("brings_back", [](bool raptorq, std::int64_t arrived, std::int64_t source, double draw) {
         return brings_back(raptorq ? ErasureCode::kRaptorQ : ErasureCode::kMds, arrived, source, draw);
     });
