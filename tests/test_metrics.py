@@ -290,7 +290,6 @@ def test_coding_counts_the_blocks_of_which_something_was_sent() -> None:
         arrived_packets=row(1, 3, 1, 0),
         decoded_ns=row(-1, 5, -1, -1),
         whole=row(1, 1, 0, 0),
-        state=row(-1, -1, -1, -1),
         block=row(0, 1, 2, 1, 1, 2),
         recovered=row(0, 0, 0, 1, 0, 0),
     )

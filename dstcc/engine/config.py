@@ -449,7 +449,7 @@ class Steps:
 @dataclass(frozen=True)
 class CodingResults:
     """What became of the blocks of a ``coded`` trial, or of the matrices of ``ltp``: one row per block (period × layers
-    + layer) or matrix, but the last two, which have one per object."""
+    + layer) or matrix, or one per object where it says so."""
 
     source_packets: Int64Array
     """k: those that were sent; 0 for a block without any."""
@@ -464,12 +464,13 @@ class CodingResults:
     """When repair packets brought it back, or told that all was there; -1 if they did not."""
     whole: Int64Array
     """1 where all of its source packets are there in the end, of their own or brought back."""
-    state: Int64Array
-    """What a rule of ``ltp`` had heard when it chose (``engine/src/ltp/rate_rule.hpp``); -1 where nothing chose."""
     block: Int64Array
     """By object: its block; -1 for one that is in none."""
     recovered: Int64Array
     """By object: 1 where its block brought it back."""
+    state: Int64Array | None = None
+    """By matrix of ``ltp``: what its rule had heard when it chose (``engine/src/ltp/rate_rule.hpp``), -1 where nothing
+    chose. ``None`` in other trials."""
 
 
 @dataclass(frozen=True)

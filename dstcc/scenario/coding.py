@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -11,7 +12,9 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 from dstcc.algorithms import TRANSFERS
 from dstcc.engine.config import Coding as EngineCoding
 from dstcc.engine.config import Link, Objects
-from dstcc.errors import ScenarioError
+from dstcc.errors import InputError, ScenarioError
+from dstcc.ltp_rates.table import load as load_rates
+from dstcc.ltp_rates.table import shipped, shipped_names
 from dstcc.wire import HEADER_BYTES
 
 from .fields import NS_PER_S, Seconds, Table, broken, ns
@@ -38,8 +41,7 @@ WORD_REPAIR = 0.5
 """Repair packets that a code word has room for at least, for each source packet; twice the share if that is more:
 losses may ask for as many again as were planned."""
 FEEDBACK = "delayed-feedback"
-RULES = (FEEDBACK,)
-"""What may choose the repair segments of ``ltp`` in the place of shares."""
+"""The rule of ``ltp`` that is ION's ECLSA's; the others are learned tables, by their names or files."""
 
 
 _Shares = tuple[Annotated[float, Field(ge=0, le=MAX_SHARE)], ...]
@@ -54,23 +56,41 @@ def _to_shares(value: Any) -> Any:
         return None
     if isinstance(value, list):
         return tuple(value)
-    if isinstance(value, (int, float)) or (isinstance(value, str) and value not in RULES):
-        raise broken(f'a list with a share per layer, "auto", or for ltp "{FEEDBACK}"')
+    if isinstance(value, (int, float)) or (isinstance(value, str) and not _is_rule(value)):
+        names = ", ".join(f'"{name}"' for name in (FEEDBACK, *shipped_names()))
+        raise broken(f'a list with a share per layer, "auto", or for ltp {names} or a file of code rates')
     return value
+
+
+def _is_rule(name: str) -> bool:
+    """Whether ``name`` is a rule of ``ltp``; raises for a file that cannot be used."""
+    if name == FEEDBACK or name in shipped_names():
+        return True
+    if not is_rates_file(name):
+        return False
+    try:
+        load_rates(Path(name))
+    except InputError as error:
+        raise broken(str(error)) from None
+    return True
+
+
+def is_rates_file(name: object) -> bool:
+    """Whether ``coding.repair`` names a file of code rates."""
+    return isinstance(name, str) and name.endswith(".json")
 
 
 class Coding(Table):
     """How the layers are coded. A block is one layer over ``block_s`` seconds of chunks."""
 
     repair: Annotated[
-        Annotated[_Shares, Tag("<shares>")]
-        | Annotated[Literal["delayed-feedback"], Tag("<rule>")]
-        | Annotated[None, Tag("<none>")],
+        Annotated[_Shares, Tag("<shares>")] | Annotated[str, Tag("<rule>")] | Annotated[None, Tag("<none>")],
         Discriminator(_kind),
         BeforeValidator(_to_shares),
     ] = None
     """Repair packets for each source packet, by layer, rounded up; layers beyond the list have none. ``"auto"``: as
-    many as gain most, from the losses heard of and the rate. ``"delayed-feedback"``: ``ltp`` only, by ECLSA's rule."""
+    many as gain most, from the losses heard of and the rate. For ``ltp`` also
+    ``"delayed-feedback"``, ECLSA's rule, and a learned table by its name or file."""
     block_s: Seconds = 20.0
     code: Literal["mds", "raptorq"] = "mds"
     """``mds``: any k packets bring a block of k source packets back; ``raptorq``: with its failures (RFC 6330)."""
@@ -132,7 +152,7 @@ def check_coding(scenario: Scenario) -> None:
             f'needs transport.mode = "coded", or ltp: in "{transport.mode}" TCP sends every lost segment again anyway',
             key="coding",
         )
-    if coding is not None and transport.mode == CODED and coding.repair in RULES:
+    if coding is not None and transport.mode == CODED and isinstance(coding.repair, str):
         raise broken(
             f'"{coding.repair}" is a rule of ltp; in mode = "coded" shares or "auto" choose',
             key="coding.repair",
@@ -253,8 +273,14 @@ def _ltp_coding(scenario: Scenario, setup: TrialSetup) -> EngineCoding:
             f"{scenario.scenario.name}: coding.code: a layer of a chunk has {largest:,} segments; {coding.code} has at "
             f"most {MOST_SOURCE[coding.code]:,}"
         )
-    repair, rule = (coding.shares, "") if coding.repair not in RULES else ((), str(coding.repair))
-    return EngineCoding(np.zeros(0, dtype=np.int64), ns(coding.block_s), repair, coding.code, rule=rule)
+    plain = EngineCoding(np.zeros(0, dtype=np.int64), ns(coding.block_s), coding.shares, coding.code)
+    if not isinstance(coding.repair, str):
+        return plain
+    if coding.repair == FEEDBACK:
+        return replace(plain, repair=(), rule=FEEDBACK)
+    known = coding.repair in shipped_names()
+    table = shipped(coding.repair) if known else load_rates(Path(coding.repair))
+    return replace(plain, repair=(), rule="table", table=table.shares)
 
 
 def with_words(coding: EngineCoding, objects: Objects, mss: int, code_word: int) -> EngineCoding:

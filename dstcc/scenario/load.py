@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from dstcc.errors import ScenarioError
 from dstcc.extensions import anchored
 
+from .coding import is_rates_file
 from .losses import LOSSES
 from .model import Scenario
 from .units import with_units
@@ -194,6 +195,12 @@ def _anchor(document: dict[str, Any], folder: Path, source: str) -> None:
                 table[key] = _anchored(table[key], folder)
         if isinstance(table, dict) and "controller" in table:
             table["controller"] = _anchor_policies(table["controller"], folder)
+    settings = (
+        [one.get("set") for one in variants if isinstance(one, dict)] if isinstance(variants, list) else []
+    )
+    for coding in [document.get("coding"), *(one.get("coding") for one in settings if isinstance(one, dict))]:
+        if isinstance(coding, dict) and is_rates_file(coding.get("repair")):
+            coding["repair"] = str(Path(folder, coding["repair"]))
 
 
 def _anchored(names: Any, folder: Path) -> Any:

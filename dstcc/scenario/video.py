@@ -16,6 +16,7 @@ import numpy as np
 from dstcc.cache import cache_folder, written
 from dstcc.errors import ScenarioError, StreamError
 
+from .coding import is_rates_file
 from .fields import NS_PER_S
 from .model import MAX_OBJECTS, Encode, Scenario, Video
 from .physics import profile_of
@@ -200,6 +201,8 @@ def _emulated(scenario: Scenario) -> dict[str, Any]:
             keys["profile"] = profile_of(link.profile).model_dump(mode="json", exclude=NOT_PHYSICS)
         if link.contacts is not None:
             keys["contacts"] = _file_hash(Path(link.contacts))
+    if scenario.coding is not None and is_rates_file(scenario.coding.repair):
+        document["coding"]["repair"] = _file_hash(Path(str(scenario.coding.repair)))
     video = scenario.video
     if video.stream is not None:
         document["video"]["stream"] = manifest_hash(Path(video.stream))

@@ -193,6 +193,21 @@ def test_repair_that_would_come_too_late_is_not_sent():
     assert result.objects.given_up[0] == 1
 
 
+@given(st.integers(1, 10_000), st.floats(0.0, 0.5), st.floats(5.01, 40.0), st.floats(0.5, 5.0))
+@settings(max_examples=30)
+def test_deadlines_and_a_link_that_carries_less_than_there_is(seed, p, playout_s, share):
+    # 1.6 times what the line takes, and repair on top: blocks wait, are given up, and repair comes too late for them.
+    result = coded(
+        path(loss=Loss("packet", p), up_loss=Loss("packet", p / 2)),
+        net.live(12, (1000 * net.MSS, 600 * net.MSS), playout_s=playout_s),
+        repair=(share, share / 2),
+        seed=seed,
+    )
+    done, lost = result.objects.complete_ns > 0, result.objects.given_up != 0
+    assert (done ^ lost).all()
+    assert matrices(result).repair_packets.sum() <= matrices(result).planned_packets.sum()
+
+
 def test_green_segments_are_brought_back_or_lost():
     back = coded(path(loss=nth_lost(6)), eight(), green_from_layer=0)
     assert done_s(back) == pytest.approx([CLOSED_S + SEGMENT_S + LIGHT_S], abs=1e-8)

@@ -77,6 +77,15 @@ class TestAuto:
             rough.heard(100, 90, True)
         assert calm.repair(100) < LtpRule("auto").repair(100) < rough.repair(100)
 
+    def test_is_bounded_by_what_the_link_carries(self):
+        # Losses that come fifty at a time want hundreds of segments; of 130 there is room for 30 beside the source, and
+        # each further one costs a part of the whole.
+        rule = LtpRule("auto")
+        for lost in (50, 0, 0, 0) * 5:
+            rule.heard(200, 200 - lost, lost == 0)
+        assert rule.repair(100) > 60
+        assert rule.repair(100, segments=130.0) <= 30
+
 
 class TestTable:
     def test_levels_of_loss(self):

@@ -116,6 +116,7 @@ def test_a_variant_of_ltp_makes_no_coding_where_there_is_none(write: Write) -> N
     [
         ("coding.place=other", 'coding.place: "other": ltp codes below LTP, on each link by itself'),
         ("coding.place=spread", 'coding.place: "spread": ltp codes below LTP'),
+        ("coding.code_word=255", "coding.code_word: a matrix of ltp is one code word"),
         ("coding.repair=ltp-feedback", "coding.repair = 'ltp-feedback': a list with a share per layer"),
         ("coding.repair=[0.1, 0.1, 0.1, 0.1]", "coding.repair: 4 shares for 3 layers"),
         ("coding.repair=[inf]", "coding.repair.0 = inf: input should be a finite number"),

@@ -64,12 +64,10 @@ void Ltp::close_matrix(std::size_t l, std::size_t layer) {
         planned.bytes = static_cast<double>(matrix.source) * planned.packet_bytes;
         planned.most_repair = most_packets(config_.coding.code) - matrix.source;
         matrix.state = link.rule->state();
-        matrix.planned = link.rule->repair(layer, planned);
+        const double carried = static_cast<double>(config_.coding.block_ns) / link.down.ns_per_byte();
+        matrix.planned = link.rule->repair(layer, planned, carried / static_cast<double>(link.open_matrix.size()));
     }
-    if (matrix.planned == 0) {
-        matrix.departs_ns = now_;
-        return finish_matrix(l, number);
-    }
+    if (matrix.planned == 0) return finish_matrix(l, number);
     link.backlog_bytes += matrix.planned * (matrix.symbol_bytes + control_bytes_);
     link.parities.push_back(number);
     wake(l);
@@ -108,7 +106,7 @@ bool Ltp::serve_parity(std::size_t l) {
 // The last segment of a matrix has left: now its blocks' checkpoints are due an answer.
 void Ltp::finish_matrix(std::size_t l, std::int64_t number) {
     const Matrix& matrix = matrices_[index(number)];
-    const Time departed = matrix.departs_ns;
+    const Time departed = std::max(matrix.departs_ns, now_);  // now, where repair is too late to be sent
     const Time over = departed + links_[l].down.direction().delay_lookup(departed);
     set_matrix_timer(l, Clock::kMatrixOver, number, std::max(over, now_));
     for (const std::uint32_t slot : matrix.sessions) {

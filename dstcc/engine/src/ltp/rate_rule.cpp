@@ -33,7 +33,7 @@ void RateRule::heard(std::int64_t sent, std::int64_t received, bool whole) {
     if (last_.size() > kLong) last_.pop_back();
 }
 
-std::int64_t RateRule::repair(std::size_t layer, const PlannedLayer& matrix) {
+std::int64_t RateRule::repair(std::size_t layer, const PlannedLayer& matrix, double bytes) {
     const auto source = static_cast<double>(matrix.source);
     std::int64_t wanted = 0;
     switch (coding_->law) {
@@ -41,7 +41,7 @@ std::int64_t RateRule::repair(std::size_t layer, const PlannedLayer& matrix) {
             wanted = up(share(layer) * source);
             break;
         case RateLaw::kAuto:
-            wanted = rule_.plan({matrix}, 0, losses_)[0];
+            wanted = rule_.plan({matrix}, bytes, losses_)[0];
             break;
         case RateLaw::kFeedback:
             wanted = up(source / std::clamp(1 - kMargin * (1 - success_), kLeastRate, kMostRate)) - matrix.source +

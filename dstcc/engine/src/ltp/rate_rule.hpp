@@ -1,7 +1,8 @@
 // How many repair segments a matrix of ltp gets (ltp/matrix.hpp). A link has a rule of its own.
 //
 //   shares            r = ceil(share of the layer x k)
-//   auto              coding/repair_rule.hpp for the one layer, without a bound of bytes, from the losses that feedback tells
+//   auto              coding/repair_rule.hpp for the one layer, of the bytes that the link carries in block_ns divided by its
+//                     layers, from the losses that feedback tells
 //   delayed-feedback  ION's ECLSA (contrib/eclsa: eclso.c, eclsaFecManager.c): an estimate s of the share that arrives,
 //                       s <- w x received / sent + (1 - w) x s,   w = 1/2, or less by n / 65 where a matrix has n <= 65 segments,
 //                                                                 w = 1 after a matrix that was not decoded
@@ -29,7 +30,8 @@ public:
     bool listens() const { return coding_->law != RateLaw::kShares; }
     // Feedback of a matrix: of so many segments so many came, and the source segments are all there or brought back, or not.
     void heard(std::int64_t sent, std::int64_t received, bool whole);
-    std::int64_t repair(std::size_t layer, const PlannedLayer& matrix);
+    // Of a matrix of that layer, for which its link has so many bytes (`auto`).
+    std::int64_t repair(std::size_t layer, const PlannedLayer& matrix, double bytes);
     double expected_success() const { return success_; }
     std::int64_t state() const;
     // Of a share of lost segments; 0 is for nothing heard.

@@ -113,7 +113,7 @@ struct CodingColumns {
         out["arrived_packets"] = to_array(arrived);
         out["decoded_ns"] = to_array(decoded_ns);
         out["whole"] = to_array(whole);
-        out["state"] = to_array(state);
+        out["state"] = state.empty() ? py::object(py::none()) : py::object(to_array(state));
         out["block"] = to_array(block);
         out["recovered"] = to_array(recovered);
         return out;
@@ -151,7 +151,6 @@ py::object coding_columns(const Coded& coded) {
         out.arrived.push_back(block.arrived);
         out.decoded_ns.push_back(block.decoded_ns);
         out.whole.push_back(block.whole);
-        out.state.push_back(-1);
     }
     for (std::size_t object = 0; object < coded.config().objects.size(); ++object) {
         out.block.push_back(coded.block_of(object));

@@ -140,10 +140,10 @@ void bind_coding(py::module_& engine) {
         .def("codes", [](const LtpRule& r, std::size_t layer) { return r.rule.codes(layer); })
         .def(
             "repair",
-            [](LtpRule& r, std::int64_t source, std::size_t layer, std::int64_t most) {
-                return r.rule.repair(layer, {1, source, static_cast<double>(source), 1, most});
+            [](LtpRule& r, std::int64_t source, std::size_t layer, std::int64_t most, double segments) {
+                return r.rule.repair(layer, {1, source, static_cast<double>(source), 1, most}, segments);
             },
-            py::arg("source"), py::arg("layer") = 0, py::arg("most") = 65'535)
+            py::arg("source"), py::arg("layer") = 0, py::arg("most") = 65'535, py::arg("segments") = 0.0)
         .def_property_readonly("expected_success", [](const LtpRule& r) { return r.rule.expected_success(); })
         .def_property_readonly("state", [](const LtpRule& r) { return r.rule.state(); })
         .def_static("level", &RateRule::level);
