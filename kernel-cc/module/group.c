@@ -13,10 +13,10 @@
  * sends at the same time. TCP alone sends past it: a timeout's first repeat, a tail loss probe, and
  * the probe of a member that waited for a timeout with nothing under way: a segment each.
  *
- * Who finds too little room, or comes before the pace, waits, and gets it in the order of waiting. A member that has nothing
- * under way hears no ACK, so work of the group's own wakes who waits when there is room. A member
- * that does not use its turn is not waiting: what stops it (its pace, the receiver's window, a
- * device's queue) wakes it. An idle member holds no room.
+ * Who finds too little room, or comes before the pace, waits, and gets it in the order of waiting.
+ * A member that has nothing under way hears no ACK, so work of the group's own wakes who waits when
+ * there is room. A member that does not use its turn is not waiting: what stops it (its pace, the
+ * receiver's window, a device's queue) wakes it. An idle member holds no room.
  *
  * Order of locks: a socket's, the namespace's groups', the group's. No two sockets' at once: the
  * work takes one after the other, and leaves a socket that somebody holds to its holder.

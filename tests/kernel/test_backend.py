@@ -249,7 +249,7 @@ def test_the_transfer_program_dying_is_told(
     dying = tmp_path / "dying"
     dying.write_text("#!/bin/sh\necho 0\nkill -9 $$\n")
     dying.chmod(0o755)
-    monkeypatch.setattr(backend, "program", lambda: dying)
+    monkeypatch.setattr(backend, "program", lambda *_: dying)
     with pytest.raises(DstccError, match="ended by signal 9"):
         trial()
 
@@ -298,7 +298,7 @@ def test_the_earths_end_dying_in_mid_transfer_is_told(
     cutting = tmp_path / "cutting"
     cutting.write_text(CUT.format(python=sys.executable, program=str(program())))
     cutting.chmod(0o755)
-    monkeypatch.setattr(backend, "program", lambda: cutting)
+    monkeypatch.setattr(backend, "program", lambda *_: cutting)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     message = r"connection \d+(, the Earth's end: .* not connected|: the Earth's end is gone)"
     with pytest.raises(DstccError, match=message):
@@ -344,7 +344,7 @@ def test_a_guest_that_hangs_is_stopped_and_its_folder_kept(
     busy = tmp_path / "busy"
     busy.write_text("#!/bin/sh\necho 0\nwhile :; do :; done\n")
     busy.chmod(0o755)
-    monkeypatch.setattr(backend, "program", lambda: busy)
+    monkeypatch.setattr(backend, "program", lambda *_: busy)
     monkeypatch.setattr(backend, "_wall_s", lambda *_: 5.0)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(KernelError, match=r"it still ran after 5 s") as raised:
@@ -362,7 +362,7 @@ def test_a_guest_that_hangs_leaves_a_failed_trial_with_its_samples(
     hanging = tmp_path / "hanging"  # after a minute of the mission a busy loop: no time passes any more
     hanging.write_text(f"#!/bin/sh\n{program()} $1 & sleep 60; kill -STOP $!; while :; do :; done\n")
     hanging.chmod(0o755)
-    monkeypatch.setattr(backend, "program", lambda: hanging)
+    monkeypatch.setattr(backend, "program", lambda *_: hanging)
     monkeypatch.setattr(backend, "_wall_s", lambda *_: 12.0)
     run = tmp_path / "run"
     done = CliRunner().invoke(main, ["emulate", str(MINI), "--backend", "kernel", "-o", str(run)])

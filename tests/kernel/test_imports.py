@@ -45,7 +45,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     monkeypatch.setattr(guest, "run", lambda _kernel, words, **_options: start(words))
     monkeypatch.setattr(host, "run", lambda words, *_log, **_options: start(words))
     monkeypatch.setattr(backend, "built", lambda: SimpleNamespace(kernel=Path()))
-    monkeypatch.setattr(backend, "program", lambda: Path("/bin/true"))
+    monkeypatch.setattr(backend, "program", lambda *_: Path("/bin/true"))
     scenario = load_scenario(MINI)
     config = engine_config(scenario, draw_trial(scenario, load_source(scenario), 1), "cubic", "minrtt")
     for on_host in (False, True):
@@ -94,7 +94,7 @@ def test_a_guest_gets_the_policy_as_the_trial_has_it(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(guest, "run", start)
     monkeypatch.setattr(backend, "built", lambda: SimpleNamespace(kernel=Path()))
     monkeypatch.setattr(backend, "guest_module", lambda _kernel: Path("/p.ko"))
-    monkeypatch.setattr(backend, "program", lambda: Path("/bin/true"))
+    monkeypatch.setattr(backend, "program", lambda *_: Path("/bin/true"))
     scenario = load_scenario(MINI)
     config = engine_config(scenario, draw_trial(scenario, load_source(scenario), 1), AGENT, AGENT)
     with pytest.raises(KernelError, match="far enough"):

@@ -123,7 +123,7 @@ def test_a_trial_that_mptcp_lost_data_of_fails(
         f"#!/bin/sh\n(sleep 60; echo 1 1 1 > /proc/sys/net/ipv4/tcp_mem) &\nexec {program()} $1\n"
     )
     starving.chmod(0o755)
-    monkeypatch.setattr(backend, "program", lambda: starving)
+    monkeypatch.setattr(backend, "program", lambda *_: starving)
     with pytest.raises(DstccError, match=r"bytes cannot be read: .* a larger transport.receive_buffer_bytes"):
         trial()
 
