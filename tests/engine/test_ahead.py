@@ -40,7 +40,12 @@ def test_random_trials_are_those_of_the_order_of_time(first: int) -> None:
     for number in RANDOM:
         if first <= number < first + 100:
             config = draw_trial(1, number).config
-            assert_equal(simulate(replace(config, trace=False)), simulate(replace(config, trace=True)))
+            try:
+                untraced = simulate(replace(config, trace=False))
+            except ValueError as error:  # a random block may be too large for its code, which is refused
+                assert config.coding is not None, error
+                continue
+            assert_equal(untraced, simulate(replace(config, trace=True)))
 
 
 def test_a_trial_ends_with_the_last_delivery() -> None:
