@@ -1,10 +1,12 @@
 """How many instructions does the engine spend on a packet? They do not mind a loaded machine, as times do.
 
-    python scripts/instructions.py [--functions N] [flow | transfer | open-loop | bbr-scaled | coded | coded-bbr]...
+    python scripts/instructions.py [--functions N] [NAME]...
+
+NAME is one of flow, transfer, open-loop, bbr-scaled, lanes-cubic, coded, coded-bbr and coded-cubic.
 
 `flow` is a file over one link by CUBIC, `transfer` the same over two links, the others two and eight hours of
-the day that fills two Mars links (`make bench ONLY=mission_day_s`), `coded` and `coded-bbr` two hours of it with
-layers coded over packets, under open-loop and bbr-scaled (`make bench ONLY=coded_cost`). Counts what runs in the
+the day that fills two Mars links (`make bench ONLY=mission_day_s`), `coded`, `coded-bbr` and `coded-cubic` two or eight
+hours of it with layers coded over packets, `lanes-cubic` the last without (`make bench ONLY=coded_cost`). Counts what runs in the
 trial's loop, not its setting up, with valgrind's callgrind, which `make setup` does not install. --functions names the
 N functions that spend most themselves, with what the compiler put into them.
 """
@@ -27,6 +29,8 @@ CONFIGS = {
     "open-loop": "day_config('open-loop', 7_200)",
     "bbr-scaled": "day_config('bbr-scaled', 28_800)",
     "coded": "coded_config('open-loop', 7_200)",
+    "coded-cubic": "coded_config('cubic', 28_800)",
+    "lanes-cubic": "day_config('cubic', 28_800)",
     "coded-bbr": "coded_config('bbr-scaled', 7_200)",
 }
 RUN = """

@@ -67,6 +67,8 @@ int CodedSendingEnd::quickest(SubflowSet set) const {
 CodedSendingEnd::Choice CodedSendingEnd::choose() {
     look();
     const SubflowSet ready = ready_ & open_;
+    // What can still be in time was released then or later, so that a level may be passed over without a search.
+    const Time oldest = deadlines_ ? earliest(ready) - longest_wait_ns_ : 0;
     Choice best;
     Time first = kNever;
     for (std::size_t l = 0; ready != 0 && l < levels_.size(); ++l) {
@@ -76,7 +78,8 @@ CodedSendingEnd::Choice CodedSendingEnd::choose() {
         if (!level.blocks.empty()) choice = choose_repair_of(level, ready);
         if (choice.subflow < 0) {
             drop_expired(level);
-            if (level.objects.empty() || objects_.release_ns[level.objects.front()] + gap >= first) continue;
+            if (level.objects.empty()) continue;
+            if (std::max(objects_.release_ns[level.objects.front()], oldest) + gap >= first) continue;
             choice = choose_source(level, ready);
             if (choice.subflow < 0) continue;
         }

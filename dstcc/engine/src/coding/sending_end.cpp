@@ -21,8 +21,12 @@ CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, Blo
       sent_(blocks.blocks()),
       words_(blocks.interleaved_words()),
       most_(most_in_word(setup.coding)) {
-    for (const Time deadline : objects_.deadline_ns)
+    for (std::size_t object = 0; object < objects_.size(); ++object) {
+        const Time deadline = objects_.deadline_ns[object];
         deadlines_ = deadlines_ || (transport_.drop_late && deadline != kNever);
+        longest_wait_ns_ =
+            std::max(longest_wait_ns_, deadline == kNever ? kNever : deadline - objects_.release_ns[object]);
+    }
     for (std::uint32_t block = 0; block < map_.blocks(); ++block) {
         sent_[block].open_members = sent_[block].last_missing = map_.size(block);
         open_blocks_ += map_.size(block) > 0;

@@ -206,6 +206,7 @@ private:
     Time least_light_ns_ = 0;      // of the established, or of all while none is
     double rate_ = 0;              // bytes in a nanosecond, of all; as of the last slot
     double most_ns_per_byte_ = 0;  // of payload, with the headers of full packets
+    Time longest_wait_ns_ = 0;     // from an object's release to its deadline
     SubflowSet open_ = 0;          // of this choice: see look()
     std::vector<Time> arrival_ns_;
     std::vector<Time> length_ns_;  // by block: from its first release to its last; 0 without repair
