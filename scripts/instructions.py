@@ -6,9 +6,9 @@ NAME is one of flow, transfer, open-loop, bbr-scaled, lanes-cubic, coded, coded-
 
 `flow` is a file over one link by CUBIC, `transfer` the same over two links, the others two and eight hours of
 the day that fills two Mars links (`make bench ONLY=mission_day_s`), `coded`, `coded-bbr` and `coded-cubic` two or eight
-hours of it with layers coded over packets, `lanes-cubic` the last without (`make bench ONLY=coded_cost`). Counts what runs in the
-trial's loop, not its setting up, with valgrind's callgrind, which `make setup` does not install. --functions names the
-N functions that spend most themselves, with what the compiler put into them.
+hours of it with layers coded over packets, `lanes-cubic` the last without (`make bench ONLY=coded_cost`). Counts what
+runs in the trial's loop, not its setting up, with valgrind's callgrind, which `make setup` does not install.
+--functions names the N functions that spend most themselves, with what the compiler put into them.
 """
 
 from __future__ import annotations
