@@ -146,6 +146,22 @@ def test_where_repair_goes(place: str, sent: tuple[int, int]) -> None:
     assert by_link == sent
 
 
+def test_a_layer_goes_a_block_later_than_the_one_below_it() -> None:
+    """A base layer takes 0.2 s on the line, the layer above it 3 s; they are released at 1 s, 2 s, 3 s.
+
+    With blocks of 4 s the turn of the first higher layer is at 5 s, so that each base layer goes as it comes. With
+    blocks of 1 s it is at 2 s: the base layer of 2 s goes first, which is the lower one, and that of 3 s waits until
+    all 3,000 packets have gone, at 1 + 0.2 + 3 + 0.2 s.
+    """
+    objects = live(3, (200 * MSS, 3000 * MSS), playout_s=60.0)
+    base = objects.layer == 0
+    far = run(objects, link(), chunks=4).objects.first_sent_ns[base]
+    assert np.abs(far - objects.release_ns[base]).max() <= ns(2 * PACKET_S)
+    near = run(objects, link(), chunks=1).objects.first_sent_ns[base]
+    assert np.abs(near[:2] - objects.release_ns[base][:2]).max() <= ns(2 * PACKET_S)
+    assert abs(int(near[2]) - ns(4.4)) <= ns(2 * PACKET_S)
+
+
 def test_repair_goes_another_way_only_if_that_is_in_time() -> None:
     # 1.4 s after capture, and the other link's light takes 1.5 s
     links = (link(rtt_s=1.0), link(rtt_s=3.0))
@@ -204,7 +220,9 @@ def test_what_goes_goes_so_early_that_repair_can_bring_it_back() -> None:
     assert sent.tolist() == [False] * 8 + [True] * 52
     assert in_time(result, objects)[sent].all()
     # Without repair there is nothing to wait for: what is released by 20 + 10 + 0.8 - 25 = 5.8 s.
-    assert np.flatnonzero(run(objects, tenths(0), handshake=True).objects.first_sent_ns >= 0)[0] == 5
+    for repair in ((), (0.0,)):
+        alone = run(objects, tenths(0), repair=repair, chunks=4, handshake=True)
+        assert np.flatnonzero(alone.objects.first_sent_ns >= 0)[0] == 5
 
 
 def test_a_long_link_takes_what_its_repair_is_in_time_for() -> None:

@@ -85,6 +85,6 @@ constexpr std::int64_t most_source(ErasureCode code) { return code == ErasureCod
 
 // Packets for which a sender that knows of a lost source packet aims: with RaptorQ two more than k, of which one block in a
 // million fails.
-constexpr std::int64_t wanted_extra(ErasureCode code) { return code == ErasureCode::kMds ? 0 : 2; }
+inline std::int64_t wanted_extra(ErasureCode code) { return code == ErasureCode::kMds ? 0 : 2; }
 
 }  // namespace dstcc
