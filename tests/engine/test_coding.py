@@ -146,6 +146,16 @@ def test_where_repair_goes(place: str, sent: tuple[int, int]) -> None:
     assert by_link == sent
 
 
+def test_repair_that_is_spread_goes_over_the_links_in_turn() -> None:
+    """Both are free, as Reno has no pace: of 4 repair packets each link has two."""
+    links = (link(rtt_s=1.0), link(rtt_s=1.2))
+    result = run(
+        live(8, (MSS,)), links, repair=(0.5,), place="spread", congestion="newreno", initial_cwnd=100
+    )
+    sent = result.samples.sent_segments
+    assert [int(sent[result.samples.subflow == s].sum()) for s in (0, 1)] == [10, 2]
+
+
 def test_a_layer_goes_a_block_later_than_the_one_below_it() -> None:
     """A base layer takes 0.2 s on the line, the layer above it 3 s; they are released at 1 s, 2 s, 3 s.
 
