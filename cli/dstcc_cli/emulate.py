@@ -14,12 +14,9 @@ from .kernel import WHICH
 from .output import console, emit_json, progress, show_figures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dstcc.learn.policies.policy import Policy
     from dstcc.run import Done, Finished, Plan
     from dstcc.run.plan import PlannedLink
-    from dstcc.scenario import Override, Scenario
+    from dstcc.scenario import Scenario
 
 BACKENDS = ("simulator", "kernel", "host")
 SILENT = (
@@ -35,10 +32,6 @@ Examples:
   dstcc emulate mars.toml -o run --congestion cubic --congestion bbr-scaled --seeds 5
   dstcc emulate mars.toml -o run --set link.0.loss.packet=1e-3 --set playout.delay_s=3600
 """
-
-
-NO_CONTROL = "none"
-"""As the only ``--congestion``, it runs the scenario's controllers without any congestion control."""
 
 
 @click.command(short_help="Send a scenario's video over its links.", epilog=EXAMPLES)
@@ -141,63 +134,38 @@ def command(
     """
     if output is None and not dry_run:
         raise click.UsageError("needs -o RUN, or --dry-run")
-    from dstcc.errors import InputError
     from dstcc.outputs import check_output
-    from dstcc.run import (
-        RUN,
-        backend_of,
-        load_controllers,
-        plan,
-        scenarios_of,
-        trial_keys,
-        write_run,
-    )
-    from dstcc.scenario import files_of, load_scenario, load_source, scenario_files
+    from dstcc.run import RUN, ask, plan, trial_keys, write_run
+    from dstcc.run.asked import overrides, read
+    from dstcc.scenario import files_of, scenario_files
 
-    carrier = backend_of(backend)
-    overrides = _overrides(
+    changed = overrides(
         settings,
-        scale,
+        scale=scale,
         congestion=congestions,
         scheduler=schedulers,
         controller=controllers,
         seeds=seeds,
         seed=seed,
     )
-    loaded = load_scenario(scenario, overrides)
-    if variants or congestions or schedulers:
-        loaded = _with_variants(loaded, variants)
+    loaded = read(scenario, changed, variants=variants, congestion=congestions, scheduler=schedulers)
     if output is not None and not dry_run:
         check_output(output, RUN, force=force, inputs=[*scenario_files(scenario), *files_of(loaded)])
-    source = load_source(loaded)
     _say_unscheduled(loaded)
-
     if backend == "kernel":
         _mean_one_that_places(loaded)
-
-    def check(asked: Scenario) -> dict[str, Policy]:
-        policies = load_controllers(asked, source)
-        for one in scenarios_of(asked).values():
-            carrier.check(one, source, policies, logs=qlog or pcapng)
-        return policies
-
-    try:
-        policies = check(loaded)
-    except InputError as error:
-        if not controllers or variants or congestions or schedulers or not _fits(check, _alone(loaded)):
-            raise
-        hint = f"--congestion {NO_CONTROL} runs {', '.join(controllers)} alone"
-        raise InputError(f"{error}; {hint}") from None
+    only_controllers = () if variants or congestions or schedulers else controllers
+    asked = ask(loaded, backend, logs=qlog or pcapng, alone=only_controllers)
     if dry_run or output is None:
-        return _show_plan(plan(loaded, source, backend, policies=policies), as_json)
+        return _show_plan(plan(loaded, asked.source, backend, policies=asked.policies), as_json)
     with progress(loaded.scenario.name, len(trial_keys(loaded))) as bar:
         finished = write_run(
             output,
             loaded,
-            source,
+            asked.source,
             argv=sys.argv,
-            backend=carrier,
-            policies=policies,
+            backend=asked.backend,
+            policies=asked.policies,
             force=force,
             quality=not no_quality,
             logs=frozenset(name for name, wanted in (("qlog", qlog), ("pcapng", pcapng)) if wanted),
@@ -218,18 +186,6 @@ def _say_unscheduled(scenario: Scenario) -> None:
             click.echo(f"dstcc: {name} takes no scheduler, one trial a seed: not {', '.join(idle)}", err=True)
 
 
-def _with_variants(scenario: Scenario, labels: tuple[str, ...]) -> Scenario:
-    """The scenario with only the variants of these labels."""
-    known = [variant.label for variant in scenario.variant]
-    for label in labels:
-        if label not in known:
-            raise click.UsageError(f"--variant '{label}': the scenario has {', '.join(known) or 'none'}")
-    kept = tuple(variant for variant in scenario.variant if variant.label in labels)
-    if not (kept or scenario.transport.congestion or scenario.transport.controller):
-        raise click.UsageError("--congestion none: needs a --controller or a --variant beside it")
-    return scenario.model_copy(update={"variant": kept})
-
-
 def _mean_one_that_places(scenario: Scenario) -> None:
     """Where a policy runs in a stream and no kernel is named: until the command ends the one that does as it says."""
     from dstcc_kernel import source
@@ -239,47 +195,6 @@ def _mean_one_that_places(scenario: Scenario) -> None:
 
     if not source.named() and any(in_a_stream(one) for one in scenarios_of(scenario).values()):
         click.get_current_context().with_resource(source.using(source.PLACING))
-
-
-def _alone(scenario: Scenario) -> Scenario:
-    """The scenario's controllers, and nothing beside them."""
-    transport = scenario.transport.model_copy(update={"congestion": ()})
-    return scenario.model_copy(update={"transport": transport, "variant": ()})
-
-
-def _fits(check: Callable[[Scenario], object], scenario: Scenario) -> bool:
-    """Whether it could run, were there all that it takes."""
-    from dstcc.errors import DstccError, InputError
-
-    try:
-        check(scenario)
-    except InputError:
-        return False
-    except DstccError:
-        return True
-    return True
-
-
-def _overrides(
-    settings: tuple[str, ...], scale: str | None, *, congestion: tuple[str, ...], **options: object
-) -> list[Override]:
-    """Everything from the command line that changes the scenario; the named options win over ``--set``."""
-    from dstcc.scenario import Override, parse_override
-
-    overrides = [parse_override(text) for text in settings]
-    if NO_CONTROL in congestion:
-        if len(congestion) > 1:
-            raise click.UsageError(f"--congestion {NO_CONTROL}: stands alone")
-        overrides.append(Override(("transport", "congestion"), []))
-        congestion = ()
-    options["congestion"] = congestion
-    if scale is not None:
-        overrides.append(parse_override(f"run.scale={scale}"))
-    for name, value in options.items():
-        if value is not None and value != ():
-            table = "run" if name.startswith("seed") else "transport"
-            overrides.append(Override((table, name), list(value) if isinstance(value, tuple) else value))
-    return overrides
 
 
 def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, as_json: bool) -> int:

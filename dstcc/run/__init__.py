@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .asked import Asked, ask
 from .backends import Backend, backend_of
 from .directory import RUN, Done, Finished, Run, load_run, write_run
 from .plan import Plan, plan
@@ -9,12 +10,14 @@ from .trials import Trial, load_controllers, run_trials, scenarios_of, trial_key
 
 __all__ = [
     "RUN",
+    "Asked",
     "Backend",
     "Done",
     "Finished",
     "Plan",
     "Run",
     "Trial",
+    "ask",
     "backend_of",
     "load_controllers",
     "load_run",

@@ -199,7 +199,7 @@ def test_a_controllers_stream_means_the_kernel_that_places_layers(
 def test_nobody_is_not_a_contender(scenario: Path) -> None:
     for more, said in (
         ([], "transport.congestion: names nothing"),
-        (["--congestion", "bbr"], "--congestion none: stands alone"),
+        (["--congestion", "bbr"], "congestion none: stands alone"),
     ):
         done = emulate(scenario, "--dry-run", "--congestion", "none", *more)
         assert done.exit_code == 2
@@ -264,7 +264,7 @@ def test_variants_run_beside_the_others_unless_these_are_named(
     assert ids("--congestion", "bbr", "--variant", "wide") == ["bbr+minrtt/s1", "wide/s1"]
     wrong = emulate(scenario, "--dry-run", "--variant", "narrow")
     assert wrong.exit_code == 2
-    assert "--variant 'narrow': the scenario has wide, one" in wrong.stderr
+    assert "variant 'narrow': the scenario has wide, one" in wrong.stderr
     done = emulate(scenario, "-o", out, "--json", "--variant", "wide")
     plain, wide = json.loads(done.stdout)["trials"]
     assert (wide["id"], wide["congestion"], wide["variant"]) == ("wide/s1", "cubic", "wide")

@@ -1,0 +1,125 @@
+"""What someone asks of a scenario: which algorithms, seeds and keys, on which backend; read and checked before it runs.
+
+The command line and the Python API ask through :func:`ask`, so that the same words mean the same trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dstcc.errors import DstccError, InputError
+from dstcc.scenario import Override, Scenario, Source, load_scenario, load_source, parse_override
+
+from .backends import Backend, backend_of
+from .trials import load_controllers, scenarios_of
+
+if TYPE_CHECKING:
+    from dstcc.learn.policies.policy import Policy
+
+NO_CONTROL = "none"
+"""As the only congestion control, it runs the scenario's controllers and variants alone."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A scenario with everything that its trials need."""
+
+    scenario: Scenario
+    source: Source
+    policies: Mapping[str, Policy]
+    backend: Backend
+
+
+def overrides(
+    settings: Sequence[str] = (),
+    *,
+    scale: str | float | None = None,
+    congestion: Sequence[str] = (),
+    scheduler: Sequence[str] = (),
+    controller: Sequence[str] = (),
+    seeds: int | None = None,
+    seed: int | None = None,
+) -> list[Override]:
+    """The keys that are asked for in the scenario's place; the named ones win over ``settings`` (``KEY=VALUE``)."""
+    changed = [parse_override(text) for text in settings]
+    if NO_CONTROL in congestion:
+        if len(congestion) > 1:
+            raise InputError(f"congestion {NO_CONTROL}: stands alone")
+        changed.append(Override(("transport", "congestion"), []))
+        congestion = ()
+    if scale is not None:
+        changed.append(parse_override(f"run.scale={scale}"))
+    algorithms = (("congestion", congestion), ("scheduler", scheduler), ("controller", controller))
+    changed += [Override(("transport", key), list(names)) for key, names in algorithms if names]
+    numbers = (("seeds", seeds), ("seed", seed))
+    return changed + [Override(("run", key), number) for key, number in numbers if number is not None]
+
+
+def with_variants(scenario: Scenario, labels: Sequence[str]) -> Scenario:
+    """The scenario with only the variants of these labels; :class:`InputError` for a label that it does not have."""
+    known = [variant.label for variant in scenario.variant]
+    for label in labels:
+        if label not in known:
+            raise InputError(f"variant '{label}': the scenario has {', '.join(known) or 'none'}")
+    kept = tuple(variant for variant in scenario.variant if variant.label in labels)
+    if not (kept or scenario.transport.congestion or scenario.transport.controller):
+        raise InputError(f"congestion {NO_CONTROL}: needs a --controller or a --variant beside it")
+    return scenario.model_copy(update={"variant": kept})
+
+
+def read(
+    path: Path,
+    changed: Sequence[Override],
+    *,
+    variants: Sequence[str] = (),
+    congestion: Sequence[str] = (),
+    scheduler: Sequence[str] = (),
+) -> Scenario:
+    """The scenario as asked for: all its variants, or those named where variants or algorithms are."""
+    loaded = load_scenario(path, changed)
+    return with_variants(loaded, variants) if variants or congestion or scheduler else loaded
+
+
+def ask(scenario: Scenario, backend: str, *, logs: bool = False, alone: Sequence[str] = ()) -> Asked:
+    """Read what the scenario's trials need and check that they can run.
+
+    ``logs``: every packet is to be kept. ``alone`` names the controllers that were asked for with no congestion control
+    and no variant beside them: where only what the scenario has beside them cannot run, the error says so. Raises
+    :class:`~dstcc.errors.InputError` and what :func:`load_controllers` raises.
+    """
+    carrier, source = backend_of(backend), load_source(scenario)
+
+    def check(asked: Scenario) -> dict[str, Policy]:
+        policies = load_controllers(asked, source)
+        for one in scenarios_of(asked).values():
+            carrier.check(one, source, policies, logs=logs)
+        return policies
+
+    try:
+        policies = check(scenario)
+    except InputError as error:
+        if not alone or not _fits(check, _controllers_of(scenario)):
+            raise
+        hint = f"--congestion {NO_CONTROL} runs {', '.join(alone)} alone"
+        raise InputError(f"{error}; {hint}") from None
+    return Asked(scenario, source, policies, carrier)
+
+
+def _controllers_of(scenario: Scenario) -> Scenario:
+    """The scenario's controllers, and nothing beside them."""
+    transport = scenario.transport.model_copy(update={"congestion": ()})
+    return scenario.model_copy(update={"transport": transport, "variant": ()})
+
+
+def _fits(check: Callable[[Scenario], object], scenario: Scenario) -> bool:
+    """Whether it could run, were there all that it takes."""
+    try:
+        check(scenario)
+    except InputError:
+        return False
+    except DstccError:
+        return True
+    return True
