@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,12 +11,10 @@ from . import complete
 from .output import console, emit_json, notices, progress
 
 if TYPE_CHECKING:
-    from dstcc_svc import Manifest
-
     from dstcc.run import Run
 
 DEFAULT_LENGTH_S = 600.0
-"""Default length of the video of a longer mission, from the first chunk that arrived on."""
+"""``dstcc_svc.play``'s, which ``--help`` is not to import."""
 
 
 EXAMPLES = """\b
@@ -85,23 +83,24 @@ def command(
 
     Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated.
     """
-    from dstcc_svc import load_manifest, play
+    from dstcc_svc import load_manifest, play, shown
 
     from dstcc.run import load_run
 
     loaded = load_run(run)
     stream = _stream_of(loaded, moved_to)
-    chosen = _named(loaded, trial) if trial is not None else _best(loaded)
+    chosen = loaded.best() if trial is None else loaded.trial(trial)
+    if trial is None and len(loaded.trials) > 1:
+        said = f"trial {chosen['id']}: the best of {len(loaded.trials)} by weighted_layers"
+        notices().print(said, soft_wrap=True, highlight=False)
     levels = loaded.levels(chosen["id"])
-    if from_s is None:
-        from_s = _start_s(load_manifest(stream), levels)
-    end_s = from_s + DEFAULT_LENGTH_S if to_s is None else to_s
+    begin_s, end_s = shown(load_manifest(stream), levels, from_s, to_s)
     with progress("coding", 1.0) as bar:
         report = play(
             stream,
             levels,
             output,
-            from_s=from_s,
+            from_s=begin_s,
             to_s=end_s,
             captions=not plain,
             force=force,
@@ -125,15 +124,6 @@ def command(
     )
 
 
-def _start_s(manifest: Manifest, levels: list[int]) -> float:
-    """Start of the video: the first chunk that arrived, if the mission is too long to be shown whole."""
-    from dstcc_svc import chunk_start_s
-
-    if chunk_start_s(manifest, len(levels)) <= DEFAULT_LENGTH_S:
-        return 0.0
-    return chunk_start_s(manifest, next((index for index, level in enumerate(levels) if level >= 0), 0))
-
-
 def _stream_of(run: Run, moved_to: Path | None) -> Path:
     from dstcc.errors import RunError
 
@@ -141,32 +131,3 @@ def _stream_of(run: Run, moved_to: Path | None) -> Path:
     if stream is None:
         raise RunError(f"{run.path}: its video is synthetic, there are no pictures to play")
     return stream
-
-
-def _named(run: Run, trial: str) -> dict[str, Any]:
-    from difflib import get_close_matches
-
-    from dstcc.errors import RunError
-
-    ids = [row["id"] for row in run.trials]
-    if trial not in ids:
-        near = get_close_matches(trial, ids, 1) or ids[:1]
-        raise RunError(f"{run.path}: no trial {trial!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
-    return run.trials[ids.index(trial)]
-
-
-def _best(run: Run) -> dict[str, Any]:
-    """The trial with the most weighted layers; the first one of a tie."""
-    from dstcc.errors import RunError
-
-    scored = [row for row in run.trials if row["status"] == "ok" and row["weighted_layers"] is not None]
-    if not scored:
-        raise RunError(f"{run.path}: no trial came to an end, there is nothing to play")
-    best = max(scored, key=lambda row: float(row["weighted_layers"]))
-    if len(run.trials) > 1:
-        notices().print(
-            f"trial {best['id']}: the best of {len(run.trials)} by weighted_layers",
-            soft_wrap=True,
-            highlight=False,
-        )
-    return best

@@ -73,6 +73,8 @@ def command(  # noqa: PLR0917 - click hands every option over by name
         return
     if output == STDOUT and as_json:
         raise click.UsageError("--json has stdout for itself: give -o a file, or use -o - --format json")
+    from dstcc.report import write_report
+
     report = _load(runs, None if output == STDOUT else Path(output), against, force)
     screenings = None
     if chosen == "html" and not no_pictures:
@@ -83,7 +85,8 @@ def command(  # noqa: PLR0917 - click hands every option over by name
     if output == STDOUT:
         _print(report, chosen, screenings)
         return
-    written = _write(report, Path(output), chosen, screenings, force=force)
+    with progress("report", None):
+        written = write_report(report, Path(output), chosen, screenings, force=force)
     if as_json:
         emit_json(_document(report, output, chosen, written))
     else:
@@ -158,37 +161,6 @@ def _print(report: Report, form: str, screenings: Screenings | None) -> None:
     from dstcc.report import render
 
     click.echo(render(report, form, screenings), nl=False)
-
-
-def _write(report: Report, output: Path, form: str, screenings: Screenings | None, *, force: bool) -> int:
-    """Write the report whole or not at all, its clips before it; returns the size of all in bytes."""
-    from dstcc.atomic import atomic_write
-    from dstcc.report import REPORT, render
-
-    beside = 0
-    if screenings is not None and not screenings.embeddable:
-        screenings = _put_beside(screenings, output, force=force)
-        beside = sum(map(len, screenings.clips.values()))
-    with progress("report", None):
-        data = render(report, form, screenings).encode()
-    atomic_write(output, data, replaces=REPORT if force else None)
-    return len(data) + beside
-
-
-def _put_beside(screenings: Screenings, output: Path, *, force: bool) -> Screenings:
-    """Write the clips into a folder beside the page."""
-    from dataclasses import replace
-
-    from dstcc.atomic import atomic_directory
-    from dstcc.outputs import check_output
-    from dstcc.report.pictures import CLIPS
-
-    folder = output.with_name(f"{output.stem}-clips")
-    check_output(folder, CLIPS, force=force)
-    with atomic_directory(folder, replaces=CLIPS if force else None) as made:
-        for name, clip in screenings.clips.items():
-            (made / name).write_bytes(clip)
-    return replace(screenings, folder=folder.name)
 
 
 def _document(report: Report, output: str, form: str, written: int) -> dict[str, Any]:

@@ -1,10 +1,12 @@
-"""A trial's packets as a capture that Wireshark and tcpdump read (pcapng, draft-ietf-opsawg-pcapng).
+"""A trial's packets as captures for Wireshark and tcpdump (pcapng, draft-ietf-opsawg-pcapng), a file for each end.
 
-Two interfaces a link: what passes by at the spacecraft (data sent, ACKs arriving) and at Earth (data arriving,
-ACKs sent). What is lost on the way is thus seen at one end only; what the queue drops is not seen at all. Headers
-are made up after the trial: IPv4, addresses ``10.LINK.0.1`` and ``.2``, a port per sender, sequence numbers in
-payload bytes, SACK blocks (RFC 2018); MPTCP's own options and the payload are left out, and TCP's checksum is 0,
-as with checksum offload. Times are mission time after the scenario's start, in nanoseconds.
+An end's file has an interface a link, with what passes by there: data sent and ACKs arriving at the spacecraft, data
+arriving and ACKs sent on Earth. What is lost on the way is thus in one file only; what the queue drops is in none. In
+one file for both, tools would take each packet's second appearance for a retransmission. Headers are made up after
+the trial: IPv4, addresses ``10.LINK.0.1`` and ``.2``, a port per sender, sequence numbers in payload bytes, in SYNs a
+segment size, SACK and a window scale (RFC 7323), SACK blocks (RFC 2018). The window is the largest there is; MPTCP's
+own options and the payload are left out; TCP's checksum is 0, as with checksum offload. Times are mission time after
+the scenario's start, in nanoseconds.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ PORT, FIRST_SENDER_PORT = 5201, 40_000
 NS_PER_S = 10**9
 DATA_SENT, DATA_ARRIVED, ACK_SENT, ACK_ARRIVED = range(4)
 DROPPED = 2
+SEEN = {"spacecraft": (DATA_SENT, ACK_ARRIVED), "earth": (DATA_ARRIVED, ACK_SENT)}
+"""The events that pass by each end."""
+ENDS = tuple(SEEN)
 
 SECTION, INTERFACE, PACKET = 0x0A0D0D0A, 1, 6
 """Block types."""
@@ -35,20 +40,29 @@ OPT_END, OPT_IF_NAME, OPT_APPLICATION, OPT_IF_TSRESOL = 0, 2, 4, 9
 NANOSECONDS = 9
 """``if_tsresol``: 10^-9 s."""
 SYN, ACK = 0x02, 0x10
+WINDOW_SCALE = 14
+"""The largest that RFC 7323 has."""
 IP_HEADER, TCP_HEADER = 20, 20
 TTL, TCP_PROTOCOL, DONT_FRAGMENT = 64, 6, 0x4000
 U16, U32 = 0xFFFF, 0xFFFFFFFF
 
 
-def write_capture(path: Path, trace: Trace, links: Sequence[Link], start: datetime | None = None) -> None:
-    """Write the capture of a trial; ``links`` are the trial's, ``start`` is mission time 0."""
+def write_capture(
+    path: Path,
+    trace: Trace,
+    links: Sequence[Link],
+    *,
+    end: str,
+    mss_bytes: int,
+    start: datetime | None = None,
+) -> None:
+    """Write what one end (of :data:`ENDS`) saw of a trial; ``links`` are the trial's, ``start`` is mission time 0."""
     zero_ns = int((start or EPOCH).timestamp()) * NS_PER_S
     with path.open("wb") as file:
         file.write(section_block())
         for link in links:
-            for end in ("spacecraft", "earth"):
-                file.write(interface_block(f"{link.name} {end}"))
-        for interface, t_ns, header, payload in _packets(trace, _links(links)):
+            file.write(interface_block(f"{link.name} {end}"))
+        for interface, t_ns, header, payload in _packets(trace, _links(links), SEEN[end], mss_bytes):
             file.write(packet_block(interface, zero_ns + t_ns, header, payload))
 
 
@@ -94,14 +108,15 @@ def _links(links: Sequence[Link]) -> list[int]:
     return subflow_links + [index for index, link in enumerate(links) for _ in link.flows]
 
 
-def _packets(trace: Trace, link_of: list[int]) -> Iterator[tuple[int, int, bytes, int]]:
-    """Interface, time, headers and payload bytes of every packet that some end sees."""
+def _packets(
+    trace: Trace, link_of: list[int], seen: tuple[int, ...], mss_bytes: int
+) -> Iterator[tuple[int, int, bytes, int]]:
+    """Interface, time, headers and payload bytes of every packet of these events."""
     offsets = [_byte_offsets(trace, sender) for sender in range(len(link_of))]
-    for row in np.flatnonzero(trace.fate != DROPPED).tolist():
-        sender, event = int(trace.sender[row]), int(trace.event[row])
-        interface = 2 * link_of[sender] + (event in (DATA_ARRIVED, ACK_SENT))
-        header = _header(trace, row, link_of[sender], offsets[sender])
-        yield interface, int(trace.t_ns[row]), header, int(trace.bytes[row])
+    for row in np.flatnonzero((trace.fate != DROPPED) & np.isin(trace.event, seen)).tolist():
+        sender = int(trace.sender[row])
+        header = _header(trace, row, link_of[sender], offsets[sender], mss_bytes)
+        yield link_of[sender], int(trace.t_ns[row]), header, int(trace.bytes[row])
 
 
 def _byte_offsets(trace: Trace, sender: int) -> NDArray[np.int64]:
@@ -113,7 +128,7 @@ def _byte_offsets(trace: Trace, sender: int) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
 
 
-def _header(trace: Trace, row: int, link: int, offsets: NDArray[np.int64]) -> bytes:
+def _header(trace: Trace, row: int, link: int, offsets: NDArray[np.int64], mss_bytes: int) -> bytes:
     from_earth, syn = int(trace.event[row]) in (ACK_SENT, ACK_ARRIVED), bool(trace.syn[row])
     ends = [bytes([10, link, 0, 1]), bytes([10, link, 0, 2])]
     ports = [FIRST_SENDER_PORT + int(trace.sender[row]), PORT]
@@ -125,7 +140,11 @@ def _header(trace: Trace, row: int, link: int, offsets: NDArray[np.int64]) -> by
     else:
         sequence, acknowledged = (0, 0) if syn else (place, 1)
     flags = (SYN if syn else 0) | (ACK if from_earth or not syn else 0)
-    options = _sack_option(trace.sack[row], offsets) if from_earth and not syn else b""
+    options = b""
+    if syn:
+        options = struct.pack(">BBHBBBBBBBB", 2, 4, min(mss_bytes, U16), 4, 2, 1, 1, 1, 3, 3, WINDOW_SCALE)
+    elif from_earth:
+        options = _sack_option(trace.sack[row], offsets)
     tcp_bytes = TCP_HEADER + len(options)
     size = min(IP_HEADER + tcp_bytes + int(trace.bytes[row]), U16)
     tcp = struct.pack(

@@ -18,6 +18,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -169,6 +170,22 @@ class Run:
         if manifest_hash(stream) != (self.meta.get("video") or {}).get("manifest_sha256"):
             raise RunError(f"{stream}: not the stream that {self.path} was made from (its manifest differs)")
         return stream
+
+    def trial(self, name: str) -> dict[str, Any]:
+        """The row of the trial of that id; :class:`RunError` when there is none."""
+        ids = [row["id"] for row in self.trials]
+        if name not in ids:
+            near = get_close_matches(name, ids, 1) or ids[:1]
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise RunError(f"{self.path}: no trial {name!r}{hint}")
+        return self.trials[ids.index(name)]
+
+    def best(self) -> dict[str, Any]:
+        """The row of the trial with the most weighted layers, the first of a tie; :class:`RunError` without any."""
+        scored = [row for row in self.trials if row["status"] == "ok" and row["weighted_layers"] is not None]
+        if not scored:
+            raise RunError(f"{self.path}: no trial came to an end, there is nothing to play")
+        return max(scored, key=lambda row: float(row["weighted_layers"]))
 
     def chunks(self) -> pa.Table:
         """``chunks.parquet``; raises :class:`RunError` when it cannot be used."""

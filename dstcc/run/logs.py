@@ -9,26 +9,39 @@ from .trials import Outcome
 
 
 def write_logs(folder: Path, trial: str, outcome: Outcome, wanted: frozenset[str]) -> list[str]:
-    """Write the logs named in ``wanted`` (``qlog``, ``pcapng``) to ``TRIAL.qlog`` and ``TRIAL.pcapng``.
+    """Write the logs named in ``wanted``: ``qlog`` to ``TRIAL.qlog``, ``pcapng`` to ``TRIAL.END.pcapng`` of both ends.
 
     Returns what to tell the user.
     """
     trace, setup = outcome.result.trace, outcome.setup
     if trace is None:
         return [f"{trial}: no packet logs, its transfer keeps no packets"] if wanted else []
-    qlog, pcapng = log_names(trial)
     if "qlog" in wanted:
         from .qlog import write_qlog
 
-        write_qlog(folder / qlog, trial, trace, outcome.result.samples, setup.mss_bytes)
+        write_qlog(
+            folder / f"{stem(trial)}.qlog", trial, trace, outcome.result.samples, mss_bytes=setup.mss_bytes
+        )
     if "pcapng" in wanted:
-        from .capture import write_capture
+        from .capture import ENDS, write_capture
 
-        write_capture(folder / pcapng, trace, outcome.links)
+        for end in ENDS:
+            write_capture(
+                folder / f"{stem(trial)}.{end}.pcapng",
+                trace,
+                outcome.links,
+                end=end,
+                mss_bytes=setup.mss_bytes,
+            )
     return []
 
 
-def log_names(trial: str) -> tuple[str, str]:
-    """``TRIAL.qlog`` and ``TRIAL.pcapng``; what is not a letter, a digit or one of ``+-.`` becomes ``_``."""
-    name = re.sub(r"[^\w+.-]", "_", trial)
-    return f"{name}.qlog", f"{name}.pcapng"
+def stem(trial: str) -> str:
+    """What the names of a trial's files begin with: what is no letter, digit or one of ``+-.`` becomes ``_``."""
+    return re.sub(r"[^\w+.-]", "_", trial)
+
+
+def log_names(trial: str) -> tuple[str, ...]:
+    """The names that a trial's logs have, or had when both ends shared a capture."""
+    name = stem(trial)
+    return tuple(f"{name}{ending}" for ending in (".qlog", ".spacecraft.pcapng", ".earth.pcapng", ".pcapng"))

@@ -1,8 +1,12 @@
-"""A trial as qlog (draft-ietf-quic-qlog-main-schema, JSON text sequences, RFC 7464), for qvis and scripts.
+"""A trial as qlog (JSON text sequences, RFC 7464), for qvis and scripts.
 
 One record a packet event and one a subflow and slot, distinguished by ``group_id`` ``subflow-N``. The vantage
-point is the spacecraft's: data sent and lost, acknowledgements received, the window. Names are those of the
-QUIC event schema that tools know; a packet number is a segment number. Times are milliseconds of mission time.
+point is the spacecraft's: data sent, acknowledgements received, the window. Names are those of the QUIC event
+schema that tools know; a packet number is a segment number. Times are milliseconds of mission time.
+
+Two versions of the format: ``0.3`` (draft-ietf-quic-qlog-main-schema-02, and the names of events of
+draft-ietf-quic-qlog-quic-events-01), which public qvis reads, and ``0.4`` (drafts from 07 on: ``quic:packet_sent``,
+with the later drafts' ``file_schema`` and ``event_schemas`` beside it).
 """
 
 from __future__ import annotations
@@ -19,30 +23,50 @@ RECORD_SEPARATOR = "\x1e"
 NS_PER_MS = 1e6
 DATA_SENT, ACK_ARRIVED = 0, 3
 FATES = ("in flight", "lost on the link", "dropped by the queue")
+VERSIONS = ("0.3", "0.4")
+NAMES = {
+    "0.3": ("transport:packet_sent", "transport:packet_received", "recovery:metrics_updated"),
+    "0.4": ("quic:packet_sent", "quic:packet_received", "quic:recovery_metrics_updated"),
+}
+"""Names of the three events in each version."""
 Event = tuple[int, dict[str, Any]]
 
 
-def write_qlog(path: Path, title: str, trace: Trace, samples: Samples, mss_bytes: int) -> None:
-    """Write the log of a trial named ``title``."""
+def write_qlog(
+    path: Path, title: str, trace: Trace, samples: Samples, *, mss_bytes: int, version: str = VERSIONS[0]
+) -> None:
+    """Write the log of a trial named ``title`` in one of :data:`VERSIONS`."""
+    sent, received, metrics = NAMES[version]
+    events = heapq.merge(
+        _packets(trace, sent, received), _windows(samples, mss_bytes, metrics), key=lambda event: event[0]
+    )
+    with path.open("w", encoding="utf-8") as file:
+        _put(file, _head(title, version))
+        for _, record in events:
+            _put(file, record)
+
+
+def _head(title: str, version: str) -> dict[str, Any]:
     from dstcc.version import __version__
 
-    head = {
-        "file_schema": "urn:ietf:params:qlog:file:sequential",
-        "serialization_format": "application/qlog+json-seq",
-        "qlog_version": "0.4",
-        "qlog_format": "JSON-SEQ",
+    common: dict[str, Any] = {"protocol_type": ["TCP"], "time_format": "relative", "reference_time": 0}
+    trace: dict[str, Any] = {
         "title": title,
-        "trace": {
-            "common_fields": {"time_format": "relative", "reference_time": 0, "protocol_type": ["TCP"]},
-            "vantage_point": {"name": f"dstcc {__version__}", "type": "client"},
-        },
+        "vantage_point": {"name": f"dstcc {__version__}", "type": "client"},
+        "common_fields": common,
     }
-    with path.open("w", encoding="utf-8") as file:
-        _put(file, head)
-        for _, record in heapq.merge(
-            _packets(trace), _windows(samples, mss_bytes), key=lambda event: event[0]
-        ):
-            _put(file, record)
+    head = {"qlog_version": version, "qlog_format": "JSON-SEQ", "title": title}
+    if version == "0.4":
+        head |= {
+            "file_schema": "urn:ietf:params:qlog:file:sequential",
+            "serialization_format": "application/qlog+json-seq",
+        }
+        trace["event_schemas"] = ["urn:ietf:params:qlog:events:quic-13"]
+        common |= {
+            "time_format": "relative_to_epoch",
+            "reference_time": {"clock_type": "monotonic", "epoch": "unknown"},
+        }
+    return head | {"trace": trace}
 
 
 def _put(file: Any, record: dict[str, Any]) -> None:
@@ -53,7 +77,7 @@ def _record(t_ns: int, sender: int, name: str, data: dict[str, Any]) -> Event:
     return t_ns, {"time": t_ns / NS_PER_MS, "name": name, "group_id": f"subflow-{sender}", "data": data}
 
 
-def _packets(trace: Trace) -> Iterator[Event]:
+def _packets(trace: Trace, sent: str, received: str) -> Iterator[Event]:
     columns = (trace.t_ns, trace.event, trace.fate, trace.syn, trace.sender, trace.number, trace.bytes)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     for row, (t_ns, event, fate, syn, sender, number, size) in enumerate(rows):
@@ -66,14 +90,14 @@ def _packets(trace: Trace) -> Iterator[Event]:
             yield _record(
                 t_ns,
                 sender,
-                "transport:packet_sent",
+                sent,
                 {"header": header, "raw": {"length": size}, "frames": frames, "fate": FATES[fate]},
             )
         elif event == ACK_ARRIVED:
             yield _record(
                 t_ns,
                 sender,
-                "transport:packet_received",
+                received,
                 {
                     "header": {"packet_type": kind},
                     "frames": [{"frame_type": "ack", "acked_ranges": _acked(trace, row)}],
@@ -87,7 +111,7 @@ def _acked(trace: Trace, row: int) -> list[list[int]]:
     return ranges + [[begin, end - 1] for begin, end in trace.sack[row].tolist() if end > begin]
 
 
-def _windows(samples: Samples, mss_bytes: int) -> Iterator[Event]:
+def _windows(samples: Samples, mss_bytes: int, name: str) -> Iterator[Event]:
     columns = (
         samples.t_ns,
         samples.subflow,
@@ -109,4 +133,4 @@ def _windows(samples: Samples, mss_bytes: int) -> Iterator[Event]:
             "min_rtt": least / NS_PER_MS,
             "packets_lost_in_slot": lost,
         }
-        yield _record(t_ns, subflow, "recovery:metrics_updated", data)
+        yield _record(t_ns, subflow, name, data)

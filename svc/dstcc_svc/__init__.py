@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dstcc_svc.encode import EncodeReport, LayerReport, encode
 from dstcc_svc.manifest import Chunk, Layer, Manifest, Quality, load_manifest
-from dstcc_svc.play import PlayReport, chunk_start_s, play
+from dstcc_svc.play import PlayReport, chunk_start_s, play, shown
 from dstcc_svc.played import played_quality
 from dstcc_svc.stream import verify
 
@@ -25,5 +25,6 @@ __all__ = [
     "load_manifest",
     "play",
     "played_quality",
+    "shown",
     "verify",
 ]

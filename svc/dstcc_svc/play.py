@@ -33,6 +33,8 @@ from dstcc_svc.stream import NOTHING, Stream
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame
 
+DEFAULT_LENGTH_S = 600.0
+"""How much is shown of a longer mission where nothing else is asked for."""
 _KEPT_CHUNKS = 128  # assembled chunks kept for the next loop of a short clip
 _RECODE_CRF = 16  # visually the same as the decoded stream
 _CAPTIONED_CRF, _CAPTIONED_PRESET = 18, "veryfast"
@@ -155,6 +157,21 @@ def _plain(opened: Stream, plain: Sequence[int], span: range, origin: int, end: 
 def chunk_start_s(manifest: Manifest, index: int) -> float:
     """Mission time at which mission chunk ``index`` starts, in seconds."""
     return float(start_tick(manifest, index) * manifest.tick_s)
+
+
+def shown(
+    manifest: Manifest, levels: Sequence[int], from_s: float | None = None, to_s: float | None = None
+) -> tuple[float, float]:
+    """Start and end in seconds of what is shown of a mission where they are not given.
+
+    All of it, or, of one that lasts longer than :data:`DEFAULT_LENGTH_S`, so much from the first chunk that arrived on.
+    """
+    if from_s is None:
+        from_s = 0.0
+        if chunk_start_s(manifest, len(levels)) > DEFAULT_LENGTH_S:
+            first = next((index for index, level in enumerate(levels) if level >= 0), 0)
+            from_s = chunk_start_s(manifest, first)
+    return from_s, from_s + DEFAULT_LENGTH_S if to_s is None else to_s
 
 
 def _span(manifest: Manifest, count: int, from_s: float, to_s: float | None) -> range:

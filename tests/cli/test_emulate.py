@@ -284,7 +284,7 @@ def test_packet_logs_on_request(scenario: Path, out: Path, tmp_path: Path) -> No
     again = [tmp_path / "again", tmp_path / "and-again"]
     for run in again:
         assert emulate(scenario, "-o", run, "--qlog", "--pcapng").exit_code == plain.exit_code == 0
-    for name in ("cubic+minrtt_s1.qlog", "cubic+minrtt_s1.pcapng"):
+    for name in ("cubic+minrtt_s1.qlog", "cubic+minrtt_s1.spacecraft.pcapng", "cubic+minrtt_s1.earth.pcapng"):
         first, second = ((run / name).read_bytes() for run in again)
         assert first == second
         assert len(first) > 1000

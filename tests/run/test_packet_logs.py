@@ -6,13 +6,14 @@ import json
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import dpkt
 import numpy as np
 import pytest
 
 from dstcc.engine import EngineResult, Loss, simulate
-from dstcc.run.capture import write_capture
+from dstcc.run.capture import ENDS, write_capture
 from dstcc.run.qlog import write_qlog
 from tests.engine import net
 
@@ -31,9 +32,7 @@ def lossy() -> EngineResult:
 def read(path: Path) -> list[tuple[int, int, int, dpkt.ip.IP]]:
     """Interface, time in ns, wire length and packet of each block."""
     blocks = []
-    with path.open("rb") as file:
-        data = file.read()
-    at = 0
+    data, at = path.read_bytes(), 0
     while at < len(data):
         kind, size = np.frombuffer(data, "<u4", 2, at)
         if kind == dpkt.pcapng.PCAPNG_BT_EPB:
@@ -44,32 +43,70 @@ def read(path: Path) -> list[tuple[int, int, int, dpkt.ip.IP]]:
     return blocks
 
 
-def test_a_capture_shows_each_end_what_passed_it(lossy: EngineResult, tmp_path: Path):
-    write_capture(tmp_path / "t.pcapng", lossy.trace, LINKS)
-    packets = read(tmp_path / "t.pcapng")
+def captured(result: EngineResult, folder: Path, end: str) -> list[tuple[int, int, int, dpkt.ip.IP]]:
+    assert result.trace is not None
+    write_capture(folder / "t.pcapng", result.trace, LINKS, end=end, mss_bytes=net.MSS)
+    return read(folder / "t.pcapng")
+
+
+def test_a_capture_shows_an_end_what_passed_it(lossy: EngineResult, tmp_path: Path):
     trace = lossy.trace
-    seen = Counter(interface for interface, *_ in packets)
+    there = {end: captured(lossy, tmp_path, end) for end in ENDS}
     for link in (0, 1):
         mine = trace.sender == link
         sent = mine & (trace.event == 0) & (trace.fate != 2)
-        assert seen[2 * link] == (sent | (mine & (trace.event == 3))).sum()
-        assert seen[2 * link + 1] == (mine & np.isin(trace.event, (1, 2)) & (trace.fate != 2)).sum()
-    assert all(before[1] <= after[1] for before, after in pairwise(packets))
+        passed = {"spacecraft": sent | (mine & (trace.event == 3)),
+                  "earth": mine & np.isin(trace.event, (1, 2)) & (trace.fate != 2)}  # fmt: skip
+        for end, packets in there.items():
+            assert sum(interface == link for interface, *_ in packets) == passed[end].sum()
+    assert lossy.totals["lost_channel_packets"] > 0
+    for packets in there.values():
+        assert all(before[1] <= after[1] for before, after in pairwise(packets))
     # the file's bytes, by the highest sequence number each subflow reached and the SYN's one
-    top = {port: max(p.data.seq + n - 20 - p.data.off * 4 for _, _, n, p in packets if p.data.sport == port)
+    top = {port: max(p.data.seq + n - 20 - p.data.off * 4 for _, _, n, p in there["spacecraft"] if p.data.sport == port)
            for port in (40_000, 40_001)}  # fmt: skip
     assert sum(top.values()) == 3_000_000 + 2
 
 
+def test_an_end_sees_a_segment_again_only_when_it_was_sent_again(lossy: EngineResult, tmp_path: Path):
+    """What tools call a retransmission: a sequence number that passed by before."""
+    data = [
+        (p.data.sport, p.data.seq)
+        for _, _, _, p in captured(lossy, tmp_path, "spacecraft")
+        if p.data.dport == 5201 and not p.data.flags & dpkt.tcp.TH_SYN
+    ]
+    trace = lossy.trace
+    sent = (trace.event == 0) & (trace.fate != 2) & (trace.syn == 0)
+    places = set(zip(trace.sender[sent].tolist(), trace.number[sent].tolist(), strict=True))
+    assert len(data) - len(set(data)) == sent.sum() - len(places) > 0
+
+
+def test_the_ends_agree_on_a_scaled_window(lossy: EngineResult, tmp_path: Path):
+    for end in ENDS:
+        packets = captured(lossy, tmp_path, end)
+        syns = [p.data for _, _, _, p in packets if p.data.flags & dpkt.tcp.TH_SYN]
+        assert {syn.sport == 5201 for syn in syns} == {True, False}
+        for syn in syns:
+            assert len(syn.opts) % 4 == 0
+            said = {
+                code: value for code, value in dpkt.tcp.parse_opts(syn.opts) if code != dpkt.tcp.TCP_OPT_NOP
+            }
+            assert said == {
+                dpkt.tcp.TCP_OPT_MSS: net.MSS.to_bytes(2, "big"),
+                dpkt.tcp.TCP_OPT_SACKOK: b"",
+                dpkt.tcp.TCP_OPT_WSCALE: b"\x0e",
+            }
+        assert {p.data.win for _, _, _, p in packets} == {65_535}
+
+
 def test_a_capture_is_tcp_that_adds_up(lossy: EngineResult, tmp_path: Path):
-    write_capture(tmp_path / "t.pcapng", lossy.trace, LINKS)
     highest = {40_000: 0, 40_001: 0}
     sacks = 0
-    for interface, _, length, ip in read(tmp_path / "t.pcapng"):
+    for _, _, length, ip in captured(lossy, tmp_path, "earth"):
         tcp = ip.data
         assert dpkt.in_cksum(bytes(ip)[:20]) == 0
         assert ip.len == length
-        if tcp.sport == 5201 and interface % 2 == 1:
+        if tcp.sport == 5201:
             if not tcp.flags & dpkt.tcp.TH_SYN:
                 assert tcp.ack >= highest[tcp.dport]  # cumulative
                 highest[tcp.dport] = tcp.ack
@@ -82,12 +119,33 @@ def test_a_capture_is_tcp_that_adds_up(lossy: EngineResult, tmp_path: Path):
     assert sacks > 0
 
 
-def test_a_qlog_counts_every_sending(lossy: EngineResult, tmp_path: Path):
-    write_qlog(tmp_path / "t.qlog", "t", lossy.trace, lossy.samples, net.MSS)
-    text = (tmp_path / "t.qlog").read_text()
+def logged(result: EngineResult, folder: Path, version: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    assert result.trace is not None
+    path = folder / "t.qlog"
+    write_qlog(path, "t", result.trace, result.samples, mss_bytes=net.MSS, version=version)
+    text = path.read_text()
     assert text.startswith("\x1e")
     head, *records = [json.loads(line) for line in text.split("\x1e")[1:]]
-    assert head["qlog_format"] == "JSON-SEQ"
+    return head, records
+
+
+def test_the_versions_of_a_qlog_differ_in_names_and_head(lossy: EngineResult, tmp_path: Path):
+    old, before = logged(lossy, tmp_path, "0.3")
+    new, after = logged(lossy, tmp_path, "0.4")
+    renamed = {
+        "transport:packet_sent": "quic:packet_sent",
+        "transport:packet_received": "quic:packet_received",
+        "recovery:metrics_updated": "quic:recovery_metrics_updated",
+    }
+    assert [record | {"name": renamed[record["name"]]} for record in before] == after
+    assert old["trace"]["common_fields"]["time_format"] == "relative"
+    assert new["file_schema"] == "urn:ietf:params:qlog:file:sequential"
+    assert new["trace"]["common_fields"]["time_format"] == "relative_to_epoch"
+
+
+def test_a_qlog_counts_every_sending(lossy: EngineResult, tmp_path: Path):
+    head, records = logged(lossy, tmp_path, "0.3")
+    assert (head["qlog_version"], head["qlog_format"]) == ("0.3", "JSON-SEQ")
     assert all(before["time"] <= after["time"] for before, after in pairwise(records))
     names = Counter(record["name"] for record in records)
     sent = [record for record in records if record["name"] == "transport:packet_sent"]

@@ -1,0 +1,87 @@
+"""``dstcc export``: a run's trials in other tools' formats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from . import complete
+from .output import console, emit_json, progress
+
+FORMATS = ("csv", "iperf3", "qlog", "pcapng")
+QLOG_VERSIONS = ("0.3", "0.4")
+
+EXAMPLES = """\b
+Examples:
+  dstcc export run --format csv -o tables
+  dstcc export run --format iperf3 --trial cubic+minrtt/s1 -o iperf3
+  dstcc export run --format pcapng --trial cubic+minrtt/s1 -o packets
+  dstcc export run --format qlog --qlog-version 0.4 -o qlogs
+"""
+
+
+@click.command(short_help="Write a run's trials for other tools.", epilog=EXAMPLES)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--format", "form", type=click.Choice(FORMATS), required=True, help="What to write, see above.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write.")
+@click.option(
+    "--trial",
+    "trials",
+    metavar="ID",
+    multiple=True,
+    shell_complete=complete.trial,
+    help="Trial, like cubic+minrtt/s1; repeatable.  [default: all that came to an end]",
+)
+@click.option(
+    "--qlog-version",
+    "version",
+    type=click.Choice(QLOG_VERSIONS),
+    help="Version of qlog: 0.3 for public qvis, 0.4 for tools of the later drafts.  [default: 0.3]",
+)
+@click.option("--force", is_flag=True, help="Replace a folder that is there, and nothing but an export.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def command(
+    *,
+    run: Path,
+    form: str,
+    output: Path,
+    trials: tuple[str, ...],
+    version: str | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write trials of RUN into a folder.
+
+    \b
+    csv     the run's three tables
+    iperf3  a JSON file a trial, as iperf3 --json writes it at the sender
+    qlog    a .sqlog file a trial, for qvis
+    pcapng  two captures a trial, the spacecraft's and Earth's, for Wireshark
+
+    For packets the simulator repeats the trial; it says so if the trial comes out otherwise than in RUN.
+
+    Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated.
+    """
+    from dstcc.export import export_run
+    from dstcc.run import load_run
+
+    loaded = load_run(run)
+    with progress("exporting", None if form == "csv" else len(trials) or len(loaded.trials)) as bar:
+        done = export_run(
+            loaded,
+            output,
+            form,
+            trials=trials,
+            version=version,
+            force=force,
+            advance=lambda: bar.advance(1),
+        )
+    if as_json:
+        emit_json(done.document())
+        return
+    count = len(done.trials)
+    files = f"{len(done.files)} {'file' if len(done.files) == 1 else 'files'}"
+    console().print(
+        f"{output}: {form} of {count} {'trial' if count == 1 else 'trials'}, {files}", soft_wrap=True
+    )

@@ -1,0 +1,289 @@
+"""dstcc from Python: :func:`emulate` a scenario, :func:`load` a run, look at its tables, report and play it.
+
+The same trials as those of the command line: ``dstcc emulate x.toml --seeds 10`` is ``emulate("x.toml", seeds=10)``,
+and both make the same run directory. Everything here is also ``dstcc.NAME``.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from .errors import InputError
+from .run import RUN, Run, ask, load_run, write_run
+from .run.asked import overrides, read
+from .scenario import Override, files_of, scenario_files
+
+if TYPE_CHECKING:
+    from dstcc_svc import EncodeReport, PlayReport
+
+    from .run.directory import Finished
+
+__all__ = ["Emulation", "emulate", "encode", "load"]
+
+Names = str | Iterable[str]
+SHOWN = ("weighted_layers", "playback_ratio", "goodput_bps", "completion_s")
+"""The metrics of an emulation's short table."""
+LOGS = ("qlog", "pcapng")
+
+
+class Emulation:
+    """A run: its trials as tables, and what can be made of them.
+
+    ``trials``, ``chunks`` and ``samples`` are Arrow tables with the columns of the run directory
+    (docs/files.md#a-run-directory); ``.to_pandas()`` makes a data frame of one.
+    """
+
+    def __init__(self, run: Run, kept: tempfile.TemporaryDirectory[str] | None = None) -> None:
+        self._run = run
+        if kept is not None:  # the folder goes when this object does
+            weakref.finalize(self, kept.cleanup)
+
+    @property
+    def path(self) -> Path:
+        """The run directory; one that was not asked for lasts as long as this object."""
+        return self._run.path
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """``run.json``."""
+        return self._run.meta
+
+    @property
+    def scenario(self) -> dict[str, Any]:
+        """The scenario as resolved."""
+        return self._run.scenario
+
+    @property
+    def warnings(self) -> list[str]:
+        """What ``dstcc emulate`` would say of the run on stderr."""
+        return list(self.meta["warnings"])
+
+    @cached_property
+    def trials(self) -> pa.Table:
+        """A row a trial: its algorithms, seed, status and metrics."""
+        import pyarrow.parquet as pq
+
+        return pq.read_table(self.path / "trials.parquet")
+
+    @property
+    def chunks(self) -> pa.Table:
+        """A row a trial, chunk and layer."""
+        return self._run.chunks()
+
+    @property
+    def samples(self) -> pa.Table:
+        """A row a trial, subflow and slot."""
+        return self._run.samples()
+
+    @property
+    def ids(self) -> list[str]:
+        """The trials' ids, such as ``cubic+minrtt/s1``."""
+        return [row["id"] for row in self._run.trials]
+
+    def levels(self, trial: str) -> list[int]:
+        """The played level of each chunk of a trial, -1 for none; :class:`~dstcc.errors.RunError` for no such trial."""
+        self._run.trial(trial)
+        return self._run.levels(trial)
+
+    def means(self, *metrics: str) -> dict[str, dict[str, float | None]]:
+        """Mean over the seeds of each metric, by algorithm; ``None`` where no trial has a value."""
+        rows: dict[str, list[dict[str, Any]]] = {}
+        for row in self._run.trials:
+            rows.setdefault(row["id"].rsplit("/", 1)[0], []).append(row)
+        return {
+            name: {metric: _mean(row.get(metric) for row in mine) for metric in metrics or SHOWN}
+            for name, mine in rows.items()
+        }
+
+    def report(
+        self,
+        output: str | Path,
+        *,
+        against: str | None = None,
+        pictures: bool = True,
+        stream: str | Path | None = None,
+        force: bool = False,
+    ) -> Path:
+        """Write the report that ``dstcc report`` writes (by its ending HTML, Markdown, CSV or JSON); returns its path.
+
+        ``against`` names the algorithm that others are compared with, ``stream`` says where the video's stream lies if
+        it moved. Raises :class:`~dstcc.errors.InputError` for an ending that no report has.
+        """
+        from .outputs import check_output
+        from .report import FORMATS, REPORT, load_report, write_report
+
+        output = Path(output)
+        form = {"markdown": "md", "htm": "html"}.get(
+            ending := output.suffix.lower().removeprefix("."), ending
+        )
+        if form not in FORMATS:
+            raise InputError(f"{output}: no report has that ending; one of {', '.join(FORMATS)}")
+        check_output(output, REPORT, force=force, inputs=[self.path])
+        loaded = load_report((self.path,), against)
+        screenings = None
+        if form == "html" and pictures:
+            from .report.pictures import screen
+
+            screenings = screen(loaded, moved_to=None if stream is None else Path(stream))
+        write_report(loaded, output, form, screenings, force=force)
+        return output
+
+    def play(
+        self,
+        output: str | Path,
+        trial: str | None = None,
+        *,
+        from_s: float | None = None,
+        to_s: float | None = None,
+        stream: str | Path | None = None,
+        captions: bool = True,
+        force: bool = False,
+    ) -> PlayReport:
+        """Write the video of a trial (the best one unless named) as Earth saw it, as ``dstcc play`` does.
+
+        Raises :class:`~dstcc.errors.RunError` where the video is synthetic.
+        """
+        from dstcc_svc import load_manifest, play, shown
+
+        from .errors import RunError
+
+        at = self._run.stream(None if stream is None else Path(stream))
+        if at is None:
+            raise RunError(f"{self.path}: its video is synthetic, there are no pictures to play")
+        levels = self._run.levels((self._run.best() if trial is None else self._run.trial(trial))["id"])
+        begin_s, end_s = shown(load_manifest(at), levels, from_s, to_s)
+        return play(at, levels, Path(output), from_s=begin_s, to_s=end_s, captions=captions, force=force)
+
+    def __repr__(self) -> str:
+        lines = [f"{self.meta['scenario_name']}: {len(self._run.trials)} trials in {self.path}"]
+        width = max(map(len, means := self.means()), default=0)
+        for name, values in means.items():
+            shown = ", ".join(f"{metric} {_figure(value)}" for metric, value in values.items())
+            lines.append(f"  {name:<{width}}  {shown}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The short table, as notebooks show it."""
+        head = "".join(f"<th>{metric}</th>" for metric in SHOWN)
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td>{''.join(f'<td>{_figure(value)}</td>' for value in values.values())}</tr>"
+            for name, values in self.means().items()
+        )
+        title = f"{escape(self.meta['scenario_name'])}: {len(self._run.trials)} trials"
+        return f"<table><caption>{title}</caption><tr><th>mean over seeds</th>{head}</tr>{rows}</table>"
+
+
+def emulate(
+    scenario: str | Path,
+    output: str | Path | None = None,
+    *,
+    congestion: Names = (),
+    scheduler: Names = (),
+    controller: Names = (),
+    variant: Names = (),
+    seeds: int | None = None,
+    seed: int | None = None,
+    scale: float | str | None = None,
+    settings: Mapping[str, object] | None = None,
+    backend: str = "simulator",
+    logs: Names = (),
+    quality: bool = True,
+    jobs: int | None = None,
+    force: bool = False,
+    advance: Callable[[], None] = lambda: None,
+) -> Emulation:
+    """Send a scenario's video over its links, once per algorithm and seed, as ``dstcc emulate`` does.
+
+    ``output`` is the run directory to write; without it the run lies in a temporary folder that lasts as long as what
+    is returned. ``congestion``, ``scheduler``, ``controller`` and ``variant`` are a name or several, in the scenario's
+    place; ``congestion="none"`` runs controllers and variants alone. ``settings`` changes keys, as ``--set`` does:
+    ``{"link.0.loss.packet": 1e-3, "playout.delay_s": "20 min"}``; ``None`` deletes a key. ``logs`` keeps every packet:
+    ``"qlog"``, ``"pcapng"``. ``advance`` is called after each trial. Trials that fail are rows with status ``failed``.
+    Raises :class:`~dstcc.errors.InputError` (a wrong scenario, name or value, or an output that is there already).
+    """
+    names = {"congestion": _tuple(congestion), "scheduler": _tuple(scheduler)}
+    controllers, variants, wanted = _tuple(controller), _tuple(variant), frozenset(_tuple(logs))
+    if strange := wanted - set(LOGS):
+        raise InputError(f"logs {min(strange)!r}: one of {', '.join(LOGS)}")
+    changed = [
+        *(_override(key, value) for key, value in (settings or {}).items()),
+        *overrides(scale=scale, controller=controllers, seeds=seeds, seed=seed, **names),
+    ]
+    loaded = read(Path(scenario), changed, variants=variants, **names)
+    path, kept = (None if output is None else Path(output)), None
+    if path is None:
+        kept = tempfile.TemporaryDirectory(prefix="dstcc-")
+        path = Path(kept.name, "run")
+    else:
+        from .outputs import check_output
+
+        check_output(path, RUN, force=force, inputs=[*scenario_files(Path(scenario)), *files_of(loaded)])
+    try:
+        asked = ask(
+            loaded,
+            backend,
+            logs=bool(wanted),
+            alone=() if variants or any(names.values()) else controllers,
+        )
+        _written: Finished = write_run(
+            path,
+            asked.scenario,
+            asked.source,
+            argv=sys.argv,
+            backend=asked.backend,
+            policies=asked.policies,
+            force=force,
+            quality=quality,
+            logs=wanted,
+            jobs=jobs,
+            advance=advance,
+        )
+    except BaseException:
+        if kept is not None:
+            kept.cleanup()
+        raise
+    return Emulation(load_run(path), kept)
+
+
+def load(run: str | Path) -> Emulation:
+    """Read a run directory; raises :class:`~dstcc.errors.RunError` naming the file that cannot be used."""
+    return Emulation(load_run(Path(run)))
+
+
+def encode(video: str | Path, output: str | Path, **options: Any) -> EncodeReport:
+    """Encode a video into a stream directory; ``options`` are those of :func:`dstcc_svc.encode`."""
+    from dstcc_svc import encode as encode_video
+
+    return encode_video(Path(video), Path(output), **options)
+
+
+def _tuple(names: Names) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _override(key: str, value: object) -> Override:
+    """``--set KEY=VALUE`` with a Python value."""
+    from .scenario.load import DELETED
+
+    keys = tuple(part.strip() for part in key.split("."))
+    if not all(keys):
+        raise InputError(f"settings: {key!r} is no key, like 'link.0.loss.packet'")
+    return Override(keys, DELETED if value is None else value)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    there = [value for value in values if value is not None]
+    return sum(there) / len(there) if there else None
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"

@@ -1,0 +1,48 @@
+"""Every packet of a trial, which a run need not have kept: :mod:`dstcc.run.replay` repeats the trial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dstcc.errors import RunError
+from dstcc.run.capture import ENDS, write_capture
+from dstcc.run.logs import stem
+from dstcc.run.qlog import VERSIONS, write_qlog
+from dstcc.run.replay import replay
+
+if TYPE_CHECKING:
+    from dstcc.engine import Trace
+    from dstcc.run import Run
+    from dstcc.run.trials import Outcome
+
+
+def write_qlogs(
+    run: Run, trials: Sequence[str], folder: Path, version: str = VERSIONS[0]
+) -> Iterator[list[str]]:
+    """Write ``TRIAL.sqlog`` for each trial; the ending is that of JSON text sequences, by which viewers know them."""
+    for trial in trials:
+        outcome, trace = _repeated(run, trial)
+        name = f"{stem(trial)}.sqlog"
+        samples, mss = outcome.result.samples, outcome.setup.mss_bytes
+        write_qlog(folder / name, trial, trace, samples, mss_bytes=mss, version=version)
+        yield [name]
+
+
+def write_captures(run: Run, trials: Sequence[str], folder: Path) -> Iterator[list[str]]:
+    """Write ``TRIAL.END.pcapng`` for both ends of each trial."""
+    for trial in trials:
+        outcome, trace = _repeated(run, trial)
+        names = [f"{stem(trial)}.{end}.pcapng" for end in ENDS]
+        for name, end in zip(names, ENDS, strict=True):
+            mss = outcome.setup.mss_bytes
+            write_capture(folder / name, trace, outcome.links, end=end, mss_bytes=mss)
+        yield names
+
+
+def _repeated(run: Run, trial: str) -> tuple[Outcome, Trace]:
+    outcome = replay(run, trial, trace=True)
+    if outcome.result.trace is None:
+        raise RunError(f"{run.path}: trial {trial!r} has no packet logs, its transfer keeps no packets")
+    return outcome, outcome.result.trace

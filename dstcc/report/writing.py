@@ -1,0 +1,56 @@
+"""A report as text, and as files: the page, and its clips beside it where they are many."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dstcc.atomic import atomic_directory, atomic_write
+from dstcc.outputs import check_output
+
+from . import text
+from .mark import REPORT
+from .model import Report
+
+if TYPE_CHECKING:
+    from .pictures import Screenings
+
+FORMATS = ("html", "md", "csv", "json")
+
+
+def render(report: Report, form: str, screenings: Screenings | None = None) -> str:
+    """The report in one of :data:`FORMATS`; the same runs give the same text.
+
+    ``screenings`` are the pictures of the HTML page, see :func:`dstcc.report.pictures.screen`; ``None``: it has none.
+    """
+    if form == "html":
+        from .page import render_html
+
+        return render_html(report, screenings)
+    return {"md": text.render_markdown, "csv": text.render_csv, "json": text.render_json}[form](report)
+
+
+def write_report(
+    report: Report, output: Path, form: str, screenings: Screenings | None = None, *, force: bool = False
+) -> int:
+    """Write the report whole or not at all, its clips before it; returns the size of all in bytes."""
+    beside = 0
+    if screenings is not None and not screenings.embeddable:
+        screenings = _put_beside(screenings, output, force=force)
+        beside = sum(map(len, screenings.clips.values()))
+    data = render(report, form, screenings).encode()
+    atomic_write(output, data, replaces=REPORT if force else None)
+    return len(data) + beside
+
+
+def _put_beside(screenings: Screenings, output: Path, *, force: bool) -> Screenings:
+    """Write the clips into a folder beside the page."""
+    from .pictures import CLIPS
+
+    folder = output.with_name(f"{output.stem}-clips")
+    check_output(folder, CLIPS, force=force)
+    with atomic_directory(folder, replaces=CLIPS if force else None) as made:
+        for name, clip in screenings.clips.items():
+            (made / name).write_bytes(clip)
+    return replace(screenings, folder=folder.name)

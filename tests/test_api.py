@@ -1,0 +1,148 @@
+"""``import dstcc``: the same runs as the command line's, and what can be made of them."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from dstcc_cli.main import main
+from nbclient import NotebookClient
+
+import dstcc
+from dstcc.errors import InputError, RunError, ScenarioError
+from tests.quick import QUICK
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    path = tmp_path / "s.toml"
+    second = '[[link]]\nname = "b"\nrate_bps = 500_000\ndelay_s = 0.1\n'
+    path.write_text(f'{QUICK}loss = {{packet = 0.1}}\n{second}[transport]\ncongestion = ["cubic"]\n')
+    return path
+
+
+def test_the_same_run_as_the_commands(scenario: Path, tmp_path: Path) -> None:
+    algorithms = "--congestion newreno --congestion bbr --scheduler round-robin"
+    words = f"{algorithms} --seeds 2 --seed 4 --set link.0.loss.packet=0.2"
+    args = [
+        "emulate",
+        str(scenario),
+        "-o",
+        str(tmp_path / "told"),
+        *words.split(),
+        "--set",
+        "playout.delay_s=20 s",
+    ]
+    assert CliRunner().invoke(main, args).exit_code == 0
+    asked = dstcc.emulate(
+        scenario,
+        tmp_path / "asked",
+        congestion=["newreno", "bbr"],
+        scheduler="round-robin",
+        seeds=2,
+        seed=4,
+        settings={"link.0.loss.packet": 0.2, "playout.delay_s": "20 s"},
+    )
+    for name in ("trials", "chunks", "samples"):
+        told = pq.read_table(tmp_path / "told" / f"{name}.parquet")
+        assert pq.read_table(asked.path / f"{name}.parquet").equals(told)
+    assert asked.meta["scenario_sha256"] == dstcc.load(tmp_path / "told").meta["scenario_sha256"]
+
+
+def test_a_run_as_tables(scenario: Path, tmp_path: Path) -> None:
+    run = dstcc.emulate(scenario, congestion=["cubic", "fixed"], seeds=3)
+    frame = run.trials.to_pandas()
+    assert (
+        list(frame.id)
+        == run.ids
+        == [f"{name}+minrtt/s{seed}" for name in ("cubic", "fixed") for seed in (1, 2, 3)]
+    )
+    means = run.means("weighted_layers", "psnr_db")
+    mine = frame[frame.congestion == "cubic"].weighted_layers
+    assert means["cubic+minrtt"] == {"weighted_layers": pytest.approx(mine.mean()), "psnr_db": None}
+    assert len(run.levels(run.ids[0])) == 5
+    assert run.chunks.num_rows == 6 * 5 * 2
+    assert set(run.samples.column("trial").to_pylist()) == set(run.ids)
+    assert run.scenario["scenario"]["name"] == "quick"
+    assert repr(run).startswith(f"quick: 6 trials in {run.path}\n  cubic+minrtt  weighted_layers ")
+    assert run._repr_html_().count("<tr>") == 3
+
+
+def test_a_run_without_a_place_goes_with_its_object(scenario: Path) -> None:
+    run = dstcc.emulate(scenario)
+    path = run.path
+    assert path.is_dir()
+    del run
+    gc.collect()
+    assert not path.exists()
+    assert not path.parent.exists()
+
+
+def test_a_place_that_is_taken(scenario: Path, tmp_path: Path) -> None:
+    first = dstcc.emulate(scenario, tmp_path / "run")
+    with pytest.raises(InputError, match="already exists"):
+        dstcc.emulate(scenario, tmp_path / "run", seeds=2)
+    assert dstcc.load(tmp_path / "run").ids == first.ids
+    assert len(dstcc.emulate(scenario, tmp_path / "run", seeds=2, force=True).ids) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"congestion": "cubik"}, "cubik"),
+        ({"settings": {"link.0.rate_bps": -1}}, r"link\.0\.rate_bps = -1: must be"),
+        ({"settings": {"link..x": 1}}, "'link..x' is no key"),
+        ({"settings": {"video.synthetic": None}}, "video"),
+        ({"logs": "pcap"}, "logs 'pcap': one of qlog, pcapng"),
+        ({"variant": "wide"}, "variant 'wide': the scenario has none"),
+        ({"backend": "ns3"}, "ns3"),
+    ],
+)
+def test_wrong_words(scenario: Path, options: dict[str, Any], said: str) -> None:
+    with pytest.raises((InputError, ScenarioError), match=said):
+        dstcc.emulate(scenario, **options)
+
+
+def test_a_report_by_its_ending(scenario: Path, tmp_path: Path) -> None:
+    run = dstcc.emulate(scenario, congestion=["cubic", "bbr"])
+    assert run.report(tmp_path / "r.html") == tmp_path / "r.html"
+    assert "<html" in (tmp_path / "r.html").read_text()
+    assert run.report(tmp_path / "r.md", against="bbr+minrtt").read_text().startswith("#")
+    with pytest.raises(InputError, match="no report has that ending"):
+        run.report(tmp_path / "r.pdf")
+    with pytest.raises(InputError, match="already exists"):
+        run.report(tmp_path / "r.md")
+    with pytest.raises(RunError, match="video is synthetic"):
+        run.play(tmp_path / "v.mp4")
+    with pytest.raises(RunError, match="no trial 'cubic'"):
+        run.levels("cubic")
+
+
+def test_importing_is_free() -> None:
+    code = (
+        "import dstcc, sys; dir(dstcc); print(sorted({'numpy', 'pyarrow', 'dstcc.api'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"
+    assert set(dstcc.__all__) <= set(dir(dstcc))
+    with pytest.raises(AttributeError, match="no attribute 'emulat'"):
+        dstcc.emulat  # noqa: B018
+
+
+def test_the_notebook_runs(tmp_path: Path) -> None:
+    path = ROOT / "examples" / "notebook" / "first-look.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    assert all(not cell.get("outputs") for cell in notebook.cells), "kept without outputs: they are made anew"
+    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": path.parent}}).execute()
+    shown = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    assert any("image/png" in output.get("data", {}) for output in shown)
+    assert any("weighted_layers" in output.get("data", {}).get("text/html", "") for output in shown)
