@@ -12,7 +12,7 @@ NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*/*) $(w
 # Our own builds have no warnings; a user's `pip install` may.
 export DSTCC_WERROR := 1
 
-.PHONY: help setup demo kernel test test-slow test-kernel test-sanitize coverage fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format docs clean
+.PHONY: help setup demo kernel test test-slow test-kernel test-sanitize coverage fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format docs picture clean
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
@@ -22,7 +22,7 @@ setup: $(STAMP)  ## system packages, virtual environment, native build
 $(STAMP): $(NATIVE) scripts/setup-debian.sh requirements/constraints.txt
 	scripts/setup-debian.sh
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[dev,ephemeris,kernel,learn]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[dev,docs,ephemeris,kernel,learn]'
 	touch $@
 
 demo: $(STAMP)   ## encode a real clip, send it from Mars ten times under stock controls and ours, write the report and the video
@@ -86,7 +86,10 @@ format: $(STAMP) ## let ruff and clang-format rewrite the formatting
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CXX_SOURCES)
 
-docs: demo       ## regenerate the README's picture from the demo's report
+docs: $(STAMP)   ## the documentation as a site, build/docs/index.html
+	$(BIN)/python scripts/docs_site.py
+
+picture: demo    ## regenerate the README's picture from the demo's report
 	$(BIN)/python scripts/screenshot.py $(DEMO)/report.html docs/report.png --force
 
 clean:           ## remove what the targets above made, and nothing that you put beside it

@@ -119,7 +119,7 @@ def test_every_algorithm_has_its_section():
 
 
 def test_every_time_constant_is_named():
-    assert {field.name for field in fields(TcpConstants)} - code_words("docs/simulator.md") == set()
+    assert {field.name for field in fields(TcpConstants)} - code_words("docs/scaling.md") == set()
 
 
 @pytest.mark.parametrize("name", shipped_policies())
