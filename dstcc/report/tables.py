@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -24,6 +27,7 @@ CHUNK_COLUMNS = (
     "complete_s",
     "played_level",
 )
+LINK_COLUMNS = ("link", "t_s", "open", "ebn0_db", "sun_earth_probe_deg")
 SAMPLE_COLUMNS = ("t_s", "subflow", "link", "cwnd_segments", "srtt_s", "rate_bps")
 
 
@@ -41,11 +45,23 @@ class Tables:
         """A row per subflow and slot, :data:`SAMPLE_COLUMNS`; missing RTTs are NaN."""
         return self._columns(trial, "samples", SAMPLE_COLUMNS)
 
+    def links(self, trial: Trial) -> Columns:
+        """A row per link and moment of the trial's seed, :data:`LINK_COLUMNS`; missing values are NaN."""
+        key = (trial.run.path, "links", str(trial.seed))
+        if key not in self._read:
+            rows = trial.run.links()
+            rows = rows.filter(pc.equal(rows["seed"], trial.seed))
+            self._read[key] = {name: _numbers(rows[name]) for name in LINK_COLUMNS}
+        return self._read[key]
+
     def _columns(self, trial: Trial, name: str, columns: tuple[str, ...]) -> Columns:
         key = (trial.run.path, name, trial.id)
         if key not in self._read:
             rows = trial.run.rows(name, trial.id, columns)
-            self._read[key] = {
-                column: rows[column].combine_chunks().to_numpy(zero_copy_only=False) for column in columns
-            }
+            self._read[key] = {column: _numbers(rows[column]) for column in columns}
         return self._read[key]
+
+
+def _numbers(column: pa.ChunkedArray) -> NDArray[Any]:
+    values: NDArray[Any] = column.combine_chunks().to_numpy(zero_copy_only=False)
+    return values

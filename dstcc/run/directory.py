@@ -7,6 +7,7 @@
     trials.parquet    a row a trial: status, metrics, drawn links
     chunks.parquet    a row a trial, chunk and layer
     samples.parquet   a row a trial, subflow and slot
+    links.parquet     a row a seed, link and moment: whether it is up, Eb/N0, the Sun's angle
     *.qlog, *.pcapng  every packet of a trial, on request
 """
 
@@ -51,6 +52,7 @@ from dstcc.scenario.constants import engine_constants
 from .backends import Backend
 from .distortions import distortions
 from .footing import footings
+from .link_table import LINKS, links_table
 from .logs import log_names, write_logs
 from .machine import git_commit, machine
 from .record import misshapen
@@ -82,7 +84,7 @@ if TYPE_CHECKING:
     from dstcc.metrics import Metrics
 
 SCHEMA = 1
-TABLES = ("trials.parquet", "chunks.parquet", "samples.parquet")
+TABLES = ("trials.parquet", "chunks.parquet", "samples.parquet", "links.parquet")
 IDENTITY = ("scenario_sha256", "backend", "scale")
 """What of ``run.json`` distinguishes runs."""
 LINK_FACTS = ("name", "rate_bps", "rtt_s", "delay_s", "loss", "outages", "outage_s")
@@ -209,6 +211,11 @@ class Run:
         except (OSError, pa.ArrowException) as error:
             raise RunError(f"{path}: damaged ({error})") from None
 
+    def links(self) -> pa.Table:
+        """``links.parquet``; without rows for a run of before there was one. :class:`RunError` when it is damaged."""
+        path = self.path / "links.parquet"
+        return _read_table(path, LINKS) if path.exists() else LINKS.empty_table()
+
     def levels(self, trial: str) -> list[int]:
         """The played level of each chunk of a trial in order, -1 for none; :class:`RunError` unless all are there."""
         table = self.rows("chunks", trial, ("chunk", "layer", "played_level"))
@@ -275,7 +282,9 @@ def write_run(
                 done.append(_done(trial))
                 advance()
         pq.write_table(trials_table(rows, source.layers), folder / "trials.parquet", compression="zstd")
-        end_s = max((row["end_s"] for row in rows if "end_s" in row), default=0.0)
+        ends_s = _ends_s(rows)
+        pq.write_table(links_table(scenario, ends_s), folder / "links.parquet", compression="zstd")
+        end_s = max(ends_s.values(), default=0.0)
         wall_s = time.monotonic() - started
         meta = _meta(resolved, source, argv, backend, end_s=end_s, wall_s=wall_s, warnings=judge.warnings)
         keys = trial_keys(scenario)
@@ -298,11 +307,22 @@ def load_run(path: Path) -> Run:
     scenario = _read_scenario(path / "scenario.toml")
     for name, schema in (("chunks.parquet", ALWAYS), ("samples.parquet", SAMPLES)):
         _check_columns(path / name, schema)
+    if (path / "links.parquet").exists():  # a run of before has none
+        _check_columns(path / "links.parquet", LINKS)
     # A run of before a metric came to be has no value of it.
     needed = pa.schema([column for column in trials_schema(0) if column.name not in METRICS])
     rows = _read_table(path / "trials.parquet", needed).to_pylist()
     trials = [row | {name: None for name in METRICS if name not in row} for row in rows]
     return Run(path, meta, scenario, trials)
+
+
+def _ends_s(rows: Sequence[Mapping[str, Any]]) -> dict[int, float]:
+    """Seed → when its longest trial ended."""
+    ends_s: dict[int, float] = {}
+    for row in rows:
+        if "end_s" in row:
+            ends_s[row["seed"]] = max(row["end_s"], ends_s.get(row["seed"], 0.0))
+    return ends_s
 
 
 def _no_run(path: Path) -> str | None:

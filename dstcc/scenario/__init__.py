@@ -7,6 +7,7 @@ from .draws import describe, draw_links, link_notes, rtt_s
 from .files import files_of
 from .load import Override, load_scenario, parse_override, parse_scenario, scenario_files
 from .model import Scenario
+from .physics import sun_earth_probe_deg
 from .video import Source, any_delay_hash, content_hash, load_source, manifest_hash
 from .write import to_toml
 
@@ -33,5 +34,6 @@ __all__ = [
     "rtt_s",
     "scale_of",
     "scenario_files",
+    "sun_earth_probe_deg",
     "to_toml",
 ]

@@ -138,6 +138,27 @@ def abstract_keys(name_or_path: object) -> dict[str, Any]:
         return dict(profile_of(name_or_path).link or {})
 
 
+def sun_earth_probe_deg(link: Link, about: About, t_s: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """The angle between the Sun and a link's far end, as seen from the Earth, of what leaves it at ``t_s``, in degrees.
+
+    ``None`` where the scenario does not say where that end is, or where both ends are elsewhere.
+    """
+    from dstcc_channels import geometry
+
+    path = profile_of(link.profile).path if link.profile is not None else None
+    if path is not None:
+        body, ephemeris = path.body, path.ephemeris
+    elif isinstance(link.delay_s, BodyPair) and "earth" in link.delay_s.bodies:
+        body = next(name for name in link.delay_s.bodies if name != "earth")
+        ephemeris = link.delay_s.ephemeris
+    else:
+        return None
+    assert about.start is not None  # held by check
+    light_s = geometry.light_time_s(body, "earth", about.start, t_s, ephemeris=ephemeris, sent=True)
+    angle = geometry.sun_earth_probe_deg(body, about.start, t_s + light_s, ephemeris=ephemeris)
+    return np.asarray(angle, dtype=np.float64)
+
+
 def check(scenario: Scenario) -> None:
     """Raise pydantic's error for links that could not be drawn."""
     about = scenario.scenario

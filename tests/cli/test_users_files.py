@@ -160,6 +160,7 @@ def test_what_dstcc_wrote_makes_room(home: Path) -> None:
     assert load_run(home / "run").meta["seeds"] == [8]
     assert sorted(path.name for path in (home / "run").iterdir()) == [
         "chunks.parquet",
+        "links.parquet",
         "run.json",
         "samples.parquet",
         "scenario.toml",

@@ -17,7 +17,7 @@ from tests.report.synthetic_run import RunSpec, build_run
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-FIGURES = 8
+FIGURES = 9
 SCREENSHOT = Path(__file__).parents[2] / "scripts" / "screenshot.py"
 
 

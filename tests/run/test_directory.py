@@ -15,7 +15,7 @@ from dstcc.run import directory as run_directory
 from dstcc.run.tables import CHUNKS, SAMPLES
 from dstcc.scenario import any_delay_hash, load_scenario, load_source, parse_override, parse_scenario
 
-FILES = ["chunks.parquet", "run.json", "samples.parquet", "scenario.toml", "trials.parquet"]
+FILES = ["chunks.parquet", "links.parquet", "run.json", "samples.parquet", "scenario.toml", "trials.parquet"]
 
 
 def write(path: Path, scenario_file: Path, *overrides: str, force: bool = False) -> Finished:
@@ -29,7 +29,7 @@ def run_path(tmp_path: Path, scenario_file: Path, toy: None) -> Path:
     return tmp_path / "run"
 
 
-def test_a_run_has_its_five_files(run_path: Path) -> None:
+def test_a_run_has_its_six_files(run_path: Path) -> None:
     assert sorted(path.name for path in run_path.iterdir()) == FILES
 
 
@@ -149,7 +149,12 @@ def test_a_run_that_is_stopped_leaves_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["toy.toml"]
 
 
-@pytest.mark.parametrize("name", FILES)
+def test_a_run_of_before_has_no_links(run_path: Path) -> None:
+    (run_path / "links.parquet").unlink()
+    assert load_run(run_path).links().num_rows == 0
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name != "links.parquet"])
 def test_a_missing_file_is_named(run_path: Path, name: str) -> None:
     (run_path / name).unlink()
     with pytest.raises(RunError, match=rf"{name}: missing"):

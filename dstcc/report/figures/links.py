@@ -1,0 +1,209 @@
+"""The links over mission time beside what came home: contacts, Eb/N0, the Sun's angle, and megabytes, on one axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dstcc.report.model import Section, Trial
+from dstcc.report.numbers import Unit, quantity, unit_for
+from dstcc.report.tables import Tables
+
+from .section import SectionFigure, Shown, register
+from .style import INK, NOT_PLAYED, algorithm_dashes, draw_svg, legend_above, quiet_ticks, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from dstcc.report.tables import Columns
+
+MOST_STEPS = 60
+"""Of what came home: a line of more cannot be read."""
+STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400)
+"""Lengths of a step that people count in; longer ones are whole days."""
+BAR_IN, FLAT_IN, CURVE_IN, HOME_IN = 0.3, 0.45, 0.9, 1.7
+SUN_FAR_DEG = 20.0
+"""The Sun's angle is a line of little height where it never comes below this: it does nothing to the link."""
+LINK_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)))
+CURVES = (("ebn0_db", "Eb/N0 (dB)"), ("sun_earth_probe_deg", "Sun angle (°)"))
+"""Columns with a panel where a link has values, and their labels."""
+DAY_S = 86_400.0
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What all panels share."""
+
+    names: tuple[str, ...]
+    """Of the links."""
+    links: dict[str, Columns]
+    clock: Unit
+    end_s: float
+    start: str
+    """What the clock shows at mission time 0; empty where the scenario does not say."""
+
+
+def links_figure(section: Section, tables: Tables, colours: dict[str, str], salt: str) -> str:
+    """A bar of contacts for each link, Eb/N0 and the Sun's angle where there are any, and a line an algorithm."""
+    trials = section.representative
+    scene = _scene(section, trials, tables)
+    curves = [one for one in CURVES if any(np.isfinite(rows[one[0]]).any() for rows in scene.links.values())]
+    heights = [BAR_IN * len(scene.names)] * bool(scene.names)
+    heights += [_height(scene, column) for column, _ in curves] + [HOME_IN]
+    dashes = algorithm_dashes(tuple(colours))
+    lines = [(trial.algorithm, colours[trial.algorithm], dashes[trial.algorithm]) for trial in trials]
+
+    def draw(figure: Figure) -> None:
+        panels = list(
+            figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0]
+        )
+        if scene.names:
+            _contacts(panels[0], scene)
+        for axes, (column, label) in zip(panels[-1 - len(curves) : -1], curves, strict=True):
+            _curve(axes, scene, column, label)
+        _home(panels[-1], trials, tables, scene, lines)
+        panels[-1].set_xlabel(_axis(scene))
+        panels[-1].set_xlim(0, scene.end_s / scene.clock.factor)
+        above = legend_above(figure, lines)
+        height = figure.get_figheight()
+        figure.subplots_adjust(
+            left=0.1, right=0.985, top=1 - (0.12 + above) / height, bottom=0.48 / height, hspace=0.16
+        )
+        figure.align_ylabels()
+
+    return draw_svg(f"{salt}-links", sum(heights) + 0.75 + legend_above(None, lines), draw)
+
+
+def home_by_step(trial: Trial, tables: Tables, edges_s: NDArray[Any]) -> NDArray[Any]:
+    """Bytes of the layers that were played, by the step of mission time in which each was complete on Earth."""
+    columns = tables.chunks(trial)
+    home = (columns["layer"] <= columns["played_level"]) & np.isfinite(columns["complete_s"])
+    return np.histogram(columns["complete_s"][home], edges_s, weights=columns["bytes"][home])[0]
+
+
+def _scene(section: Section, trials: tuple[Trial, ...], tables: Tables) -> Scene:
+    rows = tables.links(trials[0])
+    names = tuple(dict.fromkeys(str(name) for name in rows["link"]))
+    links = {name: {key: values[rows["link"] == name] for key, values in rows.items()} for name in names}
+    complete = [tables.chunks(trial)["complete_s"] for trial in trials]
+    last = max((float(one[np.isfinite(one)].max(initial=0.0)) for one in complete), default=0.0)
+    # A sender that goes on for weeks after all is home would squeeze what is of interest to the left edge.
+    end_s = last * 1.02 or 1.0
+    return Scene(names, links, unit_for("seconds", [end_s]), end_s, _start(section))
+
+
+def _start(section: Section) -> str:
+    start = section.runs[0].scenario.get("scenario", {}).get("start")
+    if not isinstance(start, datetime):
+        return ""
+    return f"{start.astimezone(UTC) if start.tzinfo else start:%Y-%m-%d %H:%M}"
+
+
+def _height(scene: Scene, column: str) -> float:
+    if column == "ebn0_db":
+        return CURVE_IN
+    nearest = min(float(np.nanmin(rows[column], initial=180.0)) for rows in scene.links.values())
+    return CURVE_IN if nearest < SUN_FAR_DEG else FLAT_IN
+
+
+def _contacts(axes: Axes, scene: Scene) -> None:
+    for row, name in enumerate(scene.names):
+        spans = [
+            (begin / scene.clock.factor, length / scene.clock.factor) for begin, length in _open(scene, name)
+        ]
+        axes.broken_barh(spans, (row - 0.32, 0.64), facecolors=INK, linewidth=0)
+        axes.axhline(row, color=NOT_PLAYED, linewidth=0.7, zorder=0)
+    axes.set(ylim=(len(scene.names) - 0.5, -0.5), yticks=range(len(scene.names)))
+    axes.set_yticklabels([short(name)[:16] for name in scene.names], color=INK)
+    axes.grid(axis="y", visible=False)
+    axes.set_axisbelow(True)
+    axes.spines["left"].set_visible(False)
+    quiet_ticks(axes)
+
+
+def _open(scene: Scene, name: str) -> list[tuple[float, float]]:
+    """When a link is up: beginning and length in seconds."""
+    rows = scene.links[name]
+    up = np.concatenate([[False], rows["open"].astype(bool), [False]])
+    times = np.append(rows["t_s"], rows["t_s"][-1])
+    changes = np.flatnonzero(up[1:] != up[:-1])
+    pairs = zip(changes[::2], changes[1::2], strict=True)
+    return [(float(times[begin]), float(times[end] - times[begin])) for begin, end in pairs]
+
+
+def _curve(axes: Axes, scene: Scene, column: str, label: str) -> None:
+    """A line a link; Eb/N0 only while the link is up."""
+    for name, dashes in zip(scene.names, LINK_DASHES * len(scene.names), strict=False):
+        rows = scene.links[name]
+        values = np.where(rows["open"], rows[column], np.nan) if column == "ebn0_db" else rows[column]
+        if np.isfinite(values).any():
+            axes.plot(
+                rows["t_s"] / scene.clock.factor,
+                values,
+                color=INK,
+                linestyle=dashes,
+                linewidth=1.1,
+                label=name,
+            )
+    if len(axes.lines) > 1 and column == "ebn0_db":
+        axes.legend(loc="upper right", ncols=len(axes.lines), borderaxespad=0.1)
+    if column == "sun_earth_probe_deg":
+        axes.set_ylim(bottom=0)
+    axes.set_ylabel(label)
+    axes.locator_params(axis="y", nbins=4 if axes.get_position().height > 0.1 else 2)
+    quiet_ticks(axes)
+
+
+def _home(axes: Axes, trials: tuple[Trial, ...], tables: Tables, scene: Scene, lines: list[Any]) -> None:
+    edges = _edges(scene.end_s)
+    for trial, (_, colour, dashes) in zip(trials, lines, strict=True):
+        sums = home_by_step(trial, tables, edges) / 1e6
+        axes.stairs(sums, edges / scene.clock.factor, color=colour, linestyle=dashes, linewidth=1.5)
+    axes.set_ylim(bottom=0)
+    axes.set_axisbelow(True)
+    axes.set_ylabel(f"home (MB in {_step_text(edges)})")
+    quiet_ticks(axes)
+
+
+def _edges(end_s: float) -> NDArray[Any]:
+    """Days of a mission of a week or more, else the shortest steps of :data:`STEPS_S` that are not too many."""
+    least_s = max(end_s / MOST_STEPS, DAY_S if end_s >= 7 * DAY_S else 0.0)
+    step_s = next((one for one in STEPS_S if one >= least_s), DAY_S * np.ceil(least_s / DAY_S))
+    return np.arange(0.0, end_s + step_s, step_s)
+
+
+def _step_text(edges: NDArray[Any]) -> str:
+    step = float(edges[1] - edges[0])
+    return "a day" if step == DAY_S else quantity("seconds", step)
+
+
+def _axis(scene: Scene) -> str:
+    since = f", from {scene.start} UTC" if scene.start else ""
+    return f"mission time ({scene.clock.name}{since})"
+
+
+def _label(shown: Shown) -> str:
+    said = []
+    for trial in shown.section.representative:
+        passes = len(trial.contacts)
+        home = trial.metrics.get("bytes_in_time")
+        if home is not None:
+            over = f" in {passes} contacts" if passes > 1 else ""
+            said.append(f"{trial.algorithm}: {home / 1e6:,.0f} MB home{over}")
+    return f"Contacts, Eb/N0 and what came home over mission time, {shown.representative}. {'; '.join(said)}."
+
+
+def _caption(shown: Shown) -> str:
+    return (
+        "Bars: when each link is up, by the spacecraft’s clock. Eb/N0 is that of the data direction while it is up. "
+        "The Sun’s angle is the one between the Sun and the spacecraft, as seen from the Earth. Below: what was "
+        f"complete on Earth in each step and was played ({shown.representative})."
+    )
+
+
+register(SectionFigure("links", "The links and what came home", "delivery", links_figure, _label, _caption))

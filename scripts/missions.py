@@ -1,0 +1,233 @@
+"""The contact plans, figures and figures' numbers of examples/missions.
+
+::
+
+    python -m scripts.missions plans     write handover.txt and relay-week.txt
+    python -m scripts.missions figures   run each mission, draw its figure, write its numbers into the README
+
+Everything follows from the scenarios, the profiles and this file; the same commit gives the same files.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from dstcc_channels import geometry
+from dstcc_channels.contacts import Contact, Plan, format_plan
+from dstcc_channels.profiles import load_profile
+from dstcc_channels.states import link_states
+
+from dstcc.atomic import atomic_write
+from dstcc.report import load_report
+from dstcc.report.figures.links import links_figure
+from dstcc.report.figures.style import algorithm_colours, standalone
+from dstcc.report.tables import Tables
+from dstcc.run import write_run
+from dstcc.scenario import load_scenario, load_source
+
+FOLDER = Path(__file__).resolve().parent.parent / "examples" / "missions"
+SOL_S = 88_775.244
+"""Mars' solar day (Allison and McEwen 2000)."""
+
+ORBIT = {"altitude_m": 280e3, "inclination_deg": 93.0}
+"""Mars Reconnaissance Orbiter's, as in the profiles; node and phase are fixed in the plans."""
+COMPLEXES = (("goldstone", 14), ("madrid", 63), ("canberra", 43))
+"""Each complex and the node number of its 70 m antenna in the plan."""
+MRO, ROVER, EARTH = 74, 76, 1
+UP_BYTES_S = 256_000 // 8
+HANDOVER_START = datetime(2027, 12, 15, tzinfo=UTC)
+HANDOVER_S = 30 * 3600
+HANDOVER_BYTES_S = 6_000_000 // 8
+
+GALE = geometry.Site("mars", -4.59, 137.44)
+RELAY_START = datetime(2026, 11, 21, tzinfo=UTC)
+RELAY_SOLS = 7
+RELAY_BYTES_S = 250_000_000 // 8 // 480
+"""250 Mbit in a pass of eight minutes."""
+
+Windows = list[tuple[float, float]]
+
+
+def handover_plan() -> Plan:
+    """Who receives the orbiter, by the orbiter's clock: one complex at a time."""
+    orbit = geometry.CircularOrbit("mars", **ORBIT, node_deg=90.0)
+    seen = {name: geometry.link_windows("mars", [name], HANDOVER_START, HANDOVER_S) for name, _ in COMPLEXES}
+    above = geometry.complement(geometry.occultation(orbit, HANDOVER_START, HANDOVER_S), 0.0, HANDOVER_S)
+    contacts = []
+    for name, node in COMPLEXES:
+        for begin, end in geometry.intersection(shared(seen)[name], above):
+            contacts.append(Contact(*whole(begin, end), MRO, node, HANDOVER_BYTES_S))
+        # The complex may answer as long as it sees Mars: reports of the last minutes go up after the handover.
+        for begin, end in geometry.link_windows(orbit, [name], HANDOVER_START, HANDOVER_S, direction="up"):
+            contacts.append(Contact(*whole(begin, end), node, MRO, UP_BYTES_S))
+    return Plan(tuple(sorted(contacts)))
+
+
+def shared(seen: dict[str, Windows]) -> dict[str, Windows]:
+    """Each complex's windows, cut at the middle of the time that it shares with the one before or after it."""
+    turns = sorted((begin, end, name) for name, windows in seen.items() for begin, end in windows)
+    cuts = {(begin, name): [begin, end] for begin, end, name in turns}
+    for (first, last, name), (begin, _, other) in pairwise(turns):
+        if begin < last:
+            middle = (begin + last) / 2
+            cuts[first, name][1], cuts[begin, other][0] = middle, middle
+    mine: dict[str, Windows] = {name: [] for name in seen}
+    for (_, name), (begin, end) in cuts.items():
+        mine[name].append((begin, end))
+    return mine
+
+
+def relay_plan() -> Plan:
+    """When the orbiter is 10 degrees above the rover's horizon, both ways; the answer comes a round trip later, in the
+    same pass or the next one."""
+    orbit = geometry.CircularOrbit("mars", **ORBIT, node_deg=90.0)
+    seconds = RELAY_SOLS * SOL_S
+    passes = geometry.relay_windows(GALE, orbit, RELAY_START, seconds, mask_deg=10.0)
+    down = [Contact(*whole(begin, end), ROVER, EARTH, RELAY_BYTES_S) for begin, end in passes]
+    # What the Earth sends must reach the orbiter, which keeps it until the rover's next pass: never refused.
+    up = [Contact(0, round(seconds) + 86_400, EARTH, ROVER, UP_BYTES_S)]
+    return Plan(tuple(sorted([*down, *up])))
+
+
+def whole(begin: float, end: float) -> tuple[int, int]:
+    """A window in whole seconds inside the given one, as plans have them."""
+    return int(-(-begin // 1)), int(end // 1)
+
+
+PLANS = {
+    "handover.txt": (
+        "Mars Reconnaissance Orbiter (74) to the 70 m antennas at Goldstone (14), Madrid (63) and Canberra (43)",
+        handover_plan,
+    ),
+    "relay-week.txt": ("A rover in Gale crater (76) through an orbiter to the Earth (1)", relay_plan),
+}
+
+
+def write_plans(folder: Path = FOLDER) -> None:
+    """Write each plan of :data:`PLANS`."""
+    for name, (what, plan) in PLANS.items():
+        lines = [f"# {what}: python -m scripts.missions plans", *format_plan(plan())]
+        atomic_write(folder / name, "\n".join(lines) + "\n")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A published figure beside ours."""
+
+    what: str
+    published: str
+    ours: str
+    source: str
+
+
+def calibration() -> list[Known]:
+    """What of the missions was measured in flight, or published by those who fly it, and what the models say."""
+    passes = [one for one in relay_plan().contacts if one.source == ROVER]
+    seconds = [one.to_s - one.from_s for one in passes]
+    rate_bps = 8 * RELAY_BYTES_S
+    a_sol = sum(seconds) * rate_bps / RELAY_SOLS / 1e6
+    longest = max(seconds) * rate_bps / 1e6
+    far = link_states(
+        load_profile("mro-x-dss24"), datetime(2028, 5, 20, tzinfo=UTC), [0.0], elevation_deg=[20.0]
+    )
+    jupiter = load_profile(str(FOLDER / "new-horizons-dss43.toml"))
+    flyby = datetime(2007, 2, 28, tzinfo=UTC)
+    assert jupiter.path is not None
+    at_34m = jupiter.model_copy(update={"path": jupiter.path.model_copy(update={"station": "dss-35"})})
+    both = [link_states(one, flyby, [0.0, 0.0], elevation_deg=[10.0, 60.0]) for one in (at_34m, jupiter)]
+    rates = [" to ".join(f"{rate / 1e3:.0f}" for rate in one.rate_bps) for one in both]
+    square = 25 * (226 / 31) ** 2
+    return [
+        Known(
+            "Curiosity through Mars Reconnaissance Orbiter",
+            "about 500 Mbit a sol",
+            f"{len(passes) / RELAY_SOLS:.1f} passes of {sum(seconds) / len(seconds) / 60:.1f} min a sol, "
+            f"{a_sol:.0f} Mbit",
+            "Bell et al., MRO Relay Telecom Support of Mars Science Laboratory Surface Operations, IEEE Aerospace "
+            "Conference 2013",
+        ),
+        Known(
+            "Curiosity through MAVEN, its first pass",
+            "550 Mbit",
+            f"{longest:.0f} Mbit in the longest pass of a circular orbit of 280 km; MAVEN's ellipse stays in view for "
+            f"longer, {550e6 / rate_bps / 60:.1f} min at this mean rate",
+            "JPL, November 2014",
+        ),
+        Known(
+            "Mars Reconnaissance Orbiter at maximum range, 34 m",
+            "500 kb/s or more",
+            f"{float(far.rate_bps[0]) / 1e3:.0f} kb/s at {float(far.distance_m[0]) / 1e9:.0f} Gm with 3 dB margin",
+            "DESCANSO Design and Performance Summary 12",
+        ),
+        Known(
+            "New Horizons at Jupiter, February 2007",
+            "about 38 kb/s",
+            f"{rates[0]} kb/s through 34 m, {rates[1]} through 70 m, from 10 to 60 degrees of elevation and with 3 dB "
+            "margin",
+            "Johns Hopkins APL, Talking to Pluto Is Hard; the antenna is not named",
+        ),
+        Known(
+            "Psyche's laser terminal",
+            "267 Mb/s over 31 Gm, 25 Mb/s over 226 Gm",
+            f"both as published. By the inverse square, 25 Mb/s over 226 Gm would be {square:,.0f} Mb/s over 31 Gm: "
+            "there the equipment sets the rate, not the light",
+            "JPL, 18 December 2023 and 25 April 2024",
+        ),
+    ]
+
+
+def calibration_table() -> str:
+    """:func:`calibration` as Markdown."""
+    rows = ["| what | published | here | source |", "|---|---|---|---|"]
+    return "\n".join(
+        [*rows, *(f"| {one.what} | {one.published} | {one.ours} | {one.source} |" for one in calibration())]
+    )
+
+
+def draw(name: str, run: Path) -> tuple[str, str]:
+    """A mission's figure as SVG, and its trials as rows of Markdown."""
+    scenario = load_scenario(FOLDER / f"{name}.toml")
+    write_run(run, scenario, load_source(scenario), argv=["dstcc", "emulate"], quality=False)
+    report = load_report([run])
+    [section] = report.sections
+    svg = standalone(links_figure(section, Tables(), algorithm_colours(report.algorithms), name))
+    rows = ["| algorithm | chunks played | in full | home |", "|---|---|---|---|"]
+    for algorithm in section.finished:
+        found = {key: one.value for key, one in algorithm.estimates.items()}
+        shares = " | ".join(f"{found[key] * 100:.1f} %" for key in ("playback_ratio", "full_quality_ratio"))
+        rows.append(f"| {algorithm.name} | {shares} | {found['bytes_in_time'] / 1e6:,.1f} MB |")
+    return svg, "\n".join(rows)
+
+
+def write_figures(folder: Path = FOLDER) -> None:
+    """Run each mission; write its figure, and its trials and the published figures into the README."""
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    with TemporaryDirectory() as scratch:
+        for file in sorted(folder.glob("*.toml")):
+            if file.stem.startswith("new-horizons"):
+                continue
+            svg, rows = draw(file.stem, Path(scratch) / file.stem)
+            atomic_write(folder / "figures" / f"{file.stem}.svg", svg)
+            page = placed(page, file.stem, rows)
+    atomic_write(folder / "README.md", placed(page, "published", calibration_table()))
+
+
+def placed(page: str, name: str, text: str) -> str:
+    """The page with ``text`` between the marks of that name. Raises ValueError where it has no such marks."""
+    before, opened, rest = page.partition(f"<!-- {name} -->\n")
+    _, closed, after = rest.partition("<!-- / -->")
+    if not (opened and closed):
+        raise ValueError(f"README.md has no marks for {name}")
+    return f"{before}{opened}{text}\n{closed}{after}"
+
+
+if __name__ == "__main__":
+    commands = {"plans": write_plans, "figures": write_figures}
+    if sys.argv[1:] not in [[name] for name in commands]:
+        sys.exit(f"usage: python -m scripts.missions {'|'.join(commands)}")
+    commands[sys.argv[1]]()
