@@ -29,6 +29,7 @@ COMMANDS = {
     "train": "Train a controller on a scenario and write its policy.",
     "play": "Write the video as Earth saw it, lost chunks frozen.",
     "report": "Compare runs on one self-contained page.",
+    "explain": "What a trial's controller saw, believed and chose, and what came of it.",
     "export": "Write a run's trials for other tools: csv, iperf3, qlog, pcapng.",
     "links": "List link profiles; what one does at a date, or what a code loses.",
     "algorithms": "List every congestion control and scheduler.",

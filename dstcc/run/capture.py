@@ -62,7 +62,7 @@ def write_capture(
         file.write(section_block())
         for link in links:
             file.write(interface_block(f"{link.name} {end}"))
-        for interface, t_ns, header, payload in _packets(trace, _links(links), SEEN[end], mss_bytes):
+        for interface, t_ns, header, payload in _packets(trace, sender_links(links), SEEN[end], mss_bytes):
             file.write(packet_block(interface, zero_ns + t_ns, header, payload))
 
 
@@ -102,7 +102,7 @@ def packet_block(interface: int, at_ns: int, header: bytes, payload: int = 0) ->
 # ----------------------------------------------------------------------------------------------- IP's and TCP's headers
 
 
-def _links(links: Sequence[Link]) -> list[int]:
+def sender_links(links: Sequence[Link]) -> list[int]:
     """The link of every sender: first all subflows, then all background flows, link by link."""
     subflow_links = [index for index, link in enumerate(links) for _ in range(link.subflows)]
     return subflow_links + [index for index, link in enumerate(links) for _ in link.flows]

@@ -13,17 +13,39 @@ from dstcc.errors import RunError, ScenarioError
 from dstcc.metrics import METRICS
 from dstcc.scenario import load_scenario, load_source
 
-from .trials import Judge, Outcome, iter_trials, load_controllers, trial_keys
+from .backends import Simulator
+from .trials import SIMULATOR, Judge, Outcome, iter_trials, load_controllers, trial_keys
 
 if TYPE_CHECKING:
+    from dstcc.engine import EngineConfig, EngineResult
+    from dstcc.learn.policies.drive import Watcher
+    from dstcc.learn.policies.policy import Policy
+
     from .directory import Run
 
 JUDGED = ("psnr_db", "ssim", "vmaf")
 """Metrics of pictures, which a repetition need not judge again."""
 
 
-def replay(run: Run, trial: str, *, trace: bool = False) -> Outcome:
+class Watched(Simulator):
+    """The simulator with somebody who sees each decision of a policy."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self.watcher = watcher
+
+    def carry(self, config: EngineConfig, policy: Policy | None = None) -> EngineResult:
+        """Run one trial."""
+        if policy is None:
+            return super().carry(config)
+        from dstcc.learn.policies.drive import drive
+
+        return drive(policy, config, self.watcher)
+
+
+def replay(run: Run, trial: str, *, trace: bool = False, watcher: Watcher | None = None) -> Outcome:
     """Repeat a trial of a run; with ``trace`` it keeps every packet (``result.trace``).
+
+    ``watcher`` sees each decision of a policy.
 
     Raises :class:`~dstcc.errors.RunError` for a trial that is not there or failed, for a run of a kernel, and where
     this dstcc does not make the same of it: another version, or a policy or stream that changed since.
@@ -50,6 +72,7 @@ def replay(run: Run, trial: str, *, trace: bool = False) -> Outcome:
             source,
             Judge(source, wanted=False),
             policies=load_controllers(scenario, source),
+            backend=SIMULATOR if watcher is None else Watched(watcher),
             trace=trace,
             only=key,
         )

@@ -60,6 +60,7 @@ class Runner:
         """Those that steer the background flows of a single episode."""
         self._observer = make_observer(observation, episodes)
         self._mss = np.ones((episodes, 1))
+        self._counts = np.zeros((episodes, 2), dtype=np.int64)
         self._even = np.ones(episodes)
         """By what rewards are multiplied."""
 
@@ -73,6 +74,7 @@ class Runner:
         layers = int(config.objects.layer.max()) + 1 if len(config.objects.layer) else 1
         subflows = len(subflow_links(config.links))
         self._observer.begin(episode, subflows=subflows, layers=layers, mss_bytes=mss)
+        self._counts[episode] = subflows, layers
         if isinstance(self._observer, MeasuredObserver):
             self._observer.rates.begin(episode, config)
         self._mss[episode] = mss
@@ -116,6 +118,25 @@ class Runner:
         self.stepper.alpha_q16[:] = FALL_BACK if fall_back else SILENT
         self._go()
         self.observations[:] = self._observer.observe(self.stepper)
+
+    def subflows(self, episode: int) -> int:
+        """Of the trial in this place; the spaces may have more."""
+        return int(self._counts[episode, 0])
+
+    def layers(self, episode: int) -> int:
+        """Likewise."""
+        return int(self._counts[episode, 1])
+
+    def believed(self, episode: int) -> dict[str, NDArray[np.float64]]:
+        """What the observer holds to be true of each subflow's path now; empty for observers that only look.
+
+        ``loss`` (share), ``rate_bps`` (on the wire), ``rate_known`` (1 once a queue has shown the rate).
+        """
+        if not isinstance(self._observer, MeasuredObserver):
+            return {}
+        rates = self._observer.rates
+        known = rates.known[episode].astype(np.float64)
+        return {"loss": rates.loss()[episode], "rate_bps": rates.rate[episode] * 8, "rate_known": known}
 
     @property
     def terminated(self) -> NDArray[np.bool_]:

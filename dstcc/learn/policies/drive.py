@@ -8,7 +8,7 @@ in the result's totals.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from dstcc.learn.env.runner import Runner
 from dstcc.learn.spaces.scales import column
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from dstcc.engine import EngineConfig, EngineResult
 
     from .policy import Policy
@@ -27,7 +29,14 @@ GUARD_TOTALS = ("guard_clamps", "guard_fallbacks")
 """Entries of a driven trial's totals: window actions out of bounds; times NewReno took a subflow's window."""
 
 
-def drive(policy: Policy, config: EngineConfig) -> EngineResult:
+class Watcher(Protocol):
+    """Sees each decision of a driven trial, and changes nothing."""
+
+    def decided(self, runner: Runner, outputs: NDArray[np.float32], action: NDArray[Any] | None) -> None:
+        """Before the step: what the runner observed, the network's outputs, and the action; ``None``: it fell back."""
+
+
+def drive(policy: Policy, config: EngineConfig, watcher: Watcher | None = None) -> EngineResult:
     """Run a trial to its end under a policy; congestion control and scheduler are the policy's.
 
     Raises :class:`~dstcc.errors.PolicyError` when the trial has more subflows or layers than the policy knows.
@@ -47,10 +56,13 @@ def drive(policy: Policy, config: EngineConfig) -> EngineResult:
             for flow in flows:
                 flow.decide()
             outputs = policy.outputs(runner.observations)
-            if np.isfinite(outputs).all():
-                runner.step(policy.action.greedy(outputs))
-            else:
+            action = policy.action.greedy(outputs) if np.isfinite(outputs).all() else None
+            if watcher is not None:
+                watcher.decided(runner, outputs, action)
+            if action is None:
                 runner.idle(fall_back=True)
+            else:
+                runner.step(action)
     values = runner.stepper.subflow_values[0]
     sums = [float(column(values, SUBFLOW_VALUES, name).sum()) for name in ("clamps", "fallbacks")]
     result = named(policy, config, runner.result(0))

@@ -143,11 +143,25 @@ class ActionSpace(ABC):
     def greedy(self, outputs: NDArray[np.floating[Any]]) -> NDArray[Any]:
         """The best actions by a network's outputs, shape (K, :attr:`outputs`)."""
 
+    @abstractmethod
+    def described(self, action: NDArray[Any], subflows: int, layers: int) -> dict[str, str]:
+        """What one action, a row of :meth:`greedy`'s, chooses in a trial of so many subflows and layers.
+
+        What is decided, like ``layer 0``, to words for it.
+        """
+
     def document(self) -> dict[str, Any]:
         """As it stands in a policy's file: every option of every space, those of others at what :data:`OPTIONS` has."""
         options = {one.name: getattr(self, one.name) for one in fields(self)}
         whole = {**OPTIONS, **options, "encoding": self.encoding, "measured": self.measured}
         return whole | {name: [list(pair) for pair in whole[name]] for name in ("windows", "orders")}
+
+
+def window_words(alpha: float, beta: float) -> str:
+    """W ← α·W + β in a few characters."""
+    if alpha == 1 and beta:
+        return f"{beta:+g} segments"
+    return f"×{alpha:g}" + (f" {beta:+g}" if beta else "")
 
 
 def default_order(count: int) -> FloatArray:

@@ -13,7 +13,7 @@ import numpy as np
 from dstcc.engine.config import AGENT
 from dstcc.engine.stepper import ALPHA_MAX_Q16, AUTOMATIC, BETA_MAX, ONE_Q16
 
-from .actions import PAPER_WINDOWS, Actions, ActionSpace, check_single, default_order
+from .actions import PAPER_WINDOWS, Actions, ActionSpace, check_single, default_order, window_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -116,6 +116,16 @@ class MultiActions(BranchedActions):
         """Whether base layers may go a second time."""
         return self.copies
 
+    def described(self, action: NDArray[Any], subflows: int, layers: int) -> dict[str, str]:
+        """Each subflow's window, each layer's subflow, and what goes twice."""
+        n, m = self.subflows, self.layers
+        said = {f"window of subflow {s}": window_words(*self.windows[action[s]]) for s in range(subflows)}
+        for layer, place in enumerate(action[n : n + layers]):
+            said[f"layer {layer}"] = "earliest" if place == n else f"subflow {place}"
+        if self.copies:
+            said["sent twice"] = "base layers" if action[n + m] else "nothing"
+        return said
+
     def decode(self, actions: NDArray[Any], units: Units | None = None) -> Actions:
         """From (K, branches); see :meth:`ActionSpace.decode`."""
         choices = self._choices(np.asarray(actions))
@@ -159,6 +169,10 @@ class JointActions(MultiActions):
         """The best joint action, (K,)."""
         best: NDArray[Any] = np.argmax(outputs, axis=1)
         return best
+
+    def described(self, action: NDArray[Any], subflows: int, layers: int) -> dict[str, str]:
+        """As its digits."""
+        return super().described(self._choices(np.atleast_1d(action))[0], subflows, layers)
 
     def _choices(self, actions: NDArray[Any]) -> NDArray[np.int64]:
         digits = np.unravel_index(check_single(self, actions), self.branches)

@@ -53,6 +53,13 @@ class ContinuousActions(ActionSpace):
             default_order(count),
         )
 
+    def described(self, action: NDArray[Any], subflows: int, layers: int) -> dict[str, str]:
+        """Each subflow's window."""
+        return {
+            f"window of subflow {subflow}": f"×{2 ** (self.octaves * float(scale)):.2f}"
+            for subflow, scale in enumerate(action[:subflows])
+        }
+
     def greedy(self, outputs: NDArray[np.floating[Any]]) -> NDArray[Any]:
         """The outputs, cut off at ±1."""
         best: NDArray[Any] = np.clip(outputs, -1.0, 1.0)

@@ -77,6 +77,22 @@ class MeasuredActions(BranchedActions):
         """By what paths were measured to carry."""
         return True
 
+    def described(self, action: NDArray[Any], subflows: int, layers: int) -> dict[str, str]:
+        """Each subflow's pace, what goes twice, where layers go first and in which order."""
+        said = {}
+        for subflow in range(subflows):
+            factor, queue = self.windows[action[subflow]]
+            said[f"pace of subflow {subflow}"] = f"{factor:g} of its rate, queue of {queue:g} slots"
+        if self.copies:
+            said["sent twice"] = {"none": "nothing", "base": "base layers", "all": "all layers"}[
+                SPARES[action[self.subflows]]
+            ]
+        said["first on"] = PLACES[action[-2]]
+        gap, repair = self.orders[action[-1]]
+        order = "base layers first" if np.isinf(gap) else f"a gap of {gap:g} RTT"
+        said["order"] = f"{order}, {repair:g} of the spare time for repairs"
+        return said
+
     def decode(self, actions: NDArray[Any], units: Units | None = None) -> Actions:
         """From (K, branches), by ``units``; see :meth:`ActionSpace.decode`."""
         return self.decoder(actions)(units)

@@ -67,6 +67,10 @@ class SchedulerActions(ActionSpace):
         copied = np.zeros(layer.shape, dtype=np.uint8)
         return Actions(silent, np.zeros_like(silent), layer, copied, default_order(len(choices)))
 
+    def described(self, action: NDArray[Any], subflows: int, layers: int) -> dict[str, str]:
+        """The scheduling policy."""
+        return {"scheduling": POLICIES[int(action)]}
+
     def greedy(self, outputs: NDArray[np.floating[Any]]) -> NDArray[Any]:
         """The policy of the highest value, (K,)."""
         best: NDArray[Any] = np.argmax(outputs, axis=1)

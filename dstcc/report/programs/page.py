@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dstcc.report.figures.panels import Panel, draw_panels
 from dstcc.report.numbers import quantity
 from dstcc.report.page import TEMPLATES, Plot
 from dstcc.version import __version__
 
-from .figures import Panel, draw_panels, loss_panels, rate_panels, socket_panels
+from .figures import loss_panels, rate_panels, socket_panels
 from .load import ProgramRun
 
 

@@ -1,0 +1,97 @@
+"""``dstcc explain``: what a controller saw, believed and chose in a trial, and what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import complete
+from .output import console, emit_json, progress, show_figures
+
+if TYPE_CHECKING:
+    from dstcc.explain import Explanation
+
+EXAMPLES = """\b
+Examples:
+  dstcc explain run --trial dstcc/s1
+  dstcc explain run --trial dstcc/s1 -o why.html
+  dstcc explain run --trial iodst-dqn/s3 --json
+"""
+
+
+@click.command(short_help="What a controller saw, believed and chose.", epilog=EXAMPLES)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option(
+    "--trial",
+    metavar="ID",
+    required=True,
+    shell_complete=complete.trial,
+    help="Trial of a controller, like dstcc/s1.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="HTML page to write.")
+@click.option("--force", is_flag=True, help="Replace a page that is there, and nothing but dstcc's.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, with every decision.")
+def command(*, run: Path, trial: str, output: Path | None, force: bool, as_json: bool) -> None:
+    """Say what the controller of a trial of RUN saw, believed and chose over mission time, and what came of it.
+
+    The simulator repeats the trial; it says so if the trial comes out otherwise than in RUN. What was believed of the
+    losses stands beside what the channel did.
+
+    Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated.
+    """
+    from dstcc.atomic import atomic_write
+    from dstcc.explain import explain, render
+    from dstcc.outputs import check_output
+    from dstcc.report import REPORT
+    from dstcc.run import load_run
+
+    if output is not None:
+        if output.suffix.lower() not in (".html", ".htm"):
+            raise click.UsageError(f"-o {output}: an explanation is an HTML page, its name ends in .html")
+        check_output(output, REPORT, force=force, inputs=[run])
+    loaded = load_run(run)
+    with progress("repeating", None):
+        told = explain(loaded, trial)
+    if output is not None:
+        with progress("page", None):
+            page = render(told)
+        atomic_write(output, page, replaces=REPORT if force else None)
+    if as_json:
+        emit_json({"run": str(run), **({"page": str(output)} if output else {}), **told.document()})
+        return
+    _show(told)
+    if output is not None:
+        console().print(f"wrote {output}", soft_wrap=True)
+
+
+def _show(told: Explanation) -> None:
+    from rich.box import SIMPLE
+    from rich.table import Table
+
+    from dstcc.explain.page import finding
+
+    console().print(finding(told))
+    table = Table("decided", "choice", box=SIMPLE)
+    table.add_column("share", justify="right")
+    for name, choices in told.shares().items():
+        for place, (choice, share) in enumerate(choices):
+            table.add_row("" if place else name, choice, f"{share:.1%}")
+    show_figures(table)
+    table = Table(
+        box=SIMPLE, title="loss believed / of the channel, and what was played of what was captured"
+    )
+    for heading in ("from s", *(link.name for link in told.links), "played", "in full"):
+        table.add_column(heading, justify="right")
+    for part in told.parts():
+        links = (
+            f"{_share(link['believed_loss'])} / {_share(link['channel_loss'])}" for link in part["links"]
+        )
+        played = ("–" if part[key] is None else f"{part[key]:.1%}" for key in ("played", "in_full"))
+        table.add_row(f"{part['from_s']:,.0f}", *links, *played)
+    show_figures(table)
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2g}"

@@ -1,0 +1,263 @@
+"""The decisions of a trial beside the channel as it was."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dstcc.engine.config import subflow_links
+from dstcc.engine.stepper import SUBFLOW_VALUES
+from dstcc.errors import RunError
+from dstcc.run.capture import DATA_SENT, DROPPED, sender_links
+from dstcc.run.replay import replay
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dstcc.engine import Trace
+    from dstcc.learn.env.runner import Runner
+    from dstcc.learn.spaces.actions import ActionSpace
+    from dstcc.run import Run
+    from dstcc.run.trials import Outcome
+
+    FloatArray = NDArray[np.float64]
+
+SEEN = (
+    "established",
+    "link_up",
+    "srtt_s",
+    "cwnd_segments",
+    "inflight_segments",
+    "sent_segments",
+    "lost_segments",
+    "retransmitted_segments",
+    "delivered_bytes",
+    "queue_bytes",
+    "pacing_bps",
+)
+"""What is told of what a policy sees of each subflow, in the engine's units; the observation is made of such values."""
+LOST = 1
+"""A packet's fate in a trace: lost on the channel."""
+PARTS = 10
+"""Parts of a mission in the short table."""
+NS_PER_S = 1e9
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One decision, which holds until the next."""
+
+    t_s: float
+    """Mission time."""
+    observation: NDArray[np.float32]
+    """As the network got it; :attr:`Explanation.observed` names the places."""
+    saw: dict[str, FloatArray]
+    """:data:`SEEN`, a value a subflow."""
+    believed: dict[str, FloatArray]
+    """What the observer held to be true of each subflow's path: ``loss``, ``rate_bps``, ``rate_known``; or nothing."""
+    chose: dict[str, str]
+    """What was decided, in words; empty where the outputs were not finite and NewReno took the windows."""
+
+
+@dataclass(frozen=True)
+class LinkTruth:
+    """What became of the data packets that a link's channel carried, decision by decision."""
+
+    name: str
+    rate_bps: float
+    """As the link begins."""
+    subflows: tuple[int, ...]
+    """The subflows on it, as a policy numbers them."""
+    sent: NDArray[np.int64]
+    """Packets put on the channel from one decision to the next."""
+    lost: NDArray[np.int64]
+    """Of these, what the channel lost."""
+
+    def loss(self) -> FloatArray:
+        """The share lost, NaN where nothing was sent."""
+        share: FloatArray = np.where(self.sent > 0, self.lost / np.maximum(self.sent, 1), np.nan)
+        return share
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A trial's decisions, and what came of them."""
+
+    trial: str
+    scenario: str
+    policy: str
+    observed: tuple[str, ...]
+    """What each place of an observation holds."""
+    decisions: tuple[Decision, ...]
+    end_s: float
+    links: tuple[LinkTruth, ...]
+    capture_s: FloatArray
+    """When each chunk's last frame is captured."""
+    levels: NDArray[np.int64]
+    """The level that each chunk was played at, -1 for none."""
+    layers: int
+
+    @property
+    def t_s(self) -> FloatArray:
+        """When the decisions were made."""
+        return np.array([decision.t_s for decision in self.decisions])
+
+    def choices(self) -> dict[str, list[str]]:
+        """What was decided, and each decision's words for it."""
+        names = dict.fromkeys(name for decision in self.decisions for name in decision.chose)
+        return {
+            name: [decision.chose.get(name, "fell back") for decision in self.decisions] for name in names
+        }
+
+    def shares(self) -> dict[str, list[tuple[str, float]]]:
+        """For what was decided, the choices by the share of decisions that took them."""
+        return {
+            name: [(choice, count / len(chosen)) for choice, count in Counter(chosen).most_common()]
+            for name, chosen in self.choices().items()
+        }
+
+    def believed_of(self, link: LinkTruth, what: str) -> FloatArray:
+        """What was believed of a link at each decision: the mean over its subflows, NaN where there was no belief."""
+        return np.array(
+            [
+                float(np.mean(decision.believed[what][list(link.subflows)])) if decision.believed else np.nan
+                for decision in self.decisions
+            ]
+        )
+
+    def parts(self) -> list[dict[str, Any]]:
+        """The mission in :data:`PARTS` equal parts: the loss believed and true of each link, and what was played."""
+        edges = np.linspace(0.0, self.end_s, PARTS + 1)
+        when = np.clip(np.searchsorted(edges, self.t_s, side="right") - 1, 0, PARTS - 1)
+        of_chunk = np.clip(np.searchsorted(edges, self.capture_s, side="right") - 1, 0, PARTS - 1)
+        rows = []
+        for part in range(PARTS):
+            mine, links = when == part, []
+            for link in self.links:
+                held = self.believed_of(link, "loss")[mine]
+                sent = int(link.sent[mine].sum())
+                links.append(
+                    {
+                        "link": link.name,
+                        "believed_loss": float(np.nanmean(held)) if np.isfinite(held).any() else None,
+                        "channel_loss": float(link.lost[mine].sum() / sent) if sent else None,
+                    }
+                )
+            levels = self.levels[of_chunk == part]
+            rows.append(
+                {
+                    "from_s": float(edges[part]),
+                    "to_s": float(edges[part + 1]),
+                    "links": links,
+                    "captured": len(levels),
+                    "played": float((levels >= 0).mean()) if len(levels) else None,
+                    "in_full": float((levels == self.layers - 1).mean()) if len(levels) else None,
+                }
+            )
+        return rows
+
+    def document(self) -> dict[str, Any]:
+        """The JSON document."""
+        return {
+            "trial": self.trial,
+            "scenario": self.scenario,
+            "policy": self.policy,
+            "observed": list(self.observed),
+            "decisions": [
+                {
+                    "t_s": decision.t_s,
+                    "observation": decision.observation.tolist(),
+                    "saw": {name: values.tolist() for name, values in decision.saw.items()},
+                    "believed": {name: values.tolist() for name, values in decision.believed.items()},
+                    "chose": decision.chose,
+                }
+                for decision in self.decisions
+            ],
+            "links": [
+                {"link": link.name, "sent": link.sent.tolist(), "lost": link.lost.tolist()}
+                for link in self.links
+            ],
+            "shares": {name: dict(choices) for name, choices in self.shares().items()},
+            "parts": self.parts(),
+        }
+
+
+class _Recorder:
+    """Writes decisions down."""
+
+    def __init__(self, space: ActionSpace) -> None:
+        self.space, self.decisions = space, list[Decision]()
+
+    def decided(self, runner: Runner, outputs: NDArray[np.float32], action: NDArray[Any] | None) -> None:
+        """See :class:`dstcc.learn.policies.drive.Watcher`."""
+        values, layers = runner.stepper.subflow_values[0, : runner.subflows(0)], runner.layers(0)
+        saw = {name: values[:, SUBFLOW_VALUES.index(name)].copy() for name in SEEN}
+        believed = {name: held[: len(values)].copy() for name, held in runner.believed(0).items()}
+        chose = {} if action is None else self.space.described(action[0], len(values), layers)
+        self.decisions.append(Decision(runner.time_s(0), runner.observations[0].copy(), saw, believed, chose))
+
+
+def explain(run: Run, trial: str) -> Explanation:
+    """Repeat a trial under a controller and tell its decisions.
+
+    Raises :class:`~dstcc.errors.RunError` for a trial without a controller, and what :func:`replay` raises.
+    """
+    name = run.trial(trial)["controller"]
+    if name is None:
+        raise RunError(
+            f"{run.path}: trial {trial!r} has no controller: its algorithms decide nothing once a slot"
+        )
+    policy = _policy(run, name)
+    recorder = _Recorder(policy.action)
+    outcome = replay(run, trial, trace=True, watcher=recorder)
+    trace = outcome.result.trace
+    assert trace is not None
+    return Explanation(
+        trial=trial,
+        scenario=run.meta["scenario_name"],
+        policy=name,
+        observed=policy.observation.names,
+        decisions=tuple(recorder.decisions),
+        end_s=outcome.result.end_ns / NS_PER_S,
+        links=_truth(outcome, trace, np.array([decision.t_s for decision in recorder.decisions])),
+        capture_s=outcome.setup.capture_ns / NS_PER_S,
+        levels=outcome.playback.levels,
+        layers=int(outcome.setup.objects.layer.max()) + 1,
+    )
+
+
+def _policy(run: Run, name: str) -> Any:
+    from dstcc.learn.policies.policy import load_policy
+    from dstcc.scenario.model import controller_name
+
+    variants = (variant.get("set", {}) | variant for variant in run.scenario.get("variant", ()))
+    given = [
+        one
+        for part in (run.scenario.get("transport", {}), *variants)
+        for one in _listed(part.get("controller", ()))
+        if controller_name(one) == name
+    ]
+    return load_policy(given[0] if given else name)
+
+
+def _listed(names: Any) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _truth(outcome: Outcome, trace: Trace, t_s: FloatArray) -> tuple[LinkTruth, ...]:
+    """The channel's doing on each link between one decision and the next."""
+    link_of = np.array(sender_links(outcome.links))[trace.sender]
+    data = (trace.event == DATA_SENT) & (trace.fate != DROPPED) & (trace.syn == 0)
+    place = np.clip(np.searchsorted(t_s, trace.t_ns / NS_PER_S, side="right") - 1, 0, max(len(t_s) - 1, 0))
+    windows = np.array(subflow_links(outcome.setup.links))
+    truths = []
+    for index, link in enumerate(outcome.setup.links):
+        mine = data & (link_of == index)
+        sent = np.bincount(place[mine], minlength=len(t_s))
+        lost = np.bincount(place[mine & (trace.fate == LOST)], minlength=len(t_s))
+        subflows = tuple(np.flatnonzero(windows == index).tolist())
+        truths.append(LinkTruth(link.name, float(link.rate_bps), subflows, sent, lost))
+    return tuple(truths)

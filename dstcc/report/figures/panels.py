@@ -1,0 +1,97 @@
+"""Panels of lines over mission time, one for each link, beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dstcc.report.numbers import Unit, unit_for
+
+from .style import INK, MUTED, draw_svg, quiet_ticks, short
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+HEIGHT_IN, AXIS_IN, LEGEND_IN = 2.3, 0.55, 0.2
+"""Of a panel; of its times below; of a row of its legend."""
+LEAST_RISE = 1.25
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a panel."""
+
+    name: str
+    t_s: NDArray[np.float64]
+    y: NDArray[np.float64]
+    colour: str
+    dash: object = "-"
+
+
+Panel = tuple[str, list[Line], float | None]
+"""A link's name, its lines, and the limit that the link sets."""
+
+
+def draw_panels(
+    panels: Sequence[Panel], kind: str, salt: str, limit_name: str, *, floor: float | None = None
+) -> str:
+    """The panels beside each other as SVG, each with a legend of its own.
+
+    With ``floor`` the values are shares, drawn from there to 1 on an axis of powers of ten; lower ones lie on it.
+    """
+    times = [float(np.nanmax(line.t_s)) for _, lines, _ in panels for line in lines if len(line.t_s)]
+    tops = [float(np.nanmax(line.y)) for _, lines, _ in panels for line in lines if np.isfinite(line.y).any()]
+    clock = unit_for("seconds", times or [1.0])
+    unit = unit_for(kind, [*tops, *(limit for _, _, limit in panels if limit)] or [1.0])
+    rows = -(-max(len(lines) + (limit is not None) for _, lines, limit in panels) // 2)
+    below_in = AXIS_IN + LEGEND_IN * rows
+    height_in = HEIGHT_IN + below_in
+
+    def draw(figure: Figure) -> None:
+        grid = figure.subplots(1, len(panels), squeeze=False, sharex=True)[0]
+        for axes, (name, lines, limit) in zip(grid, panels, strict=True):
+            top = limit or 0.0
+            for line in lines:
+                axes.plot(
+                    line.t_s / clock.factor,
+                    line.y / unit.factor if floor is None else np.maximum(line.y, floor),
+                    color=line.colour,
+                    linestyle=line.dash,
+                    linewidth=1.4,
+                    label=line.name,
+                )
+                top = max(top, float(np.nanmax(line.y)) if np.isfinite(line.y).any() else 0.0)
+            if limit:
+                axes.axhline(
+                    limit / unit.factor, color=MUTED, linewidth=1, linestyle=(0, (4, 3)), label=limit_name
+                )
+            if floor is None:
+                axes.set_ylim(0, max(top, 1e-12) * LEAST_RISE / unit.factor)
+            else:
+                axes.set_yscale("log")
+                axes.yaxis.set_major_formatter(_power)
+                axes.set_ylim(floor / LEAST_RISE, 1)
+            axes.set_title(short(name), loc="left", color=INK)
+            axes.set_xlabel(_labelled("mission time", clock))
+            quiet_ticks(axes)
+            axes.legend(loc="upper left", bbox_to_anchor=(0, -0.2), ncols=2)
+        grid[0].set_ylabel(unit.name if floor is None else "share")
+        figure.subplots_adjust(left=0.07, right=0.99, top=0.9, bottom=below_in / height_in, wspace=0.16)
+
+    return draw_svg(salt, height_in, draw)
+
+
+def _power(value: float, _place: int | None) -> str:
+    """A power of ten without matplotlib's markup, which an SVG with text would show as it is."""
+    exponent = round(np.log10(value))
+    return (
+        "1" if exponent == 0 else "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    )
+
+
+def _labelled(what: str, unit: Unit) -> str:
+    return f"{what} ({unit.name})"
