@@ -22,8 +22,8 @@ NOT_PACKAGED = {".py", ".pyc", ".so", ".cpp", ".hpp"}
 NOT_INSTALLED = {ROOT / "dstcc/engine/_testing.pyi"}
 """Beside an extension that is built in place only."""
 
-DATA_ONLY = "dstcc_kernel.sources."
-"""Folders of C files that lie beside the package which reads them."""
+DATA_ONLY = ("dstcc_kernel.sources.", "dstcc.papers.data.", "dstcc.papers.clips")
+"""Folders without modules of ours that lie beside the package which reads them."""
 
 
 def table(section: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What the shell may complete a word to: names of algorithms, policies, profiles, codes and trials.
+"""What the shell may complete a word to: names of algorithms, policies, profiles, codes, papers and trials.
 
 Each function is a click ``shell_complete``: of the context, the parameter and the word so far, the words it may become.
 What cannot be read is no error here, there is just nothing to complete.
@@ -59,6 +59,13 @@ def code(_context: click.Context, _option: click.Parameter, word: str) -> list[C
     from dstcc_channels.codes import CODE_NAMES
 
     return _names(CODE_NAMES, word, files=False)
+
+
+def paper(_context: click.Context, _option: click.Parameter, word: str) -> list[CompletionItem]:
+    """Papers that can be reproduced."""
+    from dstcc.papers.places import papers_here
+
+    return _names(papers_here(), word, files=False)
 
 
 def trial(context: click.Context, _option: click.Parameter, word: str) -> list[CompletionItem]:

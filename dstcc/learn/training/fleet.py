@@ -56,6 +56,8 @@ class Fleet:
         self.episodes, self.count, self.seed = episodes, count, seed
         self.runner = Runner(count, observation, action, reward=reward, threads=threads)
         self.begun = 0
+        self.returns: list[float] = []
+        """Sum of rewards of each episode that ended, in the order of the ends; no part of :meth:`arrays`."""
         self.group = group
         self._config = lru_cache(CONFIGS)(partial(episodes.config, action=action))
         self._turns = np.zeros(count, dtype=np.int64)
@@ -90,6 +92,7 @@ class Fleet:
             runner.observations.copy(), runner.rewards.copy(), terminated, done, self.episode_values
         )
         for place in np.flatnonzero(done).tolist():
+            self.returns.append(float(runner.returns[place]))
             self._begin_next(place)
         return result
 

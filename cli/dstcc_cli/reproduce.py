@@ -1,0 +1,89 @@
+"""``dstcc reproduce``: a paper's experiments again, published beside measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import complete
+from .output import console, emit_json, progress, show_figures
+
+if TYPE_CHECKING:
+    from dstcc.papers.reproduce import Reproduced
+
+EXAMPLES = """\b
+Examples:
+  dstcc reproduce iodst --quick -o out
+  dstcc reproduce iodst --figure 4 --figure 5a -o out
+"""
+
+
+@click.command(short_help="Do a paper's experiments again.", epilog=EXAMPLES)
+@click.argument("paper", shell_complete=complete.paper)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder for page, tables and figures; an unfinished one goes on.",
+)
+@click.option(
+    "--figure",
+    "figures",
+    multiple=True,
+    metavar="N",
+    help="Only this figure or table; repeatable.  [default: all but the extra ones]",
+)
+@click.option("--quick", is_flag=True, help="Fewer seeds and points: two minutes.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cells at a time.  [default: all cores]")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def command(
+    *, paper: str, output: Path, figures: tuple[str, ...], quick: bool, jobs: int | None, as_json: bool
+) -> int:
+    """Run the experiments of PAPER (iodst, ..) and put each published number beside the measured one.
+
+    Ctrl-C keeps what is finished; the same command then goes on.
+
+    Exit codes: 0 done, whatever the verdicts are; 1 failed, 2 bad input, 130 interrupted, 143 terminated.
+    """
+    from dstcc.papers.model import load_paper
+    from dstcc.papers.reproduce import reproduce
+
+    loaded = load_paper(paper)
+    loaded.chosen(figures)
+    with ExitStack() as stack:
+
+        def begin(cells: int, kept: int) -> Callable[[], None]:
+            if kept:
+                click.echo(f"dstcc: {kept:,} of {cells:,} cells are in {output} already", err=True)
+            bar = stack.enter_context(progress(loaded.about.name, cells))
+            bar.advance(kept)
+            return lambda: bar.advance(1)
+
+        made = reproduce(loaded, output, figures=figures, quick=quick, jobs=jobs, begin=begin)
+    if as_json:
+        emit_json(made.document())
+    else:
+        _show(made)
+    return 0
+
+
+def _show(made: Reproduced) -> None:
+    from rich.box import SIMPLE
+    from rich.table import Table
+
+    from dstcc.papers.write import interval, said
+
+    table = Table(box=SIMPLE, title=f"{made.paper.about.name}: published beside measured")
+    for heading in ("figure", "quantity", "published", "measured", "95 %", "verdict"):
+        table.add_column(heading, justify="right" if heading in ("published", "measured", "95 %") else "left")
+    for row in made.rows:
+        published = "an order" if row.published is None else said(row.published)
+        quantity = f"{row.quantity}{f' ({row.unit})' if row.unit else ''}"
+        table.add_row(row.figure, quantity, published, said(row.measured), interval(row), row.verdict)
+    show_figures(table)
+    console().print(f"page: {made.folder / 'index.html'}", soft_wrap=True)

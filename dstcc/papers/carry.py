@@ -1,0 +1,135 @@
+"""Which cells a figure needs, and running those that are not finished yet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from dstcc.run.trials import WORKER_NAME
+
+from .cells import Cell, Outcome, Store, key_of
+from .dash_cell import DashCell
+from .links_cell import LinksCell
+from .model import Figure, Point
+from .training_cell import TrainingCell
+from .trial_cell import TrialCell, scenario_of
+
+Place = tuple[str, float | str, int]
+"""Whose (an algorithm's name), at which x, and of which seed."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A figure and its cells."""
+
+    figure: Figure
+    quick: bool
+    cells: dict[Place, Cell]
+
+
+@dataclass(frozen=True)
+class Results:
+    """A figure and what came of its cells."""
+
+    figure: Figure
+    quick: bool
+    outcomes: dict[Place, Outcome]
+
+    def at(self, name: str, x: float | str) -> list[Outcome]:
+        """An algorithm's outcomes at a point, seed by seed."""
+        return [outcome for (who, where, _), outcome in self.outcomes.items() if (who, where) == (name, x)]
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """Those that were run."""
+        return self.figure.points(self.quick)
+
+
+def plan_figure(figure: Figure, folder: Path, quick: bool) -> Planned:
+    """All its cells; raises :class:`~dstcc.errors.InputError` for a scenario that breaks a rule or lacks a trial."""
+    cells: dict[Place, Cell] = {}
+    for point in figure.points(quick):
+        path = folder / (point.scenario or figure.scenario)
+        settings = (*figure.set, *point.set, *(figure.quick_set if quick else ()))
+        first = scenario_of(path, settings).run.seed
+        if figure.kind == "links":
+            cells[figure.names[0], point.x, first] = LinksCell(path, settings, figure.count(quick))
+            continue
+        for name in figure.names:
+            for seed in range(first, first + figure.count(quick)):
+                cells[name, point.x, seed] = _cell(figure, path, settings, name, seed, quick=quick)
+    return Planned(figure, quick, cells)
+
+
+def _cell(
+    figure: Figure, path: Path, settings: tuple[str, ...], name: str, seed: int, *, quick: bool
+) -> Cell:
+    if figure.kind == "training":
+        return TrainingCell(path, settings, name, figure.quick_steps if quick else figure.steps, seed)
+    if figure.kind == "dash":
+        return DashCell(path, settings, name, seed)
+    return TrialCell(path, settings, name, seed, figure.probes, figure.quality, figure.backend)
+
+
+def carry(
+    planned: Iterable[Planned],
+    store: Store,
+    *,
+    jobs: int | None = None,
+    begin: Callable[[int, int], Callable[[], None]] = lambda _all, _kept: lambda: None,
+) -> list[Results]:
+    """Run what is not finished yet, and give back everything.
+
+    ``begin`` gets the number of cells and of those that are finished, and returns what is called after each.
+    An error ends it once the cells under way are done; what is finished stays.
+    """
+    planned = list(planned)
+    keys = {id(cell): key_of(cell) for one in planned for cell in one.cells.values()}
+    outcomes: dict[str, Outcome] = {}
+    missing: dict[str, Cell] = {}
+    for one in planned:
+        for cell in one.cells.values():
+            key = keys[id(cell)]
+            if key in outcomes or key in missing:
+                continue
+            found = store.find(key)
+            if found is None:
+                missing[key] = cell
+            else:
+                outcomes[key] = found
+    advance = begin(len(missing) + len(outcomes), len(outcomes))
+    outcomes |= _run(missing, store, jobs or os.cpu_count() or 1, advance)
+    return [
+        Results(one.figure, one.quick, {place: outcomes[keys[id(cell)]] for place, cell in one.cells.items()})
+        for one in planned
+    ]
+
+
+def _run(
+    missing: dict[str, Cell], store: Store, jobs: int, advance: Callable[[], None]
+) -> dict[str, Outcome]:
+    def work(key: str) -> Outcome:
+        outcome = missing[key].run(store.scratch(key))
+        store.keep(key, outcome)
+        return outcome
+
+    done: dict[str, Outcome] = {}
+    pool = ThreadPoolExecutor(jobs, thread_name_prefix=WORKER_NAME)
+    try:
+        waiting = {pool.submit(work, key): key for key, cell in missing.items() if not cell.alone}
+        for future in as_completed(waiting):
+            done[waiting[future]] = future.result()
+            advance()
+    except Exception:
+        pool.shutdown(wait=True, cancel_futures=True)
+        raise
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+    for key, cell in missing.items():
+        if cell.alone:
+            done[key] = work(key)
+            advance()
+    return done

@@ -1,0 +1,282 @@
+"""A paper's figures: what was measured, and below it each published number beside the measured one."""
+
+from __future__ import annotations
+
+import re
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dstcc.report.figures.style import (
+    GRID,
+    INK,
+    MUTED,
+    THEMED,
+    algorithm_colours,
+    algorithm_dashes,
+    draw_svg,
+    legend_above,
+    level_colours,
+    level_name,
+    quiet_ticks,
+)
+
+from .rows import Row, mean_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+    from .carry import Results
+
+WIDTH_IN = 9.4
+PLOT_IN, ROW_IN, HEAD_IN, FOOT_IN = 3.1, 0.26, 0.45, 0.6
+LEFT = 0.12
+NAMES = 0.46
+"""Where the comparison's own axes begin, as a share of the width: its quantities are written to the left of it."""
+QUANTITY_CHARS = 66
+NAMED_ROWS = ("stack", "dots")
+"""Plots with a line per algorithm, which need no legend."""
+WINDOW = 0.05
+"""Of a learning curve's episodes, over which it is averaged."""
+FONTS = "system-ui, 'DejaVu Sans', sans-serif"
+SHADE = 0.15
+
+
+def draw(results: Results, rows: list[Row], salt: str) -> str:
+    """The figure as an inline ``<svg>``."""
+    figure = results.figure
+    compared = [row for row in rows if row.published is not None]
+    colours = algorithm_colours(figure.names)
+    dashes = algorithm_dashes(figure.names)
+    stacked = figure.plot.kind in NAMED_ROWS
+    lines = [] if stacked else [(name, colours[name], dashes[name]) for name in figure.names]
+    chars = round(170 * WIDTH_IN / 11.2)
+    legend_in = legend_above(None, lines, chars) if lines else 0.0
+    plot_in = PLOT_IN + (0.22 * len(figure.names) - 1.6 if stacked else 0)
+    below_in = HEAD_IN + ROW_IN * len(compared) + FOOT_IN if compared else 0.1
+    height = legend_in + 0.2 + plot_in + FOOT_IN + below_in
+
+    def fill(canvas: Canvas) -> None:
+        if lines:
+            legend_above(canvas, lines, chars)
+        left = 0.3 if stacked else LEFT
+        axes = canvas.add_axes((left, (below_in + FOOT_IN) / height, 0.97 - left, plot_in / height))
+        DRAWN[figure.plot.kind](axes, results, colours, dashes)
+        quiet_ticks(axes)
+        if compared:
+            part = ROW_IN * len(compared) / height
+            _compare(canvas.add_axes((NAMES, FOOT_IN / height, 0.97 - NAMES, part)), compared)
+
+    return draw_svg(f"{salt}-{figure.id}", height, fill, width_in=WIDTH_IN)
+
+
+def standalone(svg: str) -> str:
+    """The same as a file of its own: in light colours, with fonts by name."""
+    for colour, variable in THEMED.items():
+        svg = svg.replace(f"var(--{variable})", colour)
+    svg = svg.replace("var(--font)", FONTS).replace(' aria-hidden="true"', "", 1)
+    box = re.search(r'viewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"', svg)
+    size = f' width="{box[1]}pt" height="{box[2]}pt"' if box else ""
+    links = ' xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + svg.replace("<svg", f"<svg{links}{size}", 1) + "\n"
+
+
+def _lines(axes: Axes, results: Results, colours: dict[str, str], dashes: dict[str, Any]) -> None:
+    plot, points = results.figure.plot, [point.x for point in results.points]
+    named = any(isinstance(x, str) for x in points) or len(points) == 1
+    where = list(range(len(points))) if named else [float(x) for x in points]
+    for name in results.figure.names:
+        means = [mean_of(plot.y, name, x, results) for x in points]
+        there = [(x, one) for x, one in zip(where, means, strict=True) if one is not None]
+        if not there:
+            continue
+        xs = [x for x, _ in there]
+        values = [one.value * plot.times for _, one in there]
+        bounds = [[bound * plot.times for bound in one.bounds()] for _, one in there]
+        lows, highs = ([bound[side] for bound in bounds] for side in (0, 1))
+        axes.plot(
+            xs, values, color=colours[name], linestyle=dashes[name], linewidth=1.5, marker="o", markersize=3.5
+        )
+        if len(xs) > 1:
+            axes.fill_between(xs, lows, highs, color=colours[name], alpha=SHADE, linewidth=0)
+        else:
+            axes.vlines(xs, lows, highs, color=colours[name], linewidth=1.2)
+    if named:
+        axes.set_xticks(where, labels=[str(x) for x in points])
+        axes.set_xlim(-0.5, len(points) - 0.5)
+    _dress(axes, results)
+
+
+def _dots(axes: Axes, results: Results, colours: dict[str, str], _dashes: dict[str, Any]) -> None:
+    """A figure of one point: a line per algorithm, with its name."""
+    plot, names = results.figure.plot, results.figure.names
+    for row, name in enumerate(names):
+        one = mean_of(plot.y, name, results.points[0].x, results)
+        if one is not None:
+            axes.plot([one.value * plot.times], [row], marker="o", markersize=5, color=colours[name])
+            low, high = (bound * plot.times for bound in one.bounds())
+            axes.hlines(row, low, high, color=colours[name], linewidth=1.5)
+    axes.set_yticks(range(len(names)), labels=names, color=INK)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set_xlabel(plot.y_label)
+    if plot.log_y:
+        from matplotlib.ticker import FuncFormatter
+
+        axes.set_xscale("log")
+        for formatted in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+            formatted(FuncFormatter(lambda value, _place: f"{value:,g}" if f"{value:g}"[0] in "125" else ""))
+    else:
+        axes.set_xlim(left=0)
+
+
+def _bars(axes: Axes, results: Results, colours: dict[str, str], _dashes: dict[str, Any]) -> None:
+    plot, points, names = results.figure.plot, results.points, results.figure.names
+    width = 0.8 / len(names)
+    for index, name in enumerate(names):
+        for place, point in enumerate(points):
+            one = mean_of(plot.y, name, point.x, results)
+            if one is None:
+                continue
+            x = place + (index - (len(names) - 1) / 2) * width
+            axes.bar(x, one.value * plot.times, width * 0.9, color=colours[name])
+            low, high = (bound * plot.times for bound in one.bounds())
+            axes.vlines(x, low, high, color=INK, linewidth=1.0)
+    axes.set_xticks(range(len(points)), labels=[str(point.x) for point in points])
+    axes.set_xlim(-0.5, len(points) - 0.5)
+    axes.grid(axis="x", visible=False)
+    _dress(axes, results)
+
+
+def _stack(axes: Axes, results: Results, _colours: dict[str, str], _dashes: dict[str, Any]) -> None:
+    names, x = results.figure.names, results.points[0].x
+    keys = [key for key in results.at(names[0], x)[0].values if key.startswith("layers_played.")]
+    levels = sorted(-1 if key.endswith("none") else int(key.rpartition(".")[2]) for key in keys)
+    shades = level_colours(tuple(levels))
+    for row, name in enumerate(names):
+        left = 0.0
+        for level in reversed(levels):
+            one = mean_of(f"layers_played.{'none' if level < 0 else level}", name, x, results)
+            share = one.value * 100 if one else 0.0
+            axes.barh(row, share, 0.72, left=left, color=shades[level],
+                      label=level_name(level, len(levels) - 1) if row == 0 else None)  # fmt: skip
+            left += share
+    axes.set(ylim=(len(names) - 0.5, -0.5), xlim=(0, 100), yticks=range(len(names)))
+    axes.set_yticklabels(names, color=INK)
+    axes.set_xlabel(results.figure.plot.y_label)
+    axes.grid(axis="y", visible=False)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=len(levels), borderaxespad=0.1)
+
+
+def _curve(axes: Axes, results: Results, colours: dict[str, str], dashes: dict[str, Any]) -> None:
+    """A series against its place, or against ``rate_t_s`` where it is a rate; a line per algorithm, the seeds' mean."""
+    plot = results.figure.plot
+    for name in results.figure.names:
+        runs = [one for point in results.points for one in results.at(name, point.x)]
+        columns = [np.array(one.series.get(plot.y, [])) for one in runs]
+        length = min((column.size for column in columns), default=0)
+        if not length:
+            continue
+        values = np.mean([column[:length] for column in columns], axis=0) * plot.times
+        times = runs[0].series.get("rate_t_s") if plot.y == "rate_bps" else None
+        x = np.array(times[:length]) if times else np.arange(1, length + 1)
+        if plot.y == "returns":
+            axes.plot(x, values, color=colours[name], linewidth=0.6, alpha=0.35)
+            values = _smooth(values)
+        axes.plot(x, values, color=colours[name], linestyle=dashes[name], linewidth=1.4)
+    _dress(axes, results)
+
+
+def _smooth(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The mean of the episodes before, as many as :data:`WINDOW` says."""
+    window = max(1, round(WINDOW * values.size))
+    sums = np.cumsum(np.insert(values, 0, 0.0))
+    ends = np.arange(1, values.size + 1)
+    begins = np.maximum(ends - window, 0)
+    smooth: np.ndarray[Any, Any] = (sums[ends] - sums[begins]) / (ends - begins)
+    return smooth
+
+
+def _boxes(axes: Axes, results: Results, colours: dict[str, str], _dashes: dict[str, Any]) -> None:
+    plot, names = results.figure.plot, results.figure.names
+    for index, name in enumerate(names):
+        runs = [one for point in results.points for one in results.at(name, point.x)]
+        values = np.concatenate([np.array(one.series[plot.y]) for one in runs]) * plot.times
+        axes.boxplot(
+            [values], positions=[index], widths=0.6, showfliers=False, whis=(5, 95),
+            medianprops={"color": colours[name], "linewidth": 2}, boxprops={"color": colours[name]},
+            whiskerprops={"color": MUTED}, capprops={"color": MUTED},
+        )  # fmt: skip
+    axes.set_xticks(range(len(names)), labels=names)
+    axes.set_xlim(-0.6, len(names) - 0.4)
+    _dress(axes, results)
+
+
+def _dress(axes: Axes, results: Results) -> None:
+    plot = results.figure.plot
+    axes.set_ylabel(plot.y_label)
+    if plot.x_label:
+        axes.set_xlabel(plot.x_label)
+    from matplotlib.ticker import FuncFormatter
+
+    plain = FuncFormatter(lambda value, _place: f"{value:,g}")
+    if plot.log_x:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(plain)
+    if plot.log_y:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(plain)
+        axes.yaxis.set_minor_formatter(FuncFormatter(lambda _value, _place: ""))
+    elif axes.get_ylim()[0] > 0 and plot.kind != "curve":
+        axes.set_ylim(bottom=0)
+
+
+def _round_up(value: float) -> float:
+    """To a power of ten."""
+    return float(10.0 ** np.ceil(np.log10(value)))
+
+
+def _compare(axes: Axes, rows: list[Row]) -> None:
+    """A line per published number: published as a diamond (or a bar, of a range), measured as a dot with its interval.
+    Numbers of different size share the axis, which is logarithmic away from 0."""
+    from matplotlib.ticker import FuncFormatter, NullLocator, SymmetricalLogLocator
+
+    for index, row in enumerate(rows):
+        published = row.published
+        if isinstance(published, tuple):
+            axes.hlines(index, *published, color=MUTED, linewidth=5, alpha=0.4)
+        elif published is not None:
+            axes.plot([published], [index], marker="D", markersize=6, color=MUTED, linestyle="none")
+        if row.measured is not None and isfinite(row.measured):
+            axes.plot([row.measured], [index], marker="o", markersize=4.5, color=INK, linestyle="none")
+            if row.low is not None and row.high is not None and isfinite(row.high) and isfinite(row.low):
+                axes.hlines(index, row.low, row.high, color=INK, linewidth=1.2)
+    labels = [_short(f"{row.quantity}{f' ({row.unit})' if row.unit else ''}") for row in rows]
+    axes.set_yticks(range(len(rows)), labels=labels, color=INK)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    sizes = [abs(value) for row in rows for value in (row.measured, _least(row)) if value and isfinite(value)]
+    if sizes and max(sizes) > 50 * min(sizes):
+        axes.set_xscale("symlog", linthresh=_round_up(max(min(sizes), max(sizes) / 1e4)))
+        locator = SymmetricalLogLocator(axes.xaxis.get_transform())
+        locator.set_params(numticks=7)
+        axes.xaxis.set_major_locator(locator)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:,g}"))
+        axes.xaxis.set_minor_locator(NullLocator())
+    ends = [value for row in rows for value in (row.low, row.measured, _least(row)) if value is not None]
+    if ends and min(ends) >= 0:
+        axes.set_xlim(left=0)
+    axes.axvline(0, color=GRID, linewidth=1.0, zorder=0)
+    axes.set_title("published ◆, measured ● with its 95 % interval", loc="left", color=MUTED)
+    quiet_ticks(axes)
+
+
+def _least(row: Row) -> float | None:
+    return row.published[0] if isinstance(row.published, tuple) else row.published
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= QUANTITY_CHARS else f"{text[: QUANTITY_CHARS - 1]}…"
+
+
+DRAWN = {"lines": _lines, "dots": _dots, "bars": _bars, "stack": _stack, "curve": _curve, "boxes": _boxes}

@@ -1,0 +1,271 @@
+"""A paper's two files as checked models: what is run for each figure, and what was published."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from dstcc.errors import InputError
+
+from .places import FIGURES, PUBLISHED, README, folder_of
+
+Text = Annotated[str, Field(min_length=1)]
+OTHER = "{over}"
+"""In a quantity: the other's name."""
+Times = Annotated[int, Field(ge=1, le=1_000)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Point(_Table):
+    """A place on a figure's axis: the scenario with some of its keys set."""
+
+    x: float | str
+    set: tuple[str, ...] = ()
+    """As ``--set`` has them."""
+    scenario: Text | None = None
+    """In the place of the figure's."""
+    quick: bool = True
+    """Whether ``--quick`` runs it."""
+
+
+class Plot(_Table):
+    """How a figure is drawn."""
+
+    kind: Literal["lines", "dots", "stack", "bars", "curve", "boxes"]
+    y: Text = "playback_ratio"
+    """The metric; a series for ``curve`` and ``boxes``."""
+    times: float = 1.0
+    """By what the metric is multiplied for its unit."""
+    y_label: str = ""
+    x_label: str = ""
+    log_x: bool = False
+    log_y: bool = False
+
+
+class Figure(_Table):
+    """What is run for one figure or table."""
+
+    id: Text
+    title: Text
+    kind: Literal["trial", "training", "dash", "links"] = "trial"
+    scenario: Text
+    set: tuple[str, ...] = ()
+    quick_set: tuple[str, ...] = ()
+    """More settings under ``--quick``, after those of the point."""
+    seeds: Times
+    quick_seeds: Times
+    algorithms: tuple[Text, ...] = ()
+    """Of the paper, by the names that the scenario's trials have."""
+    beyond: tuple[Text, ...] = ()
+    """What the paper does not have."""
+    point: tuple[Point, ...] = (Point(x=0.0),)
+    probes: tuple[Text, ...] = ()
+    """What is taken from a trial beside its metrics, see :mod:`dstcc.papers.probes`."""
+    quality: bool = False
+    """Whether the pictures are judged."""
+    learner: str | None = None
+    """``training``: the algorithm that learns."""
+    steps: int = 0
+    quick_steps: int = 0
+    backend: Literal["simulator", "kernel"] = "simulator"
+    extra: bool = False
+    """Run only when ``--figure`` names it."""
+    plot: Plot
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.kind == "training" and (self.learner is None or min(self.steps, self.quick_steps) < 1):
+            raise ValueError("a training needs learner, steps and quick_steps")
+        if self.kind in ("trial", "dash") and not self.algorithms:
+            raise ValueError("needs algorithms")
+        twice = [name for name, count in Counter(self.names).items() if count > 1]
+        if twice:
+            raise ValueError(f"algorithm named twice: {', '.join(twice)}")
+        if len({point.x for point in self.point}) < len(self.point):
+            raise ValueError("two points of one x")
+        return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All its algorithms; a training's and a table's one row has the figure's own."""
+        if self.kind == "training":
+            return (str(self.learner),)
+        return (*self.algorithms, *self.beyond) or ("links",)
+
+    @property
+    def heading(self) -> str:
+        """``Figure 4``, or ``Table 1`` where its id says so."""
+        return self.id.capitalize() if not self.id[:1].isdigit() else f"Figure {self.id}"
+
+    def points(self, quick: bool) -> tuple[Point, ...]:
+        """Those that are run."""
+        return tuple(point for point in self.point if point.quick or not quick)
+
+    def count(self, quick: bool) -> int:
+        """Seeds of each cell."""
+        return self.quick_seeds if quick else self.seeds
+
+
+class Measure(_Table):
+    """How a number is measured. ``level``: the metric's mean. ``gain``: by how many percent it is above that of
+    another, ``cut``: below it, ``lead``: the difference in the metric's unit."""
+
+    kind: Literal["level", "gain", "cut", "lead"]
+    metric: Text
+    of: Text | tuple[Text, ...]
+    """Whose. Of several (a level's) each counts like a point."""
+    over: tuple[Text, ...] = ()
+    """The others; a row for each."""
+    at: tuple[float | str, ...] = ()
+    """Points of the figure; all unless given."""
+    across: Literal["most", "mean", "least"] = "most"
+    """Of several points."""
+    times: float = 1.0
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if (self.kind == "level") != (not self.over):
+            raise ValueError("over: named by gain, cut and lead, and not by level")
+        if not isinstance(self.of, str) and self.over:
+            raise ValueError("of: one only where there is over")
+        return self
+
+    @property
+    def whose(self) -> tuple[str, ...]:
+        """``of`` as a list."""
+        return (self.of,) if isinstance(self.of, str) else self.of
+
+
+class Number(_Table):
+    """A published number, or an order that the paper claims, and where it says so."""
+
+    figure: Text
+    quantity: Text
+    published: float | tuple[float, float] | None = None
+    """A pair is a range."""
+    claim: str = ""
+    """In the place of a number: what the text says in words. The measure is positive where it holds."""
+    unit: str = ""
+    place: Text
+    source: Literal["text", "computed", "plot"] = "text"
+    """``computed``: from numbers of the text, as ``note`` says; ``plot``: read off a plot."""
+    note: str = ""
+    measure: Measure
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if (self.published is None) == (not self.claim):
+            raise ValueError("needs either published or claim")
+        if self.source == "computed" and not self.note:
+            raise ValueError("a computed number needs a note with its arithmetic")
+        if len(self.measure.over) > 1 and OTHER not in self.quantity:
+            raise ValueError(f"quantity: does not name the other ({OTHER}), of which there are several")
+        if self.claim and self.measure.kind == "level":
+            raise ValueError("a claim compares two: gain, cut or lead")
+        if isinstance(self.published, tuple) and not self.published[0] < self.published[1]:
+            raise ValueError("published: a range rises")
+        return self
+
+
+class About(_Table):
+    """Which paper it is."""
+
+    name: Text
+    title: Text
+    authors: Text
+    venue: Text
+
+
+class Paper(_Table):
+    """A paper that can be reproduced."""
+
+    about: About
+    figure: tuple[Figure, ...]
+    number: tuple[Number, ...]
+    folder: Path
+
+    @cached_property
+    def figures(self) -> dict[str, Figure]:
+        """By their ids, in order."""
+        return {figure.id: figure for figure in self.figure}
+
+    @cached_property
+    def readme(self) -> str:
+        """Deviations, and what came out."""
+        return (self.folder / README).read_text(encoding="utf-8")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if len(self.figures) < len(self.figure):
+            raise ValueError("figure: two of one id")
+        for index, number in enumerate(self.number):
+            figure = self.figures.get(number.figure)
+            if figure is None:
+                raise ValueError(f"number.{index}: no figure {number.figure}")
+            _check_measure(f"number.{index}", figure, number.measure)
+        return self
+
+    def chosen(self, ids: tuple[str, ...]) -> tuple[Figure, ...]:
+        """The figures of these ids, or all but the extra ones; raises :class:`InputError` for an unknown id."""
+        for one in ids:
+            if one not in self.figures:
+                listed = ", ".join(f"{figure.id} ({figure.title})" for figure in self.figure)
+                raise InputError(f"--figure {one}: {self.about.name} has {listed}")
+        return tuple(one for one in self.figure if (one.id in ids if ids else not one.extra))
+
+
+def _check_measure(where: str, figure: Figure, measure: Measure) -> None:
+    for name in (*measure.whose, *measure.over):
+        if name not in figure.names:
+            raise ValueError(f"{where}: figure {figure.id} has no {name}: {', '.join(figure.names)}")
+    points = {point.x for point in figure.point}
+    for x in measure.at:
+        if x not in points:
+            raise ValueError(f"{where}: figure {figure.id} has no point {x}")
+
+
+def load_paper(name: str) -> Paper:
+    """Read and check a paper; raises :class:`InputError` for an unknown name or a file that breaks a rule."""
+    return read_paper(folder_of(name))
+
+
+def read_paper(folder: Path) -> Paper:
+    """As :func:`load_paper`, of a folder."""
+    figures, published = (_read(folder / name) for name in (FIGURES, PUBLISHED))
+    document = {
+        "about": published.get("paper"),
+        "number": published.get("number", []),
+        "figure": figures.get("figure", []),
+        "folder": folder,
+    }
+    for path, table, known in (
+        (FIGURES, figures, {"figure"}),
+        (PUBLISHED, published, {"paper", "number"}),
+    ):
+        if strange := table.keys() - known:
+            raise InputError(f"{folder / path}: unknown key {', '.join(sorted(strange))}")
+    try:
+        return Paper.model_validate(document)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        key = ".".join(map(str, problem["loc"]))
+        rule = str(problem["msg"]).removeprefix("Value error, ")
+        file = FIGURES if (key or rule).startswith("figure") else PUBLISHED
+        raise InputError(f"{folder / file}: {key + ': ' if key else ''}{rule}") from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not TOML: {error}") from None

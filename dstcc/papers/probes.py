@@ -1,0 +1,69 @@
+"""What is taken from a trial beside its metrics: delays of chunks, jitter, a time line, a file's time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .cells import Outcome, number
+
+if TYPE_CHECKING:
+    from dstcc.run.trials import Outcome as Trial
+    from dstcc.scenario import Scenario
+
+NS = 1e-9
+
+
+def transfer(scenario: Scenario, trial: Trial) -> Outcome:
+    """``transfer_s``: until all has arrived, or where not all has, the scenario's duration; ``transfer_whole``: 1 or
+    0."""
+    done, limit = trial.metrics.values["completion_s"], scenario.scenario.duration_s
+    return Outcome({"transfer_s": limit if done is None else done, "transfer_whole": float(done is not None)})
+
+
+def delays(_scenario: Scenario, trial: Trial) -> Outcome:
+    """``delay_s``: mean time from the release of a layer to its completion; ``jitter_s``: mean change of that from one
+    layer completed to the next."""
+    done = trial.result.objects.complete_ns
+    there = done >= 0
+    if not there.any():
+        return Outcome({"delay_s": None, "jitter_s": None})
+    order = np.argsort(done[there], kind="stable")
+    waits = ((done - trial.setup.objects.release_ns)[there] * NS)[order]
+    jitter = float(np.abs(np.diff(waits)).mean()) if waits.size > 1 else None
+    return Outcome({"delay_s": number(float(waits.mean())), "jitter_s": number(jitter)})
+
+
+def rates(_scenario: Scenario, trial: Trial) -> Outcome:
+    """The series ``rate_bps`` (payload newly acknowledged in each slot, all subflows) at ``rate_t_s``."""
+    samples = trial.result.samples
+    times, places = np.unique(samples.t_ns, return_inverse=True)
+    sums = np.bincount(places, weights=samples.delivered_bytes)
+    steps = np.diff(times, prepend=0) * NS
+    return Outcome({}, {"rate_t_s": (times * NS).tolist(), "rate_bps": (8 * sums / steps).tolist()})
+
+
+def halves(scenario: Scenario, trial: Trial) -> Outcome:
+    """Mean rates before, during and after others' datagrams on the first link that has any: ``rate_before_bps``,
+    ``rate_beside_bps``, ``rate_after_bps``."""
+    line = rates(scenario, trial).series
+    times, values = np.array(line["rate_t_s"]), np.array(line["rate_bps"])
+    traffic = next(link.cross_traffic[0] for link in trial.setup.links if link.cross_traffic)
+    start, stop = traffic.start_ns * NS, traffic.stop_ns * NS
+    parts = {"before": times <= start, "beside": (start < times) & (times <= stop), "after": times > stop}
+    return Outcome(
+        {
+            f"rate_{name}_bps": number(float(values[part].mean())) if part.any() else None
+            for name, part in parts.items()
+        }
+    )
+
+
+PROBES: dict[str, Callable[[Scenario, Trial], Outcome]] = {
+    "transfer": transfer,
+    "delays": delays,
+    "rates": rates,
+    "halves": halves,
+}

@@ -1,0 +1,127 @@
+"""A row for each published number: what was measured in its place, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dstcc.stats import Estimate
+
+from .estimates import estimate
+from .model import OTHER, Figure, Measure, Number, Paper
+from .verdict import judge
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .carry import Results
+
+    Floats = NDArray[np.float64]
+
+ZERO_WHERE_NOTHING_CAME = "_bps"
+"""A rate without a value is that of a trial which delivered nothing."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A published number beside the measured one."""
+
+    figure: str
+    quantity: str
+    published: float | tuple[float, float] | None
+    """``None`` where the paper claims an order."""
+    measured: float | None
+    low: float | None
+    high: float | None
+    verdict: str
+    unit: str
+    claim: str
+    seeds: int
+    place: str
+    source: str
+    note: str
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+
+COLUMNS = tuple(Row.__dataclass_fields__)
+
+
+def rows_of(paper: Paper, results: Iterable[Results]) -> list[Row]:
+    """The rows of the figures that were run, in the order of ``published.toml``."""
+    by_id = {one.figure.id: one for one in results}
+    return [
+        row
+        for number in paper.number
+        if number.figure in by_id
+        for row in _rows(number, by_id[number.figure])
+    ]
+
+
+def _rows(number: Number, results: Results) -> Iterable[Row]:
+    others = number.measure.over or (None,)
+    for other in others:
+        measured = measure(number.measure, other, results)
+        effect = number.measure.kind != "level"
+        yield Row(
+            figure=number.figure,
+            quantity=number.quantity.replace(OTHER, other or ""),
+            published=number.published,
+            measured=measured.value if measured else None,
+            low=measured.low if measured else None,
+            high=measured.high if measured else None,
+            verdict=judge(
+                measured,
+                number.published,
+                effect=effect,
+                unit=number.unit,
+                drawn=results.figure.kind != "links",
+            ),
+            unit=number.unit,
+            claim=number.claim,
+            seeds=measured.n if measured else 0,
+            place=number.place,
+            source=number.source,
+            note=number.note,
+        )
+
+
+def measure(asked: Measure, other: str | None, results: Results) -> Estimate | None:
+    """What came out; ``None`` where no point of it was run, or no seed has a value."""
+    points = [point.x for point in results.points if not asked.at or point.x in asked.at]
+    if not points:
+        return None
+    each = [_values(asked.metric, name, points, results) for name in asked.whose]
+    ours = np.concatenate(each) * asked.times
+    others = ours if other is None else _values(asked.metric, other, points, results) * asked.times
+    return estimate(asked.kind, ours, others, asked.across)
+
+
+def mean_of(metric: str, name: str, x: float | str, results: Results) -> Estimate | None:
+    """A metric's mean at one point."""
+    values = _values(metric, name, [x], results)
+    return estimate("level", values, values, "most")
+
+
+def metrics_of(figure: Figure, paper: Paper) -> tuple[str, ...]:
+    """What is measured of a figure: the metric that is drawn first."""
+    own = [number.measure.metric for number in paper.number if number.figure == figure.id]
+    first = [figure.plot.y] if figure.plot.kind in ("lines", "dots", "bars") else []
+    return tuple(dict.fromkeys([*first, *own]))
+
+
+def _values(metric: str, name: str, points: list[float | str], results: Results) -> Floats:
+    """(points, seeds); NaN where a seed has no value."""
+    return np.array([[_value(one.values, metric) for one in results.at(name, x)] for x in points])
+
+
+def _value(values: dict[str, float | None], metric: str) -> float:
+    value = values.get(metric)
+    if value is not None:
+        return value
+    return 0.0 if metric in values and metric.endswith(ZERO_WHERE_NOTHING_CAME) else float("nan")

@@ -1,0 +1,78 @@
+"""Whether a measured number is the published one, in plain words.
+
+The rule, of a measured mean m with its 95 % interval over seeds, and a published number p:
+
+* A *level* is *reproduced* where p lies in the interval, or m is within 20 % of p, or, both being percentages, within
+  5 points. Else it is *within a factor of two, smaller* or *larger*, and *not reproduced* beyond. Of a published range
+  each point counts as p.
+* An *effect* (by how much one is better than another; positive as the paper has it) is *not reproduced: opposite*
+  where the whole interval is below 0, and *not reproduced: no difference seen* where it contains 0; *undecided*, if it
+  contains p too. Else it is *reproduced* where p lies in the interval or m is within 20 % of p, and otherwise *same
+  order, smaller effect* or *larger effect*: who is ahead is the same.
+* A *claim* has no number: it is *reproduced* where the whole interval is above 0, and else as an effect.
+
+With one seed there is no interval; m stands for it, and the verdict ends with *(one seed)*. Where the comparison
+divides by 0 since the other brought nothing, m is infinite.
+"""
+
+from __future__ import annotations
+
+from dstcc.stats import Estimate
+
+REPRODUCED, UNDECIDED, UNMEASURED = "reproduced", "undecided", "not measured"
+OPPOSITE, NO_DIFFERENCE = "not reproduced: opposite", "not reproduced: no difference seen"
+NOT = "not reproduced"
+SMALLER_EFFECT, LARGER_EFFECT = "same order, smaller effect", "same order, larger effect"
+SMALLER, LARGER = "within a factor of two, smaller", "within a factor of two, larger"
+NEAR = 0.2
+"""Of the published number."""
+POINTS = 5.0
+"""Of percentages."""
+FACTOR = 2.0
+
+Published = float | tuple[float, float] | None
+
+
+def judge(
+    measured: Estimate | None, published: Published, *, effect: bool, unit: str = "", drawn: bool = True
+) -> str:
+    """The verdict; ``None`` for a claim's ``published``, and for what could not be ``measured``; ``drawn`` is false for
+    what no seed draws."""
+    if measured is None:
+        return UNMEASURED
+    said = _effect(measured, published) if effect else _level(measured, published, unit)
+    return f"{said} (one seed)" if drawn and measured.n == 1 else said
+
+
+def _level(measured: Estimate, published: Published, unit: str) -> str:
+    if published is None:
+        raise ValueError("a claim compares two")
+    low, high = published if isinstance(published, tuple) else (published, published)
+    nearest = min(max(measured.value, low), high)
+    if _within(measured, low, high) or _near(measured.value, nearest, POINTS if unit == "%" else 0.0):
+        return REPRODUCED
+    kind = SMALLER if measured.value < low else LARGER
+    ratio = measured.value / nearest if nearest else 0.0
+    return kind if 1 / FACTOR <= ratio <= FACTOR else NOT
+
+
+def _effect(measured: Estimate, published: Published) -> str:
+    low, high = measured.bounds()
+    p = published if not isinstance(published, tuple) else published[0]
+    if high < 0:
+        return OPPOSITE
+    if low <= 0:
+        return UNDECIDED if p is not None and low <= p <= high else NO_DIFFERENCE
+    if p is None or low <= p <= high or _near(measured.value, p, 0.0):
+        return REPRODUCED
+    return SMALLER_EFFECT if measured.value < p else LARGER_EFFECT
+
+
+def _within(measured: Estimate, low: float, high: float) -> bool:
+    """Whether the interval and the range have a point in common."""
+    least, most = measured.bounds()
+    return least <= high and low <= most
+
+
+def _near(value: float, published: float, points: float) -> bool:
+    return abs(value - published) <= max(NEAR * abs(published), points)

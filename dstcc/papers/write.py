@@ -1,0 +1,189 @@
+"""What ``dstcc reproduce`` leaves in its folder.
+
+::
+
+    reproduction.json  which paper, from what; the folder's mark
+    rows.json, .csv    a row per published number
+    figures/*.svg      each figure, published beside measured; *.csv what is drawn
+    index.html         all of it on one page that needs no network
+    cells/             finished cells, so that an interrupted run goes on
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from dstcc.atomic import atomic_write
+from dstcc.errors import InputError
+from dstcc.version import __version__
+
+from .carry import Results
+from .cells import engine_digest
+from .figures import draw, standalone
+from .model import Figure, Paper
+from .rows import COLUMNS, Row, mean_of, metrics_of
+from .verdict import REPRODUCED
+
+MARK, CELLS, FIGURES = "reproduction.json", "cells", "figures"
+SCHEMA = 1
+TEMPLATE = Path(__file__).parent / "page.html"
+
+
+def open_folder(folder: Path, paper: Paper) -> None:
+    """Make a reproduction's folder, or see to it that one that is there is this paper's; raises :class:`InputError`."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: is no folder, and is not replaced")
+    if folder.is_dir() and any(folder.iterdir()):
+        there = _paper_of(folder)
+        if there != paper.about.name:
+            what = f"a reproduction of {there}" if there else "not empty, and no reproduction of a paper"
+            raise InputError(f"{folder}: is {what}; name another folder for {paper.about.name}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InputError(f"{folder}: cannot be made") from None
+    except NotADirectoryError:
+        raise InputError(f"{folder}: cannot be made, what should hold it is no folder") from None
+    mark = {
+        "schema": SCHEMA,
+        "paper": paper.about.name,
+        "dstcc_version": __version__,
+        "engine": engine_digest(),
+    }
+    atomic_write(folder / MARK, json.dumps(mark, indent=2) + "\n")
+
+
+def _paper_of(folder: Path) -> str | None:
+    try:
+        mark = json.loads((folder / MARK).read_bytes())
+        return str(mark["paper"]) if mark["schema"] == SCHEMA else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def document(paper: Paper, rows: list[Row]) -> dict[str, Any]:
+    """As ``dstcc reproduce --json`` prints it."""
+    return {"paper": paper.about.name, "rows": [_finite(row.document()) for row in rows]}
+
+
+def _finite(row: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no infinity."""
+    return {k: None if isinstance(v, float) and not isfinite(v) else v for k, v in row.items()}
+
+
+def write(folder: Path, paper: Paper, results: list[Results], rows: list[Row], quick: bool) -> None:
+    """Write all but the cells; the same results give the same bytes."""
+    (folder / FIGURES).mkdir(exist_ok=True)
+    plots = {}
+    for one in results:
+        own = [row for row in rows if row.figure == one.figure.id]
+        if one.figure.kind == "links":
+            continue
+        svg = draw(one, own, paper.about.name)
+        plots[one.figure.id] = svg
+        name = file_name(one.figure)
+        atomic_write(folder / FIGURES / f"{name}.svg", standalone(svg))
+        atomic_write(folder / FIGURES / f"{name}.csv", _drawn(one, paper))
+    atomic_write(
+        folder / "rows.json",
+        json.dumps(document(paper, rows), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
+    )
+    atomic_write(folder / "rows.csv", _csv([COLUMNS, *(_plain(row) for row in rows)]))
+    atomic_write(folder / "index.html", _page(paper, results, rows, plots, quick))
+
+
+def file_name(figure: Figure) -> str:
+    """A figure's files, without the ending."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", f"figure-{figure.id}")
+
+
+def _plain(row: Row) -> list[Any]:
+    values = row.document()
+    published = values["published"]
+    if isinstance(published, tuple):
+        values["published"] = f"{published[0]:g} to {published[1]:g}"
+    return [values[name] for name in COLUMNS]
+
+
+def _drawn(results: Results, paper: Paper) -> str:
+    figure = results.figure
+    lines: list[Any] = [("algorithm", "x", "metric", "mean", "low", "high", "seeds")]
+    metrics = metrics_of(figure, paper)
+    if figure.plot.kind == "stack":
+        first = results.at(figure.names[0], results.points[0].x)[0].values
+        metrics = (*(name for name in first if name.startswith("layers_played.")), *metrics)
+    for name in figure.names:
+        for point in results.points:
+            for metric in metrics:
+                one = mean_of(metric, name, point.x, results)
+                if one is not None:
+                    lines.append((name, point.x, metric, one.value, one.low, one.high, one.n))
+    return _csv(lines)
+
+
+def _csv(lines: list[Any]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    return text.getvalue()
+
+
+def said(value: float | tuple[float, float] | None) -> str:
+    """A number for people: three figures, or a range."""
+    if value is None:
+        return "–"
+    if isinstance(value, tuple):
+        return f"{said(value[0])} to {said(value[1])}"
+    if not isfinite(value):
+        return "∞" if value > 0 else "-∞"
+    if value == 0:
+        return "0"
+    if abs(value) >= 1000 or float(value).is_integer():
+        return f"{value:,.0f}"
+    return f"{value:.4g}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def interval(row: Row) -> str:
+    """The interval, or a dash."""
+    return "–" if row.low is None or row.high is None else f"{said(row.low)} to {said(row.high)}"
+
+
+def _page(paper: Paper, results: list[Results], rows: list[Row], plots: dict[str, str], quick: bool) -> str:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    styles = Path(__file__).parents[1] / "report" / "templates" / "report.css"
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATE.parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    sections = [
+        (
+            one.figure,
+            [row for row in rows if row.figure == one.figure.id],
+            plots.get(one.figure.id),
+            file_name(one.figure),
+        )
+        for one in results
+    ]
+    seeds = {one.figure.id: one.figure.count(quick) for one in results}
+    return environment.get_template(TEMPLATE.name).render(
+        paper=paper,
+        sections=sections,
+        rows=rows,
+        seeds=seeds,
+        quick=quick,
+        said=said,
+        interval=interval,
+        css=styles.read_text(encoding="utf-8"),
+        held=sum(row.verdict.startswith(REPRODUCED) for row in rows),
+        version=__version__,
+        engine=engine_digest()[:12],
+    )

@@ -1,0 +1,224 @@
+"""From a paper's folder to the page: going on after an end, the same bytes, and bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dstcc.errors import InputError
+from dstcc.papers.cells import Outcome, Store
+from dstcc.papers.model import read_paper
+from dstcc.papers.reproduce import Reproduced, reproduce
+from tests.papers.made import FIGURES, PUBLISHED, SCENARIO, write_paper
+
+
+def run(folder: Path, out: Path, **options) -> Reproduced:
+    return reproduce(read_paper(folder), out, **options)
+
+
+def written(out: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(out).as_posix(): path.read_bytes()
+        for path in sorted(out.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture
+def paper(tmp_path: Path) -> Path:
+    return write_paper(tmp_path / "paper")
+
+
+def test_what_is_written(paper: Path, tmp_path: Path) -> None:
+    made = run(paper, tmp_path / "out")
+    (row,) = made.rows  # figure 2 is extra
+    assert row.verdict == "same order, smaller effect"
+    assert row.measured is not None
+    assert row.low is not None
+    assert row.low < row.measured
+    assert row.seeds == 4
+    document = json.loads((tmp_path / "out" / "rows.json").read_bytes())
+    assert document == json.loads(json.dumps(made.document()))
+    assert {"figure", "quantity", "published", "measured", "low", "high", "verdict"} <= document["rows"][
+        0
+    ].keys()
+    assert (tmp_path / "out" / "rows.csv").read_text().splitlines()[0].startswith("figure,quantity,published")
+    drawn = (tmp_path / "out" / "figures" / "figure-1.csv").read_text().splitlines()
+    assert drawn[1].startswith("newreno,50.0,throughput_bps,")
+    assert len(drawn) == 1 + 2 * 2
+    svg = (tmp_path / "out" / "figures" / "figure-1.svg").read_text()
+    assert "var(--" not in svg
+    assert "<svg xmlns=" in svg
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "throughput, bbr above newreno" in page
+    assert "No deviations." in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+    assert len(list((tmp_path / "out" / "cells").iterdir())) == 2 * 2 * 4
+
+
+def test_a_figure_by_name_and_quick(paper: Path, tmp_path: Path) -> None:
+    made = run(paper, tmp_path / "out", figures=("2",))
+    assert [row.figure for row in made.rows] == ["2"]
+    quick = run(paper, tmp_path / "quick", quick=True)
+    assert len(list((tmp_path / "quick" / "cells").iterdir())) == 2  # one point, one seed
+    assert quick.rows[0].verdict.endswith("(one seed)")
+
+
+def test_after_an_end_it_goes_on_and_gives_the_same_bytes(paper: Path, tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    run(paper, whole)
+    half, counts = tmp_path / "half", []
+
+    def begin(cells: int, kept: int):
+        counts.append((cells, kept))
+        left = iter(range(5))
+
+        def advance() -> None:
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+
+        return advance
+
+    with pytest.raises(KeyboardInterrupt):
+        run(paper, half, begin=begin, jobs=1)
+    kept = len(list((half / "cells").glob("*.json")))
+    assert kept >= 6
+    assert not (half / "index.html").exists()
+
+    def count(cells: int, there: int):
+        counts.append((cells, there))
+        return lambda: None
+
+    run(paper, half, begin=count)
+    assert counts[0] == (16, 0)
+    assert counts[1][0] == 16
+    assert counts[1][1] >= kept  # what was under way may have ended after the interrupt
+    assert written(half) == written(whole)
+
+
+def test_after_a_kill_it_gives_the_same_bytes(paper: Path, tmp_path: Path, uncovered: None) -> None:
+    whole, half = tmp_path / "whole", tmp_path / "half"
+    run(paper, whole)
+    program = (
+        "import sys, time; from pathlib import Path; from dstcc.papers.model import read_paper; "
+        "from dstcc.papers.reproduce import reproduce; "
+        "reproduce(read_paper(Path(sys.argv[1])), Path(sys.argv[2]), jobs=1, "
+        "begin=lambda *_: lambda: time.sleep(0.05))"
+    )
+    child = subprocess.Popen([sys.executable, "-c", program, str(paper), str(half)])
+    try:
+        while len(list((half / "cells").glob("*.json"))) < 3:
+            assert child.poll() is None
+            time.sleep(0.01)
+    finally:
+        os.kill(child.pid, signal.SIGKILL)
+        child.wait()
+    assert not (half / "index.html").exists()
+    run(paper, half)
+    assert written(half) == written(whole)
+
+
+def test_a_damaged_cell_is_made_again(paper: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run(paper, out)
+    before = written(out)
+    for cell, text in zip((out / "cells").iterdir(), ("", "{}", "[1]", "{"), strict=False):
+        cell.write_text(text)
+    changed = sorted((out / "cells").iterdir())[-1]
+    kept = json.loads(changed.read_bytes())
+    kept["outcome"]["values"]["throughput_bps"] = 1.0
+    changed.write_text(json.dumps(kept))
+    run(paper, out)
+    assert written(out) == before
+
+
+def test_a_store_holds_what_it_is_given(tmp_path: Path) -> None:
+    store, outcome = Store(tmp_path / "cells"), Outcome({"a": 0.1, "b": None}, {"c": [1.0, 2.0]})
+    assert store.find("key") is None
+    store.scratch("key").mkdir(parents=True)
+    store.keep("key", outcome)
+    assert store.find("key") == outcome
+    assert not store.scratch("key").exists()
+
+
+def test_another_scenario_is_another_cell(paper: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run(paper, out, quick=True)
+    write_paper(paper, scenario=SCENARIO.replace("1e-2]", "2e-2]"))
+    from dstcc.papers.trial_cell import scenario_of, source_of
+
+    scenario_of.cache_clear()
+    source_of.cache_clear()
+    run(paper, out, quick=True)
+    assert len(list((out / "cells").iterdir())) == 4
+
+
+def test_folders_that_hold_something_else(paper: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "thesis.tex").write_text("mine")
+    with pytest.raises(InputError, match="not empty, and no reproduction of a paper"):
+        run(paper, out)
+    assert [path.name for path in out.iterdir()] == ["thesis.tex"]
+    other = tmp_path / "other"
+    run(paper, other, quick=True)
+    write_paper(paper, published=PUBLISHED.replace('"made"', '"remade"'))
+    with pytest.raises(InputError, match="is a reproduction of made; name another folder for remade"):
+        run(paper, other, quick=True)
+    with pytest.raises(InputError, match="is no folder"):
+        run(paper, out / "thesis.tex")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("published", PUBLISHED.replace("published = 10\n", ""), "number.0: needs either published or claim"),
+        ("published", PUBLISHED.replace('place = "section 1"', ""), "number.0.place: Field required"),
+        ("published", PUBLISHED.replace('of = "bbr", over', 'of = "bbr2", over'), "figure 1 has no bbr2"),
+        (
+            "published",
+            PUBLISHED.replace('over = ["newreno"]', "over = []"),
+            "over: named by gain, cut and lead",
+        ),
+        ("published", PUBLISHED.replace('figure = "2"', 'figure = "7"'), "number.1: no figure 7"),
+        ("published", PUBLISHED.replace('"gain"', '"gains"'), "measure.kind"),
+        ("published", PUBLISHED.replace('unit = "%"', 'unti = "%"'), "unti"),
+        (
+            "published",
+            PUBLISHED.replace('place = "section 1"', 'place = "x"\nsource = "computed"'),
+            "a computed number needs a note",
+        ),
+        (
+            "published",
+            PUBLISHED.replace("times = 100}", "times = 100, at = [3]}"),
+            "figure 2 has no point 3",
+        ),
+        ("figures", FIGURES.replace('kind = "lines"', 'kind = "pie"'), "figure.0.plot.kind"),
+        ("figures", FIGURES.replace('id = "2"', 'id = "1"'), "two of one id"),
+        ("figures", FIGURES.replace("x = 100", "x = 50"), "two points of one x"),
+        ("figures", FIGURES + "\n[other]\n", "unknown key other"),
+        ("figures", "figure = [", "not TOML"),
+    ],
+)
+def test_files_that_break_a_rule(tmp_path: Path, file: str, text: str, said: str) -> None:
+    folder = write_paper(tmp_path / "paper", **{file: text})
+    with pytest.raises(InputError) as error:
+        read_paper(folder)
+    assert said in str(error.value)
+    assert f"{file}.toml" in str(error.value)
+
+
+def test_a_trial_that_the_scenario_lacks(tmp_path: Path) -> None:
+    folder = write_paper(
+        tmp_path / "paper",
+        figures=FIGURES.replace('["newreno", "bbr"]', '["newreno", "bbr", "vegas"]'),
+    )
+    with pytest.raises(InputError, match="no trial 'vegas'; its trials are newreno"):
+        run(folder, tmp_path / "out")

@@ -1,0 +1,66 @@
+"""The rule of :mod:`dstcc.papers.verdict`, one line per case of its docstring."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from dstcc.papers.verdict import judge
+from dstcc.stats import Estimate
+
+
+def estimate(value: float, low: float | None = None, high: float | None = None, n: int = 10) -> Estimate:
+    return Estimate(value, low, high, n)
+
+
+@pytest.mark.parametrize(
+    ("measured", "published", "unit", "said"),
+    [
+        (estimate(140, 90, 190), 100, "", "reproduced"),  # in the interval
+        (estimate(120, 119, 121), 100, "", "reproduced"),  # just 20 % away
+        (estimate(121, 120.5, 121.5), 100, "", "within a factor of two, larger"),
+        (estimate(79, 78, 79.5), 100, "", "within a factor of two, smaller"),
+        (estimate(200, 199, 201), 100, "", "within a factor of two, larger"),
+        (estimate(201, 200.5, 202), 100, "", "not reproduced"),
+        (estimate(49, 48, 49.5), 100, "", "not reproduced"),
+        (estimate(7, 6.9, 7.1), 2, "%", "reproduced"),  # 5 points
+        (estimate(7, 6.9, 7.1), 2, "", "not reproduced"),
+        (estimate(7.1, 7.05, 7.2), 2, "%", "not reproduced"),
+        (estimate(3, 2.9, 3.1), 0, "", "not reproduced"),
+        (estimate(1500, 1400, 1600), (1000, 2000), "", "reproduced"),
+        (estimate(900, 850, 950), (1000, 2000), "", "reproduced"),  # within 20 % of its lower end
+        (estimate(700, 650, 750), (1000, 2000), "", "within a factor of two, smaller"),
+        (estimate(3900, 3800, 4000), (1000, 2000), "", "within a factor of two, larger"),
+        (estimate(700, 650, 1001), (1000, 2000), "", "reproduced"),  # the interval reaches into it
+    ],
+)
+def test_a_level(measured: Estimate, published, unit: str, said: str) -> None:
+    assert judge(measured, published, effect=False, unit=unit) == said
+
+
+@pytest.mark.parametrize(
+    ("measured", "published", "said"),
+    [
+        (estimate(-5, -9, -1), 20, "not reproduced: opposite"),
+        (estimate(2, -1, 5), 20, "not reproduced: no difference seen"),
+        (estimate(2, 0, 5), 20, "not reproduced: no difference seen"),
+        (estimate(10, -1, 25), 20, "undecided"),
+        (estimate(15, 5, 25), 20, "reproduced"),
+        (estimate(17, 16, 18), 20, "reproduced"),
+        (estimate(10, 9, 11), 20, "same order, smaller effect"),
+        (estimate(40, 30, 50), 20, "same order, larger effect"),
+        (estimate(inf, inf, inf), 20, "same order, larger effect"),
+        (estimate(10, 9, 11), None, "reproduced"),
+        (estimate(10, -1, 21), None, "not reproduced: no difference seen"),
+        (estimate(-10, -21, -1), None, "not reproduced: opposite"),
+        (estimate(40, None, None, 1), 20, "same order, larger effect (one seed)"),
+    ],
+)
+def test_an_effect(measured: Estimate, published: float | None, said: str) -> None:
+    assert judge(measured, published, effect=True, unit="%") == said
+
+
+def test_what_could_not_be_measured_and_what_no_seed_draws() -> None:
+    assert judge(None, 20, effect=True) == "not measured"
+    assert judge(estimate(20, None, None, 1), 20, effect=False, drawn=False) == "reproduced"
