@@ -24,16 +24,18 @@ def transfer(scenario: Scenario, trial: Trial) -> Outcome:
 
 
 def delays(_scenario: Scenario, trial: Trial) -> Outcome:
-    """``delay_s``: mean time from the release of a layer to its completion; ``jitter_s``: mean change of that from one
-    layer completed to the next."""
-    done = trial.result.objects.complete_ns
-    there = done >= 0
-    if not there.any():
-        return Outcome({"delay_s": None, "jitter_s": None})
-    order = np.argsort(done[there], kind="stable")
-    waits = ((done - trial.setup.objects.release_ns)[there] * NS)[order]
-    jitter = float(np.abs(np.diff(waits)).mean()) if waits.size > 1 else None
-    return Outcome({"delay_s": number(float(waits.mean())), "jitter_s": number(jitter)})
+    """``delay_s``: mean time from the release of a layer until all of it is there in order; ``jitter_s``: mean change
+    of that from one layer to the next that is completed. The same of base layers alone, ``base_delay_s`` and
+    ``base_jitter_s``, and ``base_bps``: their bytes that came, over the run."""
+    objects, done = trial.setup.objects, trial.result.objects.complete_ns
+    values: dict[str, float | None] = {}
+    for name, chosen in (("", done >= 0), ("base_", (done >= 0) & (objects.layer == 0))):
+        order = np.argsort(done[chosen], kind="stable")
+        waits = ((done - objects.release_ns)[chosen] * NS)[order]
+        values[f"{name}delay_s"] = float(waits.mean()) if waits.size else None
+        values[f"{name}jitter_s"] = float(np.abs(np.diff(waits)).mean()) if waits.size > 1 else None
+        values[f"{name}bps"] = float(8 * objects.payload_bytes[chosen].sum() / (trial.result.end_ns * NS))
+    return Outcome(values)
 
 
 def rates(_scenario: Scenario, trial: Trial) -> Outcome:
