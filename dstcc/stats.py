@@ -90,6 +90,11 @@ class Profile:
     low: NDArray[np.float64] | None
     high: NDArray[np.float64] | None
 
+    @property
+    def median(self) -> float:
+        """The value that half of the trials reach."""
+        return float(self.tau[self.share >= 0.5][-1])
+
     def at(self, tau: float) -> float:
         """The share of trials with a value of ``tau`` or more."""
         import numpy as np

@@ -25,7 +25,8 @@ from dstcc_channels.states import link_states
 from dstcc.atomic import atomic_write
 from dstcc.report import load_report
 from dstcc.report.figures.links import links_figure
-from dstcc.report.figures.style import algorithm_colours, standalone
+from dstcc.report.figures.looks import looks
+from dstcc.report.figures.style import standalone
 from dstcc.report.tables import Tables
 from dstcc.run import write_run
 from dstcc.scenario import load_scenario, load_source
@@ -195,7 +196,7 @@ def draw(name: str, run: Path) -> tuple[str, str]:
     write_run(run, scenario, load_source(scenario), argv=["dstcc", "emulate"], quality=False)
     report = load_report([run])
     [section] = report.sections
-    svg = standalone(links_figure(section, Tables(), algorithm_colours(report.algorithms), name))
+    svg = standalone(links_figure(section, Tables(), looks(report.algorithms), name))
     rows = ["| algorithm | chunks played | in full | home |", "|---|---|---|---|"]
     for algorithm in section.finished:
         found = {key: one.value for key, one in algorithm.estimates.items()}

@@ -192,10 +192,18 @@ def test_a_loss_kind_is_a_key_of_scenarios_and_of_profiles_by_its_row(scenario: 
 
 def test_a_figure_that_registers_itself_is_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     figure = SectionFigure(
-        "mine", "Mine", "time", lambda *_: "<svg/>", lambda _: "label", lambda _: "caption"
+        "mine",
+        "Mine",
+        "time",
+        lambda *_: "<svg/>",
+        lambda _: "label",
+        lambda _: "caption",
+        lambda *_: iter([("x",)]),
     )
     monkeypatch.setitem(FIGURES, "mine", figure)
     with pytest.raises(ValueError, match="two figures are called mine"):
         register(figure)
     with pytest.raises(ValueError, match="nowhere is none of delivery, time"):
-        register(SectionFigure("other", "", "nowhere", figure.draw, figure.label, figure.caption))
+        register(
+            SectionFigure("other", "", "nowhere", figure.draw, figure.label, figure.caption, figure.rows)
+        )

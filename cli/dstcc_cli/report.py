@@ -50,6 +50,9 @@ Examples:
     help="Where the runs' stream lies now, if it moved.",
 )
 @click.option("--no-pictures", is_flag=True, help="Leave out what Earth saw.")
+@click.option(
+    "--figures", is_flag=True, help="Also each figure as SVG and its numbers as CSV, in a folder beside FILE."
+)
 @click.option("--force", is_flag=True, help="Replace FILE if it is there and a report of dstcc's.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written and the summary as JSON.")
 def command(  # noqa: PLR0917 - click hands every option over by name
@@ -59,6 +62,7 @@ def command(  # noqa: PLR0917 - click hands every option over by name
     against: str | None,
     moved_to: Path | None,
     no_pictures: bool,
+    figures: bool,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -75,6 +79,8 @@ def command(  # noqa: PLR0917 - click hands every option over by name
         raise click.UsageError("--json has stdout for itself: give -o a file, or use -o - --format json")
     from dstcc.report import write_report
 
+    if figures and (chosen != "html" or output == STDOUT):
+        raise click.UsageError("--figures: of an HTML page in a file; -o FILE.html")
     report = _load(runs, None if output == STDOUT else Path(output), against, force)
     screenings = None
     if chosen == "html" and not no_pictures:
@@ -86,7 +92,7 @@ def command(  # noqa: PLR0917 - click hands every option over by name
         _print(report, chosen, screenings)
         return
     with progress("report", None):
-        written = write_report(report, Path(output), chosen, screenings, force=force)
+        written = write_report(report, Path(output), chosen, screenings, figures=figures, force=force)
     if as_json:
         emit_json(_document(report, output, chosen, written))
     else:

@@ -35,7 +35,7 @@ Examples:
     "--for",
     "until",
     metavar="TIME",
-    help="Mission time at which all ends: 90, 15m, 2h, 10d.  [default: the scenario's duration_s, or CMD's end]",
+    help="Mission time at which all ends: 90, '15 min', 2h, 10d.  [default: the scenario's duration_s, or CMD's end]",
 )
 @click.option("--mptcp", is_flag=True, help="Programs' TCP sockets are MPTCP's, over all links.")
 @click.option(
@@ -113,9 +113,10 @@ def command(
     """
     _require_pyroute2()
     from dstcc_kernel.endhosts.flight import fly
-    from dstcc_kernel.endhosts.planning import Options, duration
+    from dstcc_kernel.endhosts.planning import Options
 
     from dstcc.scenario import Override, load_scenario, parse_override, scenario_files
+    from dstcc.scenario.units import duration_s
 
     overrides = [parse_override(text) for text in settings]
     overrides += [Override(("run", "seed"), seed)] if seed is not None else []
@@ -124,7 +125,7 @@ def command(
     options = Options(
         command=cmd,
         earth=earth,
-        for_s=None if until is None else duration(until, "--for"),
+        for_s=None if until is None else duration_s(until, "--for"),
         congestion=congestion,
         module=module,
         bpf=bpf,

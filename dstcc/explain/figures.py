@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dstcc.report.figures.looks import COLOURS
 from dstcc.report.figures.panels import Line, Panel, draw_panels
-from dstcc.report.figures.style import ALGORITHM_COLOURS, INK, NOT_PLAYED, draw_svg, quiet_ticks
+from dstcc.report.figures.style import INK, NOT_PLAYED, draw_svg, quiet_ticks
 from dstcc.report.numbers import unit_for
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ LEAST_LOSS = 1e-6
 MOST_CHOICES = 8
 """Choices of one kind with a colour of their own: the most frequent ones."""
 ROW_IN, AXIS_IN, LEGEND_IN = 0.34, 0.55, 0.2
-CHANNEL, BELIEF = ALGORITHM_COLOURS[1], ALGORITHM_COLOURS[0]
+CHANNEL, BELIEF = COLOURS[1], COLOURS[0]
 
 
 def loss_figure(told: Explanation) -> str:
@@ -108,7 +109,7 @@ def channel_loss(told: Explanation, link: LinkTruth) -> tuple[FloatArray, FloatA
 def _colours(chosen: list[str]) -> dict[str, str]:
     """A colour for each of the most frequent choices."""
     names = sorted(set(chosen), key=lambda name: (-chosen.count(name), name))[:MOST_CHOICES]
-    return dict(zip(names, ALGORITHM_COLOURS, strict=False))
+    return dict(zip(names, COLOURS, strict=False))
 
 
 def _stretches(chosen: list[str]) -> list[tuple[int, int, str]]:

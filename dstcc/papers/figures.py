@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc.levels import level_name
+from dstcc.report.figures.looks import looks
 from dstcc.report.figures.style import (
     GRID,
     INK,
     MUTED,
     THEMED,
-    algorithm_colours,
-    algorithm_dashes,
     draw_svg,
     legend_above,
     level_colours,
-    level_name,
     quiet_ticks,
 )
 
@@ -48,8 +47,9 @@ def draw(results: Results, rows: list[Row], salt: str) -> str:
     """The figure as an inline ``<svg>``."""
     figure = results.figure
     compared = [row for row in rows if row.published is not None]
-    colours = algorithm_colours(figure.names)
-    dashes = algorithm_dashes(figure.names)
+    shown = looks(figure.names)
+    colours = {name: look.colour for name, look in shown.items()}
+    dashes = {name: look.dashes for name, look in shown.items()}
     stacked = figure.plot.kind in NAMED_ROWS
     lines = [] if stacked else [(name, colours[name], dashes[name]) for name in figure.names]
     chars = round(170 * WIDTH_IN / 11.2)

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dstcc.algorithms import TRANSFERS
-from dstcc.stats import Estimate
 
-from .footing import UNKNOWN, footings_of
+from .footing import footings_of
 from .model import Algorithm, Section, paired, plain_name
-from .numbers import SPACE, Unit, unit_for
+from .numbers import SPACE, UNKNOWN, Unit, unit_for, with_interval
 from .tables import Tables
 
 HOURS = (("playback_ratio", "Video home"), ("full_quality_ratio", "At full quality"))
@@ -77,12 +76,12 @@ def decide(section: Section, tables: Tables) -> Decision | None:
     rows = []
     for algorithm in section.finished:
         found = algorithm.estimates
-        cells = [_cell(found.get(key), share_s, clock) for key, _ in HOURS]
-        cells += [_cell(found.get(key), 1 / passes, size) for key, _ in SIZES]
-        cells.append(_cell(found.get(BOUND), 1.0, unit_for("share", [1.0])))
+        cells = [with_interval(found.get(key), clock, factor=share_s) for key, _ in HOURS]
+        cells += [with_interval(found.get(key), size, factor=1 / passes) for key, _ in SIZES]
+        cells.append(with_interval(found.get(BOUND), unit_for("share", [1.0])))
         if gains:
             gain = gains.get(algorithm.name)
-            cells.append(_cell(gain.mean if gain else None, 1 / passes, size, signed=True))
+            cells.append(with_interval(gain.mean if gain else None, size, factor=1 / passes, signed=True))
         footing = footings.get(algorithm.name)
         letters = (footing.letters, footing.lanes) if footing else (UNKNOWN, UNKNOWN)
         rows.append(Brought(algorithm.name, algorithm is section.best, tuple(cells), *letters))
@@ -117,14 +116,3 @@ def _sentence(best: Algorithm, ltp: Algorithm | None, clock: Unit, share_s: floa
     if ltp is not None and ltp is not best:
         text += f"; {plain_name(ltp.name)}, which is given the rates, {home(ltp)}"
     return f"{text}."
-
-
-def _cell(one: Estimate | None, factor: float, unit: Unit, *, signed: bool = False) -> tuple[str, str]:
-    if one is None:
-        return UNKNOWN, ""
-    say = unit.signed if signed else unit.number
-    value = say(one.value * factor)
-    if one.low is None or one.high is None:
-        return value, ""
-    joint = " to " if signed else "–"
-    return value, f"{say(one.low * factor)}{joint}{say(one.high * factor)}"

@@ -12,9 +12,8 @@ from typing import Any
 from dstcc.algorithms import COPIES, KNOWLEDGE
 
 from .model import Algorithm, Section
-from .numbers import SPACE
+from .numbers import SPACE, UNKNOWN
 
-UNKNOWN = "–"
 VARIES = "varies"
 SHARED = "deadlines"
 """Knowledge that a sentence leaves out where all algorithms have it."""

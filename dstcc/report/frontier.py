@@ -15,7 +15,7 @@ from dstcc.stats import SAME, Estimate, estimate
 
 from .catalogue import METRIC, RANKING
 from .model import PICTURED, Report, Section
-from .numbers import SPACE, Unit, unit_for
+from .numbers import SPACE, Unit, unit_for, with_interval
 
 HEADLINE = METRIC[RANKING[0]]
 BOUND = METRIC["oracle_ratio"]
@@ -165,7 +165,7 @@ def table(frontier: Frontier, names: tuple[str, ...]) -> list[Row]:
     columns = [frontier.bound, *map(frontier.line, names)]
     unit = _unit([one.value for column in columns for one in column if one is not None])
     return [
-        Row(f"{delay:g}", tuple(_texts(column[index], unit) for column in columns))
+        Row(f"{delay:g}", tuple(with_interval(column[index], unit) for column in columns))
         for index, delay in enumerate(frontier.delays)
     ]
 
@@ -216,13 +216,6 @@ def _bound(section: Section) -> Estimate | None:
 
 def _unit(values: list[float]) -> Unit:
     return unit_for(HEADLINE.kind, values)
-
-
-def _texts(one: Estimate | None, unit: Unit) -> tuple[str, str]:
-    if one is None:
-        return "–", ""
-    low, high = one.bounds()
-    return unit.number(one.value), f"{unit.number(low)}–{unit.number(high)}" if one.has_interval else ""
 
 
 def _joined(parts: list[str]) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dstcc.outputs import Kind, beginning
+from dstcc.outputs import Kind, beginning, stranger
 from dstcc.version import __version__
 
 GENERATOR = '<meta name="generator" content="dstcc '
 """In the head of a page."""
+PICTURE_MARK = "<metadata>dstcc report "
+"""At the head of a figure's file."""
 COMMENT = "<!-- dstcc report "
 """How the last line of Markdown begins."""
 
@@ -43,5 +45,21 @@ def _is_document(path: Path) -> bool:
     return isinstance(document, dict) and {"dstcc_version", "sections", "all_scenarios"} <= document.keys()
 
 
+def _no_figures(path: Path) -> str | None:
+    """Why a folder is not one of figures of ours: each picture has the mark, and a table beside it."""
+    pictures = sorted(path.glob("*.svg"))
+    if not pictures:
+        return "holds no figures"
+    own = {file.name for picture in pictures for file in (picture, picture.with_suffix(".csv"))}
+    other = stranger(path, own)
+    if other is not None:
+        return f"holds {other}, which is no figure of a report"
+    return next(
+        (f"{one.name} has no mark of dstcc" for one in pictures if PICTURE_MARK not in beginning(one)), None
+    )
+
+
+FIGURES = Kind("a report's figures", _no_figures, folder=True)
+"""The folder beside a report that ``--figures`` writes."""
 REPORT = Kind("a report", _no_report)
 """What ``dstcc report`` writes."""

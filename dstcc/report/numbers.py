@@ -6,6 +6,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dstcc.stats import Estimate
+
+UNKNOWN = "–"
+"""What stands for a value that there is not."""
 
 SPACE = "\u202f"
 """Narrow no-break space between number and unit (SI brochure 5.4.3)."""
@@ -123,6 +130,23 @@ def span(kind: str, values: Iterable[float]) -> str:
     low_number, _, low_unit = low.rpartition(SPACE)
     high_unit = high.rpartition(SPACE)[2]
     return f"{low_number}–{high}" if low_unit == high_unit else f"{low} – {high}"
+
+
+def with_interval(
+    one: Estimate | None, unit: Unit, bounds: Unit | None = None, *, factor: float = 1.0, signed: bool = False
+) -> tuple[str, str]:
+    """An estimate times ``factor`` as text, and its interval, empty without one; a dash without a value.
+
+    ``bounds`` is the interval's unit where it is not the value's; ``signed`` is for differences.
+    """
+    if one is None:
+        return UNKNOWN, ""
+    value = (unit.signed if signed else unit.number)(one.value * factor)
+    if one.low is None or one.high is None:
+        return value, ""
+    bounds = bounds or unit
+    say, joint = (bounds.signed, " to ") if signed else (bounds.number, "–")
+    return value, f"{say(one.low * factor)}{joint}{say(one.high * factor)}"
 
 
 def scientific(value: float) -> str:

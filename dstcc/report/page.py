@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from dstcc.levels import level_name
 from dstcc.stats import FEW_SEEDS
 from dstcc.version import __version__
 
-from .catalogue import METRICS, TERMS, Metric
+from .catalogue import METRIC, METRICS, TERMS, Metric
 from .contacts import ContactTable, contact_table
 from .controllers import controllers_of
+from .data import Rows, frontier_rows, layers_rows, paired_rows, profile_rows, transport_rows
 from .decision import Decision, decide
 from .figures import style
 from .figures.frontier import frontier_figure
 from .figures.layers import layers_figure
+from .figures.looks import Looks
+from .figures.looks import looks as looks_of
 from .figures.paired import paired_figure, paired_metrics
 from .figures.profiles import BANDED, Panels, profile_figure
-from .figures.section import FIGURES
-from .figures.transport import QUANTITIES, transport_figure
+from .figures.section import FIGURES, finding
+from .figures.transport import QUANTITIES, Quantity, transport_figure
 from .footing import Footing, footings_of, grouped, legend
 from .frontier import BOUND_NAME, Frontier, Row, frontiers, table, titles
 from .mission import Mission, describe_mission
-from .model import Report, Section, Trial
+from .model import Report, Section, Trial, plain_name
 from .numbers import quantity
 from .pictures import Screening, Screenings
 from .pooled import Pooled, pool, pooled_profiles, section_profiles
@@ -37,6 +42,7 @@ from .summary import (
     PairedRow,
     SummaryRow,
     command_line,
+    mean_differences,
     paired_table,
     pooled_ranking,
     pooled_table,
@@ -47,6 +53,8 @@ from .summary import (
 from .tables import Tables
 from .verdict import pooled_verdict, verdict
 
+CONTENTS = "<!-- contents -->"
+"""Where in the page the list of its sections stands."""
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -56,7 +64,17 @@ class Plot:
 
     svg: str
     label: str
-    """Text for a screen reader."""
+    """Text for a screen reader: what the figure shows and what follows from it."""
+
+
+@dataclass(frozen=True)
+class Drawn(Plot):
+    """A figure whose numbers can be written beside the page."""
+
+    name: str
+    """Of its files."""
+    rows: Callable[[], Rows]
+    """The numbers that it draws."""
 
 
 class SectionView:
@@ -67,7 +85,7 @@ class SectionView:
         section: Section,
         title: str,
         index: int,
-        colours: dict[str, str],
+        looks: Looks,
         screening: Screening | str = "",
     ) -> None:
         self.section = section
@@ -77,10 +95,10 @@ class SectionView:
         self.name = title
         self.verdict = verdict(section)
         self.footings = footings_of(section)
-        self.ranking = RankingView(section_ranking(section), colours, self.footings.values())
+        self.ranking = RankingView(section_ranking(section), looks, self.footings.values())
         self.controllers = controllers_of(section)
-        self.algorithms = [(a.name, style.swatch(a.name, colours)) for a in section.finished]
-        self._colours = colours
+        self.algorithms = [(a.name, style.swatch(looks[a.name])) for a in section.finished]
+        self._looks = looks
         self._tables = Tables()
 
     @cached_property
@@ -132,38 +150,53 @@ class SectionView:
 
     def swatch(self, name: str) -> tuple[str, int]:
         """The colour of an algorithm."""
-        return style.swatch(name, self._colours)
+        return style.swatch(self._looks[name])
 
     @cached_property
     def contacts(self) -> ContactTable:
         """What each contact brought home."""
         return contact_table(self.section)
 
-    def layers(self) -> Plot:
+    def layers(self) -> Drawn:
         """The layers-played bars."""
-        names = {
-            level: style.level_name(level, len(self.section.levels) - 1) for level in self.section.levels
-        }
+        names = {level: level_name(level, len(self.section.levels) - 1) for level in self.section.levels}
         said = "; ".join(
             f"{a.name}: "
             + ", ".join(f"{names[level]} {share * 100:.0f} %" for level, share in a.played.items())
             for a in self.section.finished
         )
-        return Plot(layers_figure(self.section, self.id), f"Share of chunks played up to each layer. {said}.")
+        label = f"Share of chunks played up to each layer. {said}."
+        return self._plot(
+            "layers", layers_figure(self.section, self.id), label, lambda: layers_rows(self.section)
+        )
 
-    def transport(self) -> Iterator[tuple[str, Plot]]:
+    def _plot(self, key: str, svg: str, label: str, rows: Callable[[], Rows]) -> Drawn:
+        return Drawn(svg, label, f"{self.id}-{key}", rows)
+
+    def transport(self) -> Iterator[tuple[str, Drawn]]:
         """Window, RTT and throughput: title and figure of each."""
         for what in QUANTITIES:
-            svg = transport_figure(self.section, self._tables, what, self._colours, self.id)
-            label = f"{what.title} of each algorithm and link over mission time, {self.representative}."
-            yield what.title, Plot(svg, label)
+            svg = transport_figure(self.section, self._tables, what, self._looks, self.id)
+            yield (
+                what.title,
+                self._plot(what.key, svg, self._transport_label(what), self._transport_rows(what)),
+            )
 
-    def figures(self, place: str) -> Iterator[tuple[str, str, Plot, str]]:
+    def _transport_label(self, what: Quantity) -> str:
+        said = finding(self.section.pictured, what.metric) if what.metric else ""
+        mean = f" {METRIC[what.metric].label}: {said}." if what.metric else ""
+        return f"{what.title} of each algorithm and link over mission time, {self.representative}.{mean}"
+
+    def _transport_rows(self, what: Quantity) -> Callable[[], Rows]:
+        return lambda: transport_rows(self.section, self._tables, what)
+
+    def figures(self, place: str) -> Iterator[tuple[str, str, Drawn, str]]:
         """Key, title, figure and caption of each registered figure of that place."""
         for _key, one in sorted(FIGURES.items()):
             if one.place == place:
-                svg = one.draw(self.section, self._tables, self._colours, self.id)
-                yield one.key, one.title, Plot(svg, one.label(self)), one.caption(self)
+                svg = one.draw(self.section, self._tables, self._looks, self.id)
+                rows = partial(one.rows, self.section, self._tables)
+                yield one.key, one.title, self._plot(one.key, svg, one.label(self), rows), one.caption(self)
 
     @cached_property
     def paired_metrics(self) -> tuple[Metric, ...]:
@@ -175,18 +208,20 @@ class SectionView:
         """The metrics with a performance profile; empty with one seed or where all trials have equal values."""
         return section_profiles(self.section)
 
-    def profiles(self) -> Plot:
+    def profiles(self) -> Drawn:
         """The performance profiles."""
-        return _profile_plot(self.profile_panels, self._colours, {self.best, self.reference}, self.id)
+        return _profile_plot(self.profile_panels, self._looks, {self.best, self.reference}, self.id)
 
-    def paired(self) -> Plot:
+    def paired(self) -> Drawn:
         """Differences to the reference, as a figure."""
-        svg = paired_figure(self.section, self._colours, self.id)
-        labels = ", ".join(metric.label.lower() for metric in self.paired_metrics)
-        return Plot(
-            svg,
-            f"Differences to {self.reference} over common seeds in {labels}; the table below has the numbers.",
+        svg = paired_figure(self.section, self._looks, self.id)
+        means = "; ".join(
+            f"{metric.label.lower()}: "
+            + ", ".join(f"{plain_name(name)} {text}" for name, text in mean_differences(self.section, metric))
+            for metric in self.paired_metrics
         )
+        label = f"Differences to {self.reference} over common seeds. Means: {means}."
+        return self._plot("paired", svg, label, lambda: paired_rows(self.section))
 
     def paired_rows(self) -> list[PairedRow]:
         """Differences to the reference, as text."""
@@ -220,8 +255,8 @@ class SectionView:
 class RankingView:
     """The table at the top as the template needs it."""
 
-    def __init__(self, rows: list[Ranked], colours: dict[str, str], footings: Iterable[Footing]) -> None:
-        self.rows = [(row, style.swatch(row.name, colours)) for row in rows]
+    def __init__(self, rows: list[Ranked], looks: Looks, footings: Iterable[Footing]) -> None:
+        self.rows = [(row, style.swatch(looks[row.name])) for row in rows]
         self.words = words_of(rows)
         self.legend = legend(footings)
         self.headings = headings()
@@ -230,57 +265,73 @@ class RankingView:
 class PooledView:
     """All scenarios together as the template needs them."""
 
-    def __init__(self, pooled: Pooled, colours: dict[str, str]) -> None:
+    def __init__(self, pooled: Pooled, looks: Looks) -> None:
         self.verdict = pooled_verdict(pooled)
-        self.ranking = RankingView(pooled_ranking(pooled), colours, pooled.footings.values())
+        self.ranking = RankingView(pooled_ranking(pooled), looks, pooled.footings.values())
         self.metrics = pooled.metrics
         self.reference = pooled.reference
-        self.rows = [(name, style.swatch(name, colours), cells) for name, cells in pooled_table(pooled)]
+        self.rows = [(name, style.swatch(looks[name]), cells) for name, cells in pooled_table(pooled)]
         self.paired_rows = paired_table([(metric, pooled.paired(metric)) for metric in pooled.metrics])
         self.profile_panels = pooled_profiles(pooled)
         self.has_intervals = pooled.estimate(pooled.best, pooled.metrics[0]).has_interval
-        self._colours, self._named = colours, {pooled.best, pooled.reference}
+        self._looks, self._named = looks, {pooled.best, pooled.reference}
 
-    def profiles(self) -> Plot:
+    def profiles(self) -> Drawn:
         """The performance profiles over all scenarios."""
-        return _profile_plot(self.profile_panels, self._colours, self._named, "all")
+        return _profile_plot(self.profile_panels, self._looks, self._named, "all")
 
 
 class FrontierView:
     """A frontier as the template needs it."""
 
-    def __init__(self, frontier: Frontier, index: int, colours: dict[str, str]) -> None:
+    def __init__(self, frontier: Frontier, index: int, looks: Looks) -> None:
         self.frontier = frontier
         self.id = f"f{index}"
         self.name = frontier.name
         self.finding = frontier.finding
-        self.names = [(name, style.swatch(name, colours)) for name in frontier.pictured]
+        self.names = [(name, style.swatch(looks[name])) for name in frontier.pictured]
         self.left_out = len(frontier.names) - len(frontier.pictured)
         self.bound = BOUND_NAME
         self.has_intervals = any(
             one is not None and one.has_interval for name in frontier.names for one in frontier.line(name)
         )
-        self._colours = colours
+        self._looks = looks
 
     @property
     def rows(self) -> list[Row]:
         """A row for each delay."""
         return table(self.frontier, self.frontier.pictured)
 
-    def plot(self) -> Plot:
+    def plot(self) -> Drawn:
         """The figure; its label says what it shows."""
         said = f"Weighted layers over playout delay, {self.name}. {self.finding}"
-        return Plot(frontier_figure(self.frontier, self._colours, self.id), said)
+        svg = frontier_figure(self.frontier, self._looks, self.id)
+        return Drawn(svg, said, f"{self.id}-frontier", lambda: frontier_rows(self.frontier))
 
 
-def _profile_plot(panels: Panels, colours: dict[str, str], named: set[str], salt: str) -> Plot:
-    labels = " and ".join(metric.label.lower() for metric, _ in panels)
-    said = f"Share of trials that reach a value or more in {labels}, a line an algorithm."
-    return Plot(profile_figure(panels, colours, named, salt), said)
+def _profile_plot(panels: Panels, looks: Looks, named: set[str], salt: str) -> Drawn:
+    halves = "; ".join(
+        f"{metric.label.lower()}: "
+        + ", ".join(
+            f"{plain_name(name)} {quantity(metric.kind, one.median)}" for name, one in profiles.items()
+        )
+        for metric, profiles in panels
+    )
+    said = f"Share of trials that reach a value or more, a line an algorithm. Half of the trials reach, {halves}."
+    return Drawn(
+        profile_figure(panels, looks, named, salt), said, f"{salt}-profiles", lambda: profile_rows(panels)
+    )
 
 
 def render_html(report: Report, screenings: Screenings | None = None) -> str:
     """The page; the same runs give the same bytes."""
+    return draw_page(report, screenings)[0]
+
+
+def draw_page(
+    report: Report, screenings: Screenings | None = None, folder: str = ""
+) -> tuple[str, list[Drawn]]:
+    """The page and its figures; the page links to their files in ``folder``, seen from it, unless that is empty."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -290,25 +341,32 @@ def render_html(report: Report, screenings: Screenings | None = None) -> str:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    colours = style.algorithm_colours(report.algorithms)
+    looks = looks_of(report.algorithms)
     screenings = screenings or Screenings(("",) * len(report.sections))
     sections = [
-        SectionView(section, title, index, colours, screening)
+        SectionView(section, title, index, looks, screening)
         for index, (section, title, screening) in enumerate(
             zip(report.sections, titles(report), screenings.by_section, strict=True), 1
         )
     ]
-    found = [FrontierView(one, index, colours) for index, one in enumerate(frontiers(report), 1)]
+    found = [FrontierView(one, index, looks) for index, one in enumerate(frontiers(report), 1)]
     script = (TEMPLATES / "screening.js").read_text(encoding="utf-8")
     pooled = pool(report)
     title = sections[0].name if len(sections) == 1 else f"{len(sections)} scenarios compared"
     if len(found) == 1 and len(found[0].frontier.sections) == len(sections):
         title = f"{found[0].name} over playout delay"
-    return environment.get_template("report.html").render(
+    plots: list[Drawn] = []
+
+    def keep(plot: Drawn) -> str:
+        plots.append(plot)
+        return folder
+
+    page = environment.get_template("report.html").render(
+        keep=keep,
         title=title,
         sections=sections,
         frontiers=found,
-        pooled=PooledView(pooled, colours) if pooled else None,
+        pooled=PooledView(pooled, looks) if pooled else None,
         banded=BANDED,
         version=__version__,
         css=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
@@ -316,13 +374,23 @@ def render_html(report: Report, screenings: Screenings | None = None) -> str:
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         clip=screenings.address,
         clips_beside=screenings.folder is not None,
-        swatch=lambda name: style.swatch(name, colours) if name in colours else "",
+        swatch=lambda name: style.swatch(looks[name]) if name in looks else "",
         metrics=METRICS,
         terms=TERMS,
         quantity=quantity,
         grouped=grouped,
         reference={what.key: what.reference_name for what in QUANTITIES},
     )
+    return page.replace(CONTENTS, _contents(page), 1), plots
+
+
+def _contents(page: str) -> str:
+    """A list of the page's sections with links, from its headings of the second level."""
+    entries = re.findall(r'<h2[^>]* id="([^"]+)"[^>]*>(.*?)</h2>', page, re.DOTALL)
+    items = "".join(
+        f'<li><a href="#{key}">{re.sub("<[^>]*>", "", text).strip()}</a></li>' for key, text in entries
+    )
+    return f'<nav class="contents" aria-label="Contents"><ul>{items}</ul></nav>' if len(entries) > 2 else ""
 
 
 def _settings(meta: dict[str, Any]) -> list[tuple[str, str]]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dstcc.errors import InputError, RunError
+from dstcc.levels import level_name
 from dstcc.outputs import Kind, stranger
 
 from .model import Report, Section, Trial
@@ -242,13 +243,12 @@ class _Camera:
 
     def thumb(self, levels: NDArray[np.int64], chunk: int) -> Thumb:
         """The small picture of a chunk."""
-        from dstcc_svc.caption import level_words
         from dstcc_svc.seen import start_tick
 
         manifest = self._stream.manifest
         level = int(levels[chunk])
         if level >= 0:
-            words = level_words(level, manifest.layers)
+            words = level_name(level, manifest.layers)
             return Thumb(self._small(chunk, level, SHARE), words, frozen=False)
         last = _last(levels, chunk)
         if last < 0:

@@ -9,8 +9,7 @@ from dstcc.stats import Estimate
 
 from .catalogue import METRIC
 from .comparison import HEADLINE, MISSING, WORDS, Comparison
-from .footing import UNKNOWN
-from .numbers import Unit, unit_for
+from .numbers import UNKNOWN, unit_for, with_interval
 
 BESIDE = METRIC["playback_ratio"]
 """The metric that is shown beside the headline."""
@@ -42,13 +41,13 @@ def ranking(comparison: Comparison, played: Mapping[str, Estimate]) -> list[Rank
     rows = []
     for name, one in comparison.values.items():
         beside = played.get(name)
-        value, interval = _texts(one, unit)
+        value, interval = with_interval(one, unit)
         rows.append(
             Ranked(
                 name,
                 value,
                 interval,
-                *(_texts(beside, unit) if beside else (UNKNOWN, "")),
+                *with_interval(beside, unit),
                 comparison.word(name),
                 *_footing(comparison, name),
                 bar=(one.value * 100, *(bound * 100 for bound in one.bounds())),  # type: ignore[arg-type]
@@ -81,9 +80,3 @@ def words_of(rows: list[Ranked]) -> list[tuple[str, str]]:
 def headings() -> tuple[str, str]:
     """Labels of the two columns of numbers."""
     return HEADLINE.label, BESIDE.label
-
-
-def _texts(one: Estimate, unit: Unit) -> tuple[str, str]:
-    if one.low is None or one.high is None:
-        return unit.number(one.value), ""
-    return unit.number(one.value), f"{unit.number(one.low)}–{unit.number(one.high)}"

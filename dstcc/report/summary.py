@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from .footing import Footing, footing_of
 from .frontier import document as frontier_document
 from .frontier import frontiers
 from .model import Algorithm, Report, Section, best_of, paired
-from .numbers import Unit, unit_for, unit_for_row
+from .numbers import Unit, unit_for, unit_for_row, with_interval
 from .pooled import Pooled, pool, pooled_profiles, section_profiles
 from .ranking import BESIDE, Ranked, ranking
 from .verdict import pooled_verdict, verdict
@@ -76,13 +77,19 @@ def section_differences(section: Section) -> list[tuple[Metric, dict[str, Paired
     return [(metric, by_algorithm) for metric, by_algorithm in differences if by_algorithm]
 
 
+def mean_differences(section: Section, metric: Metric) -> Iterator[tuple[str, str]]:
+    """Each algorithm's mean difference to the reference, as text."""
+    differences = paired(section, metric.key)
+    for name in differences:
+        yield name, _paired_cell(metric, differences, name)[0]
+
+
 def pooled_table(pooled: Pooled) -> list[tuple[str, list[tuple[str, str]]]]:
     """Each algorithm with value and interval of each metric, in percent."""
     columns = [[pooled.estimate(name, metric) for name in pooled.names] for metric in pooled.metrics]
     units = [unit_for("share", [one.value for one in column]) for column in columns]
     cells = [
-        [(unit.number(one.value), _interval(one, unit)) for one in column]
-        for unit, column in zip(units, columns, strict=True)
+        [with_interval(one, unit) for one in column] for unit, column in zip(units, columns, strict=True)
     ]
     return list(zip(pooled.names, map(list, zip(*cells, strict=True)), strict=True))
 
@@ -161,13 +168,7 @@ def _cell(algorithm: Algorithm, metric: Metric, unit: Unit, mark: str) -> Cell:
         return Cell("–", "", "", "")
     count = len(algorithm.finished)
     note = "" if one.n == count else f"{one.n} of {count} trials"
-    value = unit.trimmed([one.value]).number(one.value)
-    return Cell(value, _interval(one, unit.trimmed(one.bounds())), note, mark)
-
-
-def _interval(one: Estimate, unit: Unit) -> str:
-    low, high = one.bounds()
-    return f"{unit.number(low)}–{unit.number(high)}" if one.has_interval else ""
+    return Cell(*with_interval(one, unit.trimmed([one.value]), unit.trimmed(one.bounds())), note, mark)
 
 
 def _paired_cell(metric: Metric, differences: dict[str, Paired], name: str) -> tuple[str, str, str]:

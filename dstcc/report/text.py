@@ -14,10 +14,11 @@ from dstcc.stats import Paired, Profile
 from .catalogue import Metric
 from .contacts import contact_table
 from .controllers import controllers_of
-from .footing import UNKNOWN, footings_of, grouped, legend
+from .footing import footings_of, grouped, legend
 from .frontier import BOUND_NAME, Frontier, frontiers, table, titles
 from .mark import comment
 from .model import Report, Section
+from .numbers import UNKNOWN
 from .pooled import Pooled, pool, pooled_profiles, section_profiles
 from .ranking import Ranked, headings, leader_of
 from .summary import (

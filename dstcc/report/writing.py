@@ -10,7 +10,7 @@ from dstcc.atomic import atomic_directory, atomic_write
 from dstcc.outputs import check_output
 
 from . import text
-from .mark import REPORT
+from .mark import FIGURES, REPORT
 from .model import Report
 
 if TYPE_CHECKING:
@@ -32,14 +32,28 @@ def render(report: Report, form: str, screenings: Screenings | None = None) -> s
 
 
 def write_report(
-    report: Report, output: Path, form: str, screenings: Screenings | None = None, *, force: bool = False
+    report: Report,
+    output: Path,
+    form: str,
+    screenings: Screenings | None = None,
+    *,
+    figures: bool = False,
+    force: bool = False,
 ) -> int:
-    """Write the report whole or not at all, its clips before it; returns the size of all in bytes."""
+    """Write the report whole or not at all, its clips before it; returns the size of all in bytes.
+
+    ``figures`` also writes each figure of a page and its numbers, as SVG and CSV, into a folder beside it.
+    """
     beside = 0
     if screenings is not None and not screenings.embeddable:
         screenings = _put_beside(screenings, output, force=force)
         beside = sum(map(len, screenings.clips.values()))
-    data = render(report, form, screenings).encode()
+    if figures and form == "html":
+        text_of_page, size = _with_figures(report, output, screenings, force=force)
+        beside += size
+    else:
+        text_of_page = render(report, form, screenings)
+    data = text_of_page.encode()
     atomic_write(output, data, replaces=REPORT if force else None)
     return len(data) + beside
 
@@ -54,3 +68,22 @@ def _put_beside(screenings: Screenings, output: Path, *, force: bool) -> Screeni
         for name, clip in screenings.clips.items():
             (made / name).write_bytes(clip)
     return replace(screenings, folder=folder.name)
+
+
+def _with_figures(
+    report: Report, output: Path, screenings: Screenings | None, *, force: bool
+) -> tuple[str, int]:
+    """Write the figures into a folder beside the page; the page and the size of the folder in bytes."""
+    from .data import to_csv
+    from .figures.style import standalone
+    from .page import draw_page
+
+    folder = output.with_name(f"{output.stem}-figures")
+    check_output(folder, FIGURES, force=force)
+    page, plots = draw_page(report, screenings, folder.name)
+    files = {f"{plot.name}.svg": standalone(plot.svg, plot.label) for plot in plots}
+    files |= {f"{plot.name}.csv": to_csv(plot.rows()) for plot in plots}
+    with atomic_directory(folder, replaces=FIGURES if force else None) as made:
+        for name, content in files.items():
+            (made / name).write_text(content, encoding="utf-8")
+    return page, sum(len(content.encode()) for content in files.values())

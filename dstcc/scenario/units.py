@@ -12,7 +12,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
 
-from dstcc.errors import ScenarioError
+from dstcc.errors import InputError, ScenarioError
 
 _TIME = {
     "us": "1e-6",
@@ -46,6 +46,20 @@ OTHERS = frozenset({"expect", "description", "name"})
 _QUANTITY = re.compile(r"\s*([-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*?)\s*")
 _LONGEST = 64
 """Characters of a quantity; nobody writes more."""
+
+
+def duration_s(text: str, what: str) -> float:
+    """Seconds of ``90``, ``90 s``, ``15 min`` (or ``15m``), ``2h``, ``10d``: a time above 0 in a scenario's units.
+
+    Raises :class:`~dstcc.errors.InputError`, which begins with ``what``.
+    """
+    match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
+    number, unit = match.groups() if match else ("", "")
+    factor = {**_TIME, "": "1", "m": _TIME["min"]}.get(unit)
+    seconds = float(Decimal(number.replace("_", "")) * Decimal(factor)) if match and factor else 0.0
+    if not 0 < seconds < float("inf"):
+        raise InputError(f"{what} {text}: a time above 0, like 90, '15 min', 2h or 10d")
+    return seconds
 
 
 def with_units(document: dict[str, Any], source: str) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from dstcc.levels import level_name
 from dstcc_svc.seen import Seen
-from dstcc_svc.stream import NOTHING
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,17 +89,8 @@ def words(one: Seen, layers: int, tick_s: Fraction) -> tuple[str, str]:
     """What the line says at the left and at the right."""
     clock = mission_clock(one.tick * tick_s)
     if one.since is None:
-        return clock, level_words(one.level, layers)
+        return clock, level_name(one.level, layers)
     return clock, "nothing yet" if one.since == 0 else f"frozen since {mission_clock(one.since * tick_s)}"
-
-
-def level_words(level: int, layers: int) -> str:
-    """How much of a chunk arrived."""
-    if level == NOTHING:
-        return "nothing"
-    if level == layers - 1:
-        return "all layers" if layers > 1 else "complete"
-    return "base layer only" if level == 0 else f"layers to EL{level} of EL{layers - 1}"
 
 
 def mission_clock(time_s: Fraction | float) -> str:

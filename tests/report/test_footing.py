@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from dstcc.report import load_report, render
-from dstcc.report.footing import UNKNOWN, VARIES, Footing, shared
+from dstcc.report.footing import VARIES, Footing, shared
+from dstcc.report.numbers import UNKNOWN
 from dstcc.report.pooled import pool
 from dstcc.report.verdict import pooled_verdict, verdict
 from tests.report.conftest import RunFactory

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dstcc.errors import ScenarioError
+from dstcc.errors import InputError, ScenarioError
 from dstcc.scenario import Override, load_scenario, parse_override
-from dstcc.scenario.units import UNITS, with_units
+from dstcc.scenario.units import UNITS, duration_s, with_units
 from tests.scenario.conftest import MINIMAL, Write
 
 
@@ -233,3 +233,17 @@ class TestExtends:
         done = CliRunner().invoke(main, ["emulate", str(over), "-o", str(tmp_path / "runs"), "--force"])
         assert done.exit_code == 2
         assert (tmp_path / "runs" / "base.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("90s", 90), ("1.5m", 90), ("1.5 min", 90), ("2h", 7_200), ("10d", 864_000), ("1e3", 1000)],
+)
+def test_times_have_units(text: str, seconds: float) -> None:
+    assert duration_s(text, "--for") == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "1w", "d", "nan", "inf", "1 0", "1e999"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match=r"--for .*: a time above 0"):
+        duration_s(text, "--for")

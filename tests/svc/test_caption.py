@@ -5,7 +5,7 @@ from fractions import Fraction
 import av
 import numpy as np
 import pytest
-from dstcc_svc.caption import FROZEN, LEAST_BAND, MOVING, Caption, level_words, mission_clock, words
+from dstcc_svc.caption import FROZEN, LEAST_BAND, MOVING, Caption, mission_clock, words
 from dstcc_svc.seen import Seen
 from numpy.typing import NDArray
 
@@ -92,14 +92,6 @@ def test_the_clock(seconds: float, clock: str) -> None:
 
 def test_the_words() -> None:
     image = picture()
-    assert words(Seen(61_000, image, 3, None), 4, TICK_S) == ("T+00:01:01", "all layers")
+    assert words(Seen(61_000, image, 3, None), 4, TICK_S) == ("T+00:01:01", "up to EL3, full quality")
     assert words(Seen(61_000, image, -1, 60_500), 4, TICK_S) == ("T+00:01:01", "frozen since T+00:01:00")
     assert words(Seen(61_000, image, -1, 0), 4, TICK_S) == ("T+00:01:01", "nothing yet")
-    assert [level_words(level, 4) for level in (-1, 0, 1, 2, 3)] == [
-        "nothing",
-        "base layer only",
-        "layers to EL1 of EL3",
-        "layers to EL2 of EL3",
-        "all layers",
-    ]
-    assert level_words(0, 1) == "complete"

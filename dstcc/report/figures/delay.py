@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +11,9 @@ from dstcc.report.model import Algorithm, Section
 from dstcc.report.numbers import Unit, unit_for
 from dstcc.report.tables import Tables
 
-from .section import SectionFigure, Shown, register
-from .style import INK, MUTED, algorithm_dashes, draw_svg, layer_name, legend_above, quiet_ticks
+from .looks import Looks
+from .section import SectionFigure, Shown, finding, register
+from .style import INK, MUTED, draw_svg, layer_name, legend_above, quiet_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,26 +27,24 @@ DEADLINE: dict[str, Any] = {"color": INK, "linewidth": 1.0, "linestyle": (0, (4,
 BEYOND_DEADLINE = 2.5
 
 
-def delay_figure(section: Section, tables: Tables, colours: dict[str, str], salt: str) -> str:
+def delay_figure(section: Section, tables: Tables, looks: Looks, salt: str) -> str:
     """All finished trials pooled; layers that never completed keep their line below 100 %."""
-    curves, deadlines = _gather(section, tables)
+    gathered, deadlines = _gather(section, tables)
     deadline = max(deadlines, default=0.0)
-    layers = sorted({layer for _, layer in curves})
-    longest = max((float(values[-1]) for values, _ in curves.values() if values.size), default=1.0)
-    right = max(deadline * 1.45, min(longest, deadline * BEYOND_DEADLINE)) if deadline else longest * 1.02
+    layers = sorted({layer for _, layer in gathered})
+    right = _right(gathered, deadline)
     unit = unit_for("seconds", [right])
     columns = min(COLUMNS, max(1, len(layers)))
     rows = -(-len(layers) // columns)
-    dashes = algorithm_dashes(tuple(colours))
 
     def draw(figure: Figure) -> None:
         grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for axes, layer in zip(grid.flat, layers, strict=False):
             for algorithm in section.pictured:
-                values, total = curves[algorithm.name, layer]
+                values, total = gathered[algorithm.name, layer]
                 x, y = _steps(values, total, right)
                 axes.plot(
-                    x / unit.factor, y, color=colours[algorithm.name], linestyle=dashes[algorithm.name],
+                    x / unit.factor, y, color=looks[algorithm.name].colour, linestyle=looks[algorithm.name].dashes,
                     linewidth=1.5, drawstyle="steps-post",
                 )  # fmt: skip
             _dress(axes, layer, deadlines, unit)
@@ -53,9 +53,22 @@ def delay_figure(section: Section, tables: Tables, colours: dict[str, str], salt
         grid[0][0].set_xlim(0, right / unit.factor)
         _frame(figure, grid, unit, legend_above(figure, lines, **extra))
 
-    lines = [(a.name, colours[a.name], dashes[a.name]) for a in section.pictured]
+    lines = [(a.name, looks[a.name].colour, looks[a.name].dashes) for a in section.pictured]
     extra = {"playout deadline": DEADLINE} if deadlines else {}
     return draw_svg(f"{salt}-delay", PANEL_IN * rows + 0.7 + legend_above(None, lines, **extra), draw)
+
+
+def curves(section: Section, tables: Tables) -> dict[tuple[str, int], tuple[NDArray[Any], NDArray[Any]]]:
+    """(algorithm, layer) → delays in seconds and the share of the layer's parts that are complete within each."""
+    gathered, deadlines = _gather(section, tables)
+    right = _right(gathered, max(deadlines, default=0.0))
+    return {key: _steps(values, total, right) for key, (values, total) in gathered.items()}
+
+
+def _right(curves: dict[tuple[str, int], tuple[NDArray[Any], int]], deadline: float) -> float:
+    """Where the axis ends, in seconds."""
+    longest = max((float(values[-1]) for values, _ in curves.values() if values.size), default=1.0)
+    return max(deadline * 1.45, min(longest, deadline * BEYOND_DEADLINE)) if deadline else longest * 1.02
 
 
 def _gather(
@@ -131,15 +144,25 @@ def _caption(shown: Shown) -> str:
     )
 
 
+def delay_rows(section: Section, tables: Tables) -> Iterator[Sequence[Any]]:
+    """The curves of the delivery delay: share of a layer's parts that are complete within a delay."""
+    yield "algorithm", "layer", "delay_s", "share"
+    for (name, layer), (delay_s, share) in curves(section, tables).items():
+        for x, y in zip(delay_s.tolist(), share.tolist(), strict=True):
+            yield name, layer, x, y
+
+
 register(
     SectionFigure(
         "delay",
         "Delivery delay",
         "delivery",
         delay_figure,
-        lambda _shown: (
-            "Cumulative share of layers complete within a delay after capture, per layer and algorithm."
+        lambda shown: (
+            "Cumulative share of layers complete within a delay after capture, per layer and algorithm. Base layers in "
+            f"time: {finding(shown.section.pictured, 'playback_ratio')}."
         ),
         _caption,
+        delay_rows,
     )
 )

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from dstcc.report.frontier import BOUND_NAME, Frontier
 from dstcc.stats import Estimate
 
-from .style import FONT_PT, INK, algorithm_dashes, draw_svg, legend_above, quiet_ticks
+from .looks import Looks
+from .style import FONT_PT, INK, draw_svg, legend_above, quiet_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,12 +31,11 @@ MARKERS = "osD^v<>PXphd"
 """One for each algorithm of the figure, in the order of its lines."""
 
 
-def frontier_figure(frontier: Frontier, colours: dict[str, str], salt: str) -> str:
+def frontier_figure(frontier: Frontier, looks: Looks, salt: str) -> str:
     """Whiskers are 95 % intervals."""
-    dashes = algorithm_dashes(tuple(colours))
     names = frontier.pictured
     bounded = any(one is not None for one in frontier.bound)
-    lines = [(name, colours[name], dashes[name]) for name in names]
+    lines = [(name, looks[name].colour, looks[name].dashes) for name in names]
     extra = {BOUND_NAME: BOUND_LOOK} if bounded else {}
 
     def draw(figure: Figure) -> None:
@@ -46,7 +46,7 @@ def frontier_figure(frontier: Frontier, colours: dict[str, str], salt: str) -> s
         for name, marker in zip(names, MARKERS, strict=False):
             x, y, whiskers = _points(frontier, frontier.line(name))
             axes.errorbar(
-                x, y, yerr=whiskers, color=colours[name], linestyle=dashes[name], linewidth=1.6,
+                x, y, yerr=whiskers, color=looks[name].colour, linestyle=looks[name].dashes, linewidth=1.6,
                 marker=marker, markersize=4, elinewidth=1.0, capsize=2.0,
             )  # fmt: skip
         _dress(axes, frontier)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dstcc.levels import level_name
 from dstcc.report.model import Algorithm, Section
 
-from .style import INK, draw_svg, level_colours, level_name, quiet_ticks, short
+from .style import INK, draw_svg, level_colours, luminance, quiet_ticks, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+EVEN = 0.179
+"""Luminance of a background from which black and white differ alike."""
 LABELLED_SHARE = 0.045
 """A narrower segment has no room for its number."""
 
@@ -75,5 +78,5 @@ def percent(share: float) -> str:
 
 
 def _contrast(colour: str) -> str:
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return "#ffffff" if 0.299 * red + 0.587 * green + 0.114 * blue < 128 else "#101418"
+    """White or black, whichever differs more from a background: 4.5 to 1 or more on any (WCAG 2.2)."""
+    return "#ffffff" if luminance(colour) < EVEN else "#000000"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,9 @@ from dstcc.report.model import Section, Trial
 from dstcc.report.numbers import Unit, quantity, unit_for
 from dstcc.report.tables import Tables
 
+from .looks import Looks
 from .section import SectionFigure, Shown, register
-from .style import INK, NOT_PLAYED, algorithm_dashes, draw_svg, legend_above, quiet_ticks, short
+from .style import INK, NOT_PLAYED, draw_svg, legend_above, quiet_ticks, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,15 +50,16 @@ class Scene:
     """What the clock shows at mission time 0; empty where the scenario does not say."""
 
 
-def links_figure(section: Section, tables: Tables, colours: dict[str, str], salt: str) -> str:
+def links_figure(section: Section, tables: Tables, looks: Looks, salt: str) -> str:
     """A bar of contacts for each link, Eb/N0 and the Sun's angle where there are any, and a line an algorithm."""
     trials = section.representative
     scene = _scene(section, trials, tables)
     curves = [one for one in CURVES if any(np.isfinite(rows[one[0]]).any() for rows in scene.links.values())]
     heights = [BAR_IN * len(scene.names)] * bool(scene.names)
     heights += [_height(scene, column) for column, _ in curves] + [HOME_IN]
-    dashes = algorithm_dashes(tuple(colours))
-    lines = [(trial.algorithm, colours[trial.algorithm], dashes[trial.algorithm]) for trial in trials]
+    lines = [
+        (trial.algorithm, looks[trial.algorithm].colour, looks[trial.algorithm].dashes) for trial in trials
+    ]
 
     def draw(figure: Figure) -> None:
         panels = list(
@@ -86,14 +89,23 @@ def home_by_step(trial: Trial, tables: Tables, edges_s: NDArray[Any]) -> NDArray
     return np.histogram(columns["complete_s"][home], edges_s, weights=columns["bytes"][home])[0]
 
 
+def steps(trials: tuple[Trial, ...], tables: Tables) -> NDArray[Any]:
+    """The edges of the steps in which the figure counts what came home, in mission seconds."""
+    return _edges(_end_s(trials, tables))
+
+
+def _end_s(trials: tuple[Trial, ...], tables: Tables) -> float:
+    complete = [tables.chunks(trial)["complete_s"] for trial in trials]
+    last = max((float(one[np.isfinite(one)].max(initial=0.0)) for one in complete), default=0.0)
+    # A sender that goes on for weeks after all is home would squeeze what is of interest to the left edge.
+    return last * 1.02 or 1.0
+
+
 def _scene(section: Section, trials: tuple[Trial, ...], tables: Tables) -> Scene:
     rows = tables.links(trials[0])
     names = tuple(dict.fromkeys(str(name) for name in rows["link"]))
     links = {name: {key: values[rows["link"] == name] for key, values in rows.items()} for name in names}
-    complete = [tables.chunks(trial)["complete_s"] for trial in trials]
-    last = max((float(one[np.isfinite(one)].max(initial=0.0)) for one in complete), default=0.0)
-    # A sender that goes on for weeks after all is home would squeeze what is of interest to the left edge.
-    end_s = last * 1.02 or 1.0
+    end_s = _end_s(trials, tables)
     return Scene(names, links, unit_for("seconds", [end_s]), end_s, _start(section))
 
 
@@ -206,4 +218,23 @@ def _caption(shown: Shown) -> str:
     )
 
 
-register(SectionFigure("links", "The links and what came home", "delivery", links_figure, _label, _caption))
+def links_rows(section: Section, tables: Tables) -> Iterator[Sequence[Any]]:
+    """Each link over time, then what came home; the empty columns are the other kind's."""
+    yield "link", "t_s", "up", *(column for column, _ in CURVES), "algorithm", "from_s", "to_s", "bytes"
+    trials = section.representative
+    rows = tables.links(trials[0])
+    columns = (rows["link"], rows["t_s"], rows["open"].astype(int), *(rows[column] for column, _ in CURVES))
+    for values in zip(*(column.tolist() for column in columns), strict=True):
+        yield *values, None, None, None, None
+    edges = steps(trials, tables)
+    for trial in trials:
+        home = home_by_step(trial, tables, edges)
+        for begin, end, size in zip(edges[:-1].tolist(), edges[1:].tolist(), home.tolist(), strict=True):
+            yield *[None] * (3 + len(CURVES)), trial.algorithm, begin, end, size
+
+
+register(
+    SectionFigure(
+        "links", "The links and what came home", "delivery", links_figure, _label, _caption, links_rows
+    )
+)

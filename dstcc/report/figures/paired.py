@@ -8,6 +8,7 @@ from dstcc.report.catalogue import METRIC, PAIRED, Metric
 from dstcc.report.model import Section, paired
 from dstcc.report.numbers import unit_for
 
+from .looks import Looks
 from .style import INK, MUTED, draw_svg, quiet_ticks, short
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def paired_metrics(section: Section) -> tuple[Metric, ...]:
     return tuple(METRIC[key] for key in PAIRED if paired(section, key))
 
 
-def paired_figure(section: Section, colours: dict[str, str], salt: str) -> str:
+def paired_figure(section: Section, looks: Looks, salt: str) -> str:
     """A panel per metric, a row per algorithm; the reference is at zero."""
     metrics = paired_metrics(section)
     others = [algorithm for algorithm in section.finished if algorithm is not section.reference]
@@ -28,7 +29,7 @@ def paired_figure(section: Section, colours: dict[str, str], salt: str) -> str:
     def draw(figure: Figure) -> None:
         grid = figure.subplots(1, len(metrics), sharey=True, squeeze=False)[0]
         for axes, metric in zip(grid, metrics, strict=True):
-            _panel(axes, section, metric, colours)
+            _panel(axes, section, metric, looks)
         grid[0].set(ylim=(len(others) - 0.5, -0.5), yticks=range(len(others)))
         grid[0].set_yticklabels([short(algorithm.name) for algorithm in others], color=INK)
         height = figure.get_figheight()
@@ -39,7 +40,7 @@ def paired_figure(section: Section, colours: dict[str, str], salt: str) -> str:
     return draw_svg(f"{salt}-paired", 0.95 + 0.36 * len(others), draw)
 
 
-def _panel(axes: Axes, section: Section, metric: Metric, colours: dict[str, str]) -> None:
+def _panel(axes: Axes, section: Section, metric: Metric, looks: Looks) -> None:
     differences = paired(section, metric.key)
     unit = unit_for(
         metric.kind, [bound for difference in differences.values() for bound in difference.mean.bounds()]
@@ -50,7 +51,7 @@ def _panel(axes: Axes, section: Section, metric: Metric, colours: dict[str, str]
         difference = differences.get(algorithm.name)
         if difference is None:
             continue
-        colour = colours[algorithm.name]
+        colour = looks[algorithm.name].colour
         dots = [value / unit.factor for value in difference.differences]
         low, high = difference.mean.bounds()
         axes.scatter(dots, [row + 0.2] * len(dots), s=9, color=colour, alpha=0.45, linewidths=0, zorder=2)

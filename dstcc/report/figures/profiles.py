@@ -9,7 +9,8 @@ import numpy as np
 from dstcc.report.catalogue import Metric
 from dstcc.stats import Profile
 
-from .style import INK, algorithm_dashes, draw_svg, legend_above, quiet_ticks
+from .looks import Looks
+from .style import INK, draw_svg, legend_above, quiet_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,9 +27,8 @@ BEYOND = 1.5
 """Percent that the axis extends beyond 0 and 100, so that a line at either end is visible."""
 
 
-def profile_figure(panels: Panels, colours: dict[str, str], named: set[str], salt: str) -> str:
+def profile_figure(panels: Panels, looks: Looks, named: set[str], salt: str) -> str:
     """A panel per metric; ``named`` algorithms keep their bands when there are many."""
-    dashes = algorithm_dashes(tuple(colours))
     names = list(dict.fromkeys(name for _, profiles in panels for name in profiles))
 
     def draw(figure: Figure) -> None:
@@ -37,13 +37,15 @@ def profile_figure(panels: Panels, colours: dict[str, str], named: set[str], sal
             left, right = _limits(profiles)
             for name, profile in profiles.items():
                 x, y, low, high = _steps(profile, left, right)
-                look: dict[str, Any] = {"color": colours[name], "linestyle": dashes[name]}
+                look: dict[str, Any] = {"color": looks[name].colour, "linestyle": looks[name].dashes}
                 axes.plot(x, y, linewidth=1.5, drawstyle="steps-pre", **look)
                 if low is not None and (len(names) <= BANDED or name in named):
-                    axes.fill_between(x, low, high, step="pre", color=colours[name], alpha=0.14, linewidth=0)
+                    axes.fill_between(
+                        x, low, high, step="pre", color=looks[name].colour, alpha=0.14, linewidth=0
+                    )
             _dress(axes, metric, left, right)
         grid[0].set_ylabel("share of trials")
-        lines = [(name, colours[name], dashes[name]) for name in names]
+        lines = [(name, looks[name].colour, looks[name].dashes) for name in names]
         above = legend_above(figure, lines)
         height = figure.get_figheight()
         figure.subplots_adjust(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from dstcc.report.model import Section
+from dstcc.report.catalogue import METRIC
+from dstcc.report.model import Algorithm, Section, plain_name
+from dstcc.report.numbers import quantity
 from dstcc.report.tables import Tables
+
+from .looks import Looks
 
 PLACES = ("delivery", "time")
 """Where on the page: below the summary, or among what shows single trials over time."""
@@ -38,11 +42,23 @@ class SectionFigure:
     title: str
     place: str
     """One of :data:`PLACES`, in which figures stand by key."""
-    draw: Callable[[Section, Tables, dict[str, str], str], str]
-    """The SVG, of a section, its tables, the algorithms' colours and a salt for ids."""
+    draw: Callable[[Section, Tables, Looks, str], str]
+    """The SVG, of a section, its tables, the algorithms' looks and a salt for ids."""
     label: Callable[[Shown], str]
     """Text for a screen reader."""
     caption: Callable[[Shown], str]
+    rows: Callable[[Section, Tables], Iterator[Sequence[Any]]]
+    """The numbers that it draws, the heading first."""
+
+
+def finding(algorithms: Iterable[Algorithm], metric: str) -> str:
+    """What an alternative text says a figure shows: the metric of each algorithm that has a value of it."""
+    values = {a.name: a.estimates[metric].value for a in algorithms if metric in a.estimates}
+    kind = METRIC[metric].kind
+    return (
+        ", ".join(f"{plain_name(name)} {quantity(kind, value)}" for name, value in values.items())
+        or "no values"
+    )
 
 
 FIGURES: dict[str, SectionFigure] = {}

@@ -1,7 +1,7 @@
 """The style of every figure, and its conversion to inline SVG that is the same, byte for byte, every time.
 
 Text stays text in the SVG, in the page's font; colours of :data:`THEMED` become CSS variables, so a page
-can be light or dark. The palette is Okabe and Ito's (2008), which colour-blind readers can tell apart.
+can be light or dark.
 """
 
 from __future__ import annotations
@@ -10,9 +10,14 @@ import io
 import re
 import warnings
 from collections.abc import Callable
+from html import escape
 from typing import TYPE_CHECKING, Any
 
+from dstcc.report.mark import PICTURE_MARK
 from dstcc.report.model import MARKS, plain_name
+from dstcc.version import __version__
+
+from .looks import COLOURS, Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,20 +32,8 @@ MUTED = "#5c6874"
 GRID = "#e4e8ec"
 SPINE = "#a3adb7"
 NOT_PLAYED = "#b4bcc5"
-ALGORITHM_COLOURS = (
-    "#0072b2",
-    "#d55e00",
-    "#009e73",
-    "#b65c93",
-    "#e69f00",
-    "#56b4e9",
-    "#4f5963",
-    "#8a8a12",
-)
-DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)))
-"""Line styles that distinguish algorithms of the same colour."""
 THEMED = {INK: "ink", MUTED: "muted", GRID: "grid", SPINE: "spine"} | {
-    colour: f"a{index}" for index, colour in enumerate(ALGORITHM_COLOURS)
+    colour: f"a{index}" for index, colour in enumerate(COLOURS)
 }
 LEVEL_RANGE = (0.27, 0.75)
 """The part of viridis with enough contrast to white and to black."""
@@ -109,19 +102,16 @@ def draw_svg(
     return _inline(buffer.getvalue())
 
 
-def algorithm_colours(names: tuple[str, ...]) -> dict[str, str]:
-    """A colour for each algorithm, by its place in the report."""
-    return {name: ALGORITHM_COLOURS[i % len(ALGORITHM_COLOURS)] for i, name in enumerate(names)}
+def swatch(look: Look) -> tuple[str, int]:
+    """CSS variable of an algorithm's colour, and the form of its swatch."""
+    return THEMED[look.colour], look.turn
 
 
-def swatch(name: str, colours: dict[str, str]) -> tuple[str, int]:
-    """CSS variable of an algorithm's colour, and how many times the colours were used up before it."""
-    return THEMED[colours[name]], list(colours).index(name) // len(ALGORITHM_COLOURS) % len(DASHES)
-
-
-def algorithm_dashes(names: tuple[str, ...]) -> dict[str, Any]:
-    """A line style for each algorithm; it changes when the colours repeat."""
-    return {name: DASHES[i // len(ALGORITHM_COLOURS) % len(DASHES)] for i, name in enumerate(names)}
+def luminance(colour: str) -> float:
+    """Relative luminance of ``#rrggbb`` (WCAG 2.2): 0 for black, 1 for white."""
+    shares = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = (one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in shares)
+    return sum(weight * one for weight, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 def level_colours(levels: tuple[int, ...]) -> dict[int, str]:
@@ -136,14 +126,6 @@ def level_colours(levels: tuple[int, ...]) -> dict[int, str]:
         level: to_hex(colormaps["viridis"](low + (high - low) * i / steps)) for i, level in enumerate(layers)
     }
     return {-1: NOT_PLAYED, **shades}
-
-
-def level_name(level: int, layers: int) -> str:
-    """The label for playing up to a layer."""
-    if level < 0:
-        return "not played"
-    full = ", full quality" if level == layers - 1 else ""
-    return f"base layer only{full}" if level == 0 else f"up to EL{level}{full}"
 
 
 def layer_name(layer: int) -> str:
@@ -191,15 +173,20 @@ def quiet_ticks(axes: Axes) -> None:
     axes.tick_params(length=0, pad=4)
 
 
-def standalone(svg: str) -> str:
-    """A figure of a page as a file of its own, in the light colours on white; the same figure gives the same bytes."""
+def standalone(svg: str, label: str = "") -> str:
+    """A figure of a page as a file of its own, in the light colours on white, with its alternative text as its title.
+
+    The same figure gives the same bytes.
+    """
     for colour, variable in THEMED.items():
         svg = svg.replace(f"var(--{variable})", colour)
     svg = svg.replace("var(--font)", "system-ui, 'DejaVu Sans', sans-serif")
     head = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
     opened = svg.replace("<svg ", head, 1).replace(' aria-hidden="true"', "", 1)
     at = opened.index(">") + 1
-    return f'{opened[:at]}<rect width="100%" height="100%" fill="#ffffff"/>{opened[at:]}\n'
+    title = f"<title>{escape(label)}</title>" if label else ""
+    mark = f"{PICTURE_MARK}{__version__}</metadata>"
+    return f'{opened[:at]}{mark}{title}<rect width="100%" height="100%" fill="#ffffff"/>{opened[at:]}\n'
 
 
 def _inline(svg: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,8 @@ from dstcc.report.model import Section, Trial
 from dstcc.report.numbers import Unit, unit_for
 from dstcc.report.tables import Tables
 
-from .section import SectionFigure, register
+from .looks import Looks
+from .section import SectionFigure, finding, register
 from .style import INK, MUTED, draw_svg, layer_name, level_colours, one_line, quiet_ticks
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ class Scene:
     """The settings that all rows of the figure share."""
 
     levels: tuple[int, ...]
-    colours: dict[str, str]
+    looks: Looks
     clock: Unit
     delay: Unit
     top_s: float
@@ -52,7 +54,7 @@ class Scene:
     """Whether each row shows its trial's seed; else the caption shows it once."""
 
 
-def timeline_figure(section: Section, tables: Tables, colours: dict[str, str], salt: str) -> str:
+def timeline_figure(section: Section, tables: Tables, looks: Looks, salt: str) -> str:
     """One trial per algorithm, each with a panel of delays and a strip of the layers played."""
     trials = section.representative
     columns = [tables.chunks(trial) for trial in trials]
@@ -60,7 +62,7 @@ def timeline_figure(section: Section, tables: Tables, colours: dict[str, str], s
     clock = unit_for("seconds", [float(c["capture_s"].max(initial=0.0)) for c in columns])
     shown = "shown" if section.waits else "playout\ndeadline"
     differ = len({trial.seed for trial in trials}) > 1
-    scene = Scene(section.levels, colours, clock, unit_for("seconds", [top]), top, shown, differ)
+    scene = Scene(section.levels, looks, clock, unit_for("seconds", [top]), top, shown, differ)
 
     def draw(figure: Figure) -> None:
         layout = figure.add_gridspec(
@@ -86,7 +88,7 @@ def _row(panel: Axes, strip: Axes, trial: Trial, chunks: Columns, scene: Scene) 
     _delays(panel, chunks, scene)
     _deadline(panel, chunks, scene)
     _strip(strip, chunks, scene.levels, scene.clock)
-    colour = scene.colours[trial.algorithm]
+    colour = scene.looks[trial.algorithm].colour
     panel.set_title(one_line(trial.algorithm), loc="left", color=colour, weight="bold", pad=3)
     if scene.seeds_differ:
         panel.set_title(f"seed {trial.seed}", loc="right", color=MUTED, pad=3)
@@ -199,6 +201,18 @@ def _spacing(capture: NDArray[Any]) -> float:
     return float(np.median(np.diff(capture))) if capture.size > 1 else 1.0
 
 
+def timeline_rows(section: Section, tables: Tables) -> Iterator[Sequence[Any]]:
+    """The level at which each chunk was played; sending and completion of every layer are in ``chunks.parquet``."""
+    yield "algorithm", "chunk", "capture_s", "played_level"
+    for trial in section.representative:
+        columns = tables.chunks(trial)
+        base = columns["layer"] == 0
+        order = np.argsort(columns["chunk"][base], kind="stable")
+        picked = (columns[name][base][order].tolist() for name in ("chunk", "capture_s", "played_level"))
+        for chunk, capture_s, level in zip(*picked, strict=True):
+            yield trial.algorithm, chunk, capture_s, level
+
+
 register(
     SectionFigure(
         "timeline",
@@ -207,7 +221,8 @@ register(
         timeline_figure,
         lambda shown: (
             "For every chunk, by capture time: when its first byte was sent, when each layer was complete, "
-            f"the playout deadline, and the share played at each level; {shown.representative}."
+            f"the playout deadline, and the share played at each level; {shown.representative}. Chunks played: "
+            f"{finding(shown.section.pictured, 'playback_ratio')}."
         ),
         lambda shown: (
             f"One trial an algorithm ({shown.representative}). Each dot is a layer of a chunk: height is the time "
@@ -215,5 +230,6 @@ register(
             "Marks at the upper edge came later than the axis shows, or never. The strip below each panel is the "
             "share of chunks played at each level."
         ),
+        timeline_rows,
     )
 )

@@ -14,6 +14,7 @@ from dstcc.report.model import Section, Trial, TrialLink
 from dstcc.report.numbers import Unit, quantity, unit_for
 from dstcc.report.tables import Tables
 
+from .looks import Looks
 from .style import INK, MUTED, draw_svg, one_line, quiet_ticks, short
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from dstcc.report.tables import Columns
 
-ROW_IN = 0.92
+ROW_IN = 1.5
 LEAST_RISE = 1.25
 """An axis that does not start at zero ends at least a quarter above its start, so that jitter looks small."""
 MAX_WINDOW_SEGMENTS = 10**9
@@ -47,6 +48,8 @@ class Quantity:
     reference: Callable[[TrialLink, int], float | None]
     """The limit that the link sets, a dashed line; takes the link and a segment's size on the wire in bytes."""
     reference_name: str
+    metric: str = ""
+    """The metric of a trial that sums the figure up, for its alternative text."""
     mean: bool = False
     """Whether the line of many lanes of a link is their mean, not their sum."""
 
@@ -69,9 +72,19 @@ QUANTITIES = (
         False,
         lambda link, _: link.rtt_s,
         "propagation",
+        metric="mean_rtt_s",
         mean=True,
     ),
-    Quantity("rate_bps", "Throughput", "bps", False, True, lambda link, _: link.rate_bps, "link rate"),
+    Quantity(
+        "rate_bps",
+        "Throughput",
+        "bps",
+        False,
+        True,
+        lambda link, _: link.rate_bps,
+        "link rate",
+        metric="throughput_bps",
+    ),
 )
 
 
@@ -82,16 +95,14 @@ class Scene:
     what: Quantity
     trials: tuple[Trial, ...]
     links: tuple[str, ...]
-    colours: dict[str, str]
+    looks: Looks
     clock: Unit
     unit: Unit
     wire_bytes: int
     """A full segment with its headers."""
 
 
-def transport_figure(
-    section: Section, tables: Tables, what: Quantity, colours: dict[str, str], salt: str
-) -> str:
+def transport_figure(section: Section, tables: Tables, what: Quantity, looks: Looks, salt: str) -> str:
     """The small multiples as SVG; rows share a column's axes, so that heights compare."""
     trials = section.representative
     end_s = math.inf if section.waits else _last_deadline_s(trials, tables)
@@ -101,17 +112,30 @@ def transport_figure(
     limits = [what.reference(link, section.segment_bytes) or 0.0 for trial in trials for link in trial.links]
     tops = [_top(y) for samples in columns for link in links for _, y in lines(samples, link, what)]
     unit = unit_for(what.kind, [*limits, *tops])
-    scene = Scene(what, trials, links, colours, clock, unit, section.segment_bytes)
+    scene = Scene(what, trials, links, looks, clock, unit, section.segment_bytes)
 
     def draw(figure: Figure) -> None:
         grid = figure.subplots(len(trials), len(links), sharex=True, sharey="col", squeeze=False)
         for row, (trial, samples) in enumerate(zip(trials, columns, strict=True)):
             for axes, link in zip(grid[row], links, strict=True):
-                _lines(axes, samples, link, colours[trial.algorithm], scene)
+                _lines(axes, samples, link, looks[trial.algorithm].colour, scene)
                 _reference(axes, _find(trial, link), scene)
         _dress(figure, grid, scene)
 
     return draw_svg(f"{salt}-{what.key}", ROW_IN * len(trials) + 1.0, draw)
+
+
+def drawn_lines(
+    section: Section, tables: Tables, what: Quantity
+) -> Iterator[tuple[str, str, int, NDArray[Any], NDArray[Any]]]:
+    """The lines of the figure: algorithm, link, number among the link's lines, times and values."""
+    trials = section.representative
+    end_s = math.inf if section.waits else _last_deadline_s(trials, tables)
+    for trial in trials:
+        samples = _until(tables.samples(trial), end_s)
+        for link in dict.fromkeys(str(name) for name in samples["link"]):
+            for number, line in enumerate(lines(samples, link, what)):
+                yield trial.algorithm, link, number, *_thin(*line)
 
 
 def _last_deadline_s(trials: tuple[Trial, ...], tables: Tables) -> float:
@@ -191,7 +215,7 @@ def _dress(figure: Figure, grid: Any, scene: Scene) -> None:
             quiet_ticks(axes)
             axes.margins(x=0.0)
             axes.set_xlim(left=0.0)
-        colour = scene.colours[trial.algorithm]
+        colour = scene.looks[trial.algorithm].colour
         grid[row][0].set_title(one_line(trial.algorithm), loc="left", color=colour, weight="bold", pad=3)
         grid[row][0].set_ylabel(name)
     for column, link in enumerate(scene.links):

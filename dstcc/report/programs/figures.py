@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dstcc.report.figures.looks import COLOURS, DASHES
 from dstcc.report.figures.panels import Line, Panel
-from dstcc.report.figures.style import ALGORITHM_COLOURS, DASHES
 
 from .load import Columns, ProgramRun, finite, of_link
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MOST_SOCKETS = 6
 """Lines of a panel: the sockets that moved most."""
-WAYS = (("down", "to Earth", ALGORITHM_COLOURS[0]), ("up", "to the craft", ALGORITHM_COLOURS[1]))
+WAYS = (("down", "to Earth", COLOURS[0]), ("up", "to the craft", COLOURS[1]))
 LIVE = ("established", "close-wait", "fin-wait-1", "fin-wait-2")
 
 
@@ -32,7 +32,7 @@ def socket_panels(
         for place, (name, socket) in enumerate(_busiest(mine)):
             values = finite(socket[column])
             values[~np.isin(socket["state"], LIVE)] = np.nan
-            colour = ALGORITHM_COLOURS[place % len(ALGORITHM_COLOURS)]
+            colour = COLOURS[place % len(COLOURS)]
             lines.append(Line(name, finite(socket["t_s"]), values, colour, DASHES[place % 2]))
         if lines:
             panels.append((link["name"], lines, limit(link)))

@@ -49,7 +49,6 @@ DELAY_STEP_NS, LEAST_STEPS, MOST_STEPS = 250_000, 500, 20_000
 """A moving delay is followed in steps of a quarter of a millisecond one way, or as finely as these numbers let."""
 BASE_MB, RING_MB, PROGRAMS_MB = 192, 40, 768
 """Of a guest: kernel and what runs in it; the rings of a link's capture; the programs."""
-UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
 @dataclass(frozen=True)
@@ -69,18 +68,6 @@ class Options:
     bpf: Path | None = None
     here: Path = field(default_factory=Path.cwd)
     """The folder that relative programs are of."""
-
-
-def duration(text: str, what: str) -> float:
-    """Seconds of ``90``, ``90s``, ``15m``, ``2h``, ``10d``; raises :class:`InputError`."""
-    number, unit = (text[:-1], text[-1]) if text[-1:] in UNITS else (text, "s")
-    try:
-        seconds = float(number) * UNITS[unit]
-    except ValueError:
-        seconds = -1.0
-    if not 0 < seconds < float("inf"):
-        raise InputError(f"{what} {text}: a time above 0, like 90, 15m, 2h or 10d")
-    return seconds
 
 
 def plan(scenario: Scenario, options: Options) -> Mission:

@@ -13,10 +13,9 @@ from dstcc_kernel.endhosts.logs import CUT, LONGEST, Logs
 from dstcc_kernel.endhosts.mission import VARIABLE, Mission, read_mission
 from dstcc_kernel.endhosts.naming import hosts_file, slug, variables
 from dstcc_kernel.endhosts.outcome import OUTPUT
-from dstcc_kernel.endhosts.planning import MOST_STEPS, Options, duration, memory_mb, plan
+from dstcc_kernel.endhosts.planning import MOST_STEPS, Options, memory_mb, plan
 from dstcc_kernel.endhosts.spinning import busy_program
 
-from dstcc.errors import InputError
 from dstcc.outputs import obstacle
 from dstcc.scenario import load_scenario, parse_override
 
@@ -29,20 +28,6 @@ def planned(*settings: str, **options: object) -> Mission:
         load_scenario(SHORT, [parse_override(text) for text in settings]),
         Options(command=("true",), **options),  # type: ignore[arg-type]
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("90", 90), ("90s", 90), ("1.5m", 90), ("2h", 7_200), ("10d", 864_000), ("1e3", 1000)],
-)
-def test_times_have_units(text: str, seconds: float) -> None:
-    assert duration(text, "--for") == seconds
-
-
-@pytest.mark.parametrize("text", ["", "0", "-1", "1w", "d", "nan", "inf", "1 0"])
-def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match=r"--for .*: a time above 0"):
-        duration(text, "--for")
 
 
 def test_names_are_the_links() -> None:
