@@ -11,7 +11,7 @@ from pathlib import Path
 from dstcc.run.trials import WORKER_NAME
 
 from .cells import Cell, Outcome, Store, key_of
-from .dash_cell import DashCell
+from .dash_cell import DashCell, of_scenario
 from .links_cell import LinksCell
 from .model import Figure, Point
 from .training_cell import TrainingCell
@@ -54,7 +54,7 @@ def plan_figure(figure: Figure, folder: Path, quick: bool) -> Planned:
     for point in figure.points(quick):
         path = folder / (point.scenario or figure.scenario)
         settings = (*figure.set, *point.set, *(figure.quick_set if quick else ()))
-        first = scenario_of(path, settings).run.seed
+        first = scenario_of(path, of_scenario(settings)).run.seed
         if figure.kind == "links":
             cells[figure.names[0], point.x, first] = LinksCell(path, settings, figure.count(quick))
             continue

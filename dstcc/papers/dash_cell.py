@@ -26,6 +26,11 @@ FROM = (0, 50, 100, 150, 200, 250)
 """The stretches of Lee and Yoo's tables begin at these chunks and last to the end."""
 
 
+def of_scenario(settings: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that are no client's."""
+    return tuple(one for one in settings if not one.startswith(BITRATES))
+
+
 @dataclass(frozen=True)
 class DashCell:
     """One session; the scenario's synthetic video says how many chunks of which length there are."""
@@ -40,8 +45,7 @@ class DashCell:
     @property
     def trial(self) -> TrialCell:
         """The trial whose links and algorithm it uses."""
-        own = tuple(one for one in self.settings if not one.startswith(BITRATES))
-        return TrialCell(self.path, own, self.name, self.seed)
+        return TrialCell(self.path, of_scenario(self.settings), self.name, self.seed)
 
     @property
     def label(self) -> str:

@@ -6,10 +6,12 @@ The rule, of a measured mean m with its 95 % interval over seeds, and a publishe
   5 points. Else it is *within a factor of two, smaller* or *larger*, and *not reproduced* beyond. Of a published range
   each point counts as p.
 * An *effect* (by how much one is better than another; positive as the paper has it) is *not reproduced: opposite*
-  where the whole interval is below 0, and *not reproduced: no difference seen* where it contains 0; *undecided*, if it
-  contains p too. Else it is *reproduced* where p lies in the interval or m is within 20 % of p, and otherwise *same
-  order, smaller effect* or *larger effect*: who is ahead is the same.
-* A *claim* has no number: it is *reproduced* where the whole interval is above 0, and else as an effect.
+  where the whole interval is below 0, and *not reproduced: no difference seen* where it contains 0, or where m is less
+  than 1 % (or a point) either way and p is not; *undecided*, if it contains 0 and p. Else it is *reproduced* where p
+  lies in the interval or m is within 20 % of p, and otherwise *same order, smaller effect* or *larger effect*: who is
+  ahead is the same.
+* A *claim* has no number: it is *reproduced* where the whole interval is above 0 and m at least 1 % (or a point), and
+  else as an effect.
 
 With one seed there is no interval; m stands for it, and the verdict ends with *(one seed)*. Where the comparison
 divides by 0 since the other brought nothing, m is infinite.
@@ -29,6 +31,8 @@ NEAR = 0.2
 POINTS = 5.0
 """Of percentages."""
 FACTOR = 2.0
+LEAST, WITH_LEAST = 1.0, ("%", "points")
+"""An effect below that is none, however sure it is."""
 
 Published = float | tuple[float, float] | None
 
@@ -40,7 +44,7 @@ def judge(
     what no seed draws."""
     if measured is None:
         return UNMEASURED
-    said = _effect(measured, published) if effect else _level(measured, published, unit)
+    said = _effect(measured, published, unit) if effect else _level(measured, published, unit)
     return f"{said} (one seed)" if drawn and measured.n == 1 else said
 
 
@@ -56,9 +60,11 @@ def _level(measured: Estimate, published: Published, unit: str) -> str:
     return kind if 1 / FACTOR <= ratio <= FACTOR else NOT
 
 
-def _effect(measured: Estimate, published: Published) -> str:
+def _effect(measured: Estimate, published: Published, unit: str) -> str:
     low, high = measured.bounds()
     p = published if not isinstance(published, tuple) else published[0]
+    if unit in WITH_LEAST and abs(measured.value) < LEAST and (p is None or abs(p) >= LEAST):
+        return NO_DIFFERENCE
     if high < 0:
         return OPPOSITE
     if low <= 0:

@@ -54,6 +54,14 @@ def test_a_level(measured: Estimate, published, unit: str, said: str) -> None:
         (estimate(10, 9, 11), None, "reproduced"),
         (estimate(10, -1, 21), None, "not reproduced: no difference seen"),
         (estimate(-10, -21, -1), None, "not reproduced: opposite"),
+        (
+            estimate(0.9, 0.8, 0.99),
+            None,
+            "not reproduced: no difference seen",
+        ),  # sure, and too small to matter
+        (estimate(1.0, 0.8, 1.2), None, "reproduced"),
+        (estimate(-0.9, -1.2, -0.8), 20, "not reproduced: no difference seen"),
+        (estimate(0.5, 0.4, 0.6), 0.5, "reproduced"),
         (estimate(40, None, None, 1), 20, "same order, larger effect (one seed)"),
     ],
 )
