@@ -152,7 +152,7 @@ class Number(_Table):
     published: float | tuple[float, float] | None = None
     """A pair is a range."""
     claim: str = ""
-    """In the place of a number: what the text says in words. The measure is positive where it holds."""
+    """In the place of a number: what the text says in words. The measure is positive where it holds, as a gain is."""
     unit: str = ""
     place: Text
     source: Literal["text", "computed", "plot"] = "text"
@@ -168,8 +168,6 @@ class Number(_Table):
             raise ValueError("a computed number needs a note with its arithmetic")
         if len(self.measure.over) > 1 and OTHER not in self.quantity:
             raise ValueError(f"quantity: does not name the other ({OTHER}), of which there are several")
-        if self.claim and self.measure.kind == "level":
-            raise ValueError("a claim compares two: gain, cut or lead")
         if isinstance(self.published, tuple) and not self.published[0] < self.published[1]:
             raise ValueError("published: a range rises")
         return self

@@ -67,7 +67,7 @@ def _rows(number: Number, results: Results) -> Iterable[Row]:
     others = number.measure.over or (None,)
     for other in others:
         measured = measure(number.measure, other, results)
-        effect = number.measure.kind != "level"
+        effect = number.measure.kind != "level" or bool(number.claim)
         yield Row(
             figure=number.figure,
             quantity=number.quantity.replace(OTHER, other or ""),

@@ -66,10 +66,9 @@ class TrainingCell:
             raise RunError(f"{self.label}: no episode ended; it needs more steps")
         values = np.array(returns)
         last, first = (max(1, round(share * len(values))) for share in (LAST, FIRST))
-        return Outcome(
-            {"return_last": float(values[-last:].mean()), "return_first": float(values[:first].mean())},
-            {"returns": values.tolist()},
-        )
+        ends = {"return_last": float(values[-last:].mean()), "return_first": float(values[:first].mean())}
+        rise = ends["return_last"] - ends["return_first"]
+        return Outcome({**ends, "return_rise": rise}, {"returns": values.tolist()})
 
     def _train(self, scratch: Path) -> list[float]:
         import os

@@ -13,7 +13,7 @@ from dstcc.papers.model import load_paper
 from dstcc.papers.places import papers_here
 from dstcc.papers.reproduce import reproduce
 
-TINY = {"iodst": ("table 1",), "po-mptcp": ("7",), "qaware": ("8",)}
+TINY = {"iodst": ("table 1",), "pbq": ("9b",), "po-mptcp": ("7",), "qaware": ("8",)}
 """A figure of each paper that takes seconds."""
 
 
