@@ -8,6 +8,7 @@ and release the GIL.
 
 from __future__ import annotations
 
+from .coded_stepper import CodedStepper
 from .config import (
     AGENT,
     NEVER_NS,
@@ -52,6 +53,7 @@ __all__ = [
     "PARAMETERS",
     "SCHEDULER_NAMES",
     "TRANSFER_NAMES",
+    "CodedStepper",
     "Coding",
     "CodingResults",
     "CrossTraffic",

@@ -66,8 +66,9 @@ class Loss:
     loss grows with packet size) or ``gilbert-elliott`` (``p`` good→bad and ``r`` bad→good per service slot, ``good``
     and ``bad`` the packet loss probability in each state), all with draws by service slot
     (``engine/src/link/direction.hpp``); or ``frames``: whole code frames are erased, and every packet with a bit in
-    one. ``periodic`` loses one packet in every 1/``rate``, by count: the textbook case that response functions are
-    derived for, not a channel two policies could share.
+    one; or ``schedule``: a chance of loss over time (``t_ns``, ``rates``), each packet by itself at the chance that
+    holds when its service slot begins. ``periodic`` loses one packet in every 1/``rate``, by count: the textbook case
+    that response functions are derived for, not a channel two policies could share.
     """
 
     kind: str = "none"
@@ -77,6 +78,9 @@ class Loss:
     good: float = 0.0
     bad: float = 1.0
     frames: FrameSchedule | None = None
+    t_ns: tuple[int, ...] = ()
+    """``schedule``: rising times, between which the chance runs in straight lines; constant outside."""
+    rates: tuple[float, ...] = ()
 
     def numbers(self) -> dict[str, float]:
         """What the engine makes the process with: every field that is a number."""
@@ -154,6 +158,12 @@ class Link:
     drops: tuple[tuple[int, int], ...] = ()
     """(segment, transmissions): the first so many transmissions of a subflow's segment never arrive. A script for
     tests of recovery; what a channel loses, ``loss`` says."""
+    unannounced_ns: tuple[tuple[int, int], ...] = ()
+    """Outages of both directions that no sender's contact plan has."""
+    rate_t_ns: tuple[int, ...] = ()
+    """The data direction's rate over time: times of its steps, from 0 on. None: it is constant."""
+    rate_share: tuple[float, ...] = ()
+    """What of ``rate_bps``, the most, the line has from each time on: above 0, at most 1."""
 
 
 def subflow_links(links: Sequence[Link]) -> tuple[int, ...]:

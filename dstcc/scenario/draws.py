@@ -17,8 +17,9 @@ from dstcc.engine.config import Link as EngineLink
 from dstcc.engine.config import Loss as EngineLoss
 from dstcc.errors import InputError, ScenarioError
 
+from .changing import Steps, both, chain_until_s, rate_steps
 from .fields import NS_PER_S, BodyPair, Draw, ns
-from .losses import LossModel, document_of
+from .losses import Drawing, LossModel, document_of
 from .model import Link, Scenario
 from .physics import DelayColumns, Outages, at_rate, clamped, physics
 from .traffic import engine_flows, engine_traffic
@@ -77,10 +78,22 @@ def describe(link: EngineLink, end_s: float) -> dict[str, object]:
         "up_queue_bytes": link.up_queue_bytes,
         "outages": len(dark_s),
         "outage_s": sum(dark_s, 0.0),
+        **_changes(link),
         "subflows": link.subflows,
         "flows": others,
         "datagrams_bps": [source.rate_bps for source in link.cross_traffic],
     }
+
+
+def _changes(link: EngineLink) -> dict[str, object]:
+    """What few links have; a record without it has neither."""
+    said: dict[str, object] = {}
+    if link.unannounced_ns:
+        said["unannounced_s"] = sum(stop - start for start, stop in link.unannounced_ns) / NS_PER_S
+    if link.rate_share:
+        said["rate_steps"] = len(link.rate_share)
+        said["least_rate_bps"] = link.rate_bps * min(link.rate_share)
+    return said
 
 
 def _range_s(link: EngineLink) -> dict[str, float]:
@@ -130,7 +143,15 @@ def _link(scenario: Scenario, link: Link, seed: int) -> EngineLink:
     except InputError as error:
         raise ScenarioError(f"link {link.name}: {error}") from None
     draw = partial(_draw, seed=seed, link=link.name)
-    rate = known.rate_bps if link.rate_bps is None else draw(link.rate_bps, key="rate_bps")
+    until_s = chain_until_s(scenario)
+    steps: Steps = ((), ())
+    rate = known.rate_bps
+    if isinstance(link.rate_bps, tuple):
+        rate, steps = rate_steps(link.rate_bps)
+    elif link.rate_bps is not None:
+        rate = draw(link.rate_bps, key="rate_bps")
+    if link.loss is not None:
+        steps = both(steps, link.loss.rate_steps(drawing(seed, link.name, "loss", until_s)))
     assert rate is not None  # held by the model
     up_rate = (
         known.up_rate_bps or rate if link.up_rate_bps is None else draw(link.up_rate_bps, key="up_rate_bps")
@@ -138,8 +159,8 @@ def _link(scenario: Scenario, link: Link, seed: int) -> EngineLink:
     delay = _delay(link, seed) or known.delay
     assert delay is not None
     round_trip_s = 2 * max(delay.delay_ns) / NS_PER_S
-    loss = _loss(link.loss, seed, link.name, "loss")
-    up_loss = _loss(link.up_loss, seed, link.name, "up_loss")
+    loss = _loss(link.loss, drawing(seed, link.name, "loss", until_s))
+    up_loss = _loss(link.up_loss, drawing(seed, link.name, "up_loss", until_s))
     if known.loss is not None and known.up_loss is not None and known.rate_bps and known.up_rate_bps:
         loss = loss or at_rate(known.loss, known.rate_bps, rate)
         up_loss = up_loss or at_rate(known.up_loss, known.up_rate_bps, up_rate)
@@ -154,8 +175,11 @@ def _link(scenario: Scenario, link: Link, seed: int) -> EngineLink:
         up_queue_bytes=link.up_queue_bytes or _default_queue(up_rate, round_trip_s),
         loss=loss or EngineLoss(),
         up_loss=up_loss or loss or EngineLoss(),
-        outages_ns=known.outages or () if link.outages is None else _outages(link),
+        outages_ns=known.outages or () if link.outages is None else _outages(link.outages),
         up_outages_ns=known.up_outages if link.outages is None else None,
+        unannounced_ns=_outages(link.unannounced_outages),
+        rate_t_ns=steps[0],
+        rate_share=steps[1],
         cross_traffic=engine_traffic(link.cross_traffic, link.mix),
         subflows=link.subflows,
         flows=engine_flows(
@@ -164,8 +188,8 @@ def _link(scenario: Scenario, link: Link, seed: int) -> EngineLink:
     )
 
 
-def _outages(link: Link) -> Outages:
-    return tuple((ns(start), ns(end)) for start, end in link.outages or ())
+def _outages(windows: tuple[tuple[float, float], ...] | None) -> Outages:
+    return tuple((ns(start), ns(end)) for start, end in windows or ())
 
 
 def _delay(link: Link, seed: int) -> DelayColumns | None:
@@ -190,10 +214,17 @@ def _default_queue(rate_bps: float, round_trip_s: float) -> int:
     return max(MIN_QUEUE_BYTES, round(rate_bps * round_trip_s / 8))
 
 
-def _loss(model: LossModel | None, seed: int, link: str, key: str) -> EngineLoss | None:
-    if model is None:
-        return None
-    return model.engine(lambda name, value: _draw(value, seed, link, f"{key}.{name}"))
+def _loss(model: LossModel | None, drawn: Drawing) -> EngineLoss | None:
+    return None if model is None else model.engine(drawn)
+
+
+def drawing(seed: int, link: str, key: str, until_s: float) -> Drawing:
+    """What a seed gives the losses of a link: ``key`` is ``loss`` or ``up_loss``."""
+    return Drawing(
+        number=lambda name, value: _draw(value, seed, link, f"{key}.{name}"),
+        generator=lambda name: _generator(seed, link, f"{key}.{name}"),
+        until_s=until_s,
+    )
 
 
 def _bounds(value: object) -> tuple[float, float]:
@@ -205,13 +236,17 @@ def _bounds(value: object) -> tuple[float, float]:
     return float(str(value)), float(str(value))
 
 
+def _generator(seed: int, link: str, key: str) -> np.random.Generator:
+    name = "\0".join(("scenario", link, key, str(seed)))
+    entropy = int.from_bytes(hashlib.sha256(name.encode()).digest(), "big")
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))
+
+
 def _draw(value: float | Draw, seed: int, link: str, key: str) -> float:
     if not isinstance(value, Draw):
         return float(value)
     low, high = value.bounds
-    name = "\0".join(("scenario", link, key, str(seed)))
-    entropy = int.from_bytes(hashlib.sha256(name.encode()).digest(), "big")
-    share = np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy))).random()
+    share = _generator(seed, link, key).random()
     even = value.uniform is not None
     drawn = low + (high - low) * share if even else low * (high / low) ** share
     return float(min(max(drawn, low), high))

@@ -153,7 +153,8 @@ DrawableInstant = Annotated[_Drawable, _within(0, MAX_TIME_S)]
 """A time in seconds, or a draw of it."""
 
 
-def _rising(rows: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
+def rising(rows: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
+    """Refuse a table whose times do not rise."""
     for number, (before, after) in enumerate(pairwise(rows), 1):
         if after[0] <= before[0]:
             raise broken(f"times must rise, but row {number} is at {after[0]:g} s after {before[0]:g} s")
@@ -199,7 +200,7 @@ _DelayTable = Annotated[
     tuple[Annotated[tuple[Instant, float], AsTuple], ...],
     AsTuple,
     Field(min_length=1),
-    AfterValidator(_rising),
+    AfterValidator(rising),
     Tag("<table>"),
 ]
 Delay = Annotated[

@@ -8,13 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, model_validator
 
 from dstcc.engine.config import Loss
 
-from .fields import DrawableDb, DrawableProbability, Probability, Table, broken
+from .changing import Chain as StateChain
+from .changing import Ramp, Rows, States, lines, walk
+from .fields import NS_PER_S, DrawableDb, DrawableProbability, Probability, Table, broken, ns
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a seed gives the losses of a link's direction."""
+
+    number: Callable[[str, Any], float]
+    """The value of a key that may be drawn."""
+    generator: Callable[[str], np.random.Generator] | None = None
+    """The random generator of a key."""
+    until_s: float = 0.0
+    """How far a channel that changes is drawn."""
 
 
 class GilbertElliott(Table):
@@ -44,6 +61,12 @@ class LossModel(Table):
     ber: DrawableProbability | None = None
     """Probability that a bit is wrong; a packet with a wrong bit is lost."""
     gilbert_elliott: GilbertElliott | None = None
+    table: Rows | None = None
+    """``[[t_s, p], ..]``: a packet's chance of loss over mission time, in straight lines between the rows."""
+    ramp: Ramp | None = None
+    """A chance of loss that goes from one value to another at a time that may be drawn."""
+    states: States | None = None
+    """Hidden states, each with its chance of loss and its mean dwell time, of which a chain is drawn from the seed."""
 
     ebn0_db: DrawableDb | None = None
     """Energy per information bit over the noise density; with ``code``."""
@@ -58,10 +81,24 @@ class LossModel(Table):
             raise broken("ebn0_db and code need each other", key="code" if self.code is None else "ebn0_db")
         return self
 
-    def engine(self, draw: Callable[[str, Any], float]) -> Loss:
-        """In the engine's form; ``draw`` gives the value of a key that may be drawn."""
+    def engine(self, drawing: Drawing) -> Loss:
+        """In the engine's form."""
         (key,) = (name for name in LOSSES if getattr(self, name) is not None)
-        return KINDS[key].make(self, draw)
+        return KINDS[key].make(self, drawing)
+
+    def chain(self, drawing: Drawing) -> StateChain | None:
+        """The hidden states that a seed draws; ``None`` for a loss without any."""
+        if self.states is None:
+            return None
+        assert drawing.generator is not None
+        return walk(self.states, drawing.generator("states"), drawing.until_s)
+
+    def rate_steps(self, drawing: Drawing) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        """Times and shares of the link's rate that its hidden states leave; nothing where they leave all."""
+        chain = self.chain(drawing)
+        if chain is None or self.states is None or all(state.rate == 1 for state in self.states):
+            return (), ()
+        return chain.t_ns, tuple(self.states[state].rate for state in chain.state)
 
 
 Chain = tuple[float, float, float, float]
@@ -74,33 +111,69 @@ class LossKind:
 
     name: str
     """The engine's name of its process."""
-    make: Callable[[LossModel, Callable[[str, Any], float]], Loss]
+    make: Callable[[LossModel, Drawing], Loss]
     document: Callable[[Loss], object] = lambda loss: loss.rate
     """The key's value in a run's record."""
     packets: Callable[[Loss, int], float | Chain] | None = None
-    """The loss of packets of so many bytes: a probability, or a chain. ``None``: it changes with the code's frames."""
+    """The loss of packets of so many bytes: a probability, or a chain. ``None``: it changes over time."""
 
 
-def _coded(model: LossModel, draw: Callable[[str, Any], float]) -> Loss:
+def _coded(model: LossModel, drawing: Drawing) -> Loss:
     from .physics import coded_loss
 
-    return coded_loss(model.code or "", draw("ebn0_db", model.ebn0_db))
+    return coded_loss(model.code or "", drawing.number("ebn0_db", model.ebn0_db))
 
 
-def _bursts(model: LossModel, _draw: Callable[[str, Any], float]) -> Loss:
+def _table(model: LossModel, _drawing: Drawing) -> Loss:
+    rows = model.table or ()
+    return Loss(SCHEDULE, t_ns=tuple(ns(t) for t, _ in rows), rates=tuple(p for _, p in rows))
+
+
+def _ramp(model: LossModel, drawing: Drawing) -> Loss:
+    ramp = model.ramp
+    assert ramp is not None
+    start = ns(drawing.number("ramp.start_s", ramp.start_s))
+    length = max(1, ns(drawing.number("ramp.length_s", ramp.length_s)))
+    return Loss(SCHEDULE, t_ns=(start, start + length), rates=(ramp.before, ramp.after))
+
+
+def _states(model: LossModel, drawing: Drawing) -> Loss:
+    chain = model.chain(drawing)
+    assert chain is not None and model.states is not None
+    t_ns, rates = lines(chain.t_ns, tuple(model.states[state].packet for state in chain.state))
+    return Loss(SCHEDULE, t_ns=t_ns, rates=rates)
+
+
+def _describe_schedule(loss: Loss) -> object:
+    return {"rows": len(loss.t_ns), "min": min(loss.rates), "max": max(loss.rates)}
+
+
+def mean_rate(loss: Loss, until_s: float) -> float:
+    """The mean chance of loss of a schedule from mission time 0 to ``until_s``."""
+    import numpy as np
+
+    end = until_s * NS_PER_S
+    t = np.array([0.0, *(float(at) for at in loss.t_ns if 0 < at < end), end])
+    p = np.interp(t, np.array(loss.t_ns, dtype=float), loss.rates)
+    return float(np.trapezoid(p, t) / end)
+
+
+def _bursts(model: LossModel, _drawing: Drawing) -> Loss:
     states = model.gilbert_elliott or GilbertElliott(p=0, r=1)
     return Loss("gilbert-elliott", p=states.p, r=states.r, good=states.good, bad=states.bad)
 
 
+SCHEDULE = "schedule"
+"""The engine's name of a chance of loss over time."""
 KINDS = {
     "packet": LossKind(
         "packet",
-        lambda model, draw: Loss("packet", rate=draw("packet", model.packet)),
+        lambda model, drawing: Loss("packet", rate=drawing.number("packet", model.packet)),
         packets=lambda loss, _bytes: loss.rate,
     ),
     "ber": LossKind(
         "ber",
-        lambda model, draw: Loss("ber", rate=draw("ber", model.ber)),
+        lambda model, drawing: Loss("ber", rate=drawing.number("ber", model.ber)),
         packets=lambda loss, packet_bytes: float(1 - (1 - loss.rate) ** (8 * packet_bytes)),
     ),
     "gilbert_elliott": LossKind(
@@ -110,11 +183,16 @@ KINDS = {
         packets=lambda loss, _bytes: (loss.p, loss.r, loss.good, loss.bad),
     ),
     "ebn0_db": LossKind("frames", _coded),
+    "table": LossKind(SCHEDULE, _table, document=_describe_schedule),
+    "ramp": LossKind(SCHEDULE, _ramp, document=_describe_schedule),
+    "states": LossKind(SCHEDULE, _states, document=_describe_schedule),
 }
 """By key, in the order of messages."""
 LOSSES = tuple(KINDS)
 """The keys of which a loss process has exactly one."""
-_BY_NAME = {kind.name: (key, kind) for key, kind in KINDS.items()}
+SCHEDULED = tuple(key for key, kind in KINDS.items() if kind.name == SCHEDULE)
+"""Of these, the ones that give a chance of loss over time."""
+_BY_NAME = {kind.name: (SCHEDULE if key in SCHEDULED else key, kind) for key, kind in KINDS.items()}
 
 
 def document_of(loss: Loss) -> dict[str, object]:
@@ -128,7 +206,7 @@ def document_of(loss: Loss) -> dict[str, object]:
 
 
 def packets_of(loss: Loss, packet_bytes: int) -> float | Chain | None:
-    """The loss of such packets, a probability or a chain; ``None`` where a code's frames decide.
+    """The loss of such packets, a probability or a chain; ``None`` where it changes over time.
 
     A process that is no scenario's, as the textbook's ``periodic``, counts by its rate.
     """

@@ -8,7 +8,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from dstcc.algorithms import (
@@ -27,6 +35,7 @@ from dstcc.errors import InputError
 from dstcc.extensions import is_file, label, load
 
 from .bounds import Bounds, parse_bound
+from .changing import RateRows, check_changing
 from .coding import Coding, check_coding, check_transport
 from .coding import misfit as coding_misfit
 from .constants import Constants
@@ -146,6 +155,18 @@ Outages = Annotated[
 ]
 
 
+def _kind_of_rate(value: Any) -> str:
+    rows = isinstance(value, (list, tuple)) and all(isinstance(row, (list, tuple)) for row in value)
+    return "<table>" if rows else "<one>"
+
+
+RateOverTime = Annotated[
+    Annotated[DrawableRate, Tag("<one>")] | Annotated[RateRows, Tag("<table>")],
+    Discriminator(_kind_of_rate),
+]
+"""Bits per second: constant, drawn per seed, or a table over mission time whose rows hold until the next."""
+
+
 class Link(Table):
     """``[[link]]``: one physical path; *down* carries the data, *up* the acknowledgements."""
 
@@ -157,9 +178,9 @@ class Link(Table):
     source: Annotated[int, Field(ge=1)] | None = None
     """The plan's node that sends the data."""
     destination: Annotated[int, Field(ge=1)] | None = None
-    rate_bps: DrawableRate | None = None
+    rate_bps: RateOverTime | None = None
     up_rate_bps: DrawableRate | None = None
-    """``rate_bps`` unless given."""
+    """``rate_bps`` unless given, of a table its highest."""
     delay_s: Delay | None = None
     """One-way delay, the same in both directions."""
     loss: LossModel | None = None
@@ -171,6 +192,8 @@ class Link(Table):
     up_queue_bytes: Bytes | None = None
     outages: Outages | None = None
     """``[from_s, to_s)``: packets sent in that time are lost, in both directions; none unless given."""
+    unannounced_outages: Outages | None = None
+    """As ``outages``, but no contact plan has them: no sender knows; none unless given."""
     cross_traffic: Annotated[tuple[CrossTraffic, ...], AsTuple] = ()
     """Background datagrams in the data direction's queue."""
     flows: Annotated[tuple[Flow, ...], AsTuple] = ()
@@ -464,6 +487,7 @@ class Scenario(Table):
         if (self.transport.receive_buffer_bytes or segment) < segment:
             raise broken(f"must hold a segment of {segment} bytes", key="transport.receive_buffer_bytes")
         check_physics(self)
+        check_changing(self)
         made = self.video.synthetic
         problem = self.misfit(layers=len(made.layer_bps) if made else None)
         if problem is not None:

@@ -39,7 +39,7 @@ UNITS: dict[str, tuple[str, dict[str, str]]] = {
     "_db": ("level", {"dB": "1"}),
 }
 """End of a key's name → what it measures, and how many of the key's own unit each unit is."""
-TIMES = frozenset({"outages"})
+TIMES = frozenset({"outages", "unannounced_outages"})
 """Keys whose numbers are seconds though their names do not say so."""
 OTHERS = frozenset({"expect", "description", "name"})
 """Keys below which nothing is a quantity: bounds are texts of their own."""

@@ -42,7 +42,7 @@ def misfit(scenario: Scenario) -> str | None:
     """The first thing of a scenario that the kernel has not, with its key; ``None`` when it can run."""
     transport = scenario.transport
     if transport.mode == "coded":
-        return _coded(scenario)
+        return changing_rate(scenario) or _coded(scenario)
     for key, names, known in (
         ("congestion", transport.congestion, tuple(CONGESTION)),
         ("scheduler", transport.scheduler, SCHEDULERS[transport.mode]),
@@ -50,7 +50,7 @@ def misfit(scenario: Scenario) -> str | None:
         unknown = next((name for name in names if name not in known), None)
         if unknown is not None:
             return _refused(f"transport.{key}", unknown, known)
-    problem = _others_traffic(scenario)
+    problem = changing_rate(scenario) or _others_traffic(scenario)
     if problem is not None:
         return problem
     if "layer-pinned" in transport.scheduler and transport.layer_links is None:
@@ -62,6 +62,16 @@ def misfit(scenario: Scenario) -> str | None:
     if problem is not None:
         return problem
     return _too_many(len(scenario.link), scenario.subflows, lanes=transport.mode == "lanes")
+
+
+def changing_rate(scenario: Scenario) -> str | None:
+    """A link whose rate changes over time, with its key: netem's rate is one."""
+    for index, link in enumerate(scenario.link):
+        if isinstance(link.rate_bps, tuple):
+            return f"link.{index}.rate_bps: a rate over time exists in the simulator only"
+        if link.loss is not None and any(state.rate != 1 for state in link.loss.states or ()):
+            return f"link.{index}.loss.states: a state that changes the rate exists in the simulator only"
+    return None
 
 
 def _coded(scenario: Scenario) -> str | None:

@@ -114,7 +114,9 @@ def _parts(name: str) -> Parts:
     if name == "coded-parts":
         own = (home / f"{part}.cpp" for part in ("code", "packet", "plan", "store"))
         return Parts((*own, blocks, payloads), includes, read, "isal")
-    rules = sorted({*(engine / "coding").glob("*.cpp")} - {engine / "coding/coded.cpp"})
+    rules = sorted(
+        {*(engine / "coding").glob("*.cpp")} - {engine / "coding/coded.cpp", engine / "coding/stepper.cpp"}
+    )
     laws = (engine / "congestion" / f"{law.replace('-', '_')}.cpp" for law in (*CODED_CONGESTION, "table"))
     return Parts((*rules, *laws, engine / "link/delay.cpp", payloads), includes, read, "isal")
 

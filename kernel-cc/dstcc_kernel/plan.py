@@ -7,7 +7,8 @@
     loss        packet: as it is;  ber b: 1 - (1 - b)^(8 bytes);  Gilbert-Elliott: by packets, not by slots
     frames      the chain with the same loss and the same chance of two in a row (dstcc_channels.netem), anew when it
                 has changed by a twentieth; scintillation by its mean
-    outages     all is lost
+    schedules   of a chance of loss: steps, anew where it has changed by a twentieth
+    outages     all is lost; the unannounced ones too, which no plan of a sender has
     handshakes  when a SYN and its answer pass (dstcc.engine.opening); a look of the program after the link is up
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,7 +28,7 @@ from dstcc.engine import TcpConstants, opening, patience_ns
 from dstcc.errors import InputError
 from dstcc.scenario import horizon_s, rtt_s
 from dstcc.scenario.fields import MAX_TIME_S, ns
-from dstcc.scenario.losses import packets_of
+from dstcc.scenario.losses import SCHEDULE, packets_of
 from dstcc.wire import HEADER_BYTES
 
 from .job import NEVER_NS, Job, LinkJob, Step, Way
@@ -279,7 +281,8 @@ def _largest_window(links: Sequence[Link], least: int) -> int:
 def _dark(link: Link) -> tuple[tuple[int, int], ...]:
     """The outages of both ways that end."""
     up = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
-    return tuple(outage for outage in sorted({*link.outages_ns, *up}) if outage[1] < ns(MAX_TIME_S))
+    every = sorted({*link.outages_ns, *up, *link.unannounced_ns})
+    return tuple(outage for outage in every if outage[1] < ns(MAX_TIME_S))
 
 
 def _handshakes(links: Sequence[Link], scale: float, tick_s: float) -> list[tuple[int, int]]:
@@ -302,8 +305,8 @@ def _link(link: Link, config: EngineConfig, length_s: float) -> LinkJob:
     up_outages = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
     transport, delay = config.transport, delay_rows(link, length_s)
     scale, full = transport.scale, transport.mss_bytes + HEADER_BYTES
-    down = (link.rate_bps, link.queue_bytes, delay, link.loss, link.outages_ns)
-    up = (link.up_rate_bps, link.up_queue_bytes, delay, link.up_loss, up_outages)
+    down = (link.rate_bps, link.queue_bytes, delay, link.loss, (*link.outages_ns, *link.unannounced_ns))
+    up = (link.up_rate_bps, link.up_queue_bytes, delay, link.up_loss, (*up_outages, *link.unannounced_ns))
     return LinkJob(
         link.name,
         way_of(*down, packet_bytes=full, scale=scale),
@@ -357,10 +360,27 @@ def delay_rows(link: Link, length_s: float, steps: int = DELAY_STEPS) -> list[tu
 
 
 def _loss_rows(loss: Loss, packet_bytes: int) -> list[tuple[int, float | GilbertElliott]]:
+    if loss.kind == SCHEDULE:
+        return _schedule_rows(loss)
     lost = packets_of(loss, packet_bytes)
     if lost is None:
         return _frame_rows(loss, packet_bytes)
     return [(0, GilbertElliott(*lost) if isinstance(lost, tuple) else lost)]
+
+
+def _schedule_rows(loss: Loss) -> list[tuple[int, float | GilbertElliott]]:
+    """Steps of a chance of loss: at each row, and along a slope where it has changed by a twentieth of its greater end
+    or more; a step has the chance of its middle."""
+    rows: list[tuple[int, float | GilbertElliott]] = [(0, loss.rates[0])]
+    for (start, before), (end, after) in pairwise(zip(loss.t_ns, loss.rates, strict=True)):
+        parts = 0 if before == after else ceil(abs(after - before) / (LOSS_CHANGE * max(before, after)))
+        parts = min(parts, end - start)
+        for part in range(parts if end - start > 1 else 0):
+            rows.append(
+                (start + (end - start) * part // parts, before + (after - before) * (part + 0.5) / parts)
+            )
+        rows.append((end, after))
+    return sorted(dict(rows).items())
 
 
 def _frame_rows(loss: Loss, packet_bytes: int) -> list[tuple[int, float | GilbertElliott]]:

@@ -12,7 +12,7 @@ import pytest
 from dstcc.engine import LOSS_KINDS, Loss
 from dstcc.engine.simulate import channel_losses
 from dstcc.scenario.draws import describe_loss
-from dstcc.scenario.losses import KINDS, LOSSES, LossModel, packets_of
+from dstcc.scenario.losses import KINDS, LOSSES, Drawing, LossModel, packets_of
 from tests.engine import net
 
 SOURCES = Path(__file__).parents[2] / "dstcc/engine/src/link"
@@ -25,7 +25,7 @@ GIVEN: dict[str, Any] = {
 
 
 def engine(key: str) -> Loss:
-    return LossModel.model_validate(GIVEN[key]).engine(lambda _key, value: float(value))
+    return LossModel.model_validate(GIVEN[key]).engine(Drawing(lambda _key, value: float(value)))
 
 
 def test_the_engine_has_every_kind_of_the_table_each_registered_in_a_file_of_its_own() -> None:

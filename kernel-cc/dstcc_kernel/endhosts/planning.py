@@ -22,7 +22,7 @@ from dstcc.wire import HEADER_BYTES
 
 from .. import guest
 from ..job import LinkJob
-from ..names import CONGESTION
+from ..names import CONGESTION, changing_rate
 from ..plan import (
     BUFFER_FACTOR,
     LEAST_BUFFER,
@@ -72,6 +72,9 @@ class Options:
 
 def plan(scenario: Scenario, options: Options) -> Mission:
     """The mission of the scenario's seed. Raises :class:`InputError` for what cannot be."""
+    problem = changing_rate(scenario)
+    if problem is not None:
+        raise InputError(f"{scenario.scenario.name}: {problem}")
     links, scale = draw_links(scenario, scenario.run.seed), scale_of(scenario)
     _check(scenario, links, options, scale)
     for_s = options.for_s if options.for_s is not None else scenario.scenario.duration_s
@@ -213,8 +216,8 @@ def _link(link: Link, packet_bytes: int, scale: float, for_s: float | None) -> L
     horizon_s = max(link.delay_t_ns[-1] / 1e9, 1.0) if for_s is None else for_s
     delay = delay_rows(link, horizon_s, _steps(link))
     up_outages = link.outages_ns if link.up_outages_ns is None else link.up_outages_ns
-    down = (link.rate_bps, link.queue_bytes, delay, link.loss, link.outages_ns)
-    up = (link.up_rate_bps, link.up_queue_bytes, delay, link.up_loss, up_outages)
+    down = (link.rate_bps, link.queue_bytes, delay, link.loss, (*link.outages_ns, *link.unannounced_ns))
+    up = (link.up_rate_bps, link.up_queue_bytes, delay, link.up_loss, (*up_outages, *link.unannounced_ns))
     return LinkJob(
         link.name,
         way_of(*down, packet_bytes=packet_bytes, scale=scale),

@@ -36,7 +36,7 @@ SubflowSet CodedSendingEnd::in_time(SubflowSet set, Time deadline) const {
 SubflowSet CodedSendingEnd::fitting(SubflowSet set, std::uint32_t object) const {
     const Time deadline = objects_.deadline_ns[object];
     if (!deadlines_ || deadline == kNever) return set;
-    const Time early = deadline - length_ns_[map_.block_of(object)];
+    const Time early = deadline - length_of(map_.block_of(object));
     SubflowSet timely = 0;
     for (; set != 0; set &= set - 1) {
         const auto s = static_cast<std::size_t>(lowest(set));
@@ -128,7 +128,7 @@ int CodedSendingEnd::choose_repair(std::uint32_t number, SubflowSet ready) {
     const Time deadline = next_deadline(number, only_fresh(block), earliest(open_));
     const SubflowSet timely = in_time(ready, deadline);
     if (timely == 0) return -1;
-    if (coding_.place == RepairPlace::kSpread) {
+    if (place() == RepairPlace::kSpread) {
         const SubflowSet from = turn_ < subflows_.size() ? timely >> turn_ << turn_ : SubflowSet{0};
         return lowest(from != 0 ? from : timely);
     }
@@ -136,7 +136,7 @@ int CodedSendingEnd::choose_repair(std::uint32_t number, SubflowSet ready) {
     SubflowSet placed = 0;
     for (SubflowSet set = open_; set != 0; set &= set - 1) {
         const auto s = static_cast<std::size_t>(lowest(set));
-        if ((subflows_[s].link == link) == (coding_.place == RepairPlace::kSame)) insert(placed, s);
+        if ((subflows_[s].link == link) == (place() == RepairPlace::kSame)) insert(placed, s);
     }
     if (in_time(placed, deadline) == 0)
         return quickest(timely);  // where it belongs it would be late, or there is no such
@@ -161,7 +161,7 @@ bool CodedSendingEnd::expired(std::uint32_t object) const {
 // Before then it does not expire by itself: with its block's length, and no less than what is left of it takes.
 Time CodedSendingEnd::soonest_expiry(std::uint32_t object) const {
     const auto left = static_cast<double>(objects_.payload_bytes[object] - layers_[object].offset + header_bytes_);
-    return objects_.deadline_ns[object] - least_light_ns_ - length_ns_[map_.block_of(object)] -
+    return objects_.deadline_ns[object] - least_light_ns_ - length_of(map_.block_of(object)) -
            static_cast<Time>(left * most_ns_per_byte_);
 }
 
@@ -176,7 +176,7 @@ bool CodedSendingEnd::builds_on_nothing(std::uint32_t object) const {
 // is long for the time there is, or has no repair.
 Time CodedSendingEnd::behind(std::uint32_t object, Time light) const {
     const std::uint32_t block = map_.block_of(object);
-    const Time length = length_ns_[block];
+    const Time length = length_of(block);
     if (length == 0 || map_.member(block, map_.size(block) - 1) >= released_) return 0;
     return kBlocksAhead * length > objects_.deadline_ns[object] - objects_.release_ns[object] - light ? 0 : length;
 }

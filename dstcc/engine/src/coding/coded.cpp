@@ -92,7 +92,7 @@ bool Coded::run_until(Time until, bool (*interrupted)()) {
     }
     if (!over_ && end < kNever) now_ = end;
     if (now_ >= config_.duration_ns) over_ = true;
-    peak_bytes_ = std::max(peak_bytes_, bytes());
+    if (over_) peak_bytes_ = std::max(peak_bytes_, bytes());  // else a trial in steps would have looked more often
     check();
     return !over_;
 }

@@ -22,6 +22,16 @@ public:
     // As Simulation::run_until().
     bool run_until(Time until, bool (*interrupted)());
 
+    // Decisions that hold from now on.
+    void steer(const CodedAction& action) { sending_.steer(now_, action); }
+    // What was heard is looked at.
+    void forget_times() { sending_.forget_times(); }
+
+    const CodedSendingEnd& sending() const { return sending_; }
+    const CodedReceivingEnd& receiving() const { return receiving_; }
+    const BlockMap& map() const { return map_; }
+    bool over() const { return over_; }
+    bool finished() const;
     const EngineConfig& config() const { return config_; }
     ObjectOutcome object(std::size_t object) const { return object_outcome(sending_, receiving_, object); }
     std::size_t blocks() const { return map_.blocks(); }
@@ -49,7 +59,6 @@ private:
     void on_idle(std::size_t head);
     void on_slot();
     void on_source(std::size_t i);
-    bool finished() const;
     bool silent_for_good() const;
     std::int64_t bytes() const;
     void check() const;

@@ -40,7 +40,7 @@ void Flight::establish(Time now, Time rtt) {
 
 double Flight::rate() const {
     if (!established_) return 0;
-    if (tcp_.pacing_bytes_per_ns > 0) return tcp_.pacing_bytes_per_ns;
+    if (tcp_.pacing_bytes_per_ns > 0) return tcp_.pacing_bytes_per_ns * press_;
     if (tcp_.cwnd >= kInfiniteWindow || tcp_.srtt_ns <= 0) return 0;
     return static_cast<double>(tcp_.cwnd) * tcp_.wire_bytes / static_cast<double>(tcp_.srtt_ns);
 }
@@ -49,7 +49,7 @@ double Flight::rate() const {
 void Flight::pace(Time now, std::uint32_t wire_bytes) {
     if (tells_sends_) control_->on_sent(tcp_, now);
     if (tcp_.pacing_bytes_per_ns <= 0) return;
-    auto gap = static_cast<Time>(wire_bytes / tcp_.pacing_bytes_per_ns + 0.5);
+    auto gap = static_cast<Time>(wire_bytes / (tcp_.pacing_bytes_per_ns * press_) + 0.5);
     if (tcp_.linux_pacing) {
         if (tcp_.snd_nxt < kUnpacedSegments) return;
         gap -= std::clamp<Time>(now - tcp_.pacing_until_ns, 0, gap / 2);
@@ -147,7 +147,10 @@ void Flight::lose(std::int64_t number) {
     ++tcp_.lost_out;
     ++tcp_.lost;
     fates_.push_back({packet, true});
-    if (number != lost_next_) lost_since_ns_ = packet.sent_ns;
+    if (number != lost_next_) {
+        lost_since_ns_ = packet.sent_ns;
+        ++loss_runs_;
+    }
     lost_next_ = number + 1;
 }
 

@@ -61,6 +61,8 @@ public:
     Time pacing_until() const { return tcp_.pacing_until_ns; }
     Time next_timer() const;
     std::uint64_t timeouts() const { return timeouts_; }
+    std::int64_t loss_runs() const { return loss_runs_; }  // rows of lost packets, one behind the other
+    void press(double factor) { press_ = factor; }         // of the law's pace
     double rtt_sum_s() const { return rtt_sum_ns_ / kNsPerS; }
     std::int64_t rtt_samples() const { return rtt_samples_; }
     std::int64_t bytes() const { return packets_.bytes() + stamps_.bytes(); }  // of its records
@@ -121,7 +123,9 @@ private:
     std::uint64_t timeouts_ = 0;
     std::int64_t recovery_end_ = 0;  // a packet from here on was sent since the last reduction
     std::int64_t lost_next_ = -1;    // one behind the last of a row of lost packets
-    Time lost_since_ns_ = 0;         // when the first of them was sent
+    double press_ = 1;
+    std::int64_t loss_runs_ = 0;
+    Time lost_since_ns_ = 0;  // when the first of them was sent
 };
 
 }  // namespace dstcc

@@ -12,6 +12,11 @@ void CodedSendingEnd::take_fates(std::size_t s) {
 void CodedSendingEnd::take(std::size_t s, const Fate& fate) {
     const SentPacket& packet = fate.packet;
     losses_.packet(fate.lost);
+    Subflow& over = subflows_[s];
+    ++over.heard;
+    over.heard_lost += fate.lost;
+    over.heard_from_ns = std::min(over.heard_from_ns, packet.sent_ns);
+    over.heard_to_ns = std::max(over.heard_to_ns, packet.sent_ns);
     if (!fate.lost) subflows_[s].delivered_bytes += packet.bytes;
     if (packet.block == kNoBlock) return;
     const std::uint32_t number = block_in(packet.block);
@@ -90,11 +95,13 @@ void CodedSendingEnd::close(std::uint32_t number) {
 std::int64_t CodedSendingEnd::planned_repair(std::uint32_t number) {
     BlockSending& block = sent_[number];
     const std::size_t layer = map_.layer_of(number);
-    if (coding_.automatic) {
+    const double steered = layer < action_.repair.size() ? action_.repair[layer] : -1;
+    if (steered < 0 && coding_.automatic) {
         if (block.planned < 0) plan_period(static_cast<std::uint32_t>(number / map_.layers()));
         return block.planned;
     }
-    const double share = layer < coding_.repair.size() ? coding_.repair[layer] : 0.0;
+    const double configured = layer < coding_.repair.size() ? coding_.repair[layer] : 0.0;
+    const double share = steered < 0 ? configured : steered;
     // The tolerance is for products such as 0.07 x 100, which is a little more than 7.
     return static_cast<std::int64_t>(std::ceil(share * block.source - 1e-9));
 }

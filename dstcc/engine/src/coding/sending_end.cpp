@@ -14,6 +14,7 @@ CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, Blo
       layer_first_(setup.transport.layer_first),
       header_bytes_(static_cast<std::uint32_t>(setup.transport.header_bytes)),
       length_ns_(blocks.blocks(), 0),
+      repaired_(blocks.layers(), 0),
       levels_(layer_first_ ? blocks.layers() : 1),
       layers_(objects_.size()),
       acked_bytes_(objects_.size(), 0),
@@ -27,12 +28,12 @@ CodedSendingEnd::CodedSendingEnd(const Setup& setup, const BlockMap& blocks, Blo
         longest_wait_ns_ =
             std::max(longest_wait_ns_, deadline == kNever ? kNever : deadline - objects_.release_ns[object]);
     }
+    for (std::size_t layer = 0; layer < repaired_.size(); ++layer)
+        repaired_[layer] = coding_.automatic || (layer < coding_.repair.size() && coding_.repair[layer] > 0);
     for (std::uint32_t block = 0; block < map_.blocks(); ++block) {
         sent_[block].open_members = sent_[block].last_missing = map_.size(block);
         open_blocks_ += map_.size(block) > 0;
-        const std::size_t layer = map_.layer_of(block);
-        const bool repaired = coding_.automatic || (layer < coding_.repair.size() && coding_.repair[layer] > 0);
-        if (map_.size(block) > 0 && repaired)
+        if (map_.size(block) > 0)
             length_ns_[block] = objects_.release_ns[map_.member(block, map_.size(block) - 1)] -
                                 objects_.release_ns[map_.member(block, 0)];
     }
@@ -129,7 +130,10 @@ Time CodedSendingEnd::handle_release(Time now) {
     while (released_ < release.size() && release[released_] <= now_) {
         const auto object = static_cast<std::uint32_t>(released_++);
         backlog_ += objects_.payload_bytes[object];
-        levels_[level_of(objects_.layer[object])].objects.push_back(object);
+        if (left_out(object))
+            give_up(object);
+        else
+            levels_[level_of(objects_.layer[object])].objects.push_back(object);
     }
     offer();
     for (std::size_t s = 0; s < subflows_.size(); ++s) finish(s);

@@ -53,6 +53,15 @@ struct BlockSending {
     bool closed = false, over = false, queued = false, heard = false;
 };
 
+// What somebody outside decides once a slot; at first what the configuration says.
+struct CodedAction {
+    std::vector<double> repair;          // by layer: repair packets for each source packet of a block that closes from
+                                         // now on; negative: as configured
+    std::vector<std::uint8_t> left_out;  // by layer: 1 begins none of its objects, and gives up those that wait
+    std::vector<double> pace;            // by subflow: what its law's pace is multiplied by
+    int place = -1;                      // a RepairPlace; negative: as configured
+};
+
 // Of a code word, in blocks of several.
 struct WordSending {
     std::uint32_t arrived = 0, under_way = 0, waiting = 0, repair = 0;
@@ -69,6 +78,8 @@ public:
         Time change_ns = 0;  // until then the contact plan says nothing new
         unsigned syns = 0, backoffs = 0;
         std::int64_t sent = 0, repaired = 0, delivered_bytes = 0;
+        std::int64_t heard = 0, heard_lost = 0;         // packets whose fate is known
+        Time heard_from_ns = kNever, heard_to_ns = -1;  // when they were sent, since forget_times()
         bool up = true;
     };
     struct Setup {
@@ -87,6 +98,8 @@ public:
     void handle_pace(Time now, std::size_t s);
     Time handle_release(Time now);  // when the next layer is due
     void handle_slot(Time now);
+    void steer(Time now, const CodedAction& action);
+    void forget_times();
 
     // --- for observers
     const std::vector<const TcpState*>& siblings() const { return siblings_; }
@@ -94,6 +107,7 @@ public:
     const Subflow& subflow(std::size_t s) const { return subflows_[s]; }
     const std::vector<LayerSending>& layers() const { return layers_; }
     const std::vector<BlockSending>& blocks() const { return sent_; }
+    const LossHeard& losses() const { return losses_; }
     // Nothing waits and nothing more will: all was released, and no loss could ask for more.
     bool done() const { return released_ == objects_.size() && backlog_ == 0 && open_blocks_ == 0; }
     std::size_t released() const { return released_; }
@@ -149,12 +163,19 @@ private:
     Time earliest(SubflowSet set) const;
     bool expired(std::uint32_t object) const;
     Time soonest_expiry(std::uint32_t object) const;
+    bool left_out(std::uint32_t object) const {
+        const std::size_t layer = objects_.layer[object];
+        return layer < action_.left_out.size() && action_.left_out[layer] != 0 && layers_[object].offset == 0;
+    }
+    RepairPlace place() const { return action_.place < 0 ? coding_.place : static_cast<RepairPlace>(action_.place); }
+    Time length_of(std::uint32_t block) const { return repaired_[map_.layer_of(block)] != 0 ? length_ns_[block] : 0; }
     bool builds_on_nothing(std::uint32_t object) const;
     void note_quiet(Level& level, std::uint32_t object);
     bool reachable(Time deadline) const { return !deadlines_ || now_ + least_light_ns_ <= deadline; }
     void give_up(std::uint32_t object);
     Time behind(std::uint32_t object, Time light) const;
     Time latest(std::uint32_t object, std::size_t s) const;
+    void leave_out(Level& level);
     void drop_expired(Level& level);
     void drop_expired();
     std::size_t level_of(std::size_t layer) const { return layer_first_ ? layer : 0; }
@@ -209,8 +230,10 @@ private:
     Time longest_wait_ns_ = 0;     // from an object's release to its deadline
     SubflowSet open_ = 0;          // of this choice: see look()
     std::vector<Time> arrival_ns_;
-    std::vector<Time> length_ns_;  // by block: from its first release to its last; 0 without repair
-    std::size_t turn_ = 0;         // `spread`: whose repair packet is next
+    std::vector<Time> length_ns_;         // by block: from its first release to its last
+    std::vector<std::uint8_t> repaired_;  // by layer: whether its blocks have repair
+    CodedAction action_;
+    std::size_t turn_ = 0;  // `spread`: whose repair packet is next
     std::size_t released_ = 0;
     std::vector<Level> levels_;
     std::vector<LayerSending> layers_;

@@ -45,11 +45,18 @@ struct FrameSchedule {
     std::vector<double> log10_fer;  // of the code, on that grid; lines between, constant outside
 };
 
+// A chance of loss over time: straight lines between the rows, constant outside; shared, as a chain may have thousands.
+struct LossSchedule {
+    std::vector<Time> t_ns;  // rising
+    std::vector<double> rate;
+};
+
 // Of one of the kinds in link/loss_*.cpp.
 struct LossConfig {
     std::string kind = "none";
-    Parameters numbers;                           // what the kind's process is made with
-    std::shared_ptr<const FrameSchedule> frames;  // of `frames`
+    Parameters numbers;                            // what the kind's process is made with
+    std::shared_ptr<const FrameSchedule> frames;   // of `frames`
+    std::shared_ptr<const LossSchedule> schedule;  // of `schedule`
     double number(const std::string& name) const { return numbers.at(name).at(0); }
 };
 
@@ -79,6 +86,9 @@ struct LinkConfig {
     std::int64_t queue_bytes = 0, up_queue_bytes = 0;
     LossConfig loss, up_loss;
     std::vector<std::pair<Time, Time>> outages_ns, up_outages_ns;
+    std::vector<std::pair<Time, Time>> unannounced_ns;  // outages of both directions that no contact plan has
+    std::vector<Time> rate_t_ns;                        // the data direction's rate over time: its steps, from 0 on;
+    std::vector<double> rate_share;                     // each a share of `rate_bps`, above 0, until the next. None: 1
     std::vector<CrossTrafficConfig> cross_traffic;
     int subflows = 1;  // of the connection under test
     std::vector<FlowConfig> flows;

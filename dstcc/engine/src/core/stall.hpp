@@ -23,7 +23,7 @@ inline bool stalled(Time now, Time quiet_since, Time rto_max, Time longest_one_w
 inline Time dark_until(const EngineConfig& config, Time now) {
     Time until = 0;
     for (const LinkConfig& link : config.links)
-        for (const auto* outages : {&link.outages_ns, &link.up_outages_ns}) {
+        for (const auto* outages : {&link.outages_ns, &link.up_outages_ns, &link.unannounced_ns}) {
             const auto next = std::upper_bound(outages->begin(), outages->end(), std::pair(now, kNever));
             if (next == outages->begin()) continue;
             const Time end = std::prev(next)->second;

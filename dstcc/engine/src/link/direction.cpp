@@ -4,10 +4,26 @@
 
 namespace dstcc {
 
+std::vector<std::pair<Time, Time>> all_outages(const LinkConfig& link, bool up) {
+    std::vector<std::pair<Time, Time>> all = up ? link.up_outages_ns : link.outages_ns;
+    if (link.unannounced_ns.empty()) return all;
+    all.insert(all.end(), link.unannounced_ns.begin(), link.unannounced_ns.end());
+    std::sort(all.begin(), all.end());
+    std::vector<std::pair<Time, Time>> merged;
+    for (const auto& [from, to] : all) {
+        if (!merged.empty() && from <= merged.back().second)
+            merged.back().second = std::max(merged.back().second, to);
+        else
+            merged.emplace_back(from, to);
+    }
+    return merged;
+}
+
 Direction::Direction(const LinkConfig& link, bool up, std::uint64_t seed, std::uint64_t index, std::uint32_t full_bytes)
     : ns_per_byte_(8.0 * kNsPerS / (up ? link.up_rate_bps : link.rate_bps)),
       full_bytes_(full_bytes),
-      outages_(up ? link.up_outages_ns : link.outages_ns),
+      steps_(up ? RateSteps() : RateSteps(link.rate_t_ns, link.rate_share)),
+      outages_(all_outages(link, up)),
       delay_(link.delay_t_ns, link.delay_ns, link.delay_slope) {
     const LossConfig& loss = up ? link.up_loss : link.loss;
     lossless_ = loss.kind == kLossless;
@@ -17,6 +33,7 @@ Direction::Direction(const LinkConfig& link, bool up, std::uint64_t seed, std::u
         frames_ = FrameLoss(loss.frames, up ? link.up_rate_bps : link.rate_bps, full_bytes, seed, index, up ? 1 : 0);
     else
         loss_ = Losses({loss, slot_ns_, seed, index, up ? std::uint64_t{1} : 0});
+    steady_rate_ = steps_.steady();
     steady_delay_ = delay_.constant();
     first_delay_ns_ = delay_.first();
     if (!outages_.empty()) dark_from_ns_ = outages_.front().first;
@@ -36,6 +53,11 @@ std::int64_t Direction::count_delivering(Time& next, Time to) {
             const std::int64_t erased = frames_.first_erased(frames_.frame_at(next), frames_.frames_of(full_bytes_));
             packets += erased < 0;
             next = erased < 0 ? next + slot_ns_ : std::max(next + 1, frames_.begin_of(erased + 1));
+        } else if (!steady_rate_) {
+            slot = next / slot_ns_;
+            const bool lost = !lossless_ && loss_.lost(slot, 0, full_bytes_);
+            packets += !lost;
+            next = lost ? (slot + 1) * slot_ns_ : steps_.finish(next, slot_ns_);
         } else if (lossless_) {
             const Time lit = std::min(to, dark_from_ns_ - slot_ns_ + 1);  // every start before then gets through
             const std::int64_t more = (lit - next + slot_ns_ - 1) / slot_ns_;

@@ -1,8 +1,9 @@
-// One direction of a link: drop-tail queue, serialisation at a constant rate, loss, propagation.
+// One direction of a link: drop-tail queue, serialisation, loss, propagation.
 //
 //   start  = max(now, busy);  depart = start + bytes / rate;  arrive = depart + delay(depart)
 //
-// A *service slot* is the time a full-size packet takes on the line; slot k covers [k T, (k+1) T). A full packet's draw is
+// The rate is constant, or has steps (link/rate_steps.hpp). A *service slot* is the time a full-size packet takes on the line at
+// the most rate; slot k covers [k T, (k+1) T). A full packet's draw is
 // the first of the slot in which its service starts (no two start in one), so the channel is a function of (seed, link,
 // direction, time) and two policies meet the same one. The nth short packet of a slot takes its nth draw. Coded links have
 // a clock of frames instead of slots (link/frames.hpp).
@@ -13,8 +14,12 @@
 #include "link/delay.hpp"
 #include "link/frames.hpp"
 #include "link/loss.hpp"
+#include "link/rate_steps.hpp"
 
 namespace dstcc {
+
+// Announced and unannounced outages of a direction as one list, rising and disjoint.
+std::vector<std::pair<Time, Time>> all_outages(const LinkConfig& link, bool up);
 
 class Direction {
 public:
@@ -30,11 +35,11 @@ public:
         const Time start = busy_ns_ > now ? busy_ns_ : now;
         const Time service = bytes == full_bytes_ ? slot_ns_ : service_ns(bytes);
         ++sent_;
-        if (start - now + service > limit_ns_) {
+        if (waiting_ns(now, start) + service > limit_ns_) {
             ++dropped_;
             return {kNever, -1};
         }
-        busy_ns_ = start + service;
+        busy_ns_ = steady_rate_ ? start + service : steps_.finish(start, service);
         bool lost = busy_ns_ > dark_from_ns_ && in_outage(start, busy_ns_);
         if (!lossless_) lost |= loss_at(start, bytes);
         if (lost) {
@@ -49,10 +54,15 @@ public:
 
     Time service_ns(std::uint32_t bytes) const { return static_cast<Time>(ns_per_byte_ * bytes + 0.5); }
     Time slot_ns() const { return slot_ns_; }
-    // How long a packet that comes now waits for its service.
-    Time queue_ns(Time now) const { return busy_ns_ > now ? busy_ns_ - now : 0; }
+    // How long a packet that comes now waits for its service, at the rate of now.
+    Time queue_ns(Time now) const {
+        if (busy_ns_ <= now) return 0;
+        if (steady_rate_) return busy_ns_ - now;
+        return static_cast<Time>(steps_.work(now, busy_ns_) / steps_.share_at(now) + 0.5);
+    }
     std::int64_t queue_bytes(Time now) const {
-        return busy_ns_ > now ? static_cast<std::int64_t>(static_cast<double>(busy_ns_ - now) / ns_per_byte_) : 0;
+        return busy_ns_ > now ? static_cast<std::int64_t>(static_cast<double>(waiting_ns(now, busy_ns_)) / ns_per_byte_)
+                              : 0;
     }
     // What is sent arrives later than after so long.
     Time least_delay() const { return delay_.least(); }
@@ -74,6 +84,10 @@ public:
     std::int64_t lost() const { return lost_; }
 
 private:
+    // What is served from `now` to `start`, in time at the most rate.
+    Time waiting_ns(Time now, Time start) const {
+        return steady_rate_ || start <= now ? start - now : static_cast<Time>(steps_.work(now, start) + 0.5);
+    }
     // Does service in [start, depart) touch an outage?  Moves on to the next outage once this one is over.
     [[gnu::noinline]] bool in_outage(Time start, Time depart) {
         while (outage_ < outages_.size() && start >= outages_[outage_].second) ++outage_;
@@ -99,13 +113,14 @@ private:
     double ns_per_byte_ = 0;
     std::uint32_t full_bytes_ = 0;
     Time first_delay_ns_ = 0, dark_from_ns_ = kNever;
-    bool lossless_ = true, framed_ = false, steady_delay_ = true;
+    bool lossless_ = true, framed_ = false, steady_delay_ = true, steady_rate_ = true;
     Time slot_ns_ = 1, limit_ns_ = 0, busy_ns_ = 0, last_arrival_ns_ = 0;
     std::int64_t slot_ = -1;
     Time slot_end_ns_ = 0;
     std::uint32_t nth_ = 0;
     Losses loss_;
     FrameLoss frames_;
+    RateSteps steps_;
     std::vector<std::pair<Time, Time>> outages_;
     std::size_t outage_ = 0, delay_row_ = 0;
     DelayTable delay_;

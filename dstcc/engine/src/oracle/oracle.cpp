@@ -64,7 +64,8 @@ public:
         : full_(channel.direction),
           any_(channel.direction),
           share_(channel.share),
-          outages_(config.links[link].outages_ns),
+          outages_(all_outages(config.links[link], false)),
+          steps_(config.links[link].rate_t_ns, config.links[link].rate_share),
           horizon_(config.duration_ns),
           wire_(config.transport.mss_bytes + config.transport.header_bytes),
           slot_ns_(full_.slot_ns()) {
@@ -116,7 +117,7 @@ private:
         return packets_;
     }
     double any(Time at, bool begins) {
-        if (!framed_) return static_cast<double>(lit_before(at)) * bytes_per_ns_;
+        if (!framed_) return lit_work_before(at) * bytes_per_ns_;
         // A frame that is under way counts for windows that end in it and for those that begin in it.
         usable_ += any_.usable_frames(frame_, at);
         const double frames = begins ? std::max(usable_ - 1, 0.0) : usable_;
@@ -129,9 +130,19 @@ private:
         return std::max<Time>(lit, 0);
     }
 
+    // The same in time at the most rate.
+    double lit_work_before(Time at) const {
+        if (steps_.steady()) return static_cast<double>(lit_before(at));
+        double lit = steps_.work(0, at);
+        for (const auto& [from, to] : outages_)
+            if (at > from) lit -= steps_.work(from, std::min(at, to));
+        return std::max(lit, 0.0);
+    }
+
     Direction full_, any_;
     double share_;
     std::vector<std::pair<Time, Time>> outages_;
+    RateSteps steps_;
     Time horizon_;
     double wire_;
     Time slot_ns_;

@@ -51,6 +51,18 @@ std::shared_ptr<const FrameSchedule> read_frames(const py::handle& frames) {
     return out;
 }
 
+std::shared_ptr<const LossSchedule> read_schedule(const py::handle& loss) {
+    auto out = std::make_shared<LossSchedule>();
+    out->t_ns = read_column<std::int64_t>(loss, "t_ns");
+    out->rate = read_column<double>(loss, "rates");
+    require(!out->t_ns.empty() && out->t_ns.size() == out->rate.size(), "loss over time needs a chance at each time");
+    for (std::size_t i = 0; i < out->t_ns.size(); ++i) {
+        require(i == 0 || out->t_ns[i] > out->t_ns[i - 1], "times of a loss must rise");
+        require(out->rate[i] >= 0 && out->rate[i] <= 1, "a chance of loss is between 0 and 1");
+    }
+    return out;
+}
+
 CrossTrafficConfig read_cross(const py::handle& source) {
     CrossTrafficConfig out;
     out.rate_bps = source.attr("rate_bps").cast<double>();
@@ -122,6 +134,7 @@ LossConfig read_loss(const py::handle& loss) {
     for (const auto& [name, value] : loss.attr("numbers")().cast<std::map<std::string, double>>())
         out.numbers[name] = {value};
     if (out.kind == kFrameLoss) out.frames = read_frames(loss.attr("frames"));
+    if (out.kind == kScheduledLoss) out.schedule = read_schedule(loss);
     return out;
 }
 
@@ -140,6 +153,9 @@ LinkConfig read_link(const py::handle& link) {
     out.outages_ns = link.attr("outages_ns").cast<Outages>();
     const py::object up_outages = link.attr("up_outages_ns");
     out.up_outages_ns = up_outages.is_none() ? out.outages_ns : up_outages.cast<Outages>();
+    out.unannounced_ns = link.attr("unannounced_ns").cast<Outages>();
+    out.rate_t_ns = link.attr("rate_t_ns").cast<std::vector<Time>>();
+    out.rate_share = link.attr("rate_share").cast<std::vector<double>>();
     for (const auto& source : link.attr("cross_traffic")) out.cross_traffic.push_back(read_cross(source));
     out.subflows = link.attr("subflows").cast<int>();
     out.drops = link.attr("drops").cast<std::vector<std::pair<std::int64_t, int>>>();

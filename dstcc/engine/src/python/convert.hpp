@@ -37,7 +37,8 @@ pybind11::dict engine_result(const Simulation& simulation);
 pybind11::dict engine_result(const Ltp& transfer);
 pybind11::dict engine_result(const Coded& trial);
 
-// stepper.cpp
+// stepper.cpp, coded_stepper.cpp
 void bind_stepper(pybind11::module_& engine);
+void bind_coded_stepper(pybind11::module_& engine);
 
 }  // namespace dstcc

@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "../../../../kernel-cc/law/dstcc_law.h"
+#include "core/pool.hpp"
 #include "mptcp/stepper.hpp"
 #include "python/convert.hpp"
 

@@ -5,6 +5,7 @@
 #include "ltp/rate_rule.hpp"
 #include "congestion/control.hpp"
 #include "core/subflow_set.hpp"
+#include "link/loss.hpp"
 #include "ltp/ltp.hpp"
 #include "python/convert.hpp"
 
@@ -37,6 +38,19 @@ void validate_sharing(const EngineConfig& config) {
     }
     require(subflows <= kMaxSubflows, "1 to 128 subflows are needed");
     require(subflows + flows <= 65'535, "at most 65,535 TCP senders");
+}
+
+void validate_rate_steps(const LinkConfig& link, bool ltp) {
+    const std::size_t rows = link.rate_t_ns.size();
+    require(link.rate_share.size() == rows, "a rate over time has as many times as shares");
+    if (rows == 0) return;
+    require(!ltp, "ltp is told one rate");
+    require(link.loss.kind != kFrameLoss || link.loss.frames->frame_bits == 1, "a code's frames have one rate");
+    require(link.rate_t_ns[0] == 0, "a rate over time begins at 0");
+    for (std::size_t i = 0; i < rows; ++i) {
+        require(i == 0 || link.rate_t_ns[i] > link.rate_t_ns[i - 1], "times of a rate must rise");
+        require(link.rate_share[i] >= 1e-6 && link.rate_share[i] <= 1, "a share of the rate is 1e-6 to 1");
+    }
 }
 
 // Names only: what values a parameter may have is for its control, which checks them when it is made.
@@ -157,7 +171,8 @@ void validate(const EngineConfig& config) {
             require(std::min({m0, m1, 3 * secant - m0 - m1}) > -1,
                     "a curved delay must fall more slowly than time passes");
         }
-        for (const auto* outages : {&link.outages_ns, &link.up_outages_ns})
+        validate_rate_steps(link, t.congestion == kTransferLtp);
+        for (const auto* outages : {&link.outages_ns, &link.up_outages_ns, &link.unannounced_ns})
             for (std::size_t i = 0; i < outages->size(); ++i) {
                 require((*outages)[i].first < (*outages)[i].second, "an outage ends after it begins");
                 require(i == 0 || (*outages)[i].first >= (*outages)[i - 1].second, "outages must rise and not overlap");

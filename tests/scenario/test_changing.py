@@ -1,0 +1,148 @@
+"""Channels that change: their keys, what a seed draws of them, and what a record says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dstcc.engine.config import Link
+from dstcc.errors import ScenarioError
+from dstcc.scenario import describe, draw_links, load_scenario, parse_override, to_toml
+from dstcc.scenario.changing import State, both, stationary, walk
+from dstcc.scenario.losses import mean_rate
+
+KA = "link.0.loss={states=[{packet=1e-4, dwell_s=2}, {packet=0.1, dwell_s=0.5, rate=0.5}]}"
+LONG = "video.loop_to_s=2000"
+
+
+def links(path: Path, *overrides: str, seed: int = 1) -> tuple[Link, ...]:
+    return draw_links(load_scenario(path, [parse_override(text) for text in overrides]), seed)
+
+
+def test_a_table_of_losses_is_in_straight_lines_as_it_stands(minimal: Path) -> None:
+    link = links(minimal, "link.0.loss={table=[[0, 1e-4], [60, 0.02]]}")[0]
+    assert (link.loss.kind, link.loss.t_ns, link.loss.rates) == ("schedule", (0, 60 * 10**9), (1e-4, 0.02))
+    assert link.up_loss == link.loss
+    assert mean_rate(link.loss, 120) == pytest.approx((0.01005 + 0.02) / 2)
+
+
+def test_a_ramp_begins_when_the_seed_says(minimal: Path) -> None:
+    ramp = "link.0.loss={ramp={before=1e-4, after=0.1, start_s={uniform=[10, 50]}, length_s=5}}"
+    drawn = [links(minimal, ramp, seed=seed)[0].loss for seed in range(40)]
+    starts = np.array([loss.t_ns[0] / 1e9 for loss in drawn])
+    assert 10 <= starts.min() < 15 and 45 < starts.max() <= 50
+    assert all(loss.t_ns[1] - loss.t_ns[0] == 5 * 10**9 and loss.rates == (1e-4, 0.1) for loss in drawn)
+
+
+def test_a_rate_over_time_is_its_highest_and_shares_of_it(minimal: Path) -> None:
+    link = links(minimal, "link.0.rate_bps=[[0, 1e5], [30, 4e5], [60, 2e5]]")[0]
+    assert (link.rate_bps, link.up_rate_bps) == (4e5, 4e5)
+    assert link.rate_t_ns == (0, 30 * 10**9, 60 * 10**9) and link.rate_share == (0.25, 1.0, 0.5)
+    assert links(minimal)[0].rate_share == ()
+    assert describe(link, 100)["least_rate_bps"] == 1e5
+
+
+def test_states_take_the_chances_and_rates_of_their_time(minimal: Path) -> None:
+    link = links(minimal, LONG, KA)[0]
+    assert set(link.loss.rates) == {1e-4, 0.1} and set(link.rate_share) == {0.5, 1.0}
+    # A state's rate holds from the same nanosecond as its chance of loss, which stands a nanosecond before it too.
+    rows = zip(link.loss.t_ns[1:], pairwise(link.loss.rates), strict=True)
+    steps = [t for t, (before, after) in rows if before != after]
+    assert steps == list(link.rate_t_ns[1:])
+    lossy = dict(zip(link.loss.t_ns, link.loss.rates, strict=True))
+    assert all(
+        (lossy[t] == 0.1) == (share == 0.5) for t, share in zip(link.rate_t_ns, link.rate_share, strict=True)
+    )
+    # 2 s of 2.5 s in the first: 2,000 s have 800 cycles, whose share deviates by about 0.01.
+    assert mean_rate(link.loss, 2000) == pytest.approx(0.8 * 1e-4 + 0.2 * 0.1, rel=0.25)
+
+
+def test_a_longer_run_begins_with_the_same_states_and_other_keys_change_none(minimal: Path) -> None:
+    short, long = links(minimal, LONG, KA)[0], links(minimal, "video.loop_to_s=4000", KA)[0]
+    rows = len(short.rate_t_ns) - 1
+    assert short.rate_t_ns[:rows] == long.rate_t_ns[:rows] and len(long.rate_t_ns) > 1.5 * rows
+    assert links(minimal, LONG, KA, "link.1.rate_bps=9e4")[0] == short
+    assert links(minimal, LONG, KA, seed=2)[0].rate_t_ns != short.rate_t_ns
+    both_lossy = links(minimal, LONG, KA, KA.replace("link.0", "link.1"))
+    assert both_lossy[0].rate_t_ns != both_lossy[1].rate_t_ns
+
+
+def test_next_states_follow_their_weights() -> None:
+    states = (
+        State(packet=0, dwell_s=1, next=(0, 3, 1)),
+        State(packet=0, dwell_s=2, next=(0, 0, 1)),
+        State(packet=0, dwell_s=4),
+    )
+    # Jump chain: 0 -> 1 (3/4) or 2; 1 -> 2; 2 -> 0 or 1. Its visits v: v0 = v2 / 2, v1 = 3/4 v0 + v2 / 2 = 7/8 v2.
+    visits = np.array([4, 7, 8]) * np.array([1, 2, 4])
+    assert stationary(states) == pytest.approx(visits / visits.sum())
+    chain = walk(states, np.random.default_rng(1), 20_000)
+    follows = [(a, b) for a, b in zip(chain.state, chain.state[1:], strict=False) if a != b]
+    assert (1, 0) not in follows and all(a != b for a, b in zip(chain.state, chain.state[1:], strict=False))
+    ones = sum(pair == (0, 1) for pair in follows) / sum(pair[0] == 0 for pair in follows)
+    assert ones == pytest.approx(0.75, abs=0.04)
+    dwells = np.diff(chain.t_ns)[np.array(chain.state[:-1]) == 2] / 1e9
+    assert dwells.mean() == pytest.approx(4, rel=0.1) and dwells.std() == pytest.approx(4, rel=0.15)
+
+
+def test_shares_of_a_table_and_of_states_multiply() -> None:
+    assert both(((0, 10), (1.0, 0.5)), ((0, 4), (0.5, 1.0))) == ((0, 4, 10), (0.5, 1.0, 0.5))
+    assert both(((), ()), ((0,), (0.5,))) == ((0,), (0.5,))
+
+
+def test_it_is_written_back_as_it_was_read(minimal: Path, write: Callable[[str], Path]) -> None:
+    given = load_scenario(
+        minimal,
+        [
+            parse_override(text)
+            for text in (
+                KA,
+                LONG,
+                "link.1.rate_bps=[[0, 1e5], [5, 2e5]]",
+                "link.1.unannounced_outages=[[2, 4]]",
+                "link.1.loss={ramp={before=0.1, after=0.0, start_s=3}}",
+            )
+        ],
+    )
+    assert load_scenario(write(to_toml(given))) == given
+    assert describe(draw_links(given, 1)[1], 10)["unannounced_s"] == 2
+
+
+@pytest.mark.parametrize(
+    ("overrides", "rule"),
+    [
+        (["link.0.loss={table=[[0, 0.1], [0, 0.2]]}"], "times must rise"),
+        (["link.0.loss={table=[[0, 1.1]]}"], "less than or equal to 1"),
+        (["link.0.loss={table=[[0, 0.1]], packet=0.1}"], "exactly one of"),
+        (["link.0.rate_bps=[[5, 1e5]]"], "begins at 0 s"),
+        (["link.0.rate_bps=[[0, 0]]"], "greater than or equal to 1"),
+        (["link.0.rate_bps=[[0, 1e5], [5, 2e5]]", "transport.congestion=ltp"], "told one rate"),
+        (
+            ["link.0.rate_bps=[[0, 1e5]]", "link.0.loss={ebn0_db=0.3, code='ccsds-turbo-1/3-1784'}"],
+            "without frames",
+        ),
+        (["link.0.loss={states=[{packet=0.1, dwell_s=1}]}"], "at least 2"),
+        ([KA.replace("dwell_s=2", "dwell_s=1e-6")], "so short"),
+        ([KA.replace("rate=0.5", "next=[0, 1]")], "its own weight is 0"),
+        ([KA.replace("rate=0.5", "next=[1]")], "1 weights for 2 states"),
+        ([KA.replace("link.0.loss", "link.0.up_loss")], "leave the rate as it is"),
+        ([KA, "video.loop_to_s=", "video.synthetic=", "video.stream=x"], "needs duration_s"),
+        (["link.0.unannounced_outages=[[5, 4]]"], "ends after it starts"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_its_key(minimal: Path, overrides: list[str], rule: str) -> None:
+    with pytest.raises(ScenarioError, match=rule):
+        links(minimal, *overrides)
+
+
+def test_states_of_acknowledgements_draw_for_themselves_and_those_of_the_data_hold_for_both(
+    minimal: Path,
+) -> None:
+    same = links(minimal, LONG, KA)[0]
+    assert same.up_loss == same.loss
+    up = "link.0.up_loss={states=[{packet=1e-4, dwell_s=2}, {packet=0.1, dwell_s=0.5}]}"
+    assert links(minimal, LONG, KA, up)[0].up_loss != same.loss
