@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 
 from dstcc.errors import RunError
+from dstcc.run.reading import read_table
+from dstcc.run.tables import ALWAYS, SAMPLES, TRIALS
 
 if TYPE_CHECKING:
     from dstcc.run import Run
 
+SCHEMAS = {"trials": TRIALS, "chunks": ALWAYS, "samples": SAMPLES}
 TABLES = {"trials": "id", "chunks": "trial", "samples": "trial"}
 """The tables, and the column that says whose a row is."""
 
@@ -24,9 +26,10 @@ def write(run: Run, trials: Sequence[str], folder: Path) -> Iterator[list[str]]:
     """Write each table's rows of these trials."""
     for name, whose in TABLES.items():
         path = run.path / f"{name}.parquet"
+        table = read_table(path, SCHEMAS[name])
+        table = table.filter(pc.is_in(table[whose], value_set=pa.array(list(trials), pa.string())))
         try:
-            table = pq.read_table(path, filters=pc.field(whose).isin(list(trials)))
-        except (OSError, pa.ArrowException) as error:
-            raise RunError(f"{path}: cannot be read ({error})") from None
-        pa_csv.write_csv(table, folder / f"{name}.csv")
+            pa_csv.write_csv(table, folder / f"{name}.csv")
+        except pa.ArrowException as error:
+            raise RunError(f"{path}: cannot be written as CSV ({error})") from None
         yield [f"{name}.csv"]

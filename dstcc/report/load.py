@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -137,6 +136,8 @@ def _duplicate_note(first: Path, second: Path, alike: bool, ids: list[str]) -> s
 
 
 def _trial(run: Run, row: Mapping[str, Any], ambiguous: frozenset[str]) -> Trial:
+    from dstcc.run.record import CONTACTS, LINKS, parse
+
     try:
         controller = row["controller"] and distinguished(run, row["controller"], ambiguous)
         variant = row["variant"] and labelled(run, row["variant"], ambiguous)
@@ -156,10 +157,10 @@ def _trial(run: Run, row: Mapping[str, Any], ambiguous: frozenset[str]) -> Trial
                 metric.key: value for metric in METRICS if (value := _finite(row, metric.key)) is not None
             },
             played=_played(row),
-            links=_links(row.get("links")),
-            contacts=tuple(json.loads(row.get("contacts") or "[]")),
+            links=_links(parse(row.get("links"), LINKS, "links")),
+            contacts=tuple(parse(row.get("contacts"), CONTACTS, "contacts")),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise RunError(f"{run.path / 'trials.parquet'}: a trial's row cannot be used: {error!r}") from error
 
 
@@ -181,11 +182,8 @@ def _played(row: Mapping[str, Any]) -> dict[int, float]:
     return {-1 if key == "none" else int(key): share for key, share in shares.items() if share is not None}
 
 
-def _links(text: object) -> tuple[TrialLink, ...]:
+def _links(drawn: list[dict[str, Any]]) -> tuple[TrialLink, ...]:
     """The drawn links of a trial; a value that is not a plain number (a table over time) is unknown."""
-    drawn = json.loads(text) if isinstance(text, str) and text else []
-    if isinstance(drawn, Mapping):
-        drawn = [{"name": name, **values} for name, values in drawn.items()]
     links = []
     for link in drawn:
         delay, rtt = _number(link.get("delay_s")), _number(link.get("rtt_s"))

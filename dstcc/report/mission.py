@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from dstcc.errors import RunError
+
 from .controllers import controllers_of
 from .model import Section
 from .numbers import quantity, scientific, span
@@ -59,7 +61,12 @@ def describe_mission(section: Section, tables: Tables) -> Mission:
         ("Trials", _trials(section)),
         ("Scale", describe_scale(float(section.meta.get("scale") or 1.0))),
     ]
-    rows = tuple(_link(section, link) for link in links)
+    try:
+        rows = tuple(_link(section, link) for link in links)
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
+        raise RunError(
+            f"{section.runs[0].path}: a link in its record cannot be described: {error!r}"
+        ) from None
     return Mission(rows, tuple(facts), str(about.get("description") or ""))
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import time
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,6 +31,7 @@ from dstcc.atomic import atomic_directory, atomic_write
 from dstcc.errors import RunError
 from dstcc.metrics import METRICS
 from dstcc.outputs import Kind, check_output, stranger
+from dstcc.reading import read_json, read_toml
 from dstcc.scenario import (
     Scenario,
     Source,
@@ -55,16 +55,17 @@ from .footing import footings
 from .link_table import LINKS, links_table
 from .logs import log_names, write_logs
 from .machine import git_commit, machine
-from .record import misshapen
+from .reading import check_columns, read_table
+from .record import SCENARIO, misshapen
 from .tables import (
     ALWAYS,
     SAMPLES,
+    TRIALS,
     chunk_file,
     chunk_rows,
     sample_file,
     sample_rows,
     trial_row,
-    trials_schema,
     trials_table,
 )
 from .trials import (
@@ -202,19 +203,16 @@ class Run:
 
         Reads that part of the file alone. Raises :class:`RunError` when it cannot be used or lacks a column.
         """
-        import pyarrow.compute as pc
-
         path = self.path / f"{name}.parquet"
-        _check_columns(path, {"chunks": ALWAYS, "samples": SAMPLES}[name], columns)
-        try:
-            return pq.read_table(path, columns=list(columns), filters=pc.field("trial") == trial)
-        except (OSError, pa.ArrowException) as error:
-            raise RunError(f"{path}: damaged ({error})") from None
+        rows = read_table(path, {"chunks": ALWAYS, "samples": SAMPLES}[name], columns, trial)
+        if not rows.num_rows:
+            raise RunError(f"{path}: has no rows of trial {trial!r}")
+        return rows
 
     def links(self) -> pa.Table:
         """``links.parquet``; without rows for a run of before there was one. :class:`RunError` when it is damaged."""
         path = self.path / "links.parquet"
-        return _read_table(path, LINKS) if path.exists() else LINKS.empty_table()
+        return read_table(path, LINKS) if path.exists() else LINKS.empty_table()
 
     def levels(self, trial: str) -> list[int]:
         """The played level of each chunk of a trial in order, -1 for none; :class:`RunError` unless all are there."""
@@ -227,11 +225,11 @@ class Run:
 
     @cached_property
     def _chunks(self) -> pa.Table:
-        return _read_table(self.path / "chunks.parquet", ALWAYS)
+        return read_table(self.path / "chunks.parquet", ALWAYS)
 
     @cached_property
     def _samples(self) -> pa.Table:
-        return _read_table(self.path / "samples.parquet", SAMPLES)
+        return read_table(self.path / "samples.parquet", SAMPLES)
 
 
 def write_run(
@@ -304,14 +302,15 @@ def load_run(path: Path) -> Run:
     if not path.is_dir():
         raise RunError(f"{path}: {'not a run directory' if path.exists() else 'no such run'}")
     meta = _read_meta(path / "run.json")
-    scenario = _read_scenario(path / "scenario.toml")
+    scenario = _whole(read_toml, path / "scenario.toml")
+    problem = misshapen(scenario, SCENARIO)
+    if problem is not None:
+        raise RunError(f"{path / 'scenario.toml'}: {problem}")
     for name, schema in (("chunks.parquet", ALWAYS), ("samples.parquet", SAMPLES)):
-        _check_columns(path / name, schema)
+        check_columns(path / name, schema)
     if (path / "links.parquet").exists():  # a run of before has none
-        _check_columns(path / "links.parquet", LINKS)
-    # A run of before a metric came to be has no value of it.
-    needed = pa.schema([column for column in trials_schema(0) if column.name not in METRICS])
-    rows = _read_table(path / "trials.parquet", needed).to_pylist()
+        check_columns(path / "links.parquet", LINKS)
+    rows = read_table(path / "trials.parquet", TRIALS).to_pylist()
     trials = [row | {name: None for name in METRICS if name not in row} for row in rows]
     return Run(path, meta, scenario, trials)
 
@@ -464,10 +463,7 @@ def _video(source: Source) -> dict[str, str | None]:
 
 
 def _read_meta(path: Path) -> dict[str, Any]:
-    try:
-        meta = json.loads(_read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise RunError(f"{path}: not JSON ({error})") from None
+    meta = _whole(read_json, path)
     schema = meta.get("schema") if isinstance(meta, dict) else None
     if schema != SCHEMA:
         raise RunError(f"{path}: schema {schema!r}, but this version reads {SCHEMA}")
@@ -480,37 +476,9 @@ def _read_meta(path: Path) -> dict[str, Any]:
     return dict(meta)
 
 
-def _read_scenario(path: Path) -> dict[str, Any]:
+def _whole(read: Callable[[Path, type[RunError]], Any], path: Path) -> Any:
+    """A file of the run; :class:`RunError` also when it is missing."""
     try:
-        return tomllib.loads(_read_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise RunError(f"{path}: not TOML ({error})") from None
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
+        return read(path, RunError)
     except FileNotFoundError:
         raise RunError(f"{path}: missing, so {path.parent} is not a whole run") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise RunError(f"{path}: cannot be read ({error})") from None
-
-
-def _check_columns(path: Path, schema: pa.Schema, more: Sequence[str] = ()) -> None:
-    try:
-        columns = set(pq.read_schema(path).names)
-    except FileNotFoundError:
-        raise RunError(f"{path}: missing, so {path.parent} is not a whole run") from None
-    except (OSError, pa.ArrowException) as error:
-        raise RunError(f"{path}: not a Parquet file ({error})") from None
-    missing = [name for name in dict.fromkeys((*schema.names, *more)) if name not in columns]
-    if missing:
-        raise RunError(f"{path}: lacks the column {missing[0]}")
-
-
-def _read_table(path: Path, schema: pa.Schema) -> pa.Table:
-    _check_columns(path, schema)
-    try:
-        return pq.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        raise RunError(f"{path}: damaged ({error})") from None

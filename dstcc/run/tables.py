@@ -117,6 +117,10 @@ def trials_schema(layers: int) -> pa.Schema:
     )
 
 
+TRIALS = pa.schema([column for column in trials_schema(0) if column.name not in METRICS])
+"""The columns that the trials of every run have; one of before a metric came to be has no value of it."""
+
+
 def trials_table(rows: Sequence[dict[str, Any]], layers: int) -> pa.Table:
     """``trials.parquet`` from the rows of :func:`trial_row`."""
     return pa.Table.from_pylist(list(rows), schema=trials_schema(layers))

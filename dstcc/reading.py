@@ -1,0 +1,75 @@
+"""Files that others may have written, read with limits: regular, not too large, and of the type that is expected.
+
+A FIFO or a device in a file's place would hold a command up or fill its memory, and so would a file that grew. What is
+too deep or too long for its parser is an error like any other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from .errors import DstccError
+
+MOST_BYTES = 64 * 2**20
+"""Of a text file: a run's record has some kilobytes, a scenario fewer."""
+
+
+def read_bytes(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> bytes:
+    """All of a regular file; raises ``error`` naming it, and :class:`FileNotFoundError` as it is."""
+    if "\0" in str(path):
+        raise error(f"{str(path)!r}: no file has a NUL in its name")
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise
+    except OSError as problem:
+        raise error(f"{path}: cannot be read ({problem.strerror})") from None
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        raise error(f"{path}: {'is a folder' if stat.S_ISDIR(mode) else 'is not a regular file'}")
+    with os.fdopen(handle, "rb") as file:
+        try:
+            data = file.read(most + 1)
+        except OSError as problem:
+            raise error(f"{path}: cannot be read ({problem.strerror})") from None
+    if len(data) > most:
+        raise error(f"{path}: has more than {most / 2**20:g} MiB, which none of these has")
+    return data
+
+
+def read_text(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> str:
+    """The same as UTF-8."""
+    try:
+        return read_bytes(path, error, most).decode()
+    except UnicodeDecodeError as problem:
+        raise error(f"{path}: not UTF-8 ({problem.reason} at byte {problem.start})") from None
+
+
+def read_json(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> Any:
+    """The same as JSON."""
+    text = read_text(path, error, most)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise error(f"{path}: not JSON ({_brief(problem)})") from None
+
+
+def read_toml(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> dict[str, Any]:
+    """The same as TOML."""
+    text = read_text(path, error, most)
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise error(f"{path}: not TOML ({_brief(problem)})") from None
+
+
+def _brief(problem: Exception) -> str:
+    if isinstance(problem, RecursionError):
+        return "nested too deeply"
+    return str(problem).partition(";")[0]

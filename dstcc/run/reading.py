@@ -1,0 +1,93 @@
+"""A run's tables, read with the types that they are to have.
+
+Whoever reads a run may rely on its columns: each is there, of its type, not null where that makes no sense, and times
+and numbers are ones that a run can have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dstcc.errors import RunError
+
+MOST_S = 1e12
+"""Seconds that no mission reaches."""
+RANGES: dict[str, tuple[float, float]] = {
+    "chunk": (0, 2**31 - 1),
+    "layer": (0, 63),
+    "played_level": (-1, 63),
+    "subflow": (-1, 127),
+    "bytes": (0, 2**53),
+    "sent_bytes": (0, 2**53),
+    "delivered_bytes": (0, 2**53),
+    "cwnd_segments": (0, 2**53),
+    "inflight_segments": (0, 2**53),
+    "sent_segments": (0, 2**53),
+    "lost_segments": (0, 2**53),
+    "retransmitted_segments": (0, 2**53),
+    "queue_bytes": (0, 2**53),
+    "rate_bps": (0, 1e18),
+    "pacing_bps": (0, 1e18),
+    "seed": (0, 2**63 - 1),
+}
+"""Least and greatest value of a column; of times (``.._s``) see :data:`MOST_S`."""
+
+
+def check_columns(path: Path, schema: pa.Schema, more: Sequence[str] = ()) -> None:
+    """Raise :class:`RunError` unless the table is there and has the columns of ``schema``, and ``more``."""
+    try:
+        if path.exists() and not path.is_file():
+            raise RunError(f"{path}: is not a regular file")
+        columns = set(pq.read_schema(path).names)
+    except FileNotFoundError:
+        raise RunError(f"{path}: missing, so {path.parent} is not a whole run") from None
+    except (OSError, pa.ArrowException) as error:
+        raise RunError(f"{path}: not a Parquet file ({error})") from None
+    missing = [name for name in dict.fromkeys((*schema.names, *more)) if name not in columns]
+    if missing:
+        raise RunError(f"{path}: lacks the column {missing[0]}")
+
+
+def read_table(
+    path: Path, schema: pa.Schema, columns: Sequence[str] | None = None, trial: str | None = None
+) -> pa.Table:
+    """A table, or some columns of it, or one trial's rows; columns that ``schema`` knows have its types.
+
+    Raises :class:`RunError` naming the file and the column.
+    """
+    check_columns(path, schema, columns or ())
+    try:
+        rows = None if trial is None else pc.field("trial") == trial
+        table = pq.read_table(path, columns=None if columns is None else list(columns), filters=rows)
+    except (OSError, pa.ArrowException) as error:
+        raise RunError(f"{path}: damaged ({error})") from None
+    for place, name in enumerate(table.column_names):
+        if name in schema.names:
+            column = _typed(path, table.column(name), schema.field(name))
+            table = table.set_column(place, schema.field(name), column)
+    return table
+
+
+def _typed(path: Path, column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """A column with its field's type, which it must have or be convertible to without loss."""
+    if column.type != field.type:
+        try:
+            column = column.cast(field.type)
+        except pa.ArrowException:
+            raise RunError(f"{path}: column {field.name} is {column.type}, must be {field.type}") from None
+    if not field.nullable and column.null_count:
+        raise RunError(f"{path}: column {field.name} has no value in {column.null_count} rows")
+    low, high = RANGES.get(field.name, (-MOST_S, MOST_S) if field.name.endswith("_s") else (None, None))
+    if low is None or not (pa.types.is_floating(field.type) or pa.types.is_integer(field.type)):
+        return column
+    found = pc.min_max(column).as_py()
+    finite = not pa.types.is_floating(field.type) or pc.all(pc.is_finite(column), min_count=0).as_py()
+    if found["min"] is not None and not (finite and low <= found["min"] and found["max"] <= high):
+        worst = "a value that is not finite" if not finite else found["min" if found["min"] < low else "max"]
+        raise RunError(f"{path}: column {field.name} has {worst}, which no run has")
+    return column
