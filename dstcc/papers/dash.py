@@ -1,11 +1,13 @@
 """A DASH client: it asks for one chunk after the other, at a bit rate that it chooses, and plays from its buffer.
 
 The client and the network wait for each other: when a chunk is asked for follows from when the one before came, and
-when a chunk comes follows from what was asked for. A simulated trial has its layers' release times beforehand. So
-the client's requests are found by repetition: simulate with supposed requests, work out what the client would have
-asked for given the download times seen, and suppose that. Nothing that is asked for later changes what came before,
-so all requests up to the first that differs are right. Each repetition makes at least one more of them right; the
-end is exact."""
+when a chunk comes follows from what was asked for. A simulated trial has its layers' release times beforehand. So the
+client's requests are found by repetition: simulate with supposed requests, work out what the client would have asked
+for given the download times seen, and suppose that. Where a repetition finds no further request, that one was supposed
+too early and disturbs the chunk before it; the next repetition is then without it. In the end no chunk is asked for
+before the one before is there, so nothing that is asked for later can have changed what came before, and all requests
+are exact.
+"""
 
 from __future__ import annotations
 
@@ -95,14 +97,28 @@ def play(client: Client, carried: Callable[[Int64Array, Int64Array], Int64Array]
     chunks were whole."""
     sizes = np.full(client.chunks, _bytes(client.bitrates_bps[0], client), np.int64)
     asked = np.arange(client.chunks, dtype=np.int64) * client.chunk_ns
-    for repetition in range(1, client.chunks + 2):
+    before = -1
+    for repetition in range(1, 2 * client.chunks + 2):
         spans = carried(asked, sizes) - asked
-        requests = ask(client, spans, sizes)
-        wanted = np.array([_bytes(one, client) for one in requests.bitrates_bps.tolist()], np.int64)
-        if (requests.asked_ns == asked).all() and (wanted == sizes).all():
+        requests, wanted, first = _differ(client, asked, sizes, spans)
+        if first == client.chunks:
             return Session(requests, spans, repetition)
+        if first == before:
+            spans[:first] = carried(asked[:first], sizes[:first]) - asked[:first]
+            requests, wanted, _ = _differ(client, asked, sizes, spans)
+        before = first
         asked, sizes = requests.asked_ns, wanted
     raise RuntimeError("a client's requests did not settle: what is asked for later changed what came before")
+
+
+def _differ(
+    client: Client, asked: Int64Array, sizes: Int64Array, spans: Int64Array
+) -> tuple[Requests, Int64Array, int]:
+    """What a client asks for given these download times, the sizes in bytes, and the first chunk that differs."""
+    requests = ask(client, spans, sizes)
+    wanted = np.array([_bytes(one, client) for one in requests.bitrates_bps.tolist()], np.int64)
+    differ = (requests.asked_ns != asked) | (wanted != sizes)
+    return requests, wanted, int(differ.argmax()) if differ.any() else client.chunks
 
 
 def _bytes(bitrate_bps: int, client: Client) -> int:
