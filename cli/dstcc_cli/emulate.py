@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,6 +106,9 @@ Examples:
 @click.option(
     "--pcapng", is_flag=True, help="Also write each trial's packets as a capture for Wireshark (large)."
 )
+@click.option(
+    "--resume", is_flag=True, help="Go on with the finished trials of an interrupted run of the same command."
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be run, and run nothing.")
 @click.option("--force", is_flag=True, help="Replace a run that is there, and nothing but a run of dstcc's.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
@@ -123,6 +129,7 @@ def command(
     no_quality: bool,
     qlog: bool,
     pcapng: bool,
+    resume: bool,
     dry_run: bool,
     force: bool,
     as_json: bool,
@@ -134,6 +141,10 @@ def command(
     """
     if output is None and not dry_run:
         raise click.UsageError("needs -o RUN, or --dry-run")
+    if resume and (qlog or pcapng):
+        raise click.UsageError(
+            "--resume: packet logs of finished trials are not kept; leave --qlog and --pcapng out"
+        )
     from dstcc.outputs import check_output
     from dstcc.run import RUN, ask, plan, trial_keys, write_run
     from dstcc.run.asked import overrides, read
@@ -158,21 +169,39 @@ def command(
     asked = ask(loaded, backend, logs=qlog or pcapng, alone=only_controllers)
     if dry_run or output is None:
         return _show_plan(plan(loaded, asked.source, backend, policies=asked.policies), as_json)
-    with progress(loaded.scenario.name, len(trial_keys(loaded))) as bar:
+    argv = [word for word in sys.argv if word != "--resume"]
+    trials = len(trial_keys(loaded))
+    with _how_to_go_on(output, argv, trials), progress(loaded.scenario.name, trials) as bar:
         finished = write_run(
             output,
             loaded,
             asked.source,
-            argv=sys.argv,
+            argv=argv,
             backend=asked.backend,
             policies=asked.policies,
             force=force,
             quality=not no_quality,
             logs=frozenset(name for name, wanted in (("qlog", qlog), ("pcapng", pcapng)) if wanted),
             jobs=jobs,
+            keep=not (qlog or pcapng),
+            resume=resume,
             advance=lambda: bar.advance(1),
         )
     return _conclude(scenario, output, loaded, finished, as_json)
+
+
+@contextmanager
+def _how_to_go_on(output: Path, argv: list[str], trials: int) -> Iterator[None]:
+    """After Ctrl-C and SIGTERM, say how many trials are kept and which command goes on with them."""
+    try:
+        yield
+    except BaseException as error:
+        from dstcc.run.kept import kept_trials
+
+        if not isinstance(error, Exception) and (count := kept_trials(output)):
+            again = shlex.join(["dstcc", *argv[1:], "--resume"])
+            click.echo(f"dstcc: {count} of {trials} trials are kept; this goes on: {again}", err=True)
+        raise
 
 
 def _say_unscheduled(scenario: Scenario) -> None:

@@ -16,7 +16,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cached_property
@@ -29,7 +30,7 @@ import pyarrow.parquet as pq
 from dstcc.algorithms import reconstructed
 from dstcc.atomic import atomic_directory, atomic_write
 from dstcc.errors import RunError
-from dstcc.metrics import METRICS
+from dstcc.metrics import METRICS, Metrics
 from dstcc.outputs import Kind, check_output, stranger
 from dstcc.reading import read_json, read_toml
 from dstcc.scenario import (
@@ -52,6 +53,7 @@ from dstcc.scenario.constants import engine_constants
 from .backends import Backend
 from .distortions import distortions
 from .footing import footings
+from .kept import Kept, Record
 from .link_table import LINKS, links_table
 from .logs import log_names, write_logs
 from .machine import git_commit, machine
@@ -82,7 +84,6 @@ from .trials import (
 
 if TYPE_CHECKING:
     from dstcc.learn.policies.policy import Policy
-    from dstcc.metrics import Metrics
 
 SCHEMA = 1
 TABLES = ("trials.parquet", "chunks.parquet", "samples.parquet", "links.parquet")
@@ -244,6 +245,8 @@ def write_run(
     policies: Mapping[str, Policy] | None = None,
     logs: frozenset[str] = frozenset(),
     jobs: int | None = None,
+    keep: bool = False,
+    resume: bool = False,
     advance: Callable[[], None] = lambda: None,
 ) -> Finished:
     """Run a scenario's trials and put the run directory at ``path``; calls ``advance`` after each trial.
@@ -251,7 +254,8 @@ def write_run(
     ``policies`` are the controllers where :func:`load_controllers` has read them already. ``logs`` names packet logs to
     write for each trial: ``qlog``, ``pcapng``. Raises :class:`~dstcc.errors.InputError` when ``path`` exists and
     ``force`` is not given, or is no run, or has in it what the scenario names. Whatever stops it, no half-written run
-    stays.
+    stays. With ``keep`` its finished trials stay beside it (:mod:`.kept`) until the run is there. ``resume`` goes on
+    with those of the same run, and its tables are then the same as if nothing had stopped it. Packet logs are not kept.
     """
     check_output(path, RUN, force=force, inputs=files_of(scenario))
     started, resolved = time.monotonic(), _resolve(scenario, source)
@@ -259,33 +263,56 @@ def write_run(
     judge = Judge(source, quality and scenario.video.quality)
     judge.warnings += [note for policy in policies.values() for note in _outside(policy, scenario, source)]
     judge.warnings += notes_on_coding(scenario, source)
-    with atomic_directory(path, replaces=RUN if force else None) as folder:
+    keys = trial_keys(scenario)
+    with ExitStack() as around:
+        kept = None
+        if keep:
+            identity = _identity(resolved, source, backend, policies, quality)
+            kept = around.enter_context(Kept(path, identity, resume=resume, force=force))
+        folder = around.enter_context(atomic_directory(path, replaces=RUN if force else None))
         done, rows = [], []
+        found = {place for place in range(len(keys)) if kept is not None and kept.has(place)}
         carried = iter_trials(
-            scenario, source, judge, backend=backend, policies=policies, jobs=jobs, trace=bool(logs)
+            scenario,
+            source,
+            judge,
+            backend=backend,
+            policies=policies,
+            jobs=jobs,
+            trace=bool(logs),
+            only=[key for place, key in enumerate(keys) if place not in found],
         )
         with (
             chunk_file(folder / "chunks.parquet") as chunks,
             sample_file(folder / "samples.parquet") as samples,
             left_early(carried) as trials,
         ):
-            for trial in trials:
-                rows.append(trial_row(trial))
-                if trial.outcome is not None:
-                    chunks.add(chunk_rows(trial.id, trial.outcome))
-                    samples.add(sample_rows(trial.id, trial.outcome))
-                    judge.warnings += write_logs(folder, trial.id, trial.outcome, logs)
-                elif trial.partial is not None:
-                    samples.add(sample_rows(trial.id, trial.partial))
-                done.append(_done(trial))
+            for place in range(len(keys)):
+                if kept is not None and place in found:
+                    record = kept.load(place)
+                    judge.warnings += [note for note in record.warnings if note not in judge.warnings]
+                else:
+                    said = len(judge.warnings)
+                    trial = next(trials)
+                    if trial.outcome is not None:
+                        judge.warnings += write_logs(folder, trial.id, trial.outcome, logs)
+                    record = _record(trial, judge.warnings[said:])
+                    if kept is not None and trial.outcome is not None:
+                        kept.save(place, record)
+                rows.append(record.row)
+                if record.chunks is not None:
+                    chunks.add(record.chunks)
+                if record.samples is not None:
+                    samples.add(record.samples)
+                done.append(_done(record.done))
                 advance()
+            trials.close()
         pq.write_table(trials_table(rows, source.layers), folder / "trials.parquet", compression="zstd")
         ends_s = _ends_s(rows)
         pq.write_table(links_table(scenario, ends_s), folder / "links.parquet", compression="zstd")
         end_s = max(ends_s.values(), default=0.0)
         wall_s = time.monotonic() - started
         meta = _meta(resolved, source, argv, backend, end_s=end_s, wall_s=wall_s, warnings=judge.warnings)
-        keys = trial_keys(scenario)
         meta["algorithms"] = [one.document() for one in footings(scenario, source, keys, policies, backend)]
         meta["controllers"] = [policy.about() for policy in policies.values()]
         placed = {one.id: one.layers for one in done if one.layers}
@@ -381,24 +408,55 @@ def _beside(resolved: Scenario, given: Scenario, run: Path) -> Scenario:
     return resolved.model_copy(update={"video": video})
 
 
-def _done(trial: Trial) -> Done:
-    key, metrics = trial.key, trial.metrics
-    flows = trial.outcome.flows if trial.outcome else []
-    contacts = trial.outcome.contacts if trial.outcome else []
-    return Done(
-        trial.id,
-        key.congestion,
-        key.scheduler,
-        key.controller,
-        key.variant,
-        key.seed,
-        trial.status,
-        trial.error,
-        metrics,
-        flows,
-        contacts,
-        trial.outcome.layers if trial.outcome else [],
+def _record(trial: Trial, warnings: Sequence[str]) -> Record:
+    key, outcome = trial.key, trial.outcome
+    seen = outcome or trial.partial
+    done = {
+        "id": trial.id,
+        "congestion": key.congestion,
+        "scheduler": key.scheduler,
+        "controller": key.controller,
+        "variant": key.variant,
+        "seed": key.seed,
+        "status": trial.status,
+        "error": trial.error,
+        "metrics": asdict(trial.metrics) if trial.metrics else None,
+        "flows": outcome.flows if outcome else [],
+        "contacts": outcome.contacts if outcome else [],
+        "layers": outcome.layers if outcome else [],
+    }
+    return Record(
+        trial_row(trial),
+        done,
+        chunk_rows(trial.id, outcome) if outcome else None,
+        sample_rows(trial.id, seen) if seen else None,
+        tuple(warnings),
     )
+
+
+def _done(fields: Mapping[str, Any]) -> Done:
+    metrics = fields["metrics"]
+    whole = Metrics(tuple(metrics["layers_played"]), metrics["values"]) if metrics else None
+    return Done(**{**fields, "metrics": whole})
+
+
+def _identity(
+    scenario: Scenario, source: Source, backend: Backend, policies: Mapping[str, Policy], quality: bool
+) -> dict[str, Any]:
+    """All that decides what a trial's rows are."""
+    from dstcc.version import __version__
+
+    return {
+        "dstcc_version": __version__,
+        "git_commit": git_commit(),
+        "scenario": content_hash(scenario),
+        "scale": scale_of(scenario),
+        "video": _video(source),
+        "backend": {"name": backend.name, **_facts(backend, scenario)},
+        "policies": [policy.about() for policy in policies.values()],
+        "quality": quality,
+        "trials": [key.id for key in trial_keys(scenario)],
+    }
 
 
 def _meta(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -266,17 +266,18 @@ def iter_trials(
     policies: Mapping[str, Policy] | None = None,
     jobs: int | None = None,
     trace: bool = False,
-    only: TrialKey | None = None,
+    only: TrialKey | Sequence[TrialKey] | None = None,
 ) -> Generator[Trial, None, None]:
     """Run the trials of a scenario, ``jobs`` at a time (all cores unless given), and yield them in order.
 
     ``policies`` are the controllers where :func:`load_controllers` has read them already.
-    ``trace`` keeps every packet (``result.trace``); ``only`` runs that trial alone. At most a few finished trials wait
-    in memory. Closing or dropping the iterator early starts no further trial and waits for those under way, so that no
-    thread works on behind the caller. An error that comes out of the iterator, or is thrown into it (``throw``), does
-    not wait.
+    ``trace`` keeps every packet (``result.trace``); ``only`` runs that trial, or these, alone. At most a few finished
+    trials wait in memory. Closing or dropping the iterator early starts no further trial and waits for those under way,
+    so that no thread works on behind the caller. An error that comes out of the iterator, or is thrown into it
+    (``throw``), does not wait.
     """
-    keys = deque(trial_keys(scenario) if only is None else (only,))
+    chosen = (only,) if isinstance(only, TrialKey) else only
+    keys = deque(trial_keys(scenario) if chosen is None else chosen)
     workers = jobs or os.cpu_count() or 1
     policies = load_controllers(scenario, source) if policies is None else policies
     runner = _Runner(scenario, source, backend, tuple(keys), policies=policies, trace=trace)

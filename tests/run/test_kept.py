@@ -1,0 +1,220 @@
+"""An interrupted run goes on with its finished trials, and its tables are then those of a run that nobody stopped."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dstcc import engine
+from dstcc.errors import InputError, RunError
+from dstcc.run import write_run
+from dstcc.run.gather import Column, Words
+from dstcc.run.kept import Record, _read_columns, _write_columns, kept_folder, kept_trials
+from dstcc.scenario import load_scenario, load_source, parse_override
+from tests.made_results import toy_simulate
+
+TABLES = ("trials", "chunks", "samples", "links")
+
+
+def run(
+    path: Path,
+    scenario_file: Path,
+    *overrides: str,
+    stop_after: int | None = None,
+    jobs: int = 1,
+    resume: bool = False,
+    force: bool = False,
+    quality: bool = True,
+) -> None:
+    """Write a run that keeps its trials; ``stop_after`` so many of them Ctrl-C stops it."""
+    scenario = load_scenario(scenario_file, [parse_override(text) for text in overrides])
+    left = [stop_after]
+
+    def advance() -> None:
+        if left[0] is not None:
+            left[0] -= 1
+            if left[0] == 0:
+                raise KeyboardInterrupt
+
+    write_run(
+        path,
+        scenario,
+        load_source(scenario),
+        argv=["dstcc"],
+        keep=True,
+        jobs=jobs,
+        advance=advance,
+        resume=resume,
+        force=force,
+        quality=quality,
+    )
+
+
+def tables(path: Path) -> dict[str, bytes]:
+    return {name: (path / f"{name}.parquet").read_bytes() for name in TABLES}
+
+
+@pytest.fixture
+def stopped(tmp_path: Path, scenario_file: Path, toy: None) -> Path:
+    """A run of four trials that was stopped after two."""
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "run", scenario_file, stop_after=2)
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize("done", [1, 2, 3, 4])
+def test_the_tables_are_the_same_bytes(tmp_path: Path, scenario_file: Path, toy: None, done: int) -> None:
+    run(tmp_path / "whole", scenario_file)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "run", scenario_file, stop_after=done)
+    assert not (tmp_path / "run").exists()
+    assert kept_trials(tmp_path / "run") == done
+    run(tmp_path / "run", scenario_file, resume=True)
+    assert tables(tmp_path / "run") == tables(tmp_path / "whole")
+    assert not kept_folder(tmp_path / "run").exists()
+
+
+def test_finished_trials_do_not_run_again(
+    stopped: Path, scenario_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def counted(config: engine.EngineConfig) -> engine.EngineResult:
+        seen.append(config)
+        return toy_simulate(config)
+
+    monkeypatch.setattr(engine, "simulate", counted)
+    run(stopped, scenario_file, resume=True)
+    assert len(seen) == 2
+
+
+def test_a_second_interrupt_keeps_what_came_since(stopped: Path, scenario_file: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(stopped, scenario_file, resume=True, stop_after=3)
+    assert kept_trials(stopped) == 3
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [("run.seeds=3", "trials was 4 of them and is 6 of them"), ("link.0.loss.packet=1e-2", "scenario was ")],
+)
+def test_another_run_is_refused(stopped: Path, scenario_file: Path, override: str, said: str) -> None:
+    with pytest.raises(InputError, match=f"run: the kept trials are of another run: {said}"):
+        run(stopped, scenario_file, override, resume=True)
+    assert kept_trials(stopped) == 2
+
+
+def test_another_commit_and_other_options_are_refused(
+    stopped: Path, scenario_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InputError, match="quality was True and is False"):
+        run(stopped, scenario_file, resume=True, quality=False)
+    monkeypatch.setattr("dstcc.run.directory.git_commit", lambda: "beef")
+    with pytest.raises(InputError, match=r"git commit was .* and is beef"):
+        run(stopped, scenario_file, resume=True)
+
+
+def test_kept_trials_are_neither_used_nor_dropped_unasked(stopped: Path, scenario_file: Path) -> None:
+    with pytest.raises(
+        InputError, match="run: 2 finished trials of an interrupted run are kept beside it: --resume"
+    ):
+        run(stopped, scenario_file)
+    assert kept_trials(stopped) == 2
+    run(stopped, scenario_file, "run.seeds=1", force=True)
+    assert stopped.exists() and not kept_folder(stopped).exists()
+
+
+def test_resume_of_nothing_is_a_run(tmp_path: Path, scenario_file: Path, toy: None) -> None:
+    run(tmp_path / "run", scenario_file, resume=True)
+    assert (tmp_path / "run").is_dir() and not kept_folder(tmp_path / "run").exists()
+
+
+def test_two_processes_do_not_keep_the_same_run(stopped: Path, scenario_file: Path) -> None:
+    with (kept_folder(stopped) / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match="run: another process is writing this run"):
+            run(stopped, scenario_file, resume=True)
+    run(stopped, scenario_file, resume=True)
+
+
+@pytest.mark.parametrize("name", ["1.json", "1-chunks.arrow", "run.json"])
+def test_a_damaged_file_is_named(stopped: Path, scenario_file: Path, name: str) -> None:
+    (kept_folder(stopped) / name).write_bytes(b"\x00")
+    with pytest.raises(RunError, match=rf"{name}: damaged"):
+        run(stopped, scenario_file, resume=True)
+
+
+def test_failed_trials_run_again(
+    tmp_path: Path, scenario_file: Path, toy: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: engine.EngineConfig) -> engine.EngineResult:
+        raise RuntimeError("today only")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "simulate", fail)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path / "run", scenario_file, stop_after=2)
+    assert not kept_folder(tmp_path / "run").exists()
+
+
+def test_columns_come_back_as_they_were(tmp_path: Path) -> None:
+    columns: list[Column] = [
+        Words(("a", "b"), np.array([0, 1, 1], np.int8)),
+        np.array([1.5, np.nan, np.inf]),
+        np.array([1, -2, 3], np.int64),
+        np.array([True, False, True]),
+    ]
+    _write_columns(tmp_path / "c.arrow", columns)
+    back = _read_columns(tmp_path / "c.arrow")
+    assert isinstance(back[0], Words) and back[0].words == ("a", "b")
+    assert back[0].numbers.dtype == np.int8 and back[0].numbers.tolist() == [0, 1, 1]
+    for one, other in zip(columns[1:], back[1:], strict=True):
+        assert isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+    assert Record({}, {}).warnings == ()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_command_goes_on(tmp_path: Path, scenario_file: Path, number: signal.Signals) -> None:
+    """The real command, killed when it has kept trials, leaves no run; --resume makes the one that nobody stopped."""
+    words = [
+        sys.executable,
+        "-m",
+        "dstcc_cli",
+        "emulate",
+        str(scenario_file),
+        "--seeds",
+        "100",
+        "--jobs",
+        "1",
+    ]
+    subprocess.run([*words, "-o", str(tmp_path / "whole")], check=True, capture_output=True, timeout=120)
+    command = [*words, "-o", str(tmp_path / "run")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        wait_until(lambda: kept_trials(tmp_path / "run") >= 3)
+        os.kill(process.pid, number)
+        said = process.communicate(timeout=60)[1]
+    assert not (tmp_path / "run").exists()
+    if number == signal.SIGINT:
+        assert "of 200 trials are kept; this goes on: dstcc emulate " in said
+        assert f"{tmp_path / 'run'} --resume\n" in said
+    subprocess.run([*command, "--resume"], check=True, capture_output=True, timeout=120)
+    assert tables(tmp_path / "run") == tables(tmp_path / "whole")
+    assert "--resume" not in (tmp_path / "run" / "run.json").read_text()
+
+
+def wait_until(ready: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not ready():
+        assert time.monotonic() < end
+        time.sleep(0.02)
