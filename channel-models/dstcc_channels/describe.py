@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,13 @@ from dstcc.errors import InputError
 
 from .codes import Code, code
 from .geometry.times import utc_of_tdb
+from .passes import Pass, passes
 from .profiles import Profile, load_profile, profile_names
 from .states import LinkStates, link_budget, link_states, parts, threshold
+
+BACK_S, AHEAD_S = 86_400.0, 40 * 86_400.0
+"""How far back a pass may have begun, and how far ahead the next one is looked for: beyond any conjunction."""
+HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
@@ -84,8 +89,14 @@ def describe_profile(
         "packet_loss": float(state.packet_loss),
         "rate_bps": float(state.rate_bps),
         "visible": bool(state.visible),
+        "next_pass": None,
     }
-    return Described(document, _notes(profile, state), _lines(profile, state, packet_bytes, up))
+    lines = (("date", _utc(date)), *_lines(profile, state, packet_bytes, up))
+    if not up:
+        found = next_pass(profile, date)
+        document["next_pass"] = _pass_document(found, date)
+        lines = (*lines, ("next pass", _pass_text(found, date)))
+    return Described(document, _notes(profile, state), (*lines, *_sources(profile)))
 
 
 def describe_code(name: str, ebn0_db: float, packet_bytes: int) -> Described:
@@ -125,6 +136,7 @@ def _abstract(profile: Profile, date: datetime) -> Described:
         "packet_loss": link.get("loss", {}).get("packet", link.get("loss") or 0.0),
         "rate_bps": link["rate_bps"],
         "visible": True,
+        "next_pass": None,
     }
     lines = [(key, str(value)) for key, value in link.items()]
     return Described(document, (), (*lines, *_sources(profile)))
@@ -178,7 +190,48 @@ def _lines(profile: Profile, state: LinkStates, packet_bytes: int, up: bool) -> 
         (f"packets of {packet_bytes} bytes lost", f"{float(state.packet_loss):.3g}"),
         ("usable", "yes" if state.visible else "no"),
     ]
-    return (*figures, *_sources(profile))
+    return tuple(figures)
+
+
+def next_pass(profile: Profile, date: datetime) -> Pass | None:
+    """The pass under way at a date, whole, or the next one within :data:`AHEAD_S`; ``None`` if there is none."""
+    back = date - timedelta(seconds=BACK_S)
+    found = passes(profile, back, BACK_S + AHEAD_S)
+    here = next((one for one in found if one.to_s > BACK_S and one.to_s < BACK_S + AHEAD_S), None)
+    return None if here is None else replace(here, from_s=here.from_s - BACK_S, to_s=here.to_s - BACK_S)
+
+
+def _pass_document(found: Pass | None, date: datetime) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    begin, end = (date + timedelta(seconds=round(at)) for at in (found.from_s, found.to_s))
+    return {
+        "from": iso(begin),
+        "to": iso(end),
+        "rate_bps": found.rate_bps,
+        "most_bytes": found.most_bytes,
+        "least_bytes": found.least_bytes,
+    }
+
+
+def _pass_text(found: Pass | None, date: datetime) -> str:
+    if found is None:
+        return f"none within {AHEAD_S / 86_400:g} days"
+    begin, end = (date + timedelta(seconds=found.from_s), date + timedelta(seconds=found.to_s))
+    most, least = found.most_bytes / 1e6, found.least_bytes / 1e6
+    hidden = (
+        f" ({least:,.0f} if the body hides {100 * found.hidden_share:.0f} % of it)"
+        if found.hidden_share
+        else ""
+    )
+    return (
+        f"{begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC, {(end - begin) / HOUR:.1f} h at "
+        f"{found.rate_bps / 1e3:,.1f} kb/s: {most:,.0f} MB{hidden}"
+    )
+
+
+def _utc(date: datetime) -> str:
+    return f"{date.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _at_floor(known: Code, ebn0_db: float) -> str:

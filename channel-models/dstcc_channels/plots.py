@@ -21,6 +21,7 @@ from dstcc.version import __version__
 from . import geometry
 from .codes import UNCODED, code
 from .data import nearest, rows
+from .passes import passes
 from .profiles import Profile
 from .states import PACKET_BYTES, link_states, parts
 
@@ -79,26 +80,32 @@ def plot_profile(profile: Profile, start: datetime, path: Path, *, force: bool =
 
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-    with _figure(path, (9, 6), force) as figure:
-        top, middle, bottom = figure.subplots(3, 1, sharex=True, height_ratios=(3, 2, 1.6))
-        low, line, high = (state.rate_bps / 1e3 for state in states)
+    with _figure(path, (9, 7.2), force) as figure:
+        top, volume, middle, bottom = figure.subplots(4, 1, sharex=True, height_ratios=(3, 2, 1.6, 1.6))
+        used = states[1].sun_earth_probe_deg >= where.conjunction_deg
+        low, line, high = (np.where(used, state.rate_bps / 1e3, np.nan) for state in states)
         top.fill_between(dates, low, high, color=BLUE, alpha=0.18, lw=0)
         top.plot(dates, line, color=BLUE, lw=1.6)
         top.axhline(down.max_rate_bps / 1e3, color=GREY, lw=1, ls=(0, (4, 3)))
-        top.set_ylim(bottom=0, top=1.15 * high.max())  # room for the names of conjunctions above the cap
+        highest = max(float(state.rate_bps.max()) for state in states) / 1e3
+        top.set_ylim(bottom=0, top=1.15 * highest)  # room for the names of conjunctions above the cap
         top.set_ylabel("rate down, kb/s")
         top.yaxis.set_major_formatter("{x:,.0f}")
         top.set_title(f"{profile.name}: {profile.summary}", loc="left", fontsize=10, color=INK)
         angles = f"elevation {ELEVATIONS_DEG[1]}° (band {ELEVATIONS_DEG[0]}° to {ELEVATIONS_DEG[2]}°)"
         caption = (
-            f"{angles}; dashed: what the equipment can do; shaded: Sun within {NEAR_DEG:g}°, darker: not used"
+            f"{angles}; dashed: what the equipment can do; shaded: Sun within {NEAR_DEG:g}°, darker: not used\n"
+            f"a pass: from rise to set, at the rate that holds for all of it{_hidden(profile)}"
         )
         figure.supxlabel(caption, fontsize=8, color=GREY)
+        _volumes(volume, profile, start, days * DAY_S)
         unit, seconds = ("min", 60.0) if states[1].one_way_s.max() > 120 else ("s", 1.0)
         middle.plot(dates, states[1].one_way_s / seconds, color=ORANGE, lw=1.6)
         middle.set_ylabel(f"one way, {unit}")
         middle.set_ylim(bottom=0)
-        bottom.plot(dates, np.maximum(states[1].frame_error_rate, 1e-12), color=GREEN, lw=1.6)
+        bottom.plot(
+            dates, np.where(used, np.maximum(states[1].frame_error_rate, 1e-12), np.nan), color=GREEN, lw=1.6
+        )
         bottom.set_ylim(1e-6, 2)
         bottom.set_yscale("log")
         bottom.yaxis.set_major_formatter("{x:g}")
@@ -108,6 +115,21 @@ def plot_profile(profile: Profile, start: datetime, path: Path, *, force: bool =
         bottom.xaxis.set_major_locator(locator)
         bottom.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
         figure.align_ylabels()
+
+
+def _volumes(axes: Axes, profile: Profile, start: datetime, duration_s: float) -> None:
+    """A bar a pass: from what fits if the body hides the orbiter as long as it can to what fits if it never does."""
+    found = passes(profile, start, duration_s)
+    whole = [one for one in found if one.from_s > 0 and one.to_s < duration_s]
+    dates: Any = [start + timedelta(seconds=(one.from_s + one.to_s) / 2) for one in whole]
+    most = np.array([one.most_bytes for one in whole]) / 1e6
+    least = np.array([one.least_bytes for one in whole]) / 1e6
+    scale, unit = (1e3, "GB") if most.max(initial=0.0) > 2000 else (1.0, "MB")
+    if whole and whole[0].hidden_share:
+        axes.vlines(dates, least / scale, most / scale, color=BLUE, alpha=0.35, lw=1)
+    axes.plot(dates, most / scale, ".", color=BLUE, ms=2)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel(f"a pass, {unit}")
 
 
 def plot_code(name: str, path: Path, packet_bytes: int = PACKET_BYTES, *, force: bool = False) -> None:
@@ -141,6 +163,14 @@ def plot_code(name: str, path: Path, packet_bytes: int = PACKET_BYTES, *, force:
         axes.set_ylabel("error rate")
         axes.set_title(f"{name}: rate {known.rate:.3f}", loc="left", fontsize=10, color=INK)
         axes.legend(loc="lower left")
+
+
+def _hidden(profile: Profile) -> str:
+    return (
+        ""
+        if profile.path is None or profile.path.orbit is None
+        else "; down to what is left if the body hides most"
+    )
 
 
 def _points(axes: Axes, name: str) -> None:

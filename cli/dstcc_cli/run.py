@@ -111,7 +111,9 @@ def command(
     Hosts are called craft and earth. Programs see this machine's files, read-only, and write into a folder of their
     host, which the run keeps. Ends when CMD does, or at --for, with CMD's exit code.
     """
-    _require_pyroute2()
+    from dstcc.run.backends import require_pyroute2
+
+    require_pyroute2("dstcc run")
     from dstcc_kernel.endhosts.flight import fly
     from dstcc_kernel.endhosts.planning import Options
 
@@ -147,15 +149,6 @@ def command(
         emit_json(_document(output, flown))
     _say(output, flown)
     return flown.exit_code
-
-
-def _require_pyroute2() -> None:
-    from importlib.util import find_spec
-
-    from dstcc.errors import MissingCapabilityError
-
-    if find_spec("pyroute2") is None:
-        raise MissingCapabilityError("dstcc run needs pyroute2: pip install 'dstcc[kernel]'")
 
 
 def _tell(stream: str, data: bytes) -> None:

@@ -7,11 +7,12 @@ and after that is the same for all. The scenario it sees only beforehand, to ref
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dstcc import engine
 from dstcc.engine.config import Loss
-from dstcc.errors import InputError
+from dstcc.errors import InputError, MissingCapabilityError
 from dstcc.scenario.model import controller_name
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ class Kernel:
         """Refuse what only the simulator has."""
         if logs:
             raise InputError("--qlog, --pcapng: packet logs exist in the simulator only")
+        require_pyroute2(f"--backend {self.name}")
         from dstcc_kernel import backend
         from dstcc_kernel.agent import check_policy
 
@@ -150,6 +152,12 @@ class Host(Kernel):
 
     name = "host"
     on_host = True
+
+
+def require_pyroute2(what: str) -> None:
+    """Raise :class:`MissingCapabilityError` for what lays a kernel's links, where the package for it is missing."""
+    if find_spec("pyroute2") is None:
+        raise MissingCapabilityError(f"{what} needs pyroute2: pip install 'dstcc[kernel]'")
 
 
 BACKENDS: dict[str, Backend] = {"simulator": Simulator(), "kernel": Kernel(), "host": Host()}

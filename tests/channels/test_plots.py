@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import xml.etree.ElementTree as ET
 from datetime import UTC, datetime
 
@@ -23,6 +24,28 @@ def test_a_links_picture_names_its_conjunctions(tmp_path):
     text = words(tmp_path / "link.svg")
     for word in ("superior conjunction, 0.8° from the Sun", "opposition", "rate down, kb/s", "one way, min"):
         assert word in text
+
+
+def test_a_links_rate_stops_where_it_is_not_used(tmp_path, monkeypatch):
+    """Mars is within 2 degrees of the Sun from 12 to 29 March 2028: the line has a gap, and no pass lies in it."""
+    from matplotlib.axes import Axes
+
+    drawn = []
+    plot = Axes.plot
+
+    def noted(axes, *args, **kwargs):
+        drawn.append(args)
+        return plot(axes, *args, **kwargs)
+
+    monkeypatch.setattr(Axes, "plot", noted)
+    plot_profile(load_profile("mro-x-dss35"), START, tmp_path / "link.svg")
+    dates, rates = drawn[0]
+    gap = [date for date, rate in zip(dates, rates, strict=True) if math.isnan(rate)]
+    assert datetime(2028, 3, 12, tzinfo=UTC) < min(gap) < datetime(2028, 3, 14, tzinfo=UTC)
+    assert datetime(2028, 3, 28, tzinfo=UTC) < max(gap) < datetime(2028, 3, 30, tzinfo=UTC)
+    passes = drawn[1][0]
+    assert not [date for date in passes if min(gap) < date < max(gap)]
+    assert "a pass, GB" in words(tmp_path / "link.svg")
 
 
 def test_the_moon_has_phases(tmp_path):

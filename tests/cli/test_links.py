@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,7 @@ KEYS = {
     "packet_loss",
     "rate_bps",
     "visible",
+    "next_pass",
 }
 
 
@@ -79,6 +82,25 @@ def test_the_budget_for_people() -> None:
     assert done.stderr == ""
     for words in ("EIRP", "66.70 dBW", "space loss", "276.51 dB", "noise temperature", "threshold"):
         assert words in done.stdout
+
+
+def test_the_next_pass_and_the_date_are_said() -> None:
+    """The day before the conjunction's blackout ends there is none for a while: the next pass is that of the 29th."""
+    done = links("mro-x-dss24", "--date", "2026-11-21", "--json")
+    found = json.loads(done.stdout)["next_pass"]
+    assert found["from"].startswith("2026-11-21T07:59") and found["to"].startswith("2026-11-21T19:39")
+    assert 0.62 < found["least_bytes"] / found["most_bytes"] < 0.63  # 37.5 % hidden
+    text = " ".join(links("mro-x-dss35", "--date", "2028-03-13").stdout.split())
+    assert "date 2028-03-13 00:00:00 UTC" in text
+    assert "next pass 2028-03-29 20:59 to 2028-03-30 07:05 UTC, 10.1 h at" in text
+    assert "next pass" not in links("mro-x-dss35", "--date", "2026-11-21", "--up").stdout
+
+
+def test_without_a_date_it_is_said_which_was_used() -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    text = " ".join(links("mro-x-dss35").stdout.split())
+    used = datetime.fromisoformat(re.search(r"date (\S+ \S+) UTC", text)[1]).replace(tzinfo=UTC)
+    assert before <= used <= datetime.now(UTC)
 
 
 def test_the_way_up() -> None:
