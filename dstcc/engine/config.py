@@ -213,6 +213,8 @@ class TcpConstants:
     quick_acks: int = 16
     """TCP_MAX_QUICKACKS: segments acknowledged one by one at the start of a connection, beside those that let the
     receiver's window grow; 0: neither."""
+    receiver: str = "linux-6.12"
+    """Whose receiver: ``linux-6.12``, or ``linux-6.1``, whose window begins at 64 KiB and so grows for longer."""
 
 
 @dataclass(frozen=True)

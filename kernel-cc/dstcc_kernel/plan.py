@@ -34,6 +34,7 @@ from dstcc.wire import HEADER_BYTES
 from .job import NEVER_NS, Job, LinkJob, Step, Way
 from .names import CONGESTION
 from .netem import GilbertElliott
+from .source import release
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -99,7 +100,7 @@ def job_of(config: EngineConfig, *, program: Path) -> Job:
     length_s = horizon_s(links, config.objects, None if endless else ends / 1e9) / scale
     tick_s = max(shortest_s / TICKS_PER_RTT, min(length_s / MAX_TICKS, shortest_s / 20), 20e-6)
     pins = transport.layer_links
-    receive, send = _buffers(links, transport.receive_buffer_bytes)
+    receive, send = _buffers(links, transport.receive_buffer_bytes, transport.mss_bytes)
     return Job(
         congestion=CONGESTION.get(transport.congestion, OURS),
         lanes=transport.mode == "lanes",
@@ -260,8 +261,9 @@ def memory_mb(config: EngineConfig, *, steered: bool) -> int:
     return ceil(base + RING_MB * len(config.links) + (PACKET_MEMORY * in_flight + HELD_MEMORY * held) / 1e6)
 
 
-def _buffers(links: Sequence[Link], limit: int) -> tuple[int, int]:
-    """Receive and send buffer of a connection, as the kernel counts them; a ``limit`` of 0 is none."""
+def _buffers(links: Sequence[Link], limit: int, mss_bytes: int) -> tuple[int, int]:
+    """Receive and send buffer of a connection, as the kernel counts them; a ``limit`` to the receive window of 0 is
+    none."""
     flights = [link.rate_bps * rtt_s(link) / 8 for link in links]
     if sum(flights) > MAX_WINDOW:
         raise InputError(
@@ -270,7 +272,8 @@ def _buffers(links: Sequence[Link], limit: int) -> tuple[int, int]:
         )
     wanted = sum(flights) + sum(link.queue_bytes for link in links)
     room = min(MAX_BUFFER, max(LEAST_BUFFER, round(BUFFER_FACTOR * wanted)))
-    return min(MAX_BUFFER, 2 * limit) if limit else room, room
+    share = release().window_256(mss_bytes)
+    return min(MAX_BUFFER, -(-256 * limit // share)) if limit else room, room
 
 
 def _largest_window(links: Sequence[Link], least: int) -> int:

@@ -24,6 +24,12 @@ SOURCES = Path("/usr/src")
 """Where the packages put their archives."""
 
 
+BESIDE = 844
+"""Bytes of memory that a segment takes beside its payload: one of 1,460 bytes 2 KiB and its ``sk_buff`` in all."""
+MEASURED = 536
+"""TCP_MSS_DEFAULT: shorter segments say nothing of the receive window's share in its buffer."""
+
+
 @dataclass(frozen=True)
 class Release:
     """A kernel version that can be built."""
@@ -35,6 +41,20 @@ class Release:
     """Symbols and values beside those of all versions."""
     patch: str = ""
     """A file of ``kernel-cc/mptcp``; its scheduler is then built in. "": the source stays as it is."""
+
+    @property
+    def receiver(self) -> str:
+        """Its receiver's name in :class:`~dstcc.engine.TcpConstants`."""
+        return f"linux-{self.name}"
+
+    def window_256(self, mss_bytes: int) -> int:
+        """The 256ths of its receive buffer, as the kernel counts that, to which a receiver's window grows.
+
+        A half on 6.1; later as much as payload has in the memory of a full segment.
+        """
+        if self.name == "6.1" or mss_bytes < MEASURED:
+            return 128
+        return mss_bytes * 256 // (mss_bytes + BESIDE)
 
     @property
     def package(self) -> str:

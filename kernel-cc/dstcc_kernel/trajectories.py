@@ -22,7 +22,19 @@ from . import guest
 from .backend import built, python_path
 from .module import guest_module
 from .native import program
-from .trajectory import COLUMNS, ENDLESS, SEGMENT, SILENCE_SLOTS, Case, Recorded, Row, merged, thinned
+from .source import VARIABLE, release
+from .trajectory import (
+    COLUMNS,
+    ENDLESS,
+    SEGMENT,
+    SILENCE_SLOTS,
+    VERSION,
+    Case,
+    Recorded,
+    Row,
+    merged,
+    thinned,
+)
 from .trajectory_cases import CASES, DECISIONS, LAWS
 
 TCP_OPTIONS, MPTCP_DATA_OPTIONS, MPTCP_ACK_OPTIONS = 12, 24, 12
@@ -35,6 +47,8 @@ START_NS = 1_002_500_000
 each module that the guest's Python imports, end some milliseconds after 0."""
 LOOK_NS = 1_000_000
 """After a decision a row, though no packet comes or goes."""
+RECORDED = "6.12"
+"""The version whose trajectories need no name in a file's heading."""
 MODULE_LAW = "dstcc"
 """The control that comes with a module, and that somebody decides for."""
 GAIN_ONE, GAIN_PROBE_BW = 256, 512
@@ -58,10 +72,12 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def text_of(case: Case, sections: Sequence[str]) -> str:
     """A case's file."""
+    named = release().name
+    meant, folder = ("", "") if named == RECORDED else (f"{VARIABLE}={named} ", f"-{named}")
     head = (
         f"# {case.what}.",
-        f"# Linux {built().facts['version']}: python -m dstcc_kernel.trajectories -o tests/engine/trajectories"
-        f" --only {case.name}",
+        f"{VERSION}{built().facts['version']}: {meant}python -m dstcc_kernel.trajectories"
+        f" -o tests/engine/trajectories{folder} --only {case.name}",
         f"# {COLUMNS}",
     )
     return "\n".join((*head, *sections)) + "\n"
@@ -99,7 +115,8 @@ def parse(text: str) -> Recorded:
     """What the program wrote."""
     start, *lines = text.splitlines()
     events = [tuple(map(int, line.split())) for line in lines]
-    return Recorded([_row(event) for event in events], int(start) / 1e9 - BOOT_S, _phases(events))
+    rows = [_row(event) for event in events]
+    return Recorded(rows, int(start) / 1e9 - BOOT_S, _phases(events), release().name)
 
 
 def _row(event: tuple[int, ...]) -> Row:

@@ -28,6 +28,8 @@ from dstcc.engine import simulate as run_engine
 from dstcc.engine.stepper import ONE_Q16, RUNNING, SILENT, Stepper
 from dstcc.wire import HEADER_BYTES
 
+from .source import DEFAULT, RELEASES
+
 SEGMENT = 1460
 WIRE = SEGMENT + HEADER_BYTES
 ENDLESS = 1 << 40
@@ -154,6 +156,8 @@ class Row:
 
 LAST_DIGIT_NS = 100_000
 """Of a time in a file."""
+VERSION = "# Linux "
+"""Begins a file's line that says which kernel it was."""
 COLUMNS = "t_s una cwnd ssthresh srtt_ms rto_ms pacing_kbps state backoff lost"
 
 
@@ -246,14 +250,16 @@ def simulate(
     case: Case,
     law: str,
     *,
+    kernel: str = DEFAULT,
     uptime_s: float = 0.0,
     phases: Sequence[int] = (),
     decisions: Sequence[Decision] = (),
 ) -> list[Row]:
     """The simulator's rows, one per event.
 
-    ``uptime_s`` and ``phases`` are what a :class:`Recorded` has of them; ``decisions`` are for ``dstcc``.
+    ``kernel``, ``uptime_s`` and ``phases`` are what a :class:`Recorded` has of them; ``decisions`` are for ``dstcc``.
     """
+    linux = RELEASES[kernel]
     link = Link(
         name="link",
         rate_bps=case.rate_bps,
@@ -281,8 +287,8 @@ def simulate(
         header_bytes=HEADER_BYTES,
         option_bytes=24 if case.mptcp else 0,
         parameters={"agent": {"silence_slots": (SILENCE_SLOTS,)}},
-        receive_buffer_bytes=case.buffer_bytes // 2,
-        constants=TcpConstants(jiffy_s=JIFFY_S, uptime_s=uptime_s),
+        receive_buffer_bytes=case.buffer_bytes * linux.window_256(SEGMENT) // 256,
+        constants=TcpConstants(jiffy_s=JIFFY_S, uptime_s=uptime_s, receiver=linux.receiver),
     )
     config = EngineConfig(
         seed=seed_of(phases),
@@ -359,6 +365,8 @@ class Recorded:
     """What its ticks counted when the case began, as time: Linux boots at -300 s. Where the timer wheel stands."""
     phases: tuple[int, ...] = ()
     """Of BBR's gain cycle, those with which it began to probe: drawn at random there. 0 is the gain of 5/4."""
+    kernel: str = DEFAULT
+    """Which of :data:`~dstcc_kernel.source.RELEASES` it was."""
 
     def head(self, law: str) -> str:
         """As in a file."""
@@ -367,21 +375,31 @@ class Recorded:
 
     def simulated(self, case: Case, law: str, decisions: Sequence[Decision] = ()) -> list[Row]:
         """The simulator's rows on the same clock and with the same draws."""
-        return simulate(case, law, uptime_s=self.uptime_s, phases=self.phases, decisions=decisions)
+        return simulate(
+            case,
+            law,
+            kernel=self.kernel,
+            uptime_s=self.uptime_s,
+            phases=self.phases,
+            decisions=decisions,
+        )
 
 
 def read_file(text: str) -> dict[str, Recorded]:
     """What a file holds of each control."""
     recorded: dict[str, Recorded] = {}
     rows: list[Row] = []
+    kernel = DEFAULT
     for line in text.splitlines():
-        if line.startswith("["):
+        if line.startswith(VERSION):
+            kernel = ".".join(line.removeprefix(VERSION).split(".")[:2])
+        elif line.startswith("["):
             law, _, text_after = line[1:].partition("]")
             words = text_after.split()
             facts = dict(zip(words[::2], words[1::2], strict=True))
             phases = tuple(int(word) for word in facts.get("phases", "").split(",") if word)
             rows = []
-            recorded[law] = Recorded(rows, float(facts["uptime_s"]), phases)
+            recorded[law] = Recorded(rows, float(facts["uptime_s"]), phases, kernel)
         elif line and not line.startswith("#"):
             rows.append(Row.read(line))
     return recorded

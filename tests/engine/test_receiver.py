@@ -1,6 +1,7 @@
-"""When the receiver acknowledges, as Linux 6.1 was seen to (docs/fidelity.md).
+"""When the receiver acknowledges, as Linux 6.12 and 6.1 were seen to (docs/fidelity.md).
 
-The counts are of its own packets in virtual time: newreno, 10 Mbit/s, RTT 1 s, a queue of one bandwidth-delay product.
+The counts are of their own packets in virtual time: newreno, 10 Mbit/s, RTT 1 s, a queue of one bandwidth-delay
+product.
 """
 
 from __future__ import annotations
@@ -8,11 +9,54 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dstcc.engine import Trace
+from dstcc.engine import TcpConstants, Trace
 
 from . import net
 
 DATA_ARRIVED, ACK_SENT, ACK_ARRIVED = 1, 2, 3
+LINUX_6_1 = TcpConstants(receiver="linux-6.1")
+
+
+@pytest.mark.parametrize(
+    ("options", "buffer", "seen"),
+    [
+        (24, 4_320_000, 212),
+        (24, 4 << 20, 206),
+        (24, 10_800_000, 502),
+        (0, 4_320_000, 215),  # plain TCP: its segments are 24 bytes shorter
+        (0, 4 << 20, 209),
+        (0, 10_800_000, 510),
+    ],
+)
+def test_the_first_pair_is_that_of_linux_6_12_to_the_segment(options, buffer, seen):
+    # The window grows from half the buffer to 162 256ths of it, as a segment of 1,460 bytes is kept in 2,304.
+    assert first_pair(options, buffer * 162 // 256) == seen
+
+
+def test_without_a_told_buffer_linux_6_12s_is_what_the_links_hold_four_times():
+    # 4 · (1.25 MB + 1.25 MB) = 10 MB, of which 34 256ths and a segment's place are left to grow: 448 steps, and 16
+    # are quick.
+    assert first_pair(24, 0) == 448 + 16 + 2
+    assert first_pair(24, 10_000_000 * 162 // 256) == 448 + 16 + 2
+
+
+@pytest.mark.parametrize(("mss", "steps"), [(9000, 230), (536, 0)])
+def test_how_far_the_window_of_6_12_grows_hangs_on_what_a_segment_weighs(mss, steps):
+    # Of 9,000 bytes and 844 more 234 256ths are payload: a buffer of 10 MB has 106 256ths, 4,140,625 bytes, left to
+    # grow, 18,048 each time. Of 536 bytes and 844 less than half is payload.
+    buffer = 10_000_000 * (234 if mss == 9000 else 99) // 256
+    assert first_pair(24, buffer, mss_bytes=mss) == steps + 16 + 2
+
+
+def first_pair(options: int, buffer: int, **knobs: object) -> int:
+    trace = traced(9.5, option_bytes=options, receive_buffer_bytes=buffer, **knobs)
+    acks = trace.number[(trace.event == ACK_SENT) & (trace.syn == 0)]
+    return int(acks[np.argmax(np.diff(acks) > 1) + 1])
+
+
+def test_a_receiver_of_no_known_kernel_is_refused():
+    with pytest.raises(ValueError, match=r"receiver must be linux-6\.12 or linux-6\.1, not linux-2\.6"):
+        traced(1, constants=TcpConstants(receiver="linux-2.6"))
 
 
 def traced(seconds: float, **knobs: object) -> Trace:
@@ -38,23 +82,21 @@ def first_behind(trace: Trace) -> int:
         (0, 2 << 20, 725),
     ],
 )
-def test_each_segment_is_acknowledged_while_the_window_grows(options, buffer, seen):
+def test_each_segment_is_acknowledged_while_the_window_of_6_1_grows(options, buffer, seen):
     # (half the buffer - 65,535) / (2 · 1,484) segments let the window grow, 16 more are quick, then 12 go in pairs.
-    trace = traced(11, option_bytes=options, receive_buffer_bytes=buffer)
+    trace = traced(11, option_bytes=options, receive_buffer_bytes=buffer, constants=LINUX_6_1)
     assert first_behind(trace) == pytest.approx(seen, abs=2)
 
 
-def test_the_first_pair_is_the_kernels_to_the_segment():
+def test_the_first_pair_is_that_of_linux_6_1_to_the_segment():
     # As the kernel has it over MPTCP with a buffer of 9.6 MB: each of the first 1,611 segments has its own ACK.
     # (4,800,000 - 1,484 - 65,535) / 2,968: the window grows by 1,594 steps and a part, then 16 and 1 are quick.
-    trace = traced(9.5, option_bytes=24, receive_buffer_bytes=4_800_000)
-    acks = trace.number[(trace.event == ACK_SENT) & (trace.syn == 0)]
-    assert acks[np.argmax(np.diff(acks) > 1) + 1] == 1613
+    assert first_pair(24, 4_800_000, constants=LINUX_6_1) == 1613
 
 
-def test_without_a_told_buffer_it_is_what_the_links_hold_twice():
+def test_without_a_told_buffer_linux_6_1s_window_is_what_the_links_hold_twice():
     # 2 · (1.25 MB + 1.25 MB) is the 5 MB of above
-    assert first_behind(traced(11)) == pytest.approx(1691, abs=2)
+    assert first_behind(traced(11, constants=LINUX_6_1)) == pytest.approx(1691, abs=2)
 
 
 def test_segments_out_of_order_share_acknowledgements_on_a_quick_link():
@@ -78,25 +120,26 @@ def test_segments_out_of_order_share_acknowledgements_on_a_quick_link():
 
 
 def test_a_short_segment_is_acknowledged_at_once_and_a_full_one_waits():
-    # One full segment a chunk, for which no second one comes: ten ticks of 4 ms, each time twice as many, 50 at most,
-    # and up to the next tick. One of 100 bytes and no wait. The first 16 are quick anyway.
+    # One full segment a chunk, for which no second one comes: ten ticks of 4 ms, each time twice as many, 49 at most,
+    # a tick less than the least timeout, and up to the next tick. One of 100 bytes and no wait. The first 16 are quick
+    # anyway, and five that let the window grow.
     full, short = (
         net.run(
             "newreno",
             net.link(10e6, 1.0),
-            objects=net.live(40, (size,), chunk_s=1.5),
+            objects=net.live(45, (size,), chunk_s=1.5),
             trace=True,
             receive_buffer_bytes=65_535,
         ).trace
         for size in (net.MSS, 100)
     )
-    for trace, waits in ((full, [11, 21, 41, *[51] * 19]), (short, [0] * 22)):
+    for trace, waits in ((full, [11, 21, 41, *[50] * 19]), (short, [0] * 22)):
         arrived = trace.t_ns[(trace.event == DATA_ARRIVED) & (trace.syn == 0)]
         sent = trace.t_ns[(trace.event == ACK_SENT) & (trace.syn == 0)]
-        np.testing.assert_array_equal(sent[:16], arrived[:16])
-        late, ticks = arrived[16:38], np.array(waits)
+        np.testing.assert_array_equal(sent[:21], arrived[:21])
+        late, ticks = arrived[21:43], np.array(waits)
         expected = np.where(ticks > 0, (late // 4_000_000 + ticks) * 4_000_000, late)
-        np.testing.assert_array_equal(sent[16:38], expected)
+        np.testing.assert_array_equal(sent[21:43], expected)
 
 
 def test_after_a_silence_sixteen_segments_are_acknowledged_at_once():

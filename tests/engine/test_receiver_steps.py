@@ -22,7 +22,7 @@ class Receiver:
     the receiver wants to."""
 
     def __init__(
-        self, window_segments: float = 0, rtt_ms: int = 1000, options: int = 0, **constants: float
+        self, window_segments: float = 0, rtt_ms: int = 1000, options: int = 0, **constants: float | str
     ) -> None:
         transport = Transport(
             "newreno",
@@ -67,7 +67,7 @@ class Receiver:
         self.engine.make_ack()
 
 
-def established(options: int = 0, **more: float) -> Receiver:
+def established(options: int = 0, **more: float | str) -> Receiver:
     """Past the first ACKs, nothing pending."""
     receiver = Receiver(options=options, **more)  # type: ignore[arg-type]
     receiver.in_order(200)
@@ -96,13 +96,32 @@ def test_gaps_are_counted_in_ticks_of_the_clock():
     assert late.waits_ms(1027) == 4 * (10 // 2 + 5)
 
 
-def test_a_wait_in_vain_doubles_the_next_up_to_200_ms():
-    receiver = established()
+@pytest.mark.parametrize(("receiver", "most"), [("linux-6.12", 196), ("linux-6.1", 200)])
+def test_a_wait_in_vain_doubles_the_next_up_to_200_ms_or_a_tick_below_the_least_timeout(receiver, most):
+    receiver = established(receiver=receiver)
     seen = []
     for k in range(5):
         receiver.miss(1400 + 800 * k)
         seen.append(receiver.waits_ms(1800 + 800 * k))
-    assert seen == [80, 160, 200, 200, 200]
+    assert seen == [80, 160, most, most, most]
+
+
+def test_a_receiver_of_6_12_forgets_how_often_it_waited_in_vain():
+    # Its wait doubles to 50 ticks at most, 6.1's to the timeout: 640 ticks, of which a gap of 30 leaves 350.
+    for receiver, most, next_ms in (("linux-6.12", 196, 4 * (50 // 2 + 12)), ("linux-6.1", 200, 200)):
+        end = established(receiver=receiver)
+        for k in range(6):
+            end.miss(1400 + 800 * k)
+        assert end.waits_ms(5400 + 120) == most
+        assert end.waits_ms(5520 + 48) == next_ms
+
+
+@pytest.mark.parametrize(("least_s", "most_ms"), [(0.1, 96), (1.0, 200), (0.008, 40)])
+def test_a_receiver_of_6_12_answers_before_the_least_timeout(least_s, most_ms):
+    receiver = established(rto_min_s=least_s)
+    for k in range(4):
+        receiver.miss(1400 + 800 * k)
+    assert receiver.waits_ms(5000) == most_ms
 
 
 def test_an_ack_held_back_out_of_order_says_nothing_of_the_wait():
@@ -127,7 +146,7 @@ def test_an_ack_held_back_out_of_order_says_nothing_of_the_wait():
     assert receiver.waits_ms(1200) == 40
 
 
-@pytest.mark.parametrize(("rtt_ms", "most"), [(1000, 200), (100, 100), (98, 100), (10, 40)])
+@pytest.mark.parametrize(("rtt_ms", "most"), [(1000, 196), (100, 100), (98, 100), (10, 40)])
 def test_the_wait_is_no_longer_than_the_handshakes_round_trip(rtt_ms, most):
     # In whole ticks, and 40 ms at least.
     receiver = established(rtt_ms=rtt_ms)
@@ -158,7 +177,7 @@ def test_a_wait_is_no_reason_to_take_a_longer_silence_for_a_gap():
     # Nor does a gap of 749 after it make the wait longer.
     for k in range(7):
         receiver.miss(7200 + 400 * k)
-    assert receiver.waits_ms(9600 + 2996) == 200
+    assert receiver.waits_ms(9600 + 2996) == 196
     assert receiver.in_order(20, now_ms=9600 + 2996 + 3004)[:17] == [1] * 16 + [2]
 
 
@@ -353,11 +372,16 @@ def test_what_fills_part_of_a_hole_is_one_of_three_acks_at_once():
 
 
 def test_the_window_grows_into_what_segments_out_of_order_leave():
-    # Half of 2,304 bytes each are taken off the room and what is kept free for one. 100 segments of 2 · 1,460 bytes are
-    # left to grow; 16 quick ACKs are over. Behind a hole the room falls by 1,152 with each segment and by 2,920 more
-    # while it lasts: 292,000 + 1,460 = n (2,920 + 1,152), 72 segments and a last one for what is left. Of the
-    # quick ACKs 14 remain then, and three go at once. Once the hole is filled 100 - 72 = 28 more let it grow.
-    receiver = Receiver(window_segments=116)
+    # On 6.1 half of 2,304 bytes each are taken off the room and what is kept free for one. 100 segments of 2 · 1,460
+    # bytes are left to grow; 16 quick ACKs are over. Behind a hole the room falls by 1,152 with each segment and by
+    # 2,920 more while it lasts: 292,000 + 1,460 = n (2,920 + 1,152), 72 segments and a last one for what is left. Of
+    # the quick ACKs 14 remain then, and three go at once. Once the hole is filled 100 - 72 = 28 more let it grow.
+    # On 6.12 it is 162 256ths of 2,304, 1,458, and nothing is kept free: 292,000 = n (2,920 + 1,458), 66.7.
+    for kernel, steps in (("linux-6.1", 73), ("linux-6.12", 67)):
+        grows_behind_a_hole(Receiver(window_segments=116, receiver=kernel), steps)
+
+
+def grows_behind_a_hole(receiver: Receiver, steps: int) -> None:
     receiver.in_order(16)
     receiver.engine.make_ack()
     at_once = []
@@ -365,13 +389,13 @@ def test_the_window_grows_into_what_segments_out_of_order_leave():
         at_once.append(receiver.take(number)[1])
         if at_once[-1]:
             receiver.engine.make_ack()
-    assert at_once.index(False) == 73 + 14 + 3
+    assert at_once.index(False) == steps + 14 + 3
     receiver.engine.make_ack()
     assert receiver.take(16)[1]
     receiver.engine.make_ack()
     receiver.next = 217
     covered = receiver.in_order(60)
-    assert covered.index(2) == pytest.approx(28, abs=2)
+    assert covered.index(2) == pytest.approx(101 - steps, abs=2)
 
 
 def test_the_fourth_block_comes_back_when_one_is_gone():

@@ -96,6 +96,9 @@ struct LinkConfig {
         drops;  // a segment of the subflow's, and how many of its transmissions are lost
 };
 
+// Whose receive window grows as a receiver's does here.
+enum class ReceiverOf { kLinux61, kLinux612 };
+
 // Linux's time constants, already multiplied by the scale.
 struct ConstantsNs {
     Time rto_initial, rto_min, rto_max, delayed_ack, delayed_ack_max, compressed_ack, tlp_min;
@@ -105,6 +108,7 @@ struct ConstantsNs {
     Time jiffy, uptime, ledbat_target, ledbat_minute;
     int quick_acks;
     double scale;
+    ReceiverOf receiver = ReceiverOf::kLinux612;
 
     // By timestamps, which count milliseconds of the machine's clock (TCP_TS_HZ), one at least.
     Time stamped(Time from, Time to) const {

@@ -7,8 +7,7 @@ namespace dstcc {
 
 namespace {
 
-constexpr double kFirstWindow = 65535;                              // bytes: all that a SYN's answer can offer
-constexpr double kLeastWindow = 2 << 20, kLargestWindow = 1 << 30;  // bytes, of a receiver whose buffer nobody set
+constexpr double kLeastBuffer = 4 << 20, kLargestBuffer = 1U << 31;  // bytes, of a receiver whose buffer nobody set
 constexpr std::uint64_t kFlowNumbers = 1 << 16;  // draws of flows are apart from those of subflows and datagrams
 
 std::size_t count_subflows(const EngineConfig& config) {
@@ -123,21 +122,22 @@ ControlSetup Simulation::control_setup(const TcpState& tcp, std::size_t link, in
     return {tcp, link, config.rate_bps / sharers, std::max<Time>((rtt + slot - 1) / slot, 2), config_.slot_ns};
 }
 
-// Its window grows to half its buffer less a segment (tcp_init_buffer_space); half a buffer that is not told is twice what
-// the links and their queues hold, 2 MiB at least, as the kernel backend has it.
+// A buffer that is not told is four times what the links and their queues hold, 4 MiB at least, as the kernel backend has
+// it. One that is told is as large as makes the window which the scenario gives.
 SubflowReceiver Simulation::receiver(std::size_t link, int option_bytes) const {
     const TransportConfig& transport = config_.transport;
-    auto window = static_cast<double>(transport.receive_buffer_bytes);
+    const auto mss = static_cast<std::uint32_t>(transport.mss_bytes),
+               options = static_cast<std::uint32_t>(option_bytes);
+    double buffer = static_cast<double>(transport.receive_buffer_bytes) /
+                    SubflowReceiver::window_share(transport.constants.receiver, mss);
     if (transport.receive_buffer_bytes == 0) {
         for (const LinkConfig& on : config_.links)
-            window += 2 * (on.rate_bps / 8 * 2 * static_cast<double>(longest_delay(on)) / kNsPerS +
+            buffer += 4 * (on.rate_bps / 8 * 2 * static_cast<double>(longest_delay(on)) / kNsPerS +
                            static_cast<double>(on.queue_bytes));
-        window = std::clamp(window, kLeastWindow, kLargestWindow);
+        buffer = std::clamp(buffer, kLeastBuffer, kLargestBuffer);
     }
-    const int segment = transport.mss_bytes + option_bytes;
-    const auto growing = static_cast<std::int64_t>(std::max(0.0, window - kFirstWindow - segment));
-    return {transport.constants, growing, 2 * longest_delay(config_.links[link]),
-            static_cast<std::uint32_t>(transport.mss_bytes), static_cast<std::uint32_t>(option_bytes)};
+    return {transport.constants, SubflowReceiver::growth(transport.constants.receiver, buffer, mss, options),
+            2 * longest_delay(config_.links[link]), mss, options};
 }
 
 void Simulation::add_subflow(std::size_t link) {

@@ -96,6 +96,12 @@ FlowConfig read_flow(const py::handle& flow) {
     return out;
 }
 
+ReceiverOf read_receiver(const std::string& name) {
+    if (name == "linux-6.12") return ReceiverOf::kLinux612;
+    if (name == "linux-6.1") return ReceiverOf::kLinux61;
+    throw py::value_error("receiver must be linux-6.12 or linux-6.1, not " + name);
+}
+
 ConstantsNs read_constants(const py::handle& constants, double scale) {
     const auto ns = [&](const char* name) {
         return static_cast<Time>(constants.attr(name).cast<double>() * scale * kNsPerS);
@@ -123,6 +129,7 @@ ConstantsNs read_constants(const py::handle& constants, double scale) {
     out.ledbat_minute = ns("ledbat_minute_s");
     out.quick_acks = constants.attr("quick_acks").cast<int>();
     out.scale = scale;
+    out.receiver = read_receiver(constants.attr("receiver").cast<std::string>());
     return out;
 }
 

@@ -14,8 +14,9 @@ namespace dstcc {
 // on its own packets (tests/engine/trajectories):
 //
 //   at once  - the first 16 segments, and 16 more after a silence of its timeout or a segment it had (quick acknowledgements);
-//            - every segment that lets its window grow: by two segments each, from 64 KiB to half of the buffer that
-//              segments out of order leave (tcp_space);
+//            - every segment that lets its window grow: by two segments each, to the share of the buffer that segments out
+//              of order leave (tcp_space). On 6.1 from 64 KiB to half of it. On 6.12 (tcp_select_initial_window,
+//              tcp_measure_rcv_mss) from half of it, to what is payload in a full segment's memory;
 //            - what fills a hole, a short segment (the end of a write), and more than one segment unacknowledged;
 //            - the first three segments out of order;
 //            - what was held back, before a segment that touches neither of the last two SACK blocks;
@@ -25,20 +26,33 @@ namespace dstcc {
 //              was waited for in vain (tcp_send_delayed_ack, tcp_delack_timer_handler).
 class SubflowReceiver {
 public:
+    // What of its buffer a window is at most, as Linux has it, in whole 256ths of it.
+    static double window_share(ReceiverOf of, std::uint32_t mss) { return share_256(of, mss) / 256.0; }
+    // By how many bytes its window grows with a buffer of so many.
+    static std::int64_t growth(ReceiverOf of, double buffer, std::uint32_t mss, std::uint32_t options) {
+        const double half = buffer / 2 - mss - options;  // a segment's place is kept free (tcp_init_buffer_space)
+        const double grown =
+            of == ReceiverOf::kLinux61 ? half - kFirstWindow : buffer * window_share(of, mss) - std::max(half, 0.0);
+        return static_cast<std::int64_t>(std::max(grown, 0.0));
+    }
     // `growing_bytes`: by which its window can grow; `rtt`: of its handshake; `options`: MPTCP's bytes in a segment.
     SubflowReceiver(const ConstantsNs& constants, std::int64_t growing_bytes, Time rtt, std::uint32_t mss,
                     std::uint32_t options)
         : constants_(constants),
           compressed_ack_(std::min(constants.compressed_ack, rtt / 20) + constants.compressed_ack / kSlackShare),
           least_wait_(std::max<std::int64_t>(constants.in_ticks(constants.delayed_ack), 1)),
-          most_wait_(
-              std::max(least_wait_, std::min(constants.in_ticks(rtt), constants.in_ticks(constants.delayed_ack_max)))),
+          most_wait_(std::max(least_wait_, std::min(constants.in_ticks(rtt), longest_wait(constants)))),
           silence_(constants.in_ticks(std::min(std::max(3 * rtt, constants.rto_min + rtt), constants.rto_max))),
+          slowest_(constants.receiver == ReceiverOf::kLinux61
+                       ? silence_
+                       : std::min(silence_, std::max(least_wait_, constants.in_ticks(constants.delayed_ack_max)))),
           wait_(least_wait_),
           brisk_(least_wait_ / 2),
           quick_acks_(constants.quick_acks),
           mss_(mss),
           step_(2 * (std::int64_t{mss} + options)),
+          spare_(constants.receiver == ReceiverOf::kLinux61 ? step_ / 2 : 0),
+          share_256_(share_256(constants.receiver, mss)),
           sack_blocks_(options > 0 ? 1 : kSackBlocks),
           growing_(constants.quick_acks > 0 ? growing_bytes : 0) {}
 
@@ -52,7 +66,7 @@ public:
     }
     // The timer went off. What shares an ACK out of order has one of its own, which says nothing of the wait.
     void expire() {
-        if (compressed_ == 0) wait_ = std::min(2 * wait_, silence_);
+        if (compressed_ == 0) wait_ = std::min(2 * wait_, slowest_);
     }
 
     // Whether an ACK that was held back goes before a segment's own is thought of, lest its SACK blocks be forgotten.
@@ -104,6 +118,16 @@ public:
     const Range& block(int i) const { return block_[i]; }
 
 private:
+    static std::int64_t share_256(ReceiverOf of, std::uint32_t mss) {
+        if (of == ReceiverOf::kLinux61) return 128;  // tcp_adv_win_scale
+        return mss * std::int64_t{256} / (mss + kBeside);
+    }
+    // tcp_send_delayed_ack(); 6.12 answers a tick before the least timeout (tcp_delack_max), were it a peer's.
+    static std::int64_t longest_wait(const ConstantsNs& constants) {
+        const std::int64_t most = constants.in_ticks(constants.delayed_ack_max);
+        if (constants.receiver == ReceiverOf::kLinux61) return most;
+        return std::min(most, std::max<std::int64_t>(constants.in_ticks(constants.rto_min), 2) - 1);
+    }
     // Linux tcp_event_data_recv(): the wait follows the gaps between segments in order, in whole ticks of the clock.
     void note_gap(Time now) {
         const Time gap = now - last_ns_;
@@ -114,7 +138,7 @@ private:
         if (ticks <= brisk_)
             wait_ = std::max<std::int64_t>(wait_ / 2 + brisk_, 1);
         else if (ticks < wait_)
-            wait_ = std::min(wait_ / 2 + ticks, silence_);
+            wait_ = std::min(wait_ / 2 + ticks, slowest_);
         else if (ticks > silence_)
             quick_ = std::max(quick_, quick_acks_);
     }
@@ -123,11 +147,11 @@ private:
         wait_ = least_wait_;
     }
     // Linux's `quick |= 1` where the window grows: an even count has one more.
-    // What came in order is in the buffer, too, until the application has it. A segment's place is kept free anyway
-    // (tcp_init_buffer_space).
+    // What came in order is in the buffer, too, until the application has it. 6.1 keeps a segment's place free anyway.
     void grow(std::int64_t own) {
         if (growing_ <= 0) return;  // for most of a connection's life
-        const std::int64_t room = growing_ - std::max<std::int64_t>((held_ + own) * kHeldBytes / 2 - step_ / 2, 0);
+        const std::int64_t held = (held_ + own) * (mss_ + kBeside) * share_256_ / 256;
+        const std::int64_t room = growing_ - std::max<std::int64_t>(held - spare_, 0);
         if (room <= 0) return;
         growing_ -= std::min(room, step_);
         quick_ |= 1;
@@ -215,15 +239,16 @@ private:
     static constexpr int kCompressedAcks = 44, kDuplicatesAtOnce = 3;  // tcp_comp_sack_nr, TCP_FASTRETRANS_THRESH
     static constexpr Time kSlackShare = 10;                            // of tcp_comp_sack_delay_ns: _slack_ns
     static constexpr int kBlocksExpected = 2;                          // TCP_SACK_BLOCKS_EXPECTED
-    static constexpr std::int64_t kHeldBytes = 2304;  // what a segment out of order is kept in: 2 KiB and its sk_buff
+    static constexpr std::int64_t kBeside = 844;   // bytes beside a segment's in memory: 2 KiB and its sk_buff in all
+    static constexpr double kFirstWindow = 65535;  // bytes: all that a SYN's answer can offer
 
     ConstantsNs constants_;
     Time compressed_ack_;
-    // In ticks: bounds of a wait; the sender's timeout; what the next wait is (Linux's ato), and gaps that shorten it.
-    std::int64_t least_wait_, most_wait_, silence_, wait_, brisk_;
+    // In ticks: bounds of a wait; the sender's timeout; what the next wait is (Linux's ato) and its bound; gaps that shorten it.
+    std::int64_t least_wait_, most_wait_, silence_, slowest_, wait_, brisk_;
     int quick_acks_, quick_ = 0;
     std::uint32_t mss_, pending_bytes_ = 0;
-    std::int64_t step_;
+    std::int64_t step_, spare_, share_256_;
     int sack_blocks_;  // in an ACK: what fits beside timestamps, and MPTCP's acknowledgement of 12 bytes
     std::int64_t growing_,
         held_ = 0;  // bytes until the window is as large as the buffer lets it be; segments out of order
