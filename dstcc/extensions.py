@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from .errors import ExtensionError, InputError
 from .extend import CongestionSetup, Item, PathView, SchedulerSetup, SubflowView, seed_of
+from .reading import read_bytes
 
 GROUPS = {"congestion": "dstcc.congestion", "scheduler": "dstcc.schedulers"}
 """Entry-point group of each kind."""
@@ -68,7 +69,7 @@ class Extension:
         def guarded(*arguments: Any) -> Any:
             try:
                 return call(*arguments)
-            except Exception as error:
+            except (Exception, SystemExit) as error:  # Ctrl-C goes on
                 self._failed(method, error)
 
         return guarded
@@ -76,7 +77,7 @@ class Extension:
     def _make(self, setup: CongestionSetup | SchedulerSetup) -> Any:
         return self.guard("__init__", self.cls)(setup)
 
-    def _failed(self, method: str, error: Exception) -> NoReturn:
+    def _failed(self, method: str, error: BaseException) -> NoReturn:
         trace = error.__traceback__
         user_frames = trace.tb_next if trace is not None else None  # without the frame of dstcc
         details = "".join(traceback.format_exception(type(error), error, user_frames)).rstrip()
@@ -128,7 +129,7 @@ def _windows(extension: Extension, method: str, call: Callable[..., Any]) -> Cal
     def checked(view: SubflowView) -> Any:
         try:
             answer = call(view)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             extension._failed(method, error)
         if type(answer) is float and 1.0 <= answer <= MAX_WINDOW:  # the most frequent case
             return answer
@@ -198,8 +199,8 @@ def _from_file(name: str, kind: str) -> Extension:
     if path.suffix != ".py" or not cls_name.isidentifier():
         raise InputError(f"{name}: an extension is named FILE.py:ClassName")
     try:
-        source = path.read_bytes()
-    except OSError as error:
+        source = read_bytes(path, InputError)
+    except FileNotFoundError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     module = _module(path, source)
     cls = getattr(module, cls_name, None)

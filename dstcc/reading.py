@@ -10,6 +10,7 @@ import json
 import os
 import stat
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,16 @@ from .errors import DstccError
 
 MOST_BYTES = 64 * 2**20
 """Of a text file: a run's record has some kilobytes, a scenario fewer."""
+
+
+def check_regular(path: Path, error: type[DstccError]) -> None:
+    """Raise ``error`` for a folder, a device or a FIFO; what cannot be looked at is left to whoever opens it."""
+    if "\0" in str(path):
+        raise error(f"{str(path)!r}: no file has a NUL in its name")
+    with suppress(OSError):
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise error(f"{path}: {'is a folder' if stat.S_ISDIR(mode) else 'is not a regular file'}")
 
 
 def read_bytes(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> bytes:

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from dstcc.atomic import atomic_write
 from dstcc.errors import InputError
+from dstcc.reading import read_text
 
 from .geometry.times import iso, utc
 from .geometry.windows import Windows, complement, tidy
@@ -136,9 +137,9 @@ def read_plan(path: str | Path, start: datetime | None = None) -> Plan:
     """
     file = Path(path)
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file}: cannot be read as a contact plan: {error}") from error
+        text = read_text(file, InputError)
+    except FileNotFoundError:
+        raise InputError(f"{file}: no such contact plan") from None
     return parse_plan(text, start, name=str(file))
 
 

@@ -15,12 +15,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
+from io import StringIO
 from typing import Any, Never
 
 import click
 
 from dstcc.errors import DstccError
 from dstcc.version import __version__
+
+from .output import printable
 
 COMMANDS = {
     "encode": "Turn a video file into a layered stream directory.",
@@ -103,6 +106,8 @@ class LazyGroup(click.Group):
     ) -> Any:
         """Run the command line; ends the process with the exit code unless ``standalone_mode`` is off."""
         name = prog_name or "dstcc"
+        if sys.stdout is None:  # closed by whoever calls: `dstcc links >&-`
+            sys.exit(_fail("stdout is closed; `> /dev/null` leaves the output out", 1))
         if not standalone_mode:
             return super().main(args, name, complete_var, standalone_mode=False, **extra)
         try:
@@ -147,7 +152,9 @@ def _leave(code: int) -> Never:
 def _explain(error: BaseException) -> int:
     """Print an expected error on stderr as one line, without a traceback; returns its exit code."""
     if isinstance(error, click.ClickException):
-        error.show()
+        said = StringIO()
+        error.show(file=said)
+        click.echo(printable(said.getvalue()), err=True, nl=False)
         return error.exit_code
     if isinstance(error, DstccError):
         return _fail(str(error), error.exit_code)
@@ -170,7 +177,7 @@ def _explain_os(error: OSError) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    click.echo(f"dstcc: {message}", err=True)
+    click.echo(f"dstcc: {printable(message)}", err=True)
     return code
 
 

@@ -3,16 +3,27 @@ stderr."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from math import isfinite
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
+
+
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Characters that a terminal may obey, but for newlines and tabs: a file's name can hold them."""
+
+
+def printable(text: str) -> str:
+    """The text with such characters written out, as ``\\x1b``."""
+    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 class Progress(Protocol):
@@ -43,7 +54,14 @@ def _console(*, stderr: bool) -> Console:
     """
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    class Plain(Console):
+        """What users named may hold escape sequences; rich's own are made later."""
+
+        def render_str(self, text: str, **options: Any) -> Text:
+            """Before rich lays it out."""
+            return super().render_str(printable(text), **options)
+
+    return Plain(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
 def show_figures(table: Table) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 from dstcc.atomic import atomic_write
 from dstcc.errors import InputError
 from dstcc.outputs import Kind
+from dstcc.reading import read_json
 
 LEVELS = 8
 STATES = LEVELS**3
@@ -36,7 +37,7 @@ class Table:
 def load(path: Path) -> Table:
     """Read a table; :class:`InputError` names the file and what is wrong with it."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path, InputError)
         table = Table(tuple(map(float, document["shares"])), dict(document["trained"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: not a table of code rates: {error}") from error

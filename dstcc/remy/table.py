@@ -18,6 +18,7 @@ from typing import Any
 from dstcc.atomic import atomic_write
 from dstcc.errors import InputError
 from dstcc.outputs import Kind
+from dstcc.reading import read_json
 
 MEMORY = ("ack_gap", "send_gap", "slow_ack_gap", "rtt_ratio")
 LOWEST = (0.0, 0.0, 0.0, 0.0)
@@ -57,7 +58,7 @@ class Table:
 def load(path: Path) -> Table:
     """Read a table; :class:`InputError` names the file and what is wrong with it."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path, InputError)
         rules = tuple(
             Rule(**{**r, "low": tuple(r["low"]), "high": tuple(r["high"])}) for r in document["rules"]
         )

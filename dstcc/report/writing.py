@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ from .model import Report
 if TYPE_CHECKING:
     from .pictures import Screenings
 
+CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+"""What no text holds, but names in a scenario may: a terminal would obey it."""
 FORMATS = ("html", "md", "csv", "json")
 
 
@@ -27,8 +30,10 @@ def render(report: Report, form: str, screenings: Screenings | None = None) -> s
     if form == "html":
         from .page import render_html
 
-        return render_html(report, screenings)
-    return {"md": text.render_markdown, "csv": text.render_csv, "json": text.render_json}[form](report)
+        said = render_html(report, screenings)
+    else:
+        said = {"md": text.render_markdown, "csv": text.render_csv, "json": text.render_json}[form](report)
+    return CONTROL.sub("\ufffd", said)
 
 
 def write_report(

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from dstcc.errors import ScenarioError
 from dstcc.extensions import anchored
+from dstcc.reading import read_toml
 
 from .coding import is_rates_file
 from .losses import LOSSES
@@ -162,17 +163,9 @@ def parse_scenario(document: dict[str, Any], *, source: str) -> Scenario:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise ScenarioError(f"{path}: too long for a scenario ({path.stat().st_size} bytes)")
-        return tomllib.loads(path.read_bytes().decode())
+        return read_toml(path, ScenarioError, MAX_FILE_BYTES)
     except FileNotFoundError:
         raise ScenarioError(f"{path}: no such scenario file") from None
-    except (IsADirectoryError, NotADirectoryError, PermissionError) as error:
-        raise ScenarioError(f"{path}: cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError as error:
-        raise ScenarioError(f"{path}: not UTF-8 at byte {error.start}") from None
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise ScenarioError(f"{path}: not TOML: {error}") from None
 
 
 def _anchor(document: dict[str, Any], folder: Path, source: str) -> None:

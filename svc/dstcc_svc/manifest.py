@@ -18,11 +18,14 @@ from annotated_types import Ge, Gt, Le, MinLen
 
 from dstcc.errors import StreamError
 from dstcc.outputs import Kind, stranger
+from dstcc.reading import read_bytes
 from dstcc.version import __version__
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+MOST_BYTES = 1 << 30
+"""Of a manifest: some hundred bytes a chunk and layer."""
 MANIFEST_NAME = "manifest.json"
 PAYLOAD_FOLDER = "payload"
 _STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
@@ -183,7 +186,7 @@ def load_manifest(stream: Path) -> Manifest:
 
     path = stream / MANIFEST_NAME
     try:
-        raw = path.read_bytes()
+        raw = read_bytes(path, StreamError, MOST_BYTES)
     except FileNotFoundError:
         why = (
             "not a stream directory: it has no manifest.json"
@@ -191,8 +194,8 @@ def load_manifest(stream: Path) -> Manifest:
             else "no such stream directory"
         )
         raise StreamError(f"{stream}: {why}") from None
-    except OSError as error:
-        raise StreamError(f"{path}: cannot be read: {error.strerror}") from error
+    except NotADirectoryError:
+        raise StreamError(f"{stream}: no such stream directory") from None
     try:
         document = _adapter().validate_json(raw)
     except ValidationError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dstcc.errors import InputError, StreamError
+from dstcc.reading import read_bytes
 from dstcc_svc.codecs import AccessUnit, EncodeSettings, Sample, get_codec
 from dstcc_svc.manifest import Chunk, Document, Layer, Manifest, load_manifest
 from dstcc_svc.sizes import Enlarger
@@ -44,11 +45,12 @@ class Stream:
         """Read one payload and check it."""
         path = self.manifest.path / layer.file
         try:
-            data = path.read_bytes()
+            size = path.stat().st_size
+            data = read_bytes(path, StreamError, layer.bytes) if size == layer.bytes else b""
         except OSError as error:
             raise StreamError(f"{path}: payload cannot be read: {error.strerror}") from error
-        if len(data) != layer.bytes:
-            raise StreamError(f"{path}: corrupt: {len(data)} bytes, the manifest says {layer.bytes}")
+        if size != layer.bytes:
+            raise StreamError(f"{path}: corrupt: {size} bytes, the manifest says {layer.bytes}")
         if hashlib.sha256(data).hexdigest() != layer.sha256:
             raise StreamError(f"{path}: corrupt: its SHA-256 is not the manifest's {layer.sha256[:12]}...")
         return data

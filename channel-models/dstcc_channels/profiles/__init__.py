@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dstcc.errors import InputError
+from dstcc.reading import read_toml
 
 from ..data import nearest
 from .model import Direction, Down, FixedUp, Profile, Up
@@ -52,17 +52,9 @@ def load_profile(name_or_path: str | Path) -> Profile:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise InputError(f"{path}: too long for a profile ({path.stat().st_size} bytes)")
-        return tomllib.loads(path.read_bytes().decode())
+        return read_toml(path, InputError, MAX_FILE_BYTES)
     except FileNotFoundError:
         raise InputError(f"{path}: no such profile file") from None
-    except (IsADirectoryError, NotADirectoryError, PermissionError) as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 at byte {error.start}") from None
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise InputError(f"{path}: not TOML: {error}") from None
 
 
 def _checked(document: dict[str, Any], source: str) -> Profile:

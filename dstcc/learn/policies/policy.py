@@ -25,6 +25,7 @@ from dstcc.errors import PolicyError
 from dstcc.learn.spaces.actions import ActionSpace
 from dstcc.learn.spaces.observe import ObservationSpec
 from dstcc.learn.spaces.registry import parse_actions
+from dstcc.reading import check_regular
 from dstcc.version import __version__
 
 from . import scope
@@ -216,6 +217,7 @@ def load_policy(name_or_file: str | Path) -> Policy:
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Float32Array]]:
     from safetensors import SafetensorError, safe_open
 
+    check_regular(path, PolicyError)
     try:
         with safe_open(path, framework="numpy") as file:
             entry = (file.metadata() or {}).get(ENTRY)
@@ -236,7 +238,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Float32Array]]:
 def _parse_header(path: Path, entry: str) -> dict[str, Any]:
     try:
         header = json.loads(entry)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise PolicyError(f"{path}: its header is not JSON") from None
     if not isinstance(header, dict) or header.get("schema") != SCHEMA:
         schema = header.get("schema") if isinstance(header, dict) else None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc.atomic import atomic_file, atomic_write
 from dstcc.errors import RunError
+from dstcc.reading import read_bytes, read_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 SCHEMA = 1
 KEPT = 2
 """Generations: the newest, and the one before in case the newest is damaged."""
+MOST_JSON, MOST_ARRAYS = 1 << 30, 1 << 36
+"""Bytes of a checkpoint's two files: replay buffers have gigabytes."""
 NAME = re.compile(r"checkpoint-(\d{1,15})\.json")
 HALF = re.compile(r"checkpoint-\d{1,15}\.(json|safetensors)")
 """Either file of a generation; what else somebody put beside them stays."""
@@ -70,9 +73,9 @@ def _load(path: Path) -> tuple[Arrays, dict[str, Any]]:
     from safetensors.numpy import load
 
     try:
-        whole = json.loads(path.read_bytes())
+        whole = read_json(path, RunError, MOST_JSON)
         digest, schema = whole.pop("sha256"), whole["schema"]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, TypeError, KeyError, AttributeError) as error:
         raise RunError(f"{path}: no checkpoint, or a damaged one ({error!r})") from error
     if schema != SCHEMA:
         raise RunError(f"{path}: schema {schema!r}, this version reads {SCHEMA}")
@@ -80,7 +83,7 @@ def _load(path: Path) -> tuple[Arrays, dict[str, Any]]:
         raise RunError(f"{path}: damaged, its checksum does not match")
     arrays_path = path.with_suffix(".safetensors")
     try:
-        data = arrays_path.read_bytes()
+        data = read_bytes(arrays_path, RunError, MOST_ARRAYS)
         if hashlib.sha256(data).hexdigest() != whole["arrays_sha256"]:
             raise RunError(f"{arrays_path}: damaged, its checksum does not match")
         return load(data), whole["document"]

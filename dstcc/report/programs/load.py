@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dstcc.errors import RunError
+from dstcc.reading import read_json, read_text
 
 KIND, SCHEMA = "programs", 1
 HOSTS = ("craft", "earth")
@@ -48,19 +48,19 @@ class ProgramRun:
 def is_program_run(path: Path) -> bool:
     """Whether a folder is what ``dstcc run`` writes, as far as its ``run.json`` says."""
     try:
-        meta = json.loads((path / "run.json").read_bytes())
-    except (OSError, ValueError, RecursionError):
+        meta = read_json(path / "run.json", RunError)
+    except (OSError, RunError):
         return False
     return isinstance(meta, dict) and meta.get("kind") == KIND
 
 
 def load_program_run(path: Path) -> ProgramRun:
     """Read such a folder; raises :class:`RunError` with the file that is missing or cannot be used."""
-    meta = json.loads((path / "run.json").read_bytes())
+    meta = read_json(path / "run.json", RunError)
     if meta.get("schema") != SCHEMA:
         raise RunError(f"{path / 'run.json'}: schema {meta.get('schema')}; this version reads {SCHEMA}")
     try:
-        scenario = (path / "scenario.toml").read_text(encoding="utf-8")
+        scenario = read_text(path / "scenario.toml", RunError)
         logs = tuple(_log(path, host) for host in HOSTS if (path / f"{host}.log").exists())
         return ProgramRun(
             path, meta, scenario, _table(path / "sockets.parquet"), _table(path / "links.parquet"), logs
