@@ -58,20 +58,24 @@ def plan_figure(figure: Figure, folder: Path, quick: bool) -> Planned:
         if figure.kind == "links":
             cells[figure.names[0], point.x, first] = LinksCell(path, settings, figure.count(quick))
             continue
+        make = _maker(figure, point, path, settings, quick=quick)
         for name in figure.names:
             for seed in range(first, first + figure.count(quick)):
-                cells[name, point.x, seed] = _cell(figure, path, settings, name, seed, quick=quick)
+                cells[name, point.x, seed] = make(name, seed)
     return Planned(figure, quick, cells)
 
 
-def _cell(
-    figure: Figure, path: Path, settings: tuple[str, ...], name: str, seed: int, *, quick: bool
-) -> Cell:
+def _maker(
+    figure: Figure, point: Point, path: Path, settings: tuple[str, ...], *, quick: bool
+) -> Callable[[str, int], Cell]:
+    """What makes the cell of an algorithm and a seed at a point."""
     if figure.kind == "training":
-        return TrainingCell(path, settings, name, figure.quick_steps if quick else figure.steps, seed)
+        return lambda name, seed: TrainingCell(path, settings, name, figure.steps_of(quick), seed)
     if figure.kind == "dash":
-        return DashCell(path, settings, name, seed)
-    return TrialCell(path, settings, name, seed, figure.probes, figure.quality, figure.backend)
+        return lambda name, seed: DashCell(path, settings, name, seed)
+    return lambda name, seed: TrialCell(
+        path, settings, name, seed, figure.probes, figure.quality, point.backend
+    )
 
 
 def carry(

@@ -32,6 +32,8 @@ class Point(_Table):
     """As ``--set`` has them."""
     scenario: Text | None = None
     """In the place of the figure's."""
+    backend: Literal["simulator", "kernel"] = "simulator"
+    """What carries it; a kernel is the one that can send each layer of a stream on a subflow of its own."""
     quick: bool = True
     """Whether ``--quick`` runs it."""
 
@@ -75,7 +77,6 @@ class Figure(_Table):
     """``training``: the algorithm that learns."""
     steps: int = 0
     quick_steps: int = 0
-    backend: Literal["simulator", "kernel"] = "simulator"
     extra: bool = False
     """Run only when ``--figure`` names it."""
     plot: Plot
@@ -108,6 +109,10 @@ class Figure(_Table):
     def points(self, quick: bool) -> tuple[Point, ...]:
         """Those that are run."""
         return tuple(point for point in self.point if point.quick or not quick)
+
+    def steps_of(self, quick: bool) -> int:
+        """Of a training."""
+        return self.quick_steps if quick else self.steps
 
     def count(self, quick: bool) -> int:
         """Seeds of each cell."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -44,7 +45,10 @@ class TrialCell:
     quality: bool = False
     backend: str = "simulator"
 
-    alone = False
+    @property
+    def alone(self) -> bool:
+        """A kernel's version is meant for the whole process."""
+        return self.backend == "kernel"
 
     @property
     def label(self) -> str:
@@ -63,6 +67,7 @@ class TrialCell:
         return {
             "kind": "trial",
             "backend": self.backend,
+            **_kernel_facts(self.backend),
             "scenario": content_hash(scenario),
             "transport": transport,
             "mode_named": "mode" in scenario.transport.model_fields_set,
@@ -77,12 +82,14 @@ class TrialCell:
     def run(self, scratch: Path) -> Outcome:
         """See :class:`dstcc.papers.cells.Cell`."""
         from dstcc.run.backends import backend_of
-        from dstcc.run.trials import Judge, iter_trials
+        from dstcc.run.trials import Judge, iter_trials, load_controllers
 
         scenario, source = self.scenario, source_of(self.path, self.settings)
         judge = Judge(source, self.quality)
-        backend = backend_of(self.backend)
-        (trial,) = iter_trials(scenario, source, judge, backend=backend, jobs=1)
+        backend, policies = backend_of(self.backend), load_controllers(scenario, source)
+        with _kernel_meant(self.backend):
+            backend.check(scenario, source, policies)
+            (trial,) = iter_trials(scenario, source, judge, backend=backend, policies=policies, jobs=1)
         if trial.outcome is None:
             raise RunError(f"{self.label}: the trial failed: {trial.error}")
         if judge.warnings:
@@ -94,6 +101,25 @@ class TrialCell:
             values |= seen.values
             series |= seen.series
         return Outcome(values, series)
+
+
+def _kernel_meant(backend: str) -> AbstractContextManager[None]:
+    """The version that can place layers of a stream, unless the environment names one."""
+    if backend != "kernel":
+        return nullcontext()
+    from dstcc_kernel import source
+
+    return nullcontext() if source.named() else source.using(source.PLACING)
+
+
+def _kernel_facts(backend: str) -> dict[str, Any]:
+    """Which kernel carries a trial."""
+    if backend != "kernel":
+        return {}
+    from dstcc_kernel import source
+
+    with _kernel_meant(backend):
+        return {"kernel": source.release().name}
 
 
 def single(scenario: Scenario, name: str, seed: int, where: str) -> Scenario:

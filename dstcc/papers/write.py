@@ -3,7 +3,7 @@
 ::
 
     reproduction.json  which paper, from what; the folder's mark
-    rows.json, .csv    a row per published number
+    rows.json, .csv    a row per published number; rows.md: the same as a table for people
     figures/*.svg      each figure, published beside measured; *.csv what is drawn
     index.html         all of it on one page that needs no network
     cells/             finished cells, so that an interrupted run goes on
@@ -94,8 +94,27 @@ def write(folder: Path, paper: Paper, results: list[Results], rows: list[Row], q
         folder / "rows.json",
         json.dumps(document(paper, rows), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
     )
+    atomic_write(folder / "rows.md", markdown(rows))
     atomic_write(folder / "rows.csv", _csv([COLUMNS, *(_plain(row) for row in rows)]))
     atomic_write(folder / "index.html", _page(paper, results, rows, plots, quick))
+
+
+def markdown(rows: list[Row]) -> str:
+    """The rows as a table."""
+    lines = ["| figure | quantity | published | measured | 95 % | verdict |", "|---|---|---|---|---|---|"]
+    for row in rows:
+        unit = f" {row.unit}" if row.unit else ""
+        published = f"*{row.claim}*" if row.published is None else f"{said(row.published)}{unit}"
+        cells = (
+            row.figure,
+            row.quantity,
+            published,
+            f"{said(row.measured)}{unit}",
+            interval(row),
+            row.verdict,
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
 def file_name(figure: Figure) -> str:

@@ -50,6 +50,8 @@ def test_what_is_written(paper: Path, tmp_path: Path) -> None:
         0
     ].keys()
     assert (tmp_path / "out" / "rows.csv").read_text().splitlines()[0].startswith("figure,quantity,published")
+    table = (tmp_path / "out" / "rows.md").read_text().splitlines()
+    assert table[2].startswith("| 1 | throughput, bbr above newreno | 10 % | ")
     drawn = (tmp_path / "out" / "figures" / "figure-1.csv").read_text().splitlines()
     assert drawn[1].startswith("newreno,50.0,throughput_bps,")
     assert len(drawn) == 1 + 2 * 2
