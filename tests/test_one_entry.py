@@ -195,7 +195,7 @@ def test_a_figure_that_registers_itself_is_on_the_page(monkeypatch: pytest.Monke
         "mine",
         "Mine",
         "time",
-        lambda *_: "<svg/>",
+        lambda *_, **__: "<svg/>",
         lambda _: "label",
         lambda _: "caption",
         lambda *_: iter([("x",)]),

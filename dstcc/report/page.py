@@ -73,6 +73,8 @@ class Drawn(Plot):
 
     name: str
     """Of its files."""
+    narrow: str
+    """The same for a phone; empty where the one picture suits both."""
     rows: Callable[[], Rows]
     """The numbers that it draws."""
 
@@ -166,20 +168,19 @@ class SectionView:
             for a in self.section.finished
         )
         label = f"Share of chunks played up to each layer. {said}."
-        return self._plot(
-            "layers", layers_figure(self.section, self.id), label, lambda: layers_rows(self.section)
-        )
+        draw = partial(layers_figure, self.section)
+        return self._plot("layers", draw, label, lambda: layers_rows(self.section))
 
-    def _plot(self, key: str, svg: str, label: str, rows: Callable[[], Rows]) -> Drawn:
-        return Drawn(svg, label, f"{self.id}-{key}", rows)
+    def _plot(self, key: str, draw: Callable[..., str], label: str, rows: Callable[[], Rows]) -> Drawn:
+        return _drawn(f"{self.id}-{key}", self.id, draw, label, rows)
 
     def transport(self) -> Iterator[tuple[str, Drawn]]:
         """Window, RTT and throughput: title and figure of each."""
         for what in QUANTITIES:
-            svg = transport_figure(self.section, self._tables, what, self._looks, self.id)
+            draw = partial(transport_figure, self.section, self._tables, what, self._looks)
             yield (
                 what.title,
-                self._plot(what.key, svg, self._transport_label(what), self._transport_rows(what)),
+                self._plot(what.key, draw, self._transport_label(what), self._transport_rows(what)),
             )
 
     def _transport_label(self, what: Quantity) -> str:
@@ -194,9 +195,9 @@ class SectionView:
         """Key, title, figure and caption of each registered figure of that place."""
         for _key, one in sorted(FIGURES.items()):
             if one.place == place:
-                svg = one.draw(self.section, self._tables, self._looks, self.id)
+                draw = partial(one.draw, self.section, self._tables, self._looks)
                 rows = partial(one.rows, self.section, self._tables)
-                yield one.key, one.title, self._plot(one.key, svg, one.label(self), rows), one.caption(self)
+                yield one.key, one.title, self._plot(one.key, draw, one.label(self), rows), one.caption(self)
 
     @cached_property
     def paired_metrics(self) -> tuple[Metric, ...]:
@@ -214,14 +215,14 @@ class SectionView:
 
     def paired(self) -> Drawn:
         """Differences to the reference, as a figure."""
-        svg = paired_figure(self.section, self._looks, self.id)
+        draw = partial(paired_figure, self.section, self._looks)
         means = "; ".join(
             f"{metric.label.lower()}: "
             + ", ".join(f"{plain_name(name)} {text}" for name, text in mean_differences(self.section, metric))
             for metric in self.paired_metrics
         )
         label = f"Differences to {self.reference} over common seeds. Means: {means}."
-        return self._plot("paired", svg, label, lambda: paired_rows(self.section))
+        return self._plot("paired", draw, label, lambda: paired_rows(self.section))
 
     def paired_rows(self) -> list[PairedRow]:
         """Differences to the reference, as text."""
@@ -306,7 +307,7 @@ class FrontierView:
         """The figure; its label says what it shows."""
         said = f"Weighted layers over playout delay, {self.name}. {self.finding}"
         svg = frontier_figure(self.frontier, self._looks, self.id)
-        return Drawn(svg, said, f"{self.id}-frontier", lambda: frontier_rows(self.frontier))
+        return Drawn(svg, said, f"{self.id}-frontier", "", lambda: frontier_rows(self.frontier))
 
 
 def _profile_plot(panels: Panels, looks: Looks, named: set[str], salt: str) -> Drawn:
@@ -318,9 +319,13 @@ def _profile_plot(panels: Panels, looks: Looks, named: set[str], salt: str) -> D
         for metric, profiles in panels
     )
     said = f"Share of trials that reach a value or more, a line an algorithm. Half of the trials reach, {halves}."
-    return Drawn(
-        profile_figure(panels, looks, named, salt), said, f"{salt}-profiles", lambda: profile_rows(panels)
-    )
+    draw = partial(profile_figure, panels, looks, named)
+    return _drawn(f"{salt}-profiles", salt, draw, said, lambda: profile_rows(panels))
+
+
+def _drawn(name: str, salt: str, draw: Callable[..., str], label: str, rows: Callable[[], Rows]) -> Drawn:
+    """A figure for a wide page and for a phone; ``draw`` takes a salt for ids, and whether it is narrow."""
+    return Drawn(draw(salt=salt), label, name, draw(salt=f"{salt}n", narrow=True), rows)
 
 
 def render_html(report: Report, screenings: Screenings | None = None) -> str:

@@ -65,7 +65,7 @@ def test_the_page_is_whole_and_quiet(browser: Browser, report: Path, width: int,
 
 
 def assert_visible(page: Page) -> None:
-    figures = page.locator("figure svg")
+    figures = page.locator("figure svg:visible")
     assert figures.count() == FIGURES
     for figure in [*figures.all(), page.locator("table.summary"), page.locator("table.links")]:
         assert figure.is_visible()
@@ -77,11 +77,13 @@ def assert_visible(page: Page) -> None:
     assert page.locator("p.verdict").inner_text()
 
 
-def test_labels_of_a_figure_do_not_overlap(browser: Browser, report: Path) -> None:
-    page = browser.new_page(viewport={"width": 1200, "height": 900})
+@pytest.mark.parametrize("width", [1200, 390])
+def test_labels_of_a_figure_do_not_overlap(browser: Browser, report: Path, width: int) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900})
     page.goto(report.as_uri())
     overlaps = page.evaluate(
         """() => [...document.querySelectorAll('figure svg')].flatMap(svg => {
+            if (!svg.getClientRects().length) return [];
             const texts = [...svg.querySelectorAll('text')];
             const boxes = texts.map(t => [t.textContent, t.getBoundingClientRect()]);
             const pairs = [];
@@ -96,6 +98,52 @@ def test_labels_of_a_figure_do_not_overlap(browser: Browser, report: Path) -> No
     )
     page.close()
     assert overlaps == []
+
+
+def test_figures_are_legible_on_a_phone_without_scrolling(browser: Browser, report: Path) -> None:
+    """At 390 pixels no figure is wider than the page, and no letter of one is smaller than 8 pixels."""
+    page = browser.new_page(viewport={"width": 390, "height": 900})
+    page.goto(report.as_uri())
+    plots = page.locator("figure .plot:visible")
+    assert plots.count() == FIGURES
+    for plot in plots.all():
+        assert plot.evaluate("plot => plot.scrollWidth <= plot.clientWidth")
+        sizes = plot.evaluate(
+            """plot => [...plot.querySelectorAll('text')].map(text => {
+                const turned = text.getScreenCTM();
+                return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(turned.a, turned.b);
+            })"""
+        )
+        assert min(sizes) >= 8.0
+    page.close()
+
+
+def test_headings_stay_with_what_they_head_in_print(browser: Browser, report: Path) -> None:
+    page = browser.new_page()
+    page.goto(report.as_uri())
+    page.emulate_media(media="print")
+    kept = page.evaluate("[...document.querySelectorAll('h2, h3')].map(h => getComputedStyle(h).breakAfter)")
+    assert set(kept) == {"avoid"}
+    tall = page.evaluate(
+        "Math.max(...[...document.querySelectorAll('figure svg')].map(svg => svg.getBoundingClientRect().height))"
+    )
+    assert tall <= 23 / 2.54 * 96 + 1
+    assert page.locator(".plot.narrow:visible").count() == 0
+    page.close()
+
+
+def test_the_contents_lead_to_their_sections_by_keyboard(browser: Browser, report: Path) -> None:
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
+    page.goto(report.as_uri())
+    last = page.locator("nav.contents a").last
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if last.evaluate("link => link === document.activeElement"):
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_function("location.hash === '#glossary'")
+    assert page.locator("#glossary").evaluate("h => h.getBoundingClientRect().top < innerHeight")
+    page.close()
 
 
 def test_the_glossary_unfolds(browser: Browser, report: Path) -> None:

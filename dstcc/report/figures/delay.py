@@ -13,7 +13,7 @@ from dstcc.report.tables import Tables
 
 from .looks import Looks
 from .section import SectionFigure, Shown, finding, register
-from .style import INK, MUTED, draw_svg, layer_name, legend_above, quiet_ticks
+from .style import INK, MUTED, draw_svg, layer_name, legend_above, legend_chars, quiet_ticks, width_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,20 +21,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COLUMNS = 4
+LEFT_IN = 0.84
 PANEL_IN = 2.5
 QUANTILES = 400
 DEADLINE: dict[str, Any] = {"color": INK, "linewidth": 1.0, "linestyle": (0, (4, 2))}
 BEYOND_DEADLINE = 2.5
 
 
-def delay_figure(section: Section, tables: Tables, looks: Looks, salt: str) -> str:
+def delay_figure(section: Section, tables: Tables, looks: Looks, salt: str, *, narrow: bool = False) -> str:
     """All finished trials pooled; layers that never completed keep their line below 100 %."""
     gathered, deadlines = _gather(section, tables)
     deadline = max(deadlines, default=0.0)
     layers = sorted({layer for _, layer in gathered})
     right = _right(gathered, deadline)
     unit = unit_for("seconds", [right])
-    columns = min(COLUMNS, max(1, len(layers)))
+    columns = 1 if narrow else min(COLUMNS, max(1, len(layers)))
     rows = -(-len(layers) // columns)
 
     def draw(figure: Figure) -> None:
@@ -51,11 +52,13 @@ def delay_figure(section: Section, tables: Tables, looks: Looks, salt: str) -> s
         for axes in grid.flat[len(layers) :]:
             axes.set_visible(False)
         grid[0][0].set_xlim(0, right / unit.factor)
-        _frame(figure, grid, unit, legend_above(figure, lines, **extra))
+        _frame(figure, grid, unit, legend_above(figure, lines, chars, **extra))
 
     lines = [(a.name, looks[a.name].colour, looks[a.name].dashes) for a in section.pictured]
+    chars = legend_chars(narrow)
     extra = {"playout deadline": DEADLINE} if deadlines else {}
-    return draw_svg(f"{salt}-delay", PANEL_IN * rows + 0.7 + legend_above(None, lines, **extra), draw)
+    height = PANEL_IN * rows + 0.7 + legend_above(None, lines, chars, **extra)
+    return draw_svg(f"{salt}-delay", height, draw, width_in=width_in(narrow))
 
 
 def curves(section: Section, tables: Tables) -> dict[tuple[str, int], tuple[NDArray[Any], NDArray[Any]]]:
@@ -123,8 +126,8 @@ def _frame(figure: Figure, grid: Any, unit: Unit, above_in: float) -> None:
         row[0].set_ylabel("share of layers")
     height = figure.get_figheight()
     figure.subplots_adjust(
-        left=0.075,
-        right=0.99,
+        left=LEFT_IN / figure.get_figwidth(),
+        right=1 - 0.11 / figure.get_figwidth(),
         top=1 - (0.3 + above_in) / height,
         bottom=0.5 / height,
         wspace=0.08,

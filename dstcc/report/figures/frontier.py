@@ -11,17 +11,13 @@ from dstcc.report.frontier import BOUND_NAME, Frontier
 from dstcc.stats import Estimate
 
 from .looks import Looks
-from .style import FONT_PT, INK, draw_svg, legend_above, quiet_ticks
+from .style import FONT_PT, INK, NARROW_CHARS, NARROW_IN, draw_svg, legend_above, quiet_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH_IN = 4.7
-"""338 pt: on a phone of 390 px a point is about a pixel."""
 PLOT_IN = 2.7
-LEGEND_CHARS = 58
-"""Characters that fit this width."""
 MARGIN = 0.04
 """Of the range of delays, at either side."""
 BEYOND = 2.0
@@ -50,12 +46,12 @@ def frontier_figure(frontier: Frontier, looks: Looks, salt: str) -> str:
                 marker=marker, markersize=4, elinewidth=1.0, capsize=2.0,
             )  # fmt: skip
         _dress(axes, frontier)
-        above = legend_above(figure, lines, LEGEND_CHARS, **extra)
+        above = legend_above(figure, lines, NARROW_CHARS, **extra)
         height = figure.get_figheight()
         figure.subplots_adjust(left=0.13, right=0.985, top=1 - (0.1 + above) / height, bottom=0.45 / height)
 
-    rows = legend_above(None, lines, LEGEND_CHARS, **extra)
-    return draw_svg(f"{salt}-frontier", PLOT_IN + 0.55 + rows, draw, width_in=WIDTH_IN)
+    rows = legend_above(None, lines, NARROW_CHARS, **extra)
+    return draw_svg(f"{salt}-frontier", PLOT_IN + 0.55 + rows, draw, width_in=NARROW_IN)
 
 
 def _points(

@@ -7,28 +7,45 @@ from typing import TYPE_CHECKING
 from dstcc.levels import level_name
 from dstcc.report.model import Algorithm, Section
 
-from .style import INK, draw_svg, level_colours, luminance, quiet_ticks, short
+from .style import (
+    INK,
+    LEGEND_ROW_IN,
+    draw_svg,
+    level_colours,
+    luminance,
+    one_line,
+    quiet_ticks,
+    short,
+    width_in,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+LEGEND_IN, NARROW_ROW_IN = 0.36, 0.62
 EVEN = 0.179
 """Luminance of a background from which black and white differ alike."""
 LABELLED_SHARE = 0.045
 """A narrower segment has no room for its number."""
 
 
-def layers_figure(section: Section, salt: str) -> str:
+def layers_figure(section: Section, salt: str, *, narrow: bool = False) -> str:
     """The bars as SVG, a row per algorithm, full quality at the left and not played at the right."""
     rows = section.finished
+    columns = 2 if narrow else len(section.levels)
+    above_in = LEGEND_IN + LEGEND_ROW_IN * (-(-len(section.levels) // columns) - 1)
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         for row, algorithm in enumerate(rows):
             _bar(axes, row, algorithm, section.levels)
-        axes.set(ylim=(len(rows) - 0.5, -0.5), xlim=(0, 1), yticks=range(len(rows)))
-        axes.set_yticklabels([short(algorithm.name) for algorithm in rows], color=INK)
+            if narrow:
+                axes.text(0, row - 0.42, one_line(algorithm.name), color=INK, va="bottom")
+        axes.set(ylim=(len(rows) - 0.5, -0.9 if narrow else -0.5), xlim=(0, 1))
+        axes.set_yticks([] if narrow else range(len(rows)))
+        if not narrow:
+            axes.set_yticklabels([short(algorithm.name) for algorithm in rows], color=INK)
         axes.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1.0], labels=["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"])
         axes.set_xlabel("share of chunks")
         axes.grid(axis="y", visible=False)
@@ -41,14 +58,18 @@ def layers_figure(section: Section, salt: str) -> str:
             unique.values(),
             unique.keys(),
             loc="upper center",
-            ncols=len(unique),
+            ncols=columns,
             handlelength=1.1,
             handleheight=1.1,
         )
         height = figure.get_figheight()
-        figure.subplots_adjust(left=0.19, right=0.98, top=1 - 0.36 / height, bottom=0.5 / height)
+        left = 0.02 if narrow else 0.19
+        figure.subplots_adjust(
+            left=left, right=0.96 if narrow else 0.98, top=1 - above_in / height, bottom=0.5 / height
+        )
 
-    return draw_svg(f"{salt}-layers", 0.95 + 0.42 * len(rows), draw)
+    row_in = NARROW_ROW_IN if narrow else 0.42
+    return draw_svg(f"{salt}-layers", above_in + 0.59 + row_in * len(rows), draw, width_in=width_in(narrow))
 
 
 def _bar(axes: Axes, row: int, algorithm: Algorithm, levels: tuple[int, ...]) -> None:

@@ -15,7 +15,7 @@ from dstcc.report.tables import Tables
 
 from .looks import Looks
 from .section import SectionFigure, Shown, register
-from .style import INK, NOT_PLAYED, draw_svg, legend_above, quiet_ticks, short
+from .style import INK, NOT_PLAYED, draw_svg, legend_above, legend_chars, quiet_ticks, short, width_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ class Scene:
     """What the clock shows at mission time 0; empty where the scenario does not say."""
 
 
-def links_figure(section: Section, tables: Tables, looks: Looks, salt: str) -> str:
+def links_figure(section: Section, tables: Tables, looks: Looks, salt: str, *, narrow: bool = False) -> str:
     """A bar of contacts for each link, Eb/N0 and the Sun's angle where there are any, and a line an algorithm."""
     trials = section.representative
     scene = _scene(section, trials, tables)
@@ -72,14 +72,19 @@ def links_figure(section: Section, tables: Tables, looks: Looks, salt: str) -> s
         _home(panels[-1], trials, tables, scene, lines)
         panels[-1].set_xlabel(_axis(scene))
         panels[-1].set_xlim(0, scene.end_s / scene.clock.factor)
-        above = legend_above(figure, lines)
+        above = legend_above(figure, lines, legend_chars(narrow))
         height = figure.get_figheight()
         figure.subplots_adjust(
-            left=0.1, right=0.985, top=1 - (0.12 + above) / height, bottom=0.48 / height, hspace=0.16
+            left=1.12 / figure.get_figwidth(),
+            right=1 - 0.17 / figure.get_figwidth(),
+            top=1 - (0.12 + above) / height,
+            bottom=0.48 / height,
+            hspace=0.16,
         )
         figure.align_ylabels()
 
-    return draw_svg(f"{salt}-links", sum(heights) + 0.75 + legend_above(None, lines), draw)
+    height = sum(heights) + 0.75 + legend_above(None, lines, legend_chars(narrow))
+    return draw_svg(f"{salt}-links", height, draw, width_in=width_in(narrow))
 
 
 def home_by_step(trial: Trial, tables: Tables, edges_s: NDArray[Any]) -> NDArray[Any]:

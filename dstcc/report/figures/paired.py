@@ -9,11 +9,14 @@ from dstcc.report.model import Section, paired
 from dstcc.report.numbers import unit_for
 
 from .looks import Looks
-from .style import INK, MUTED, draw_svg, quiet_ticks, short
+from .style import INK, MUTED, draw_svg, quiet_ticks, short, width_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+LEFT_IN = 2.1
+"""Room for the names."""
 
 
 def paired_metrics(section: Section) -> tuple[Metric, ...]:
@@ -21,23 +24,31 @@ def paired_metrics(section: Section) -> tuple[Metric, ...]:
     return tuple(METRIC[key] for key in PAIRED if paired(section, key))
 
 
-def paired_figure(section: Section, looks: Looks, salt: str) -> str:
+def paired_figure(section: Section, looks: Looks, salt: str, *, narrow: bool = False) -> str:
     """A panel per metric, a row per algorithm; the reference is at zero."""
     metrics = paired_metrics(section)
     others = [algorithm for algorithm in section.finished if algorithm is not section.reference]
 
     def draw(figure: Figure) -> None:
-        grid = figure.subplots(1, len(metrics), sharey=True, squeeze=False)[0]
+        shape = (len(metrics), 1) if narrow else (1, len(metrics))
+        grid = list(figure.subplots(*shape, sharey=True, squeeze=False).flat)
         for axes, metric in zip(grid, metrics, strict=True):
             _panel(axes, section, metric, looks)
         grid[0].set(ylim=(len(others) - 0.5, -0.5), yticks=range(len(others)))
         grid[0].set_yticklabels([short(algorithm.name) for algorithm in others], color=INK)
         height = figure.get_figheight()
         figure.subplots_adjust(
-            left=0.19, right=0.985, top=1 - 0.32 / height, bottom=0.52 / height, wspace=0.12
+            left=LEFT_IN / figure.get_figwidth(),
+            right=1 - 0.17 / figure.get_figwidth(),
+            top=1 - 0.32 / height,
+            bottom=0.52 / height,
+            wspace=0.12,
+            hspace=0.85 / (height / len(grid) - 0.85) if narrow else 0.2,
         )
 
-    return draw_svg(f"{salt}-paired", 0.95 + 0.36 * len(others), draw)
+    panel_in = 0.95 + 0.36 * len(others)
+    height = panel_in * (len(metrics) if narrow else 1)
+    return draw_svg(f"{salt}-paired", height, draw, width_in=width_in(narrow))
 
 
 def _panel(axes: Axes, section: Section, metric: Metric, looks: Looks) -> None:

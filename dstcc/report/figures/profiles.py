@@ -10,7 +10,7 @@ from dstcc.report.catalogue import Metric
 from dstcc.stats import Profile
 
 from .looks import Looks
-from .style import INK, draw_svg, legend_above, quiet_ticks
+from .style import INK, draw_svg, legend_above, legend_chars, quiet_ticks, width_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,12 +27,13 @@ BEYOND = 1.5
 """Percent that the axis extends beyond 0 and 100, so that a line at either end is visible."""
 
 
-def profile_figure(panels: Panels, looks: Looks, named: set[str], salt: str) -> str:
+def profile_figure(panels: Panels, looks: Looks, named: set[str], salt: str, *, narrow: bool = False) -> str:
     """A panel per metric; ``named`` algorithms keep their bands when there are many."""
     names = list(dict.fromkeys(name for _, profiles in panels for name in profiles))
 
     def draw(figure: Figure) -> None:
-        grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        shape = (len(panels), 1) if narrow else (1, len(panels))
+        grid = list(figure.subplots(*shape, sharey=True, squeeze=False).flat)
         for axes, (metric, profiles) in zip(grid, panels, strict=True):
             left, right = _limits(profiles)
             for name, profile in profiles.items():
@@ -44,16 +45,23 @@ def profile_figure(panels: Panels, looks: Looks, named: set[str], salt: str) -> 
                         x, low, high, step="pre", color=looks[name].colour, alpha=0.14, linewidth=0
                     )
             _dress(axes, metric, left, right)
-        grid[0].set_ylabel("share of trials")
+        for axes in grid if narrow else grid[:1]:
+            axes.set_ylabel("share of trials")
         lines = [(name, looks[name].colour, looks[name].dashes) for name in names]
-        above = legend_above(figure, lines)
+        above = legend_above(figure, lines, legend_chars(narrow))
         height = figure.get_figheight()
         figure.subplots_adjust(
-            left=0.075, right=0.985, top=1 - (0.28 + above) / height, bottom=0.5 / height, wspace=0.08
+            left=0.84 / figure.get_figwidth(),
+            right=1 - 0.16 / figure.get_figwidth(),
+            top=1 - (0.28 + above) / height,
+            bottom=0.5 / height,
+            wspace=0.08,
+            hspace=0.5,
         )
 
-    rows = legend_above(None, [(name, "", "-") for name in names])
-    return draw_svg(f"{salt}-profiles", 2.75 + rows, draw)
+    rows = legend_above(None, [(name, "", "-") for name in names], legend_chars(narrow))
+    height = rows + (0.35 + 2.4 * len(panels) if narrow else 2.75)
+    return draw_svg(f"{salt}-profiles", height, draw, width_in=width_in(narrow))
 
 
 def _steps(

@@ -33,6 +33,15 @@ class Shown(Protocol):
         """Which of the algorithms the figures show; empty where they show all."""
 
 
+class Draw(Protocol):
+    """Draws a figure."""
+
+    def __call__(
+        self, section: Section, tables: Tables, looks: Looks, salt: str, *, narrow: bool = False
+    ) -> str:
+        """The SVG, of a section, its tables, the algorithms' looks and a salt for ids; ``narrow`` for a phone."""
+
+
 @dataclass(frozen=True)
 class SectionFigure:
     """A figure of each section."""
@@ -42,8 +51,8 @@ class SectionFigure:
     title: str
     place: str
     """One of :data:`PLACES`, in which figures stand by key."""
-    draw: Callable[[Section, Tables, Looks, str], str]
-    """The SVG, of a section, its tables, the algorithms' looks and a salt for ids."""
+    draw: Draw
+    """The SVG."""
     label: Callable[[Shown], str]
     """Text for a screen reader."""
     caption: Callable[[Shown], str]

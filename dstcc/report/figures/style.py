@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH_IN = 11.2
+NARROW_IN = 4.7
+"""338 pt: on a phone of 390 px a point is about a pixel."""
 FONT_PT = 9.0
 RASTER_DPI = 144
 
@@ -41,6 +43,7 @@ LABEL_CHARS = 27
 """Characters that fit the margin at the left of the bars."""
 LEGEND_CHARS, LEGEND_KEY_CHARS = 170, 8
 """Characters that fit the width of a figure, and those that a legend's line and gaps take."""
+NARROW_CHARS = 58
 LEGEND_ROW_IN = 0.19
 
 RC: dict[Any, Any] = {
@@ -166,6 +169,16 @@ def legend_above(
         ]
         figure.legend(handles=handles, loc="upper center", ncols=columns, borderaxespad=0.2)
     return LEGEND_ROW_IN * -(-len(labels) // columns)
+
+
+def width_in(narrow: bool) -> float:
+    """Of a figure for a phone or for any other page."""
+    return NARROW_IN if narrow else WIDTH_IN
+
+
+def legend_chars(narrow: bool) -> int:
+    """Characters of a legend that fit that width; on a phone its margins count for more."""
+    return NARROW_CHARS if narrow else LEGEND_CHARS
 
 
 def quiet_ticks(axes: Axes) -> None:

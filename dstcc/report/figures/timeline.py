@@ -14,7 +14,17 @@ from dstcc.report.tables import Tables
 
 from .looks import Looks
 from .section import SectionFigure, finding, register
-from .style import INK, MUTED, draw_svg, layer_name, level_colours, one_line, quiet_ticks
+from .style import (
+    INK,
+    LEGEND_ROW_IN,
+    MUTED,
+    draw_svg,
+    layer_name,
+    level_colours,
+    one_line,
+    quiet_ticks,
+    width_in,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +64,9 @@ class Scene:
     """Whether each row shows its trial's seed; else the caption shows it once."""
 
 
-def timeline_figure(section: Section, tables: Tables, looks: Looks, salt: str) -> str:
+def timeline_figure(
+    section: Section, tables: Tables, looks: Looks, salt: str, *, narrow: bool = False
+) -> str:
     """One trial per algorithm, each with a panel of delays and a strip of the layers played."""
     trials = section.representative
     columns = [tables.chunks(trial) for trial in trials]
@@ -63,6 +75,9 @@ def timeline_figure(section: Section, tables: Tables, looks: Looks, salt: str) -
     shown = "shown" if section.waits else "playout\ndeadline"
     differ = len({trial.seed for trial in trials}) > 1
     scene = Scene(section.levels, looks, clock, unit_for("seconds", [top]), top, shown, differ)
+
+    # first byte sent and not played have entries, too
+    more_in = LEGEND_ROW_IN * ((len(section.levels) + 2) // 2 - 1) if narrow else 0.0
 
     def draw(figure: Figure) -> None:
         layout = figure.add_gridspec(
@@ -76,12 +91,15 @@ def timeline_figure(section: Section, tables: Tables, looks: Looks, salt: str) -
         if strip is not None:
             strip.set_xlabel(f"captured at mission time ({clock.name})")
             strip.tick_params(labelbottom=True)
-        _legend(figure, section.levels)
+        _legend(figure, section.levels, 2 if narrow else 0)
         height = figure.get_figheight()
         # The last row's gap is below the axes: the bottom margin includes it.
-        figure.subplots_adjust(left=0.065, right=0.925, top=1 - 0.55 / height, bottom=0.12 / height)
+        width = figure.get_figwidth()
+        top = 1 - (0.55 + more_in) / height
+        figure.subplots_adjust(left=0.73 / width, right=1 - 0.84 / width, top=top, bottom=0.12 / height)
 
-    return draw_svg(f"{salt}-timeline", ROW_IN * len(trials) + 0.75, draw)
+    height_in = ROW_IN * len(trials) + 0.75 + more_in
+    return draw_svg(f"{salt}-timeline", height_in, draw, width_in=width_in(narrow))
 
 
 def _row(panel: Axes, strip: Axes, trial: Trial, chunks: Columns, scene: Scene) -> None:
@@ -158,7 +176,8 @@ def _strip(axes: Axes, chunks: Columns, levels: tuple[int, ...], clock: Unit) ->
     axes.spines["left"].set_visible(False)
 
 
-def _legend(figure: Figure, levels: tuple[int, ...]) -> None:
+def _legend(figure: Figure, levels: tuple[int, ...], columns: int) -> None:
+    """Above the panels; in one row unless ``columns`` says otherwise."""
     from matplotlib.lines import Line2D
 
     shades = level_colours(levels)
@@ -174,7 +193,11 @@ def _legend(figure: Figure, levels: tuple[int, ...]) -> None:
         Line2D([], [], marker="s", linestyle="", markersize=6, color=shades[-1], label="not played")
     )
     figure.legend(
-        handles=handles, loc="upper center", ncols=len(handles), handletextpad=0.1, columnspacing=1.4
+        handles=handles,
+        loc="upper center",
+        ncols=columns or len(handles),
+        handletextpad=0.1,
+        columnspacing=1.4,
     )
 
 

@@ -15,7 +15,7 @@ from dstcc.report.numbers import Unit, quantity, unit_for
 from dstcc.report.tables import Tables
 
 from .looks import Looks
-from .style import INK, MUTED, draw_svg, one_line, quiet_ticks, short
+from .style import INK, MUTED, draw_svg, one_line, quiet_ticks, short, width_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -102,7 +102,9 @@ class Scene:
     """A full segment with its headers."""
 
 
-def transport_figure(section: Section, tables: Tables, what: Quantity, looks: Looks, salt: str) -> str:
+def transport_figure(
+    section: Section, tables: Tables, what: Quantity, looks: Looks, salt: str, *, narrow: bool = False
+) -> str:
     """The small multiples as SVG; rows share a column's axes, so that heights compare."""
     trials = section.representative
     end_s = math.inf if section.waits else _last_deadline_s(trials, tables)
@@ -115,14 +117,27 @@ def transport_figure(section: Section, tables: Tables, what: Quantity, looks: Lo
     scene = Scene(what, trials, links, looks, clock, unit, section.segment_bytes)
 
     def draw(figure: Figure) -> None:
-        grid = figure.subplots(len(trials), len(links), sharex=True, sharey="col", squeeze=False)
+        grid = _grid(figure, len(trials), len(links), narrow)
         for row, (trial, samples) in enumerate(zip(trials, columns, strict=True)):
             for axes, link in zip(grid[row], links, strict=True):
                 _lines(axes, samples, link, looks[trial.algorithm].colour, scene)
                 _reference(axes, _find(trial, link), scene)
-        _dress(figure, grid, scene)
+        _dress(figure, grid, scene, narrow)
 
-    return draw_svg(f"{salt}-{what.key}", ROW_IN * len(trials) + 1.0, draw)
+    rows = len(trials) * len(links) if narrow else len(trials)
+    return draw_svg(f"{salt}-{what.key}", ROW_IN * rows + 1.0, draw, width_in=width_in(narrow))
+
+
+def _grid(figure: Figure, trials: int, links: int, narrow: bool) -> Any:
+    """Axes by trial and link: a row a trial, or below each other; those of a link share theirs."""
+    if not narrow:
+        return figure.subplots(trials, links, sharex=True, sharey="col", squeeze=False)
+    column = figure.subplots(trials * links, 1, sharex=True, squeeze=False)[:, 0]
+    grid = column.reshape(trials, links)
+    for row in grid[1:]:
+        for axes, first in zip(row, grid[0], strict=True):
+            axes.sharey(first)
+    return grid
 
 
 def drawn_lines(
@@ -208,8 +223,8 @@ def _reference(axes: Axes, link: TrialLink | None, scene: Scene) -> None:
         axes.axhline(value / scene.unit.factor, color=MUTED, linewidth=0.9, linestyle=(0, (4, 2)))
 
 
-def _dress(figure: Figure, grid: Any, scene: Scene) -> None:
-    name = "segments" if scene.what.kind == "count" else scene.unit.name
+def _dress(figure: Figure, grid: Any, scene: Scene, narrow: bool) -> None:
+    unit_name = "segments" if scene.what.kind == "count" else scene.unit.name
     for row, trial in enumerate(scene.trials):
         for axes in grid[row]:
             quiet_ticks(axes)
@@ -217,16 +232,29 @@ def _dress(figure: Figure, grid: Any, scene: Scene) -> None:
             axes.set_xlim(left=0.0)
         colour = scene.looks[trial.algorithm].colour
         grid[row][0].set_title(one_line(trial.algorithm), loc="left", color=colour, weight="bold", pad=3)
-        grid[row][0].set_ylabel(name)
+        grid[row][0].set_ylabel(unit_name)
     for column, link in enumerate(scene.links):
         _set_scale(grid[0][column], scene.what)
         heading = _heading(_find(scene.trials[0], link), link, scene)
         place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
-        grid[0][column].annotate(heading, (0, 1), (0, 19), color=INK, weight="bold", **place)
-        grid[-1][column].set_xlabel(f"mission time ({scene.clock.name})")
-    height = figure.get_figheight()
+        for row, trial in zip(grid, scene.trials, strict=True) if narrow else ():
+            name = f"{one_line(trial.algorithm)} · {short(link)}"
+            row[column].set_title(
+                name, loc="left", color=scene.looks[trial.algorithm].colour, weight="bold", pad=3
+            )
+            row[column].set_ylabel(unit_name)
+        if not narrow:
+            grid[0][column].annotate(heading, (0, 1), (0, 19), color=INK, weight="bold", **place)
+        if not narrow or column == len(scene.links) - 1:
+            grid[-1][column].set_xlabel(f"mission time ({scene.clock.name})")
+    height, width = figure.get_figheight(), figure.get_figwidth()
     figure.subplots_adjust(
-        left=0.065, right=0.99, top=1 - 0.46 / height, bottom=0.48 / height, hspace=0.42, wspace=0.12
+        left=0.73 / width,
+        right=1 - 0.11 / width,
+        top=1 - 0.46 / height,
+        bottom=0.48 / height,
+        hspace=0.42,
+        wspace=0.12,
     )
     figure.align_ylabels()
 
