@@ -30,6 +30,7 @@ COMMANDS = {
     "emulate": "Send a scenario's video over its links, once per combination of algorithms and seeds.",
     "run": "Run programs of yours on both ends of a scenario's links, in virtual time.",
     "train": "Train a controller on a scenario and write its policy.",
+    "ladder": "Say what knowing and learning are worth in scenarios.",
     "play": "Write the video as Earth saw it, lost chunks frozen.",
     "report": "Compare runs on one self-contained page.",
     "explain": "What a trial's controller saw, believed and chose, and what came of it.",

@@ -37,7 +37,7 @@ class CodedStepper:
         self._native = _engine.CodedStepper(episodes, subflows, layers, threads)
         self.repair: NDArray[np.float64] = self._native.repair
         """(episodes, layers): repair packets for each source packet of a block that closes from now on, 0 to 1,000;
-        :data:`CONFIGURED`."""
+        :data:`CONFIGURED`. A layer whose share is decided leaves time for repair even where it is 0."""
         self.left_out: NDArray[np.uint8] = self._native.left_out
         """(episodes, layers): 1 gives up what waits of the layer and was not begun, and what builds on it."""
         self.place: NDArray[np.int32] = self._native.place

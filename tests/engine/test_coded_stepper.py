@@ -87,8 +87,21 @@ def test_a_trial_for_which_nothing_is_decided_is_that_of_simulate(
 
 
 def test_shares_decided_from_the_start_are_those_of_the_configuration() -> None:
-    same(stepped(mission(repair=None), repair=[[0.3, 0.1, 0.0]]), simulate(mission(repair=(0.3, 0.1, 0.0))))
+    same(stepped(mission(repair=None), repair=[[0.3, 0.1, 0.05]]), simulate(mission(repair=(0.3, 0.1, 0.05))))
     same(stepped(mission(repair=(0.5,)), repair=[[0.3, 0.1, -1]]), simulate(mission(repair=(0.3, 0.1))))
+
+
+def test_a_layer_whose_share_is_decided_leaves_time_for_repair_even_where_it_is_none() -> None:
+    # A packet a second and two of them in a chunk of a second: what waits is given up at the edge of its deadline, or,
+    # where a block of four chunks may get repair, 3 s before.
+    one = made(live(40, (2 * MSS,), playout_s=9.5), link(12e3), pace_bps=12e3)
+    wait = {}
+    for share in (-1, 0.0):
+        objects = stepped(one, repair=share).objects
+        sent = objects.first_sent_ns >= 0
+        wait[share] = (objects.first_sent_ns - one.objects.release_ns)[sent][-5:].mean() / 1e9
+    # 9.5 s less light of 0.5 s, and the time that two packets take
+    assert wait[-1] == pytest.approx(7, abs=1.1) and wait[0.0] == pytest.approx(4, abs=1.1)
 
 
 def test_a_place_decided_from_the_start_is_that_of_the_configuration() -> None:

@@ -6,11 +6,10 @@ namespace dstcc {
 void CodedSendingEnd::steer(Time now, const CodedAction& action) {
     now_ = now;
     action_ = action;
+    // Whoever decides on repair may do so for the next block: what waits leaves time for it, whatever the share is now.
     for (std::size_t layer = 0; layer < repaired_.size(); ++layer) {
-        const double steered = layer < action_.repair.size() ? action_.repair[layer] : -1;
-        repaired_[layer] = steered >= 0
-                               ? steered > 0
-                               : coding_.automatic || (layer < coding_.repair.size() && coding_.repair[layer] > 0);
+        const bool steered = layer < action_.repair.size() && action_.repair[layer] >= 0;
+        repaired_[layer] = steered || coding_.automatic || (layer < coding_.repair.size() && coding_.repair[layer] > 0);
     }
     for (std::size_t s = 0; s < subflows_.size(); ++s)
         subflows_[s].flight.press(s < action_.pace.size() ? action_.pace[s] : 1.0);

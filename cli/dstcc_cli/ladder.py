@@ -1,0 +1,101 @@
+"""``dstcc ladder``: what knowing and learning are worth in scenarios."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .output import console, emit_json, notices, progress, show_figures
+
+if TYPE_CHECKING:
+    from dstcc.ladder.rungs import Ladder
+
+EXAMPLES = """\b
+Examples:
+  dstcc ladder examples/learning/training/weather.toml -o runs/ladder
+  dstcc ladder examples/learning/held-out/*.toml -o runs/held-out --seeds 20 --json
+  dstcc ladder mars.toml -o runs/ladder --controller rules.json
+"""
+
+
+@click.command(short_help="What knowing and learning are worth in scenarios.", epilog=EXAMPLES)
+@click.argument("scenarios", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder: table, figure, values."
+)
+@click.option(
+    "--controller",
+    "controllers",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="POLICY",
+    help="A file of rules that steer coded packets, as a rung of its own; repeatable.",
+)
+@click.option(
+    "--rules",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Tuned rules.  [default: those tuned on examples/learning/training]",
+)
+@click.option("--seeds", type=click.IntRange(1), metavar="N", help="How many.  [default: the scenario's]")
+@click.option("--force", is_flag=True, help="Replace a ladder that is there.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def command(
+    *,
+    scenarios: tuple[Path, ...],
+    output: Path,
+    controllers: tuple[Path, ...],
+    rules: Path | None,
+    seeds: int | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Climb the ladder of SCENARIOS of coded packets: a clairvoyant bound, planners that know the channel's law
+    or believe in what acknowledgements say, the best constant in hindsight, tuned rules, random choice.
+
+    Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated.
+    """
+    from dstcc.ladder.rungs import climb, replace_seeds
+    from dstcc.ladder.stored import SHIPPED, load_rules
+    from dstcc.ladder.written import LADDER, document, write_ladder
+    from dstcc.outputs import check_output
+    from dstcc.scenario import load_scenario
+
+    check_output(output, LADDER, force=force, inputs=(*scenarios, *controllers, *([rules] if rules else [])))
+    loaded = [load_scenario(path) for path in scenarios]
+    if seeds is not None:
+        loaded = [replace_seeds(one, seeds) for one in loaded]
+    tuned = load_rules(rules or SHIPPED)
+    policies = [rule for path in controllers for rule in load_rules(path)]
+    with progress("climbing", len(loaded)) as bar:
+        ladder = climb(loaded, None, tuned, policies, advance=bar.advance)
+    write_ladder(output, ladder, sys.argv, force=force)
+    if as_json:
+        emit_json(document(ladder))
+        return
+    _show(ladder)
+    notices().print(f"{output}: table, figure and values of {len(ladder.rungs)} rungs")
+
+
+def _show(ladder: Ladder) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in ("scenario", "rung", "name"):
+        table.add_column(title)
+    for title in ("weight", "95 %", "seeds"):
+        table.add_column(title, justify="right")
+    for rung in ladder.rungs:
+        estimate = rung.estimate
+        low, high = estimate.bounds()
+        interval = f"{low:.4f}–{high:.4f}" if estimate.has_interval else "–"
+        table.add_row(
+            rung.scenario, rung.rung, rung.name, f"{estimate.value:.4f}", interval, str(len(rung.values))
+        )
+    show_figures(table)
+    for gap in ladder.gaps:
+        console().print(gap.sentence(), soft_wrap=True)

@@ -1,0 +1,71 @@
+"""The two rungs that plan: on the channel's law with its true state, and on a filter's belief."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .belief import Filter
+from .planner import Planner
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dstcc.engine.config import Float64Array
+
+    from .channels import Law
+    from .seen import Decision, Mission, Seen
+
+
+class PlannerOnLaw:
+    """Knows each link's law, and its true state when what was heard last was sent."""
+
+    name = "planner-law"
+
+    def __init__(self, laws: Sequence[Sequence[Law]]) -> None:
+        """``laws`` by trial and subflow."""
+        self._laws = laws
+
+    def begin(self, mission: Mission) -> None:
+        """Nothing is heard yet."""
+        self._planner = Planner(mission)
+        self._known = np.full((mission.trials, mission.subflows), np.nan)
+
+    def expect(self, seen: Seen) -> Float64Array:
+        """(K, subflows, steps, points)."""
+        self._known = np.where(np.isnan(seen.sent_s), self._known, seen.sent_s)
+        times = self._planner.times(seen.time_s)
+        return np.array(
+            [
+                [
+                    law.expect(None if np.isnan(at) else float(at), times[k])
+                    for law, at in zip(laws, known, strict=True)
+                ]
+                for k, (laws, known) in enumerate(zip(self._laws, self._known, strict=True))
+            ]
+        )
+
+    def decide(self, seen: Seen) -> Decision:
+        """Plan on what the law makes of the last known state."""
+        return self._planner.plan(seen, self.expect(seen))
+
+
+class PlannerOnBelief:
+    """Knows what a sender sees, and no law."""
+
+    name = "planner-belief"
+
+    def begin(self, mission: Mission) -> None:
+        """Nothing is heard yet."""
+        self._planner = Planner(mission)
+        self._filter = Filter(mission.trials, mission.subflows, 2 * mission.light_s)
+
+    def expect(self, seen: Seen) -> Float64Array:
+        """(K, subflows, steps, points)."""
+        self._filter.hear(seen.heard, seen.lost, seen.sent_s)
+        return self._filter.expect(self._planner.times(seen.time_s))
+
+    def decide(self, seen: Seen) -> Decision:
+        """Plan on the filter's belief."""
+        return self._planner.plan(seen, self.expect(seen))

@@ -1,0 +1,189 @@
+"""A scenario's trials under a sender: K seeds side by side in the engine's threads."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dstcc.engine import CodedStepper, clairvoyant_weight
+from dstcc.engine.coded_stepper import CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES
+from dstcc.engine.config import NEVER_NS, subflow_links
+from dstcc.engine.stepper import RUNNING
+from dstcc.errors import InputError
+from dstcc.extensions import label
+from dstcc.metrics import layer_table
+from dstcc.scenario import draw_trial, engine_config, load_source
+from dstcc.weights import layer_weights
+from dstcc.wire import HEADER_BYTES
+
+from .seen import Blocks, Decision, Mission, Seen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dstcc.engine import EngineConfig, EngineResult
+    from dstcc.engine.config import Float64Array
+    from dstcc.scenario import Scenario
+
+    from .seen import Sender
+
+_S = {name: i for i, name in enumerate(CODED_SUBFLOW_VALUES)}
+_L = {name: i for i, name in enumerate(CODED_LAYER_VALUES)}
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one slot showed and what was decided for the next; for those who look on."""
+
+    seen: Seen
+    decision: Decision | None
+    running: Float64Array
+    """(K,): 1 while a trial runs."""
+
+
+class Fleet:
+    """K trials of a scenario, ready to be run under one sender after another.
+
+    Raises :class:`InputError` for a scenario that no ladder can be made of.
+    """
+
+    def __init__(self, scenario: Scenario, seeds: Sequence[int], *, threads: int | None = None) -> None:
+        check(scenario)
+        self.scenario, self.seeds = scenario, tuple(seeds)
+        source = load_source(scenario)
+        congestion = label(scenario.transport.congestion[0])
+        self.configs: list[EngineConfig] = [
+            engine_config(scenario, draw_trial(scenario, source, seed), congestion, "minrtt")
+            for seed in self.seeds
+        ]
+        objects = self.configs[0].objects
+        self.layers = int(objects.layer.max()) + 1
+        self.links = subflow_links(self.configs[0].links)
+        self._weights = layer_weights(objects.layer, self.layers)
+        self._threads = threads or os.cpu_count() or 1
+        coding = self.configs[0].coding
+        self.automatic = coding is not None and coding.repair is None
+        """Whether the transport has a rule of its own for repair."""
+        self.mission = _mission(self.configs, self.layers, self.links)
+
+    def clairvoyant(self) -> Float64Array:
+        """(K,): the most of all weight that any sender could bring in time."""
+        most = [clairvoyant_weight(config, self._weights) for config in self.configs]
+        return np.asarray(np.array(most) / self._weights.sum())
+
+    def run(
+        self,
+        sender: Sender,
+        *,
+        watch: Callable[[Step], None] | None = None,
+        advance: Callable[[float], None] | None = None,
+    ) -> Float64Array:
+        """(K,): the share of all weight that is played under a sender. ``advance`` hears of trials that are done."""
+        trials = len(self.configs)
+        stepper = CodedStepper(trials, len(self.links), self.layers, threads=self._threads)
+        for k, config in enumerate(self.configs):
+            stepper.load(k, config)
+        sender.begin(self.mission)
+        done = 0
+        while (stepper.done == RUNNING).any():
+            seen = _seen(stepper, self.mission)
+            decision = sender.decide(seen)
+            if watch is not None:
+                watch(Step(seen, decision, (stepper.done == RUNNING).astype(float)))
+            _act(stepper, decision)
+            stepper.step()
+            stepper.active[:] = stepper.done == RUNNING
+            if advance is not None and (over := int((stepper.done != RUNNING).sum())) > done:
+                advance(over - done)
+                done = over
+        return np.array([self.value(config, stepper.result(k)) for k, config in enumerate(self.configs)])
+
+    def value(self, config: EngineConfig, result: EngineResult) -> float:
+        """The share of all weight that a trial plays (the metric ``weighted_layers``)."""
+        objects = config.objects
+        complete = layer_table(objects, result.objects.complete_ns, -1)
+        due = layer_table(objects, objects.deadline_ns, -1)
+        whole = np.logical_and.accumulate((complete >= 0) & (complete <= due), axis=0)
+        weight = layer_weights(np.arange(self.layers), self.layers)
+        return float((whole.sum(axis=1) * weight).sum() / self._weights.sum())
+
+
+def check(scenario: Scenario) -> None:
+    """Raise :class:`InputError` for a scenario that no ladder can be made of."""
+    name, transport = scenario.scenario.name, scenario.transport
+    rules = [
+        (transport.mode == "coded", 'transport.mode: a ladder steers coded packets: mode = "coded"'),
+        (len(transport.congestion) == 1, "transport.congestion: a ladder has one congestion control"),
+        (not transport.controller, "transport.controller: give controllers with --controller"),
+        (
+            scenario.playout.mode == "deadline",
+            'playout.mode: what is played has deadlines: mode = "deadline"',
+        ),
+        (scenario.video.source == "live", 'video.source: blocks end with what is captured: source = "live"'),
+    ]
+    for holds, rule in rules:
+        if not holds:
+            raise InputError(f"{name}: {rule}")
+
+
+def _mission(configs: list[EngineConfig], layers: int, links: Sequence[int]) -> Mission:
+    first = configs[0]
+    coding, objects, mss = first.coding, first.objects, first.transport.mss_bytes
+    assert coding is not None
+    packets = -(-objects.payload_bytes // mss)
+    periods = int(coding.period.max()) + 1
+    blocks = []
+    for layer in range(layers):
+        of = objects.layer == layer
+        source = float(packets[of].sum()) / periods
+        wire = float((objects.payload_bytes[of] + packets[of] * HEADER_BYTES).sum()) / periods
+        largest = float(min(objects.payload_bytes[of].max(), mss)) + HEADER_BYTES
+        blocks.append(Blocks(float(of.sum()) / periods, source, wire, largest, 100.0 * (layers - layer)))
+    playout = [(c.objects.deadline_ns[0] - c.objects.release_ns[0]) / 1e9 for c in configs]
+    assert max(c.objects.deadline_ns[0] for c in configs) < NEVER_NS
+    return Mission(
+        layers=tuple(blocks),
+        block_s=coding.block_ns / 1e9,
+        slot_s=first.slot_ns / 1e9,
+        playout_s=np.array(playout),
+        light_s=np.array([[max(c.links[i].delay_ns) / 1e9 for i in links] for c in configs]),
+        rate_bytes=np.array(
+            [[c.links[i].rate_bps / 8 / c.links[i].subflows for i in links] for c in configs]
+        ),
+    )
+
+
+def _seen(stepper: CodedStepper, mission: Mission) -> Seen:
+    subflow, layer = stepper.subflow_values, stepper.layer_values
+    heard = subflow[..., _S["heard_packets"]]
+    middle = (subflow[..., _S["heard_from_s"]] + subflow[..., _S["heard_to_s"]]) / 2
+    rtt = subflow[..., _S["srtt_s"]]
+    pace = subflow[..., _S["pacing_bps"]] / 8
+    window = subflow[..., _S["cwnd_segments"]] * mission.layers[0].packet_bytes
+    rtt = np.where(rtt > 0, rtt, 2 * mission.light_s)
+    return Seen(
+        time_s=stepper.episode_values[:, 0].copy(),
+        heard=heard.copy(),
+        lost=subflow[..., _S["lost_packets"]].copy(),
+        runs=subflow[..., _S["loss_runs"]].copy(),
+        sent_s=np.where(heard > 0, middle, np.nan),
+        rtt_s=rtt,
+        delivered_bytes=subflow[..., _S["delivered_bytes"]].copy(),
+        pace_bytes=np.where(pace > 0, pace, np.minimum(window / rtt, mission.rate_bytes)),
+        queue_bytes=subflow[..., _S["queue_bytes"]].copy(),
+        backlog_bytes=layer[..., _L["backlog_bytes"]].copy(),
+        slack_s=layer[..., _L["slack_s"]].copy(),
+    )
+
+
+def _act(stepper: CodedStepper, decision: Decision | None) -> None:
+    if decision is None:
+        return
+    stepper.repair[:] = decision.repair
+    stepper.place[:] = decision.place
+    stepper.left_out[:] = 0
+    for layer in decision.left_out:
+        stepper.left_out[:, layer] = 1

@@ -1,0 +1,257 @@
+"""The ladder: what each rung plays of each scenario, with intervals over seeds, and the gap for learning to close."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dstcc.errors import InputError
+from dstcc.stats import Estimate, Paired, mean_estimate, paired_difference
+
+from .believing import PlannerOnBelief, PlannerOnLaw
+from .channels import laws_of
+from .fleet import Fleet
+from .rules import CHOICES, Automatic, Constant, Random
+
+if TYPE_CHECKING:
+    from dstcc.engine.config import Float64Array
+    from dstcc.scenario import Scenario
+
+    from .seen import Sender
+
+RUNGS = (
+    "clairvoyant",
+    "planner-law",
+    "planner-belief",
+    "controller",
+    "best-constant",
+    "tuned-rule",
+    "random",
+)
+"""From the top, as far as knowledge goes."""
+SCREENED = 8
+"""Seeds on which constants are searched; the best :data:`FINALISTS` then run on all."""
+FINALISTS = 3
+SPREAD, OTHER = 2, 1
+LEAST_GAP = 0.005
+"""Of all weight: a smaller gap teaches nothing, even where its interval is above 0."""
+
+Advance = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Rung:
+    """What one sender plays of a scenario."""
+
+    scenario: str
+    rung: str
+    name: str
+    values: Mapping[int, float]
+    """By seed: the share of all weight that was played."""
+
+    @property
+    def estimate(self) -> Estimate:
+        """The mean with its interval by bootstrap over seeds."""
+        return mean_estimate([list(self.values.values())])
+
+    def document(self) -> dict[str, Any]:
+        """As ``dstcc ladder --json`` has it."""
+        estimate = self.estimate
+        return {
+            "scenario": self.scenario,
+            "rung": self.rung,
+            "name": self.name,
+            "value": estimate.value,
+            "low": estimate.low,
+            "high": estimate.high,
+            "seeds": len(self.values),
+        }
+
+
+@dataclass(frozen=True)
+class Gap:
+    """What a planner that knows the law plays more than the best constant: the most that learning could bring."""
+
+    scenario: str
+    paired: Paired | None
+
+    @property
+    def teaches(self) -> bool:
+        """Whether there is anything to learn."""
+        if self.paired is None:
+            return False
+        mean = self.paired.mean
+        return mean.bounds()[0] > 0 and mean.value >= LEAST_GAP
+
+    def sentence(self) -> str:
+        """For a reader."""
+        if self.paired is None:
+            return f"{self.scenario}: one seed says nothing of the gap"
+        mean = self.paired.mean
+        low, high = mean.bounds()
+        said = f"planner-law plays {mean.value:+.4f} [{low:+.4f}, {high:+.4f}] more than the best constant"
+        return f"{self.scenario}: {said}" + ("" if self.teaches else "; this scenario teaches nothing")
+
+    def document(self) -> dict[str, Any]:
+        """Beside the rungs."""
+        mean = None if self.paired is None else self.paired.mean
+        return {
+            "scenario": self.scenario,
+            "value": None if mean is None else mean.value,
+            "low": None if mean is None else mean.low,
+            "high": None if mean is None else mean.high,
+            "teaches": self.teaches,
+        }
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """All rungs of all scenarios, in their order."""
+
+    rungs: tuple[Rung, ...]
+
+    def of(self, scenario: str, rung: str) -> list[Rung]:
+        """Those of a kind; the best first."""
+        mine = [one for one in self.rungs if (one.scenario, one.rung) == (scenario, rung)]
+        return sorted(mine, key=lambda one: -one.estimate.value)
+
+    @property
+    def scenarios(self) -> list[str]:
+        """Their names."""
+        return list(dict.fromkeys(one.scenario for one in self.rungs))
+
+    @property
+    def gaps(self) -> list[Gap]:
+        """One a scenario."""
+        return [Gap(name, self.difference(name, "planner-law", "best-constant")) for name in self.scenarios]
+
+    def difference(self, scenario: str, upper: str, lower: str) -> Paired | None:
+        """The best of one kind minus the best of another, by seeds."""
+        one, other = self.of(scenario, upper), self.of(scenario, lower)
+        return paired_difference(one[0].values, other[0].values) if one and other else None
+
+
+def check_together(scenarios: Sequence[Scenario]) -> None:
+    """Raise :class:`InputError` for scenarios that cannot stand in one table."""
+    names = [scenario.scenario.name for scenario in scenarios]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"two scenarios are named '{twice[0]}'")
+
+
+def climb(
+    scenarios: Sequence[Scenario],
+    seeds: Sequence[int] | None,
+    rules: Sequence[Sender],
+    controllers: Sequence[Sender] = (),
+    *,
+    advance: Advance = lambda _: None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Ladder:
+    """Run all rungs. ``advance`` hears of shares of a scenario that are done, ``say`` which rung begins.
+
+    Raises :class:`InputError` for scenarios of different layers, of one name, or that no ladder can be made of.
+    """
+    check_together(scenarios)
+    fleets = [Fleet(scenario, scenario.seeds if seeds is None else seeds) for scenario in scenarios]
+    for fleet in fleets[1:]:
+        if fleet.layers != fleets[0].layers:
+            raise InputError(
+                f"{fleet.scenario.scenario.name}: {fleet.layers} layers, and {fleets[0].scenario.scenario.name} has "
+                f"{fleets[0].layers}: a ladder's scenarios have the same layers"
+            )
+    rungs: list[Rung] = []
+    for fleet in fleets:
+        rungs += _climb(fleet, rules, controllers, advance, say)
+    return Ladder(tuple(rungs))
+
+
+def _climb(
+    fleet: Fleet,
+    rules: Sequence[Sender],
+    controllers: Sequence[Sender],
+    advance: Advance,
+    say: Callable[[str], None],
+) -> list[Rung]:
+    name = fleet.scenario.scenario.name
+    laws = [
+        [links[link] for link in fleet.links]
+        for links in (
+            laws_of(fleet.scenario, seed, [link.loss for link in config.links])
+            for seed, config in zip(fleet.seeds, fleet.configs, strict=True)
+        )
+    ]
+    steered: list[tuple[str, Sender]] = [
+        ("planner-law", PlannerOnLaw(laws)),
+        ("planner-belief", PlannerOnBelief()),
+    ]
+    steered += [("controller", one) for one in controllers]
+    steered += [("tuned-rule", one) for one in rules]
+    if fleet.automatic:
+        steered.append(("tuned-rule", Automatic()))
+    steered.append(("random", Random()))
+    share = 0.5 / (len(steered) + 1)
+
+    def rung(kind: str, who: str, values: Float64Array) -> Rung:
+        return Rung(name, kind, who, dict(zip(fleet.seeds, map(float, values), strict=True)))
+
+    say(f"{name}: clairvoyant")
+    found = [rung("clairvoyant", "bound", fleet.clairvoyant())]
+    advance(share)
+    for kind, sender in steered:
+        say(f"{name}: {kind} {sender.name}")
+        found.append(rung(kind, sender.name, fleet.run(sender)))
+        advance(share)
+    say(f"{name}: best-constant")
+    best, values = best_constant(fleet)
+    found.append(rung("best-constant", best.name, values))
+    advance(0.5)
+    return sorted(found, key=lambda one: RUNGS.index(one.rung))
+
+
+def best_constant(fleet: Fleet) -> tuple[Constant, Float64Array]:
+    """The constant that plays the most of this scenario, in hindsight, and what it plays by seed.
+
+    From the best of equal shares each layer's share is moved in turn by one or two of :data:`CHOICES` while that helps;
+    then the places and leaving out the highest layer are tried. The search runs on the first :data:`SCREENED` seeds.
+    """
+    screen = fleet if len(fleet.seeds) <= SCREENED else Fleet(fleet.scenario, fleet.seeds[:SCREENED])
+    known: dict[str, tuple[float, Constant]] = {}
+
+    def score(one: Constant) -> float:
+        if one.name not in known:
+            known[one.name] = (float(screen.run(one).mean()), one)
+        return known[one.name][0]
+
+    def best() -> Constant:
+        return max(known.values(), key=lambda pair: pair[0])[1]
+
+    for share in CHOICES[::2]:
+        score(Constant((share,) * fleet.layers))
+    improved = True
+    while improved:
+        before = best().name
+        for layer, step in product(range(fleet.layers), (1, -1, 2, -2)):
+            now = best()
+            at = CHOICES.index(now.repair[layer]) + step
+            if 0 <= at < len(CHOICES):
+                score(Constant((*now.repair[:layer], CHOICES[at], *now.repair[layer + 1 :])))
+        improved = best().name != before
+    if len(fleet.links) > 1:
+        for place in (OTHER, SPREAD):
+            score(Constant(best().repair, place))
+    if fleet.layers > 1:
+        now = best()
+        score(Constant(now.repair, now.place, (fleet.layers - 1,)))
+    ranked = sorted(known.values(), key=lambda pair: -pair[0])[:FINALISTS]
+    played = [(one, fleet.run(one)) for _, one in ranked]
+    return max(played, key=lambda pair: float(np.mean(pair[1])))
+
+
+def replace_seeds(scenario: Scenario, count: int) -> Scenario:
+    """The same with so many seeds."""
+    return scenario.model_copy(update={"run": scenario.run.model_copy(update={"seeds": count})})

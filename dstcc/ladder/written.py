@@ -1,0 +1,68 @@
+"""A ladder on disk: ``ladder.json``, ``ladder.csv`` and the figure ``ladder.svg`` in a folder, whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dstcc.atomic import atomic_directory
+from dstcc.outputs import Kind, stranger
+from dstcc.version import __version__
+
+from .figure import svg
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .rungs import Ladder
+
+JSON, CSV, SVG = "ladder.json", "ladder.csv", "ladder.svg"
+COLUMNS = ("scenario", "rung", "name", "value", "low", "high", "seeds")
+
+
+def document(ladder: Ladder) -> dict[str, Any]:
+    """As ``dstcc ladder --json`` has it."""
+    return {
+        "ladder": [rung.document() for rung in ladder.rungs],
+        "gaps": [gap.document() for gap in ladder.gaps],
+    }
+
+
+def write_ladder(folder: Path, ladder: Ladder, argv: Sequence[str], *, force: bool) -> None:
+    """Write the folder; with ``force`` in an older ladder's place."""
+    about = {"dstcc": __version__, "argv": list(argv)}
+    values = [
+        {**rung.document(), "values": {str(k): v for k, v in rung.values.items()}} for rung in ladder.rungs
+    ]
+    whole = {**about, **document(ladder), "ladder": values}
+    with atomic_directory(folder, replaces=LADDER if force else None) as into:
+        (into / JSON).write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
+        (into / CSV).write_text(_csv(ladder))
+        (into / SVG).write_text(svg(ladder))
+
+
+def _csv(ladder: Ladder) -> str:
+    out = io.StringIO()
+    table = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    table.writeheader()
+    table.writerows(rung.document() for rung in ladder.rungs)
+    return out.getvalue()
+
+
+def _no_ladder(folder: Path) -> str | None:
+    strange = stranger(folder, (JSON, CSV, SVG))
+    if strange is not None:
+        return f"holds {strange}"
+    try:
+        known = json.loads((folder / JSON).read_text())
+    except OSError:
+        return f"has no {JSON}"
+    except ValueError:
+        return f"has a {JSON} that is no JSON"
+    return None if isinstance(known, dict) and "ladder" in known else f"has a {JSON} of another kind"
+
+
+LADDER = Kind("a ladder", _no_ladder, folder=True)

@@ -1,0 +1,85 @@
+"""What who knows a channel's law expects of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dstcc.engine import Loss
+from dstcc.errors import InputError
+from dstcc.ladder.channels import GRID, Certain, Hidden, Ramps, laws_of, on_grid
+from dstcc.scenario.losses import LossModel
+
+from .missions import short
+
+
+def mean(belief: np.ndarray) -> np.ndarray:
+    """Of the chance of loss."""
+    return belief @ GRID
+
+
+def model(**loss: object) -> LossModel:
+    return LossModel.model_validate(loss)
+
+
+def test_a_chance_is_spread_over_two_points_with_its_logarithm() -> None:
+    spread = on_grid(np.array([0.03, 1e-9, 1.0, GRID[7]]))
+    assert spread.sum(axis=-1) == pytest.approx(1)
+    assert np.exp(spread @ np.log(GRID))[0] == pytest.approx(0.03)
+    assert (spread[0] > 0).sum() == 2
+    assert spread[1, 0] == spread[2, -1] == 1 and spread[3, 7] == pytest.approx(1)
+
+
+def test_a_table_is_known_at_any_time() -> None:
+    law = Certain(Loss("schedule", t_ns=(0, 100 * 10**9), rates=(0.0, 0.2)))
+    assert mean(law.expect(3.0, np.array([50.0, 200.0]))) == pytest.approx([0.1, 0.2], rel=0.02)
+    assert mean(Certain(Loss("packet", 0.05)).expect(None, np.array([7.0]))) == pytest.approx(
+        [0.05], rel=0.02
+    )
+
+
+def test_hidden_states_relax_from_what_they_were_to_their_shares_of_time() -> None:
+    states = model(states=[{"packet": 1e-4, "dwell_s": 60}, {"packet": 0.2, "dwell_s": 40}])
+    law = Hidden(states, (0, 100 * 10**9), (0, 1))
+    wet = lambda at, known: float(law.expect(known, np.array([at]))[0][GRID > 0.01].sum())  # noqa: E731
+    assert wet(99, 99) == 0 and wet(100, 100) == 1
+    # Of two states: share + (is - share) exp(-t (1/60 + 1/40)); 40 of 100 s are wet.
+    for span in (5.6, 24.0, 100.0):  # whole ticks of 0.8 s
+        left = np.exp(-span / 24)
+        assert wet(50 + span, 50) == pytest.approx(0.4 * (1 - left), rel=0.02)
+        assert wet(110 + span, 110) == pytest.approx(0.4 + 0.6 * left, rel=0.02)
+    assert wet(50, None) == wet(50, -5) == pytest.approx(0.4)
+
+
+def test_a_ramp_that_has_not_begun_begins_when_its_draw_allows() -> None:
+    ramp = model(ramp={"before": 1e-4, "after": 0.2, "start_s": {"uniform": [0, 1000]}, "length_s": 0})
+    law = Ramps(ramp, Loss("schedule", t_ns=(800 * 10**9, 800 * 10**9 + 1), rates=(1e-4, 0.2)))
+    begun = lambda at, known: float(law.expect(known, np.array([at]))[0][GRID > 0.01].sum())  # noqa: E731
+    assert begun(500, None) == pytest.approx(0.5, abs=0.01)
+    assert begun(600, 200) == pytest.approx(0.5, abs=0.01)  # of the 800 s that are left 400 are over
+    assert begun(801, 200) == pytest.approx(0.75, abs=0.01)
+    assert begun(900, 850) == pytest.approx(1) and begun(300, 200) < begun(700, 200)
+
+
+def test_a_ramp_that_is_seen_rising_is_known() -> None:
+    ramp = model(ramp={"before": 0.0, "after": 0.2, "start_s": {"uniform": [0, 1000]}, "length_s": 100})
+    law = Ramps(ramp, Loss("schedule", t_ns=(400 * 10**9, 500 * 10**9), rates=(0.0, 0.2)))
+    assert mean(law.expect(450, np.array([450.0, 480.0, 600.0]))) == pytest.approx([0.1, 0.16, 0.2], rel=0.1)
+
+
+def test_each_link_has_the_law_of_its_key(tmp_path: Path) -> None:
+    scenario = short(tmp_path)
+    from dstcc.scenario import draw_links
+
+    (law,) = laws_of(scenario, 4, [link.loss for link in draw_links(scenario, 4)])
+    assert isinstance(law, Hidden)
+    (link,) = draw_links(scenario, 4)
+    for at in (0.0, 33.0, 150.0, 299.0):
+        truth = float(np.interp(at * 1e9, link.loss.t_ns, link.loss.rates))
+        assert (law.state_at(at) == 1) == (truth > 0.1)
+    with pytest.raises(
+        InputError, match=r"link\.0\.loss: a ladder knows the laws of packet, table, ramp, states"
+    ):
+        laws_of(scenario, 1, [Loss("gilbert-elliott", p=0.1, r=0.1)])

@@ -1,0 +1,120 @@
+"""Trials under senders, the search for constants, and the ladder of a small mission."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dstcc.errors import InputError
+from dstcc.ladder.fleet import Fleet
+from dstcc.ladder.rules import Automatic, Constant, Random
+from dstcc.ladder.rungs import RUNGS, Gap, Ladder, Rung, best_constant, climb
+from dstcc.ladder.stored import SHIPPED, load_rules
+from dstcc.run.trials import run_trials
+
+from .missions import short
+
+
+def test_a_fleet_plays_what_a_run_of_the_scenario_plays(tmp_path: Path) -> None:
+    scenario = short(tmp_path)
+    trials = list(run_trials(scenario, quality=False))
+    played = [trial.metrics.values["weighted_layers"] for trial in trials]
+    bound = [trial.metrics.values["oracle_ratio"] for trial in trials]
+    fleet = Fleet(scenario, scenario.seeds)
+    assert fleet.run(Automatic()) == pytest.approx(np.array(played))
+    assert fleet.clairvoyant() == pytest.approx(np.array(played) / np.array(bound))
+
+
+def test_a_constant_is_the_scenario_with_those_shares(tmp_path: Path) -> None:
+    scenario = short(tmp_path, "coding.repair=[0.3, 0.2, 0.1]")
+    fleet = Fleet(short(tmp_path), scenario.seeds)
+    assert fleet.run(Constant((0.3, 0.2, 0.1))) == pytest.approx(
+        Fleet(scenario, scenario.seeds).run(Automatic())
+    )
+
+
+def test_a_mission_is_what_its_sender_knows_of_it(tmp_path: Path) -> None:
+    of = Fleet(short(tmp_path), (1, 2)).mission
+    # 3,750 bytes a chunk and layer are three packets; five chunks in a block.
+    assert [(one.objects, one.source, one.weight) for one in of.layers] == [
+        (5, 15, 300),
+        (5, 15, 200),
+        (5, 15, 100),
+    ]
+    assert of.layers[0].source_bytes == 5 * (3750 + 3 * 40) and of.layers[0].packet_bytes == 1500
+    assert (of.block_s, of.slot_s) == (5, 5) and of.playout_s.tolist() == [24, 24]
+    assert of.light_s.tolist() == [[10], [10]] and of.rate_bytes.tolist() == [[12500], [12500]]
+
+
+def test_the_best_constant_is_as_good_as_any_that_was_tried(tmp_path: Path) -> None:
+    fleet = Fleet(short(tmp_path), (1, 2, 3))
+    best, values = best_constant(fleet)
+    assert values == pytest.approx(fleet.run(best))
+    for share in (0.0, 0.1, 0.2, 0.3):
+        assert fleet.run(Constant((share,) * 3)).mean() <= values.mean() + 1e-12
+
+
+def test_the_ladder_has_its_rungs_in_order_and_says_the_gap(tmp_path: Path) -> None:
+    heard: list[float] = []
+    ladder = climb([short(tmp_path)], None, load_rules(SHIPPED), [Random(seed=5)], advance=heard.append)
+    kinds = [one.rung for one in ladder.rungs]
+    assert list(dict.fromkeys(kinds)) == list(RUNGS)
+    assert kinds == sorted(kinds, key=RUNGS.index)
+    assert sum(heard) == pytest.approx(1)
+    top = ladder.of("short", "clairvoyant")[0]
+    for one in ladder.rungs:
+        assert tuple(one.values) == (1, 2, 3)
+        assert all(one.values[seed] <= top.values[seed] + 1e-9 for seed in one.values)
+    assert {one.name for one in ladder.rungs if one.rung == "tuned-rule"} == {"margin", "threshold", "auto"}
+    document = ladder.rungs[0].document()
+    assert list(document) == ["scenario", "rung", "name", "value", "low", "high", "seeds"]
+    assert document["low"] <= document["value"] <= document["high"] and document["seeds"] == 3
+    assert climb([short(tmp_path)], None, load_rules(SHIPPED)).of("short", "planner-law")[0].values == (
+        ladder.of("short", "planner-law")[0].values
+    )
+
+
+def gap(upper: list[float], lower: list[float]) -> Gap:
+    """Of made rungs."""
+    rungs = [
+        Rung("made", kind, kind, dict(enumerate(values)))
+        for kind, values in (("planner-law", upper), ("best-constant", lower))
+    ]
+    return Ladder(tuple(rungs)).gaps[0]
+
+
+def test_a_gap_that_is_real_teaches_and_others_say_that_they_do_not() -> None:
+    real = gap([0.9, 0.91, 0.92, 0.93], [0.85, 0.87, 0.87, 0.89])
+    assert real.teaches and "teaches nothing" not in real.sentence()
+    assert real.document()["value"] == pytest.approx(0.045)
+    small = gap([0.904, 0.914, 0.924, 0.934], [0.9, 0.91, 0.92, 0.93])  # 0.004 at each seed
+    assert not small.teaches and small.sentence().endswith("this scenario teaches nothing")
+    assert not gap([0.9, 0.8, 0.9, 0.8], [0.8, 0.9, 0.8, 0.9]).teaches
+    one = gap([0.9], [0.8])
+    assert not one.teaches and one.sentence() == "made: one seed says nothing of the gap"
+    assert one.document()["value"] is None
+
+
+@pytest.mark.parametrize(
+    ("overrides", "rule"),
+    [
+        (["transport.mode=stream", "transport.handshake=true", "coding="], 'mode = "coded"'),
+        (["transport.congestion=['open-loop', 'cubic']"], "one congestion control"),
+        (["playout.mode=stall", "playout.delay_rtts="], 'mode = "deadline"'),
+        (["video.source=stored"], 'source = "live"'),
+        (["link.0.loss={gilbert_elliott={p=0.1, r=0.1}}"], "knows the laws of"),
+    ],
+)
+def test_what_no_ladder_can_be_made_of_is_refused(tmp_path: Path, overrides: list[str], rule: str) -> None:
+    with pytest.raises(InputError, match=rule):
+        climb([short(tmp_path, *overrides)], (1,), [])
+
+
+def test_scenarios_of_one_table_have_names_of_their_own_and_the_same_layers(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="two scenarios are named 'short'"):
+        climb([short(tmp_path), short(tmp_path)], (1,), [])
+    two = short(tmp_path, "scenario.name=two", "video.synthetic={chunk_s=1.0, layer_bps=[30000, 30000]}")
+    with pytest.raises(InputError, match="two: 2 layers, and short has 3"):
+        climb([short(tmp_path), two], (1,), [])
