@@ -27,7 +27,8 @@ def check_regular(path: Path, error: type[DstccError]) -> None:
     with suppress(OSError):
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
-            raise error(f"{path}: {'is a folder' if stat.S_ISDIR(mode) else 'is not a regular file'}")
+            kind = "is a folder" if stat.S_ISDIR(mode) else "is not a regular file"
+            raise error(f"{path}: cannot be read: {kind}")
 
 
 def read_bytes(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> bytes:
@@ -40,17 +41,20 @@ def read_bytes(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> b
         raise
     except OSError as problem:
         raise error(f"{path}: cannot be read ({problem.strerror})") from None
-    mode = os.fstat(handle).st_mode
-    if not stat.S_ISREG(mode):
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode):
         os.close(handle)
-        raise error(f"{path}: {'is a folder' if stat.S_ISDIR(mode) else 'is not a regular file'}")
+        kind = "is a folder" if stat.S_ISDIR(found.st_mode) else "is not a regular file"
+        raise error(f"{path}: cannot be read: {kind}")
     with os.fdopen(handle, "rb") as file:
         try:
-            data = file.read(most + 1)
+            data = file.read(min(found.st_size, most) + 1)
         except OSError as problem:
             raise error(f"{path}: cannot be read ({problem.strerror})") from None
     if len(data) > most:
         raise error(f"{path}: has more than {most / 2**20:g} MiB, which none of these has")
+    if len(data) > found.st_size:
+        raise error(f"{path}: grew while it was read")
     return data
 
 

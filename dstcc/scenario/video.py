@@ -37,8 +37,10 @@ NOT_EMULATED: Any = {
 }
 """The keys that :func:`content_hash` leaves out."""
 ADDED = ("window", "controller_lanes", "constants")
-"""Keys of ``[transport]`` that are newer than recorded hashes (policy files hold the hashes of their training
-scenarios): a scenario without such a key keeps its hash."""
+ADDED_TO_LINKS = ("unannounced_outages",)
+ADDED_TO_LOSSES = ("table", "ramp", "states")
+"""Keys of ``[transport]``, of a link and of a loss that are newer than recorded hashes (policy files hold the hashes of
+their training scenarios): a scenario without such a key keeps its hash."""
 ENCODING = 2
 """Counts up where the same clip and settings come to give other bytes: the cache keys streams by it, too."""
 NOT_PHYSICS: Any = {"name", "file", "summary", "references", "notes"}
@@ -189,9 +191,7 @@ def any_delay_hash(scenario: Scenario) -> str | None:
 def _emulated(scenario: Scenario) -> dict[str, Any]:
     """The keys that decide what a trial of a given algorithm and seed does."""
     document: dict[str, Any] = scenario.model_dump(mode="json", exclude=NOT_EMULATED)
-    for key in ADDED:
-        if not document["transport"].get(key):
-            document["transport"].pop(key, None)
+    _forget_added(document)
     if scenario.transport.handshake:
         document["transport"].pop("handshake")
     if scenario.coding is None:
@@ -209,6 +209,20 @@ def _emulated(scenario: Scenario) -> dict[str, Any]:
     if video.input is not None:
         document["video"]["input"] = _file_hash(Path(video.input))
     return document
+
+
+def _forget_added(document: dict[str, Any]) -> None:
+    """Take out the keys of :data:`ADDED` and its like that the scenario does not use."""
+    tables: list[tuple[dict[str, Any], tuple[str, ...]]] = [(document["transport"], ADDED)]
+    for link in document["link"]:
+        tables += [
+            (link, ADDED_TO_LINKS),
+            *((link[way] or {}, ADDED_TO_LOSSES) for way in ("loss", "up_loss")),
+        ]
+    for table, added in tables:
+        for key in added:
+            if not table.get(key):
+                table.pop(key, None)
 
 
 def _hash(document: dict[str, Any]) -> str:

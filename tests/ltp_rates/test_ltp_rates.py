@@ -55,7 +55,7 @@ class TestFile:
     @pytest.mark.parametrize(
         ("text", "rule"),
         [
-            ("{", "not a table of code rates"),
+            ("{", "not JSON"),
             ('{"trained": {}}', "not a table of code rates"),
             ('{"trained": {}, "shares": [0.1]}', "1 shares for 512 states"),
             (json.dumps({"trained": {}, "shares": [5] * STATES}), "a share is 0 to 4"),

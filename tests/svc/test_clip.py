@@ -68,7 +68,7 @@ def test_a_still_is_the_picture_at_its_share_of_the_chunk(stream: Path) -> None:
     opened = Stream.open(stream)
     for share, place in ((0.0, 0), (0.5, 12), (1.0, 24)):
         taken = still(opened, [3, 3, 3], 1, share=share, width=96)
-        assert (taken.state, taken.size) == ("all layers", (96, 84))
+        assert (taken.state, taken.size) == ("up to EL3, full quality", (96, 84))
         wanted = opened.shown(opened.manifest.chunks[1], 3)[place].to_ndarray(format="rgb24").astype(int)
         image = np.asarray(Image.open(io.BytesIO(taken.jpeg)), int)
         assert image.shape == (84, 96, 3)
