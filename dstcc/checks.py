@@ -226,7 +226,9 @@ CHECKS = (
     Check("chromium", _chromium, "playwright install chromium, or apt install chromium"),
     Check("torch", _torch, "pip install 'dstcc[learn]'"),
     Check("DE421", _ephemeris, "pip install 'dstcc[ephemeris]'"),
-    Check("kernel source", _kernel_build, "apt install linux-source-6.1 gcc make flex bison bc xz-utils"),
+    Check(
+        "kernel source", _kernel_build, "apt install linux-source-6.12 gcc make flex bison bc xz-utils patch"
+    ),
     Check("virtual-time kernel", _kernel(debug=False), "dstcc kernel build"),
     Check("debug kernel", _kernel(debug=True), "dstcc kernel build --debug"),
     Check("ISA-L", _isal, "apt install libisal-dev g++"),

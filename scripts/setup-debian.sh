@@ -11,9 +11,9 @@ libvpx-dev       VP9 quality-scalable encoding
 libopenh264-dev  OpenH264 temporal layers
 libisal-dev      Reed-Solomon codes of coded packets on the kernel
 chromium         the tests open the report in a real browser
-linux-source-6.1  the kernel that scenarios run on in virtual time
-linux-source-6.12  likewise, with a scheduler of ours (dstcc kernel build --kernel 6.12); from the security archive
-patch            puts that scheduler in
+linux-source-6.12  the kernel that scenarios run on in virtual time; from the security archive
+patch            puts our MPTCP scheduler into it
+linux-source-6.1  likewise, Debian 12's own (dstcc kernel build --kernel 6.1; make test-kernel)
 flex             its configuration's language
 bison            likewise
 bc               its build computes with it

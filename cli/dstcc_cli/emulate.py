@@ -163,8 +163,6 @@ def command(
     if output is not None and not dry_run:
         check_output(output, RUN, force=force, inputs=[*scenario_files(scenario), *files_of(loaded)])
     _say_unscheduled(loaded)
-    if backend == "kernel":
-        _mean_one_that_places(loaded)
     only_controllers = () if variants or congestions or schedulers else controllers
     asked = ask(loaded, backend, logs=qlog or pcapng, alone=only_controllers)
     if dry_run or output is None:
@@ -213,17 +211,6 @@ def _say_unscheduled(scenario: Scenario) -> None:
         idle = [scheduler for scheduler in named if scheduler not in schedulers_of(name, named)]
         if name in TRANSFERS and len(named) > 1 and idle:
             click.echo(f"dstcc: {name} takes no scheduler, one trial a seed: not {', '.join(idle)}", err=True)
-
-
-def _mean_one_that_places(scenario: Scenario) -> None:
-    """Where a policy runs in a stream and no kernel is named: until the command ends the one that does as it says."""
-    from dstcc_kernel import source
-    from dstcc_kernel.backend import in_a_stream
-
-    from dstcc.run import scenarios_of
-
-    if not source.named() and any(in_a_stream(one) for one in scenarios_of(scenario).values()):
-        click.get_current_context().with_resource(source.using(source.PLACING))
 
 
 def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, as_json: bool) -> int:

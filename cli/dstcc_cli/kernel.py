@@ -33,7 +33,7 @@ WHICH = click.option(
     type=click.Choice(RELEASES),
     callback=_choose,
     expose_value=False,
-    help="Linux's version.  [default: $DSTCC_KERNEL, else 6.12 for a controller's stream, 6.1 for the rest]",
+    help="Linux's version.  [default: $DSTCC_KERNEL, else 6.12]",
 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -87,9 +86,8 @@ class TrialCell:
         scenario, source = self.scenario, source_of(self.path, self.settings)
         judge = Judge(source, self.quality)
         backend, policies = backend_of(self.backend), load_controllers(scenario, source)
-        with _kernel_meant(self.backend):
-            backend.check(scenario, source, policies)
-            (trial,) = iter_trials(scenario, source, judge, backend=backend, policies=policies, jobs=1)
+        backend.check(scenario, source, policies)
+        (trial,) = iter_trials(scenario, source, judge, backend=backend, policies=policies, jobs=1)
         if trial.outcome is None:
             raise RunError(f"{self.label}: the trial failed: {trial.error}")
         if judge.warnings:
@@ -103,23 +101,13 @@ class TrialCell:
         return Outcome(values, series)
 
 
-def _kernel_meant(backend: str) -> AbstractContextManager[None]:
-    """The version that can place layers of a stream, unless the environment names one."""
-    if backend != "kernel":
-        return nullcontext()
-    from dstcc_kernel import source
-
-    return nullcontext() if source.named() else source.using(source.PLACING)
-
-
 def _kernel_facts(backend: str) -> dict[str, Any]:
     """Which kernel carries a trial."""
     if backend != "kernel":
         return {}
     from dstcc_kernel import source
 
-    with _kernel_meant(backend):
-        return {"kernel": source.release().name}
+    return {"kernel": source.release().name}
 
 
 def single(scenario: Scenario, name: str, seed: int, where: str) -> Scenario:

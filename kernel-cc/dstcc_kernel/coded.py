@@ -5,16 +5,13 @@ What runs here is in a guest; ``coded_plan.py`` is the host's part.
 
 from __future__ import annotations
 
-import subprocess
-from contextlib import suppress
 from pathlib import Path
 
-from dstcc.errors import DstccError
 from dstcc.wire import HEADER_BYTES
 
 from .job import Job
 from .topology import Wire, build, craft_address
-from .transfer import END_S, accompany, shape
+from .transfer import conduct, shape
 
 PLAN, SETTINGS = "plan.txt", "coded.txt"
 """Of a trial's folder: what the program reads, and what of it the host wrote."""
@@ -39,25 +36,7 @@ def carry_coded(job: Job, folder: Path) -> None:
         plan = folder / PLAN
         namespaces = f"namespaces {topology.craft} {topology.earth}\n"
         plan.write_text(namespaces + (folder / SETTINGS).read_text())
-        program = subprocess.Popen(
-            [job.program, str(plan)],
-            pass_fds=(topology.craft, topology.earth),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            accompany(program, job, topology)
-            with suppress(subprocess.TimeoutExpired):
-                program.wait(timeout=END_S)
-        finally:
-            if program.poll() is None:
-                program.kill()
-            _, said = program.communicate()
-    if program.returncode < 0:
-        raise DstccError(f"the program for coded packets was ended by signal {-program.returncode}")
-    if program.returncode != 0:
-        raise DstccError(said.strip() or f"the program for coded packets ended with {program.returncode}")
+        conduct("the program for coded packets", job, plan, topology)
 
 
 def _wire(job: Job, index: int) -> Wire:

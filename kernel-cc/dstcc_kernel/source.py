@@ -85,9 +85,8 @@ RELEASES = {
     )
 }
 """By name, the oldest first."""
-DEFAULT = "6.1"
-PLACING = next(name for name, known in RELEASES.items() if known.patch)
-"""The version that can send each layer of a stream on a subflow of its own."""
+DEFAULT = "6.12"
+"""It can send each layer of a stream on a subflow of its own."""
 SCHEDULER = {"dstcc.c": "net/mptcp", "mptcp_dstcc.h": "include/net"}
 """Files of ``kernel-cc/mptcp``, and where in a patched source they go."""
 
@@ -111,11 +110,6 @@ def release() -> Release:
     if name not in RELEASES:
         raise InputError(f"{VARIABLE}={name}: dstcc builds Linux {' and '.join(RELEASES)}")
     return RELEASES[name]
-
-
-def named() -> bool:
-    """Whether the environment, or ``--kernel``, says which version is meant."""
-    return bool(os.environ.get(VARIABLE))
 
 
 @contextmanager

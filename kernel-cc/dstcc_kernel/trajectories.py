@@ -22,7 +22,7 @@ from . import guest
 from .backend import built, python_path
 from .module import guest_module
 from .native import program
-from .source import VARIABLE, release
+from .source import DEFAULT, VARIABLE, release
 from .trajectory import (
     COLUMNS,
     ENDLESS,
@@ -47,8 +47,6 @@ START_NS = 1_002_500_000
 each module that the guest's Python imports, end some milliseconds after 0."""
 LOOK_NS = 1_000_000
 """After a decision a row, though no packet comes or goes."""
-RECORDED = "6.12"
-"""The version whose trajectories need no name in a file's heading."""
 MODULE_LAW = "dstcc"
 """The control that comes with a module, and that somebody decides for."""
 GAIN_ONE, GAIN_PROBE_BW = 256, 512
@@ -73,7 +71,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def text_of(case: Case, sections: Sequence[str]) -> str:
     """A case's file."""
     named = release().name
-    meant, folder = ("", "") if named == RECORDED else (f"{VARIABLE}={named} ", f"-{named}")
+    meant, folder = ("", "") if named == DEFAULT else (f"{VARIABLE}={named} ", f"-{named}")
     head = (
         f"# {case.what}.",
         f"{VERSION}{built().facts['version']}: {meant}python -m dstcc_kernel.trajectories"

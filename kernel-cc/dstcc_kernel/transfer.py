@@ -61,27 +61,46 @@ def carry(job: Job, folder: Path, controller_of: Callable[[Job], Controller] | N
         with controller_process(controller, folder) as process:
             theirs: tuple[int, ...] = process.ends if process else ()
             plan.write_text("\n".join(_plan_lines(job, folder, topology, addresses, theirs)) + "\n")
-            program = subprocess.Popen(
-                [job.program, str(plan)],
-                pass_fds=(topology.craft, topology.earth, *theirs),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            if process:
-                process.let_go()
-            try:
-                accompany(program, job, topology, joins)
-                with suppress(subprocess.TimeoutExpired):
-                    program.wait(timeout=END_S)
-            finally:
-                if program.poll() is None:
-                    program.kill()
-                _, said = program.communicate()
+            begun = process.let_go if process else None
+            conduct("the transfer program", job, plan, topology, ends=theirs, joins=joins, begun=begun)
+
+
+def conduct(
+    name: str,
+    job: Job,
+    plan: Path,
+    topology: Topology,
+    *,
+    ends: tuple[int, ...] = (),
+    joins: Sequence[_Join] = (),
+    begun: Callable[[], None] | None = None,
+) -> None:
+    """Start the job's program on its plan, accompany it, and judge how it ended.
+
+    It gets the hosts' namespaces and the file descriptors ``ends``; ``begun`` is called once it has them. Raises
+    :class:`~dstcc.errors.DstccError` with what it says when it fails, or with its ``name``.
+    """
+    program = subprocess.Popen(
+        [job.program, str(plan)],
+        pass_fds=(topology.craft, topology.earth, *ends),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        if begun:
+            begun()
+        accompany(program, job, topology, joins)
+        with suppress(subprocess.TimeoutExpired):
+            program.wait(timeout=END_S)
+    finally:
+        if program.poll() is None:
+            program.kill()
+        _, said = program.communicate()
     if program.returncode < 0:
-        raise DstccError(f"the transfer program was ended by signal {-program.returncode}")
+        raise DstccError(f"{name} was ended by signal {-program.returncode}")
     if program.returncode != 0:
-        raise DstccError(said.strip() or f"the transfer program ended with {program.returncode}")
+        raise DstccError(said.strip() or f"{name} ended with {program.returncode}")
 
 
 def _sysctls(job: Job) -> dict[str, str]:

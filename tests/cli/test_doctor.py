@@ -99,4 +99,4 @@ def test_a_kernel_that_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_machine_that_cannot_build_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dstcc_kernel.source.version", lambda: None)
     row = next(row for row in json.loads(doctor("--json").stdout) if row["check"] == "kernel source")
-    assert row["detail"] == "the kernel's source is not here: apt install linux-source-6.1"
+    assert row["detail"] == "the kernel's source is not here: apt install linux-source-6.12"

@@ -172,11 +172,9 @@ def test_what_the_controller_could_do_alone_is_said(scenario: Path, tmp_path: Pa
     assert hint not in emulate(scenario, *kernel).stderr
 
 
-def test_a_controllers_stream_means_the_kernel_that_places_layers(
+def test_the_kernel_is_the_newest_unless_another_is_named(
     scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    policy, lanes = tmp_path / "mine.safetensors", ("--set", "transport.mode=lanes")
-    save_policy(policy, constant((2, 0, 0), subflows=1))
     monkeypatch.setenv("DSTCC_CACHE", str(tmp_path / "cache"))
 
     def wanted(*more: object) -> str:
@@ -188,12 +186,12 @@ def test_a_controllers_stream_means_the_kernel_that_places_layers(
         )
 
     monkeypatch.delenv("DSTCC_KERNEL", raising=False)
-    stream = ("--controller", policy)
-    assert wanted(*stream) == "6.12 --kernel 6.12"
-    assert wanted(*stream, *lanes) == wanted() == wanted(*stream, "--kernel", "6.1") == "6.1"
+    assert wanted() == "6.12"
+    assert wanted("--kernel", "6.1") == "6.1 --kernel 6.1"
     assert "DSTCC_KERNEL" not in os.environ
     monkeypatch.setenv("DSTCC_KERNEL", "6.1")
-    assert wanted(*stream) == "6.1"
+    assert wanted() == "6.1 --kernel 6.1"
+    assert wanted("--kernel", "6.12") == "6.12"
 
 
 def test_nobody_is_not_a_contender(scenario: Path) -> None:

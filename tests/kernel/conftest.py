@@ -7,6 +7,9 @@ from dstcc_kernel import build, source
 
 from dstcc.errors import DstccError
 
+DEBUG = {"debug_kernel", "debug_kernel_with_scheduler"}
+"""Fixtures."""
+
 
 @pytest.fixture(scope="session")
 def kernel() -> Path:
@@ -21,17 +24,34 @@ def debug_kernel() -> Path:
 
 
 @pytest.fixture
+def older_kernel(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """6.1, which has none of our MPTCP scheduler, and which `make test-kernel` builds."""
+    return _of("6.1", monkeypatch)
+
+
+@pytest.fixture
 def kernel_with_scheduler(monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The plain kernel that has our MPTCP scheduler; all that a test does is meant for it."""
-    monkeypatch.setenv(source.VARIABLE, "6.12")
-    return _built(debug=False)
+    """The plain kernel that has it, whichever is meant."""
+    return _of("6.12", monkeypatch)
 
 
 @pytest.fixture
 def debug_kernel_with_scheduler(monkeypatch: pytest.MonkeyPatch) -> Path:
     """The one that watches itself."""
-    monkeypatch.setenv(source.VARIABLE, "6.12")
-    return _built(debug=True)
+    return _of("6.12", monkeypatch, debug=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs the variant that watches itself."""
+    for item in items:
+        if DEBUG & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.debug_kernel)
+
+
+def _of(name: str, monkeypatch: pytest.MonkeyPatch, *, debug: bool = False) -> Path:
+    monkeypatch.setenv(source.VARIABLE, name)
+    return _built(debug=debug)
 
 
 def _built(debug: bool) -> Path:

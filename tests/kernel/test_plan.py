@@ -316,8 +316,22 @@ def test_a_policys_stream_has_buffers_that_hold_all_of_the_video() -> None:
     video = int(trial(scenario()).objects.payload_bytes.sum())
     made = in_a_stream()
     assert min(made.receive_buffer_bytes, made.send_buffer_bytes) >= 2 * video
-    assert in_a_stream(receive_buffer_bytes=1_000_000).receive_buffer_bytes == 2_000_000
+    made = in_a_stream(receive_buffer_bytes=1_000_000)
+    assert made.receive_buffer_bytes == -(-1_000_000 * 256 // 162)
     assert steered("iodst-dqn")[0].receive_buffer_bytes == job(scenario()).receive_buffer_bytes
+
+
+@pytest.mark.parametrize(
+    ("kernel", "mss", "share"),
+    [("6.1", 1460, 128), ("6.12", 1460, 162), ("6.12", 9000, 234), ("6.12", 400, 128)],
+)
+def test_a_told_receive_window_gets_the_buffer_that_it_grows_to_it_in(
+    monkeypatch: pytest.MonkeyPatch, kernel: str, mss: int, share: int
+) -> None:
+    """The whole buffer's 256ths: a half on 6.1, the payload in a full segment's memory on 6.12, unless it is short."""
+    monkeypatch.setenv("DSTCC_KERNEL", kernel)
+    made = job(scenario(transport={"receive_buffer_bytes": 2_000_000, "mss_bytes": mss}))
+    assert made.receive_buffer_bytes == -(-2_000_000 * 256 // share)
 
 
 def test_a_policys_stream_has_memory_for_all_of_the_video() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dstcc_kernel import backend, guest, module, source
+from dstcc_kernel import backend, guest, module
 from dstcc_kernel.job import Job
 from dstcc_kernel.native import program
 from dstcc_kernel.plan import job_of
@@ -51,17 +51,16 @@ def test_the_same_under_the_kernels_own_checkers(debug_kernel_with_scheduler: Pa
     check(debug_kernel_with_scheduler, tmp_path, *CHECKS)
 
 
-def test_a_kernel_without_it_says_so(kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DSTCC_KERNEL", "6.1")
-    check(kernel, tmp_path, "no_scheduler")
+def test_a_kernel_without_it_says_so(older_kernel: Path, tmp_path: Path) -> None:
+    check(older_kernel, tmp_path, "no_scheduler")
 
 
-@pytest.mark.parametrize("version", source.RELEASES)
+@pytest.mark.parametrize("kind", ["older_kernel", "kernel_with_scheduler"])
 def test_backup_flags_keep_to_a_table_of_one_link(
-    version: str, kernel: Path, kernel_with_scheduler: Path, tmp_path: Path
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     """Linux's own scheduler; what is left of a table there."""
-    check(kernel if version == "6.1" else kernel_with_scheduler, tmp_path, "backup_flags")
+    check(request.getfixturevalue(kind), tmp_path, "backup_flags")
 
 
 def trial(*settings: str) -> EngineResult:

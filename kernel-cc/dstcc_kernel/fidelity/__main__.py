@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from dstcc.atomic import atomic_write
 from dstcc.errors import DstccError
 from dstcc.outputs import check_output
 from dstcc_kernel.build import find
+from dstcc_kernel.source import RELEASES
 
 from .cells import CONTROLS, SEEDS, Cell, grid, seeds_of
 from .compare import Row, misses, notices, row_of
@@ -59,6 +60,17 @@ def run(
             line = f"{cell.name} seed {seed}: {seen.throughput_bps:,.0f} bit/s"
             print(f"{line} ({at} of {len(missing)})", file=sys.stderr, flush=True)
     return {cell: {seed: done[cell][seed] for seed in cell_seeds} for cell, cell_seeds in wanted.items()}
+
+
+def kept_runs(cells: Sequence[Cell], kept: Runs) -> Runs:
+    """The runs of those cells that are kept: of each cell those of its kernel, else of the newest that has any."""
+    of = {cell: next((known for known in _by_kernel(cell) if known in kept), None) for cell in cells}
+    return {known: kept[known] for known in of.values() if known is not None}
+
+
+def _by_kernel(cell: Cell) -> Iterator[Cell]:
+    yield cell
+    yield from (cell._replace(kernel=name) for name in reversed(RELEASES))
 
 
 def compare(runs: Runs, seeds: int | None = None) -> list[Row]:
@@ -123,7 +135,7 @@ def main() -> int:
             check_output(kept_in, KEPT, force=True)
         if options.simulator_only:
             kept = read_runs(options.simulator_only)
-            runs = {cell: kept[cell] for cell in cells if cell in kept}
+            runs = kept_runs(cells, kept)
         else:
             runs = run(cells, options.seeds, kept_in, options.jobs)
         rows = compare(runs)

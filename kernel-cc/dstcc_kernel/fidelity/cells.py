@@ -14,6 +14,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from dstcc.scenario import Scenario
+from dstcc_kernel.source import DEFAULT, release
 
 CONTROLS = ("cubic", "newreno", "westwood", "vegas", "bbr", "bic", "fixed")
 RTTS_S = (0.1, 1.0, 10.0)
@@ -47,15 +48,18 @@ class Cell(NamedTuple):
     initial_cwnd: int = 10
     outage_rtts: int = 0
     """Of the first link, from a third of the run on."""
+    kernel: str = DEFAULT
+    """Which of :data:`~dstcc_kernel.source.RELEASES`."""
 
     @property
     def name(self) -> str:
         """Every field, so that results are kept under it."""
         lanes = f"lanes {self.lanes}" if self.mode == "lanes" else "stream"
         outage = f" outage {self.outage_rtts}" if self.outage_rtts else ""
+        kernel = f" Linux {self.kernel}" if self.kernel != DEFAULT else ""
         return (
             f"{self.grid} {self.congestion} rtt {self.rtt_s:g} loss {self.loss:g} links {self.links} "
-            f"bdp {self.bdp_packets} length {self.length_rtts} {lanes} iw {self.initial_cwnd}{outage}"
+            f"bdp {self.bdp_packets} length {self.length_rtts} {lanes} iw {self.initial_cwnd}{outage}{kernel}"
         )
 
     @property
@@ -76,7 +80,12 @@ def seeds_of(cell: Cell, wanted: int | None) -> int:
 
 
 def grid() -> Iterator[Cell]:
-    """All cells."""
+    """All cells, on the kernel that is meant."""
+    meant = release().name
+    yield from (cell._replace(kernel=meant) for cell in _cells())
+
+
+def _cells() -> Iterator[Cell]:
     for name, rtt_s, loss, links in product(CONTROLS, RTTS_S, LOSSES, LINKS):
         if name != "bic":
             yield Cell("saturated", name, rtt_s, loss, links, length_rtts=SATURATED_RTTS[loss])

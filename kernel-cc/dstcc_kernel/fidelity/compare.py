@@ -13,6 +13,8 @@ from math import exp, inf, isfinite, isnan, nan, sqrt
 from statistics import fmean, median, stdev
 from typing import NamedTuple
 
+from dstcc_kernel.source import RELEASES
+
 from .cells import Cell
 from .measure import Seen
 
@@ -35,7 +37,8 @@ class Explained(NamedTuple):
 
 WESTWOOD = Cell("large", "westwood", 1.0, 0.0, bdp_packets=800, length_rtts=60)
 EXPLAINED = {
-    cell.name: Explained(0.82, 0.88, "Westwood's transfers of 800 packets")
+    cell._replace(kernel=kernel).name: Explained(0.82, 0.88, "Westwood's transfers of 800 packets")
+    for kernel in RELEASES
     for cell in (WESTWOOD, WESTWOOD._replace(loss=1e-4, length_rtts=100))
 }
 SURE = 3.0

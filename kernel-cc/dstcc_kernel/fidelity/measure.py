@@ -11,6 +11,7 @@ from dstcc.metrics import compute, play_by_deadline
 from dstcc.scenario import Scenario, TrialSetup, draw_trial, engine_config, load_source
 from dstcc.wire import HEADER_BYTES
 from dstcc_kernel import backend
+from dstcc_kernel.source import RELEASES
 
 from .cells import Cell, scenario_of
 
@@ -37,7 +38,8 @@ def simulated(cell: Cell, seed: int) -> Seen:
     setup = draw_trial(scenario, load_source(scenario), seed)
     scheduler = "linux" if cell.mode == "stream" and cell.links > 1 else "minrtt"
     config = engine_config(scenario, setup, cell.congestion, scheduler)
-    constants = replace(config.transport.constants, jiffy_s=GUEST_JIFFY_S)
+    receiver = RELEASES[cell.kernel].receiver
+    constants = replace(config.transport.constants, jiffy_s=GUEST_JIFFY_S, receiver=receiver)
     config = replace(config, transport=replace(config.transport, constants=constants))
     if cell.mode == "lanes":
         config = replace(
@@ -72,7 +74,7 @@ def _queue(link: Link, setup: TrialSetup) -> int:
 
 
 def carried(cell: Cell, seed: int) -> Seen:
-    """A cell by the kernel."""
+    """A cell by its kernel, which is the one that is meant."""
     scenario = scenario_of(cell)
     setup = draw_trial(scenario, load_source(scenario), seed)
     tick_ns = None if cell.judged else round(cell.rtt_s / LOOKS_PER_RTT * 1e9)

@@ -13,7 +13,7 @@ from .cells import Cell
 from .compare import Pair, Row, differs
 
 HEADINGS = (
-    *("control", "RTT s", "loss", "links", "BDP", "RTTs", "mode", "window", "runs"),
+    *("control", "RTT s", "loss", "links", "BDP", "RTTs", "mode", "window", "Linux", "runs"),
     *("simulator", "kernel", "ratio", "95 %", "z"),
 )
 BESIDE = ("RTT simulated", "kernel", "repeats simulated", "kernel")
@@ -89,6 +89,7 @@ def _cell(cell: Cell) -> Iterator[str]:
     yield f"{cell.length_rtts}{outage}"
     yield f"{cell.lanes} lanes" if cell.mode == "lanes" else "stream"
     yield f"{cell.initial_cwnd}"
+    yield cell.kernel
 
 
 def _pair(row: Row) -> Iterator[str]:

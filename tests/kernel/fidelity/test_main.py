@@ -46,6 +46,23 @@ def test_kept_runs_of_another_machine_are_compared_without_a_kernel(
     assert LOSSY.name in capsys.readouterr().err
 
 
+def test_a_cell_is_compared_with_its_kernels_runs_else_with_another_kernels() -> None:
+    newer, older = (LOSSY._replace(kernel=name) for name in ("6.12", "6.1"))
+    runs = {1: Seen(1e6, 0.2, 0.0)}
+    kept = {older: runs, newer: runs, older._replace(links=2): runs}
+    assert list(fidelity.kept_runs([newer, newer._replace(links=2), newer._replace(rtt_s=7.0)], kept)) == [
+        newer,
+        older._replace(links=2),
+    ]
+    assert list(fidelity.kept_runs([older], kept)) == [older]
+    assert (newer.name, older.name) == (LOSSY.name, f"{LOSSY.name} Linux 6.1")
+
+
+def test_the_cells_are_of_the_kernel_that_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DSTCC_KERNEL", "6.1")
+    assert {cell.kernel for cell in grid()} == {"6.1"}
+
+
 def test_a_cell_is_chosen_by_all_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["fidelity", "-o", "x", *CHOICE, "--longer", "5"])
     assert fidelity._cells(fidelity._arguments()) == [LOSSY._replace(length_rtts=5 * LOSSY.length_rtts)]

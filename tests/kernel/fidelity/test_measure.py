@@ -30,6 +30,12 @@ def config_of(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> EngineConfig:
     return seen[-1]
 
 
+@pytest.mark.parametrize("kernel", ["6.1", "6.12"])
+def test_the_receiver_is_that_of_the_cells_kernel(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = config_of(TRANSFER._replace(kernel=kernel), monkeypatch)
+    assert config.transport.constants.receiver == f"linux-{kernel}"
+
+
 def test_a_queue_of_lanes_holds_as_many_packets_as_netems(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second is 39,840 + 13,280 + 2 x 6,640 = 66,400 bytes in 28 + 10 + 2 x 5 = 48 packets: 1,383 1/3 each and 40 of
     headers. 800 of them are 1,138,667 bytes, where 800 full ones are 1,200,000."""
