@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 
     Int64Array = NDArray[np.int64]
 
+TAKES = 2
+"""What is taken from a session; a change of that makes another number, and another cell."""
 BITRATES = "bitrates="
 """A setting of a point of such a figure that is the client's: ``bitrates=1e6,5e6``; no key of the scenario."""
-FROM = (0, 50, 100, 150, 200, 250)
-"""The stretches of Lee and Yoo's tables begin at these chunks and last to the end."""
+FROM, TO = (0, 50, 100, 150, 200, 250), 300
+"""The stretches of Lee and Yoo's tables begin at these chunks; a shorter session has no bit rates of them."""
 
 
 def of_scenario(settings: tuple[str, ...]) -> tuple[str, ...]:
@@ -71,7 +73,7 @@ class DashCell:
     def identity(self) -> dict[str, Any]:
         """See :class:`dstcc.papers.cells.Cell`."""
         client = self.client
-        return {**self.trial.identity(), "kind": "dash", "client": vars(client)}
+        return {**self.trial.identity(), "kind": "dash", "takes": TAKES, "client": vars(client)}
 
     def run(self, scratch: Path) -> Outcome:
         """See :class:`dstcc.papers.cells.Cell`."""
@@ -80,9 +82,11 @@ class DashCell:
         session = play(client, network.carry)
         rates, downloads = session.requests.bitrates_bps, session.download_ns / 1e6
         values: dict[str, float | None] = {"stall_s": session.requests.stall_ns / 1e9}
+        values["mean_bitrate_bps"] = float(rates.mean())
         for first in (one for one in FROM if one < client.chunks):
-            values[f"bitrate_bps from {first}"] = mean(rates, first, client.chunks)
             values[f"download_ms from {first}"] = mean(downloads, first, client.chunks)
+            if client.chunks == TO:
+                values[f"bitrate_bps from {first}"] = mean(rates, first, TO)
         late = values.get("download_ms from 150")
         values["download_fall_ms"] = None if late is None else float(downloads.mean()) - late
         values["decisions_a_chunk"] = float(np.ceil(session.download_ns / network.slot_ns).mean())

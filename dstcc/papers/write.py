@@ -109,7 +109,7 @@ def markdown(rows: list[Row]) -> str:
             row.figure,
             row.quantity,
             published,
-            f"{said(row.measured)}{unit}",
+            said(row.measured) + (unit if row.measured is not None else ""),
             interval(row),
             row.verdict,
         )
