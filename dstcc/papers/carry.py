@@ -59,7 +59,7 @@ def plan_figure(figure: Figure, folder: Path, quick: bool) -> Planned:
             cells[figure.names[0], point.x, first] = LinksCell(path, settings, figure.count(quick))
             continue
         make = _maker(figure, point, path, settings, quick=quick)
-        for name in figure.names:
+        for name in figure.names_of(quick):
             for seed in range(first, first + figure.count(quick)):
                 cells[name, point.x, seed] = make(name, seed)
     return Planned(figure, quick, cells)

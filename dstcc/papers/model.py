@@ -68,6 +68,8 @@ class Figure(_Table):
     """Of the paper, by the names that the scenario's trials have."""
     beyond: tuple[Text, ...] = ()
     """What the paper does not have."""
+    not_quick: tuple[Text, ...] = ()
+    """Those of both that ``--quick`` leaves out, since they take minutes."""
     point: tuple[Point, ...] = (Point(x=0.0),)
     probes: tuple[Text, ...] = ()
     """What is taken from a trial beside its metrics, see :mod:`dstcc.papers.probes`."""
@@ -90,6 +92,8 @@ class Figure(_Table):
         twice = [name for name, count in Counter(self.names).items() if count > 1]
         if twice:
             raise ValueError(f"algorithm named twice: {', '.join(twice)}")
+        if strange := [name for name in self.not_quick if name not in self.names]:
+            raise ValueError(f"not_quick: no algorithm {strange[0]}")
         if len({point.x for point in self.point}) < len(self.point):
             raise ValueError("two points of one x")
         return self
@@ -105,6 +109,10 @@ class Figure(_Table):
     def heading(self) -> str:
         """``Figure 4``, or ``Table 1`` where its id says so."""
         return self.id.capitalize() if not self.id[:1].isdigit() else f"Figure {self.id}"
+
+    def names_of(self, quick: bool) -> tuple[str, ...]:
+        """Those of its algorithms that are run."""
+        return tuple(name for name in self.names if not (quick and name in self.not_quick))
 
     def points(self, quick: bool) -> tuple[Point, ...]:
         """Those that are run."""

@@ -94,7 +94,8 @@ def _rows(number: Number, results: Results) -> Iterable[Row]:
 def measure(asked: Measure, other: str | None, results: Results) -> Estimate | None:
     """What came out; ``None`` where no point of it was run, or no seed has a value."""
     points = [point.x for point in results.points if not asked.at or point.x in asked.at]
-    if not points:
+    names = (*asked.whose, *((other,) if other else ()))
+    if not points or not all(results.at(name, x) for name in names for x in points):
         return None
     each = [_values(asked.metric, name, points, results) for name in asked.whose]
     ours = np.concatenate(each) * asked.times
@@ -104,6 +105,8 @@ def measure(asked: Measure, other: str | None, results: Results) -> Estimate | N
 
 def mean_of(metric: str, name: str, x: float | str, results: Results) -> Estimate | None:
     """A metric's mean at one point."""
+    if not results.at(name, x):
+        return None
     values = _values(metric, name, [x], results)
     return estimate("level", values, values, "most")
 

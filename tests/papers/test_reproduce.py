@@ -76,6 +76,22 @@ def test_a_figure_by_name_and_quick(paper: Path, tmp_path: Path) -> None:
     assert quick.rows[0].verdict.endswith("(one seed)")
 
 
+def test_what_quick_leaves_out_is_not_measured(tmp_path: Path) -> None:
+    figures = FIGURES.replace(
+        'algorithms = ["newreno", "bbr"]', 'algorithms = ["newreno", "bbr"]\nnot_quick = ["bbr"]'
+    )
+    folder = write_paper(tmp_path / "paper", figures=figures)
+    made = run(folder, tmp_path / "out", quick=True)
+    assert [row.verdict for row in made.rows] == ["not measured"]
+    assert (tmp_path / "out" / "figures" / "figure-1.csv").read_text().count("newreno,") == 1
+    with pytest.raises(InputError, match="not_quick: no algorithm cubic"):
+        read_paper(
+            write_paper(
+                tmp_path / "other", figures=figures.replace('not_quick = ["bbr"]', 'not_quick = ["cubic"]')
+            )
+        )
+
+
 def test_after_an_end_it_goes_on_and_gives_the_same_bytes(paper: Path, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     run(paper, whole)
