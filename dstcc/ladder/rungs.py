@@ -78,6 +78,10 @@ class Gap:
 
     scenario: str
     paired: Paired | None
+    belief: Paired | None = None
+    """The same planner on a filter's belief, less the best constant."""
+    rule: Paired | None = None
+    """The best tuned rule, less the best constant."""
 
     @property
     def teaches(self) -> bool:
@@ -94,18 +98,27 @@ class Gap:
         mean = self.paired.mean
         low, high = mean.bounds()
         said = f"planner-law plays {mean.value:+.4f} [{low:+.4f}, {high:+.4f}] more than the best constant"
+        for who, other in (("planner-belief", self.belief), ("the best tuned rule", self.rule)):
+            if other is not None:
+                low, high = other.mean.bounds()
+                said += f", {who} {other.mean.value:+.4f} [{low:+.4f}, {high:+.4f}]"
         return f"{self.scenario}: {said}" + ("" if self.teaches else "; this scenario teaches nothing")
 
     def document(self) -> dict[str, Any]:
         """Beside the rungs."""
-        mean = None if self.paired is None else self.paired.mean
         return {
             "scenario": self.scenario,
-            "value": None if mean is None else mean.value,
-            "low": None if mean is None else mean.low,
-            "high": None if mean is None else mean.high,
+            **_interval(self.paired),
             "teaches": self.teaches,
+            "planner_belief": _interval(self.belief),
+            "tuned_rule": _interval(self.rule),
         }
+
+
+def _interval(paired: Paired | None) -> dict[str, float | None]:
+    if paired is None:
+        return {"value": None, "low": None, "high": None}
+    return {"value": paired.mean.value, "low": paired.mean.low, "high": paired.mean.high}
 
 
 @dataclass(frozen=True)
@@ -127,7 +140,11 @@ class Ladder:
     @property
     def gaps(self) -> list[Gap]:
         """One a scenario."""
-        return [Gap(name, self.difference(name, "planner-law", "best-constant")) for name in self.scenarios]
+        uppers = ("planner-law", "planner-belief", "tuned-rule")
+        return [
+            Gap(name, *(self.difference(name, upper, "best-constant") for upper in uppers))
+            for name in self.scenarios
+        ]
 
     def difference(self, scenario: str, upper: str, lower: str) -> Paired | None:
         """The best of one kind minus the best of another, by seeds."""

@@ -92,6 +92,20 @@ def test_a_gap_that_is_real_teaches_and_others_say_that_they_do_not() -> None:
     small = gap([0.904, 0.914, 0.924, 0.934], [0.9, 0.91, 0.92, 0.93])  # 0.004 at each seed
     assert not small.teaches and small.sentence().endswith("this scenario teaches nothing")
     assert not gap([0.9, 0.8, 0.9, 0.8], [0.8, 0.9, 0.8, 0.9]).teaches
+    three = [
+        Rung("made", kind, kind, {1: value, 2: value + 0.1})
+        for kind, value in (
+            ("planner-law", 0.5),
+            ("planner-belief", 0.45),
+            ("tuned-rule", 0.3),
+            ("best-constant", 0.4),
+        )
+    ]
+    three.append(Rung("made", "tuned-rule", "better", {1: 0.42, 2: 0.52}))
+    (whole,) = Ladder(tuple(three)).gaps
+    assert whole.document()["planner_belief"]["value"] == pytest.approx(0.05)
+    assert whole.document()["tuned_rule"]["value"] == pytest.approx(0.02)
+    assert "planner-belief +0.0500 [+0.0500, +0.0500], the best tuned rule +0.0200" in whole.sentence()
     one = gap([0.9], [0.8])
     assert not one.teaches and one.sentence() == "made: one seed says nothing of the gap"
     assert one.document()["value"] is None
