@@ -27,7 +27,8 @@ WIDTH_IN = 11.2
 NARROW_IN = 4.7
 """338 pt: on a phone of 390 px a point is about a pixel."""
 FONT_PT = 9.0
-RASTER_DPI = 144
+RASTER_DPI, NARROW_DPI = 144, 96
+"""Of what is drawn as pixels; a phone's figure is a second one, and dots are most of a page's bytes."""
 
 INK = "#1b2430"
 MUTED = "#5c6874"
@@ -90,15 +91,16 @@ def draw_svg(
     from matplotlib.figure import Figure
 
     buffer = io.StringIO()
+    dpi = NARROW_DPI if width_in == NARROW_IN else RASTER_DPI
     with matplotlib.rc_context({**RC, "svg.hashsalt": f"dstcc-{name}"}), warnings.catch_warnings():
         # A name may hold characters that matplotlib's own font lacks; the reader's browser draws the text.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure = Figure(figsize=(width_in, height_in), dpi=RASTER_DPI)
+        figure = Figure(figsize=(width_in, height_in), dpi=dpi)
         draw(figure)
         figure.savefig(
             buffer,
             format="svg",
-            dpi=RASTER_DPI,
+            dpi=dpi,
             transparent=True,
             metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
         )

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dstcc.report.tables import Columns
 
 ROW_IN = 1.9
-BINS = 280
+BINS, NARROW_BINS = 280, 90
 """Most columns of the played strip; with fewer chunks than that each has one column."""
 SENT = "#8f98a3"
 HEADROOM = 1.12
@@ -62,6 +62,8 @@ class Scene:
     """Label of the line of the times at which chunks are shown."""
     seeds_differ: bool
     """Whether each row shows its trial's seed; else the caption shows it once."""
+    bins: int
+    """Most columns of the played strip."""
 
 
 def timeline_figure(
@@ -73,8 +75,9 @@ def timeline_figure(
     top = _top(columns)
     clock = unit_for("seconds", [float(c["capture_s"].max(initial=0.0)) for c in columns])
     shown = "shown" if section.waits else "playout\ndeadline"
+    bins = NARROW_BINS if narrow else BINS
     differ = len({trial.seed for trial in trials}) > 1
-    scene = Scene(section.levels, looks, clock, unit_for("seconds", [top]), top, shown, differ)
+    scene = Scene(section.levels, looks, clock, unit_for("seconds", [top]), top, shown, differ, bins)
 
     # first byte sent and not played have entries, too
     more_in = LEGEND_ROW_IN * ((len(section.levels) + 2) // 2 - 1) if narrow else 0.0
@@ -105,7 +108,7 @@ def timeline_figure(
 def _row(panel: Axes, strip: Axes, trial: Trial, chunks: Columns, scene: Scene) -> None:
     _delays(panel, chunks, scene)
     _deadline(panel, chunks, scene)
-    _strip(strip, chunks, scene.levels, scene.clock)
+    _strip(strip, chunks, scene.levels, scene.clock, scene.bins)
     colour = scene.looks[trial.algorithm].colour
     panel.set_title(one_line(trial.algorithm), loc="left", color=colour, weight="bold", pad=3)
     if scene.seeds_differ:
@@ -155,12 +158,12 @@ def _beside(axes: Axes, text: str, at: tuple[float, float], coordinates: Any, **
     axes.annotate(text, at, (5, 0), xycoords=coordinates, textcoords="offset points", fontsize=8, **look)
 
 
-def _strip(axes: Axes, chunks: Columns, levels: tuple[int, ...], clock: Unit) -> None:
+def _strip(axes: Axes, chunks: Columns, levels: tuple[int, ...], clock: Unit, bins: int) -> None:
     """Shares of the levels played, over capture time."""
     base = chunks["layer"] == 0
     capture, played = chunks["capture_s"][base], chunks["played_level"][base]
     order = np.argsort(capture, kind="stable")
-    groups = np.array_split(order, min(BINS, order.size)) if order.size else []
+    groups = np.array_split(order, min(bins, order.size)) if order.size else []
     starts = np.array([capture[group[0]] for group in groups])
     edges = np.append(starts, capture.max(initial=0.0) + _spacing(capture[order])) / clock.factor
     shades = level_colours(levels)
