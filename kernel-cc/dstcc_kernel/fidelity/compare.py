@@ -13,8 +13,6 @@ from math import exp, inf, isfinite, isnan, nan, sqrt
 from statistics import fmean, median, stdev
 from typing import NamedTuple
 
-from dstcc_kernel.source import RELEASES
-
 from .cells import Cell
 from .measure import Seen
 
@@ -35,11 +33,25 @@ class Explained(NamedTuple):
     """The words with which docs/fidelity.md begins to explain it."""
 
 
-WESTWOOD = Cell("large", "westwood", 1.0, 0.0, bdp_packets=800, length_rtts=60)
+WESTWOOD = Cell("large", "westwood", 1.0, 0.0, bdp_packets=800, length_rtts=60, kernel="6.1")
+STREAM = Cell("saturated", "newreno", 0.1, 0.0, links=2, kernel="6.12")
 EXPLAINED = {
-    cell._replace(kernel=kernel).name: Explained(0.82, 0.88, "Westwood's transfers of 800 packets")
-    for kernel in RELEASES
-    for cell in (WESTWOOD, WESTWOOD._replace(loss=1e-4, length_rtts=100))
+    **{
+        cell.name: Explained(0.82, 0.88, "Westwood's transfers of 800 packets")
+        for cell in (WESTWOOD, WESTWOOD._replace(loss=1e-4, length_rtts=100))
+    },
+    **{
+        STREAM._replace(congestion=name, rtt_s=rtt_s).name: Explained(
+            1.0, 1.35, "Streams over two links on 6.12"
+        )
+        for name, rtt_s in (
+            ("newreno", 0.1),
+            ("newreno", 10.0),
+            ("westwood", 0.1),
+            ("vegas", 0.1),
+            ("bbr", 0.1),
+        )
+    },
 }
 SURE = 3.0
 """|z| from which two means are said to differ: by chance, one cell in 370."""
