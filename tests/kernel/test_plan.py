@@ -316,8 +316,8 @@ def test_a_policys_stream_has_buffers_that_hold_all_of_the_video() -> None:
     video = int(trial(scenario()).objects.payload_bytes.sum())
     made = in_a_stream()
     assert min(made.receive_buffer_bytes, made.send_buffer_bytes) >= 2 * video
-    made = in_a_stream(receive_buffer_bytes=1_000_000)
-    assert made.receive_buffer_bytes == -(-1_000_000 * 256 // 162)
+    given = in_a_stream(receive_buffer_bytes=1_000_000)
+    assert given.receive_buffer_bytes < 2 * 1_000_000 + 1 < made.receive_buffer_bytes
     assert steered("iodst-dqn")[0].receive_buffer_bytes == job(scenario()).receive_buffer_bytes
 
 
