@@ -244,10 +244,13 @@ def test_the_report_draws_a_run(tmp_path: Path) -> None:
     ):
         assert f">{title}</h2>" in pages[0]
     assert "create_connection" in pages[0] and "http://" not in re.sub(r"xmlns[^ >]*", "", pages[0])
+    mine = tmp_path / "mine.html"
+    mine.write_text("a page of somebody's")
     for words, message in (
         ([str(flown.folder), str(flown.folder), "-o", str(tmp_path / "c.html")], "give it alone"),
         ([str(flown.folder), "-o", str(tmp_path / "c.csv")], "there is an HTML page"),
-        ([str(flown.folder), "-o", str(SHORT)], "already exists"),
+        ([str(flown.folder), "-o", str(SHORT)], "no report has the ending .toml"),
+        ([str(flown.folder), "-o", str(mine)], "already exists"),
     ):
         done = CliRunner().invoke(main, ["report", *words])
         assert done.exit_code == 2 and message in done.stderr
