@@ -63,7 +63,7 @@ def read_text(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> st
     try:
         return read_bytes(path, error, most).decode()
     except UnicodeDecodeError as problem:
-        raise error(f"{path}: not UTF-8 ({problem.reason} at byte {problem.start})") from None
+        raise error(f"{path}: not UTF-8 at byte {problem.start}") from None
 
 
 def read_json(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> Any:

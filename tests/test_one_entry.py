@@ -166,7 +166,9 @@ LOSS = {
         (
             "\nKINDS = {\n",
             "\nKINDS = {\n"
-            '    "mine": LossKind("periodic", lambda model, draw: Loss("periodic", rate=draw("mine", model.mine))),\n',
+            '    "mine": LossKind(\n'
+            '        "periodic", lambda model, draw: Loss("periodic", rate=draw.number("mine", model.mine))\n'
+            "    ),\n",
         ),
     ]
 }

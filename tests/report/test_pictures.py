@@ -123,7 +123,7 @@ def test_the_strip_is_in_equal_steps_and_says_what_stood_there(screening: Screen
     seconds = [int(moment[-2:]) for moment in screening.moments]
     assert max(np.diff(seconds)) - min(np.diff(seconds)) <= 2
     rows = dict(screening.strip)
-    assert [thumb.state for thumb in rows[SENT]] == ["all layers"] * MOMENTS
+    assert [thumb.state for thumb in rows[SENT]] == ["up to EL3, full quality"] * MOMENTS
     fixed = rows["fixed+minrtt"]
     dark = [11 <= at < 20 for at in seconds]
     assert any(dark)

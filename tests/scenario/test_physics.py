@@ -164,7 +164,7 @@ def test_a_contact_plan(drawn, tmp_path):
 @pytest.mark.parametrize(
     ("keys", "rule"),
     [
-        ('contacts = "none.txt"\nsource = 1\ndestination = 2', "none.txt: cannot be read"),
+        ('contacts = "none.txt"\nsource = 1\ndestination = 2', "none.txt: no such contact plan"),
         ('contacts = "plan.txt"\nsource = 1\ndestination = 3', "no contact from 1 to 3; the plan has 1 to 2"),
         ('contacts = "bad.txt"\nsource = 1\ndestination = 2', "bad.txt:1: "),
     ],
