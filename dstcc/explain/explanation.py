@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from dstcc.engine import Trace
     from dstcc.learn.env.runner import Runner
-    from dstcc.learn.spaces.actions import ActionSpace
     from dstcc.run import Run
     from dstcc.run.trials import Outcome
 
@@ -188,15 +187,17 @@ class Explanation:
 class _Recorder:
     """Writes decisions down."""
 
-    def __init__(self, space: ActionSpace) -> None:
-        self.space, self.decisions = space, list[Decision]()
+    def __init__(self) -> None:
+        self.observed: tuple[str, ...] = ()
+        self.decisions: list[Decision] = []
 
     def decided(self, runner: Runner, outputs: NDArray[np.float32], action: NDArray[Any] | None) -> None:
         """See :class:`dstcc.learn.policies.drive.Watcher`."""
         values, layers = runner.stepper.subflow_values[0, : runner.subflows(0)], runner.layers(0)
         saw = {name: values[:, SUBFLOW_VALUES.index(name)].copy() for name in SEEN}
         believed = {name: held[: len(values)].copy() for name, held in runner.believed(0).items()}
-        chose = {} if action is None else self.space.described(action[0], len(values), layers)
+        chose = {} if action is None else runner.action.described(action[0], len(values), layers)
+        self.observed = runner.observation.names
         self.decisions.append(Decision(runner.time_s(0), runner.observations[0].copy(), saw, believed, chose))
 
 
@@ -210,8 +211,7 @@ def explain(run: Run, trial: str) -> Explanation:
         raise RunError(
             f"{run.path}: trial {trial!r} has no controller: its algorithms decide nothing once a slot"
         )
-    policy = _policy(run, name)
-    recorder = _Recorder(policy.action)
+    recorder = _Recorder()
     outcome = replay(run, trial, trace=True, watcher=recorder)
     trace = outcome.result.trace
     assert trace is not None
@@ -219,7 +219,7 @@ def explain(run: Run, trial: str) -> Explanation:
         trial=trial,
         scenario=run.meta["scenario_name"],
         policy=name,
-        observed=policy.observation.names,
+        observed=recorder.observed,
         decisions=tuple(recorder.decisions),
         end_s=outcome.result.end_ns / NS_PER_S,
         links=_truth(outcome, trace, np.array([decision.t_s for decision in recorder.decisions])),
@@ -227,24 +227,6 @@ def explain(run: Run, trial: str) -> Explanation:
         levels=outcome.playback.levels,
         layers=int(outcome.setup.objects.layer.max()) + 1,
     )
-
-
-def _policy(run: Run, name: str) -> Any:
-    from dstcc.learn.policies.policy import load_policy
-    from dstcc.scenario.model import controller_name
-
-    variants = (variant.get("set", {}) | variant for variant in run.scenario.get("variant", ()))
-    given = [
-        one
-        for part in (run.scenario.get("transport", {}), *variants)
-        for one in _listed(part.get("controller", ()))
-        if controller_name(one) == name
-    ]
-    return load_policy(given[0] if given else name)
-
-
-def _listed(names: Any) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
 
 
 def _truth(outcome: Outcome, trace: Trace, t_s: FloatArray) -> tuple[LinkTruth, ...]:

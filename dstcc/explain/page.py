@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dstcc.report.numbers import quantity
-from dstcc.report.page import TEMPLATES
-from dstcc.version import __version__
+from dstcc.report.template import TEMPLATES, fill
 
 from .explanation import Explanation
 from .figures import choice_figure, loss_figure, rate_figure
@@ -14,24 +13,14 @@ from .figures import choice_figure, loss_figure, rate_figure
 
 def render(told: Explanation) -> str:
     """The page; the same trial gives the same bytes."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
-    return environment.get_template("explain.html").render(
+    return fill(
+        TEMPLATES / "explain.html",
         told=told,
         finding=finding(told),
         figures=_figures(told),
         shares=told.shares(),
         parts=told.parts(),
         links=[link.name for link in told.links],
-        version=__version__,
-        css=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
         quantity=quantity,
     )
 

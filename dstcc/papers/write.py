@@ -21,6 +21,7 @@ from typing import Any
 
 from dstcc.atomic import atomic_write
 from dstcc.errors import InputError
+from dstcc.report.template import fill
 from dstcc.version import __version__
 
 from .carry import Results
@@ -173,16 +174,6 @@ def interval(row: Row) -> str:
 
 
 def _page(paper: Paper, results: list[Results], rows: list[Row], plots: dict[str, str], quick: bool) -> str:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    styles = Path(__file__).parents[1] / "report" / "templates" / "report.css"
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATE.parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     sections = [
         (
             one.figure,
@@ -193,7 +184,8 @@ def _page(paper: Paper, results: list[Results], rows: list[Row], plots: dict[str
         for one in results
     ]
     seeds = {one.figure.id: one.figure.count(quick) for one in results}
-    return environment.get_template(TEMPLATE.name).render(
+    return fill(
+        TEMPLATE,
         paper=paper,
         sections=sections,
         rows=rows,
@@ -201,8 +193,6 @@ def _page(paper: Paper, results: list[Results], rows: list[Row], plots: dict[str
         quick=quick,
         said=said,
         interval=interval,
-        css=styles.read_text(encoding="utf-8"),
         held=sum(row.verdict.startswith(REPRODUCED) for row in rows),
-        version=__version__,
         engine=engine_digest()[:12],
     )

@@ -14,7 +14,6 @@ from typing import Any
 
 from dstcc.levels import level_name
 from dstcc.stats import FEW_SEEDS
-from dstcc.version import __version__
 
 from .catalogue import METRIC, METRICS, TERMS, Metric
 from .contacts import ContactTable, contact_table
@@ -51,11 +50,11 @@ from .summary import (
     summary_table,
 )
 from .tables import Tables
+from .template import TEMPLATES, fill
 from .verdict import pooled_verdict, verdict
 
 CONTENTS = "<!-- contents -->"
 """Where in the page the list of its sections stands."""
-TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
@@ -337,15 +336,6 @@ def draw_page(
     report: Report, screenings: Screenings | None = None, folder: str = ""
 ) -> tuple[str, list[Drawn]]:
     """The page and its figures; the page links to their files in ``folder``, seen from it, unless that is empty."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
     looks = looks_of(report.algorithms)
     screenings = screenings or Screenings(("",) * len(report.sections))
     sections = [
@@ -366,15 +356,14 @@ def draw_page(
         plots.append(plot)
         return folder
 
-    page = environment.get_template("report.html").render(
+    page = fill(
+        TEMPLATES / "report.html",
         keep=keep,
         title=title,
         sections=sections,
         frontiers=found,
         pooled=PooledView(pooled, looks) if pooled else None,
         banded=BANDED,
-        version=__version__,
-        css=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
         script=script if any(view.screening for view in sections) else "",
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         clip=screenings.address,

@@ -9,8 +9,8 @@ from typing import Any
 
 from dstcc.report.figures.panels import Panel, draw_panels
 from dstcc.report.numbers import quantity
-from dstcc.report.page import TEMPLATES, Plot
-from dstcc.version import __version__
+from dstcc.report.page import Plot
+from dstcc.report.template import TEMPLATES, fill
 
 from .figures import loss_panels, rate_panels, socket_panels
 from .load import ProgramRun
@@ -28,22 +28,12 @@ class Figure:
 
 def render_program_run(run: ProgramRun) -> str:
     """The page; the same run gives the same bytes."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
-    return environment.get_template("programs.html").render(
+    return fill(
+        TEMPLATES / "programs.html",
         run=run,
         meta=run.meta,
         verdict=_verdict(run.meta),
         figures=list(_figures(run)),
-        version=__version__,
-        css=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
         command=shlex.join(run.meta["argv"]),
         line_of=shlex.join,
         quantity=quantity,
