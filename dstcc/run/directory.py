@@ -17,7 +17,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cached_property
@@ -420,7 +420,7 @@ def _record(trial: Trial, warnings: Sequence[str]) -> Record:
         "seed": key.seed,
         "status": trial.status,
         "error": trial.error,
-        "metrics": asdict(trial.metrics) if trial.metrics else None,
+        "metrics": vars(trial.metrics) if trial.metrics else None,
         "flows": outcome.flows if outcome else [],
         "contacts": outcome.contacts if outcome else [],
         "layers": outcome.layers if outcome else [],

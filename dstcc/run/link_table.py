@@ -6,6 +6,7 @@ All times are the sending end's.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 from dstcc.scenario import draw_links, sun_earth_probe_deg
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,17 +41,41 @@ LINKS = pa.schema(
 scenario does not say where the link's far end is."""
 
 
+@dataclass(frozen=True)
+class _Rows:
+    """A link's rows as one seed draws it: times in s, whether it is up, Eb/N0 in dB, the Sun's angle in degrees."""
+
+    t_s: NDArray[np.float64]
+    up: NDArray[np.bool_]
+    ebn0_db: NDArray[np.float64] | None
+    angle_deg: NDArray[np.float64] | None
+
+
 def links_table(scenario: Scenario, ends_s: Mapping[int, float]) -> pa.Table:
     """The rows of each seed of ``ends_s``, until the time at which its longest trial ended."""
-    tables = [
-        _rows(scenario, seed, index, link, end_s)
-        for seed, end_s in sorted(ends_s.items())
-        for index, link in enumerate(draw_links(scenario, seed))
-    ]
-    return pa.concat_tables(tables) if tables else LINKS.empty_table()
+    seeds, names, parts = [], [], []
+    for seed, end_s in sorted(ends_s.items()):
+        for index, link in enumerate(draw_links(scenario, seed)):
+            seeds.append(seed)
+            names.append(index)
+            parts.append(_rows(scenario, index, link, end_s))
+    if not parts:
+        return LINKS.empty_table()
+    counts = [len(part.t_s) for part in parts]
+    known = pa.array([link.name for link in draw_links(scenario, seeds[0])], pa.string())
+    words = pa.DictionaryArray.from_arrays(np.repeat(np.array(names, np.int32), counts), known)
+    columns = {
+        "seed": pa.array(np.repeat(np.array(seeds, np.int64), counts)),
+        "link": words.cast(pa.string()),
+        "t_s": pa.array(np.concatenate([part.t_s for part in parts])),
+        "open": pa.array(np.concatenate([part.up for part in parts])),
+        "ebn0_db": _some([part.ebn0_db for part in parts], counts),
+        "sun_earth_probe_deg": _some([part.angle_deg for part in parts], counts),
+    }
+    return pa.table(columns, schema=LINKS)
 
 
-def _rows(scenario: Scenario, seed: int, index: int, link: EngineLink, end_s: float) -> pa.Table:
+def _rows(scenario: Scenario, index: int, link: EngineLink, end_s: float) -> _Rows:
     edges = np.array(link.outages_ns, dtype=np.float64).reshape(-1) / 1e9
     even = np.linspace(0.0, end_s, STEPS + 1)
     inside = edges[(edges > 0) & (edges < end_s)]
@@ -60,13 +85,14 @@ def _rows(scenario: Scenario, seed: int, index: int, link: EngineLink, end_s: fl
     up = np.searchsorted(edges, t_s, side="right") % 2 == 0
     frames = link.loss.frames
     ebn0_db = None if frames is None else np.interp(t_s, frames.t_ns / 1e9, frames.ebn0_db)
-    angle = sun_earth_probe_deg(scenario.link[index], scenario.scenario, t_s)
-    columns = {
-        "seed": pa.array([seed] * len(t_s), pa.int64()),
-        "link": pa.array([link.name] * len(t_s), pa.string()),
-        "t_s": pa.array(t_s),
-        "open": pa.array(up),
-        "ebn0_db": pa.nulls(len(t_s), pa.float64()) if ebn0_db is None else pa.array(ebn0_db),
-        "sun_earth_probe_deg": pa.nulls(len(t_s), pa.float64()) if angle is None else pa.array(angle),
-    }
-    return pa.table(columns, schema=LINKS)
+    angle_deg = sun_earth_probe_deg(scenario.link[index], scenario.scenario, t_s)
+    return _Rows(t_s, up, ebn0_db, angle_deg)
+
+
+def _some(parts: Sequence[NDArray[np.float64] | None], counts: Sequence[int]) -> pa.Array:
+    """A column of which some parts may be unknown; these, and they alone, are null."""
+    if all(part is None for part in parts):
+        return pa.nulls(sum(counts), pa.float64())
+    values = [np.zeros(count) if part is None else part for part, count in zip(parts, counts, strict=True)]
+    unknown = np.repeat([part is None for part in parts], counts)
+    return pa.array(np.concatenate(values), mask=unknown)
