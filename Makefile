@@ -33,7 +33,7 @@ kernel: $(STAMP) ## the virtual-time kernel, unless the cache has it
 
 test: kernel     ## lint and the whole test suite
 	$(MAKE) lint
-	$(BIN)/python -m pytest -n 2 -m 'not slow and not kernel' --dstcc examples
+	$(BIN)/python -m pytest -n 2 -m 'not slow and not kernel' --dstcc examples --dstcc-allow-extensions
 
 test-slow: $(STAMP)  ## the suites that take longer
 	$(BIN)/python -m pytest -n 2 -m slow

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -21,6 +22,8 @@ from .errors import InputError
 from .run import RUN, Run, ask, load_run, write_run
 from .run.asked import overrides, read
 from .scenario import Override, files_of, scenario_files
+from .scenario.work import limited
+from .trust import allowed
 
 if TYPE_CHECKING:
     from dstcc_svc import EncodeReport, PlayReport
@@ -199,6 +202,8 @@ def emulate(
     quality: bool = True,
     jobs: int | None = None,
     force: bool = False,
+    limits: Mapping[str, float] | None = None,
+    allow_extensions: bool = False,
     advance: Callable[[], None] = lambda: None,
 ) -> Emulation:
     """Send a scenario's video over its links, once per algorithm and seed, as ``dstcc emulate`` does.
@@ -207,7 +212,9 @@ def emulate(
     is returned. ``congestion``, ``scheduler``, ``controller`` and ``variant`` are a name or several, in the scenario's
     place; ``congestion="none"`` runs controllers and variants alone. ``settings`` changes keys, as ``--set`` does:
     ``{"link.0.loss.packet": 1e-3, "playout.delay_s": "20 min"}``; ``None`` deletes a key. ``logs`` keeps every packet:
-    ``"qlog"``, ``"pcapng"``. ``advance`` is called after each trial. Trials that fail are rows with status ``failed``.
+    ``"qlog"``, ``"pcapng"``. ``limits`` lets a trial take more, as ``--limit`` does: ``{"events": 1e12}``.
+    ``allow_extensions`` lets the Python files run that the scenario names; those of ``congestion``, ``scheduler`` and
+    ``settings`` run anyway. ``advance`` is called after each trial. Trials that fail are rows with status ``failed``.
     Raises :class:`~dstcc.errors.InputError` (a wrong scenario, name or value, or an output that is there already).
     """
     names = {"congestion": _tuple(congestion), "scheduler": _tuple(scheduler)}
@@ -218,39 +225,43 @@ def emulate(
         *(_override(key, value) for key, value in (settings or {}).items()),
         *overrides(scale=scale, controller=controllers, seeds=seeds, seed=seed, **names),
     ]
-    loaded = read(Path(scenario), changed, variants=variants, **names)
-    path, kept = (None if output is None else Path(output)), None
-    if path is None:
-        kept = tempfile.TemporaryDirectory(prefix="dstcc-")
-        path = Path(kept.name, "run")
-    else:
-        from .outputs import check_output
+    with ExitStack() as said:
+        said.enter_context(limited(limits or {}))
+        if allow_extensions:
+            said.enter_context(allowed())
+        loaded = read(Path(scenario), changed, variants=variants, **names)
+        path, kept = (None if output is None else Path(output)), None
+        if path is None:
+            kept = tempfile.TemporaryDirectory(prefix="dstcc-")
+            path = Path(kept.name, "run")
+        else:
+            from .outputs import check_output
 
-        check_output(path, RUN, force=force, inputs=[*scenario_files(Path(scenario)), *files_of(loaded)])
-    try:
-        asked = ask(
-            loaded,
-            backend,
-            logs=bool(wanted),
-            alone=() if variants or any(names.values()) else controllers,
-        )
-        _written: Finished = write_run(
-            path,
-            asked.scenario,
-            asked.source,
-            argv=sys.argv,
-            backend=asked.backend,
-            policies=asked.policies,
-            force=force,
-            quality=quality,
-            logs=wanted,
-            jobs=jobs,
-            advance=advance,
-        )
-    except BaseException:
-        if kept is not None:
-            kept.cleanup()
-        raise
+            check_output(path, RUN, force=force, inputs=[*scenario_files(Path(scenario)), *files_of(loaded)])
+        try:
+            asked = ask(
+                loaded,
+                backend,
+                logs=bool(wanted),
+                alone=() if variants or any(names.values()) else controllers,
+            )
+            _written: Finished = write_run(
+                path,
+                asked.scenario,
+                asked.source,
+                argv=sys.argv,
+                backend=asked.backend,
+                policies=asked.policies,
+                force=force,
+                quality=quality,
+                logs=wanted,
+                jobs=jobs,
+                advance=advance,
+            )
+        except BaseException:
+            if kept is not None:
+                kept.cleanup()
+            raise
     return Emulation(load_run(path), kept)
 
 

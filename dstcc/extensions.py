@@ -16,6 +16,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, NoReturn
 
+from . import trust
 from .errors import ExtensionError, InputError
 from .extend import CongestionSetup, Item, PathView, SchedulerSetup, SubflowView, seed_of
 from .reading import read_bytes
@@ -171,7 +172,43 @@ def find(names: Iterable[str], wanted: str, kind: str) -> Extension | None:
     from .algorithms import built_in
 
     name = next((name for name in names if label(name) == wanted), None)
-    return None if name is None or built_in(name, kind) else load(name, kind)
+    return None if name is None or built_in(name, kind) else load_named(name, kind)
+
+
+def load_named(name: str, kind: str) -> Extension:
+    """As :func:`load`, of a name that a scenario has: what may not run (:mod:`.trust`) is refused.
+
+    While nothing may run it is only looked at, and what is returned cannot be run.
+    """
+    if trust.only_looking():
+        return look(name, kind)
+    if is_file(name) and not trust.may_run(name):
+        look(name, kind)
+        raise InputError(
+            f"{name}: Python that a scenario names runs only if you say so: --allow-extensions, or name it on the "
+            "command line"
+        )
+    return load(name, kind)
+
+
+def look(name: str, kind: str) -> Extension:
+    """What can be known of an extension without running it; raises as :func:`load` does."""
+    if not is_file(name):
+        point = next(point for point in installed(kind) if point.name == name)
+        return Extension(name, kind, _unrun, origin_of(point), None)
+    path, cls_name, source = _source_of(name)
+    try:
+        names = trust.defined(source, str(path))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        raise InputError(f"{path}{line}: fails on import ({type(error).__name__}: {error})") from None
+    if names is not None and cls_name not in names:
+        raise InputError(f"{path}: has no class {cls_name}")
+    return Extension(cls_name, kind, _unrun, str(path), hashlib.sha256(source).hexdigest())
+
+
+def _unrun(_setup: object) -> NoReturn:
+    raise ExtensionError("an extension that was only looked at cannot run")
 
 
 def load(name: str, kind: str) -> Extension:
@@ -193,15 +230,20 @@ def origin_of(point: EntryPoint) -> str:
     return f"{point.dist.name} {point.dist.version}" if point.dist else point.value
 
 
-def _from_file(name: str, kind: str) -> Extension:
+def _source_of(name: str) -> tuple[Path, str, bytes]:
+    """The file of a ``FILE.py:ClassName``, the class's name, and the file's content."""
     path_text, _, cls_name = name.rpartition(":")
     path = Path(path_text)
     if path.suffix != ".py" or not cls_name.isidentifier():
         raise InputError(f"{name}: an extension is named FILE.py:ClassName")
     try:
-        source = read_bytes(path, InputError)
+        return path, cls_name, read_bytes(path, InputError)
     except FileNotFoundError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _from_file(name: str, kind: str) -> Extension:
+    path, cls_name, source = _source_of(name)
     module = _module(path, source)
     cls = getattr(module, cls_name, None)
     if cls is None:

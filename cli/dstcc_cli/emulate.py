@@ -14,6 +14,7 @@ import click
 
 from . import complete
 from .kernel import WHICH
+from .limits import ALLOW, LIMIT
 from .output import console, emit_json, progress, show_figures
 
 if TYPE_CHECKING:
@@ -109,6 +110,8 @@ Examples:
 @click.option(
     "--resume", is_flag=True, help="Go on with the finished trials of an interrupted run of the same command."
 )
+@LIMIT
+@ALLOW
 @click.option("--dry-run", is_flag=True, help="Say what would be run, and run nothing.")
 @click.option("--force", is_flag=True, help="Replace a run that is there, and nothing but a run of dstcc's.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
@@ -149,6 +152,7 @@ def command(
     from dstcc.run import RUN, ask, plan, trial_keys, write_run
     from dstcc.run.asked import overrides, read
     from dstcc.scenario import files_of, scenario_files
+    from dstcc.trust import looking
 
     changed = overrides(
         settings,
@@ -159,6 +163,8 @@ def command(
         seeds=seeds,
         seed=seed,
     )
+    if dry_run:
+        click.get_current_context().with_resource(looking())
     loaded = read(scenario, changed, variants=variants, congestion=congestions, scheduler=schedulers)
     if output is not None and not dry_run:
         check_output(output, RUN, force=force, inputs=[*scenario_files(scenario), *files_of(loaded)])
@@ -299,6 +305,11 @@ def _show_plan(plan: Plan, as_json: bool) -> int:
     out.print(f"time scale S = {plan.scale:g}, {heading}")
     for line in plan.distorts:
         out.print(f"  {line}", soft_wrap=True)
+    most = {name: said["estimate"] for name, said in plan.work.items()}
+    out.print(
+        f"a trial takes up to {most['events']:.2g} events and {most['memory'] / 1e6:,.0f} MB; "
+        f"the run's folder up to {most['bytes'] / 1e6:,.0f} MB"
+    )
     out.print(f"{len(plan.trials)} trials, about {plan.estimated_packets:,} data packets:")
     for trial in plan.trials[:SHOWN_TRIALS]:
         rebuilt = trial in plan.reconstructions

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import complete
+from .limits import ALLOW, LIMIT
 from .output import console, emit_json, progress, show_figures
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ Examples:
     help="Trial of a controller, like dstcc/s1.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="HTML page to write.")
+@LIMIT
+@ALLOW
 @click.option("--force", is_flag=True, help="Replace a page that is there, and nothing but dstcc's.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, with every decision.")
 def command(*, run: Path, trial: str, output: Path | None, force: bool, as_json: bool) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from . import complete
+from .limits import ALLOW, LIMIT
 from .output import console, emit_json, progress
 
 FORMATS = ("csv", "iperf3", "qlog", "pcapng")
@@ -39,6 +40,8 @@ Examples:
     type=click.Choice(QLOG_VERSIONS),
     help="Version of qlog: 0.3 for public qvis, 0.4 for tools of the later drafts.  [default: 0.3]",
 )
+@LIMIT
+@ALLOW
 @click.option("--force", is_flag=True, help="Replace a folder that is there, and nothing but an export.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(

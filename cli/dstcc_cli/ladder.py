@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .limits import ALLOW, LIMIT
 from .output import console, emit_json, notices, progress, show_figures
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ Examples:
     help="Tuned rules.  [default: those tuned on examples/learning/training]",
 )
 @click.option("--seeds", type=click.IntRange(1), metavar="N", help="How many.  [default: the scenario's]")
+@LIMIT
+@ALLOW
 @click.option("--force", is_flag=True, help="Replace a ladder that is there.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import complete
+from .limits import LIMIT
 from .output import console, emit_json, progress, show_figures
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ Examples:
 )
 @click.option("--quick", is_flag=True, help="Fewer seeds and points: two minutes.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cells at a time.  [default: all cores]")
+@LIMIT
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
     *, paper: str, output: Path, figures: tuple[str, ...], quick: bool, jobs: int | None, as_json: bool

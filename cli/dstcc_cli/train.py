@@ -15,6 +15,7 @@ import click
 from dstcc.algorithms import CONTROLLERS
 
 from . import complete
+from .limits import LIMIT
 from .output import console, emit_json, notices, progress
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ Examples:
 @click.option(
     "--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True, help="Of the network."
 )
+@LIMIT
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
     *,

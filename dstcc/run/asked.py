@@ -6,15 +6,26 @@ The command line and the Python API ask through :func:`ask`, so that the same wo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dstcc.errors import DstccError, InputError
-from dstcc.scenario import Override, Scenario, Source, load_scenario, load_source, parse_override
+from dstcc.scenario import (
+    Override,
+    Scenario,
+    Source,
+    engine_config,
+    horizon_s,
+    load_scenario,
+    load_source,
+    parse_override,
+)
+from dstcc.scenario.work import Work, check_work, work_of
 
 from .backends import Backend, backend_of
-from .trials import load_controllers, scenarios_of
+from .shared import TrialSetups
+from .trials import load_controllers, scenarios_of, trial_keys
 
 if TYPE_CHECKING:
     from dstcc.learn.policies.policy import Policy
@@ -86,9 +97,10 @@ def read(
 def ask(scenario: Scenario, backend: str, *, logs: bool = False, alone: Sequence[str] = ()) -> Asked:
     """Read what the scenario's trials need and check that they can run.
 
-    ``logs``: every packet is to be kept. ``alone`` names the controllers that were asked for with no congestion control
-    and no variant beside them: where only what the scenario has beside them cannot run, the error says so. Raises
-    :class:`~dstcc.errors.InputError` and what :func:`load_controllers` raises.
+    What would take more than the limits in force is refused. ``logs``: every packet is to be kept. ``alone`` names the
+    controllers that were asked for with no congestion control and no variant beside them: where only what the scenario
+    has beside them cannot run, the error says so. Raises :class:`~dstcc.errors.InputError` and what
+    :func:`load_controllers` raises.
     """
     carrier, source = backend_of(backend), load_source(scenario)
 
@@ -96,6 +108,7 @@ def ask(scenario: Scenario, backend: str, *, logs: bool = False, alone: Sequence
         policies = load_controllers(asked, source)
         for one in scenarios_of(asked).values():
             carrier.check(one, source, policies, logs=logs)
+        _check_work(asked, source, logs=logs)
         return policies
 
     try:
@@ -106,6 +119,28 @@ def ask(scenario: Scenario, backend: str, *, logs: bool = False, alone: Sequence
         hint = f"--congestion {NO_CONTROL} runs {', '.join(alone)} alone"
         raise InputError(f"{error}; {hint}") from None
     return Asked(scenario, source, policies, carrier)
+
+
+def estimates(scenario: Scenario, source: Source, *, logs: bool = False) -> dict[str, Work]:
+    """What a trial of each algorithm takes, under the first seed; on the disk all trials of the run.
+
+    Raises :class:`~dstcc.errors.ScenarioError` for more than the limits in force.
+    """
+    scenarios, keys = scenarios_of(scenario), trial_keys(scenario)
+    named = {key.name: key for key in reversed(keys)}
+    setups = TrialSetups(scenarios, source, ((key.variant, key.seed) for key in named.values()))
+    works = {}
+    for name, key in named.items():
+        setup = setups.of(key.variant, key.seed)
+        config = engine_config(scenarios[key.variant], setup, key.congestion, key.scheduler)
+        until_s = horizon_s(config.links, config.objects, scenario.scenario.duration_s)
+        works[name] = work_of(replace(config, trace=logs), until_s, trials=len(keys), logs=logs)
+    return works
+
+
+def _check_work(scenario: Scenario, source: Source, *, logs: bool) -> None:
+    for work in estimates(scenario, source, logs=logs).values():
+        check_work(scenario.scenario.name, work)
 
 
 def _controllers_of(scenario: Scenario) -> Scenario:

@@ -11,8 +11,10 @@ from dstcc.engine import Link
 from dstcc.scenario import Scenario, Source, describe, draw_trial, horizon_s, link_notes, rtt_s, scale_of
 from dstcc.scenario.coding import notes_on_coding
 from dstcc.scenario.constants import engine_constants
+from dstcc.scenario.work import about
 from dstcc.wire import HEADER_BYTES
 
+from .asked import estimates
 from .backends import backend_of
 from .distortions import distortions
 from .footing import Footing, footings
@@ -75,6 +77,9 @@ class Plan:
     estimated_packets: int
     """Data packets of all trials together, without repeats."""
 
+    work: dict[str, dict[str, float]]
+    """``events`` and ``memory`` of the trial that takes most, ``bytes`` on the disk of all: estimate and limit."""
+
     def document(self) -> dict[str, object]:
         """As ``dstcc emulate --dry-run --json`` prints it."""
         return {"dry_run": True, **asdict(self)}
@@ -112,6 +117,7 @@ def plan(
         trials=tuple(key.id for key in keys),
         reconstructions=tuple(key.id for key in keys if reconstructed(key.congestion, key.scheduler)),
         estimated_packets=packets * len(keys),
+        work=about(estimates(scenario, source).values()),
     )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dstcc.algorithms import PER_LINK_KEYS, built_in, parameters_of
 from dstcc.engine.config import NEVER_NS, EngineConfig, Link, Objects, Transport
-from dstcc.extensions import Extension, find, load
+from dstcc.extensions import Extension, find, load_named
 
 from .coding import engine_coding
 from .constants import engine_constants
@@ -20,6 +20,7 @@ from .fields import MAX_TIME_S, NS_PER_S, ns
 from .lanes import windows_per_link
 from .model import Scenario
 from .video import Source
+from .work import check_work, work_of
 
 LINUX_RTT_LIMIT_S = 40.0
 """Linux's first timeout is 3 RTTs, clipped at TCP_RTO_MAX = 120 s: above this RTT it fires too early."""
@@ -84,11 +85,15 @@ def draw_trial(scenario: Scenario, source: Source, seed: int) -> TrialSetup:
 
 
 def engine_config(scenario: Scenario, setup: TrialSetup, congestion: str, scheduler: str) -> EngineConfig:
-    """The engine's configuration of one trial; algorithms by their labels. Lanes with a window each become subflows."""
+    """The engine's configuration of one trial; algorithms by their labels. Lanes with a window each become subflows.
+
+    Raises :class:`~dstcc.errors.ScenarioError` for a trial that would take more than the limits in force
+    (:mod:`.work`).
+    """
     windows, links = windows_per_link(scenario.transport, congestion, scheduler), setup.links
     if windows > 1:
         links = tuple(replace(link, subflows=link.subflows * windows) for link in links)
-    return EngineConfig(
+    config = EngineConfig(
         seed=setup.seed,
         links=links,
         transport=_transport(scenario, setup, congestion, scheduler),
@@ -98,6 +103,11 @@ def engine_config(scenario: Scenario, setup: TrialSetup, congestion: str, schedu
         duration_ns=setup.duration_ns,
         payloads=setup.payloads,
     )
+    check_work(
+        scenario.scenario.name,
+        work_of(config, horizon_s(config.links, config.objects, scenario.scenario.duration_s)),
+    )
+    return config
 
 
 def extensions_of(scenario: Scenario) -> tuple[Extension, ...]:
@@ -106,7 +116,7 @@ def extensions_of(scenario: Scenario) -> tuple[Extension, ...]:
     transports = [scenario.transport, *(variant.transport for variant in variants)]
     named = [("congestion", name) for transport in transports for name in transport.congestion]
     named += [("scheduler", name) for transport in transports for name in transport.scheduler]
-    return tuple(load(name, kind) for kind, name in dict.fromkeys(named) if not built_in(name, kind))
+    return tuple(load_named(name, kind) for kind, name in dict.fromkeys(named) if not built_in(name, kind))
 
 
 def horizon_s(links: tuple[Link, ...], objects: Objects, duration_s: float | None = None) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from dstcc.errors import ScenarioError
-from dstcc.extensions import anchored
+from dstcc.extensions import anchored, is_file
 from dstcc.reading import read_toml
+from dstcc.trust import name as trust
 
 from .coding import is_rates_file
 from .losses import LOSSES
@@ -93,7 +94,8 @@ def parse_override(text: str) -> Override:
 def load_scenario(path: Path, overrides: Sequence[Override] = ()) -> Scenario:
     """Read and check a scenario file; later overrides win over earlier ones and over the file.
 
-    Relative paths in a file are relative to its folder, those in overrides to the working directory. Raises
+    Relative paths in a file are relative to its folder, those in overrides to the working directory. Python files that
+    overrides name may run (:mod:`dstcc.trust`). Raises
     :class:`ScenarioError` naming the file, the key, the value and the rule that is broken.
     """
     path = Path(path)
@@ -101,6 +103,7 @@ def load_scenario(path: Path, overrides: Sequence[Override] = ()) -> Scenario:
     source = str(path) if len(files) == 1 else f"{path} (which extends {', '.join(map(str, files[1:]))})"
     for override in overrides:
         _apply(document, override, str(path))
+        trust(anchored(text, Path.cwd()) for text in _texts(override.value) if is_file(text))
     _anchor(document, Path.cwd(), str(path))
     return parse_scenario(with_units(document, source), source=source)
 
@@ -194,6 +197,14 @@ def _anchor(document: dict[str, Any], folder: Path, source: str) -> None:
     for coding in [document.get("coding"), *(one.get("coding") for one in settings if isinstance(one, dict))]:
         if isinstance(coding, dict) and is_rates_file(coding.get("repair")):
             coding["repair"] = str(Path(folder, coding["repair"]))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a value."""
+    if isinstance(value, str):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts(item)
 
 
 def _anchored(names: Any, folder: Path) -> Any:

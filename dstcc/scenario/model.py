@@ -32,7 +32,8 @@ from dstcc.algorithms import (
 )
 from dstcc.codecs import CODECS
 from dstcc.errors import InputError
-from dstcc.extensions import is_file, label, load
+from dstcc.extensions import is_file, label, load_named, look
+from dstcc.trust import may_run
 
 from .bounds import Bounds, parse_bound
 from .changing import RateRows, check_changing
@@ -235,7 +236,10 @@ def controller_name(given: str) -> str:
 
 def _loadable(name: str, kind: str) -> None:
     try:
-        load(name, kind)
+        if not is_file(name) or may_run(name):
+            load_named(name, kind)
+        else:
+            look(name, kind)
     except InputError as error:
         raise broken(str(error)) from None
     if is_file(name) and built_in(label(name), kind):

@@ -50,6 +50,8 @@ class _OnOff(Table):
 
     @model_validator(mode="after")
     def _periods(self) -> _OnOff:
+        if self.on_s is not None and ns(self.on_s) < 1:
+            raise broken(f"must be a nanosecond at least, not {self.on_s:g} s", key="on_s")
         if self.on_s is None and self.off_s:
             raise broken("needs on_s beside it", key="off_s")
         if self.on_s is None and self.periods != "constant":

@@ -62,6 +62,14 @@ def duration_s(text: str, what: str) -> float:
     return seconds
 
 
+def number_of(text: str, units: dict[str, str]) -> float | None:
+    """The number of a quantity in one of these units; ``None`` for what is none."""
+    match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
+    if match is None or match[2] not in units:
+        return None
+    return float(Decimal(match[1].replace("_", "")) * Decimal(units[match[2]]))
+
+
 def with_units(document: dict[str, Any], source: str) -> dict[str, Any]:
     """The document with plain numbers in the place of quantities.
 

@@ -20,6 +20,7 @@ from .coding import is_rates_file
 from .fields import NS_PER_S
 from .model import MAX_OBJECTS, Encode, Scenario, Video
 from .physics import profile_of
+from .work import check_objects
 
 if TYPE_CHECKING:
     from dstcc_svc import Manifest
@@ -244,8 +245,9 @@ def _file_hash(path: Path) -> str:
 
 
 def _synthetic(chunk_s: float, layer_bps: tuple[float, ...], mission_s: float) -> Source:
-    chunks = ceil(mission_s / chunk_s)
-    _check_size(chunks, len(layer_bps))
+    chunks = mission_s / chunk_s  # may be too many for an array
+    _check_size(chunks, len(layer_bps), "video.synthetic.chunk_s")
+    chunks = ceil(chunks)
     row = np.maximum(1, np.round(np.array(layer_bps) * chunk_s / 8)).astype(np.int64)
     start = np.arange(chunks, dtype=np.float64) * chunk_s
     return Source(start, start + chunk_s, np.tile(row, (chunks, 1)))
@@ -263,7 +265,7 @@ def _of_stream(manifest: Manifest, stream: Path, loop_to_s: float | None) -> Sou
         return Source(once_start, once_end, once_bytes, stream, name, files)
     length_s = float(once_end[-1])
     rounds = ceil(loop_to_s / length_s)
-    _check_size(rounds * len(once_start), once_bytes.shape[1])
+    _check_size(rounds * len(once_start), once_bytes.shape[1], "video.loop_to_s")
     shift = np.repeat(np.arange(rounds) * length_s, len(once_start))
     start: Float64Array = np.tile(once_start, rounds) + shift
     end: Float64Array = np.tile(once_end, rounds) + shift
@@ -271,8 +273,9 @@ def _of_stream(manifest: Manifest, stream: Path, loop_to_s: float | None) -> Sou
     return Source(start[:keep], end[:keep], np.tile(once_bytes, (rounds, 1))[:keep], stream, name, files)
 
 
-def _check_size(chunks: int, layers: int) -> None:
+def _check_size(chunks: float, layers: int, key: str) -> None:
     if chunks * layers > MAX_OBJECTS:
         raise ScenarioError(
-            f"video: {chunks} chunks × {layers} layers are more than {MAX_OBJECTS}; shorten it"
+            f"video: {chunks:.0f} chunks × {layers} layers are more than {MAX_OBJECTS}; shorten it"
         )
+    check_objects(chunks, layers, key)

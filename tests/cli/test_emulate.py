@@ -560,6 +560,8 @@ def test_ctrl_c_leaves_no_half_written_run(scenario: Path, tmp_path: Path, out: 
         "link.0.rate_bps=1e9",
         "--set",
         "video.synthetic.layer_bps=[5e8]",
+        "--limit",
+        "events=1e12",
     ]
     # A shell may start us with SIGINT ignored; a user's terminal does not.
     code = (

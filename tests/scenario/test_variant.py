@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dstcc.errors import ScenarioError
+from dstcc.errors import InputError, ScenarioError
 from dstcc.scenario import (
     Scenario,
     content_hash,
@@ -17,6 +17,7 @@ from dstcc.scenario import (
     load_source,
     to_toml,
 )
+from dstcc.trust import allowed
 from tests.scenario.conftest import MINIMAL, Write
 
 TRANSPORT = """
@@ -93,8 +94,11 @@ def test_the_resolved_text_has_them(write: Write, tmp_path: Path) -> None:
 def test_a_class_of_ones_own_may_be_one(write: Write, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text("class Half:\n    def on_ack(self, view):\n        return 2.0\n")
     scenario = read(write, variant('congestion = "own.py:Half"'))
+    with pytest.raises(InputError, match="allow-extensions"):
+        extensions_of(scenario)
     assert scenario.as_variant("mine").transport.congestion == (f"{tmp_path / 'own.py'}:Half",)
-    assert [extension.name for extension in extensions_of(scenario)] == ["Half"]
+    with allowed():
+        assert [extension.name for extension in extensions_of(scenario)] == ["Half"]
 
 
 @pytest.mark.parametrize(
