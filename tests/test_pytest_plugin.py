@@ -49,39 +49,46 @@ def test_it_works_with_several_processes(folder: Path) -> None:
     assert "3 passed" in done.stdout, done.stdout + done.stderr
 
 
-def test_a_missed_bound_shows_metric_bound_and_value(folder: Path) -> None:
-    (folder / "scenarios" / "bad.toml").write_text(
-        SCENARIO + '"cubic.playback_ratio" = "> 1"\nsent_bytes = "< 5"'
-    )
-    done = run_pytest(folder, "--dstcc", "scenarios")
-    assert done.returncode == 1
-    assert "cubic+minrtt/s1: playback_ratio is 1, expected > 1" in done.stdout
-    assert "cubic+minrtt/s1: sent_bytes is 10000, expected < 5" in done.stdout
-    assert "Traceback" not in done.stdout
-
-
-def test_a_bound_on_an_algorithm_that_is_not_run_fails(folder: Path) -> None:
-    (folder / "scenarios" / "idle.toml").write_text(SCENARIO + '"bbr.playback_ratio" = ">= 0"')
-    done = run_pytest(folder, "--dstcc", "scenarios")
-    assert done.returncode == 1
-    assert "expect.bbr.playback_ratio: no trial is of it" in done.stdout
-
-
-def test_a_bound_on_what_nobody_could_have_fails(folder: Path) -> None:
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What a run of five scenarios says of which none passes."""
+    folder = tmp_path_factory.mktemp("failed")
     dark = SCENARIO.replace("[expect]", "outages = [[0, 1_000_000]]\n[expect]") + 'oracle_ratio = "<= 1"'
-    (folder / "scenarios" / "dark.toml").write_text(dark)
-    done = run_pytest(folder, "--dstcc", "scenarios")
-    assert done.returncode == 1
-    assert "expect.oracle_ratio: no sender could have had a layer there in time" in done.stdout
+    for name, text in {
+        "missed": SCENARIO + '"cubic.playback_ratio" = "> 1"\nsent_bytes = "< 5"',
+        "idle": SCENARIO + '"bbr.playback_ratio" = ">= 0"',
+        "dark": dark,
+        "unknown": SCENARIO.replace("rate_bps", "rate_kbps"),
+        "worse": "[scenario",
+    }.items():
+        (folder / f"{name}.toml").write_text(text)
+    done = run_pytest(folder, "--dstcc", ".")
+    assert done.returncode == 1, done.stdout + done.stderr
+    return done.stdout
 
 
-def test_a_scenario_that_cannot_be_read_fails_with_its_message(folder: Path) -> None:
-    (folder / "scenarios" / "bad.toml").write_text(SCENARIO.replace("rate_bps", "rate_kbps"))
-    (folder / "scenarios" / "worse.toml").write_text("[scenario")
-    done = run_pytest(folder, "--dstcc", "scenarios")
-    assert "2 failed" in done.stdout
-    assert "link.0.rate_kbps: unknown key" in done.stdout
-    assert "worse.toml: not TOML" in done.stdout
+def test_scenarios_fail_one_by_one(failed: str) -> None:
+    assert "5 failed" in failed
+    assert all(f"FAILED {name}.toml" in failed for name in ("missed", "idle", "dark", "unknown", "worse"))
+    assert "Traceback" not in failed
+
+
+def test_a_missed_bound_shows_metric_bound_and_value(failed: str) -> None:
+    assert "cubic+minrtt/s1: playback_ratio is 1, expected > 1" in failed
+    assert "cubic+minrtt/s1: sent_bytes is 10000, expected < 5" in failed
+
+
+def test_a_bound_on_an_algorithm_that_is_not_run_fails(failed: str) -> None:
+    assert "expect.bbr.playback_ratio: no trial is of it" in failed
+
+
+def test_a_bound_on_what_nobody_could_have_fails(failed: str) -> None:
+    assert "expect.oracle_ratio: no sender could have had a layer there in time" in failed
+
+
+def test_a_scenario_that_cannot_be_read_fails_with_its_message(failed: str) -> None:
+    assert "link.0.rate_kbps: unknown key" in failed
+    assert "worse.toml: not TOML" in failed
 
 
 def test_a_folder_that_is_not_there(folder: Path) -> None:

@@ -66,6 +66,26 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def page(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run's report, clips within; nobody writes to it."""
+    page = tmp_path_factory.mktemp("page") / "r.html"
+    done = dstcc("report", run, "-o", page)
+    assert done.exit_code == 0, done.stderr
+    return page
+
+
+@pytest.fixture(scope="module")
+def page_beside(run: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    """The run's report, clips in a folder beside it, and what the command said; nobody writes to it."""
+    page = tmp_path_factory.mktemp("beside") / "r.html"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pictures, "EMBEDDED_BYTES", 1000)
+        done = dstcc("report", run, "-o", page, "--json")
+    assert done.exit_code == 0, done.stderr
+    return page, done
+
+
+@pytest.fixture(scope="module")
 def screening(run: Path) -> Screening:
     one = screen(load_report([run])).by_section[0]
     assert isinstance(one, Screening)
@@ -158,11 +178,11 @@ def test_the_numbers_are_the_trials(run: Path, screening: Screening) -> None:
         assert facts[name] == f"frozen {frozen:.1f} %, weighted layers {weight:.1f} %"
 
 
-def test_the_page_holds_pictures_and_clips_and_is_the_same_again(run: Path) -> None:
-    pages = [render(report, "html", screen(report)) for report in (load_report([run]), load_report([run]))]
-    assert pages[0] == pages[1]
-    posters = re.findall(r'poster="data:image/jpeg;base64,([^"]+)"', pages[0])
-    clips = re.findall(r'src="data:video/mp4;base64,([^"]+)"', pages[0])
+def test_the_page_holds_pictures_and_clips_and_is_the_same_again(run: Path, page: Path) -> None:
+    text = page.read_text()
+    assert dstcc("report", run, "-o", "-", "--format", "html").stdout == text
+    posters = re.findall(r'poster="data:image/jpeg;base64,([^"]+)"', text)
+    clips = re.findall(r'src="data:video/mp4;base64,([^"]+)"', text)
     assert len(posters) == len(clips) >= 2
     assert Image.open(io.BytesIO(base64.b64decode(posters[0]))).size == (96, 84)
     assert base64.b64decode(clips[0])[4:8] == b"ftyp"
@@ -175,9 +195,8 @@ def test_a_page_without_pictures_runs_no_script(run: Path, tmp_path: Path) -> No
         assert word not in page
 
 
-def test_the_page_lets_only_its_own_script_run(run: Path) -> None:
-    page = render(load_report([run]), "html", screen(load_report([run])))
-    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
+def test_the_page_lets_only_its_own_script_run(page: Path) -> None:
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page.read_text())
     assert policy is not None
     assert "script-src &#39;sha256-" in policy[1] or "script-src 'sha256-" in policy[1]
     assert "unsafe-inline'; img-src data:" in policy[1]
@@ -219,17 +238,17 @@ class TestBeside:
     def small(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(pictures, "EMBEDDED_BYTES", 1000)
 
-    def test_they_lie_in_a_folder(self, run: Path, tmp_path: Path) -> None:
-        done = dstcc("report", run, "-o", tmp_path / "r.html", "--json")
-        assert done.exit_code == 0, done.stderr
-        page = (tmp_path / "r.html").read_text()
-        named = re.findall(r'<video [^>]*src="([^"]+)"', page)
-        assert sorted(named) == sorted(f"r-clips/{file.name}" for file in (tmp_path / "r-clips").iterdir())
-        sizes = [file.stat().st_size for file in (tmp_path / "r-clips").iterdir()]
-        assert json.loads(done.stdout)["bytes"] == len(page.encode()) + sum(sizes)
+    def test_they_lie_in_a_folder(self, page_beside: tuple[Path, Result]) -> None:
+        page, done = page_beside
+        named = re.findall(r'<video [^>]*src="([^"]+)"', page.read_text())
+        assert sorted(named) == sorted(f"r-clips/{file.name}" for file in (page.parent / "r-clips").iterdir())
+        sizes = [file.stat().st_size for file in (page.parent / "r-clips").iterdir()]
+        assert json.loads(done.stdout)["bytes"] == len(page.read_bytes()) + sum(sizes)
 
-    def test_force_replaces_a_folder_of_clips_and_no_other(self, run: Path, tmp_path: Path) -> None:
-        assert dstcc("report", run, "-o", tmp_path / "r.html").exit_code == 0
+    def test_force_replaces_a_folder_of_clips_and_no_other(
+        self, run: Path, page_beside: tuple[Path, Result], tmp_path: Path
+    ) -> None:
+        shutil.copytree(page_beside[0].parent, tmp_path, dirs_exist_ok=True)
         assert dstcc("report", run, "-o", tmp_path / "r.html", "--force").exit_code == 0
         (tmp_path / "r-clips" / "diary.txt").write_text("mine")
         done = dstcc("report", run, "-o", tmp_path / "r.html", "--force")
@@ -276,51 +295,47 @@ def until(page: Page, condition: str) -> None:
 @pytest.mark.parametrize(("width", "scheme", "beside"), [(1200, "light", False), (390, "dark", True)])
 def test_one_scrubber_moves_every_clip(  # noqa: PLR0917 - fixtures
     browser: Browser,
-    run: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    page: Path,
+    page_beside: tuple[Path, Result],
     beside: bool,
     width: int,
     scheme: str,
 ) -> None:
-    if beside:
-        monkeypatch.setattr(pictures, "EMBEDDED_BYTES", 1000)
-    assert dstcc("report", run, "-o", tmp_path / "r.html").exit_code == 0
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+    file = page_beside[0] if beside else page
+    view = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
     said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.goto((tmp_path / "r.html").as_uri(), wait_until="load")
-    until(page, READY)
-    scrubber, button = page.get_by_label("Time in the clips, seconds"), page.locator(".control button")
+    view.on("console", lambda message: said.append(message.text))
+    view.on("pageerror", lambda error: said.append(str(error)))
+    view.goto(file.as_uri(), wait_until="load")
+    until(view, READY)
+    scrubber, button = view.get_by_label("Time in the clips, seconds"), view.locator(".control button")
     scrubber.fill("2.52")
-    until(page, READY)
-    assert page.evaluate(TIMES) == pytest.approx([2.52] * len(page.evaluate(TIMES)), abs=0.05)
-    assert "2.5 s of" in page.locator(".control output").inner_text()
+    until(view, READY)
+    assert view.evaluate(TIMES) == pytest.approx([2.52] * len(view.evaluate(TIMES)), abs=0.05)
+    assert "2.5 s of" in view.locator(".control output").inner_text()
     button.click()
     assert button.inner_text() == "Pause"
-    until(page, f"{TIMES}.every(time => time > 2.7)")
+    until(view, f"{TIMES}.every(time => time > 2.7)")
     button.click()
     assert button.inner_text() == "Play"
-    times = page.evaluate(TIMES)
+    times = view.evaluate(TIMES)
     assert max(times) - min(times) < 0.4
-    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
-    for video in page.locator(".screening video").all():
+    assert view.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+    for video in view.locator(".screening video").all():
         box = video.bounding_box()
         assert box is not None
         assert box["width"] > 250
         assert not video.get_attribute("controls")
     assert said == []
-    page.close()
+    view.close()
 
 
-def test_without_scripts_each_clip_has_its_controls(browser: Browser, run: Path, tmp_path: Path) -> None:
-    assert dstcc("report", run, "-o", tmp_path / "r.html").exit_code == 0
+def test_without_scripts_each_clip_has_its_controls(browser: Browser, page: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto((tmp_path / "r.html").as_uri())
-    assert not page.locator(".control").is_visible()
+    view = context.new_page()
+    view.goto(page.as_uri())
+    assert not view.locator(".control").is_visible()
     assert all(
-        video.get_attribute("controls") is not None for video in page.locator(".screening video").all()
+        video.get_attribute("controls") is not None for video in view.locator(".screening video").all()
     )
     context.close()
