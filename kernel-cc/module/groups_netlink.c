@@ -75,12 +75,18 @@ static int dstcc_join_all(struct dstcc_net *own, const struct dstcc_joining *joi
 
 	for (i = 0; i < count && !error; i++) {
 		struct sock *sk = joining[i].sk;
+		const struct dstcc *dstcc;
+		bool left;
 
 		if (!dstcc_trylock(sk, false))
 			continue;
-		if (dstcc_of(sk, joining[i].id)) {
+		dstcc = dstcc_of(sk, joining[i].id);
+		if (dstcc) {
+			left = dstcc->group && dstcc->group != id;
 			error = dstcc_group_join(own, sk, id);
 			joined += !error;
+			if (left) /* it may have waited for room, and hear no ACK */
+				dstcc_push(sk);
 		}
 		release_sock(sk);
 	}

@@ -103,6 +103,12 @@ WRONG = {
     "who leaves has what was lent": Wrong(
         "group_ends", "\tdstcc_restore(sk);\n\tgroup = member->group;", "\tgroup = member->group;"
     ),
+    "who leaves sends with the next ACK": Wrong(
+        "group_ends",
+        "\t\t\tif (left) /* it may have waited for room, and hear no ACK */\n\t\t\t\tdstcc_push(sk);\n",
+        "\t\t\t(void)left;\n",
+        "groups_netlink.c",
+    ),
     "a group outlives its members": Wrong(
         "group_ends", "\t\t__xa_erase(&own->groups, group->id);\n", "\t\t;\n"
     ),

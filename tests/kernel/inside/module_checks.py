@@ -331,6 +331,11 @@ def most_under_way(client: Client, for_s: float) -> int:
     return most
 
 
+def congestion_window(lane: socket.socket) -> int:
+    """What TCP has of it now: ``tcpi_snd_cwnd`` (include/uapi/linux/tcp.h)."""
+    return int(struct.unpack_from("I", lane.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104), 80)[0])
+
+
 def nap(for_s: float) -> bool:
     """Sleep; False."""
     time.sleep(for_s)
@@ -445,7 +450,19 @@ def group_wakes() -> dict[str, Any]:
         time.sleep(4.5)  # 20 of 15 a second, by turns, and a round trip; TCP's probe comes after 6 s
         done = [subflow.acked_bytes for subflow in client.subflows()]
     assert all(acked >= 10 * 1448 for acked in done[1:]), done
-    return {"acked": done}
+    # One that has sent all it has does not ask for room, so that its ACKs alone tell of what they free.
+    with loaded(), two_paths(delay_ms=1000) as net, sharing(net, 3, 60) as (lanes, client, ids):
+        lanes[0].send(bytes(40 * 1448))
+        time.sleep(1.95)  # all have left, and none is acknowledged
+        client.act([Action(id, 0, 30) for id in ids])
+        for lane in lanes[1:]:
+            lane.send(bytes(10 * 1448))
+        state = client.group(SHARED)
+        assert (state.in_flight, state.waiting, state.window) == (40, 2, 30), state
+        time.sleep(3)  # TCP's probe comes after 6 s
+        sent = [subflow.sent for subflow in client.subflows()]
+    assert sent == [40, 10, 10], sent
+    return {"acked": done, "sent": sent}
 
 
 @check
@@ -589,7 +606,21 @@ def group_ends() -> dict[str, Any]:
             with inside_client(net) as client:
                 refused("ENOENT", lambda: client.group(SHARED))
             module.unload()
-    return {}
+    # Who waits with nothing under way hears no ACK: it has its window, and sends, as it leaves or goes elsewhere.
+    with loaded(), two_paths(delay_ms=1000) as net, sharing(net, 3, 60) as (lanes, client, ids):
+        lanes[0].send(bytes(40 * 1448))
+        time.sleep(1.9)
+        client.act([Action(id, 0, 30) for id in ids])
+        for lane in lanes[1:]:
+            lane.send(bytes(10 * 1448))
+        assert [congestion_window(lane) for lane in lanes[1:]] == [0, 0]
+        client.set_group(0, ids[1:2])
+        client.set_group(SHARED + 1, ids[2:])
+        time.sleep(0.05)
+        own = congestion_window(lanes[1])
+        sent = [subflow.sent for subflow in client.subflows()]
+    assert own == 30 and sent == [40, 10, 10], (own, sent)
+    return {"sent": sent}
 
 
 @check
