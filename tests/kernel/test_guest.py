@@ -67,6 +67,32 @@ def test_the_guest_is_another_kernel_and_only_out_is_writable(kernel: Path, tmp_
     assert not (tmp_path / "beside").exists()
 
 
+ROUNDING = """
+import ctypes, os, threading, time
+libm = ctypes.CDLL("libm.so.6")
+wrong = []
+def go(mode):
+    for turn in range(20):
+        libm.fesetround(mode)
+        time.sleep(0.01)  # the other thread's turn, in the same process of the host
+        if libm.fegetround() != mode:
+            wrong.append((mode, turn))
+threads = [threading.Thread(target=go, args=(mode,)) for mode in (0x400, 0x800)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+libm.fesetround(0xc00)
+if os.fork() == 0:
+    os._exit(libm.fegetround() >> 8)
+print("wrong", wrong, "child", os.waitstatus_to_exitcode(os.wait()[1]) << 8 == 0xc00)
+"""
+"""Rounding is a part of the processor's state that outlives system calls."""
+
+
+def test_threads_and_children_have_a_processors_state_of_their_own(kernel: Path, tmp_path: Path) -> None:
+    """What ``host.c`` does not write back is what is there already."""
+    assert "wrong [] child True" in python(kernel, ROUNDING, tmp_path).console.read_text()
+
+
 def test_an_hour_of_waiting_is_an_hour_of_the_guest_only(kernel: Path, tmp_path: Path) -> None:
     done = python(kernel, "import time; time.sleep(3600)", tmp_path)
     assert 3600 <= done.virtual_s < 3601

@@ -95,7 +95,9 @@ def test_a_host_keeps_its_files_and_sees_no_other(tmp_path: Path) -> None:
 
 
 def test_the_exit_code_is_the_programs(tmp_path: Path) -> None:
-    assert run(tmp_path / "a", "", *python("raise SystemExit(7)")).code == 7
+    flown = run(tmp_path / "a", "", "sh", "-c", "cat /proc/sys/net/ipv4/tcp_ehash_entries; exit 7")
+    assert flown.code == 7
+    assert int(flown.out) == 1024, "samples go through a table of the size that a host needs"
     ended = run(tmp_path / "b", "", *python("import os, signal; os.kill(os.getpid(), signal.SIGTERM)"))
     assert ended.code == 128 + 15
 
