@@ -63,8 +63,8 @@ TICKS = 250
 QUIET = 25
 """After so many samples in a row in which nothing has moved the pause doubles until something does."""
 BUCKETS = "1024"
-"""Of an end host's table of TCP sockets. A sample goes through all of them; the machine's own table is made for its memory,
-and half a million empty buckets a sample are a second of real time in a long run."""
+"""Of an end host's table of TCP sockets. A sample goes through all of them; the machine's own table is made for its
+memory, and half a million empty buckets a sample are a second of real time in a long run."""
 READ = 1 << 16
 RUNNING_BYTES = 256
 """Of the file that says how far the mission is: written in place."""
