@@ -53,6 +53,7 @@ from dstcc.scenario.constants import engine_constants
 from .backends import Backend
 from .distortions import distortions
 from .footing import footings
+from .identity import Identity, carrier_of
 from .kept import Kept, Record
 from .link_table import LINKS, links_table
 from .logs import log_names, write_logs
@@ -258,20 +259,20 @@ def write_run(
     with those of the same run, and its tables are then the same as if nothing had stopped it. Packet logs are not kept.
     """
     check_output(path, RUN, force=force, inputs=files_of(scenario))
-    started, resolved = time.monotonic(), _resolve(scenario, source)
+    started, resolved, keys = time.monotonic(), _resolve(scenario, source), trial_keys(scenario)
     policies = load_controllers(scenario, source) if policies is None else policies
     judge = Judge(source, quality and scenario.video.quality)
     judge.warnings += [note for policy in policies.values() for note in _outside(policy, scenario, source)]
     judge.warnings += notes_on_coding(scenario, source)
-    keys = trial_keys(scenario)
     with ExitStack() as around:
-        kept = None
+        kept, hashes = None, []
         if keep:
-            identity = _identity(resolved, source, backend, policies, quality)
-            kept = around.enter_context(Kept(path, identity, resume=resume, force=force))
+            same = _identity(resolved, source, backend, policies, quality)
+            kept = around.enter_context(Kept(path, same, resume=resume, force=force))
+            hashes = trial_hashes(resolved, keys, backend=backend, policies=policies, quality=quality)
         folder = around.enter_context(atomic_directory(path, replaces=RUN if force else None))
         done, rows = [], []
-        found = {place for place in range(len(keys)) if kept is not None and kept.has(place)}
+        found = {place for place in range(len(keys)) if kept is not None and kept.has(hashes[place])}
         carried = iter_trials(
             scenario,
             source,
@@ -289,7 +290,7 @@ def write_run(
         ):
             for place in range(len(keys)):
                 if kept is not None and place in found:
-                    record = kept.load(place)
+                    record = kept.load(hashes[place])
                     judge.warnings += [note for note in record.warnings if note not in judge.warnings]
                 else:
                     said = len(judge.warnings)
@@ -298,7 +299,7 @@ def write_run(
                         judge.warnings += write_logs(folder, trial.id, trial.outcome, logs)
                     record = _record(trial, judge.warnings[said:])
                     if kept is not None and trial.outcome is not None:
-                        kept.save(place, record)
+                        kept.save(hashes[place], record)
                 rows.append(record.row)
                 if record.chunks is not None:
                     chunks.add(record.chunks)
@@ -321,6 +322,22 @@ def write_run(
         atomic_write(folder / "scenario.toml", heading + to_toml(_beside(resolved, scenario, path)))
         atomic_write(folder / "run.json", json.dumps(meta, indent=2, ensure_ascii=False) + "\n")
     return Finished(done, meta)
+
+
+def trial_hashes(
+    scenario: Scenario,
+    keys: Sequence[TrialKey],
+    *,
+    backend: Backend,
+    policies: Mapping[str, Policy],
+    quality: bool,
+) -> list[str]:
+    """The hash of each trial (:mod:`.identity`) of a resolved scenario."""
+    identities = {
+        name: Identity(one, carrier=carrier_of(backend, one), policies=policies, quality=quality)
+        for name, one in scenarios_of(scenario).items()
+    }
+    return [identities[key.variant].key(key) for key in keys]
 
 
 def load_run(path: Path) -> Run:
@@ -443,7 +460,7 @@ def _done(fields: Mapping[str, Any]) -> Done:
 def _identity(
     scenario: Scenario, source: Source, backend: Backend, policies: Mapping[str, Policy], quality: bool
 ) -> dict[str, Any]:
-    """All that decides what a trial's rows are."""
+    """What decides its trials' rows and they have in common, in words that a message can show."""
     from dstcc.version import __version__
 
     return {
@@ -455,7 +472,6 @@ def _identity(
         "backend": {"name": backend.name, **_facts(backend, scenario)},
         "policies": [policy.about() for policy in policies.values()],
         "quality": quality,
-        "trials": [key.id for key in trial_keys(scenario)],
     }
 
 

@@ -1,8 +1,8 @@
-"""Finished trials of a run that is under way, on disk, so that an interrupted run can go on with them.
+"""Finished trials of a run that is under way, so that an interrupted run can go on with them.
 
-They lie beside the run, in ``.NAME.kept``: what the run is (``run.json``), and of each finished trial its two tables as
-Arrow files and the rest as JSON, which is written last and so says that the trial is whole. A lock tells whether a
-process works on them. The folder goes when the run is in its place.
+They lie beside the run, in ``.NAME.kept``: a store of trials by their hashes (:mod:`.entries`), and in ``run.json``
+what the run is, so that a command that means another one is told of it. A lock tells whether a process works on them.
+The folder goes when the run is in its place.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
 from dstcc.atomic import atomic_write
 from dstcc.errors import InputError, RunError
 
-from .gather import Column, Words
+from .entries import Entries, Entry
+from .gather import Column
 
 IDENTITY = "run.json"
 LOCK = "lock"
 SHORT = 12
 """Characters of a hash that a message shows."""
+REMEDY = "without --resume and with --force the run starts anew"
 
 
 @dataclass(frozen=True)
@@ -43,17 +42,31 @@ class Record:
     warnings: tuple[str, ...] = ()
     """What became known with this trial."""
 
+    def entry(self) -> Entry:
+        """As a store keeps it."""
+        tables = {"chunks": self.chunks, "samples": self.samples}
+        document = {"row": self.row, "done": self.done, "warnings": list(self.warnings)}
+        return Entry(document, {name: columns for name, columns in tables.items() if columns is not None})
+
+    @classmethod
+    def of(cls, entry: Entry) -> Record:
+        """From a store's entry."""
+        document, tables = entry.document, entry.tables
+        warnings = tuple(document["warnings"])
+        return cls(document["row"], document["done"], tables.get("chunks"), tables.get("samples"), warnings)
+
 
 class Kept:
     """The kept trials of one run; a context manager that holds their lock."""
 
     def __init__(self, path: Path, identity: Mapping[str, Any], *, resume: bool, force: bool) -> None:
-        """For the run at ``path``. ``identity`` is all that decides what a trial's rows are.
+        """For the run at ``path``. ``identity`` is what its trials have in common.
 
         Raises :class:`InputError` where trials are kept and neither ``resume`` nor ``force`` says what to do with
         them, where they are another run's, and where another process works on them.
         """
         self._folder = kept_folder(path)
+        self._entries = _entries(self._folder)
         self._identity = json.loads(json.dumps(identity))
         self._path, self._resume, self._force = path, resume, force
         self._lock: int | None = None
@@ -88,7 +101,9 @@ class Kept:
                 )
             return
         for file in self._folder.iterdir():
-            if file.name != LOCK:
+            if file.is_dir() and not file.is_symlink():
+                shutil.rmtree(file)
+            elif file.name != LOCK:
                 file.unlink()
         atomic_write(self._folder / IDENTITY, json.dumps(self._identity, indent=1))
 
@@ -99,39 +114,17 @@ class Kept:
         if self._lock is not None:
             os.close(self._lock)
 
-    def has(self, place: int) -> bool:
-        """Whether the trial of that place in the run's order is kept."""
-        return (self._folder / f"{place}.json").exists()
+    def has(self, key: str) -> bool:
+        """Whether the trial of that hash is kept."""
+        return self._entries.has(key)
 
-    def load(self, place: int) -> Record:
+    def load(self, key: str) -> Record:
         """A kept trial. Raises :class:`RunError` for a damaged one."""
-        document = _read_json(self._folder / f"{place}.json")
-        tables = {name: _read_columns(self._file(place, name)) for name in document["tables"]}
-        return Record(
-            document["row"],
-            document["done"],
-            tables.get("chunks"),
-            tables.get("samples"),
-            tuple(document["warnings"]),
-        )
+        return Record.of(self._entries.load(key))
 
-    def save(self, place: int, record: Record) -> None:
+    def save(self, key: str, record: Record) -> None:
         """Keep a trial."""
-        tables = {
-            name: columns for name in ("chunks", "samples") if (columns := getattr(record, name)) is not None
-        }
-        for name, columns in tables.items():
-            _write_columns(self._file(place, name), columns)
-        document = {
-            "row": record.row,
-            "done": record.done,
-            "warnings": record.warnings,
-            "tables": list(tables),
-        }
-        atomic_write(self._folder / f"{place}.json", json.dumps(document))
-
-    def _file(self, place: int, name: str) -> Path:
-        return self._folder / f"{place}-{name}.arrow"
+        self._entries.save(key, record.entry())
 
 
 def kept_folder(path: Path) -> Path:
@@ -142,8 +135,11 @@ def kept_folder(path: Path) -> Path:
 
 def kept_trials(path: Path) -> int:
     """How many trials of an interrupted run at ``path`` are kept."""
-    folder = kept_folder(path)
-    return sum(file.stem.isdecimal() for file in folder.glob("*.json")) if folder.is_dir() else 0
+    return len(list(_entries(kept_folder(path)).found()))
+
+
+def _entries(folder: Path) -> Entries:
+    return Entries(folder, REMEDY)
 
 
 def _difference(kept: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
@@ -162,49 +158,11 @@ def _short(value: Any) -> str:
     return f"{text[:SHORT]}…" if len(text) > 3 * SHORT else text
 
 
-def _write_columns(path: Path, columns: Sequence[Column]) -> None:
-    """A column of text keeps its words and numbers, a column of numbers its type; NaN stays NaN."""
-    arrays = [
-        pa.DictionaryArray.from_arrays(pa.array(column.numbers), pa.array(column.words, pa.string()))
-        if isinstance(column, Words)
-        else pa.array(column)
-        for column in columns
-    ]
-    table = pa.table(arrays, names=[str(place) for place in range(len(arrays))])
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    temporary = path.with_suffix(".part")
-    with (
-        pa.OSFile(str(temporary), "wb") as file,
-        pa.ipc.new_file(file, table.schema, options=options) as writer,
-    ):
-        writer.write_table(table)
-    temporary.replace(path)
-
-
-def _read_columns(path: Path) -> list[Column]:
-    try:
-        with pa.memory_map(str(path)) as file:
-            table = pa.ipc.open_file(file).read_all().combine_chunks()
-            return [_column(column.combine_chunks()) for column in table.columns]
-    except (OSError, pa.ArrowException) as error:
-        raise RunError(
-            f"{path}: damaged ({error}); without --resume and with --force the run starts anew"
-        ) from None
-
-
-def _column(array: pa.Array) -> Column:
-    if isinstance(array, pa.DictionaryArray):
-        return Words(tuple(array.dictionary.to_pylist()), np.array(array.indices))
-    return np.array(array.to_numpy(zero_copy_only=False))
-
-
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise RunError(
-            f"{path}: damaged ({error}); without --resume and with --force the run starts anew"
-        ) from None
+        raise RunError(f"{path}: damaged ({error}); {REMEDY}") from None
     if not isinstance(document, dict):
-        raise RunError(f"{path}: damaged; without --resume and with --force the run starts anew")
+        raise RunError(f"{path}: damaged; {REMEDY}")
     return document

@@ -17,8 +17,9 @@ import pytest
 from dstcc import engine
 from dstcc.errors import InputError, RunError
 from dstcc.run import write_run
+from dstcc.run.entries import Entries, Entry
 from dstcc.run.gather import Column, Words
-from dstcc.run.kept import Record, _read_columns, _write_columns, kept_folder, kept_trials
+from dstcc.run.kept import Record, kept_folder, kept_trials
 from dstcc.scenario import load_scenario, load_source, parse_override
 from tests.made_results import toy_simulate
 
@@ -103,14 +104,20 @@ def test_a_second_interrupt_keeps_what_came_since(stopped: Path, scenario_file: 
     assert kept_trials(stopped) == 3
 
 
-@pytest.mark.parametrize(
-    ("override", "said"),
-    [("run.seeds=3", "trials was 4 of them and is 6 of them"), ("link.0.loss.packet=1e-2", "scenario was ")],
-)
-def test_another_run_is_refused(stopped: Path, scenario_file: Path, override: str, said: str) -> None:
-    with pytest.raises(InputError, match=f"run: the kept trials are of another run: {said}"):
-        run(stopped, scenario_file, override, resume=True)
+def test_another_run_is_refused(stopped: Path, scenario_file: Path) -> None:
+    with pytest.raises(InputError, match="run: the kept trials are of another run: scenario was "):
+        run(stopped, scenario_file, "link.0.loss.packet=1e-2", resume=True)
     assert kept_trials(stopped) == 2
+
+
+def test_more_seeds_go_on_with_the_kept_ones(tmp_path: Path, stopped: Path, scenario_file: Path) -> None:
+    """A trial is found by its hash: the two that were kept are the first two of the six."""
+    with pytest.raises(KeyboardInterrupt):
+        run(stopped, scenario_file, "run.seeds=3", resume=True, stop_after=3)
+    assert kept_trials(stopped) == 3
+    run(stopped, scenario_file, "run.seeds=3", resume=True)
+    run(tmp_path / "whole", scenario_file, "run.seeds=3")
+    assert tables(stopped) == tables(tmp_path / "whole")
 
 
 def test_another_commit_and_other_options_are_refused(
@@ -146,10 +153,11 @@ def test_two_processes_do_not_keep_the_same_run(stopped: Path, scenario_file: Pa
     run(stopped, scenario_file, resume=True)
 
 
-@pytest.mark.parametrize("name", ["1.json", "1-chunks.arrow", "run.json"])
+@pytest.mark.parametrize("name", ["??/*[0-9a-f].json", "??/*-chunks.arrow", "run.json"])
 def test_a_damaged_file_is_named(stopped: Path, scenario_file: Path, name: str) -> None:
-    (kept_folder(stopped) / name).write_bytes(b"\x00")
-    with pytest.raises(RunError, match=rf"{name}: damaged"):
+    damaged = min(kept_folder(stopped).glob(name))
+    damaged.write_bytes(b"\x00")
+    with pytest.raises(RunError, match=rf"{damaged.name}: (damaged|not JSON)"):
         run(stopped, scenario_file, resume=True)
 
 
@@ -173,8 +181,9 @@ def test_columns_come_back_as_they_were(tmp_path: Path) -> None:
         np.array([1, -2, 3], np.int64),
         np.array([True, False, True]),
     ]
-    _write_columns(tmp_path / "c.arrow", columns)
-    back = _read_columns(tmp_path / "c.arrow")
+    store, key = Entries(tmp_path), "0" * 32
+    store.save(key, Entry({}, {"chunks": columns}))
+    back = store.load(key).tables["chunks"]
     assert isinstance(back[0], Words) and back[0].words == ("a", "b")
     assert back[0].numbers.dtype == np.int8 and back[0].numbers.tolist() == [0, 1, 1]
     for one, other in zip(columns[1:], back[1:], strict=True):
