@@ -229,7 +229,13 @@ def emulate(
         said.enter_context(limited(limits or {}))
         if allow_extensions:
             said.enter_context(allowed())
-        loaded = read(Path(scenario), changed, variants=variants, **names)
+        loaded = read(
+            Path(scenario),
+            changed,
+            variants=variants,
+            congestion=names["congestion"],
+            scheduler=names["scheduler"],
+        )
         path, kept = (None if output is None else Path(output)), None
         if path is None:
             kept = tempfile.TemporaryDirectory(prefix="dstcc-")

@@ -29,6 +29,7 @@ COMMANDS = {
     "encode": "Turn a video file into a layered stream directory.",
     "emulate": "Send a scenario's video over its links, once per combination of algorithms and seeds.",
     "run": "Run programs of yours on both ends of a scenario's links, in virtual time.",
+    "sweep": "Run a grid of scenarios × algorithms × seeds, on all cores or a cluster.",
     "train": "Train a controller on a scenario and write its policy.",
     "ladder": "Say what knowing and learning are worth in scenarios.",
     "play": "Write the video as Earth saw it, lost chunks frozen.",
@@ -42,9 +43,6 @@ COMMANDS = {
     "doctor": "Say what this machine can do and how to get the rest.",
 }
 """Command name → help line; module ``dstcc_cli.NAME`` exports it as ``command``."""
-
-LATER = ("sweep",)
-"""Commands of the interface that this version does not have."""
 
 INTERRUPTED = 130
 TERMINATED = 128 + signal.SIGTERM
@@ -82,10 +80,8 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that ``args`` name; explain names that are unknown or not yet available."""
+        """Find the command that ``args`` name; explain names that are unknown."""
         name = args[0]
-        if name in LATER:
-            raise click.UsageError(f"'{name}' is not in this version of dstcc ({__version__})", ctx)
         if name not in COMMANDS:
             near = get_close_matches(name, COMMANDS, 1)
             hint = f"; did you mean '{near[0]}'?" if near else ""

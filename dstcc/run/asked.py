@@ -88,21 +88,32 @@ def read(
     variants: Sequence[str] = (),
     congestion: Sequence[str] = (),
     scheduler: Sequence[str] = (),
+    folder: Path | None = None,
 ) -> Scenario:
-    """The scenario as asked for: all its variants, or those named where variants or algorithms are."""
-    loaded = load_scenario(path, changed)
+    """The scenario as asked for: all its variants, or those named where variants or algorithms are.
+
+    Paths in ``changed`` are relative to ``folder``, the working directory unless given.
+    """
+    loaded = load_scenario(path, changed, folder=folder)
     return with_variants(loaded, variants) if variants or congestion or scheduler else loaded
 
 
-def ask(scenario: Scenario, backend: str, *, logs: bool = False, alone: Sequence[str] = ()) -> Asked:
+def ask(
+    scenario: Scenario,
+    backend: str,
+    *,
+    logs: bool = False,
+    alone: Sequence[str] = (),
+    source_of: Callable[[Scenario], Source] = load_source,
+) -> Asked:
     """Read what the scenario's trials need and check that they can run.
 
     What would take more than the limits in force is refused. ``logs``: every packet is to be kept. ``alone`` names the
     controllers that were asked for with no congestion control and no variant beside them: where only what the scenario
-    has beside them cannot run, the error says so. Raises :class:`~dstcc.errors.InputError` and what
-    :func:`load_controllers` raises.
+    has beside them cannot run, the error says so. ``source_of`` reads its video. Raises
+    :class:`~dstcc.errors.InputError` and what :func:`load_controllers` raises.
     """
-    carrier, source = backend_of(backend), load_source(scenario)
+    carrier, source = backend_of(backend), source_of(scenario)
 
     def check(asked: Scenario) -> dict[str, Policy]:
         policies = load_controllers(asked, source)

@@ -89,7 +89,7 @@ def _root(package: str) -> Path:
 @cache
 def made_by(backend: str, version: str | None = None) -> str:
     """What makes a trial's result, in words: ``dstcc 0.1.0 3f2a9c01 simulator``, or with a kernel's version."""
-    packages = PACKAGES if backend == "simulator" else (*PACKAGES, KERNEL)
+    packages = (*PACKAGES, KERNEL) if backend in ("kernel", "host") else PACKAGES
     return " ".join(
         ["dstcc", __version__, code_digest(*packages)[:8], backend, *([version] if version else [])]
     )

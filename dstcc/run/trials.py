@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from traceback import format_exc
 from typing import TYPE_CHECKING
 
 from dstcc import engine
@@ -108,6 +109,8 @@ class Trial:
     error: str | None = None
     partial: Carried | None = None
     """Of one that was ended, what was seen until then."""
+    traceback: str | None = None
+    """Of one that failed, where."""
 
     @property
     def id(self) -> str:
@@ -406,8 +409,8 @@ def _finish(key: TrialKey, simulated: Callable[[], _Raw], judge: Judge) -> Trial
         )
         return Trial(key, Outcome(setup, result, raw.links, playback, metrics))
     except _EndedError as ended:
-        return Trial(key, error=str(ended), partial=ended.carried)
+        return Trial(key, error=str(ended), partial=ended.carried, traceback=format_exc())
     except DstccError as error:
-        return Trial(key, error=str(error))
+        return Trial(key, error=str(error), traceback=format_exc())
     except Exception as error:
-        return Trial(key, error=f"{type(error).__name__}: {error}")
+        return Trial(key, error=f"{type(error).__name__}: {error}", traceback=format_exc())

@@ -5,16 +5,18 @@ from __future__ import annotations
 from .build import TrialSetup, draw_trial, engine_config, extensions_of, horizon_s, scale_of
 from .draws import describe, draw_links, link_notes, rtt_s
 from .files import files_of
-from .load import Override, load_scenario, parse_override, parse_scenario, scenario_files
+from .load import ABSENT, Override, load_scenario, parse_override, parse_scenario, scenario_files
 from .model import Scenario
 from .physics import sun_earth_probe_deg
-from .video import Source, any_delay_hash, content_hash, load_source, manifest_hash
+from .video import Source, Sources, any_delay_hash, content_hash, load_source, manifest_hash
 from .write import to_toml
 
 __all__ = [
+    "ABSENT",
     "Override",
     "Scenario",
     "Source",
+    "Sources",
     "TrialSetup",
     "any_delay_hash",
     "content_hash",

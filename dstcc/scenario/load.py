@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,8 @@ class _Deleted:
 
 
 DELETED = _Deleted()
+ABSENT = _Deleted()
+"""Likewise, of a key that need not be there."""
 
 
 @dataclass(frozen=True)
@@ -91,11 +94,11 @@ def parse_override(text: str) -> Override:
     return Override(keys, parsed["value"] if len(parsed) == 1 else raw)
 
 
-def load_scenario(path: Path, overrides: Sequence[Override] = ()) -> Scenario:
+def load_scenario(path: Path, overrides: Sequence[Override] = (), *, folder: Path | None = None) -> Scenario:
     """Read and check a scenario file; later overrides win over earlier ones and over the file.
 
-    Relative paths in a file are relative to its folder, those in overrides to the working directory. Python files that
-    overrides name may run (:mod:`dstcc.trust`). Raises
+    Relative paths in a file are relative to its folder, those in overrides to ``folder`` (the working directory). Python
+    files that overrides name may run (:mod:`dstcc.trust`), unless they come from a file, which ``folder`` is of. Raises
     :class:`ScenarioError` naming the file, the key, the value and the rule that is broken.
     """
     path = Path(path)
@@ -103,8 +106,9 @@ def load_scenario(path: Path, overrides: Sequence[Override] = ()) -> Scenario:
     source = str(path) if len(files) == 1 else f"{path} (which extends {', '.join(map(str, files[1:]))})"
     for override in overrides:
         _apply(document, override, str(path))
-        trust(anchored(text, Path.cwd()) for text in _texts(override.value) if is_file(text))
-    _anchor(document, Path.cwd(), str(path))
+        if folder is None:
+            trust(anchored(text, Path.cwd()) for text in _texts(override.value) if is_file(text))
+    _anchor(document, folder or Path.cwd(), str(path))
     return parse_scenario(with_units(document, source), source=source)
 
 
@@ -223,6 +227,10 @@ def _anchor_policies(value: Any, folder: Path) -> Any:
 
 def _apply(document: dict[str, Any], override: Override, source: str) -> None:
     where = f"{source}: --set {'.'.join(override.keys)}"
+    if override.value is ABSENT:
+        with suppress(ScenarioError):
+            _delete(document, override.keys, where)
+        return
     if override.value is DELETED:
         return _delete(document, override.keys, where)
     node: Any = document

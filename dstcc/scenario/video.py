@@ -42,6 +42,8 @@ ADDED_TO_LINKS = ("unannounced_outages",)
 ADDED_TO_LOSSES = ("table", "ramp", "states")
 """Keys of ``[transport]``, of a link and of a loss that are newer than recorded hashes (policy files hold the hashes of
 their training scenarios): a scenario without such a key keeps its hash."""
+KEPT_SOURCES = 16
+"""The most that :class:`Sources` holds at a time: of the largest mission each has some 500 MB."""
 ENCODING = 2
 """Counts up where the same clip and settings come to give other bytes: the cache keys streams by it, too."""
 NOT_PHYSICS: Any = {"name", "file", "summary", "references", "notes"}
@@ -116,7 +118,27 @@ def load_source(scenario: Scenario) -> Source:
     Raises :class:`ScenarioError` when the mission has too many chunks or an algorithm needs more layers, and
     :class:`StreamError` naming the file when a payload differs from the stream's manifest.
     """
-    source = _read_source(scenario)
+    return _checked(_read_source(scenario), scenario)
+
+
+class Sources:
+    """The sources of many scenarios; those of the same video and length share one, which is read once."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, Source] = {}
+
+    def of(self, scenario: Scenario) -> Source:
+        """As :func:`load_source`."""
+        same = f"{scenario.video.model_dump_json()} {scenario.scenario.duration_s}"
+        if same not in self._read:
+            if len(self._read) >= KEPT_SOURCES:
+                self._read.clear()
+            self._read[same] = _read_source(scenario)
+        return _checked(self._read[same], scenario)
+
+
+def _checked(source: Source, scenario: Scenario) -> Source:
+    """The source, if the scenario's algorithms can do with its layers."""
     varied = [(f"variant {one.label}: ", scenario.as_variant(one.label)) for one in scenario.variant]
     for whose, one in [("", scenario), *varied]:
         problem = one.misfit(layers=source.layers)

@@ -11,7 +11,7 @@ from importlib import import_module
 import click
 import pytest
 from click.testing import CliRunner
-from dstcc_cli.main import COMMANDS, LATER, main
+from dstcc_cli.main import COMMANDS, main
 from dstcc_cli.output import console, emit_json, notices, progress
 
 from dstcc.errors import DstccError, InputError, MissingCapabilityError
@@ -28,18 +28,10 @@ def test_help_lists_the_commands_that_are_there() -> None:
     done = invoke("--help")
     assert done.exit_code == 0
     assert all(name in done.output for name in COMMANDS)
-    assert not any(f"  {name} " in done.output for name in LATER)
 
 
 def test_version() -> None:
     assert invoke("--version").output == f"dstcc, version {__version__}\n"
-
-
-@pytest.mark.parametrize("name", LATER)
-def test_commands_of_later_versions_say_so(name: str) -> None:
-    done = invoke(name, "anything", "--quick")
-    assert done.exit_code == 2
-    assert f"'{name}' is not in this version" in done.stderr
 
 
 def test_a_slip_gets_the_nearest_command() -> None:

@@ -1,0 +1,219 @@
+"""``dstcc sweep``: a grid of scenarios × algorithms × seeds, on all cores or a cluster."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .output import console, emit_json, notices
+
+if TYPE_CHECKING:
+    from dstcc.sweep.call import Sweep
+    from dstcc.sweep.conduct import Progress, Swept
+    from dstcc.sweep.estimate import Estimate
+
+ENGINES = ("local",)
+SHOWN_FAILURES = 10
+
+EXAMPLES = """\b
+A study, study.toml:
+  [study]
+  scenario = "mars.toml"                # or several
+  congestion = ["cubic", "bbr-scaled"]  # else the scenario's algorithms
+  seeds = 10
+  [vary]                                # keys of the scenario, as --set has them
+  "link.0.loss.packet" = [1e-4, 1e-3]
+  "link.0.delay_s" = {from = "3 min", to = "22 min", steps = 5}
+  "link.0.rate_bps" = {from = "10 kbit/s", to = "1 Mbit/s", steps = 5, scale = "log"}
+  [[exclude]]                           # leave out where all of this holds
+  "link.0.delay_s" = "> 20 min"
+  congestion = "cubic"
+
+\b
+Examples:
+  dstcc sweep study.toml --dry-run
+  dstcc sweep study.toml -o study       # again: goes on where it stopped
+  dstcc report study -o study.html
+  dstcc query study "SELECT algorithm, avg(playback_ratio) FROM trials GROUP BY ALL"
+  dstcc sweep study.toml -o study --merge theirs
+"""
+
+
+@click.command(short_help="Run a grid of scenarios × algorithms × seeds.", epilog=EXAMPLES)
+@click.argument("study", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Folder of the study (without --dry-run)."
+)
+@click.option(
+    "--engine",
+    type=click.Choice(ENGINES),
+    default="local",
+    show_default=True,
+    help="What carries the trials.",
+)
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Trials at a time.  [default: all cores]")
+@click.option(
+    "--train", is_flag=True, help="Trainings in place of trials: [train] algorithm = [...], steps = N."
+)
+@click.option(
+    "--trial-limit",
+    metavar="TIME",
+    help="A trial that takes longer is ended, like 90, '15 min'.  [default: the study's, or 1 h]",
+)
+@click.option(
+    "--retries",
+    type=click.IntRange(0),
+    metavar="N",
+    help="How often a trial that failed is tried again.  [default: the study's, or 2]",
+)
+@click.option(
+    "--merge",
+    "others",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Take in the results of another folder of a study, and run nothing; repeatable.",
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Count the trials, measure a few, estimate time and bytes; keep nothing."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+def command(
+    *,
+    study: Path,
+    output: Path | None,
+    engine: str,
+    jobs: int | None,
+    train: bool,
+    trial_limit: str | None,
+    retries: int | None,
+    others: tuple[Path, ...],
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Run every point of STUDY's grid, once per algorithm and seed, into a folder of results.
+
+    The same command goes on after anything that stopped it: a trial that has a result, by a hash of all that decides
+    it, is not run again. A trial that fails or hangs is tried again, then noted, and the rest goes on.
+
+    Exit codes: 0 done, 1 a trial failed, 2 bad input, 130 interrupted, 143 terminated.
+    """
+    if output is None and not dry_run:
+        raise click.UsageError("needs -o DIR, or --dry-run")
+    from dstcc.scenario.units import duration_s
+    from dstcc.sweep.call import Sweep, local
+
+    limit_s = None if trial_limit is None else duration_s(trial_limit, "--trial-limit")
+    sweep = Sweep(study, output, train=train, argv=sys.argv, tell=_say)
+    if dry_run:
+        return _show_estimate(sweep.estimate(jobs), as_json)
+    if others:
+        return _show_merge(sweep, others, as_json)
+    with _how_to_go_on(), _progress(sweep) as watch:
+        swept = sweep.run(local(jobs), retries=retries, limit_s=limit_s, watch=watch)
+    return _conclude(swept, as_json)
+
+
+def _say(note: str) -> None:
+    click.echo(f"dstcc: {note}", err=True)
+
+
+@contextmanager
+def _how_to_go_on() -> Iterator[None]:
+    """After Ctrl-C and SIGTERM, say that the same command goes on."""
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            _say(f"what is finished is kept; this goes on: {shlex.join(['dstcc', *sys.argv[1:]])}")
+        raise
+
+
+@contextmanager
+def _progress(sweep: Sweep) -> Iterator[Callable[[Progress], None]]:
+    """A line on a terminal's stderr: what is done, what failed, how long it still takes."""
+    if not sys.stderr.isatty():
+        yield lambda _progress: None
+        return
+    from rich.status import Status
+
+    with Status(sweep.study.name, console=notices()) as status:
+        yield lambda progress: status.update(f"{sweep.study.name}: {progress_line(progress)}")
+
+
+def progress_line(progress: Progress) -> str:
+    """Where a sweep is, in words."""
+    said = f"{progress.done:,} of {progress.trials:,} trials"
+    if progress.failed:
+        said += f", {progress.failed:,} failed"
+    if progress.left_s is None:
+        return f"{said}, no estimate yet"
+    low, high = map(duration_words, progress.left_s)
+    return f"{said}, about {low} left" if low == high else f"{said}, {low} to {high} left"
+
+
+def duration_words(seconds: float) -> str:
+    """``40 s``, ``12 min``, ``3.5 h``, ``2.1 d``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} d"
+
+
+def _show_estimate(found: Estimate, as_json: bool) -> int:
+    if as_json:
+        emit_json(found.document())
+        return 0
+    out = console()
+    left_out = f" ({found.left_out:,} points left out)" if found.left_out else ""
+    out.print(f"{found.sweep}: {found.cells:,} points{left_out}, {found.trials:,} trials", soft_wrap=True)
+    if found.missing < found.trials:
+        out.print(f"{found.trials - found.missing:,} have results, {found.missing:,} are missing")
+    if found.trial_s is None or found.low_s is None or found.high_s is None:
+        out.print(f"time: not known, {found.measured} trials could be measured")
+    else:
+        low, high = duration_words(found.low_s), duration_words(found.high_s)
+        span = low if low == high else f"{low} to {high}"
+        out.print(
+            f"time: {span} on {found.workers} cores, by {found.measured} trials that were measured now "
+            f"({found.trial_s:.2g} s each on average)",
+            soft_wrap=True,
+        )
+    out.print(f"disk: at most {found.bytes / 1e6:,.1f} MB of results")
+    return 0
+
+
+def _show_merge(sweep: Sweep, others: tuple[Path, ...], as_json: bool) -> int:
+    done, trials = sweep.merge(others), len(sweep.plan.units)
+    if as_json:
+        emit_json({"sweep": sweep.study.name, "trials": trials, "done": done, "missing": trials - done})
+    else:
+        console().print(f"{sweep.study.name}: {done:,} of {trials:,} trials have results")
+    return 0
+
+
+def _conclude(swept: Swept, as_json: bool) -> int:
+    if as_json:
+        emit_json(swept.document())
+    else:
+        out, finished = console(), swept.done + swept.skipped
+        earlier = f", {swept.skipped:,} of them before" if swept.skipped else ""
+        out.print(
+            f"{swept.name}: {finished:,} of {swept.trials:,} trials of {swept.cells:,} points in {swept.folder}"
+            f"{earlier}, {duration_words(swept.wall_s)}",
+            soft_wrap=True,
+        )
+    for one in swept.failed[:SHOWN_FAILURES]:
+        _say(f"{one['trial']} failed {len(one['tries'])} times: {one['error']}")
+    if len(swept.failed) > SHOWN_FAILURES:
+        _say(f"and {len(swept.failed) - SHOWN_FAILURES:,} more")
+    if swept.failed:
+        _say(f"why, with tracebacks: {swept.folder / 'failed'}")
+    return 1 if swept.failed else 0

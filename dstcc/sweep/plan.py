@@ -1,0 +1,189 @@
+"""What a sweep has to do: every piece of every cell, in order, with its hash."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from dstcc.errors import InputError
+
+from .axes import Axis, shown
+from .study import MOST_TRIALS, Point, Study
+from .work import Piece, Work, point_words, result_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_TOGETHER = 16
+"""Trials that a worker is handed at a time."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A piece of work as an executor is handed it."""
+
+    cell: int
+    id: str
+    key: str
+
+    @property
+    def words(self) -> list[Any]:
+        """As JSON."""
+        return [self.cell, self.id, self.key]
+
+
+@dataclass
+class Plan:
+    """All pieces of a study, in the order of its tables: by point, then as ``dstcc emulate`` orders them."""
+
+    study: Study
+    train: bool
+    points: tuple[Point, ...]
+    layers: int
+    """The most of any cell's video."""
+    units: list[Unit]
+    pieces: list[Piece] = field(repr=False)
+    """Of each unit."""
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns of the study's tables."""
+        return _schema_of(self)
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Hash → number of the unit."""
+        return {unit.key: place for place, unit in enumerate(self.units)}
+
+    def about(self, places: Sequence[int]) -> pa.Table:
+        """The columns that say which trials these are."""
+        import pyarrow as pa
+
+        points = self.points
+        columns: dict[str, list[Any]] = {
+            "key": [self.units[place].key for place in places],
+            "made_by": [self.pieces[place].made_by for place in places],
+            "scenario": [points[self.units[place].cell].scenario.stem for place in places],
+        }
+        cells = [points[self.units[place].cell].values for place in places]
+        for number, name in enumerate(self.study.columns):
+            columns[name] = [_cell_value(self.schema.field(name).type, values[number]) for values in cells]
+        for name in ("algorithm", "congestion", "scheduler", "controller", "variant", "seed"):
+            columns[name] = [self.pieces[place].facts[name] for place in places]
+        return pa.table(
+            {name: pa.array(values, self.schema.field(name).type) for name, values in columns.items()}
+        )
+
+    def batches(self, wanted: Sequence[int]) -> Iterator[list[Unit]]:
+        """Units in the order to run them: those of a cell and seed together, which share links and losses, and such
+        groups in an order drawn from their hashes, so that what is done is at any time a fair sample of what is left.
+        """
+        groups = [
+            [self.units[place] for place in group]
+            for _, group in groupby(
+                sorted(wanted, key=lambda place: (self.units[place].cell, self._seed(place), place)),
+                key=lambda place: (self.units[place].cell, self._seed(place)),
+            )
+        ]
+        for group in sorted(groups, key=lambda group: hashlib.sha256(group[0].key.encode()).digest()):
+            most = 1 if self.train else MOST_TOGETHER
+            yield from (group[first : first + most] for first in range(0, len(group), most))
+
+    def _seed(self, place: int) -> int:
+        return int(self.pieces[place].facts["seed"])
+
+    def words(self, unit: Unit) -> str:
+        """A unit as messages name it."""
+        return f"{unit.id} of {point_words(self.study, self.points[unit.cell])}"
+
+
+def make_plan(work: Work, advance: Callable[[], None] = lambda: None) -> Plan:
+    """Read every cell.
+
+    Raises :class:`InputError` for a point that cannot run, for two pieces that are the same, and for a study of none.
+    """
+    study, layers = work.study, 1
+    units: list[Unit] = []
+    pieces: list[Piece] = []
+    first: dict[str, int] = {}
+    for number in range(len(work.points)):
+        cell = work.cell(number)
+        layers = max(layers, cell.layers)
+        for piece in cell.pieces:
+            unit = Unit(number, piece.id, piece.key)
+            if piece.key in first:
+                other = units[first[piece.key]]
+                raise InputError(
+                    f"{study.name}: {other.id} of {point_words(study, work.points[other.cell])} and {unit.id} of "
+                    f"{point_words(study, work.points[number])} are the same trial: something that varies has no "
+                    "effect there; [[exclude]] leaves one out"
+                )
+            first[piece.key] = len(units)
+            units.append(unit)
+            pieces.append(piece)
+        if len(units) > MOST_TRIALS:
+            raise InputError(f"{study.name}: more than {MOST_TRIALS:,} trials")
+        advance()
+    if not units:
+        raise InputError(f"{study.name}: has no trials; what its [[exclude]] leave out is everything")
+    return Plan(study, work.train, work.points, layers, units, pieces)
+
+
+def _schema_of(plan: Plan) -> pa.Schema:
+    import pyarrow as pa
+
+    text, number = pa.string(), pa.int64()
+    varied = []
+    for name in plan.study.columns:
+        values = [value for axis in plan.study.axes for value in _values(axis, name)]
+        varied.append(pa.field(name, _type_of(values)))
+    return pa.schema(
+        [
+            pa.field("key", text, nullable=False),
+            pa.field("made_by", text, nullable=False),
+            pa.field("scenario", text, nullable=False),
+            *varied,
+            pa.field("algorithm", text, nullable=False),
+            *(pa.field(name, text) for name in ("congestion", "scheduler", "controller", "variant")),
+            pa.field("seed", number, nullable=False),
+            *result_schema(plan.train, plan.layers),
+        ]
+    )
+
+
+def _values(axis: Axis, name: str) -> list[Any]:
+    if name not in axis.names:
+        return []
+    place = axis.names.index(name)
+    return [row[place] for row in axis.rows]
+
+
+def _type_of(values: Sequence[Any]) -> pa.DataType:
+    """Of a column of these values; an empty text, which deletes the key, is null there."""
+    import pyarrow as pa
+
+    there = [value for value in values if value != ""]
+    if there and all(isinstance(value, bool) for value in there):
+        return pa.bool_()
+    if there and all(isinstance(value, int) and not isinstance(value, bool) for value in there):
+        return pa.int64()
+    if there and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in there):
+        return pa.float64()
+    return pa.string()
+
+
+def _cell_value(kind: pa.DataType, value: Any) -> Any:
+    """A value as its column holds it: what is no text is JSON in a column of texts."""
+    import json
+
+    import pyarrow as pa
+
+    if value == "":
+        return None
+    if kind == pa.string() and not isinstance(value, str):
+        return json.dumps(shown(value), ensure_ascii=False)
+    return float(value) if kind == pa.float64() else value

@@ -1,0 +1,218 @@
+"""A study's results in Parquet: parts that are written whole, readable at any time, and in the end always the same.
+
+A part has the rows of up to :data:`PART_ROWS` trials and a name made of their hashes, so that copying the parts of one
+study beside those of another loses nothing. While a sweep runs, fresh results become parts of their own every few
+seconds. :func:`settle` then puts all rows in the study's order into parts of full size: whoever ran the trials, where
+and in which order, the parts are the same bytes. Until then a trial may be in two parts, as after a crash or a copy,
+with the same values: readers take one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dstcc.atomic import atomic_file, atomic_write
+from dstcc.errors import RunError
+from dstcc.reading import check_regular
+from dstcc.version import __version__
+
+from .places import SCHEMA, Place
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+PART_ROWS = 1 << 16
+GLOB = "part-*.parquet"
+IDENTITY = ("key", "made_by")
+"""Columns that every part has."""
+
+
+def parts_in(folder: Path) -> list[Path]:
+    """The parts in a folder, in a fixed order."""
+    return sorted(folder.glob(GLOB))
+
+
+def known_keys(place: Place) -> pa.Array:
+    """The hashes of all results that are in parts."""
+    found = [read_part(part, ["key"])["key"] for part in _all_parts(place)]
+    chunks = [chunk for column in found for chunk in column.chunks]
+    return pa.chunked_array(chunks, pa.string()).combine_chunks() if chunks else pa.array([], pa.string())
+
+
+def makers(place: Place) -> dict[str, int]:
+    """How many of the results are by whom (``made_by``), those that the study does not ask for included."""
+    counted: dict[str, int] = {}
+    for part in _all_parts(place):
+        for entry in pc.value_counts(read_part(part, ["made_by"])["made_by"]).to_pylist():
+            counted[entry["values"]] = counted.get(entry["values"], 0) + entry["counts"]
+    return counted
+
+
+def missing(plan: Plan, place: Place) -> list[int]:
+    """The numbers of the units of a plan that have no result."""
+    done = pc.is_in(pa.array([unit.key for unit in plan.units], pa.string()), known_keys(place)).to_numpy(
+        zero_copy_only=False
+    )
+    fresh = set(place.fresh.found())
+    return [number for number, unit in enumerate(plan.units) if not done[number] and unit.key not in fresh]
+
+
+def fold(plan: Plan, place: Place, keys: Iterable[str] | None = None) -> int:
+    """Put fresh results into a part, and return how many there were; all, or those of ``keys``.
+
+    Results that the plan does not ask for stay where they are.
+    """
+    store = place.fresh
+    wanted = [key for key in (store.found() if keys is None else keys) if key in plan.place]
+    rows: dict[str, dict[str, Any]] = {}
+    for key in wanted:
+        with suppress(FileNotFoundError):  # another process has put it into a part
+            rows[key] = store.load(key).document["row"]
+    numbers = sorted(plan.place[key] for key in rows)
+    for first in range(0, len(numbers), PART_ROWS):
+        some = numbers[first : first + PART_ROWS]
+        table = plan.about(some)
+        results = pa.Table.from_pylist(
+            [rows[plan.units[number].key] for number in some], schema=_results(plan.schema)
+        )
+        for name in results.column_names:
+            table = table.append_column(name, results[name])
+        write_part(place.trials, table.cast(plan.schema))
+    for key in rows:
+        store.discard(key)
+    return len(rows)
+
+
+def settle(plan: Plan, place: Place) -> None:
+    """Put the rows of all parts in order: the study's into ``trials``, what it does not ask for into ``others``."""
+    old = _all_parts(place)
+    if _settled(place) and not parts_in(place.others) and _all_of(plan, place):
+        return
+    own, others = _sorted_out(plan, old)
+    own = _once(own)
+    table, numbers = own.drop_columns(["unit"]), own["unit"].to_numpy()
+    trials = {
+        write_part(
+            place.trials, _own(plan, table.slice(first, PART_ROWS), numbers[first : first + PART_ROWS])
+        )
+        for first in range(0, table.num_rows, PART_ROWS)
+    }
+    aside = {write_part(place.others, rows) for rows in others}
+    atomic_write(place.parts, json.dumps({"schema": SCHEMA, "parts": sorted(part.name for part in trials)}))
+    for part in old:
+        if part not in trials | aside:
+            part.unlink(missing_ok=True)
+
+
+def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """A part, or columns of it; raises :class:`RunError` naming a file that is damaged or no part."""
+    check_regular(path, RunError)
+    try:
+        with pq.ParquetFile(path) as file:
+            lacking = [name for name in (columns or IDENTITY) if name not in file.schema_arrow.names]
+            if lacking:
+                raise RunError(f"{path}: no part of a study: it has no column {lacking[0]}")
+            return file.read(list(columns) if columns else None)
+    except (OSError, pa.ArrowException) as error:
+        raise RunError(f"{path}: damaged ({error}); without it, its trials run again") from None
+
+
+def write_part(folder: Path, table: pa.Table) -> Path:
+    """Write a part, named by its trials' hashes; one of the same name has the same rows and is replaced."""
+    folder.mkdir(exist_ok=True)
+    digest = hashlib.sha256("".join(table["key"].to_pylist()).encode()).hexdigest()
+    path = folder / f"part-{digest[:16]}.parquet"
+    about = {"dstcc": json.dumps({"version": __version__, "schema": SCHEMA})}
+    with atomic_file(path) as temporary:
+        pq.write_table(
+            table.replace_schema_metadata(about),
+            temporary,
+            compression="zstd",
+            row_group_size=PART_ROWS,
+            use_dictionary=[
+                field.name for field in table.schema if field.type == pa.string() and field.name != "key"
+            ],
+        )
+    return path
+
+
+def _all_parts(place: Place) -> list[Path]:
+    return [*parts_in(place.trials), *parts_in(place.others)]
+
+
+def _results(schema: pa.Schema) -> pa.Schema:
+    """The columns that come after the seed: a result's own."""
+    return pa.schema(list(schema)[schema.get_field_index("seed") + 1 :])
+
+
+def _sorted_out(plan: Plan, parts: Sequence[Path]) -> tuple[pa.Table, list[pa.Table]]:
+    """The rows that the plan asks for, with their numbers as ``unit``, and of each part the rows that it does not."""
+    wanted = pa.array([unit.key for unit in plan.units], pa.string())
+    schema = _results(plan.schema)
+    own = [pa.table({"unit": pa.array([], pa.int32())})]
+    others: list[pa.Table] = []
+    seen = pa.array([], pa.string())
+    for part in parts:
+        rows = read_part(part)
+        unit = pc.index_in(rows["key"], wanted).combine_chunks()
+        results = [name for name in schema.names if name in rows.column_names]
+        mine = rows.select(results).append_column("unit", unit).filter(pc.is_valid(unit))
+        own.append(mine)
+        left = pc.and_(pc.is_null(unit), pc.invert(pc.is_in(rows["key"], seen).combine_chunks()))
+        rest = rows.filter(left)
+        if rest.num_rows:
+            seen = pa.concat_arrays([seen, rest["key"].combine_chunks()])
+            others.append(rest)
+    return pa.concat_tables(own, promote_options="permissive").combine_chunks(), others
+
+
+def _once(table: pa.Table) -> pa.Table:
+    """Sorted by unit, with one row of each."""
+    table = table.take(pc.sort_indices(table["unit"]))
+    if table.num_rows < 2:
+        return table
+    column = table["unit"].combine_chunks()
+    new = pc.not_equal(column.slice(1), column.slice(0, len(column) - 1))
+    return table.filter(pa.concat_arrays([pa.array([True]), new]))
+
+
+def _own(plan: Plan, rows: pa.Table, numbers: Sequence[int]) -> pa.Table:
+    """Rows of a plan with the plan's own columns, whatever the study called them before."""
+    table = plan.about([int(number) for number in numbers])
+    for field in _results(plan.schema):
+        have = field.name in rows.column_names
+        column = rows[field.name].cast(field.type) if have else pa.nulls(rows.num_rows, field.type)
+        table = table.append_column(field.name, column)
+    return table.cast(plan.schema)
+
+
+def _settled(place: Place) -> bool:
+    """Whether the parts are those that :func:`settle` wrote last, so that no trial is twice."""
+    listed = settled_parts(place)
+    return listed is not None and listed == {part.name for part in parts_in(place.trials)}
+
+
+def settled_parts(place: Place) -> set[str] | None:
+    """The names in ``parts.json``; ``None`` without a readable one."""
+    try:
+        return {str(name) for name in json.loads(place.parts.read_bytes())["parts"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _all_of(plan: Plan, place: Place) -> bool:
+    """Whether the parts have the plan's columns and no trial that it does not ask for."""
+    for part in parts_in(place.trials):
+        with pq.ParquetFile(part) as file:
+            if not file.schema_arrow.equals(plan.schema):
+                return False
+    return bool(pc.all(pc.is_in(known_keys(place), pa.array(list(plan.place), pa.string()))).as_py())

@@ -1,0 +1,136 @@
+"""A plan has every trial once, under the hash of all that decides it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from dstcc.errors import InputError
+from dstcc.run import identity
+from dstcc.sweep.plan import Plan, make_plan
+from dstcc.sweep.study import load_study
+from dstcc.sweep.work import Work
+from tests.sweep.made import STUDY, TRIALS, write
+
+
+def plan_of(study: Path) -> Plan:
+    return make_plan(Work(load_study(study), train=False))
+
+
+def hashes(study: Path) -> dict[str, str]:
+    plan = plan_of(study)
+    return {plan.words(unit): unit.key for unit in plan.units}
+
+
+def test_the_trials_are_in_the_order_of_their_points(study: Path) -> None:
+    plan = plan_of(study)
+    assert [(unit.cell, unit.id) for unit in plan.units] == [
+        (cell, f"{name}+minrtt/s{seed}")
+        for cell in (0, 1)
+        for name in ("cubic", "newreno")
+        for seed in (1, 2)
+    ]
+    assert plan.words(plan.units[0]) == "cubic+minrtt/s1 of toy, link.0.loss.packet = 0.001"
+    assert plan.about([7]).to_pylist() == [
+        {
+            "key": plan.units[7].key,
+            "made_by": identity.made_by("simulator"),
+            "scenario": "toy",
+            "link.0.loss.packet": 0.01,
+            "algorithm": "newreno+minrtt",
+            "congestion": "newreno",
+            "scheduler": "minrtt",
+            "controller": None,
+            "variant": None,
+            "seed": 2,
+        }
+    ]
+
+
+def test_every_unit_is_handed_out_once_and_a_cells_seed_together(study: Path) -> None:
+    plan = plan_of(study)
+    batches = list(plan.batches(range(TRIALS)))
+    assert sorted(unit.key for batch in batches for unit in batch) == sorted(unit.key for unit in plan.units)
+    assert all(len({(unit.cell, unit.id[-1]) for unit in batch}) == 1 for batch in batches)
+    assert len(batches) == 4
+    assert batches == list(plan.batches(range(TRIALS)))
+
+
+def test_what_decides_a_trial_changes_its_hash_and_nothing_else_does(
+    tmp_path: Path, study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = hashes(study)
+    moved = write(tmp_path / "elsewhere", STUDY.replace("seeds = 2", 'seeds = 2\nname = "other"'))
+    assert hashes(moved) == before
+    first = "cubic+minrtt/s1 of toy, link.0.loss.packet = 0.001"
+    changes = [("delay_s = 10", "delay_s = 11"), ("80_000", "80_001"), ("loop_to_s = 3", "loop_to_s = 4")]
+    for place, (old, new) in enumerate(changes):
+        other = write(tmp_path / str(place))
+        (other.parent / "toy.toml").write_text((study.parent / "toy.toml").read_text().replace(old, new))
+        assert not set(hashes(other).values()) & set(before.values())
+    scaled = write(tmp_path / "scaled", STUDY + "[set]\nrun.scale = 2\n")
+    assert hashes(scaled)[first] != before[first]
+    judged = write(tmp_path / "judged", STUDY.replace("seeds", "quality = true\nseeds"))
+    assert hashes(judged)[first] != before[first]
+    monkeypatch.setattr(identity, "code_digest", lambda *_: "another")
+    identity.made_by.cache_clear()
+    try:
+        assert hashes(study)[first] != before[first]
+    finally:
+        identity.made_by.cache_clear()
+
+
+def test_an_extension_counts_by_its_content(tmp_path: Path) -> None:
+    study = write(tmp_path, STUDY.replace("seeds", 'congestion = "mine.py:Mine"\nseeds'))
+    source = "class Mine:\n    def on_ack(self, view):\n        return 10.0\n"
+    (tmp_path / "mine.py").write_text(source)
+    before = hashes(study)
+    assert "Mine+minrtt/s1 of toy, link.0.loss.packet = 0.001" in before
+    assert hashes(study) == before
+    (tmp_path / "mine.py").write_text(source + "# another\n")
+    assert hashes(study) != before
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (STUDY.replace("1e-2", "2"), r"at toy, link\.0\.loss\.packet = 2: .*link\.0\.loss\.packet"),
+        (STUDY.replace("link.0.loss", "link.3.loss"), r"at toy, link\.3\.loss\.packet = 0\.001: .* no entry '3'"),
+        (STUDY + '[[exclude]]\nalgorithm = "!= x"', "has no trials; what its"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_named_with_their_point(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        plan_of(write(tmp_path, text))
+
+
+def test_what_varies_without_effect_is_refused(tmp_path: Path) -> None:
+    study = write(tmp_path, STUDY + '[vary.scenario]\ndescription = ["a", "b"]\n')
+    with pytest.raises(InputError, match="something that varies has no effect there"):
+        plan_of(study)
+
+
+def test_columns_have_the_types_of_their_values(tmp_path: Path) -> None:
+    text = STUDY.replace("[vary]", "[vary]") + (
+        '"link.0.delay_s" = {values = ["3 s", 4], as = "delay"}\n'
+        '"transport.initial_cwnd" = [1, 2]\n'
+        '"transport.constants.hystart" = [true, false]\n'
+        '"link.0.queue_bytes" = ["64 KiB", ""]\n'
+        '"link.0.up_loss" = [{packet = 0.1}]\n'
+    )
+    schema = plan_of(write(tmp_path, text)).schema
+    types = {name: schema.field(name).type for name in schema.names[3:9]}
+    assert types == {
+        "link.0.loss.packet": pa.float64(),
+        "delay": pa.float64(),
+        "transport.initial_cwnd": pa.int64(),
+        "transport.constants.hystart": pa.bool_(),
+        "link.0.queue_bytes": pa.int64(),
+        "link.0.up_loss": pa.string(),
+    }
+    plan = plan_of(tmp_path / "study.toml")
+    first, second = plan.about([0, 4]).to_pylist()
+    assert first["link.0.up_loss"] == '{"packet": 0.1}' and first["link.0.queue_bytes"] == 65_536
+    assert second["link.0.queue_bytes"] is None
