@@ -50,6 +50,11 @@ def may_run(named: str) -> bool:
     return not _Held.looking and (_Held.all_allowed or named in _Held.named)
 
 
+def all_allowed() -> bool:
+    """Whether every file that a scenario names may run."""
+    return _Held.all_allowed and not _Held.looking
+
+
 def only_looking() -> bool:
     """Whether nothing may run, installed packages neither."""
     return _Held.looking

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .limits import ALLOW, LIMIT
 from .output import console, emit_json, notices
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ Examples:
 @click.option(
     "--dry-run", is_flag=True, help="Count the trials, measure a few, estimate time and bytes; keep nothing."
 )
+@LIMIT
+@ALLOW
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def command(
     *,
@@ -108,7 +111,10 @@ def command(
         raise click.UsageError("needs -o DIR, or --dry-run")
     from dstcc.scenario.units import duration_s
     from dstcc.sweep.call import Sweep, local
+    from dstcc.trust import looking
 
+    if dry_run:
+        click.get_current_context().with_resource(looking())
     limit_s = None if trial_limit is None else duration_s(trial_limit, "--trial-limit")
     sweep = Sweep(study, output, train=train, argv=sys.argv, tell=_say)
     if dry_run:
@@ -177,7 +183,8 @@ def _show_estimate(found: Estimate, as_json: bool) -> int:
     if found.missing < found.trials:
         out.print(f"{found.trials - found.missing:,} have results, {found.missing:,} are missing")
     if found.trial_s is None or found.low_s is None or found.high_s is None:
-        out.print(f"time: not known, {found.measured} trials could be measured")
+        why = "its own Python is not run" if found.extended else f"{found.measured} trials could be measured"
+        out.print(f"time: not known, {why}")
     else:
         low, high = duration_words(found.low_s), duration_words(found.high_s)
         span = low if low == high else f"{low} to {high}"

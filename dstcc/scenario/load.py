@@ -97,9 +97,9 @@ def parse_override(text: str) -> Override:
 def load_scenario(path: Path, overrides: Sequence[Override] = (), *, folder: Path | None = None) -> Scenario:
     """Read and check a scenario file; later overrides win over earlier ones and over the file.
 
-    Relative paths in a file are relative to its folder, those in overrides to ``folder`` (the working directory). Python
-    files that overrides name may run (:mod:`dstcc.trust`), unless they come from a file, which ``folder`` is of. Raises
-    :class:`ScenarioError` naming the file, the key, the value and the rule that is broken.
+    Relative paths in a file are relative to its folder, those in overrides to ``folder`` (the working directory).
+    Python files that overrides name may run (:mod:`dstcc.trust`), unless they come from a file, which ``folder`` is of.
+    Raises :class:`ScenarioError` naming the file, the key, the value and the rule that is broken.
     """
     path = Path(path)
     document, files = _extended(path)

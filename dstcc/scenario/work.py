@@ -84,6 +84,11 @@ def limited(limits: Mapping[str, float]) -> Iterator[None]:
         _Held.limits = before
 
 
+def in_force() -> dict[str, float]:
+    """The limits that hold now."""
+    return {name: getattr(_Held.limits, name) for name in NAMES}
+
+
 def parse_limits(texts: Sequence[str]) -> dict[str, float]:
     """Read ``events=1e12`` and ``memory=8GB``; raises :class:`InputError` naming what is wrong."""
     limits = {}

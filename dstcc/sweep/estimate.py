@@ -37,6 +37,8 @@ class Estimate:
     missing: int
     """Of them, those without a result."""
     workers: int
+    extended: bool
+    """Whether it runs somebody's own Python, which a dry run does not."""
     measured: int
     """Trials that were carried to measure them."""
     trial_s: float | None
@@ -62,13 +64,17 @@ def estimate(
 ) -> Estimate:
     """Carry a few of the missing trials in a folder that is removed afterwards, and reckon from them.
 
-    ``begin`` makes the folder a study's. A trial that fails, or takes longer than ``limit_s``, is not counted.
+    ``begin`` makes the folder a study's. A trial that fails, or takes longer than ``limit_s``, is not counted; where
+    somebody's own Python would run, none is carried.
     """
     pace = Pace(workers)
     with tempfile.TemporaryDirectory(prefix="dstcc-") as scratch:
         place = Place(Path(scratch, "study"))
         begin(place)
-        _measure(place, deque(unit for batch in plan.batches(missing) for unit in batch[:1]), pace, limit_s)
+        if not plan.extended:  # a dry run runs nobody's Python
+            _measure(
+                place, deque(unit for batch in plan.batches(missing) for unit in batch[:1]), pace, limit_s
+            )
     left = pace.left(len(missing))
     numbers = sum(field.type.bit_width // 8 for field in plan.schema if not _is_text(field))
     texts = 32 * sum(1 for field in plan.schema if _is_text(field))
@@ -79,6 +85,7 @@ def estimate(
         trials=len(plan.units),
         missing=len(missing),
         workers=workers,
+        extended=plan.extended,
         measured=pace.count,
         trial_s=pace.total / pace.count if pace.count else None,
         low_s=left[0] if left else None,

@@ -31,6 +31,8 @@ from dstcc.errors import InputError, RunError
 from dstcc.outputs import Kind, check_output
 from dstcc.reading import read_json
 from dstcc.run.entries import Entries
+from dstcc.scenario.work import in_force
+from dstcc.trust import all_allowed
 from dstcc.version import __version__
 
 SCHEMA = 1
@@ -128,6 +130,8 @@ class Place:
             "name": name,
             "folder": str(folder),
             "made_by": list(made_by),
+            "allow_extensions": all_allowed(),
+            "limits": in_force(),
             "argv": [word.encode("utf-8", "backslashreplace").decode() for word in argv],
             "created": there["created"] if there else datetime.now(UTC).isoformat(timespec="seconds"),
         }

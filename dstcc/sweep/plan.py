@@ -45,6 +45,8 @@ class Plan:
     points: tuple[Point, ...]
     layers: int
     """The most of any cell's video."""
+    extended: bool
+    """Whether any of them runs somebody's own Python."""
     units: list[Unit]
     pieces: list[Piece] = field(repr=False)
     """Of each unit."""
@@ -106,13 +108,13 @@ def make_plan(work: Work, advance: Callable[[], None] = lambda: None) -> Plan:
 
     Raises :class:`InputError` for a point that cannot run, for two pieces that are the same, and for a study of none.
     """
-    study, layers = work.study, 1
+    study, layers, extended = work.study, 1, False
     units: list[Unit] = []
     pieces: list[Piece] = []
     first: dict[str, int] = {}
     for number in range(len(work.points)):
         cell = work.cell(number)
-        layers = max(layers, cell.layers)
+        layers, extended = max(layers, cell.layers), extended or cell.extended
         for piece in cell.pieces:
             unit = Unit(number, piece.id, piece.key)
             if piece.key in first:
@@ -130,7 +132,7 @@ def make_plan(work: Work, advance: Callable[[], None] = lambda: None) -> Plan:
         advance()
     if not units:
         raise InputError(f"{study.name}: has no trials; what its [[exclude]] leave out is everything")
-    return Plan(study, work.train, work.points, layers, units, pieces)
+    return Plan(study, work.train, work.points, layers, extended, units, pieces)
 
 
 def _schema_of(plan: Plan) -> pa.Schema:

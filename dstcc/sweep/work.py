@@ -19,7 +19,7 @@ from dstcc.run.directory import _resolve, trial_hashes
 from dstcc.run.identity import carrier_of, made_by, short_hash
 from dstcc.run.tables import trial_row
 from dstcc.run.trials import Judge, TrialKey, iter_trials, left_early, trial_keys
-from dstcc.scenario import ABSENT, Override, Scenario, Sources, content_hash
+from dstcc.scenario import ABSENT, Override, Scenario, Sources, content_hash, extensions_of
 
 from .axes import shown
 from .study import Point, Study
@@ -61,6 +61,8 @@ class Cell(Protocol):
 
     layers: int
     """Of its video."""
+    extended: bool
+    """Whether it runs somebody's own Python."""
     pieces: list[Piece]
 
     def run(self, ids: Sequence[str]) -> Iterator[tuple[str, dict[str, Any] | Failed]]:
@@ -133,6 +135,7 @@ class _Trials:
         self._asked, self._quality = asked, study.quality and asked.scenario.video.quality
         self.layers = asked.source.layers
         scenario = asked.scenario
+        self.extended = bool(extensions_of(scenario))
         keys = [key for key in trial_keys(scenario) if not study.excludes({**known, **_facts(key)})]
         resolved = _resolve(scenario, asked.source)
         hashes = trial_hashes(
@@ -184,7 +187,7 @@ def _facts(key: TrialKey) -> dict[str, Any]:
 class _Trainings:
     """The trainings of a cell: an algorithm with a seed each."""
 
-    layers = 0
+    layers, extended = 0, False
 
     def __init__(
         self, study: Study, scenario: Scenario, known: Mapping[str, Any], folder: Path | None

@@ -15,12 +15,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from traceback import format_exc
 from typing import Any
 
 from dstcc.errors import DstccError
 from dstcc.run.entries import Entry
+from dstcc.scenario.work import limited
+from dstcc.trust import allowed
 
 from .places import STUDY, Place
 from .plan import Unit
@@ -67,6 +70,17 @@ class Carrier:
         return f"on {os.uname().nodename} it is another trial than asked for: a file that the scenario names differs"
 
 
+@contextmanager
+def carrying(place: Place) -> Iterator[Carrier]:
+    """A carrier under what the sweep's caller allowed; raises :class:`~dstcc.errors.InputError` for a damaged study."""
+    about = place.about()
+    with ExitStack() as said:
+        said.enter_context(limited(about["limits"]))
+        if about["allow_extensions"]:
+            said.enter_context(allowed())
+        yield Carrier(place)
+
+
 def keep(place: Place, unit: Unit, row: dict[str, Any]) -> None:
     """Put a result into the study's folder; it is on disk when this returns."""
     place.fresh.save(unit.key, Entry({"row": row}))
@@ -82,15 +96,16 @@ def main() -> None:
 
     threading.Thread(target=_listen, args=(batches,), daemon=True).start()
     place = Place(folder)
-    try:
-        carrier = Carrier(place)
-    except DstccError as error:
-        say(stop=str(error))
-        os._exit(1)
-    say(ready=True)
-    while True:
-        for unit, outcome in carrier.carry(batches.get()):
-            _answer(place, unit, outcome, say)
+    with ExitStack() as said:
+        try:
+            carrier = said.enter_context(carrying(place))
+        except DstccError as error:
+            say(stop=str(error))
+            os._exit(1)
+        say(ready=True)
+        while True:
+            for unit, outcome in carrier.carry(batches.get()):
+                _answer(place, unit, outcome, say)
 
 
 def _answer(place: Place, unit: Unit, outcome: dict[str, Any] | Failed, say: Callable[..., None]) -> None:

@@ -12,7 +12,7 @@ from dstcc.sweep.executors.base import Ended
 from dstcc.sweep.places import Place
 from dstcc.sweep.plan import Unit
 from dstcc.sweep.work import Failed
-from dstcc.sweep.worker import Carrier, keep
+from dstcc.sweep.worker import carrying, keep
 
 SCENARIO = """
 [scenario]
@@ -68,11 +68,12 @@ class Inline:
         self.carried: list[str] = []
 
     def __enter__(self) -> Inline:
-        self.carrier = Carrier(self.place)
+        self._said = carrying(self.place)
+        self.carrier = self._said.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        pass
+        self._said.__exit__(None, None, None)
 
     def room(self) -> bool:
         return not self.batches

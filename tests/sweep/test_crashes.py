@@ -18,6 +18,7 @@ from dstcc.sweep.call import Sweep, local
 from dstcc.sweep.executors.local import Local
 from dstcc.sweep.places import Place
 from dstcc.sweep.results import parts_in, read_part
+from dstcc.trust import allowed
 from tests.sweep.made import STUDY, TRIALS, contents, sweep, write
 
 EXTENSION = '''
@@ -56,7 +57,8 @@ def trapped(folder: Path, what: str, how: str) -> Path:
 def test_a_worker_that_is_killed_or_hangs_takes_nothing_with_it(tmp_path: Path, what: str) -> None:
     """Once: it is tried again."""
     study = trapped(tmp_path / "given", what, "once")
-    swept = Sweep(study, tmp_path / "out").run(local(1), limit_s=5.0)
+    with allowed():
+        swept = Sweep(study, tmp_path / "out").run(local(1), limit_s=5.0)
     assert (swept.done, swept.failed) == (1, ())
     assert not (tmp_path / "given" / what).exists()
 
@@ -73,11 +75,13 @@ def test_a_worker_that_is_killed_or_hangs_takes_nothing_with_it(tmp_path: Path, 
 )
 def test_what_always_fails_is_noted(tmp_path: Path, what: str, said: str) -> None:
     study = trapped(tmp_path / "given", what, "always")
-    swept = Sweep(study, tmp_path / "out").run(local(2), retries=1, limit_s=2.0)
+    with allowed():
+        swept = Sweep(study, tmp_path / "out").run(local(2), retries=1, limit_s=2.0)
     (failed,) = swept.failed
     assert said in failed["error"] and len(failed["tries"]) == 2
     (tmp_path / "given" / what).unlink()
-    assert Sweep(study, tmp_path / "out").run(local(1)).failed == ()
+    with allowed():
+        assert Sweep(study, tmp_path / "out").run(local(1)).failed == ()
 
 
 @contextmanager

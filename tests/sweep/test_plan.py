@@ -12,6 +12,7 @@ from dstcc.run import identity
 from dstcc.sweep.plan import Plan, make_plan
 from dstcc.sweep.study import load_study
 from dstcc.sweep.work import Work
+from dstcc.trust import allowed, looking
 from tests.sweep.made import STUDY, TRIALS, write
 
 
@@ -86,11 +87,16 @@ def test_an_extension_counts_by_its_content(tmp_path: Path) -> None:
     study = write(tmp_path, STUDY.replace("seeds", 'congestion = "mine.py:Mine"\nseeds'))
     source = "class Mine:\n    def on_ack(self, view):\n        return 10.0\n"
     (tmp_path / "mine.py").write_text(source)
-    before = hashes(study)
+    with pytest.raises(InputError, match="runs only if you say so: --allow-extensions"):
+        hashes(study)
+    with looking():
+        before = hashes(study)
     assert "Mine+minrtt/s1 of toy, link.0.loss.packet = 0.001" in before
-    assert hashes(study) == before
+    with allowed():
+        assert hashes(study) == before
     (tmp_path / "mine.py").write_text(source + "# another\n")
-    assert hashes(study) != before
+    with looking():
+        assert hashes(study) != before
 
 
 @pytest.mark.parametrize(
