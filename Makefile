@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO ?= demo
 ONLY ?=
+N ?= 10000
 CELLS ?=
 STAMP := $(VENV)/.ready
 CXX_SOURCES = $(sort $(shell find dstcc/engine/src svc/dstcc_svc/src kernel-cc/coded kernel-cc/dispatch kernel-cc/transfer kernel-cc/trajectory -name '*.[ch]pp'))
@@ -12,7 +13,7 @@ NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*/*) $(w
 # Our own builds have no warnings; a user's `pip install` may.
 export DSTCC_WERROR := 1
 
-.PHONY: help setup demo kernel test test-slow test-kernel test-sanitize coverage fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format docs picture clean
+.PHONY: help setup demo kernel test test-slow test-seeds test-kernel test-sanitize coverage fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format docs picture clean
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
@@ -40,6 +41,9 @@ test-slow: $(STAMP)  ## the suites that take longer
 
 fidelity: kernel ## simulator beside kernel on one grid, into build/fidelity; goes on where it stopped; CELLS="--rtt 1" runs some
 	$(BIN)/python -m dstcc_kernel.fidelity -o build/fidelity $(CELLS)
+
+test-seeds: $(STAMP)  ## N=10000 random trials in every mode, each held to invariants and to the same bytes again (minutes)
+	$(BIN)/python -m scripts.simulation -n $(N)
 
 test-kernel: kernel  ## all that runs on the virtual-time kernels: 6.12, its debug variant, and 6.1
 	$(BIN)/dstcc kernel build --debug

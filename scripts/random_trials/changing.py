@@ -1,0 +1,76 @@
+"""What a trial has beyond :mod:`.draw`: channels that change, outages that nobody announced, jumps of the delay.
+
+These draws have streams of their own, so that a trial without them is the same trial.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from dstcc.engine import EngineConfig, Link, Loss
+
+from .chance import log_uniform, maybe, ns
+from .draw import draw_trial
+from .trial import Trial
+
+
+def changing_trial(seed: int, number: int) -> Trial:
+    """The trial of that number, its links with what may change on them."""
+    trial = draw_trial(seed, number)
+    rng = Random(f"changing {seed}/{number}")
+    return replace(trial, config=with_changes(rng, trial.config, told=trial.kind == "ltp"))
+
+
+def with_changes(rng: Random, config: EngineConfig, *, told: bool) -> EngineConfig:
+    """The trial with other links; a transfer that is ``told`` its rate keeps it."""
+    links = []
+    for link in config.links:
+        changed = link
+        if maybe(rng, 0.25):
+            changed = replace(changed, loss=_schedule(rng, config.duration_ns))
+        if maybe(rng, 0.25) and not told and changed.loss.kind != "frames":
+            times, shares = _steps(rng, config.duration_ns)
+            changed = replace(changed, rate_t_ns=times, rate_share=shares)
+        if maybe(rng, 0.2):
+            changed = replace(changed, unannounced_ns=_outages(rng, config.duration_ns))
+        if maybe(rng, 0.15) and not link.delay_slope:
+            changed = _jump(rng, changed, config.duration_ns)
+        if maybe(rng, 0.15):
+            changed = replace(changed, queue_bytes=rng.choice([1500, 4000, 10**9]))
+        links.append(changed)
+    return replace(config, links=tuple(links))
+
+
+def _times(rng: Random, length_ns: int, most: int) -> tuple[int, ...]:
+    """From 0 on, rising."""
+    inner = {rng.randrange(1, max(2, length_ns)) for _ in range(rng.randint(1, most))}
+    return (0, *sorted(inner))
+
+
+def _schedule(rng: Random, length_ns: int) -> Loss:
+    times = _times(rng, length_ns, 5)
+    return Loss(
+        "schedule",
+        t_ns=times,
+        rates=tuple(rng.choice([0.0, log_uniform(rng, 1e-4, 0.5), 1.0]) for _ in times),
+    )
+
+
+def _steps(rng: Random, length_ns: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    times = _times(rng, length_ns, 6)
+    return times, tuple(log_uniform(rng, 0.02, 1.0) for _ in times)
+
+
+def _outages(rng: Random, length_ns: int) -> tuple[tuple[int, int], ...]:
+    edges = sorted({rng.randrange(1, max(8, length_ns)) for _ in range(4)})
+    return tuple((edges[i], edges[i + 1]) for i in range(0, len(edges) - 1, 2))
+
+
+def _jump(rng: Random, link: Link, length_ns: int) -> Link:
+    """A path change: the delay goes to another within a hundredth of the trial, falling no faster than time passes."""
+    before = link.delay_ns[0]
+    after = max(1, round(before * log_uniform(rng, 0.3, 3)))
+    at = rng.randrange(1, max(2, length_ns))
+    took = max(length_ns // 100, round(1.2 * (before - after)), ns(1e-6)) + 1
+    return replace(link, delay_t_ns=(at, at + took), delay_ns=(before, after), delay_slope=())
