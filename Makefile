@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 DEMO ?= demo
 ONLY ?=
 N ?= 10000
+RUNS ?= 100000
 CELLS ?=
 STAMP := $(VENV)/.ready
 CXX_SOURCES = $(sort $(shell find dstcc/engine/src svc/dstcc_svc/src kernel-cc/coded kernel-cc/dispatch kernel-cc/transfer kernel-cc/trajectory -name '*.[ch]pp'))
@@ -13,7 +14,7 @@ NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*/*) $(w
 # Our own builds have no warnings; a user's `pip install` may.
 export DSTCC_WERROR := 1
 
-.PHONY: help setup demo kernel test test-slow test-seeds test-kernel test-sanitize coverage fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format docs picture clean
+.PHONY: help setup demo kernel test test-slow test-seeds fuzz test-kernel test-sanitize coverage fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format docs picture clean
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
@@ -44,6 +45,10 @@ fidelity: kernel ## simulator beside kernel on one grid, into build/fidelity; go
 
 test-seeds: $(STAMP)  ## N=10000 random trials in every mode, each held to invariants and to the same bytes again (minutes)
 	$(BIN)/python -m scripts.simulation -n $(N)
+
+fuzz: $(STAMP)   ## every reader of others' files and packets, RUNS=1000000 inputs each (hours); ONLY="scenario run" some
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt 'atheris>=3'
+	$(BIN)/python -m scripts.fuzz $(ONLY) --runs $(RUNS)
 
 test-kernel: kernel  ## all that runs on the virtual-time kernels: 6.12, its debug variant, and 6.1
 	$(BIN)/dstcc kernel build --debug

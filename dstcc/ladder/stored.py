@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc.atomic import atomic_write
 from dstcc.errors import InputError
+from dstcc.reading import read_json
 
 from .rules import rule_of
 
@@ -31,17 +32,15 @@ def _rule(path: Path, number: int, document: Any) -> Sender:
         if not isinstance(document, dict):
             raise ValueError("a rule is a table")
         return rule_of(document)
-    except ValueError as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise InputError(f"{path}: rules.{number}: {error}") from None
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(path.read_text())
-    except OSError as error:
+        document = read_json(path, InputError)
+    except FileNotFoundError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    except ValueError as error:
-        raise InputError(f"{path}: no JSON ({error})") from None
     if not isinstance(document, dict) or not isinstance(document.get("rules"), list):
         raise InputError(f"{path}: no rules of a ladder: a table with a list of rules")
     if document.get("schema") != SCHEMA:

@@ -39,7 +39,7 @@ def load(path: Path) -> Table:
     try:
         document = read_json(path, InputError)
         table = Table(tuple(map(float, document["shares"])), dict(document["trained"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise InputError(f"{path}: not a table of code rates: {error}") from error
     if len(table.shares) != STATES:
         raise InputError(f"{path}: not a table of code rates: {len(table.shares)} shares for {STATES} states")

@@ -63,7 +63,7 @@ def load(path: Path) -> Table:
             Rule(**{**r, "low": tuple(r["low"]), "high": tuple(r["high"])}) for r in document["rules"]
         )
         table = Table(rules, dict(document["trained"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise InputError(f"{path}: not a Remy table: {error}") from error
     if not table.rules or any(len(r.low) != len(MEMORY) or len(r.high) != len(MEMORY) for r in table.rules):
         raise InputError(f"{path}: not a Remy table: needs rules over {', '.join(MEMORY)}")

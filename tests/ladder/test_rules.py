@@ -108,7 +108,7 @@ def test_what_is_no_rule_is_refused(tmp_path: Path, document: dict[str, object],
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        ("{", "no JSON"),
+        ("{", "not JSON"),
         ("[]", "a table with a list"),
         ('{"schema": 1}', "a table with a list"),
         ('{"schema": 2, "rules": []}', "this version reads 1"),

@@ -75,6 +75,7 @@ def _load(path: Path) -> tuple[Arrays, dict[str, Any]]:
     try:
         whole = read_json(path, RunError, MOST_JSON)
         digest, schema = whole.pop("sha256"), whole["schema"]
+        arrays_sha256, document = whole["arrays_sha256"], whole["document"]
     except (OSError, TypeError, KeyError, AttributeError) as error:
         raise RunError(f"{path}: no checkpoint, or a damaged one ({error!r})") from error
     if schema != SCHEMA:
@@ -84,9 +85,9 @@ def _load(path: Path) -> tuple[Arrays, dict[str, Any]]:
     arrays_path = path.with_suffix(".safetensors")
     try:
         data = read_bytes(arrays_path, RunError, MOST_ARRAYS)
-        if hashlib.sha256(data).hexdigest() != whole["arrays_sha256"]:
+        if hashlib.sha256(data).hexdigest() != arrays_sha256:
             raise RunError(f"{arrays_path}: damaged, its checksum does not match")
-        return load(data), whole["document"]
+        return load(data), document
     except (OSError, SafetensorError) as error:
         raise RunError(f"{arrays_path}: cannot be read ({error})") from error
 

@@ -146,7 +146,9 @@ def _gaps_flag_position(rbsp: bytes) -> int:
         for _ in range(reader.ue()):
             reader.se()
     reader.ue()  # max_num_ref_frames
-    return reader.position
+    position = reader.position
+    reader.u(1)  # it must be there
+    return position
 
 
 def allow_frame_num_gaps(data: bytes) -> bytes:

@@ -1,0 +1,271 @@
+"""Fuzz every reader of files that others may have written, and the C++ readers of packets, netlink and superframes.
+
+    python -m scripts.fuzz [TARGET]... [--runs N]        all of them unless named
+
+Python readers run in this process: under atheris, which is guided by coverage, where it is installed (`pip install
+'dstcc[fuzz]'`), and in any case under changes of values in documents (a scenario stays TOML, a policy gets its right
+checksum), half of the runs each. C++ readers are compiled with libFuzzer, AddressSanitizer and UBSan (clang and
+libclang-rt-14-dev of Debian). What an input reaches for the first time is kept in build/fuzz/corpus; tests/fuzz/corpus
+has inputs that are replayed in every test: good ones, and those that once were crashes.
+
+A reader may refuse an input with an error that the command line prints. Anything else, or ten seconds, is a crash: the
+input is put into build/fuzz/crashes, and the exit status is 1.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from random import Random
+from types import FunctionType, ModuleType
+from typing import NoReturn
+
+import click
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from dstcc.errors import DstccError
+from scripts.fuzzing.mutate import changed, mutated
+from scripts.fuzzing.targets import MOST, TARGETS, Room, digest, emptied
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build/fuzz"
+KEPT = ROOT / "tests/fuzz/corpus"
+SLOW_S = 10
+OURS = ("dstcc", "dstcc_channels", "dstcc_svc", "tomllib")
+"""Packages whose branches guide atheris."""
+FLAGS = ("-std=c++17", "-O1", "-g1", "-fno-omit-frame-pointer", "-fsanitize=fuzzer,address,undefined")
+CODED = tuple(f"kernel-cc/coded/{part}.cpp" for part in ("packet", "store", "code"))
+ENGINE = ("-Ikernel-cc/coded/seam", "-Ikernel-cc/coded", "-Idstcc/engine/src", "-Ikernel-cc/dispatch")
+NATIVE = {
+    "packets": (*ENGINE, *CODED, "dstcc/engine/src/coding/blocks.cpp", "-lisal"),
+    "netlink": ("-Ikernel-cc/transfer", "-Ikernel-cc/dispatch"),
+    "superframe": ("-Isvc/dstcc_svc/src", "PYTHON", "-lvpx"),
+}
+"""What each of tests/fuzz/cpp is compiled with."""
+
+
+class SlowError(Exception):
+    """A reader took too long."""
+
+
+@contextmanager
+def room() -> Iterator[Room]:
+    """A folder in memory where there is such a place."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(prefix="dstcc-fuzz-", dir=memory if memory.is_dir() else None) as folder:
+        yield Room(Path(folder))
+
+
+def crash(name: str, place: Room, data: bytes) -> str | None:
+    """What a reader did with an input that it must not; ``None`` if all is well."""
+    try:
+        TARGETS[name].read(place, data)
+    except DstccError:
+        return None
+    except Exception as error:  # whatever it is, it is found
+        frames = [
+            frame for frame in traceback.extract_tb(error.__traceback__) if "fuzz" not in frame.filename
+        ]
+        last = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+        return f"{type(error).__name__}: {str(error)[:200]}{last}"
+    return None
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """Let a reader that hangs raise."""
+
+    def late(_number: int, _frame: object) -> NoReturn:
+        raise SlowError(f"more than {SLOW_S} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def corpus(name: str, place: Room) -> list[bytes]:
+    """The inputs that are kept for a reader, and its seeds."""
+    kept = [path.read_bytes() for path in sorted((KEPT / name).glob("*"))]
+    return [*kept, *TARGETS[name].seeds(place)]
+
+
+def in_process(
+    name: str, runs: int, seed: int = 1, most_s: float = 1e9
+) -> tuple[int, list[tuple[bytes, str]]]:
+    """Changes of values and of bytes, at random; how many ran, and the inputs that crash by what they do."""
+    rng, target, done = Random(f"{name} {seed}"), TARGETS[name], 0
+    found: dict[str, tuple[bytes, str]] = {}
+    began = time.monotonic()
+    with room() as place, watched():
+        inputs = corpus(name, place)
+        documents = [document for one in inputs if (document := _document(name, one)) is not None]
+        while done < runs and time.monotonic() - began < most_s:
+            if done < len(inputs):
+                data = inputs[done]
+            elif documents and rng.random() < 0.6:
+                document = rng.choice(documents)
+                for _ in range(rng.choice((1, 1, 2, 4))):
+                    document = changed(rng, document)
+                data = target.written(document)
+            else:
+                data = mutated(rng, rng.choice(inputs), inputs, MOST)
+            signal.setitimer(signal.ITIMER_REAL, SLOW_S)
+            what = crash(name, place, data)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            done += 1
+            if what is not None:
+                found.setdefault(what.rpartition(" (")[2] or what, (data, what))
+    return done, list(found.values())
+
+
+def _document(name: str, data: bytes) -> object:
+    try:
+        return TARGETS[name].documents(data)
+    except (ValueError, DstccError):
+        return None
+
+
+def under_atheris(name: str, runs: int) -> int:
+    """As many runs guided by coverage, in a process of their own; its exit status."""
+    kept = BUILD / "corpus" / name
+    kept.mkdir(parents=True, exist_ok=True)
+    with room() as place:
+        for one in corpus(name, place):
+            (kept / digest(one)).write_bytes(one)
+    crashes = BUILD / "crashes" / name
+    crashes.mkdir(parents=True, exist_ok=True)
+    options = [
+        f"-runs={runs}",
+        f"-max_len={MOST}",
+        f"-timeout={SLOW_S}",
+        "-rss_limit_mb=4096",
+        "-close_fd_mask=0",
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "scripts.fuzz",
+        name,
+        "--guided",
+        f"-artifact_prefix={crashes}/",
+        *options,
+    ]
+    return subprocess.run([*command, str(kept)], cwd=ROOT, check=False).returncode
+
+
+def guided(name: str, words: Sequence[str]) -> NoReturn:
+    """Hand this process over to atheris."""
+    import atheris
+
+    with room() as place, suppress(DstccError):  # import what it reads with
+        TARGETS[name].read(place, b"{}")
+    for module in [module for name, module in sys.modules.items() if name.partition(".")[0] in OURS]:
+        _instrument(module)
+    folder = Room(emptied(BUILD / "rooms" / name))
+
+    def one(data: bytes) -> None:
+        what = crash(name, folder, data)
+        if what is not None:
+            raise RuntimeError(what)
+
+    atheris.Setup([sys.argv[0], *words], one)
+    atheris.Fuzz()
+    raise SystemExit(0)
+
+
+def _instrument(module: ModuleType) -> None:
+    """Count what is reached in a module's functions and its classes' methods."""
+    import atheris
+
+    for holder in [module, *(one for one in vars(module).values() if isinstance(one, type))]:
+        for name, value in list(vars(holder).items()):
+            if isinstance(value, FunctionType) and value.__module__ == module.__name__:
+                with suppress(Exception):  # a few kinds of functions it cannot
+                    setattr(holder, name, atheris.instrument_func(value))
+
+
+def native(name: str, runs: int) -> int:
+    """Compile and run a C++ harness; its exit status."""
+    if shutil.which("clang++") is None:
+        raise click.ClickException("needs clang++ and libclang-rt-14-dev")
+    python = [f"-I{sysconfig.get_path('include')}", f"-lpython{sysconfig.get_config_var('LDVERSION')}"]
+    if "PYTHON" in NATIVE[name]:
+        import pybind11
+
+        python.append(f"-I{pybind11.get_include()}")
+    words = [word for part in NATIVE[name] for word in (python if part == "PYTHON" else [part])]
+    BUILD.mkdir(parents=True, exist_ok=True)
+    made = BUILD / name
+    source = f"tests/fuzz/cpp/{name}.cpp"
+    compile_ = ["clang++", *FLAGS, "-fno-sanitize-recover=all", source, *words, "-o", str(made)]
+    if subprocess.run(compile_, cwd=ROOT, check=False).returncode != 0:
+        raise click.ClickException(f"{source} was not built; libFuzzer is of libclang-rt-14-dev")
+    kept, crashes = BUILD / "corpus" / name, BUILD / "crashes" / name
+    for folder in (kept, crashes):
+        folder.mkdir(parents=True, exist_ok=True)
+    seeds = [str(KEPT / name)] if (KEPT / name).is_dir() else []
+    run = [str(made), f"-runs={runs}", "-max_len=4096", f"-timeout={SLOW_S}", f"-artifact_prefix={crashes}/"]
+    done = subprocess.run([*run, str(kept), *seeds], cwd=ROOT, capture_output=True, text=True, check=False)
+    lines = done.stderr.splitlines()
+    print(
+        *(line for line in lines if "DONE" in line or "SUMMARY" in line or "ERROR" in line),
+        sep="\n",
+        flush=True,
+    )
+    return done.returncode
+
+
+@click.command(help=__doc__, context_settings={"ignore_unknown_options": True})
+@click.argument("names", nargs=-1, type=click.UNPROCESSED)
+@click.option("--runs", type=click.IntRange(1), default=100_000, show_default=True, help="Of each target.")
+@click.option("--seconds", type=float, default=1e9, help="After which changes of a target end.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the changes.")
+@click.option("--guided", "inside", is_flag=True, hidden=True)
+def main(names: tuple[str, ...], runs: int, seconds: float, seed: int, inside: bool) -> None:
+    """Fuzz."""
+    if inside:
+        guided(names[0], names[1:])
+    known = (*TARGETS, *NATIVE)
+    if strange := [name for name in names if name not in known]:
+        raise click.UsageError(f"{strange[0]}: one of {', '.join(known)}")
+    failed, counts = False, {}
+    for name in names or known:
+        if name in NATIVE:
+            failed |= native(name, runs) != 0
+            counts[name] = {"libFuzzer": runs}
+            continue
+        atheris = find_spec("atheris") is not None
+        share = runs // 2 if atheris else runs
+        done, found = in_process(name, runs - share if atheris else runs, seed, seconds)
+        counts[name] = {"changes": done}
+        for data, what in found:
+            place = BUILD / "crashes" / name
+            place.mkdir(parents=True, exist_ok=True)
+            (place / digest(data)).write_bytes(data)
+            print(f"{name}: {what}: {place / digest(data)}", flush=True)
+        failed |= bool(found)
+        if atheris:
+            failed |= under_atheris(name, share) != 0
+            counts[name]["atheris"] = share
+        print(f"{name}: {counts[name]}, {len(found)} kinds of crash", flush=True)
+    print(json.dumps(counts))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

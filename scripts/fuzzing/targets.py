@@ -1,0 +1,335 @@
+"""The readers, each as a function of bytes that may raise what a reader may: an error that the command line prints."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from dstcc.errors import DstccError
+
+ROOT = Path(__file__).resolve().parents[2]
+MOST = 1 << 16
+"""Bytes of an input."""
+
+QUICK = """
+[scenario]
+name = "quick"
+[video]
+synthetic = {chunk_s = 1.0, layer_bps = [8000, 8000]}
+loop_to_s = 5
+[[link]]
+name = "a"
+rate_bps = 1_000_000
+delay_s = 0.05
+"""
+
+
+class Room:
+    """A folder for the files that readers are given; in memory where the machine has such a place."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def file(self, name: str, data: bytes) -> Path:
+        """The file of that name with that content."""
+        path = self.folder / name
+        path.write_bytes(data)
+        return path
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader."""
+
+    read: Callable[[Room, bytes], object]
+    """Raises :class:`DstccError` for what it refuses, and nothing else."""
+    seeds: Callable[[Room], list[bytes]]
+    documents: Callable[[bytes], Any] = field(default=lambda _data: None)
+    """The document that an input is, for changes of its values; ``None`` for what is none."""
+    written: Callable[[Any], bytes] = field(default=lambda document: json.dumps(document).encode())
+
+
+def _scenario(room: Room, data: bytes) -> None:
+    from dstcc.run.asked import estimates
+    from dstcc.scenario import load_scenario, load_source, parse_scenario
+    from dstcc.scenario.units import with_units
+    from dstcc.scenario.work import limited
+    from dstcc.trust import looking
+
+    with looking(), limited({"memory": 3e7}):
+        if data[:1] == b"{":  # as it is when changed in place
+            document = _json(data)
+            scenario = parse_scenario(with_units(document, "fuzz"), source="fuzz")
+        else:
+            scenario = load_scenario(room.file("scenario.toml", data))
+        if scenario.video.synthetic is not None and all(
+            link.profile is None and link.contacts is None and isinstance(link.delay_s, float)
+            for link in scenario.link
+        ):
+            estimates(scenario, load_source(scenario))
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        raise DstccError("no JSON") from None
+
+
+def _toml(data: bytes) -> Any:
+    if data[:1] == b"{":
+        return _json(data)
+    return json.loads(json.dumps(tomllib.loads(data.decode()), default=str))
+
+
+def _scenarios(_room: Room) -> list[bytes]:
+    examples = sorted((ROOT / "examples").glob("**/*.toml"))
+    return [QUICK.encode(), *(path.read_bytes() for path in examples if path.stat().st_size < 4000)]
+
+
+def _manifest(room: Room, data: bytes) -> None:
+    from dstcc_svc.manifest import load_manifest
+
+    room.file("manifest.json", data)
+    load_manifest(room.folder)
+
+
+def _nal(_room: Room, data: bytes) -> None:
+    from dstcc_svc.codecs import h264
+
+    from dstcc.errors import StreamError
+
+    for read in (h264.slice_kind, h264.allow_frame_num_gaps, h264.parameter_sets):
+        try:
+            read(data)
+        except (ValueError, StreamError):
+            continue
+    if h264.unescape(h264.escape(data)) != data and b"\0\0\3" not in data:
+        raise AssertionError("escaped bytes do not come back")
+
+
+SPS = bytes.fromhex("000000016742c00d95a0507c00000168ce3c80000001658880400000030040000003000003")
+
+
+def _contacts(_room: Room, data: bytes) -> None:
+    from dstcc_channels.contacts import parse_plan
+
+    from dstcc.errors import InputError
+
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise InputError("not UTF-8") from None
+    parse_plan(text)
+
+
+PLAN = b"""# ION
+a contact +0 +3600 1 2 100000
+a range +0 +3600 1 2 600
+a contact 2026/11/21-00:00:00 2026/11/21-01:00:00 2 1 500
+m horizon +0
+"""
+
+
+def _profile(room: Room, data: bytes) -> None:
+    from dstcc_channels.profiles import load_profile
+
+    load_profile(str(room.file("profile.toml", data)))
+
+
+def _profiles(_room: Room) -> list[bytes]:
+    return [
+        path.read_bytes() for path in sorted((ROOT / "channel-models/dstcc_channels/profiles").glob("*.toml"))
+    ]
+
+
+def _codes(_room: Room, data: bytes) -> None:
+    """The table of frame error rates: a scenario's ``loss`` asks it for any code, Eb/N0 and size."""
+    from dstcc_channels.codes import CODE_NAMES, packet_loss
+
+    document = _json(data)
+    if not isinstance(document, list) or len(document) != 3:
+        raise DstccError("no question")
+    name, ebn0_db, size = document
+    if isinstance(name, int) and not isinstance(name, bool):
+        name = CODE_NAMES[name % len(CODE_NAMES)]
+    if not isinstance(name, str) or not isinstance(size, int) or not isinstance(ebn0_db, (int, float)):
+        raise DstccError("no question")
+    if not -50 <= ebn0_db <= 100 or not 1 <= size <= 1 << 20:
+        raise DstccError("no question")
+    loss = float(packet_loss(name, ebn0_db, size))
+    if not 0 <= loss <= 1:
+        raise AssertionError(f"a packet loss of {loss}")
+
+
+def _tables(room: Room, data: bytes) -> None:
+    from dstcc.errors import InputError
+    from dstcc.ladder.stored import load_rules
+    from dstcc.ltp_rates import table as rates
+    from dstcc.remy import table as remy
+
+    path = room.file("table.json", data)
+    refused = 0
+    for load in (load_rules, rates.load, remy.load):
+        try:
+            load(path)
+        except InputError:
+            refused += 1
+    if refused == 3:
+        raise DstccError("no table")
+
+
+def _shipped_tables(_room: Room) -> list[bytes]:
+    found = [*(ROOT / "dstcc/ltp_rates").glob("*.json"), ROOT / "dstcc/ladder/rules.json"]
+    remy = json.loads((ROOT / "dstcc/remy/trained.json").read_text())
+    remy["rules"] = remy["rules"][:2]
+    small = [path.read_bytes() for path in sorted(found) if path.stat().st_size < MOST]
+    return [*small, json.dumps(remy).encode()]
+
+
+@cache
+def _policy_parts() -> tuple[dict[str, Any], dict[str, Any]]:
+    """The header and the weights of a policy of a few hundred bytes; of a shipped one, its weights cut."""
+    from safetensors import safe_open
+
+    from dstcc.learn.policies.policy import ENTRY
+
+    smallest = min(
+        (ROOT / "dstcc/learn/policies").glob("*.safetensors"), key=lambda path: path.stat().st_size
+    )
+    with safe_open(smallest, framework="numpy") as file:
+        header = json.loads(file.metadata()[ENTRY])
+        return header, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+
+
+def _policy(room: Room, data: bytes) -> None:
+    """Bytes that begin with a brace are a header, which gets its right checksum; others are a whole file."""
+    from safetensors.numpy import save
+
+    from dstcc.learn.policies.policy import ENTRY, _digest, load_policy
+
+    if data[:1] == b"{":
+        _, tensors = _policy_parts()
+        try:
+            header = json.loads(data)
+            body = {key: value for key, value in header.items() if key != "sha256"}
+            text = json.dumps({**body, "sha256": _digest(body, tensors)})
+        except (ValueError, RecursionError, AttributeError):
+            text = data.decode(errors="replace")
+        data = save(tensors, metadata={ENTRY: text})
+    load_policy(room.file("policy.safetensors", data))
+
+
+def _checkpoint(room: Room, data: bytes) -> None:
+    from dstcc.learn.training.checkpoint import _own_digest, load_checkpoint
+
+    if data[:1] == b"{":
+        try:
+            whole = json.loads(data)
+            whole.pop("sha256", None)
+            data = json.dumps({**whole, "sha256": _own_digest(whole)}).encode()
+        except (ValueError, RecursionError, AttributeError, TypeError):
+            pass
+    name = "checkpoint-1.safetensors" if data[:1] != b"{" and len(data) % 2 else "checkpoint-1.json"
+    for other in _checkpoints(room):
+        room.file(*other)
+    room.file(name, data)
+    load_checkpoint(room.folder)
+
+
+@cache
+def _saved() -> tuple[tuple[str, bytes], ...]:
+    import tempfile
+
+    import numpy as np
+
+    from dstcc.learn.training.checkpoint import save_checkpoint
+
+    with tempfile.TemporaryDirectory() as folder:
+        save_checkpoint(
+            Path(folder), 1, {"w": np.ones(3, dtype=np.float32)}, {"step": 5, "recipe": {"a": [1, 2]}}
+        )
+        return tuple((path.name, path.read_bytes()) for path in sorted(Path(folder).iterdir()))
+
+
+def _checkpoints(_room: Room) -> tuple[tuple[str, bytes], ...]:
+    return _saved()
+
+
+@cache
+def _run_files() -> tuple[tuple[str, bytes], ...]:
+    import tempfile
+
+    import dstcc
+
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "s.toml").write_text(QUICK)
+        run = dstcc.emulate(Path(folder, "s.toml"), Path(folder, "run"), congestion=["cubic", "bbr"]).path
+        return tuple((path.name, path.read_bytes()) for path in sorted(run.iterdir()))
+
+
+def _run(room: Room, data: bytes) -> None:
+    """The first byte says which file of a good run the others are in the place of; bytes that begin with a brace are
+    ``run.json``."""
+    from dstcc.report import load_report
+    from dstcc.run import load_run
+
+    files = _run_files()
+    run = room.folder / "run"
+    if not run.is_dir():
+        run.mkdir()
+        for name, content in files:
+            (run / name).write_bytes(content)
+    if data[:1] == b"{":
+        name, content = "run.json", data
+    else:
+        name, content = files[(data or b"\0")[0] % len(files)][0], data[1:]
+    good = dict(files)[name]
+    (run / name).write_bytes(content)
+    try:
+        report = load_report((run,))
+        loaded = load_run(run)
+        for row in loaded.trials:
+            loaded.levels(str(row["id"]))
+        assert report.sections
+    finally:
+        (run / name).write_bytes(good)
+
+
+def _runs(_room: Room) -> list[bytes]:
+    files = _run_files()
+    wanted = [bytes([number]) + content for number, (_, content) in enumerate(files) if len(content) < MOST]
+    return [dict(files)["run.json"], *wanted]
+
+
+TARGETS: Mapping[str, Target] = {
+    "scenario": Target(_scenario, _scenarios, _toml),
+    "manifest": Target(_manifest, lambda _room: [], _json),
+    "nal": Target(_nal, lambda _room: [SPS]),
+    "codes": Target(_codes, lambda _room: [b"[3, 2.5, 1500]", b'["ccsds-turbo-1/6-8920", 0.1, 40]'], _json),
+    "contacts": Target(_contacts, lambda _room: [PLAN]),
+    "profile": Target(_profile, _profiles),
+    "tables": Target(_tables, _shipped_tables, _json),
+    "policy": Target(_policy, lambda _room: [json.dumps(_policy_parts()[0]).encode()], _json),
+    "checkpoint": Target(_checkpoint, lambda _room: [content for _, content in _saved()], _json),
+    "run": Target(_run, _runs, lambda data: _json(data) if data[:1] == b"{" else None),
+}
+
+
+def digest(data: bytes) -> str:
+    """A name for an input."""
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def emptied(folder: Path) -> Path:
+    """The folder, with nothing in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
