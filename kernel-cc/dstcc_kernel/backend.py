@@ -139,7 +139,7 @@ def run(
     Raises :class:`DstccError` with what went wrong inside, or when the guest exceeds its wall limit.
     """
     config = _as_run(config, policy)
-    job = replace(_job(config), guest=not on_host)
+    job = replace(_job(config, on_host=on_host), guest=not on_host)
     job = replace(job, tick_ns=job.tick_ns if tick_ns is None else tick_ns)
     sweep()
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
@@ -202,9 +202,10 @@ def _result(folder: Path, config: EngineConfig) -> EngineResult:
     return replace(result, totals=result.totals | guarded)
 
 
-def _job(config: EngineConfig) -> Job:
+def _job(config: EngineConfig, *, on_host: bool = False) -> Job:
     if config.coding is None:
-        return job_of(config, program=program())
+        kernel = source.running(platform.release()) if on_host else None
+        return job_of(config, program=program(), kernel=kernel)
     return coded_job(job_of(config, program=program(CODED)), config)
 
 

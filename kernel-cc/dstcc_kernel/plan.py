@@ -34,7 +34,7 @@ from dstcc.wire import HEADER_BYTES
 from .job import NEVER_NS, Job, LinkJob, Step, Way
 from .names import CONGESTION
 from .netem import GilbertElliott
-from .source import release
+from .source import Release, release
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -85,8 +85,9 @@ POLICY_MB = 512
 """Of a guest with a policy's process: PyTorch's libraries, which it reads from the host's files, and the network."""
 
 
-def job_of(config: EngineConfig, *, program: Path) -> Job:
-    """The job of one trial. Raises :class:`InputError` for round trips or windows beyond TCP's."""
+def job_of(config: EngineConfig, *, program: Path, kernel: Release | None = None) -> Job:
+    """The job of one trial, for the kernel that is meant or another. Raises :class:`InputError` for round trips or
+    windows beyond TCP's."""
     transport, scale, links = config.transport, config.transport.scale, config.links
     longest_s, shortest_s = max(map(rtt_s, links)) / scale, min(map(rtt_s, links)) / scale
     if longest_s > MAX_RTT_S:
@@ -100,7 +101,8 @@ def job_of(config: EngineConfig, *, program: Path) -> Job:
     length_s = horizon_s(links, config.objects, None if endless else ends / 1e9) / scale
     tick_s = max(shortest_s / TICKS_PER_RTT, min(length_s / MAX_TICKS, shortest_s / 20), 20e-6)
     pins = transport.layer_links
-    receive, send = _buffers(links, transport.receive_buffer_bytes, transport.mss_bytes)
+    share = (kernel or release()).window_256(transport.mss_bytes)
+    receive, send = _buffers(links, transport.receive_buffer_bytes, share)
     return Job(
         congestion=CONGESTION.get(transport.congestion, OURS),
         lanes=transport.mode == "lanes",
@@ -261,9 +263,9 @@ def memory_mb(config: EngineConfig, *, steered: bool) -> int:
     return ceil(base + RING_MB * len(config.links) + (PACKET_MEMORY * in_flight + HELD_MEMORY * held) / 1e6)
 
 
-def _buffers(links: Sequence[Link], limit: int, mss_bytes: int) -> tuple[int, int]:
-    """Receive and send buffer of a connection, as the kernel counts them; a ``limit`` to the receive window of 0 is
-    none."""
+def _buffers(links: Sequence[Link], limit: int, share_256: int) -> tuple[int, int]:
+    """Receive and send buffer of a connection, as the kernel counts them; a ``limit`` to the receive window, which is
+    so large a share of its buffer, of 0 is none."""
     flights = [link.rate_bps * rtt_s(link) / 8 for link in links]
     if sum(flights) > MAX_WINDOW:
         raise InputError(
@@ -272,8 +274,7 @@ def _buffers(links: Sequence[Link], limit: int, mss_bytes: int) -> tuple[int, in
         )
     wanted = sum(flights) + sum(link.queue_bytes for link in links)
     room = min(MAX_BUFFER, max(LEAST_BUFFER, round(BUFFER_FACTOR * wanted)))
-    share = release().window_256(mss_bytes)
-    return min(MAX_BUFFER, -(-256 * limit // share)) if limit else room, room
+    return min(MAX_BUFFER, -(-256 * limit // share_256)) if limit else room, room
 
 
 def _largest_window(links: Sequence[Link], least: int) -> int:

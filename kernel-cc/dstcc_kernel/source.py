@@ -7,6 +7,7 @@ Which version is meant is said once for a process and all that it starts, in the
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -85,6 +86,8 @@ RELEASES = {
     )
 }
 """By name, the oldest first."""
+SHARED_SINCE = (6, 6)
+"""Linux whose receive window is the share that payload has in a segment's memory (``scaling_ratio``)."""
 DEFAULT = "6.12"
 """It can send each layer of a stream on a subflow of its own."""
 SCHEDULER = {"dstcc.c": "net/mptcp", "mptcp_dstcc.h": "include/net"}
@@ -110,6 +113,13 @@ def release() -> Release:
     if name not in RELEASES:
         raise InputError(f"{VARIABLE}={name}: dstcc builds Linux {' and '.join(RELEASES)}")
     return RELEASES[name]
+
+
+def running(version: str) -> Release:
+    """Of :data:`RELEASES` the one whose receiver a running kernel has, by what ``uname -r`` says of that."""
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    newer = numbers is None or (int(numbers[1]), int(numbers[2])) >= SHARED_SINCE
+    return RELEASES["6.12" if newer else "6.1"]
 
 
 @contextmanager

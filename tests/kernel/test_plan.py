@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dstcc_kernel import backend
 from dstcc_kernel.job import NEVER_NS, Job, read_job
 from dstcc_kernel.names import CONGESTION, SCHEDULERS, misfit
 from dstcc_kernel.netem import GilbertElliott
@@ -332,6 +333,21 @@ def test_a_told_receive_window_gets_the_buffer_that_it_grows_to_it_in(
     monkeypatch.setenv("DSTCC_KERNEL", kernel)
     made = job(scenario(transport={"receive_buffer_bytes": 2_000_000, "mss_bytes": mss}))
     assert made.receive_buffer_bytes == -(-2_000_000 * 256 // share)
+
+
+@pytest.mark.parametrize(
+    ("running", "share"),
+    [("6.1.0-40-amd64", 128), ("6.5.13", 128), ("6.6.1", 162), ("7.0", 162), ("5.15", 128)],
+)
+def test_on_a_host_the_window_grows_by_the_running_kernels_rule(
+    monkeypatch: pytest.MonkeyPatch, running: str, share: int
+) -> None:
+    given = trial(scenario(transport={"receive_buffer_bytes": 2_000_000}))
+    monkeypatch.setattr("platform.release", lambda: running)
+    monkeypatch.setattr(backend, "program", lambda *_: Path("/p"))
+    for meant in ("6.1", "6.12"):
+        monkeypatch.setenv("DSTCC_KERNEL", meant)
+        assert backend._job(given, on_host=True).receive_buffer_bytes == -(-2_000_000 * 256 // share)
 
 
 def test_a_policys_stream_has_memory_for_all_of_the_video() -> None:
