@@ -385,6 +385,12 @@ CONTROLLERS = {
             "learned",
             "Lee and Yoo, Sensors 2022: double DQN over seven scheduling policies",
         ),
+        Algorithm(
+            "gru-mpc",
+            "controller",
+            "learned",
+            "this project's own, after Yan et al., NSDI 2020 (Fugu): a forecaster of losses under a planner of repair",
+        ),
     )
 }
 """Learned controllers, which ``dstcc train`` makes (:mod:`dstcc.learn.algorithms.recipes`); ``dstcc algorithms`` lists

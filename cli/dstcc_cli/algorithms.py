@@ -49,6 +49,6 @@ def command(as_json: bool) -> None:
 def _knows(row: Algorithm) -> tuple[str, ...]:
     if row.kind != "controller":
         return row.knows
-    from dstcc.learn.policies.policy import load_policy
+    from dstcc.forecast.files import load_controller
 
-    return load_policy(row.name).knows
+    return load_controller(row.name).knows

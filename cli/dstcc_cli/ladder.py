@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  dstcc ladder examples/learning/training/weather.toml -o runs/ladder
+  dstcc ladder examples/learning/training/onset.toml -o runs/ladder
   dstcc ladder examples/learning/held-out/*.toml -o runs/held-out --seeds 20 --json
-  dstcc ladder mars.toml -o runs/ladder --controller rules.json
+  dstcc ladder mars.toml -o runs/ladder --controller gru-mpc --controller rules.json
 """
 
 
@@ -31,9 +31,8 @@ Examples:
     "--controller",
     "controllers",
     multiple=True,
-    type=click.Path(path_type=Path),
     metavar="POLICY",
-    help="A file of rules that steer coded packets, as a rung of its own; repeatable.",
+    help="A policy of coded packets by name or file, or a file of rules, as a rung of its own; repeatable.",
 )
 @click.option(
     "--rules",
@@ -50,7 +49,7 @@ def command(
     *,
     scenarios: tuple[Path, ...],
     output: Path,
-    controllers: tuple[Path, ...],
+    controllers: tuple[str, ...],
     rules: Path | None,
     seeds: int | None,
     force: bool,
@@ -61,18 +60,21 @@ def command(
 
     Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated.
     """
+    from dstcc.forecast.files import load_senders
     from dstcc.ladder.rungs import climb, replace_seeds
     from dstcc.ladder.stored import SHIPPED, load_rules
     from dstcc.ladder.written import LADDER, document, write_ladder
     from dstcc.outputs import check_output
     from dstcc.scenario import load_scenario
 
-    check_output(output, LADDER, force=force, inputs=(*scenarios, *controllers, *([rules] if rules else [])))
+    check_output(
+        output, LADDER, force=force, inputs=(*scenarios, *map(Path, controllers), *([rules] if rules else []))
+    )
     loaded = [load_scenario(path) for path in scenarios]
     if seeds is not None:
         loaded = [replace_seeds(one, seeds) for one in loaded]
     tuned = load_rules(rules or SHIPPED)
-    policies = [rule for path in controllers for rule in load_rules(path)]
+    policies = [one for given in controllers for one in load_senders(given)]
     with progress("climbing", len(loaded)) as bar:
         ladder = climb(loaded, None, tuned, policies, advance=bar.advance)
     write_ladder(output, ladder, sys.argv, force=force)

@@ -75,10 +75,10 @@ def command(
     Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated.
     """
     _need_torch()
-    from dstcc.learn.algorithms.recipes import recipe_of
-    from dstcc.learn.training.loop import Interrupted, train
+    from dstcc.learn.training.choose import steps_of, train
+    from dstcc.learn.training.loop import Interrupted
 
-    most = steps or recipe_of(algorithm or "dstcc").steps
+    most = steps or steps_of(algorithm, output, resume=resume)
     with _asked_to_stop() as asked, progress("training", most) as bar:
         shown = 0
 

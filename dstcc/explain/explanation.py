@@ -11,6 +11,8 @@ import numpy as np
 from dstcc.engine.config import subflow_links
 from dstcc.engine.stepper import SUBFLOW_VALUES
 from dstcc.errors import RunError
+from dstcc.forecast.inputs import NAMES
+from dstcc.ladder.channels import GRID
 from dstcc.run.capture import DATA_SENT, DROPPED, sender_links
 from dstcc.run.replay import replay
 
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dstcc.engine import Trace
+    from dstcc.forecast.sender import Forecasting
+    from dstcc.ladder.seen import Decision as Planned
+    from dstcc.ladder.seen import Seen
     from dstcc.learn.env.runner import Runner
     from dstcc.run import Run
     from dstcc.run.trials import Outcome
@@ -38,6 +43,12 @@ SEEN = (
     "pacing_bps",
 )
 """What is told of what a policy sees of each subflow, in the engine's units; the observation is made of such values."""
+SEEN_CODED = ("heard", "lost", "runs", "sent_s", "rtt_s", "delivered_bytes", "queue_bytes")
+"""The same of a sender of coded packets, slot by slot, with the pace."""
+QUANTILES = {"loss_low": 0.05, "loss_high": 0.95}
+"""Of a belief about a loss, beside its mean."""
+SHARES = {0.0: "none", 0.05: "to 5 %", 0.1: "5 to 10 %", 0.2: "10 to 20 %", 0.4: "20 to 40 %"}
+"""Shares of repair in words, by their upper ends."""
 LOST = 1
 """A packet's fate in a trace: lost on the channel."""
 PARTS = 10
@@ -56,7 +67,8 @@ class Decision:
     saw: dict[str, FloatArray]
     """:data:`SEEN`, a value a subflow."""
     believed: dict[str, FloatArray]
-    """What the observer held to be true of each subflow's path: ``loss``, ``rate_bps``, ``rate_known``; or nothing."""
+    """What the observer held to be true of each subflow's path: ``loss``, ``rate_bps``, ``rate_known``; or nothing. A
+    forecaster's belief of the present loss: its mean ``loss``, ``loss_low`` and ``loss_high`` (:data:`QUANTILES`)."""
     chose: dict[str, str]
     """What was decided, in words; empty where the outputs were not finite and NewReno took the windows."""
 
@@ -122,7 +134,9 @@ class Explanation:
         """What was believed of a link at each decision: the mean over its subflows, NaN where there was no belief."""
         return np.array(
             [
-                float(np.mean(decision.believed[what][list(link.subflows)])) if decision.believed else np.nan
+                float(np.mean(decision.believed[what][list(link.subflows)]))
+                if what in decision.believed
+                else np.nan
                 for decision in self.decisions
             ]
         )
@@ -200,6 +214,27 @@ class _Recorder:
         self.observed = runner.observation.names
         self.decisions.append(Decision(runner.time_s(0), runner.observations[0].copy(), saw, believed, chose))
 
+    def decided_coded(self, sender: Forecasting, seen: Seen, decision: Planned) -> None:
+        """See :class:`dstcc.forecast.drive.CodedWatcher`."""
+        subflows = seen.heard.shape[1]
+        saw = {name: getattr(seen, name)[0].copy() for name in SEEN_CODED}
+        saw["pacing_bps"] = 8 * seen.pace_bytes[0]
+        belief = sender.beliefs[0]
+        believed = {"loss": belief @ GRID}
+        upto = belief.cumsum(axis=1)
+        for name, part in QUANTILES.items():
+            believed[name] = GRID[np.minimum((upto < part).sum(axis=1), len(GRID) - 1)]
+        chose = {f"repair of layer {m}": share_in_words(share) for m, share in enumerate(decision.repair[0])}
+        chose["decided by"] = "the tuned rule" if sender.fallen[0] else "the plan"
+        self.observed = tuple(f"subflow{s}.{name}" for s in range(subflows) for name in NAMES)
+        inputs = sender.inputs[0].reshape(-1).astype(np.float32)
+        self.decisions.append(Decision(float(seen.time_s[0]), inputs, saw, believed, chose))
+
+
+def share_in_words(share: float) -> str:
+    """Repair packets for each source packet, in one of a few ranges."""
+    return next((words for most, words in SHARES.items() if share <= most), "above 40 %")
+
 
 def explain(run: Run, trial: str) -> Explanation:
     """Repeat a trial under a controller and tell its decisions.
@@ -213,8 +248,9 @@ def explain(run: Run, trial: str) -> Explanation:
         )
     recorder = _Recorder()
     outcome = replay(run, trial, trace=True, watcher=recorder)
+    t_s = np.array([decision.t_s for decision in recorder.decisions])
     trace = outcome.result.trace
-    assert trace is not None
+    links = _heard(outcome, recorder.decisions, t_s) if trace is None else _truth(outcome, trace, t_s)
     return Explanation(
         trial=trial,
         scenario=run.meta["scenario_name"],
@@ -222,11 +258,32 @@ def explain(run: Run, trial: str) -> Explanation:
         observed=recorder.observed,
         decisions=tuple(recorder.decisions),
         end_s=outcome.result.end_ns / NS_PER_S,
-        links=_truth(outcome, trace, np.array([decision.t_s for decision in recorder.decisions])),
+        links=links,
         capture_s=outcome.setup.capture_ns / NS_PER_S,
         levels=outcome.playback.levels,
         layers=int(outcome.setup.objects.layer.max()) + 1,
     )
+
+
+def _heard(outcome: Outcome, decisions: list[Decision], t_s: FloatArray) -> tuple[LinkTruth, ...]:
+    """The same of a coded trial, which keeps no packets: what was heard of each slot's packets, a round trip later."""
+    windows = np.array(subflow_links(outcome.setup.links))
+    sent, lost = (np.zeros((len(windows), len(t_s)), dtype=np.int64) for _ in range(2))
+    for decision in decisions:
+        some = decision.saw["heard"] > 0
+        place = np.clip(np.searchsorted(t_s, decision.saw["sent_s"][some], side="right") - 1, 0, len(t_s) - 1)
+        sent[some, place] += decision.saw["heard"][some].astype(np.int64)
+        lost[some, place] += decision.saw["lost"][some].astype(np.int64)
+    truths = []
+    for index, link in enumerate(outcome.setup.links):
+        mine = windows == index
+        subflows = tuple(np.flatnonzero(mine).tolist())
+        truths.append(
+            LinkTruth(
+                link.name, float(link.rate_bps), subflows, sent[mine].sum(axis=0), lost[mine].sum(axis=0)
+            )
+        )
+    return tuple(truths)
 
 
 def _truth(outcome: Outcome, trace: Trace, t_s: FloatArray) -> tuple[LinkTruth, ...]:

@@ -26,7 +26,8 @@ LEAST_LOSS = 1e-6
 MOST_CHOICES = 8
 """Choices of one kind with a colour of their own: the most frequent ones."""
 ROW_IN, AXIS_IN, LEGEND_IN = 0.34, 0.55, 0.2
-CHANNEL, BELIEF = COLOURS[1], COLOURS[0]
+CHANNEL, BELIEF, BOUND = COLOURS[1], COLOURS[0], COLOURS[2]
+BOUNDS = {"loss_low": "believed: 5 % are below", "loss_high": "believed: 5 % are above"}
 
 
 def loss_figure(told: Explanation) -> str:
@@ -38,6 +39,10 @@ def loss_figure(told: Explanation) -> str:
         held = told.believed_of(link, "loss")
         if np.isfinite(held).any():
             lines.insert(0, Line("believed", told.t_s, held, BELIEF))
+        for name, words in BOUNDS.items():
+            bound = told.believed_of(link, name)
+            if np.isfinite(bound).any():
+                lines.append(Line(words, told.t_s, bound, BOUND))
         panels.append((link.name, lines, None))
     return draw_panels(panels, "bps", "explain-loss", "", floor=LEAST_LOSS)
 
@@ -49,7 +54,7 @@ def rate_figure(told: Explanation) -> str:
         mine = list(link.subflows)
         paced = np.array([float(decision.saw["pacing_bps"][mine].sum()) for decision in told.decisions])
         lines = [Line("paced at", told.t_s, paced, CHANNEL)]
-        if any(decision.believed for decision in told.decisions):
+        if any("rate_bps" in decision.believed for decision in told.decisions):
             held = told.believed_of(link, "rate_bps") * len(mine)
             lines.insert(0, Line("believed", told.t_s, held, BELIEF))
         panels.append((link.name, lines, link.rate_bps))

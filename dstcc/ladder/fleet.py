@@ -67,7 +67,7 @@ class Fleet:
         coding = self.configs[0].coding
         self.automatic = coding is not None and coding.repair is None
         """Whether the transport has a rule of its own for repair."""
-        self.mission = _mission(self.configs, self.layers, self.links)
+        self.mission = mission_of(self.configs, self.layers, self.links)
 
     def clairvoyant(self) -> Float64Array:
         """(K,): the most of all weight that any sender could bring in time."""
@@ -89,11 +89,11 @@ class Fleet:
         sender.begin(self.mission)
         done = 0
         while (stepper.done == RUNNING).any():
-            seen = _seen(stepper, self.mission)
+            seen = seen_of(stepper, self.mission)
             decision = sender.decide(seen)
             if watch is not None:
                 watch(Step(seen, decision, (stepper.done == RUNNING).astype(float)))
-            _act(stepper, decision)
+            act(stepper, decision)
             stepper.step()
             stepper.active[:] = stepper.done == RUNNING
             if advance is not None and (over := int((stepper.done != RUNNING).sum())) > done:
@@ -129,7 +129,8 @@ def check(scenario: Scenario) -> None:
             raise InputError(f"{name}: {rule}")
 
 
-def _mission(configs: list[EngineConfig], layers: int, links: Sequence[int]) -> Mission:
+def mission_of(configs: list[EngineConfig], layers: int, links: Sequence[int]) -> Mission:
+    """What a sender knows of coded trials before they begin; ``links``: of each subflow."""
     first = configs[0]
     coding, objects, mss = first.coding, first.objects, first.transport.mss_bytes
     assert coding is not None
@@ -156,7 +157,8 @@ def _mission(configs: list[EngineConfig], layers: int, links: Sequence[int]) -> 
     )
 
 
-def _seen(stepper: CodedStepper, mission: Mission) -> Seen:
+def seen_of(stepper: CodedStepper, mission: Mission) -> Seen:
+    """What the senders of a stepper's trials see now."""
     subflow, layer = stepper.subflow_values, stepper.layer_values
     heard = subflow[..., _S["heard_packets"]]
     middle = (subflow[..., _S["heard_from_s"]] + subflow[..., _S["heard_to_s"]]) / 2
@@ -179,7 +181,8 @@ def _seen(stepper: CodedStepper, mission: Mission) -> Seen:
     )
 
 
-def _act(stepper: CodedStepper, decision: Decision | None) -> None:
+def act(stepper: CodedStepper, decision: Decision | None) -> None:
+    """Put a decision for all of its trials into a stepper; ``None`` leaves it as it is."""
     if decision is None:
         return
     stepper.repair[:] = decision.repair

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 RUNGS = (
     "clairvoyant",
     "planner-law",
-    "planner-belief",
     "controller",
+    "planner-belief",
     "best-constant",
     "tuned-rule",
     "random",
@@ -82,6 +82,8 @@ class Gap:
     """The same planner on a filter's belief, less the best constant."""
     rule: Paired | None = None
     """The best tuned rule, less the best constant."""
+    controller: Paired | None = None
+    """The best controller given, less the best constant."""
 
     @property
     def teaches(self) -> bool:
@@ -98,7 +100,11 @@ class Gap:
         mean = self.paired.mean
         low, high = mean.bounds()
         said = f"planner-law plays {mean.value:+.4f} [{low:+.4f}, {high:+.4f}] more than the best constant"
-        for who, other in (("planner-belief", self.belief), ("the best tuned rule", self.rule)):
+        for who, other in (
+            ("the controller", self.controller),
+            ("planner-belief", self.belief),
+            ("the best tuned rule", self.rule),
+        ):
             if other is not None:
                 low, high = other.mean.bounds()
                 said += f", {who} {other.mean.value:+.4f} [{low:+.4f}, {high:+.4f}]"
@@ -112,6 +118,7 @@ class Gap:
             "teaches": self.teaches,
             "planner_belief": _interval(self.belief),
             "tuned_rule": _interval(self.rule),
+            "controller": _interval(self.controller),
         }
 
 
@@ -140,7 +147,7 @@ class Ladder:
     @property
     def gaps(self) -> list[Gap]:
         """One a scenario."""
-        uppers = ("planner-law", "planner-belief", "tuned-rule")
+        uppers = ("planner-law", "planner-belief", "tuned-rule", "controller")
         return [
             Gap(name, *(self.difference(name, upper, "best-constant") for upper in uppers))
             for name in self.scenarios

@@ -27,6 +27,13 @@ def load_rules(path: Path) -> list[Sender]:
     return [_rule(path, number, one) for number, one in enumerate(_read(path)["rules"])]
 
 
+def load_documents(path: Path) -> list[dict[str, Any]]:
+    """The rules of a file in their stored form; errors as :func:`load_rules`."""
+    load_rules(path)
+    rules: list[dict[str, Any]] = _read(path)["rules"]
+    return rules
+
+
 def _rule(path: Path, number: int, document: Any) -> Sender:
     try:
         if not isinstance(document, dict):

@@ -104,6 +104,7 @@ class DashCell:
         setup = draw_trial(scenario, source, self.seed)
         (key,) = trial_keys(scenario)
         policy = steering(key, scenario, load_controllers(scenario, source))
+        assert policy is None or policy.mode == "tcp"  # a bottleneck of TCP, see trial_cell.py
         return Network(self.label, engine_config(scenario, setup, key.congestion, key.scheduler), policy)
 
 

@@ -28,7 +28,7 @@ from .shared import TrialSetups
 from .trials import load_controllers, scenarios_of, trial_keys
 
 if TYPE_CHECKING:
-    from dstcc.learn.policies.policy import Policy
+    from dstcc.forecast.files import Controller
 
 NO_CONTROL = "none"
 """As the only congestion control, it runs the scenario's controllers and variants alone."""
@@ -40,7 +40,7 @@ class Asked:
 
     scenario: Scenario
     source: Source
-    policies: Mapping[str, Policy]
+    policies: Mapping[str, Controller]
     backend: Backend
 
 
@@ -115,7 +115,7 @@ def ask(
     """
     carrier, source = backend_of(backend), source_of(scenario)
 
-    def check(asked: Scenario) -> dict[str, Policy]:
+    def check(asked: Scenario) -> dict[str, Controller]:
         policies = load_controllers(asked, source)
         for one in scenarios_of(asked).values():
             carrier.check(one, source, policies, logs=logs)
@@ -125,7 +125,8 @@ def ask(
     try:
         policies = check(scenario)
     except InputError as error:
-        if not alone or not _fits(check, _controllers_of(scenario)):
+        beside = scenario.transport.mode != "coded"  # a policy of coded packets never runs alone
+        if not (alone and beside) or not _fits(check, _controllers_of(scenario)):
             raise
         hint = f"--congestion {NO_CONTROL} runs {', '.join(alone)} alone"
         raise InputError(f"{error}; {hint}") from None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dstcc.engine import EngineConfig, EngineResult
-    from dstcc.learn.policies.policy import Policy
+    from dstcc.forecast.files import Controller
     from dstcc.scenario import Scenario, Source
 
 
@@ -34,14 +34,14 @@ class Backend(Protocol):
     """Whether its samples have a row for each lane with a window of its own, or one a link."""
 
     def check(
-        self, scenario: Scenario, source: Source, policies: Mapping[str, Policy], *, logs: bool = False
+        self, scenario: Scenario, source: Source, policies: Mapping[str, Controller], *, logs: bool = False
     ) -> None:
         """Raise :class:`~dstcc.errors.DstccError` for what it cannot run, before anything starts."""
 
-    def carry(self, config: EngineConfig, policy: Policy | None = None) -> EngineResult:
+    def carry(self, config: EngineConfig, policy: Controller | None = None) -> EngineResult:
         """Run one trial, under a policy if one is given."""
 
-    def as_run(self, config: EngineConfig, policy: Policy | None) -> EngineConfig:
+    def as_run(self, config: EngineConfig, policy: Controller | None) -> EngineConfig:
         """The trial with the lanes and windows that it will have."""
 
     def oracle(self, config: EngineConfig) -> EngineConfig:
@@ -59,21 +59,25 @@ class Simulator:
     tells_windows_apart = True
 
     def check(
-        self, scenario: Scenario, source: Source, policies: Mapping[str, Policy], *, logs: bool = False
+        self, scenario: Scenario, source: Source, policies: Mapping[str, Controller], *, logs: bool = False
     ) -> None:
         """Whatever a scenario may say runs here."""
 
-    def carry(self, config: EngineConfig, policy: Policy | None = None) -> EngineResult:
+    def carry(self, config: EngineConfig, policy: Controller | None = None) -> EngineResult:
         """Run one trial."""
         if policy is None:
             return engine.simulate(config)
+        if policy.mode == "coded":
+            from dstcc.forecast import drive as coded
+
+            return coded.drive(policy, config)
         from dstcc.learn.policies.drive import drive
 
         return drive(policy, config)
 
-    def as_run(self, config: EngineConfig, policy: Policy | None) -> EngineConfig:
+    def as_run(self, config: EngineConfig, policy: Controller | None) -> EngineConfig:
         """As a policy steers it, if there is one."""
-        if policy is None:
+        if policy is None or policy.mode == "coded":
             return config
         from dstcc.learn.env.episodes import steered
 
@@ -97,7 +101,7 @@ class Kernel:
     on_host = False
 
     def check(
-        self, scenario: Scenario, source: Source, policies: Mapping[str, Policy], *, logs: bool = False
+        self, scenario: Scenario, source: Source, policies: Mapping[str, Controller], *, logs: bool = False
     ) -> None:
         """Refuse what only the simulator has."""
         if logs:
@@ -108,6 +112,11 @@ class Kernel:
 
         for given in scenario.transport.controller:
             policy = policies[controller_name(given)]
+            if policy.mode == "coded":
+                raise InputError(
+                    f"{scenario.scenario.name}: transport.controller: the policy {policy.name} steers coded packets, "
+                    "which it does in the simulator only"
+                )
             check_policy(policy)
             if policy.action.lanes and scenario.subflows > len(scenario.link):
                 raise InputError(
@@ -116,15 +125,16 @@ class Kernel:
                 )
         backend.check(scenario, source, on_host=self.on_host)
 
-    def carry(self, config: EngineConfig, policy: Policy | None = None) -> EngineResult:
+    def carry(self, config: EngineConfig, policy: Controller | None = None) -> EngineResult:
         """Run one trial in a guest of its own."""
         from dstcc_kernel import backend
 
+        assert policy is None or policy.mode == "tcp"  # check() has refused others
         return backend.run(config, policy=policy, on_host=self.on_host)
 
-    def as_run(self, config: EngineConfig, policy: Policy | None) -> EngineConfig:
+    def as_run(self, config: EngineConfig, policy: Controller | None) -> EngineConfig:
         """As a policy steers it, on the connections that there will be."""
-        if policy is None:
+        if policy is None or policy.mode == "coded":
             return config
         from dstcc_kernel.plan import lanes_of
 

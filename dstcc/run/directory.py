@@ -84,7 +84,7 @@ from .trials import (
 )
 
 if TYPE_CHECKING:
-    from dstcc.learn.policies.policy import Policy
+    from dstcc.forecast.files import Controller
 
 SCHEMA = 1
 TABLES = ("trials.parquet", "chunks.parquet", "samples.parquet", "links.parquet")
@@ -243,7 +243,7 @@ def write_run(
     force: bool = False,
     quality: bool = True,
     backend: Backend = SIMULATOR,
-    policies: Mapping[str, Policy] | None = None,
+    policies: Mapping[str, Controller] | None = None,
     logs: frozenset[str] = frozenset(),
     jobs: int | None = None,
     keep: bool = False,
@@ -395,7 +395,7 @@ RUN = Kind("a run", _no_run, folder=True)
 """What ``dstcc emulate`` writes."""
 
 
-def _outside(policy: Policy, scenario: Scenario, source: Source) -> list[str]:
+def _outside(policy: Controller, scenario: Scenario, source: Source) -> list[str]:
     """Whether a policy is far from where it was trained."""
     from dstcc.learn.policies.scope import outside
 
@@ -458,7 +458,7 @@ def _done(fields: Mapping[str, Any]) -> Done:
 
 
 def _identity(
-    scenario: Scenario, source: Source, backend: Backend, policies: Mapping[str, Policy], quality: bool
+    scenario: Scenario, source: Source, backend: Backend, policies: Mapping[str, Controller], quality: bool
 ) -> dict[str, Any]:
     """What decides its trials' rows and they have in common, in words that a message can show."""
     from dstcc.version import __version__

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dstcc.engine import EngineConfig
-    from dstcc.learn.policies.policy import Policy
+    from dstcc.forecast.files import Controller
     from dstcc.scenario import Scenario, Source, TrialSetup
 
     from .backends import Backend
@@ -71,7 +71,7 @@ def footings(
     scenario: Scenario,
     source: Source,
     keys: tuple[TrialKey, ...],
-    policies: Mapping[str, Policy],
+    policies: Mapping[str, Controller],
     backend: Backend,
 ) -> tuple[Footing, ...]:
     """A footing for each algorithm among the trials, in their order."""
@@ -89,7 +89,7 @@ def footings(
 
 
 def _footing(
-    scenario: Scenario, setup: TrialSetup, key: TrialKey, policies: Mapping[str, Policy], backend: Backend
+    scenario: Scenario, setup: TrialSetup, key: TrialKey, policies: Mapping[str, Controller], backend: Backend
 ) -> Footing:
     policy = steering(key, scenario, policies)
     config = backend.as_run(engine_config(scenario, setup, key.congestion, key.scheduler), policy)
@@ -109,8 +109,12 @@ def _footing(
     )
 
 
-def _known(scenario: Scenario, config: EngineConfig, policy: Policy | None, key: TrialKey) -> tuple[str, ...]:
-    known = set(knowledge(key.congestion, key.scheduler) if policy is None else policy.knows)
+def _known(
+    scenario: Scenario, config: EngineConfig, policy: Controller | None, key: TrialKey
+) -> tuple[str, ...]:
+    steers_tcp = policy is not None and policy.mode == "tcp"
+    known = set() if steers_tcp else set(knowledge(key.congestion, key.scheduler))
+    known |= set() if policy is None else set(policy.knows)
     if config.transport.drop_late:
         known.add("deadlines")
     if not config.transport.handshake:

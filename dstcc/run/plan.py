@@ -21,7 +21,7 @@ from .footing import Footing, footings
 from .trials import load_controllers, trial_keys
 
 if TYPE_CHECKING:
-    from dstcc.learn.policies.policy import Policy
+    from dstcc.forecast.files import Controller
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Plan:
 
 
 def plan(
-    scenario: Scenario, source: Source, backend: str, *, policies: Mapping[str, Policy] | None = None
+    scenario: Scenario, source: Source, backend: str, *, policies: Mapping[str, Controller] | None = None
 ) -> Plan:
     """Work out what running a scenario would mean.
 

@@ -7,7 +7,7 @@ metrics, all of them.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dstcc.errors import RunError, ScenarioError
 from dstcc.metrics import METRICS
@@ -18,10 +18,17 @@ from .trials import SIMULATOR, Judge, Outcome, iter_trials, load_controllers, tr
 
 if TYPE_CHECKING:
     from dstcc.engine import EngineConfig, EngineResult
+    from dstcc.forecast.drive import CodedWatcher
+    from dstcc.forecast.files import Controller
     from dstcc.learn.policies.drive import Watcher
-    from dstcc.learn.policies.policy import Policy
 
     from .directory import Run
+
+if TYPE_CHECKING:
+
+    class EitherWatcher(Watcher, CodedWatcher, Protocol):
+        """Sees each decision, of whatever kind of policy."""
+
 
 JUDGED = ("psnr_db", "ssim", "vmaf")
 """Metrics of pictures, which a repetition need not judge again."""
@@ -30,19 +37,23 @@ JUDGED = ("psnr_db", "ssim", "vmaf")
 class Watched(Simulator):
     """The simulator with somebody who sees each decision of a policy."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: EitherWatcher) -> None:
         self.watcher = watcher
 
-    def carry(self, config: EngineConfig, policy: Policy | None = None) -> EngineResult:
+    def carry(self, config: EngineConfig, policy: Controller | None = None) -> EngineResult:
         """Run one trial."""
         if policy is None:
             return super().carry(config)
+        if policy.mode == "coded":
+            from dstcc.forecast import drive as coded
+
+            return coded.drive(policy, config, self.watcher)
         from dstcc.learn.policies.drive import drive
 
         return drive(policy, config, self.watcher)
 
 
-def replay(run: Run, trial: str, *, trace: bool = False, watcher: Watcher | None = None) -> Outcome:
+def replay(run: Run, trial: str, *, trace: bool = False, watcher: EitherWatcher | None = None) -> Outcome:
     """Repeat a trial of a run; with ``trace`` it keeps every packet (``result.trace``).
 
     ``watcher`` sees each decision of a policy.

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 from dstcc import engine
 from dstcc.algorithms import schedulers_of
 from dstcc.engine import EngineConfig, EngineResult, Link
-from dstcc.engine.config import SAME
+from dstcc.engine.config import SAME, subflow_links
 from dstcc.errors import DstccError, InputError, MissingCapabilityError, UnfinishedError
 from dstcc.extensions import label
 from dstcc.home import brought_home
 from dstcc.metrics import Metrics, Playback, compute, play_by_deadline, play_with_stalls
 from dstcc.placed import placed_rows
-from dstcc.scenario import Scenario, Source, TrialSetup, engine_config
+from dstcc.scenario import Scenario, Source, TrialSetup, draw_trial, engine_config
 from dstcc.scenario.model import controller_name
 from dstcc.sharing import flow_documents
 from dstcc.weights import layer_weights
@@ -36,6 +36,8 @@ from .shared import Once, TrialSetups
 if TYPE_CHECKING:
     from dstcc_svc import Quality
 
+    from dstcc.forecast.files import Controller
+    from dstcc.forecast.policy import ForecastPolicy
     from dstcc.learn.policies.policy import Policy
 
 
@@ -50,7 +52,7 @@ class TrialKey:
     scheduler: str
     seed: int
     controller: str | None = None
-    """The policy's name; congestion control and scheduler are then both ``agent``."""
+    """The policy's name; congestion control and scheduler are then both ``agent``, but for coded packets."""
     variant: str | None = None
     """The label of the scenario's variant that it runs."""
 
@@ -190,8 +192,11 @@ def _keys(scenario: Scenario, variant: str | None = None) -> tuple[TrialKey, ...
         for scheduler in schedulers_of(congestion, transport.scheduler)
         for seed in scenario.seeds
     )
+    # A policy of TCP has the windows and the scheduler; one of coded packets runs over the congestion control.
+    coded = transport.mode == "coded" and transport.congestion
+    under = (label(transport.congestion[0]), label(transport.scheduler[0])) if coded else (engine.AGENT,) * 2
     driven = tuple(
-        TrialKey(engine.AGENT, engine.AGENT, seed, controller, variant)
+        TrialKey(*under, seed, controller, variant)
         for controller in map(controller_name, transport.controller)
         for seed in scenario.seeds
     )
@@ -203,7 +208,7 @@ def scenarios_of(scenario: Scenario) -> dict[str | None, Scenario]:
     return {None: scenario} | {one.label: scenario.as_variant(one.label) for one in scenario.variant}
 
 
-def load_controllers(scenario: Scenario, source: Source) -> dict[str, Policy]:
+def load_controllers(scenario: Scenario, source: Source) -> dict[str, Controller]:
     """The policies that a scenario's trials run under, by name.
 
     Raises :class:`~dstcc.errors.PolicyError` for one that cannot be used or does not fit the scenario, and
@@ -214,30 +219,52 @@ def load_controllers(scenario: Scenario, source: Source) -> dict[str, Policy]:
     )
     if not named:
         return {}
-    from dstcc.learn.policies.policy import load_policy
+    from dstcc.forecast.files import load_controller
 
-    policies = {controller_name(given): load_policy(given) for given in named}
+    policies = {controller_name(given): load_controller(given) for given in named}
     if len(policies) < len(named):
         raise InputError(f"{scenario.scenario.name}: two policies of one name ({', '.join(named)})")
     for policy in policies.values():
         policy.check_fits(subflows=sum(link.subflows for link in scenario.link), layers=source.layers)
-        _check_flows(scenario, policy)
+        if policy.mode == "tcp":
+            _check_flows(scenario, policy)
     for label_, one in scenarios_of(scenario).items():
         for given in one.transport.controller:
-            _check_mode(scenario.scenario.name, label_, one, policies[controller_name(given)])
+            policy = policies[controller_name(given)]
+            _check_mode(scenario.scenario.name, label_, one, policy)
+            if policy.mode == "coded":
+                _check_within(one, source, policy)
     return policies
 
 
-def _check_mode(name: str, variant: str | None, scenario: Scenario, policy: Policy) -> None:
-    """Refuse ``mode = "stream"`` by name under a policy that brings its lanes: the trial would have them unasked."""
+def _check_mode(name: str, variant: str | None, scenario: Scenario, policy: Controller) -> None:
+    """Refuse a policy of coded packets in another mode and the other way round; and ``mode = "stream"`` by name under
+    a policy that brings its lanes: the trial would have them unasked."""
     transport = scenario.transport
-    if not policy.action.lanes or transport.mode != "stream" or "mode" not in transport.model_fields_set:
+    if (policy.mode == "coded") != (transport.mode == "coded"):
+        steers = "layers coded over packets" if policy.mode == "coded" else "TCP's subflows and lanes"
+        place = "transport.controller" if variant is None else f"variant '{variant}': controller"
+        raise InputError(
+            f"{name}: {place}: the policy {policy.name} steers {steers}, which mode = '{transport.mode}' lacks"
+        )
+    if policy.mode == "coded" or not policy.action.lanes:
+        return
+    if transport.mode != "stream" or "mode" not in transport.model_fields_set:
         return
     place = "transport.mode" if variant is None else f"variant '{variant}': set.mode"
     raise InputError(
         f"{name}: {place} = 'stream': the policy {policy.name} sends layers on lanes of its own, never in one "
         "stream; leave mode out, or mode = 'lanes' with controller_lanes for fewer of them"
     )
+
+
+def _check_within(scenario: Scenario, source: Source, policy: ForecastPolicy) -> None:
+    """Refuse a policy of coded packets whose training had no missions like the scenario's first trial."""
+    from dstcc.ladder.fleet import mission_of
+
+    setup = draw_trial(scenario, source, scenario.run.seed)
+    config = engine_config(scenario, setup, label(scenario.transport.congestion[0]), "minrtt")
+    policy.check_within(mission_of([config], source.layers, subflow_links(config.links)))
 
 
 def _check_flows(scenario: Scenario, policy: Policy) -> None:
@@ -253,7 +280,7 @@ def _check_flows(scenario: Scenario, policy: Policy) -> None:
                 )
 
 
-def steering(key: TrialKey, scenario: Scenario, policies: Mapping[str, Policy]) -> Policy | None:
+def steering(key: TrialKey, scenario: Scenario, policies: Mapping[str, Controller]) -> Controller | None:
     """The policy of a trial, on the lanes that its scenario allows it; None for a trial without one."""
     if key.controller is None:
         return None
@@ -266,7 +293,7 @@ def iter_trials(
     judge: Judge,
     *,
     backend: Backend = SIMULATOR,
-    policies: Mapping[str, Policy] | None = None,
+    policies: Mapping[str, Controller] | None = None,
     jobs: int | None = None,
     trace: bool = False,
     only: TrialKey | Sequence[TrialKey] | None = None,
@@ -358,7 +385,7 @@ class _Runner:
         backend: Backend,
         keys: tuple[TrialKey, ...],
         *,
-        policies: Mapping[str, Policy],
+        policies: Mapping[str, Controller],
         trace: bool,
     ) -> None:
         self.source, self.backend, self.trace, self.policies = source, backend, trace, policies

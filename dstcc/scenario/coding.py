@@ -120,9 +120,10 @@ def check_transport(transport: Transport) -> None:
         if not transport.handshake:
             raise broken('TCP opens each subflow with a handshake; needs mode = "coded"', key="handshake")
         return
-    if transport.controller:
+    if transport.controller and len(transport.congestion) != 1:
         raise broken(
-            "a policy steers TCP's subflows and lanes; coded has congestion controls only", key="controller"
+            "a policy of coded packets steers their repair over one congestion control, named in congestion",
+            key="controller",
         )
     transfers = [name for name in transport.congestion if name in TRANSFERS]
     if transfers:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dstcc.errors import InputError
-from dstcc.learn.policies.policy import Policy, load_policy
+from dstcc.learn.policies.policy import load_policy
 from dstcc.run import write_run
 from dstcc.run.trials import load_controllers
 from dstcc.scenario import load_scenario, load_source, parse_scenario, to_toml
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dstcc.forecast.files import Controller
 
 LANES = (None, 16, 1)
 
@@ -85,6 +90,6 @@ def test_a_runs_scenario_can_be_run_again(tmp_path: Path) -> None:
     assert list(load_controllers(again, load_source(again))) == ["dstcc"]
 
 
-def controllers(document: dict[str, object]) -> dict[str, Policy]:
+def controllers(document: dict[str, object]) -> Mapping[str, Controller]:
     scenario = parse_scenario(document, source="here")
     return load_controllers(scenario, load_source(scenario))

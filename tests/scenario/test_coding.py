@@ -70,7 +70,10 @@ def config_of(scenario: Scenario) -> EngineConfig:
             'coding: needs transport.mode = "coded", or ltp: in "lanes" TCP sends every lost',
         ),
         ("transport.mode=stream", 'coding: needs transport.mode = "coded", or ltp: in "stream"'),
-        ("transport.controller=dstcc", "transport.controller: a policy steers TCP's subflows"),
+        (
+            "transport={mode='coded',controller='dstcc'}",
+            "transport.controller: a policy of coded packets steers their repair over one congestion control",
+        ),
         ("transport.congestion=ltp", "transport.congestion: 'ltp': has sessions and checkpoints of its own"),
         ("transport.scheduler=blest", "transport.scheduler: 'blest': coded sends packet by packet"),
         ("transport.lanes_per_link=2", 'transport.lanes_per_link: needs mode = "lanes"'),

@@ -16,7 +16,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -51,6 +51,8 @@ FIELDS = {
     "network": dict,
     "sha256": str,
 }
+CODED_ACTION = "repair"
+"""The kind of action of :mod:`dstcc.forecast`, whose files are read there."""
 ABOUT = ("algorithm", "version", "seed", "scenario_sha256", "trained_on", "sha256")
 """What of the header runs repeat."""
 
@@ -120,6 +122,9 @@ class Policy:
         """The greedy actions for observations (K, size), as :meth:`Runner.step` takes them."""
         return self.action.greedy(self.outputs(observations))
 
+    mode: ClassVar[Literal["tcp"]] = "tcp"
+    """It steers TCP's subflows and lanes."""
+
     @property
     def knows(self) -> tuple[str, ...]:
         """What it sees, and what its actions rest on: keys of :data:`dstcc.algorithms.KNOWLEDGE`."""
@@ -164,7 +169,7 @@ class Policy:
         }
         if self.trained_within:
             header["trained_within"] = scope.document(self.trained_within)
-        return {**header, "sha256": _digest(header, self.tensors)}
+        return {**header, "sha256": digest(header, self.tensors)}
 
     def about(self) -> dict[str, Any]:
         """Where the policy is from, as ``run.json`` has it; ``sha256`` tells it from others of its name. ``lanes`` is
@@ -175,12 +180,17 @@ class Policy:
 
 def save_policy(path: Path, policy: Policy) -> None:
     """Write a policy file, whole or not at all."""
+    write_policy(path, policy.header(), policy.tensors)
+
+
+def write_policy(path: Path, header: Mapping[str, Any], tensors: Mapping[str, Float32Array]) -> None:
+    """Write a header and tensors, whole or not at all."""
     from safetensors.numpy import save
 
     from dstcc.atomic import atomic_write
 
-    tensors = {name: np.ascontiguousarray(tensor) for name, tensor in policy.tensors.items()}
-    atomic_write(Path(path), save(tensors, metadata={ENTRY: json.dumps(policy.header(), sort_keys=True)}))
+    whole = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    atomic_write(Path(path), save(whole, metadata={ENTRY: json.dumps(header, sort_keys=True)}))
 
 
 def load_policy(name_or_file: str | Path) -> Policy:
@@ -189,13 +199,9 @@ def load_policy(name_or_file: str | Path) -> Policy:
     Raises :class:`PolicyError` for a file that is missing, truncated, of another kind or schema, changed since it
     was written, or whose weights do not fit its spaces.
     """
-    given = str(name_or_file)
-    shipped = algorithms.shipped_policies()
-    path = algorithms.POLICIES / f"{given}{SUFFIX}" if given in shipped else Path(name_or_file)
-    if not path.is_file():
-        names = ", ".join(shipped) or "none is"
-        raise PolicyError(f"{given}: no such policy file, and no policy of that name is shipped ({names})")
-    header, tensors = _read(path)
+    path, header, tensors = read_policy(name_or_file)
+    if header["action"].get("kind") == CODED_ACTION:
+        raise PolicyError(f"{path}: has other actions: it steers layers coded over packets, not TCP")
     try:
         return Policy(
             algorithm=header["algorithm"],
@@ -205,13 +211,24 @@ def load_policy(name_or_file: str | Path) -> Policy:
             tensors=tensors,
             seed=header["seed"],
             scenario_sha256=header["scenario_sha256"],
-            trained_on=_trained_on(header.get("trained_on", [])),
+            trained_on=parse_trained_on(header.get("trained_on", [])),
             trained_within=scope.parse(header.get("trained_within", {})),
             version=header["version"],
             name=path.stem,
         )
     except (ValueError, TypeError, KeyError) as error:
         raise PolicyError(f"{path}: {error}") from None
+
+
+def read_policy(name_or_file: str | Path) -> tuple[Path, dict[str, Any], dict[str, Float32Array]]:
+    """A policy's file, its header and its tensors, of whatever kind of policy; errors as :func:`load_policy`."""
+    given = str(name_or_file)
+    shipped = algorithms.shipped_policies()
+    path = algorithms.POLICIES / f"{given}{SUFFIX}" if given in shipped else Path(name_or_file)
+    if not path.is_file():
+        names = ", ".join(shipped) or "none is"
+        raise PolicyError(f"{given}: no such policy file, and no policy of that name is shipped ({names})")
+    return path, *_read(path)
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Float32Array]]:
@@ -230,7 +247,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Float32Array]]:
         raise PolicyError(f"{path}: a safetensors file, but no policy of dstcc (no {ENTRY})")
     header = _parse_header(path, entry)
     body = {key: value for key, value in header.items() if key != "sha256"}
-    if _digest(body, tensors) != header["sha256"]:
+    if digest(body, tensors) != header["sha256"]:
         raise PolicyError(f"{path}: was changed or damaged since it was written (its checksum differs)")
     return header, tensors
 
@@ -249,7 +266,8 @@ def _parse_header(path: Path, entry: str) -> dict[str, Any]:
     return header
 
 
-def _trained_on(entries: Any) -> tuple[TrainedOn, ...]:
+def parse_trained_on(entries: Any) -> tuple[TrainedOn, ...]:
+    """A header's entry; raises ValueError for what is none."""
     keys = {key.name for key in fields(TrainedOn)}
     whole = isinstance(entries, list) and all(isinstance(one, dict) and one.keys() == keys for one in entries)
     if not whole or not all(isinstance(text, str) for one in entries for text in one.values()):
@@ -257,7 +275,8 @@ def _trained_on(entries: Any) -> tuple[TrainedOn, ...]:
     return tuple(TrainedOn(**one) for one in entries)
 
 
-def _digest(header: dict[str, Any], tensors: Mapping[str, NDArray[Any]]) -> str:
+def digest(header: dict[str, Any], tensors: Mapping[str, NDArray[Any]]) -> str:
+    """SHA-256 of a header without ``sha256``, and of tensors."""
     digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name in sorted(tensors):
         tensor = tensors[name]

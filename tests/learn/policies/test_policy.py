@@ -90,7 +90,7 @@ def rewrite(file: Path, change: Callable[[dict[str, Any]], object], *, signed: b
     change(header)
     if signed:
         body = {key: value for key, value in header.items() if key != "sha256"}
-        header["sha256"] = policy_module._digest(body, policy.tensors)
+        header["sha256"] = policy_module.digest(body, policy.tensors)
     file.write_bytes(save(dict(policy.tensors), metadata={ENTRY: json.dumps(header)}))
 
 

@@ -1,0 +1,41 @@
+"""Policy files of either kind: those that steer TCP, and forecasters for coded packets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dstcc.errors import PolicyError
+from dstcc.ladder.stored import load_rules
+from dstcc.learn.policies.policy import Policy, load_policy, read_policy
+
+from .policy import ForecastPolicy, forecast_of, is_forecast
+from .sender import Forecasting
+
+if TYPE_CHECKING:
+    from dstcc.ladder.seen import Sender
+
+Controller = Policy | ForecastPolicy
+
+
+def load_controller(name_or_file: str | Path) -> Controller:
+    """A shipped policy by its name, or a policy file; raises as :func:`load_policy`."""
+    path, header, tensors = read_policy(name_or_file)
+    return forecast_of(path, header, tensors) if is_forecast(header) else load_policy(name_or_file)
+
+
+def load_forecaster(name_or_file: str | Path) -> ForecastPolicy:
+    """A policy that steers coded packets; raises :class:`PolicyError` for one that steers TCP too."""
+    policy = load_controller(name_or_file)
+    if isinstance(policy, Policy):
+        raise PolicyError(
+            f"policy {policy.name} has other actions: it steers TCP's subflows and lanes, not coded packets"
+        )
+    return policy
+
+
+def load_senders(name_or_file: str) -> list[Sender]:
+    """What a ladder's ``--controller`` names: a policy of coded packets, or the rules of a JSON file."""
+    if name_or_file.endswith(".json"):
+        return load_rules(Path(name_or_file))
+    return [Forecasting(load_forecaster(name_or_file))]

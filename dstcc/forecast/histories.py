@@ -1,0 +1,97 @@
+"""Histories as a sender hears them, made from laws without a mission: packets and losses, slot by slot.
+
+A slot's packets are drawn about the rate of the history; each is lost with the law's chance of its slot, by itself or
+(in some histories) in rows of a geometric length. In some histories there are gaps in which nothing is sent.
+tests/forecast holds them against the histories of missions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import laws
+from .inputs import FIRST_SPAN, Inputs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dstcc.engine.config import Float64Array
+
+SLOT_RTTS = (1 / 50, 1 / 4)
+"""Slots in a round trip that are drawn, the other way round."""
+PACKETS = (20.0, 4_000.0)
+"""Packets of a slot that are drawn."""
+ROWS = 0.15
+"""Share of histories whose losses come in rows."""
+GAPS = 0.15
+"""Share of histories with gaps."""
+AHEAD_RTTS = (0.5, 4.5)
+"""How far ahead of what was heard last forecasts are trained."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """B histories of T events; arrays of numbers a network can take."""
+
+    inputs: Float64Array
+    """(B, T, inputs)."""
+    ahead: Float64Array
+    """(B, T + 1, A): how far ahead each forecast is for, in round trips. The first is before anything is heard."""
+    chance: Float64Array
+    """(B, T + 1, A): the chance that the law has there."""
+
+
+def history(
+    draws: np.random.Generator, chance: Float64Array, packets: float
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Heard, lost and rows by slot, of a law's chances."""
+    heard = np.maximum(np.round(packets * draws.uniform(0.9, 1.1, len(chance))), 1)
+    if draws.random() >= ROWS:
+        lost = draws.binomial(heard.astype(np.int64), chance).astype(np.float64)
+        # A row ends where the packet behind a lost one is not.
+        ends = draws.binomial(np.maximum(lost - 1, 0).astype(np.int64), 1 - chance)
+        return heard, lost, np.where(lost > 0, 1 + ends, 0).astype(np.float64)
+    row = float(draws.uniform(1, 8))
+    begun = draws.binomial(heard.astype(np.int64), np.clip(chance / row, 0, 1))
+    more = draws.negative_binomial(np.maximum(begun, 1), 1 / row)
+    lost = np.minimum(np.where(begun > 0, begun + more, 0), heard)
+    return heard, lost, np.minimum(begun, lost).astype(np.float64)
+
+
+def spoken(draws: np.random.Generator, events: int) -> NDArray[np.int64]:
+    """(events,): the slots in which something is sent, from the first on."""
+    if draws.random() >= GAPS:
+        return np.arange(events)
+    skipped = np.zeros(events, dtype=np.int64)
+    for _ in range(int(draws.integers(1, 4))):
+        skipped[int(draws.integers(1, events)) :] += int(draws.integers(1, max(events // 10, 2)))
+    return np.arange(events) + skipped
+
+
+def _log_uniform(draws: np.random.Generator, ends: tuple[float, float]) -> float:
+    low, high = np.log(ends)
+    return float(np.exp(draws.uniform(low, high)))
+
+
+def batch(draws: np.random.Generator, count: int, events: int, forecasts: int) -> Batch:
+    """So many histories of so many events, with so many forecasts at each of them."""
+    shape = (count, events)
+    heard, lost, runs, span = (np.zeros(shape) for _ in range(4))
+    low, high = np.log(AHEAD_RTTS)
+    ahead = np.exp(draws.uniform(low, high, (count, events + 1, forecasts)))
+    chance = np.zeros_like(ahead)
+    for b in range(count):
+        slot = _log_uniform(draws, SLOT_RTTS)
+        sent = spoken(draws, events)
+        law = laws.draw(draws, int(sent[-1] + AHEAD_RTTS[1] / slot) + 3, slot)
+        heard[b], lost[b], runs[b] = history(draws, law[sent], _log_uniform(draws, PACKETS))
+        span[b] = np.diff(sent, prepend=sent[0]) * slot
+        span[b, 0] = FIRST_SPAN
+        at = np.concatenate([[0.0], (sent + 0.5) * slot])
+        chance[b] = np.interp(at[:, None] + ahead[b], (np.arange(len(law)) + 0.5) * slot, law)
+    sums = Inputs(count)
+    inputs = [sums.hear(heard[:, t], lost[:, t], runs[:, t], span[:, t]) for t in range(events)]
+    return Batch(np.stack(inputs, axis=1), ahead, chance)

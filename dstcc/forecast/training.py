@@ -1,0 +1,269 @@
+"""``dstcc train --algorithm gru-mpc``: histories, updates, evaluations; bit for bit, however often stopped.
+
+A scenario says on what the policy is evaluated at the end; no trial of it is trained on. The run's folder is that of
+other trainings (:mod:`dstcc.learn.training.loop`). An evaluation's score is minus the loss on histories that are never
+trained on, and the best so far is kept as ``policy.safetensors``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import replace
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from dstcc.atomic import atomic_directory
+from dstcc.errors import DstccError, InputError, RunError
+from dstcc.ladder.stored import SHIPPED, load_documents
+from dstcc.learn.algorithms.streams import generator
+from dstcc.learn.policies.policy import TrainedOn
+from dstcc.learn.training.checkpoint import load_checkpoint, save_checkpoint
+from dstcc.learn.training.curves import Curves, Point
+from dstcc.learn.training.evaluate import TEST_SEEDS
+from dstcc.learn.training.loop import POLICY, Interrupted, Trained, check_device, deterministic
+from dstcc.outputs import check_new
+from dstcc.stats import estimate
+from dstcc.version import __version__
+
+from . import histories, laws
+from .learner import Forecaster, rate
+from .policy import ForecastPolicy
+from .recipe import NAME, Recipe
+from .sender import Forecasting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from dstcc.learn.env.deep_space import Scenarios
+    from dstcc.scenario import Scenario
+
+    Arrays = dict[str, NDArray[Any]]
+
+METRIC = "weighted_layers"
+VALIDATION = 1001
+"""The seed of the histories that choose the best policy, the same for all trainings."""
+FALLBACK = "threshold"
+"""The tuned rule that played the most on examples/learning/training."""
+
+
+class Training:
+    """The state of a training."""
+
+    def __init__(self, scenario: Scenario, recipe: Recipe, *, seed: int, device: str) -> None:
+        from dstcc.ladder.fleet import Fleet
+
+        self.recipe, self.seed, self.device = recipe, seed, torch.device(device)
+        self.fleet = Fleet(scenario, TEST_SEEDS)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(generator(seed, "network").integers(1 << 62)))
+            self.network = Forecaster(recipe.hidden).to(self.device)
+        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=recipe.learning_rate)
+        self.validation = histories.batch(
+            generator(VALIDATION, "validation"), recipe.validation, recipe.events, recipe.forecasts
+        )
+        self.updates = 0
+        self.points: list[Point] = []
+        self.best: tuple[float, dict[str, NDArray[np.float32]]] | None = None
+        self.loss = float("nan")
+        self.busy_s = 0.0
+        self.policy().check_within(self.fleet.mission)
+
+    @property
+    def steps(self) -> int:
+        """Events of single histories so far."""
+        return self.updates * self.recipe.batch
+
+    def update(self) -> None:
+        """One batch, drawn anew; it depends on the seed and the number of the update only."""
+        began = time.perf_counter()
+        recipe = self.recipe
+        draws = generator(self.seed, f"histories {self.updates}")
+        batch = histories.batch(draws, recipe.histories, recipe.events, recipe.forecasts)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate(recipe, self.updates, recipe.updates)
+        loss = self.network.loss(batch, recipe.every, self.device)
+        self.optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(self.network.parameters(), recipe.clip)
+        self.optimiser.step()
+        self.loss = float(loss.item())
+        self.updates += 1
+        if not isfinite(self.loss):
+            raise DstccError(f"training diverged: the loss is {self.loss} at step {self.steps:,}")
+        self.busy_s += time.perf_counter() - began
+
+    def evaluate(self) -> Point:
+        """The score on the validation's histories."""
+        with torch.inference_mode():
+            score = -float(self.network.loss(self.validation, 1, self.device).item())
+        if self.best is None or score > self.best[0]:
+            self.best = score, self.network.tensors()
+        point = Point(self.steps, score, self.best[0], self.loss, 0.0)
+        self.points.append(point)
+        return point
+
+    def policy(self) -> ForecastPolicy:
+        """The best so far, or the network as it is."""
+        return ForecastPolicy(
+            algorithm=NAME,
+            hidden=self.recipe.hidden,
+            tensors=self.best[1] if self.best else self.network.tensors(),
+            within={
+                "slot_rtts": histories.SLOT_RTTS,
+                "packets": histories.PACKETS,
+                "ahead_rtts": histories.AHEAD_RTTS,
+            },
+            rule=next(one for one in load_documents(SHIPPED) if one["kind"] == FALLBACK),
+            seed=self.seed,
+            scenario_sha256=self.content_hash,
+            trained_on=(TrainedOn(f"laws: {', '.join(laws.FAMILIES)}", self.content_hash),),
+        )
+
+    @property
+    def content_hash(self) -> str:
+        """Of the laws' shares and the settings."""
+        about = {
+            "families": {name: share for name, (share, _) in laws.FAMILIES.items()},
+            **self.recipe.document(),
+        }
+        return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a run to be resumed must share."""
+        from dstcc.scenario.video import content_hash
+
+        return {
+            "version": __version__,
+            "scenario": content_hash(self.fleet.scenario),
+            "algorithm": NAME,
+            "seed": self.seed,
+            "recipe": self.recipe.document(),
+        }
+
+    def save(self, run: Path) -> None:
+        """Write a checkpoint."""
+        arrays: Arrays = {f"network.{name}": value for name, value in self.network.tensors().items()}
+        for index, state in self.optimiser.state_dict()["state"].items():
+            arrays |= {f"adam.{index}.{key}": value.cpu().numpy() for key, value in state.items()}
+        if self.best is not None:
+            arrays |= {f"best.{name}": value for name, value in self.best[1].items()}
+        document = {
+            "identity": self.identity,
+            "updates": self.updates,
+            "loss": self.loss if isfinite(self.loss) else None,
+            "best": self.best[0] if self.best else None,
+            "points": [point.document() for point in self.points],
+        }
+        save_checkpoint(run, self.steps, arrays, document)
+
+    def restore(self, run: Path, arrays: Arrays, document: dict[str, Any]) -> None:
+        """Back from a checkpoint; raises RunError for one of another training."""
+        for key, value in self.identity.items():
+            if document["identity"].get(key) != value:
+                raise RunError(f"{run}: trained with another {key}; nothing was changed")
+
+        def part(name: str) -> Arrays:
+            return {k.removeprefix(f"{name}."): v for k, v in arrays.items() if k.startswith(f"{name}.")}
+
+        try:
+            self.updates, self.loss = document["updates"], float(document["loss"] or "nan")
+            self.points = [Point(**point) for point in document["points"]]
+            self.network.load_state_dict({k: torch.from_numpy(v.copy()) for k, v in part("network").items()})
+            adam: dict[int, dict[str, torch.Tensor]] = {}
+            for name, value in part("adam").items():
+                index, _, key = name.partition(".")
+                adam.setdefault(int(index), {})[key] = torch.from_numpy(value.copy())
+            self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": adam})
+            if document["best"] is not None:
+                self.best = document["best"], part("best")
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise RunError(f"{run}: its checkpoint does not fit this training ({error})") from error
+
+
+def train(
+    scenario: Scenarios,
+    run: Path,
+    *,
+    steps: int | None = None,
+    seed: int | None = None,
+    resume: bool = False,
+    device: str = "cpu",
+    recipe: Recipe | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    tell: Callable[[str], None] = lambda _message: None,
+    watch: Callable[[int, Point | None], None] = lambda _steps, _point: None,
+) -> Trained:
+    """Train a forecaster; arguments and errors as :func:`dstcc.learn.training.loop.train`."""
+    check_device(device)
+    began = time.perf_counter()
+    saved = load_checkpoint(run) if resume and run.exists() else None
+    if saved is None:
+        check_new(run, "--resume goes on with a run of dstcc train")
+    else:
+        for message in saved[2]:
+            tell(f"{message}; going on from the generation before")
+    loaded = _one(scenario)
+    chosen = recipe or Recipe()
+    identity = saved[1]["identity"] if saved else {}
+    with deterministic():
+        training = Training(
+            loaded, chosen, seed=identity.get("seed", 1) if seed is None else seed, device=device
+        )
+        if saved is None:
+            with atomic_directory(run) as folder:
+                training.save(folder)
+        else:
+            training.restore(run, saved[0], saved[1])
+        most, first = chosen.steps if steps is None else steps, training.steps
+        with Curves(run, training.points) as curves:
+            while training.steps < most:
+                if stop():
+                    training.save(run)
+                    raise Interrupted
+                training.update()
+                point = None
+                if training.updates % chosen.evaluate_every == 0:
+                    point = training.evaluate()
+                    training.save(run)
+                    curves.add(point)
+                    training.policy().save(run / POLICY)
+                watch(training.steps, point)
+        training.save(run)
+        policy = training.policy()
+        policy.save(run / POLICY)
+        played = training.fleet.run(Forecasting(replace(policy, name=NAME)))
+    speed = (training.steps - first) / max(training.busy_s, 1e-9)
+    wall = time.perf_counter() - began
+    return Trained(
+        run,
+        NAME,
+        training.steps,
+        training.seed,
+        run / POLICY,
+        METRIC,
+        estimate(played.tolist()),
+        "steps",
+        speed,
+        wall,
+    )
+
+
+def _one(scenario: Scenarios) -> Scenario:
+    """The scenario to evaluate on; raises InputError for a folder or several."""
+    from dstcc.scenario import Scenario, load_scenario
+
+    if isinstance(scenario, Scenario):
+        return scenario
+    if not isinstance(scenario, str | Path) or Path(scenario).is_dir():
+        raise InputError(f"{scenario}: {NAME} is evaluated on one scenario; its laws of losses are its own")
+    return load_scenario(Path(scenario))

@@ -1,0 +1,172 @@
+"""The laws that forecasters are trained on: what each is, and that none of the held-out missions' is among them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dstcc.forecast import histories, laws
+from dstcc.forecast.inputs import FIRST_SPAN, NAMES, SIZE, Inputs
+from dstcc.ladder.fleet import Fleet, Step
+from dstcc.ladder.rules import Automatic
+from dstcc.scenario import load_scenario, parse_override
+
+from .made import write
+
+T = (np.arange(1600) + 0.5) / 80
+"""Times up to twenty round trips."""
+
+
+def drawn(name: str, count: int = 40) -> list[np.ndarray]:
+    """Laws of a family."""
+    return [laws.FAMILIES[name][1](np.random.default_rng(seed), T) for seed in range(count)]
+
+
+def straight_falls(chance: np.ndarray, rtts: float = 1.0) -> bool:
+    """Whether the chance falls by half within so many round trips in what is a straight line of it."""
+    width = int(rtts * 80)
+    for at in range(0, len(chance) - width, width // 4):
+        part = chance[at : at + width + 1]
+        fall = part[0] - part[-1]
+        chord = part[0] - fall * np.linspace(0, 1, width + 1)
+        if fall > 0.5 * part[0] and np.abs(part - chord).max() < 2e-3 * fall:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("name", laws.FAMILIES)
+def test_a_family_is_of_chances_and_the_same_draws_give_the_same_law(name: str) -> None:
+    for law in drawn(name):
+        assert law.shape == T.shape and law.min() >= 0.99 * laws.LEAST and law.max() <= 1.01 * laws.MOST
+    assert (drawn(name, 1)[0] == drawn(name, 1)[0]).all()
+
+
+@pytest.mark.parametrize("name", laws.FAMILIES)
+def test_no_family_falls_in_a_straight_line_of_the_chance(name: str) -> None:
+    assert not any(straight_falls(law) for law in drawn(name))
+    relief = np.interp(T, [4, 8], [0.12, 1e-3])
+    tide = np.interp(T, [0, 4.5, 9, 13.5, 18, 22.5], [1e-4, 0.15] * 3)
+    assert straight_falls(relief) and straight_falls(tide)
+
+
+def test_a_rise_only_rises_and_ends_where_it_is() -> None:
+    assert all((np.diff(law) >= 0).all() for law in drawn("rise"))
+
+
+def test_a_chain_has_no_direction() -> None:
+    """Of three levels or more, from each the others follow alike: no order, as `sinking` has one."""
+    up = down = 0
+    for law in drawn("chain", 200):
+        levels = np.unique(law)
+        if len(levels) < 3:
+            continue
+        steps = np.diff(np.searchsorted(levels, law[np.flatnonzero(np.diff(law, prepend=-1) != 0)]))
+        # In a row each worse, and from the worst to the best at once, all rises would be of one level.
+        up += int((steps == 1).sum())
+        down += int((steps == -1).sum())
+    assert 0.8 < up / down < 1.25
+
+
+def test_no_law_is_a_wave() -> None:
+    """Peaks of `tide` are alike and evenly apart; no two peaks of a curve or of lines are both within 1 %."""
+    for name in ("lines", "curves"):
+        for law in drawn(name, 60):
+            inner = law[1:-1]
+            peaks = np.flatnonzero((inner > law[:-2]) & (inner >= law[2:])) + 1
+            if len(peaks) >= 3:
+                heights, apart = law[peaks], np.diff(T[peaks])
+                assert np.ptp(heights) > 0.01 * heights.max() or np.ptp(apart) > 0.01 * apart.max()
+
+
+def test_shares_of_families_are_kept() -> None:
+    assert sum(share for share, _ in laws.FAMILIES.values()) == pytest.approx(1)
+    calm = sum(np.ptp(laws.draw(np.random.default_rng(seed), 200, 0.05)) == 0 for seed in range(300))
+    assert 4 <= calm <= 60  # `steady`, and chains that stay
+
+
+def test_a_history_has_the_laws_losses_and_comes_in_rows_where_it_is_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chance = np.full(4000, 0.1)
+    for rows, longest in ((0.0, 1.3), (1.0, 9.0)):
+        monkeypatch.setattr(histories, "ROWS", rows)
+        row = []
+        for seed in range(6):
+            heard, lost, runs = histories.history(np.random.default_rng(seed), chance, 300)
+            assert (lost <= heard).all() and (runs <= lost).all() and ((runs > 0) == (lost > 0)).all()
+            assert lost.sum() / heard.sum() == pytest.approx(0.1, rel=0.1)
+            row.append(lost.sum() / runs.sum())
+        assert min(row) >= 1 and max(row) < longest
+        assert max(row) > (1.05 if rows == 0 else 2)
+
+
+def test_forecasts_are_judged_by_the_law_where_it_will_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(histories, "GAPS", 0.0)
+    monkeypatch.setattr(histories, "SLOT_RTTS", (0.05, 0.0500001))
+    # A law that is its own clock: in slot i the chance is i/1000.
+    monkeypatch.setattr(laws, "draw", lambda draws, slots, slot: np.arange(slots) / 1000)
+    batch = histories.batch(np.random.default_rng(1), 2, 30, 3)
+    assert batch.inputs.shape == (2, 30, SIZE) and batch.ahead.shape == (2, 31, 3)
+    for event in (1, 17, 30):
+        slots = (event - 1) + batch.ahead[:, event] / 0.05
+        assert batch.chance[:, event] == pytest.approx(slots / 1000, abs=1e-4)
+    assert batch.chance[:, 0] == pytest.approx(np.maximum(batch.ahead[:, 0] / 0.05 - 0.5, 0) / 1000, abs=1e-4)
+
+
+def test_gaps_are_spans_between_events() -> None:
+    sent = [histories.spoken(np.random.default_rng(seed), 200) for seed in range(60)]
+    assert all(len(one) == 200 and one[0] == 0 and (np.diff(one) >= 1).all() for one in sent)
+    assert 1 <= sum(one[-1] > 199 for one in sent) <= 25
+
+
+def test_inputs_are_sums_that_forget_and_what_levels_were() -> None:
+    inputs = Inputs(2)
+    once = inputs.hear(
+        np.array([100.0, 0.0]), np.array([10.0, 0.0]), np.array([5.0, 0.0]), np.array([FIRST_SPAN, 0.1])
+    )
+    of = dict(zip(NAMES, once[0], strict=True))
+    assert of["log row"] == pytest.approx(np.log(2)) and of["log heard"] == pytest.approx(np.log(101) / 3 - 2)
+    assert of["log share lost over 1 RTT"] == pytest.approx(np.log(10.3 / 100.6) / 3 + 1)
+    assert [of[name] for name in NAMES[-6:]] == [0, 0, 0, 0, 2, 0]
+    later = inputs.hear(
+        np.array([100.0, 50.0]), np.array([0.0, 0.0]), np.array([0.0, 0.0]), np.array([1.0, FIRST_SPAN])
+    )
+    of = dict(zip(NAMES, later[0], strict=True))
+    kept = np.exp(-1.0)
+    assert of["log share lost over 1 RTT"] == pytest.approx(
+        np.log((10 * kept + 0.3) / (100 * kept + 100.6)) / 3 + 1
+    )
+    assert of["log heard over 1 RTT"] == pytest.approx(np.log1p(100 * kept + 100) / 3 - 2)
+    # The second row had heard nothing before: its first event is as any first one.
+    alone = Inputs(1).hear(np.array([50.0]), np.array([0.0]), np.array([0.0]), np.array([FIRST_SPAN]))
+    assert later[1] == pytest.approx(alone[0])
+
+
+def test_histories_are_as_missions_have_them(tmp_path: Path) -> None:
+    """A steady mission's slots, as its sender hears them, are those of a made history of its rate and loss."""
+    overrides = [
+        "link.0.loss={packet=0.08}",
+        "link.0.rate_bps=400000",
+        "video.loop_to_s=900",
+        "video.synthetic={chunk_s=1.0, layer_bps=[120000, 120000, 120000]}",
+    ]
+    scenario = load_scenario(write(tmp_path), [parse_override(text) for text in overrides])
+    steps: list[Step] = []
+    Fleet(scenario, (1, 2)).run(Automatic(), watch=steps.append)
+    heard = np.array([step.seen.heard[:, 0] for step in steps[8:-8]])
+    lost = np.array([step.seen.lost[:, 0] for step in steps[8:-8]])
+    runs = np.array([step.seen.runs[:, 0] for step in steps[8:-8]])
+    sent = np.array([step.seen.sent_s[:, 0] for step in steps[8:-8]])
+    n, x, rows = histories.history(np.random.default_rng(2), np.full(4000, 0.08), float(heard.mean()))
+    low, high = histories.PACKETS
+    assert low < heard.min() and heard.max() < high
+    assert heard.std() < 2 * n.std() + 3
+    assert lost.sum() / heard.sum() == pytest.approx(x.sum() / n.sum(), rel=0.1)
+    assert (lost - 0.08 * heard).std() == pytest.approx((x - 0.08 * n).std(), rel=0.15)
+    assert lost.sum() / runs.sum() == pytest.approx(x.sum() / rows.sum(), rel=0.08)
+    # An event's packets were sent a slot after the last one's, and are heard of a round trip later.
+    assert np.diff(sent, axis=0).mean() == pytest.approx(5, rel=0.02)
+    times = np.array([step.seen.time_s for step in steps[8:-8]])
+    assert (times - sent).mean() == pytest.approx(20 + 2.5, abs=1.5)

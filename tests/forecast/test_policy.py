@@ -1,0 +1,144 @@
+"""Forecasters' weights and files: what is computed, what is refused and by which words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dstcc.errors import PolicyError
+from dstcc.forecast.files import load_controller, load_forecaster, load_senders
+from dstcc.forecast.inputs import SIZE
+from dstcc.forecast.network import Network, ahead_features
+from dstcc.forecast.policy import ForecastPolicy
+from dstcc.forecast.sender import Forecasting
+from dstcc.ladder.fleet import Fleet
+from dstcc.ladder.stored import SHIPPED
+from dstcc.learn.policies.policy import load_policy, write_policy
+from dstcc.scenario import load_scenario, parse_override
+
+from .made import policy, tensors, write
+
+
+def test_the_network_is_torchs() -> None:
+    torch = pytest.importorskip("torch")
+    from dstcc.forecast.learner import Forecaster
+
+    weights = tensors(6)
+    forecaster = Forecaster(6)
+    forecaster.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
+    draws = np.random.default_rng(3)
+    inputs, ahead = draws.normal(0, 1, (2, 5, SIZE)), draws.uniform(0.5, 4, (2, 6, 3))
+    with torch.inference_mode():
+        logits = forecaster(
+            torch.from_numpy(inputs.astype(np.float32)),
+            torch.from_numpy(ahead_features(ahead).astype(np.float32)),
+        )
+        theirs = torch.softmax(logits, dim=-1).numpy()
+    network = Network(weights, 6)
+    state = network.start(2)
+    for event in range(6):
+        assert network.expect(state, ahead[:, event]) == pytest.approx(theirs[:, event], abs=1e-5)
+        if event < 5:
+            state = network.hear(inputs[:, event], state)
+    # Every second state alone is the same as it is among all.
+    with torch.inference_mode():
+        some = forecaster(
+            torch.from_numpy(inputs.astype(np.float32)),
+            torch.from_numpy(ahead_features(ahead[:, ::2]).astype(np.float32)),
+            2,
+        )
+    assert torch.softmax(some, dim=-1).numpy() == pytest.approx(theirs[:, ::2], abs=1e-6)
+
+
+def test_a_file_gives_the_same_policy_back(tmp_path: Path) -> None:
+    made = policy()
+    made.save(tmp_path / "mine.safetensors")
+    again = load_controller(tmp_path / "mine.safetensors")
+    assert isinstance(again, ForecastPolicy) and again.name == "mine"
+    assert again.header() == made.header()
+    assert {**again.about(), "name": "made"} == made.about()
+    assert again.knows == () and again.copies == "" and again.on_lanes(3) is again
+    (sender,) = load_senders(str(tmp_path / "mine.safetensors"))
+    assert sender.name == "mine"
+    assert {one.name for one in load_senders(str(SHIPPED))} == {"margin", "threshold"}
+
+
+def test_the_two_kinds_of_policy_are_told_apart(tmp_path: Path) -> None:
+    policy().save(tmp_path / "mine.safetensors")
+    with pytest.raises(PolicyError, match="other actions: it steers layers coded over packets, not TCP"):
+        load_policy(tmp_path / "mine.safetensors")
+    with pytest.raises(PolicyError, match="policy pbq has other actions: it steers TCP's"):
+        load_forecaster("pbq")
+
+
+def changed(tmp_path: Path, change: Any, weights: dict[str, np.ndarray] | None = None) -> Path:
+    """A file whose header was changed by somebody who knows how to sign it."""
+    from dstcc.learn.policies.policy import digest
+
+    header, held = policy().header(), weights or tensors()
+    header.pop("sha256")
+    change(header)
+    path = tmp_path / "changed.safetensors"
+    write_policy(path, {**header, "sha256": digest(header, held)}, held)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda h: h["observation"].update(inputs=["rtt"]),
+            "observation: this version's forecasters see log heard",
+        ),
+        (
+            lambda h: h["observation"]["within"].pop("packets"),
+            "within: the ranges of slot_rtts, packets, ahead_rtts",
+        ),
+        (
+            lambda h: h["observation"]["within"].update(packets=[9, 3]),
+            r"within.packets = \[9.0, 3.0\]: two rising",
+        ),
+        (lambda h: h["action"].update(layers=3), "a forecaster is for 8 layers and 8 subflows"),
+        (lambda h: h["action"].update(rule={"kind": "best"}), "kind 'best': one of margin, threshold"),
+        (lambda h: h["network"].update(kind="mlp"), "network kind 'mlp': gru-forecast"),
+        (lambda h: h["network"].update(hidden=16), "shape"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(tmp_path: Path, change: Any, words: str) -> None:
+    with pytest.raises(PolicyError, match=words):
+        load_controller(changed(tmp_path, change))
+
+
+def test_weights_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
+    odd = tensors(ahead__bias=np.full(8, np.nan, np.float32))
+    with pytest.raises(PolicyError, match=r"tensor ahead.bias: finite float32 numbers only"):
+        load_controller(changed(tmp_path, lambda h: None, odd))
+    lacking = tensors()
+    del lacking["belief.bias"]
+    with pytest.raises(PolicyError, match=r"tensor belief.bias: a forecaster has"):
+        load_controller(changed(tmp_path, lambda h: None, lacking))
+    whole = changed(tmp_path, lambda h: None)
+    damaged = bytearray(whole.read_bytes())
+    damaged[-3] ^= 1
+    whole.write_bytes(damaged)
+    with pytest.raises(PolicyError, match="changed or damaged"):
+        load_controller(whole)
+
+
+def test_a_mission_unlike_the_trainings_is_refused_with_the_value(tmp_path: Path) -> None:
+    def begin(*overrides: str) -> None:
+        scenario = load_scenario(write(tmp_path), [parse_override(text) for text in overrides])
+        Forecasting(policy()).begin(Fleet(scenario, (1,)).mission)
+
+    begin()
+    with pytest.raises(PolicyError, match=r"a slot in round trips: 0\.5 is outside of 0\.02 to 0\.25"):
+        begin("run.slot_s=10")
+    with pytest.raises(PolicyError, match=r"packets in a slot: 8\.333 is outside of 20 to 4000"):
+        begin("run.slot_s=1", "coding.block_s=1")
+    with pytest.raises(PolicyError, match="is for 8 subflows and 8 layers; the scenario has 9 and 8"):
+        policy().check_fits(subflows=9, layers=8)
+    assert json.loads(json.dumps(policy().header()))["action"]["rule"]["kind"] == "threshold"
