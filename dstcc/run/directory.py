@@ -329,7 +329,7 @@ def trial_hashes(
     keys: Sequence[TrialKey],
     *,
     backend: Backend,
-    policies: Mapping[str, Policy],
+    policies: Mapping[str, Controller],
     quality: bool,
 ) -> list[str]:
     """The hash of each trial (:mod:`.identity`) of a resolved scenario."""

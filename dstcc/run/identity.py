@@ -19,7 +19,7 @@ from dstcc.scenario.model import controller_name
 from dstcc.version import __version__
 
 if TYPE_CHECKING:
-    from dstcc.learn.policies.policy import Policy
+    from dstcc.forecast.files import Controller
 
     from .backends import Backend
     from .trials import TrialKey
@@ -110,7 +110,7 @@ class Identity:
         scenario: Scenario,
         *,
         carrier: str,
-        policies: Mapping[str, Policy],
+        policies: Mapping[str, Controller],
         quality: bool,
     ) -> None:
         """``carrier`` is :func:`carrier_of` it; ``policies`` by name."""

@@ -213,14 +213,14 @@ def _policy(room: Room, data: bytes) -> None:
     """Bytes that begin with a brace are a header, which gets its right checksum; others are a whole file."""
     from safetensors.numpy import save
 
-    from dstcc.learn.policies.policy import ENTRY, _digest, load_policy
+    from dstcc.learn.policies.policy import ENTRY, digest, load_policy
 
     if data[:1] == b"{":
         _, tensors = _policy_parts()
         try:
             header = json.loads(data)
             body = {key: value for key, value in header.items() if key != "sha256"}
-            text = json.dumps({**body, "sha256": _digest(body, tensors)})
+            text = json.dumps({**body, "sha256": digest(body, tensors)})
         except (ValueError, RecursionError, AttributeError):
             text = data.decode(errors="replace")
         data = save(tensors, metadata={ENTRY: text})
