@@ -97,8 +97,8 @@ def test_a_stream_under_a_controller_keeps_to_its_table(kernel_with_scheduler: P
 def test_a_kernel_that_bypasses_the_scheduler_fails_the_trial(
     kernel_with_scheduler: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def bypassing(config: EngineConfig, *, program: Path) -> Job:
-        return replace(job_of(config, program=program), sysctls={"net/mptcp/scheduler": "default"})
+    def bypassing(config: EngineConfig, **how: Any) -> Job:
+        return replace(job_of(config, **how), sysctls={"net/mptcp/scheduler": "default"})
 
     monkeypatch.setattr(backend, "job_of", bypassing)
     with pytest.raises(DstccError, match="scheduler dstcc: Operation not supported"):
