@@ -32,6 +32,7 @@ COMMANDS = {
     "sweep": "Run a grid of scenarios × algorithms × seeds, on all cores or a cluster.",
     "train": "Train a controller on a scenario and write its policy.",
     "ladder": "Say what knowing and learning are worth in scenarios.",
+    "query": "Ask the tables of a sweep in SQL.",
     "play": "Write the video as Earth saw it, lost chunks frozen.",
     "report": "Compare runs on one self-contained page.",
     "explain": "What a trial's controller saw, believed and chose, and what came of it.",

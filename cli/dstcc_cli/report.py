@@ -69,11 +69,15 @@ def command(  # noqa: PLR0917 - click hands every option over by name
     """Compare RUNs: trials of the same scenario are pooled, others get a section of their own.
 
     An HTML report holds tables, figures and what Earth saw, and needs no network; where the clips are many, they lie in
-    a folder beside it, FILE without its ending and -clips. md, csv and json carry the summary alone.
+    a folder beside it, FILE without its ending and -clips. md, csv and json carry the summary alone. RUN may also be
+    the folder of one `dstcc sweep`.
     """
     chosen = form or _format_of(output)
     if any(map(_of_programs, runs)):
         _write_programs(runs, output, chosen, against, force=force, as_json=as_json)
+        return
+    if any(map(_of_study, runs)):
+        _write_study(runs, output, chosen, against, force=force, as_json=as_json)
         return
     if output == STDOUT and as_json:
         raise click.UsageError("--json has stdout for itself: give -o a file, or use -o - --format json")
@@ -103,6 +107,39 @@ def _of_programs(path: Path) -> bool:
     from dstcc.report.programs import is_program_run
 
     return is_program_run(path)
+
+
+def _of_study(path: Path) -> bool:
+    from dstcc.sweep.places import is_study
+
+    return is_study(path)
+
+
+def _write_study(
+    runs: tuple[Path, ...], output: str, form: str, against: str | None, *, force: bool, as_json: bool
+) -> None:
+    """The page of a study's folder."""
+    from dstcc.atomic import atomic_write
+    from dstcc.errors import InputError
+    from dstcc.report import REPORT
+    from dstcc.report.study import load_study_report, render_study
+    from dstcc.report.study.page import verdict
+
+    if len(runs) > 1 or against is not None:
+        raise InputError(f"{runs[0]}: a study has a page of its own; give it alone, without --against")
+    if output == STDOUT:
+        click.echo(render_study(load_study_report(runs[0]), form), nl=False)
+        return
+    _check_place(Path(output), runs, force=force)
+    report = load_study_report(runs[0])
+    data = render_study(report, form).encode()
+    atomic_write(Path(output), data, replaces=REPORT if force else None)
+    if as_json:
+        emit_json({"report": output, "format": form, "bytes": len(data), **report.document()})
+    else:
+        out = console()
+        out.print(verdict(report), soft_wrap=True)
+        out.print(f"wrote {output} ({len(data) / 1e6:.2f} MB)", markup=False)
 
 
 def _write_programs(

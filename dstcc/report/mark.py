@@ -12,6 +12,8 @@ GENERATOR = '<meta name="generator" content="dstcc '
 """In the head of a page."""
 PICTURE_MARK = "<metadata>dstcc report "
 """At the head of a figure's file."""
+STUDY_COLUMNS = ("axis", "at", "metric", "algorithm", "mean", "low", "high", "trials")
+"""Of the report of a study as CSV."""
 COMMENT = "<!-- dstcc report "
 """How the last line of Markdown begins."""
 
@@ -33,8 +35,13 @@ def _no_report(path: Path) -> str | None:
     else:
         from .text import CSV_COLUMNS
 
-        ours = head.startswith(",".join(CSV_COLUMNS) + "\n")  # a table has no place for a mark
+        heads = [",".join(columns) + "\n" for columns in (CSV_COLUMNS, STUDY_COLUMNS)]
+        ours = any(head.startswith(one) for one in heads)  # a table has no place for a mark
     return None if ours else "has no mark of a report of dstcc"
+
+
+KEYS = ({"dstcc_version", "sections", "all_scenarios"}, {"dstcc_version", "study", "along"})
+"""Of the report of runs as JSON, and of that of a study."""
 
 
 def _is_document(path: Path) -> bool:
@@ -42,7 +49,7 @@ def _is_document(path: Path) -> bool:
         document = json.loads(path.read_bytes())
     except (ValueError, RecursionError):
         return False
-    return isinstance(document, dict) and {"dstcc_version", "sections", "all_scenarios"} <= document.keys()
+    return isinstance(document, dict) and any(keys <= document.keys() for keys in KEYS)
 
 
 def _no_figures(path: Path) -> str | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 from dstcc.errors import InputError
 from dstcc.scenario import scenario_files
 
+from .axes import shown
 from .conduct import RETRIES, TRIAL_LIMIT_S, Conductor, Progress, Swept, of_other_versions
 from .estimate import Estimate, estimate
 from .executors.base import Executor
@@ -60,13 +60,24 @@ class Sweep:
     def begin(self, place: Place) -> None:
         """Make ``place`` the study's folder, or take it up again."""
         made_by = dict.fromkeys(piece.made_by for piece in self.plan.pieces)
+        more = {
+            "made_by": list(made_by),
+            "points": len(self.plan.points),
+            "trials": len(self.plan.units),
+            "description": self.study.description,
+            "axes": [
+                {"key": key, "column": name, "values": [shown(row[number]) for row in axis.rows]}
+                for axis in self.study.axes
+                for number, (key, name) in enumerate(zip(axis.keys, axis.names, strict=True))
+            ],
+        }
         place.begin(
             self.study.name,
             self._text,
             self.study.folder,
             train=self._train,
             argv=self._argv,
-            made_by=list(made_by),
+            more=more,
         )
 
     def run(
@@ -99,8 +110,9 @@ class Sweep:
         from .merge import take_in
 
         place = self._place()
-        with ExitStack() as held:
-            held.enter_context(place.locked())
+        for path in others:
+            Place(path).about()
+        with place.locked():
             self.begin(place)
             for path in others:
                 take_in(place, Place(path))

@@ -31,13 +31,28 @@ from dstcc.errors import InputError, RunError
 from dstcc.outputs import Kind, check_output
 from dstcc.reading import read_json
 from dstcc.run.entries import Entries
+from dstcc.run.record import Whole, misshapen
 from dstcc.scenario.work import in_force
 from dstcc.trust import all_allowed
 from dstcc.version import __version__
 
 SCHEMA = 1
 ABOUT, STUDY = "study.json", "study.toml"
-FOLDERS = ("trials", "others", "fresh", "failed", "trainings", "jobs")
+SHAPE = Whole(
+    dstcc_version=(str,),
+    kind=(str,),
+    name=(str,),
+    description=(str,),
+    folder=(str,),
+    argv=[(str,)],
+    made_by=[(str,)],
+    points=(int,),
+    trials=(int,),
+    axes=[Whole(key=(str,), column=(str,), values=(list,))],
+    limits={},
+    created=(str,),
+)
+"""Of ``study.json``."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +107,8 @@ class Place:
             raise RunError(f"{path}: not of a study of dstcc's")
         if about.get("schema") != SCHEMA:
             raise RunError(f"{path}: schema {about.get('schema')!r}, but this version reads {SCHEMA}")
+        if (problem := misshapen(about, SHAPE)) is not None:
+            raise RunError(f"{path}: {problem}")
         return about
 
     @contextmanager
@@ -109,9 +126,9 @@ class Place:
             os.close(handle)
 
     def begin(
-        self, name: str, text: str, folder: Path, *, train: bool, argv: Sequence[str], made_by: Sequence[str]
+        self, name: str, text: str, folder: Path, *, train: bool, argv: Sequence[str], more: Mapping[str, Any]
     ) -> None:
-        """Make the folder, or take it up again with the study as it is now.
+        """Make the folder, or take it up again with the study as it is now; ``more`` is what its plan says.
 
         Raises :class:`InputError` where something else is there, and for a study of the other kind.
         """
@@ -129,7 +146,7 @@ class Place:
             "kind": kind,
             "name": name,
             "folder": str(folder),
-            "made_by": list(made_by),
+            **more,
             "allow_extensions": all_allowed(),
             "limits": in_force(),
             "argv": [word.encode("utf-8", "backslashreplace").decode() for word in argv],

@@ -76,7 +76,7 @@ def carrying(place: Place) -> Iterator[Carrier]:
     about = place.about()
     with ExitStack() as said:
         said.enter_context(limited(about["limits"]))
-        if about["allow_extensions"]:
+        if about.get("allow_extensions") is True:
             said.enter_context(allowed())
         yield Carrier(place)
 

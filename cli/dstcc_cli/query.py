@@ -1,0 +1,85 @@
+"""``dstcc query``: SQL over a study's tables."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .output import emit_json, printable, show_figures
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EXAMPLES = """\b
+Tables: trials (a row each: the keys that vary, algorithm, seed, metrics), failures.
+Names with dots or signs stand in double quotes: "link.0.loss.packet".
+
+\b
+Examples:
+  dstcc query study "DESCRIBE trials"
+  dstcc query study "SELECT algorithm, avg(weighted_layers) AS mean, count(*) FROM trials GROUP BY ALL"
+  dstcc query study "FROM trials WHERE playback_ratio < 0.5" --format csv > bad.csv
+  dstcc query study "SELECT trial, error FROM failures"
+"""
+
+
+@click.command(short_help="Ask a study's tables in SQL.", epilog=EXAMPLES)
+@click.argument("study", type=click.Path(path_type=Path))
+@click.argument("sql")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("table", "csv", "json")),
+    default="table",
+    show_default=True,
+    help="How the answer is printed; json: a list of rows.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout: --format json.")
+def command(*, study: Path, sql: str, form: str, as_json: bool) -> None:
+    """Answer SQL, one SELECT, over the tables of STUDY, the folder of a sweep, also while it runs.
+
+    DuckDB answers it. Nothing is changed, and no other file is read or written.
+    """
+    from dstcc.sweep.query import Tables
+
+    with Tables(study) as tables:
+        answer = tables.ask(sql)
+    if as_json or form == "json":
+        emit_json(answer.to_pylist())
+    elif form == "csv":
+        _print_csv(answer)
+    else:
+        _print_table(answer)
+
+
+def _print_csv(answer: pa.Table) -> None:
+    import csv
+
+    out = csv.writer(sys.stdout, lineterminator="\n")
+    out.writerow(answer.column_names)
+    for batch in answer.to_batches():
+        out.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+
+
+def _print_table(answer: pa.Table) -> None:
+    from pyarrow import types
+    from rich.box import SIMPLE
+    from rich.table import Table
+
+    table = Table(box=SIMPLE, pad_edge=False)
+    for field in answer.schema:
+        text = types.is_string(field.type)
+        table.add_column(printable(field.name), justify="left" if text else "right", no_wrap=True)
+    for batch in answer.to_batches():
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            table.add_row(*map(_cell, row))
+    show_figures(table)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.6g}" if isinstance(value, float) else printable(str(value))

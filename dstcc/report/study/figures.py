@@ -1,0 +1,111 @@
+"""A metric over what varied: a line for each algorithm with its interval, as plain SVG."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import Any
+
+from dstcc.report.catalogue import Metric
+from dstcc.report.figures.looks import COLOURS, Look
+from dstcc.report.numbers import unit_for
+
+from .load import Axis, Mean, StudyReport
+
+WIDTH, HEIGHT = 760, 300
+LEFT, RIGHT, TOP, BOTTOM = 74, 16, 14, 46
+FAR_APART = 30.0
+"""Positive values of which the largest is so many times the least stand on a logarithmic axis."""
+TICKS = 5
+MOST_LABELS = 12
+
+
+def figure(report: StudyReport, axis: Axis, metric: Metric, looks: dict[str, Look]) -> str:
+    """The picture; empty where there is nothing to show."""
+    lines = {name: report.along.get((axis.column, metric.key, name), {}) for name in report.algorithms}
+    points = [(value, mean) for means in lines.values() for value, mean in means.items()]
+    if not points:
+        return ""
+    values = [value for value in axis.values if any(value == one for one, _ in points)]
+    across = _across(axis, values)
+    ends = [end for _, mean in points for end in (mean.value, mean.low, mean.high) if end is not None]
+    low, high = _frame(min(ends), max(ends), share=metric.kind == "share")
+    unit = unit_for(metric.kind, [low, high])
+
+    def y(value: float) -> float:
+        return TOP + (high - value) / (high - low) * (HEIGHT - TOP - BOTTOM)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-size="12" fill="currentColor">'
+    ]
+    for step in range(TICKS):
+        value = low + (high - low) * step / (TICKS - 1)
+        text = f"{unit.number(value)}{' ' + unit.name if unit.name else ''}"
+        at = f"{y(value):.1f}"
+        parts += [
+            f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at}" y2="{at}" stroke="currentColor" stroke-opacity="0.15"/>',
+            f'<text x="{LEFT - 8}" y="{y(value) + 4:.1f}" text-anchor="end">{escape(text)}</text>',
+        ]
+    stride = math.ceil(len(values) / MOST_LABELS)
+    below = HEIGHT - BOTTOM + 18
+    for value in values[::stride]:
+        parts.append(
+            f'<text x="{across[value]:.1f}" y="{below}" text-anchor="middle">{escape(label(value))}</text>'
+        )
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    parts.append(f'<text x="{middle:.0f}" y="{HEIGHT - 6}" text-anchor="middle">{escape(axis.column)}</text>')
+    for name, means in lines.items():
+        places = [(across[value], means[value]) for value in values if value in means]
+        parts += _line(places, y, looks[name], joined=axis.numeric)
+    return "".join([*parts, "</svg>"])
+
+
+def label(value: Any) -> str:
+    """A value in a few characters."""
+    if value is None or value == "":
+        return "none"
+    text = (
+        f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    )
+    return text if len(text) <= 18 else f"{text[:17]}…"
+
+
+def _across(axis: Axis, values: list[Any]) -> dict[Any, float]:
+    """Where each value stands: numbers by what they are, others side by side."""
+    span = WIDTH - RIGHT - LEFT - 40
+    if axis.numeric and len(values) > 1:
+        logarithmic = min(values) > 0 and max(values) / min(values) >= FAR_APART
+        at = [math.log(value) if logarithmic else float(value) for value in values]
+        low, high = min(at), max(at)
+        return {v: LEFT + 20 + (one - low) / (high - low) * span for v, one in zip(values, at, strict=True)}
+    step = span / max(1, len(values))
+    return {value: LEFT + 20 + step * (place + 0.5) for place, value in enumerate(values)}
+
+
+def _frame(low: float, high: float, *, share: bool) -> tuple[float, float]:
+    """The least and the greatest value of the picture."""
+    if share:
+        return 0.0, max(1.0, high)
+    return (low, high) if high > low else (low - (abs(low) or 1.0) / 2, high + (abs(high) or 1.0) / 2)
+
+
+def _line(places: list[tuple[float, Mean]], y: Any, look: Look, *, joined: bool) -> list[str]:
+    """One algorithm: its interval as a band or as whiskers, its means as a line or as dots."""
+    colour = f"var(--a{COLOURS.index(look.colour)})"
+    dash = (
+        ""
+        if look.dashes == "-"
+        else f' stroke-dasharray="{" ".join(f"{3 * one:g}" for one in look.dashes[1])}"'
+    )
+    drawn = []
+    for x, mean in places:
+        if mean.low is not None and mean.high is not None:
+            drawn.append(
+                f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{y(mean.low):.1f}" y2="{y(mean.high):.1f}" stroke="{colour}" '
+                'stroke-width="1.5"/>'
+            )
+        drawn.append(f'<circle cx="{x:.1f}" cy="{y(mean.value):.1f}" r="3" fill="{colour}"/>')
+    if joined and len(places) > 1:
+        path = " ".join(f"{x:.1f},{y(mean.value):.1f}" for x, mean in places)
+        drawn.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
+    return drawn

@@ -1,0 +1,235 @@
+"""A study's tables, reduced to what its page shows.
+
+A value is a mean over seeds: of each seed first the mean over all points it is pooled from, then the mean of these,
+with Student's 95 % interval over the seeds. So the grid counts as chosen and the seeds as drawn.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dstcc.errors import RunError
+from dstcc.report.catalogue import METRICS, Metric
+from dstcc.sweep.places import STUDY, Place
+from dstcc.sweep.query import dataset
+from dstcc.sweep.results import parts_in, settled_parts
+from dstcc.version import __version__
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SHOWN = (
+    "weighted_layers",
+    "playback_ratio",
+    "full_quality_ratio",
+    "goodput_bps",
+    "completion_s",
+    "mean_rtt_s",
+)
+"""Metrics with a figure, those without a value in any trial left out."""
+SCORE = Metric(
+    "score", "Score", "score", +1, "Trainings", "What the recipe's evaluation measures, on seeds apart."
+)
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over seeds."""
+
+    value: float
+    low: float | None
+    high: float | None
+    """Its interval; ``None`` with one seed."""
+    trials: int
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What varied."""
+
+    key: str
+    column: str
+    values: tuple[Any, ...]
+    """As the study has them."""
+
+    @property
+    def numeric(self) -> bool:
+        """Whether all its values are numbers."""
+        return all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in self.values)
+
+
+@dataclass(frozen=True)
+class StudyReport:
+    """A study as its page shows it."""
+
+    path: Path
+    about: Mapping[str, Any]
+    study: str
+    """Its file."""
+    axes: tuple[Axis, ...]
+    algorithms: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    seeds: int
+    trials: int
+    """With a result."""
+    counts: Mapping[str, int]
+    """The same by algorithm."""
+    overall: Mapping[tuple[str, str], Mean]
+    """By metric and algorithm."""
+    along: Mapping[tuple[str, str, str], Mapping[Any, Mean]]
+    """By axis, metric and algorithm: by the axis's value."""
+    failures: tuple[Mapping[str, Any], ...]
+
+    @property
+    def alike(self) -> bool:
+        """Whether all algorithms have as many results, so that means over the grid can be compared."""
+        return len(set(self.counts.values())) <= 1
+
+    @property
+    def missing(self) -> int:
+        """Trials without a result."""
+        return max(0, int(self.about["trials"]) - self.trials)
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "dstcc_version": __version__,
+            "study": self.about["name"],
+            "points": self.about["points"],
+            "trials": self.about["trials"],
+            "results": self.trials,
+            "failed": len(self.failures),
+            "overall": [
+                {"metric": metric, "algorithm": algorithm, **_words(mean)}
+                for (metric, algorithm), mean in self.overall.items()
+            ],
+            "along": [
+                {"axis": axis, "metric": metric, "algorithm": algorithm, "at": value, **_words(mean)}
+                for (axis, metric, algorithm), means in self.along.items()
+                for value, mean in means.items()
+            ],
+        }
+
+
+def _words(mean: Mean) -> dict[str, Any]:
+    return {"mean": mean.value, "low": mean.low, "high": mean.high, "trials": mean.trials}
+
+
+def load_study_report(path: Path) -> StudyReport:
+    """Read a study's folder, also while its sweep runs; raises :class:`RunError` naming what cannot be used."""
+    place = Place(Path(path))
+    about = place.about()
+    axes = tuple(
+        Axis(one["key"], one["column"], tuple(map(_as_column, one["values"]))) for one in about["axes"]
+    )
+    if len({file.stem for file in _scenarios(place)}) > 1:
+        names = tuple(sorted({file.stem for file in _scenarios(place)}))
+        axes = (Axis("scenario", "scenario", names), *axes)
+    table = _read(place, axes, about["kind"])
+    rows = table.num_rows
+    metrics = tuple(one for one in _metrics(about["kind"]) if rows and table[one.key].null_count < rows)
+    algorithms = tuple(sorted(set(table["algorithm"].to_pylist()) if table.num_rows else ()))
+    overall = {
+        (metric.key, key[0]): mean
+        for metric in metrics
+        for key, mean in _means(table, [], metric.key).items()
+    }
+    counted = table["algorithm"].value_counts().to_pylist() if rows else []
+    along: dict[tuple[str, str, str], dict[Any, Mean]] = {}
+    for axis in axes:
+        for metric in metrics:
+            for (algorithm, value), mean in _means(table, [axis.column], metric.key).items():
+                along.setdefault((axis.column, metric.key, algorithm), {})[value] = mean
+    return StudyReport(
+        Path(path),
+        about,
+        (place.path / STUDY).read_text(encoding="utf-8"),
+        axes,
+        algorithms,
+        metrics,
+        len(set(table["seed"].to_pylist())) if table.num_rows else 0,
+        table.num_rows,
+        {one["values"]: one["counts"] for one in counted},
+        overall,
+        along,
+        tuple(place.failures()),
+    )
+
+
+def _scenarios(place: Place) -> list[Path]:
+    from dstcc.sweep.study import load_study
+
+    return list(load_study(place.path / STUDY).scenarios)
+
+
+def _metrics(kind: str) -> list[Metric]:
+    return [SCORE] if kind == "trainings" else [one for one in METRICS if one.key in SHOWN]
+
+
+def _as_column(value: Any) -> Any:
+    """A value as its column has it (:func:`dstcc.sweep.plan.Plan.about`)."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else value
+
+
+def _read(place: Place, axes: Sequence[Axis], kind: str) -> pa.Table:
+    """The columns that the page needs, a row a trial."""
+    import pyarrow as pa
+
+    parts = dataset(place)
+    names = [
+        "key",
+        "algorithm",
+        "seed",
+        *(axis.column for axis in axes),
+        *(one.key for one in _metrics(kind)),
+    ]
+    if parts is None:
+        return pa.table({name: pa.array([], pa.null()) for name in names})
+    lacking = [name for name in names if name not in parts.schema.names]
+    if lacking:
+        raise RunError(
+            f"{place.trials}: no part has a column {lacking[0]}; `dstcc sweep` again puts them in order"
+        )
+    if {part.name for part in parts_in(place.trials)} == settled_parts(place):
+        return parts.to_table(columns=names[1:])
+    whole = parts.to_table(columns=names)  # a trial may be in two parts
+    first = pa.TableGroupBy(whole, "key", use_threads=False).aggregate(
+        [(name, "first") for name in names[1:]]
+    )
+    return first.drop_columns(["key"]).rename_columns(names[1:])
+
+
+def _means(table: pa.Table, by: Sequence[str], metric: str) -> dict[tuple[Any, ...], Mean]:
+    """A metric's means by algorithm and the columns ``by``, in their order; values that are null are left out."""
+    from scipy.stats import t
+
+    if not table.num_rows:
+        return {}
+    seeded = table.group_by(["algorithm", *by, "seed"]).aggregate([(metric, "mean"), (metric, "count")])
+    groups: dict[tuple[Any, ...], list[tuple[float, int]]] = {}
+    keys = zip(*(seeded[name].to_pylist() for name in ("algorithm", *by)), strict=True)
+    values = zip(seeded[f"{metric}_mean"].to_pylist(), seeded[f"{metric}_count"].to_pylist(), strict=True)
+    for key, (value, count) in zip(keys, values, strict=True):
+        if value is not None and math.isfinite(value):
+            groups.setdefault(key, []).append((value, count))
+    found = {}
+    for key in sorted(
+        groups, key=lambda one: tuple((isinstance(part, str), part is None, part) for part in one)
+    ):
+        seeds = sorted(value for value, _ in groups[key])  # in one order, whatever threads did
+        mean, n = math.fsum(seeds) / len(seeds), len(seeds)
+        half = None
+        if n > 1:
+            deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in seeds) / (n - 1))
+            half = float(t.ppf((1 + CONFIDENCE) / 2, n - 1)) * deviation / math.sqrt(n)
+        trials = sum(count for _, count in groups[key])
+        found[key] = Mean(
+            mean, None if half is None else mean - half, None if half is None else mean + half, trials
+        )
+    return found

@@ -1,0 +1,147 @@
+"""The page of a study, in the report's style."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dstcc.report.catalogue import Metric
+from dstcc.report.figures.looks import COLOURS, Look, looks
+from dstcc.report.mark import STUDY_COLUMNS, comment
+from dstcc.report.numbers import SPACE, quantity, unit_for_row
+from dstcc.report.template import TEMPLATES, fill
+
+from .figures import figure, label
+from .load import Axis, Mean, StudyReport
+
+SHOWN_FAILURES = 50
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A metric over an axis."""
+
+    title: str
+    svg: str
+
+
+def render_study(report: StudyReport, form: str = "html") -> str:
+    """The page, or the same numbers as ``md``, ``csv`` or ``json``; the same study gives the same bytes."""
+    if form == "json":
+        return json.dumps(report.document(), indent=1, ensure_ascii=False) + "\n"
+    if form == "csv":
+        return _csv(report)
+    if form == "md":
+        return _markdown(report)
+    styles = looks(report.algorithms)
+    return fill(
+        TEMPLATES / "study.html",
+        report=report,
+        about=report.about,
+        verdict=verdict(report),
+        legend=[(name, _swatch(styles[name])) for name in report.algorithms],
+        axes=report.axes,
+        span=axis_span,
+        sections=[(axis, list(_figures(report, axis, styles))) for axis in report.axes],
+        cell=lambda metric, name: cell(report, metric, name),
+        label=label,
+        failures=report.failures[:SHOWN_FAILURES],
+        command=shlex.join(["dstcc", *report.about["argv"][1:]]),
+    )
+
+
+def verdict(report: StudyReport) -> str:
+    """What there is, and who is best over the whole grid."""
+    said = f"{report.trials:,} of {report.about['trials']:,} trials at {report.about['points']:,} points"
+    said += f", {report.seeds:,} seeds" if report.seeds != 1 else ", one seed"
+    said += f", {len(report.failures):,} failed." if report.failures else "."
+    if not report.metrics or len(report.algorithms) < 2 or not report.alike:
+        return said
+    metric = report.metrics[0]
+    means = {name: mean.value for (key, name), mean in report.overall.items() if key == metric.key}
+    best = max(means, key=lambda name: means[name] * (metric.better or 1))
+    value = quantity(metric.kind, means[best])
+    return f"{said} Over the whole grid {best} is ahead in {metric.label.lower()}, {value} on average."
+
+
+def axis_span(axis: Axis) -> str:
+    """An axis's values in a few words."""
+    if len(axis.values) <= 6:
+        return ", ".join(map(label, axis.values))
+    return f"{label(axis.values[0])} … {label(axis.values[-1])}"
+
+
+def cell(report: StudyReport, metric: Metric, name: str) -> tuple[str, str]:
+    """A mean and its interval as text."""
+    mean = report.overall.get((metric.key, name))
+    if mean is None:
+        return "–", ""
+    row = [one.value for (key, _), one in report.overall.items() if key == metric.key]
+    unit = unit_for_row(metric.kind, row)
+    value = f"{unit.number(mean.value)}{SPACE + unit.name if unit.name else ''}"
+    return value, _interval(mean, unit)
+
+
+def _interval(mean: Mean, unit: Any) -> str:
+    return (
+        ""
+        if mean.low is None or mean.high is None
+        else f"{unit.number(mean.low)} to {unit.number(mean.high)}"
+    )
+
+
+def _figures(report: StudyReport, axis: Axis, styles: dict[str, Look]) -> Iterator[Figure]:
+    for metric in report.metrics:
+        if svg := figure(report, axis, metric, styles):
+            yield Figure(metric.label, svg)
+
+
+def _swatch(look: Look) -> str:
+    """A sample of a line."""
+    dash = (
+        ""
+        if look.dashes == "-"
+        else f' stroke-dasharray="{" ".join(f"{3 * one:g}" for one in look.dashes[1])}"'
+    )
+    colour = f"var(--a{COLOURS.index(look.colour)})"
+    line = f'<line x1="0" x2="28" y1="6" y2="6" stroke="{colour}" stroke-width="3"{dash}/>'
+    return f'<svg width="28" height="12" viewBox="0 0 28 12" aria-hidden="true">{line}</svg>'
+
+
+def _csv(report: StudyReport) -> str:
+    import csv
+    import io
+
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(STUDY_COLUMNS)
+    document = report.document()
+    for one in document["overall"]:
+        table.writerow(
+            ["", "", *(one[key] for key in ("metric", "algorithm", "mean", "low", "high", "trials"))]
+        )
+    for one in document["along"]:
+        table.writerow([one[key] for key in STUDY_COLUMNS])
+    return out.getvalue()
+
+
+def _markdown(report: StudyReport) -> str:
+    lines = [f"# {report.about['name']}", "", verdict(report), ""]
+    if report.axes:
+        lines += ["| varied | column | values | |", "|---|---|---|---|"]
+        lines += [
+            f"| `{one.key}` | {one.column} | {len(one.values)} | {axis_span(one)} |" for one in report.axes
+        ]
+        lines.append("")
+    lines.append("| algorithm | trials | " + " | ".join(metric.label for metric in report.metrics) + " |")
+    lines.append("|---" * (2 + len(report.metrics)) + "|")
+    for name in report.algorithms:
+        shown = [cell(report, metric, name) for metric in report.metrics]
+        cells = [f"{value} ({span})" if span else value for value, span in shown]
+        lines.append("| " + " | ".join([name, f"{report.counts[name]:,}", *cells]) + " |")
+    for one in report.failures[:SHOWN_FAILURES]:
+        lines += ["", f"Failed: {one['trial']}: {one['error']}"]
+    return "\n".join([*lines, "", comment()])

@@ -1,0 +1,115 @@
+"""Questions in SQL over a study's tables: DuckDB, which sees them, changes nothing and reads no file.
+
+Tables: ``trials``, a row each (docs/sweeps.md); ``failures`` (``trial``, ``key``, ``made_by``, ``error``, ``tries``,
+``traceback``). DuckDB gets the tables from Arrow, those columns that a question needs, and is itself shut out of the
+file system and the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dstcc.errors import InputError, MissingCapabilityError, RunError
+
+from .places import Place
+from .results import GLOB, parts_in, settled_parts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+ALLOWED = ("SELECT", "EXPLAIN")
+"""Kinds of statements that only look; ``WITH``, ``DESCRIBE``, ``SUMMARIZE`` and ``PIVOT`` are of the first."""
+FAILURES = ("trial", "key", "made_by", "error", "tries", "traceback")
+
+
+class Tables:
+    """A study's tables, open for questions; a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        """Open them: nothing is read but the parts' columns.
+
+        Raises :class:`~dstcc.errors.RunError` for a folder that is no study and for a damaged part.
+        """
+        duckdb = _duckdb()
+        self._place = Place(Path(path))
+        self.about = self._place.about()
+        self._error: type[Exception] = duckdb.Error
+        self._connection = duckdb.connect(config={"python_enable_replacements": False})
+        once = self._once()
+        parts = dataset(self._place)
+        if parts is None:
+            self._connection.execute("CREATE VIEW trials AS SELECT NULL AS key WHERE false")
+        else:
+            self._connection.register("parts", parts)
+            self._connection.execute(f"CREATE VIEW trials AS SELECT * FROM parts{once}")
+        self._connection.register("failures", self._failures())
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
+
+    def __enter__(self) -> Tables:
+        """Nothing to do."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close them."""
+        self._connection.close()
+
+    def ask(self, sql: str) -> pa.Table:
+        """The answer to one SELECT; raises :class:`InputError` for another statement, and for a wrong one."""
+        import pyarrow as pa
+
+        try:
+            statements: Sequence[Any] = self._connection.extract_statements(sql)
+            kinds = [str(one.type).rpartition(".")[2] for one in statements]
+            if len(kinds) != 1 or kinds[0] not in ALLOWED:
+                raise InputError(f"query: must be one SELECT, and is {' and '.join(kinds) or 'empty'}")
+            answer = self._connection.sql(sql)
+            return pa.table({}) if answer is None else answer.to_arrow_table()
+        except self._error as error:
+            raise InputError(f"query: {error}") from None
+
+    def _once(self) -> str:
+        """Nothing where no trial can be in two parts; else what leaves one of each."""
+        if {part.name for part in parts_in(self._place.trials)} == settled_parts(self._place):
+            return ""
+        return " QUALIFY row_number() OVER (PARTITION BY key) = 1"
+
+    def _failures(self) -> pa.Table:
+        import pyarrow as pa
+
+        rows = [
+            {name: one.get(name) for name in FAILURES} | {"tries": len(one.get("tries") or ())}
+            for one in self._place.failures()
+        ]
+        types = [pa.field(name, pa.int64() if name == "tries" else pa.string()) for name in FAILURES]
+        return pa.Table.from_pylist(rows, schema=pa.schema(types))
+
+
+def dataset(place: Place) -> ds.Dataset | None:
+    """The study's parts as one table; ``None`` without any. Raises :class:`RunError` for one that cannot be read."""
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+    import pyarrow.parquet as pq
+
+    parts = parts_in(place.trials)
+    if not parts:
+        return None
+    try:
+        alike = {part.name for part in parts} == settled_parts(place)
+        some = parts[:1] if alike else parts
+        schemas = [pq.read_schema(part).remove_metadata() for part in some]
+        schema = pa.unify_schemas(schemas, promote_options="permissive")
+        return ds.dataset([str(part) for part in parts], format="parquet", schema=schema)
+    except (OSError, pa.ArrowException) as error:
+        raise RunError(f"{place.trials / GLOB}: cannot be read ({error})") from None
+
+
+def _duckdb() -> Any:
+    try:
+        import duckdb
+    except ImportError:
+        raise MissingCapabilityError("dstcc query needs duckdb: pip install 'dstcc[sweep]'") from None
+    return duckdb

@@ -1,0 +1,98 @@
+"""The page of a study: means by hand, what varied, what failed; the same study gives the same bytes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dstcc.errors import RunError
+from dstcc.report.numbers import SPACE
+from dstcc.report.study import load_study_report, render_study
+from dstcc.report.study.page import verdict
+from dstcc.sweep.executors.base import Ended
+from dstcc.sweep.plan import Unit
+from tests.sweep.made import Inline, sweep, write
+
+STUDY = """
+[study]
+scenario = "toy.toml"
+description = "over <b>losses</b>"
+congestion = ["cubic", "newreno"]
+seeds = 3
+[vary]
+link.0.loss.packet = {values = [1e-4, 1e-3], as = "loss"}
+link.0.up_loss = [{packet = 0.1}, {ber = 1e-6}]
+"""
+
+
+@pytest.fixture
+def carried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Units get numbers that follow from what they are: cubic 0.1 at seed 1, 0.2 at 2 …, newreno 0.5 more."""
+
+    def carry(executor: Inline, unit: Unit) -> Ended:
+        name, _, seed = unit.id.partition("/s")
+        if unit.cell == 3 and unit.id == "newreno+minrtt/s3":
+            return Ended(unit, "[/red] broke", "Traceback <of it>")
+        share = 0.1 * int(seed) + (0.5 if name.startswith("newreno") else 0.0)
+        return Ended(unit, row={"playback_ratio": share, "weighted_layers": share + 0.01 * unit.cell})
+
+    monkeypatch.setattr(Inline, "_carry", carry)
+
+
+def test_means_and_intervals_are_those_of_the_seeds(tmp_path: Path, carried: None) -> None:
+    sweep(write(tmp_path / "given", STUDY), tmp_path / "out", retries=0)
+    report = load_study_report(tmp_path / "out")
+    assert (
+        report.algorithms == ("cubic+minrtt", "newreno+minrtt")
+        and report.trials == 23
+        and report.missing == 1
+    )
+    cubic = report.overall["playback_ratio", "cubic+minrtt"]
+    # 0.1, 0.2, 0.3 at three seeds: mean 0.2, deviation 0.1, t(0.975, 2) = 4.3027
+    assert cubic.value == pytest.approx(0.2) and cubic.trials == 12
+    assert cubic.high == pytest.approx(0.2 + 4.302653 * 0.1 / 3**0.5, rel=1e-6)
+    along = report.along["loss", "weighted_layers", "cubic+minrtt"]
+    # points 0 and 1 have the first loss, 2 and 3 the second
+    assert {value: round(mean.value, 9) for value, mean in along.items()} == {1e-4: 0.205, 1e-3: 0.225}
+    kinds = report.along["link.0.up_loss", "playback_ratio", "newreno+minrtt"]
+    assert list(kinds) == ['{"ber": 1e-06}', '{"packet": 0.1}']
+    assert not report.alike and "ahead" not in verdict(report)
+
+
+def test_the_page_says_it_and_escapes_it(tmp_path: Path, carried: None) -> None:
+    sweep(write(tmp_path / "given", STUDY), tmp_path / "out", retries=0)
+    report = load_study_report(tmp_path / "out")
+    page = render_study(report)
+    assert page == render_study(load_study_report(tmp_path / "out"))
+    assert "over &lt;b&gt;losses&lt;/b&gt;" in page and "<b>losses" not in page
+    assert "[/red] broke (1 tries)" in page and "Traceback &lt;of it&gt;" in page
+    assert page.count("<svg xmlns") == 2 * 2  # two axes, two metrics with values
+    assert "23 of 24 trials at 4 points, 3 seeds, 1 failed." in page
+    assert "http:" not in page.replace("http://www.w3.org/2000/svg", "")
+    text = render_study(report, "md").replace(SPACE, " ")
+    # 20 % ± 4.3027 · 10 % / √3
+    assert "| cubic+minrtt | 12 | 20.0 % (-4.8 to 44.8) |" in text
+    rows = render_study(report, "csv").splitlines()
+    assert (
+        rows[0] == "axis,at,metric,algorithm,mean,low,high,trials" and len(rows) == 1 + 2 * 2 + 2 * 2 * 2 * 2
+    )
+    assert json.loads(render_study(report, "json"))["results"] == 23
+
+
+def test_a_study_without_results_has_a_page(tmp_path: Path) -> None:
+    def stop(_unit: Unit) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep(write(tmp_path / "given", STUDY), tmp_path / "out", stop)
+    assert "0 of 24 trials" in render_study(load_study_report(tmp_path / "out"))
+
+
+def test_damage_is_named(tmp_path: Path, carried: None) -> None:
+    sweep(write(tmp_path / "given", STUDY), tmp_path / "out", retries=0)
+    part = next((tmp_path / "out" / "trials").iterdir())
+    part.write_bytes(b"no")
+    with pytest.raises(RunError, match="cannot be read"):
+        load_study_report(tmp_path / "out")

@@ -1,0 +1,119 @@
+"""Questions in SQL: answered from the tables alone, and nothing else is read, written or changed."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from dstcc import engine
+from dstcc.errors import InputError, RunError
+from dstcc.sweep.query import Tables
+from tests.made_results import toy_bound, toy_simulate
+from tests.sweep import million
+from tests.sweep.made import TRIALS, contents, sweep, write
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("study")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "simulate", toy_simulate)
+        patch.setattr(engine, "clairvoyant_weight", toy_bound)
+        sweep(write(folder / "given"), folder / "out")
+    return folder / "out"
+
+
+def test_answers(finished: Path) -> None:
+    with Tables(finished) as tables:
+        answer = tables.ask(
+            'SELECT "link.0.loss.packet" AS loss, count(*) AS n FROM trials GROUP BY ALL ORDER BY loss'
+        )
+        assert answer.to_pylist() == [{"loss": 0.001, "n": 4}, {"loss": 0.01, "n": 4}]
+        assert tables.ask("DESCRIBE trials").column("column_name").to_pylist()[:3] == [
+            "key",
+            "made_by",
+            "scenario",
+        ]
+        assert tables.ask("FROM failures").num_rows == 0
+        assert tables.ask("WITH a AS (SELECT 1 AS x) SELECT x FROM a").to_pylist() == [{"x": 1}]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM '/etc/passwd'",
+        "SELECT * FROM read_text('/etc/passwd')",
+        "SELECT * FROM read_csv('{here}/*.json')",
+        "SELECT * FROM read_parquet('{here}/trials/*.parquet')",
+        "SELECT * FROM glob('{here}/*')",
+        "COPY trials TO '{here}/x.csv'",
+        "COPY (SELECT 1) TO '{here}/x.parquet'",
+        "EXPORT DATABASE '{here}/x'",
+        "ATTACH '{here}/x.db'",
+        "CREATE TABLE x AS SELECT 1",
+        "DROP VIEW trials",
+        "INSERT INTO trials VALUES (1)",
+        "DELETE FROM trials",
+        "SET enable_external_access = true",
+        "PRAGMA database_list",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "CALL pragma_version()",
+        "SELECT 1; SELECT 2",
+        "SELECT * FROM nothing",
+        "SELEKT",
+        "",
+    ],
+)  # fmt: skip
+def test_nothing_else_is_possible(finished: Path, sql: str) -> None:
+    before = sorted(finished.rglob("*"))
+    with Tables(finished) as tables, pytest.raises(InputError, match=r"^query: "):
+        tables.ask(sql.replace("{here}", str(finished)))
+    assert sorted(finished.rglob("*")) == before
+
+
+def test_a_table_of_python_is_not_seen(finished: Path) -> None:
+    secret = [1]
+    with Tables(finished) as tables, pytest.raises(InputError, match="secret"):
+        tables.ask("SELECT * FROM secret")
+    assert secret
+
+
+def test_a_trial_in_two_parts_is_asked_once(tmp_path: Path, finished: Path) -> None:
+    shutil.copytree(finished, tmp_path / "out")
+    (part,) = contents(finished)
+    shutil.copy(finished / "trials" / part, tmp_path / "out" / "trials" / "part-0000000000000000.parquet")
+    with Tables(tmp_path / "out") as tables:
+        assert tables.ask("SELECT count(*) AS n FROM trials").to_pylist() == [{"n": TRIALS}]
+
+
+def test_a_folder_that_is_no_study(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"no study: it has no study\.json"):
+        Tables(tmp_path)
+    (tmp_path / "study.json").write_text('{"schema": 1, "kind": "trials", "made_by": 3}')
+    with pytest.raises(RunError, match=r"study\.json: dstcc_version: is missing"):
+        Tables(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_million_trials(tmp_path: Path) -> None:
+    """Opened within 1 s and summed up within 2 s of processor time, on one core or several."""
+    place = million.make(tmp_path)
+    import duckdb  # noqa: F401 its import is not the opening
+    import pyarrow.dataset  # noqa: F401
+
+    began = time.process_time()
+    with Tables(place.path) as tables:
+        opened = time.process_time()
+        answer = tables.ask(
+            "SELECT algorithm, loss, avg(playback_ratio), stddev(weighted_layers), count(*) AS n "
+            "FROM trials GROUP BY ALL"
+        )
+        answered = time.process_time()
+    assert sum(answer["n"].to_pylist()) == million.TRIALS == 1_000_000
+    print(f"open {opened - began:.2f} s, grouped summary {answered - opened:.2f} s of processor time")
+    assert opened - began <= 1.0
+    assert answered - opened <= 2.0
