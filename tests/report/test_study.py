@@ -73,7 +73,7 @@ def test_the_page_says_it_and_escapes_it(tmp_path: Path, carried: None) -> None:
     assert "http:" not in page.replace("http://www.w3.org/2000/svg", "")
     text = render_study(report, "md").replace(SPACE, " ")
     # 20 % ± 4.3027 · 10 % / √3
-    assert "| cubic+minrtt | 12 | 20.0 % (-4.8 to 44.8) |" in text
+    assert "| cubic+minrtt | 12 | 20.0 % (\u22124.8 to 44.8) |" in text
     rows = render_study(report, "csv").splitlines()
     assert (
         rows[0] == "axis,at,metric,algorithm,mean,low,high,trials" and len(rows) == 1 + 2 * 2 + 2 * 2 * 2 * 2
