@@ -87,10 +87,14 @@ class Forecasting:
     def decide(self, seen: Seen) -> Decision:
         """Plan on the forecasts, or do as the rule does where these were wrong."""
         beliefs = self.expect(seen)
+        return self.guarded(seen, beliefs, self._planner.plan(seen, beliefs))
+
+    def guarded(self, seen: Seen, beliefs: Float64Array, decision: Decision) -> Decision:
+        """What was planned on these beliefs, or what the rule decides where beliefs were wrong."""
         self.beliefs = beliefs[:, :, 0]
         self._watch(seen)
         self._foretold.append((seen.time_s.copy(), self.beliefs.reshape(-1, POINTS)))
-        decision, rule = self._planner.plan(seen, beliefs), self._rule.decide(seen)
+        rule = self._rule.decide(seen)
         if rule is None or not self._guarded or not self.fallen.any():
             return decision
         return Decision(np.where(self.fallen[:, None], rule.repair, decision.repair))

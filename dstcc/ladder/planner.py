@@ -27,6 +27,7 @@ nothing. Every slot plans anew, and uses the shares of the first step.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,12 +78,18 @@ class Tables:
         self.touched = 1 - (1 - GRID) ** each
 
 
+@lru_cache(32)
+def tables_of(blocks: Blocks) -> Tables:
+    """Those of a layer, which many planners of a mission share."""
+    return Tables(blocks)
+
+
 class Planner:
     """Shares of repair for K trials of a mission."""
 
     def __init__(self, mission: Mission) -> None:
         self._mission = mission
-        self._tables = [Tables(blocks) for blocks in mission.layers]
+        self._tables = [tables_of(blocks) for blocks in mission.layers]
         top = mission.layers[-1]
         self._unit = top.weight * top.objects / top.source_bytes
         shares = mission.rate_bytes / mission.rate_bytes.sum(axis=1, keepdims=True)

@@ -26,7 +26,7 @@ from dstcc.sharing import sharing_metrics
 S = 10**9
 START_S = 30
 UNBOUNDED = ("drl-cc", "iodst-dqn", "iodst-q")
-STEERED = tuple(name for name in algorithms.shipped_policies() if name != "mpquic-rl")
+STEERED = tuple(name for name in algorithms.shipped_policies() if name not in ("mpquic-rl", "gru-mpc"))
 
 
 def doubling(*, most: float = 60) -> Policy:

@@ -15,13 +15,15 @@ from dstcc.learn.policies.policy import load_policy
 from dstcc.scenario import draw_trial, engine_config, load_scenario, load_source, parse_scenario
 
 CARDS = Path(__file__).parents[3] / "docs" / "policies"
-SHIPPED = algorithms.shipped_policies()
+FORECASTERS = {"gru-mpc"}
+"""They steer coded packets: tests/forecast."""
+SHIPPED = tuple(name for name in algorithms.shipped_policies() if name not in FORECASTERS)
 
 
 def test_the_published_ones_are_there() -> None:
     assert {"iodst-dqn", "iodst-q", "pbq", "drl-cc", "mpquic-rl"} <= set(SHIPPED) <= set(RECIPES)
     rows = {row.name: row for row in algorithms.everything() if row.kind == "controller"}
-    assert set(rows) == set(SHIPPED) and {row.state for row in rows.values()} == {"learned"}
+    assert set(rows) - FORECASTERS == set(SHIPPED) and {row.state for row in rows.values()} == {"learned"}
 
 
 @pytest.mark.parametrize("name", SHIPPED)
