@@ -6,6 +6,7 @@ DEMO ?= demo
 ONLY ?=
 N ?= 10000
 RUNS ?= 100000
+POINTS ?= 1000
 CELLS ?=
 STAMP := $(VENV)/.ready
 CXX_SOURCES = $(sort $(shell find dstcc/engine/src svc/dstcc_svc/src kernel-cc/coded kernel-cc/dispatch kernel-cc/transfer kernel-cc/trajectory -name '*.[ch]pp'))
@@ -14,7 +15,7 @@ NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*/*) $(w
 # Our own builds have no warnings; a user's `pip install` may.
 export DSTCC_WERROR := 1
 
-.PHONY: help setup demo kernel test test-slow test-seeds fuzz test-kernel test-sanitize coverage fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format docs picture clean
+.PHONY: help setup demo kernel test test-slow test-seeds fuzz crash test-kernel test-sanitize coverage fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format docs picture clean
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
@@ -49,6 +50,9 @@ test-seeds: $(STAMP)  ## N=10000 random trials in every mode, each held to invar
 fuzz: $(STAMP)   ## every reader of others' files and packets, RUNS=1000000 inputs each (hours); ONLY="scenario run" some
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt 'atheris>=3'
 	$(BIN)/python -m scripts.fuzz $(ONLY) --runs $(RUNS)
+
+crash: $(STAMP)  ## commands killed, or refused by the disk, at POINTS=1000 random calls (some fifteen minutes)
+	$(BIN)/python -m tests.crash.points -n $(POINTS)
 
 test-kernel: kernel  ## all that runs on the virtual-time kernels: 6.12, its debug variant, and 6.1
 	$(BIN)/dstcc kernel build --debug

@@ -9,6 +9,7 @@ may be replaced.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import re
 import secrets
@@ -28,6 +29,8 @@ AT_FDCWD = -100
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 """``renameat2``: fail where the new name is taken; swap the two names (linux/fs.h)."""
 SUFFIX = ".tmp"
+OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO)
+"""Errors of a disk or a folder that the user can mend."""
 
 
 def atomic_write(path: Path, data: bytes | str, *, replaces: Kind | None = ANYTHING) -> None:
@@ -46,19 +49,21 @@ def atomic_file(path: Path, *, replaces: Kind | None = ANYTHING) -> Iterator[Pat
     A file at ``path`` by then is replaced if it is of the kind ``replaces``, else :class:`InputError` is raised.
     Leaving the block by any exception removes the new file and leaves the old.
     """
-    path = _located(path)
-    _sweep(path)
-    handle, name = tempfile.mkstemp(prefix=_prefix(path), suffix=SUFFIX, dir=path.parent)
+    given, path = Path(path), _located(path)
+    with _named(given, path):
+        _sweep(path)
+        handle, name = tempfile.mkstemp(prefix=_prefix(path), suffix=SUFFIX, dir=path.parent)
     os.close(handle)
     temporary = Path(name)
     try:
-        yield temporary
-        _fsync_file(temporary)
-        temporary.chmod(0o666 & ~_umask())
-        if replaces is ANYTHING:
-            temporary.replace(path)
-        else:
-            _put(temporary, path, replaces)
+        with _named(given, path):
+            yield temporary
+            _fsync_file(temporary)
+            temporary.chmod(0o666 & ~_umask())
+            if replaces is ANYTHING:
+                temporary.replace(path)
+            else:
+                _put(temporary, path, replaces)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -75,22 +80,46 @@ def atomic_directory(path: Path, *, replaces: Kind | None = None) -> Iterator[Pa
 
     Raises :class:`InputError`, before the block and after it, when something else is at ``path``.
     """
-    path = _located(path)
+    given, path = Path(path), _located(path)
     _check(path, replaces)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(path)
+    with _named(given, path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(path)
     # Named before it is made, so that an interrupt at any moment finds it inside the block that removes it.
     temporary = path.parent / f"{_prefix(path)}{secrets.token_hex(4)}{SUFFIX}"
     try:
-        temporary.mkdir(mode=0o700)
-        yield temporary
-        _fsync_tree(temporary)
-        temporary.chmod(0o777 & ~_umask())
-        _put(temporary, path, replaces)
+        with _named(given, path):
+            temporary.mkdir(mode=0o700)
+            yield temporary
+            _fsync_tree(temporary)
+            temporary.chmod(0o777 & ~_umask())
+            _put(temporary, path, replaces)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     _fsync_folder(path.parent)
+
+
+@contextmanager
+def _named(given: Path, path: Path) -> Iterator[None]:
+    """Let a disk that is full, or a place that cannot be written, be said of the path that was ``given``.
+
+    Libraries name no file, or one of a hidden name beside it.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in OF_WRITING or not _beside(error.filename, path):
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(given)) from error
+
+
+def _beside(name: object, path: Path) -> bool:
+    """Whether an error's file is one that nobody named: none, in a hidden sibling, or the folder that these lie in."""
+    if not isinstance(name, (str, Path)):
+        return True
+    hidden, where = f".{path.name}.", Path(name).absolute()
+    return where == path.parent or any(part.startswith(hidden) for part in where.parts)
 
 
 def _located(path: Path) -> Path:

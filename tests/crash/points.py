@@ -1,0 +1,355 @@
+"""Commands that are killed, or whose writes fail, at any of their calls; and what must be true after that.
+
+    python -m tests.crash.points [-n POINTS] [--seed K] [COMMAND]...
+
+Each point is a command, one of its writing calls (open, mkdir, write, fsync, rename below its folder), and what happens
+there: SIGKILL, or ENOSPC, EACCES, EIO. Checked after each:
+
+* what has the name that the user gave is the old version, or nothing where there was none, or the new version whole;
+* a command that ended with 0 left the new version;
+* a call that fails ends the command with 1, without a traceback, and the message names the path that the user gave;
+  nothing else stays, but the kept trials of a run;
+* the same command once more (with --resume, where it has it) then gives the same bytes as if nothing had happened, and
+  leaves nothing else.
+
+And once for each command: all that was written below its folder was flushed to the disk before it got its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import click
+
+ROOT = Path(__file__).resolve().parents[2]
+ERRORS = {"SIGKILL": 0, "ENOSPC": errno.ENOSPC, "EACCES": errno.EACCES, "EIO": errno.EIO}
+QUICK = """
+[scenario]
+name = "quick"
+[video]
+synthetic = {chunk_s = 1.0, layer_bps = [8000, 8000]}
+loop_to_s = 5
+[[link]]
+name = "a"
+rate_bps = 1_000_000
+delay_s = 0.05
+[transport]
+congestion = ["cubic", "newreno"]
+[run]
+seeds = 2
+"""
+CLIP = ROOT / "examples/clips/big-buck-bunny.mp4"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line, and the name under which it writes."""
+
+    words: tuple[str, ...]
+    output: str
+    again: tuple[str, ...] = ()
+    """Words more for going on after a kill."""
+    before: tuple[str, ...] = ()
+    """The command whose output is there already, under the same name."""
+
+
+_ENCODE = (
+    *("encode", str(CLIP), "-o", "stream", "--height", "36", "--layers", "2", "--preset", "ultrafast"),
+    *("--chunk-seconds", "3", "--crf", "50", "--no-quality"),
+)
+COMMANDS = {
+    "emulate": Command(("emulate", "s.toml", "-o", "run", "--jobs", "1"), "run", ("--resume",)),
+    "emulate --force": Command(
+        ("emulate", "s.toml", "-o", "run", "--force", "--jobs", "1"),
+        "run",
+        ("--resume",),
+        ("emulate", "s.toml", "-o", "run", "--set", "playout.delay_s=1", "--jobs", "1"),
+    ),
+    "report": Command(("report", "good", "-o", "page.html"), "page.html"),
+    "report --force": Command(
+        ("report", "good", "-o", "page.html", "--force"),
+        "page.html",
+        (),
+        ("report", "old", "-o", "page.html"),
+    ),
+    "export csv": Command(("export", "good", "--format", "csv", "-o", "tables"), "tables"),
+    "export qlog": Command(("export", "good", "--format", "qlog", "-o", "logs"), "logs"),
+    "export iperf3": Command(("export", "good", "--format", "iperf3", "-o", "tables"), "tables"),
+    "encode": Command(_ENCODE, "stream"),
+}
+
+
+def compiled() -> Path:
+    """The library that is preloaded."""
+    made = ROOT / "build/crash/faults.so"
+    source = Path(__file__).with_name("faults.c")
+    if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
+        made.parent.mkdir(parents=True, exist_ok=True)
+        part = made.with_name(f"faults.{os.getpid()}.so")
+        subprocess.run(
+            ["gcc", "-O1", "-Wall", "-Wextra", "-shared", "-fPIC", str(source), "-o", str(part), "-ldl"],
+            check=True,
+        )
+        part.replace(made)
+    return made
+
+
+def start(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """This module's command line in a process with the library."""
+    command = [sys.executable, "-m", "tests.crash.points", "--inside", *words]
+    preload = {"LD_PRELOAD": str(compiled()), "OPENBLAS_NUM_THREADS": "1"}
+    path = {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    environment = {**os.environ, **preload, **path}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command in a process of its own ended."""
+
+    code: int
+    """Below 0: by that signal."""
+    said: str
+    calls: int
+    log: tuple[tuple[str, str, str], ...]
+
+
+def run(folder: Path, words: Sequence[str], point: int = 0, error: int = 0) -> Done:
+    """Run a dstcc command in a fork of this process, in ``folder``; at its call number ``point`` the fault strikes."""
+    library = ctypes.CDLL(None)
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as log:
+        child = os.fork()
+        if child == 0:
+            code = 70
+            try:
+                os.dup2(said.fileno(), 1)
+                os.dup2(said.fileno(), 2)
+                os.chdir(folder)
+                code = _command(library, folder, words, (point, error), log.fileno())
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        said.seek(0)
+        log.seek(0)
+        lines = [line.split("\t") for line in log.read().decode().splitlines()]
+        noted = tuple((one[0], one[1], one[2]) for one in lines if len(one) == 3)
+        code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+        return Done(code, said.read().decode(errors="replace"), len(noted), noted)
+
+
+def _command(
+    library: ctypes.CDLL, folder: Path, words: Sequence[str], fault: tuple[int, int], log: int
+) -> int:
+    from dstcc_cli.main import main
+
+    sys.argv = ["dstcc", *words]
+    library.crash_arm(os.fsencode(folder), ctypes.c_long(fault[0]), ctypes.c_long(fault[1]), log)
+    try:
+        main(list(words))
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    finally:
+        library.crash_arm(b"/nowhere", ctypes.c_long(0), ctypes.c_long(0), -1)
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+    return code
+
+
+def content(path: Path) -> dict[str, bytes] | None:
+    """The files of an output by their names, without what says when and where it was made; ``None``: none is there."""
+    if not os.path.lexists(path):
+        return None
+    files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
+    found = {}
+    for file in files:
+        data = file.read_bytes()
+        if file.name == "run.json":
+            document = json.loads(data)
+            for key in ("wall_s", "argv", "machine", "created", "written", "time", "wall"):
+                document.pop(key, None)
+            data = json.dumps(document, sort_keys=True).encode()
+        found[str(file.relative_to(path.parent))] = data
+    return found
+
+
+def left_over(folder: Path, wanted: set[str]) -> list[str]:
+    """What else lies in a folder."""
+    return sorted(one.name for one in folder.iterdir() if one.name not in wanted)
+
+
+@contextlib.contextmanager
+def room(template: Path) -> Iterator[Path]:
+    """A copy of the folder that a command starts in."""
+    with tempfile.TemporaryDirectory(prefix="dstcc-crash-") as name:
+        folder = Path(name, "work")
+        shutil.copytree(template, folder)
+        yield folder.resolve()
+
+
+def unflushed(log: Sequence[tuple[str, str, str]]) -> list[str]:
+    """Files that got their name before all that was written into them was flushed."""
+    dirty: set[str] = set()
+    wrong = []
+    for what, path, other in log:
+        if what == "write":
+            dirty.add(path)
+        elif what == "fsync":
+            dirty.discard(path)
+        elif what == "rename":
+            wrong += [one for one in sorted(dirty) if one == path or one.startswith(f"{path}/")]
+            dirty = {one for one in dirty if one != path and not one.startswith(f"{path}/")}
+        del other
+    return wrong
+
+
+class Bench:
+    """The commands, each with what it starts in and what it gives undisturbed."""
+
+    def __init__(self, names: Sequence[str], home: Path) -> None:
+        self.names = tuple(names)
+        self.home = home
+        self.templates: dict[str, Path] = {}
+        self.expected: dict[str, dict[str, bytes]] = {}
+        self.old: dict[str, dict[str, bytes] | None] = {}
+        self.calls: dict[str, int] = {}
+        self.problems: list[str] = []
+        base = home / "base"
+        base.mkdir()
+        (base / "s.toml").write_text(QUICK)
+        for name, more in (("good", ()), ("old", ("--set", "playout.delay_s=2"))):
+            if any("good" in COMMANDS[one].words for one in names):
+                self._must(run(base, ("emulate", "s.toml", "-o", name, "--seeds", "1", *more)))
+        for name in names:
+            self._prepare(name, base)
+
+    def _must(self, done: Done) -> Done:
+        if done.code != 0:
+            raise RuntimeError(f"{done.code}: {done.said[-2000:]}")
+        return done
+
+    def _prepare(self, name: str, base: Path) -> None:
+        command = COMMANDS[name]
+        template = self.home / name.replace(" ", "_")
+        shutil.copytree(base, template)
+        if command.before:
+            self._must(run(template, command.before))
+        self.templates[name], self.old[name] = template, content(template / command.output)
+        with room(template) as folder:
+            done = self._must(run(folder, command.words))
+            found = content(folder / command.output)
+            assert found is not None
+            self.expected[name], self.calls[name] = found, done.calls
+            self.problems += [
+                f"{name}: {path} has its name, and was not flushed" for path in unflushed(done.log)
+            ]
+
+    def strike(self, name: str, point: int, what: str) -> Iterator[str]:
+        """One point; a sentence for each thing that is not as it must be."""
+        command, where = COMMANDS[name], f"{name}, call {point} of {self.calls[name]}, {what}"
+        with room(self.templates[name]) as folder:
+            target = folder / command.output
+            there = {one.name for one in folder.iterdir()}
+            done = run(folder, command.words, point, ERRORS[what])
+            yield from (f"{where}: {rule}" for rule in self._after(name, target, done, what))
+            others = left_over(folder, there | {command.output})
+            kept = f".{command.output}.kept"
+            if what != "SIGKILL" and (strange := [one for one in others if one != kept]):
+                yield f"{where}: {', '.join(strange)} stayed"
+            words = command.words
+            if done.code == 0 or (content(target) == self.expected[name] and not command.before):
+                return
+            if kept in others:
+                words = (*words, *command.again)
+            again = run(folder, words)
+            if again.code != 0:
+                yield f"{where}: the same command again ended with {again.code}: {again.said[-300:]}"
+            elif content(target) != self.expected[name]:
+                yield f"{where}: the same command again gave other bytes"
+            if strange := left_over(folder, there | {command.output}):
+                yield f"{where}: after the same command again {', '.join(strange)} stayed"
+
+    def _after(self, name: str, target: Path, done: Done, what: str) -> Iterator[str]:
+        try:
+            found = content(target)
+        except (ValueError, OSError) as error:
+            yield f"{target.name} is torn ({error})"
+            return
+        if found not in (self.old[name], self.expected[name]):
+            yield f"{target.name} is neither the old nor the new version"
+        if done.code == 0 and found != self.expected[name]:
+            yield f"ended with 0, and {target.name} is not there"
+        if "Traceback" in done.said:
+            yield f"a traceback: {done.said[-600:]}"
+        if what != "SIGKILL" and done.code != 0:
+            if done.code != 1:
+                yield f"ended with {done.code}: {done.said[-300:]}"
+            if re.search(rf"(?<![\w.]){re.escape(target.name)}(?![\w.-])", done.said) is None:
+                yield f"the message does not name {target.name}: {done.said[-300:]}"
+
+
+def strike(names: Sequence[str], points: int, seed: int) -> tuple[int, list[str]]:
+    """So many random points; how many there were, and what was wrong."""
+    rng = Random(seed)
+    with tempfile.TemporaryDirectory(prefix="dstcc-crash-") as home:
+        bench = Bench(names, Path(home).resolve())
+        wrong = list(bench.problems)
+        for number in range(points):
+            name = names[number % len(names)]
+            what = ("SIGKILL", *ERRORS)[rng.randrange(len(ERRORS) + 1)]
+            wrong += bench.strike(name, rng.randint(1, bench.calls[name]), what)
+    return points, wrong
+
+
+def _warm(names: Sequence[str]) -> None:
+    """Import what the commands need and let them build what they build once, so that their forks begin at once."""
+    from dstcc_cli.main import main
+
+    with tempfile.TemporaryDirectory(prefix="dstcc-crash-") as folder, contextlib.chdir(folder):
+        Path("s.toml").write_text(QUICK)
+        for words in (
+            ("emulate", "s.toml", "-o", "good", "--seeds", "1", "--jobs", "1"),
+            *(COMMANDS[name].words for name in names if not COMMANDS[name].before),
+        ):
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+                main(list(words))
+
+
+@click.command(help=__doc__)
+@click.argument("names", nargs=-1)
+@click.option("-n", "--points", type=click.IntRange(1), default=1000, show_default=True)
+@click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--inside", is_flag=True, hidden=True)
+def main(names: tuple[str, ...], points: int, seed: int, inside: bool) -> None:
+    """Strike."""
+    if strange := [name for name in names if name not in COMMANDS]:
+        raise click.UsageError(f"{strange[0]}: one of {', '.join(COMMANDS)}")
+    if not inside:
+        done = start([*names, "-n", str(points), "--seed", str(seed)])
+        sys.stdout.write(done.stdout)
+        sys.stderr.write(done.stderr)
+        sys.exit(done.returncode)
+    _warm(names or tuple(COMMANDS))
+    struck, wrong = strike(names or tuple(COMMANDS), points, seed)
+    print(*wrong, sep="\n", end="\n" if wrong else "")
+    print(f"{struck} points of {', '.join(names or COMMANDS)}: {len(wrong)} findings")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    sys.stdout = io.TextIOWrapper(sys.stdout.buffer, line_buffering=True)
+    main()
