@@ -15,7 +15,7 @@ NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*/*) $(w
 # Our own builds have no warnings; a user's `pip install` may.
 export DSTCC_WERROR := 1
 
-.PHONY: help setup demo kernel test test-slow test-seeds fuzz crash test-kernel test-sanitize coverage fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format docs picture clean
+.PHONY: help setup demo kernel test test-slow test-cluster test-seeds fuzz crash test-kernel test-sanitize coverage fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format docs picture clean
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
@@ -39,7 +39,12 @@ test: kernel     ## lint and the whole test suite
 	$(BIN)/python -m pytest -n 2 -m 'not slow and not kernel' --dstcc examples --dstcc-allow-extensions
 
 test-slow: $(STAMP)  ## the suites that take longer
-	$(BIN)/python -m pytest -n 2 -m slow
+	$(BIN)/python -m pytest -n 2 -m 'slow and not cluster'
+
+test-cluster: $(STAMP)  ## sweeps on Slurm's real daemons and on two nodes of Ray, on this machine
+	scripts/setup-debian.sh cluster
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[ray]'
+	$(BIN)/python -m pytest -m cluster tests/sweep
 
 fidelity: kernel ## simulator beside kernel on one grid, into build/fidelity; goes on where it stopped; CELLS="--rtt 1" runs some
 	$(BIN)/python -m dstcc_kernel.fidelity -o build/fidelity $(CELLS)

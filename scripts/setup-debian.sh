@@ -1,5 +1,6 @@
 #!/bin/sh
-# Install the Debian packages dstcc uses, each with its reason. Does nothing when all are there.
+# Install the Debian packages dstcc uses, each with its reason; with the word "cluster" those of `make test-cluster`.
+# Does nothing when all are there.
 set -eu
 
 # package        why
@@ -30,6 +31,13 @@ rsync            likewise
 iputils-ping     likewise
 fonts-dejavu-core  the report's screenshots need a font
 "
+CLUSTER="
+slurmctld        sweeps are tested on Slurm's real daemons
+slurmd           likewise
+slurm-client     its commands
+munge            its daemons trust each other by it
+"
+if [ "${1:-}" = cluster ]; then PACKAGES=$CLUSTER; fi
 
 missing=""
 for package in $(printf '%s' "$PACKAGES" | awk 'NF {print $1}'); do

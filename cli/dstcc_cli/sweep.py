@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dstcc.sweep.conduct import Progress, Swept
     from dstcc.sweep.estimate import Estimate
 
-ENGINES = ("local",)
+ENGINES = ("local", "slurm")
 SHOWN_FAILURES = 10
 
 EXAMPLES = """\b
@@ -43,6 +43,8 @@ Examples:
   dstcc report study -o study.html
   dstcc query study "SELECT algorithm, avg(playback_ratio) FROM trials GROUP BY ALL"
   dstcc sweep study.toml -o study --merge theirs
+  dstcc sweep study.toml -o study --engine slurm --tasks 200 --slurm --partition=long
+  dstcc sweep study.toml -o study --engine slurm --script > job.sh
 """
 
 
@@ -58,7 +60,21 @@ Examples:
     show_default=True,
     help="What carries the trials.",
 )
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Trials at a time.  [default: all cores]")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Trials at a time; of slurm in each task.  [default: all cores; 1]",
+)
+@click.option(
+    "--tasks", type=click.IntRange(1, 1000), metavar="N", help="Of slurm: tasks of the array.  [default: 64]"
+)
+@click.option(
+    "--slurm", "options", multiple=True, metavar="OPTION", help="Of slurm: an option of sbatch; repeatable."
+)
+@click.option(
+    "--script", is_flag=True, help="Of slurm: print the job's script for sbatch, and submit nothing."
+)
 @click.option(
     "--train", is_flag=True, help="Trainings in place of trials: [train] algorithm = [...], steps = N."
 )
@@ -93,6 +109,9 @@ def command(
     output: Path | None,
     engine: str,
     jobs: int | None,
+    tasks: int | None,
+    options: tuple[str, ...],
+    script: bool,
     train: bool,
     trial_limit: str | None,
     retries: int | None,
@@ -110,7 +129,7 @@ def command(
     if output is None and not dry_run:
         raise click.UsageError("needs -o DIR, or --dry-run")
     from dstcc.scenario.units import duration_s
-    from dstcc.sweep.call import Sweep, local
+    from dstcc.sweep.call import Sweep, local, slurm
     from dstcc.trust import looking
 
     if dry_run:
@@ -121,8 +140,13 @@ def command(
         return _show_estimate(sweep.estimate(jobs), as_json)
     if others:
         return _show_merge(sweep, others, as_json)
+    if engine != "slurm" and (script or tasks or options):
+        raise click.UsageError("--script, --tasks and --slurm are of --engine slurm")
+    if script:
+        return _show_script(sweep.script(slurm(tasks, jobs or 1, options), limit_s), as_json)
+    executor = slurm(tasks, jobs or 1, options) if engine == "slurm" else local(jobs)
     with _how_to_go_on(), _progress(sweep) as watch:
-        swept = sweep.run(local(jobs), retries=retries, limit_s=limit_s, watch=watch)
+        swept = sweep.run(executor, retries=retries, limit_s=limit_s, watch=watch)
     return _conclude(swept, as_json)
 
 
@@ -203,6 +227,17 @@ def _show_merge(sweep: Sweep, others: tuple[Path, ...], as_json: bool) -> int:
         emit_json({"sweep": sweep.study.name, "trials": trials, "done": done, "missing": trials - done})
     else:
         console().print(f"{sweep.study.name}: {done:,} of {trials:,} trials have results")
+    return 0
+
+
+def _show_script(path: Path | None, as_json: bool) -> int:
+    if as_json:
+        emit_json({"script": None if path is None else str(path)})
+    elif path is None:
+        _say("every trial has its result")
+    else:
+        click.echo(path.read_text(encoding="utf-8"), nl=False)
+        _say(f"submit it with: sbatch {shlex.quote(str(path))}")
     return 0
 
 

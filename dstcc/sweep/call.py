@@ -13,6 +13,7 @@ from .conduct import RETRIES, TRIAL_LIMIT_S, Conductor, Progress, Swept, of_othe
 from .estimate import Estimate, estimate
 from .executors.base import Executor
 from .executors.local import Local
+from .executors.slurm import Slurm
 from .places import Place, check_place
 from .plan import Plan, make_plan
 from .results import fold, missing, settle
@@ -121,6 +122,15 @@ class Sweep:
             self._say_other_versions(place)
             return len(self.plan.units) - len(missing(self.plan, place))
 
+    def script(self, executor: Callable[[Place, float], Slurm], limit_s: float | None = None) -> Path | None:
+        """Prepare a job array for what has no result yet; where its script lies, ``None`` where all is done."""
+        place = self._place()
+        with place.locked():
+            self.begin(place)
+            batches = list(self.plan.batches(missing(self.plan, place)))
+            slurm = executor(place, self.limit_s if limit_s is None else limit_s)
+            return place.jobs / slurm.script(batches)[0] / "job.sh" if batches else None
+
     def estimate(self, jobs: int | None = None) -> Estimate:
         """What it would cost, by a few trials that are carried for it."""
         import os
@@ -151,3 +161,12 @@ class Sweep:
 def local(jobs: int | None) -> Callable[[Place, float], Executor]:
     """Processes on this machine."""
     return lambda place, limit_s: Local(place.path.absolute(), jobs, limit_s=limit_s)
+
+
+def slurm(
+    tasks: int | None = None, cores: int = 1, options: Sequence[str] = ()
+) -> Callable[[Place, float], Slurm]:
+    """Slurm's job arrays."""
+    return lambda place, limit_s: Slurm(
+        Place(place.path.absolute()), tasks=tasks, cores=cores, options=options, limit_s=limit_s
+    )

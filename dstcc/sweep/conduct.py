@@ -154,6 +154,7 @@ class Conductor:
 
     def _run(self, batches: deque[list[Unit]], left: int, asked: int) -> None:
         before, folded, fresh = asked - left, self._clock(), []
+        began = folded
         in_hand = 0
         with self.executor:
             while batches or in_hand:
@@ -172,8 +173,16 @@ class Conductor:
                     fold(self.plan, self.place, fresh)
                     folded, fresh = self._clock(), []
                 still = left - self._done - len(self._failed)
-                self._watch(Progress(asked, before + self._done, len(self._failed), self._pace.left(still)))
+                left_s = self._pace.left(still) if self._pace.count else self._left_by_rate(still, began)
+                self._watch(Progress(asked, before + self._done, len(self._failed), left_s))
         fold(self.plan, self.place, fresh)
+
+    def _left_by_rate(self, still: int, began: float) -> tuple[float, float] | None:
+        """As many a second as until now, where nobody measures the trials."""
+        if self._done < 3:
+            return None
+        seconds = (self._clock() - began) / self._done * still
+        return seconds, seconds
 
     def _keep(self, ended: Ended) -> None:
         from .worker import keep

@@ -103,8 +103,10 @@ class Plan:
         return f"{unit.id} of {point_words(self.study, self.points[unit.cell])}"
 
 
-def make_plan(work: Work, advance: Callable[[], None] = lambda: None) -> Plan:
-    """Read every cell.
+def make_plan(
+    work: Work, advance: Callable[[], None] = lambda: None, *, only: Sequence[int] | None = None
+) -> Plan:
+    """Read every cell, or ``only`` these.
 
     Raises :class:`InputError` for a point that cannot run, for two pieces that are the same, and for a study of none.
     """
@@ -112,7 +114,7 @@ def make_plan(work: Work, advance: Callable[[], None] = lambda: None) -> Plan:
     units: list[Unit] = []
     pieces: list[Piece] = []
     first: dict[str, int] = {}
-    for number in range(len(work.points)):
+    for number in range(len(work.points)) if only is None else only:
         cell = work.cell(number)
         layers, extended = max(layers, cell.layers), extended or cell.extended
         for piece in cell.pieces:
