@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 
 namespace transfer {
@@ -143,7 +144,7 @@ int Family::receive() {
             if (head.nlmsg_type == NLMSG_ERROR) {
                 nlmsgerr error{};
                 std::memcpy(&error, body, std::min(sizeof error, static_cast<std::size_t>(stop - body)));
-                return -error.error;
+                return error.error == INT_MIN ? EIO : -error.error;  // any bytes may come
             }
             if (head.nlmsg_type == GENL_ID_CTRL)
                 read_family(body + GENL_HDRLEN, stop);

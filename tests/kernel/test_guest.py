@@ -67,6 +67,51 @@ def test_the_guest_is_another_kernel_and_only_out_is_writable(kernel: Path, tmp_
     assert not (tmp_path / "beside").exists()
 
 
+REMOUNTS = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+print("remounted", libc.mount(None, b"/", None, 32, None))  # MS_REMOUNT, without MS_RDONLY
+mine = libc.mount(b"none", b"/mnt", b"hostfs", 0, b"/")
+def tried(name, call):
+    try:
+        call()
+        print(name, "DONE")
+    except OSError as error:
+        print(name, "refused", error.errno)
+for root in ("", "/mnt") if mine == 0 else ("",):
+    tried("write", lambda: open(root + BESIDE, "w").write("x"))
+    tried("change", lambda: open(root + THERE, "r+").write("x"))
+    tried("chmod", lambda: os.chmod(root + THERE, 0o777))
+    tried("utime", lambda: os.utime(root + THERE, (0, 0)))
+    tried("remove", lambda: os.remove(root + THERE))
+    tried("rename", lambda: os.rename(root + THERE, root + BESIDE))
+    tried("link", lambda: os.link(root + THERE, root + BESIDE))
+    tried("symlink", lambda: os.symlink("/", root + BESIDE))
+    tried("mkdir", lambda: os.mkdir(root + BESIDE))
+    tried("truncate", lambda: os.truncate(root + THERE, 0))
+"""
+
+
+def test_the_guests_root_cannot_write_outside(kernel: Path, tmp_path: Path) -> None:
+    """It makes the host's tree writable for itself, and mounts it once more; the kernel's own view of the host is
+    narrow."""
+    there, beside = tmp_path / "there", tmp_path / "beside"
+    there.write_text("mine")
+    before = there.stat()
+    code = f"BESIDE, THERE = {str(beside)!r}, {str(there)!r}\n" + REMOUNTS
+    text = python(kernel, code, tmp_path / "out").console.read_text()
+    assert "remounted 0" in text
+    assert "DONE" not in text
+    assert text.count("refused") >= 10
+    after = there.stat()
+    assert there.read_text() == "mine" and not beside.exists()
+    assert (after.st_mode, after.st_mtime_ns, after.st_nlink) == (
+        before.st_mode,
+        before.st_mtime_ns,
+        before.st_nlink,
+    )
+
+
 ROUNDING = """
 import ctypes, os, threading, time
 libm = ctypes.CDLL("libm.so.6")
