@@ -122,14 +122,10 @@ class Emulation:
         it moved. Raises :class:`~dstcc.errors.InputError` for an ending that no report has.
         """
         from .outputs import check_output
-        from .report import FORMATS, REPORT, load_report, write_report
+        from .report import REPORT, format_of, load_report, write_report
 
         output = Path(output)
-        form = {"markdown": "md", "htm": "html"}.get(
-            ending := output.suffix.lower().removeprefix("."), ending
-        )
-        if form not in FORMATS:
-            raise InputError(f"{output}: no report has that ending; one of {', '.join(FORMATS)}")
+        form = format_of(output)
         check_output(output, REPORT, force=force, inputs=[self.path])
         loaded = load_report((self.path,), against)
         screenings = None

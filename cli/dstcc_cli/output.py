@@ -3,13 +3,14 @@ stderr."""
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Protocol
+
+from dstcc.characters import CONTROL
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,12 +18,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Characters that a terminal may obey, but for newlines and tabs: a file's name can hold them."""
-
-
 def printable(text: str) -> str:
-    """The text with such characters written out, as ``\\x1b``."""
+    """The text with control characters written out, as ``\\x1b``: a file's name can hold them."""
     return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
@@ -65,12 +62,49 @@ def _console(*, stderr: bool) -> Console:
 
 
 def show_figures(table: Table) -> None:
-    """Print a table of numbers on stdout, never truncated: on a narrow terminal its lines wrap."""
+    """Print a table of numbers on stdout, never truncated.
+
+    One that is wider than the terminal, or than 80 characters where there is none, is printed part by part: some of the
+    columns, then the first one again beside the next ones. Columns that may wrap (all but ``no_wrap``) do so first.
+    """
+    out = console()
+    for part in _parts(table, out):
+        out.width = max(out.width, _width(part, out, least=True))
+        out.print(part)
+
+
+def _width(table: Table, out: Console, *, least: bool) -> int:
+    """Of a table's lines: the least that it can have, or what it has where nothing wraps."""
     from rich.measure import Measurement
 
-    out = console()
-    out.width = max(out.width, Measurement.get(out, out.options.update(max_width=10_000), table).maximum)
-    out.print(table)
+    wide = out.options.update(max_width=10_000)
+    measured = Measurement.get(out, wide, table)
+    return measured.minimum if least else measured.maximum
+
+
+def _parts(table: Table, out: Console) -> Iterator[Table]:
+    """The table in as few parts as fit, each with the first column."""
+    rest = list(range(1, len(table.columns)))
+    first = True
+    while rest or first:
+        count = len(rest)
+        while count > 1 and _width(_of_columns(table, rest[:count]), out, least=True) > out.width:
+            count -= 1
+        part = _of_columns(table, rest[:count])
+        part.title = table.title if first else None
+        yield part
+        rest, first = rest[count:], False
+
+
+def _of_columns(table: Table, columns: Sequence[int]) -> Table:
+    """The first column and these."""
+    from copy import copy
+
+    part = copy(table)
+    part.columns = [copy(table.columns[0]), *(copy(table.columns[place]) for place in columns)]
+    for place, column in enumerate(part.columns):
+        column._index = place
+    return part
 
 
 def emit_json(document: object) -> None:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from dstcc.report.pictures import Screenings
 
 FORMATS = ("html", "md", "csv", "json")
-ENDINGS = {f".{form}": form for form in FORMATS} | {".htm": "html", ".markdown": "md", "": "html"}
 STDOUT = "-"
 
 
@@ -169,13 +168,13 @@ def _write_programs(
 def _format_of(output: str) -> str:
     if output == STDOUT:
         return "md"
-    ending = Path(output).suffix.lower()
-    if ending in ENDINGS:
-        return ENDINGS[ending]
-    known = ", ".join(dict.fromkeys(f".{form}" for form in FORMATS))
-    raise click.UsageError(
-        f"-o {output}: no report has the ending {ending}; one of {known}, or --format says which it is"
-    )
+    from dstcc.errors import InputError
+    from dstcc.report import format_of
+
+    try:
+        return format_of(Path(output))
+    except InputError as error:
+        raise click.UsageError(f"-o {error}, or --format says which it is") from None
 
 
 def _load(runs: tuple[Path, ...], output: Path | None, against: str | None, force: bool) -> Report:

@@ -80,12 +80,15 @@ def _show(made: Reproduced) -> None:
 
     from dstcc.papers.write import interval, said
 
-    table = Table(box=SIMPLE, title=f"{made.paper.about.name}: published beside measured")
-    for heading in ("figure", "quantity", "published", "measured", "95 %", "verdict"):
-        table.add_column(heading, justify="right" if heading in ("published", "measured", "95 %") else "left")
+    title = f"{made.paper.about.name}: published beside measured"
+    table = Table(box=SIMPLE, title=title, pad_edge=False, collapse_padding=True)
+    for heading in ("figure", "quantity", "published", "measured, 95 %", "verdict"):
+        number = heading.startswith(("published", "measured"))
+        table.add_column(heading, justify="right" if number else "left", overflow="fold")
     for row in made.rows:
         published = "an order" if row.published is None else said(row.published)
         quantity = f"{row.quantity}{f' ({row.unit})' if row.unit else ''}"
-        table.add_row(row.figure, quantity, published, said(row.measured), interval(row), row.verdict)
+        measured = said(row.measured) + ("" if row.low is None else f"\n{interval(row)}")
+        table.add_row(row.figure, quantity, published, measured, row.verdict)
     show_figures(table)
     console().print(f"page: {made.folder / 'index.html'}", soft_wrap=True)

@@ -61,6 +61,8 @@ class CodedStepper:
 
         Raises ValueError for a configuration of another mode, or with more subflows or layers than there are rows.
         """
+        if config.restarts is not None:
+            raise ValueError("restarts: not of coded layers")
         self._native.load(episode, config)
 
     def step(self) -> None:

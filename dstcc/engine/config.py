@@ -309,6 +309,18 @@ class Coding:
 
 
 @dataclass(frozen=True)
+class Restarts:
+    """When a sender restarts, and what it keeps (:mod:`dstcc.engine.restarts`)."""
+
+    at_ns: tuple[int, ...]
+    """Rising, each later than the boot before it."""
+    boot_ns: int
+    """How long it does nothing."""
+    spool: bool
+    """Whether what was not acknowledged is on its disk."""
+
+
+@dataclass(frozen=True)
 class EngineConfig:
     """One trial, wholly resolved."""
 
@@ -324,6 +336,12 @@ class EngineConfig:
     """Keep every packet that passes (some 90 bytes of memory for each sending and each arrival)."""
     coding: Coding | None = None
     """For the mode ``coded`` and for ``ltp``."""
+    begin_ns: int = 0
+    """When the connection's first handshakes are due."""
+    restarts: Restarts | None = None
+    """Of the sender; for :func:`dstcc.engine.simulate` and for policies that drive a trial, not for a stepper."""
+    ledger: bool = False
+    """Tell at the end what the sender knows to be acknowledged of each layer."""
     payloads: tuple[Path, ...] = ()
     """Files with the bytes of the objects, in their order and, for a video that loops, again from the first on. A
     kernel sends them; the simulator sends sizes alone. Without files the kernel makes bytes up."""
@@ -486,6 +504,16 @@ class CodingResults:
 
 
 @dataclass(frozen=True)
+class Ledger:
+    """What a sender knows of its layers when a trial ends; one row per object."""
+
+    acknowledged_bytes: Int64Array
+    """From a layer's first byte on: what the receiver is known to have handed on, or (``ltp``) to hold."""
+    begun_bytes: Int64Array
+    """What was sent of it at least once."""
+
+
+@dataclass(frozen=True)
 class EngineResult:
     """What happened."""
 
@@ -511,3 +539,5 @@ class EngineResult:
     coding: CodingResults | None = None
     """Of a ``coded`` trial and of ``ltp`` with coding; their totals have ``repair_payload_bytes`` and
     ``recovered_payload_bytes`` too."""
+    ledger: Ledger | None = None
+    """``None`` unless asked for."""

@@ -12,12 +12,14 @@ from .config import (
     EngineConfig,
     EngineResult,
     FlowResult,
+    Ledger,
     Link,
     ObjectResults,
     Samples,
     Steps,
     Trace,
 )
+from .restarts import with_restarts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +42,7 @@ def simulate(config: EngineConfig) -> EngineResult:
     The same configuration gives the same result, bit for bit. Raises ValueError for a configuration that makes no
     sense and :class:`InvariantError` if the engine catches itself in a mistake.
     """
-    return to_result(_engine.simulate(config))
+    return with_restarts(config, lambda one: to_result(_engine.simulate(one)))
 
 
 def to_result(raw: dict[str, Any]) -> EngineResult:
@@ -54,6 +56,7 @@ def to_result(raw: dict[str, Any]) -> EngineResult:
         trace=None if raw["trace"] is None else Trace(**raw["trace"]),
         steps=None if raw["steps"] is None else Steps(**raw["steps"]),
         coding=None if raw["coding"] is None else CodingResults(**raw["coding"]),
+        ledger=None if raw["ledger"] is None else Ledger(**raw["ledger"]),
     )
 
 

@@ -96,8 +96,10 @@ class Stepper:
         """Begin a trial at time 0 in the place of whatever ran there.
 
         Raises ValueError for a configuration that makes no sense or has more subflows or layers than there are
-        rows; or more flows of its control, where there are any rows for them.
+        rows; or more flows of its control, where there are any rows for them; or whose sender restarts.
         """
+        if config.restarts is not None:
+            raise ValueError("restarts: a stepper runs one connection; see dstcc.engine.restarts")
         self._native.load(episode, config)
 
     def step(self) -> None:

@@ -5,6 +5,6 @@ from __future__ import annotations
 from .load import load_report
 from .mark import REPORT
 from .model import Report
-from .writing import FORMATS, render, write_report
+from .writing import FORMATS, format_of, render, write_report
 
-__all__ = ["FORMATS", "REPORT", "Report", "load_report", "render", "write_report"]
+__all__ = ["FORMATS", "REPORT", "Report", "format_of", "load_report", "render", "write_report"]

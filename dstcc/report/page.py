@@ -28,7 +28,7 @@ from .figures.looks import looks as looks_of
 from .figures.paired import paired_figure, paired_metrics
 from .figures.profiles import BANDED, Panels, profile_figure
 from .figures.section import FIGURES, finding
-from .figures.transport import QUANTITIES, Quantity, transport_figure
+from .figures.transport import QUANTITIES, Quantity, transport_figure, without_line
 from .footing import Footing, footings_of, grouped, legend
 from .frontier import BOUND_NAME, Frontier, Row, frontiers, table, titles
 from .mission import Mission, describe_mission
@@ -176,9 +176,13 @@ class SectionView:
     def transport(self) -> Iterator[tuple[str, Drawn]]:
         """Window, RTT and throughput: title and figure of each."""
         for what in QUANTITIES:
+            without = without_line(self.section, self._tables, what)
+            if len(without) == len(self.section.representative):
+                continue
             draw = partial(transport_figure, self.section, self._tables, what, self._looks)
+            left_out = "".join(f"; {name}: {why}" for name, why in without.items())
             yield (
-                what.title,
+                what.title + left_out,
                 self._plot(what.key, draw, self._transport_label(what), self._transport_rows(what)),
             )
 

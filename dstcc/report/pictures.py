@@ -226,14 +226,15 @@ class _Camera:
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
-        self._filmed: dict[tuple[int, ...], tuple[Still, bytes]] = {}
+        self._filmed: dict[tuple[int | None, ...], tuple[Still, bytes]] = {}
         self._thumbs: dict[tuple[int, int, float], bytes] = {}
 
     def film(self, levels: NDArray[np.int64], span: range, chunk: int) -> tuple[Still, bytes]:
         """The clip of the chunks of ``span``, and a picture of one of them."""
         from dstcc_svc.clip import clip, still
+        from dstcc_svc.seen import last_arrived
 
-        last = _last(levels, span.start) if levels[span.start] < 0 else -2
+        last = last_arrived(levels.tolist(), span.start) if levels[span.start] < 0 else -2
         key = (span.start, chunk, last, *levels[span.start : span.stop])
         if key not in self._filmed:
             plain = [int(level) for level in levels]
@@ -243,15 +244,15 @@ class _Camera:
 
     def thumb(self, levels: NDArray[np.int64], chunk: int) -> Thumb:
         """The small picture of a chunk."""
-        from dstcc_svc.seen import start_tick
+        from dstcc_svc.seen import last_arrived, start_tick
 
         manifest = self._stream.manifest
         level = int(levels[chunk])
         if level >= 0:
             words = level_name(level, manifest.layers)
             return Thumb(self._small(chunk, level, SHARE), words, frozen=False)
-        last = _last(levels, chunk)
-        if last < 0:
+        last = last_arrived(levels.tolist(), chunk)
+        if last is None:
             return Thumb(self._small(-1, 0, 0.0), "nothing yet", frozen=True)
         begin, end = start_tick(manifest, chunk), start_tick(manifest, chunk + 1)
         taken = begin + SHARE * (end - begin)
@@ -267,12 +268,6 @@ class _Camera:
         if key not in self._thumbs:
             self._thumbs[key] = thumb(self._stream, *key, width=THUMB)
         return self._thumbs[key]
-
-
-def _last(levels: NDArray[np.int64], before: int) -> int:
-    """The last chunk of which anything arrived, below ``before``; -1 if there is none."""
-    arrived = np.flatnonzero(levels[:before] >= 0)
-    return int(arrived[-1]) if arrived.size else -1
 
 
 def _data(kind: str, data: bytes) -> str:

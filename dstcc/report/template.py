@@ -17,7 +17,7 @@ def fill(template: Path, **values: object) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=FileSystemLoader(template.parent),
+        loader=FileSystemLoader([template.parent, TEMPLATES]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dstcc.atomic import atomic_directory, atomic_write
+from dstcc.characters import CONTROL
+from dstcc.errors import InputError
 from dstcc.outputs import check_output
 
 from . import text
@@ -17,9 +18,17 @@ from .model import Report
 if TYPE_CHECKING:
     from .pictures import Screenings
 
-CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-"""What no text holds, but names in a scenario may: a terminal would obey it."""
 FORMATS = ("html", "md", "csv", "json")
+_ENDINGS = {f".{form}": form for form in FORMATS} | {".htm": "html", ".markdown": "md", "": "html"}
+
+
+def format_of(output: Path) -> str:
+    """The one of :data:`FORMATS` that a file's ending says, HTML without one; raises :class:`InputError` for others."""
+    ending = output.suffix.lower()
+    if ending not in _ENDINGS:
+        known = ", ".join(f".{form}" for form in FORMATS)
+        raise InputError(f"{output}: no report has the ending {ending}; one of {known}")
+    return _ENDINGS[ending]
 
 
 def render(report: Report, form: str, screenings: Screenings | None = None) -> str:

@@ -61,7 +61,12 @@ class Simulator:
     def check(
         self, scenario: Scenario, source: Source, policies: Mapping[str, Controller], *, logs: bool = False
     ) -> None:
-        """Whatever a scenario may say runs here."""
+        """Refuse packet logs of several connections; whatever else a scenario may say runs here."""
+        if logs and scenario.transport.restart is not None:
+            raise InputError(
+                f"{scenario.scenario.name}: --qlog, --pcapng: transport.restart makes several connections, and a "
+                "packet log is of one"
+            )
 
     def carry(self, config: EngineConfig, policy: Controller | None = None) -> EngineResult:
         """Run one trial."""

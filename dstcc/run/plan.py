@@ -11,6 +11,7 @@ from dstcc.engine import Link
 from dstcc.scenario import Scenario, Source, describe, draw_trial, horizon_s, link_notes, rtt_s, scale_of
 from dstcc.scenario.coding import notes_on_coding
 from dstcc.scenario.constants import engine_constants
+from dstcc.scenario.restarts import note_on_restart
 from dstcc.scenario.work import about
 from dstcc.wire import HEADER_BYTES
 
@@ -112,7 +113,11 @@ def plan(
         payload_bytes=int(setup.objects.payload_bytes.sum()),
         playout_delay_s=setup.playout_delay_ns / 1e9,
         mission_s=horizon_s(setup.links, setup.objects, scenario.scenario.duration_s),
-        notes=(*link_notes(scenario), *notes_on_coding(scenario, source)),
+        notes=(
+            *link_notes(scenario),
+            *notes_on_coding(scenario, source),
+            *note_on_restart(scenario.transport.restart),
+        ),
         algorithms=footings(scenario, source, keys, policies, backend_of(backend)),
         trials=tuple(key.id for key in keys),
         reconstructions=tuple(key.id for key in keys if reconstructed(key.congestion, key.scheduler)),

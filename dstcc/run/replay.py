@@ -14,7 +14,7 @@ from dstcc.metrics import METRICS
 from dstcc.scenario import load_scenario, load_source
 
 from .backends import Simulator
-from .trials import SIMULATOR, Judge, Outcome, iter_trials, load_controllers, trial_keys
+from .trials import SIMULATOR, Judge, Outcome, iter_trials, load_controllers, scenarios_of, trial_keys
 
 if TYPE_CHECKING:
     from dstcc.engine import EngineConfig, EngineResult
@@ -77,6 +77,10 @@ def replay(run: Run, trial: str, *, trace: bool = False, watcher: EitherWatcher 
     key = next((key for key in trial_keys(scenario) if key.id == trial), None)
     if key is None:
         raise RunError(f"{run.path}: scenario.toml has no trial {trial!r}")
+    if trace and scenarios_of(scenario)[key.variant].transport.restart is not None:
+        raise RunError(
+            f"{run.path}: trial {trial!r}: its sender restarts, and packets are kept of one connection only"
+        )
     done = next(
         iter_trials(
             scenario,

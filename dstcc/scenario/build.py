@@ -19,6 +19,7 @@ from .draws import draw_links, longest_possible_rtt_s, rtt_s
 from .fields import MAX_TIME_S, NS_PER_S, ns
 from .lanes import windows_per_link
 from .model import Scenario
+from .restarts import engine_restarts
 from .video import Source
 from .work import check_work, work_of
 
@@ -101,6 +102,7 @@ def engine_config(scenario: Scenario, setup: TrialSetup, congestion: str, schedu
         coding=engine_coding(scenario, setup, congestion),
         slot_ns=setup.slot_ns,
         duration_ns=setup.duration_ns,
+        restarts=engine_restarts(scenario.transport.restart),
         payloads=setup.payloads,
     )
     check_work(

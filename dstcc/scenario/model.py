@@ -55,6 +55,7 @@ from .lanes import check_window, check_windows
 from .losses import LossModel
 from .physics import abstract_keys
 from .physics import check as check_physics
+from .restarts import Restart, check_restart
 from .traffic import CrossTraffic, Flow, Mix
 from .variant import Variant, as_variant, place_of
 
@@ -291,6 +292,8 @@ class Transport(Table):
     """Segments."""
     constants: Constants | None = None
     """TCP's constants in mission seconds; Linux's times the scale unless given."""
+    restart: Restart | None = None
+    """Restarts of the sender's machine; none unless given."""
     receive_buffer_bytes: Annotated[Bytes | None, BeforeValidator(_auto)] = None
     """Shared by all subflows; ``"auto"`` grows with need and is never the limit."""
     congestion: Annotated[_Names, _known("congestion")] = ("cubic",)
@@ -469,6 +472,7 @@ class Scenario(Table):
             raise broken(f"{subflows} subflows; at most {MAX_SUBFLOWS} over all links", key="link")
         check_windows(self)
         check_coding(self)
+        check_restart(self.transport, self.link, self.coding)
         if self.transport.layer_links is not None and subflows > len(names):
             raise broken("needs one subflow a link", key="transport.layer_links")
         shared = [link.name for link in self.link if link.flows or link.mix]

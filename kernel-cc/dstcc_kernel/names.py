@@ -50,7 +50,7 @@ def misfit(scenario: Scenario) -> str | None:
         unknown = next((name for name in names if name not in known), None)
         if unknown is not None:
             return _refused(f"transport.{key}", unknown, known)
-    problem = changing_rate(scenario) or _others_traffic(scenario)
+    problem = changing_rate(scenario) or _others_traffic(scenario) or _restart(scenario)
     if problem is not None:
         return problem
     if "layer-pinned" in transport.scheduler and transport.layer_links is None:
@@ -62,6 +62,11 @@ def misfit(scenario: Scenario) -> str | None:
     if problem is not None:
         return problem
     return _too_many(len(scenario.link), scenario.subflows, lanes=transport.mode == "lanes")
+
+
+def _restart(scenario: Scenario) -> str | None:
+    asked = scenario.transport.restart is not None
+    return "transport.restart: exists in the simulator only" if asked else None
 
 
 def changing_rate(scenario: Scenario) -> str | None:

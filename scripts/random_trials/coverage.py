@@ -38,6 +38,8 @@ def coverage(trials: Iterable[Trial]) -> dict[str, Counter[str]]:
             "curved delay": any(link.delay_slope for link in config.links),
             "trace": config.trace,
             "layer links": bool(t.layer_links),
+            "a spool": config.restarts is not None and config.restarts.spool,
+            "no spool": config.restarts is not None and not config.restarts.spool,
         }
         if config.coding is not None:
             out["coding"][config.coding.code] += 1
@@ -62,7 +64,7 @@ def missing(covered: dict[str, Counter[str]]) -> list[str]:
         "coding": {*CODES, *PLACES, "auto", "shares", "words", "one word", "handshake", "no handshake"},
         "has": {
             *("deadlines", "no deadlines", "outages", "endless outages", "cross traffic", "bounded receiver"),
-            *("drops", "curved delay", "trace", "layer links"),
+            *("drops", "curved delay", "trace", "layer links", "a spool", "no spool"),
         },
     }
     return sorted(f"{what} {name}" for what, names in wanted.items() for name in names - covered[what].keys())

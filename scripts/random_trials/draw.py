@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dstcc.algorithms import CONGESTION, SCHEDULERS
-from dstcc.engine import AGENT, NEVER_NS, EngineConfig, Link, Objects, TcpConstants, Transport
+from dstcc.engine import AGENT, NEVER_NS, EngineConfig, Link, Objects, Restarts, TcpConstants, Transport
 from dstcc.engine.config import AGENT_LATE, AGENT_POLICIES
 from dstcc.extensions import Extension
 from dstcc.remy.table import shipped_numbers
@@ -88,6 +88,18 @@ def with_parameters(transport: Transport, name: str, values: Mapping[str, tuple[
     return replace(transport, parameters={**transport.parameters, name: given})
 
 
+def draw_restarts(rng: Random, kind: str, config: EngineConfig) -> Restarts | None:
+    """At times, of a sender that may restart (:mod:`dstcc.engine.restarts`)."""
+    green = config.transport.parameters["ltp"].get("green_from_layer", ())
+    shared = any(link.flows for link in config.links)
+    if kind in ("coded", "steered") or config.trace or shared or green or not maybe(rng, 0.7):
+        return None
+    span, boot_s = config.duration_ns / S, rng.choice([0.0, 1.0, 100.0])
+    first_s = span * rng.uniform(0.05, 0.6)
+    times_s = (first_s, first_s + boot_s + span * rng.uniform(0.05, 0.4))[: rng.choice([1, 2])]
+    return Restarts(tuple(map(ns, times_s)), ns(boot_s), maybe(rng, 0.6))
+
+
 def draw_trial(seed: int, number: int) -> Trial:
     """The trial of that number."""
     rng = Random(f"{seed}/{number}")
@@ -158,4 +170,5 @@ def draw_trial(seed: int, number: int) -> Trial:
     )
     if kind == "coded":
         config, mode = as_coded(Random(f"coded {seed}/{number}"), config), "coded"
+    config = replace(config, restarts=draw_restarts(Random(f"restarts {seed}/{number}"), kind, config))
     return Trial(number, kind, mode, config)

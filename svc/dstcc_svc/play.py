@@ -27,7 +27,7 @@ from dstcc_svc.codecs import Sample, SourceFrame
 from dstcc_svc.manifest import Manifest
 from dstcc_svc.movie import MOVIE, coder, write_mp4
 from dstcc_svc.played import BLACK, checked_levels, last_picture, picture
-from dstcc_svc.seen import seen, start_tick
+from dstcc_svc.seen import last_arrived, seen, start_tick
 from dstcc_svc.stream import NOTHING, Stream
 
 if TYPE_CHECKING:
@@ -188,11 +188,11 @@ def _span(manifest: Manifest, count: int, from_s: float, to_s: float | None) -> 
 
 def _before(stream: Stream, levels: Sequence[int]) -> VideoFrame:
     """The picture on the screen after ``levels`` were played."""
-    for index in range(len(levels) - 1, -1, -1):
-        if levels[index] != NOTHING:
-            chunk = index % len(stream.manifest.chunks)
-            return picture(stream, last_picture(stream.manifest, chunk, levels[index]), levels[index])
-    return picture(stream, BLACK, 0)
+    last = last_arrived(levels, len(levels))
+    if last is None:
+        return picture(stream, BLACK, 0)
+    chunk = last % len(stream.manifest.chunks)
+    return picture(stream, last_picture(stream.manifest, chunk, levels[last]), levels[last])
 
 
 def _copied(stream: Stream, slots: Iterable[_Slot], lead: SourceFrame | None) -> Iterator[Sample]:

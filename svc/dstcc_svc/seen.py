@@ -35,6 +35,11 @@ def start_tick(manifest: Manifest, index: int) -> int:
     return loop * manifest.chunks[-1].pts[1] + manifest.chunks[chunk].pts[0]
 
 
+def last_arrived(levels: Sequence[int], before: int) -> int | None:
+    """The last chunk below ``before`` of which anything arrived."""
+    return next((index for index in range(before - 1, -1, -1) if levels[index] != NOTHING), None)
+
+
 def seen(stream: Stream, levels: Sequence[int], span: range) -> Iterator[Seen]:
     """Yield the screen at every frame time of the mission chunks of ``span``.
 
@@ -44,7 +49,7 @@ def seen(stream: Stream, levels: Sequence[int], span: range) -> Iterator[Seen]:
     manifest = stream.manifest
     plain = checked_levels(manifest, levels)
     shown = lru_cache(_KEPT_CHUNKS)(lambda chunk, level: stream.shown(manifest.chunks[chunk], level))
-    last = next((index for index in range(span.start - 1, -1, -1) if plain[index] != NOTHING), None)
+    last = last_arrived(plain, span.start)
     if last is None:
         held = black(manifest.width, manifest.height)
     else:

@@ -52,12 +52,18 @@ class Episodes:
 
         Without any there is :data:`TABLE_1`.
         """
+        from dstcc.errors import ScenarioError
         from dstcc.scenario import Scenario, load_scenario, load_source, parse_scenario
 
         read = [
             given if isinstance(given, Scenario) else load_scenario(given) for given in _each(scenarios)
         ] or [parse_scenario(TABLE_1, source="table 1")]
         self.scenarios: tuple[Scenario, ...] = tuple(read)
+        for scenario in read:
+            if scenario.transport.restart is not None:
+                raise ScenarioError(
+                    f"{scenario.scenario.name}: transport.restart: an episode is one connection; train without it"
+                )
         self.sources: tuple[Source, ...] = tuple(map(load_source, read))
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 
 from dstcc.engine import EngineConfig, EngineResult, Stepper
 from dstcc.engine.config import subflow_links
-from dstcc.engine.stepper import EPISODE_VALUES, FALL_BACK, RUNNING, SILENT, TIME_OVER
+from dstcc.engine.stepper import EPISODE_VALUES, FALL_BACK, KEEP, RUNNING, SILENT, TIME_OVER
 from dstcc.learn.spaces.actions import ActionSpace
 from dstcc.learn.spaces.observe import ObservationSpec, make_observer
 from dstcc.learn.spaces.observe_measured import MeasuredObserver
@@ -70,6 +70,21 @@ class Runner:
         Raises ValueError when it has more subflows or layers than the spaces.
         """
         self.stepper.load(episode, config)
+        self._begin_to_look(episode, config)
+
+    def wait(self, episode: int, config: EngineConfig) -> None:
+        """Let a trial whose connection begins later (``begin_ns``) come to that, and begin to look there.
+
+        Nothing is under way until then: windows stay as they begin.
+        """
+        until_s = config.begin_ns * 1e-9
+        while self.stepper.done[episode] == RUNNING and self.time_s(episode) < until_s:
+            self.stepper.alpha_q16[episode], self.stepper.beta[episode] = 0, config.transport.initial_cwnd
+            self.stepper.layer_subflow[episode, 0] = KEEP
+            self._go()
+        self._begin_to_look(episode, config)
+
+    def _begin_to_look(self, episode: int, config: EngineConfig) -> None:
         mss = config.transport.mss_bytes
         layers = int(config.objects.layer.max()) + 1 if len(config.objects.layer) else 1
         subflows = len(subflow_links(config.links))

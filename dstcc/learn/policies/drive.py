@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from dstcc.engine.restarts import with_restarts
 from dstcc.engine.stepper import RUNNING, SUBFLOW_VALUES
 from dstcc.learn.env.beside import beside, named
 from dstcc.learn.env.episodes import steered
@@ -43,10 +44,16 @@ def drive(policy: Policy, config: EngineConfig, watcher: Watcher | None = None) 
     """
     layers = int(config.objects.layer.max()) + 1
     policy.check_fits(subflows=sum(link.subflows for link in config.links), layers=layers)
-    config = steered(config, policy.action)
+    return with_restarts(steered(config, policy.action), lambda one: _drive(policy, one, watcher))
+
+
+def _drive(policy: Policy, config: EngineConfig, watcher: Watcher | None) -> EngineResult:
+    """One connection, from which the policy starts without a memory."""
     flows = beside(policy, config)
     runner = Runner(1, policy.observation, policy.action, flows=len(flows))
     runner.begin(0, config)
+    if config.begin_ns:
+        runner.wait(0, config)
     runner.beside = flows
     for flow in flows:
         flow.observe(runner.stepper)

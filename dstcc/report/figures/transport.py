@@ -106,7 +106,11 @@ def transport_figure(
     section: Section, tables: Tables, what: Quantity, looks: Looks, salt: str, *, narrow: bool = False
 ) -> str:
     """The small multiples as SVG; rows share a column's axes, so that heights compare."""
-    trials = section.representative
+    trials = tuple(
+        trial
+        for trial in section.representative
+        if trial.algorithm not in without_line(section, tables, what)
+    )
     end_s = math.inf if section.waits else _last_deadline_s(trials, tables)
     columns = [_until(tables.samples(trial), end_s) for trial in trials]
     links = tuple(dict.fromkeys(str(name) for samples in columns for name in samples["link"]))
@@ -146,7 +150,8 @@ def drawn_lines(
     """The lines of the figure: algorithm, link, number among the link's lines, times and values."""
     trials = section.representative
     end_s = math.inf if section.waits else _last_deadline_s(trials, tables)
-    for trial in trials:
+    left_out = without_line(section, tables, what)
+    for trial in (trial for trial in trials if trial.algorithm not in left_out):
         samples = _until(tables.samples(trial), end_s)
         for link in dict.fromkeys(str(name) for name in samples["link"]):
             for number, line in enumerate(lines(samples, link, what)):
@@ -166,8 +171,6 @@ def _until(samples: Columns, end_s: float) -> Columns:
 
 
 def _lines(axes: Axes, samples: Columns, link: str, colour: str, scene: Scene) -> None:
-    if scene.what.key == "cwnd_segments" and (why := _windowless(samples)):
-        axes.text(0.01, 0.1, why, transform=axes.transAxes, color=MUTED, fontsize=8)
     for line in lines(samples, link, scene.what):
         t, values = _thin(*line)
         t, values = t / scene.clock.factor, values / scene.unit.factor
@@ -203,6 +206,14 @@ def _windowless(samples: Columns) -> str:
     if (windows > MAX_WINDOW_SEGMENTS).any():
         return "paced, no window"
     return "" if (windows > 0).any() else "no window"
+
+
+def without_line(section: Section, tables: Tables, what: Quantity) -> dict[str, str]:
+    """The algorithms that the figure has no line of, and why: a window's, of those without one."""
+    if what.key != "cwnd_segments":
+        return {}
+    why = {trial.algorithm: _windowless(tables.samples(trial)) for trial in section.representative}
+    return {algorithm: reason for algorithm, reason in why.items() if reason}
 
 
 def _thin(t: NDArray[Any], values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

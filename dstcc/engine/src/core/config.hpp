@@ -182,6 +182,8 @@ struct EngineConfig {
     ObjectsConfig objects;
     CodingConfig coding;
     Time slot_ns = 0, duration_ns = kNever;
+    Time begin_ns = 0;    // of the connection: handshakes are due then
+    bool ledger = false;  // tell at the end what is known to be acknowledged of each layer
     bool trace = false;
 };
 

@@ -11,6 +11,7 @@ namespace dstcc {
 struct ObjectOutcome {
     Time first_sent_ns = -1, first_arrival_ns = -1, complete_ns = -1;
     std::int64_t sent_bytes = 0, delivered_bytes = 0, retransmissions = 0, offset = 0;
+    std::int64_t acknowledged_bytes = 0;  // as far as its sender knows; filled in where the configuration asks
     std::int32_t subflow = -1;
     std::int32_t domain = -1;  // ordering domain, once known
     bool given_up = false;

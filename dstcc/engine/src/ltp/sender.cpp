@@ -296,6 +296,7 @@ void Ltp::handle_report(std::size_t l, const UpPacket& packet) {
         session.claimed.each_gap(claim.begin, claim.end,
                                  [&](std::int64_t a, std::int64_t b) { found += payload_bytes(session, {a, b}); });
         link.slot_delivered += found;
+        outcomes_[session.object].acknowledged_bytes += found;
         session.claimed.add(claim.begin, claim.end);
     }
     if (session.phase != Phase::kCancelling) control(l, Kind::kReportAck, packet.session, packet.serial);

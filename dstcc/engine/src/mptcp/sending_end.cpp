@@ -7,11 +7,13 @@ SendingEnd::SendingEnd(const Setup& setup, LayerHeaders& headers, Timers timers,
                  transport_scheduler({setup.transport, setup.seed, setup.slot_ns, setup.subflows}), headers, timers,
                  paces, remaining),
       unsent_limit_(setup.unsent_limit),
-      backups_(setup.backups) {
+      backups_(setup.backups),
+      begin_ns_(setup.begin_ns) {
     const bool per_subflow = transport_.lanes && scheduler_->dispatch() != Dispatch::kRedundant;
     const auto lanes = static_cast<std::size_t>(transport_.lanes ? transport_.lanes_per_link : 1);
     next_order_.resize(per_subflow ? lanes * setup.subflows : lanes);
     if (transport_.scheduler == kAgentPolicies) chunks_ = std::make_unique<ChunkManager>(objects_);
+    if (setup.ledger) ledger_ = std::make_unique<Acknowledged>(next_order_.size(), objects_.size());
 }
 
 void SendingEnd::add(SendingEndpoint endpoint) {
@@ -30,11 +32,11 @@ void SendingEnd::begin() {
         strategy_ = make_stream(*this);
     else
         strategy_ = make_planned(*this, dispatch == Dispatch::kPlannedAhead, unsent_limit_);
-    if (chunks_)
+    if (chunks_ || ledger_)
         for (Outlet& subflow : subflows_) subflow.sender.note_acked(&acked_);
     // A lane is a connection of its own and starts at once; the later subflows of one connection wait to join.
     for (std::size_t s = 0; s < subflows_.size(); ++s)
-        if (s == 0 || transport_.lanes) open(s, subflows_[s], 0);
+        if (s == 0 || transport_.lanes) open(s, subflows_[s], begin_ns_);
 }
 
 // ------------------------------------------------------------------------------------------------------ coming in
@@ -46,8 +48,11 @@ void SendingEnd::handle_ack(Time now, std::size_t s, AckBlocks& ack) {
     if (subflow.sender.tcp().ca_state == CaState::kLoss) ack.more = backlog_ > 0 && room_at_receiver();
     const std::int64_t acked = subflow.sender.handle_ack(now_, ack);
     subflow.delivered_bytes += acked;
-    if (chunks_) {
-        for (const Acked& segment : acked_) chunks_->handle_ack(now_, segment, subflow.sender.tcp().srtt_ns);
+    if (!acked_.empty()) {
+        for (const Acked& segment : acked_) {
+            if (chunks_) chunks_->handle_ack(now_, segment, subflow.sender.tcp().srtt_ns);
+            if (ledger_) ledger_->handle_ack(static_cast<std::size_t>(headers_.domain[segment.object]), segment);
+        }
         acked_.clear();
     }
     if (wants_feedback_) scheduler_->on_ack(static_cast<int>(s), acked, ack.echo_ns, now_);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "dispatch/acknowledged.hpp"
 #include "dispatch/dispatcher.hpp"
 #include "mptcp/observers.hpp"
 
@@ -23,6 +24,8 @@ public:
         std::size_t subflows;
         std::int64_t unsent_limit;  // bytes of a subflow, for schedulers that plan ahead without deadlines
         bool backups;               // some link has an outage without end
+        Time begin_ns;              // of the first handshakes
+        bool ledger;                // keep what is acknowledged of each layer
     };
     // `headers`: what its segments say of their layers.
     SendingEnd(const Setup& setup, LayerHeaders& headers, Timers timers, Timers paces, Remaining& remaining);
@@ -60,6 +63,8 @@ public:
     const std::vector<LayerSending>& layers() const { return layers_; }
     std::size_t released() const { return released_; }
     bool drops_late() const { return deadlines_; }
+    // Bytes of a layer that the receiver is known to have handed on; 0 without a ledger.
+    std::int64_t acknowledged(std::size_t object) const { return ledger_ ? ledger_->bytes(object) : 0; }
     bool all_sent() const { return released_ == objects_.size() && backlog_ == 0; }  // or given up, every layer
     Time longest_one_way_ns() const;
     const LogHistogram& waits() const { return waits_; }  // in its own queues
@@ -79,9 +84,11 @@ private:
 
     std::int64_t unsent_limit_;
     bool backups_;
+    Time begin_ns_;
+    std::unique_ptr<Acknowledged> ledger_;
     std::vector<const TcpState*> siblings_;  // the established ones
     std::size_t released_ = 0;
-    std::vector<Acked> acked_;  // of the ACK at hand, for the chunk manager
+    std::vector<Acked> acked_;  // of the ACK at hand, for those who want to know
     StepLog* steps_ = nullptr;
 };
 

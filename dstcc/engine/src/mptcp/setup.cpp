@@ -64,7 +64,7 @@ Simulation::Simulation(const EngineConfig& config)
       headers_(config.objects.size()),
       packet_log_(first_flow_),
       sending_({config_.transport, config_.objects, config_.seed, config_.slot_ns, first_flow_, unsent_limit(config_),
-                some_link_ends(config_)},
+                some_link_ends(config_), config_.begin_ns, config_.ledger},
                headers_, Timers(sending_heads_.timers(), 0), Timers(pacing_heads_, 0), remaining_),
       receiving_(config_.objects, headers_, sending_.domains(), config_.transport.header_bytes,
                  Timers(receiving_heads_.timers(), 0), remaining_),

@@ -179,7 +179,7 @@ void Simulation::on_slot() {
 
 bool Simulation::silent_for_good() const {
     if (config_.duration_ns != kNever || sending_.released() < config_.objects.size()) return false;
-    const Time quiet_since = std::max<Time>(receiving_.last_delivery_ns(), dark_until(config_, now_));
+    const Time quiet_since = std::max({receiving_.last_delivery_ns(), dark_until(config_, now_), config_.begin_ns});
     return stalled(now_, quiet_since, config_.transport.constants.rto_max, sending_.longest_one_way_ns());
 }
 
@@ -266,6 +266,8 @@ ObjectOutcome Simulation::object(std::size_t object) const {
     outcome.retransmissions = sent.retransmissions;
     outcome.subflow = sent.subflow;
     outcome.given_up = sent.given_up;
+    outcome.offset = sent.offset;
+    outcome.acknowledged_bytes = sending_.acknowledged(object);
     return outcome;
 }
 

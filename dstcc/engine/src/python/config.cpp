@@ -251,6 +251,8 @@ EngineConfig read_engine_config(const py::handle& config) {
     if (const py::object coding = config.attr("coding"); !coding.is_none()) out.coding = read_coding(coding);
     out.slot_ns = config.attr("slot_ns").cast<Time>();
     out.duration_ns = config.attr("duration_ns").cast<Time>();
+    out.begin_ns = config.attr("begin_ns").cast<Time>();
+    out.ledger = config.attr("ledger").cast<bool>();
     out.trace = config.attr("trace").cast<bool>();
     validate(out);
     return out;

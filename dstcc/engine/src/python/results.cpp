@@ -194,6 +194,14 @@ py::dict document(const Engine& simulation) {
     out["trace"] = trace_columns(simulation);
     out["steps"] = step_columns(simulation);
     out["coding"] = coding_columns(simulation);
+    out["ledger"] = py::none();
+    if (simulation.config().ledger) {
+        py::dict ledger;
+        ledger["acknowledged_bytes"] = outcome_column(simulation, [](const O& x) { return x.acknowledged_bytes; });
+        // A scheduler that plans ahead cuts a layer before it sends it.
+        ledger["begun_bytes"] = outcome_column(simulation, [](const O& x) { return std::min(x.offset, x.sent_bytes); });
+        out["ledger"] = ledger;
+    }
     return out;
 }
 

@@ -132,6 +132,9 @@ void validate(const EngineConfig& config) {
     require(!config.links.empty() && config.links.size() <= 64, "1 to 64 links are needed");
     require(config.slot_ns > 0, "slot_ns must be positive");
     require(config.duration_ns > 0, "duration_ns must be positive");
+    require(config.begin_ns >= 0, "begin_ns must not be negative");
+    require(!t.coded || (config.begin_ns == 0 && !config.ledger),
+            "layers coded over packets begin at 0, without a ledger");
     require(t.mss_bytes >= 1 && t.header_bytes >= 1 && t.mss_bytes + t.header_bytes <= 65535,
             "mss_bytes and header_bytes must be positive and fit 65,535 bytes together");
     require(t.initial_cwnd >= 1, "initial_cwnd must be at least 1");

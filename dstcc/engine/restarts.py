@@ -1,0 +1,211 @@
+"""A sender that restarts: a trial is one after another of connections, and what the sender kept of the data in between.
+
+    up      a connection from the boot's end on, as any trial's (``EngineConfig.begin_ns``)
+    down    at a restart its transport's state is lost: windows, round-trip times, what waits in its queues. What is
+            under way arrives all the same, and what it completes is played. Acknowledgements find nobody
+    kept    with a spool: of each layer what was not acknowledged (:class:`~dstcc.engine.config.Ledger`), to be sent
+            once there is a connection again; what is captured meanwhile waits there too.
+            Without: only what is captured after the boot
+
+What arrives after a restart is found by the same trial with links that are dark from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import isnan, nan
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .config import NEVER_NS, EngineConfig, EngineResult, ObjectResults, Objects, Samples
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .config import Int64Array
+
+FOR_GOOD_NS = 10**18
+"""An outage until then has no end (``kForeverNs``)."""
+OF_EARTH = ("arrived_payload_bytes", "duplicate_payload_bytes", "hol_payload_bytes", "hol_wait_byte_s")
+"""Totals to which what is under way at a restart still adds."""
+LARGEST = ("queue_p95_s", "engine_peak_bytes", "reorder_peak_bytes")
+"""Totals of which the largest of all connections counts."""
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """A connection, from one boot to the next restart."""
+
+    rows: Int64Array
+    """Its layers among the trial's."""
+    before: Int64Array
+    """Of each the bytes that were acknowledged before it began."""
+    again: Int64Array
+    """Of what it sends of each, the bytes that were sent before."""
+    sent: EngineResult
+    """As it was at the restart."""
+    heard: EngineResult
+    """The same with what was under way then: what Earth has of it in the end."""
+
+
+def with_restarts(config: EngineConfig, run: Callable[[EngineConfig], EngineResult]) -> EngineResult:
+    """A trial of a sender that may restart; ``run`` runs each of its connections.
+
+    Samples have the rows of each connection up to its restart; of the slot in which that falls, they have the next
+    connection's share. Raises ValueError for what is not modelled: background flows, layers coded over packets or by
+    ``ltp``, green layers, and packet logs.
+    """
+    restarts = config.restarts
+    if restarts is None:
+        return run(config)
+    _check(config)
+    objects, begin_ns = config.objects, 0
+    everything = np.arange(len(objects.payload_bytes))
+    release, rows = objects.release_ns, everything
+    acknowledged, again = np.zeros_like(objects.payload_bytes), np.zeros_like(objects.payload_bytes)
+    dead = np.zeros(len(rows), dtype=np.bool_)  # given up, by choice or by the restart
+    stretches: list[_Stretch] = []
+    for at_ns in (*restarts.at_ns, NEVER_NS):
+        left = Objects(
+            chunk=objects.chunk[rows],
+            layer=objects.layer[rows],
+            payload_bytes=(objects.payload_bytes - acknowledged)[rows],
+            release_ns=release[rows],
+            deadline_ns=objects.deadline_ns[rows],
+        )
+        one = replace(config, objects=left, begin_ns=begin_ns, restarts=None, ledger=True)
+        last = at_ns >= config.duration_ns
+        sent = run(one if last else replace(one, duration_ns=at_ns))
+        over = last or sent.end_ns < at_ns
+        heard = sent if over else run(_dark_from(one, at_ns))
+        stretches.append(_Stretch(rows, acknowledged[rows], again[rows], sent, heard))
+        dead[rows] |= sent.objects.given_up > 0
+        begin_ns = at_ns + restarts.boot_ns
+        if over or sent.ledger is None or begin_ns >= config.duration_ns:
+            break
+        known = sent.ledger.acknowledged_bytes
+        again[rows] = np.maximum(sent.ledger.begun_bytes, again[rows]) - known
+        acknowledged = acknowledged.copy()
+        acknowledged[rows] += known
+        open_ = acknowledged < objects.payload_bytes
+        if not restarts.spool:
+            dead |= open_ & (objects.release_ns < begin_ns)
+        dead = _with_what_builds_on(objects, dead)
+        release = np.maximum(release, begin_ns)
+        rows = np.flatnonzero(open_ & ~dead)
+        if not len(rows):
+            break
+    return _joined(config, stretches, dead)
+
+
+def _check(config: EngineConfig) -> None:
+    green = config.transport.parameters.get("ltp", {}).get("green_from_layer", ())
+    for broken, rule in (
+        (any(link.flows for link in config.links), "background flows would go on, which is not modelled"),
+        (config.coding is not None or config.transport.mode == "coded", "not of coded layers"),
+        (len(green) > 0, "nobody acknowledges a green layer"),
+        (config.trace, "packet logs are of one connection"),
+    ):
+        if broken:
+            raise ValueError(f"restarts: {rule}")
+
+
+def _dark_from(config: EngineConfig, at_ns: int) -> EngineConfig:
+    """Nothing leaves any more from then on, and all that is under way arrives."""
+    longest_ns = max(max(link.delay_ns) for link in config.links)
+    links = []
+    for link in config.links:
+        until = tuple((a, min(b, at_ns)) for a, b in link.unannounced_ns if a < at_ns)
+        links.append(replace(link, unannounced_ns=(*until, (at_ns, FOR_GOOD_NS))))
+    return replace(config, links=tuple(links), duration_ns=min(at_ns + longest_ns + 1, config.duration_ns))
+
+
+def _with_what_builds_on(objects: Objects, dead: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """A layer of no use without one below it of the same chunk goes with that."""
+    lowest = np.full(int(objects.chunk.max()) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(lowest, objects.chunk[dead], objects.layer[dead])
+    whole: NDArray[np.bool_] = objects.layer >= lowest[objects.chunk]
+    return whole
+
+
+def _joined(config: EngineConfig, stretches: list[_Stretch], dead: NDArray[np.bool_]) -> EngineResult:
+    objects = _joined_objects(config, stretches, dead)
+    ends = [stretch.sent.end_ns for stretch in stretches] + [int(objects.complete_ns.max())]
+    return EngineResult(
+        objects=objects,
+        samples=_joined_samples(stretches),
+        end_ns=max(ends),
+        totals=_joined_totals(stretches, objects),
+    )
+
+
+def _joined_objects(
+    config: EngineConfig, stretches: list[_Stretch], dead: NDArray[np.bool_]
+) -> ObjectResults:
+    """What became of each layer over all connections.
+
+    A layer is complete when any connection completed it: what was acknowledged before is at Earth. In order, Earth has
+    of it what was acknowledged and what the connection that went furthest brought beyond.
+    """
+    count, mss = len(config.objects.payload_bytes), config.transport.mss_bytes
+    first_sent, first_arrival, complete = (np.full(count, NEVER_NS) for _ in range(3))
+    sent, delivered, retransmissions = (np.zeros(count, dtype=np.int64) for _ in range(3))
+    subflow = np.full(count, -1)
+    for one in stretches:
+        rows, at_restart, in_the_end = one.rows, one.sent.objects, one.heard.objects
+        for times, of in (
+            (first_sent, at_restart.first_sent_ns),
+            (first_arrival, in_the_end.first_arrival_ns),
+            (complete, in_the_end.complete_ns),
+        ):
+            times[rows] = np.minimum(times[rows], np.where(of < 0, NEVER_NS, of))
+        sent[rows] += at_restart.sent_bytes
+        brought = in_the_end.delivered_bytes
+        delivered[rows] = np.maximum(delivered[rows], np.where(brought > 0, one.before + brought, 0))
+        retransmissions[rows] += at_restart.retransmissions - (-_repeated(one) // mss)
+        subflow[rows] = np.where(subflow[rows] < 0, at_restart.subflow, subflow[rows])
+    for times in (first_sent, first_arrival, complete):
+        times[times == NEVER_NS] = -1
+    delivered = np.where(complete >= 0, config.objects.payload_bytes, delivered)
+    return ObjectResults(
+        first_sent_ns=first_sent,
+        first_arrival_ns=first_arrival,
+        complete_ns=complete,
+        sent_bytes=sent,
+        delivered_bytes=delivered,
+        retransmissions=retransmissions,
+        subflow=subflow,
+        given_up=(dead & (complete < 0)).astype(np.int64),
+    )
+
+
+def _repeated(one: _Stretch) -> Int64Array:
+    """Of each layer, the bytes that a connection sent and an earlier one had sent already."""
+    return one.again if one.sent.ledger is None else np.minimum(one.sent.ledger.begun_bytes, one.again)
+
+
+def _joined_samples(stretches: list[_Stretch]) -> Samples:
+    columns: dict[str, list[NDArray[Any]]] = {name: [] for name in vars(stretches[0].sent.samples)}
+    from_ns = -1
+    for one in stretches:
+        keep = one.sent.samples.t_ns > from_ns
+        for name, column in vars(one.sent.samples).items():
+            columns[name].append(column[keep])
+        from_ns = one.sent.end_ns
+    return Samples(**{name: np.concatenate(parts) for name, parts in columns.items()})
+
+
+def _joined_totals(stretches: list[_Stretch], objects: ObjectResults) -> dict[str, float]:
+    out: dict[str, float] = {}
+    for name in stretches[0].sent.totals:
+        values = [(one.heard if name in OF_EARTH else one.sent).totals[name] for one in stretches]
+        out[name] = max(values) if name in LARGEST else sum(values)
+    out["retransmitted_payload_bytes"] += float(sum(_repeated(one).sum() for one in stretches))
+    out["delivered_payload_bytes"] = float(objects.delivered_bytes.sum())
+    first = [one.sent.totals["first_send_s"] for one in stretches]
+    last = [one.heard.totals["last_delivery_s"] for one in stretches]
+    out["first_send_s"] = min((at for at in first if not isnan(at)), default=nan)
+    out["last_delivery_s"] = max((at for at in last if not isnan(at)), default=nan)
+    return out

@@ -1,0 +1,71 @@
+"""``[transport] restart``: the sender's machine restarts, with what it has on disk or without."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, model_validator
+
+from dstcc.algorithms import TRANSFERS
+from dstcc.engine.config import Restarts
+
+from .fields import AsTuple, Instant, Seconds, Table, broken, ns
+
+if TYPE_CHECKING:
+    from .model import Link, Transport
+
+
+class Restart(Table):
+    """At each of these times all state of the transport is lost; see docs/simulator.md."""
+
+    at_s: Annotated[tuple[Seconds, ...], AsTuple, Field(min_length=1, max_length=1_000)]
+    """When, each after the boot before it."""
+    boot_s: Instant
+    """How long it takes until the sender sends again."""
+    spool: bool
+    """Whether layers stay on disk until they are acknowledged; without, what is not at Earth then is lost."""
+
+    @model_validator(mode="after")
+    def _in_turn(self) -> Restart:
+        for at, after in pairwise(self.at_s):
+            if after <= at + self.boot_s:
+                raise broken(
+                    f"{after:g} s comes before the boot that begins at {at:g} s is over ({at + self.boot_s:g} s)",
+                    key="at_s",
+                )
+        return self
+
+
+def engine_restarts(restart: Restart | None) -> Restarts | None:
+    """As the engine takes it."""
+    if restart is None:
+        return None
+    return Restarts(tuple(map(ns, restart.at_s)), ns(restart.boot_s), restart.spool)
+
+
+def check_restart(transport: Transport, links: tuple[Link, ...], coding: Any) -> None:
+    """Raise :class:`PydanticCustomError` for a restart of what is not modelled."""
+    if transport.restart is None:
+        return
+    key = "transport.restart"
+    if transport.mode == "coded":
+        raise broken(
+            'needs mode = "stream" or "lanes": blocks of coded layers are not taken up again', key=key
+        )
+    if coding is not None and any(name in TRANSFERS for name in transport.congestion):
+        raise broken("cannot stand beside [coding]: matrices of ltp are not taken up again", key=key)
+    if transport.ltp_green_from_layer is not None:
+        raise broken("cannot stand beside ltp_green_from_layer: nobody acknowledges a green layer", key=key)
+    shared = next((link.name for link in links if link.flows or link.mix), None)
+    if shared is not None:
+        raise broken(f"'{shared}' has TCP flows of others on it, which would go on; not modelled", key=key)
+
+
+def note_on_restart(restart: Restart | None) -> tuple[str, ...]:
+    """What a reader of a dry run must know of it."""
+    if restart is None:
+        return ()
+    times = ", ".join(f"{at:,.6g}" for at in restart.at_s)
+    kept = "sends what was not acknowledged then" if restart.spool else "has lost what it had then"
+    return (f"the sender restarts at {times} s, boots for {restart.boot_s:,.6g} s and {kept}",)

@@ -1,0 +1,248 @@
+"""A sender that restarts (dstcc/engine/restarts.py): what it sends again, what is lost, what arrives all the same.
+
+One link of 100 full packets a second and a light time of 5 s, ``open-loop`` at its rate, and video of 40 packets a
+second. A handshake takes 10 s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dstcc.engine import (
+    NEVER_NS,
+    CodedStepper,
+    Coding,
+    EngineConfig,
+    EngineResult,
+    Flow,
+    Loss,
+    Objects,
+    Restarts,
+    Stepper,
+    Transport,
+    simulate,
+)
+from tests.engine.net import MSS, QUICK_ACK, WIRE, S, bulk, link, live, ns
+
+PACKETS = 40
+RATE_BPS = 100 * 8 * WIRE
+
+
+def config(
+    *, restart_s: tuple[float, ...] = (49.9,), boot_s: float = 7.0, spool: bool = True, **more: object
+) -> EngineConfig:
+    transport = {
+        "congestion": "open-loop",
+        "scheduler": "minrtt",
+        "constants": QUICK_ACK,
+        "drop_late": False,
+        **{name: more.pop(name) for name in list(more) if name in Transport.__dataclass_fields__},
+    }
+    fields: dict[str, object] = {
+        "seed": 1,
+        "links": (link(RATE_BPS, 10.0, queue_bdp=3),),
+        "transport": Transport(**transport),  # type: ignore[arg-type]
+        "objects": live(80, (PACKETS * MSS,)),
+        "slot_ns": S,
+        "restarts": Restarts(tuple(map(ns, restart_s)), ns(boot_s), spool),
+    }
+    return EngineConfig(**(fields | more))  # type: ignore[arg-type]
+
+
+def again(result: EngineResult) -> float:
+    """Packets sent more than once."""
+    return result.totals["retransmitted_payload_bytes"] / MSS
+
+
+# Chunk k is captured at k + 1 s and sent by k + 1.4 s; its last ACK comes at k + 11.4 s. At 49.9 s those up to k = 38
+# are acknowledged, and 39 to 48 are under way. A connection stands again at 49.9 + 7 + 10 s and sends the ten first.
+
+
+def test_with_a_spool_what_is_not_acknowledged_goes_again_and_nothing_else() -> None:
+    result = simulate(config())
+    assert (result.objects.complete_ns >= 0).all() and not result.objects.given_up.any()
+    repeated = np.zeros(80)
+    repeated[39:49] = PACKETS
+    assert result.objects.retransmissions.tolist() == repeated.tolist()
+    assert (result.objects.sent_bytes / MSS).tolist() == (PACKETS + repeated).tolist()
+    assert again(result) == 10 * PACKETS
+    assert result.totals["sent_payload_bytes"] == (80 + 10) * PACKETS * MSS
+
+
+def test_what_is_under_way_at_a_restart_arrives_and_is_played_when_it_does() -> None:
+    complete_s = simulate(config()).objects.complete_ns / S
+    assert complete_s[39:49] == pytest.approx(np.arange(39, 49) + 1.4 + 5, abs=0.2)
+    # The next one waited for the boot, a handshake, and the 400 packets before it.
+    assert complete_s[49] == pytest.approx(49.9 + 7 + 10 + 4.4 + 5, abs=0.2)
+
+
+def test_without_a_spool_what_is_not_under_way_is_lost() -> None:
+    result = simulate(config(spool=False))
+    lost = np.flatnonzero(result.objects.given_up)
+    assert lost.tolist() == list(range(49, 56))  # captured at 50 to 56 s, while it booted
+    assert (result.objects.complete_ns[lost] == -1).all() and (result.objects.sent_bytes[lost] == 0).all()
+    assert (np.delete(result.objects.complete_ns, lost) >= 0).all()
+    assert again(result) == 0
+
+
+def test_what_waits_in_the_queue_at_a_restart_never_leaves() -> None:
+    # A window of two bandwidth-delay products keeps 1,000 packets in the queue. From 10 s to 30 s 2,000 left.
+    fixed = {"fixed": {"cwnd_segments": (2_000,)}}
+    lost = simulate(
+        config(congestion="fixed", parameters=fixed, objects=bulk(10**7), restart_s=(30.0,), spool=False)
+    )
+    assert lost.objects.delivered_bytes[0] / MSS == pytest.approx(2_000, abs=3)
+    assert lost.objects.given_up[0] == 1
+    assert lost.totals["delivered_payload_bytes"] == lost.objects.delivered_bytes[0]
+
+
+def test_a_layer_goes_on_where_its_acknowledged_bytes_end() -> None:
+    # Of 2,000 packets sent from 10 to 30 s the first thousand are acknowledged.
+    result = simulate(config(objects=bulk(5_000 * MSS), restart_s=(30.0,)))
+    assert again(result) == pytest.approx(1_000, abs=3)
+    assert result.objects.delivered_bytes[0] == 5_000 * MSS
+    # Boot, handshake, 4,000 packets, light.
+    assert result.objects.complete_ns[0] / S == pytest.approx(30 + 7 + 10 + 40 + 5, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("mode", "lanes", "known"), [("stream", 1, [200, 0, 0, 0]), ("lanes", 4, [200, 0, 200, 100])]
+)
+def test_what_is_acknowledged_beyond_a_gap_goes_with_the_connection(
+    mode: str, lanes: int, known: list[int]
+) -> None:
+    """The program reads from its socket what was handed on in order: in one stream nothing behind a gap, on lanes what
+    the others have."""
+    # Four layers of 200 packets from 10 s on; packet 200 never arrives. What left by 17 s is acknowledged by 27 s.
+    stubborn = link(RATE_BPS, 10.0, drops=((200, 1_000),))
+    sizes = [200 * MSS] * 4
+    made = Objects(*(np.array(column) for column in ([0, 1, 2, 3], [0] * 4, sizes, [0] * 4, [NEVER_NS] * 4)))
+    of = config(mode=mode, lanes_per_link=lanes, objects=made, links=(stubborn,), duration_ns=27 * S)
+    ledger = simulate(replace(of, restarts=None, ledger=True)).ledger
+    assert ledger is not None
+    assert (ledger.acknowledged_bytes / MSS).tolist() == pytest.approx(known, abs=3)
+
+
+def test_copies_count_once() -> None:
+    """``redundant`` sends everything over both links; the slower one's ACKs say what is known already."""
+    links = (link(RATE_BPS, 10.0), link(RATE_BPS, 14.0, name="slower"))
+    made = config(links=links, scheduler="redundant", congestion="fixed", objects=live(60, (10 * MSS,)))
+    ledger = simulate(replace(made, restarts=None, ledger=True, duration_ns=ns(49.9))).ledger
+    assert ledger is not None
+    # Captured by 39 s: sent within a tenth of a second, acknowledged ten later.
+    assert ledger.acknowledged_bytes.tolist() == [10 * MSS] * 39 + [0] * 21
+    assert ledger.begun_bytes.tolist() == [10 * MSS] * 49 + [0] * 11
+
+
+def test_what_fills_a_gap_sets_others_free() -> None:
+    """Each layer has its own bytes, whichever segment's ACK lets them count."""
+    sizes, releases = [9 * MSS, 5 * MSS, MSS], [0, 0, 90 * S]
+    made = Objects(*(np.array(column) for column in ([0, 1, 2], [0] * 3, sizes, releases, [NEVER_NS] * 3)))
+    of = config(objects=made, links=(link(RATE_BPS, 10.0, drops=((3, 1),)),))
+    for until_s, known in ((20.5, [3, 0, 0]), (60, [9, 5, 0])):
+        ledger = simulate(replace(of, restarts=None, ledger=True, duration_ns=ns(until_s))).ledger
+        assert ledger is not None
+        assert (ledger.acknowledged_bytes / MSS).tolist() == known
+        assert (ledger.begun_bytes / MSS).tolist() == [9, 5, 0]
+
+
+def test_ltp_takes_up_what_reports_did_not_claim() -> None:
+    # 1,000 packets from 0 s on, a tenth lost: the report is there by 20.1 s, and repairs are done by 21.2 s.
+    sizes, releases = [1_000 * MSS, MSS], [0, 200 * S]
+    made = config(
+        congestion="ltp",
+        scheduler="none",
+        links=(link(RATE_BPS, 10.0, loss=Loss("packet", rate=0.1)),),
+        objects=Objects(*(np.array(column) for column in ([0, 1], [0, 0], sizes, releases, [NEVER_NS] * 2))),
+        restart_s=(20.5,),
+    )
+    known = []
+    for until_s in (20.3, 190):
+        ledger = simulate(replace(made, restarts=None, duration_ns=ns(until_s), ledger=True)).ledger
+        assert ledger is not None
+        assert ledger.begun_bytes.tolist() == [1_000 * MSS, 0]
+        known.append(ledger.acknowledged_bytes[0] / MSS)
+    lost = 1_000 - known[0]
+    assert 70 < lost < 130
+    assert known[1] == 1_000
+    result = simulate(made)
+    assert result.objects.complete_ns[0] > 0 and result.objects.delivered_bytes[0] == 1_000 * MSS
+    # Those that were lost go again: some in the half second before the restart, all after it, some of these twice.
+    assert lost <= again(result) <= lost + 50 + 0.3 * lost
+
+
+def test_ltp_without_a_spool_loses_what_it_did_not_send() -> None:
+    result = simulate(config(congestion="ltp", scheduler="none", spool=False))
+    assert np.flatnonzero(result.objects.given_up).tolist() == list(range(49, 56))
+    assert again(result) == 0
+    # No handshake: what is captured after the boot is there 5.4 s later.
+    assert result.objects.complete_ns[56] / S == pytest.approx(57 + 5.4, abs=0.1)
+
+
+def test_the_sender_is_silent_from_the_restart_to_the_end_of_its_handshake() -> None:
+    samples = simulate(config()).samples
+    assert sorted(set(samples.t_ns.tolist())) == samples.t_ns.tolist()  # each slot once
+    quiet = (samples.t_ns > 50 * S) & (samples.t_ns <= 66 * S)
+    assert samples.sent_segments[quiet].sum() == 0 and (samples.srtt_ns[quiet] == 0).all()
+    assert samples.sent_segments[samples.t_ns == 68 * S][0] > 0
+
+
+def test_a_window_begins_anew() -> None:
+    made = config(congestion="newreno", objects=bulk(10**8), restart_s=(95.0,), duration_ns=130 * S)
+    samples = simulate(made).samples
+    at = {int(t) // S: int(cwnd) for t, cwnd in zip(samples.t_ns, samples.cwnd_segments, strict=True)}
+    assert at[94] > 500  # eight round trips of slow start
+    assert at[113] == 10
+
+
+def test_each_restart_repeats_what_was_under_way_at_it() -> None:
+    # At 49.9 s ten chunks are. From 66.9 s on they go first, at 100 packets a second: 310 by 70 s, none of which is
+    # acknowledged then. From 87 s on all go once more, and 310 of them a third time.
+    result = simulate(config(restart_s=(49.9, 70.0)))
+    assert again(result) == pytest.approx(310 + 400, abs=3)
+    assert result.objects.retransmissions[39] == 2 * PACKETS
+    assert (result.objects.complete_ns >= 0).all()
+
+
+def test_a_restart_after_the_end_changes_nothing() -> None:
+    made = config(restart_s=(500.0,))
+    with_, without = simulate(made), simulate(replace(made, restarts=None))
+    assert with_.end_ns == without.end_ns and with_.totals == without.totals
+    assert (with_.objects.complete_ns == without.objects.complete_ns).all()
+
+
+def test_the_duration_may_end_while_it_boots() -> None:
+    result = simulate(config(duration_ns=55 * S))
+    assert result.objects.complete_ns.max() <= 55 * S
+    assert again(result) == 0
+
+
+def test_what_builds_on_a_layer_that_is_given_up_goes_with_it() -> None:
+    # Base layers are due 9 s after their capture, the others 60 s: when it is up again the older base layers are late.
+    objects = live(80, (PACKETS // 2 * MSS, PACKETS // 2 * MSS), playout_s=60)
+    objects.deadline_ns[objects.layer == 0] = objects.release_ns[objects.layer == 0] + 9 * S
+    result = simulate(config(objects=objects, drop_late=True, spool=True))
+    base, upper = (result.objects.given_up[objects.layer == layer] for layer in (0, 1))
+    assert base[50:57].all() and upper[50:57].all()
+
+
+def test_what_is_not_modelled_is_refused() -> None:
+    one = np.zeros(80, dtype=np.int64)
+    for more, rule in (
+        ({"links": (link(flows=(Flow(),)),)}, "background flows"),
+        ({"coding": Coding(period=one, block_ns=S), "mode": "coded"}, "coded"),
+        ({"trace": True}, "packet logs"),
+        (
+            {"congestion": "ltp", "scheduler": "none", "parameters": {"ltp": {"green_from_layer": (1,)}}},
+            "green",
+        ),
+    ):
+        with pytest.raises(ValueError, match=f"restarts: .*{rule}"):
+            simulate(config(**more))
+    with pytest.raises(ValueError, match="one connection"):
+        Stepper(1, 1, 1).load(0, config())
+    with pytest.raises(ValueError, match="restarts"):
+        CodedStepper(1, 1, 1).load(0, config())
