@@ -201,6 +201,8 @@ def _joined_totals(stretches: list[_Stretch], objects: ObjectResults) -> dict[st
     out: dict[str, float] = {}
     for name in stretches[0].sent.totals:
         values = [(one.heard if name in OF_EARTH else one.sent).totals[name] for one in stretches]
+        if name == "events":
+            values += [one.heard.totals[name] for one in stretches if one.heard is not one.sent]
         out[name] = max(values) if name in LARGEST else sum(values)
     out["retransmitted_payload_bytes"] += float(sum(_repeated(one).sum() for one in stretches))
     out["delivered_payload_bytes"] = float(objects.delivered_bytes.sum())

@@ -149,6 +149,11 @@ def work_of(config: EngineConfig, length_s: float, *, trials: int = 1, logs: boo
         memory[f"link.{number}.queue_bytes"] = min(packets, windows) * PACKET_MEMORY
         memory["transport.lanes_per_link"] += link.subflows * transport.lanes_per_link * LANE_MEMORY
         memory[f"link.{number}.flows"] = len(link.flows) * PACKET_MEMORY * min(windows, 1e5)
+    if (
+        config.restarts is not None
+    ):  # what was sent until a restart is sent twice over, and all others' from the start
+        again = 2 * len(config.restarts.at_ns)
+        events["transport.restart"] = events["video"] + again * (sum(events.values()) - events["video"])
     if config.trace:
         memory["--qlog, --pcapng"] = kept * KEPT_MEMORY
     disk: dict[str, float] = {
