@@ -8,7 +8,8 @@ A trial follows from the seed and its number. Together they have every congestio
 control and scheduler, ltp, layers coded over packets, every loss process, both modes, lanes that share a window and
 lanes apart, deadlines and none, outages that end and that do not, curved delays, bounded receivers, background flows,
 cross traffic, scripted drops, traces, senders that restart, and trials that an agent steers with random actions; of
-many the clairvoyant bound is taken too, of coded ones also the law's. They are short: 10,000 take a minute or two of one core.
+many the clairvoyant bound is taken too, of coded ones also the law's. They are short: 10,000 take a minute or two of
+one core.
 
 The parts of a result, each with its own digest: `objects` (with the time of the end), `samples`, `totals`, `cost` (the
 three totals that say what the engine itself spent: events, engine_peak_bytes, reorder_peak_bytes), `flows`, `trace`

@@ -144,10 +144,6 @@ def command(
     """
     if output is None and not dry_run:
         raise click.UsageError("needs -o RUN, or --dry-run")
-    if resume and (qlog or pcapng):
-        raise click.UsageError(
-            "--resume: packet logs of finished trials are not kept; leave --qlog and --pcapng out"
-        )
     from dstcc.outputs import check_output
     from dstcc.run import RUN, ask, plan, trial_keys, write_run
     from dstcc.run.asked import overrides, read
@@ -187,7 +183,7 @@ def command(
             quality=not no_quality,
             logs=frozenset(name for name, wanted in (("qlog", qlog), ("pcapng", pcapng)) if wanted),
             jobs=jobs,
-            keep=not (qlog or pcapng),
+            keep=True,
             resume=resume,
             advance=lambda: bar.advance(1),
         )

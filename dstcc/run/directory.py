@@ -56,7 +56,7 @@ from .footing import footings
 from .identity import Identity, carrier_of
 from .kept import Kept, Record
 from .link_table import LINKS, links_table
-from .logs import log_names, write_logs
+from .logs import log_names, logs_of, write_logs
 from .machine import git_commit, machine
 from .reading import check_columns, read_table
 from .record import SCENARIO, misshapen
@@ -256,7 +256,7 @@ def write_run(
     write for each trial: ``qlog``, ``pcapng``. Raises :class:`~dstcc.errors.InputError` when ``path`` exists and
     ``force`` is not given, or is no run, or has in it what the scenario names. Whatever stops it, no half-written run
     stays. With ``keep`` its finished trials stay beside it (:mod:`.kept`) until the run is there. ``resume`` goes on
-    with those of the same run, and its tables are then the same as if nothing had stopped it. Packet logs are not kept.
+    with those of the same run, and its tables are then the same as if nothing had stopped it.
     """
     check_output(path, RUN, force=force, inputs=files_of(scenario))
     started, resolved, keys = time.monotonic(), _resolve(scenario, source), trial_keys(scenario)
@@ -267,7 +267,7 @@ def write_run(
     with ExitStack() as around:
         kept, hashes = None, []
         if keep:
-            same = _identity(resolved, source, backend, policies, quality)
+            same = _identity(resolved, source, backend, policies, quality) | {"logs": sorted(logs)}
             kept = around.enter_context(Kept(path, same, resume=resume, force=force))
             hashes = trial_hashes(resolved, keys, backend=backend, policies=policies, quality=quality)
         folder = around.enter_context(atomic_directory(path, replaces=RUN if force else None))
@@ -291,15 +291,15 @@ def write_run(
             for place in range(len(keys)):
                 if kept is not None and place in found:
                     record = kept.load(hashes[place])
+                    kept.take_logs(hashes[place], folder)
                     judge.warnings += [note for note in record.warnings if note not in judge.warnings]
                 else:
-                    said = len(judge.warnings)
-                    trial = next(trials)
+                    said, trial = len(judge.warnings), next(trials)
                     if trial.outcome is not None:
                         judge.warnings += write_logs(folder, trial.id, trial.outcome, logs)
                     record = _record(trial, judge.warnings[said:])
                     if kept is not None and trial.outcome is not None:
-                        kept.save(hashes[place], record)
+                        kept.save(hashes[place], record, logs_of(folder, trial.id))
                 rows.append(record.row)
                 if record.chunks is not None:
                     chunks.add(record.chunks)

@@ -24,6 +24,8 @@ from .gather import Column
 
 IDENTITY = "run.json"
 LOCK = "lock"
+LOG = "-log-"
+"""Between a trial's hash and the name of one of its packet logs."""
 SHORT = 12
 """Characters of a hash that a message shows."""
 REMEDY = "without --resume and with --force the run starts anew"
@@ -122,9 +124,27 @@ class Kept:
         """A kept trial. Raises :class:`RunError` for a damaged one."""
         return Record.of(self._entries.load(key))
 
-    def save(self, key: str, record: Record) -> None:
-        """Keep a trial."""
+    def take_logs(self, key: str, folder: Path) -> None:
+        """Put the packet logs of a kept trial into a folder."""
+        head = f"{key}{LOG}"
+        for file in self._folder.glob(f"{head}*"):
+            _copy(file, folder / file.name.removeprefix(head))
+
+    def save(self, key: str, record: Record, logs: Sequence[Path] = ()) -> None:
+        """Keep a trial, with its packet logs."""
+        for log in logs:
+            kept = self._folder / f"{key}{LOG}{log.name}"
+            kept.unlink(missing_ok=True)
+            _copy(log, kept)
         self._entries.save(key, record.entry())
+
+
+def _copy(file: Path, to: Path) -> None:
+    """Logs may have gigabytes, and nobody changes them: another name for the same bytes where that can be."""
+    try:
+        os.link(file, to)
+    except OSError:
+        shutil.copyfile(file, to)
 
 
 def kept_folder(path: Path) -> Path:

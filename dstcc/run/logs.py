@@ -41,6 +41,11 @@ def stem(trial: str) -> str:
     return re.sub(r"[^\w+.-]", "_", trial)
 
 
+def logs_of(folder: Path, trial: str) -> list[Path]:
+    """The packet logs of a trial that lie in a folder."""
+    return [folder / name for name in log_names(trial) if (folder / name).exists()]
+
+
 def log_names(trial: str) -> tuple[str, ...]:
     """The names that a trial's logs have, or had when both ends shared a capture."""
     name = stem(trial)

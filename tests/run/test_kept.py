@@ -35,6 +35,7 @@ def run(
     resume: bool = False,
     force: bool = False,
     quality: bool = True,
+    logs: frozenset[str] = frozenset(),
 ) -> None:
     """Write a run that keeps its trials; ``stop_after`` so many of them Ctrl-C stops it."""
     scenario = load_scenario(scenario_file, [parse_override(text) for text in overrides])
@@ -57,6 +58,7 @@ def run(
         resume=resume,
         force=force,
         quality=quality,
+        logs=logs,
     )
 
 
@@ -81,6 +83,25 @@ def test_the_tables_are_the_same_bytes(tmp_path: Path, scenario_file: Path, toy:
     assert kept_trials(tmp_path / "run") == done
     run(tmp_path / "run", scenario_file, resume=True)
     assert tables(tmp_path / "run") == tables(tmp_path / "whole")
+    assert not kept_folder(tmp_path / "run").exists()
+
+
+def test_packet_logs_of_kept_trials_are_there_in_the_end(tmp_path: Path, scenario_file: Path) -> None:
+    logs = frozenset({"qlog", "pcapng"})
+
+    def written(path: Path) -> dict[str, bytes]:
+        return {
+            file.name: file.read_bytes() for file in path.iterdir() if file.suffix in (".qlog", ".pcapng")
+        }
+
+    run(tmp_path / "whole", scenario_file, logs=logs)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "run", scenario_file, stop_after=2, logs=logs)
+    with pytest.raises(InputError, match="logs was 2 of them and is"):
+        run(tmp_path / "run", scenario_file, resume=True)
+    run(tmp_path / "run", scenario_file, resume=True, logs=logs)
+    assert written(tmp_path / "run") == written(tmp_path / "whole")
+    assert len(written(tmp_path / "run")) == 4 * 3  # a qlog and a capture of each end a trial
     assert not kept_folder(tmp_path / "run").exists()
 
 
