@@ -97,13 +97,17 @@ def _parts(table: Table, out: Console) -> Iterator[Table]:
 
 
 def _of_columns(table: Table, columns: Sequence[int]) -> Table:
-    """The first column and these."""
+    """The first column and these; those that may not wrap as wide as their texts."""
     from copy import copy
+
+    from rich.cells import cell_len
 
     part = copy(table)
     part.columns = [copy(table.columns[0]), *(copy(table.columns[place]) for place in columns)]
     for place, column in enumerate(part.columns):
         column._index = place
+        if column.no_wrap:
+            column.min_width = max(cell_len(str(text)) for text in (column.header, *column.cells))
     return part
 
 

@@ -21,7 +21,9 @@ def test_one_document(tmp_path: Path) -> None:
     assert document["rows"][0]["published"] == 8.5
     again = invoke("iodst", "--figure", "table 1", "--quick", "-o", str(tmp_path / "out"))
     assert "1 of 1 cells are in" in again.stderr
-    assert "link 1, shortest round trip (min)" in again.stdout
+    assert "link 1, shortest round trip" in again.stdout
+    table = again.stdout.partition("page: ")[0].splitlines()
+    assert len(table) > 5 and max(map(len, table)) <= 80
     assert "index.html" in again.stdout
 
 

@@ -1,0 +1,47 @@
+"""Tables of numbers fit the terminal: what is wider is printed part by part, and no figure is cut."""
+
+from __future__ import annotations
+
+import pytest
+from dstcc_cli.output import show_figures
+from rich.box import SIMPLE
+from rich.table import Table
+
+
+def table(columns: int, *, no_wrap: bool = True) -> Table:
+    made = Table(title="all of it", box=SIMPLE, pad_edge=False, collapse_padding=True)
+    for number in range(columns):
+        made.add_column(f"column {number}", justify="right" if number else "left", no_wrap=no_wrap)
+    for row in range(2):
+        made.add_row(f"row {row}", *(f"{1_000 * number + row:,}" for number in range(1, columns)))
+    return made
+
+
+@pytest.mark.parametrize(("width", "columns"), [(80, 8), (80, 9), (80, 30), (120, 30), (20, 3)])
+def test_no_line_is_wider_than_the_terminal(
+    width: int, columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    show_figures(table(columns))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    said = " ".join(lines)
+    for number in range(1, columns):
+        assert said.count(f"column {number} ") == 1
+        assert f"{1_000 * number + 1:,}" in said
+    assert said.count("all of it") == 1
+    parts = said.count("column 0 ")
+    assert said.count("row 1 ") == parts >= 1 and (parts > 1) == (columns * 10 > width + 1)
+
+
+def test_one_column_too_wide_is_not_cut(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    made = Table(box=SIMPLE)
+    made.add_column("name", no_wrap=True)
+    made.add_column("value", no_wrap=True)
+    made.add_row("n" * 30, "123456789")
+    show_figures(made)
+    said = capsys.readouterr().out
+    assert "n" * 30 in said and "123456789" in said
