@@ -15,7 +15,7 @@ NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*/*) $(w
 # Our own builds have no warnings; a user's `pip install` may.
 export DSTCC_WERROR := 1
 
-.PHONY: help setup demo kernel test test-slow test-cluster test-seeds fuzz crash test-kernel test-sanitize coverage fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format docs picture clean
+.PHONY: help setup demo kernel test test-slow test-cluster test-seeds fuzz crash test-kernel test-sanitize coverage fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format docs wheels picture clean
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
@@ -105,6 +105,9 @@ format: $(STAMP) ## let ruff and clang-format rewrite the formatting
 
 docs: $(STAMP)   ## the documentation as a site, build/docs/index.html
 	$(BIN)/python scripts/docs_site.py
+
+wheels: $(STAMP) ## a wheel in build/wheels, and a check of what it holds
+	$(BIN)/python scripts/wheels.py
 
 picture: demo    ## regenerate the README's picture from the demo's report
 	$(BIN)/python scripts/screenshot.py $(DEMO)/report.html docs/report.png --force

@@ -15,6 +15,8 @@ import setuptools.command.build_ext
 from dstcc_kernel.native import strictness
 from pybind11.setup_helpers import ParallelCompile
 
+from scripts.wheels import NEEDED, listed, wrong
+
 ROOT = Path(__file__).parents[1]
 NOT_PACKAGED = {".py", ".pyc", ".so", ".cpp", ".hpp"}
 """Packaged as modules and extensions, or not needed once these are built."""
@@ -122,3 +124,25 @@ def test_what_only_tests_use_is_built_in_place_and_in_no_wheel(monkeypatch: pyte
             command.run()
             assert ("dstcc.engine._testing" in built) == in_place
             assert "dstcc.engine._engine" in built
+
+
+def test_a_wheel_is_held_to_what_is_listed() -> None:
+    engine = f"{NEEDED}.cpython-311-x86_64-linux-gnu.so"
+    whole = listed() | {engine, "dstcc-0.1.0.dist-info/RECORD"}
+    assert {"dstcc/report/templates/report.css", "dstcc/api.py", "dstcc_svc/play.py"} <= listed()
+    assert wrong(whole) == []
+    assert wrong(whole - {engine}) == [f"lacks {NEEDED}"]
+    assert wrong(whole - {"dstcc/api.py"}) == ["lacks dstcc/api.py"]
+    stray = {"tests/test_docs.py", "dstcc/engine/_testing.cpython-311-x86_64-linux-gnu.so"}
+    assert wrong(whole | stray) == ["has tests/test_docs.py", "has dstcc/engine/_testing"]
+
+
+def test_the_release_is_the_same_everywhere() -> None:
+    from dstcc.version import __version__
+
+    cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    released = re.search(r"^date-released: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    changes = re.findall(r"^## \[(.+?)\](?: - (.+))?$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert changes[0] == ("Unreleased", "")
+    assert cited is not None and released is not None
+    assert changes[1] == (__version__, released[1]) and cited[1] == __version__
