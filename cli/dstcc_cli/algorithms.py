@@ -6,13 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .output import console, emit_json
+from .output import console, emit_json, show_figures
 
 if TYPE_CHECKING:
     from dstcc.algorithms import Algorithm
-
-LEAST_WIDTH = 100
-"""Columns of the narrowest table; on a narrower terminal its lines wrap."""
 
 
 @click.command(short_help="List every congestion control and scheduler.")
@@ -29,21 +26,19 @@ def command(as_json: bool) -> None:
     from rich.table import Table
 
     rows = everything()
-    alike = len({row.backends for row in rows}) == 1
-    headings = ("name", "kind", "state", "knows", "source", "backends")[: 5 if alike else 6]
+    headings = ("name", "kind", "state", "knows", "on", "source")
     table = Table(box=SIMPLE, pad_edge=False, collapse_padding=True)
     for heading in headings:
-        table.add_column(heading, no_wrap=heading != "source")
+        table.add_column(heading, no_wrap=heading != "source", overflow="fold")
     for row in rows:
-        cells = (row.name, row.kind, row.state, letters(_knows(row)), row.source, ", ".join(row.backends))
-        table.add_row(*cells[: len(headings)])
+        where = " ".join(backend[0] for backend in row.backends)
+        table.add_row(row.name, row.kind, row.state, letters(_knows(row)), where, row.source)
+    show_figures(table)
     out = console()
-    out.width = max(out.width, LEAST_WIDTH)
-    out.print(table)
     said = (f"{known.letter} {known.what}" for known in KNOWLEDGE.values() if known.letter not in "d")
     out.print(f"knows: {'; '.join(said)}; deadlines (d) all heed", markup=False, soft_wrap=True)
-    if alike:
-        out.print(f"All of them run on: {', '.join(rows[0].backends)}.")
+    backends = dict.fromkeys(backend for row in rows for backend in row.backends)
+    out.print(f"on: {', '.join(f'{one[0]} {one}' for one in backends)}", markup=False, soft_wrap=True)
 
 
 def _knows(row: Algorithm) -> tuple[str, ...]:

@@ -61,6 +61,10 @@ def _console(*, stderr: bool) -> Console:
     return Plain(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
+FOLDED = 16
+"""Columns that may fold (``overflow="fold"``) become so narrow before a table is printed in parts."""
+
+
 def show_figures(table: Table) -> None:
     """Print a table of numbers on stdout, never truncated.
 
@@ -68,32 +72,29 @@ def show_figures(table: Table) -> None:
     columns, then the first one again beside the next ones. Columns that may wrap (all but ``no_wrap``) do so first.
     """
     out = console()
-    for part in _parts(table, out):
-        out.width = max(out.width, _width(part, out, least=True))
-        out.print(part)
-
-
-def _width(table: Table, out: Console, *, least: bool) -> int:
-    """Of a table's lines: the least that it can have, or what it has where nothing wraps."""
-    from rich.measure import Measurement
-
-    wide = out.options.update(max_width=10_000)
-    measured = Measurement.get(out, wide, table)
-    return measured.minimum if least else measured.maximum
-
-
-def _parts(table: Table, out: Console) -> Iterator[Table]:
-    """The table in as few parts as fit, each with the first column."""
-    rest = list(range(1, len(table.columns)))
-    first = True
-    while rest or first:
+    rest, title = list(range(1, len(table.columns))), table.title
+    while True:
         count = len(rest)
-        while count > 1 and _width(_of_columns(table, rest[:count]), out, least=True) > out.width:
+        while count > 1 and _least_width(table, rest[:count], out) > out.width:
             count -= 1
         part = _of_columns(table, rest[:count])
-        part.title = table.title if first else None
-        yield part
-        rest, first = rest[count:], False
+        part.title = title
+        out.width = max(out.width, _least_width(table, rest[:count], out))
+        out.print(part)
+        rest, title = rest[count:], None
+        if not rest:
+            return
+
+
+def _least_width(table: Table, columns: Sequence[int], out: Console) -> int:
+    """Of the lines of the table's first column and these."""
+    from rich.measure import Measurement
+
+    part = _of_columns(table, columns)
+    for column in part.columns:
+        if column.overflow == "fold" and not column.no_wrap:
+            column.max_width = FOLDED
+    return Measurement.get(out, out.options.update(max_width=10_000), part).minimum
 
 
 def _of_columns(table: Table, columns: Sequence[int]) -> Table:
