@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from dstcc_cli.main import main
 
 from dstcc import engine
-from dstcc.learn.policies import policy as policy_module
+from dstcc.forecast import files
 from dstcc.learn.policies.policy import Policy, load_policy, save_policy
 from dstcc.metrics import METRICS
 from dstcc.run import load_run
@@ -37,7 +37,8 @@ def out(tmp_path: Path) -> Path:
 
 
 def emulate(*args: object) -> Result:
-    return CliRunner().invoke(main, ["emulate", *map(str, args)])
+    wide = {"COLUMNS": "200"}  # a table is one part there: tests/cli/test_tables.py has narrow ones
+    return CliRunner().invoke(main, ["emulate", *map(str, args)], env=wide)
 
 
 def test_json_tells_of_background_flows(scenario: Path, out: Path) -> None:
@@ -126,7 +127,7 @@ def test_a_policy_is_read_once_a_run(
         read.append(str(given))
         return load_policy(given)
 
-    monkeypatch.setattr(policy_module, "load_policy", load)
+    monkeypatch.setattr(files, "load_policy", load)
     for further in (("-o", out), ("--dry-run",)):
         read.clear()
         done = emulate(scenario, "--json", "--controller", path, "--seeds", 3, *further)
