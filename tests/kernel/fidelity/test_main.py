@@ -64,6 +64,7 @@ def test_the_cells_are_of_the_kernel_that_is_meant(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_cell_is_chosen_by_all_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DSTCC_KERNEL", LOSSY.kernel)
     monkeypatch.setattr("sys.argv", ["fidelity", "-o", "x", *CHOICE, "--longer", "5"])
     assert fidelity._cells(fidelity._arguments()) == [LOSSY._replace(length_rtts=5 * LOSSY.length_rtts)]
 
