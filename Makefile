@@ -44,7 +44,7 @@ test-slow: $(STAMP)  ## the suites that take longer
 test-cluster: $(STAMP)  ## sweeps on Slurm's real daemons and on two nodes of Ray, on this machine
 	scripts/setup-debian.sh cluster
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[ray]'
-	$(BIN)/python -m pytest -m cluster tests/sweep
+	$(BIN)/python -m pytest -m cluster tests/sweeps
 
 fidelity: kernel ## simulator beside kernel on one grid, into build/fidelity; goes on where it stopped; CELLS="--rtt 1" runs some
 	$(BIN)/python -m dstcc_kernel.fidelity -o build/fidelity $(CELLS)

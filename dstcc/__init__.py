@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from .version import __version__
 
 if TYPE_CHECKING:
-    from .api import Emulation, emulate, encode, load
+    from .api import Emulation, SweepResult, emulate, encode, load, sweep
 
-__all__ = ["Emulation", "__version__", "emulate", "encode", "load"]
+__all__ = ["Emulation", "SweepResult", "__version__", "emulate", "encode", "load", "sweep"]
 
 
 def __getattr__(name: str) -> Any:

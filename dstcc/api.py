@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from dstcc_svc import EncodeReport, PlayReport
 
     from .run.directory import Finished
+    from .sweeps.conduct import Progress, Swept
 
-__all__ = ["Emulation", "emulate", "encode", "load"]
+__all__ = ["Emulation", "SweepResult", "emulate", "encode", "load", "sweep"]
 
 Names = str | Iterable[str]
 SHOWN = ("weighted_layers", "playback_ratio", "goodput_bps", "completion_s")
@@ -265,6 +266,85 @@ def emulate(
                 kept.cleanup()
             raise
     return Emulation(load_run(path), kept)
+
+
+class SweepResult:
+    """A study's folder: its tables, and questions about them, also while its sweep runs."""
+
+    def __init__(self, path: str | Path, swept: Swept | None = None) -> None:
+        """Of a folder that is there; raises :class:`~dstcc.errors.RunError` where it is none of a study."""
+        from .sweeps.places import Place
+
+        self._place, self.swept = Place(Path(path)), swept
+        self._place.about()
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self._place.path
+
+    @property
+    def trials(self) -> pa.Table:
+        """A row a trial that has a result, in the study's order; :class:`~dstcc.errors.RunError` for a damaged part."""
+        from .sweeps.query import whole_table
+
+        return whole_table(self._place)
+
+    @property
+    def failures(self) -> list[dict[str, Any]]:
+        """Of each trial that failed: ``trial``, ``error``, ``tries``, ``traceback``."""
+        return self._place.failures()
+
+    def query(self, sql: str) -> pa.Table:
+        """The answer to one SELECT over ``trials`` and ``failures``, as ``dstcc query`` gives it."""
+        from .sweeps.query import Tables
+
+        with Tables(self.path) as tables:
+            return tables.ask(sql)
+
+    def __repr__(self) -> str:
+        about = self._place.about()
+        return f"{about['name']}: {self.trials.num_rows} of {about['trials']} trials in {self.path}"
+
+
+def sweep(
+    study: str | Path,
+    output: str | Path,
+    *,
+    engine: str = "local",
+    jobs: int | None = None,
+    train: bool = False,
+    retries: int | None = None,
+    trial_limit_s: float | None = None,
+    address: str | None = None,
+    tasks: int | None = None,
+    slurm_options: Names = (),
+    limits: Mapping[str, float] | None = None,
+    allow_extensions: bool = False,
+    watch: Callable[[Progress], None] = lambda _progress: None,
+) -> SweepResult:
+    """Run a study's grid into ``output`` as ``dstcc sweep`` does, or go on with it.
+
+    ``engine`` is ``"local"``, ``"slurm"`` (``tasks``, ``slurm_options`` for ``sbatch``) or ``"ray"`` (``address``).
+    ``watch`` is told where it is. Trials that failed are in ``failures`` of what is returned. Raises
+    :class:`~dstcc.errors.InputError` (a wrong study or scenario, or an output that is something else).
+    """
+    from .sweeps.call import Sweep, local, ray, slurm
+
+    if engine not in ("local", "slurm", "ray"):
+        raise InputError(f"engine {engine!r}: one of local, slurm, ray")
+    with ExitStack() as said:
+        said.enter_context(limited(limits or {}))
+        if allow_extensions:
+            said.enter_context(allowed())
+        executor = local(jobs)
+        if engine == "slurm":
+            executor = slurm(tasks, jobs or 1, _tuple(slurm_options))
+        elif engine == "ray":
+            executor = ray(address, jobs)
+        planned = Sweep(Path(study), Path(output), train=train, argv=sys.argv)
+        swept = planned.run(executor, retries=retries, limit_s=trial_limit_s, watch=watch)
+    return SweepResult(output, swept)
 
 
 def load(run: str | Path) -> Emulation:

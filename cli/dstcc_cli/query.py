@@ -43,7 +43,7 @@ def command(*, study: Path, sql: str, form: str, as_json: bool) -> None:
 
     DuckDB answers it. Nothing is changed, and no other file is read or written.
     """
-    from dstcc.sweep.query import Tables
+    from dstcc.sweeps.query import Tables
 
     with Tables(study) as tables:
         answer = tables.ask(sql)

@@ -109,7 +109,7 @@ def _of_programs(path: Path) -> bool:
 
 
 def _of_study(path: Path) -> bool:
-    from dstcc.sweep.places import is_study
+    from dstcc.sweeps.places import is_study
 
     return is_study(path)
 

@@ -15,11 +15,11 @@ from .limits import ALLOW, LIMIT
 from .output import console, emit_json, notices
 
 if TYPE_CHECKING:
-    from dstcc.sweep.call import Sweep
-    from dstcc.sweep.conduct import Progress, Swept
-    from dstcc.sweep.estimate import Estimate
+    from dstcc.sweeps.call import Sweep
+    from dstcc.sweeps.conduct import Progress, Swept
+    from dstcc.sweeps.estimate import Estimate
 
-ENGINES = ("local", "slurm")
+ENGINES = ("local", "slurm", "ray")
 SHOWN_FAILURES = 10
 
 EXAMPLES = """\b
@@ -45,6 +45,7 @@ Examples:
   dstcc sweep study.toml -o study --merge theirs
   dstcc sweep study.toml -o study --engine slurm --tasks 200 --slurm --partition=long
   dstcc sweep study.toml -o study --engine slurm --script > job.sh
+  dstcc sweep study.toml -o study --engine ray --address 10.0.0.1:6379
 """
 
 
@@ -65,6 +66,9 @@ Examples:
     type=click.IntRange(1),
     metavar="N",
     help="Trials at a time; of slurm in each task.  [default: all cores; 1]",
+)
+@click.option(
+    "--address", metavar="HOST:PORT", help="Of ray: a running cluster.  [default: Ray is started here]"
 )
 @click.option(
     "--tasks", type=click.IntRange(1, 1000), metavar="N", help="Of slurm: tasks of the array.  [default: 64]"
@@ -109,6 +113,7 @@ def command(
     output: Path | None,
     engine: str,
     jobs: int | None,
+    address: str | None,
     tasks: int | None,
     options: tuple[str, ...],
     script: bool,
@@ -129,7 +134,7 @@ def command(
     if output is None and not dry_run:
         raise click.UsageError("needs -o DIR, or --dry-run")
     from dstcc.scenario.units import duration_s
-    from dstcc.sweep.call import Sweep, local, slurm
+    from dstcc.sweeps.call import Sweep, local, ray, slurm
     from dstcc.trust import looking
 
     if dry_run:
@@ -144,7 +149,13 @@ def command(
         raise click.UsageError("--script, --tasks and --slurm are of --engine slurm")
     if script:
         return _show_script(sweep.script(slurm(tasks, jobs or 1, options), limit_s), as_json)
-    executor = slurm(tasks, jobs or 1, options) if engine == "slurm" else local(jobs)
+    if engine != "ray" and address:
+        raise click.UsageError("--address is of --engine ray")
+    executor = local(jobs)
+    if engine == "slurm":
+        executor = slurm(tasks, jobs or 1, options)
+    elif engine == "ray":
+        executor = ray(address, jobs)
     with _how_to_go_on(), _progress(sweep) as watch:
         swept = sweep.run(executor, retries=retries, limit_s=limit_s, watch=watch)
     return _conclude(swept, as_json)

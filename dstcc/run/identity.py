@@ -40,7 +40,7 @@ NOT_DECIDING = frozenset(
             "papers",
             "pytest_plugin",
             "report",
-            "sweep",
+            "sweeps",
         ),
         "tune",
     }

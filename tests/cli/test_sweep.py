@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from dstcc_cli.main import main
 from dstcc_cli.sweep import duration_words, progress_line
 
-from dstcc.sweep.conduct import Progress
-from tests.sweep.made import STUDY, TRIALS, sweep, write
+from dstcc.sweeps.conduct import Progress
+from tests.sweeps.made import STUDY, TRIALS, sweep, write
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from dstcc.errors import RunError
 from dstcc.report.numbers import SPACE
 from dstcc.report.study import load_study_report, render_study
 from dstcc.report.study.page import verdict
-from dstcc.sweep.executors.base import Ended
-from dstcc.sweep.plan import Unit
-from tests.sweep.made import Inline, sweep, write
+from dstcc.sweeps.executors.base import Ended
+from dstcc.sweeps.plan import Unit
+from tests.sweeps.made import Inline, sweep, write
 
 STUDY = """
 [study]

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from dstcc.errors import RunError
 from dstcc.report.catalogue import METRICS, Metric
-from dstcc.sweep.places import STUDY, Place
-from dstcc.sweep.query import dataset
-from dstcc.sweep.results import parts_in, settled_parts
+from dstcc.sweeps.places import STUDY, Place
+from dstcc.sweeps.query import dataset
+from dstcc.sweeps.results import settled_parts
 from dstcc.version import __version__
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def load_study_report(path: Path) -> StudyReport:
 
 
 def _scenarios(place: Place) -> list[Path]:
-    from dstcc.sweep.study import load_study
+    from dstcc.sweeps.study import load_study
 
     return list(load_study(place.path / STUDY).scenarios)
 
@@ -173,7 +173,7 @@ def _metrics(kind: str) -> list[Metric]:
 
 
 def _as_column(value: Any) -> Any:
-    """A value as its column has it (:func:`dstcc.sweep.plan.Plan.about`)."""
+    """A value as its column has it (:func:`dstcc.sweeps.plan.Plan.about`)."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else value
 
 
@@ -196,7 +196,7 @@ def _read(place: Place, axes: Sequence[Axis], kind: str) -> pa.Table:
         raise RunError(
             f"{place.trials}: no part has a column {lacking[0]}; `dstcc sweep` again puts them in order"
         )
-    if {part.name for part in parts_in(place.trials)} == settled_parts(place):
+    if settled_parts(place) is not None:
         return parts.to_table(columns=names[1:])
     whole = parts.to_table(columns=names)  # a trial may be in two parts
     first = pa.TableGroupBy(whole, "key", use_threads=False).aggregate(

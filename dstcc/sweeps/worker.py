@@ -1,4 +1,4 @@
-"""A worker process: ``python -m dstcc.sweep.worker STUDY FD``. It reads units on its input and carries them.
+"""A worker process: ``python -m dstcc.sweeps.worker STUDY FD``. It reads units on its input and carries them.
 
 A line of input is a batch: a JSON list of [cell, id, hash]. A line on the file descriptor FD is an answer; a result is
 in the study's folder before it is answered for. The process ends as soon as its input ends, so that none outlives

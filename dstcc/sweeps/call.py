@@ -13,6 +13,7 @@ from .conduct import RETRIES, TRIAL_LIMIT_S, Conductor, Progress, Swept, of_othe
 from .estimate import Estimate, estimate
 from .executors.base import Executor
 from .executors.local import Local
+from .executors.ray import Ray
 from .executors.slurm import Slurm
 from .places import Place, check_place
 from .plan import Plan, make_plan
@@ -170,3 +171,8 @@ def slurm(
     return lambda place, limit_s: Slurm(
         Place(place.path.absolute()), tasks=tasks, cores=cores, options=options, limit_s=limit_s
     )
+
+
+def ray(address: str | None = None, jobs: int | None = None) -> Callable[[Place, float], Ray]:
+    """Ray, here or on the cluster at ``address``."""
+    return lambda place, limit_s: Ray(place, address=address, jobs=jobs, limit_s=limit_s)

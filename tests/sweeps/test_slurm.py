@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from dstcc.errors import DstccError, MissingCapabilityError, RunError
-from dstcc.sweep import share
-from dstcc.sweep.call import Sweep, local, slurm
-from dstcc.sweep.executors.slurm import Slurm
-from dstcc.sweep.places import Place
-from dstcc.sweep.results import missing
+from dstcc.sweeps import share
+from dstcc.sweeps.call import Sweep, local, slurm
+from dstcc.sweeps.executors.slurm import Slurm
+from dstcc.sweeps.places import Place
+from dstcc.sweeps.results import missing
 from dstcc.trust import allowed
-from tests.sweep import daemons
-from tests.sweep.made import STUDY, TRIALS, contents, sweep, write
+from tests.sweeps import daemons
+from tests.sweeps.made import STUDY, TRIALS, contents, sweep, write
 
 SLOW = '''
 """A control that takes a second to begin with."""
@@ -199,8 +199,8 @@ def test_a_task_that_leaves_nothing_fails_its_units(
         tmp_path, sbatch="echo 7", squeue="echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1"
     )
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.setattr("dstcc.sweep.executors.slurm.POLL_S", 0.0)
-    monkeypatch.setattr("dstcc.sweep.executors.slurm.GRACE_S", 0.0)
+    monkeypatch.setattr("dstcc.sweeps.executors.slurm.POLL_S", 0.0)
+    monkeypatch.setattr("dstcc.sweeps.executors.slurm.GRACE_S", 0.0)
     swept = Sweep(study_of, tmp_path / "out").run(slurm(tasks=2), retries=1)
     assert len(swept.failed) == TRIALS
     assert swept.failed[0]["tries"] == ["its task 7_0 of Slurm ended without its result"] * 2 or (
@@ -217,7 +217,7 @@ def test_a_share_carries_its_units_and_no_others(tmp_path: Path, study_of: Path)
     job, text, shares = executor.script(list(planned.plan.batches(range(TRIALS))))
     assert [len(one) for one in shares] == [4, 2, 2] and "--array=0-2" in text
     with pytest.MonkeyPatch.context() as patch:
-        from tests.sweep.made import Inline
+        from tests.sweeps.made import Inline
 
         patch.setattr(share, "Local", lambda folder, _jobs, limit_s: Inline(Place(folder)))
         assert share.run(place, job, 1).done == 2

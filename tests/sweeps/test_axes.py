@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dstcc.errors import InputError
 from dstcc.scenario.units import UNITS
-from dstcc.sweep.axes import axis_of, flattened, zipped
+from dstcc.sweeps.axes import axis_of, flattened, zipped
 
 
 def values(key: str, given: Any) -> list[Any]:

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from dstcc.sweep.call import Sweep, local
-from dstcc.sweep.executors.local import Local
-from dstcc.sweep.places import Place
-from dstcc.sweep.results import parts_in, read_part
+from dstcc.sweeps.call import Sweep, local
+from dstcc.sweeps.executors.local import Local
+from dstcc.sweeps.places import Place
+from dstcc.sweeps.results import parts_in, read_part
 from dstcc.trust import allowed
-from tests.sweep.made import STUDY, TRIALS, contents, sweep, write
+from tests.sweeps.made import STUDY, TRIALS, contents, sweep, write
 
 EXTENSION = '''
 """A control that ends, hangs or raises where a file beside it says so."""

@@ -1,4 +1,4 @@
-"""A job array's task: ``python -m dstcc.sweep.share STUDY JOB TASK`` carries its share of a study and ends.
+"""A job array's task: ``python -m dstcc.sweeps.share STUDY JOB TASK`` carries its share of a study and ends.
 
 The task's units are in ``jobs/JOB/units.json`` of the study's folder, which all nodes see. What has a result is
 skipped, so that a task that is requeued goes on. A unit that fails is noted in ``failed/``: the next call of

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
 
-from dstcc.sweep.plan import Unit
+from dstcc.sweeps.plan import Unit
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from dstcc.errors import DstccError
-from dstcc.sweep.plan import Unit
+from dstcc.sweeps.plan import Unit
 
 from .base import Ended
 
@@ -117,7 +117,7 @@ class Local:
         read, write = os.pipe()
         try:
             process = subprocess.Popen(
-                [sys.executable, "-m", "dstcc.sweep.worker", str(self._folder), str(write)],
+                [sys.executable, "-m", "dstcc.sweeps.worker", str(self._folder), str(write)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 pass_fds=(write,),

@@ -16,15 +16,15 @@ from dstcc.errors import InputError, RunError
 from dstcc.run import write_run
 from dstcc.run.entries import Entries, Entry
 from dstcc.scenario import load_scenario, load_source, parse_override
-from dstcc.sweep import conduct
-from dstcc.sweep.call import Sweep
-from dstcc.sweep.conduct import Pace
-from dstcc.sweep.executors.base import Ended
-from dstcc.sweep.places import Place
-from dstcc.sweep.plan import Unit
-from dstcc.sweep.results import fold, missing
+from dstcc.sweeps import conduct
+from dstcc.sweeps.call import Sweep
+from dstcc.sweeps.conduct import Pace
+from dstcc.sweeps.executors.base import Ended
+from dstcc.sweeps.places import Place
+from dstcc.sweeps.plan import Unit
+from dstcc.sweeps.results import fold, missing
 from tests.made_results import toy_simulate
-from tests.sweep.made import SCENARIO, STUDY, TRIALS, Inline, contents, sweep, write
+from tests.sweeps.made import SCENARIO, STUDY, TRIALS, Inline, contents, sweep, write
 
 pytestmark = pytest.mark.usefixtures("toy")
 
@@ -233,7 +233,7 @@ def test_a_trial_in_two_parts_counts_once(tmp_path: Path, study: Path) -> None:
     whole = contents(tmp_path / "out")
     place, plan = Place(tmp_path / "out"), Sweep(study, tmp_path / "out").plan
     row = pq.read_table(tmp_path / "out" / "trials").to_pylist()[3]
-    from dstcc.sweep.worker import keep
+    from dstcc.sweeps.worker import keep
 
     keep(place, plan.units[3], row)
     assert fold(plan, place) == 1

@@ -95,21 +95,21 @@ def fold(plan: Plan, place: Place, keys: Iterable[str] | None = None) -> int:
 def settle(plan: Plan, place: Place) -> None:
     """Put the rows of all parts in order: the study's into ``trials``, what it does not ask for into ``others``."""
     old = _all_parts(place)
-    if _settled(place) and not parts_in(place.others) and _all_of(plan, place):
+    if settled_parts(place) is not None and not parts_in(place.others) and _all_of(plan, place):
         return
     own, others = _sorted_out(plan, old)
     own = _once(own)
     table, numbers = own.drop_columns(["unit"]), own["unit"].to_numpy()
-    trials = {
+    trials = [
         write_part(
             place.trials, _own(plan, table.slice(first, PART_ROWS), numbers[first : first + PART_ROWS])
         )
         for first in range(0, table.num_rows, PART_ROWS)
-    }
+    ]
     aside = {write_part(place.others, rows) for rows in others}
-    atomic_write(place.parts, json.dumps({"schema": SCHEMA, "parts": sorted(part.name for part in trials)}))
+    atomic_write(place.parts, json.dumps({"schema": SCHEMA, "parts": [part.name for part in trials]}))
     for part in old:
-        if part not in trials | aside:
+        if part not in {*trials, *aside}:
             part.unlink(missing_ok=True)
 
 
@@ -195,18 +195,14 @@ def _own(plan: Plan, rows: pa.Table, numbers: Sequence[int]) -> pa.Table:
     return table.cast(plan.schema)
 
 
-def _settled(place: Place) -> bool:
-    """Whether the parts are those that :func:`settle` wrote last, so that no trial is twice."""
-    listed = settled_parts(place)
-    return listed is not None and listed == {part.name for part in parts_in(place.trials)}
-
-
-def settled_parts(place: Place) -> set[str] | None:
-    """The names in ``parts.json``; ``None`` without a readable one."""
+def settled_parts(place: Place) -> list[Path] | None:
+    """The parts in the study's order, if they are those that :func:`settle` wrote last, so that no trial is twice."""
     try:
-        return {str(name) for name in json.loads(place.parts.read_bytes())["parts"]}
+        names = [str(name) for name in json.loads(place.parts.read_bytes())["parts"]]
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    there = {part.name: part for part in parts_in(place.trials)}
+    return [there[name] for name in names] if there.keys() == set(names) else None
 
 
 def _all_of(plan: Plan, place: Place) -> bool:

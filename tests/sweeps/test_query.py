@@ -10,10 +10,10 @@ import pytest
 
 from dstcc import engine
 from dstcc.errors import InputError, RunError
-from dstcc.sweep.query import Tables
+from dstcc.sweeps.query import Tables
 from tests.made_results import toy_bound, toy_simulate
-from tests.sweep import million
-from tests.sweep.made import TRIALS, contents, sweep, write
+from tests.sweeps import million
+from tests.sweeps.made import TRIALS, contents, sweep, write
 
 
 @pytest.fixture(scope="module")

@@ -20,10 +20,10 @@ from types import TracebackType
 
 from dstcc.errors import DstccError, MissingCapabilityError, RunError
 from dstcc.reading import read_json
-from dstcc.sweep.places import Place
-from dstcc.sweep.plan import Unit
-from dstcc.sweep.results import parts_in, read_part
-from dstcc.sweep.share import write_units
+from dstcc.sweeps.places import Place
+from dstcc.sweeps.plan import Unit
+from dstcc.sweeps.results import parts_in, read_part
+from dstcc.sweeps.share import write_units
 
 from .base import Ended
 
@@ -118,7 +118,7 @@ class Slurm:
         name = time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
         folder = self._place.jobs / name
         write_units(folder, shares, self._limit_s)
-        words = [sys.executable, "-m", "dstcc.sweep.share", str(self._place.path.absolute()), name]
+        words = [sys.executable, "-m", "dstcc.sweeps.share", str(self._place.path.absolute()), name]
         lines = [
             "#!/bin/bash",
             f"#SBATCH --job-name={_plain(self._place.path.name)}",

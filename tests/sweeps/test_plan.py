@@ -9,11 +9,11 @@ import pytest
 
 from dstcc.errors import InputError
 from dstcc.run import identity
-from dstcc.sweep.plan import Plan, make_plan
-from dstcc.sweep.study import load_study
-from dstcc.sweep.work import Work
+from dstcc.sweeps.plan import Plan, make_plan
+from dstcc.sweeps.study import load_study
+from dstcc.sweeps.work import Work
 from dstcc.trust import allowed, looking
-from tests.sweep.made import STUDY, TRIALS, write
+from tests.sweeps.made import STUDY, TRIALS, write
 
 
 def plan_of(study: Path) -> Plan:

@@ -7,7 +7,7 @@ import pytest
 
 from dstcc import engine
 from tests.made_results import toy_bound, toy_simulate
-from tests.sweep.made import write
+from tests.sweeps.made import write
 
 
 @pytest.fixture

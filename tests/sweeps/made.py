@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from dstcc.sweep.call import Sweep
-from dstcc.sweep.conduct import Swept
-from dstcc.sweep.executors.base import Ended
-from dstcc.sweep.places import Place
-from dstcc.sweep.plan import Unit
-from dstcc.sweep.work import Failed
-from dstcc.sweep.worker import carrying, keep
+from dstcc.sweeps.call import Sweep
+from dstcc.sweeps.conduct import Swept
+from dstcc.sweeps.executors.base import Ended
+from dstcc.sweeps.places import Place
+from dstcc.sweeps.plan import Unit
+from dstcc.sweeps.work import Failed
+from dstcc.sweeps.worker import carrying, keep
 
 SCENARIO = """
 [scenario]

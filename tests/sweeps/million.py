@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from dstcc.sweep.call import Sweep
-from dstcc.sweep.places import Place
-from dstcc.sweep.results import PART_ROWS, write_part
-from tests.sweep.made import write
+from dstcc.sweeps.call import Sweep
+from dstcc.sweeps.places import Place
+from dstcc.sweeps.results import PART_ROWS, write_part
+from tests.sweeps.made import write
 
 STUDY = """
 [study]

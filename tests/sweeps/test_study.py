@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dstcc.errors import InputError
-from dstcc.sweep.study import Study, load_study, parse_study
+from dstcc.sweeps.study import Study, load_study, parse_study
 
 HEAD = '[study]\nscenario = "toy.toml"\n'
 

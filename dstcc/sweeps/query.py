@@ -73,7 +73,7 @@ class Tables:
 
     def _once(self) -> str:
         """Nothing where no trial can be in two parts; else what leaves one of each."""
-        if {part.name for part in parts_in(self._place.trials)} == settled_parts(self._place):
+        if settled_parts(self._place) is not None:
             return ""
         return " QUALIFY row_number() OVER (PARTITION BY key) = 1"
 
@@ -98,13 +98,27 @@ def dataset(place: Place) -> ds.Dataset | None:
     if not parts:
         return None
     try:
-        alike = {part.name for part in parts} == settled_parts(place)
-        some = parts[:1] if alike else parts
+        settled = settled_parts(place)
+        parts, some = (parts, parts) if settled is None else (settled, settled[:1])
         schemas = [pq.read_schema(part).remove_metadata() for part in some]
         schema = pa.unify_schemas(schemas, promote_options="permissive")
         return ds.dataset([str(part) for part in parts], format="parquet", schema=schema)
     except (OSError, pa.ArrowException) as error:
         raise RunError(f"{place.trials / GLOB}: cannot be read ({error})") from None
+
+
+def whole_table(place: Place) -> pa.Table:
+    """All results, each trial once; raises :class:`RunError` for a part that cannot be read."""
+    import pyarrow as pa
+
+    parts = dataset(place)
+    if parts is None:
+        return pa.table({"key": pa.array([], pa.string())})
+    table = parts.to_table()
+    if settled_parts(place) is not None:
+        return table
+    first = {key: row for row, key in reversed(list(enumerate(table["key"].to_pylist())))}
+    return table.take(pa.array(sorted(first.values()), pa.int64()))
 
 
 def _duckdb() -> Any:
