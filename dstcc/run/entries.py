@@ -121,6 +121,12 @@ def _write(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with suppress(OSError):  # some file systems refuse it; the rename is valid without
+                os.fsync(folder)
+        finally:
+            os.close(folder)
     except BaseException:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)

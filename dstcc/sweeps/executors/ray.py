@@ -147,7 +147,7 @@ class Ray:
             if task.cancelled:
                 why = f"took longer than {self._limit_s:g} s and was ended"
             # of several it is not known which one it was: each is tried again alone
-            return [Ended(unit, why, str(error), blamed=len(task.batch) == 1) for unit in task.batch]
+            return [Ended(unit, why, str(error) or None, blamed=len(task.batch) == 1) for unit in task.batch]
         return [
             Ended(unit, error, trace, row, seconds)
             for unit, (row, error, trace, seconds) in zip(task.batch, outcomes, strict=True)
