@@ -14,7 +14,7 @@ from dstcc.characters import CONTROL
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
 
@@ -62,53 +62,78 @@ def _console(*, stderr: bool) -> Console:
 
 
 FOLDED = 16
-"""Columns that may fold (``overflow="fold"``) become so narrow before a table is printed in parts."""
+"""Columns of text become so narrow, if it must be, before a table is printed in parts."""
 
 
 def show_figures(table: Table) -> None:
     """Print a table of numbers on stdout, never truncated.
 
-    One that is wider than the terminal, or than 80 characters where there is none, is printed part by part: some of the
-    columns, then the first one again beside the next ones. Columns that may wrap (all but ``no_wrap``) do so first.
+    In one that is wider than the terminal, or than 80 characters where there is none, headings and texts wrap first
+    (not in columns with ``no_wrap``). If that is not enough it is printed part by part: some of the columns, then the
+    first one again beside the next ones.
     """
     out = console()
     rest, title = list(range(1, len(table.columns))), table.title
     while True:
         count = len(rest)
-        while count > 1 and _least_width(table, rest[:count], out) > out.width:
+        while count > 1 and not _fits(_of_columns(table, rest[:count]), out):
             count -= 1
         part = _of_columns(table, rest[:count])
         part.title = title
-        out.width = max(out.width, _least_width(table, rest[:count], out))
+        if not _fits(part, out):  # a name and a number that are wider than the terminal
+            out.width = _width(part, out)
         out.print(part)
         rest, title = rest[count:], None
         if not rest:
             return
 
 
-def _least_width(table: Table, columns: Sequence[int], out: Console) -> int:
-    """Of the lines of the table's first column and these."""
+def _fits(part: Table, out: Console) -> bool:
+    """Set the widths of its columns, and tell whether all of it fits."""
+    widths = [_widths(column) for column in part.columns]
+    for column, (_, most) in zip(part.columns, widths, strict=True):
+        column.width = most
+    excess = _width(part, out) - out.width
+    # numbers' headings first, then texts, the widest first
+    for place in sorted(
+        range(len(widths)), key=lambda place: (part.columns[place].justify != "right", -widths[place][1])
+    ):
+        least, most = widths[place]
+        cut = max(0, min(excess, most - least))
+        part.columns[place].width = most - cut
+        excess -= cut
+    return excess <= 0
+
+
+def _widths(column: Column) -> tuple[int, int]:
+    """The least and the most that a column needs."""
+    from rich.cells import cell_len
+
+    lines = [line for cell in column.cells for line in str(cell).splitlines()]
+    cells, heading = max(map(cell_len, lines), default=0), str(column.header)
+    most = max(cells, cell_len(heading))
+    if column.no_wrap:
+        return most, most
+    words = max(map(cell_len, heading.split()), default=0)
+    return max(words, cells if column.justify == "right" else min(cells, FOLDED)), most
+
+
+def _width(part: Table, out: Console) -> int:
+    """Of a table's lines, by the widths of its columns."""
     from rich.measure import Measurement
 
-    part = _of_columns(table, columns)
-    for column in part.columns:
-        if column.overflow == "fold" and not column.no_wrap:
-            column.max_width = FOLDED
-    return Measurement.get(out, out.options.update(max_width=10_000), part).minimum
+    return Measurement.get(out, out.options.update(max_width=10_000), part).maximum
 
 
 def _of_columns(table: Table, columns: Sequence[int]) -> Table:
-    """The first column and these; those that may not wrap as wide as their texts."""
+    """The first column and these."""
     from copy import copy
-
-    from rich.cells import cell_len
 
     part = copy(table)
     part.columns = [copy(table.columns[0]), *(copy(table.columns[place]) for place in columns)]
     for place, column in enumerate(part.columns):
         column._index = place
-        if column.no_wrap:
-            column.min_width = max(cell_len(str(text)) for text in (column.header, *column.cells))
+        column.overflow = "fold"
     return part
 
 

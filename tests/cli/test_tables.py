@@ -45,3 +45,19 @@ def test_one_column_too_wide_is_not_cut(
     show_figures(made)
     said = capsys.readouterr().out
     assert "n" * 30 in said and "123456789" in said
+
+
+def test_numbers_are_whole_where_texts_fold(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A heading of two words and a text wrap, a number never."""
+    monkeypatch.setenv("COLUMNS", "50")
+    made = Table(box=SIMPLE, title="links")
+    for heading in ("link", "BDP packets", "loss", "queue bytes"):
+        made.add_column(heading, justify="left" if heading in ("link", "loss") else "right")
+    made.add_row("link 1", "800,000.0", "gilbert-elliott p 0.0001 r 0.05 bad 0.5", "1,200,000,000")
+    show_figures(made)
+    said = capsys.readouterr().out
+    assert "800,000.0" in said and "1,200,000,000" in said and "…" not in said
+    assert max(map(len, said.splitlines())) <= 50
+    assert said.count("link 1") == 2  # with its heading in two lines the last column is still too wide by two
