@@ -192,14 +192,14 @@ class _Trainings:
     def __init__(
         self, study: Study, scenario: Scenario, known: Mapping[str, Any], folder: Path | None
     ) -> None:
-        from dstcc.learn.algorithms.recipes import recipe_of
+        from dstcc.learn.training.choose import any_recipe
 
         self._scenario, self._folder, self._steps = scenario, folder, study.steps
         self._what: dict[str, tuple[str, int, str]] = {}
         self.pieces: list[Piece] = []
         maker = made_by("training")
         for algorithm in study.trained or DEFAULT_TRAINED:
-            recipe = recipe_of(algorithm)
+            recipe = any_recipe(algorithm)
             for seed in scenario.seeds:
                 facts = {**dict.fromkeys(("congestion", "scheduler", "variant")), "controller": algorithm}
                 facts |= {"algorithm": algorithm, "seed": seed}
@@ -222,7 +222,7 @@ class _Trainings:
         from hashlib import sha256
         from traceback import format_exc
 
-        from dstcc.learn.training.loop import train
+        from dstcc.learn.training.choose import train
 
         if self._folder is None:
             raise InputError("a training needs a folder for its state")
