@@ -26,14 +26,13 @@ from dstcc.ladder.fleet import Fleet
 from dstcc.ladder.planner import Planner
 from dstcc.ladder.seen import Decision, Mission, Seen
 from dstcc.scenario import load_scenario
-from dstcc.stats import interquartile_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dstcc.engine.config import Float64Array
 
-BOOTSTRAP, SEED = 2_000, 1
+BOOTSTRAP, SEED = 1_000, 1
 RIVALS = ("best tuned rule", "best-constant", "random", "planner-belief")
 Of = TypeVar("Of", Mission, Seen)
 
@@ -120,8 +119,10 @@ def intervals(
 
 
 def middle(values: Float64Array) -> float:
-    """The interquartile mean over trainings and seeds."""
-    return float(interquartile_mean(np.sort(values.reshape(-1))))
+    """The interquartile mean over trainings and seeds (:func:`dstcc.stats.interquartile_mean`, without its overhead)."""
+    flat = np.sort(values, axis=None)
+    out = len(flat) // 4
+    return float(flat[out : len(flat) - out].mean())
 
 
 def of_learned(learned: list[Float64Array], _: list[dict[str, Float64Array]]) -> float:

@@ -14,12 +14,14 @@ and no chain has a direction: from each level all others are as likely. Tests ho
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from dstcc.engine.config import Float64Array
 
@@ -117,6 +119,12 @@ FAMILIES: dict[str, tuple[float, Callable[[Draws, Float64Array], Float64Array]]]
     "drift": (0.08, drift),
 }
 """By name: its share of the histories, and how one is drawn."""
+
+
+def content_hash(settings: Mapping[str, Any]) -> str:
+    """Of the families' shares and a training's settings: what a policy says that it was trained on."""
+    about = {"families": {name: share for name, (share, _) in FAMILIES.items()}, **settings}
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
 def draw(draws: Draws, slots: int, slot_rtts: float) -> Float64Array:

@@ -7,8 +7,6 @@ trained on, and the best so far is kept as ``policy.safetensors``.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from dataclasses import replace
 from math import isfinite
@@ -131,11 +129,7 @@ class Training:
     @property
     def content_hash(self) -> str:
         """Of the laws' shares and the settings."""
-        about = {
-            "families": {name: share for name, (share, _) in laws.FAMILIES.items()},
-            **self.recipe.document(),
-        }
-        return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+        return laws.content_hash(self.recipe.document())
 
     @property
     def identity(self) -> dict[str, Any]:

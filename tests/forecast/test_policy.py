@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 
 from dstcc.errors import PolicyError
+from dstcc.forecast import histories, laws
 from dstcc.forecast.files import load_controller, load_forecaster, load_senders
-from dstcc.forecast.inputs import SIZE
+from dstcc.forecast.inputs import FIRST_SPAN, SIZE, Inputs
 from dstcc.forecast.network import Network, ahead_features
 from dstcc.forecast.policy import ForecastPolicy
+from dstcc.forecast.recipe import Recipe
 from dstcc.forecast.sender import Forecasting
+from dstcc.ladder.channels import GRID
 from dstcc.ladder.fleet import Fleet
 from dstcc.ladder.stored import SHIPPED
 from dstcc.learn.policies.policy import load_policy, write_policy
@@ -142,3 +145,32 @@ def test_a_mission_unlike_the_trainings_is_refused_with_the_value(tmp_path: Path
     with pytest.raises(PolicyError, match="is for 8 subflows and 8 layers; the scenario has 9 and 8"):
         policy().check_fits(subflows=9, layers=8)
     assert json.loads(json.dumps(policy().header()))["action"]["rule"]["kind"] == "threshold"
+
+
+def test_the_shipped_one_is_of_the_training_that_its_card_names() -> None:
+    shipped = load_forecaster("gru-mpc")
+    assert (shipped.name, shipped.algorithm, shipped.seed) == ("gru-mpc", "gru-mpc", 1)
+    assert shipped.scenario_sha256 == laws.content_hash(Recipe().document())
+    assert shipped.within == {
+        "slot_rtts": histories.SLOT_RTTS,
+        "packets": histories.PACKETS,
+        "ahead_rtts": histories.AHEAD_RTTS,
+    }
+    card = (Path(__file__).parents[2] / "docs" / "policies" / "gru-mpc.md").read_text()
+    assert "dstcc train examples/" in card and "--algorithm gru-mpc" in card
+    assert "Trained on" in card and "Held out" in card and "Fails" in card
+    for name, (share, _) in laws.FAMILIES.items():
+        assert f"| {name} | {100 * share:.0f} % |" in card
+    # It foretells what it was trained for: a steady loss of a tenth, and one that has been rising for two round trips.
+    found = {}
+    for kind, chance in (("steady", np.full(100, 0.1)), ("rising", np.geomspace(0.002, 0.1, 100))):
+        inputs, state = Inputs(1), shipped.network.start(1)
+        for event, p in enumerate(chance):
+            lost = np.array([round(400 * p)]) * 1.0
+            span = np.array([0.05 if event else FIRST_SPAN])
+            state = shipped.network.hear(
+                inputs.hear(np.array([400.0]), lost, np.ceil(lost * (1 - p)), span), state
+            )
+        found[kind] = float(shipped.network.expect(state, np.array([[1.1]]))[0, 0] @ GRID)
+    assert found["steady"] == pytest.approx(0.1, rel=0.3)
+    assert found["rising"] > found["steady"]
