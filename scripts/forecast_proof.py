@@ -119,7 +119,7 @@ def intervals(
 
 
 def middle(values: Float64Array) -> float:
-    """The interquartile mean over trainings and seeds (:func:`dstcc.stats.interquartile_mean`, without its overhead)."""
+    """The interquartile mean over trainings and seeds: :func:`dstcc.stats.interquartile_mean`, quicker."""
     flat = np.sort(values, axis=None)
     out = len(flat) // 4
     return float(flat[out : len(flat) - out].mean())
