@@ -8,8 +8,8 @@ checksum), half of the runs each. C++ readers are compiled with libFuzzer, Addre
 libclang-rt-14-dev of Debian). What an input reaches for the first time is kept in build/fuzz/corpus; tests/fuzz/corpus
 has inputs that are replayed in every test: good ones, and those that once were crashes.
 
-A reader may refuse an input with an error that the command line prints. Anything else, or ten seconds, is a crash: the
-input is put into build/fuzz/crashes, and the exit status is 1.
+A reader may refuse an input with an error that the command line prints. Anything else, or ten seconds of the
+processor, is a crash: the input is put into build/fuzz/crashes, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -88,14 +88,14 @@ def watched() -> Iterator[None]:
     """Let a reader that hangs raise."""
 
     def late(_number: int, _frame: object) -> NoReturn:
-        raise SlowError(f"more than {SLOW_S} s")
+        raise SlowError(f"more than {SLOW_S} s of the processor")
 
-    before = signal.signal(signal.SIGALRM, late)
+    before = signal.signal(signal.SIGPROF, late)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def corpus(name: str, place: Room) -> list[bytes]:
@@ -124,9 +124,9 @@ def in_process(
                 data = target.written(document)
             else:
                 data = mutated(rng, rng.choice(inputs), inputs, MOST)
-            signal.setitimer(signal.ITIMER_REAL, SLOW_S)
+            signal.setitimer(signal.ITIMER_PROF, SLOW_S)
             what = crash(name, place, data)
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
             done += 1
             if what is not None:
                 found.setdefault(what.rpartition(" (")[2] or what, (data, what))
