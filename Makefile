@@ -7,25 +7,28 @@ ONLY ?=
 N ?= 10000
 RUNS ?= 100000
 POINTS ?= 1000
+HASHES ?=
 CELLS ?=
 STAMP := $(VENV)/.ready
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 CXX_SOURCES = $(sort $(shell find dstcc/engine/src svc/dstcc_svc/src kernel-cc/coded kernel-cc/dispatch kernel-cc/transfer kernel-cc/trajectory -name '*.[ch]pp'))
 NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*/*) $(wildcard kernel-cc/law/* kernel-cc/dispatch/*) $(wildcard svc/dstcc_svc/src/*)
 
 # Our own builds have no warnings; a user's `pip install` may.
 export DSTCC_WERROR := 1
 
-.PHONY: help setup demo kernel test test-slow test-cluster test-seeds fuzz crash test-kernel test-sanitize coverage fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format docs wheels picture clean
+.PHONY: help setup demo kernel test test-slow test-cluster test-seeds fuzz crash test-kernel test-sanitize coverage fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format hashes pip-audit docs wheels picture clean
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: $(STAMP)  ## system packages, virtual environment, native build
+setup: $(STAMP)  ## system packages, virtual environment, native build; HASHES=1 lets no file in whose hash is another
 $(STAMP): $(NATIVE) scripts/setup-debian.sh requirements/constraints.txt
 	scripts/setup-debian.sh
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[dev,docs,ephemeris,kernel,learn,sweep]'
+	$(if $(HASHES),$(PIP) --no-deps --require-hashes -r requirements/hashes.txt)
+	$(PIP) $(if $(HASHES),--no-build-isolation) -c requirements/constraints.txt -e '.[dev,docs,ephemeris,kernel,learn,sweep]'
 	touch $@
 
 demo: $(STAMP)   ## encode a real clip, send it from Mars ten times under stock controls and ours, write the report and the video
@@ -102,6 +105,14 @@ format: $(STAMP) ## let ruff and clang-format rewrite the formatting
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CXX_SOURCES)
+
+hashes: $(STAMP) ## requirements/hashes.txt anew, after a change of a pin (needs the network)
+	$(PIP) -c requirements/constraints.txt uv
+	$(BIN)/python -m scripts.hashes
+
+pip-audit: $(STAMP)  ## the pinned versions against the advisories that are known today (needs the network)
+	$(PIP) -c requirements/constraints.txt pip-audit
+	$(BIN)/pip-audit --disable-pip --no-deps -r requirements/hashes.txt
 
 docs: $(STAMP)   ## the documentation as a site, build/docs/index.html
 	$(BIN)/python scripts/docs_site.py

@@ -15,6 +15,7 @@ import setuptools.command.build_ext
 from dstcc_kernel.native import strictness
 from pybind11.setup_helpers import ParallelCompile
 
+from scripts.hashes import UNHASHED
 from scripts.wheels import NEEDED, listed, wrong
 
 ROOT = Path(__file__).parents[1]
@@ -146,3 +147,21 @@ def test_the_release_is_the_same_everywhere() -> None:
     assert changes[0] == ("Unreleased", "")
     assert cited is not None and released is not None
     assert changes[1] == (__version__, released[1]) and cited[1] == __version__
+
+
+def pinned(name: str) -> dict[str, str]:
+    """Package → version of a file of requirements."""
+    lines = (ROOT / "requirements" / name).read_text().splitlines()
+    pins = (line.split(" ")[0].split("==") for line in lines if "==" in line and not line.startswith("#"))
+    return {package.lower().replace("_", "-").replace(".", "-"): version for package, version in pins}
+
+
+def test_every_pin_has_its_hashes() -> None:
+    """All but torch, whose files differ between indexes, and what `make setup` does not install; `make hashes` writes
+    them after a change of a pin."""
+    hashed, given = pinned("hashes.txt"), pinned("constraints.txt")
+    wanted = {package: version for package, version in given.items() if package not in UNHASHED}
+    assert {package: hashed.get(package) for package in wanted} == wanted
+    assert set(hashed) - set(given) == {"setuptools", "wheel"}
+    blocks = (ROOT / "requirements" / "hashes.txt").read_text().split("==")[1:]
+    assert all("--hash=sha256:" in block for block in blocks)
