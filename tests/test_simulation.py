@@ -58,7 +58,10 @@ def good() -> tuple[EngineConfig, EngineResult]:
         config = replace(trial.config, trace=True)
         if trial.kind != "tcp" or (config.objects.deadline_ns > 10**17).any():
             continue
-        result = simulate(config)
+        try:
+            result = simulate(config)
+        except ValueError:  # a trial that keeps no packets
+            continue
         if (result.objects.complete_ns >= 0).mean() > 0.5 and result.flows:
             assert list(breaches(config, result)) == []
             return config, result
