@@ -63,6 +63,7 @@ def test_another_seed_is_another_training_and_no_batch_is_the_validations(tmp_pa
     assert len({one.tobytes() for one in first}) == 3
 
 
+@pytest.mark.slow
 def test_it_learns(tmp_path: Path) -> None:
     longer = replace(
         TINY, learning_rate=0.02, hidden=16, histories=16, events=48, updates=50, evaluate_every=10
