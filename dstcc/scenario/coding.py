@@ -146,7 +146,7 @@ def check_transport(transport: Transport) -> None:
 def check_coding(scenario: Scenario) -> None:
     """Raise unless ``[coding]`` stands where something is coded, and what is coded can be."""
     coding, transport = scenario.coding, scenario.transport
-    modes = {transport.mode, *(one.set.get("mode") for one in scenario.variant)}
+    modes = [transport.mode, *(one.set.get("mode") for one in scenario.variant)]  # which may be of any type
     transfers = {*transport.congestion, *(one.congestion for one in scenario.variant)} & set(TRANSFERS)
     if coding is not None and CODED not in modes and not transfers:
         raise broken(
