@@ -114,6 +114,13 @@ def _named(given: Path, path: Path) -> Iterator[None]:
         raise OSError(error.errno, os.strerror(error.errno), str(given)) from error
 
 
+@contextmanager
+def said_of(given: Path) -> Iterator[None]:
+    """Let a full disk, or a place that cannot be written, be said of ``given`` where it meets hidden siblings."""
+    with _named(given, _located(given)):
+        yield
+
+
 def _beside(name: object, path: Path) -> bool:
     """Whether an error's file is one that nobody named: none, in a hidden sibling, or the folder that these lie in."""
     if not isinstance(name, (str, Path)):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dstcc.atomic import atomic_write
+from dstcc.atomic import atomic_write, said_of
 from dstcc.errors import InputError, RunError
 
 from .entries import Entries, Entry
@@ -80,15 +80,17 @@ class Kept:
                 f"{self._path}: {count} finished trials of an interrupted run are kept beside it: --resume goes on "
                 "with them, --force drops them"
             )
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._lock = os.open(self._folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with said_of(self._path):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self._folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self._lock)
             raise InputError(f"{self._path}: another process is writing this run") from None
         try:
-            self._begin()
+            with said_of(self._path):
+                self._begin()
         except BaseException:
             os.close(self._lock)
             raise
@@ -132,11 +134,12 @@ class Kept:
 
     def save(self, key: str, record: Record, logs: Sequence[Path] = ()) -> None:
         """Keep a trial, with its packet logs."""
-        for log in logs:
-            kept = self._folder / f"{key}{LOG}{log.name}"
-            kept.unlink(missing_ok=True)
-            _copy(log, kept)
-        self._entries.save(key, record.entry())
+        with said_of(self._path):
+            for log in logs:
+                kept = self._folder / f"{key}{LOG}{log.name}"
+                kept.unlink(missing_ok=True)
+                _copy(log, kept)
+            self._entries.save(key, record.entry())
 
 
 def _copy(file: Path, to: Path) -> None:

@@ -46,7 +46,7 @@ def check_columns(path: Path, schema: pa.Schema, more: Sequence[str] = ()) -> No
         columns = set(pq.read_schema(path).names)
     except FileNotFoundError:
         raise RunError(f"{path}: missing, so {path.parent} is not a whole run") from None
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         raise RunError(f"{path}: not a Parquet file ({error})") from None
     missing = [name for name in dict.fromkeys((*schema.names, *more)) if name not in columns]
     if missing:
@@ -64,7 +64,7 @@ def read_table(
     try:
         rows = None if trial is None else pc.field("trial") == trial
         table = pq.read_table(path, columns=None if columns is None else list(columns), filters=rows)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         raise RunError(f"{path}: damaged ({error})") from None
     for place, name in enumerate(table.column_names):
         if name in schema.names:

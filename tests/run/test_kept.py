@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import signal
@@ -172,6 +173,23 @@ def test_two_processes_do_not_keep_the_same_run(stopped: Path, scenario_file: Pa
         with pytest.raises(InputError, match="run: another process is writing this run"):
             run(stopped, scenario_file, resume=True)
     run(stopped, scenario_file, resume=True)
+
+
+@pytest.mark.parametrize("hidden", ["run.json", "-chunks.arrow"])
+def test_a_broken_disk_is_said_of_the_run(
+    tmp_path: Path, scenario_file: Path, toy: None, monkeypatch: pytest.MonkeyPatch, hidden: str
+) -> None:
+    """The user gave the run's path, and no other: neither the kept identity's nor a kept trial's."""
+
+    def broken(handle: int) -> None:
+        path = str(Path(f"/proc/self/fd/{handle}").readlink())
+        if ".run.kept/" in path and hidden in path:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(OSError, match="Input/output error") as caught:
+        run(tmp_path / "run", scenario_file)
+    assert caught.value.filename == str(tmp_path / "run")
 
 
 @pytest.mark.parametrize("name", ["??/*[0-9a-f].json", "??/*-chunks.arrow", "run.json"])

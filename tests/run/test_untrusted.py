@@ -162,6 +162,14 @@ def test_a_table_of_other_types(run: Path, name: str, column: str, values: Any, 
         use(run)
 
 
+@pytest.mark.parametrize(("name", "column"), [("trials", b"status"), ("chunks", b"layer")])
+def test_a_column_whose_name_is_no_text(run: Path, name: str, column: bytes) -> None:
+    path = run / f"{name}.parquet"
+    path.write_bytes(path.read_bytes().replace(column, b"\xff" * len(column)))
+    with pytest.raises(RunError, match=rf"{name}\.parquet: not a Parquet file"):
+        use(run)
+
+
 def test_a_type_that_loses_nothing_is_read(run: Path) -> None:
     """Another writer's 64 bits for our 8."""
     table(run, "chunks", "played_level", lambda n, _: pa.array([1] * n, pa.int64()))
