@@ -21,7 +21,7 @@ from dstcc.run import load_run
 from tests.quick import QUICK
 
 CLIP = Path(__file__).parents[2] / "examples" / "clips" / "big-buck-bunny.mp4"
-LONG = ("video.loop_to_s=1e6", "link.0.rate_bps=1e9", "video.synthetic.layer_bps=[5e8]")
+LONG = ("video.loop_to_s=1e5", "link.0.rate_bps=1e9", "video.synthetic.layer_bps=[1e8]")
 """Overrides that make the mission too long to finish in a test."""
 
 # A shell may start us with SIGINT ignored; a user's terminal does not.
