@@ -15,9 +15,9 @@ from .points import COMMANDS, start, unflushed
 
 
 def test_random_points_of_two_commands() -> None:
-    done = start(["export csv", "emulate", "-n", "30", "--seed", "7"])
+    done = start(["export csv", "emulate", "-n", "12", "--seed", "7"])
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "30 points of export csv, emulate: 0 findings" in done.stdout
+    assert "12 points of export csv, emulate: 0 findings" in done.stdout
 
 
 @pytest.mark.slow

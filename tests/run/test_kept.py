@@ -242,7 +242,7 @@ def test_a_killed_command_goes_on(tmp_path: Path, scenario_file: Path, number: s
         "emulate",
         str(scenario_file),
         "--seeds",
-        "100",
+        "25",
         "--jobs",
         "1",
     ]
@@ -254,7 +254,7 @@ def test_a_killed_command_goes_on(tmp_path: Path, scenario_file: Path, number: s
         said = process.communicate(timeout=60)[1]
     assert not (tmp_path / "run").exists()
     if number == signal.SIGINT:
-        assert "of 200 trials are kept; this goes on: dstcc emulate " in said
+        assert "of 50 trials are kept; this goes on: dstcc emulate " in said
         assert f"{tmp_path / 'run'} --resume\n" in said
     subprocess.run([*command, "--resume"], check=True, capture_output=True, timeout=120)
     assert tables(tmp_path / "run") == tables(tmp_path / "whole")
