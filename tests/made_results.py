@@ -16,6 +16,23 @@ from dstcc.engine.config import (
 )
 
 S = 1_000_000_000
+TOY = """
+[scenario]
+name = "toy"
+[video]
+synthetic = {chunk_s = 1.0, layer_bps = [8000, 8000]}
+loop_to_s = 3
+[[link]]
+name = "a"
+rate_bps = 80_000
+delay_s = {uniform = [2, 4]}
+loss = {packet = 1e-3}
+[transport]
+congestion = ["cubic", "newreno"]
+[playout]
+delay_s = 10
+"""
+"""A scenario for the toy engine."""
 
 
 def objects(

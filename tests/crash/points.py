@@ -35,19 +35,11 @@ from random import Random
 
 import click
 
+from tests.quick import QUICK
+
 ROOT = Path(__file__).resolve().parents[2]
 ERRORS = {"SIGKILL": 0, "ENOSPC": errno.ENOSPC, "EACCES": errno.EACCES, "EIO": errno.EIO}
-QUICK = """
-[scenario]
-name = "quick"
-[video]
-synthetic = {chunk_s = 1.0, layer_bps = [8000, 8000]}
-loop_to_s = 5
-[[link]]
-name = "a"
-rate_bps = 1_000_000
-delay_s = 0.05
-[transport]
+SCENARIO = f"""{QUICK}[transport]
 congestion = ["cubic", "newreno"]
 [run]
 seeds = 2
@@ -230,7 +222,7 @@ class Bench:
         self.problems: list[str] = []
         base = home / "base"
         base.mkdir()
-        (base / "s.toml").write_text(QUICK)
+        (base / "s.toml").write_text(SCENARIO)
         for name, more in (("good", ()), ("old", ("--set", "playout.delay_s=2"))):
             if any("good" in COMMANDS[one].words for one in names):
                 self._must(run(base, ("emulate", "s.toml", "-o", name, "--seeds", "1", *more)))
@@ -320,7 +312,7 @@ def _warm(names: Sequence[str]) -> None:
     from dstcc_cli.main import main
 
     with tempfile.TemporaryDirectory(prefix="dstcc-crash-") as folder, contextlib.chdir(folder):
-        Path("s.toml").write_text(QUICK)
+        Path("s.toml").write_text(SCENARIO)
         for words in (
             ("emulate", "s.toml", "-o", "good", "--seeds", "1", "--jobs", "1"),
             *(COMMANDS[name].words for name in names if not COMMANDS[name].before),

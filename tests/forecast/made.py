@@ -9,6 +9,7 @@ import numpy as np
 
 from dstcc.forecast.network import shapes
 from dstcc.forecast.policy import ForecastPolicy
+from tests.ladder import missions
 
 RULE = {
     "kind": "threshold",
@@ -16,32 +17,7 @@ RULE = {
     "parameters": {"memory_rtts": 1.0, "above": 0.01, "high": 0.3, "decay": 1.0},
 }
 WITHIN = {"slot_rtts": (0.02, 0.25), "packets": (20.0, 4000.0), "ahead_rtts": (0.5, 4.5)}
-TEXT = """
-[scenario]
-name = "short"
-[video]
-synthetic = {chunk_s = 1.0, layer_bps = [30_000, 30_000, 30_000]}
-loop_to_s = 240
-[[link]]
-name = "ka"
-rate_bps = 100_000
-delay_s = 10
-loss = {states = [{packet = 1e-4, dwell_s = 60}, {packet = 0.2, dwell_s = 40}]}
-up_loss = {packet = 0.0}
-[transport]
-mode = "coded"
-handshake = false
-congestion = "open-loop"
-[coding]
-repair = "auto"
-block_s = 5
-[playout]
-delay_rtts = 1.2
-[run]
-slot_s = 5
-seed = 1
-seeds = 2
-"""
+TEXT = missions.TEXT.replace("loop_to_s = 300", "loop_to_s = 240").replace("seeds = 3", "seeds = 2")
 
 
 def tensors(hidden: int = 8, seed: int = 1, **more: np.ndarray) -> dict[str, Any]:

@@ -8,26 +8,9 @@ import pytest
 
 from dstcc import engine
 from dstcc.run.trials import WORKER_NAME
-from tests.made_results import toy_bound, toy_simulate
+from tests.made_results import TOY, toy_bound, toy_simulate
 
-SCENARIO = """
-[scenario]
-name = "toy"
-[video]
-synthetic = {chunk_s = 1.0, layer_bps = [8000, 8000]}
-loop_to_s = 3
-[[link]]
-name = "a"
-rate_bps = 80_000
-delay_s = {uniform = [2, 4]}
-loss = {packet = 1e-3}
-[transport]
-congestion = ["cubic", "newreno"]
-[playout]
-delay_s = 10
-[run]
-seeds = 2
-"""
+SCENARIO = TOY + "[run]\nseeds = 2\n"
 
 
 @pytest.fixture

@@ -13,23 +13,8 @@ from dstcc.sweeps.places import Place
 from dstcc.sweeps.plan import Unit
 from dstcc.sweeps.work import Failed
 from dstcc.sweeps.worker import carrying, keep
+from tests.made_results import TOY
 
-SCENARIO = """
-[scenario]
-name = "toy"
-[video]
-synthetic = {chunk_s = 1.0, layer_bps = [8000, 8000]}
-loop_to_s = 3
-[[link]]
-name = "a"
-rate_bps = 80_000
-delay_s = {uniform = [2, 4]}
-loss = {packet = 1e-3}
-[transport]
-congestion = ["cubic", "newreno"]
-[playout]
-delay_s = 10
-"""
 STUDY = """
 [study]
 scenario = "toy.toml"
@@ -41,7 +26,7 @@ TRIALS = 8
 """Two losses, two controls, two seeds."""
 
 
-def write(folder: Path, study: str = STUDY, scenario: str = SCENARIO) -> Path:
+def write(folder: Path, study: str = STUDY, scenario: str = TOY) -> Path:
     """A study and its scenario in a folder."""
     folder.mkdir(exist_ok=True, parents=True)
     (folder / "toy.toml").write_text(scenario)

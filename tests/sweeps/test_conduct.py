@@ -23,8 +23,8 @@ from dstcc.sweeps.executors.base import Ended
 from dstcc.sweeps.places import Place
 from dstcc.sweeps.plan import Unit
 from dstcc.sweeps.results import fold, missing
-from tests.made_results import toy_simulate
-from tests.sweeps.made import SCENARIO, STUDY, TRIALS, Inline, contents, sweep, write
+from tests.made_results import TOY, toy_simulate
+from tests.sweeps.made import STUDY, TRIALS, Inline, contents, sweep, write
 
 pytestmark = pytest.mark.usefixtures("toy")
 
@@ -319,7 +319,7 @@ def test_an_exclusion_without_effect_is_said(tmp_path: Path) -> None:
 
 
 def test_a_bad_point_is_named_before_anything_runs(tmp_path: Path) -> None:
-    study = write(tmp_path / "given", STUDY.replace("1e-2", "1.5"), SCENARIO)
+    study = write(tmp_path / "given", STUDY.replace("1e-2", "1.5"), TOY)
     with pytest.raises(InputError, match=r"study, at toy, link\.0\.loss\.packet = 1\.5: "):
         sweep(study, tmp_path / "out")
     assert not (tmp_path / "out").exists()
