@@ -194,6 +194,25 @@ def test_an_error_of_the_engine_is_a_finding(monkeypatch: pytest.MonkeyPatch) ->
     assert findings(DRAWN, trial) == ["RuntimeError: engine invariant broken: time goes back"]
 
 
+def test_an_error_in_another_way_is_a_finding_and_the_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> EngineResult:
+        raise ValueError("no stepper today")
+
+    monkeypatch.setattr(ways, "run_steered", broken)
+    number = next(
+        n for n in range(1, 200, 4) if [*ways._again(DRAWN, changing_trial(DRAWN, n), simulate)][1:]
+    )
+    assert findings(DRAWN, changing_trial(DRAWN, number)) == ["ValueError slot by slot: no stepper today"]
+
+
+def test_a_sender_that_restarts_is_held_to_the_same() -> None:
+    """Number 473 is the first that would run slot by slot, too; a stepper refuses restarts."""
+    trial = changing_trial(DRAWN, 473)
+    assert trial.config.restarts is not None and trial.kind == "tcp"
+    assert findings(DRAWN, trial) == []
+    assert next(config for config in ways._simpler(trial.config) if config.restarts is None)
+
+
 def test_the_command_says_how_many(capsys: pytest.CaptureFixture[str]) -> None:
     done = CliRunner().invoke(main, ["-n", "3", "--first", "7"])
     assert done.exit_code == 0 and "3 seeds in" in done.output and "0 with a finding" in done.output

@@ -203,7 +203,10 @@ def _joined_totals(stretches: list[_Stretch], objects: ObjectResults) -> dict[st
         values = [(one.heard if name in OF_EARTH else one.sent).totals[name] for one in stretches]
         if name == "events":
             values += [one.heard.totals[name] for one in stretches if one.heard is not one.sent]
-        out[name] = max(values) if name in LARGEST else sum(values)
+        if name in LARGEST:  # NaN is what a connection says that sent nothing
+            out[name] = max((value for value in values if not isnan(value)), default=nan)
+        else:
+            out[name] = sum(values)
     out["retransmitted_payload_bytes"] += float(sum(_repeated(one).sum() for one in stretches))
     out["delivered_payload_bytes"] = float(objects.delivered_bytes.sum())
     first = [one.sent.totals["first_send_s"] for one in stretches]

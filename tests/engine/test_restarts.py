@@ -88,6 +88,17 @@ def test_without_a_spool_what_is_not_under_way_is_lost() -> None:
     assert again(result) == 0
 
 
+@pytest.mark.parametrize("restart_s", [(5.0,), (49.9, 60.0)])
+def test_a_connection_that_sent_nothing_says_nothing_of_the_queue(restart_s: tuple[float, ...]) -> None:
+    """A handshake takes 10 s: the first or the second connection ends before its first packet."""
+    fixed = {"fixed": {"cwnd_segments": (2_000,)}}
+    totals = simulate(
+        config(restart_s=restart_s, congestion="fixed", parameters=fixed, objects=bulk(5_000 * MSS))
+    ).totals
+    assert totals["queue_p95_s"] == pytest.approx(10, abs=0.1)  # 1,000 packets beyond what a round trip takes
+    assert totals["first_send_s"] == pytest.approx(5 + 7 + 10 if restart_s == (5.0,) else 10.0, abs=0.1)
+
+
 def test_what_waits_in_the_queue_at_a_restart_never_leaves() -> None:
     # A window of two bandwidth-delay products keeps 1,000 packets in the queue. From 10 s to 30 s 2,000 left.
     fixed = {"fixed": {"cwnd_segments": (2_000,)}}
