@@ -58,6 +58,14 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Empty figures in reports, for tests of what stands around them."""
+    from tests.undrawn import leave_undrawn
+
+    leave_undrawn(monkeypatch)
+
+
+@pytest.fixture
 def uncovered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Children without coverage, for tests of what a process may write, or imports before all else."""
     for name in ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"):

@@ -22,6 +22,7 @@ def report(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, ["report", *map(str, arguments)])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_writes_a_page_and_says_so(run_path: Path, tmp_path: Path) -> None:
     output = tmp_path / "report.html"
     result = report(run_path, "-o", output)
@@ -41,6 +42,7 @@ def test_writes_a_page_and_says_so(run_path: Path, tmp_path: Path) -> None:
         ("r.html", ["--format", "csv"], "scenario,"),
     ],
 )
+@pytest.mark.usefixtures("undrawn")
 def test_the_ending_or_the_option_chooses_the_format(
     run_path: Path, tmp_path: Path, name: str, options: list[str], start: str
 ) -> None:
@@ -55,6 +57,7 @@ def test_a_dash_is_stdout(run_path: Path, form: str, start: str) -> None:
     assert result.stdout.startswith(start)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_json_is_one_document_on_stdout(run_path: Path, tmp_path: Path) -> None:
     output = tmp_path / "report.html"
     document = json.loads(report(run_path, "-o", output, "--json").stdout)
@@ -69,6 +72,7 @@ def test_json_and_stdout_cannot_share(run_path: Path) -> None:
     assert "--json" in result.stderr
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_an_existing_file_needs_force(run_path: Path, tmp_path: Path) -> None:
     output = tmp_path / "notes.md"
     output.write_text("mine")
@@ -135,6 +139,7 @@ def test_a_run_of_another_schema_is_exit_2(run_path: Path, tmp_path: Path) -> No
     assert "schema 2, but this version reads 1" in " ".join(result.stderr.split())
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_real_run_can_be_reported(tmp_path: Path) -> None:
     scenario = tmp_path / "short.toml"
     scenario.write_text(

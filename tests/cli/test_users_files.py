@@ -14,6 +14,7 @@ from dstcc_cli.main import main
 from dstcc.run import load_run
 from tests.quick import QUICK
 from tests.report.synthetic_run import RunSpec, build_run
+from tests.undrawn import leave_undrawn
 
 CLIP = Path(__file__).parents[2] / "examples" / "clips" / "big-buck-bunny.mp4"
 SYNTHETIC = "synthetic = {chunk_s = 1.0, layer_bps = [8000, 8000]}"
@@ -40,7 +41,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("links", folder / "lab.toml", "--netem", folder / "n.sh", "--trace", folder / "t.csv"),
         ("links", "--code", "ccsds-c2", "--plot", folder / "c.png"),
     ):
-        done = CliRunner().invoke(main, [str(word) for word in words])
+        with pytest.MonkeyPatch.context() as patch:
+            leave_undrawn(patch)
+            done = CliRunner().invoke(main, [str(word) for word in words])
         assert done.exit_code == 0, done.stderr
     return folder
 
@@ -143,6 +146,7 @@ def test_a_json_of_the_users_makes_no_folder_ours(home: Path, text: str) -> None
         shutil.rmtree(home / "app")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_dstcc_wrote_makes_room(home: Path) -> None:
     for words in (
         f"encode clip.mp4 -o stream --layers 2 {' '.join(ENCODE)}",
@@ -181,6 +185,7 @@ def test_a_video_of_dstcc_that_is_the_source_stays(home: Path) -> None:
     refused(home, "play second -o earth.mp4", "earth.mp4: is what the command reads")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_report_may_lie_beside_the_tables(tmp_path: Path) -> None:
     run = build_run(tmp_path / "run", RunSpec(congestion=("cubic",), chunks=4, seeds=(1,)))
     for force in ([], ["--force"]):

@@ -1,11 +1,12 @@
 """The rooms of the engine have doors: an end knows of the other and of its links what its types let it reach.
 
 The rules are read off the sources' includes. That the compiler keeps them is tried with programs that must not
-compile.
+compile, all of an end in one file.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -92,45 +93,45 @@ def test_a_room_knows_those_before_it() -> None:
     assert upwards == EXCEPTIONS
 
 
-def compiles(program: str, tmp_path: Path) -> bool:
-    compiler = shutil.which("g++") or shutil.which("c++")
-    if compiler is None:
-        pytest.skip("no C++ compiler")
-    source = tmp_path / "door.cpp"
-    source.write_text(program)
-    command = [compiler, "-std=c++17", "-fsyntax-only", f"-I{SOURCES}", str(source)]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
-SENDER = '#include "mptcp/sending_end.hpp"\nusing namespace dstcc;\n'
-RECEIVER = '#include "mptcp/receiving_end.hpp"\nusing namespace dstcc;\n'
-
-
-def test_what_the_doors_let_through_compiles(tmp_path: Path) -> None:
-    assert compiles(
-        SENDER + "Time f(const Transmitter& out) { return out.queue_ns(0) + out.queue_bytes(0); }\n", tmp_path
-    )
-    assert compiles(
-        RECEIVER + "void f(AckTransmitter& out) { out.send(0, 0, {0, 0, nullptr, 0, kPlain, 0, 0}, 40); }\n",
-        tmp_path,
-    )
+SENDER = (
+    ("Time f(const Transmitter& out) { return out.queue_ns(0) + out.queue_bytes(0); }", True),
+    ("auto f(Transmitter& out) { return out.wire_; }", False),  # the link behind it
+    ("auto f(Transmitter& out) { return out.send(0, 0, 0, 0, 0, 1, 40, true).arrive_ns; }", False),
+    ("ReceivingEnd* other;", False),
+    ("auto f(const Remaining& layers) { return layers.layers_; }", False),  # what the other end had
+    ("auto f(const Timers& timers) { return timers.heads_; }", False),  # the next arrivals
+    ("auto f(Dispatcher& d) { return d.siblings_; }", False),  # a strategy has the dispatcher only
+)
+RECEIVER = (
+    ("void f(AckTransmitter& out) { out.send(0, 0, {0, 0, nullptr, 0, kPlain, 0, 0}, 40); }", True),
+    ("auto f(AckTransmitter& out) { return out.wire_; }", False),
+    ("SendingEnd* other;", False),
+    ("TcpState* other;", False),
+    ("auto f(const Remaining& layers) { return layers.layers_; }", False),
+    ("void f(LayerHeaders& h, ReceivingEnd& e) { e.headers_.domain[0] = 1; }", False),
+)
 
 
 @pytest.mark.parametrize(
-    "program",
-    [
-        SENDER + "auto f(Transmitter& out) { return out.wire_; }\n",  # the link behind it
-        SENDER + "auto f(Transmitter& out) { return out.send(0, 0, 0, 0, 0, 1, 40, true).arrive_ns; }\n",
-        SENDER + "ReceivingEnd* other;\n",
-        SENDER + "auto f(const Remaining& layers) { return layers.layers_; }\n",  # what the other end had
-        SENDER + "auto f(const Timers& timers) { return timers.heads_; }\n",  # the next arrivals
-        SENDER + "auto f(Dispatcher& d) { return d.siblings_; }\n",  # a strategy has the dispatcher only
-        RECEIVER + "auto f(AckTransmitter& out) { return out.wire_; }\n",
-        RECEIVER + "SendingEnd* other;\n",
-        RECEIVER + "TcpState* other;\n",
-        RECEIVER + "auto f(const Remaining& layers) { return layers.layers_; }\n",
-        RECEIVER + "void f(LayerHeaders& h, ReceivingEnd& e) { e.headers_.domain[0] = 1; }\n",
-    ],
+    ("header", "programs"),
+    [("mptcp/sending_end.hpp", SENDER), ("mptcp/receiving_end.hpp", RECEIVER)],
+    ids=["sender", "receiver"],
 )
-def test_what_they_do_not_let_through_does_not_compile(program: str, tmp_path: Path) -> None:
-    assert not compiles(program, tmp_path)
+def test_the_doors_let_through_what_they_are_for_and_no_more(
+    header: str, programs: tuple[tuple[str, bool], ...], tmp_path: Path
+) -> None:
+    """One compilation, in which each program has a line: those that must not compile have an error there."""
+    compiler = shutil.which("g++") or shutil.which("c++")
+    if compiler is None:
+        pytest.skip("no C++ compiler")
+    lines = [f"namespace n{k} {{ {program} }}" for k, (program, _) in enumerate(programs)]
+    source = tmp_path / "door.cpp"
+    source.write_text("\n".join([f'#include "{header}"', "using namespace dstcc;", *lines]) + "\n")
+    command = [compiler, "-std=c++17", "-fsyntax-only", "-fmax-errors=0", f"-I{SOURCES}", str(source)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"}
+    )
+    wrong = {
+        int(line) for line in re.findall(r"^[^\n]*door\.cpp:(\d+):\d+: error", done.stderr, re.MULTILINE)
+    }
+    assert wrong == {k + 3 for k, (_, compiles) in enumerate(programs) if not compiles}, done.stderr

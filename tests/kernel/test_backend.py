@@ -354,6 +354,7 @@ def test_a_guest_that_hangs_is_stopped_and_its_folder_kept(
     assert (console.parent / "job.json").exists()
 
 
+@pytest.mark.kernel
 def test_a_guest_that_hangs_leaves_a_failed_trial_with_its_samples(
     kernel: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

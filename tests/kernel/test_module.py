@@ -114,6 +114,7 @@ def test_an_ack_costs_no_more_than_1_3_times_cubics(kernel: Path, tmp_path: Path
     assert results["ratio"] <= COST_LIMIT
 
 
+@pytest.mark.kernel
 def test_sources_are_clean_by_the_kernels_own_checkers(kernel: Path, tmp_path: Path) -> None:
     if shutil.which("sparse") is None:
         pytest.skip("sparse is not installed")

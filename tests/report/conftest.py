@@ -7,6 +7,7 @@ import pytest
 
 from dstcc.report import load_report, render
 from tests.report.synthetic_run import RunSpec, build_run
+from tests.undrawn import leave_undrawn
 
 RunFactory = Callable[[RunSpec], Path]
 Pages = Callable[..., str]
@@ -26,14 +27,18 @@ def make_run(tmp_path: Path) -> RunFactory:
 
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Pages:
-    """The HTML report of runs by their specs; drawn once each, since figures take a second."""
-    drawn: dict[str, str] = {}
+    """The HTML report of runs by their specs, made once each; with ``figures=False`` its figures are empty."""
+    made: dict[str, str] = {}
 
-    def page(*specs: RunSpec) -> str:
-        if repr(specs) not in drawn:
+    def page(*specs: RunSpec, figures: bool = True) -> str:
+        key = repr((specs, figures))
+        if key not in made:
             folder = tmp_path_factory.mktemp("pages")
             runs = [build_run(folder / f"run-{i}", spec) for i, spec in enumerate(specs)]
-            drawn[repr(specs)] = render(load_report(runs), "html")
-        return drawn[repr(specs)]
+            with pytest.MonkeyPatch.context() as patch:
+                if not figures:
+                    leave_undrawn(patch)
+                made[key] = render(load_report(runs), "html")
+        return made[key]
 
     return page

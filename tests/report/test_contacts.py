@@ -34,6 +34,7 @@ def test_json_has_the_contacts_of_every_seed(dark: Path) -> None:
     assert [(one["from_s"], one["bytes_in_time"]) for one in seeds["1"]] == [(0, 4000), (3.5, 6000)]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_tables_have_the_contacts_of_one_seed(dark: Path) -> None:
     report = load_report([dark])
     markdown = render(report, "md")

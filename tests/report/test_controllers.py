@@ -95,6 +95,7 @@ def test_a_classical_algorithm_may_be_better_than_a_controller_on_its_own_scenar
 
 
 @pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.usefixtures("undrawn")
 def test_every_format_names_them(make_run: RunFactory, form: str) -> None:
     text = render(load_report([make_run(spec(trained_on=[{"scenario": "y", "sha256": ELSEWHERE}]))]), form)
     assert "bbr-scaled (learned)" in text
@@ -134,6 +135,7 @@ def set_guard(run: Path, actions: float) -> None:
 @pytest.mark.parametrize(
     ("lanes", "said"), [(1024, "(bbr-scaled (learned) asks for 1\u202f024 lanes)"), (0, "")]
 )
+@pytest.mark.usefixtures("undrawn")
 def test_the_lanes_that_a_policy_asks_for_are_told(make_run: RunFactory, lanes: int, said: str) -> None:
     report = load_report([make_run(spec(lanes=lanes))])
     page = render(report, "html")

@@ -61,6 +61,7 @@ def test_the_numbers_are_those_of_the_run(written: Path) -> None:
     assert float(means[0]["difference"]) == pytest.approx(mean)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_folder_with_a_file_of_the_user_stays(tmp_path: Path) -> None:
     report = load_report([build_run(tmp_path / "run", SPEC)])
     write_report(report, tmp_path / "page.html", "html", figures=True)

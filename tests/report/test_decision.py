@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from dstcc.report import load_report, render
 from dstcc.report.decision import Decision, decide
@@ -105,6 +106,7 @@ def test_without_ltp_nothing_is_beside_it(tmp_path: Path) -> None:
     assert "ltp" not in one.sentence
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_never_ended_has_no_box(tmp_path: Path) -> None:
     failures = {f"cubic+minrtt/s{seed}": "broken" for seed in (1, 2)}
     run = build_run(

@@ -69,6 +69,7 @@ def test_it_is_in_every_format(make_run: RunFactory) -> None:
     assert "q: sees the queue of its own line" in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_has_it_beside_the_figures(make_run: RunFactory) -> None:
     page = render(load_report([make_run(SPEC)]), "html")
     assert '<td class="beside knows">qd</td><td class="beside">8\u202f192/2+</td>' in page

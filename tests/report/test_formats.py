@@ -20,7 +20,9 @@ HOSTILE = '<script>alert("1")</script> | `x` $y_{$ & \\ 火星'
 
 
 @pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.usefixtures("undrawn")
 def test_the_same_runs_give_the_same_bytes(make_run: RunFactory, form: str) -> None:
+    """The figures of a page, too: tests/cli/test_report.py."""
     runs = [make_run(RunSpec(chunks=60, congestion=("cubic", "bbr-scaled")))]
     assert render(load_report(runs), form) == render(load_report(runs), form)
 
@@ -143,6 +145,7 @@ def test_the_scale_says_what_it_distorts() -> None:
 
 
 @pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.usefixtures("undrawn")
 def test_reconstructions_are_called_so_in_every_format(make_run: RunFactory, form: str) -> None:
     run = make_run(RunSpec(chunks=120, congestion=("cubic",), scheduler="qle-ds"))
     assert "cubic+qle-ds (reconstruction)" in render(load_report([run]), form)

@@ -214,7 +214,7 @@ class TestFormats:
 
 class TestPage:
     def test_figure_table_and_its_label(self, pages: Pages) -> None:
-        parsed = outline(pages(at_delay(1.0), at_delay(2.0)))
+        parsed = outline(pages(at_delay(1.0), at_delay(2.0), figures=False))
         (label,) = [
             text
             for plot in parsed.named("div")
@@ -226,9 +226,11 @@ class TestPage:
         assert "mars-two-links, playout after 1 round trip" in parsed.plain
 
     def test_a_page_of_other_scenarios_has_none(self, pages: Pages) -> None:
-        assert "Quality over playout delay" not in pages(at_delay(1.0), at_delay(2.0, any_delay_sha=None))
+        assert "Quality over playout delay" not in pages(
+            at_delay(1.0), at_delay(2.0, any_delay_sha=None), figures=False
+        )
 
     def test_a_hostile_name_stays_text(self, pages: Pages) -> None:
         name = '<script>alert("1")</script>'
-        parsed = outline(pages(at_delay(1.0, name=name), at_delay(2.0, name=name)))
+        parsed = outline(pages(at_delay(1.0, name=name), at_delay(2.0, name=name), figures=False))
         assert parsed.named("script") == []

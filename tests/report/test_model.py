@@ -159,6 +159,7 @@ def test_paired_differences_are_to_the_best_over_common_seeds(make_run: RunFacto
     assert (one.above, one.below) == (0, 2)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_of_many_algorithms_the_best_are_pictured(
     make_run: RunFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

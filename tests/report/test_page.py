@@ -61,7 +61,7 @@ def outline(page: str) -> Outline:
 
 
 def test_the_page_has_every_part(pages: Pages) -> None:
-    parsed = outline(pages(QUICK))
+    parsed = outline(pages(QUICK, figures=False))
     for heading in (
         "The mission",
         "Summary",
@@ -92,7 +92,7 @@ def test_ids_are_unique_and_references_resolve(pages: Pages) -> None:
 
 
 def test_the_contents_list_every_section(pages: Pages) -> None:
-    page = pages(QUICK)
+    page = pages(QUICK, figures=False)
     contents = re.findall(r'<nav class="contents".*?</nav>', page)
     assert len(contents) == 1
     headings = re.findall(r'<h2[^>]* id="([^"]+)"', page)
@@ -103,7 +103,9 @@ def test_the_contents_list_every_section(pages: Pages) -> None:
 def test_alternative_texts_say_what_follows(pages: Pages) -> None:
     """Each figure's text has an algorithm's name and a number beside what the figure is."""
     labels = [
-        plot["aria-label"] or "" for plot in outline(pages(QUICK)).named("div") if plot.get("role") == "img"
+        plot["aria-label"] or ""
+        for plot in outline(pages(QUICK, figures=False)).named("div")
+        if plot.get("role") == "img"
     ]
     said = [label for label in labels if re.search(r"(cubic|bbr-scaled).* [−+]?\d", label)]
     assert [
@@ -112,7 +114,7 @@ def test_alternative_texts_say_what_follows(pages: Pages) -> None:
 
 
 def test_the_page_asks_nothing_of_the_network(pages: Pages) -> None:
-    page = pages(QUICK)
+    page = pages(STALLING)
     outside = re.findall(r'(?:src|href)="(?!#|data:)([^"]*)"', page)
     assert outside == []
     assert "@import" not in page
@@ -136,7 +138,7 @@ def test_hostile_names_stay_text(pages: Pages) -> None:
 
 
 def test_one_seed_shows_values_without_intervals(pages: Pages) -> None:
-    page = pages(ONE_SEED)
+    page = pages(ONE_SEED, figures=False)
     assert 'class="interval"' not in page
     assert "Seed by seed against" not in page
     assert "How many trials reach" not in page
@@ -145,7 +147,7 @@ def test_one_seed_shows_values_without_intervals(pages: Pages) -> None:
 
 def test_failed_trials_are_listed_with_their_error(pages: Pages) -> None:
     spec = replace(QUICK, failures={"cubic+minrtt/s2": "EngineError: out of events"})
-    page = pages(spec)
+    page = pages(spec, figures=False)
     assert "Failed trials" in page
     assert "cubic+minrtt/s2" in page
     assert "EngineError: out of events" in page
@@ -153,14 +155,14 @@ def test_failed_trials_are_listed_with_their_error(pages: Pages) -> None:
 
 def test_only_failures_still_give_a_page(pages: Pages) -> None:
     spec = RunSpec(congestion=("cubic",), seeds=(1,), failures={"cubic+minrtt/s1": "boom"})
-    parsed = outline(pages(spec))
+    parsed = outline(pages(spec, figures=False))
     assert "No trial finished" in parsed.plain
     assert parsed.named("figure") == []
     assert "Run it again" in parsed.plain
 
 
 def test_several_scenarios_get_an_overview(pages: Pages) -> None:
-    parsed = outline(pages(QUICK, OTHER))
+    parsed = outline(pages(QUICK, OTHER, figures=False))
     assert "2 scenarios compared" in parsed.plain
     assert [link["href"] for link in parsed.named("a") if link["href"] in ("#s1", "#s2")] == ["#s1", "#s2"]
     assert "All scenarios together" in parsed.plain
@@ -172,7 +174,7 @@ def test_scenarios_without_a_common_algorithm_are_not_taken_together(pages: Page
         replace(ONE_SEED, congestion=("cubic",)),
         replace(ONE_SEED, congestion=("westwood",), sha="beef" * 16),
     )
-    assert "All scenarios together" not in pages(*apart)
+    assert "All scenarios together" not in pages(*apart, figures=False)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +184,9 @@ def test_scenarios_without_a_common_algorithm_are_not_taken_together(pages: Page
         PICTURES,
         replace(ONE_SEED, chunks=1),
         replace(ONE_SEED, layer_bps=(9_000.0,)),
-        replace(ONE_SEED, congestion=tuple(f"cc{i}" for i in range(10))),
+        pytest.param(
+            replace(ONE_SEED, congestion=tuple(f"cc{i}" for i in range(10))), marks=pytest.mark.slow
+        ),
     ],
     ids=["stall", "quality", "one-chunk", "one-layer", "ten-algorithms"],
 )
@@ -195,7 +199,7 @@ def test_stalls_and_quality_show_where_they_exist(pages: Pages) -> None:
     assert "Start-up" in stalling.partition('id="glossary"')[0]
     assert ">playout<" not in stalling  # there is no deadline, only when each chunk was shown
     assert ">shown<" in stalling
-    quality = pages(PICTURES)
+    quality = pages(PICTURES, figures=False)
     assert "PSNR" in quality.partition('id="glossary"')[0]
 
 
@@ -207,7 +211,7 @@ def test_a_long_mission_stays_small(pages: Pages) -> None:
 def test_a_sender_without_a_window_does_not_stretch_the_axis(pages: Pages) -> None:
     page = pages(RunSpec(congestion=("cubic", "open-loop"), seeds=(1,)))
     assert "Congestion window; open-loop+minrtt: paced, no window" in page
-    alone = pages(RunSpec(congestion=("open-loop",), seeds=(1,)))
+    alone = pages(RunSpec(congestion=("open-loop",), seeds=(1,)), figures=False)
     assert "Congestion window" not in alone and "Smoothed round-trip time" in alone
     assert not re.search(r">\d+[MG]<", page)  # tick labels stay in the range of real windows
 

@@ -25,6 +25,7 @@ from dstcc.report.pictures import MOMENTS, SENT, Screening, screen, typical
 from tests.report.synthetic_run import RunSpec, build_run
 from tests.report.test_browser import find_chromium
 from tests.svc.conftest import write_clip
+from tests.undrawn import leave_undrawn
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -67,9 +68,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def page(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run's report, clips within; nobody writes to it."""
+    """The run's report, clips within and without figures; nobody writes to it."""
     page = tmp_path_factory.mktemp("page") / "r.html"
-    done = dstcc("report", run, "-o", page)
+    with pytest.MonkeyPatch.context() as patch:
+        leave_undrawn(patch)
+        done = dstcc("report", run, "-o", page)
     assert done.exit_code == 0, done.stderr
     return page
 
@@ -80,6 +83,7 @@ def page_beside(run: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pa
     page = tmp_path_factory.mktemp("beside") / "r.html"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pictures, "EMBEDDED_BYTES", 1000)
+        leave_undrawn(patch)
         done = dstcc("report", run, "-o", page, "--json")
     assert done.exit_code == 0, done.stderr
     return page, done
@@ -178,6 +182,7 @@ def test_the_numbers_are_the_trials(run: Path, screening: Screening) -> None:
         assert facts[name] == f"frozen {frozen:.1f} %, weighted layers {weight:.1f} %"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_holds_pictures_and_clips_and_is_the_same_again(run: Path, page: Path) -> None:
     text = page.read_text()
     assert dstcc("report", run, "-o", "-", "--format", "html").stdout == text
@@ -188,6 +193,7 @@ def test_the_page_holds_pictures_and_clips_and_is_the_same_again(run: Path, page
     assert base64.b64decode(clips[0])[4:8] == b"ftyp"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_page_without_pictures_runs_no_script(run: Path, tmp_path: Path) -> None:
     assert dstcc("report", run, "-o", tmp_path / "r.html", "--no-pictures").exit_code == 0
     page = (tmp_path / "r.html").read_text()
@@ -203,12 +209,14 @@ def test_the_page_lets_only_its_own_script_run(page: Path) -> None:
     assert "media-src data:" in policy[1]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_synthetic_video_has_no_pictures(tmp_path: Path) -> None:
     report = load_report([build_run(tmp_path / "run", RunSpec(chunks=60))])
     assert screen(report).by_section == ("",)
     assert "The picture on Earth" not in render(report, "html", screen(report))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_stream_that_moved_is_said_and_found_again(run: Path, tmp_path: Path) -> None:
     moved = Path(shutil.copytree(run, tmp_path / "alone"))
     scenario = (moved / "scenario.toml").read_text()
@@ -245,6 +253,7 @@ class TestBeside:
         sizes = [file.stat().st_size for file in (page.parent / "r-clips").iterdir()]
         assert json.loads(done.stdout)["bytes"] == len(page.read_bytes()) + sum(sizes)
 
+    @pytest.mark.usefixtures("undrawn")
     def test_force_replaces_a_folder_of_clips_and_no_other(
         self, run: Path, page_beside: tuple[Path, Result], tmp_path: Path
     ) -> None:
@@ -265,6 +274,7 @@ class TestBeside:
         assert (tmp_path / "r-clips" / "holiday.mp4").exists()
         assert not (tmp_path / "r.html").exists()
 
+    @pytest.mark.usefixtures("undrawn")
     def test_stdout_has_them_in_the_page(self, run: Path) -> None:
         done = dstcc("report", run, "-o", "-", "--format", "html")
         assert 'src="data:video/mp4' in done.stdout

@@ -1,0 +1,19 @@
+"""Reports without their pictures: matplotlib is most of what a page takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from dstcc.report import page
+from dstcc.report.data import Rows
+
+
+def leave_undrawn(patch: pytest.MonkeyPatch) -> None:
+    """Let pages have empty figures, with their labels and numbers."""
+
+    def undrawn(name: str, _salt: str, _draw: object, label: str, rows: Callable[[], Rows]) -> page.Drawn:
+        return page.Drawn("<svg></svg>", label, name, "<svg></svg>", rows)
+
+    patch.setattr(page, "_drawn", undrawn)
