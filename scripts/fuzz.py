@@ -2,11 +2,12 @@
 
     python -m scripts.fuzz [TARGET]... [--runs N]        all of them unless named
 
-Python readers run in this process: under atheris, which is guided by coverage, where it is installed (`pip install
-'dstcc[fuzz]'`), and in any case under changes of values in documents (a scenario stays TOML, a policy gets its right
-checksum), half of the runs each. C++ readers are compiled with libFuzzer, AddressSanitizer and UBSan (clang and
-libclang-rt-14-dev of Debian). What an input reaches for the first time is kept in build/fuzz/corpus; tests/fuzz/corpus
-has inputs that are replayed in every test: good ones, and those that once were crashes.
+Python readers run in this process, under changes of bytes and of values in documents (a scenario stays a scenario's
+tables, a policy gets its right checksum), and where atheris is installed (`pip install 'dstcc[fuzz]'`) half of the runs
+under it: it makes the same changes, and is guided by the coverage of our readers. C++ readers are compiled with
+libFuzzer, AddressSanitizer and UBSan (clang and libclang-rt-14-dev of Debian). What an input reaches for the first time
+is kept in build/fuzz/corpus; tests/fuzz/corpus has inputs that are replayed in every test: good ones, and those that
+once were crashes.
 
 A reader may refuse an input with an error that the command line prints. Anything else, or ten seconds of the
 processor, is a crash: the input is put into build/fuzz/crashes, and the exit status is 1.
@@ -15,6 +16,7 @@ processor, is a crash: the input is put into build/fuzz/crashes, and the exit st
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -37,12 +39,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from dstcc.errors import DstccError
 from scripts.fuzzing.mutate import changed, mutated
-from scripts.fuzzing.targets import MOST, TARGETS, Room, digest, emptied
+from scripts.fuzzing.targets import MOST, TARGETS, Room, Target, digest
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build/fuzz"
 KEPT = ROOT / "tests/fuzz/corpus"
 SLOW_S = 10
+SLOW_SHARE = 100
+"""An input that a reader is slow with is drawn once where another is drawn so often."""
 OURS = ("dstcc", "dstcc_channels", "dstcc_svc", "tomllib")
 """Packages whose branches guide atheris."""
 FLAGS = ("-std=c++17", "-O1", "-g1", "-fno-omit-frame-pointer", "-fsanitize=fuzzer,address,undefined")
@@ -98,10 +102,14 @@ def watched() -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
+def kept(name: str) -> list[bytes]:
+    """The inputs that every test replays."""
+    return [path.read_bytes() for path in sorted((KEPT / name).glob("*"))]
+
+
 def corpus(name: str, place: Room) -> list[bytes]:
     """The inputs that are kept for a reader, and its seeds."""
-    kept = [path.read_bytes() for path in sorted((KEPT / name).glob("*"))]
-    return [*kept, *TARGETS[name].seeds(place)]
+    return [*kept(name), *TARGETS[name].seeds(place)]
 
 
 def in_process(
@@ -113,17 +121,17 @@ def in_process(
     began = time.monotonic()
     with room() as place, watched():
         inputs = corpus(name, place)
-        documents = [document for one in inputs if (document := _document(name, one)) is not None]
+        weights = [1 if target.slow(one) else SLOW_SHARE for one in inputs]
+        documents = [_document(name, one) for one in inputs]
+        first = min(
+            len(inputs), max(len(kept(name)), runs // 2)
+        )  # as they are: all that is kept, and the seeds
         while done < runs and time.monotonic() - began < most_s:
-            if done < len(inputs):
+            if done < first:
                 data = inputs[done]
-            elif documents and rng.random() < 0.6:
-                document = rng.choice(documents)
-                for _ in range(rng.choice((1, 1, 2, 4))):
-                    document = changed(rng, document)
-                data = target.written(document)
             else:
-                data = mutated(rng, rng.choice(inputs), inputs, MOST)
+                chosen = rng.choices(range(len(inputs)), weights)[0]
+                data = _altered(rng, target, inputs, inputs[chosen], documents[chosen])
             signal.setitimer(signal.ITIMER_PROF, SLOW_S)
             what = crash(name, place, data)
             signal.setitimer(signal.ITIMER_PROF, 0)
@@ -133,6 +141,15 @@ def in_process(
     return done, list(found.values())
 
 
+def _altered(rng: Random, target: Target, inputs: list[bytes], data: bytes, document: object) -> bytes:
+    """The input with values of its document changed, where it is one, or with its bytes changed."""
+    if document is None or rng.random() < 0.4:
+        return mutated(rng, data, inputs, MOST)
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        document = changed(rng, document)
+    return target.written(document)
+
+
 def _document(name: str, data: bytes) -> object:
     try:
         return TARGETS[name].documents(data)
@@ -140,21 +157,26 @@ def _document(name: str, data: bytes) -> object:
         return None
 
 
-def under_atheris(name: str, runs: int) -> int:
-    """As many runs guided by coverage, in a process of their own; its exit status."""
-    kept = BUILD / "corpus" / name
-    kept.mkdir(parents=True, exist_ok=True)
+def under_atheris(name: str, runs: int, most_s: float = 1e9) -> tuple[int, int]:
+    """As many runs guided by coverage, in a process of their own; how many ran, and its exit status."""
+    reached = BUILD / "corpus" / name
+    reached.mkdir(parents=True, exist_ok=True)
     with room() as place:
         for one in corpus(name, place):
-            (kept / digest(one)).write_bytes(one)
+            if not TARGETS[name].slow(one):
+                (reached / digest(one)).write_bytes(one)
     crashes = BUILD / "crashes" / name
     crashes.mkdir(parents=True, exist_ok=True)
     options = [
         f"-runs={runs}",
         f"-max_len={MOST}",
         f"-timeout={SLOW_S}",
+        f"-max_total_time={min(int(most_s), 10**9)}",
         "-rss_limit_mb=4096",
         "-close_fd_mask=0",
+        "-entropic_scale_per_exec_time=1",
+        "-print_final_stats=1",
+        "-keep_seed=1",
     ]
     command = [
         sys.executable,
@@ -165,26 +187,46 @@ def under_atheris(name: str, runs: int) -> int:
         f"-artifact_prefix={crashes}/",
         *options,
     ]
-    return subprocess.run([*command, str(kept)], cwd=ROOT, check=False).returncode
+    log = BUILD / "logs" / f"{name}.txt"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as said:
+        ended = subprocess.run([*command, str(reached)], cwd=ROOT, check=False, stdout=said, stderr=said)
+    text = log.read_text(errors="replace")
+    ran = re.search(r"stat::number_of_executed_units: *(\d+)", text)
+    if ended.returncode != 0:
+        print(text[-2000:], file=sys.stderr)
+    return int(ran[1]) if ran else 0, ended.returncode
 
 
 def guided(name: str, words: Sequence[str]) -> NoReturn:
     """Hand this process over to atheris."""
     import atheris
 
-    with room() as place, suppress(DstccError):  # import what it reads with
-        TARGETS[name].read(place, b"{}")
-    for module in [module for name, module in sys.modules.items() if name.partition(".")[0] in OURS]:
-        _instrument(module)
-    folder = Room(emptied(BUILD / "rooms" / name))
+    target = TARGETS[name]
+    with room() as place:
+        inputs = corpus(name, place)
+        for one in (b"{}", *inputs[:5]):  # import what it reads with
+            crash(name, place, one)
+        for module in [module for name, module in sys.modules.items() if name.partition(".")[0] in OURS]:
+            _instrument(module)
 
-    def one(data: bytes) -> None:
-        what = crash(name, folder, data)
-        if what is not None:
-            raise RuntimeError(what)
+        def once(data: bytes) -> None:
+            what = crash(name, place, data)
+            if what is not None:
+                raise RuntimeError(what)
 
-    atheris.Setup([sys.argv[0], *words], one)
-    atheris.Fuzz()
+        def alter(data: bytes, most: int, seed: int) -> bytes:
+            """A change of values, where the input is a document, or one of libFuzzer's of its bytes."""
+            rng, document = Random(seed), _document(name, data)
+            if document is None or rng.random() < 0.4:
+                return bytes(atheris.Mutate(data, most))
+            try:
+                return target.written(changed(rng, document))[:most]
+            except (ValueError, RecursionError):  # too deep, or an integer too long, to be written
+                return bytes(atheris.Mutate(data, most))
+
+        atheris.Setup([sys.argv[0], *words], once, custom_mutator=alter)
+        atheris.Fuzz()
     raise SystemExit(0)
 
 
@@ -215,12 +257,12 @@ def native(name: str, runs: int) -> int:
     compile_ = ["clang++", *FLAGS, "-fno-sanitize-recover=all", source, *words, "-o", str(made)]
     if subprocess.run(compile_, cwd=ROOT, check=False).returncode != 0:
         raise click.ClickException(f"{source} was not built; libFuzzer is of libclang-rt-14-dev")
-    kept, crashes = BUILD / "corpus" / name, BUILD / "crashes" / name
-    for folder in (kept, crashes):
+    reached, crashes = BUILD / "corpus" / name, BUILD / "crashes" / name
+    for folder in (reached, crashes):
         folder.mkdir(parents=True, exist_ok=True)
     seeds = [str(KEPT / name)] if (KEPT / name).is_dir() else []
     run = [str(made), f"-runs={runs}", "-max_len=4096", f"-timeout={SLOW_S}", f"-artifact_prefix={crashes}/"]
-    done = subprocess.run([*run, str(kept), *seeds], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run([*run, str(reached), *seeds], cwd=ROOT, capture_output=True, text=True, check=False)
     lines = done.stderr.splitlines()
     print(
         *(line for line in lines if "DONE" in line or "SUMMARY" in line or "ERROR" in line),
@@ -233,7 +275,7 @@ def native(name: str, runs: int) -> int:
 @click.command(help=__doc__, context_settings={"ignore_unknown_options": True})
 @click.argument("names", nargs=-1, type=click.UNPROCESSED)
 @click.option("--runs", type=click.IntRange(1), default=100_000, show_default=True, help="Of each target.")
-@click.option("--seconds", type=float, default=1e9, help="After which changes of a target end.")
+@click.option("--seconds", type=float, default=1e9, help="After which each half of a target ends.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the changes.")
 @click.option("--guided", "inside", is_flag=True, hidden=True)
 def main(names: tuple[str, ...], runs: int, seconds: float, seed: int, inside: bool) -> None:
@@ -260,8 +302,8 @@ def main(names: tuple[str, ...], runs: int, seconds: float, seed: int, inside: b
             print(f"{name}: {what}: {place / digest(data)}", flush=True)
         failed |= bool(found)
         if atheris:
-            failed |= under_atheris(name, share) != 0
-            counts[name]["atheris"] = share
+            counts[name]["atheris"], status = under_atheris(name, share, seconds)
+            failed |= status != 0
         print(f"{name}: {counts[name]}, {len(found)} kinds of crash", flush=True)
     print(json.dumps(counts))
     sys.exit(1 if failed else 0)

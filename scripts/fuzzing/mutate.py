@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from copy import copy
 from random import Random
 from typing import Any
 
@@ -83,42 +83,54 @@ def mutated(rng: Random, data: bytes, others: list[bytes], most: int) -> bytes:
 
 
 def changed(rng: Random, document: Any) -> Any:
-    """The document, which is copied, with a value at one place changed, taken out, or put in twice."""
-    whole = json.loads(json.dumps(document))
-    places = list(_places(whole))
-    if not places:
+    """The document with a value at one place changed, taken out, or put in twice.
+
+    It is not changed itself: the tables and lists above the place are copied, all else is shared.
+    """
+    place = _place(rng, document)
+    if not place:
         return rng.choice(VALUES)
-    node, key = rng.choice(places)
+    *above, last = place
+    whole = node = copy(document)
+    for key in above:
+        node[key] = copy(node[key])
+        node = node[key]
     what = rng.randrange(5)
     if what == 0:
-        del node[key]
+        del node[last]
     elif what == 1 and isinstance(node, list):
-        node.insert(key, node[key])
+        node.insert(last, node[last])
     elif what == 2:
-        _, other = rng.choice(places)
-        source = rng.choice(places)
-        node[key] = source[0][source[1]] if other is not None else None
-        return json.loads(json.dumps(whole)) if _depth(whole) < 50 else document
-    elif what == 3 and isinstance(node[key], (int, float)) and not isinstance(node[key], bool):
-        node[key] = node[key] * rng.choice((-1, 0, 1e-9, 0.5, 2, 1e9, 1e300))
+        node[last] = _at(document, _place(rng, document))
+    elif what == 3 and isinstance(node[last], (int, float)) and not isinstance(node[last], bool):
+        node[last] = _scaled(node[last], rng.choice((-1, 0, 1e-9, 0.5, 2, 1e9, 1e300)))
     else:
-        node[key] = rng.choice(VALUES)
+        node[last] = rng.choice(VALUES)
     return whole
 
 
-def _places(node: Any) -> Any:
-    if isinstance(node, dict):
-        for key, value in node.items():
-            yield node, key
-            yield from _places(value)
-    elif isinstance(node, list):
-        for index, value in enumerate(node):
-            yield node, index
-            yield from _places(value)
+def _scaled(value: float, factor: float) -> float:
+    try:
+        return value * factor
+    except OverflowError:  # of an integer beyond floating point
+        return factor
 
 
-def _depth(node: Any, above: int = 0) -> int:
-    if above > 60:
-        return above
-    children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
-    return max((_depth(child, above + 1) for child in children), default=above)
+def _place(rng: Random, document: Any) -> list[Any]:
+    """The keys to a value, from the top at random: in a long list as often as in a short one; none of a scalar.
+
+    A step down costs no look at what lies beside it, so that large documents cost little more than small ones.
+    """
+    place: list[Any] = []
+    node = document
+    while isinstance(node, (dict, list)) and node and (not place or rng.random() < 0.75):
+        place.append(rng.choice(list(node)) if isinstance(node, dict) else rng.randrange(len(node)))
+        node = node[place[-1]]
+    return place
+
+
+def _at(document: Any, place: list[Any]) -> Any:
+    node = document
+    for key in place:
+        node = node[key]
+    return node
