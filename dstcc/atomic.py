@@ -33,25 +33,29 @@ OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM
 """Errors of a disk or a folder that the user can mend."""
 
 
-def atomic_write(path: Path, data: bytes | str, *, replaces: Kind | None = ANYTHING) -> None:
-    """Write the file ``path``, ``data`` (text as UTF-8), in one step; ``replaces`` as for :func:`atomic_file`.
+def atomic_write(
+    path: Path, data: bytes | str, *, replaces: Kind | None = ANYTHING, sweep: bool = True
+) -> None:
+    """Write the file ``path``, ``data`` (text as UTF-8), in one step; the rest as for :func:`atomic_file`.
 
     Raises :class:`OSError` when the disk is full or the folder cannot be written; the old file then stays.
     """
-    with atomic_file(path, replaces=replaces) as temporary:
+    with atomic_file(path, replaces=replaces, sweep=sweep) as temporary:
         temporary.write_bytes(data.encode() if isinstance(data, str) else data)
 
 
 @contextmanager
-def atomic_file(path: Path, *, replaces: Kind | None = ANYTHING) -> Iterator[Path]:
+def atomic_file(path: Path, *, replaces: Kind | None = ANYTHING, sweep: bool = True) -> Iterator[Path]:
     """Yield a hidden empty sibling file to write; it becomes ``path`` when the block ends without error.
 
     A file at ``path`` by then is replaced if it is of the kind ``replaces``, else :class:`InputError` is raised.
-    Leaving the block by any exception removes the new file and leaves the old.
+    Leaving the block by any exception removes the new file and leaves the old. Without ``sweep`` the folder, which may
+    have thousands of files, is not looked through, and siblings that killed processes left stay.
     """
     given, path = Path(path), _located(path)
     with _named(given, path):
-        _sweep(path)
+        if sweep:
+            _sweep(path)
         handle, name = tempfile.mkstemp(prefix=_prefix(path), suffix=SUFFIX, dir=path.parent)
     os.close(handle)
     temporary = Path(name)

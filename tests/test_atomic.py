@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -212,3 +213,16 @@ def test_writers_at_work_are_left_alone(tmp_path: Path, monkeypatch: pytest.Monk
     with atomic_directory(tmp_path / "deep" / "run"):
         pass
     assert len(names(tmp_path / "deep")) == 3, "a process id means nothing on another machine"
+
+
+def test_a_store_of_thousands_is_not_looked_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each write would otherwise list all that is there."""
+
+    def listed(_path: Path) -> NoReturn:
+        raise AssertionError
+
+    monkeypatch.setattr("dstcc.atomic._sweep", listed)
+    atomic_write(tmp_path / "entry.json", "1", sweep=False)
+    assert (tmp_path / "entry.json").read_text() == "1" and len(list(tmp_path.iterdir())) == 1
+    with pytest.raises(AssertionError):
+        atomic_write(tmp_path / "entry.json", "2")

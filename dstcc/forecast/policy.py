@@ -20,6 +20,7 @@ from dstcc.learn.policies.policy import (
     CODED_ACTION,
     SCHEMA,
     TrainedOn,
+    check_within_most,
     digest,
     parse_trained_on,
     write_policy,
@@ -90,11 +91,7 @@ class ForecastPolicy:
 
     def check_fits(self, *, subflows: int, layers: int) -> None:
         """Raise :class:`PolicyError` for more subflows or layers than it serves."""
-        if subflows > MOST_SUBFLOWS or layers > MOST_LAYERS:
-            raise PolicyError(
-                f"policy {self.name} is for {MOST_SUBFLOWS} subflows and {MOST_LAYERS} layers; "
-                f"the scenario has {subflows} and {layers}"
-            )
+        check_within_most(self.name, (subflows, MOST_SUBFLOWS), (layers, MOST_LAYERS))
 
     def check_within(self, mission: Mission) -> None:
         """Raise :class:`PolicyError` for a mission that would show it what it was not trained on."""

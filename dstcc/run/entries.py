@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dstcc.atomic import atomic_write
 from dstcc.errors import RunError
 from dstcc.reading import read_json
 
@@ -27,7 +28,6 @@ from .gather import Column, Words
 
 NAME = re.compile(r"[0-9a-f]{32}")
 FOLDER = re.compile(r"[0-9a-f]{2}")
-PART = ".part"
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Entries:
             _write_columns(self._table(key, name), columns)
         whole = {"key": key, "tables": list(entry.tables), "document": entry.document}
         text = json.dumps({"sha256": _checksum(whole), **whole})
-        _write(path, text.encode())
+        atomic_write(path, text, sweep=False)
 
     def discard(self, key: str) -> None:
         """Remove an entry, if it is there: its document first, which says that it is whole."""
@@ -112,27 +112,6 @@ def _checksum(whole: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
 
-def _write(path: Path, data: bytes) -> None:
-    """Write a file under another name, flush it and rename it: two processes may write the same one."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}{PART}")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            with suppress(OSError):  # some file systems refuse it; the rename is valid without
-                os.fsync(folder)
-        finally:
-            os.close(folder)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
-
-
 def _write_columns(path: Path, columns: Sequence[Column]) -> None:
     """A column of text keeps its words and numbers, a column of numbers its type; NaN stays NaN."""
     arrays = [
@@ -146,7 +125,7 @@ def _write_columns(path: Path, columns: Sequence[Column]) -> None:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, table.schema, options=options) as writer:
         writer.write_table(table)
-    _write(path, sink.getvalue())
+    atomic_write(path, sink.getvalue().to_pybytes(), sweep=False)
 
 
 def _column(array: pa.Array) -> Column:

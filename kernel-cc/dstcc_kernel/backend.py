@@ -142,8 +142,20 @@ def run(
     job = replace(_job(config, on_host=on_host), guest=not on_host)
     job = replace(job, tick_ns=job.tick_ns if tick_ns is None else tick_ns)
     sweep()
-    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
-    kept = False
+    with running.room(PREFIX, JOB) as room:
+        return _carried(job, config, policy, room, on_host=on_host, keep=keep)
+
+
+def _carried(
+    job: Job,
+    config: EngineConfig,
+    policy: Policy | None,
+    room: running.Room,
+    *,
+    on_host: bool,
+    keep: Path | None,
+) -> EngineResult:
+    folder = room.folder
     try:
         job = _led(job, config, policy, folder)
         _write(job, config, folder)
@@ -174,15 +186,12 @@ def run(
     ) as error:  # it hung or died: its words and what it wrote are all there is to learn from
         if shutil.disk_usage(folder).free < SMALL_FILE:
             raise DstccError(_full(folder)) from None
-        kept, part = True, folder / PART
+        room.keep, part = True, folder / PART
         raise UnfinishedError(str(error), read_result(part, config) if part.exists() else None) from None
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
         raise DstccError(_full(folder)) from None
-    finally:
-        if not kept:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _as_run(config: EngineConfig, policy: Policy | None) -> EngineConfig:
@@ -282,8 +291,6 @@ def sweep() -> None:
 def end_all() -> None:
     """End every trial of this process and remove what they have in temporary folders; none starts any more."""
     running.end_all(guest.PATIENCE_S)
-    guest.sweep(own=True)
-    remove_leftovers(Path(tempfile.gettempdir()), PREFIX, JOB, own=True)
 
 
 def _module() -> str:

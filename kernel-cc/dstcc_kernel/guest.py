@@ -28,7 +28,7 @@ from dstcc.errors import KernelError, MissingCapabilityError
 from .leftovers import remove_leftovers
 from .processor import bound_to, processor
 from .programs import programs
-from .running import started
+from .running import room, started
 
 CONSOLE = "console.log"
 """File in the run's folder with all that the kernel and the job printed."""
@@ -122,11 +122,10 @@ def reports(console: str) -> tuple[str, ...]:
     return tuple(match[0] for line in of_job.splitlines() if (match := REPORT.match(line.strip())))
 
 
-def sweep(*, own: bool = False) -> None:
-    """Remove the small folders of guests whose runner was killed; their processes ended with it. ``own``: and this
-    process's."""
+def sweep() -> None:
+    """Remove the small folders of guests whose runner was killed; their processes ended with it."""
     for parent in _scratch_parents():
-        remove_leftovers(parent, PREFIX, JOB, own=own)
+        remove_leftovers(parent, PREFIX, JOB)
 
 
 def _furnish(
@@ -219,8 +218,8 @@ def _scratch(memory_mb: int) -> Iterator[Path]:
         raise MissingCapabilityError(
             f"no place for a guest's {memory_mb} MB of memory: none of {places} has the room and may hold programs"
         )
-    with tempfile.TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-", dir=parent) as name:
-        yield Path(name)
+    with room(PREFIX, JOB, parent) as one:
+        yield one.folder
 
 
 def _scratch_parents() -> list[Path]:

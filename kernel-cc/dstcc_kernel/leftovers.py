@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from pathlib import Path
 
 
-def remove_leftovers(parent: Path, prefix: str, sign: str, *, own: bool = False) -> None:
+def remove_leftovers(parent: Path, prefix: str, sign: str) -> None:
     """Remove what killed processes left in ``parent``: folders ``PREFIX`` + process + ``-`` + 8 random characters (as
-    :func:`tempfile.mkdtemp` has them) that hold a file ``sign`` or nothing. ``own``: and what this process has there.
+    :func:`tempfile.mkdtemp` has them) that hold a file ``sign`` or nothing (:func:`.running.room` makes them so).
 
     Whatever else has such a name is somebody's own.
     """
@@ -18,7 +17,7 @@ def remove_leftovers(parent: Path, prefix: str, sign: str, *, own: bool = False)
         made = re.fullmatch(rf"{re.escape(prefix)}([0-9]+)-[a-z0-9_]{{8}}", left.name)
         if made is None or left.is_symlink() or not left.is_dir():
             continue
-        if Path("/proc", made[1]).exists() and not (own and int(made[1]) == os.getpid()):
+        if Path("/proc", made[1]).exists():
             continue
         if (left / sign).is_file():
             shutil.rmtree(left, ignore_errors=True)

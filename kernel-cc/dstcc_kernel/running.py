@@ -1,22 +1,61 @@
-"""Processes that carry this process's trials, for who leaves without waiting for the threads that run them.
+"""Processes that carry this process's trials, and their folders, for who leaves without waiting for the threads.
 
 Ctrl-C and SIGTERM end the command at once; threads that wait for a guest would never get to end it. So each process is
-started here, and :func:`end_all` ends them all.
+started here and each temporary folder made here, and :func:`end_all` ends the ones and sees the others gone. A thread
+may be anywhere by then: it may be about to make its folder, or be filling it. Whoever looks for folders by their names
+and contents misses those; their makers do not.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from dstcc.errors import KernelError
 
-_LOCK = threading.Lock()
+_LOCK = threading.Condition()
+"""Of what follows; told whenever a folder is gone."""
 _RUNNING: set[subprocess.Popen[bytes]] = set()
+_FOLDERS: set[Path] = set()
 _ENDED = threading.Event()
+
+
+@dataclass
+class Room:
+    """A temporary folder."""
+
+    folder: Path
+    keep: bool = False
+    """Whether it stays when its block ends, for who asks what went wrong."""
+
+
+@contextmanager
+def room(prefix: str, sign: str, parent: Path | None = None) -> Iterator[Room]:
+    """A temporary folder with an empty file ``sign`` (see :mod:`.leftovers`), which goes when the block ends.
+
+    Raises :class:`~dstcc.errors.KernelError` where all have been ended.
+    """
+    with _LOCK:
+        _check_not_ended()
+        one = Room(Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=parent)))
+        _FOLDERS.add(one.folder)
+    try:
+        (one.folder / sign).touch()
+        yield one
+    finally:
+        if not one.keep or _ENDED.is_set():
+            shutil.rmtree(one.folder, ignore_errors=True)
+        with _LOCK:
+            _FOLDERS.discard(one.folder)
+            _LOCK.notify_all()
 
 
 @contextmanager
@@ -26,8 +65,7 @@ def started(command: list[str], **how: Any) -> Iterator[subprocess.Popen[bytes]]
     Raises :class:`~dstcc.errors.KernelError` where all have been ended.
     """
     with _LOCK:
-        if _ENDED.is_set():
-            raise KernelError("this process is about to end: no trial starts any more")
+        _check_not_ended()
         process = subprocess.Popen(command, **how)
         _RUNNING.add(process)
     try:
@@ -37,8 +75,16 @@ def started(command: list[str], **how: Any) -> Iterator[subprocess.Popen[bytes]]
             _RUNNING.discard(process)
 
 
+def _check_not_ended() -> None:
+    if _ENDED.is_set():
+        raise KernelError("this process is about to end: no trial starts any more")
+
+
 def end_all(patience_s: float) -> None:
-    """End every such process, and let no other start. Each has so long to end by itself once it is asked to."""
+    """End every such process, and let no other start. Each has so long to end by itself once it is asked to.
+
+    Then their threads have so long to leave their folders; those that are still there go all the same.
+    """
     with _LOCK:
         _ENDED.set()
         processes = list(_RUNNING)
@@ -49,3 +95,9 @@ def end_all(patience_s: float) -> None:
             process.wait(timeout=patience_s)
         except subprocess.TimeoutExpired:
             process.kill()
+            process.wait()
+    with _LOCK:
+        _LOCK.wait_for(lambda: not _FOLDERS, patience_s)
+        folders = list(_FOLDERS)
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -5,7 +5,8 @@
 Each point is a command, one of its writing calls (open, mkdir, write, fsync, rename below its folder), and what happens
 there: SIGKILL, or ENOSPC, EACCES, EIO. Checked after each:
 
-* what has the name that the user gave is the old version, or nothing where there was none, or the new version whole;
+* what has the name that the user gave is the old version, or nothing where there was none, or the new version whole
+  (sweeps, trainings and reproductions fill their folder while they run: it only has to be one that they go on with);
 * a command that ended with 0 left the new version;
 * a call that fails ends the command with 1, without a traceback, and the message names the path that the user gave;
   nothing else stays, but the kept trials of a run;
@@ -20,8 +21,8 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import importlib
 import io
-import json
 import os
 import re
 import shutil
@@ -35,54 +36,10 @@ from random import Random
 
 import click
 
-from tests.quick import QUICK
+from .commands import COMMANDS, INPUTS, PASSING, WHEN_AND_WHERE, write_inputs
 
 ROOT = Path(__file__).resolve().parents[2]
 ERRORS = {"SIGKILL": 0, "ENOSPC": errno.ENOSPC, "EACCES": errno.EACCES, "EIO": errno.EIO}
-SCENARIO = f"""{QUICK}[transport]
-congestion = ["cubic", "newreno"]
-[run]
-seeds = 2
-"""
-CLIP = ROOT / "examples/clips/big-buck-bunny.mp4"
-
-
-@dataclass(frozen=True)
-class Command:
-    """A command line, and the name under which it writes."""
-
-    words: tuple[str, ...]
-    output: str
-    again: tuple[str, ...] = ()
-    """Words more for going on after a kill."""
-    before: tuple[str, ...] = ()
-    """The command whose output is there already, under the same name."""
-
-
-_ENCODE = (
-    *("encode", str(CLIP), "-o", "stream", "--height", "36", "--layers", "2", "--preset", "ultrafast"),
-    *("--chunk-seconds", "3", "--crf", "50", "--no-quality"),
-)
-COMMANDS = {
-    "emulate": Command(("emulate", "s.toml", "-o", "run", "--jobs", "1"), "run", ("--resume",)),
-    "emulate --force": Command(
-        ("emulate", "s.toml", "-o", "run", "--force", "--jobs", "1"),
-        "run",
-        ("--resume",),
-        ("emulate", "s.toml", "-o", "run", "--set", "playout.delay_s=1", "--jobs", "1"),
-    ),
-    "report": Command(("report", "good", "-o", "page.html"), "page.html"),
-    "report --force": Command(
-        ("report", "good", "-o", "page.html", "--force"),
-        "page.html",
-        (),
-        ("report", "old", "-o", "page.html"),
-    ),
-    "export csv": Command(("export", "good", "--format", "csv", "-o", "tables"), "tables"),
-    "export qlog": Command(("export", "good", "--format", "qlog", "-o", "logs"), "logs"),
-    "export iperf3": Command(("export", "good", "--format", "iperf3", "-o", "tables"), "tables"),
-    "encode": Command(_ENCODE, "stream"),
-}
 
 
 def compiled() -> Path:
@@ -146,12 +103,9 @@ def run(folder: Path, words: Sequence[str], point: int = 0, error: int = 0) -> D
 def _command(
     library: ctypes.CDLL, folder: Path, words: Sequence[str], fault: tuple[int, int], log: int
 ) -> int:
-    from dstcc_cli.main import main
-
-    sys.argv = ["dstcc", *words]
     library.crash_arm(os.fsencode(folder), ctypes.c_long(fault[0]), ctypes.c_long(fault[1]), log)
     try:
-        main(list(words))
+        _main(words)
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
     finally:
@@ -162,6 +116,18 @@ def _command(
     return code
 
 
+def _main(words: Sequence[str]) -> None:
+    """The command; a paper that it names is a folder here."""
+    from dstcc_cli.main import main
+
+    sys.argv = ["dstcc", *words]
+    if words[0] == "reproduce":
+        from dstcc.papers import model
+
+        model.load_paper = lambda name: model.read_paper(Path(name).absolute())
+    main(list(words))
+
+
 def content(path: Path) -> dict[str, bytes] | None:
     """The files of an output by their names, without what says when and where it was made; ``None``: none is there."""
     if not os.path.lexists(path):
@@ -169,13 +135,9 @@ def content(path: Path) -> dict[str, bytes] | None:
     files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
     found = {}
     for file in files:
-        data = file.read_bytes()
-        if file.name == "run.json":
-            document = json.loads(data)
-            for key in ("wall_s", "argv", "machine", "created", "written", "time", "wall"):
-                document.pop(key, None)
-            data = json.dumps(document, sort_keys=True).encode()
-        found[str(file.relative_to(path.parent))] = data
+        if not file.name.startswith(PASSING):
+            rest = WHEN_AND_WHERE.get(file.name, bytes)
+            found[str(file.relative_to(path.parent))] = rest(file.read_bytes())
     return found
 
 
@@ -194,7 +156,10 @@ def room(template: Path) -> Iterator[Path]:
 
 
 def unflushed(log: Sequence[tuple[str, str, str]]) -> list[str]:
-    """Files that got their name before all that was written into them was flushed."""
+    """Files, by the names that they got, of which not all that was written into them was flushed before.
+
+    A name below a hidden sibling of the output is not yet one: what is renamed to it is still to be flushed.
+    """
     dirty: set[str] = set()
     wrong = []
     for what, path, other in log:
@@ -203,9 +168,13 @@ def unflushed(log: Sequence[tuple[str, str, str]]) -> list[str]:
         elif what == "fsync":
             dirty.discard(path)
         elif what == "rename":
-            wrong += [one for one in sorted(dirty) if one == path or one.startswith(f"{path}/")]
-            dirty = {one for one in dirty if one != path and not one.startswith(f"{path}/")}
-        del other
+            moved = {one for one in dirty if one == path or one.startswith(f"{path}/")}
+            dirty -= moved
+            named = {f"{other}{one.removeprefix(path)}" for one in moved}
+            if "/." in other:
+                dirty |= named
+            else:
+                wrong += sorted(named)
     return wrong
 
 
@@ -222,10 +191,10 @@ class Bench:
         self.problems: list[str] = []
         base = home / "base"
         base.mkdir()
-        (base / "s.toml").write_text(SCENARIO)
-        for name, more in (("good", ()), ("old", ("--set", "playout.delay_s=2"))):
-            if any("good" in COMMANDS[one].words for one in names):
-                self._must(run(base, ("emulate", "s.toml", "-o", name, "--seeds", "1", *more)))
+        write_inputs(base)
+        for name, words in INPUTS.items():
+            if any(name in COMMANDS[one].needs for one in names):
+                self._must(run(base, words))
         for name in names:
             self._prepare(name, base)
 
@@ -265,7 +234,7 @@ class Bench:
             words = command.words
             if done.code == 0 or (content(target) == self.expected[name] and not command.before):
                 return
-            if kept in others:
+            if kept in others or (command.grows and target.exists()):
                 words = (*words, *command.again)
             again = run(folder, words)
             if again.code != 0:
@@ -281,7 +250,7 @@ class Bench:
         except (ValueError, OSError) as error:
             yield f"{target.name} is torn ({error})"
             return
-        if found not in (self.old[name], self.expected[name]):
+        if found not in (self.old[name], self.expected[name]) and not COMMANDS[name].grows:
             yield f"{target.name} is neither the old nor the new version"
         if done.code == 0 and found != self.expected[name]:
             yield f"ended with 0, and {target.name} is not there"
@@ -308,17 +277,40 @@ def strike(names: Sequence[str], points: int, seed: int) -> tuple[int, list[str]
 
 
 def _warm(names: Sequence[str]) -> None:
-    """Import what the commands need and let them build what they build once, so that their forks begin at once."""
-    from dstcc_cli.main import main
+    """Import what the commands need and let them build what they build once, so that their forks begin at once.
 
-    with tempfile.TemporaryDirectory(prefix="dstcc-crash-") as folder, contextlib.chdir(folder):
-        Path("s.toml").write_text(SCENARIO)
-        for words in (
-            ("emulate", "s.toml", "-o", "good", "--seeds", "1", "--jobs", "1"),
-            *(COMMANDS[name].words for name in names if not COMMANDS[name].before),
-        ):
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
-                main(list(words))
+    They run in forks, too: threads that a library starts here would be missing in every later fork.
+    """
+    with tempfile.TemporaryDirectory(prefix="dstcc-crash-") as name:
+        folder = Path(name).resolve()
+        write_inputs(folder)
+        needed = [
+            words for name, words in INPUTS.items() if any(name in COMMANDS[one].needs for one in names)
+        ]
+        for words in (*needed, *(COMMANDS[one].words for one in names if not COMMANDS[one].before)):
+            for module in _modules(folder, words):
+                with contextlib.suppress(Exception):
+                    importlib.import_module(module)
+
+
+def _modules(folder: Path, words: Sequence[str]) -> list[str]:
+    """What a command imports."""
+    with tempfile.TemporaryFile() as said:
+        child = os.fork()
+        if child == 0:
+            try:
+                os.chdir(folder)
+                silent = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(silent, 1)
+                os.dup2(silent, 2)
+                with contextlib.suppress(SystemExit):
+                    _main(words)
+            finally:
+                os.write(said.fileno(), "\n".join(sys.modules).encode())
+                os._exit(0)
+        os.waitpid(child, 0)
+        said.seek(0)
+        return [one for one in said.read().decode().splitlines() if one not in sys.modules]
 
 
 @click.command(help=__doc__)

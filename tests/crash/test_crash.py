@@ -11,7 +11,8 @@ import pytest
 
 from dstcc.atomic import atomic_directory, atomic_file, atomic_write
 
-from .points import COMMANDS, start, unflushed
+from .commands import COMMANDS
+from .points import start, unflushed
 
 
 def test_random_points_of_two_commands() -> None:
@@ -29,8 +30,14 @@ def test_random_points_of_every_command() -> None:
 
 def test_what_is_not_flushed_is_found() -> None:
     log = [("write", "/a/x", ""), ("fsync", "/a/x", ""), ("write", "/a/y", ""), ("rename", "/a", "/b")]
-    assert unflushed(log) == ["/a/y"]
+    assert unflushed(log) == ["/b/y"]
     assert unflushed([*log[:3], ("fsync", "/a/y", ""), log[3]]) == []
+
+
+def test_what_a_library_renames_within_a_hidden_sibling_is_still_to_be_flushed() -> None:
+    log = [("write", "/.a.tmp/.x", ""), ("rename", "/.a.tmp/.x", "/.a.tmp/x"), ("rename", "/.a.tmp", "/a")]
+    assert unflushed(log) == ["/a/x"]
+    assert unflushed([*log[:2], ("fsync", "/.a.tmp/x", ""), log[2]]) == []
 
 
 @pytest.mark.parametrize("number", [28, 13, 5], ids=["ENOSPC", "EACCES", "EIO"])

@@ -142,11 +142,7 @@ class Policy:
 
     def check_fits(self, *, subflows: int, layers: int) -> None:
         """Raise :class:`PolicyError` where a trial has more subflows or layers than the policy knows."""
-        if subflows > self.action.subflows or layers > self.action.layers:
-            raise PolicyError(
-                f"policy {self.name} is for {self.action.subflows} subflows and {self.action.layers} layers; "
-                f"the scenario has {subflows} and {layers}"
-            )
+        check_within_most(self.name, (subflows, self.action.subflows), (layers, self.action.layers))
 
     def on_lanes(self, most: int | None) -> Policy:
         """The same with at most so many lanes per link; one that takes the scenario's lanes stays as it is."""
@@ -191,6 +187,15 @@ def write_policy(path: Path, header: Mapping[str, Any], tensors: Mapping[str, Fl
 
     whole = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     atomic_write(Path(path), save(whole, metadata={ENTRY: json.dumps(header, sort_keys=True)}))
+
+
+def check_within_most(name: str, subflows: tuple[int, int], layers: tuple[int, int]) -> None:
+    """Raise :class:`PolicyError` where a trial has more of either, the first number, than a policy has, the second."""
+    if subflows[0] > subflows[1] or layers[0] > layers[1]:
+        raise PolicyError(
+            f"policy {name} is for {subflows[1]} subflows and {layers[1]} layers; "
+            f"the scenario has {subflows[0]} and {layers[0]}"
+        )
 
 
 def load_policy(name_or_file: str | Path) -> Policy:

@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dstcc.atomic import atomic_file, atomic_write
+from dstcc.atomic import atomic_write
 from dstcc.errors import RunError
 from dstcc.reading import read_bytes, read_json
 
@@ -38,12 +38,13 @@ def save_checkpoint(folder: Path, generation: int, arrays: Arrays, document: dic
 
     ``document`` is what JSON can hold. Raises :class:`OSError` when the disk is full; the older ones then stay.
     """
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
-    path = _json(folder, generation).with_suffix(".safetensors")
-    with atomic_file(path) as temporary:
-        save_file(_contiguous(arrays), temporary)
-        digest = _digest(temporary)
+    # Not save_file(): it writes a hidden file of its own, which stays where the process is killed, and says of a full
+    # disk what is no OSError.
+    data = save(_contiguous(arrays))
+    digest = hashlib.sha256(data).hexdigest()
+    atomic_write(_json(folder, generation).with_suffix(".safetensors"), data)
     whole = {"schema": SCHEMA, "generation": generation, "arrays_sha256": digest, "document": document}
     atomic_write(_json(folder, generation), json.dumps({**whole, "sha256": _own_digest(whole)}, indent=1))
     keep = {f"checkpoint-{g}" for g in _generations(folder)[:KEPT]}
@@ -100,11 +101,6 @@ def _generations(folder: Path) -> list[int]:
 
 def _json(folder: Path, generation: int) -> Path:
     return folder / f"checkpoint-{generation}.json"
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _own_digest(whole: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dstcc.atomic import said_of
 from dstcc.errors import InputError
 from dstcc.forecast.recipe import NAME as FORECASTER
 from dstcc.forecast.recipe import Recipe as ForecastRecipe
@@ -48,11 +49,15 @@ def steps_of(algorithm: str | None, run: Path, *, resume: bool) -> int:
 def train(
     scenario: Scenarios, run: Path, *, algorithm: str | None = None, threads: int = 1, **rest: Any
 ) -> Trained:
-    """As :func:`dstcc.learn.training.loop.train`, for every algorithm."""
-    if algorithm_of(algorithm, run, resume=rest.get("resume", False)) == FORECASTER:
-        from dstcc.forecast import training
+    """As :func:`dstcc.learn.training.loop.train`, for every algorithm.
 
-        return training.train(scenario, run, **rest)
-    from . import loop
+    A disk that is full is said of ``run`` where what writes (TensorBoard's curves) names no file.
+    """
+    with said_of(run):
+        if algorithm_of(algorithm, run, resume=rest.get("resume", False)) == FORECASTER:
+            from dstcc.forecast import training
 
-    return loop.train(scenario, run, algorithm=algorithm, threads=threads, **rest)
+            return training.train(scenario, run, **rest)
+        from . import loop
+
+        return loop.train(scenario, run, algorithm=algorithm, threads=threads, **rest)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dstcc.errors import RunError
 from dstcc.learn.training.checkpoint import load_checkpoint, save_checkpoint
+from dstcc.learn.training.choose import train
 
 ARRAYS = {
     "a": np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -109,3 +112,29 @@ def test_half_a_generation_is_none(folder):
     assert _generation(folder) == (30, [])
     save_checkpoint(folder, 50, {"g": np.array([50])}, {"generation": 50})
     assert not (folder / "checkpoint-40.safetensors").exists()
+
+
+def test_a_full_disk_is_an_error_of_the_system_and_leaves_the_older_ones(folder, monkeypatch):
+    """safetensors' own writing makes another error of it, and another hidden file."""
+
+    def full(path, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    before = sorted(folder.iterdir())
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError) as caught:
+        save_checkpoint(folder, 31, ARRAYS, {"generation": 31})
+    assert caught.value.errno == errno.ENOSPC
+    assert sorted(folder.iterdir()) == before
+
+
+def test_what_names_no_file_is_said_of_the_run(tmp_path, monkeypatch):
+    """TensorBoard's curves, where the disk is full."""
+
+    def broken(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("dstcc.learn.training.loop.train", broken)
+    with pytest.raises(OSError) as caught:
+        train(tmp_path / "s.toml", tmp_path / "run", algorithm="iodst-q")
+    assert caught.value.filename == str(tmp_path / "run")
