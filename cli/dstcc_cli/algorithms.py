@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .output import console, emit_json, show_figures
+from .output import emit_json, say, show_figures
 
 if TYPE_CHECKING:
     from dstcc.algorithms import Algorithm
@@ -34,11 +34,10 @@ def command(as_json: bool) -> None:
         where = " ".join(backend[0] for backend in row.backends)
         table.add_row(row.name, row.kind, row.state, letters(_knows(row)), where, row.source)
     show_figures(table)
-    out = console()
     said = (f"{known.letter} {known.what}" for known in KNOWLEDGE.values() if known.letter not in "d")
-    out.print(f"knows: {'; '.join(said)}; deadlines (d) all heed", markup=False, soft_wrap=True)
+    say(f"knows: {'; '.join(said)}; deadlines (d) all heed")
     backends = dict.fromkeys(backend for row in rows for backend in row.backends)
-    out.print(f"on: {', '.join(f'{one[0]} {one}' for one in backends)}", markup=False, soft_wrap=True)
+    say(f"on: {', '.join(f'{one[0]} {one}' for one in backends)}")
 
 
 def _knows(row: Algorithm) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import click
 from . import complete
 from .kernel import WHICH
 from .limits import ALLOW, LIMIT
-from .output import console, emit_json, progress, show_figures
+from .output import console, emit_json, progress, say, show_figures
 
 if TYPE_CHECKING:
     from dstcc.run import Done, Finished, Plan
@@ -33,8 +33,10 @@ EXAMPLES = """\b
 Examples:
   dstcc emulate mars.toml --dry-run
   dstcc emulate mars.toml -o run
-  dstcc emulate mars.toml -o run --congestion cubic --congestion bbr-scaled --seeds 5
-  dstcc emulate mars.toml -o run --set link.0.loss.packet=1e-3 --set playout.delay_s=3600
+  dstcc emulate mars.toml -o run --congestion cubic --congestion bbr-scaled \\
+      --seeds 5
+  dstcc emulate mars.toml -o run --set link.0.loss.packet=1e-3 \\
+      --set playout.delay_s=3600
 """
 
 
@@ -291,16 +293,16 @@ def _show_plan(plan: Plan, as_json: bool) -> int:
     out = console()
     for link in plan.links:
         if others := _others(link):
-            out.print(f"others on {link.name}: {others}", soft_wrap=True)
+            say(f"others on {link.name}: {others}")
     for note in plan.notes:
-        out.print(note, soft_wrap=True)
+        say(note)
     out.print(f"video: {plan.chunks:,} chunks of {plan.layers} layers, {plan.payload_bytes:,} bytes")
     delay, length = plan.playout_delay_s, plan.mission_s
     out.print(f"playout delay {delay:,.6g} s; a run lasts about {length:,.6g} s")
     heading = "in mission time:" if plan.distorts else "nothing distorted"
     out.print(f"time scale S = {plan.scale:g}, {heading}")
     for line in plan.distorts:
-        out.print(f"  {line}", soft_wrap=True)
+        say(f"  {line}")
     most = {name: said["estimate"] for name, said in plan.work.items()}
     out.print(
         f"a trial takes up to {most['events']:.2g} events and {most['memory'] / 1e6:,.0f} MB; "

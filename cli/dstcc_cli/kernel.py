@@ -45,7 +45,7 @@ def command() -> None:
     """
 
 
-@command.command("build")
+@command.command("build", short_help="Build the virtual-time kernel into the cache.")
 @click.option(
     "--debug", is_flag=True, help="The variant that watches itself: KASAN, lockdep, kmemleak, UBSAN."
 )
@@ -74,7 +74,7 @@ def build_(*, debug: bool, jobs: int | None, force: bool, as_json: bool) -> None
     _show(built, debug, release().name, as_json)
 
 
-@command.command("status")
+@command.command("status", short_help="Say which kernels are built, of what, and where.")
 @AS_JSON
 def status(*, as_json: bool) -> None:
     """Say which kernels are built, of what, and where, and whether the running one has `dstcc`."""
@@ -96,7 +96,7 @@ def status(*, as_json: bool) -> None:
         console().print(f"{len(others)} of other versions; `dstcc kernel clean` removes all")
 
 
-@command.command("clean")
+@command.command("clean", short_help="Remove the built kernels and what guests left.")
 @AS_JSON
 def clean(*, as_json: bool) -> None:
     """Remove the built kernels, and what killed guests left; what is not dstcc's stays."""
@@ -111,7 +111,7 @@ def clean(*, as_json: bool) -> None:
         console().print(f"{freed / 1e6:.0f} MB freed")
 
 
-@command.command("load")
+@command.command("load", short_help="Give the running kernel our congestion control.")
 @click.option("--bpf", "way", flag_value="bpf", help="As BPF: needs BTF, clang, bpftool and libbpf-dev.")
 @click.option("--module", "way", flag_value="module", help="As a module: needs the kernel's headers.")
 @AS_JSON
@@ -122,7 +122,7 @@ def load(*, way: str | None, as_json: bool) -> None:
     _print_loaded(host.load(way), as_json)
 
 
-@command.command("unload")
+@command.command("unload", short_help="Take it out of the running kernel.")
 @AS_JSON
 def unload(*, as_json: bool) -> None:
     """Take `dstcc` out of the running kernel."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .limits import ALLOW, LIMIT
-from .output import console, emit_json, notices, progress, show_figures
+from .output import emit_json, notices, progress, say, show_figures
 
 if TYPE_CHECKING:
     from dstcc.ladder.rungs import Ladder
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   dstcc ladder examples/learning/training/onset.toml -o runs/ladder
-  dstcc ladder examples/learning/held-out/*.toml -o runs/held-out --seeds 20 --json
-  dstcc ladder mars.toml -o runs/ladder --controller gru-mpc --controller rules.json
+  dstcc ladder examples/learning/held-out/*.toml -o runs/held-out \\
+      --seeds 20 --json
+  dstcc ladder mars.toml -o runs/ladder --controller gru-mpc \\
+      --controller rules.json
 """
 
 
@@ -103,4 +105,4 @@ def _show(ladder: Ladder) -> None:
         )
     show_figures(table)
     for gap in ladder.gaps:
-        console().print(gap.sentence(), soft_wrap=True)
+        say(gap.sentence())

@@ -21,7 +21,8 @@ Examples:
   dstcc links mro-x-dss35 --date 2026-11-21 --elevation 20
   dstcc links mro-x-dss35 --plot link.svg
   dstcc links --code ccsds-turbo-1/2-8920 --ebn0 1.1 --bytes 1500
-  dstcc links mars-ka-dss25 --date 2026-11-21 --duration 86400 --netem day.sh --scale 34
+  dstcc links mars-ka-dss25 --date 2026-11-21 --duration 86400 \\
+      --netem day.sh --scale 34
 """
 DAY_S = 86_400.0
 OUTPUT = click.Path(path_type=Path, dir_okay=False)

@@ -61,6 +61,16 @@ def _console(*, stderr: bool) -> Console:
     return Plain(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
+def say(text: str) -> None:
+    """Print a sentence on stdout in lines that fit the terminal, or 80 characters where there is none; the lines after
+    its first are indented, and no word is broken."""
+    from textwrap import fill
+
+    out = console()
+    lines = fill(text, out.width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    out.print(lines, soft_wrap=True)
+
+
 FOLDED = 16
 """Columns of text become so narrow, if it must be, before a table is printed in parts."""
 

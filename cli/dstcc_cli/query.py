@@ -14,14 +14,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EXAMPLES = """\b
-Tables: trials (a row each: the keys that vary, algorithm, seed, metrics), failures.
+Tables: trials (a row each: the keys that vary, algorithm, seed, metrics),
+failures.
 Names with dots or signs stand in double quotes: "link.0.loss.packet".
 
 \b
 Examples:
   dstcc query study "DESCRIBE trials"
-  dstcc query study "SELECT algorithm, avg(weighted_layers) AS mean, count(*) FROM trials GROUP BY ALL"
-  dstcc query study "FROM trials WHERE playback_ratio < 0.5" --format csv > bad.csv
+  dstcc query study "SELECT algorithm, avg(weighted_layers) AS mean, \\
+      count(*) FROM trials GROUP BY ALL"
+  dstcc query study "FROM trials WHERE playback_ratio < 0.5" --format csv > \\
+      bad.csv
   dstcc query study "SELECT trial, error FROM failures"
 """
 

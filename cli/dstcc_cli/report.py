@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .output import console, emit_json, progress
+from .output import console, emit_json, progress, say
 
 if TYPE_CHECKING:
     from dstcc.report import Report
@@ -136,9 +136,8 @@ def _write_study(
     if as_json:
         emit_json({"report": output, "format": form, "bytes": len(data), **report.document()})
     else:
-        out = console()
-        out.print(verdict(report), soft_wrap=True)
-        out.print(f"wrote {output} ({len(data) / 1e6:.2f} MB)", markup=False)
+        say(verdict(report))
+        console().print(f"wrote {output} ({len(data) / 1e6:.2f} MB)", markup=False, soft_wrap=True)
 
 
 def _write_programs(
@@ -162,7 +161,7 @@ def _write_programs(
     if as_json:
         emit_json({"report": output, "format": form, "bytes": len(data)})
     else:
-        console().print(f"wrote {output} ({len(data) / 1e6:.2f} MB)", markup=False)
+        console().print(f"wrote {output} ({len(data) / 1e6:.2f} MB)", markup=False, soft_wrap=True)
 
 
 def _format_of(output: str) -> str:
@@ -223,4 +222,4 @@ def _say(report: Report, output: str, written: int) -> None:
         out.print(f"{one.name} over playout delay: {one.finding}", markup=False)
     if (pooled := pool(report)) and (said := pooled_verdict(pooled)):
         out.print(f"All {len(report.sections)} scenarios: {said}", markup=False)
-    out.print(f"wrote {output} ({written / 1e6:.2f} MB)", markup=False)
+    out.print(f"wrote {output} ({written / 1e6:.2f} MB)", markup=False, soft_wrap=True)

@@ -19,7 +19,8 @@ EXAMPLES = """\b
 Examples:
   dstcc run mars.toml -o run --scale 1 -- ping -c 5 -W 3000 earth
   dstcc run mars.toml -o run --earth "iperf3 -s -1" -- iperf3 -c earth -t 600
-  dstcc run mars.toml -o run --earth "python3 -m http.server 80" --for 2h -- curl -O http://earth/
+  dstcc run mars.toml -o run --earth "python3 -m http.server 80" \\
+      --for 2h -- curl -O http://earth/
   dstcc run mars.toml -o run --scale 1 --for 10d -- ping -i 60 earth
 """
 

@@ -41,9 +41,11 @@ Examples:
   dstcc sweep study.toml --dry-run
   dstcc sweep study.toml -o study       # again: goes on where it stopped
   dstcc report study -o study.html
-  dstcc query study "SELECT algorithm, avg(playback_ratio) FROM trials GROUP BY ALL"
+  dstcc query study "SELECT algorithm, avg(playback_ratio) FROM trials \\
+      GROUP BY ALL"
   dstcc sweep study.toml -o study --merge theirs
-  dstcc sweep study.toml -o study --engine slurm --tasks 200 --slurm --partition=long
+  dstcc sweep study.toml -o study --engine slurm --tasks 200 --slurm \\
+      --partition=long
   dstcc sweep study.toml -o study --engine slurm --script > job.sh
   dstcc sweep study.toml -o study --engine ray --address 10.0.0.1:6379
 """

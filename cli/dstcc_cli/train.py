@@ -26,7 +26,8 @@ EXAMPLES = """\b
 Examples:
   dstcc train mars.toml -o runs/mars
   dstcc train mars.toml -o runs/mars --resume --steps 1000000
-  dstcc train examples/iodst/table-1.toml -o runs/t1 --algorithm iodst-dqn --seed 7
+  dstcc train examples/iodst/table-1.toml -o runs/t1 --algorithm iodst-dqn \\
+      --seed 7
 """
 
 

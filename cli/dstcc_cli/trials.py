@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .output import console, show_figures
+from .output import say, show_figures
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -45,9 +45,8 @@ MOST_ROWS = 30
 def show_trials(title: str, done: Sequence[Done], algorithms: Sequence[Mapping[str, Any]]) -> None:
     """Print the table, and below it a legend of its abbreviations; ``algorithms`` is ``run.json``'s."""
     show_figures(_table(title, done, {one["name"]: one for one in algorithms}))
-    out = console()
     for line in [*others(done), *legend(algorithms)]:
-        out.print(line, soft_wrap=True, markup=False)
+        say(line)
 
 
 def others(done: Sequence[Done]) -> list[str]:
@@ -78,9 +77,8 @@ def show_algorithms(algorithms: Sequence[Mapping[str, Any]]) -> None:
     for one in algorithms:
         table.add_row(one["name"], *_footing(one, True))
     show_figures(table)
-    out = console()
     for line in legend(algorithms)[: 2 + _scales(algorithms)]:
-        out.print(line, soft_wrap=True, markup=False)
+        say(line)
 
 
 def legend(algorithms: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dstcc.report.figures.looks import COLOURS
 from dstcc.report.figures.panels import Line, Panel, draw_panels
-from dstcc.report.figures.style import INK, NOT_PLAYED, draw_svg, quiet_ticks
+from dstcc.report.figures.style import INK, NOT_PLAYED, draw_svg, quiet_ticks, width_in
 from dstcc.report.numbers import unit_for
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ LEAST_LOSS = 1e-6
 """What no loss at all is drawn as."""
 MOST_CHOICES = 8
 """Choices of one kind with a colour of their own: the most frequent ones."""
-ROW_IN, AXIS_IN, LEGEND_IN = 0.34, 0.55, 0.2
+ROW_IN, AXIS_IN, LEGEND_IN, KEY_IN = 0.34, 0.55, 0.2, 0.17
 CHANNEL, BELIEF, BOUND = COLOURS[1], COLOURS[0], COLOURS[2]
 BOUNDS = {"loss_low": "believed: 5 % are below", "loss_high": "believed: 5 % are above"}
 
 
-def loss_figure(told: Explanation) -> str:
+def loss_figure(told: Explanation, *, narrow: bool = False) -> str:
     """The loss believed and that of the channel, a panel a link, on an axis of powers of ten."""
     panels: list[Panel] = []
     for link in told.links:
@@ -44,10 +44,10 @@ def loss_figure(told: Explanation) -> str:
             if np.isfinite(bound).any():
                 lines.append(Line(words, told.t_s, bound, BOUND))
         panels.append((link.name, lines, None))
-    return draw_panels(panels, "bps", "explain-loss", "", floor=LEAST_LOSS)
+    return draw_panels(panels, "bps", _salt("loss", narrow), "", floor=LEAST_LOSS, narrow=narrow)
 
 
-def rate_figure(told: Explanation) -> str:
+def rate_figure(told: Explanation, *, narrow: bool = False) -> str:
     """The rate believed and the rate that the policy asked for, a panel a link."""
     panels: list[Panel] = []
     for link in told.links:
@@ -58,22 +58,23 @@ def rate_figure(told: Explanation) -> str:
             held = told.believed_of(link, "rate_bps") * len(mine)
             lines.insert(0, Line("believed", told.t_s, held, BELIEF))
         panels.append((link.name, lines, link.rate_bps))
-    return draw_panels(panels, "bps", "explain-rate", "the link's")
+    return draw_panels(panels, "bps", _salt("rate", narrow), "the link's", narrow=narrow)
 
 
-def choice_figure(told: Explanation) -> str:
+def choice_figure(told: Explanation, *, narrow: bool = False) -> str:
     """A row for each thing that is decided, coloured by what was chosen; below, the colours of each row."""
     choices = told.choices()
     clock = unit_for("seconds", [told.end_s])
     edges = np.append(told.t_s, told.end_s) / clock.factor
-    keys = {name: _colours(chosen) for name, chosen in choices.items()}
-    legend_in = LEGEND_IN * sum(2 + len(colours) // 4 for colours in keys.values())
+    keys = _colours(choices)
+    columns, left = (1, 0.4) if narrow else (4, 0.19)
+    legend_in = LEGEND_IN * sum(0.5 + -(-len(colours) // columns) for colours in keys.values())
     height_in = ROW_IN * len(choices) + AXIS_IN + legend_in + 0.2
 
     def draw(figure: Figure) -> None:
         top = 1 - 0.1 / height_in
         bottom = (AXIS_IN + legend_in) / height_in
-        axes = figure.add_axes((0.19, bottom, 0.79, top - bottom))
+        axes = figure.add_axes((left, bottom, 0.98 - left, top - bottom))
         for row, (name, chosen) in enumerate(choices.items()):
             for begin, end, choice in _stretches(chosen):
                 colour = keys[name].get(choice, NOT_PLAYED)
@@ -92,14 +93,18 @@ def choice_figure(told: Explanation) -> str:
             at -= LEGEND_IN / height_in
             figure.text(0.01, at, name, color=INK, va="center", ha="left", fontweight="bold")
             for place, (choice, colour) in enumerate(colours.items()):
-                if place and place % 4 == 0:
+                if place and place % columns == 0:
                     at -= LEGEND_IN / height_in
-                x = 0.19 + 0.2 * (place % 4)
+                x = left + 0.2 * (place % columns)
                 figure.text(x, at, "■", color=colour, va="center")
-                figure.text(x + 0.015, at, choice, color=INK, va="center")
+                figure.text(x + KEY_IN / figure.get_figwidth(), at, choice, color=INK, va="center")
             at -= 0.5 * LEGEND_IN / height_in
 
-    return draw_svg("explain-choices", height_in, draw)
+    return draw_svg(_salt("choices", narrow), height_in, draw, width_in=width_in(narrow))
+
+
+def _salt(key: str, narrow: bool) -> str:
+    return f"explain-{key}{'-narrow' if narrow else ''}"
 
 
 def channel_loss(told: Explanation, link: LinkTruth) -> tuple[FloatArray, FloatArray]:
@@ -111,10 +116,18 @@ def channel_loss(told: Explanation, link: LinkTruth) -> tuple[FloatArray, FloatA
     return t_s, np.where(sent > 0, lost / np.maximum(sent, 1), np.nan)
 
 
-def _colours(chosen: list[str]) -> dict[str, str]:
-    """A colour for each of the most frequent choices."""
-    names = sorted(set(chosen), key=lambda name: (-chosen.count(name), name))[:MOST_CHOICES]
-    return dict(zip(names, COLOURS, strict=False))
+def _colours(choices: dict[str, list[str]]) -> dict[str, dict[str, str]]:
+    """For each thing that is decided, a colour of its most frequent choices; what is called the same looks the same."""
+    keys: dict[str, dict[str, str]] = {}
+    known: dict[str, str] = {}
+    for decided, chosen in choices.items():
+        names = sorted(set(chosen), key=lambda name: (-chosen.count(name), name))[:MOST_CHOICES]
+        mine = {name: known[name] for name in names if name in known}
+        free = [colour for colour in COLOURS if colour not in mine.values()]
+        mine.update(zip((name for name in names if name not in mine), free, strict=False))
+        known = {**mine, **known}
+        keys[decided] = {name: mine[name] for name in names if name in mine}
+    return keys
 
 
 def _stretches(chosen: list[str]) -> list[tuple[int, int, str]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dstcc.report.numbers import quantity
-from dstcc.report.template import TEMPLATES, fill
+from dstcc.report.template import TEMPLATES, Plot, fill
 
 from .explanation import Explanation
 from .figures import choice_figure, loss_figure, rate_figure
@@ -28,13 +30,13 @@ def render(told: Explanation) -> str:
 def finding(told: Explanation) -> str:
     """One sentence: how many decisions there were, and how much of them is one choice."""
     played, full = (told.levels >= 0).mean(), (told.levels == told.layers - 1).mean()
-    steady = [name for name, choices in told.shares().items() if choices[0][1] == 1]
+    steady = [f"{name} {choices[0][0]}" for name, choices in told.shares().items() if choices[0][1] == 1]
     varied = [name for name, choices in told.shares().items() if choices[0][1] < 1]
     said = f"{told.policy} decided {len(told.decisions)} times; {played:.1%} of chunks were played, {full:.1%} in full."
     if steady:
-        said += f" It never changed {_listed(steady)}."
+        said += f" Always the same: {_listed(steady)}."
     if varied:
-        said += f" It changed {_listed(varied)}."
+        said += f" Changed over time: {_listed(varied)}."
     return said
 
 
@@ -47,23 +49,46 @@ def _figures(told: Explanation) -> list[dict[str, Any]]:
         {
             "key": "loss",
             "title": "Loss, believed and true",
-            "svg": loss_figure(told),
-            "label": "Loss of each link over mission time: what the controller believed, and what the channel did",
+            "plot": Plot(loss_figure(told), _loss_said(told), loss_figure(told, narrow=True)),
             "caption": "None at all is drawn at 10⁻⁶. The channel's is that of the packets sent "
             "at that time: the controller can know of it a round trip later at the earliest.",
         },
         {
             "key": "rate",
             "title": "Rate, believed and used",
-            "svg": rate_figure(told),
-            "label": "Rate of each link over mission time: what the controller believed, and at which rate it sent",
+            "plot": Plot(rate_figure(told), _rate_said(told), rate_figure(told, narrow=True)),
             "caption": "All subflows of a link together, on the wire.",
         },
         {
             "key": "choices",
             "title": "What was chosen",
-            "svg": choice_figure(told),
-            "label": "Each choice over mission time, as coloured bars",
+            "plot": Plot(choice_figure(told), _choices_said(told), choice_figure(told, narrow=True)),
             "caption": "A choice holds until the next decision. Grey: the rarer ones.",
         },
     ]
+
+
+def _loss_said(told: Explanation) -> str:
+    said = []
+    for link in told.links:
+        held, sent = told.believed_of(link, "loss"), int(link.sent.sum())
+        words = [f"believed {np.nanmean(held):.2g} on average"] if np.isfinite(held).any() else []
+        words += [f"the channel lost {link.lost.sum() / sent:.2g} of what was sent"] if sent else []
+        said.append(f"{link.name}: {', '.join(words) or 'nothing sent'}")
+    return f"Loss of each link over mission time, believed and true. {'; '.join(said)}."
+
+
+def _rate_said(told: Explanation) -> str:
+    said = []
+    for link in told.links:
+        mine = list(link.subflows)
+        paced = np.array([float(decision.saw["pacing_bps"][mine].sum()) for decision in told.decisions])
+        words = f"paced at {quantity('bps', float(paced.mean()))} on average" if paced.size else "no decision"
+        whole = f" of the link's {quantity('bps', link.rate_bps)}" if link.rate_bps else ""
+        said.append(f"{link.name}: {words}{whole}")
+    return f"Rate of each link over mission time, believed and used. {'; '.join(said)}."
+
+
+def _choices_said(told: Explanation) -> str:
+    most = (f"{name}: {choices[0][0]}, {choices[0][1]:.0%}" for name, choices in told.shares().items())
+    return f"What was chosen over mission time, the most frequent choice of each. {'; '.join(most)}."

@@ -28,6 +28,7 @@ from .carry import Results
 from .cells import engine_digest
 from .figures import draw, standalone
 from .model import Figure, Paper
+from .prose import prose
 from .rows import COLUMNS, Row, mean_of, metrics_of
 from .verdict import REPRODUCED
 
@@ -195,4 +196,5 @@ def _page(paper: Paper, results: list[Results], rows: list[Row], plots: dict[str
         interval=interval,
         held=sum(row.verdict.startswith(REPRODUCED) for row in rows),
         engine=engine_digest()[:12],
+        readme=prose(paper.readme),
     )

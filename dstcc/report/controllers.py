@@ -63,6 +63,14 @@ def controllers_of(section: Section) -> list[Controller]:
     return [one for one in controllers if one is not None]
 
 
+def policies_of(section: Section) -> list[tuple[Controller, tuple[str, ...]]]:
+    """The same, one of each policy, with the names of all that it drives: variants share their policy."""
+    names: dict[tuple[str, ...], list[Controller]] = {}
+    for one in controllers_of(section):
+        names.setdefault((one.algorithm, one.checksum, one.training, one.seed), []).append(one)
+    return [(those[0], tuple(one.name for one in those)) for those in names.values()]
+
+
 def controller_of(section: Section, algorithm: Algorithm) -> Controller | None:
     """The controller of an algorithm; None for an algorithm without a controller."""
     trial = algorithm.trials[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -16,8 +15,9 @@ from dstcc.levels import level_name
 from dstcc.stats import FEW_SEEDS
 
 from .catalogue import METRIC, METRICS, TERMS, Metric
+from .comparison import ALONE
 from .contacts import ContactTable, contact_table
-from .controllers import controllers_of
+from .controllers import policies_of
 from .data import Rows, frontier_rows, layers_rows, paired_rows, profile_rows, transport_rows
 from .decision import Decision, decide
 from .figures import style
@@ -50,20 +50,8 @@ from .summary import (
     summary_table,
 )
 from .tables import Tables
-from .template import TEMPLATES, fill
+from .template import TEMPLATES, Plot, fill
 from .verdict import pooled_verdict, verdict
-
-CONTENTS = "<!-- contents -->"
-"""Where in the page the list of its sections stands."""
-
-
-@dataclass(frozen=True)
-class Plot:
-    """A figure of the page."""
-
-    svg: str
-    label: str
-    """Text for a screen reader: what the figure shows and what follows from it."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +60,6 @@ class Drawn(Plot):
 
     name: str
     """Of its files."""
-    narrow: str
-    """The same for a phone; empty where the one picture suits both."""
     rows: Callable[[], Rows]
     """The numbers that it draws."""
 
@@ -97,7 +83,7 @@ class SectionView:
         self.verdict = verdict(section)
         self.footings = footings_of(section)
         self.ranking = RankingView(section_ranking(section), looks, self.footings.values())
-        self.controllers = controllers_of(section)
+        self.policies = policies_of(section)
         self.algorithms = [(a.name, style.swatch(looks[a.name])) for a in section.finished]
         self._looks = looks
         self._tables = Tables()
@@ -173,18 +159,21 @@ class SectionView:
     def _plot(self, key: str, draw: Callable[..., str], label: str, rows: Callable[[], Rows]) -> Drawn:
         return _drawn(f"{self.id}-{key}", self.id, draw, label, rows)
 
-    def transport(self) -> Iterator[tuple[str, Drawn]]:
-        """Window, RTT and throughput: title and figure of each."""
+    def transport(self) -> Iterator[tuple[str, Drawn, str]]:
+        """Window, RTT and throughput: title and figure of each, and which algorithms have no line in it and why."""
         for what in QUANTITIES:
             without = without_line(self.section, self._tables, what)
             if len(without) == len(self.section.representative):
                 continue
             draw = partial(transport_figure, self.section, self._tables, what, self._looks)
-            left_out = "".join(f"; {name}: {why}" for name, why in without.items())
-            yield (
-                what.title + left_out,
-                self._plot(what.key, draw, self._transport_label(what), self._transport_rows(what)),
+            whose: dict[str, list[str]] = {}
+            for name, why in without.items():
+                whose.setdefault(why, []).append(name)
+            left_out = "".join(
+                f" Without a line: {', '.join(names)} ({why})." for why, names in whose.items()
             )
+            plot = self._plot(what.key, draw, self._transport_label(what), self._transport_rows(what))
+            yield what.title, plot, left_out
 
     def _transport_label(self, what: Quantity) -> str:
         said = finding(self.section.pictured, what.metric) if what.metric else ""
@@ -262,6 +251,8 @@ class RankingView:
     def __init__(self, rows: list[Ranked], looks: Looks, footings: Iterable[Footing]) -> None:
         self.rows = [(row, style.swatch(looks[row.name])) for row in rows]
         self.words = words_of(rows)
+        self.alone = any(row.leader and row.word == ALONE for row in rows)
+        """Whether nothing ranks the leader, so that no colour praises it."""
         self.legend = legend(footings)
         self.headings = headings()
 
@@ -310,7 +301,7 @@ class FrontierView:
         """The figure; its label says what it shows."""
         said = f"Weighted layers over playout delay, {self.name}. {self.finding}"
         svg = frontier_figure(self.frontier, self._looks, self.id)
-        return Drawn(svg, said, f"{self.id}-frontier", "", lambda: frontier_rows(self.frontier))
+        return Drawn(svg, said, "", f"{self.id}-frontier", lambda: frontier_rows(self.frontier))
 
 
 def _profile_plot(panels: Panels, looks: Looks, named: set[str], salt: str) -> Drawn:
@@ -328,7 +319,7 @@ def _profile_plot(panels: Panels, looks: Looks, named: set[str], salt: str) -> D
 
 def _drawn(name: str, salt: str, draw: Callable[..., str], label: str, rows: Callable[[], Rows]) -> Drawn:
     """A figure for a wide page and for a phone; ``draw`` takes a salt for ids, and whether it is narrow."""
-    return Drawn(draw(salt=salt), label, name, draw(salt=f"{salt}n", narrow=True), rows)
+    return Drawn(draw(salt=salt), label, draw(salt=f"{salt}n", narrow=True), name, rows)
 
 
 def render_html(report: Report, screenings: Screenings | None = None) -> str:
@@ -379,16 +370,7 @@ def draw_page(
         grouped=grouped,
         reference={what.key: what.reference_name for what in QUANTITIES},
     )
-    return page.replace(CONTENTS, _contents(page), 1), plots
-
-
-def _contents(page: str) -> str:
-    """A list of the page's sections with links, from its headings of the second level."""
-    entries = re.findall(r'<h2[^>]* id="([^"]+)"[^>]*>(.*?)</h2>', page, re.DOTALL)
-    items = "".join(
-        f'<li><a href="#{key}">{re.sub("<[^>]*>", "", text).strip()}</a></li>' for key, text in entries
-    )
-    return f'<nav class="contents" aria-label="Contents"><ul>{items}</ul></nav>' if len(entries) > 2 else ""
+    return page, plots
 
 
 def _settings(meta: dict[str, Any]) -> list[tuple[str, str]]:

@@ -1,12 +1,30 @@
-"""Pages from templates: every page of dstcc has the same style, and the same rules of escaping."""
+"""Pages from templates: every page of dstcc has the same style, the same figures and contents, and the same rules of
+escaping."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from dstcc.version import __version__
 
 TEMPLATES = Path(__file__).parent / "templates"
+CONTENTS = "<!-- contents -->"
+"""Where in a page the list of its sections stands."""
+FEWEST = 3
+"""Sections that are worth a list."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure of a page; ``figure.html`` shows it."""
+
+    svg: str
+    label: str
+    """Text for a screen reader: what the figure shows and what follows from it."""
+    narrow: str
+    """The same for a phone; empty where the one picture suits both."""
 
 
 def fill(template: Path, **values: object) -> str:
@@ -24,4 +42,15 @@ def fill(template: Path, **values: object) -> str:
         undefined=StrictUndefined,
     )
     css = (TEMPLATES / "report.css").read_text(encoding="utf-8")
-    return environment.get_template(template.name).render(version=__version__, css=css, **values)
+    page = environment.get_template(template.name).render(version=__version__, css=css, **values)
+    return page.replace(CONTENTS, _contents(page), 1)
+
+
+def _contents(page: str) -> str:
+    """A list of the page's sections with links, from its headings of the second level."""
+    entries = re.findall(r'<h2[^>]* id="([^"]+)"[^>]*>(.*?)</h2>', page, re.DOTALL)
+    items = "".join(
+        f'<li><a href="#{key}">{re.sub("<[^>]*>", "", text).strip()}</a></li>' for key, text in entries
+    )
+    listed = f'<nav class="contents" aria-label="Contents"><ul>{items}</ul></nav>'
+    return listed if len(entries) >= FEWEST else ""

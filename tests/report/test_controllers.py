@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dstcc.report import FORMATS, load_report, render
-from dstcc.report.controllers import controllers_of
+from dstcc.report.controllers import controllers_of, policies_of
 from dstcc.report.verdict import verdict
 from tests.report.conftest import RunFactory
 from tests.report.synthetic_run import RunSpec
@@ -59,6 +59,7 @@ def test_a_controller_has_seen_what_it_was_trained_on(
     (one,) = controllers_of(section)
     assert one.name == "bbr-scaled (learned)"
     assert one.seen is seen
+    assert policies_of(section) == [(one, ("bbr-scaled (learned)",))]
 
 
 @pytest.mark.parametrize(

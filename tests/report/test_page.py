@@ -210,7 +210,8 @@ def test_a_long_mission_stays_small(pages: Pages) -> None:
 
 def test_a_sender_without_a_window_does_not_stretch_the_axis(pages: Pages) -> None:
     page = pages(RunSpec(congestion=("cubic", "open-loop"), seeds=(1,)))
-    assert "Congestion window; open-loop+minrtt: paced, no window" in page
+    assert ">Congestion window</h3>" in page
+    assert "Without a line: open-loop+minrtt (paced, no window)." in page
     alone = pages(RunSpec(congestion=("open-loop",), seeds=(1,)), figures=False)
     assert "Congestion window" not in alone and "Smoothed round-trip time" in alone
     assert not re.search(r">\d+[MG]<", page)  # tick labels stay in the range of real windows

@@ -68,7 +68,9 @@ def test_the_page_says_it_and_escapes_it(tmp_path: Path, carried: None) -> None:
     assert page == render_study(load_study_report(tmp_path / "out"))
     assert "over &lt;b&gt;losses&lt;/b&gt;" in page and "<b>losses" not in page
     assert "[/red] broke (1 tries)" in page and "Traceback &lt;of it&gt;" in page
-    assert page.count("<svg xmlns") == 2 * 2  # two axes, two metrics with values
+    assert page.count("<svg xmlns") == 2 * 2 * 2  # two axes, two metrics with values, each also narrow
+    assert 'aria-label="Weighted layers over loss: cubic+minrtt 20' in page
+    assert 'class="contents"' in page
     assert "23 of 24 trials at 4 points, 3 seeds, 1 failed." in page
     assert "http:" not in page.replace("http://www.w3.org/2000/svg", "")
     text = render_study(report, "md").replace(SPACE, " ")

@@ -47,6 +47,9 @@ def layers_figure(section: Section, salt: str, *, narrow: bool = False) -> str:
         if not narrow:
             axes.set_yticklabels([short(algorithm.name) for algorithm in rows], color=INK)
         axes.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1.0], labels=["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"])
+        if narrow:  # the outer numbers would stand half outside the picture
+            axes.get_xticklabels()[0].set_horizontalalignment("left")
+            axes.get_xticklabels()[-1].set_horizontalalignment("right")
         axes.set_xlabel("share of chunks")
         axes.grid(axis="y", visible=False)
         axes.set_axisbelow(True)

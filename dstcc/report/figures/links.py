@@ -32,8 +32,18 @@ BAR_IN, FLAT_IN, CURVE_IN, HOME_IN = 0.3, 0.45, 0.9, 1.7
 SUN_FAR_DEG = 20.0
 """The Sun's angle is a line of little height where it never comes below this: it does nothing to the link."""
 LINK_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)))
-CURVES = (("ebn0_db", "Eb/N0 (dB)"), ("sun_earth_probe_deg", "Sun angle (°)"))
+CURVES = (("ebn0_db", "Eb/N0 (dB)"), ("sun_earth_probe_deg", "Sun (°)"))
 """Columns with a panel where a link has values, and their labels."""
+SAID = {
+    "ebn0_db": ("Eb/N0", "Eb/N0 is that of the data direction while the link is up."),
+    "sun_earth_probe_deg": (
+        "the Sun’s angle",
+        "The Sun’s angle is the one between the Sun and the spacecraft, as seen from the Earth.",
+    ),
+}
+"""What an alternative text calls a panel, and the caption's sentence of it."""
+LEGEND_HEADROOM = 0.45
+"""Of the height of Eb/N0's curves, above them: there its legend stands."""
 DAY_S = 86_400.0
 
 
@@ -54,7 +64,7 @@ def links_figure(section: Section, tables: Tables, looks: Looks, salt: str, *, n
     """A bar of contacts for each link, Eb/N0 and the Sun's angle where there are any, and a line an algorithm."""
     trials = section.representative
     scene = _scene(section, trials, tables)
-    curves = [one for one in CURVES if any(np.isfinite(rows[one[0]]).any() for rows in scene.links.values())]
+    curves = [(column, label) for column, label in CURVES if column in _known(scene.links)]
     heights = [BAR_IN * len(scene.names)] * bool(scene.names)
     heights += [_height(scene, column) for column, _ in curves] + [HOME_IN]
     lines = [
@@ -100,10 +110,25 @@ def steps(trials: tuple[Trial, ...], tables: Tables) -> NDArray[Any]:
 
 
 def _end_s(trials: tuple[Trial, ...], tables: Tables) -> float:
-    complete = [tables.chunks(trial)["complete_s"] for trial in trials]
-    last = max((float(one[np.isfinite(one)].max(initial=0.0)) for one in complete), default=0.0)
-    # A sender that goes on for weeks after all is home would squeeze what is of interest to the left edge.
-    return last * 1.02 or 1.0
+    """A little after the last that came home in time, or where nothing did, after the last that came."""
+    # A sender that goes on for weeks after every deadline would squeeze what is of interest to the left edge.
+    chunks = [tables.chunks(trial) for trial in trials]
+    played = max((_last_s(one, one["layer"] <= one["played_level"]) for one in chunks), default=0.0)
+    came = played or max((_last_s(one, np.True_) for one in chunks), default=0.0)
+    return came * 1.02 or 1.0
+
+
+def _last_s(chunks: Columns, which: Any) -> float:
+    """When the last of these layers was complete on Earth; 0 where none was."""
+    complete = chunks["complete_s"]
+    return float(complete[which & np.isfinite(complete)].max(initial=0.0))
+
+
+def _known(links: dict[str, Columns]) -> tuple[str, ...]:
+    """The columns of :data:`CURVES` of which a link has values."""
+    return tuple(
+        column for column, _ in CURVES if any(np.isfinite(rows[column]).any() for rows in links.values())
+    )
 
 
 def _scene(section: Section, trials: tuple[Trial, ...], tables: Tables) -> Scene:
@@ -168,6 +193,8 @@ def _curve(axes: Axes, scene: Scene, column: str, label: str) -> None:
                 label=name,
             )
     if len(axes.lines) > 1 and column == "ebn0_db":
+        low, high = axes.get_ylim()
+        axes.set_ylim(top=high + (high - low) * LEGEND_HEADROOM)
         axes.legend(loc="upper right", ncols=len(axes.lines), borderaxespad=0.1)
     if column == "sun_earth_probe_deg":
         axes.set_ylim(bottom=0)
@@ -212,15 +239,21 @@ def _label(shown: Shown) -> str:
         if home is not None:
             over = f" in {passes} contacts" if passes > 1 else ""
             said.append(f"{trial.algorithm}: {home / 1e6:,.0f} MB home{over}")
-    return f"Contacts, Eb/N0 and what came home over mission time, {shown.representative}. {'; '.join(said)}."
+    panels = ", ".join(["Contacts", *(SAID[column][0] for column in _panels(shown))])
+    return f"{panels} and what came home over mission time, {shown.representative}. {'; '.join(said)}."
 
 
 def _caption(shown: Shown) -> str:
+    panels = "".join(f" {SAID[column][1]}" for column in _panels(shown))
     return (
-        "Bars: when each link is up, by the spacecraft’s clock. Eb/N0 is that of the data direction while it is up. "
-        "The Sun’s angle is the one between the Sun and the spacecraft, as seen from the Earth. Below: what was "
-        f"complete on Earth in each step and was played ({shown.representative})."
+        f"Bars: when each link is up, by the spacecraft’s clock.{panels} Below: what was complete on Earth in each "
+        f"step and was played ({shown.representative})."
     )
+
+
+def _panels(shown: Shown) -> tuple[str, ...]:
+    """Which of :data:`CURVES` the figure has."""
+    return _known({"": Tables().links(shown.section.representative[0])})
 
 
 def links_rows(section: Section, tables: Tables) -> Iterator[Sequence[Any]]:

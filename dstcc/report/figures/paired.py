@@ -35,7 +35,9 @@ def paired_figure(section: Section, looks: Looks, salt: str, *, narrow: bool = F
         for axes, metric in zip(grid, metrics, strict=True):
             _panel(axes, section, metric, looks)
         grid[0].set(ylim=(len(others) - 0.5, -0.5), yticks=range(len(others)))
-        grid[0].set_yticklabels([short(algorithm.name) for algorithm in others], color=INK)
+        grid[0].set_yticklabels([short(algorithm.name) for algorithm in others])
+        for axes in grid:
+            axes.tick_params(axis="y", labelcolor=INK)
         height = figure.get_figheight()
         figure.subplots_adjust(
             left=LEFT_IN / figure.get_figwidth(),

@@ -1,4 +1,4 @@
-"""Panels of lines over mission time, one for each link, beside each other."""
+"""Panels of lines over mission time, one for each link, beside each other, or on a phone below each other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from dstcc.report.numbers import Unit, unit_for
 
-from .style import INK, MUTED, draw_svg, quiet_ticks, short
+from .style import INK, MUTED, draw_svg, quiet_ticks, short, width_in
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,9 +37,15 @@ Panel = tuple[str, list[Line], float | None]
 
 
 def draw_panels(
-    panels: Sequence[Panel], kind: str, salt: str, limit_name: str, *, floor: float | None = None
+    panels: Sequence[Panel],
+    kind: str,
+    salt: str,
+    limit_name: str,
+    *,
+    floor: float | None = None,
+    narrow: bool = False,
 ) -> str:
-    """The panels beside each other as SVG, each with a legend of its own.
+    """The panels as SVG, each with a legend of its own.
 
     With ``floor`` the values are shares, drawn from there to 1 on an axis of powers of ten; lower ones lie on it.
     """
@@ -47,12 +53,17 @@ def draw_panels(
     tops = [float(np.nanmax(line.y)) for _, lines, _ in panels for line in lines if np.isfinite(line.y).any()]
     clock = unit_for("seconds", times or [1.0])
     unit = unit_for(kind, [*tops, *(limit for _, _, limit in panels if limit)] or [1.0])
-    rows = -(-max(len(lines) + (limit is not None) for _, lines, limit in panels) // 2)
+    columns = 1 if narrow else 2
+    rows = -(-max(len(lines) + (limit is not None) for _, lines, limit in panels) // columns)
     below_in = AXIS_IN + LEGEND_IN * rows
-    height_in = HEIGHT_IN + below_in
+    down = len(panels) if narrow else 1
+    height_in = (HEIGHT_IN + below_in) * down
+    plot_in = 0.9 * HEIGHT_IN
+    """Of a panel without its title."""
 
     def draw(figure: Figure) -> None:
-        grid = figure.subplots(1, len(panels), squeeze=False, sharex=True)[0]
+        shape = (len(panels), 1) if narrow else (1, len(panels))
+        grid = list(figure.subplots(*shape, squeeze=False, sharex=True).flat)
         for axes, (name, lines, limit) in zip(grid, panels, strict=True):
             top = limit or 0.0
             for line in lines:
@@ -76,13 +87,23 @@ def draw_panels(
                 axes.yaxis.set_major_formatter(_power)
                 axes.set_ylim(floor / LEAST_RISE, 1)
             axes.set_title(short(name), loc="left", color=INK)
+            axes.set_xlim(left=0)
             axes.set_xlabel(_labelled("mission time", clock))
             quiet_ticks(axes)
-            axes.legend(loc="upper left", bbox_to_anchor=(0, -0.2), ncols=2)
-        grid[0].set_ylabel(unit.name if floor is None else "share")
-        figure.subplots_adjust(left=0.07, right=0.99, top=0.9, bottom=below_in / height_in, wspace=0.16)
+            axes.tick_params(labelbottom=True)
+            axes.legend(loc="upper left", bbox_to_anchor=(0, -0.2), ncols=columns)
+        for axes in grid if narrow else grid[:1]:
+            axes.set_ylabel(unit.name if floor is None else "share")
+        figure.subplots_adjust(
+            left=0.78 / figure.get_figwidth(),
+            right=0.99,
+            top=1 - (HEIGHT_IN - plot_in) / height_in,
+            bottom=below_in / height_in,
+            wspace=0.16,
+            hspace=(HEIGHT_IN + below_in) / plot_in - 1,
+        )
 
-    return draw_svg(salt, height_in, draw)
+    return draw_svg(salt, height_in, draw, width_in=width_in(narrow))
 
 
 def _power(value: float, _place: int | None) -> str:

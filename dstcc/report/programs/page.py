@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dstcc.report.figures.panels import Panel, draw_panels
 from dstcc.report.numbers import quantity
-from dstcc.report.page import Plot
-from dstcc.report.template import TEMPLATES, fill
+from dstcc.report.template import TEMPLATES, Plot, fill
 
 from .figures import loss_panels, rate_panels, socket_panels
 from .load import ProgramRun
@@ -34,7 +35,7 @@ def render_program_run(run: ProgramRun) -> str:
         meta=run.meta,
         verdict=_verdict(run.meta),
         figures=list(_figures(run)),
-        command=shlex.join(run.meta["argv"]),
+        command=shlex.join(["dstcc", *run.meta["argv"][1:]]),
         line_of=shlex.join,
         quantity=quantity,
     )
@@ -98,5 +99,14 @@ def _figures(run: ProgramRun) -> Iterator[Figure]:
     for key, title, panels, kind, limit_name, caption in found:
         if panels:
             svg = draw_panels(panels, kind, f"programs-{key}", limit_name)
-            names = ", ".join(name for name, _, _ in panels)
-            yield Figure(key, title, Plot(svg, f"{title} over mission time, on {names}."), caption)
+            narrow = draw_panels(panels, kind, f"programs-{key}n", limit_name, narrow=True)
+            said = f"{title} over mission time. At most: {'; '.join(_most(panels, kind))}."
+            yield Figure(key, title, Plot(svg, said, narrow), caption)
+
+
+def _most(panels: list[Panel], kind: str) -> Iterator[str]:
+    """For each link, the greatest value of each of its lines."""
+    for link, lines, _limit in panels:
+        tops = [(line.name, line.y[np.isfinite(line.y)]) for line in lines]
+        said = ", ".join(f"{name} {quantity(kind, float(y.max()))}" for name, y in tops if y.size)
+        yield f"on {link} {said or 'nothing'}"

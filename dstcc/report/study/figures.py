@@ -12,22 +12,27 @@ from dstcc.report.numbers import unit_for
 
 from .load import Axis, Mean, StudyReport
 
-WIDTH, HEIGHT = 760, 300
+WIDTH, NARROW, HEIGHT = 760, 350, 300
+"""Of a picture, and of one for a phone, in pixels of text of 12."""
 LEFT, RIGHT, TOP, BOTTOM = 74, 16, 14, 46
 FAR_APART = 30.0
 """Positive values of which the largest is so many times the least stand on a logarithmic axis."""
 TICKS = 5
-MOST_LABELS = 12
+LABEL_WIDTH = 60
+"""Pixels that a label of the axis takes, with the gap beside it."""
 
 
-def figure(report: StudyReport, axis: Axis, metric: Metric, looks: dict[str, Look]) -> str:
+def figure(
+    report: StudyReport, axis: Axis, metric: Metric, looks: dict[str, Look], *, narrow: bool = False
+) -> str:
     """The picture; empty where there is nothing to show."""
+    width = NARROW if narrow else WIDTH
     lines = {name: report.along.get((axis.column, metric.key, name), {}) for name in report.algorithms}
     points = [(value, mean) for means in lines.values() for value, mean in means.items()]
     if not points:
         return ""
     values = [value for value in axis.values if any(value == one for one, _ in points)]
-    across = _across(axis, values)
+    across = _across(axis, values, width)
     ends = [end for _, mean in points for end in (mean.value, mean.low, mean.high) if end is not None]
     low, high = _frame(min(ends), max(ends), share=metric.kind == "share")
     unit = unit_for(metric.kind, [low, high])
@@ -36,23 +41,23 @@ def figure(report: StudyReport, axis: Axis, metric: Metric, looks: dict[str, Loo
         return TOP + (high - value) / (high - low) * (HEIGHT - TOP - BOTTOM)
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-size="12" fill="currentColor">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" font-size="12" fill="currentColor">'
     ]
     for step in range(TICKS):
         value = low + (high - low) * step / (TICKS - 1)
         text = f"{unit.number(value)}{' ' + unit.name if unit.name else ''}"
         at = f"{y(value):.1f}"
         parts += [
-            f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at}" y2="{at}" stroke="currentColor" stroke-opacity="0.15"/>',
+            f'<line x1="{LEFT}" x2="{width - RIGHT}" y1="{at}" y2="{at}" stroke="currentColor" stroke-opacity="0.15"/>',
             f'<text x="{LEFT - 8}" y="{y(value) + 4:.1f}" text-anchor="end">{escape(text)}</text>',
         ]
-    stride = math.ceil(len(values) / MOST_LABELS)
+    stride = math.ceil(len(values) * LABEL_WIDTH / (width - LEFT - RIGHT))
     below = HEIGHT - BOTTOM + 18
     for value in values[::stride]:
         parts.append(
             f'<text x="{across[value]:.1f}" y="{below}" text-anchor="middle">{escape(label(value))}</text>'
         )
-    middle = (LEFT + WIDTH - RIGHT) / 2
+    middle = (LEFT + width - RIGHT) / 2
     parts.append(f'<text x="{middle:.0f}" y="{HEIGHT - 6}" text-anchor="middle">{escape(axis.column)}</text>')
     for name, means in lines.items():
         places = [(across[value], means[value]) for value in values if value in means]
@@ -70,9 +75,9 @@ def label(value: Any) -> str:
     return text if len(text) <= 18 else f"{text[:17]}…"
 
 
-def _across(axis: Axis, values: list[Any]) -> dict[Any, float]:
+def _across(axis: Axis, values: list[Any], width: int) -> dict[Any, float]:
     """Where each value stands: numbers by what they are, others side by side."""
-    span = WIDTH - RIGHT - LEFT - 40
+    span = width - RIGHT - LEFT - 40
     if axis.numeric and len(values) > 1:
         logarithmic = min(values) > 0 and max(values) / min(values) >= FAR_APART
         at = [math.log(value) if logarithmic else float(value) for value in values]

@@ -12,7 +12,7 @@ from dstcc.report.catalogue import Metric
 from dstcc.report.figures.looks import COLOURS, Look, looks
 from dstcc.report.mark import STUDY_COLUMNS, comment
 from dstcc.report.numbers import SPACE, quantity, unit_for_row
-from dstcc.report.template import TEMPLATES, fill
+from dstcc.report.template import TEMPLATES, Plot, fill
 
 from .figures import figure, label
 from .load import Axis, Mean, StudyReport
@@ -25,7 +25,7 @@ class Figure:
     """A metric over an axis."""
 
     title: str
-    svg: str
+    plot: Plot
 
 
 def render_study(report: StudyReport, form: str = "html") -> str:
@@ -96,7 +96,26 @@ def _interval(mean: Mean, unit: Any) -> str:
 def _figures(report: StudyReport, axis: Axis, styles: dict[str, Look]) -> Iterator[Figure]:
     for metric in report.metrics:
         if svg := figure(report, axis, metric, styles):
-            yield Figure(metric.label, svg)
+            plot = Plot(
+                svg, _finding(report, axis, metric), figure(report, axis, metric, styles, narrow=True)
+            )
+            yield Figure(metric.label, plot)
+
+
+def _finding(report: StudyReport, axis: Axis, metric: Metric) -> str:
+    """A figure in words: each algorithm's mean at the first and at the last value of the axis."""
+    lines = {name: report.along.get((axis.column, metric.key, name), {}) for name in report.algorithms}
+    unit = unit_for_row(metric.kind, [mean.value for means in lines.values() for mean in means.values()])
+    said = []
+    for name, means in lines.items():
+        ends = [(value, means[value]) for value in axis.values if value in means]
+        texts = [
+            f"{unit.number(mean.value)}{SPACE + unit.name if unit.name else ''} at {label(value)}"
+            for value, mean in dict.fromkeys([ends[0], ends[-1]] if ends else [])
+        ]
+        if texts:
+            said.append(f"{name} {' and '.join(texts)}")
+    return f"{metric.label} over {axis.column}: {'; '.join(said)}."
 
 
 def _swatch(look: Look) -> str:
