@@ -14,6 +14,6 @@ def leave_undrawn(patch: pytest.MonkeyPatch) -> None:
     """Let pages have empty figures, with their labels and numbers."""
 
     def undrawn(name: str, _salt: str, _draw: object, label: str, rows: Callable[[], Rows]) -> page.Drawn:
-        return page.Drawn("<svg></svg>", label, name, "<svg></svg>", rows)
+        return page.Drawn("<svg></svg>", label, narrow="<svg></svg>", name=name, rows=rows)
 
     patch.setattr(page, "_drawn", undrawn)
