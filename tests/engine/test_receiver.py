@@ -40,6 +40,12 @@ def test_without_a_told_buffer_linux_6_12s_is_what_the_links_hold_four_times():
     assert first_pair(24, 10_000_000 * 162 // 256) == 448 + 16 + 2
 
 
+def test_without_a_told_buffer_small_links_have_4_mib():
+    # 4 · (0.25 MB + 0.25 MB) is less. 34 256ths of 4 MiB are 557,056 bytes: 187 steps of 2,968 and a part.
+    assert first_pair(24, 0, rate_bps=2e6) == 188 + 16 + 2
+    assert first_pair(24, (4 << 20) * 162 // 256, rate_bps=2e6) == 188 + 16 + 2
+
+
 @pytest.mark.parametrize(("mss", "steps"), [(9000, 230), (536, 0)])
 def test_how_far_the_window_of_6_12_grows_hangs_on_what_a_segment_weighs(mss, steps):
     # Of 9,000 bytes and 844 more 234 256ths are payload: a buffer of 10 MB has 106 256ths, 4,140,625 bytes, left to
