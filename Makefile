@@ -17,7 +17,7 @@ NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*/*) $(w
 # Our own builds have no warnings; a user's `pip install` may.
 export DSTCC_WERROR := 1
 
-.PHONY: help setup demo kernel test test-slow test-cluster test-seeds fuzz crash test-kernel test-sanitize coverage fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format hashes pip-audit docs wheels picture clean
+.PHONY: help setup demo kernel test test-slow test-cluster test-seeds fuzz crash test-kernel test-sanitize coverage coverage-engine coverage-python fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format hashes pip-audit docs wheels picture clean
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
@@ -72,8 +72,15 @@ test-sanitize: $(STAMP)  ## the engine's tests on builds with AddressSanitizer, 
 	$(BIN)/python -m scripts.sanitize address
 	$(BIN)/python -m scripts.sanitize thread
 
-coverage: kernel ## the test suite, and the share of Python's lines and branches that it runs
-	$(BIN)/python -m pytest -n 2 -m 'not slow and not kernel' --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
+coverage: coverage-engine coverage-python  ## the share of lines and branches that tests run, by package; fails below its floors
+
+coverage-engine: $(STAMP)  ## of the engine, by its own tests and random trials, on a build of gcc's that counts
+	$(PIP) -c requirements/constraints.txt gcovr
+	$(BIN)/python -m scripts.coverage_engine
+
+coverage-python: kernel  ## of Python, by the test suite
+	$(BIN)/python -m pytest -n 2 -m 'not slow and not kernel' --cov --cov-report=html:build/coverage
+	$(BIN)/python -m scripts.coverage_python
 
 bench: $(STAMP)  ## speed figures, each with its ratio; ONLY=NAME runs one
 	$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY))
@@ -112,7 +119,7 @@ hashes: $(STAMP) ## requirements/hashes.txt anew, after a change of a pin (needs
 
 pip-audit: $(STAMP)  ## the pinned versions against the advisories that are known today (needs the network)
 	$(PIP) -c requirements/constraints.txt pip-audit
-	$(BIN)/pip-audit --disable-pip --no-deps -r requirements/hashes.txt
+	$(BIN)/pip-audit --strict --disable-pip --no-deps -r requirements/hashes.txt
 
 docs: $(STAMP)   ## the documentation as a site, build/docs/index.html
 	$(BIN)/python scripts/docs_site.py

@@ -44,6 +44,7 @@ FIGURES = (
     Figure("mission_day_s", missions.day, Goal("value", "<=", 0.1)),
     Figure("demo_emulate_s", missions.demo, Goal("value", "<=", 3)),
     Figure("emulate_trial_ms", trials.emulate_trial_ms, Goal("ratio", "<=", 1.67)),
+    Figure("sweep_costs", sweeps.sweep_costs),
     Figure("sweep_efficiency", sweeps.sweep_efficiency, Goal("ratio", ">=", 0.9)),
     Figure("cli_help_s", missions.cli_help, Goal("value", "<=", 0.4)),
     Figure("encode_fps", video.encode_fps, Goal("ratio", ">=", 0.95)),

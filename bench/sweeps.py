@@ -1,4 +1,4 @@
-"""What a second worker costs a sweep: processor time with one and with two of them, for the same trials."""
+"""What a sweep costs beside its trials: a second worker's processor time, and the conductor's for each trial."""
 
 from __future__ import annotations
 
@@ -18,7 +18,27 @@ congestion = "open-loop"
 seeds = {seeds}
 """
 SEEDS, REPEATS = 60, 3
-"""Four hours over the links of table 1 of Ha et al., 2023: some 0.3 s of a core each."""
+"""Four hours over the links of table 1 of Ha et al., 2023: a tenth of a second of a core each, or more."""
+SHORT = """
+[scenario]
+name = "thirty chunks"
+[video]
+synthetic = {chunk_s = 1.0, layer_bps = [8000, 8000]}
+loop_to_s = 30
+[[link]]
+name = "a"
+rate_bps = 1_000_000
+delay_s = 1
+"""
+POINTS = """
+[study]
+scenario = "short.toml"
+congestion = ["cubic", "open-loop", "newreno"]
+seeds = 10
+[vary]
+"link.0.loss.packet" = {from = 1e-4, to = 1e-2, steps = 33, scale = "log"}
+"""
+WORKERS = 1000
 
 
 def sweep_efficiency() -> Measured:
@@ -37,6 +57,29 @@ def sweep_efficiency() -> Measured:
     )
 
 
+def sweep_costs() -> Measured:
+    """Milliseconds of the conductor's processor time for each trial, with 990 short ones and one local worker.
+
+    How many workers one conductor keeps going follows: that many trials a second, times what a trial takes.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "short.toml").write_text(SHORT)
+        Path(folder, "study.toml").write_text(POINTS)
+        sweep = Sweep(Path(folder, "study.toml"), Path(folder, "out"))
+        before = [_of(kind) for kind in KINDS]
+        swept = sweep.run(local(1))
+        conductor, worker = (_of(kind) - earlier for kind, earlier in zip(KINDS, before, strict=True))
+        assert swept.done == swept.trials, swept.failed
+    each_ms = [1e3 * spent / swept.done for spent in (conductor, worker)]
+    busy = WORKERS * each_ms[0] / 1e3 / 10
+    return Measured(
+        each_ms[0],
+        "ms",
+        f"{swept.done} trials; the worker's, with its start and the trial, is {each_ms[1]:.1f} ms; "
+        f"{WORKERS:,} workers at trials of 10 s would take {busy:.0%} of a core",
+    )
+
+
 def _processor_s(jobs: int) -> float:
     """Of the conductor and its workers, their start included, for one sweep."""
     with tempfile.TemporaryDirectory() as folder:
@@ -48,6 +91,12 @@ def _processor_s(jobs: int) -> float:
         return _spent() - before
 
 
+KINDS = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+
+
+def _of(kind: int) -> float:
+    return sum(resource.getrusage(kind)[:2])
+
+
 def _spent() -> float:
-    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return sum(sum(resource.getrusage(kind)[:2]) for kind in kinds)
+    return sum(map(_of, KINDS))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 REQUIREMENTS = Path(__file__).resolve().parents[1] / "requirements"
 BUILD = ("setuptools==84.2.1", "wheel==0.48.0")
-UNHASHED = ("torch", "atheris", "ray", "msgpack")
+UNHASHED = ("torch", "atheris", "gcovr", "lxml", "ray", "msgpack")
 """Torch; and what targets of their own install."""
 PYTHON = "3.11.7"
 

@@ -21,6 +21,7 @@ bc               its build computes with it
 xz-utils         its source is packed with it
 kmod             loads our module into it
 clang            builds our BPF program
+libclang-rt-14-dev  the sanitizers and libFuzzer of Debian 12's clang (make fuzz)
 bpftool          loads it
 libbpf-dev       its headers
 iproute2         sets the tests' networks up

@@ -1,4 +1,4 @@
-"""``--train``: each training is a row with its policy beside it, is not done twice, and goes on where it was stopped."""
+"""``--train``: each training is a row with its policy beside it, is done once, and goes on where it was stopped."""
 
 from __future__ import annotations
 
