@@ -19,6 +19,8 @@ PAGES = ROOT / "build" / "docs-pages"
 SOURCES = ("*.md", "docs/**/*.md", "examples/**/*.md")
 LINK = re.compile(r"(!?\[[^]\n]*\])\(([^)\s#]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"(?ms)^```.*?^```$")
+SEARCH = "iframe-worker.js"
+"""What lets the search run on pages that are opened as files."""
 REFERENCE = {
     "api": ("From Python", "dstcc.api"),
     "extend": ("Your own algorithms", "dstcc.extend"),
@@ -50,6 +52,8 @@ def main() -> None:
         target = PAGES / "reference" / f"{called}.md"
         target.parent.mkdir(exist_ok=True)
         target.write_text(f"# {title}\n\n::: {module}\n", encoding="utf-8")
+    (PAGES / "assets").mkdir()
+    shutil.copy(ROOT / "scripts" / SEARCH, PAGES / "assets")
     config = PAGES.parent / "mkdocs.yml"
     config.write_text(configured((ROOT / "mkdocs.yml").read_text(encoding="utf-8")), encoding="utf-8")
     quiet = os.environ | {"NO_MKDOCS_2_WARNING": "1"}  # of mkdocs-material on its successor

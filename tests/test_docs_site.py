@@ -30,6 +30,9 @@ def test_the_site_is_built_without_a_warning(script: dict[str, Any]) -> None:
     for page in sorted({*ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")}):
         name = page.relative_to(ROOT).with_suffix(".html").as_posix()
         assert name.replace("README.html", "index.html") in listed
+    # the search of a page that is opened as a file needs a script, which must not be one on the network
+    assert 'src="assets/iframe-worker.js"' in start and "unpkg.com" not in start
+    assert (site / "assets" / "iframe-worker.js").is_file()
     api = (site / "reference" / "api.html").read_text()
     assert ":class:" not in api
     assert 'id="dstcc.api.emulate"' in api
