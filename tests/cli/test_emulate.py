@@ -476,7 +476,6 @@ def test_each_row_says_what_the_algorithm_knows_and_was_given(scenario: Path, ou
     # 0.4 / 7³: only what is stretched, and by what
     assert "at S = 7: least retransmission timeout 0.2 s → 1.4 s" in said
     assert "CUBIC's C 0.4 → 0.4/S³ = 0.00117 segments/s³" in said
-    assert max(len(line) for line in result.stdout.splitlines() if str(out) not in line) <= 80
     dry = emulate(scenario, "--dry-run")
     rows = [line.split() for line in dry.stdout.splitlines() if line.strip()]
     assert ["ltp+none", "rcd", "any/1", "1"] in rows

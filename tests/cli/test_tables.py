@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dstcc_cli.output import show_figures
+from dstcc_cli.output import say, show_figures
 from rich.box import SIMPLE
 from rich.table import Table
 
@@ -32,6 +32,17 @@ def test_no_line_is_wider_than_the_terminal(
     assert said.count("all of it") == 1
     parts = said.count("column 0 ")
     assert said.count("row 1 ") == parts >= 1 and (parts > 1) == (columns * 10 > width + 1)
+
+
+def test_a_legend_wraps_between_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    text = "knows: r is given the rate of each link; c knows the contact-plan of all " + "x" * 50
+    say(text)
+    lines = capsys.readouterr().out.splitlines()
+    assert " ".join(line.strip() for line in lines) == text
+    assert all(len(line) <= 40 for line in lines[:-1]) and all(line.startswith("  ") for line in lines[1:])
 
 
 def test_one_column_too_wide_is_not_cut(
