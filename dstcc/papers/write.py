@@ -41,7 +41,8 @@ def open_folder(folder: Path, paper: Paper) -> None:
     """Make a reproduction's folder, or see to it that one that is there is this paper's; raises :class:`InputError`."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is no folder, and is not replaced")
-    if folder.is_dir() and any(folder.iterdir()):
+    hidden = f".{MARK}."  # of the mark that a killed process was about to write
+    if folder.is_dir() and any(not one.name.startswith(hidden) for one in folder.iterdir()):
         there = _paper_of(folder)
         if there != paper.about.name:
             what = f"a reproduction of {there}" if there else "not empty, and no reproduction of a paper"

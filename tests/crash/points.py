@@ -33,6 +33,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from unittest.mock import patch
 
 import click
 
@@ -57,13 +58,13 @@ def compiled() -> Path:
     return made
 
 
-def start(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """This module's command line in a process with the library."""
+def start(words: Sequence[str], *, keep: bool = True) -> subprocess.CompletedProcess[str]:
+    """This module's command line in a process with the library; what it says is kept, or passed on as it comes."""
     command = [sys.executable, "-m", "tests.crash.points", "--inside", *words]
     preload = {"LD_PRELOAD": str(compiled()), "OPENBLAS_NUM_THREADS": "1"}
     path = {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     environment = {**os.environ, **preload, **path}
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=keep, text=True, check=False)
 
 
 @dataclass(frozen=True)
@@ -269,11 +270,24 @@ def strike(names: Sequence[str], points: int, seed: int) -> tuple[int, list[str]
     with tempfile.TemporaryDirectory(prefix="dstcc-crash-") as home:
         bench = Bench(names, Path(home).resolve())
         wrong = list(bench.problems)
+        print(*wrong, sep="\n", end="\n" if wrong else "", flush=True)
         for number in range(points):
             name = names[number % len(names)]
             what = ("SIGKILL", *ERRORS)[rng.randrange(len(ERRORS) + 1)]
-            wrong += bench.strike(name, rng.randint(1, bench.calls[name]), what)
+            for finding in bench.strike(name, rng.randint(1, bench.calls[name]), what):
+                print(finding, flush=True)
+                wrong.append(finding)
+            if number % 100 == 99:
+                print(f"{number + 1} points", file=sys.stderr, flush=True)
     return points, wrong
+
+
+def _at_one_commit() -> None:
+    """Let runs say the commit of now, though the checkout may get another while the points last."""
+    from dstcc.run.machine import git_commit
+
+    commit = git_commit()
+    patch("dstcc.run.directory.git_commit", lambda: commit).start()
 
 
 def _warm(names: Sequence[str]) -> None:
@@ -323,13 +337,10 @@ def main(names: tuple[str, ...], points: int, seed: int, inside: bool) -> None:
     if strange := [name for name in names if name not in COMMANDS]:
         raise click.UsageError(f"{strange[0]}: one of {', '.join(COMMANDS)}")
     if not inside:
-        done = start([*names, "-n", str(points), "--seed", str(seed)])
-        sys.stdout.write(done.stdout)
-        sys.stderr.write(done.stderr)
-        sys.exit(done.returncode)
+        sys.exit(start([*names, "-n", str(points), "--seed", str(seed)], keep=False).returncode)
+    _at_one_commit()
     _warm(names or tuple(COMMANDS))
     struck, wrong = strike(names or tuple(COMMANDS), points, seed)
-    print(*wrong, sep="\n", end="\n" if wrong else "")
     print(f"{struck} points of {', '.join(names or COMMANDS)}: {len(wrong)} findings")
     sys.exit(1 if wrong else 0)
 

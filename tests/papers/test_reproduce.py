@@ -17,6 +17,7 @@ from dstcc.papers.cells import Outcome, Store
 from dstcc.papers.model import read_paper
 from dstcc.papers.reproduce import Reproduced, reproduce
 from dstcc.papers.verdict import judge
+from dstcc.papers.write import open_folder
 from dstcc.stats import Estimate
 from tests.papers.made import FIGURES, PUBLISHED, SCENARIO, write_paper
 
@@ -144,6 +145,19 @@ def test_after_a_kill_it_gives_the_same_bytes(paper: Path, tmp_path: Path, uncov
     assert not (half / "index.html").exists()
     run(paper, half)
     assert written(half) == written(whole)
+
+
+def test_after_a_kill_while_it_wrote_its_mark_it_begins(paper: Path, tmp_path: Path) -> None:
+    """Of the process nothing is there but the folder, with the mark's hidden sibling in it."""
+    script = (
+        "import os, sys; from pathlib import Path; from dstcc.atomic import atomic_file\n"
+        "with atomic_file(Path(sys.argv[1])): os._exit(9)"
+    )
+    (tmp_path / "out").mkdir()
+    killed = subprocess.run([sys.executable, "-c", script, tmp_path / "out/reproduction.json"], check=False)
+    assert killed.returncode == 9 and len(list((tmp_path / "out").iterdir())) == 1
+    open_folder(tmp_path / "out", read_paper(paper))
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["reproduction.json"]
 
 
 def test_a_damaged_cell_is_made_again(paper: Path, tmp_path: Path) -> None:
