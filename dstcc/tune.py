@@ -136,7 +136,11 @@ def starts_of(
     scenario: Scenario, congestion: str, axes: Mapping[str, tuple[Any, ...]]
 ) -> tuple[Settings, ...]:
     """The settings of the scenario's variants of a control that are along the axes and nowhere else."""
-    variants = [one for one in scenario.variant if one.congestion == congestion and one.scheduler is None]
+    variants = [
+        one
+        for one in scenario.variant
+        if one.congestion == congestion and one.scheduler is None and one.controller is None
+    ]
     settings = [flat(one.set) for one in variants]
     return tuple(one for one in settings if one and one.keys() <= axes.keys())
 

@@ -200,7 +200,8 @@ def _keys(scenario: Scenario, variant: str | None = None) -> tuple[TrialKey, ...
         for controller in map(controller_name, transport.controller)
         for seed in scenario.seeds
     )
-    return stock + driven
+    # What a variant names beside its policy is what that runs over, and no algorithm by itself.
+    return driven if variant is not None and driven else stock + driven
 
 
 def scenarios_of(scenario: Scenario) -> dict[str | None, Scenario]:

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from dstcc.algorithms import TRANSFERS
 
-from .coding import Coding
+from .coding import CODED, Coding
 from .fields import Table, broken
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Variant(Table):
     label: Annotated[str, AfterValidator(_label)]
     """Its name in tables."""
     congestion: Annotated[str, Field(min_length=1)] | None = None
-    """A congestion control or ``ltp``."""
+    """A congestion control or ``ltp``; beside ``controller`` what a policy of coded packets runs over."""
     scheduler: Annotated[str, Field(min_length=1)] | None = None
     """The scenario's first unless given."""
     controller: Annotated[str, Field(min_length=1)] | None = None
@@ -57,7 +57,7 @@ class Variant(Table):
 
     @model_validator(mode="after")
     def _one_algorithm(self) -> Variant:
-        if (self.congestion is None) == (self.controller is None):
+        if self.congestion is None and self.controller is None:
             raise broken("needs either congestion or controller")
         if self.controller is not None and self.scheduler is not None:
             raise broken("a controller takes no scheduler", key="scheduler")
@@ -83,6 +83,9 @@ def as_variant(scenario: Scenario, variant: Variant) -> Scenario:
     settings |= {key: value for key, value in variant.set.items() if key not in (SCALE, CODING)}
     if variant.controller is not None:
         algorithm: dict[str, Any] = {"controller": variant.controller}
+        under = _under(scenario, variant, coded=settings.get("mode") == CODED)
+        if under is not None:
+            algorithm["congestion"] = under
     else:
         scheduler = variant.scheduler or next(iter(scenario.transport.scheduler), None)
         algorithm = {"congestion": variant.congestion} | ({"scheduler": scheduler} if scheduler else {})
@@ -94,10 +97,22 @@ def as_variant(scenario: Scenario, variant: Variant) -> Scenario:
     transport = transport_type.model_validate(settings | algorithm)
     coding = None
     of_scenario = scenario.coding is not None and variant.congestion in TRANSFERS
-    if transport.mode == "coded" or CODING in variant.set or of_scenario:
+    if transport.mode == CODED or CODING in variant.set or of_scenario:
         coding = _coding(scenario, variant)
     changed = {"transport": transport, "coding": coding, "run": run, "variant": ()}
     return scenario.model_copy(update=changed)
+
+
+def _under(scenario: Scenario, variant: Variant, *, coded: bool) -> str | None:
+    """The congestion control under a variant's policy: its own, or in a coded scenario the first there; none in TCP."""
+    if not coded:
+        if variant.congestion is not None:
+            raise broken(
+                'needs either congestion or controller; both with mode = "coded" only', key="controller"
+            )
+        return None
+    first = next(iter(scenario.transport.congestion), None) if scenario.transport.mode == CODED else None
+    return variant.congestion or first
 
 
 def _coding(scenario: Scenario, variant: Variant) -> Coding:

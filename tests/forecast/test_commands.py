@@ -80,6 +80,21 @@ def test_emulate_runs_it_beside_the_transports_own_rule(folder: Path) -> None:
     assert run.trial("mine/s1")["guard_actions"] >= 0
 
 
+def test_a_variant_of_it_is_its_trial_under_the_variants_control_and_no_other(folder: Path) -> None:
+    varied = folder / "varied.toml"
+    varied.write_text(
+        'extends = "short.toml"\n[[variant]]\nlabel = "again"\ncontroller = "mine.safetensors"\n'
+        '[[variant]]\nlabel = "paced by bbr"\ncontroller = "mine.safetensors"\ncongestion = "bbr-scaled"\n'
+    )
+    done = command("emulate", varied, "--seeds", 1, "-o", folder / "varied")
+    assert done.exit_code == 0, done.output
+    run, plain = load_run(folder / "varied"), load_run(folder / "run")
+    assert [row["id"] for row in run.trials] == ["open-loop+minrtt/s1", "again/s1", "paced by bbr/s1"]
+    assert run.trial("again/s1")["delivered_bytes"] == plain.trial("mine/s1")["delivered_bytes"]
+    assert run.trial("paced by bbr/s1")["congestion"] == "bbr-scaled"
+    assert run.trial("paced by bbr/s1")["delivered_bytes"] != run.trial("again/s1")["delivered_bytes"]
+
+
 def test_a_policy_of_another_mode_is_refused(folder: Path, tmp_path: Path) -> None:
     mine, short, out = folder / "mine.safetensors", folder / "short.toml", tmp_path / "out"
     tcp = ["--set", "transport.mode=stream", "--set", "transport.handshake=true", "--set", "coding="]

@@ -71,6 +71,19 @@ def test_a_policy_brings_its_own_window_and_scheduler(write: Write) -> None:
     assert (transport.controller, transport.congestion, transport.scheduler) == (("dstcc",), (), ())
 
 
+def test_a_policy_of_coded_packets_runs_over_its_own_control_or_the_scenarios(write: Write) -> None:
+    own = variant('controller = "gru-mpc"\ncongestion = "open-loop"\nset = {mode = "coded"}')
+    transport = read(write, own).as_variant("mine").transport
+    assert (transport.controller, transport.congestion) == (("gru-mpc",), ("open-loop",))
+    coded = MINIMAL + '[transport]\nmode = "coded"\ncongestion = ["bbr-scaled", "cubic"]\n[coding]\n'
+    for text, under in (
+        ('controller = "gru-mpc"', "bbr-scaled"),
+        ('controller = "gru-mpc"\ncongestion = "cubic"', "cubic"),
+    ):
+        transport = load_scenario(write(coded + variant(text))).as_variant("mine").transport
+        assert (transport.controller, transport.congestion) == (("gru-mpc",), (under,))
+
+
 def test_only_a_pinned_variant_keeps_the_layers_links(write: Write) -> None:
     pinned = 'scheduler = ["layer-pinned"]\nlayer_links = ["relay"]'
     base = MINIMAL + f"[transport]\n{pinned}\n"
@@ -124,7 +137,14 @@ def test_a_class_of_ones_own_may_be_one(write: Write, tmp_path: Path) -> None:
         ),
         ('congestion = "cubik"', "variant.0.congestion: 'cubik': no such congestion control"),
         ('congestion = "cubic"\nscheduler = "blest"', "variant.0.scheduler: 'blest': it keeps one stream"),
-        ('congestion = "cubic"\ncontroller = "dstcc"', "variant.0: needs either congestion or controller"),
+        (
+            'congestion = "cubic"\ncontroller = "dstcc"',
+            'variant.0.controller: needs either congestion or controller; both with mode = "coded" only',
+        ),
+        (
+            'controller = "gru-mpc"\nset = {mode = "coded"}',
+            "variant.0.controller: a policy of coded packets steers their repair over one congestion control",
+        ),
         ("", "variant.0: needs either congestion or controller"),
         ('controller = "dstcc"\nscheduler = "ecf"', "variant.0.scheduler: a controller takes no scheduler"),
         ('congestion = "ltp"\nscheduler = "ecf"', "variant.0.scheduler: 'ecf': ltp takes no scheduler"),
