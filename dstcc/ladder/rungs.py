@@ -36,7 +36,7 @@ RUNGS = (
 SCREENED = 8
 """Seeds on which constants are searched; the best :data:`FINALISTS` then run on all."""
 FINALISTS = 3
-SPREAD, OTHER = 2, 1
+SAME, OTHER, SPREAD = 0, 1, 2
 LEAST_GAP = 0.005
 """Of all weight: a smaller gap teaches nothing, even where its interval is above 0."""
 
@@ -266,7 +266,7 @@ def best_constant(fleet: Fleet) -> tuple[Constant, Float64Array]:
                 score(Constant((*now.repair[:layer], CHOICES[at], *now.repair[layer + 1 :])))
         improved = best().name != before
     if len(fleet.links) > 1:
-        for place in (OTHER, SPREAD):
+        for place in (SAME, OTHER, SPREAD):
             score(Constant(best().repair, place))
     if fleet.layers > 1:
         now = best()

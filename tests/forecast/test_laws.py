@@ -48,7 +48,8 @@ def test_no_family_falls_in_a_straight_line_of_the_chance(name: str) -> None:
     assert not any(straight_falls(law) for law in drawn(name))
     relief = np.interp(T, [4, 8], [0.12, 1e-3])
     tide = np.interp(T, [0, 4.5, 9, 13.5, 18, 22.5], [1e-4, 0.15] * 3)
-    assert straight_falls(relief) and straight_falls(tide)
+    flare = np.interp(T, [3, 3.05, 12], [1e-4, 0.2, 1e-4])
+    assert straight_falls(relief) and straight_falls(tide) and straight_falls(flare)
 
 
 def test_a_rise_only_rises_and_ends_where_it_is() -> None:
