@@ -42,6 +42,7 @@ def test_every_way_of_changing_is_drawn() -> None:
         any(link.loss.kind == "gilbert-elliott" for link in links),
         any(link.rate_share for link in links),
         any(link.unannounced_ns for link in links),
+        any(link.relay and link.relay.cross_traffic for link in links),
         any(link.outages_ns for link in links),
         any(link.queue_bytes == 1500 for link in links),
         any(link.flows for link in links),

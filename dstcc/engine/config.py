@@ -129,6 +129,22 @@ class Flow:
 
 
 @dataclass(frozen=True)
+class Relay:
+    """A second hop of a link's data direction: a queue and a line that no sender sees (``engine/src/link/relay.hpp``).
+
+    Loss and outages are the first hop's; what is dropped here counts as dropped, too.
+    """
+
+    at: float
+    """The share of the one-way delay in front of it, 0 to 1."""
+    rate_bps: float
+    queue_bytes: int
+    """Drop-tail limit, in wire bytes, the packet in service included."""
+    cross_traffic: tuple[CrossTraffic, ...] = ()
+    """Datagrams of others that join here."""
+
+
+@dataclass(frozen=True)
 class Link:
     """One physical path: *down* carries data (spacecraft to Earth), *up* carries acknowledgements."""
 
@@ -164,6 +180,8 @@ class Link:
     """The data direction's rate over time: times of its steps, from 0 on. None: it is constant."""
     rate_share: tuple[float, ...] = ()
     """What of ``rate_bps``, the most, the line has from each time on: above 0, at most 1."""
+    relay: Relay | None = None
+    """A second hop of the data direction."""
 
 
 def subflow_links(links: Sequence[Link]) -> tuple[int, ...]:
@@ -435,7 +453,7 @@ class Trace:
     event: NDArray[np.int8]
     """0: data sent, 1: data arrived, 2: ACK sent, 3: ACK arrived."""
     fate: NDArray[np.int8]
-    """Of what was sent. 0: on its way, 1: lost on the channel, 2: dropped, the queue was full."""
+    """Of what was sent. 0: on its way, 1: lost on the channel or dropped at a relay, 2: dropped, the queue was full."""
     syn: NDArray[np.int8]
     """1 for SYNs and their answers."""
     sender: NDArray[np.int32]

@@ -104,6 +104,7 @@ def _check(config: EngineConfig) -> None:
     green = config.transport.parameters.get("ltp", {}).get("green_from_layer", ())
     for broken, rule in (
         (any(link.flows for link in config.links), "background flows would go on, which is not modelled"),
+        (any(link.relay for link in config.links), "a relay's queue would go on, which is not modelled"),
         (config.coding is not None or config.transport.mode == "coded", "not of coded layers"),
         (len(green) > 0, "nobody acknowledges a green layer"),
         (config.trace, "packet logs are of one connection"),

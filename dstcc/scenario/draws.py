@@ -22,6 +22,7 @@ from .fields import NS_PER_S, BodyPair, Draw, ns
 from .losses import Drawing, LossModel, document_of
 from .model import Link, Scenario
 from .physics import DelayColumns, Outages, at_rate, clamped, physics
+from .relay import described
 from .traffic import engine_flows, engine_traffic
 
 MIN_QUEUE_BYTES = 64_000
@@ -93,6 +94,8 @@ def _changes(link: EngineLink) -> dict[str, object]:
     if link.rate_share:
         said["rate_steps"] = len(link.rate_share)
         said["least_rate_bps"] = link.rate_bps * min(link.rate_share)
+    if link.relay is not None:
+        said["relay"] = described(link.relay)
     return said
 
 
@@ -164,6 +167,10 @@ def _link(scenario: Scenario, link: Link, seed: int) -> EngineLink:
     if known.loss is not None and known.up_loss is not None and known.rate_bps and known.up_rate_bps:
         loss = loss or at_rate(known.loss, known.rate_bps, rate)
         up_loss = up_loss or at_rate(known.up_loss, known.up_rate_bps, up_rate)
+    relay = None
+    if link.relay is not None:
+        onward_bps = draw(link.relay.rate_bps, key="relay.rate_bps")
+        relay = link.relay.engine(onward_bps, _default_queue(onward_bps, round_trip_s))
     return EngineLink(
         name=link.name,
         rate_bps=rate,
@@ -185,6 +192,7 @@ def _link(scenario: Scenario, link: Link, seed: int) -> EngineLink:
         flows=engine_flows(
             link.flows, link.mix, scenario.transport.mss_bytes, lambda value, key: draw(value, key=key)
         ),
+        relay=relay,
     )
 
 

@@ -55,6 +55,7 @@ from .lanes import check_window, check_windows
 from .losses import LossModel
 from .physics import abstract_keys
 from .physics import check as check_physics
+from .relay import Relay
 from .restarts import Restart, check_restart
 from .traffic import CrossTraffic, Flow, Mix
 from .variant import Variant, as_variant, place_of
@@ -204,6 +205,8 @@ class Link(Table):
     """Background TCP and UDP traffic in given shares."""
     subflows: Annotated[int, Field(ge=1, le=MAX_SUBFLOWS)] = 1
     """Subflows of the connection under test over this link."""
+    relay: Relay | None = None
+    """A second hop of the data direction; none unless given."""
 
     @model_validator(mode="before")
     @classmethod

@@ -146,6 +146,8 @@ def work_of(config: EngineConfig, length_s: float, *, trials: int = 1, logs: boo
         windows = link.rate_bps * 2 * max(link.delay_ns) / NS_PER_S / wire_bits + link.queue_bytes / (
             wire_bits / 8
         )
+        if link.relay is not None:
+            windows += link.relay.queue_bytes / (wire_bits / 8)
         memory[f"link.{number}.queue_bytes"] = min(packets, windows) * PACKET_MEMORY
         memory["transport.lanes_per_link"] += link.subflows * transport.lanes_per_link * LANE_MEMORY
         memory[f"link.{number}.flows"] = len(link.flows) * PACKET_MEMORY * min(windows, 1e5)
@@ -171,6 +173,10 @@ def _others(place: str, link: Link, length_s: float, wire_bits: float) -> dict[s
         datagrams, periods = _written(source, length_s)
         events[f"{place}.cross_traffic.{number}.rate_bps"] += PER_DATAGRAM * datagrams
         events[f"{place}.cross_traffic.{number}.on_s"] += PER_PERIOD * periods
+    for number, source in enumerate(link.relay.cross_traffic if link.relay is not None else ()):
+        datagrams, periods = _written(source, length_s)
+        events[f"{place}.relay.cross_traffic.{number}.rate_bps"] += PER_DATAGRAM * datagrams
+        events[f"{place}.relay.cross_traffic.{number}.on_s"] += PER_PERIOD * periods
     for flow in link.flows:
         until_s = max(0.0, min(flow.stop_ns / NS_PER_S, length_s) - flow.start_ns / NS_PER_S)
         packets = link.rate_bps * until_s / wire_bits / len(link.flows)

@@ -96,6 +96,8 @@ def _coded(scenario: Scenario) -> str | None:
 
 def _others_traffic(scenario: Scenario) -> str | None:
     for index, link in enumerate(scenario.link):
+        if link.relay is not None:
+            return f"link.{index}.relay: a second hop exists in the simulator only"
         for key in ("flows", "cross_traffic", "mix"):
             if getattr(link, key):
                 return f"link.{index}.{key}: others' traffic exists in the simulator only"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from dstcc.engine import EngineConfig, Link, Loss
+from dstcc.engine import CrossTraffic, EngineConfig, Link, Loss, Relay
 
 from .chance import log_uniform, maybe, ns
 from .draw import draw_trial
@@ -19,7 +19,8 @@ def changing_trial(seed: int, number: int) -> Trial:
     """The trial of that number, its links with what may change on them."""
     trial = draw_trial(seed, number)
     rng = Random(f"changing {seed}/{number}")
-    return replace(trial, config=with_changes(rng, trial.config, told=trial.kind == "ltp"))
+    config = with_changes(rng, trial.config, told=trial.kind == "ltp")
+    return replace(trial, config=with_relays(Random(f"relays {seed}/{number}"), config))
 
 
 def with_changes(rng: Random, config: EngineConfig, *, told: bool) -> EngineConfig:
@@ -40,6 +41,32 @@ def with_changes(rng: Random, config: EngineConfig, *, told: bool) -> EngineConf
             changed = replace(changed, queue_bytes=rng.choice([1500, 4000, 10**9]))
         links.append(changed)
     return replace(config, links=tuple(links))
+
+
+def with_relays(rng: Random, config: EngineConfig) -> EngineConfig:
+    """The trial with second hops on some of its links, unless its sender restarts."""
+    if config.restarts is not None:
+        return config
+    links = [replace(link, relay=_relay(rng, link)) if maybe(rng, 0.2) else link for link in config.links]
+    return replace(config, links=tuple(links))
+
+
+def _relay(rng: Random, link: Link) -> Relay:
+    rate_bps = link.rate_bps * log_uniform(rng, 0.1, 2.0)
+    burst_ns = max(1, round(link.delay_ns[0] * log_uniform(rng, 0.1, 2.0)))
+    others = CrossTraffic(
+        rate_bps * log_uniform(rng, 0.05, 1.5),
+        packet_bytes=rng.choice([40, 1500, 9000]),
+        on_ns=burst_ns,
+        off_ns=burst_ns,
+        periods=rng.choice(["constant", "exponential", "pareto"]),
+    )
+    return Relay(
+        at=rng.choice([0.0, 0.5, 1.0, rng.random()]),
+        rate_bps=rate_bps,
+        queue_bytes=rng.choice([1500, 64_000, max(1500, round(rate_bps * link.delay_ns[0] / 4e9))]),
+        cross_traffic=(others,) if maybe(rng, 0.5) else (),
+    )
 
 
 def _times(rng: Random, length_ns: int, most: int) -> tuple[int, ...]:

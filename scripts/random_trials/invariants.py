@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dstcc.engine import NEVER_NS, EngineConfig, EngineResult, clairvoyant_weight
+from dstcc.engine import NEVER_NS, EngineConfig, EngineResult, Link, clairvoyant_weight
 from dstcc.metrics import compute, play_by_deadline
 from dstcc.weights import layer_weights
 
@@ -96,13 +96,18 @@ def _totals(config: EngineConfig, result: EngineResult) -> Iterator[str]:
         "more repeated than sent": total["retransmitted_payload_bytes"] > total["sent_payload_bytes"],
         "fewer bytes on the wire than payload": total["sent_wire_bytes"] < total["sent_payload_bytes"],
         "more arrived than the links carry": total["arrived_payload_bytes"] * 8
-        > sum(link.rate_bps for link in config.links) * result.end_ns / 1e9 + 8 * config.transport.mss_bytes,
+        > sum(_carries_bps(link) for link in config.links) * result.end_ns / 1e9
+        + 8 * config.transport.mss_bytes,
         "an end beyond the duration": result.end_ns > config.duration_ns,
     }
     yield from (f"totals: {rule}" for rule, broken in rules.items() if broken)
     for name, value in total.items():
         if value < 0 or (math.isnan(value) and name not in TIMES and total["arrived_payload_bytes"] > 0):
             yield f"totals: {name} is {value}"
+
+
+def _carries_bps(link: Link) -> float:
+    return link.rate_bps if link.relay is None else min(link.rate_bps, link.relay.rate_bps)
 
 
 def _samples(config: EngineConfig, result: EngineResult) -> Iterator[str]:

@@ -152,6 +152,7 @@ def _simpler(config: EngineConfig) -> Iterator[EngineConfig]:
         {"flows": ()},
         {"cross_traffic": ()},
         {"unannounced_ns": ()},
+        {"relay": None},
         {"outages_ns": (), "up_outages_ns": None},
         {"rate_t_ns": (), "rate_share": ()},
         {"drops": ()},

@@ -21,10 +21,11 @@ three slots, with up to 2.5 times its share (:mod:`.probing`). Without that, a p
 would show no queue. It would be left at its share for a round trip, or for all its time.
 
 Paths without a deep queue are limited by what is acknowledged and lost (:mod:`.pacing_limit`), as are paths whose
-bottleneck lies further on. While nothing is known of them, they share evenly what is left of 1.25 times the rate of the
-source, beside what the other paths were shown to carry. Each gets at least its share of the source's rate. That rate
-is known from what was captured by now (:mod:`.captured`). While it is unknown, as it is for a stored source, a path's
-share is its initial window, and all paths together get what was captured in two round trips.
+bottleneck lies further on. Where that has a queue, delay shows it before it drops (:mod:`.further_on`). While nothing
+is known of them, they share evenly what is left of 1.25 times the rate of the source, beside what the other paths were
+shown to carry. Each gets at least its share of the source's rate. That rate is known from what was captured by now
+(:mod:`.captured`). While it is unknown, as it is for a stored source, a path's share is its initial window, and all
+paths together get what was captured in two round trips.
 
 The limit is on the pacing rate, not on r: a policy that uses seven tenths of r is to learn what a path carries all the
 same. So r may be twice the limit.
@@ -40,6 +41,7 @@ import numpy as np
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
 
 from .captured import NOTHING, Captured, Source
+from .further_on import FurtherOn
 from .pacing_limit import MAX_STEP, PacingLimit, update_all
 from .probing import Probing
 
@@ -112,6 +114,7 @@ class Rates:
         self._queue, self._lost, self._judged = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self._initial, self._deepest, self._proven = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self.probing = Probing(episodes, subflows)
+        self.further_on = FurtherOn(episodes, subflows)
         self._paths = np.ones((episodes, 1))
         self._overhead = np.ones((episodes, 1))
         """Bytes on the wire per byte of payload."""
@@ -137,6 +140,7 @@ class Rates:
         for state in (*states, self._deepest, self._proven, self._lost, self._judged):
             state[episode] = 0
         self.probing.begin(episode)
+        self.further_on.begin(episode)
         self.limit[episode] = np.inf
         packet_bytes = transport.mss_bytes + transport.header_bytes
         self._overhead[episode] = packet_bytes / transport.mss_bytes
@@ -180,6 +184,15 @@ class Rates:
             shown=shown,
             probed=self.probing.probed[rows],
         )
+        further_on = self.further_on.update(
+            rows,
+            values,
+            slot_s=slot_s,
+            shown=shown,
+            packet=self.packet_bytes[rows],
+            overhead=self._overhead[rows],
+        )
+        limits = np.minimum(limits, further_on)
         self.probing.stop(rows, np.isfinite(limits))
         limit = self._limit(shown, limits, captured, srtt, rows)
         rate[:] = np.minimum(shown, np.where(self.known[rows], limits, UNKNOWN_GAIN * limit))

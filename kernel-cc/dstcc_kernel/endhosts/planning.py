@@ -136,6 +136,8 @@ def _check(scenario: Scenario, links: Sequence[Link], options: Options, scale: f
     if options.mptcp and len(links) > MAX_PM_SUBFLOWS + 1:
         raise InputError(f"{name}: link: {len(links)} links; --mptcp uses at most {MAX_PM_SUBFLOWS + 1}")
     for index, link in enumerate(scenario.link):
+        if link.relay is not None:
+            raise InputError(f"{name}: link.{index}.relay: a second hop exists in the simulator only")
         for key in ("flows", "cross_traffic", "mix"):
             if getattr(link, key):
                 raise InputError(

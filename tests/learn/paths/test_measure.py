@@ -41,6 +41,7 @@ def slot(*rows: Row) -> Any:
         named = {
             "established": 1.0,
             "srtt_s": 40.0,
+            "one_way_s": 20.0,
             "sent_segments": row.sent,
             "queue_bytes": row.queue * WIRE,
             "pacing_bps": 8 * WIRE * row.pace,

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,6 +80,14 @@ struct FlowConfig {
     CrossTrafficConfig source;
 };
 
+// A second hop of the data direction (link/relay.hpp).
+struct RelayConfig {
+    double at = 0;  // the share of the delay that is in front of it
+    double rate_bps = 0;
+    std::int64_t queue_bytes = 0;
+    std::vector<CrossTrafficConfig> cross_traffic;
+};
+
 struct LinkConfig {
     double rate_bps = 0, up_rate_bps = 0;
     std::vector<Time> delay_t_ns, delay_ns;
@@ -94,6 +103,7 @@ struct LinkConfig {
     std::vector<FlowConfig> flows;
     std::vector<std::pair<std::int64_t, int>>
         drops;  // a segment of the subflow's, and how many of its transmissions are lost
+    std::optional<RelayConfig> relay;
 };
 
 // Whose receive window grows as a receiver's does here.

@@ -34,7 +34,8 @@ Direction::Direction(const LinkConfig& link, bool up, std::uint64_t seed, std::u
     else
         loss_ = Losses({loss, slot_ns_, seed, index, up ? std::uint64_t{1} : 0});
     steady_rate_ = steps_.steady();
-    steady_delay_ = delay_.constant();
+    if (!up && link.relay) relay_.emplace(*link.relay, seed, index, full_bytes);
+    steady_delay_ = delay_.constant() && !relay_;
     first_delay_ns_ = delay_.first();
     if (!outages_.empty()) dark_from_ns_ = outages_.front().first;
     const double limit = static_cast<double>(up ? link.up_queue_bytes : link.queue_bytes) * ns_per_byte_ + 0.5;

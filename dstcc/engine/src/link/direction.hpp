@@ -1,4 +1,4 @@
-// One direction of a link: drop-tail queue, serialisation, loss, propagation.
+// One direction of a link: drop-tail queue, serialisation, loss, propagation; and a second hop, where it has one (link/relay.hpp).
 //
 //   start  = max(now, busy);  depart = start + bytes / rate;  arrive = depart + delay(depart)
 //
@@ -10,11 +10,13 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "link/delay.hpp"
 #include "link/frames.hpp"
 #include "link/loss.hpp"
 #include "link/rate_steps.hpp"
+#include "link/relay.hpp"
 
 namespace dstcc {
 
@@ -47,6 +49,7 @@ public:
             return {kNever, start - now};
         }
         if (steady_delay_) return {busy_ns_ + first_delay_ns_, start - now};
+        if (relay_) return {beyond(bytes), start - now};
         // First in, first out, even while the path shortens.
         last_arrival_ns_ = std::max(last_arrival_ns_, busy_ns_ + delay_.at(busy_ns_, delay_row_));
         return {last_arrival_ns_, start - now};
@@ -80,7 +83,8 @@ public:
     Time frame_ns() const { return static_cast<Time>(frames_.frame_ns()); }
 
     std::int64_t sent() const { return sent_; }
-    std::int64_t dropped() const { return dropped_; }
+    // In its own queue and, of what passed that, in the relay's.
+    std::int64_t dropped() const { return dropped_ + (relay_ ? relay_->dropped() : 0); }
     std::int64_t lost() const { return lost_; }
 
 private:
@@ -93,6 +97,12 @@ private:
         while (outage_ < outages_.size() && start >= outages_[outage_].second) ++outage_;
         dark_from_ns_ = outage_ < outages_.size() ? outages_[outage_].first : kNever;
         return depart > dark_from_ns_;
+    }
+    // When what has just left arrives over the second hop; kNever: dropped there.
+    [[gnu::noinline, gnu::cold]] Time beyond(std::uint32_t bytes) {
+        const Time arrives = relay_->pass(busy_ns_, delay_.at(busy_ns_, delay_row_), bytes);
+        if (arrives == kNever) return kNever;
+        return last_arrival_ns_ = std::max(last_arrival_ns_, arrives);
     }
     bool loss_at(Time start, std::uint32_t bytes) {
         if (framed_) return frames_.lost(start, bytes);
@@ -125,6 +135,7 @@ private:
     std::size_t outage_ = 0, delay_row_ = 0;
     DelayTable delay_;
     std::int64_t sent_ = 0, dropped_ = 0, lost_ = 0;
+    std::optional<Relay> relay_;
 };
 
 }  // namespace dstcc

@@ -21,6 +21,10 @@
 //   line time      Every byte counts, but losses hardly do: lit time at the link's rate, of coded links without frames
 //                  that are erased behind an erased one.
 //
+// A link with a relay has two hops, and carries no more than either: the bound is taken with the first hops, then with the slower
+// hop of each link, and the lesser counts. Chunk k's bytes may use the second hop from release_k + the light in front of it to
+// deadline_k - the light behind it, each the least there is. Its line is lit at any time, and loses nothing.
+//
 // Law: let every packet of link l be lost with the chance p_l, independently. A sender that does not know the draws decides what
 // leaves in a slot before that slot's draw, so of what leaves in any window a share of 1 - p_l arrives in the mean, whatever it
 // has heard by then. The mean bytes n_k that arrive in time for chunk k are thus feasible for (1 - p_l) A_l in the place of A_l,
@@ -60,12 +64,12 @@ struct Channel {
 // What one link can carry as a function of time, in bytes, for queries in rising order.
 class Supply {
 public:
-    Supply(const Channel& channel, const EngineConfig& config, std::size_t link, Time last)
+    Supply(const Channel& channel, const EngineConfig& config, const LinkConfig& link, Time last)
         : full_(channel.direction),
           any_(channel.direction),
           share_(channel.share),
-          outages_(all_outages(config.links[link], false)),
-          steps_(config.links[link].rate_t_ns, config.links[link].rate_share),
+          outages_(all_outages(link, false)),
+          steps_(link.rate_t_ns, link.rate_share),
           horizon_(config.duration_ns),
           wire_(config.transport.mss_bytes + config.transport.header_bytes),
           slot_ns_(full_.slot_ns()) {
@@ -74,8 +78,7 @@ public:
         coarse_ = static_cast<double>(slot_ns_) < most;
         framed_ = full_.framed() && static_cast<double>(full_.frame_ns()) >= most;
         // Service times are rounded to nanoseconds: the shortest packet may take half of one less than its bytes.
-        const double ns_per_byte =
-            8.0 * kNsPerS / config.links[link].rate_bps - 0.5 / (config.transport.header_bytes + 1);
+        const double ns_per_byte = 8.0 * kNsPerS / link.rate_bps - 0.5 / (config.transport.header_bytes + 1);
         bytes_per_ns_ = ns_per_byte > 0 ? 1 / ns_per_byte : std::numeric_limits<double>::infinity();
     }
     // Full packets that depart by `end`, for chunk after chunk, and the least that is used up before `release`, in windows
@@ -208,6 +211,24 @@ double most_weight(const Windows& windows, const Demands& wanted) {
     return total;
 }
 
+bool relay_is_slower(const LinkConfig& link) { return link.relay && link.relay->rate_bps < link.rate_bps; }
+
+// Of the least delay a share, less what rounding may take.
+Time least_share(const LinkConfig& link, double share) {
+    const auto least = static_cast<double>(DelayTable(link.delay_t_ns, link.delay_ns, link.delay_slope).least());
+    return std::max<Time>(static_cast<Time>(least * share) - 1, 0);
+}
+
+// The hop behind a link's relay as a link of its own.
+LinkConfig second_hop(const LinkConfig& link) {
+    LinkConfig hop;
+    hop.rate_bps = hop.up_rate_bps = link.relay->rate_bps;
+    hop.delay_t_ns = {0};
+    hop.delay_ns = {least_share(link, 1 - link.relay->at)};
+    hop.loss.kind = hop.up_loss.kind = kLossless;
+    return hop;
+}
+
 template <class ChannelOf>
 double bound(const EngineConfig& config, const std::vector<double>& weights, ChannelOf&& channel_of) {
     const ObjectsConfig& objects = config.objects;
@@ -232,26 +253,36 @@ double bound(const EngineConfig& config, const std::vector<double>& weights, Cha
     if (deadline.back() == kNever) return free_weight;  // no end: everything comes in time
 
     const std::size_t n = release.size();
-    const Windows empty{std::vector<double>(n, 0.0), std::vector<double>(n, 0.0)};
-    Windows full_windows = empty, any_windows = empty;
-    for (std::size_t l = 0; l < config.links.size(); ++l) {
-        const LinkConfig& link = config.links[l];
-        const Channel channel = channel_of(l, static_cast<std::uint32_t>(wire));
-        const DelayTable delay(link.delay_t_ns, link.delay_ns, link.delay_slope);
-        std::vector<Time> begin(release), end(n);
-        bool useful = false;
-        for (std::size_t k = 0; k < n; ++k) {
-            begin[k] = std::max(release[k], channel.open_ns);
-            end[k] = std::max(delay.latest_departure(deadline[k]), begin[k]);
-            if (k > 0) end[k] = std::max(end[k], end[k - 1]);
-            useful = useful || end[k] > begin[k];
+    const auto over = [&](bool slower_hops) {
+        const Windows empty{std::vector<double>(n, 0.0), std::vector<double>(n, 0.0)};
+        Windows full_windows = empty, any_windows = empty;
+        for (std::size_t l = 0; l < config.links.size(); ++l) {
+            const bool second = slower_hops && relay_is_slower(config.links[l]);
+            const LinkConfig link = second ? second_hop(config.links[l]) : config.links[l];
+            Channel channel = channel_of(l, static_cast<std::uint32_t>(wire));
+            if (second) {
+                channel.direction = Direction(link, false, config.seed, l, static_cast<std::uint32_t>(wire));
+                channel.share = 1;
+            }
+            const Time before = second ? least_share(config.links[l], config.links[l].relay->at) : 0;
+            const DelayTable delay(link.delay_t_ns, link.delay_ns, link.delay_slope);
+            std::vector<Time> begin(n), end(n);
+            bool useful = false;
+            for (std::size_t k = 0; k < n; ++k) {
+                begin[k] = std::max(release[k], channel.open_ns) + before;
+                end[k] = std::max(delay.latest_departure(deadline[k]), begin[k]);
+                if (k > 0) end[k] = std::max(end[k], end[k - 1]);
+                useful = useful || end[k] > begin[k];
+            }
+            if (!useful) continue;
+            Supply supply(channel, config, link, end.back());
+            supply.add_full(begin, end, full_windows);
+            supply.add_any(begin, end, any_windows);
         }
-        if (!useful) continue;
-        Supply supply(channel, config, l, end.back());
-        supply.add_full(begin, end, full_windows);
-        supply.add_any(begin, end, any_windows);
-    }
-    return std::min(most_weight(full_windows, full), most_weight(any_windows, any));
+        return std::min(most_weight(full_windows, full), most_weight(any_windows, any));
+    };
+    const bool hops = std::any_of(config.links.begin(), config.links.end(), relay_is_slower);
+    return hops ? std::min(over(false), over(true)) : over(false);
 }
 
 // When data can follow a handshake that begins as early as it can.

@@ -145,6 +145,15 @@ LossConfig read_loss(const py::handle& loss) {
     return out;
 }
 
+RelayConfig read_relay(const py::handle& relay) {
+    RelayConfig out;
+    out.at = relay.attr("at").cast<double>();
+    out.rate_bps = relay.attr("rate_bps").cast<double>();
+    out.queue_bytes = relay.attr("queue_bytes").cast<std::int64_t>();
+    for (const auto& source : relay.attr("cross_traffic")) out.cross_traffic.push_back(read_cross(source));
+    return out;
+}
+
 LinkConfig read_link(const py::handle& link) {
     LinkConfig out;
     out.rate_bps = link.attr("rate_bps").cast<double>();
@@ -167,6 +176,7 @@ LinkConfig read_link(const py::handle& link) {
     out.subflows = link.attr("subflows").cast<int>();
     out.drops = link.attr("drops").cast<std::vector<std::pair<std::int64_t, int>>>();
     for (const auto& flow : link.attr("flows")) out.flows.push_back(read_flow(flow));
+    if (const py::object relay = link.attr("relay"); !relay.is_none()) out.relay = read_relay(relay);
     return out;
 }
 

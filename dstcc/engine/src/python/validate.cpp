@@ -30,6 +30,8 @@ void validate_sharing(const EngineConfig& config) {
         subflows += static_cast<std::size_t>(link.subflows);
         flows += link.flows.size();
         for (const CrossTrafficConfig& c : link.cross_traffic) validate_source(c);
+        if (link.relay)
+            for (const CrossTrafficConfig& c : link.relay->cross_traffic) validate_source(c);
         for (const FlowConfig& flow : link.flows) {
             require(flow.start_ns >= 0 && flow.stop_ns > flow.start_ns, "a background flow stops after it starts");
             require(flow.payload_bytes >= 0, "a background flow's bytes are positive, or 0 for all it can");
@@ -175,6 +177,10 @@ void validate(const EngineConfig& config) {
                     "a curved delay must fall more slowly than time passes");
         }
         validate_rate_steps(link, t.congestion == kTransferLtp);
+        if (link.relay) {
+            require(link.relay->at >= 0 && link.relay->at <= 1, "a relay is on the way: at is 0 to 1");
+            require(link.relay->rate_bps >= kLeastRateBps, "rates must be at least 0.00023 bit/s");
+        }
         for (const auto* outages : {&link.outages_ns, &link.up_outages_ns, &link.unannounced_ns})
             for (std::size_t i = 0; i < outages->size(); ++i) {
                 require((*outages)[i].first < (*outages)[i].second, "an outage ends after it begins");

@@ -1,0 +1,65 @@
+"""What finding out a queue further on brings the controller dstcc: with and without it, on the same seeds.
+
+    python scripts/further_on.py [--seeds 10] [SCENARIO]
+
+Prints interquartile means with 95 % bootstrap intervals over the seeds (SCENARIO's first and up), of a trial with
+`dstcc.learn.paths.further_on` and of one whose paths never have such a queue; and the mean difference of their
+weighted_layers, paired by seeds. SCENARIO is examples/relays/further-on.toml unless given.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from unittest import mock
+
+import click
+import numpy as np
+
+from dstcc.learn.paths.further_on import FurtherOn
+from dstcc.report.printed import heading, interval, line
+from dstcc.run import run_trials
+from dstcc.scenario import load_scenario, parse_override
+from dstcc.stats import paired_difference
+
+if TYPE_CHECKING:
+    from dstcc.learn.paths.measure import FloatArray
+    from dstcc.run.trials import Trial
+
+METRICS = ("weighted_layers", "playback_ratio", "retransmitted_ratio", "mean_rtt_s")
+
+
+def never(_: FurtherOn, __: slice, values: FloatArray, **___: object) -> FloatArray:
+    """No limits."""
+    return np.full(values.shape[:2], np.inf)
+
+
+def values_of(trials: list[Trial], metric: str) -> list[float]:
+    """Of each trial, which must have run to its end."""
+    return [float(one.metrics.values[metric] or 0) for one in trials if one.metrics is not None]
+
+
+@click.command(help=__doc__.split("\n")[0] if __doc__ else None)
+@click.argument("scenario", type=click.Path(path_type=Path), default=Path("examples/relays/further-on.toml"))
+@click.option("--seeds", type=click.IntRange(2), default=10, show_default=True)
+def main(scenario: Path, seeds: int) -> None:
+    """Run the trials; see the top of the file."""
+    only = ("variant=[]", "transport.congestion=[]", 'transport.controller="dstcc"', f"run.seeds={seeds}")
+    loaded = load_scenario(scenario, [parse_override(text) for text in only])
+    found = run_trials(loaded)
+    with mock.patch.object(FurtherOn, "update", never):
+        blind = run_trials(loaded)
+    heading(f"{loaded.scenario.name}, {seeds} seeds", ("dstcc", *METRICS))
+    for name, trials in (("finds it out", found), ("does not", blind)):
+        line(name, *(interval(values_of(trials, metric)) for metric in METRICS))
+    by_seed = [
+        {one.key.seed: value for one, value in zip(trials, values_of(trials, METRICS[0]), strict=True)}
+        for trials in (found, blind)
+    ]
+    gain = paired_difference(*by_seed)
+    assert gain is not None
+    print(f"\npaired: {gain.mean.value:+.3f} [{gain.mean.low:+.3f}, {gain.mean.high:+.3f}]")
+
+
+if __name__ == "__main__":
+    main()
