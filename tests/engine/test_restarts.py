@@ -70,6 +70,7 @@ def test_with_a_spool_what_is_not_acknowledged_goes_again_and_nothing_else() -> 
     assert (result.objects.sent_bytes / MSS).tolist() == (PACKETS + repeated).tolist()
     assert again(result) == 10 * PACKETS
     assert result.totals["sent_payload_bytes"] == (80 + 10) * PACKETS * MSS
+    assert result.objects.subflow.tolist() == [0] * 80
 
 
 def test_what_is_under_way_at_a_restart_arrives_and_is_played_when_it_does() -> None:
@@ -97,6 +98,13 @@ def test_a_connection_that_sent_nothing_says_nothing_of_the_queue(restart_s: tup
     ).totals
     assert totals["queue_p95_s"] == pytest.approx(10, abs=0.1)  # 1,000 packets beyond what a round trip takes
     assert totals["first_send_s"] == pytest.approx(5 + 7 + 10 if restart_s == (5.0,) else 10.0, abs=0.1)
+
+
+def test_a_sender_that_is_not_up_again_before_the_end_gives_nothing_up() -> None:
+    ended = simulate(config(restart_s=(50.0,), boot_s=10.0, spool=False, duration_ns=60 * S))
+    assert not ended.objects.given_up.any()
+    up_again = simulate(config(restart_s=(50.0,), boot_s=10.0, spool=False, duration_ns=61 * S))
+    assert np.flatnonzero(up_again.objects.given_up).tolist() == list(range(49, 59))  # captured at 50 to 59 s
 
 
 def test_what_waits_in_the_queue_at_a_restart_never_leaves() -> None:

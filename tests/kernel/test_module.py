@@ -92,6 +92,7 @@ NEW_MESSAGE = "struct sk_buff *skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNE
 NO_MEMORY = "own->slot % 3 == 2 && *id > 1 ? NULL : genlmsg_new"
 
 
+@pytest.mark.kernel
 def test_a_report_without_memory_is_told_as_lost(kernel: Path, tmp_path: Path) -> None:
     """The kernel's small allocations do not fail on demand: a copy of the module has one that does."""
     for name in ("law", "module"):
