@@ -49,7 +49,7 @@ MOON = {"inferior conjunction": "new moon", "opposition": "full moon"}
 NEAR_DEG = 5.0
 """Angle from the Sun at which scintillation begins."""
 # Okabe and Ito (2008): colours that colour-blind readers tell apart
-BLUE, ORANGE, GREEN, GREY, INK = "#0072b2", "#d55e00", "#009e73", "#8a8f98", "#1b2430"
+BLUE, ORANGE, GREEN, GREY, INK = "#0072b2", "#d55e00", "#009e73", "#676d78", "#1b2430"
 RC: dict[Any, Any] = {
     "axes.grid": True,
     "axes.spines.right": False,
