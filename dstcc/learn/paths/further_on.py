@@ -85,29 +85,31 @@ class FurtherOn:
         ``shown``: the rates that the sender's own queues show. ``slot_s``, ``packet`` (bytes of a full one) and
         ``overhead`` (bytes on the wire per byte of payload) are (K, 1).
         """
-        of = {
-            name: values[..., VALUE[name]] for name in ("srtt_s", "one_way_s", "queue_bytes", "sent_segments")
-        }
-        acked = values[..., VALUE["delivered_bytes"]] * overhead / np.maximum(slot_s, 1e-9)
-        light_s = np.maximum(2 * of["one_way_s"], 1e-9)
+        srtt_s = values[..., VALUE["srtt_s"]]
+        light_s = np.maximum(2 * values[..., VALUE["one_way_s"]], 1e-9)
         self._slot[rows] += 1
         now, count = self._slot[rows], np.arange(len(shown))
         sent, wait = self._sent[:, rows], self._wait[:, rows]
-        sent[now % SLOTS, count] = sent[(now - 1) % SLOTS, count] + of["sent_segments"] * packet
-        wait[now % SLOTS, count] = of["queue_bytes"] / np.maximum(shown, 1e-9)
+        sent[now % SLOTS, count] = sent[(now - 1) % SLOTS, count] + (
+            values[..., VALUE["sent_segments"]] * packet
+        )
+        wait[now % SLOTS, count] = values[..., VALUE["queue_bytes"]] / np.maximum(shown, 1e-9)
+        far, carried = self.far_s[rows], self.carried[rows]
+        if not (carried.any() or (srtt_s - light_s > STANDS * light_s).any()):  # as almost everywhere
+            return np.full(shown.shape, np.inf)
 
-        lag = np.clip(np.rint(of["srtt_s"] / np.maximum(slot_s, 1e-9)).astype(int), 1, SLOTS - 3)
+        lag = np.clip(np.rint(srtt_s / np.maximum(slot_s, 1e-9)).astype(int), 1, SLOTS - 3)
         lag = np.minimum(lag, np.maximum(now[:, None] - 1, 0))
 
         def then(ring: FloatArray, later: int = 0) -> FloatArray:
             place = (now[:, None] - lag + later) % SLOTS
             return np.asarray(np.take_along_axis(ring, place[None], axis=0)[0])
 
+        acked = values[..., VALUE["delivered_bytes"]] * overhead / np.maximum(slot_s, 1e-9)
         own_s = np.maximum(np.maximum(then(wait, -1), then(wait)), then(wait, 1))
-        up = (values[..., VALUE["link_up"]] > 0) & (of["srtt_s"] > 0) & (acked > 0)
+        up = (values[..., VALUE["link_up"]] > 0) & (srtt_s > 0) & (acked > 0)
         heard = up & (now[:, None] > lag + 1)
-        far, carried = self.far_s[rows], self.carried[rows]
-        far[:] = np.where(heard, np.maximum(of["srtt_s"] - light_s - own_s, 0), far)
+        far[:] = np.where(heard, np.maximum(srtt_s - light_s - own_s, 0), far)
         stands = heard & (far > STANDS * light_s)
         sent_then = (then(sent) - then(sent, -1)) / np.maximum(slot_s, 1e-9)
         begins = stands & (carried == 0) & (sent_then > GREW * acked)
