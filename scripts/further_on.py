@@ -16,15 +16,17 @@ from unittest import mock
 import click
 import numpy as np
 
+from dstcc.errors import DstccError
 from dstcc.learn.paths.further_on import FurtherOn
 from dstcc.report.printed import heading, interval, line
-from dstcc.run import run_trials
-from dstcc.scenario import load_scenario, parse_override
+from dstcc.run.trials import Judge, iter_trials, trial_keys
+from dstcc.scenario import load_scenario, load_source, parse_override
 from dstcc.stats import paired_difference
 
 if TYPE_CHECKING:
     from dstcc.learn.paths.measure import FloatArray
     from dstcc.run.trials import Trial
+    from dstcc.scenario import Scenario
 
 METRICS = ("weighted_layers", "playback_ratio", "retransmitted_ratio", "mean_rtt_s")
 
@@ -39,16 +41,26 @@ def values_of(trials: list[Trial], metric: str) -> list[float]:
     return [float(one.metrics.values[metric] or 0) for one in trials if one.metrics is not None]
 
 
+def driven(scenario: Scenario) -> list[Trial]:
+    """The trials under the controller."""
+    keys = [key for key in trial_keys(scenario) if key.controller is not None and key.variant is None]
+    source = load_source(scenario)
+    return list(iter_trials(scenario, source, Judge(source, wanted=False), only=keys))
+
+
 @click.command(help=__doc__.split("\n")[0] if __doc__ else None)
 @click.argument("scenario", type=click.Path(path_type=Path), default=Path("examples/relays/further-on.toml"))
 @click.option("--seeds", type=click.IntRange(2), default=10, show_default=True)
 def main(scenario: Path, seeds: int) -> None:
     """Run the trials; see the top of the file."""
-    only = ("variant=[]", "transport.congestion=[]", 'transport.controller="dstcc"', f"run.seeds={seeds}")
-    loaded = load_scenario(scenario, [parse_override(text) for text in only])
-    found = run_trials(loaded)
-    with mock.patch.object(FurtherOn, "update", never):
-        blind = run_trials(loaded)
+    overrides = ('transport.controller="dstcc"', f"run.seeds={seeds}")
+    try:
+        loaded = load_scenario(scenario, [parse_override(text) for text in overrides])
+        found = driven(loaded)
+        with mock.patch.object(FurtherOn, "update", never):
+            blind = driven(loaded)
+    except DstccError as error:
+        raise click.ClickException(str(error)) from None
     heading(f"{loaded.scenario.name}, {seeds} seeds", ("dstcc", *METRICS))
     for name, trials in (("finds it out", found), ("does not", blind)):
         line(name, *(interval(values_of(trials, metric)) for metric in METRICS))
