@@ -362,6 +362,13 @@ CONTROLLERS = {
             "iodst-dqn", "controller", "learned", "Ha et al., ICT Express 2023, Algorithm 1", backends=BOTH
         ),
         Algorithm(
+            "iodst-dqn+",
+            "controller",
+            "learned",
+            "iodst-dqn with what a delay of minutes asks for: actions under way, steps over a round trip",
+            backends=BOTH,
+        ),
+        Algorithm(
             "iodst-q",
             "controller",
             "learned",

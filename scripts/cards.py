@@ -122,10 +122,10 @@ def table(name: str, titles: Iterable[str], rows: Iterable[Iterable[str]]) -> No
         printed.line(*row)
 
 
-def on_table_1(bench: Bench, name: str, *stocks: str) -> None:
+def on_table_1(bench: Bench, name: str, *stocks: str, beside: str = "") -> None:
     """A controller of two links at a playout delay of two round trips, and of one and a half."""
     late, soon = "playout.delay_rtts=2", "playout.delay_rtts=1.5"
-    rows = [controller(name)]
+    rows = [controller(one) for one in (name, beside) if one]
     rows += [stock(one, settings) for one in stocks for settings in (LINK, LANE)]
     rows.append(stock("cubic", STREAM))
     titles = ("", "lanes", "`weighted_layers`", "`playback_ratio`", "throughput, Mbit/s", "weighted, 1.5 RTT")
@@ -174,6 +174,11 @@ def iodst_dqn(bench: Bench) -> None:
     beside_the_paper(bench)
 
 
+def iodst_dqn_plus(bench: Bench) -> None:
+    """The same agent with what delay asks for."""
+    on_table_1(bench, "iodst-dqn+", "cubic", "open-loop", beside="iodst-dqn")
+
+
 def iodst_q(bench: Bench) -> None:
     """Q-learning with a table, on the same state."""
     on_table_1(bench, "iodst-q", "cubic", "newreno")
@@ -219,6 +224,7 @@ def pbq(bench: Bench) -> None:
 
 CARDS: dict[str, Callable[[Bench], None]] = {
     "iodst-dqn": iodst_dqn,
+    "iodst-dqn+": iodst_dqn_plus,
     "iodst-q": iodst_q,
     "drl-cc": drl_cc,
     "mpquic-rl": mpquic_rl,

@@ -37,7 +37,7 @@ def policy(_context: click.Context, _option: click.Parameter, word: str) -> list
     """Shipped policies, and files."""
     from dstcc.algorithms import POLICIES
 
-    return _names((path.stem for path in sorted(POLICIES.glob(f"*{SUFFIX}"))), word)
+    return _names(sorted(path.stem for path in POLICIES.glob(f"*{SUFFIX}")), word)
 
 
 def learner(_context: click.Context, _option: click.Parameter, word: str) -> list[CompletionItem]:

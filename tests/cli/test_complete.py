@@ -38,7 +38,7 @@ def offered(*words: str, folder: Path | None = None) -> list[str]:
         (["emulate", "x.toml", "--congestion", "bbr"], ["bbr", "bbr-scaled"]),
         (["emulate", "x.toml", "--congestion", "lt"], ["ltp"]),
         (["emulate", "x.toml", "--scheduler", "round"], ["round-robin"]),
-        (["emulate", "x.toml", "--controller", "iodst"], ["iodst-dqn", "iodst-q"]),
+        (["emulate", "x.toml", "--controller", "iodst"], ["iodst-dqn", "iodst-dqn+", "iodst-q"]),
         (["train", "x.toml", "--algorithm", "pb"], ["pbq"]),
         (["links", "mro-x-dss3"], ["mro-x-dss35"]),
         (["links", "--code", "ccsds-c"], ["ccsds-c2"]),

@@ -100,6 +100,14 @@ def test_a_look_does_not_depend_on_the_others() -> None:
     assert looks(many)["ltp (transfer)"] == (COLOURS[FIXED["ltp"][0]], FIXED["ltp"][1])
 
 
+def test_a_name_that_ends_in_a_plus_is_a_name_of_its_own() -> None:
+    shown = looks(["iodst-dqn+", "iodst-dqn", "iodst-dqn+ on 4 lanes"])
+    for name in ("iodst-dqn", "iodst-dqn+"):
+        assert shown[name] == (COLOURS[FIXED[name][0]], FIXED[name][1])
+    assert shown["iodst-dqn+ on 4 lanes"].colour == shown["iodst-dqn+"].colour
+    assert len(set(shown.values())) == 3
+
+
 def test_another_scheduler_keeps_the_colour_and_changes_the_line() -> None:
     both = looks(["cubic+minrtt", "cubic+blest"])
     assert both["cubic+minrtt"].colour == both["cubic+blest"].colour

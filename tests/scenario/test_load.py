@@ -334,7 +334,10 @@ def test_expect_keys_with_and_without_quotes(minimal: Path) -> None:
 
 
 def test_expect_takes_shipped_controllers_and_those_that_the_scenario_names(minimal: Path) -> None:
-    bounds = 'expect={"dstcc.ssim" = "> 0", "mine.v2.ssim" = "> 0", dstcc = {layers_played = {none = "< 1"}}}'
+    bounds = (
+        'expect={"dstcc.ssim" = "> 0", "mine.v2.ssim" = "> 0", dstcc = {layers_played = {none = "< 1"}}, '
+        '"iodst-dqn+.ssim" = "> 0"}'
+    )
     named = parse_override("transport.controller=['policies/mine.v2.safetensors']")
     load_scenario(minimal, [parse_override(bounds), named])
     with pytest.raises(

@@ -120,7 +120,7 @@ class Dqn:
         batch = {name: torch.from_numpy(values).to(self.device) for name, values in drawn.items()}
         td_target = self._td_target(batch)
         taken = batch["action"].long() + self._starts
-        error = self.online(batch["observation"]).gather(1, taken) - td_target[:, None]
+        error = self._error(self.online(batch["observation"]).gather(1, taken), td_target)
         loss: Any = self._loss(error.square(), batch["observation"])
         self.optimiser.zero_grad()
         loss.backward()
@@ -152,6 +152,10 @@ class Dqn:
     def _preference(self, values: torch.Tensor) -> torch.Tensor:
         """What the best choice has most of: its value."""
         return values
+
+    def _error(self, taken: torch.Tensor, td_target: torch.Tensor) -> torch.Tensor:
+        """What the values (B, branches) of the choices taken are off y, (B, branches) or (B, 1)."""
+        return taken - td_target[:, None]
 
     def _loss(self, squares: torch.Tensor, _observations: torch.Tensor) -> torch.Tensor:
         """The mean of squared errors (B, branches)."""

@@ -23,7 +23,7 @@ FIXED: dict[str, tuple[int, int]] = {
     "fixed": (6, 0), "newreno": (0, 1), "bbr": (1, 1), "westwood": (2, 1), "olia": (3, 1), "pbq": (4, 1),
     "iodst-q": (5, 1), "lia": (6, 1), "bic": (0, 2), "vegas": (1, 2), "ledbat": (2, 2), "balia": (3, 2),
     "mpquic-rl": (4, 2), "drl-cc": (5, 2), "wvegas": (6, 2), "tp-planet": (0, 3), "remy": (1, 3),
-    "gru-mpc": (2, 3),
+    "gru-mpc": (2, 3), "iodst-dqn+": (5, 3),
 }  # fmt: skip
 """Congestion control, transfer or controller → place of its colour and of its line style. A new algorithm gets a pair
 that is free; the others keep theirs."""
@@ -67,13 +67,17 @@ def looks(names: Iterable[str]) -> Looks:
 
 
 def _parts(name: str) -> tuple[str, str]:
-    base, _, scheduler = plain_name(name).partition("+")
+    plain = plain_name(name)
+    if plain in FIXED:  # a name may end in a plus: iodst-dqn+
+        return plain, ""
+    base, _, scheduler = plain.partition("+")
     return base, scheduler
 
 
 def _wanted(name: str) -> list[tuple[int, int]]:
     """All looks in the order in which a name would have them: its algorithm's colour, then what no algorithm has."""
-    base = next((word for word in re.split(r"[^a-z0-9-]+", plain_name(name)) if word in FIXED), "")
+    words = re.findall(r"[a-z0-9-]+[+]?", plain_name(name))
+    base = next((one for word in words for one in (word, word.rstrip("+")) if one in FIXED), "")
     start = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") % len(ALL)
     turned = [*ALL[start:], *ALL[:start]]
     colour = FIXED[base][0] if base in FIXED else None

@@ -15,6 +15,7 @@ from dstcc.learn.algorithms.learner import Slot
 from dstcc.learn.algorithms.recipes import RECIPES
 from dstcc.learn.algorithms.recipes.drl_cc import DdpgSettings
 from dstcc.learn.algorithms.recipes.iodst_dqn import DqnSettings
+from dstcc.learn.algorithms.recipes.iodst_dqn_plus import DelayedDqnSettings
 from dstcc.learn.algorithms.recipes.iodst_q import QTableSettings
 from dstcc.learn.algorithms.recipes.mpquic_rl import SchedulerSettings
 from dstcc.learn.algorithms.recipes.pbq import PpoSettings
@@ -26,9 +27,10 @@ from dstcc.learn.training.state import Training
 from tests.learn.mission import MISSION
 from tests.learn.training.test_train import TINY, _state
 
-PUBLISHED = ["iodst-dqn", "iodst-q", "pbq", "drl-cc", "mpquic-rl"]
+PUBLISHED = ["iodst-dqn", "iodst-dqn+", "iodst-q", "pbq", "drl-cc", "mpquic-rl"]
 SMALL = {
     DqnSettings: {"hidden": (16,), "batch": 16, "buffer": 300, "target_every": 7},
+    DelayedDqnSettings: {"hidden": (16,), "batch": 16, "buffer": 300, "target_every": 7, "n_step": 3},
     QTableSettings: {},
     PpoSettings: {"hidden": (8,), "slots": 10, "epochs": 2, "batch": 16},
     DdpgSettings: {"state": 8, "hidden": (8,), "batch": 16, "buffer": 300},
@@ -97,7 +99,7 @@ def forward(learner, name, seen):
         return learner.dqn.online(values).numpy()
 
 
-@pytest.mark.parametrize("name", ["iodst-dqn", "pbq", "drl-cc", "mpquic-rl"])
+@pytest.mark.parametrize("name", ["iodst-dqn", "iodst-dqn+", "pbq", "drl-cc", "mpquic-rl"])
 def test_numpy_and_torch_agree(tmp_path, name):
     learner, recipe = make(name)
     if name == "drl-cc":  # gates far from 0, so that their order matters

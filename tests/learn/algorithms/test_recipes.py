@@ -16,12 +16,15 @@ from dstcc.learn.algorithms.recipe import RECIPES, Recipe, Settings, register
 from dstcc.learn.policies.policy import load_policy
 from dstcc.learn.training.loop import train
 
-FILES = {path.stem.replace("_", "-") for path in Path(recipes.__file__).parent.glob("[a-z]*.py")}
+FILES = {
+    path.stem.replace("_plus", "+").replace("_", "-")
+    for path in Path(recipes.__file__).parent.glob("[a-z]*.py")
+}
 
 
 def test_each_file_registers_the_algorithm_of_its_name() -> None:
     assert set(RECIPES) == FILES
-    assert {"dstcc", "iodst-dqn", "iodst-q", "pbq", "drl-cc", "mpquic-rl"} == FILES
+    assert {"dstcc", "iodst-dqn", "iodst-dqn+", "iodst-q", "pbq", "drl-cc", "mpquic-rl"} == FILES
 
 
 def test_a_name_is_given_once() -> None:
@@ -32,7 +35,7 @@ def test_a_name_is_given_once() -> None:
 def test_recipes_are_read_without_torch() -> None:
     code = "import sys, dstcc.learn.algorithms.recipes as r; print(len(r.RECIPES), 'torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "6 False\n"
+    assert done.stdout == "7 False\n"
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from dstcc.sharing import sharing_metrics
 
 S = 10**9
 START_S = 30
-UNBOUNDED = ("drl-cc", "iodst-dqn", "iodst-q")
+UNBOUNDED = ("drl-cc", "iodst-dqn", "iodst-dqn+", "iodst-q")
 STEERED = tuple(name for name in algorithms.shipped_policies() if name not in ("mpquic-rl", "gru-mpc"))
 
 
@@ -210,7 +211,8 @@ def test_a_controller_of_schedulers_alone_says_whose_windows_its_flows_have(shor
 def test_what_nothing_bounds_needs_an_end(name: str) -> None:
     endless = mission(name, {})
     with pytest.raises(
-        InputError, match=f"link.0.flows.0.congestion: 'same' under the policy {name} needs rate_bps"
+        InputError,
+        match=re.escape(f"link.0.flows.0.congestion: 'same' under the policy {name} needs rate_bps"),
     ):
         load_controllers(endless, load_source(endless))
     bounded: tuple[dict[str, object], ...] = ({"rate_bps": 1e5}, {"bytes": 10**6}, {"congestion": "cubic"})

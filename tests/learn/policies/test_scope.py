@@ -20,6 +20,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 TRAININGS = {
     "dstcc": "iodst/training",
     "iodst-dqn": "iodst/four-hours.toml",
+    "iodst-dqn+": "iodst/four-hours-quarter.toml",
     "iodst-q": "iodst/four-hours.toml",
     "drl-cc": "iodst/four-hours.toml",
     "pbq": "sharing/pbq-training.toml",

@@ -21,7 +21,9 @@ SHIPPED = tuple(name for name in algorithms.shipped_policies() if name not in FO
 
 
 def test_the_published_ones_are_there() -> None:
-    assert {"iodst-dqn", "iodst-q", "pbq", "drl-cc", "mpquic-rl"} <= set(SHIPPED) <= set(RECIPES)
+    assert (
+        {"iodst-dqn", "iodst-dqn+", "iodst-q", "pbq", "drl-cc", "mpquic-rl"} <= set(SHIPPED) <= set(RECIPES)
+    )
     rows = {row.name: row for row in algorithms.everything() if row.kind == "controller"}
     assert set(rows) - FORECASTERS == set(SHIPPED) and {row.state for row in rows.values()} == {"learned"}
 

@@ -305,6 +305,7 @@ def test_a_file_from_before_the_later_options_is_read() -> None:
     [
         ("dstcc", MeasuredActions),
         ("iodst-dqn", JointActions),
+        ("iodst-dqn+", MultiActions),
         ("iodst-q", MultiActions),
         ("pbq", ContinuousActions),
         ("drl-cc", ContinuousActions),
