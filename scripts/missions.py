@@ -14,6 +14,7 @@ import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
+from math import acos, sin, sqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -50,6 +51,12 @@ RELAY_START = datetime(2026, 11, 21, tzinfo=UTC)
 RELAY_SOLS = 7
 RELAY_BYTES_S = 250_000_000 // 8 // 480
 """250 Mbit in a pass of eight minutes."""
+
+MAVEN_ORBIT_M = (150e3, 6200e3)
+"""Lowest and highest point above Mars until the aerobraking of 2019 (NASA, February 2019)."""
+MAVEN_PASS_M = (1110e3, 3700e3)
+"""Altitudes in its first relay pass, 6 November 2014: 680 to 2,300 miles (New Atlas, November 2014, after NASA)."""
+MAVEN_PASS_BITS = 550e6
 
 Windows = list[tuple[float, float]]
 
@@ -116,6 +123,19 @@ def write_plans(folder: Path = FOLDER) -> None:
         atomic_write(folder / name, "\n".join(lines) + "\n")
 
 
+def climb_s(orbit_m: tuple[float, float], from_m: float, to_m: float) -> float:
+    """How long an orbiter of Mars takes from one altitude to another, on the way up: Kepler's equation,
+    M = E - e sin E with r = a (1 - e cos E)."""
+    mars = geometry.BODIES["mars"]
+    low, high = (mars.radius_m + altitude for altitude in orbit_m)
+    axis, eccentricity = (low + high) / 2, (high - low) / (high + low)
+    anomalies = []
+    for altitude in (from_m, to_m):
+        eccentric = acos((1 - (mars.radius_m + altitude) / axis) / eccentricity)
+        anomalies.append(eccentric - eccentricity * sin(eccentric))
+    return (anomalies[1] - anomalies[0]) * sqrt(axis**3 / mars.gm_m3_s2)
+
+
 @dataclass(frozen=True)
 class Known:
     """A published figure beside ours."""
@@ -132,7 +152,7 @@ def calibration() -> list[Known]:
     seconds = [one.to_s - one.from_s for one in passes]
     rate_bps = 8 * RELAY_BYTES_S
     a_sol = sum(seconds) * rate_bps / RELAY_SOLS / 1e6
-    longest = max(seconds) * rate_bps / 1e6
+    climb = climb_s(MAVEN_ORBIT_M, *MAVEN_PASS_M)
     far = link_states(
         load_profile("mro-x-dss24"), datetime(2028, 5, 20, tzinfo=UTC), [0.0], elevation_deg=[20.0]
     )
@@ -155,9 +175,12 @@ def calibration() -> list[Known]:
         Known(
             "Curiosity through MAVEN, its first pass",
             "550 Mbit",
-            f"{longest:.0f} Mbit in the longest pass of a circular orbit of 280 km; MAVEN's ellipse stays in view for "
-            f"longer, {550e6 / rate_bps / 60:.1f} min at this mean rate",
-            "JPL, November 2014",
+            f"its orbit of {MAVEN_ORBIT_M[0] / 1e3:.0f} by {MAVEN_ORBIT_M[1] / 1e3:,.0f} km takes {climb / 60:.1f} min "
+            f"from {MAVEN_PASS_M[0] / 1e3:,.0f} to {MAVEN_PASS_M[1] / 1e3:,.0f} km, the pass's altitudes: "
+            f"{climb * rate_bps / 1e6:,.0f} Mbit at the mean rate of the passes above. The published volume is a mean "
+            f"of {MAVEN_PASS_BITS / climb / 1e3:.0f} kbit/s, {MAVEN_PASS_BITS / climb / rate_bps:.2f} of that rate, "
+            "from further away",
+            "JPL, November 2014; altitudes: New Atlas, November 2014, after NASA; orbit: NASA, February 2019",
         ),
         Known(
             "Mars Reconnaissance Orbiter at maximum range, 34 m",

@@ -54,3 +54,18 @@ def test_a_rover_brings_home_about_what_curiosity_did() -> None:
     passes = [one for one in missions.relay_plan().contacts if one.source == missions.ROVER]
     bits = sum((one.to_s - one.from_s) * one.rate_bps for one in passes)
     assert 400e6 < bits / missions.RELAY_SOLS < 600e6
+
+
+def test_a_climb_takes_what_keplers_second_law_says() -> None:
+    """From the lowest to the highest point it is half a period, and where the orbit is high it is slow; MAVEN's period
+    was 4.5 hours (NASA)."""
+    low, high = missions.MAVEN_ORBIT_M
+    half = missions.climb_s(missions.MAVEN_ORBIT_M, low, high)
+    assert 2 * half == pytest.approx(4.5 * 3600, rel=0.02)
+    middle = (low + high) / 2
+    below, above = (
+        missions.climb_s(missions.MAVEN_ORBIT_M, *part) for part in ((low, middle), (middle, high))
+    )
+    assert below + above == pytest.approx(half)
+    # at the ends of the short axis M is a right angle less e, of half a turn in all
+    assert below / half == pytest.approx(0.5 - 0.4603 / 3.14159, abs=1e-3)

@@ -72,7 +72,10 @@ def _maker(
     if figure.kind == "training":
         return lambda name, seed: TrainingCell(path, settings, name, figure.steps_of(quick), seed)
     if figure.kind == "dash":
-        return lambda name, seed: DashCell(path, settings, name, seed)
+        how = figure.exploring
+        return lambda name, seed: DashCell(
+            path, settings, how[name].of if name in how else name, seed, how.get(name)
+        )
     return lambda name, seed: TrialCell(
         path, settings, name, seed, figure.probes, figure.quality, point.backend
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,10 @@ from dstcc.engine.config import NEVER_NS, Objects
 from dstcc.errors import InputError, RunError
 
 from .cells import Outcome
-from .dash import Client, Session, mean, play
+from .dash import S_NS, Carried, Client, Session, Supposed, mean, play
+from .explore import Exploration, Explorer, measured
+from .server import Server
+from .training_cell import need_torch
 from .trial_cell import TrialCell, source_of
 
 if TYPE_CHECKING:
@@ -22,9 +26,12 @@ if TYPE_CHECKING:
     from dstcc.engine import EngineConfig
     from dstcc.learn.policies.policy import Policy
 
+    from .model import Exploring
+    from .server import Chooser
+
     Int64Array = NDArray[np.int64]
 
-TAKES = 2
+TAKES = 3
 """What is taken from a session; a change of that makes another number, and another cell."""
 BITRATES = "bitrates="
 """A setting of a point of such a figure that is the client's: ``bitrates=1e6,5e6``; no key of the scenario."""
@@ -45,8 +52,13 @@ class DashCell:
     settings: tuple[str, ...]
     name: str
     seed: int
+    exploring: Exploring | None = None
+    """How its policy acts at random."""
 
-    alone = False
+    @property
+    def alone(self) -> bool:
+        """A learner sets how its arithmetic is done for the whole process."""
+        return self.exploring is not None and self.exploring.learns
 
     @property
     def trial(self) -> TrialCell:
@@ -56,7 +68,8 @@ class DashCell:
     @property
     def label(self) -> str:
         """Which session."""
-        return f"client of {self.trial.label}"
+        how = self.exploring
+        return f"client of {self.trial.label}{f', {how.words}' if how else ''}"
 
     @property
     def client(self) -> Client:
@@ -68,32 +81,45 @@ class DashCell:
             raise InputError(f"{self.path}: a DASH client's video has one layer")
         own = round(8 * int(source.columns.payload_bytes[0]) / (chunk_ns / 1e9))
         rates = tuple(round(float(one)) for one in given[-1].split(",")) if given else (own,)
-        return Client(bitrates_bps=rates, chunks=len(source.columns.chunk_ns), chunk_ns=chunk_ns)
+        counts = self.exploring is None or self.exploring.counts_random
+        chunks = len(source.columns.chunk_ns)
+        return Client(bitrates_bps=rates, chunks=chunks, chunk_ns=chunk_ns, counts_random=counts)
 
     def identity(self) -> dict[str, Any]:
         """See :class:`dstcc.papers.cells.Cell`."""
         client = self.client
-        return {**self.trial.identity(), "kind": "dash", "takes": TAKES, "client": vars(client)}
+        own = {**self.trial.identity(), "kind": "dash", "takes": TAKES, "client": vars(client)}
+        if self.exploring is None:
+            return own
+        return {**own, "exploring": self.exploring.model_dump(), **_recipe_of(self.exploring)}
 
     def run(self, scratch: Path) -> Outcome:
         """See :class:`dstcc.papers.cells.Cell`."""
         client = self.client
         network = self._network()
         session = play(client, network.carry)
+        self._network().confirm(session)
         rates, downloads = session.requests.bitrates_bps, session.download_ns / 1e6
         values: dict[str, float | None] = {"stall_s": session.requests.stall_ns / 1e9}
         values["mean_bitrate_bps"] = float(rates.mean())
         for first in (one for one in FROM if one < client.chunks):
             values[f"download_ms from {first}"] = mean(downloads, first, client.chunks)
+            calm = downloads[first:][~session.random[first:]]
+            values[f"undisturbed_ms from {first}"] = float(calm.mean()) if calm.size else None
             if client.chunks == TO:
                 values[f"bitrate_bps from {first}"] = mean(rates, first, TO)
         late = values.get("download_ms from 150")
         values["download_fall_ms"] = None if late is None else float(downloads.mean()) - late
         values["decisions_a_chunk"] = float(np.ceil(session.download_ns / network.slot_ns).mean())
-        values |= network.judged(session)
-        return Outcome(
-            values, {"download_ms": downloads.tolist(), "bitrate_bps": [float(one) for one in rates]}
-        )
+        values["download_sd_ms"] = float(downloads.std())
+        values["random_chunks_percent"] = 100 * float(session.random.mean())
+        decisions = network.explorer.decisions if network.explorer else []
+        values |= network.judged(session) | measured(decisions)
+        series = {"download_ms": downloads.tolist(), "bitrate_bps": [float(one) for one in rates]}
+        if decisions:
+            series["epsilon"] = [one.epsilon for one in decisions]
+            series["epsilon_by_buffer"] = [one.epsilon * one.rich for one in decisions]
+        return Outcome(values, series)
 
     def _network(self) -> Network:
         from dstcc.run.trials import load_controllers, steering, trial_keys
@@ -105,54 +131,106 @@ class DashCell:
         (key,) = trial_keys(scenario)
         policy = steering(key, scenario, load_controllers(scenario, source))
         assert policy is None or policy.mode == "tcp"  # a bottleneck of TCP, see trial_cell.py
-        return Network(self.label, engine_config(scenario, setup, key.congestion, key.scheduler), policy)
+        config = engine_config(scenario, setup, key.congestion, key.scheduler)
+        return Network(self.label, config, policy, self.exploring, self.seed)
 
 
-@dataclass(frozen=True)
 class Network:
     """The links and the server under an algorithm."""
 
-    label: str
-    config: EngineConfig
-    policy: Policy | None
+    def __init__(
+        self,
+        label: str,
+        config: EngineConfig,
+        policy: Policy | None = None,
+        exploring: Exploring | None = None,
+        seed: int = 0,
+    ) -> None:
+        """Raises :class:`InputError` for a policy with a memory, and one that is to act at random and is none."""
+        if exploring is not None and policy is None:
+            raise InputError(f"{label}: no policy, so it cannot act at random")
+        self.label, self.config, self.policy, self.exploring = label, config, policy, exploring
+        self.explorer = Explorer(Exploration(exploring.factor, exploring.least), seed) if exploring else None
+        self._server = Server(policy, self._chooser(policy, seed)) if policy else None
 
     @property
     def slot_ns(self) -> int:
         """How often a scheduler that learns decides."""
         return self.config.slot_ns
 
-    def asked(self, asked_ns: Int64Array, sizes_bytes: Int64Array) -> EngineConfig:
+    def asked(self, supposed: Supposed) -> EngineConfig:
         """A trial of these requests, each of which takes the shortest way up."""
-        light = min(min(link.delay_ns) for link in self.config.links)
-        chunks = np.arange(len(asked_ns), dtype=np.int64)
+        chunks = np.arange(len(supposed.asked_ns), dtype=np.int64)
         objects = Objects(
             chunk=chunks,
             layer=np.zeros_like(chunks),
-            payload_bytes=sizes_bytes,
-            release_ns=asked_ns + light,
+            payload_bytes=supposed.sizes_bytes,
+            release_ns=supposed.asked_ns + self._light_ns,
             deadline_ns=np.full_like(chunks, NEVER_NS),
         )
         return replace(self.config, objects=objects)
 
-    def carry(self, asked_ns: Int64Array, sizes_bytes: Int64Array) -> Int64Array:
+    def carry(self, supposed: Supposed) -> Carried:
         """When each chunk was whole; raises :class:`RunError` for one that never was."""
-        from dstcc.run.backends import backend_of
-
-        result = backend_of("simulator").carry(self.asked(asked_ns, sizes_bytes), self.policy)
-        if (result.objects.complete_ns < 0).any():
+        config, random = self.asked(supposed), np.zeros(len(supposed.asked_ns), dtype=np.bool_)
+        whole_ns = self._whole_ns(config, supposed)
+        if (whole_ns < 0).any():
             raise RunError(f"{self.label}: a chunk never came")
-        return result.objects.complete_ns
+        if self.explorer is not None:
+            random = self.explorer.touched(supposed.asked_ns, whole_ns, self.slot_ns)
+        return Carried(whole_ns, random)
+
+    def _whole_ns(self, config: EngineConfig, supposed: Supposed) -> Int64Array:
+        if self._server is None:
+            from dstcc.run.backends import backend_of
+
+            return backend_of("simulator").carry(config).objects.complete_ns
+        columns = (config.objects.release_ns, supposed.sizes_bytes, supposed.store_ns)
+        if self.explorer is not None and self.exploring is not None:
+            self.explorer.hear(columns[0], supposed.store_ns >= self.exploring.rich_s * S_NS)
+        with self._arithmetic():
+            requests = tuple(zip(*(column.tolist() for column in columns), strict=True))
+            return self._server.carry(config, requests).objects.complete_ns
+
+    def _arithmetic(self) -> AbstractContextManager[None]:
+        if self.exploring is None or not self.exploring.learns:
+            return nullcontext()
+        from dstcc.learn.training.loop import deterministic
+
+        return deterministic()
+
+    def _chooser(self, policy: Policy, seed: int) -> Chooser | None:
+        if self.explorer is None or self.exploring is None or not self.exploring.learns:
+            return self.explorer
+        need_torch()
+        from .learn_anew import LearnAnew, Lessons
+
+        return LearnAnew(Lessons(policy, seed), self.explorer, self.config.transport.mss_bytes)
+
+    @property
+    def _light_ns(self) -> int:
+        return min(min(link.delay_ns) for link in self.config.links)
+
+    def confirm(self, session: Session) -> None:
+        """Simulate a session's requests; raises :class:`RunError` where something else comes out. Of a network that
+        has simulated nothing before: no action of it is taken without being asked for."""
+        if self.policy is None:
+            return
+        carried = self.carry(session.supposed)
+        spans = carried.whole_ns - session.requests.asked_ns
+        if (spans != session.download_ns).any() or (carried.random != session.random).any():
+            raise RunError(f"{self.label}: the requests found do not lead to themselves")
 
     def judged(self, session: Session) -> dict[str, float | None]:
         """How far the server's chunk manager is from the client: ``server_below_ms``, by how much the download times
         that it works out from acknowledgements are shorter than the client's, and ``server_below_percent``. Only a
-        policy has a chunk manager."""
-        if self.policy is None:
+        policy has a chunk manager; of one that acts at random that is not looked at."""
+        if self.policy is None or self.exploring is not None:
             return {"server_below_ms": None, "server_below_percent": None}
-        sizes = np.array([bits // 8 for bits in session.requests.bitrates_bps.tolist()], dtype=np.int64)
+        sizes = session.supposed.sizes_bytes
         ends = session.requests.asked_ns + session.download_ns
         gaps, shares, told = [], [], 0
-        for time_ns, rate in _chunk_rates(self.policy, self.asked(session.requests.asked_ns, sizes)):
+        for time_ns, rate in _chunk_rates(self.policy, self.asked(session.supposed)):
             # What is told now is of chunks that ended since it was last told; of two of them only the sum.
             known = int(np.searchsorted(ends, time_ns, side="right"))
             if known - told == 1:
@@ -163,6 +241,18 @@ class Network:
         if not gaps:
             return {"server_below_ms": None, "server_below_percent": None}
         return {"server_below_ms": float(np.mean(gaps)), "server_below_percent": float(np.mean(shares))}
+
+
+def _recipe_of(how: Exploring) -> dict[str, Any]:
+    """What a learner learns by."""
+    if not how.learns:
+        return {}
+    need_torch()
+    from dstcc.learn.algorithms.recipes import recipe_of
+
+    from .learn_anew import LEARNER
+
+    return {"recipe": recipe_of(LEARNER).document()}
 
 
 def _chunk_rates(policy: Policy, config: EngineConfig) -> Iterator[tuple[int, float]]:

@@ -52,6 +52,29 @@ class Plot(_Table):
     log_y: bool = False
 
 
+class Exploring(_Table):
+    """One of a ``dash`` figure's algorithms: a policy of the scenario that acts at random now and then while it runs,
+    see :mod:`dstcc.papers.explore`."""
+
+    of: Text
+    """By the name that the scenario's trial has."""
+    factor: Annotated[float, Field(gt=0, le=1)]
+    """By which the probability falls at each decision, from 1."""
+    least: Annotated[float, Field(ge=0, le=1)]
+    """What it falls to."""
+    rich_s: Annotated[float, Field(ge=0)]
+    """What the client must have in its buffer when it asks for a chunk; with less nothing is random in it."""
+    counts_random: bool = False
+    """Whether chunks that were sent with actions at random are in the client's estimate of the rate."""
+    learns: bool = False
+    """Whether the policy begins without weights and learns on the way, see :mod:`dstcc.papers.learn_anew`."""
+
+    @property
+    def words(self) -> str:
+        """In messages."""
+        return "learning anew" if self.learns else "exploring"
+
+
 class Figure(_Table):
     """What is run for one figure or table."""
 
@@ -70,6 +93,8 @@ class Figure(_Table):
     """What the paper does not have."""
     not_quick: tuple[Text, ...] = ()
     """Those of both that ``--quick`` leaves out, since they take minutes."""
+    exploring: dict[str, Exploring] = {}
+    """Those of both that are a policy acting at random, by name."""
     point: tuple[Point, ...] = (Point(x=0.0),)
     probes: tuple[Text, ...] = ()
     """What is taken from a trial beside its metrics, see :mod:`dstcc.papers.probes`."""
@@ -94,6 +119,10 @@ class Figure(_Table):
             raise ValueError(f"algorithm named twice: {', '.join(twice)}")
         if strange := [name for name in self.not_quick if name not in self.names]:
             raise ValueError(f"not_quick: no algorithm {strange[0]}")
+        if self.exploring and self.kind != "dash":
+            raise ValueError("exploring: of a dash figure only")
+        if strange := [name for name in self.exploring if name not in self.names]:
+            raise ValueError(f"exploring: no algorithm {strange[0]}")
         if len({point.x for point in self.point}) < len(self.point):
             raise ValueError("two points of one x")
         return self

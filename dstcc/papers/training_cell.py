@@ -57,7 +57,7 @@ class TrainingCell:
 
     def run(self, scratch: Path) -> Outcome:
         """See :class:`dstcc.papers.cells.Cell`; ``returns`` are those of the episodes in the order of their ends."""
-        _need_torch()
+        need_torch()
         from dstcc.learn.training.loop import deterministic
 
         with deterministic():
@@ -90,7 +90,8 @@ class TrainingCell:
         return list(training.fleet.returns)
 
 
-def _need_torch() -> None:
+def need_torch() -> None:
+    """Raise :class:`MissingCapabilityError` without what learning needs."""
     from importlib.util import find_spec
 
     if missing := [name for name in ("torch", "gymnasium") if find_spec(name) is None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dstcc.papers.dash import Client, ask, play
+from dstcc.papers.dash import Carried, Client, Supposed, ask, play
 
 S = 1_000_000_000
 
@@ -18,12 +18,24 @@ def sizes(client: Client, bitrate_bps: int) -> np.ndarray:
     return np.full(client.chunks, bitrate_bps // 8, dtype=np.int64)
 
 
+def of_whole(network):
+    """A network that is a function of request times and sizes, and does nothing at random."""
+
+    def carry(supposed: Supposed) -> Carried:
+        whole = network(supposed.asked_ns, supposed.sizes_bytes)
+        return Carried(whole, np.zeros(len(whole), dtype=bool))
+
+    return carry
+
+
 def test_a_chunk_is_asked_for_when_the_one_before_has_come_and_there_is_room() -> None:
     client = Client((1_000_000,), chunks=6, buffer_ns=3 * S)
     made = ask(client, spans(0.5, 0.5, 0.5, 0.5, 0.5, 0.5), sizes(client, 1_000_000))
     # the first comes at 0.5 and plays until 1.5, so that n chunks play until 0.5 + n; of three seconds of buffer there
     # is room for a chunk of one when two are left: after the third (1.5 s, plays until 3.5) at 1.5, then every second
     assert (made.asked_ns / S).tolist() == [0.0, 0.5, 1.0, 1.5, 2.5, 3.5]
+    # and what is left to play then: nothing has begun; until 1.5, 2.5, 3.5, and from then on two seconds each time
+    assert (made.store_ns / S).tolist() == [0.0, 1.0, 1.5, 2.0, 2.0, 2.0]
     assert made.stall_ns == 0
 
 
@@ -42,6 +54,23 @@ def test_the_rate_is_the_harmonic_mean_of_the_last_chunks() -> None:
     assert made.bitrates_bps.tolist() == [1_000_000, 3_000_000, 1_000_000, 1_000_000, 1_000_000]
 
 
+def test_chunks_sent_with_actions_at_random_may_be_left_out_of_the_rate() -> None:
+    rates, random = (1_000_000, 3_000_000, 6_000_000), np.array([False, True, True, False])
+    times = spans(0.25, 1.0, 1.0, 0.1)
+    counts, leaves = (Client(rates, chunks=4, history=2, counts_random=each) for each in (True, False))
+    # 1 Mbit in 0.25 s: 4 Mbit/s, so 3 for the second. That takes three times 1 s: 1 Mbit/s; with 4 the mean is 1.6: 1.
+    # 1 s again; with 1 the mean is 1.
+    assert ask(counts, times, sizes(counts, 1_000_000), random).bitrates_bps.tolist() == [1e6, 3e6, 1e6, 1e6]
+    # Left out, the 4 Mbit/s of the first stay all there is.
+    assert ask(leaves, times, sizes(leaves, 1_000_000), random).bitrates_bps.tolist() == [1e6, 3e6, 3e6, 3e6]
+
+
+def test_a_client_that_has_seen_chunks_at_random_only_stays_where_it_is() -> None:
+    client = Client((1_000_000, 3_000_000), chunks=3, counts_random=False)
+    made = ask(client, spans(0.1, 0.1, 0.1), sizes(client, 1_000_000), np.array([True, True, False]))
+    assert made.bitrates_bps.tolist() == [1e6, 1e6, 1e6]
+
+
 def line(rate_bps: float, delay_s: float):
     """A network that carries one chunk after the other: when each is whole."""
 
@@ -57,7 +86,7 @@ def line(rate_bps: float, delay_s: float):
 
 def test_requests_settle_on_what_a_client_beside_the_network_would_ask() -> None:
     client, network = Client((1_000_000, 2_000_000, 4_000_000), chunks=40), line(6_000_000, 0.1)
-    session = play(client, network)
+    session = play(client, of_whole(network))
     asked, size = session.requests.asked_ns, session.requests.bitrates_bps // 8
     assert (network(asked, size) - asked == session.download_ns).all()
     # the same client, chunk by chunk
@@ -81,7 +110,7 @@ def test_a_network_that_looks_ahead_is_an_error() -> None:
         return asked + S // 2 + 1 - odd
 
     with pytest.raises(RuntimeError, match="did not settle"):
-        play(Client((1_000_000,), chunks=4, buffer_ns=1 * S), fickle)
+        play(Client((1_000_000,), chunks=4, buffer_ns=1 * S), of_whole(fickle))
 
 
 def test_a_request_that_was_supposed_too_early_holds_up_nothing() -> None:
@@ -95,6 +124,6 @@ def test_a_request_that_was_supposed_too_early_holds_up_nothing() -> None:
             done.append(max([*done, begin]) + span * (2 if early else 1))
         return np.array(done, dtype=np.int64)
 
-    session = play(Client((1_000_000,), chunks=30), shared)
+    session = play(Client((1_000_000,), chunks=30), of_whole(shared))
     assert set(session.download_ns.tolist()) == {S // 2}
     assert (session.requests.asked_ns[1:] >= (session.requests.asked_ns + session.download_ns)[:-1]).all()

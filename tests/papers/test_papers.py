@@ -15,7 +15,7 @@ from dstcc.papers.reproduce import reproduce
 
 TINY = {
     "iodst": ("table 1",),
-    "mpquic-rl": ("12", "14"),
+    "mpquic-rl": ("12", "13", "14"),
     "pbq": ("9b",),
     "po-mptcp": ("7",),
     "qaware": ("8",),

@@ -15,7 +15,8 @@ renewed with the target.
 Deviations. The paper learns while it plays one video, its policy starts from nothing; ours is trained on many and
 shipped. Network, learning rate, least ε and the weight of an episode's reward are not in the paper. The paper's
 Algorithm 1 prints the target network's own maximum, its text double DQN: double it is. Its client leaves chunks
-with random actions out of its rate estimate; our clients do not adapt their rate, so there is none.
+with random actions out of its rate estimate; no client adapts its rate in training. As the paper runs it, from nothing
+and with such a client: :mod:`dstcc.papers.learn_anew`.
 """
 
 from __future__ import annotations
@@ -72,11 +73,16 @@ class MpquicRl:
         self, observations: NDArray[np.float32], episode_values: NDArray[np.float64], _step: int
     ) -> NDArray[np.int64]:
         """The acting copy's choice, or where the client is rich now and then another."""
-        best = self._acting(observations).argmax(axis=1)
+        best = self.best(observations)
         random = self._explore.integers(0, self._shape[1], len(best))
         explores = self._explore.random(len(best)) < self.exploration(0)
         rich = column(episode_values, EPISODE_VALUES, "chunk_due_s") >= self.settings.rich_s
         return np.where(explores & rich, random, best)[:, None]
+
+    def best(self, observations: NDArray[np.float32]) -> NDArray[np.int64]:
+        """The acting copy's choice, (K,)."""
+        choices: NDArray[np.int64] = self._acting(observations).argmax(axis=1)
+        return choices
 
     def take(self, slot: Slot, _step: int) -> float | None:
         """Remember the slots with a chunk under way, with an update for each."""
