@@ -107,6 +107,28 @@ def test_a_sender_that_is_not_up_again_before_the_end_gives_nothing_up() -> None
     assert np.flatnonzero(up_again.objects.given_up).tolist() == list(range(49, 59))  # captured at 50 to 59 s
 
 
+def test_what_was_before_a_restart_is_as_it_would_have_been() -> None:
+    """With an outage that nobody announced, and a loss."""
+    lossy = link(RATE_BPS, 10.0, queue_bdp=3, drops=((3, 1),), unannounced_ns=((20 * S, 22 * S),))
+    made = config(links=(lossy,))
+    once, restarted = simulate(replace(made, restarts=None)).objects, simulate(made).objects
+    assert restarted.complete_ns[:30].tolist() == once.complete_ns[:30].tolist()
+    assert once.complete_ns[20] > 24 * S + 5 * S  # lost in the outage
+    assert restarted.retransmissions[:30].tolist() == once.retransmissions[:30].tolist()
+
+
+def test_repeats_of_a_connection_and_of_the_next_one_are_added() -> None:
+    result = simulate(config(links=(link(RATE_BPS, 10.0, queue_bdp=3, drops=((3, 1),)),)))
+    assert result.objects.retransmissions[0] == 1
+    assert result.totals["retransmitted_payload_bytes"] == result.objects.retransmissions.sum() * MSS
+
+
+def test_a_layer_keeps_the_link_it_left_by_first() -> None:
+    """At 68 s the second connection has sent a few of the ten chunks that it sends again."""
+    subflow = simulate(config(duration_ns=68 * S)).objects.subflow
+    assert subflow[:49].tolist() == [0] * 49 and subflow[60:].tolist() == [-1] * 20
+
+
 def test_what_waits_in_the_queue_at_a_restart_never_leaves() -> None:
     # A window of two bandwidth-delay products keeps 1,000 packets in the queue. From 10 s to 30 s 2,000 left.
     fixed = {"fixed": {"cwnd_segments": (2_000,)}}
@@ -191,6 +213,7 @@ def test_ltp_takes_up_what_reports_did_not_claim() -> None:
     assert 70 < lost < 130
     assert known[1] == 1_000
     result = simulate(made)
+    assert result.objects.first_sent_ns[0] == 0
     assert result.objects.complete_ns[0] > 0 and result.objects.delivered_bytes[0] == 1_000 * MSS
     # Those that were lost go again: some in the half second before the restart, all after it, some of these twice.
     assert lost <= again(result) <= lost + 50 + 0.3 * lost
@@ -254,7 +277,7 @@ def test_what_builds_on_a_layer_that_is_given_up_goes_with_it() -> None:
 def test_what_is_not_modelled_is_refused() -> None:
     one = np.zeros(80, dtype=np.int64)
     for more, rule in (
-        ({"links": (link(flows=(Flow(),)),)}, "background flows"),
+        ({"links": (link(), link(flows=(Flow(),), name="other"))}, "background flows"),
         ({"coding": Coding(period=one, block_ns=S), "mode": "coded"}, "coded"),
         ({"trace": True}, "packet logs"),
         (

@@ -89,7 +89,7 @@ def test_an_exclusion_of_an_algorithm_leaves_the_point() -> None:
         (HEAD + '[vary]\na = {values = [1], as = "b"}\nb = [1]', "the column b varies twice"),
         (HEAD + '[vary]\na = {values = [1], as = "seed"}', "the tables have a column of that name"),
         (HEAD + "[vary]\na = [1]\n[set]\na = 2", "set.a: is set and varied"),
-        (HEAD + '[set]\ntransport.congestion = "bbr"', "cannot be varied here"),
+        (HEAD + '[set]\ntransport.congestion = "bbr"', r"cannot be varied here; \[study\] has congestion$"),
         (HEAD + "[[zip]]\na = [1]", "zip.0: needs two keys or more"),
         (HEAD + "zip = 3", "unknown key 'zip'"),
         (HEAD + "[[exclude]]", "exclude.0: is empty"),
