@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -26,7 +27,7 @@ def test_the_site_is_built_without_a_warning(script: dict[str, Any]) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     site = ROOT / "build" / "docs"
     start = (site / "index.html").read_text()
-    listed = set(re.findall(r'href="([\w./-]+\.html)"', start))
+    listed = set(map(unquote, re.findall(r'href="([\w./%-]+\.html)"', start)))
     for page in sorted({*ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")}):
         name = page.relative_to(ROOT).with_suffix(".html").as_posix()
         assert name.replace("README.html", "index.html") in listed
