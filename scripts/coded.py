@@ -1,12 +1,15 @@
 """What coding brings home on missions that nothing was tuned on: the tables of docs/simulator.md.
 
-    python scripts/coded.py [--prices] [--seeds 10] [--first 301] [--only TEXT]
+    python scripts/coded.py [--prices] [--controller POLICY] [--seeds 10] [--first 301] [--only TEXT]
 
 `mode = "coded"` under open-loop with `repair = "auto"` and blocks of 60 s, with and without a handshake, at several
 playout delays: interquartile means of `weighted_layers` with 95 % bootstrap intervals over the seeds. Of the one with
 a handshake also the share of the clairvoyant bound and of the one for senders that know the law of the losses
 (`law`), of bytes that are repair, and of chunks that are played at all. `overload` is loss-0 with a video of 1.2 times
 what the links carry.
+
+`--controller`: a policy of coded packets, by name or file, beside the transport's own rule, in slots of 60 s and with a
+handshake; of both the share of the clairvoyant bound too.
 
 `--prices`: what shares of repair cost where nothing is lost, without a handshake at 1.5 round trips: the layers' weight
 by the load (source, with headers, over what the links carry) and the share that each layer has.
@@ -60,14 +63,21 @@ def mission(name: str, seeds: tuple[int, int], *overrides: str) -> Scenario:
 
 def plays(scenario: Scenario) -> dict[str, list[float]]:
     """Metrics by name, a value a seed."""
-    values: dict[str, list[float]] = {}
+    return plays_beside(scenario)[0]
+
+
+def plays_beside(scenario: Scenario) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    """The same of the trials that nothing steers, and of those that a controller does."""
+    own: dict[str, list[float]] = {}
+    steered: dict[str, list[float]] = {}
     for trial in run_trials(scenario, quality=False, jobs=1):
+        values = own if trial.controller is None else steered
         if trial.metrics is None:
             raise click.ClickException(f"{scenario.scenario.name}: {trial.id}: {trial.error}")
         for key, value in trial.metrics.flat().items():
             if value is not None:
                 values.setdefault(key, []).append(value)
-    return values
+    return own, steered
 
 
 def law_bounds(scenario: Scenario) -> list[float] | None:
@@ -94,10 +104,13 @@ def said(values: list[float] | None) -> str:
 @click.option("--seeds", default=10, show_default=True, help="Number of seeds.")
 @click.option("--first", default=301, show_default=True, help="The first seed.")
 @click.option("--only", default="", help="Rows whose scenario has this text.")
+@click.option("--controller", default="", help="A policy of coded packets, beside the own rule.")
 @click.option("--prices", is_flag=True, help="What shares of repair cost where nothing is lost.")
-def main(seeds: int, first: int, only: str, prices: bool) -> None:
+def main(seeds: int, first: int, only: str, controller: str, prices: bool) -> None:
     """Print the tables."""
-    if prices:
+    if controller:
+        print_steered((first, seeds), only, controller)
+    elif prices:
         print_prices((first, seeds))
     else:
         print_frontier((first, seeds), only)
@@ -123,6 +136,18 @@ def price(load: float, share: float, span: tuple[int, int]) -> list[float]:
         f"video.synthetic={layers(load)}",
     )
     return plays(scenario)["weighted_layers"]
+
+
+def print_steered(span: tuple[int, int], only: str, controller: str) -> None:
+    """A row a mission and playout delay: the transport's own rule, and the controller."""
+    heading("Steered", ("scenario", "RTTs", "own rule", "of the bound", controller, "of the bound"))
+    for name, more, rtts in FRONTIER:
+        if only not in name:
+            continue
+        given = (*CODED, *more, f"playout.delay_rtts={rtts}", "run.slot_s=60")
+        own, steered = plays_beside(mission(name, span, *given, f"transport.controller={controller}"))
+        metrics = ("weighted_layers", "oracle_ratio")
+        line(name, f"{rtts:g}", *(said(part[key]) for part in (own, steered) for key in metrics))
 
 
 def print_frontier(span: tuple[int, int], only: str) -> None:

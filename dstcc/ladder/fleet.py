@@ -82,6 +82,19 @@ class Fleet:
         advance: Callable[[float], None] | None = None,
     ) -> Float64Array:
         """(K,): the share of all weight that is played under a sender. ``advance`` hears of trials that are done."""
+        played = self.results(sender, watch=watch, advance=advance)
+        return np.array(
+            [self.value(config, result) for config, result in zip(self.configs, played, strict=True)]
+        )
+
+    def results(
+        self,
+        sender: Sender,
+        *,
+        watch: Callable[[Step], None] | None = None,
+        advance: Callable[[float], None] | None = None,
+    ) -> list[EngineResult]:
+        """The K trials under a sender, as :meth:`run`."""
         trials = len(self.configs)
         stepper = CodedStepper(trials, len(self.links), self.layers, threads=self._threads)
         for k, config in enumerate(self.configs):
@@ -99,7 +112,7 @@ class Fleet:
             if advance is not None and (over := int((stepper.done != RUNNING).sum())) > done:
                 advance(over - done)
                 done = over
-        return np.array([self.value(config, stepper.result(k)) for k, config in enumerate(self.configs)])
+        return [stepper.result(k) for k in range(trials)]
 
     def value(self, config: EngineConfig, result: EngineResult) -> float:
         """The share of all weight that a trial plays (the metric ``weighted_layers``)."""

@@ -77,6 +77,10 @@ def test_the_tables_say_what_was_played(proof: ModuleType, tmp_path: Path) -> No
     assert rows["**gru-mpc**"].startswith("0.860 [")
     assert rows["planner-law"] == "0.900 [0.900, 0.900]" and rows["best tuned rule"] == "0.800 [0.800, 0.800]"
     assert rows["more than best tuned rule"].startswith("+0.040 [")  # a mean: (3 × 0.06 − 0.02) / 4
+    assert rows["threshold"] == "0.800 [0.800, 0.800]" and "loss + 3 sigma" not in rows
+    ladder.add("one", proof.SIGMA, [0.77] * 8)
+    more = "\n".join(proof.tables(["one"], ladder, {"one": played}))
+    assert "| more than loss + 3 sigma | +0.070 [" in more
     assert rows["more than random"].startswith("+0.340 [")
     assert rows["share of the gap closed"].startswith("0.400 [")
     assert rows["probability of improvement on best tuned rule"].startswith("0.750 [")

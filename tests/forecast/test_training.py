@@ -14,6 +14,7 @@ from dstcc_cli.main import main
 from dstcc.errors import InputError, RunError
 from dstcc.forecast import histories
 from dstcc.forecast.files import load_forecaster
+from dstcc.forecast.learner import Forecaster
 from dstcc.forecast.recipe import Recipe
 from dstcc.forecast.training import train
 from dstcc.learn.algorithms.streams import generator
@@ -63,6 +64,16 @@ def test_another_seed_is_another_training_and_no_batch_is_the_validations(tmp_pa
     assert len({one.tobytes() for one in first}) == 3
 
 
+def test_all_of_a_loss_is_on_the_device_that_was_asked_for() -> None:
+    """On torch's device without memory, with which nothing that was left on the CPU can be combined."""
+    batch = histories.batch(np.random.default_rng(1), 2, 8, 1)
+    device = torch.device("meta")
+    loss = Forecaster(4).to(device).loss(batch, 4, device)
+    assert loss.device.type == "meta" and loss.shape == ()
+    with pytest.raises((RuntimeError, NotImplementedError)):
+        Forecaster(4).loss(batch, 4, device)
+
+
 @pytest.mark.slow
 def test_it_learns(tmp_path: Path) -> None:
     longer = replace(
@@ -105,3 +116,11 @@ def test_the_command_trains_and_goes_on_without_the_name(tmp_path: Path) -> None
         main, ["train", str(write(tmp_path)), "-o", str(tmp_path / "no"), "--algorithm", "gru-mpcc"]
     )
     assert odd.exit_code == 2 and "did you mean 'gru-mpc'?" in odd.stderr
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_the_command_says_that_there_is_no_gpu(tmp_path: Path) -> None:
+    arguments = ["train", str(write(tmp_path)), "-o", str(tmp_path / "gpu"), "--algorithm", "gru-mpc"]
+    none = CliRunner().invoke(main, [*arguments, "--device", "cuda"])
+    assert none.exit_code == 2 and "--device cuda: torch finds no GPU" in none.stderr
+    assert not (tmp_path / "gpu").exists()
