@@ -5,6 +5,9 @@
 
 namespace dstcc {
 
+// Neither delivered nor waiting to be repeated.
+inline bool awaited(std::uint8_t flags) { return (flags & kSacked) == 0 && (flags & (kLost | kRetransOut)) != kLost; }
+
 struct Subflow::AckWork {
     AckWork(const TcpState& tcp, Time at, Time echo)
         : prior_una(tcp.snd_una),
@@ -27,5 +30,18 @@ struct Subflow::AckWork {
         return newly_delivered == 1 && !sacked_more && !repeat_acked && !duplicate && payload_bytes < tcp.mss_cache();
     }
 };
+
+// ------------------------------------------------------------------------ small, and of use to both
+
+inline bool Subflow::judged(std::int64_t number, Time sent_ns) const {
+    return sent_ns < rack_sent_ns_ || (sent_ns == rack_sent_ns_ && number < rack_number_);
+}
+
+// The repeat is the segment's latest, neither delivered nor lost in its turn.
+inline bool Subflow::current(const Repeat& repeat) const {
+    if (repeat.number < tcp_.snd_una) return false;
+    const Segment& s = segments_[repeat.number];
+    return s.sent_ns == repeat.sent_ns && awaited(s.flags);
+}
 
 }  // namespace dstcc

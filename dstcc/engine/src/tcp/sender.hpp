@@ -165,6 +165,8 @@ private:
     std::int64_t handle_clean_ack(Time now, std::int64_t to);
     std::int64_t handle_empty_ack(Time now, const AckBlocks& ack);
     std::int64_t handle_doubtful_ack(Time now, const AckBlocks& ack);
+    bool lengthens_first_block(const AckBlocks& ack) const;
+    std::int64_t handle_lengthening_ack(Time now, const AckBlocks& ack);
     void take_block(const Range& block, AckWork& work);
     void finish_delivery(Time now, AckWork& work);
     Sampled sample(const Segment& segment, std::int64_t number) const;
@@ -179,7 +181,7 @@ private:
     void enter_recovery(Time now);
     void leave_reduction(Time now);
     void undo(Time now);
-    void reduce_window(AckWork& work);
+    void reduce_window(std::int64_t delivered, bool advanced, bool newly_lost);
     void control_window(Time now, AckWork& work);
     RateSample rate_sample(Time now, const Sampled& latest, std::int64_t delivered, std::int64_t losses,
                            std::int64_t prior_in_flight, Time rtt_ns, bool lone) const;
@@ -224,6 +226,7 @@ private:
         std::int64_t number;
         Time sent_ns;
     };
+    bool current(const Repeat& repeat) const;
     std::deque<Repeat> repeats_;    // repeats in flight, oldest first
     std::int64_t rack_cursor_ = 0;  // first never-repeated segment not yet judged
     Time rack_sent_ns_ = -1, rack_rtt_ = 0;

@@ -180,7 +180,7 @@ inline RateSample Subflow::rate_sample(Time now, const Sampled& latest, std::int
                                               now)) {
         // window and pacing are set
     } else if (tcp_.ca_state == CaState::kRecovery) {
-        reduce_window(work);
+        reduce_window(work.newly_delivered, tcp_.snd_una > work.prior_una, losses != 0);
     } else if (tcp_.snd_una > work.prior_una) {
         control_->cong_avoid(tcp_, work.newly_delivered, now);
     }
@@ -292,12 +292,83 @@ std::int64_t Subflow::handle_doubtful_ack(Time now, const AckBlocks& ack) {
     return work.payload_bytes;
 }
 
+// Behind an open hole nearly every ACK says no more than that the first block of the last one goes on: what it covers was
+// sent once, in order, and follows all that arrived before.
+bool Subflow::lengthens_first_block(const AckBlocks& ack) const {
+    const Range &first = ack.sack[0], &last = last_sack_[0];
+    if (ack.sacks == 0 || ack.duplicate || ack.cumulative != tcp_.snd_una || first.begin <= tcp_.snd_una) return false;
+    if (first.begin != last.begin || last.end != sacked_.end() || first.end <= last.end) return false;
+    for (int i = 1; i < ack.sacks; ++i)
+        if (ack.sack[i].begin != last_sack_[i].begin || ack.sack[i].end != last_sack_[i].end) return false;
+    if (probe_high_ >= 0 || timer_kind_ == Timer::kReorder || tcp_.ca_state == CaState::kLoss) return false;
+    if (tcp_.ca_state == CaState::kRecovery && tcp_.snd_una >= high_seq_) return false;
+    constexpr int kOnce = kAppLimited | kReinjected;
+    for (std::int64_t n = last.end; n < first.end; ++n)
+        if ((segments_[n].flags & ~kOnce) != 0) return false;
+    return true;
+}
+
+// What handle_doubtful_ack() does of such an ACK. RACK has no more to judge than it had, but for what it left off at.
+std::int64_t Subflow::handle_lengthening_ack(Time now, const AckBlocks& ack) {
+    const std::int64_t from = last_sack_[0].end, to = ack.sack[0].end, delivered = to - from;
+    const std::int64_t in_flight = tcp_.in_flight();
+    const std::uint64_t lost = tcp_.lost;
+    repeat_lost_ = holds_ = timed_out_ = probing_ = new_data_first_ = false;
+    const Time first_sent_ns = segments_[from].sent_ns;
+    const Sampled last = sample(segments_[to - 1], to - 1);
+    std::int64_t payload_bytes = 0;
+    for (std::int64_t n = from; n < to; ++n) {
+        Segment& segment = segments_[n];
+        segment.flags |= kSacked;
+        payload_bytes += segment.bytes;
+        if (acked_ != nullptr) acked_->push_back({segment.object, segment.order, segment.bytes});
+        sacked_.insert(n);
+    }
+    last_sack_[0].end = to;
+    tcp_.sacked_out += delivered;
+    tcp_.delivered += static_cast<std::uint64_t>(delivered);
+    note_delivery(now);
+    const Time rtt_ns = now - last.sent_ns;
+    take_rtt(now, now - first_sent_ns, rtt_ns);
+    rack_rtt_ = rtt_ns;
+    note_latest(last.sent_ns, to - 1);
+    rack_advanced_ = false;
+    const bool settled =
+        rack_cursor_ == from && rack_number_ == to - 1 &&
+        (repeats_.empty() || (current(repeats_.front()) && !judged(repeats_.front().number, repeats_.front().sent_ns)));
+    if (settled)
+        rack_cursor_ = to;
+    else
+        detect_losses(now);
+    if (tcp_.ca_state == CaState::kOpen) {
+        if (tcp_.lost_out > 0)
+            enter_recovery(now);
+        else
+            forget_repeats();
+    }
+    control_->pkts_acked(tcp_, 0, rtt_ns, now);
+    const auto losses = static_cast<std::int64_t>(tcp_.lost - lost);
+    if (takes_acks_ &&
+        control_->cong_control(tcp_, rate_sample(now, last, delivered, losses, in_flight, rtt_ns, false), now)) {
+        // window and pacing are set
+    } else if (tcp_.ca_state == CaState::kRecovery) {
+        reduce_window(delivered, false, losses != 0);
+    }
+    tcp_.first_sent_ns = last.sent_ns;
+    // As restarts_timer() has it: the head was repeated since.
+    const bool anew = first_sent_ns < segments_[tcp_.snd_una].sent_ns;
+    if (timer_kind_ != Timer::kReorder && (anew || timer_kind_ == Timer::kNone)) arm(now);
+    DSTCC_CHECK(tcp_.sacked_out + tcp_.lost_out <= tcp_.packets_out(), "the scoreboard adds up");
+    return payload_bytes;
+}
+
 std::int64_t Subflow::handle_ack(Time now, const AckBlocks& ack) {
     DSTCC_CHECK(ack.cumulative <= tcp_.snd_nxt, "nothing is acknowledged before it is sent");
     tcp_.one_way_ns = ack.one_way_ns;
     tcp_.ack_has_sacks = ack.sacks > 0;
     tcp_.was_open = nothing_missing();
-    const std::int64_t acked = !nothing_amiss(ack)             ? handle_doubtful_ack(now, ack)
+    const std::int64_t acked = !nothing_amiss(ack) ? (lengthens_first_block(ack) ? handle_lengthening_ack(now, ack)
+                                                                                 : handle_doubtful_ack(now, ack))
                                : ack.cumulative > tcp_.snd_una ? handle_clean_ack(now, ack.cumulative)
                                                                : handle_empty_ack(now, ack);
     DSTCC_CHECK(tcp_.cwnd >= 1, "cwnd >= 1");

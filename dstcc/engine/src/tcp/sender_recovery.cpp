@@ -9,9 +9,6 @@ namespace {
 constexpr std::int64_t kDupThreshold = 3;  // RFC 5681; RFC 8985 section 6.2 before reordering is seen
 constexpr unsigned kMaxBackoff = 30;       // the shift below stays in range; RTO_MAX caps long before
 
-// Neither delivered nor waiting to be repeated.
-bool awaited(std::uint8_t flags) { return (flags & kSacked) == 0 && (flags & (kLost | kRetransOut)) != kLost; }
-
 }  // namespace
 
 // ----------------------------------------------------------------------------------------------- RACK (RFC 8985)
@@ -42,10 +39,6 @@ Time Subflow::patience(Time now, const Segment& segment) const {
     return segment.sent_ns + rack_rtt_ + rack_window() - now;
 }
 
-bool Subflow::judged(std::int64_t number, Time sent_ns) const {
-    return sent_ns < rack_sent_ns_ || (sent_ns == rack_sent_ns_ && number < rack_number_);
-}
-
 // Linux tcp_rack_detect_loss(). The timer waits for the last of those that are not lost yet.
 void Subflow::detect_losses(Time now) {
     Time wait = 0;
@@ -64,11 +57,6 @@ void Subflow::detect_losses(Time now) {
         while (last > rack_cursor_ && !(untouched(segments_[last]) && judged(last, segments_[last].sent_ns)));
         wait = patience(now, segments_[std::max(last, rack_cursor_)]);
     }
-    const auto current = [&](const Repeat& repeat) {
-        if (repeat.number < tcp_.snd_una) return false;
-        const Segment& s = segments_[repeat.number];
-        return s.sent_ns == repeat.sent_ns && awaited(s.flags);
-    };
     Time until = 0;
     for (; !repeats_.empty(); repeats_.pop_front()) {
         const Repeat repeat = repeats_.front();
@@ -176,18 +164,17 @@ void Subflow::forward_recovery(Time now, const AckBlocks& ack, const AckWork& wo
 }
 
 // Proportional rate reduction with the safe-ACK heuristic, as Linux's tcp_cwnd_reduction().
-void Subflow::reduce_window(AckWork& work) {
-    if (work.newly_delivered <= 0 || tcp_.prior_cwnd <= 0) return;
+void Subflow::reduce_window(std::int64_t delivered, bool advanced, bool newly_lost) {
+    if (delivered <= 0 || tcp_.prior_cwnd <= 0) return;
     const std::int64_t pipe = tcp_.in_flight();
     const std::int64_t room = tcp_.ssthresh - pipe;
-    const bool newly_lost = tcp_.lost != work.prior_lost;
-    prr_delivered_ += work.newly_delivered;
+    prr_delivered_ += delivered;
     std::int64_t send = 0;
     if (room < 0) {
         send = (tcp_.ssthresh * prr_delivered_ + tcp_.prior_cwnd - 1) / tcp_.prior_cwnd - prr_out_;
     } else {
-        send = std::max(prr_delivered_ - prr_out_, work.newly_delivered);
-        if (tcp_.snd_una > work.prior_una && !newly_lost) ++send;
+        send = std::max(prr_delivered_ - prr_out_, delivered);
+        if (advanced && !newly_lost) ++send;
         send = std::min(room, send);
     }
     send = std::max<std::int64_t>(send, prr_out_ != 0 ? 0 : 1);
