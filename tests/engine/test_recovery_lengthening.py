@@ -21,7 +21,9 @@ SEEN = (
     *("state", "in_flight", "cwnd", "ssthresh", "lost_out", "sacked_out", "retrans_out", "lost", "timeouts"),
     *("srtt_ns", "min_rtt_ns", "last_rtt_ns", "next_timer", "pacing_until", "app_limited", "is_cwnd_limited"),
 )
-ONE_WAY_MS = 50
+ONE_WAY_MS, JITTER_MS = 50, 20
+DARK_MS = (500, 1500)
+"""Nothing gets through, so that timeouts follow."""
 SEGMENTS = 400
 
 
@@ -34,14 +36,17 @@ class Pair:
         self.receiver = parts.Receiver(Transport(congestion, "minrtt"), 1_000, 2 * ONE_WAY_MS * MS)
         self.under_way: list[tuple[float, int, str, tuple[object, ...]]] = []
         self.tie = itertools.count()
+        self.arrived = {"data": 0.0, "ack": 0.0}
         self.sent = self.lengthened = 0
         self.last: tuple[int, int] = (0, 0)
 
     def put(self, at: float, kind: str, *what: object) -> None:
-        heapq.heappush(self.under_way, (at + ONE_WAY_MS, next(self.tie), kind, what))
+        # First in, first out, however long it takes.
+        self.arrived[kind] = max(self.arrived[kind], at + ONE_WAY_MS + self.rng.uniform(0, JITTER_MS))
+        heapq.heappush(self.under_way, (self.arrived[kind], next(self.tie), kind, what))
 
     def transmit(self, at: float, number: int) -> None:
-        if self.rng.random() > 0.03:
+        if self.rng.random() > 0.03 and not DARK_MS[0] <= at < DARK_MS[1]:
             self.put(at, "data", number, at)
 
     def fill(self, at: float) -> None:
@@ -69,7 +74,7 @@ class Pair:
             self.lengthened += blocks[0][0] == self.last[0] and blocks[0][1] > self.last[1]
             self.last = blocks[0]
         for sender, heard in ((self.plain, blocks), (self.whole, more)):
-            sender.ack(at, cumulative, *heard, echo_ms=echo / MS, duplicate=duplicate)
+            sender.ack(at, cumulative, *heard, echo_ms=echo / MS, duplicate=duplicate, more=True)
 
     def run(self) -> None:
         self.fill(0)
@@ -91,4 +96,4 @@ class Pair:
 def test_it_does_what_the_whole_scoreboard_says(congestion, seed):
     pair = Pair(congestion, seed)
     pair.run()
-    assert pair.lengthened > 50
+    assert pair.lengthened > 40 and pair.plain.engine.timeouts > 0
