@@ -1,9 +1,10 @@
 """A queue that is not the sender's own: found out by the delay of acknowledgements, its line by their rate.
 
-Model. A path has light time L there and back and the sender's own queue, in which a packet waited w. An acknowledgement
-that took R says how long it waited further on:
+Model. A path has light time L there and back and the sender's own queue, in which a packet waited w. Two packets
+take e on the sender's line, and a receiver may hold an acknowledgement back for d (a delayed ACK waits for a second
+packet, or for its timer). An acknowledgement that took R says how long it waited further on:
 
-    far = R - L - w
+    far = max(0, R - L - w - e - d)
 
 That stands where it is more than L / 32, and it is a bottleneck's if more was sent then than is acknowledged now.
 While it stands, acknowledgements come at the rate c that its line carries for this sender. u bytes were sent since the
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 STANDS = 1 / 32
-"""Of the light time there and back: a longer wait is a queue; less may be a delayed ACK's, or rounding."""
+"""Of the light time there and back: a longer wait is a queue; less may be rounding."""
+DELAYED_ACK_S = 0.2
+"""How long a receiver waits for a second packet at most (Linux, TCP_DELACK_MAX)."""
 TARGET = 1 / 16
 """The wait that is kept."""
 HORIZON = 1 / 2
@@ -95,7 +98,8 @@ class FurtherOn:
         )
         wait[now % SLOTS, count] = values[..., VALUE["queue_bytes"]] / np.maximum(shown, 1e-9)
         far, carried = self.far_s[rows], self.carried[rows]
-        if not (carried.any() or (srtt_s - light_s > STANDS * light_s).any()):  # as almost everywhere
+        beyond_s = srtt_s - light_s - 2 * packet / np.maximum(shown, 1e-9) - DELAYED_ACK_S
+        if not (carried.any() or (beyond_s > STANDS * light_s).any()):  # as almost everywhere
             return np.full(shown.shape, np.inf)
 
         lag = np.clip(np.rint(srtt_s / np.maximum(slot_s, 1e-9)).astype(int), 1, SLOTS - 3)
@@ -109,7 +113,7 @@ class FurtherOn:
         own_s = np.maximum(np.maximum(then(wait, -1), then(wait)), then(wait, 1))
         up = (values[..., VALUE["link_up"]] > 0) & (srtt_s > 0) & (acked > 0)
         heard = up & (now[:, None] > lag + 1)
-        far[:] = np.where(heard, np.maximum(srtt_s - light_s - own_s, 0), far)
+        far[:] = np.where(heard, np.maximum(beyond_s - own_s, 0), far)
         stands = heard & (far > STANDS * light_s)
         sent_then = (then(sent) - then(sent, -1)) / np.maximum(slot_s, 1e-9)
         begins = stands & (carried == 0) & (sent_then > GREW * acked)

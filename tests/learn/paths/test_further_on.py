@@ -128,3 +128,25 @@ def test_a_new_trial_knows_nothing() -> None:
         limits.append(again.slot(0.7 * OWN))
     fresh = Path(0.5 * OWN)
     assert limits == [fresh.slot(0.7 * OWN) for _ in range(2 * ROUND)]
+
+
+@pytest.mark.parametrize(("beyond_s", "found"), [(-0.001, False), (0.001, True)])
+def test_two_packets_on_the_senders_line_and_a_delayed_ack_are_no_queue(beyond_s: float, found: bool) -> None:
+    """Light of 1 s, a line of 25 kB/s: 2 x 1500 B take 0.12 s, the ACK's timer 0.2 s, and a 32nd of 1 s is rounding."""
+    paths = FurtherOn(1, 1)
+    ones = np.ones((1, 1))
+    values = np.zeros((1, 1, len(SUBFLOW_VALUES)))
+    seen = {
+        "srtt_s": 1 + 0.12 + 0.2 + 1 / 32 + beyond_s,
+        "one_way_s": 0.5,
+        "sent_segments": 10.0,
+        "delivered_bytes": 5 * 1500.0,
+        "link_up": 1.0,
+    }
+    for name, value in seen.items():
+        values[..., SUBFLOW_VALUES.index(name)] = value
+    for _ in range(6):
+        limits = paths.update(
+            slice(0, 1), values, slot_s=ones, shown=25_000 * ones, packet=1500 * ones, overhead=ones
+        )
+    assert np.isfinite(limits).all() == found
