@@ -161,36 +161,38 @@ def under_atheris(name: str, runs: int, most_s: float = 1e9) -> tuple[int, int]:
     """As many runs guided by coverage, in a process of their own; how many ran, and its exit status."""
     reached = BUILD / "corpus" / name
     reached.mkdir(parents=True, exist_ok=True)
+    # Made here, as atheris ends its process without unwinding it.
     with room() as place:
         for one in corpus(name, place):
             if not TARGETS[name].slow(one):
                 (reached / digest(one)).write_bytes(one)
-    crashes = BUILD / "crashes" / name
-    crashes.mkdir(parents=True, exist_ok=True)
-    options = [
-        f"-runs={runs}",
-        f"-max_len={MOST}",
-        f"-timeout={SLOW_S}",
-        f"-max_total_time={min(int(most_s), 10**9)}",
-        "-rss_limit_mb=4096",
-        "-close_fd_mask=0",
-        "-entropic_scale_per_exec_time=1",
-        "-print_final_stats=1",
-        "-keep_seed=1",
-    ]
-    command = [
-        sys.executable,
-        "-m",
-        "scripts.fuzz",
-        name,
-        "--guided",
-        f"-artifact_prefix={crashes}/",
-        *options,
-    ]
-    log = BUILD / "logs" / f"{name}.txt"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as said:
-        ended = subprocess.run([*command, str(reached)], cwd=ROOT, check=False, stdout=said, stderr=said)
+        crashes = BUILD / "crashes" / name
+        crashes.mkdir(parents=True, exist_ok=True)
+        options = [
+            f"-runs={runs}",
+            f"-max_len={MOST}",
+            f"-timeout={SLOW_S}",
+            f"-max_total_time={min(int(most_s), 10**9)}",
+            "-rss_limit_mb=4096",
+            "-close_fd_mask=0",
+            "-entropic_scale_per_exec_time=1",
+            "-print_final_stats=1",
+            "-keep_seed=1",
+        ]
+        command = [
+            sys.executable,
+            "-m",
+            "scripts.fuzz",
+            name,
+            "--guided",
+            str(place.folder),
+            f"-artifact_prefix={crashes}/",
+            *options,
+        ]
+        log = BUILD / "logs" / f"{name}.txt"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("wb") as said:
+            ended = subprocess.run([*command, str(reached)], cwd=ROOT, check=False, stdout=said, stderr=said)
     text = log.read_text(errors="replace")
     ran = re.search(r"stat::number_of_executed_units: *(\d+)", text)
     if ended.returncode != 0:
@@ -198,35 +200,34 @@ def under_atheris(name: str, runs: int, most_s: float = 1e9) -> tuple[int, int]:
     return int(ran[1]) if ran else 0, ended.returncode
 
 
-def guided(name: str, words: Sequence[str]) -> NoReturn:
+def guided(name: str, place: Room, words: Sequence[str]) -> NoReturn:
     """Hand this process over to atheris."""
     import atheris
 
     target = TARGETS[name]
-    with room() as place:
-        inputs = corpus(name, place)
-        for one in (b"{}", *inputs[:5]):  # import what it reads with
-            crash(name, place, one)
-        for module in [module for name, module in sys.modules.items() if name.partition(".")[0] in OURS]:
-            _instrument(module)
+    inputs = corpus(name, place)
+    for one in (b"{}", *inputs[:5]):  # import what it reads with
+        crash(name, place, one)
+    for module in [module for name, module in sys.modules.items() if name.partition(".")[0] in OURS]:
+        _instrument(module)
 
-        def once(data: bytes) -> None:
-            what = crash(name, place, data)
-            if what is not None:
-                raise RuntimeError(what)
+    def once(data: bytes) -> None:
+        what = crash(name, place, data)
+        if what is not None:
+            raise RuntimeError(what)
 
-        def alter(data: bytes, most: int, seed: int) -> bytes:
-            """A change of values, where the input is a document, or one of libFuzzer's of its bytes."""
-            rng, document = Random(seed), _document(name, data)
-            if document is None or rng.random() < 0.4:
-                return bytes(atheris.Mutate(data, most))
-            try:
-                return target.written(changed(rng, document))[:most]
-            except (ValueError, RecursionError):  # too deep, or an integer too long, to be written
-                return bytes(atheris.Mutate(data, most))
+    def alter(data: bytes, most: int, seed: int) -> bytes:
+        """A change of values, where the input is a document, or one of libFuzzer's of its bytes."""
+        rng, document = Random(seed), _document(name, data)
+        if document is None or rng.random() < 0.4:
+            return bytes(atheris.Mutate(data, most))
+        try:
+            return target.written(changed(rng, document))[:most]
+        except (ValueError, RecursionError):  # too deep, or an integer too long, to be written
+            return bytes(atheris.Mutate(data, most))
 
-        atheris.Setup([sys.argv[0], *words], once, custom_mutator=alter)
-        atheris.Fuzz()
+    atheris.Setup([sys.argv[0], *words], once, custom_mutator=alter)
+    atheris.Fuzz()
     raise SystemExit(0)
 
 
@@ -277,11 +278,11 @@ def native(name: str, runs: int) -> int:
 @click.option("--runs", type=click.IntRange(1), default=100_000, show_default=True, help="Of each target.")
 @click.option("--seconds", type=float, default=1e9, help="After which each half of a target ends.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the changes.")
-@click.option("--guided", "inside", is_flag=True, hidden=True)
-def main(names: tuple[str, ...], runs: int, seconds: float, seed: int, inside: bool) -> None:
+@click.option("--guided", "inside", type=click.Path(path_type=Path), hidden=True)
+def main(names: tuple[str, ...], runs: int, seconds: float, seed: int, inside: Path | None) -> None:
     """Fuzz."""
-    if inside:
-        guided(names[0], names[1:])
+    if inside is not None:
+        guided(names[0], Room(inside), names[1:])
     known = (*TARGETS, *NATIVE)
     if strange := [name for name in names if name not in known]:
         raise click.UsageError(f"{strange[0]}: one of {', '.join(known)}")
