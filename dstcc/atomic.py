@@ -133,6 +133,11 @@ def _beside(name: object, path: Path) -> bool:
     return where == path.parent or any(part.startswith(hidden) for part in where.parts)
 
 
+def is_sibling(entry: Path, path: Path) -> bool:
+    """Whether an entry beside ``path`` is what a process, perhaps a killed one, was about to put there."""
+    return entry.name.startswith(f".{path.name}.")
+
+
 def _located(path: Path) -> Path:
     """The absolute path with every link resolved but the last component's."""
     path = Path(path).absolute()

@@ -19,7 +19,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from dstcc.atomic import atomic_write
+from dstcc.atomic import atomic_write, is_sibling
 from dstcc.errors import InputError
 from dstcc.report.template import fill
 from dstcc.version import __version__
@@ -41,8 +41,7 @@ def open_folder(folder: Path, paper: Paper) -> None:
     """Make a reproduction's folder, or see to it that one that is there is this paper's; raises :class:`InputError`."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is no folder, and is not replaced")
-    hidden = f".{MARK}."  # of the mark that a killed process was about to write
-    if folder.is_dir() and any(not one.name.startswith(hidden) for one in folder.iterdir()):
+    if folder.is_dir() and any(not is_sibling(one, folder / MARK) for one in folder.iterdir()):
         there = _paper_of(folder)
         if there != paper.about.name:
             what = f"a reproduction of {there}" if there else "not empty, and no reproduction of a paper"

@@ -26,10 +26,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dstcc.atomic import atomic_write
+from dstcc.atomic import atomic_write, is_sibling
 from dstcc.errors import InputError, RunError
 from dstcc.outputs import Kind, check_output
-from dstcc.reading import read_json
+from dstcc.reading import read_json, read_text
 from dstcc.run.entries import Entries
 from dstcc.run.record import Whole, misshapen
 from dstcc.scenario.work import in_force
@@ -111,6 +111,13 @@ class Place:
             raise RunError(f"{path}: {problem}")
         return about
 
+    def text(self) -> str:
+        """The study's file, as it was given; raises :class:`RunError`."""
+        try:
+            return read_text(self.path / STUDY, RunError)
+        except FileNotFoundError:
+            raise RunError(f"{self.path / STUDY}: no such study") from None
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder; raises :class:`InputError` where another process does."""
@@ -139,7 +146,6 @@ class Place:
             raise InputError(
                 f"{self.path}: a study of {there['kind']}; one of {kind} needs a folder of its own"
             )
-        atomic_write(self.path / STUDY, text)
         about = {
             "schema": SCHEMA,
             "dstcc_version": __version__,
@@ -152,7 +158,9 @@ class Place:
             "argv": [word.encode("utf-8", "backslashreplace").decode() for word in argv],
             "created": there["created"] if there else datetime.now(UTC).isoformat(timespec="seconds"),
         }
+        # First what tells it from a folder of somebody else's: a process may be killed between the two.
         atomic_write(self.path / ABOUT, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+        atomic_write(self.path / STUDY, text)
 
     def failures(self) -> list[dict[str, Any]]:
         """What failed in the end, by trial; a file that is damaged is left out."""
@@ -196,7 +204,9 @@ def check_place(path: Path, inputs: Sequence[Path]) -> None:
         check_output(path, FOLDER, force=False)
     elif not path.is_dir():
         raise InputError(f"{path}: is no folder; -o takes the folder of a study")
-    elif not is_study(path) and any(entry.name != "lock" for entry in path.iterdir()):
+    elif not is_study(path) and any(
+        entry.name != "lock" and not is_sibling(entry, path / ABOUT) for entry in path.iterdir()
+    ):
         raise InputError(f"{path}: holds something, and is no study of dstcc's; -o takes a folder of its own")
     for given in inputs:
         if given.absolute().resolve().is_relative_to(path.absolute().resolve()):

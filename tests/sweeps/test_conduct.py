@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -12,7 +14,8 @@ import pytest
 
 from dstcc import engine
 from dstcc.engine import EngineConfig, EngineResult
-from dstcc.errors import InputError, RunError
+from dstcc.errors import DstccError, InputError, RunError
+from dstcc.report.study.load import load_study_report
 from dstcc.run import write_run
 from dstcc.run.entries import Entries, Entry
 from dstcc.scenario import load_scenario, load_source, parse_override
@@ -301,6 +304,34 @@ def test_places_that_are_no_study(tmp_path: Path, study: Path, there: str) -> No
         )
     with pytest.raises(InputError, match=rf"{out}: "):
         sweep(study, out)
+
+
+@pytest.mark.parametrize("finished", [0, 1])
+def test_a_process_that_is_killed_while_it_makes_the_folder_leaves_a_sweep_to_go_on_with(
+    tmp_path: Path, study: Path, finished: int
+) -> None:
+    """Of its two files it has written none or one, and has begun another, whose hidden sibling stays."""
+    script = (
+        "import os, sys; from pathlib import Path; from dstcc import atomic; from dstcc.sweeps import places\n"
+        f"left = [{finished}]\n"
+        "def write(path, text):\n"
+        "    if left[0]:\n"
+        "        left[0] -= 1; atomic.atomic_write(path, text)\n"
+        "    else:\n"
+        "        with atomic.atomic_file(path): os._exit(9)\n"
+        "places.atomic_write = write\n"
+        "from dstcc.sweeps.call import Sweep\n"
+        "Sweep(Path(sys.argv[1]), Path(sys.argv[2])).begin(places.Place(Path(sys.argv[2])))"
+    )
+    killed = subprocess.run([sys.executable, "-c", script, study, tmp_path / "out"], check=False)
+    assert killed.returncode == 9
+    if finished:
+        with pytest.raises(DstccError, match=r"study\.toml"):
+            load_study_report(tmp_path / "out")
+    sweep(study, tmp_path / "out")
+    sweep(study, tmp_path / "whole")
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+    assert not [one for one in (tmp_path / "out").iterdir() if one.name.startswith(".")]
 
 
 def test_two_processes_do_not_conduct_one_sweep(tmp_path: Path, study: Path) -> None:

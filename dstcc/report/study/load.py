@@ -149,7 +149,7 @@ def load_study_report(path: Path) -> StudyReport:
     return StudyReport(
         Path(path),
         about,
-        (place.path / STUDY).read_text(encoding="utf-8"),
+        place.text(),
         axes,
         algorithms,
         metrics,
