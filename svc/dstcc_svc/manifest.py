@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
-from annotated_types import Ge, Gt, Le, MinLen
+from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 from dstcc.errors import StreamError
 from dstcc.outputs import Kind, stranger
@@ -32,6 +32,8 @@ _STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
 
 Count = Annotated[int, Ge(0)]
 Positive = Annotated[int, Gt(0)]
+Ticks = Annotated[int, Ge(0), Lt(2**63)]
+"""A time as containers have it: 64 bits."""
 
 
 class Unit(NamedTuple):
@@ -83,7 +85,7 @@ class Chunk:
 
     __pydantic_config__: ClassVar[dict[str, Any]] = _STRICT
     index: Count
-    pts: tuple[Count, Positive]
+    pts: tuple[Ticks, Ticks]
     """From, to (not included)."""
     start_s: Annotated[float, Ge(0)]
     end_s: Annotated[float, Gt(0)]

@@ -97,6 +97,10 @@ def _layer(document: dict[str, Any], chunk: int = 1, layer: int = 2) -> dict[str
         (lambda d: d.update(chunks=[]), "chunks: Tuple should have at least 1 item"),
         (lambda d: d["chunks"].pop(1), r"chunks\.1\.index: is 2"),
         (lambda d: d["chunks"][1].update(start_s=0.5), r"chunks\.1\.start_s: 0.5 is not"),
+        (
+            lambda d: d["chunks"][0].update(pts=[0, 2**63]),
+            r"chunks\.0\.pts\.1: .* less than 9223372036854775808",
+        ),
         (lambda d: d["chunks"][1]["layers"].pop(), r"chunks\.1\.layers: has 3, the stream has 4"),
         (lambda d: d["chunks"][1].update(frames=24), r"chunks\.1\.frames: is 24"),
         (lambda d: _layer(d).update(bytes=-1), r"chunks\.1\.layers\.2\.bytes: .* greater than or equal to 0"),
