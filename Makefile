@@ -59,7 +59,7 @@ fuzz: $(STAMP)   ## every reader of others' files and packets, RUNS=1000000 inpu
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt 'atheris>=3'
 	$(BIN)/python -m scripts.fuzz $(ONLY) --runs $(RUNS)
 
-crash: $(STAMP)  ## commands killed, or refused by the disk, at POINTS=1000 random calls (some fifteen minutes)
+crash: $(STAMP)  ## commands killed, or refused by the disk, at POINTS=1000 random calls of twenty commands (half an hour)
 	$(BIN)/python -m tests.crash.points -n $(POINTS)
 
 test-kernel: kernel  ## all that runs on the virtual-time kernels: 6.12, its debug variant, and 6.1

@@ -177,5 +177,5 @@ def forecast_of(
             version=header["version"],
             name=path.stem,
         )
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, AttributeError) as error:
         raise PolicyError(f"{path}: {error}") from None

@@ -221,7 +221,7 @@ def load_policy(name_or_file: str | Path) -> Policy:
             version=header["version"],
             name=path.stem,
         )
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError) as error:
         raise PolicyError(f"{path}: {error}") from None
 
 
