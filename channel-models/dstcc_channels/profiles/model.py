@@ -47,6 +47,8 @@ class Table(BaseModel):
 
 def _one_of(names: Any) -> BeforeValidator:
     def check(value: Any) -> Any:
+        if not isinstance(value, str):
+            raise broken(f"a name, not {value!r}")
         if value not in names:
             raise broken(f"{value!r} is not known; {nearest(value, names)}")
         return value
