@@ -46,6 +46,9 @@ NOT_DECIDING = frozenset(
     }
 )
 """Rooms and modules of ``dstcc`` that no trial's result depends on. What is not named here counts."""
+DECIDING = (".py", ".csv", ".json", ".cpp", ".hpp")
+"""Kinds of files that count. Shipped policies and profiles are read like a user's, and count by their content where a
+trial has them."""
 PACKAGES = ("dstcc", "dstcc_channels", "dstcc_svc")
 """Those whose code decides a trial."""
 KERNEL = "dstcc_kernel"
@@ -64,9 +67,7 @@ def code_digest(*packages: str) -> str:
         for file in sorted(root.rglob("*")):
             within = file.relative_to(root)
             first = within.parts[0].removesuffix(".py")
-            if file.suffix not in (".py", ".csv", ".cpp", ".hpp") or (
-                package == "dstcc" and first in NOT_DECIDING
-            ):
+            if file.suffix not in DECIDING or (package == "dstcc" and first in NOT_DECIDING):
                 continue
             digest.update(f"{package}/{within.as_posix()}\0".encode())
             digest.update(hashlib.sha256(file.read_bytes()).digest())

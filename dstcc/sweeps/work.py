@@ -123,11 +123,6 @@ class Work:
             return _Trials(study, asked, known)
 
 
-def _override(key: str, value: Any) -> Override:
-    """An empty text stands for a key that is not there."""
-    return Override(tuple(key.split(".")), ABSENT if value == "" else value)
-
-
 class _Trials:
     """The trials of a cell."""
 

@@ -133,6 +133,8 @@ def test_a_slip_names_file_key_and_rule(edited, old, new, message):
     ("line", "message"),
     [
         ('rate_bps = "fast"', "link.rate_bps = 'fast': must be a number"),
+        (f"rate_bps = 1{'0' * 400}", "0: must be between 1 and 1e+12"),
+        ("rate_bps = {uniform = [-inf, 1]}", "link.rate_bps.uniform = -inf: must be a number"),
         ("rate_bps = {uniform = [2, 1]}", "link.rate_bps.uniform = [2, 1]: must rise"),
         ("rate_bps = {log_uniform = [2]}", "link.rate_bps.log_uniform = [2]: must be a pair of bounds"),
         ("loss = 1e-3", "link.loss = 0.001: must be a table"),

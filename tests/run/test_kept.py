@@ -12,14 +12,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from dstcc import engine
 from dstcc.errors import InputError, RunError
 from dstcc.run import write_run
-from dstcc.run.entries import Entries, Entry
-from dstcc.run.gather import Column, Words
 from dstcc.run.kept import Record, kept_folder, kept_trials
 from dstcc.scenario import load_scenario, load_source, parse_override
 from tests.made_results import toy_simulate
@@ -213,22 +210,7 @@ def test_failed_trials_run_again(
     assert not kept_folder(tmp_path / "run").exists()
 
 
-def test_columns_come_back_as_they_were(tmp_path: Path) -> None:
-    columns: list[Column] = [
-        Words(("a", "b"), np.array([0, 1, 1], np.int8)),
-        np.array([1.5, np.nan, np.inf]),
-        np.array([1, -2, 3], np.int64),
-        np.array([True, False, True]),
-    ]
-    store, key = Entries(tmp_path), "0" * 32
-    store.save(key, Entry({}, {"chunks": columns}))
-    back = store.load(key).tables["chunks"]
-    assert isinstance(back[0], Words) and back[0].words == ("a", "b")
-    assert back[0].numbers.dtype == np.int8 and back[0].numbers.tolist() == [0, 1, 1]
-    for one, other in zip(columns[1:], back[1:], strict=True):
-        assert isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
-        assert one.dtype == other.dtype
-        np.testing.assert_array_equal(one, other)
+def test_a_record_has_no_warnings_unless_it_says_so() -> None:
     assert Record({}, {}).warnings == ()
 
 

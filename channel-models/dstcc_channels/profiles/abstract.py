@@ -6,7 +6,7 @@ A scenario checks them again with its own messages; this check reports a mistake
 from __future__ import annotations
 
 from itertools import pairwise
-from math import isfinite
+from math import inf
 from typing import Any
 
 from dstcc.errors import InputError
@@ -120,7 +120,8 @@ def _rows(key: str, rows: list[Any], low: float, high: float) -> None:
 
 
 def _number(key: str, value: Any, low: float, high: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
+    # Compared, as an integer may be larger than any float.
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -inf < value < inf:
         raise InputError(f"{key} = {value!r}: must be a number")
     if not low <= value <= high:
         raise InputError(f"{key} = {value!r}: must be between {low:g} and {high:g}")
