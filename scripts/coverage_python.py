@@ -2,9 +2,8 @@
 
     python -m scripts.coverage_python
 
-Of the packages, and of the folders within dstcc. Children and threads count (setup.cfg, coverage:run); what runs
-inside guests does not, though its lines are among those of dstcc_kernel. Exit status 2 below ``fail_under`` of
-setup.cfg.
+Of the packages, and of the folders within dstcc. Children and threads count (setup.cfg, coverage:run), and so do the
+guests that a test boots in its own process (tests/covered_guests.py). Exit status 2 below ``fail_under`` of setup.cfg.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -70,3 +71,15 @@ def uncovered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Children without coverage, for tests of what a process may write, or imports before all else."""
     for name in ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def guests_counted() -> Iterator[None]:
+    """What guests run counts, where coverage is measured."""
+    if "coverage" not in sys.modules:
+        yield
+        return
+    from tests.covered_guests import counted
+
+    with counted():
+        yield

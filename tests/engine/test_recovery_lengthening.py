@@ -15,7 +15,7 @@ import pytest
 from dstcc.engine import Transport
 from dstcc.engine._testing import parts
 
-from .sender import MS, Sender
+from .sender import MS, Sender, flight
 
 SEEN = (
     *("state", "in_flight", "cwnd", "ssthresh", "lost_out", "sacked_out", "retrans_out", "lost", "timeouts"),
@@ -97,3 +97,24 @@ def test_it_does_what_the_whole_scoreboard_says(congestion, seed):
     pair = Pair(congestion, seed)
     pair.run()
     assert pair.lengthened > 40 and pair.plain.engine.timeouts > 0
+
+
+def test_a_repeat_that_it_shows_to_be_lost_ends_what_a_timeout_began():
+    # Ten segments, none acknowledged in time. The repeat of 0 is, and 10 goes before further repeats. Its SACK says
+    # that 1 to 9 are lost: 1 and 2 are repeated, and 11 leaves 1 ms later. A round trip after that its SACK lengthens
+    # 10's block, so that both were lost again: Recovery, as a SACK of any other form has it.
+    for more in ((), ((10, 11),)):
+        sender = flight()
+        assert sender.timer(sender.next_timer_ms) == "probe"
+        at = sender.next_timer_ms
+        assert sender.timer(at) == "timeout"
+        assert sender.repeat(at) == [0]
+        at += 1000
+        sender.ack(at, 1, echo_ms=at - 1000, more=True)
+        sender.send(at)
+        at += 1000
+        sender.ack(at, 1, (10, 11), echo_ms=at - 1000)
+        assert (sender.engine.state, sender.repeat(at)) == ("loss", [1, 2])
+        sender.send(at + 1)
+        sender.ack(at + 1001, 1, (10, 12), *more, echo_ms=at + 1)
+        assert (sender.engine.state, sender.engine.lost_out) == ("recovery", 9)

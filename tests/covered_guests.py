@@ -1,0 +1,85 @@
+"""Coverage of the Python that our guests run: counted inside, where nothing can be written but the guest's own folder,
+and taken out of it when the guest has ended.
+
+A guest's ``python -m MODULE`` becomes one that starts coverage before the module, whatever it has of site-packages.
+What children run that leave without Python's own end is lost; so are guests of a command in a process of its own.
+"""
+
+from __future__ import annotations
+
+import configparser
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import coverage
+import pytest
+from dstcc_kernel import guest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = (ROOT / "dstcc", ROOT / "kernel-cc")
+DATA = ".covered"
+"""Begins the names of the files with what was counted, in the folder that a guest writes to."""
+INSIDE = """
+import atexit, runpy, sys
+_, site, data, rooms, module = sys.argv[:5]
+sys.path.append(site)
+import coverage
+counted = coverage.Coverage(
+    data_file=data, data_suffix=True, config_file=False, branch=True, include=rooms.split(":"), messages=False
+)
+counted.start()
+atexit.register(counted.save)
+atexit.register(counted.stop)
+del sys.argv[1:5]
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+"""What is run in the module's place."""
+
+
+def words_of(argv: list[str], folder: Path, rooms: tuple[Path, ...]) -> list[str]:
+    """The command with coverage, its data in ``folder``; as it is where it runs no module."""
+    if "-m" not in argv:
+        return argv
+    place = argv.index("-m")
+    site = Path(coverage.__file__).parents[1]
+    inside = [INSIDE, str(site), str(folder / DATA), ":".join(f"{room}/*" for room in rooms)]
+    return [*argv[:place], "-c", *inside, *argv[place + 1 :]]
+
+
+def counting(
+    run: Callable[..., guest.GuestResult], into: Path, rooms: tuple[Path, ...] = ROOMS
+) -> Callable[..., guest.GuestResult]:
+    """:func:`guest.run` with coverage, whose data goes beside ``into`` as that of parallel processes does."""
+
+    def counted(kernel: Path, argv: list[str], *, out: Path, **how: Any) -> guest.GuestResult:
+        try:
+            return run(kernel, words_of(argv, how.get("at") or out.resolve(), rooms), out=out, **how)
+        finally:
+            into.parent.mkdir(parents=True, exist_ok=True)
+            for data in out.glob(f"{DATA}*"):
+                # Guests of one seed draw the same names.
+                shutil.move(data, into.with_name(f"{into.name}.guest.{uuid.uuid4().hex}"))
+
+    return counted
+
+
+@contextmanager
+def counted() -> Iterator[None]:
+    """Count what guests run that are booted in the block, where coverage is measured at all."""
+    if coverage.Coverage.current() is None:
+        yield
+        return
+    settings: Mapping[str, Mapping[str, str]] = _settings()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(guest, "run", counting(guest.run, ROOT / settings["coverage:run"]["data_file"]))
+        yield
+
+
+def _settings() -> configparser.ConfigParser:
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / "setup.cfg")
+    return settings
