@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,10 +11,12 @@ import pytest
 
 from dstcc.errors import InputError
 from dstcc.run import identity
+from dstcc.sweeps import plan as plans
 from dstcc.sweeps.plan import Plan, make_plan
 from dstcc.sweeps.study import load_study
 from dstcc.sweeps.work import Work
 from dstcc.trust import allowed, looking
+from tests.made_results import TOY
 from tests.sweeps.made import STUDY, TRIALS, write
 
 
@@ -140,3 +144,106 @@ def test_columns_have_the_types_of_their_values(tmp_path: Path) -> None:
     first, second = plan.about([0, 4]).to_pylist()
     assert first["link.0.up_loss"] == '{"packet": 0.1}' and first["link.0.queue_bytes"] == 65_536
     assert second["link.0.queue_bytes"] is None
+
+
+def test_a_worker_is_handed_sixteen_trials_at_most_or_one_training(tmp_path: Path) -> None:
+    """Twenty controls of one point and seed are two batches, in the study's order; of other seeds others."""
+    labels = [f"v{place:02}" for place in range(20)]
+    variants = "".join(
+        f'[[variant]]\nlabel = "{label}"\ncongestion = "cubic"\nset = {{initial_cwnd = {place + 11}}}\n'
+        for place, label in enumerate(labels)
+    )
+    text = '[study]\nscenario = "toy.toml"\nseeds = 2\n'
+    scenario = TOY.replace('congestion = ["cubic", "newreno"]', 'congestion = ["cubic"]') + variants
+    plan = plan_of(write(tmp_path, text, scenario))
+    batches = list(plan.batches(range(len(plan.units))))
+    sizes = [len(batch) for batch in batches]
+    per_seed = len(plan.units) // 2
+    assert per_seed > 16 and sorted(sizes) == sorted([16, per_seed - 16] * 2)
+    for batch in batches:
+        assert len({plan.pieces[plan.place[unit.key]].facts["seed"] for unit in batch}) == 1
+        places = [plan.place[unit.key] for unit in batch]
+        assert places == sorted(places)
+    assert [len(batch) for batch in replace(plan, train=True).batches(range(5))] == [1] * 5
+
+
+def test_the_order_of_batches_is_that_of_their_hashes(study: Path) -> None:
+    plan = plan_of(study)
+    wanted = [7, 0, 2, 5]  # of one point and seed each: 0 with 2, and 5 with 7
+    batches = list(plan.batches(wanted))
+    groups = [[plan.units[0], plan.units[2]], [plan.units[5], plan.units[7]]]
+    drawn = sorted(groups, key=lambda group: hashlib.sha256(group[0].key.encode()).digest())
+    assert batches == drawn
+
+
+def test_of_some_points_only_theirs(study: Path) -> None:
+    work = Work(load_study(study), train=False)
+    advanced: list[int] = []
+    some = make_plan(work, lambda: advanced.append(1), only=[1])
+    assert [unit.cell for unit in some.units] == [1] * 4 and len(advanced) == 1
+    assert [unit.key for unit in some.units] == [unit.key for unit in plan_of(study).units[4:]]
+    assert some.place == {unit.key: place for place, unit in enumerate(some.units)}
+    make_plan(work, lambda: advanced.append(1))
+    assert len(advanced) == 3
+
+
+def test_more_trials_than_a_table_takes_are_refused(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dstcc.sweeps.plan.MOST_TRIALS", TRIALS)
+    assert len(plan_of(study).units) == TRIALS
+    monkeypatch.setattr("dstcc.sweeps.plan.MOST_TRIALS", TRIALS - 1)
+    with pytest.raises(InputError, match="more than 7 trials"):
+        plan_of(study)
+
+
+def test_trials_that_are_the_same_are_named_both(tmp_path: Path) -> None:
+    study = write(tmp_path, STUDY + '[vary.scenario]\ndescription = ["a", "b"]\n')
+    with pytest.raises(InputError) as error:
+        plan_of(study)
+    at = "link.0.loss.packet = 0.001, scenario.description"
+    assert f'cubic+minrtt/s1 of toy, {at} = "a" and cubic+minrtt/s1 of toy, {at} = "b"' in str(error.value)
+
+
+def test_a_table_has_columns_for_the_most_layers_and_says_whose_python_runs(tmp_path: Path) -> None:
+    text = STUDY.replace('"toy.toml"', '["toy.toml", "three.toml"]')
+    three = TOY.replace("[8000, 8000]", "[8000, 8000, 8000]").replace('"toy"', '"three"')
+    (tmp_path / "three.toml").write_text(three)
+    plan = plan_of(write(tmp_path, text))
+    assert plan.layers == 3 and not plan.extended
+    assert {"layers_played.none", "layers_played.0", "layers_played.2"} <= set(plan.schema.names)
+    assert "layers_played.3" not in plan.schema.names
+    assert plan_of(write(tmp_path / "two")).layers == 2
+    (tmp_path / "mine.py").write_text("class Mine:\n    def on_ack(self, view):\n        return 10.0\n")
+    mine = write(tmp_path, STUDY.replace("seeds", 'congestion = "mine.py:Mine"\nseeds'))
+    with looking():
+        assert plan_of(mine).extended
+
+
+def test_which_columns_may_be_empty_and_in_which_order(study: Path) -> None:
+    schema = plan_of(study).schema
+    assert schema.names[:10] == [
+        *("key", "made_by", "scenario", "link.0.loss.packet", "algorithm"),
+        *("congestion", "scheduler", "controller", "variant", "seed"),
+    ]
+    there = {name for name in schema.names if not schema.field(name).nullable}
+    assert there == {"key", "made_by", "scenario", "algorithm", "seed"}
+    assert schema.field("seed").type == pa.int64()
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "cells"),
+    [
+        ([True, False], pa.bool_(), [True, False]),
+        ([True, 2], pa.string(), ["true", "2"]),
+        ([1, 2.5], pa.float64(), [1.0, 2.5]),
+        ([1, "auto"], pa.string(), ["1", "auto"]),
+        (["", ""], pa.string(), [None, None]),
+        (["", 1.5], pa.float64(), [None, 1.5]),
+        ([[1, 2], {"a": "µ"}], pa.string(), ["[1, 2]", '{"a": "µ"}']),
+    ],
+)
+def test_a_column_has_the_type_of_all_its_values(
+    values: list[object], kind: pa.DataType, cells: list[object]
+) -> None:
+    assert plans._type_of(values) == kind
+    assert [plans._cell_value(kind, value) for value in values] == cells
+    assert [type(plans._cell_value(kind, value)) for value in values] == [type(cell) for cell in cells]
