@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -46,7 +47,7 @@ def line(**more):
     return link(12e6, 1.0, **({"queue_bytes": QUEUE, "subflows": 2} | more))
 
 
-def nonzero(quantity) -> dict[str, float]:
+def nonzero(quantity: Mapping[str, float]) -> dict[str, object]:
     return {key: pytest.approx(value) for key, value in quantity.items() if value}
 
 
