@@ -27,7 +27,11 @@ Examples:
 @click.command(short_help="What knowing and learning are worth in scenarios.", epilog=EXAMPLES)
 @click.argument("scenarios", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder: table, figure, values."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder: page, table, figure, values.",
 )
 @click.option(
     "--controller",
@@ -65,7 +69,7 @@ def command(
     from dstcc.forecast.files import load_senders
     from dstcc.ladder.rungs import climb, replace_seeds
     from dstcc.ladder.stored import SHIPPED, load_rules
-    from dstcc.ladder.written import LADDER, document, write_ladder
+    from dstcc.ladder.written import LADDER, PAGE, document, write_ladder
     from dstcc.outputs import check_output
     from dstcc.scenario import load_scenario
 
@@ -85,6 +89,7 @@ def command(
         return
     _show(ladder)
     notices().print(f"{output}: table, figure and values of {len(ladder.rungs)} rungs")
+    notices().print(f"page: {output / PAGE}", soft_wrap=True)
 
 
 def _show(ladder: Ladder) -> None:

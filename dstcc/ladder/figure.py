@@ -1,69 +1,72 @@
-"""The ladder as a picture: a row a rung, a panel a scenario, each mean with its interval. Plain SVG."""
+"""The ladder as a picture: a row a rung, a picture a scenario, each mean with its interval."""
 
 from __future__ import annotations
 
-from html import escape
 from math import ceil, floor
 from typing import TYPE_CHECKING
 
+from dstcc.report.figures.looks import COLOURS
+from dstcc.report.figures.style import INK, MUTED, draw_svg, quiet_ticks, short, standalone, width_in
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.figure import Figure
+
     from .rungs import Ladder, Rung
 
-WIDTH, LABELS, RIGHT = 760, 250, 70
-ROW, HEAD, FOOT = 20, 34, 30
-COLOURS = {
-    "clairvoyant": "#777777",
-    "planner-law": "#1b6ca8",
-    "planner-belief": "#3fa0d9",
-    "controller": "#8a4fbf",
-    "best-constant": "#c46a00",
-    "tuned-rule": "#d9a441",
-    "random": "#999999",
+ROW_IN, ABOVE_IN, BELOW_IN = 0.38, 0.34, 0.5
+LEFT_IN, RIGHT_IN = 2.1, 0.75
+LINE = {
+    "clairvoyant": COLOURS[6],
+    "planner-law": COLOURS[0],
+    "controller": COLOURS[3],
+    "planner-belief": COLOURS[5],
+    "best-constant": COLOURS[1],
+    "tuned-rule": COLOURS[2],
+    "random": MUTED,
 }
+"""By kind of rung."""
+STEPS = 50
+"""Parts of the whole weight, on which an axis begins and ends."""
 
 
-def svg(ladder: Ladder) -> str:
-    """One picture for all scenarios."""
-    parts: list[str] = []
-    top = 0.0
-    for name in ladder.scenarios:
-        rungs = [rung for rung in ladder.rungs if rung.scenario == name]
-        parts.append(_panel(name, rungs, top))
-        top += HEAD + ROW * len(rungs) + FOOT
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top:g}" width="{WIDTH}" height="{top:g}" '
-        'font-family="sans-serif" font-size="12" role="img">'
-    )
-    said = "<title>What each rung of the ladder plays, with 95 % intervals over seeds</title>"
-    return "\n".join(
-        [head, said, f'<rect width="{WIDTH}" height="{top:g}" fill="white"/>', *parts, "</svg>", ""]
-    )
-
-
-def _panel(name: str, rungs: list[Rung], top: float) -> str:
+def rungs_figure(scenario: str, rungs: Sequence[Rung], salt: str, *, narrow: bool = False) -> str:
+    """The rungs of one scenario as SVG; ``salt`` as in :func:`~dstcc.report.figures.style.draw_svg`."""
     ends = [end for rung in rungs for end in rung.estimate.bounds()]
-    low, high = floor(min(ends) * 50) / 50, ceil(max(ends) * 50) / 50
-    high = max(high, low + 0.02)
+    low, high = floor(min(ends) * STEPS) / STEPS, ceil(max(ends) * STEPS) / STEPS
+    height_in = ABOVE_IN + ROW_IN * len(rungs) + BELOW_IN
 
-    def x(value: float) -> float:
-        return LABELS + (value - low) / (high - low) * (WIDTH - LABELS - RIGHT)
+    def draw(figure: Figure) -> None:
+        axes = figure.add_subplot()
+        for row, rung in enumerate(rungs):
+            estimate, colour = rung.estimate, LINE[rung.rung]
+            axes.plot(estimate.bounds(), [row, row], color=colour, linewidth=3)
+            axes.plot([estimate.value], [row], "o", color=colour, markersize=6)
+            place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+            axes.annotate(f"{estimate.value:.4f}", (1, row), (6, 0), va="center", color=INK, **place)
+        axes.set(ylim=(len(rungs) - 0.5, -0.5), yticks=range(len(rungs)))
+        axes.set_yticklabels([f"{rung.rung}\n{short(rung.name)}" for rung in rungs])
+        axes.set_xlim(low, max(high, low + 1 / STEPS))
+        axes.set_xlabel("weighted layers, share of the most")
+        axes.set_title(short(scenario), loc="left", color=INK, weight="bold")
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="y", visible=False)
+        quiet_ticks(axes)
+        axes.tick_params(axis="y", labelcolor=INK)
+        axes.locator_params(axis="x", nbins=5)
+        width, height = figure.get_size_inches()
+        figure.subplots_adjust(
+            left=LEFT_IN / width,
+            right=1 - RIGHT_IN / width,
+            top=1 - ABOVE_IN / height,
+            bottom=BELOW_IN / height,
+        )
 
-    bottom = top + HEAD + ROW * len(rungs)
-    lines = [f'<text x="8" y="{top + 20:g}" font-size="14" font-weight="bold">{escape(name)}</text>']
-    for step in range(6):
-        value = low + (high - low) * step / 5
-        lines.append(
-            f'<line x1="{x(value):.1f}" x2="{x(value):.1f}" y1="{top + HEAD - 4:g}" y2="{bottom:g}" stroke="#e4e4e4"/>'
-            f'<text x="{x(value):.1f}" y="{bottom + 14:g}" text-anchor="middle" fill="#555">{value:.3f}</text>'
-        )
-    for number, rung in enumerate(rungs):
-        y = top + HEAD + ROW * (number + 0.5)
-        estimate, colour = rung.estimate, COLOURS[rung.rung]
-        least, most = estimate.bounds()
-        lines.append(
-            f'<text x="{LABELS - 10}" y="{y + 4:g}" text-anchor="end">{escape(f"{rung.rung} · {rung.name}")}</text>'
-            f'<line x1="{x(least):.1f}" x2="{x(most):.1f}" y1="{y:g}" y2="{y:g}" stroke="{colour}" stroke-width="3"/>'
-            f'<circle cx="{x(estimate.value):.1f}" cy="{y:g}" r="4.5" fill="{colour}"/>'
-            f'<text x="{WIDTH - RIGHT + 12}" y="{y + 4:g}">{estimate.value:.4f}</text>'
-        )
-    return "\n".join(lines)
+    return draw_svg(f"ladder-{salt}", height_in, draw, width_in=width_in(narrow))
+
+
+def whole(ladder: Ladder, label: str) -> str:
+    """All scenarios below each other, as a file of its own."""
+    parts = [rungs_figure(name, ladder.rungs_of(name), str(i)) for i, name in enumerate(ladder.scenarios)]
+    return standalone("".join(parts), label)

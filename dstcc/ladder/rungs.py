@@ -139,6 +139,10 @@ class Ladder:
         mine = [one for one in self.rungs if (one.scenario, one.rung) == (scenario, rung)]
         return sorted(mine, key=lambda one: -one.estimate.value)
 
+    def rungs_of(self, scenario: str) -> list[Rung]:
+        """All of a scenario, in their order."""
+        return [one for one in self.rungs if one.scenario == scenario]
+
     @property
     def scenarios(self) -> list[str]:
         """Their names."""

@@ -1,4 +1,5 @@
-"""A ladder on disk: ``ladder.json``, ``ladder.csv`` and the figure ``ladder.svg`` in a folder, whole or not at all."""
+"""A ladder on disk: ``index.html``, ``ladder.json``, ``ladder.csv`` and the figure ``ladder.svg`` in a folder, whole or
+not at all."""
 
 from __future__ import annotations
 
@@ -12,14 +13,15 @@ from dstcc.atomic import atomic_directory
 from dstcc.outputs import Kind, stranger
 from dstcc.version import __version__
 
-from .figure import svg
+from .figure import whole
+from .page import render_ladder, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .rungs import Ladder
 
-JSON, CSV, SVG = "ladder.json", "ladder.csv", "ladder.svg"
+JSON, CSV, SVG, PAGE = "ladder.json", "ladder.csv", "ladder.svg", "index.html"
 COLUMNS = ("scenario", "rung", "name", "value", "low", "high", "seeds")
 
 
@@ -37,11 +39,12 @@ def write_ladder(folder: Path, ladder: Ladder, argv: Sequence[str], *, force: bo
     values = [
         {**rung.document(), "values": {str(k): v for k, v in rung.values.items()}} for rung in ladder.rungs
     ]
-    whole = {**about, **document(ladder), "ladder": values}
+    kept = {**about, **document(ladder), "ladder": values}
     with atomic_directory(folder, replaces=LADDER if force else None) as into:
-        (into / JSON).write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
+        (into / JSON).write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n")
         (into / CSV).write_text(_csv(ladder))
-        (into / SVG).write_text(svg(ladder))
+        (into / SVG).write_text(whole(ladder, verdict(ladder)))
+        (into / PAGE).write_text(render_ladder(ladder, argv))
 
 
 def _csv(ladder: Ladder) -> str:
@@ -53,7 +56,7 @@ def _csv(ladder: Ladder) -> str:
 
 
 def _no_ladder(folder: Path) -> str | None:
-    strange = stranger(folder, (JSON, CSV, SVG))
+    strange = stranger(folder, (JSON, CSV, SVG, PAGE))
     if strange is not None:
         return f"holds {strange}"
     try:

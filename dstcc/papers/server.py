@@ -16,7 +16,7 @@ import numpy as np
 from dstcc.engine.stepper import RUNNING
 from dstcc.errors import InputError
 from dstcc.learn.env.episodes import steered
-from dstcc.learn.env.runner import Runner
+from dstcc.learn.env.runner import Runner, put
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,13 +86,7 @@ class Server:
             key = action.tobytes()
             if key not in decoded:
                 decoded[key] = runner.action.decode(action)
-            one = decoded[key]
-            stepper.alpha_q16[:], stepper.beta[:] = one.alpha_q16, one.beta
-            stepper.layer_subflow[:], stepper.copied[:], stepper.order[:] = (
-                one.layer_subflow,
-                one.copied,
-                one.order,
-            )
+            put(decoded[key], stepper)
             stepper.step()
         if known:
             runner.step(self._actions[known - 1])

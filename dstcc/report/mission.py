@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
+from dstcc.algorithms import TRANSFERS
 from dstcc.errors import RunError
 
 from .controllers import controllers_of
@@ -59,7 +60,7 @@ def describe_mission(section: Section, tables: Tables) -> Mission:
         ("Transport", _transport(section)),
         ("Backend", str(section.meta.get("backend", "unknown"))),
         ("Trials", _trials(section)),
-        ("Scale", describe_scale(float(section.meta.get("scale") or 1.0))),
+        ("Scale", describe_scale(float(section.meta.get("scale") or 1.0), _controls(section))),
     ]
     try:
         rows = tuple(_link(section, link) for link in links)
@@ -70,17 +71,33 @@ def describe_mission(section: Section, tables: Tables) -> Mission:
     return Mission(rows, tuple(facts), str(about.get("description") or ""))
 
 
-def describe_scale(scale: float) -> str:
-    """The scale and its effect on constants that do not scale with it."""
+def _controls(section: Section) -> frozenset[str]:
+    """The congestion controls of the trials; a controller's is ``agent``."""
+    return frozenset(trial.congestion or "" for one in section.algorithms for trial in one.trials)
+
+
+def describe_scale(scale: float, controls: Collection[str]) -> str:
+    """The scale and its effect on constants that do not scale with it, those that one of ``controls`` has."""
     if scale == 1.0:
         return "1: unscaled, every constant of the transport is Linux's own."
+    said = f"1 emulated second stands for {scale:g} mission seconds."
+    if all(name in TRANSFERS for name in controls):
+        return f"{said} None of these transfers has a constant of TCP's in seconds."
+    changed = [
+        f"the least retransmission timeout is {quantity('seconds', RTO_MIN_S * scale)}",
+        f"a delayed ACK waits {quantity('seconds', DELAYED_ACK_S * scale)}",
+    ]
+    if "cubic" in controls:
+        changed.append(f"CUBIC's C is {scientific(scale**CUBIC_C_POWER)} times smaller")
+    if "bbr" in controls:
+        own = ", bbr-scaled counts in RTTs instead" if "bbr-scaled" in controls else ""
+        changed.append(
+            f"BBR's minimum-RTT window is {quantity('seconds', BBR_MIN_RTT_WINDOW_S * scale)}{own}"
+        )
+    *most, last = changed
     return (
-        f"1 emulated second stands for {scale:g} mission seconds. The transport's constants are Linux's in "
-        "emulated time, so in mission time the least retransmission timeout is "
-        f"{quantity('seconds', RTO_MIN_S * scale)}, "
-        f"a delayed ACK waits {quantity('seconds', DELAYED_ACK_S * scale)}, CUBIC's C is "
-        f"{scientific(scale**CUBIC_C_POWER)} times smaller, and BBR's minimum-RTT window is "
-        f"{quantity('seconds', BBR_MIN_RTT_WINDOW_S * scale)} (bbr-scaled counts in RTTs instead)."
+        f"{said} The transport's constants are Linux's in emulated time, so in mission time "
+        f"{', '.join(most)}, and {last}."
     )
 
 

@@ -12,6 +12,7 @@ import fcntl
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -46,8 +47,20 @@ REASONS = {
     errno.ENOSYS: "the running kernel takes no modules",
 }
 """What errors of these calls mean."""
+COMPLAINT = re.compile(r"^(?:\S.*: (?:fatal )?error: |.*undefined reference to |ERROR: ).*$", re.MULTILINE)
+"""A line of a build's output that is an error; what make says of it comes after."""
 HOST_TREE = Path("/lib/modules") / platform.release() / "build"
 """Where packages put what the running kernel's modules are built against."""
+
+
+class BuildError(KernelError):
+    """The kernel's build of a module failed."""
+
+    def __init__(self, what: str, output: str) -> None:
+        found = COMPLAINT.search(output)
+        self.complaint = found[0] if found else None
+        """The first error of compiler, linker or modpost, with the place that it names."""
+        super().__init__(f"{what}: {self.complaint or 'make failed'}")
 
 
 def build(tree: Path, out: Path, *, arch: str | None = None, sparse: bool = False) -> Path:
@@ -130,7 +143,7 @@ def loaded() -> bool:
 
 
 def make(tree: Path, directory: Path, arch: str | None, *, sparse: bool = False) -> None:
-    """Run the kernel's own build on a folder with a ``Kbuild``; raises :class:`~dstcc.errors.KernelError`."""
+    """Run the kernel's own build on a folder with a ``Kbuild``; raises :class:`BuildError` where it fails."""
     words = ["make", "-C", str(tree.resolve()), f"M={directory}", "W=1", *([f"ARCH={arch}"] if arch else [])]
     if sparse:
         words.append("C=2")
@@ -138,8 +151,7 @@ def make(tree: Path, directory: Path, arch: str | None, *, sparse: bool = False)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     made = subprocess.run([*words, "modules"], capture_output=True, text=True, check=False, env=environment)
     if made.returncode != 0:
-        lines = [line for line in made.stderr.splitlines() if "error" in line.lower()]
-        raise KernelError(f"the module does not build against {tree}: {(lines or ['make failed'])[0]}")
+        raise BuildError(f"the module does not build against {tree}", made.stderr)
     if sparse and made.stderr.strip():
         raise KernelError(f"{directory.name}: {made.stderr.strip()}")
 

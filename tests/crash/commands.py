@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.ladder.missions import TEXT
 from tests.papers import made
 from tests.quick import QUICK
 
@@ -16,31 +17,7 @@ congestion = ["cubic", "newreno"]
 [run]
 seeds = 2
 """
-CODED = """
-[scenario]
-name = "short"
-[video]
-synthetic = {chunk_s = 1.0, layer_bps = [30_000, 30_000, 30_000]}
-loop_to_s = 60
-[[link]]
-name = "ka"
-rate_bps = 100_000
-delay_s = 10
-loss = {states = [{packet = 1e-4, dwell_s = 60}, {packet = 0.2, dwell_s = 40}]}
-up_loss = {packet = 0.0}
-[transport]
-mode = "coded"
-handshake = false
-congestion = "open-loop"
-[coding]
-repair = "auto"
-block_s = 5
-[playout]
-delay_rtts = 1.2
-[run]
-slot_s = 5
-seeds = 2
-"""
+CODED = TEXT.replace("loop_to_s = 300", "loop_to_s = 60").replace("seed = 1\nseeds = 3", "seeds = 2")
 STUDY = """
 [study]
 scenario = "s.toml"

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -14,28 +11,17 @@ from dstcc.forecast.files import load_forecaster
 from dstcc.forecast.sender import Forecasting
 from dstcc.ladder.fleet import Fleet
 from dstcc.scenario import load_scenario, parse_override
+from scripts import forecast_front as front
 
 from .made import policy, write
 
-ROOT = Path(__file__).parents[2]
 
-
-@pytest.fixture(scope="module")
-def front() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("forecast_front", ROOT / "scripts" / "forecast_front.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["forecast_front"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_front_is_what_nothing_beats_in_both(front: ModuleType) -> None:
+def test_the_front_is_what_nothing_beats_in_both() -> None:
     points = [(0.9, 1.2), (0.8, 1.0), (0.8, 1.1), (0.7, 1.1), (0.9, 1.2)]
     assert front.unbeaten(points) == [True, True, False, False, True]
 
 
-def test_rows_are_means_over_scenarios_and_the_best_of_a_row_counts(front: ModuleType) -> None:
+def test_rows_are_means_over_scenarios_and_the_best_of_a_row_counts() -> None:
     one = {"gru-mpc": [[0.8, 0.9], [1.2, 1.2]], "best constant": [[0.7, 0.7], [1.1, 1.3]]}
     two = {"gru-mpc": [[0.6, 0.7], [1.4, 1.4]], "best constant": [[0.7, 0.7], [1.4, 1.4]]}
     rows = front.table({0.9: [one, two], 0.7: [one]})
@@ -45,7 +31,7 @@ def test_rows_are_means_over_scenarios_and_the_best_of_a_row_counts(front: Modul
 
 
 def test_it_plays_what_a_fleet_plays_and_keeps_it(
-    front: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mission, mine = write(tmp_path), tmp_path / "mine.safetensors"
     policy().save(mine)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -15,23 +12,12 @@ from dstcc.forecast.files import load_forecaster
 from dstcc.forecast.sender import Forecasting
 from dstcc.ladder.fleet import Fleet
 from dstcc.scenario import load_scenario
+from scripts import forecast_proof as proof
 
 from .made import policy, write
 
-ROOT = Path(__file__).parents[2]
 
-
-@pytest.fixture(scope="module")
-def proof() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("forecast_proof", ROOT / "scripts" / "forecast_proof.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["forecast_proof"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_side_by_side_each_plays_what_it_plays_alone(proof: ModuleType, tmp_path: Path) -> None:
+def test_side_by_side_each_plays_what_it_plays_alone(tmp_path: Path) -> None:
     paths = [tmp_path / f"{seed}.safetensors" for seed in (1, 2)]
     for seed, path in enumerate(paths, 1):
         policy(seed=seed).save(path)
@@ -64,7 +50,7 @@ RUNGS = {
 }
 
 
-def test_the_tables_say_what_was_played(proof: ModuleType, tmp_path: Path) -> None:
+def test_the_tables_say_what_was_played(tmp_path: Path) -> None:
     ladder = proof.Ladder([ladder_of(tmp_path / "l", "one", RUNGS)])
     assert ladder.seeds("one") == list(range(8))
     assert ladder.best("one", "best tuned rule") == pytest.approx(np.full(8, 0.8))
@@ -87,7 +73,7 @@ def test_the_tables_say_what_was_played(proof: ModuleType, tmp_path: Path) -> No
     assert rows["worst training less the best tuned rule"] == "-0.020"
 
 
-def test_intervals_are_over_trainings_and_seeds(proof: ModuleType) -> None:
+def test_intervals_are_over_trainings_and_seeds() -> None:
     seeds = np.linspace(0, 1, 40)
     alike = [np.tile(seeds, (10, 1))], [{"rule": seeds}]
     _, low, high = proof.intervals(*alike, proof.more_than("rule"))
@@ -99,7 +85,7 @@ def test_intervals_are_over_trainings_and_seeds(proof: ModuleType) -> None:
     assert value == pytest.approx(4.5) and high - low == pytest.approx(4 * 2.87 / 10**0.5, rel=0.15)
 
 
-def test_the_curve_has_all_trainings(proof: ModuleType, tmp_path: Path) -> None:
+def test_the_curve_has_all_trainings(tmp_path: Path) -> None:
     for number, scores in enumerate(((-3.0, -2.0), (-3.2, -2.4))):
         (tmp_path / str(number)).mkdir()
         rows = [f"{100 * (k + 1)},{score},{score},1,0" for k, score in enumerate(scores)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 FIGURES = 9
+CM = 2.54 / 96
+"""Of a pixel."""
+PAPER_CM = (29.7 - 2.4, 21.0 - 2.4)
+"""A page on its side within its margins."""
+HEADING_CM = 1.4
 SCREENSHOT = Path(__file__).parents[2] / "scripts" / "screenshot.py"
 
 
@@ -47,6 +53,16 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def twelve(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of twelve algorithms."""
+    folder = tmp_path_factory.mktemp("twelve")
+    run = build_run(folder / "run", RunSpec(congestion=tuple(f"control-{i}" for i in range(12)), chunks=60))
+    path = folder / "report.html"
+    path.write_text(render(load_report([run]), "html"), encoding="utf-8")
+    return path
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (1200, "dark"), (390, "light")])
 def test_the_page_is_whole_and_quiet(browser: Browser, report: Path, width: int, scheme: str) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
@@ -65,9 +81,12 @@ def test_the_page_is_whole_and_quiet(browser: Browser, report: Path, width: int,
 
 
 def assert_visible(page: Page) -> None:
-    figures = page.locator("figure svg:visible")
-    assert figures.count() == FIGURES
-    for figure in [*figures.all(), page.locator("table.summary"), page.locator("table.links")]:
+    assert page.locator("figure .plot:visible").count() == FIGURES
+    for figure in [
+        *page.locator("figure svg:visible").all(),
+        page.locator("table.summary"),
+        page.locator("table.links"),
+    ]:
         assert figure.is_visible()
         box = figure.bounding_box()
         assert box is not None
@@ -124,12 +143,36 @@ def test_headings_stay_with_what_they_head_in_print(browser: Browser, report: Pa
     page.emulate_media(media="print")
     kept = page.evaluate("[...document.querySelectorAll('h2, h3')].map(h => getComputedStyle(h).breakAfter)")
     assert set(kept) == {"avoid"}
-    tall = page.evaluate(
-        "Math.max(...[...document.querySelectorAll('figure svg')].map(svg => svg.getBoundingClientRect().height))"
-    )
-    assert tall <= 23 / 2.54 * 96 + 1
     assert page.locator(".plot.narrow:visible").count() == 0
     page.close()
+
+
+def test_figures_of_twelve_algorithms_are_legible_on_paper(browser: Browser, twelve: Path) -> None:
+    """No letter of a figure is smaller than 6.5 pt, no part is higher than a page, and each part of one with a row
+    an algorithm has its time axis."""
+    page = browser.new_page(viewport={"width": round(PAPER_CM[0] / CM), "height": 700})
+    page.goto(twelve.as_uri())
+    sheet = re.search(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", page.pdf(prefer_css_page_size=True))
+    assert sheet is not None
+    assert float(sheet[1]) > float(sheet[2])
+    page.emulate_media(media="print")
+    parts = page.evaluate(
+        """() => [...document.querySelectorAll('figure svg')].filter(svg => svg.getClientRects().length).map(svg => ({
+            height: svg.getBoundingClientRect().height,
+            times: svg.textContent.includes('mission time'),
+            beside: svg.parentElement.querySelectorAll('svg').length,
+            sizes: [...svg.querySelectorAll('text')].map(text => {
+                const turned = text.getScreenCTM();
+                return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(turned.a, turned.b);
+            }),
+        }))"""
+    )
+    page.close()
+    assert min(size for part in parts for size in part["sizes"]) * 72 / 96 >= 6.5
+    assert max(part["height"] for part in parts) * CM <= PAPER_CM[1] - HEADING_CM
+    rows = [part for part in parts if part["beside"] > 1]
+    assert len(rows) == 4 * 4  # the chunks, windows, round trips and rates: four times three algorithms
+    assert all(part["times"] for part in rows)
 
 
 def test_the_contents_lead_to_their_sections_by_keyboard(browser: Browser, report: Path) -> None:

@@ -10,8 +10,9 @@ import pytest
 from dstcc.report import FORMATS, load_report, render
 from dstcc.report.catalogue import METRIC, METRICS
 from dstcc.report.figures.style import short
-from dstcc.report.mission import describe_loss, describe_scale
+from dstcc.report.mission import describe_loss, describe_mission, describe_scale
 from dstcc.report.summary import won
+from dstcc.report.tables import Tables
 from dstcc.stats import paired_difference
 from tests.report.conftest import RunFactory
 from tests.report.synthetic_run import RunSpec
@@ -138,10 +139,31 @@ def test_a_seed_is_won_by_more_or_by_less(key: str, wins: int) -> None:
 
 def test_the_scale_says_what_it_distorts() -> None:
     # 30 × 0.2 s = 6 s; 30 × 40 ms = 1.2 s; 30³ = 2.7e4; 30 × 10 s = 5 min.
-    text = describe_scale(30.0).replace("\u202f", " ")
-    for part in ("6 s", "1.2 s", "2.7 × 10⁴", "5 min"):
+    text = describe_scale(30.0, ["cubic", "bbr", "bbr-scaled"]).replace("\u202f", " ")
+    for part in ("6 s", "1.2 s", "2.7 × 10⁴", "5 min", "bbr-scaled counts"):
         assert part in text
-    assert describe_scale(1.0).startswith("1: unscaled")
+    assert describe_scale(1.0, ["cubic"]).startswith("1: unscaled")
+
+
+def test_the_scale_speaks_of_the_controls_that_run_only() -> None:
+    for controls, names in (
+        (["cubic", "agent"], {"CUBIC"}),
+        (["bbr"], {"BBR"}),
+        (["bbr-scaled", "newreno"], set()),
+    ):
+        text = describe_scale(30.0, controls)
+        assert {name for name in ("CUBIC", "BBR", "bbr-scaled") if name in text} == names
+        assert "a delayed ACK waits" in text
+    assert "timeout" not in describe_scale(30.0, ["ltp"])
+
+
+def test_a_report_without_bbr_does_not_mention_it(make_run: RunFactory) -> None:
+    facts = {}
+    for controls in (("cubic",), ("cubic", "bbr")):
+        (section,) = load_report([make_run(RunSpec(congestion=controls, chunks=60, seeds=(1,)))]).sections
+        facts[controls] = dict(describe_mission(section, Tables()).facts)["Scale"]
+    assert "BBR" not in facts["cubic",]
+    assert "BBR" in facts["cubic", "bbr"]
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -9,7 +9,7 @@ import numpy as np
 from dstcc.engine import EngineConfig, EngineResult, Stepper
 from dstcc.engine.config import subflow_links
 from dstcc.engine.stepper import EPISODE_VALUES, FALL_BACK, KEEP, RUNNING, SILENT, TIME_OVER
-from dstcc.learn.spaces.actions import ActionSpace
+from dstcc.learn.spaces.actions import Actions, ActionSpace
 from dstcc.learn.spaces.observe import ObservationSpec, make_observer
 from dstcc.learn.spaces.observe_measured import MeasuredObserver
 from dstcc.learn.spaces.scales import column
@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dstcc.learn.spaces.actions import Decoder
+
+
+def put(actions: Actions, stepper: Stepper) -> None:
+    """Have the stepper's next step take these actions in all of its episodes."""
+    stepper.alpha_q16[:], stepper.beta[:] = actions.alpha_q16, actions.beta
+    stepper.layer_subflow[:], stepper.copied[:] = actions.layer_subflow, actions.copied
+    stepper.order[:] = actions.order
 
 
 class Runner:
@@ -123,9 +130,7 @@ class Runner:
         decoded = decode(self._observer.units(stepper))
         if len(decoded.beta) != len(stepper.done):
             raise ValueError(f"{len(decoded.beta)} actions for {len(stepper.done)} episodes")
-        stepper.alpha_q16[:], stepper.beta[:] = decoded.alpha_q16, decoded.beta
-        stepper.layer_subflow[:], stepper.copied[:] = decoded.layer_subflow, decoded.copied
-        stepper.order[:] = decoded.order
+        put(decoded, stepper)
         self._go()
 
     def idle(self, *, fall_back: bool = False) -> None:

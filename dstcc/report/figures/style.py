@@ -9,8 +9,9 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from dstcc.report.mark import PICTURE_MARK
@@ -22,6 +23,8 @@ from .looks import COLOURS, Look
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    Rows = Sequence[Sequence[Axes]]
 
 WIDTH_IN = 11.2
 NARROW_IN = 4.7
@@ -46,6 +49,10 @@ LEGEND_CHARS, LEGEND_KEY_CHARS = 170, 8
 """Characters that fit the width of a figure, and those that a legend's line and gaps take."""
 NARROW_CHARS = 58
 LEGEND_ROW_IN = 0.19
+OPENED = r'<svg viewBox="0 0 ([\d.]+) ([\d.]+)"'
+"""How an element begins."""
+BAND_ROWS = 3
+"""Rows of a figure of many that stay together: as many fit on a page of paper."""
 
 RC: dict[Any, Any] = {
     "axes.edgecolor": SPINE,
@@ -87,23 +94,69 @@ def draw_svg(
 
     ``name`` salts the element ids: figures of one page must not share them.
     """
+
+    def one_row(figure: Figure) -> Rows:
+        draw(figure)
+        return [figure.axes]
+
+    return draw_bands(name, height_in, one_row, width_in=width_in)
+
+
+def draw_bands(
+    name: str,
+    height_in: float,
+    draw: Callable[[Figure], Rows],
+    *,
+    width_in: float = WIDTH_IN,
+    above_in: float = 0.0,
+    below_in: float = 0.0,
+) -> str:
+    """A figure of rows from top to bottom as ``<svg>`` elements below each other, :data:`BAND_ROWS` rows in each, so
+    that a printed page can end between them.
+
+    ``draw`` returns the axes of each row. Between two bands ``above_in`` is kept for what stands above a row, and
+    ``below_in`` for what stands below one: the first row of :func:`bands` and the last have it.
+    """
     import matplotlib
     from matplotlib.figure import Figure
 
-    buffer = io.StringIO()
     dpi = NARROW_DPI if width_in == NARROW_IN else RASTER_DPI
     with matplotlib.rc_context({**RC, "svg.hashsalt": f"dstcc-{name}"}), warnings.catch_warnings():
         # A name may hold characters that matplotlib's own font lacks; the reader's browser draws the text.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure = Figure(figsize=(width_in, height_in), dpi=dpi)
-        draw(figure)
-        figure.savefig(
-            buffer,
-            format="svg",
-            dpi=dpi,
-            transparent=True,
-            metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
-        )
+        rows = draw(figure)
+        return "".join(_saved(figure, rows, band, (above_in, below_in)) for band in bands(len(rows)))
+
+
+def bands(rows: int) -> list[range]:
+    """Rows that stay together."""
+    return [range(first, min(first + BAND_ROWS, rows)) for first in range(0, rows, BAND_ROWS)]
+
+
+def _saved(figure: Figure, rows: Rows, band: range, margins_in: tuple[float, float]) -> str:
+    """The part of a figure that has these rows, as an ``<svg>`` element."""
+    from matplotlib.transforms import Bbox
+
+    shown = [axes for row in band for axes in rows[row]]
+    first, last = band.start == 0, band.stop == len(rows)
+    for axes in figure.axes:
+        axes.set_visible(axes in shown)
+    for legend in figure.legends:
+        legend.set_visible(first)
+    width, height = figure.get_size_inches()
+    places = [axes.get_position() for axes in shown]
+    bottom = 0.0 if last else min(place.y0 for place in places) * height - margins_in[1]
+    top = height if first else max(place.y1 for place in places) * height + margins_in[0]
+    buffer = io.StringIO()
+    figure.savefig(
+        buffer,
+        format="svg",
+        dpi=figure.dpi,
+        transparent=True,
+        bbox_inches=None if first and last else Bbox([[0, bottom], [width, top]]),
+        metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
+    )
     return _inline(buffer.getvalue())
 
 
@@ -191,8 +244,9 @@ def quiet_ticks(axes: Axes) -> None:
 def standalone(svg: str, label: str = "") -> str:
     """A figure of a page as a file of its own, in the light colours on white, with its alternative text as its title.
 
-    The same figure gives the same bytes.
+    Bands of a figure stand below each other in it. The same figure gives the same bytes.
     """
+    svg = _joined(svg)
     for colour, variable in THEMED.items():
         svg = svg.replace(f"var(--{variable})", colour)
     svg = svg.replace("var(--font)", "system-ui, 'DejaVu Sans', sans-serif")
@@ -202,6 +256,19 @@ def standalone(svg: str, label: str = "") -> str:
     title = f"<title>{escape(label)}</title>" if label else ""
     mark = f"{PICTURE_MARK}{__version__}</metadata>"
     return f'{opened[:at]}{mark}{title}<rect width="100%" height="100%" fill="#ffffff"/>{opened[at:]}\n'
+
+
+def _joined(svg: str) -> str:
+    """Several elements of :func:`draw_bands` as one."""
+    sizes = [(float(width), float(height)) for width, height in re.findall(OPENED, svg)]
+    if len(sizes) < 2:
+        return svg
+    total = f"0 0 {sizes[0][0]:g} {sum(height for _, height in sizes):g}"
+    tops = iter(accumulate((height for _, height in sizes), initial=0.0))
+    body = re.sub(
+        OPENED, lambda one: f'<svg y="{next(tops):g}" width="{one[1]}" height="{one[2]}" {one[0][5:]}', svg
+    )
+    return f'<svg viewBox="{total}" aria-hidden="true">{body}</svg>'
 
 
 def _inline(svg: str) -> str:

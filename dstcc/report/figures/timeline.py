@@ -18,7 +18,8 @@ from .style import (
     INK,
     LEGEND_ROW_IN,
     MUTED,
-    draw_svg,
+    bands,
+    draw_bands,
     layer_name,
     level_colours,
     one_line,
@@ -33,7 +34,11 @@ if TYPE_CHECKING:
 
     from dstcc.report.tables import Columns
 
+    from .style import Rows
+
 ROW_IN = 1.9
+ABOVE_IN, BELOW_IN = 0.25, 0.48
+"""For a name above the rows that stay together, and the time axis below them."""
 BINS, NARROW_BINS = 280, 90
 """Most columns of the played strip; with fewer chunks than that each has one column."""
 SENT = "#8f98a3"
@@ -82,16 +87,18 @@ def timeline_figure(
     # first byte sent and not played have entries, too
     more_in = LEGEND_ROW_IN * ((len(section.levels) + 2) // 2 - 1) if narrow else 0.0
 
-    def draw(figure: Figure) -> None:
+    def draw(figure: Figure) -> Rows:
         layout = figure.add_gridspec(
             len(trials) * 3, 1, height_ratios=[10, 2.0, 3.0] * len(trials), hspace=0.06
         )
-        strip: Axes | None = None
+        rows: list[tuple[Axes, Axes]] = []
         for row, (trial, chunks) in enumerate(zip(trials, columns, strict=True)):
-            panel = figure.add_subplot(layout[row * 3], sharex=strip)
+            panel = figure.add_subplot(layout[row * 3], sharex=rows[0][0] if rows else None)
             strip = figure.add_subplot(layout[row * 3 + 1], sharex=panel)
             _row(panel, strip, trial, chunks, scene)
-        if strip is not None:
+            rows.append((panel, strip))
+        for band in [range(len(rows))] if narrow else bands(len(rows)):
+            strip = rows[band[-1]][1]
             strip.set_xlabel(f"captured at mission time ({clock.name})")
             strip.tick_params(labelbottom=True)
         _legend(figure, section.levels, 2 if narrow else 0)
@@ -100,9 +107,16 @@ def timeline_figure(
         width = figure.get_figwidth()
         top = 1 - (0.55 + more_in) / height
         figure.subplots_adjust(left=0.73 / width, right=1 - 0.84 / width, top=top, bottom=0.12 / height)
+        return [figure.axes] if narrow else rows
 
-    height_in = ROW_IN * len(trials) + 0.75 + more_in
-    return draw_svg(f"{salt}-timeline", height_in, draw, width_in=width_in(narrow))
+    return draw_bands(
+        f"{salt}-timeline",
+        ROW_IN * len(trials) + 0.75 + more_in,
+        draw,
+        width_in=width_in(narrow),
+        above_in=ABOVE_IN,
+        below_in=BELOW_IN,
+    )
 
 
 def _row(panel: Axes, strip: Axes, trial: Trial, chunks: Columns, scene: Scene) -> None:

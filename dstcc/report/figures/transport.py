@@ -15,7 +15,7 @@ from dstcc.report.numbers import Unit, quantity, unit_for
 from dstcc.report.tables import Tables
 
 from .looks import Looks
-from .style import INK, MUTED, draw_svg, one_line, quiet_ticks, short, width_in
+from .style import INK, MUTED, bands, draw_bands, one_line, quiet_ticks, short, width_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
     from dstcc.report.tables import Columns
 
+    from .style import Rows
+
 ROW_IN = 1.5
+ABOVE_IN, BELOW_IN = 0.48, 0.52
+"""For the links' names above the rows that stay together, and the time axis below them."""
 LEAST_RISE = 1.25
 """An axis that does not start at zero ends at least a quarter above its start, so that jitter looks small."""
 MAX_WINDOW_SEGMENTS = 10**9
@@ -120,16 +124,24 @@ def transport_figure(
     unit = unit_for(what.kind, [*limits, *tops])
     scene = Scene(what, trials, links, looks, clock, unit, section.segment_bytes)
 
-    def draw(figure: Figure) -> None:
+    def draw(figure: Figure) -> Rows:
         grid = _grid(figure, len(trials), len(links), narrow)
         for row, (trial, samples) in enumerate(zip(trials, columns, strict=True)):
             for axes, link in zip(grid[row], links, strict=True):
                 _lines(axes, samples, link, looks[trial.algorithm].colour, scene)
                 _reference(axes, _find(trial, link), scene)
         _dress(figure, grid, scene, narrow)
+        return [figure.axes] if narrow else list(grid)
 
     rows = len(trials) * len(links) if narrow else len(trials)
-    return draw_svg(f"{salt}-{what.key}", ROW_IN * rows + 1.0, draw, width_in=width_in(narrow))
+    return draw_bands(
+        f"{salt}-{what.key}",
+        ROW_IN * rows + ABOVE_IN + BELOW_IN,
+        draw,
+        width_in=width_in(narrow),
+        above_in=ABOVE_IN,
+        below_in=BELOW_IN,
+    )
 
 
 def _grid(figure: Figure, trials: int, links: int, narrow: bool) -> Any:
@@ -254,10 +266,11 @@ def _dress(figure: Figure, grid: Any, scene: Scene, narrow: bool) -> None:
                 name, loc="left", color=scene.looks[trial.algorithm].colour, weight="bold", pad=3
             )
             row[column].set_ylabel(unit_name)
-        if not narrow:
-            grid[0][column].annotate(heading, (0, 1), (0, 19), color=INK, weight="bold", **place)
-        if not narrow or column == len(scene.links) - 1:
-            grid[-1][column].set_xlabel(f"mission time ({scene.clock.name})")
+        for band in () if narrow else bands(len(grid)):
+            grid[band[0]][column].annotate(heading, (0, 1), (0, 19), color=INK, weight="bold", **place)
+            _name_times(grid[band[-1]][column], scene)
+    if narrow:
+        _name_times(grid[-1][-1], scene)
     height, width = figure.get_figheight(), figure.get_figwidth()
     figure.subplots_adjust(
         left=0.73 / width,
@@ -268,6 +281,11 @@ def _dress(figure: Figure, grid: Any, scene: Scene, narrow: bool) -> None:
         wspace=0.12,
     )
     figure.align_ylabels()
+
+
+def _name_times(axes: Axes, scene: Scene) -> None:
+    axes.set_xlabel(f"mission time ({scene.clock.name})")
+    axes.tick_params(labelbottom=True)
 
 
 def _heading(link: TrialLink | None, name: str, scene: Scene) -> str:

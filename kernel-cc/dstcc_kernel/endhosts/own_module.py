@@ -6,14 +6,13 @@ folder stays as it is.
 
 from __future__ import annotations
 
-import re
 import shutil
 import tempfile
 from pathlib import Path
 
-from dstcc.errors import InputError, KernelError
+from dstcc.errors import InputError
 
-from ..module import make
+from ..module import BuildError, make
 from .native_bpf import module_folder
 
 RECIPES = ("Kbuild", "Makefile")
@@ -36,7 +35,8 @@ def check_folder(folder: Path) -> None:
 def build_module(folder: Path, kernel: Path, to: Path) -> None:
     """Build the module of ``folder`` for ``kernel`` and put it at ``to``.
 
-    Raises :class:`KernelError` with the compiler's first error, by the user's file and line.
+    Raises :class:`InputError` with the compiler's first error, by the user's file and line, and
+    :class:`~dstcc.errors.KernelError` where the kernel's build fails without one.
     """
     check_folder(folder)
     with tempfile.TemporaryDirectory(prefix="dstcc-module-") as name:
@@ -66,7 +66,11 @@ def _made(work: Path, kernel: Path, option: str, named: str) -> list[Path]:
     """What the kernel's build makes in a folder; its errors are of the file as the user has it."""
     try:
         make(kernel.parent / "tree", work, "um")
-    except KernelError as error:
-        said = re.sub(rf"^.*?: (?={re.escape(str(work))})", "", str(error)).replace(str(work), named)
-        raise KernelError(f"{option}: {said}") from None
+    except BuildError as error:
+        if error.complaint is None:
+            raise
+        said = error.complaint.replace(str(work), named)
+        raise InputError(
+            f"{option} {said}" if said.startswith(named) else f"{option} {named}: {said}"
+        ) from None
     return sorted(work.glob("*.ko"))

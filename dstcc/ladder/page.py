@@ -1,0 +1,87 @@
+"""The page of a ladder, in the report's style."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dstcc.report.template import TEMPLATES, Plot, fill
+
+from .figure import rungs_figure
+
+if TYPE_CHECKING:
+    from dstcc.stats import Paired
+
+    from .rungs import Gap, Ladder, Rung
+
+KNOWS = {
+    "clairvoyant": "every draw of the losses: the bound, of any sender",
+    "planner-law": "the channel's law, its parameters, and its true state as late as feedback comes",
+    "controller": "what a sender sees: a policy or a file of rules that was given",
+    "planner-belief": "what a sender sees: the same planner, on a filter's belief",
+    "best-constant": "one choice for the whole mission, picked in hindsight on these seeds",
+    "tuned-rule": "the measured loss, by a rule that was tuned on other scenarios",
+    "random": "nothing: shares anew in each slot",
+}
+
+
+@dataclass(frozen=True)
+class View:
+    """A scenario on the page."""
+
+    name: str
+    rungs: Sequence[Rung]
+    gap: Gap
+    plot: Plot
+
+
+def render_ladder(ladder: Ladder, argv: Sequence[str]) -> str:
+    """The page; the same ladder and command give the same bytes."""
+    views = list(_views(ladder))
+    return fill(
+        TEMPLATES / "ladder.html",
+        views=views,
+        verdict=verdict(ladder),
+        knows={kind: words for kind, words in KNOWS.items() if any(one.rung == kind for one in ladder.rungs)},
+        interval=interval,
+        difference=difference,
+        command=shlex.join(["dstcc", *argv[1:]]),
+    )
+
+
+def verdict(ladder: Ladder) -> str:
+    """In how many scenarios there is something to learn."""
+    teaching = [gap.scenario for gap in ladder.gaps if gap.teaches]
+    all_of = len(ladder.scenarios)
+    if all_of == 1:
+        return ladder.gaps[0].sentence() + "."
+    which = f": {', '.join(teaching)}" if 0 < len(teaching) < all_of else ""
+    return (
+        f"In {len(teaching)} of {all_of} scenarios a planner that knows the channel's law plays more than the best "
+        f"constant{which}."
+    )
+
+
+def interval(rung: Rung) -> str:
+    """Of a mean."""
+    low, high = rung.estimate.bounds()
+    return f"{low:.4f} to {high:.4f}" if rung.estimate.has_interval else "–"
+
+
+def difference(paired: Paired | None) -> tuple[str, str]:
+    """A mean difference, and its interval."""
+    if paired is None:
+        return "–", ""
+    low, high = paired.mean.bounds()
+    return f"{paired.mean.value:+.4f}", f"{low:+.4f} to {high:+.4f}" if paired.mean.has_interval else ""
+
+
+def _views(ladder: Ladder) -> Iterator[View]:
+    for number, (name, gap) in enumerate(zip(ladder.scenarios, ladder.gaps, strict=True)):
+        rungs = ladder.rungs_of(name)
+        played = ", ".join(f"{rung.rung} ({rung.name}) {rung.estimate.value:.4f}" for rung in rungs)
+        label = f"{gap.sentence()}. Weighted layers: {played}."
+        wide, narrow = (rungs_figure(name, rungs, f"{number}{key}", narrow=bool(key)) for key in ("", "n"))
+        yield View(name, rungs, gap, Plot(wide, label, narrow))
