@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import ceil, floor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dstcc.report.figures.looks import COLOURS
 from dstcc.report.figures.style import INK, MUTED, draw_svg, quiet_ticks, short, standalone, width_in
@@ -43,7 +43,7 @@ def rungs_figure(scenario: str, rungs: Sequence[Rung], salt: str, *, narrow: boo
             estimate, colour = rung.estimate, LINE[rung.rung]
             axes.plot(estimate.bounds(), [row, row], color=colour, linewidth=3)
             axes.plot([estimate.value], [row], "o", color=colour, markersize=6)
-            place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+            place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
             axes.annotate(f"{estimate.value:.4f}", (1, row), (6, 0), va="center", color=INK, **place)
         axes.set(ylim=(len(rungs) - 0.5, -0.5), yticks=range(len(rungs)))
         axes.set_yticklabels([f"{rung.rung}\n{short(rung.name)}" for rung in rungs])

@@ -59,8 +59,8 @@ def test_it_prints_a_table_and_leaves_a_folder(tmp_path: Path) -> None:
     assert [row["rung"] for row in rows] == [rung["rung"] for rung in document["ladder"]]
     picture = ElementTree.parse(tmp_path / "out/ladder.svg").getroot()
     assert picture.tag.endswith("svg")
-    said = [text.text for text in picture.findall(".//{*}text")]
-    assert [text for text in said if text in {f"{rung['value']:.4f}" for rung in document["ladder"]}]
+    written = [text.text for text in picture.findall(".//{*}text")]
+    assert [text for text in written if text in {f"{rung['value']:.4f}" for rung in document["ladder"]}]
     page = (tmp_path / "out/index.html").read_text()
     assert all(f"<td>{rung['value']:.4f}</td>" in page for rung in document["ladder"])
 
