@@ -242,7 +242,8 @@ def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, 
         for trial in done
         if _sent_nothing(trial) and trial.id not in away
     ]
-    notes += [f"expect.{key} was not looked at: no trial is of it" for key in idle(scenario.expect, done)]
+    if nobodys := idle(scenario.expect, done):
+        notes.append(f"not looked at, as no trial is of it: {', '.join(f'expect.{key}' for key in nobodys)}")
     for note in notes:
         click.echo(f"dstcc: {note}", err=True)
     if failed:

@@ -580,3 +580,13 @@ def test_ctrl_c_leaves_no_half_written_run(scenario: Path, tmp_path: Path, out: 
     assert "interrupted" in err
     assert "Traceback" not in err
     assert [path.name for path in tmp_path.iterdir()] == ["quick.toml"]
+
+
+def test_bounds_of_nobody_are_named_in_one_line(scenario: Path, out: Path) -> None:
+    with scenario.open("a") as file:
+        file.write('[expect]\n"westwood.playback_ratio" = ">= 0"\n"bbr.playback_ratio" = ">= 0"\n')
+    done = emulate(scenario, "-o", out, "--congestion", "cubic")
+    assert done.exit_code == 0, done.stderr
+    said = [line for line in done.stderr.splitlines() if "not looked at" in line]
+    names = "expect.westwood.playback_ratio, expect.bbr.playback_ratio"
+    assert said == [f"dstcc: not looked at, as no trial is of it: {names}"]

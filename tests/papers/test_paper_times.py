@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dstcc.papers.cells import Store
+from dstcc.papers.carry import plan_figure
+from dstcc.papers.cells import Store, key_of
 from dstcc.papers.model import read_paper
 from scripts import paper_times
 
@@ -29,9 +30,9 @@ def test_a_cell_that_was_timed_is_a_reproductions(tmp_path: Path) -> None:
     made.write_paper(tmp_path / "paper")
     paper = read_paper(tmp_path / "paper")
     list(paper_times.times(paper, paper.figure[:1], tmp_path / "out"))
-    planned = paper_times.plan_figure(paper.figure[0], paper.folder, quick=False)
+    planned = plan_figure(paper.figure[0], paper.folder, quick=False)
     store = Store(tmp_path / "out/cells")
-    kept = [place for place, cell in planned.cells.items() if store.find(paper_times.key_of(cell))]
+    kept = [place for place, cell in planned.cells.items() if store.find(key_of(cell))]
     assert {seed for _name, _x, seed in kept} == {min(seed for _, _, seed in planned.cells)}
     assert len(kept) == 4
 
