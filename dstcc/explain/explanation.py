@@ -11,7 +11,7 @@ import numpy as np
 from dstcc.engine.config import subflow_links
 from dstcc.engine.stepper import SUBFLOW_VALUES
 from dstcc.errors import RunError
-from dstcc.forecast.inputs import NAMES
+from dstcc.forecast.outlook import NAMES
 from dstcc.ladder.channels import GRID
 from dstcc.run.capture import DATA_SENT, DROPPED, sender_links
 from dstcc.run.replay import replay

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import laws
-from .inputs import FIRST_SPAN, Inputs
+from .inputs import FIRST_SPAN
+from .outlook import Outlook
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,14 +35,19 @@ AHEAD_RTTS = (0.5, 4.5)
 
 @dataclass(frozen=True)
 class Batch:
-    """B histories of T events; arrays of numbers a network can take."""
+    """B histories of T events, with A forecasts at each of some states; arrays of numbers a network can take.
+
+    The states are that before anything is heard, and those after each ``every``-th event.
+    """
 
     inputs: Float64Array
     """(B, T, inputs)."""
-    ahead: Float64Array
-    """(B, T + 1, A): how far ahead each forecast is for, in round trips. The first is before anything is heard."""
+    features: Float64Array
+    """(B, states, A, features): of the times that forecasts are for."""
+    held: Float64Array
+    """(B, states, A, points): the logarithm of the filter's belief of them."""
     chance: Float64Array
-    """(B, T + 1, A): the chance that the law has there."""
+    """(B, states, A): the chance that the law has there."""
 
 
 def history(
@@ -76,12 +82,13 @@ def _log_uniform(draws: np.random.Generator, ends: tuple[float, float]) -> float
     return float(np.exp(draws.uniform(low, high)))
 
 
-def batch(draws: np.random.Generator, count: int, events: int, forecasts: int) -> Batch:
-    """So many histories of so many events, with so many forecasts at each of them."""
+def batch(draws: np.random.Generator, count: int, events: int, forecasts: int, every: int = 1) -> Batch:
+    """So many histories of so many events, with so many forecasts at every so many of them."""
     shape = (count, events)
     heard, lost, runs, span = (np.zeros(shape) for _ in range(4))
+    states = np.arange(0, events + 1, every)
     low, high = np.log(AHEAD_RTTS)
-    ahead = np.exp(draws.uniform(low, high, (count, events + 1, forecasts)))
+    ahead = np.exp(draws.uniform(low, high, (count, len(states), forecasts)))
     chance = np.zeros_like(ahead)
     for b in range(count):
         slot = _log_uniform(draws, SLOT_RTTS)
@@ -90,8 +97,14 @@ def batch(draws: np.random.Generator, count: int, events: int, forecasts: int) -
         heard[b], lost[b], runs[b] = history(draws, law[sent], _log_uniform(draws, PACKETS))
         span[b] = np.diff(sent, prepend=sent[0]) * slot
         span[b, 0] = FIRST_SPAN
-        at = np.concatenate([[0.0], (sent + 0.5) * slot])
+        at = np.concatenate([[0.0], (sent + 0.5) * slot])[states]
         chance[b] = np.interp(at[:, None] + ahead[b], (np.arange(len(law)) + 0.5) * slot, law)
-    sums = Inputs(count)
-    inputs = [sums.hear(heard[:, t], lost[:, t], runs[:, t], span[:, t]) for t in range(events)]
-    return Batch(np.stack(inputs, axis=1), ahead, chance)
+    outlook = Outlook(count)
+    inputs, shown = [], [outlook.ahead(ahead[:, 0])]
+    for t in range(events):
+        inputs.append(outlook.hear(heard[:, t], lost[:, t], runs[:, t], span[:, t]))
+        if (t + 1) % every == 0:
+            shown.append(outlook.ahead(ahead[:, (t + 1) // every]))
+    features = np.stack([one.features for one in shown], axis=1)
+    held = np.stack([one.held for one in shown], axis=1)
+    return Batch(np.stack(inputs, axis=1), features, held, chance)

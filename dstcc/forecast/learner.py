@@ -21,8 +21,7 @@ from torch import nn
 
 from dstcc.ladder.channels import POINTS, on_grid
 
-from .inputs import SIZE
-from .network import AHEAD_SIZE, ahead_features
+from .outlook import AHEAD_SIZE, SIZE
 
 if TYPE_CHECKING:
     from .histories import Batch
@@ -37,30 +36,34 @@ class Forecaster(nn.Module):
         self.hidden = hidden
         self.embed = nn.Linear(SIZE, hidden)
         self.gru = nn.GRU(hidden, hidden, batch_first=True)
-        self.ahead = nn.Linear(hidden + AHEAD_SIZE, hidden)
+        self.ahead = nn.Linear(hidden + AHEAD_SIZE + POINTS, hidden)
         self.belief = nn.Linear(hidden, POINTS)
+        nn.init.zeros_(self.belief.weight)
+        nn.init.zeros_(self.belief.bias)
 
-    def forward(self, inputs: torch.Tensor, ahead: torch.Tensor, every: int = 1) -> torch.Tensor:
-        """(B, states, A, points): logits; ``inputs`` (B, T, inputs), ``ahead`` (B, states, A, 4).
+    def forward(
+        self, inputs: torch.Tensor, features: torch.Tensor, held: torch.Tensor, every: int = 1
+    ) -> torch.Tensor:
+        """(B, states, A, points): logits; ``inputs`` (B, T, inputs), the others as a :class:`Batch` has them.
 
         The states are that before anything is heard, and those after each ``every``-th event.
         """
         states, _ = self.gru(torch.tanh(self.embed(inputs)))
         states = torch.cat([torch.zeros_like(states[:, :1]), states], dim=1)[:, ::every]
         weight = self.ahead.weight
-        both = (states @ weight[:, : self.hidden].T)[:, :, None] + ahead @ weight[:, self.hidden :].T
-        logits: torch.Tensor = self.belief(torch.tanh(both + self.ahead.bias))
+        of_time = torch.cat([features, held], dim=-1)
+        both = (states @ weight[:, : self.hidden].T)[:, :, None] + of_time @ weight[:, self.hidden :].T
+        logits: torch.Tensor = held + self.belief(torch.tanh(both + self.ahead.bias))
         return logits
 
     def loss(self, batch: Batch, every: int, device: torch.device) -> torch.Tensor:
-        """L of some histories."""
+        """L of some histories, whose states are ``every`` so many events."""
 
         def tensor(values: np.ndarray) -> torch.Tensor:
             return torch.from_numpy(values.astype(np.float32)).to(device)
 
-        features = tensor(ahead_features(batch.ahead[:, ::every]))
-        logits = self(tensor(batch.inputs), features, every)
-        truth = tensor(on_grid(batch.chance[:, ::every]))
+        logits = self(tensor(batch.inputs), tensor(batch.features), tensor(batch.held), every)
+        truth = tensor(on_grid(batch.chance))
         return -(truth * torch.log_softmax(logits, dim=-1)).sum(dim=-1).mean()
 
     def tensors(self) -> dict[str, np.ndarray]:

@@ -1,12 +1,13 @@
 """The forecaster's network, in numpy; :mod:`dstcc.forecast.learner` has the same in torch.
 
-    e = tanh(A x + a)                               x: an event's inputs (inputs.py)
-    h <- GRU(e, h)                                  after each event, from 0 before the first
-    b(d) = softmax(C tanh(B [h, f(d)] + b) + c)     the belief d round trips after what was heard last was sent
-    f(d) = (log d, d/2 - 1, e^-d, e^(-d/3))
+    e = tanh(A x + a)                                      x: an event's inputs (outlook.py)
+    h <- GRU(e, h)                                         after each event, from 0 before the first
+    b(d) = softmax(l(d) + C tanh(B [h, f(d), l(d)] + b) + c)
 
-b is a distribution over the chances of loss of :data:`dstcc.ladder.channels.GRID`. The GRU is torch's
-(Cho et al., 2014, with the reset gate behind the product).
+b(d) is the belief d round trips after what was heard last was sent: a distribution over the chances of loss of
+:data:`dstcc.ladder.channels.GRID`. l(d) is the logarithm of what the filter believes there, and f(d) are the features
+of that time (:class:`dstcc.forecast.outlook.Ahead`): with C and c of 0 the network believes what the filter does. The
+GRU is torch's (Cho et al., 2014, with the reset gate behind the product).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from dstcc.ladder.channels import POINTS
 
-from .inputs import SIZE
+from .outlook import AHEAD_SIZE, SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 
     from dstcc.engine.config import Float64Array
 
-AHEAD_SIZE = 4
-"""f."""
+    from .outlook import Ahead
 
 
 def shapes(hidden: int) -> dict[str, tuple[int, ...]]:
@@ -39,16 +39,11 @@ def shapes(hidden: int) -> dict[str, tuple[int, ...]]:
         "gru.weight_hh_l0": (3 * hidden, hidden),
         "gru.bias_ih_l0": (3 * hidden,),
         "gru.bias_hh_l0": (3 * hidden,),
-        "ahead.weight": (hidden, hidden + AHEAD_SIZE),
+        "ahead.weight": (hidden, hidden + AHEAD_SIZE + POINTS),
         "ahead.bias": (hidden,),
         "belief.weight": (POINTS, hidden),
         "belief.bias": (POINTS,),
     }
-
-
-def ahead_features(ahead: Float64Array) -> Float64Array:
-    """f, (.., 4)."""
-    return np.stack([np.log(ahead), ahead / 2 - 1, np.exp(-ahead), np.exp(-ahead / 3)], axis=-1)
 
 
 class Network:
@@ -83,12 +78,13 @@ class Network:
         fresh = np.tanh(new[:, 2 * size :] + reset * old[:, 2 * size :])
         return np.asarray((1 - keep) * fresh + keep * state)
 
-    def expect(self, state: Float64Array, ahead_rtts: Float64Array) -> Float64Array:
-        """(K, times, points): beliefs so far ahead, (K, times), of h."""
+    def expect(self, state: Float64Array, ahead: Ahead) -> Float64Array:
+        """(K, times, points): beliefs of times ahead, of h."""
         of, size = self._of, self.hidden
         weight = of["ahead.weight"]
-        both = (state @ weight[:, :size].T)[:, None, :] + ahead_features(ahead_rtts) @ weight[:, size:].T
-        logits = np.tanh(both + of["ahead.bias"]) @ of["belief.weight"].T + of["belief.bias"]
+        of_time = np.concatenate([ahead.features, ahead.held], axis=-1)
+        both = (state @ weight[:, :size].T)[:, None, :] + of_time @ weight[:, size:].T
+        logits = ahead.held + np.tanh(both + of["ahead.bias"]) @ of["belief.weight"].T + of["belief.bias"]
         chances = np.exp(logits - logits.max(axis=-1, keepdims=True))
         return np.asarray(chances / chances.sum(axis=-1, keepdims=True))
 

@@ -1,7 +1,7 @@
 """Policy files of forecasters: the format of :mod:`dstcc.learn.policies.policy`, with other contents.
 
-``observation`` has ``kind`` "heard", the ``inputs`` by name and ``within``: the ranges of slots, packets and times
-ahead of the training. ``action`` has ``kind`` "repair", the most ``layers`` and ``subflows``, and the ``rule`` that the
+``observation`` has ``kind`` "heard", the ``inputs`` of an event and the features of a time ``ahead`` by name, and
+``within``: the ranges of slots, packets and times ahead of the training. ``action`` has ``kind`` "repair", the most ``layers`` and ``subflows``, and the ``rule`` that the
 guard falls back to. ``network`` has ``kind`` "gru-forecast" and ``hidden``.
 """
 
@@ -27,8 +27,8 @@ from dstcc.learn.policies.policy import (
 )
 from dstcc.version import __version__
 
-from .inputs import NAMES
 from .network import Network
+from .outlook import AHEAD_NAMES, NAMES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,6 +126,7 @@ class ForecastPolicy:
             "observation": {
                 "kind": OBSERVATION,
                 "inputs": list(NAMES),
+                "ahead": list(AHEAD_NAMES),
                 "within": {key: list(span) for key, span in self.within.items()},
             },
             "action": {
@@ -161,6 +162,8 @@ def forecast_of(
     try:
         if observation.get("kind") != OBSERVATION or tuple(observation["inputs"]) != NAMES:
             raise ValueError(f"observation: this version's forecasters see {', '.join(NAMES)}")
+        if tuple(observation["ahead"]) != AHEAD_NAMES:
+            raise ValueError(f"observation.ahead: this version's forecasters see {', '.join(AHEAD_NAMES)}")
         if network.get("kind") != NETWORK:
             raise ValueError(f"network kind {network.get('kind')!r}: {NETWORK} for coded packets")
         if (action.get("layers"), action.get("subflows")) != (MOST_LAYERS, MOST_SUBFLOWS):

@@ -13,16 +13,16 @@ NAME = "gru-mpc"
 class Recipe:
     """A step is an event of one history."""
 
-    hidden: int = 64
-    histories: int = 32
+    hidden: int = 96
+    histories: int = 64
     """Of a batch."""
     events: int = 256
     """Of a history: 5 to 64 round trips of slots."""
     forecasts: int = 2
     """At a state."""
-    every: int = 2
+    every: int = 4
     """Events between states whose forecasts are judged."""
-    updates: int = 700
+    updates: int = 1000
     """Unless ``--steps`` says otherwise; the rate falls towards the last of these, whatever ``--steps`` says."""
     learning_rate: float = 3e-3
     rising: int = 40

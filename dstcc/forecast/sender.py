@@ -21,7 +21,8 @@ from dstcc.ladder.channels import GRID, POINTS
 from dstcc.ladder.planner import Planner
 from dstcc.ladder.seen import Decision
 
-from .inputs import FIRST_SPAN, SIZE, Inputs
+from .inputs import FIRST_SPAN
+from .outlook import SIZE, Outlook
 
 if TYPE_CHECKING:
     from dstcc.engine.config import Float64Array
@@ -49,7 +50,7 @@ class Forecasting:
         self._rule.begin(mission)
         rows = mission.trials * mission.subflows
         self._rtt_s = 2 * mission.light_s.reshape(rows)
-        self._inputs, self._state = Inputs(rows), self.policy.network.start(rows)
+        self._outlook, self._state = Outlook(rows), self.policy.network.start(rows)
         self._known_s = np.full(rows, np.nan)
         self._foretold: deque[tuple[Float64Array, Float64Array]] = deque(maxlen=self._kept(mission))
         self._surprise, self._weight = np.zeros(rows), np.ones(rows)
@@ -72,7 +73,7 @@ class Forecasting:
         some, known = heard > 0, ~np.isnan(self._known_s)
         sent_s = np.where(some, seen.sent_s.reshape(rows), self._known_s)
         span = np.where(known & some, (sent_s - self._known_s) / self._rtt_s, FIRST_SPAN)
-        inputs = self._inputs.hear(heard, lost, runs, np.maximum(span, 0))
+        inputs = self._outlook.hear(heard, lost, runs, np.maximum(span, 0))
         self.inputs = np.where(some[:, None], inputs, self.inputs.reshape(inputs.shape)).reshape(
             self.inputs.shape
         )
@@ -81,7 +82,7 @@ class Forecasting:
         times = np.repeat(self._planner.times(seen.time_s), self._mission.subflows, axis=0)
         since = np.where(np.isnan(self._known_s), 0.0, self._known_s)
         ahead = np.clip((times - since[:, None]) / self._rtt_s[:, None], *self.policy.within["ahead_rtts"])
-        beliefs = self.policy.network.expect(self._state, ahead)
+        beliefs = self.policy.network.expect(self._state, self._outlook.ahead(ahead))
         return beliefs.reshape(*seen.heard.shape, *beliefs.shape[1:])
 
     def decide(self, seen: Seen) -> Decision:

@@ -66,7 +66,11 @@ class Training:
             self.network = Forecaster(recipe.hidden).to(self.device)
         self.optimiser = torch.optim.Adam(self.network.parameters(), lr=recipe.learning_rate)
         self.validation = histories.batch(
-            generator(VALIDATION, "validation"), recipe.validation, recipe.events, recipe.forecasts
+            generator(VALIDATION, "validation"),
+            recipe.validation,
+            recipe.events,
+            recipe.forecasts,
+            recipe.every,
         )
         self.updates = 0
         self.points: list[Point] = []
@@ -85,7 +89,7 @@ class Training:
         began = time.perf_counter()
         recipe = self.recipe
         draws = generator(self.seed, f"histories {self.updates}")
-        batch = histories.batch(draws, recipe.histories, recipe.events, recipe.forecasts)
+        batch = histories.batch(draws, recipe.histories, recipe.events, recipe.forecasts, recipe.every)
         for group in self.optimiser.param_groups:
             group["lr"] = rate(recipe, self.updates, recipe.updates)
         loss = self.network.loss(batch, recipe.every, self.device)
@@ -102,7 +106,7 @@ class Training:
     def evaluate(self) -> Point:
         """The score on the validation's histories."""
         with torch.inference_mode():
-            score = -float(self.network.loss(self.validation, 1, self.device).item())
+            score = -float(self.network.loss(self.validation, self.recipe.every, self.device).item())
         if self.best is None or score > self.best[0]:
             self.best = score, self.network.tensors()
         point = Point(self.steps, score, self.best[0], self.loss, 0.0)

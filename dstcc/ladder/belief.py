@@ -77,6 +77,10 @@ class Filter:
         """(K, subflows, points): the belief when what was heard last was sent."""
         return np.asarray(np.einsum("kst,kstp->ksp", self._trust, self._weight))
 
+    def trust(self) -> Float64Array:
+        """(K, subflows, spans): how well each span has foretold, as shares."""
+        return self._trust
+
     def expect(self, times_s: Float64Array) -> Float64Array:
         """(K, subflows, times, points): a belief for each of the times (K, times)."""
         since = times_s[:, None, :] - np.where(np.isnan(self._at_s), np.inf, self._at_s)[..., None]

@@ -12,7 +12,7 @@ from dstcc_cli.main import main
 
 from dstcc.explain import explain, render
 from dstcc.explain.explanation import share_in_words
-from dstcc.forecast.inputs import SIZE
+from dstcc.forecast.outlook import SIZE
 from dstcc.run import load_run
 
 from .made import certain, policy, write

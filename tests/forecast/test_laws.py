@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from dstcc.forecast import histories, laws
-from dstcc.forecast.inputs import FIRST_SPAN, NAMES, SIZE, Inputs
+from dstcc.forecast.inputs import FIRST_SPAN, NAMES, Inputs
+from dstcc.forecast.outlook import AHEAD_SIZE, SIZE
+from dstcc.ladder.channels import POINTS
 from dstcc.ladder.fleet import Fleet, Step
 from dstcc.ladder.rules import Automatic
 from dstcc.scenario import load_scenario, parse_override
@@ -109,11 +111,34 @@ def test_forecasts_are_judged_by_the_law_where_it_will_be(monkeypatch: pytest.Mo
     # A law that is its own clock: in slot i the chance is i/1000.
     monkeypatch.setattr(laws, "draw", lambda draws, slots, slot: np.arange(slots) / 1000)
     batch = histories.batch(np.random.default_rng(1), 2, 30, 3)
-    assert batch.inputs.shape == (2, 30, SIZE) and batch.ahead.shape == (2, 31, 3)
+    assert batch.inputs.shape == (2, 30, SIZE) and batch.features.shape == (2, 31, 3, AHEAD_SIZE)
+    assert batch.held.shape == (2, 31, 3, POINTS)
+    ahead = np.exp(batch.features[..., 0])
     for event in (1, 17, 30):
-        slots = (event - 1) + batch.ahead[:, event] / 0.05
+        slots = (event - 1) + ahead[:, event] / 0.05
         assert batch.chance[:, event] == pytest.approx(slots / 1000, abs=1e-4)
-    assert batch.chance[:, 0] == pytest.approx(np.maximum(batch.ahead[:, 0] / 0.05 - 0.5, 0) / 1000, abs=1e-4)
+    assert batch.chance[:, 0] == pytest.approx(np.maximum(ahead[:, 0] / 0.05 - 0.5, 0) / 1000, abs=1e-4)
+
+
+def test_what_is_shown_of_a_state_is_what_was_heard_until_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but one point of a law are alike: what leads there differs from the state on that has heard of it."""
+    monkeypatch.setattr(histories, "GAPS", 0.0)
+    monkeypatch.setattr(histories, "ROWS", 0.0)
+    shown = []
+    for jump in (0.0, 0.4):
+        monkeypatch.setattr(
+            laws, "draw", lambda draws, slots, slot, jump=jump: np.where(np.arange(slots) < 12, 0.0, jump)
+        )
+        shown.append(histories.batch(np.random.default_rng(1), 1, 24, 2, every=4))
+    same = [
+        (one == other).all(axis=(0, 2, 3))
+        for one, other in ((shown[0].features, shown[1].features), (shown[0].held, shown[1].held))
+    ]
+    # States 0, 4, 8 and 12 have heard of slots below 12 only.
+    for alike in same:
+        assert alike.tolist() == [True] * 4 + [False] * 3
+    assert (shown[0].inputs[:, :12] == shown[1].inputs[:, :12]).all()
+    assert (shown[0].inputs[:, 12] != shown[1].inputs[:, 12]).any()
 
 
 def test_gaps_are_spans_between_events() -> None:

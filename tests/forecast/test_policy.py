@@ -12,12 +12,14 @@ import pytest
 from dstcc.errors import PolicyError
 from dstcc.forecast import histories, laws
 from dstcc.forecast.files import load_controller, load_forecaster, load_senders
-from dstcc.forecast.inputs import FIRST_SPAN, SIZE, Inputs
-from dstcc.forecast.network import Network, ahead_features
+from dstcc.forecast.inputs import FIRST_SPAN
+from dstcc.forecast.network import Network
+from dstcc.forecast.outlook import AHEAD_SIZE, SIZE, Ahead, Outlook
 from dstcc.forecast.policy import ForecastPolicy
 from dstcc.forecast.recipe import Recipe
 from dstcc.forecast.sender import Forecasting
-from dstcc.ladder.channels import GRID
+from dstcc.ladder.belief import Filter
+from dstcc.ladder.channels import GRID, POINTS
 from dstcc.ladder.fleet import Fleet
 from dstcc.ladder.stored import SHIPPED
 from dstcc.learn.policies.policy import load_policy, write_policy
@@ -34,27 +36,42 @@ def test_the_network_is_torchs() -> None:
     forecaster = Forecaster(6)
     forecaster.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
     draws = np.random.default_rng(3)
-    inputs, ahead = draws.normal(0, 1, (2, 5, SIZE)), draws.uniform(0.5, 4, (2, 6, 3))
+    inputs, features = draws.normal(0, 1, (2, 5, SIZE)), draws.normal(0, 1, (2, 6, 3, AHEAD_SIZE))
+    held = np.log(draws.dirichlet(np.full(POINTS, 0.3), (2, 6, 3)) + 1e-5)
+
+    def single(values: np.ndarray) -> Any:
+        return torch.from_numpy(values.astype(np.float32))
+
     with torch.inference_mode():
-        logits = forecaster(
-            torch.from_numpy(inputs.astype(np.float32)),
-            torch.from_numpy(ahead_features(ahead).astype(np.float32)),
-        )
+        logits = forecaster(single(inputs), single(features), single(held))
         theirs = torch.softmax(logits, dim=-1).numpy()
     network = Network(weights, 6)
     state = network.start(2)
     for event in range(6):
-        assert network.expect(state, ahead[:, event]) == pytest.approx(theirs[:, event], abs=1e-5)
+        ahead = Ahead(features[:, event], held[:, event])
+        assert network.expect(state, ahead) == pytest.approx(theirs[:, event], abs=1e-5)
         if event < 5:
             state = network.hear(inputs[:, event], state)
     # Every second state alone is the same as it is among all.
     with torch.inference_mode():
-        some = forecaster(
-            torch.from_numpy(inputs.astype(np.float32)),
-            torch.from_numpy(ahead_features(ahead[:, ::2]).astype(np.float32)),
-            2,
-        )
+        some = forecaster(single(inputs), single(features[:, ::2]), single(held[:, ::2]), 2)
     assert torch.softmax(some, dim=-1).numpy() == pytest.approx(theirs[:, ::2], abs=1e-6)
+
+
+def test_before_it_has_learned_anything_it_believes_what_the_filter_does() -> None:
+    torch = pytest.importorskip("torch")
+    from dstcc.forecast.learner import Forecaster
+
+    torch.manual_seed(1)
+    network = Network(Forecaster(6).tensors(), 6)
+    outlook, knows_none, state = Outlook(1), Filter(1, 1, np.ones((1, 1))), network.start(1)
+    for event, x in enumerate((3.0, 40.0, 0.0, 9.0)):
+        lost, span = np.array([x]), np.array([0.2 if event else FIRST_SPAN])
+        state = network.hear(outlook.hear(np.array([400.0]), lost, lost, span), state)
+        knows_none.hear(np.array([[400.0]]), lost[:, None], np.array([[0.2 * event]]))
+    ahead = np.array([[0.7, 2.0]])
+    believed = network.expect(state, outlook.ahead(ahead))
+    assert believed == pytest.approx(knows_none.expect(0.6 + ahead)[:, 0], abs=2e-4)
 
 
 def test_a_file_gives_the_same_policy_back(tmp_path: Path) -> None:
@@ -96,6 +113,10 @@ def changed(tmp_path: Path, change: Any, weights: dict[str, np.ndarray] | None =
         (
             lambda h: h["observation"].update(inputs=["rtt"]),
             "observation: this version's forecasters see log heard",
+        ),
+        (
+            lambda h: h["observation"].update(ahead=["time"]),
+            "observation.ahead: this version's forecasters see log time",
         ),
         (
             lambda h: h["observation"]["within"].pop("packets"),
@@ -164,13 +185,13 @@ def test_the_shipped_one_is_of_the_training_that_its_card_names() -> None:
     # It foretells what it was trained for: a steady loss of a tenth, and one that has been rising for two round trips.
     found = {}
     for kind, chance in (("steady", np.full(100, 0.1)), ("rising", np.geomspace(0.002, 0.1, 100))):
-        inputs, state = Inputs(1), shipped.network.start(1)
+        outlook, state = Outlook(1), shipped.network.start(1)
         for event, p in enumerate(chance):
             lost = np.array([round(400 * p)]) * 1.0
             span = np.array([0.05 if event else FIRST_SPAN])
             state = shipped.network.hear(
-                inputs.hear(np.array([400.0]), lost, np.ceil(lost * (1 - p)), span), state
+                outlook.hear(np.array([400.0]), lost, np.ceil(lost * (1 - p)), span), state
             )
-        found[kind] = float(shipped.network.expect(state, np.array([[1.1]]))[0, 0] @ GRID)
+        found[kind] = float(shipped.network.expect(state, outlook.ahead(np.array([[1.1]])))[0, 0] @ GRID)
     assert found["steady"] == pytest.approx(0.1, rel=0.3)
     assert found["rising"] > found["steady"]

@@ -10,7 +10,8 @@ import pytest
 from scipy.stats import binom
 
 from dstcc.forecast.drive import drive
-from dstcc.forecast.inputs import FIRST_SPAN, Inputs
+from dstcc.forecast.inputs import FIRST_SPAN
+from dstcc.forecast.outlook import Outlook
 from dstcc.forecast.sender import Forecasting, place_of
 from dstcc.ladder.channels import GRID, on_grid
 from dstcc.ladder.fleet import Fleet, Step
@@ -47,20 +48,20 @@ def test_beliefs_are_the_networks_at_the_planners_times() -> None:
     first = sender.expect(heard(60.0, [-1, -1]))
     assert first.shape == (2, 1, 6, len(GRID))
     ahead = np.clip(times / 1200, 0.5, 4.5)
-    assert first[:, 0] == pytest.approx(network.expect(network.start(2), ahead))
+    outlook = Outlook(2)
+    assert first[:, 0] == pytest.approx(network.expect(network.start(2), outlook.ahead(ahead)))
     # The first trial hears; the second one not yet, and later hears what the first one heard, as if it were the first.
-    inputs, state = Inputs(2), network.start(2)
-    both = np.array([300.0, 300.0])
-    state = network.hear(inputs.hear(both, np.full(2, 9.0), np.full(2, 9.0), np.full(2, FIRST_SPAN)), state)
+    both, nine, state = np.array([300.0, 300.0]), np.full(2, 9.0), network.start(2)
+    state = network.hear(outlook.hear(both, nine, nine, np.full(2, FIRST_SPAN)), state)
     now = sender.expect(heard(1260.0, [9, -1]))
     ahead = (planner.times(np.full(2, 1260.0)) - 30.0) / 1200
-    assert now[0, 0] == pytest.approx(network.expect(state, ahead)[0])
+    assert now[0, 0] == pytest.approx(network.expect(state, outlook.ahead(ahead))[0])
     assert now[1, 0] != pytest.approx(now[0, 0])
     later = sender.expect(heard(1320.0, [-1, 9]))
     ahead = (planner.times(np.full(2, 1320.0)) - 90.0) / 1200
-    assert later[1, 0] == pytest.approx(network.expect(state, ahead)[1])
+    assert later[1, 0] == pytest.approx(network.expect(state, outlook.ahead(ahead))[1])
     ahead = (planner.times(np.full(2, 1320.0)) - 30.0) / 1200
-    assert later[0, 0] == pytest.approx(network.expect(state, ahead)[0])
+    assert later[0, 0] == pytest.approx(network.expect(state, outlook.ahead(ahead))[0])
 
 
 def test_a_second_event_is_so_much_later_than_the_first() -> None:
@@ -69,12 +70,12 @@ def test_a_second_event_is_so_much_later_than_the_first() -> None:
     sender.expect(heard(1260.0, [9, 9]))
     sender.expect(heard(1320.0, [-1, -1]))
     found = sender.expect(heard(1380.0, [4, 4]))
-    inputs, state = Inputs(1), made.network.start(1)
+    outlook, state = Outlook(1), made.network.start(1)
     for lost, span in ((9.0, FIRST_SPAN), (4.0, 120 / 1200)):
         x = np.array([lost])
-        state = made.network.hear(inputs.hear(np.array([300.0]), x, x, np.array([span])), state)
+        state = made.network.hear(outlook.hear(np.array([300.0]), x, x, np.array([span])), state)
     ahead = (Planner(MISSION).times(np.full(2, 1380.0))[:1] - 150.0) / 1200
-    assert found[0, 0] == pytest.approx(made.network.expect(state, ahead)[0])
+    assert found[0, 0] == pytest.approx(made.network.expect(state, outlook.ahead(ahead))[0])
 
 
 def test_the_place_of_what_came_is_its_binomial_tail_under_the_belief() -> None:

@@ -16,7 +16,7 @@ from dstcc.forecast import histories
 from dstcc.forecast.files import load_forecaster
 from dstcc.forecast.learner import Forecaster
 from dstcc.forecast.recipe import Recipe
-from dstcc.forecast.training import train
+from dstcc.forecast.training import VALIDATION, train
 from dstcc.learn.algorithms.streams import generator
 from dstcc.learn.training import choose
 from dstcc.learn.training.loop import Interrupted, Trained
@@ -66,7 +66,7 @@ def test_another_seed_is_another_training_and_no_batch_is_the_validations(tmp_pa
 
 def test_all_of_a_loss_is_on_the_device_that_was_asked_for() -> None:
     """On torch's device without memory, with which nothing that was left on the CPU can be combined."""
-    batch = histories.batch(np.random.default_rng(1), 2, 8, 1)
+    batch = histories.batch(np.random.default_rng(1), 2, 8, 1, 4)
     device = torch.device("meta")
     loss = Forecaster(4).to(device).loss(batch, 4, device)
     assert loss.device.type == "meta" and loss.shape == ()
@@ -77,12 +77,23 @@ def test_all_of_a_loss_is_on_the_device_that_was_asked_for() -> None:
 @pytest.mark.slow
 def test_it_learns(tmp_path: Path) -> None:
     longer = replace(
-        TINY, learning_rate=0.02, hidden=16, histories=16, events=48, updates=50, evaluate_every=10
+        TINY,
+        learning_rate=0.01,
+        hidden=16,
+        histories=16,
+        events=64,
+        updates=40,
+        evaluate_every=10,
+        validation=64,
     )
     go(tmp_path, recipe=longer)
     rows = (tmp_path / "run/curves.csv").read_text().split()[1:]
     scores = [float(row.split(",")[1]) for row in rows]
-    assert scores[-1] > scores[0] + 0.1 > -np.log(40) + 0.1  # better than before, and than a flat belief
+    draws = generator(VALIDATION, "validation")
+    batch = histories.batch(draws, longer.validation, longer.events, longer.forecasts, longer.every)
+    untaught = -float(Forecaster(16).loss(batch, longer.every, torch.device("cpu")).item())
+    assert untaught > -np.log(40) + 0.05  # what the filter believes is better than a flat belief,
+    assert max(scores) == scores[-1] > untaught + 0.05  # and what was learned is better than that
 
 
 def test_what_is_in_the_way_or_another_training_is_refused(tmp_path: Path) -> None:
