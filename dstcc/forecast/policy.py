@@ -1,8 +1,9 @@
 """Policy files of forecasters: the format of :mod:`dstcc.learn.policies.policy`, with other contents.
 
 ``observation`` has ``kind`` "heard", the ``inputs`` of an event and the features of a time ``ahead`` by name, and
-``within``: the ranges of slots, packets and times ahead of the training. ``action`` has ``kind`` "repair", the most ``layers`` and ``subflows``, and the ``rule`` that the
-guard falls back to. ``network`` has ``kind`` "gru-forecast" and ``hidden``.
+``within``: the ranges of slots, packets and times ahead of the training. ``action`` has ``kind`` "repair", the most
+``layers`` and ``subflows``, and the ``rule`` that the guard falls back to. ``network`` has ``kind`` "gru-forecast" and
+``hidden``.
 """
 
 from __future__ import annotations
