@@ -20,6 +20,8 @@ import numpy as np
 from dstcc.ladder.channels import LEAST, MOST
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from dstcc.engine.config import Float64Array
 
 SPANS_RTTS = np.array([0.3, 1.0, 3.0])
@@ -63,7 +65,7 @@ class Trends:
         self._y = [np.where(some, new, old) for new, old in zip(lost_moved, self._y, strict=True)]
         self._fit(some)
 
-    def _fit(self, some: Float64Array) -> None:
+    def _fit(self, some: NDArray[np.bool_]) -> None:
         (s0, s1, s2), (y0, y1) = self._s, self._y
         spread = np.maximum(s0 * s2 - s1 * s1, 0) + RIDGE * (s0 * SPANS_RTTS) ** 2
         slope = (s0 * y1 - s1 * y0) / np.maximum(spread, 1e-300)
