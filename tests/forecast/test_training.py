@@ -114,13 +114,13 @@ def test_what_is_in_the_way_or_another_training_is_refused(tmp_path: Path) -> No
 
 def test_the_command_trains_and_goes_on_without_the_name(tmp_path: Path) -> None:
     def command(*more: str) -> str:
-        arguments = ["train", str(write(tmp_path)), "-o", str(tmp_path / "run"), "--steps", "8192", *more]
+        arguments = ["train", str(write(tmp_path)), "-o", str(tmp_path / "run"), "--steps", "16384", *more]
         result = CliRunner().invoke(main, arguments)
         assert result.exit_code == 0, result.output
         return result.stdout
 
-    assert "gru-mpc, 8,192 steps (all steps done)" in command("--algorithm", "gru-mpc").replace("\n", " ")
-    assert "gru-mpc, 8,192 steps" in command("--resume").replace("\n", " ")
+    assert "gru-mpc, 16,384 steps (all steps done)" in command("--algorithm", "gru-mpc").replace("\n", " ")
+    assert "gru-mpc, 16,384 steps" in command("--resume").replace("\n", " ")
     assert choose.algorithm_of(None, tmp_path / "run", resume=True) == "gru-mpc"
     assert choose.algorithm_of(None, tmp_path / "none", resume=True) == "dstcc"
     odd = CliRunner().invoke(
