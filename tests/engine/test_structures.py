@@ -121,6 +121,33 @@ def test_the_room_of_a_chunk_is_what_halls_condition_leaves(steps: tuple[list[in
         taken[k] += min(wanted, max(room, 0))
 
 
+@given(st.lists(st.tuples(st.sampled_from(("push", "pop", "pop to")), st.integers(1, 9)), max_size=60))
+@settings(max_examples=300)
+def test_a_ring_is_a_queue_whose_places_keep_their_numbers(steps: list[tuple[str, int]]) -> None:
+    ring, plain, popped, peak = structures.BlockRing(), list[int](), 0, 0
+    for step, times in steps:
+        if step == "push":
+            for _ in range(times):
+                ring.push_back(1000 + len(plain))
+                plain.append(1000 + len(plain))
+        elif step == "pop":
+            for _ in range(min(times, len(plain) - popped)):
+                ring.pop_front()
+                popped += 1
+        else:
+            popped = min(popped + times, len(plain))
+            ring.pop_front(popped)
+        assert (ring.begin, ring.end) == (popped, len(plain))
+        assert [ring[i] for i in range(popped, len(plain))] == plain[popped:]
+        if popped < len(plain):
+            assert ring.front == plain[popped]
+        # Blocks of four integers, from the front's to the back's; the back's stays while it has room.
+        blocks = (len(plain) + 3) // 4 - popped // 4
+        assert ring.bytes == blocks * 4 * 8
+        peak = max(peak, ring.bytes)
+    assert ring.peak_bytes >= peak
+
+
 @given(st.lists(st.integers(1, NEVER_NS), min_size=1, max_size=50), st.floats(0.01, 1))
 def test_a_quantile_is_right_to_5_percent(values: list[int], q: float) -> None:
     histogram = structures.LogHistogram()

@@ -64,7 +64,14 @@ public:
 private:
     static constexpr std::int64_t kNone = -1;  // no epoch has begun
 
-    std::int64_t jiffies(Time at) const { return constants_->ticks(at); }
+    // A division, and mostly the last one's quotient.
+    std::int64_t jiffies(Time at) {
+        if (at < tick_ns_ || at - tick_ns_ >= constants_->jiffy) {
+            tick_ = constants_->ticks(at);
+            tick_ns_ = tick_ * constants_->jiffy - constants_->uptime;
+        }
+        return tick_;
+    }
     void reset() {
         last_max_ = 0;
         last_cwnd_ = 0;
@@ -145,6 +152,8 @@ private:
 
     const ConstantsNs* constants_ = nullptr;
     std::int64_t hz_ = 250;
+    std::int64_t tick_ = 0;  // the jiffy that was asked for last, and when it began
+    Time tick_ns_ = kNever;
     std::int64_t k_ = 0;  // 1024ths of an emulated second from the epoch to the origin
     std::int64_t last_max_ = 0, origin_ = 0, last_cwnd_ = 0, count_ = 1, ack_count_ = 0, reno_cwnd_ = 0;
     std::int64_t last_time_ = 0, epoch_start_ = kNone;  // jiffies

@@ -24,24 +24,24 @@ public:
     const T& operator[](std::int64_t i) const {
         return table_[static_cast<std::size_t>(i >> kLog) & mask_][i & (kBlock - 1)];
     }
-    T& front() { return front_block_[begin_ & (kBlock - 1)]; }
-    // Bring what the front will reach soon into the cache; rings are longer than any. (Two records or more share a line:
-    // every other call is enough.)
+    T& front() { return *front_; }
+    // Bring what the front will reach soon into the cache; rings are longer than any. What begins a block is brought when
+    // the front comes to the block before it.
     void prefetch_ahead(std::int64_t steps) const {
-        const std::int64_t i = begin_ + steps;
-        if ((i & 1) == 0 && i < end_) __builtin_prefetch(&(*this)[i]);
+        if (front_end_ - front_ > steps) __builtin_prefetch(front_ + steps);
     }
 
     // A new back for the caller to fill in, field by field: a record that is made elsewhere and copied waits for its own
     // stores.
     T& emplace_back() {
-        if ((end_ & (kBlock - 1)) == 0) open_block(end_ >> kLog);
-        return back_block_[end_++ & (kBlock - 1)];
+        if (back_ == back_end_) open_block(end_ >> kLog);
+        ++end_;
+        return *back_++;
     }
     T& push_back(const T& value) { return emplace_back() = value; }
     void pop_front() {
         ++begin_;
-        if ((begin_ & (kBlock - 1)) == 0) next_block();
+        if (++front_ == front_end_) next_block();
     }
     // All up to and not including `to`.
     void pop_front(std::int64_t to) {
@@ -60,8 +60,11 @@ private:
         auto& place = table_[static_cast<std::size_t>(number) & mask_];
         place = spare_ ? std::move(spare_) : Block(new T[kBlock]);
         if (++live_blocks_ > peak_blocks_) peak_blocks_ = live_blocks_;
-        back_block_ = place.get();
-        if (number == first) front_block_ = back_block_;
+        back_ = place.get();
+        back_end_ = back_ + kBlock;
+        if (number != first) return;
+        front_ = back_;
+        front_end_ = back_end_;
     }
     // The front has left its block: free it and move on (to none, if the ring is empty).
     [[gnu::noinline, gnu::cold]] void next_block() {
@@ -71,7 +74,9 @@ private:
         else
             left.reset();
         --live_blocks_;
-        front_block_ = begin_ == end_ ? nullptr : table_[static_cast<std::size_t>(begin_ >> kLog) & mask_].get();
+        if (begin_ == end_) return;
+        front_ = table_[static_cast<std::size_t>(begin_ >> kLog) & mask_].get();
+        front_end_ = front_ + kBlock;
     }
     void grow(std::int64_t first) {
         const std::size_t old = table_.size(), now = old == 0 ? 4 : old * 2;
@@ -87,7 +92,8 @@ private:
     std::vector<Block> table_;
     std::size_t mask_ = 0;
     Block spare_;
-    T *front_block_ = nullptr, *back_block_ = nullptr;
+    // The front, the place behind the back, and where the block of each ends.
+    T *front_ = nullptr, *front_end_ = nullptr, *back_ = nullptr, *back_end_ = nullptr;
     std::int64_t begin_ = 0, end_ = 0, live_blocks_ = 0, peak_blocks_ = 0;
 };
 

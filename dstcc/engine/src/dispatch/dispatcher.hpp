@@ -70,6 +70,11 @@ public:
                new_payload_ + planned_payload_ + bytes - peer_delivered_ <= transport_.receive_buffer_bytes;
     }
     bool room_at_receiver() const { return room_at_receiver(transport_.mss_bytes); }
+    // How many segments of so many bytes have room at the receiver.
+    std::int64_t room_for(std::int64_t bytes) const {
+        if (!bounded_) return kInfiniteWindow;
+        return (transport_.receive_buffer_bytes - (new_payload_ + planned_payload_ - peer_delivered_)) / bytes;
+    }
     // A layer waits, some subflow has room, and the receiver has none.
     void note_blocked() {
         if (wants_feedback_ && !pending_.empty()) scheduler_->on_blocked(now_);
@@ -157,7 +162,7 @@ private:
     void copy_elsewhere(std::size_t s, std::uint32_t object, std::uint32_t order, std::uint16_t bytes,
                         std::int64_t number);
     Cut take(Outlet& subflow, std::uint32_t object, LayerSending& layer, std::int64_t payload);
-    std::int64_t put(std::size_t s, Outlet& subflow, const Cut& segment);
+    std::int64_t put(std::size_t s, Outlet& subflow, LayerSending& layer, const Cut& segment);
     void refresh(std::size_t s) { refresh(s, subflows_[s].sender); }
     void refresh(std::size_t s, const Subflow& sender);
 
@@ -222,7 +227,10 @@ inline void Dispatcher::finish_sending(std::size_t s, Outlet& subflow) {
 }
 
 // Ready subflows that may take new data: the stale only when all are.
-inline SubflowSet Dispatcher::usable() const { return (established_ & ~stale_) != 0 ? ready_ & ~stale_ : ready_; }
+inline SubflowSet Dispatcher::usable() const {
+    if (stale_ == 0) return ready_;
+    return (established_ & ~stale_) != 0 ? ready_ & ~stale_ : ready_;
+}
 
 // For schedulers that go by their paths alone.
 inline int Dispatcher::pick_by_paths(SubflowSet ready) {

@@ -83,7 +83,7 @@ void Dispatcher::send_run(std::size_t s, std::uint32_t object) {
     if (!subflow.sender.paced(now_) && !wants_feedback_ && !chunks_ && copied_layers_ == 0)
         send_burst(s, subflow, object, layer, payload);
     else
-        do put(s, subflow, take(subflow, object, layer, payload));
+        do put(s, subflow, layer, take(subflow, object, layer, payload));
         while (layer.offset < payload && contains(ready_, s) && room_at_receiver());
     backlog_ -= layer.offset - before;
     if (layer.offset == payload) {
@@ -98,26 +98,32 @@ void Dispatcher::send_run(std::size_t s, std::uint32_t object) {
 [[gnu::always_inline]] inline void Dispatcher::send_burst(std::size_t s, Outlet& subflow, std::uint32_t object,
                                                           LayerSending& layer, std::int64_t payload) {
     Subflow& sender = subflow.sender;
-    const std::int64_t mss = transport_.mss_bytes, bytes_before = layer.offset;
+    const Time now = now_;
+    const std::int64_t mss = transport_.mss_bytes;
     std::uint32_t& next_order = order_of(subflow, object);
     note_first(s, layer);
-    sender.begin_run(now_);
-    const std::int64_t first = sender.tcp().snd_nxt, most = sender.room();
-    std::int64_t count = 0;
+    sender.begin_run(now);
+    const std::int64_t first = sender.tcp().snd_nxt;
+    const std::int64_t end = first + std::min(sender.room(), room_for(mss));
+    std::int64_t number = first, left = payload - layer.offset;
+    std::uint32_t order = next_order;
     do {
-        const auto bytes = static_cast<std::uint16_t>(std::min(mss, payload - layer.offset));
-        const std::uint32_t order = next_order++;
-        sender.push(now_, object, order, bytes);
-        const Time wait = subflow.out.send(now_, s, first + count, object, order, bytes, header_bytes_, true);
+        const auto bytes = static_cast<std::uint16_t>(std::min(mss, left));
+        sender.push(now, object, order, bytes);
+        const Time wait = subflow.out.send(now, s, number, object, order, bytes, header_bytes_, true);
         if (wait >= 0) waits_.add(wait);
-        layer.offset += bytes;
-        new_payload_ += bytes;
-        ++count;
-    } while (count < most && layer.offset < payload && room_at_receiver(mss));
-    layer.sent_bytes += layer.offset - bytes_before;
+        left -= bytes;
+        ++order;
+        ++number;
+    } while (number < end && left > 0);
+    const std::int64_t bytes = payload - left - layer.offset, count = number - first;
+    next_order = order;
+    layer.offset += bytes;
+    layer.sent_bytes += bytes;
+    new_payload_ += bytes;
     data_packets_ += count;
     subflow.sent += count;
-    sender.finish_run(now_, count);
+    sender.finish_run(now, count);
     refresh(s, sender);
 }
 
@@ -138,13 +144,13 @@ Cut Dispatcher::cut(std::size_t s, std::uint32_t object) {
 std::int64_t Dispatcher::send_new(std::size_t s, std::uint32_t object) {
     const Cut segment = cut(s, object);
     if (unsent_bytes(object) == 0) note_sent_out(object);
-    const std::int64_t number = put(s, subflows_[s], segment);
+    const std::int64_t number = put(s, subflows_[s], layers_[object], segment);
     arm_timer(s);
     return number;
 }
 
 void Dispatcher::put_cut(std::size_t s, const Cut& segment) {
-    put(s, subflows_[s], segment);
+    put(s, subflows_[s], layers_[segment.object], segment);
     arm_timer(s);
 }
 
@@ -157,8 +163,8 @@ void Dispatcher::put_cut(std::size_t s, const Cut& segment) {
     return {object, order, bytes};
 }
 
-[[gnu::always_inline]] inline std::int64_t Dispatcher::put(std::size_t s, Outlet& subflow, const Cut& segment) {
-    LayerSending& layer = layers_[segment.object];
+[[gnu::always_inline]] inline std::int64_t Dispatcher::put(std::size_t s, Outlet& subflow, LayerSending& layer,
+                                                           const Cut& segment) {
     note_first(s, layer);
     const std::int64_t number = subflow.sender.append(now_, segment.object, segment.order, segment.bytes);
     layer.sent_bytes += segment.bytes;

@@ -29,7 +29,7 @@ public:
 private:
     // Where no other subflow could be chosen a run goes at once. With deadlines a layer begun may let another go before it.
     void send(std::size_t s, std::uint32_t object, SubflowSet idle) {
-        if (idle != bit(s) || d_.deadlines()) {
+        if ((idle & (idle - 1)) != 0 || d_.deadlines()) {
             d_.send_new(s, object);
             return;
         }

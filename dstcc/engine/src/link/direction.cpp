@@ -37,11 +37,31 @@ Direction::Direction(const LinkConfig& link, bool up, std::uint64_t seed, std::u
     if (!up && link.relay) relay_.emplace(*link.relay, seed, index, full_bytes);
     steady_delay_ = delay_.constant() && !relay_;
     first_delay_ns_ = delay_.first();
+    steady_ = steady_rate_ && steady_delay_;
     if (!outages_.empty()) dark_from_ns_ = outages_.front().first;
+    safe_until_ns_ = lossless_ ? dark_from_ns_ : -1;
+    measure(full_bytes);
     const double limit = static_cast<double>(up ? link.up_queue_bytes : link.queue_bytes) * ns_per_byte_ + 0.5;
     limit_ns_ = limit > static_cast<double>(kNever / 4) ? kNever / 4 : static_cast<Time>(limit);
     // Even the smallest queue holds the packet in service.
     limit_ns_ = std::max(limit_ns_, slot_ns_);
+}
+
+Direction::Passage Direction::transmit_unsteady(Time now, std::uint32_t bytes) {
+    const Time start = busy_ns_ > now ? busy_ns_ : now;
+    measure(bytes);
+    ++sent_;
+    if (waiting_ns(now, start) + last_service_ns_ > limit_ns_) {
+        ++dropped_;
+        return {kNever, -1};
+    }
+    busy_ns_ = steady_rate_ ? start + last_service_ns_ : steps_.finish(start, last_service_ns_);
+    if (busy_ns_ > safe_until_ns_ && lost(start, bytes)) return {kNever, start - now};
+    if (steady_delay_) return {busy_ns_ + first_delay_ns_, start - now};
+    if (relay_) return {beyond(bytes), start - now};
+    // First in, first out, even while the path shortens.
+    last_arrival_ns_ = std::max(last_arrival_ns_, busy_ns_ + delay_.at(busy_ns_, delay_row_));
+    return {last_arrival_ns_, start - now};
 }
 
 std::int64_t Direction::count_delivering(Time& next, Time to) {

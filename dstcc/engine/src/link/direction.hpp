@@ -33,26 +33,19 @@ public:
     Direction() = default;
     Direction(const LinkConfig& link, bool up, std::uint64_t seed, std::uint64_t index, std::uint32_t full_bytes);
 
-    Passage transmit(Time now, std::uint32_t bytes) {
-        const Time start = busy_ns_ > now ? busy_ns_ : now;
-        const Time service = bytes == full_bytes_ ? slot_ns_ : service_ns(bytes);
+    // Where rate and delay are constant it is a few instructions, put into both ends; the rest is off their way.
+    [[gnu::always_inline]] Passage transmit(Time now, std::uint32_t bytes) {
+        if (!steady_) return transmit_unsteady(now, bytes);
+        const Time start = busy_ns_ > now ? busy_ns_ : now, wait = start - now;
+        if (bytes != last_bytes_) measure(bytes);
         ++sent_;
-        if (waiting_ns(now, start) + service > limit_ns_) {
+        if (wait + last_service_ns_ > limit_ns_) {
             ++dropped_;
             return {kNever, -1};
         }
-        busy_ns_ = steady_rate_ ? start + service : steps_.finish(start, service);
-        bool lost = busy_ns_ > dark_from_ns_ && in_outage(start, busy_ns_);
-        if (!lossless_) lost |= loss_at(start, bytes);
-        if (lost) {
-            ++lost_;
-            return {kNever, start - now};
-        }
-        if (steady_delay_) return {busy_ns_ + first_delay_ns_, start - now};
-        if (relay_) return {beyond(bytes), start - now};
-        // First in, first out, even while the path shortens.
-        last_arrival_ns_ = std::max(last_arrival_ns_, busy_ns_ + delay_.at(busy_ns_, delay_row_));
-        return {last_arrival_ns_, start - now};
+        busy_ns_ = start + last_service_ns_;
+        if (busy_ns_ > safe_until_ns_ && lost(start, bytes)) return {kNever, wait};
+        return {busy_ns_ + first_delay_ns_, wait};
     }
 
     Time service_ns(std::uint32_t bytes) const { return static_cast<Time>(ns_per_byte_ * bytes + 0.5); }
@@ -92,8 +85,22 @@ private:
     Time waiting_ns(Time now, Time start) const {
         return steady_rate_ || start <= now ? start - now : static_cast<Time>(steps_.work(now, start) + 0.5);
     }
+    // How long the line takes for so many bytes: mostly as many as the last time.
+    [[gnu::noinline]] void measure(std::uint32_t bytes) {
+        last_bytes_ = bytes;
+        last_service_ns_ = bytes == full_bytes_ ? slot_ns_ : service_ns(bytes);
+    }
+    [[gnu::noinline]] Passage transmit_unsteady(Time now, std::uint32_t bytes);
+    // Is what is in service from `start` to `busy_ns_` lost?
+    [[gnu::noinline]] bool lost(Time start, std::uint32_t bytes) {
+        bool lost = busy_ns_ > dark_from_ns_ && in_outage(start, busy_ns_);
+        if (!lossless_) lost |= loss_at(start, bytes);
+        if (lossless_) safe_until_ns_ = dark_from_ns_;
+        lost_ += lost ? 1 : 0;
+        return lost;
+    }
     // Does service in [start, depart) touch an outage?  Moves on to the next outage once this one is over.
-    [[gnu::noinline]] bool in_outage(Time start, Time depart) {
+    bool in_outage(Time start, Time depart) {
         while (outage_ < outages_.size() && start >= outages_[outage_].second) ++outage_;
         dark_from_ns_ = outage_ < outages_.size() ? outages_[outage_].first : kNever;
         return depart > dark_from_ns_;
@@ -124,6 +131,10 @@ private:
     std::uint32_t full_bytes_ = 0;
     Time first_delay_ns_ = 0, dark_from_ns_ = kNever;
     bool lossless_ = true, framed_ = false, steady_delay_ = true, steady_rate_ = true;
+    bool steady_ = true;           // rate and delay
+    Time safe_until_ns_ = kNever;  // what has left by then is not lost
+    std::uint32_t last_bytes_ = 0;
+    Time last_service_ns_ = 0;
     Time slot_ns_ = 1, limit_ns_ = 0, busy_ns_ = 0, last_arrival_ns_ = 0;
     std::int64_t slot_ = -1;
     Time slot_end_ns_ = 0;

@@ -15,16 +15,23 @@ public:
     [[gnu::always_inline]] Time send(Time now, std::size_t sender, std::int64_t number, std::uint32_t object,
                                      std::uint32_t order, std::uint16_t bytes, std::uint32_t header_bytes,
                                      bool first) const {
-        const Direction::Passage passage = wire_->down_.transmit(now, bytes + header_bytes);
-        const DataPacket packet{passage.arrive_ns,
-                                now,
-                                static_cast<std::uint32_t>(number),
-                                object,
-                                order,
-                                bytes,
-                                static_cast<std::uint16_t>(sender)};
-        if (wire_->observed_) wire_->tell_observers(packet, number, first, passage);
-        if (passage.arrive_ns != kNever) wire_->put_data(packet);
+        Wire& wire = *wire_;
+        const Direction::Passage passage = wire.down_.transmit(now, bytes + header_bytes);
+        const auto fill = [&](DataPacket& packet) {
+            packet.arrive_ns = passage.arrive_ns;
+            packet.sent_ns = now;
+            packet.number = static_cast<std::uint32_t>(number);
+            packet.object = object;
+            packet.order = order;
+            packet.bytes = bytes;
+            packet.sender = static_cast<std::uint16_t>(sender);
+        };
+        if (wire.observed_) {
+            DataPacket seen{};
+            fill(seen);
+            wire.tell_observers(seen, number, first, passage);
+        }
+        if (passage.arrive_ns != kNever) fill(wire.put_data(passage.arrive_ns));
         return passage.wait_ns;
     }
     // How long a packet that comes now waits for its service, and what is before it.

@@ -96,17 +96,10 @@ private:
         ring.pop_front();
         return front;
     }
-    [[gnu::always_inline]] void put_data(const DataPacket& packet) {
-        const bool first = data_.empty();
-        DataPacket& last = data_.emplace_back();
-        last.arrive_ns = packet.arrive_ns;
-        last.sent_ns = packet.sent_ns;
-        last.number = packet.number;
-        last.object = packet.object;
-        last.order = packet.order;
-        last.bytes = packet.bytes;
-        last.sender = packet.sender;
-        if (first) arrivals_->set_busy(head_, packet.arrive_ns);
+    // A segment on its way, for the caller to fill in.
+    [[gnu::always_inline]] DataPacket& put_data(Time arrive_ns) {
+        if (data_.empty()) arrivals_->set_busy(head_, arrive_ns);
+        return data_.emplace_back();
     }
     // An ACK on its way, for the caller to fill in.
     [[gnu::always_inline]] AckPacket& put_ack(Time arrive_ns, Time one_way_ns, std::int64_t delivered) {

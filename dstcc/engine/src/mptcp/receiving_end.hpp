@@ -55,12 +55,21 @@ private:
         SubflowReceiver receiver;
         AckTransmitter out;
         Time one_way_ns = -1;  // of the segment that came in last
+        // The layer that it belonged to, as the next one mostly does: looked up once.
+        std::uint32_t object = kNoLayer;
+        std::int64_t payload_bytes = 0;
+        LayerArrival* layer = nullptr;
+        OrderingDomain* domain = nullptr;
+        Receiver(const SubflowReceiver& of, AckTransmitter back) : receiver(of), out(back) {}
     };
-    void handle_flow_data(const DataPacket& packet);
-    void take(const DataPacket& packet);
-    void complete(std::uint32_t object);
+    static constexpr std::uint32_t kNoLayer = UINT32_MAX;
+    static constexpr std::int64_t kSackOptionBytes = 4, kSackBlockBytes = 8;  // RFC 2018, padded to 32 bits
+    [[gnu::noinline]] void handle_flow_data(const DataPacket& packet);
+    void take(Receiver& from, const DataPacket& packet);
+    [[gnu::noinline]] void look_up(Receiver& receiver, std::uint32_t object);
+    [[gnu::noinline]] void complete(std::uint32_t object);
     void answer(std::size_t i, Receiver& receiver, SubflowReceiver::Answer what, Time sent_ns);
-    [[gnu::cold]] void answer_syn(std::size_t i, const Receiver& receiver, Time sent_ns);
+    [[gnu::noinline, gnu::cold]] void answer_syn(std::size_t i, const Receiver& receiver, Time sent_ns);
     void send_ack(std::size_t i, Receiver& receiver);
 
     const ObjectsConfig& objects_;
@@ -79,5 +88,63 @@ private:
     double hol_wait_byte_ns_ = 0;
     Time last_delivery_ns_ = -1;
 };
+
+// ------------------------------------------------------------------------ small and in every packet's way
+
+// Account for a segment and pass up what its ordering domain sets free.
+[[gnu::always_inline]] inline void ReceivingEnd::take(Receiver& from, const DataPacket& packet) {
+    if (packet.object != from.object) look_up(from, packet.object);
+    const auto deliver = [&](std::uint32_t object, std::uint16_t bytes, Time wait) {
+        const bool own = object == packet.object;
+        LayerArrival& layer = own ? *from.layer : layers_[object];
+        layer.delivered_bytes += bytes;
+        delivered_payload_ += bytes;
+        if (wait > 0) hol_wait_byte_ns_ += static_cast<double>(bytes) * static_cast<double>(wait);
+        if (layer.delivered_bytes >= (own ? from.payload_bytes : objects_.payload_bytes[object])) complete(object);
+    };
+    using Place = OrderingDomain::Place;
+    const Place place = from.domain->handle_segment(now_, packet.order, packet.object, packet.bytes, deliver);
+    if (place == Place::kDuplicate) {
+        duplicate_payload_ += packet.bytes;
+        return;
+    }
+    arrived_payload_ += packet.bytes;
+    if (place == Place::kHeld)
+        hol_payload_ += packet.bytes;
+    else
+        last_delivery_ns_ = now_;
+    if (from.layer->first_ns < 0) from.layer->first_ns = now_;
+}
+
+// An ACK now, or a deadline for one.
+[[gnu::always_inline]] inline void ReceivingEnd::answer(std::size_t i, Receiver& receiver, SubflowReceiver::Answer what,
+                                                        Time sent_ns) {
+    receiver.one_way_ns = now_ - sent_ns;
+    if (what.now) return send_ack(i, receiver);
+    if (receiver.receiver.ack_deadline() < delayed_acks_.at(i)) delayed_acks_.set(i, receiver.receiver.ack_deadline());
+}
+
+[[gnu::always_inline]] inline void ReceivingEnd::send_ack(std::size_t i, Receiver& receiver) {
+    const SubflowReceiver::Ack ack = receiver.receiver.make_ack();
+    std::uint32_t bytes = header_bytes_;
+    if (ack.sacks > 0) bytes += static_cast<std::uint32_t>(kSackOptionBytes + kSackBlockBytes * ack.sacks);
+    receiver.out.send(now_, i,
+                      {ack.cumulative, ack.echo_ns, &receiver.receiver.block(0), ack.sacks,
+                       ack.duplicate ? kDuplicate : kPlain, receiver.one_way_ns, delivered_payload_},
+                      bytes);
+}
+
+[[gnu::always_inline]] inline void ReceivingEnd::handle_data(Time now, const DataPacket& packet) {
+    now_ = now;
+    const std::size_t i = packet.sender;
+    Receiver& to = receivers_[i];
+    if (packet.bytes == 0) return answer_syn(i, to, packet.sent_ns);
+    if (i >= first_flow_) return handle_flow_data(packet);
+    const std::int64_t number = widen(to.receiver.next(), packet.number);
+    if (to.receiver.speaks_first(number)) send_ack(i, to);
+    const auto answered = to.receiver.handle_segment(now_, number, packet.sent_ns, packet.bytes);
+    if (answered.fresh) take(to, packet);  // else a needless repeat; its payload was counted
+    answer(i, to, answered, packet.sent_ns);
+}
 
 }  // namespace dstcc

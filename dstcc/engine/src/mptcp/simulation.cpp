@@ -139,19 +139,23 @@ bool Simulation::receive_before(Time next, Time end) {
 // The receiving ends, up to and including a time, or to the last delivery. At one instant packets go first.
 void Simulation::receive(Time until) {
     const EventTree &packets = receiving_heads_.busy(), &timers = receiving_heads_.idle();
-    while (!finished()) {
+    if (finished()) return;
+    for (;;) {
         const bool packet = packets.time() <= timers.time();
         const Time at = packet ? packets.time() : timers.time();
         if (at > until) return;
         DSTCC_CHECK(at >= received_until_, "nothing arrives in the past");
         received_until_ = at;
-        if (packet) {
-            on_data(at, packets.head());
-            if (finished()) finish_ns_ = at;
-        } else {
-            receiving_.handle_timer(at, timers.head());
-        }
         ++events_;
+        if (!packet) {
+            receiving_.handle_timer(at, timers.head());
+            continue;
+        }
+        on_data(at, packets.head());
+        if (finished()) {
+            finish_ns_ = at;
+            return;
+        }
     }
 }
 

@@ -48,13 +48,15 @@ public:
                        : std::min(silence_, std::max(least_wait_, constants.in_ticks(constants.delayed_ack_max)))),
           wait_(least_wait_),
           brisk_(least_wait_ / 2),
+          brisk_ns_(brisk_ * constants.jiffy),
           quick_acks_(constants.quick_acks),
           mss_(mss),
           step_(2 * (std::int64_t{mss} + options)),
           spare_(constants.receiver == ReceiverOf::kLinux61 ? step_ / 2 : 0),
           share_256_(share_256(constants.receiver, mss)),
           sack_blocks_(options > 0 ? 1 : kSackBlocks),
-          growing_(constants.quick_acks > 0 ? growing_bytes : 0) {}
+          growing_(constants.quick_acks > 0 ? growing_bytes : 0),
+          held_alone_(held_bytes(1)) {}
 
     std::int64_t next() const { return next_; }
     Time ack_deadline() const { return ack_deadline_; }
@@ -85,7 +87,7 @@ public:
         if (number != next_) return handle_out_of_order(now, number, sent_ns);
         if (pending_bytes_ == 0) recent_ = sent_ns;
         note_gap(now);
-        grow(1);
+        if (growing_ > held_alone_) grow(1);  // for most of a connection's life it is done
         pending_bytes_ += bytes;
         ++next_;
         if (!out_of_order_.empty()) {
@@ -133,10 +135,9 @@ private:
         const Time gap = now - last_ns_;
         const Time before = std::exchange(last_ns_, now);
         // Most gaps are shorter than so many ticks, wherever those begin.
-        const std::int64_t ticks =
-            gap <= brisk_ * constants_.jiffy ? 0 : constants_.ticks(now) - constants_.ticks(before);
+        const std::int64_t ticks = gap <= brisk_ns_ ? 0 : constants_.ticks(now) - constants_.ticks(before);
         if (ticks <= brisk_)
-            wait_ = std::max<std::int64_t>(wait_ / 2 + brisk_, 1);
+            wait_ = std::max<std::int64_t>((wait_ >> 1) + brisk_, 1);
         else if (ticks < wait_)
             wait_ = std::min(wait_ / 2 + ticks, slowest_);
         else if (ticks > silence_)
@@ -149,12 +150,15 @@ private:
     // Linux's `quick |= 1` where the window grows: an even count has one more.
     // What came in order is in the buffer, too, until the application has it. 6.1 keeps a segment's place free anyway.
     void grow(std::int64_t own) {
-        if (growing_ <= 0) return;  // for most of a connection's life
-        const std::int64_t held = (held_ + own) * (mss_ + kBeside) * share_256_ / 256;
-        const std::int64_t room = growing_ - std::max<std::int64_t>(held - spare_, 0);
+        if (growing_ <= 0) return;
+        const std::int64_t room = growing_ - held_bytes(held_ + own);
         if (room <= 0) return;
         growing_ -= std::min(room, step_);
         quick_ |= 1;
+    }
+    // What so many segments leave a window less of its buffer.
+    std::int64_t held_bytes(std::int64_t segments) const {
+        return std::max<std::int64_t>(segments * (mss_ + kBeside) * share_256_ / 256 - spare_, 0);
     }
     Answer handle_out_of_order(Time now, std::int64_t number, Time sent_ns) {
         echo_ = number > next_ ? sent_ns : recent_;  // what is old says nothing (tcp_validate_incoming)
@@ -246,12 +250,14 @@ private:
     Time compressed_ack_;
     // In ticks: bounds of a wait; the sender's timeout; what the next wait is (Linux's ato) and its bound; gaps that shorten it.
     std::int64_t least_wait_, most_wait_, silence_, slowest_, wait_, brisk_;
+    Time brisk_ns_;
     int quick_acks_, quick_ = 0;
     std::uint32_t mss_, pending_bytes_ = 0;
     std::int64_t step_, spare_, share_256_;
     int sack_blocks_;  // in an ACK: what fits beside timestamps, and MPTCP's acknowledgement of 12 bytes
     std::int64_t growing_,
-        held_ = 0;  // bytes until the window is as large as the buffer lets it be; segments out of order
+        held_ = 0;             // bytes until the window is as large as the buffer lets it be; segments out of order
+    std::int64_t held_alone_;  // by a segment in order with none out of order: no window grows into that
     std::int64_t next_ = 0, hole_ = -1;
     int compressed_ = 0, duplicates_ = 0;
     Time last_ns_ = -kNever / 2;

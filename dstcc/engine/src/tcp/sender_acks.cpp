@@ -205,8 +205,8 @@ inline std::int64_t Subflow::handle_clean_ack(Time now, std::int64_t to) {
         payload_bytes += s.bytes;
         if (acked_ != nullptr) acked_->push_back({s.object, s.order, s.bytes});
         segments_.pop_front();
-        segments_.prefetch_ahead(kPrefetch);
     }
+    segments_.prefetch_ahead(kPrefetch);
     if (wants_rates_) stamps_.pop_front(to);
     tcp_.snd_una = rack_cursor_ = to;
     tcp_.delivered += static_cast<std::uint64_t>(acked);

@@ -7,6 +7,7 @@
 #include "core/events.hpp"
 #include "core/histogram.hpp"
 #include "core/ranges.hpp"
+#include "core/ring.hpp"
 #include "oracle/demand_tree.hpp"
 
 namespace py = pybind11;
@@ -16,6 +17,7 @@ namespace dstcc {
 namespace {
 
 using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
+using Ring = BlockRing<std::int64_t, 2>;
 
 template <class Set>
 Ranges add(Set& set, std::int64_t begin, std::int64_t end) {
@@ -64,6 +66,18 @@ void bind_structures(py::module_& engine) {
         .def("contains", &BitWindow::contains, py::arg("x"))
         .def_property_readonly("end", &BitWindow::end)
         .def("__bool__", [](const BitWindow& set) { return !set.empty(); });
+    py::class_<Ring>(m, "BlockRing", "Of integers, in blocks of four.")
+        .def(py::init<>())
+        .def(
+            "push_back", [](Ring& ring, std::int64_t x) { ring.push_back(x); }, py::arg("x"))
+        .def("pop_front", py::overload_cast<>(&Ring::pop_front))
+        .def("pop_front", py::overload_cast<std::int64_t>(&Ring::pop_front), py::arg("to"))
+        .def_property_readonly("front", [](Ring& ring) { return ring.front(); })
+        .def_property_readonly("begin", &Ring::begin)
+        .def_property_readonly("end", &Ring::end)
+        .def_property_readonly("bytes", &Ring::bytes)
+        .def_property_readonly("peak_bytes", &Ring::peak_bytes)
+        .def("__getitem__", [](const Ring& ring, std::int64_t i) { return ring[i]; }, py::arg("i"));
     bind_tree<4>(m, "TreeOfFours");
     bind_tree<8>(m, "TreeOfEights");
     py::class_<DemandTree>(m, "DemandTree")
