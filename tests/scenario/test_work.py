@@ -67,6 +67,7 @@ def test_a_trial_without_others() -> None:
         "--qlog, --pcapng": 7 * 51 * 500,
     }
     assert work.total("events") == 304
+    assert work.memory["video"] == 4_002_400
     assert nonzero(work_of(config(), 10.0).bytes) == {"video": 6 * 16, "run.slot_s": 200 * 24}
 
 
@@ -152,6 +153,14 @@ def test_connections_of_others_share_the_line(flow: Flow, events: dict[str, floa
     assert work.memory["link.0.flows"] == pytest.approx(2 * 60 * 1_010)
 
 
+def test_flows_of_a_link_add_up() -> None:
+    writes = Flow(source=CrossTraffic(1.2e6, on_ns=S, off_ns=S))
+    work = work_of(config(line(flows=(writes, writes))), 10.0)
+    assert work.events["link.0.flows.rate_bps"] == pytest.approx(1_000)
+    assert work.events["link.0.flows.on_s"] == pytest.approx(40)
+    assert work.events["link.0.flows"] == pytest.approx(2 * 4 * 500)
+
+
 def test_a_flows_memory_has_an_end() -> None:
     wide = link(12e9, 1.0, queue_bytes=QUEUE, flows=(Flow(),))  # a window of a million packets
     assert work_of(config(wide), 1.0).memory["link.0.flows"] == pytest.approx(60 * 1e5)
@@ -220,6 +229,7 @@ def test_limits_hold_until_their_block_ends_however_it_does() -> None:
 
 def test_limits_are_read_with_units_and_spaces() -> None:
     assert parse_limits([]) == {}
+    assert parse_limits(["bytes=0.5"]) == {"bytes": 0.5}
     assert parse_limits([" events = 5 ", "memory=2 KiB", "bytes=7"]) == {
         "events": 5,
         "memory": 2048,

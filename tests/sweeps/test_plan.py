@@ -169,9 +169,8 @@ def test_a_worker_is_handed_sixteen_trials_at_most_or_one_training(tmp_path: Pat
 
 def test_the_order_of_batches_is_that_of_their_hashes(study: Path) -> None:
     plan = plan_of(study)
-    wanted = [7, 0, 2, 5]  # of one point and seed each: 0 with 2, and 5 with 7
-    batches = list(plan.batches(wanted))
-    groups = [[plan.units[0], plan.units[2]], [plan.units[5], plan.units[7]]]
+    batches = list(plan.batches([7, 0, 2, 5, 1, 4, 6, 3]))
+    groups = [[plan.units[first], plan.units[first + 2]] for first in (0, 1, 4, 5)]  # of a point and a seed
     drawn = sorted(groups, key=lambda group: hashlib.sha256(group[0].key.encode()).digest())
     assert batches == drawn
 
@@ -212,6 +211,7 @@ def test_a_table_has_columns_for_the_most_layers_and_says_whose_python_runs(tmp_
     assert {"layers_played.none", "layers_played.0", "layers_played.2"} <= set(plan.schema.names)
     assert "layers_played.3" not in plan.schema.names
     assert plan_of(write(tmp_path / "two")).layers == 2
+    assert plan_of(write(tmp_path / "one", scenario=TOY.replace("[8000, 8000]", "[8000]"))).layers == 1
     (tmp_path / "mine.py").write_text("class Mine:\n    def on_ack(self, view):\n        return 10.0\n")
     mine = write(tmp_path, STUDY.replace("seeds", 'congestion = "mine.py:Mine"\nseeds'))
     with looking():

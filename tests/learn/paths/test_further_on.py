@@ -212,7 +212,7 @@ def test_many_paths_at_once_are_each_as_by_the_rules(seed: int) -> None:
         if slot == 170:
             found.begin(1)
             plain[1] = [Plain(), Plain()]
-        if slot % 20 == 0:  # a stretch with a queue of one size, with luck further on
+        if slot % 8 == 0:  # a stretch with a queue of one size, with luck further on
             queue_s = draws.uniform(0, 0.4, shape) * 2 * one_way * (draws.random(shape) < 0.5)
             rate = draws.uniform(0.2, 1.0, shape) * shown
         seen = {
@@ -266,3 +266,19 @@ def test_nothing_is_said_before_all_three_slots_about_it_are_of_the_trial() -> N
         for _ in range(3)
     ]
     assert limits[:2] == [np.inf, np.inf] and limits[2] < np.inf
+
+
+def test_a_round_trip_longer_than_the_trial_counts_what_was_sent_since_its_first_slot() -> None:
+    """Light of 100 s and slots of as much; 165 B/s are sent and 150 come through. With the third slot a queue
+    shows: 120 s less light, two packets' 0.12 s and 0.2 s. Then an acknowledgement takes 1,000 s, ten slots, of which
+    there were three since the first: 43,500 bytes, where 45,000 would have left."""
+    ones = np.ones((1, 1))
+    found = FurtherOn(1, 1)
+    for srtt_s, segments in ((120.0, 11), (120.0, 11), (120.0, 11), (1000.0, 7)):
+        seen = {"srtt_s": srtt_s, "one_way_s": 50.0, "sent_segments": segments, "delivered_bytes": 15_000.0}
+        given = {name: np.array([[value]]) for name, value in {**seen, "link_up": 1.0}.items()}
+        limit = update(
+            found, given, slot_s=100 * ones, shown=25_000 * ones, packet=1500 * ones, overhead=ones
+        )
+    ahead = 19.68 + (43_500 - 45_000) / 150
+    assert limit[0, 0] == pytest.approx(150 * (1 + (1 / 16 - ahead / 100) * 2))
