@@ -21,6 +21,7 @@ from dstcc.errors import DstccError
 from dstcc.papers.carry import plan_figure
 from dstcc.papers.cells import Cell, Store, key_of
 from dstcc.papers.model import Figure, Paper, load_paper
+from dstcc.papers.write import CELLS, open_folder
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,9 @@ def times(
     """Each figure's, in their order."""
     seen: set[str] = set()
     with TemporaryDirectory() as scratch:
-        store = Store(keep / "cells" if keep else Path(scratch))
+        folder = keep or Path(scratch)
+        open_folder(folder, paper)
+        store = Store(folder / CELLS)
         for figure in figures:
             full = plan_figure(figure, paper.folder, quick=False).cells
             new = {place: cell for place, cell in full.items() if key_of(cell) not in seen}

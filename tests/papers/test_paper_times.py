@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from dstcc.papers.carry import plan_figure
 from dstcc.papers.cells import Store, key_of
 from dstcc.papers.model import read_paper
+from dstcc.papers.reproduce import reproduce
 from scripts import paper_times
 
 from . import made
@@ -35,6 +37,14 @@ def test_a_cell_that_was_timed_is_a_reproductions(tmp_path: Path) -> None:
     kept = [place for place, cell in planned.cells.items() if store.find(key_of(cell))]
     assert {seed for _name, _x, seed in kept} == {min(seed for _, _, seed in planned.cells)}
     assert len(kept) == 4
+    begun: list[tuple[int, int]] = []
+
+    def begin(every: int, finished: int) -> Callable[[], None]:
+        begun.append((every, finished))
+        return lambda: None
+
+    reproduce(paper, tmp_path / "out", figures=("1",), jobs=1, begin=begin)
+    assert begun == [(16, 4)]
 
 
 def test_an_unknown_paper_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
