@@ -104,6 +104,8 @@ class Coding(Table):
     def _some(self) -> Coding:
         if self.repair == ():
             raise broken('names no share; [0] codes nothing, "auto" chooses', key="repair")
+        if ns(self.block_s) < 1:
+            raise broken(f"must be a nanosecond at least, not {self.block_s:g} s", key="block_s")
         if self.code_word is not None and self.code != "mds":
             raise broken(f"{self.code} has no code words; a block is one", key="code_word")
         return self

@@ -157,6 +157,7 @@ def _over(under: dict[str, Any], document: dict[str, Any], name: str = "") -> di
 def parse_scenario(document: dict[str, Any], *, source: str) -> Scenario:
     """Check a parsed TOML document; ``source`` is its name in messages. Raises :class:`ScenarioError`."""
     try:
+        _check_texts(document, source)
         return Scenario.model_validate(document)
     except ValidationError as error:
         problems = [_describe(dict(item)) for item in error.errors(include_url=False)]
@@ -166,6 +167,20 @@ def parse_scenario(document: dict[str, Any], *, source: str) -> Scenario:
         raise ScenarioError("\n".join(lines)) from None
     except (RecursionError, OverflowError) as error:
         raise ScenarioError(f"{source}: a value is out of any range ({error})") from None
+
+
+def _check_texts(value: Any, source: str, keys: tuple[str, ...] = ()) -> None:
+    """Raise :class:`ScenarioError` for a text that is not Unicode, as of a command line's bytes that are not UTF-8."""
+    if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+        where = ": ".join(filter(None, (source, ".".join(keys))))
+        raise ScenarioError(f"{where}: {value!a} is not Unicode")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _check_texts(key, source, keys)
+            _check_texts(item, source, (*keys, str(key)))
+    if isinstance(value, list):
+        for place, item in enumerate(value):
+            _check_texts(item, source, (*keys, str(place)))
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -269,7 +269,7 @@ def _file_hash(path: Path) -> str:
 def _synthetic(chunk_s: float, layer_bps: tuple[float, ...], mission_s: float) -> Source:
     chunks = mission_s / chunk_s  # may be too many for an array
     _check_size(chunks, len(layer_bps), "video.synthetic.chunk_s")
-    chunks = ceil(chunks)
+    chunks = max(1, ceil(chunks))  # a quotient may be too small for a float
     row = np.maximum(1, np.round(np.array(layer_bps) * chunk_s / 8)).astype(np.int64)
     start = np.arange(chunks, dtype=np.float64) * chunk_s
     return Source(start, start + chunk_s, np.tile(row, (chunks, 1)))
@@ -286,7 +286,7 @@ def _of_stream(manifest: Manifest, stream: Path, loop_to_s: float | None) -> Sou
     if loop_to_s is None:
         return Source(once_start, once_end, once_bytes, stream, name, files)
     length_s = float(once_end[-1])
-    rounds = ceil(loop_to_s / length_s)
+    rounds = max(1, ceil(loop_to_s / length_s))
     _check_size(rounds * len(once_start), once_bytes.shape[1], "video.loop_to_s")
     shift = np.repeat(np.arange(rounds) * length_s, len(once_start))
     start: Float64Array = np.tile(once_start, rounds) + shift

@@ -90,6 +90,16 @@ def test_names_do_not_reach_the_terminal_as_commands(tmp_path: Path) -> None:
         assert "[/red" in shown.output.replace("\\", "")
 
 
+def test_bytes_of_a_command_line_that_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(QUICK)
+    words = [sys.executable, "-m", "dstcc_cli", "emulate", "s.toml", "--dry-run", "--set"]
+    done = subprocess.run(
+        [*words, b'transport.congestion=["a\xff"]'], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "transport.congestion.0: 'a\\udcff' is not Unicode" in done.stderr
+
+
 def test_what_is_printable() -> None:
     assert printable("1\u202f000 é\n\tx\u00a0") == "1\u202f000 é\n\tx\u00a0"
     assert printable("\x00\x07\x1b\x7f\x9b\r") == r"\x00\x07\x1b\x7f\x9b\x0d"

@@ -58,6 +58,7 @@ def config_of(scenario: Scenario) -> EngineConfig:
         ("coding.repair=[]", "coding.repair: names no share"),
         ("coding.repair=[0.1, 0.1, 0.1, 0.1]", "coding.repair: 4 shares for 3 layers"),
         ("coding.block_s=0", "coding.block_s = 0: input should be greater than 0"),
+        ("coding.block_s=1e-10", "coding.block_s: must be a nanosecond at least, not 1e-10 s"),
         ("coding.block_s=nan", "coding.block_s = nan: input should be a finite number"),
         ("coding.code_word=1", "coding.code_word = 1: input should be greater than or equal to 2"),
         ("coding.code_word=65536", "coding.code_word = 65536: input should be less than or equal to 65535"),

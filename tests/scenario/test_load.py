@@ -316,6 +316,22 @@ def test_files_that_are_no_scenario(tmp_path: Path, content: bytes, message: str
         load_scenario(path)
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"transport": {"congestion": ["a\ud800"]}},
+            r"mine: transport\.congestion\.0: 'a\\ud800' is not Unicode",
+        ),
+        ({"sce\udfff": {}}, r"mine: 'sce\\udfff' is not Unicode"),
+        ({"link": [{"\udcff": 1}]}, r"mine: link\.0: '\\udcff' is not Unicode"),
+    ],
+)
+def test_a_text_that_is_not_unicode_is_named_with_its_key(change: dict[str, object], said: str) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        parse_scenario(change, source="mine")
+
+
 def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="no such scenario file"):
         load_scenario(tmp_path / "none.toml")

@@ -84,6 +84,12 @@ def test_a_mission_ends_with_the_chunk_that_starts_before_its_end(minimal: Path)
     assert source_of(minimal, "video.loop_to_s=3.5").chunks == 4
 
 
+def test_the_shortest_of_missions_has_a_chunk(minimal: Path, stream: Path) -> None:
+    """Less than the least float of a chunk, too."""
+    assert source_of(minimal, "video.loop_to_s=1e-320", "video.synthetic.chunk_s=1e5").chunks == 1
+    assert source_of(with_source(minimal, 'stream = "stream"\nloop_to_s = 5e-324')).chunks == 1
+
+
 def test_a_stream_once(minimal: Path, stream: Path) -> None:
     source = source_of(with_source(minimal, 'stream = "stream"'))
     assert (source.stream, source.name) == (stream, "a.mp4")
