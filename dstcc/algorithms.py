@@ -397,6 +397,7 @@ CONTROLLERS = {
             "controller",
             "learned",
             "this project's own, after Yan et al., NSDI 2020 (Fugu): a forecaster of losses under a planner of repair",
+            backends=BOTH,
         ),
     )
 }

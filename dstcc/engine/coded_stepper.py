@@ -19,7 +19,7 @@ SAME, OTHER, SPREAD = 0, 1, 2
 CODED_SUBFLOW_VALUES: tuple[str, ...] = _engine.CODED_SUBFLOW_VALUES
 CODED_LAYER_VALUES: tuple[str, ...] = _engine.CODED_LAYER_VALUES
 CODED_EPISODE_VALUES: tuple[str, ...] = _engine.CODED_EPISODE_VALUES
-"""The last axis of the arrays of values; ``engine/src/coding/stepper.hpp`` says what each is."""
+"""The last axis of the arrays of values; ``engine/src/coding/sender_view.hpp`` and ``stepper.hpp`` say what each is."""
 
 
 class CodedStepper:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Protocol
 from dstcc.engine import CodedStepper
 from dstcc.engine.config import subflow_links
 from dstcc.engine.stepper import RUNNING
-from dstcc.ladder.fleet import act, mission_of, seen_of
+from dstcc.ladder.shown import act, mission_of, seen_of
 
 from .sender import Forecasting
 
 if TYPE_CHECKING:
     from dstcc.engine import EngineConfig, EngineResult
-    from dstcc.ladder.seen import Decision, Seen
+    from dstcc.ladder.seen import Decision, Mission, Seen
+    from dstcc.ladder.shown import Shown
 
     from .policy import ForecastPolicy
 
@@ -26,22 +27,47 @@ class CodedWatcher(Protocol):
         """Before the step: what was seen and decided; the sender has its beliefs."""
 
 
+class Pilot:
+    """A forecaster that decides for one trial, whoever carries its packets: the simulator, or a kernel.
+
+    Raises :class:`~dstcc.errors.PolicyError` for a mission unlike those of the training.
+    """
+
+    def __init__(self, policy: ForecastPolicy, mission: Mission, watcher: CodedWatcher | None = None) -> None:
+        self.mission, self.sender, self._watcher = mission, Forecasting(policy), watcher
+        self.sender.begin(mission)
+        self.fallen = 0
+        """Slots for which the guard's rule decided."""
+
+    def decide(self, shown: Shown) -> Decision:
+        """At the end of a slot."""
+        seen = seen_of(shown, self.mission)
+        decision = self.sender.decide(seen)
+        self.fallen += int(self.sender.fallen[0])
+        if self._watcher is not None:
+            self._watcher.decided_coded(self.sender, seen, decision)
+        return decision
+
+
 def drive(policy: ForecastPolicy, config: EngineConfig, watcher: CodedWatcher | None = None) -> EngineResult:
     """Run a coded trial to its end. Raises :class:`~dstcc.errors.PolicyError` for one unlike those of the training."""
-    layers, links = int(config.objects.layer.max()) + 1, subflow_links(config.links)
-    stepper = CodedStepper(1, len(links), layers)
+    stepper = CodedStepper(1, len(subflow_links(config.links)), layers_of(config))
     stepper.load(0, config)
-    mission = mission_of([config], layers, links)
-    sender = Forecasting(policy)
-    sender.begin(mission)
-    fallen = 0
+    pilot = Pilot(policy, trial_mission(config), watcher)
     while stepper.done[0] == RUNNING:
-        seen = seen_of(stepper, mission)
-        decision = sender.decide(seen)
-        fallen += int(sender.fallen[0])
-        if watcher is not None:
-            watcher.decided_coded(sender, seen, decision)
-        act(stepper, decision)
+        act(stepper, pilot.decide(stepper))
         stepper.step()
     result = stepper.result(0)
-    return replace(result, totals=result.totals | {"guard_clamps": 0.0, "guard_fallbacks": float(fallen)})
+    return replace(
+        result, totals=result.totals | {"guard_clamps": 0.0, "guard_fallbacks": float(pilot.fallen)}
+    )
+
+
+def trial_mission(config: EngineConfig) -> Mission:
+    """What the sender of one trial knows before it begins."""
+    return mission_of([config], layers_of(config), subflow_links(config.links))
+
+
+def layers_of(config: EngineConfig) -> int:
+    """How many layers a trial has."""
+    return int(config.objects.layer.max()) + 1

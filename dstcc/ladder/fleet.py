@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dstcc.engine import CodedStepper, clairvoyant_weight
-from dstcc.engine.coded_stepper import CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES
-from dstcc.engine.config import NEVER_NS, subflow_links
+from dstcc.engine.config import subflow_links
 from dstcc.engine.stepper import RUNNING
 from dstcc.errors import InputError
 from dstcc.extensions import label
 from dstcc.metrics import layer_table
 from dstcc.scenario import draw_trial, engine_config, load_source
 from dstcc.weights import layer_weights
-from dstcc.wire import HEADER_BYTES
 
-from .seen import Blocks, Decision, Mission, Seen
+from .shown import act, mission_of, seen_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,10 +26,7 @@ if TYPE_CHECKING:
     from dstcc.engine.config import Float64Array
     from dstcc.scenario import Scenario
 
-    from .seen import Sender
-
-_S = {name: i for i, name in enumerate(CODED_SUBFLOW_VALUES)}
-_L = {name: i for i, name in enumerate(CODED_LAYER_VALUES)}
+    from .seen import Decision, Seen, Sender
 
 
 @dataclass(frozen=True)
@@ -140,66 +135,3 @@ def check(scenario: Scenario) -> None:
     for holds, rule in rules:
         if not holds:
             raise InputError(f"{name}: {rule}")
-
-
-def mission_of(configs: list[EngineConfig], layers: int, links: Sequence[int]) -> Mission:
-    """What a sender knows of coded trials before they begin; ``links``: of each subflow."""
-    first = configs[0]
-    coding, objects, mss = first.coding, first.objects, first.transport.mss_bytes
-    assert coding is not None
-    packets = -(-objects.payload_bytes // mss)
-    periods = int(coding.period.max()) + 1
-    blocks = []
-    for layer in range(layers):
-        of = objects.layer == layer
-        source = float(packets[of].sum()) / periods
-        wire = float((objects.payload_bytes[of] + packets[of] * HEADER_BYTES).sum()) / periods
-        largest = float(min(objects.payload_bytes[of].max(), mss)) + HEADER_BYTES
-        blocks.append(Blocks(float(of.sum()) / periods, source, wire, largest, 100.0 * (layers - layer)))
-    playout = [(c.objects.deadline_ns[0] - c.objects.release_ns[0]) / 1e9 for c in configs]
-    assert max(c.objects.deadline_ns[0] for c in configs) < NEVER_NS
-    return Mission(
-        layers=tuple(blocks),
-        block_s=coding.block_ns / 1e9,
-        slot_s=first.slot_ns / 1e9,
-        playout_s=np.array(playout),
-        light_s=np.array([[max(c.links[i].delay_ns) / 1e9 for i in links] for c in configs]),
-        rate_bytes=np.array(
-            [[c.links[i].rate_bps / 8 / c.links[i].subflows for i in links] for c in configs]
-        ),
-    )
-
-
-def seen_of(stepper: CodedStepper, mission: Mission) -> Seen:
-    """What the senders of a stepper's trials see now."""
-    subflow, layer = stepper.subflow_values, stepper.layer_values
-    heard = subflow[..., _S["heard_packets"]]
-    middle = (subflow[..., _S["heard_from_s"]] + subflow[..., _S["heard_to_s"]]) / 2
-    rtt = subflow[..., _S["srtt_s"]]
-    pace = subflow[..., _S["pacing_bps"]] / 8
-    window = subflow[..., _S["cwnd_segments"]] * mission.layers[0].packet_bytes
-    rtt = np.where(rtt > 0, rtt, 2 * mission.light_s)
-    return Seen(
-        time_s=stepper.episode_values[:, 0].copy(),
-        heard=heard.copy(),
-        lost=subflow[..., _S["lost_packets"]].copy(),
-        runs=subflow[..., _S["loss_runs"]].copy(),
-        sent_s=np.where(heard > 0, middle, np.nan),
-        rtt_s=rtt,
-        delivered_bytes=subflow[..., _S["delivered_bytes"]].copy(),
-        pace_bytes=np.where(pace > 0, pace, np.minimum(window / rtt, mission.rate_bytes)),
-        queue_bytes=subflow[..., _S["queue_bytes"]].copy(),
-        backlog_bytes=layer[..., _L["backlog_bytes"]].copy(),
-        slack_s=layer[..., _L["slack_s"]].copy(),
-    )
-
-
-def act(stepper: CodedStepper, decision: Decision | None) -> None:
-    """Put a decision for all of its trials into a stepper; ``None`` leaves it as it is."""
-    if decision is None:
-        return
-    stepper.repair[:] = decision.repair
-    stepper.place[:] = decision.place
-    stepper.left_out[:] = 0
-    for layer in decision.left_out:
-        stepper.left_out[:, layer] = 1

@@ -261,7 +261,7 @@ def _check_mode(name: str, variant: str | None, scenario: Scenario, policy: Cont
 
 def _check_within(scenario: Scenario, source: Source, policy: ForecastPolicy) -> None:
     """Refuse a policy of coded packets whose training had no missions like the scenario's first trial."""
-    from dstcc.ladder.fleet import mission_of
+    from dstcc.ladder.shown import mission_of
 
     setup = draw_trial(scenario, source, scenario.run.seed)
     config = engine_config(scenario, setup, label(scenario.transport.congestion[0]), "minrtt")

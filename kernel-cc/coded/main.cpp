@@ -15,9 +15,13 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <sstream>
 
 #include "coding/outcomes.hpp"
+#include "coding/sender_view.hpp"
 #include "coding/setup.hpp"
+#include "controller.hpp"
 #include "core/stall.hpp"
 #include "craft.hpp"
 #include "earth.hpp"
@@ -27,6 +31,8 @@ namespace coded {
 namespace {
 
 using dstcc::kNever;
+
+constexpr Time kPatience = 100;  // a share of a slot
 
 Time clock_ns(clockid_t clock) { return transfer::clock_ns(clock); }
 
@@ -59,6 +65,7 @@ public:
         for (const Time deadline : config_.objects.deadline_ns) last_deadline_ = std::max(last_deadline_, deadline);
         sending_timers_.set(release_head(), config_.objects.release_ns[0]);
         sending_timers_.set(slot_head(), config_.slot_ns);
+        if (plan.steer_out >= 0) let_steer(plan.steer_in, plan.steer_out);
     }
 
     void run() {
@@ -68,6 +75,7 @@ public:
                     monotonic);  // the trial's time 0, for the process that changes the links over time
         std::fflush(stdout);
         sending_.begin();
+        steer(0);
         Time look = 0;
         for (;;) {
             on_earth(look);
@@ -185,6 +193,39 @@ private:
         sending_timers_.set(slot_head(), craft_now_ + config_.slot_ns);
         earth_.forget(craft_now_ - config_.coding.block_ns);  // a block longer, for what still waits in a queue
         for (; forgotten_ < map_.blocks() && done_with(forgotten_); ++forgotten_) craft_.forget(forgotten_);
+        steer(craft_now_);
+    }
+    void let_steer(int in, int out) {
+        view_.emplace(config_.objects, map_, sending_);
+        // No longer than a sleep between looks, or than a slot's datagrams leave room for in a socket's buffer.
+        controller_.emplace(in, out, map_.layers(), std::max<Time>(plan_.tick, config_.slot_ns / kPatience));
+    }
+    // As CodedEpisode::step(): what is decided holds for the slot that begins.
+    void steer(Time now) {
+        if (!controller_ || controller_->gone()) return;
+        view_->end_slot(now);
+        const std::optional<dstcc::CodedAction> action = controller_->ask(seen(now));
+        view_->begin_slot();
+        sending_.forget_times();
+        if (action) sending_.steer(now, *action);
+    }
+    std::string seen(Time now) const {
+        std::ostringstream line;
+        line.precision(17);
+        line << dstcc::seconds_or_never(now);
+        double values[std::max(dstcc::kCodedSubflowValues.size(), dstcc::kSenderLayerValues.size())];
+        const auto put = [&](std::size_t count) {
+            for (std::size_t i = 0; i < count; ++i) line << ' ' << values[i];
+        };
+        for (std::size_t s = 0; s < subflows_; ++s) {
+            view_->subflow(s, values);
+            put(dstcc::kCodedSubflowValues.size());
+        }
+        for (std::size_t m = 0; m < map_.layers(); ++m) {
+            view_->layer(m, values);
+            put(dstcc::kSenderLayerValues.size());
+        }
+        return line.str();
     }
     bool done_with(std::uint32_t block) const { return map_.size(block) == 0 || sending_.blocks()[block].over; }
 
@@ -211,6 +252,8 @@ private:
     std::vector<dstcc::ContactPlan> plans_;
     dstcc::CodedSendingEnd sending_;
     dstcc::CodedSampler samples_;
+    std::optional<dstcc::SenderView> view_;  // where somebody steers
+    std::optional<Controller> controller_;
     Refused refused_;  // by the spacecraft
     std::uint32_t forgotten_ = 0;
     Time last_deadline_ = -1, realtime_ = 0, craft_now_ = 0, earth_now_ = 0, end_ = 0;
@@ -264,6 +307,7 @@ void Trial::write() const {
     number("encoder_peak_bytes", craft_.peak_bytes());
     number("first_send_ns", sending_.first_send_ns());
     number("last_delivery_ns", receiving.last_delivery_ns());
+    if (controller_) number("unusable_answers", controller_->unusable());
     std::fprintf(file, ", \"hol_wait_byte_s\": 0.0, \"rtt_sum_s\": %.12g, \"timeouts\": %.0f, \"queue_p95_s\": %s}\n",
                  rtt_sum, timeouts, wait.c_str());
     for (std::size_t i = 0; i < objects; ++i) {
@@ -296,6 +340,7 @@ int main(int argc, char** argv) {
         return 2;
     }
     try {
+        std::signal(SIGPIPE, SIG_IGN);  // a controller may go
         const coded::Plan plan = coded::read_plan(argv[1]);
         coded::Trial trial(plan);
         trial.run();

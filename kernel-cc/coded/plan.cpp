@@ -91,6 +91,8 @@ void read_line(const std::string& key, Words& in, Plan& plan) {
     dstcc::TransportConfig& transport = engine.transport;
     if (key == "namespaces")
         in >> plan.craft_ns >> plan.earth_ns;
+    else if (key == "steer")
+        in >> plan.steer_in >> plan.steer_out;
     else if (key == "seed")
         in >> engine.seed;
     else if (key == "transport")

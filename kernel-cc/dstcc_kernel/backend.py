@@ -26,6 +26,7 @@ from dstcc.wire import HEADER_BYTES
 from . import guest, host, running, source
 from .build import Built, find
 from .coded_plan import CODED, block_memory_mb, coded_job, coded_notes, in_words, write_plan
+from .coded_steer import coded_steer
 from .controller_process import ERROR, GUARD
 from .job import JOB, NEVER_NS, OBJECTS, PART, RESULT, Job
 from .layers import SCHEDULER
@@ -33,7 +34,7 @@ from .leftovers import remove_leftovers
 from .module import guest_module
 from .names import misfit
 from .native import program
-from .outcome import read_result
+from .outcome import UNUSABLE, read_result
 from .plan import (
     MAX_LANES,
     job_of,
@@ -48,6 +49,7 @@ from .programs import programs
 
 if TYPE_CHECKING:
     from dstcc.engine.config import EngineConfig, EngineResult, Objects
+    from dstcc.forecast.files import Controller
     from dstcc.learn.policies.policy import Policy
     from dstcc.scenario import Scenario, Source
 
@@ -125,16 +127,16 @@ def built() -> Built:
 def run(
     config: EngineConfig,
     *,
-    policy: Policy | None = None,
+    policy: Controller | None = None,
     tick_ns: int | None = None,
     on_host: bool = False,
     keep: Path | None = None,
 ) -> EngineResult:
     """Carry out one trial in a guest of its own, or ``on_host`` in the running kernel and in real time.
 
-    ``policy`` steers our own congestion control. ``tick_ns`` is how often the transfer program looks, if not as
-    planned. ``keep`` is a folder that gets the trial's files: its result (:func:`outcome.missing_packets`), and of
-    coded packets the payloads that were there.
+    ``policy`` steers our own congestion control, or the repair of coded packets. ``tick_ns`` is how often the transfer
+    program looks, if not as planned. ``keep`` is a folder that gets the trial's files: its result
+    (:func:`outcome.missing_packets`), and of coded packets the payloads that were there.
 
     Raises :class:`DstccError` with what went wrong inside, or when the guest exceeds its wall limit.
     """
@@ -149,7 +151,7 @@ def run(
 def _carried(
     job: Job,
     config: EngineConfig,
-    policy: Policy | None,
+    policy: Controller | None,
     room: running.Room,
     *,
     on_host: bool,
@@ -194,20 +196,21 @@ def _carried(
         raise DstccError(_full(folder)) from None
 
 
-def _as_run(config: EngineConfig, policy: Policy | None) -> EngineConfig:
+def _as_run(config: EngineConfig, policy: Controller | None) -> EngineConfig:
     if config.coding is not None:
         return in_words(config)
-    if policy is None:
+    if policy is None or policy.mode == "coded":
         return config
     return replace(config, slot_ns=steered_slot_ns(_driven(config, policy)))
 
 
 def _result(folder: Path, config: EngineConfig) -> EngineResult:
-    """With what the guard of a policy counted, if there is one."""
+    """With what the guard of a policy counted, if there is one, and slots without a decision of it."""
     result, guard = read_result(folder / RESULT, config), folder / GUARD
     if not guard.exists():
         return result
     guarded = {name: float(count) for name, count in json.loads(guard.read_text()).items()}
+    guarded["guard_fallbacks"] += result.totals.get(UNUSABLE, 0.0)
     return replace(result, totals=result.totals | guarded)
 
 
@@ -233,8 +236,10 @@ def _driven(config: EngineConfig, policy: Policy) -> EngineConfig:
     return steered(config, policy.action)
 
 
-def _led(job: Job, config: EngineConfig, policy: Policy | None, folder: Path) -> Job:
+def _led(job: Job, config: EngineConfig, policy: Controller | None, folder: Path) -> Job:
     """The job with who decides once a slot, if anybody does; the policy is put beside it as the trial has it."""
+    if policy is not None and policy.mode == "coded":
+        return replace(job, steer=coded_steer(config, policy, folder))
     if policy is not None:
         from dstcc.learn.policies.policy import SUFFIX, save_policy
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dstcc.wire import HEADER_BYTES
 
+from .controller_process import Controller, controller_process
 from .job import Job
 from .topology import Wire, build, craft_address
 from .transfer import conduct, shape
@@ -25,18 +26,23 @@ SIMULATED_ACK_BYTES = HEADER_BYTES + 8
 SOCKET_BYTES = 1 << 20
 
 
-def carry_coded(job: Job, folder: Path) -> None:
+def carry_coded(job: Job, folder: Path, controller: Controller | None = None) -> None:
     """Run a coded trial whose settings lie in ``folder``; leaves ``result.bin`` there.
 
-    Raises :class:`~dstcc.errors.DstccError` with what the program says when it fails.
+    ``controller`` decides once a slot. Raises :class:`~dstcc.errors.DstccError` with what the program says when it
+    fails.
     """
     with build(SOCKET_BYTES) as topology:
         for index, link in enumerate(job.links):
             topology.lay(index, _wire(job, index), [craft_address(index, k) for k in range(link.subflows)])
         plan = folder / PLAN
-        namespaces = f"namespaces {topology.craft} {topology.earth}\n"
-        plan.write_text(namespaces + (folder / SETTINGS).read_text())
-        conduct("the program for coded packets", job, plan, topology)
+        with controller_process(controller, folder) as process:
+            theirs: tuple[int, ...] = process.ends if process else ()
+            own = f"namespaces {topology.craft} {topology.earth}\n"
+            own += f"steer {theirs[0]} {theirs[1]}\n" if theirs else ""
+            plan.write_text(own + (folder / SETTINGS).read_text())
+            begun = process.let_go if process else None
+            conduct("the program for coded packets", job, plan, topology, ends=theirs, begun=begun)
 
 
 def _wire(job: Job, index: int) -> Wire:

@@ -11,7 +11,7 @@ from pathlib import Path
 from dstcc.errors import DstccError
 
 from .controller_process import ERROR
-from .job import JOB, read_job
+from .job import JOB, Job, read_job
 from .module import load
 from .steer import make
 from .topology import PAGES
@@ -29,15 +29,24 @@ def main(folder: Path) -> int:
         if job.module is not None:
             load(Path(job.module))
         if job.coded:
-            from .coded import carry_coded
-
-            carry_coded(job, folder)
-            return 0
-        carry(job, folder, (lambda plan: make(plan, folder)) if job.steer is not None else None)
+            _carry_coded(job, folder)
+        else:
+            carry(job, folder, (lambda plan: make(plan, folder)) if job.steer is not None else None)
     except (DstccError, OSError) as error:
         (folder / ERROR).write_text(f"{error}\n")
         return 1
     return int((folder / ERROR).exists())
+
+
+def _carry_coded(job: Job, folder: Path) -> None:
+    from .coded import carry_coded
+
+    if job.steer is None:
+        carry_coded(job, folder)
+        return
+    from .coded_steer import CodedController
+
+    carry_coded(job, folder, CodedController(**job.steer))
 
 
 if __name__ == "__main__":

@@ -90,7 +90,8 @@ class Job:
     module: str | None = None
     """``dstcc_cc.ko`` to load, where the congestion control is ours."""
     steer: dict[str, Any] | None = None
-    """Who decides once a slot: arguments of :func:`dstcc_kernel.steer.make`."""
+    """Who decides once a slot: arguments of :func:`dstcc_kernel.steer.make`, of a coded trial those of
+    :class:`dstcc_kernel.coded_steer.CodedController`."""
     shared: bool = False
     """Whether a link's lanes share one window, which who decides sets; else each has its own."""
     placed: bool = False
@@ -110,7 +111,8 @@ class Job:
     seed: int = 0
     """Of netem's losses, where the kernel's netem takes one."""
     coded: bool = False
-    """Layers coded over packets (``coded.py``); of the other fields it has tick, slot, ends, links and program."""
+    """Layers coded over packets (``coded.py``); of the other fields it has tick, slot, ends, links, program and
+    steer."""
     guest: bool = True
     """Whether the kernel is a guest's, to be set up as a whole; of a host's own only the trial's namespaces are."""
 

@@ -112,8 +112,8 @@ def _parts(name: str) -> Parts:
     read = (home, folder("transfer"), *(engine / room for room in ENGINE_ROOMS))
     payloads, blocks = folder("transfer") / "payloads.cpp", engine / "coding/blocks.cpp"
     if name == "coded-parts":
-        own = (home / f"{part}.cpp" for part in ("code", "packet", "plan", "store"))
-        return Parts((*own, blocks, payloads), includes, read, "isal")
+        own = (home / f"{part}.cpp" for part in ("code", "controller", "packet", "plan", "store"))
+        return Parts((*own, blocks, engine / "coding/action.cpp", payloads), includes, read, "isal")
     rules = sorted(
         {*(engine / "coding").glob("*.cpp")} - {engine / "coding/coded.cpp", engine / "coding/stepper.cpp"}
     )

@@ -33,11 +33,14 @@ BYTES = (
     "duplicate_payload",
     "hol_payload",
 )
+UNUSABLE = "unusable_answers"
+"""Of a policy that steers coded packets: slots for which it gave no decision, or none in time."""
 COUNTS = (
     "arrived_packets",
     *("repair_payload_bytes", "recovered_payload_bytes", "checked_payload_bytes", "timeouts"),
     *("dropped_queue_packets", "missing_packets", "refused_packets"),
     *("block_peak_bytes", "decoder_peak_bytes", "encoder_peak_bytes"),
+    UNUSABLE,
 )
 """The first of TCP's trials, the others of coded ones; ``checked``: held against what was encoded."""
 

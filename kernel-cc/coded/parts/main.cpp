@@ -5,7 +5,10 @@
 //   coded-parts read PLAN              datagrams from standard input, each behind its length (4 bytes), to the reader and the store;
 //                                      prints counts, as a line of JSON. One of no
 //                                      bytes: what is whole is forgotten; one of one byte: all deadlines are over
+//   coded-parts ask LAYERS SLOTS MS    asks a controller so often on standard output, answers on standard input, with so much
+//                                      patience; says on standard error what is to hold, as a line of JSON a slot
 #include <cinttypes>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +18,7 @@
 
 #include "../../transfer/payloads.hpp"
 #include "code.hpp"
+#include "controller.hpp"
 #include "plan.hpp"
 #include "store.hpp"
 
@@ -150,6 +154,24 @@ int read(const char* path) {
     return 0;
 }
 
+int ask(std::size_t layers, int slots, dstcc::Time patience) {
+    std::signal(SIGPIPE, SIG_IGN);
+    coded::Controller controller(0, 1, layers, patience);
+    for (int slot = 0; slot < slots; ++slot) {
+        const auto action = controller.ask("0.5");
+        std::fprintf(stderr, "{\"unusable\": %" PRId64 ", \"gone\": %s", controller.unusable(),
+                     controller.gone() ? "true" : "false");
+        if (action) {
+            std::fprintf(stderr, ", \"place\": %d, \"layers\": [", action->place);
+            for (std::size_t m = 0; m < action->repair.size(); ++m)
+                std::fprintf(stderr, "%s[%.17g, %d]", m == 0 ? "" : ", ", action->repair[m], action->left_out[m]);
+            std::fprintf(stderr, "]");
+        }
+        std::fprintf(stderr, "}\n");
+    }
+    return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -160,10 +182,13 @@ int main(int argc, char** argv) {
             return speed(std::atoi(argv[2]), std::atoi(argv[3]), static_cast<std::size_t>(std::atoi(argv[4])),
                          std::atof(argv[5]));
         if (what == "read" && argc == 3) return read(argv[2]);
+        if (what == "ask" && argc == 5)
+            return ask(static_cast<std::size_t>(std::atoi(argv[2])), std::atoi(argv[3]),
+                       1'000'000 * std::atoll(argv[4]));
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());
         return 1;
     }
-    std::fprintf(stderr, "usage: coded-parts code SEED WORDS | speed K R BYTES S | read PLAN\n");
+    std::fprintf(stderr, "usage: coded-parts code SEED WORDS | speed K R BYTES S | read PLAN | ask LAYERS SLOTS MS\n");
     return 2;
 }

@@ -24,6 +24,7 @@
 #include <memory>
 #include <vector>
 
+#include "coding/action.hpp"
 #include "coding/blocks.hpp"
 #include "coding/flight.hpp"
 #include "coding/repair_rule.hpp"
@@ -51,15 +52,6 @@ struct BlockSending {
     std::int16_t main = -1;          // the subflow that carried most of it (Boyer, Moore), with its lead
     std::uint32_t lead = 0;
     bool closed = false, over = false, queued = false, heard = false;
-};
-
-// What somebody outside decides once a slot; at first what the configuration says.
-struct CodedAction {
-    std::vector<double> repair;          // by layer: repair packets for each source packet of a block that closes from
-                                         // now on; negative: as configured
-    std::vector<std::uint8_t> left_out;  // by layer: 1 begins none of its objects, and gives up those that wait
-    std::vector<double> pace;            // by subflow: what its law's pace is multiplied by
-    int place = -1;                      // a RepairPlace; negative: as configured
 };
 
 // Of a code word, in blocks of several.

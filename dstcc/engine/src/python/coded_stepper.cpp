@@ -24,6 +24,7 @@ public:
         : subflows_(subflows),
           layers_(layers),
           episodes_(episodes),
+          actions_(episodes),
           pool_(threads),
           repair_({episodes, layers}),
           pace_({episodes, subflows}),
@@ -61,12 +62,14 @@ public:
         for (std::size_t k = 0; k < episodes_.size(); ++k) {
             if (arrays.active[k] == 0) continue;
             require(episodes_[k] != nullptr, "an episode is stepped before it is loaded");
-            check_action(k, arrays);
+            actions_[k] = action_of(k, arrays);
+            if (const char* problem = wrong(actions_[k])) throw py::value_error(problem);
         }
         py::gil_scoped_release release;
         pool_.run(episodes_.size(), [&](std::size_t k) {
             if (arrays.active[k] == 0) return;
-            act(k, arrays);
+            const CodedAction& action = actions_[k];
+            episodes_[k]->step(decides(action) || episodes_[k]->steered() ? &action : nullptr);
             observe(k, arrays);
         });
     }
@@ -109,31 +112,19 @@ private:
     void check(std::size_t k) const {
         if (k >= episodes_.size()) throw py::index_error("no such episode");
     }
-    void check_action(std::size_t k, const Data& arrays) const {
-        for (std::size_t m = 0; m < layers_; ++m) {
-            const double share = arrays.repair[k * layers_ + m];
-            require(share == kConfigured || (share >= 0 && share <= 1e3),
-                    "a share of repair is 0 to 1,000, or -1 for the configuration's");
-        }
-        for (std::size_t s = 0; s < subflows_; ++s) {
-            const double factor = arrays.pace[k * subflows_ + s];
-            require(factor >= 1e-3 && factor <= 1e3, "a pace is multiplied by 0.001 to 1,000");
-        }
-        require(arrays.place[k] >= kConfigured && arrays.place[k] <= static_cast<int>(RepairPlace::kSpread),
-                "a place is 0 (same), 1 (other), 2 (spread), or -1 for the configuration's");
-    }
-    void act(std::size_t k, const Data& arrays) {
+    CodedAction action_of(std::size_t k, const Data& arrays) const {
         CodedAction action;
         action.repair.assign(arrays.repair + k * layers_, arrays.repair + (k + 1) * layers_);
         action.left_out.assign(arrays.left_out + k * layers_, arrays.left_out + (k + 1) * layers_);
         action.pace.assign(arrays.pace + k * subflows_, arrays.pace + (k + 1) * subflows_);
         action.place = arrays.place[k];
-        const bool decided =
-            action.place != kConfigured ||
-            std::any_of(action.repair.begin(), action.repair.end(), [](double x) { return x != kConfigured; }) ||
-            std::any_of(action.left_out.begin(), action.left_out.end(), [](std::uint8_t x) { return x != 0; }) ||
-            std::any_of(action.pace.begin(), action.pace.end(), [](double x) { return x != 1; });
-        episodes_[k]->step(decided || episodes_[k]->steered() ? &action : nullptr);
+        return action;
+    }
+    static bool decides(const CodedAction& action) {
+        return action.place != kConfigured ||
+               std::any_of(action.repair.begin(), action.repair.end(), [](double x) { return x != kConfigured; }) ||
+               std::any_of(action.left_out.begin(), action.left_out.end(), [](std::uint8_t x) { return x != 0; }) ||
+               std::any_of(action.pace.begin(), action.pace.end(), [](double x) { return x != 1; });
     }
     void observe(std::size_t k, const Data& arrays) {
         const CodedEpisode& episode = *episodes_[k];
@@ -145,6 +136,7 @@ private:
 
     std::size_t subflows_, layers_;
     std::vector<std::unique_ptr<CodedEpisode>> episodes_;
+    std::vector<CodedAction> actions_;  // of this step
     Pool pool_;
     Array<double> repair_, pace_;
     Array<std::uint8_t> left_out_, active_, done_;

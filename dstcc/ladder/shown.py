@@ -1,0 +1,106 @@
+"""From the numbers of coded trials to what their senders see, and from what they decide back.
+
+The numbers are a stepper's (:class:`~dstcc.engine.CodedStepper`), or those of a trial on real sockets.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from dstcc.engine.coded_stepper import CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES
+from dstcc.engine.config import NEVER_NS
+from dstcc.wire import HEADER_BYTES
+
+from .seen import Blocks, Mission, Seen
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dstcc.engine import CodedStepper, EngineConfig
+    from dstcc.engine.config import Float64Array
+
+    from .seen import Decision
+
+_S = {name: i for i, name in enumerate(CODED_SUBFLOW_VALUES)}
+_L = {name: i for i, name in enumerate(CODED_LAYER_VALUES)}
+
+
+class Shown(Protocol):
+    """K trials at the end of a slot, whoever carries their packets; times are the mission's."""
+
+    @property
+    def subflow_values(self) -> Float64Array:
+        """(K, subflows, ``CODED_SUBFLOW_VALUES``)."""
+
+    @property
+    def layer_values(self) -> Float64Array:
+        """(K, layers, ``CODED_LAYER_VALUES``)."""
+
+    @property
+    def episode_values(self) -> Float64Array:
+        """(K, ...): mission time first."""
+
+
+def mission_of(configs: list[EngineConfig], layers: int, links: Sequence[int]) -> Mission:
+    """What a sender knows of coded trials before they begin; ``links``: of each subflow."""
+    first = configs[0]
+    coding, objects, mss = first.coding, first.objects, first.transport.mss_bytes
+    assert coding is not None
+    packets = -(-objects.payload_bytes // mss)
+    periods = int(coding.period.max()) + 1
+    blocks = []
+    for layer in range(layers):
+        of = objects.layer == layer
+        source = float(packets[of].sum()) / periods
+        wire = float((objects.payload_bytes[of] + packets[of] * HEADER_BYTES).sum()) / periods
+        largest = float(min(objects.payload_bytes[of].max(), mss)) + HEADER_BYTES
+        blocks.append(Blocks(float(of.sum()) / periods, source, wire, largest, 100.0 * (layers - layer)))
+    playout = [(c.objects.deadline_ns[0] - c.objects.release_ns[0]) / 1e9 for c in configs]
+    assert max(c.objects.deadline_ns[0] for c in configs) < NEVER_NS
+    return Mission(
+        layers=tuple(blocks),
+        block_s=coding.block_ns / 1e9,
+        slot_s=first.slot_ns / 1e9,
+        playout_s=np.array(playout),
+        light_s=np.array([[max(c.links[i].delay_ns) / 1e9 for i in links] for c in configs]),
+        rate_bytes=np.array(
+            [[c.links[i].rate_bps / 8 / c.links[i].subflows for i in links] for c in configs]
+        ),
+    )
+
+
+def seen_of(shown: Shown, mission: Mission) -> Seen:
+    """What the senders of these trials see now."""
+    subflow, layer = shown.subflow_values, shown.layer_values
+    heard = subflow[..., _S["heard_packets"]]
+    middle = (subflow[..., _S["heard_from_s"]] + subflow[..., _S["heard_to_s"]]) / 2
+    rtt = subflow[..., _S["srtt_s"]]
+    pace = subflow[..., _S["pacing_bps"]] / 8
+    window = subflow[..., _S["cwnd_segments"]] * mission.layers[0].packet_bytes
+    rtt = np.where(rtt > 0, rtt, 2 * mission.light_s)
+    return Seen(
+        time_s=shown.episode_values[:, 0].copy(),
+        heard=heard.copy(),
+        lost=subflow[..., _S["lost_packets"]].copy(),
+        runs=subflow[..., _S["loss_runs"]].copy(),
+        sent_s=np.where(heard > 0, middle, np.nan),
+        rtt_s=rtt,
+        delivered_bytes=subflow[..., _S["delivered_bytes"]].copy(),
+        pace_bytes=np.where(pace > 0, pace, np.minimum(window / rtt, mission.rate_bytes)),
+        queue_bytes=subflow[..., _S["queue_bytes"]].copy(),
+        backlog_bytes=layer[..., _L["backlog_bytes"]].copy(),
+        slack_s=layer[..., _L["slack_s"]].copy(),
+    )
+
+
+def act(stepper: CodedStepper, decision: Decision | None) -> None:
+    """Put a decision for all of its trials into a stepper; ``None`` leaves it as it is."""
+    if decision is None:
+        return
+    stepper.repair[:] = decision.repair
+    stepper.place[:] = decision.place
+    stepper.left_out[:] = 0
+    for layer in decision.left_out:
+        stepper.left_out[:, layer] = 1
