@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from fractions import Fraction
@@ -75,11 +76,23 @@ def axis_of(key: str, given: Any, where: str) -> Axis:
         )
     if not values:
         raise InputError(f"{where}: has no values")
-    seen = [json.dumps(shown(value)) for value in values]
-    if len(set(seen)) < len(seen):
-        twice = next(text for place, text in enumerate(seen) if text in seen[:place])
+    if (twice := _twice(values)) is not None:
         raise InputError(f"{where}: has {twice} twice")
     return Axis((key,), (name,), tuple((value,) for value in values))
+
+
+def _twice(values: list[Any]) -> str | None:
+    """The first value that was there before, as JSON: there 1 and 1.0 are two values, and tables can be compared."""
+    with suppress(TypeError):  # a table has no hash
+        if len(set(values)) == len(values):
+            return None
+    seen: set[str] = set()
+    for value in values:
+        text = json.dumps(shown(value))
+        if text in seen:
+            return text
+        seen.add(text)
+    return None
 
 
 def zipped(axes: Iterable[Axis], where: str) -> Axis:

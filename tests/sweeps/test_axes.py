@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -135,3 +136,21 @@ def test_keys_that_vary_together_have_as_many_values() -> None:
     assert zipped([one, two], "").rows == ((1, 3), (2, 4))
     with pytest.raises(InputError, match=r"study: zip\.0: .* a has 2, b has 1"):
         zipped([one, axis_of("b", [3], "")], "study: zip.0")
+
+
+@pytest.mark.parametrize(
+    ("values", "twice"),
+    [
+        ([1, 1.0, "1", True], None),
+        ([3, 1, 2, 1, 3], "1"),
+        ([{"a": 1}, {"a": 2}], None),
+        ([{"a": 1}, "x", {"a": 1}], '{"a": 1}'),
+        ([*range(100_000), 99_999], "99999"),  # at once, though it is the last of many
+    ],
+)
+def test_a_value_is_there_once(values: list[object], twice: str | None) -> None:
+    if twice is None:
+        assert len(axis_of("link.0.loss.packet", values, "study")) == len(values)
+    else:
+        with pytest.raises(InputError, match=f"^study: has {re.escape(twice)} twice$"):
+            axis_of("link.0.loss.packet", values, "study")
