@@ -64,6 +64,7 @@ def read_table(
     try:
         rows = None if trial is None else pc.field("trial") == trial
         table = pq.read_table(path, columns=None if columns is None else list(columns), filters=rows)
+        table.validate(full=True)  # Parquet's reader takes any bytes for text
     except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         raise RunError(f"{path}: damaged ({error})") from None
     for place, name in enumerate(table.column_names):

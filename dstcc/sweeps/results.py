@@ -121,8 +121,10 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
             lacking = [name for name in (columns or IDENTITY) if name not in file.schema_arrow.names]
             if lacking:
                 raise RunError(f"{path}: no part of a study: it has no column {lacking[0]}")
-            return file.read(list(columns) if columns else None)
-    except (OSError, pa.ArrowException) as error:
+            table = file.read(list(columns) if columns else None)
+            table.validate(full=True)  # Parquet's reader takes any bytes for text
+            return table
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         raise RunError(f"{path}: damaged ({error}); without it, its trials run again") from None
 
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -310,9 +311,18 @@ def test_a_part_gives_the_columns_that_are_asked_for(plan: Plan, place: Place) -
     (part,) = parts_in(place.trials)
     assert read_part(part).column_names == plan.schema.names
     assert read_part(part, ["end_s"]).column_names == ["end_s"]
-    part.write_bytes(b"PAR1")
-    with pytest.raises(RunError, match=r"damaged \(.*\); without it, its trials run again"):
-        read_part(part)
+    rows = pq.read_table(part)
+    bad = pa.StringArray.from_buffers(
+        rows.num_rows,
+        pa.py_buffer(np.arange(rows.num_rows + 1, dtype=np.int32) * 2),
+        pa.py_buffer(b"\xe2(" * rows.num_rows),
+    )
+    text = rows.schema.get_field_index("congestion")
+    pq.write_table(rows.set_column(text, rows.schema.field(text), bad), part)
+    for content in (part.read_bytes(), b"PAR1"):
+        part.write_bytes(content)
+        with pytest.raises(RunError, match=r"damaged \(.*\); without it, its trials run again"):
+            read_part(part)
 
 
 def begun(plan: Plan, place: Place, numbers: Sequence[int]) -> Place:

@@ -72,7 +72,8 @@ def load_program_run(path: Path) -> ProgramRun:
 def _table(path: Path) -> Columns:
     try:
         table = pq.read_table(path)
-    except pa.ArrowException as error:
+        table.validate(full=True)
+    except (UnicodeDecodeError, pa.ArrowException) as error:
         raise RunError(f"{path}: {error}") from None
     return {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
 
