@@ -37,7 +37,7 @@ AHEAD_RTTS = (0.5, 4.5)
 class Batch:
     """B histories of T events, with A forecasts at each of some states; arrays of numbers a network can take.
 
-    The states are that before anything is heard, and those after each ``every``-th event.
+    The states are that before anything is heard, and those after each :attr:`every`-th event.
     """
 
     inputs: Float64Array
@@ -48,6 +48,8 @@ class Batch:
     """(B, states, A, points): the logarithm of the filter's belief of them."""
     chance: Float64Array
     """(B, states, A): the chance that the law has there."""
+    every: int
+    """Events between states."""
 
 
 def history(
@@ -107,4 +109,4 @@ def batch(draws: np.random.Generator, count: int, events: int, forecasts: int, e
             shown.append(outlook.ahead(ahead[:, (t + 1) // every]))
     features = np.stack([one.features for one in shown], axis=1)
     held = np.stack([one.held for one in shown], axis=1)
-    return Batch(np.stack(inputs, axis=1), features, held, chance)
+    return Batch(np.stack(inputs, axis=1), features, held, chance, every)

@@ -56,13 +56,13 @@ class Forecaster(nn.Module):
         logits: torch.Tensor = held + self.belief(torch.tanh(both + self.ahead.bias))
         return logits
 
-    def loss(self, batch: Batch, every: int, device: torch.device) -> torch.Tensor:
-        """L of some histories, whose states are ``every`` so many events."""
+    def loss(self, batch: Batch, device: torch.device) -> torch.Tensor:
+        """L of some histories."""
 
         def tensor(values: np.ndarray) -> torch.Tensor:
             return torch.from_numpy(values.astype(np.float32)).to(device)
 
-        logits = self(tensor(batch.inputs), tensor(batch.features), tensor(batch.held), every)
+        logits = self(tensor(batch.inputs), tensor(batch.features), tensor(batch.held), batch.every)
         truth = tensor(on_grid(batch.chance))
         return -(truth * torch.log_softmax(logits, dim=-1)).sum(dim=-1).mean()
 

@@ -73,7 +73,7 @@ class Forecasting:
         some, known = heard > 0, ~np.isnan(self._known_s)
         sent_s = np.where(some, seen.sent_s.reshape(rows), self._known_s)
         span = np.where(known & some, (sent_s - self._known_s) / self._rtt_s, FIRST_SPAN)
-        inputs = self._outlook.hear(heard, lost, runs, np.maximum(span, 0))
+        inputs = self._outlook.hear(heard, lost, runs, span)
         self.inputs = np.where(some[:, None], inputs, self.inputs.reshape(inputs.shape)).reshape(
             self.inputs.shape
         )

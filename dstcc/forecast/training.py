@@ -92,7 +92,7 @@ class Training:
         batch = histories.batch(draws, recipe.histories, recipe.events, recipe.forecasts, recipe.every)
         for group in self.optimiser.param_groups:
             group["lr"] = rate(recipe, self.updates, recipe.updates)
-        loss = self.network.loss(batch, recipe.every, self.device)
+        loss = self.network.loss(batch, self.device)
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self.network.parameters(), recipe.clip)
@@ -106,7 +106,7 @@ class Training:
     def evaluate(self) -> Point:
         """The score on the validation's histories."""
         with torch.inference_mode():
-            score = -float(self.network.loss(self.validation, self.recipe.every, self.device).item())
+            score = -float(self.network.loss(self.validation, self.device).item())
         if self.best is None or score > self.best[0]:
             self.best = score, self.network.tensors()
         point = Point(self.steps, score, self.best[0], self.loss, 0.0)

@@ -68,10 +68,10 @@ def test_all_of_a_loss_is_on_the_device_that_was_asked_for() -> None:
     """On torch's device without memory, with which nothing that was left on the CPU can be combined."""
     batch = histories.batch(np.random.default_rng(1), 2, 8, 1, 4)
     device = torch.device("meta")
-    loss = Forecaster(4).to(device).loss(batch, 4, device)
+    loss = Forecaster(4).to(device).loss(batch, device)
     assert loss.device.type == "meta" and loss.shape == ()
     with pytest.raises((RuntimeError, NotImplementedError)):
-        Forecaster(4).loss(batch, 4, device)
+        Forecaster(4).loss(batch, device)
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_it_learns(tmp_path: Path) -> None:
     scores = [float(row.split(",")[1]) for row in rows]
     draws = generator(VALIDATION, "validation")
     batch = histories.batch(draws, longer.validation, longer.events, longer.forecasts, longer.every)
-    untaught = -float(Forecaster(16).loss(batch, longer.every, torch.device("cpu")).item())
+    untaught = -float(Forecaster(16).loss(batch, torch.device("cpu")).item())
     assert untaught > -np.log(40) + 0.05  # what the filter believes is better than a flat belief,
     assert max(scores) == scores[-1] > untaught + 0.05  # and what was learned is better than that
 
