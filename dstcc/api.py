@@ -74,9 +74,10 @@ class Emulation:
     @cached_property
     def trials(self) -> pa.Table:
         """A row a trial: its algorithms, seed, status and metrics."""
-        import pyarrow.parquet as pq
+        from dstcc.run.reading import read_table
+        from dstcc.run.tables import TRIALS
 
-        return pq.read_table(self.path / "trials.parquet")
+        return read_table(self.path / "trials.parquet", TRIALS)
 
     @property
     def chunks(self) -> pa.Table:

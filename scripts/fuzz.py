@@ -9,13 +9,16 @@ libFuzzer, AddressSanitizer and UBSan (clang and libclang-rt-14-dev of Debian). 
 is kept in build/fuzz/corpus; tests/fuzz/corpus has inputs that are replayed in every test: good ones, and those that
 once were crashes.
 
-A reader may refuse an input with an error that the command line prints. Anything else, or ten seconds of the
-processor, is a crash: the input is put into build/fuzz/crashes, and the exit status is 1.
+A reader may refuse an input with an error that the command line prints. Anything else, ten seconds of the processor,
+a minute of the clock, or the end of the process is a crash: the input is put into build/fuzz/crashes, and the exit
+status is 1.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import pickle
 import re
 import shutil
 import signal
@@ -25,7 +28,7 @@ import sysconfig
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -45,6 +48,8 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build/fuzz"
 KEPT = ROOT / "tests/fuzz/corpus"
 SLOW_S = 10
+HANG_S = 60
+"""Of the clock, for one input: what sleeps takes no time of the processor."""
 SLOW_SHARE = 100
 """An input that a reader is slow with is drawn once where another is drawn so often."""
 OURS = ("dstcc", "dstcc_channels", "dstcc_svc", "tomllib")
@@ -113,9 +118,16 @@ def corpus(name: str, place: Room) -> list[bytes]:
 
 
 def in_process(
-    name: str, runs: int, seed: int = 1, most_s: float = 1e9
+    name: str,
+    runs: int,
+    seed: int = 1,
+    most_s: float = 1e9,
+    before: Callable[[int, bytes], None] = lambda _number, _data: None,
 ) -> tuple[int, list[tuple[bytes, str]]]:
-    """Changes of values and of bytes, at random; how many ran, and the inputs that crash by what they do."""
+    """Changes of values and of bytes, at random; how many ran, and the inputs that crash by what they do.
+
+    ``before`` is told the number of each input, and the input, before it is read.
+    """
     rng, target, done = Random(f"{name} {seed}"), TARGETS[name], 0
     found: dict[str, tuple[bytes, str]] = {}
     began = time.monotonic()
@@ -132,6 +144,7 @@ def in_process(
             else:
                 chosen = rng.choices(range(len(inputs)), weights)[0]
                 data = _altered(rng, target, inputs, inputs[chosen], documents[chosen])
+            before(done, data)
             signal.setitimer(signal.ITIMER_PROF, SLOW_S)
             what = crash(name, place, data)
             signal.setitimer(signal.ITIMER_PROF, 0)
@@ -139,6 +152,76 @@ def in_process(
             if what is not None:
                 found.setdefault(what.rpartition(" (")[2] or what, (data, what))
     return done, list(found.values())
+
+
+def apart(
+    name: str,
+    runs: int,
+    seed: int = 1,
+    most_s: float = 1e9,
+    program: Sequence[str] = ("-m", "scripts.fuzz"),
+) -> tuple[int, list[tuple[bytes, str]]]:
+    """As :func:`in_process`, in a process of its own, which may stand still or be ended by what it reads.
+
+    ``program`` is what Python runs: this module, or one that calls :func:`main` in its place.
+    """
+    with room() as place:
+        said = place.folder / "said.pickle"
+        options = [
+            "--runs",
+            str(runs),
+            "--seed",
+            str(seed),
+            "--seconds",
+            str(most_s),
+            "--apart",
+            str(place.folder),
+        ]
+        child = subprocess.Popen([sys.executable, *program, name, *options], cwd=ROOT)
+        number, since = -1, time.monotonic()
+        while True:
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(min(1.0, HANG_S / 10))
+                break
+            reached, _ = _reached(place)
+            if reached != number:
+                number, since = reached, time.monotonic()
+            elif reached >= 0 and time.monotonic() - since > HANG_S:
+                child.kill()
+                child.wait()
+                break
+        if child.returncode == 0:
+            done, found = pickle.loads(said.read_bytes())  # of our own child
+            return done, found
+        number, data = _reached(place)
+        if data is None:
+            raise click.ClickException(f"{name}: ended with status {child.returncode} before the first input")
+        hangs = child.returncode == -signal.SIGKILL
+        what = (
+            f"stands still for {HANG_S:g} s" if hangs else f"ends the process with status {child.returncode}"
+        )
+        return number + 1, [(data, what)]
+
+
+def _reached(place: Room) -> tuple[int, bytes | None]:
+    """The number of the last input that a child began with, and the input; -1 before the first."""
+    try:
+        text = (place.folder / "input").read_bytes()
+    except FileNotFoundError:
+        return -1, None
+    return (int.from_bytes(text[:8], "big"), text[8:]) if len(text) >= 8 else (-1, None)
+
+
+def _inside(name: str, folder: Path, runs: int, seed: int, most_s: float) -> None:
+    """What a child of :func:`apart` does."""
+    handle = os.open(folder / "input", os.O_WRONLY | os.O_CREAT)
+
+    def before(number: int, data: bytes) -> None:
+        os.pwrite(handle, number.to_bytes(8, "big") + data, 0)
+        os.ftruncate(handle, 8 + len(data))
+
+    result = in_process(name, runs, seed, most_s, before)
+    (folder / "said.pickle").write_bytes(pickle.dumps(result))
 
 
 def _altered(rng: Random, target: Target, inputs: list[bytes], data: bytes, document: object) -> bytes:
@@ -278,9 +361,15 @@ def native(name: str, runs: int) -> int:
 @click.option("--runs", type=click.IntRange(1), default=100_000, show_default=True, help="Of each target.")
 @click.option("--seconds", type=float, default=1e9, help="After which each half of a target ends.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the changes.")
+@click.option("--apart", "folder", type=click.Path(path_type=Path), hidden=True)
 @click.option("--guided", "inside", type=click.Path(path_type=Path), hidden=True)
-def main(names: tuple[str, ...], runs: int, seconds: float, seed: int, inside: Path | None) -> None:
+def main(
+    *, names: tuple[str, ...], runs: int, seconds: float, seed: int, folder: Path | None, inside: Path | None
+) -> None:
     """Fuzz."""
+    if folder is not None:
+        _inside(names[0], folder, runs, seed, seconds)
+        return
     if inside is not None:
         guided(names[0], Room(inside), names[1:])
     known = (*TARGETS, *NATIVE)
@@ -294,7 +383,7 @@ def main(names: tuple[str, ...], runs: int, seconds: float, seed: int, inside: P
             continue
         atheris = find_spec("atheris") is not None
         share = runs // 2 if atheris else runs
-        done, found = in_process(name, runs - share if atheris else runs, seed, seconds)
+        done, found = apart(name, runs - share if atheris else runs, seed, seconds)
         counts[name] = {"changes": done}
         for data, what in found:
             place = BUILD / "crashes" / name

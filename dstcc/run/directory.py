@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dstcc.algorithms import reconstructed
@@ -32,6 +33,7 @@ from dstcc.atomic import atomic_directory, atomic_write
 from dstcc.errors import RunError
 from dstcc.metrics import METRICS, Metrics
 from dstcc.outputs import Kind, check_output, stranger
+from dstcc.parquet import UNREADABLE, read_parquet
 from dstcc.reading import read_json, read_toml
 from dstcc.scenario import (
     Scenario,
@@ -58,7 +60,7 @@ from .kept import Kept, Record
 from .link_table import LINKS, links_table
 from .logs import log_names, logs_of, write_logs
 from .machine import git_commit, machine
-from .reading import check_columns, read_table
+from .reading import check_columns, groups_by_trial, read_table
 from .record import SCENARIO, misshapen
 from .tables import (
     ALWAYS,
@@ -203,10 +205,13 @@ class Run:
     def rows(self, name: str, trial: str, columns: Sequence[str]) -> pa.Table:
         """Columns of one trial's rows of the table ``name`` (``chunks`` or ``samples``), in the file's order.
 
-        Reads that part of the file alone. Raises :class:`RunError` when it cannot be used or lacks a column.
+        Reads those parts of the file that have any. Raises :class:`RunError` when it cannot be used or lacks a column.
         """
-        path = self.path / f"{name}.parquet"
-        rows = read_table(path, {"chunks": ALWAYS, "samples": SAMPLES}[name], columns, trial)
+        path, schema = self.path / f"{name}.parquet", {"chunks": ALWAYS, "samples": SAMPLES}[name]
+        if name not in self._groups:
+            self._groups[name] = groups_by_trial(path, schema)
+        rows = read_table(path, schema, ("trial", *columns), self._groups[name].get(trial, ()))
+        rows = rows.filter(pc.equal(rows["trial"], trial)).select(list(columns))
         if not rows.num_rows:
             raise RunError(f"{path}: has no rows of trial {trial!r}")
         return rows
@@ -224,6 +229,11 @@ class Run:
         if not level or sorted(level) != list(range(len(level))):
             raise RunError(f"{self.path / 'chunks.parquet'}: trial {trial!r} has no row for every chunk")
         return [level[chunk] for chunk in range(len(level))]
+
+    @cached_property
+    def _groups(self) -> dict[str, Mapping[str, Sequence[int]]]:
+        """Of a table that was asked for a trial's rows: where in the file each trial's are."""
+        return {}
 
     @cached_property
     def _chunks(self) -> pa.Table:
@@ -385,8 +395,8 @@ def _no_run(path: Path) -> str | None:
 def _logs_in(path: Path) -> set[str]:
     """Names that the packet logs of a run's trials have."""
     try:
-        trials = pq.read_table(path / "trials.parquet", columns=["id"])["id"].to_pylist()
-    except (OSError, pa.ArrowException):
+        trials = read_parquet(path / "trials.parquet", ["id"])["id"].to_pylist()
+    except UNREADABLE:
         return set()
     return {name for trial in trials for name in log_names(str(trial))}
 

@@ -6,7 +6,8 @@ and numbers are ones that a run can have.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dstcc.errors import RunError
+from dstcc.parquet import UNREADABLE, groups_of, parquet_file, rows_of
 
 MOST_S = 1e12
 """Seconds that no mission reaches."""
@@ -38,40 +40,64 @@ RANGES: dict[str, tuple[float, float]] = {
 """Least and greatest value of a column; of times (``.._s``) see :data:`MOST_S`."""
 
 
-def check_columns(path: Path, schema: pa.Schema, more: Sequence[str] = ()) -> None:
-    """Raise :class:`RunError` unless the table is there and has the columns of ``schema``, and ``more``."""
-    try:
-        if path.exists() and not path.is_file():
-            raise RunError(f"{path}: is not a regular file")
-        columns = set(pq.read_schema(path).names)
-    except FileNotFoundError:
-        raise RunError(f"{path}: missing, so {path.parent} is not a whole run") from None
-    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
-        raise RunError(f"{path}: not a Parquet file ({error})") from None
-    missing = [name for name in dict.fromkeys((*schema.names, *more)) if name not in columns]
-    if missing:
-        raise RunError(f"{path}: lacks the column {missing[0]}")
+def check_columns(path: Path, schema: pa.Schema) -> None:
+    """Raise :class:`RunError` unless the table is there and has the columns of ``schema``."""
+    with _whole(path) as file:
+        _check(path, file, schema.names)
 
 
 def read_table(
-    path: Path, schema: pa.Schema, columns: Sequence[str] | None = None, trial: str | None = None
+    path: Path,
+    schema: pa.Schema,
+    columns: Sequence[str] | None = None,
+    groups: Sequence[int] | None = None,
 ) -> pa.Table:
-    """A table, or some columns of it, or one trial's rows; columns that ``schema`` knows have its types.
+    """A table, or some columns of it, or of some row groups; columns that ``schema`` knows have its types.
 
     Raises :class:`RunError` naming the file and the column.
     """
-    check_columns(path, schema, columns or ())
-    try:
-        rows = None if trial is None else pc.field("trial") == trial
-        table = pq.read_table(path, columns=None if columns is None else list(columns), filters=rows)
-        table.validate(full=True)  # Parquet's reader takes any bytes for text
-    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
-        raise RunError(f"{path}: damaged ({error})") from None
+    with _whole(path) as file:
+        _check(path, file, (*schema.names, *(columns or ())))
+        try:
+            table = rows_of(file, columns, groups)
+        except UNREADABLE as error:
+            raise RunError(f"{path}: damaged ({error})") from None
     for place, name in enumerate(table.column_names):
         if name in schema.names:
             column = _typed(path, table.column(name), schema.field(name))
             table = table.set_column(place, schema.field(name), column)
     return table
+
+
+def groups_by_trial(path: Path, schema: pa.Schema) -> Mapping[str, Sequence[int]]:
+    """Each trial, and the row groups that have its rows. Raises :class:`RunError` naming the file."""
+    check_columns(path, schema)
+    try:
+        return groups_of(path, "trial")
+    except UNREADABLE as error:
+        raise RunError(f"{path}: damaged ({error})") from None
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[pq.ParquetFile]:
+    """The file, open; raises :class:`RunError` where it is none of Parquet's."""
+    if path.exists() and not path.is_file():
+        raise RunError(f"{path}: is not a regular file")
+    with ExitStack() as around:
+        try:
+            file = around.enter_context(parquet_file(path))
+        except FileNotFoundError:
+            raise RunError(f"{path}: missing, so {path.parent} is not a whole run") from None
+        except UNREADABLE as error:
+            raise RunError(f"{path}: not a Parquet file ({error})") from None
+        yield file
+
+
+def _check(path: Path, file: pq.ParquetFile, names: Iterable[str]) -> None:
+    there = set(file.schema_arrow.names)
+    missing = [name for name in names if name not in there]
+    if missing:
+        raise RunError(f"{path}: lacks the column {missing[0]}")
 
 
 def _typed(path: Path, column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:

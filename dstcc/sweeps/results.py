@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from dstcc.atomic import atomic_file, atomic_write
 from dstcc.errors import RunError
+from dstcc.parquet import UNREADABLE, parquet_file, rows_of
 from dstcc.reading import check_regular
 from dstcc.version import __version__
 
@@ -117,14 +118,12 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """A part, or columns of it; raises :class:`RunError` naming a file that is damaged or no part."""
     check_regular(path, RunError)
     try:
-        with pq.ParquetFile(path) as file:
+        with parquet_file(path) as file:
             lacking = [name for name in (columns or IDENTITY) if name not in file.schema_arrow.names]
             if lacking:
                 raise RunError(f"{path}: no part of a study: it has no column {lacking[0]}")
-            table = file.read(list(columns) if columns else None)
-            table.validate(full=True)  # Parquet's reader takes any bytes for text
-            return table
-    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
+            return rows_of(file, columns or None)
+    except UNREADABLE as error:
         raise RunError(f"{path}: damaged ({error}); without it, its trials run again") from None
 
 
@@ -210,7 +209,7 @@ def settled_parts(place: Place) -> list[Path] | None:
 def _all_of(plan: Plan, place: Place) -> bool:
     """Whether the parts have the plan's columns and no trial that it does not ask for."""
     for part in parts_in(place.trials):
-        with pq.ParquetFile(part) as file:
+        with parquet_file(part) as file:
             if not file.schema_arrow.equals(plan.schema):
                 return False
     return bool(pc.all(pc.is_in(known_keys(place), pa.array(list(plan.place), pa.string()))).as_py())

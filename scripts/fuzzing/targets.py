@@ -6,6 +6,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -318,7 +319,7 @@ def _run_files() -> tuple[tuple[str, bytes], ...]:
 
 
 class _Remembered:
-    """Stands for ``pyarrow.parquet`` where a run is read: good files are read once, the changed one as ever.
+    """Stands for :mod:`dstcc.run.reading`: of good files each answer is found once, of the changed one as ever.
 
     Most inputs change one file of six, and reading the others took nine tenths of the time.
     """
@@ -328,25 +329,23 @@ class _Remembered:
     def __init__(self, changed: str, known: dict[object, Any]) -> None:
         self._changed, self._known = changed, known
 
-    def read_table(self, path: Path, **asked: Any) -> Any:
-        """As pyarrow's."""
-        return self._once(path, "read_table", asked)
+    def once(self, name: str) -> Callable[..., Any]:
+        """That function of the module."""
+        from dstcc.run import reading
 
-    def read_schema(self, path: Path) -> Any:
-        """As pyarrow's."""
-        return self._once(path, "read_schema", {})
+        real = getattr(reading, name)
 
-    def _once(self, path: Path, name: str, asked: dict[str, Any]) -> Any:
-        import pyarrow.parquet as pq
+        def asked(path: Path, *more: Any) -> Any:
+            if path.name == self._changed or not path.exists():
+                return real(path, *more)
+            key = (str(path), name, str(more))
+            if key not in self._known:
+                if len(self._known) > self.MOST:
+                    self._known.clear()
+                self._known[key] = real(path, *more)
+            return self._known[key]
 
-        if path.name == self._changed or not path.exists():
-            return getattr(pq, name)(path, **asked)
-        key = (str(path), name, str(asked))
-        if key not in self._known:
-            if len(self._known) > self.MOST:
-                self._known.clear()
-            self._known[key] = getattr(pq, name)(path, **asked)
-        return self._known[key]
+        return asked
 
 
 _KNOWN: dict[object, Any] = {}
@@ -357,7 +356,7 @@ def _run(room: Room, data: bytes) -> None:
     """The first byte says which file of a good run the others are in the place of; bytes that begin with a brace are
     ``run.json``."""
     from dstcc.report import load_report
-    from dstcc.run import reading
+    from dstcc.run import directory
 
     files = _run_files()
     run = room.folder / "run"
@@ -372,7 +371,10 @@ def _run(room: Room, data: bytes) -> None:
     good = dict(files)[name]
     (run / name).write_bytes(content)
     try:
-        with patch.object(reading, "pq", _Remembered(name, _KNOWN)):
+        known = _Remembered(name, _KNOWN)
+        with ExitStack() as patched:
+            for function in ("check_columns", "groups_by_trial", "read_table"):
+                patched.enter_context(patch.object(directory, function, known.once(function)))
             for section in load_report((run,)).sections:
                 for loaded in section.runs:
                     for row in loaded.trials:

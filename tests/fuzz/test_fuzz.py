@@ -66,6 +66,38 @@ def test_a_reader_that_hangs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "SlowError" in found[0][1]
 
 
+@pytest.mark.parametrize(
+    ("does", "said"),
+    [
+        ("time.sleep(600)", "stands still for 2 s"),
+        ("os.kill(os.getpid(), signal.SIGABRT)", "ends the process with status -6"),
+    ],
+)
+def test_a_reader_that_sleeps_or_ends_its_process_is_found(
+    does: str, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """At its third input: none of them takes time of the processor, or returns."""
+    program = tmp_path / "careless.py"
+    program.write_text(
+        "import os, signal, sys, time\n"
+        f"sys.path.insert(0, {str(fuzz.ROOT)!r})\n"
+        "from scripts import fuzz\n"
+        "from scripts.fuzzing.targets import Target\n"
+        "def careless(_room, data):\n"
+        "    if data == b'third':\n"
+        f"        {does}\n"
+        "target = Target(careless, lambda _room: [b'first', b'second', b'third'])\n"
+        "fuzz.TARGETS = {'careless': target}\n"
+        "fuzz.main()\n"
+    )
+    monkeypatch.setattr(fuzz, "HANG_S", 2)
+    assert fuzz.apart("careless", 8, program=[str(program)]) == (3, [(b"third", said)])
+
+
+def test_what_is_found_apart_is_what_is_found_here() -> None:
+    assert fuzz.apart("codes", 50, seed=4) == fuzz.in_process("codes", 50, seed=4) == (50, [])
+
+
 def test_changes_follow_from_their_seed() -> None:
     from random import Random
 

@@ -6,12 +6,15 @@ import json
 import os
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -22,6 +25,9 @@ from dstcc.reading import MOST_BYTES, read_bytes, read_json, read_toml
 from dstcc.report import load_report, render
 from dstcc.run import load_run
 from tests.quick import QUICK
+
+DAMAGED = Path(__file__).parents[1] / "fuzz/corpus/run/f0e0b881bd9181a0"
+"""Chunks whose first column chunk is of a type that there is none of; a byte says before that they are chunks."""
 
 
 @pytest.fixture(scope="module")
@@ -204,6 +210,38 @@ def test_devices_and_folders_are_no_files(run: Path, tmp_path: Path) -> None:
             (run / name).rmdir() if put is Path.mkdir else (run / name).unlink()
             (run / name).write_bytes(kept)
     use(run)
+
+
+def test_a_damaged_column_chunk_holds_nothing_up(run: Path) -> None:
+    """What a filter of Arrow's datasets waits for without end: in a process of its own, which may take a minute."""
+    (run / "chunks.parquet").write_bytes(DAMAGED.read_bytes()[1:])
+    words = ["-m", "dstcc_cli", "report", str(run), "-o", str(run.with_name("report.html"))]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert f"{run / 'chunks.parquet'}: damaged" in done.stderr
+
+
+def test_a_trials_rows_are_found_wherever_they_are(run: Path) -> None:
+    """In two row groups, between those of another."""
+    good = load_run(run)
+    rows = good.chunks()
+    ids = rows["trial"].unique().to_pylist()
+    mine = rows.filter(pc.equal(rows["trial"], ids[0]))
+    others = rows.filter(pc.not_equal(rows["trial"], ids[0]))
+    before = good.rows("chunks", ids[0], ("layer", "chunk"))
+    with pq.ParquetWriter(run / "chunks.parquet", rows.schema) as file:
+        for part in (others.slice(0, 3), mine.slice(0, 4), others.slice(3), mine.slice(4)):
+            file.write_table(part)
+    assert load_run(run).rows("chunks", ids[0], ("layer", "chunk")).equals(before)
+    assert before.column_names == ["layer", "chunk"]
+    assert before["chunk"].to_pylist() == mine["chunk"].to_pylist()
+
+
+def test_a_column_that_is_there_twice_is_damage(run: Path) -> None:
+    rows = pq.read_table(run / "chunks.parquet")
+    pq.write_table(rows.append_column("layer", rows["layer"]), run / "chunks.parquet")
+    with pytest.raises(RunError, match=r"chunks\.parquet: .*has the column layer twice"):
+        use(run)
 
 
 def test_a_file_that_grew_is_not_read_whole(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -88,6 +90,23 @@ def test_a_trial_in_two_parts_is_asked_once(tmp_path: Path, finished: Path) -> N
     shutil.copy(finished / "trials" / part, tmp_path / "out" / "trials" / "part-0000000000000000.parquet")
     with Tables(tmp_path / "out") as tables:
         assert tables.ask("SELECT count(*) AS n FROM trials").to_pylist() == [{"n": TRIALS}]
+
+
+def test_a_damaged_column_chunk_ends_no_process(tmp_path: Path, finished: Path) -> None:
+    """What Arrow looks a condition up in: in a process of its own, which it would end."""
+    shutil.copytree(finished, tmp_path / "out")
+    (part,) = (tmp_path / "out/trials").iterdir()
+    part.write_bytes((Path(__file__).parents[1] / "fuzz/corpus/run/f0e0b881bd9181a0").read_bytes()[1:])
+    sql = "SELECT count(*) FROM trials WHERE trial = 'cubic+minrtt/s1'"
+    done = subprocess.run(
+        [sys.executable, "-m", "dstcc_cli", "query", str(tmp_path / "out"), sql],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "10" in done.stdout
 
 
 def test_a_folder_that_is_no_study(tmp_path: Path) -> None:

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dstcc.errors import RunError
+from dstcc.parquet import UNREADABLE, read_parquet
 from dstcc.reading import read_json, read_text
 
 KIND, SCHEMA = "programs", 1
@@ -71,9 +70,8 @@ def load_program_run(path: Path) -> ProgramRun:
 
 def _table(path: Path) -> Columns:
     try:
-        table = pq.read_table(path)
-        table.validate(full=True)
-    except (UnicodeDecodeError, pa.ArrowException) as error:
+        table = read_parquet(path)
+    except UNREADABLE as error:
         raise RunError(f"{path}: {error}") from None
     return {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
 
