@@ -10,6 +10,10 @@ SCHEDULER_NAMES: tuple[str, ...]
 TRANSFER_NAMES: tuple[str, ...]
 LOSS_KINDS: tuple[str, ...]
 PACING_STEPS: tuple[float, float]
+PATH_STATES: tuple[Any, Any, Any]
+PROBING: tuple[float, float, float, float]
+RATE_GAINS: tuple[float, float]
+FURTHER_ON: tuple[float, float, float, float]
 PARAMETERS: dict[str, tuple[str, ...]]
 
 SUBFLOW_VALUES: tuple[str, ...]
@@ -108,6 +112,40 @@ def channel_losses(
     link: Link, seed: int, index: int, packet_bytes: int, slots: int, first: int = 0
 ) -> NDArray[Any]: ...
 def patience(config: EngineConfig) -> int: ...
+def show_rates(
+    rates: NDArray[Any],
+    probes: NDArray[Any],
+    values: NDArray[Any],
+    slot_s: NDArray[Any],
+    packet: NDArray[Any],
+    share: NDArray[Any],
+) -> NDArray[Any]: ...
+def update_further_on(
+    states: NDArray[Any],
+    values: NDArray[Any],
+    slot_s: NDArray[Any],
+    shown: NDArray[Any],
+    packet: NDArray[Any],
+    overhead: NDArray[Any],
+) -> NDArray[Any]: ...
+def update_rates(
+    rates: NDArray[Any],
+    probes: NDArray[Any],
+    values: NDArray[Any],
+    shown: NDArray[Any],
+    limits: NDArray[Any],
+    source_rate: NDArray[Any],
+    captured: NDArray[Any],
+    trial_paths: NDArray[Any],
+    packet: NDArray[Any],
+) -> None: ...
+def path_units(
+    rates: NDArray[Any],
+    probes: NDArray[Any],
+    values: NDArray[Any],
+    slot_s: NDArray[Any],
+    packet: NDArray[Any],
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]: ...
 def update_pacing_limits(
     paths: Sequence[list[Any]],
     values: NDArray[Any],

@@ -29,6 +29,8 @@ paths together get what was captured in two round trips.
 
 The limit is on the pacing rate, not on r: a policy that uses seven tenths of r is to learn what a path carries all the
 same. So r may be twice the limit.
+
+Each slot of each path asks for it, so that the arithmetic is the engine's (``engine/src/paths/measured_rate.hpp``).
 """
 
 from __future__ import annotations
@@ -38,11 +40,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
+from dstcc.engine import _engine
+from dstcc.engine.stepper import EPISODE_VALUES
 
 from .captured import NOTHING, Captured, Source
 from .further_on import FurtherOn
-from .pacing_limit import MAX_STEP, PacingLimit, update_all
+from .pacing_limit import PacingLimit, update_all
 from .probing import Probing
 
 if TYPE_CHECKING:
@@ -51,27 +54,14 @@ if TYPE_CHECKING:
     from dstcc.engine import EngineConfig, Objects, Stepper
 
     FloatArray = NDArray[np.float64]
+    BoolArray = NDArray[np.bool_]
 
 NS_PER_S = 1e9
-DRAINED_PACKETS = 2.0
-"""A queue with so many packets or fewer counts as drained."""
-UNKNOWN_GAIN = 2.0
-"""How much the rate is raised while only its use is known, as in slow start; also how far it may exceed the limit."""
-KNOWN_GAIN = 1.5
-"""The same once a queue has shown the rate, if the queue drains in two slots that use the pacing rate."""
-USED = 0.9
-"""A pacing rate counts as used if so much of it was sent."""
-SPACE = 0.8
-"""A queue below this share of the deepest that it was seen has space for more."""
-SOURCE_GAIN = 1 + MAX_STEP
-"""What all unknown paths may have together, as a multiple of the source's rate: as much more as a trial is faster."""
-UNTIMED_ROUNDS = 2.0
-"""Round trips that a stored source takes at least, while nothing of a path is known."""
-MEMORY = 0.98
-"""How the counts of losses fade from slot to slot: over 50 slots, some three round trips of 16 slots each."""
+UNKNOWN_GAIN, SOURCE_GAIN = _engine.RATE_GAINS
+"""How much the rate is raised while only its use is known, and how far it may exceed the limit; what all unknown paths
+may have together, as a multiple of the source's rate."""
 ALL = slice(None)
-VALUE = {name: place for place, name in enumerate(SUBFLOW_VALUES)}
-EPISODE_VALUE = {name: place for place, name in enumerate(EPISODE_VALUES)}
+TIME, SLOT = EPISODE_VALUES.index("time_s"), EPISODE_VALUES.index("slot_s")
 
 
 @dataclass(frozen=True)
@@ -96,13 +86,15 @@ class Rates:
     """``rate`` (K, subflows): bytes on the wire per second that each path seems to carry."""
 
     def __init__(self, episodes: int, subflows: int) -> None:
-        shape = (episodes, subflows)
-        self.rate = np.zeros(shape)
-        self.known = np.zeros(shape, dtype=np.bool_)
+        self._state = state = np.zeros((episodes, subflows), dtype=_engine.PATH_STATES[0])
+        """What is known of each path; the arrays of this shape are its columns."""
+        self.rate: FloatArray = state["rate"]
+        self.known: BoolArray = state["known"]
         """Whether a deep queue has shown the rate."""
-        self.limit = np.full(shape, np.inf)
+        self.limit: FloatArray = state["limit"]
         """Bytes on the wire per second that each path may have."""
-        self.used = np.zeros(shape)
+        self.limit[:] = np.inf
+        self.used: FloatArray = state["used"]
         """How much of the pacing rate was sent in the last slot."""
         self.source_rate = np.zeros((episodes, 1))
         """Bytes on the wire per second of the source, by what it has captured; 0 while that is unknown."""
@@ -110,9 +102,6 @@ class Rates:
         """A full packet on the wire."""
         self.delay_s = np.zeros(episodes)
         """From a chunk's release to its deadline; infinite without one."""
-        self._drained = np.zeros(shape, dtype=np.bool_)
-        self._queue, self._lost, self._judged = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        self._initial, self._deepest, self._proven = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self.probing = Probing(episodes, subflows)
         self.further_on = FurtherOn(episodes, subflows)
         self._paths = np.ones((episodes, 1))
@@ -128,20 +117,11 @@ class Rates:
     def begin(self, episode: int, config: EngineConfig, source: Source | None = None) -> None:
         """A new trial begins in this place. Its source is its video unless another is given."""
         transport, objects = config.transport, config.objects
-        states = (
-            self.rate,
-            self.known,
-            self.used,
-            self.source_rate,
-            self._initial,
-            self._drained,
-            self._queue,
-        )
-        for state in (*states, self._deepest, self._proven, self._lost, self._judged):
-            state[episode] = 0
+        self._state[episode] = 0
+        self.limit[episode] = np.inf
+        self.source_rate[episode] = 0
         self.probing.begin(episode)
         self.further_on.begin(episode)
-        self.limit[episode] = np.inf
         packet_bytes = transport.mss_bytes + transport.header_bytes
         self._overhead[episode] = packet_bytes / transport.mss_bytes
         if source is None:
@@ -161,137 +141,55 @@ class Rates:
     def update(self, stepper: Stepper, rows: slice = ALL) -> None:
         """Take in a slot, or an episode's first values."""
         values, episode_values = stepper.subflow_values[rows], stepper.episode_values[rows]
-        slot_s = episode_values[:, EPISODE_VALUE["slot_s"], None]
-        rate, initial = self.rate[rows], self._initial[rows]
-        captured = self._capture(episode_values[:, EPISODE_VALUE["time_s"]], rows)
-        shown = self._shown(values, slot_s, rows)
-        srtt = values[..., VALUE["srtt_s"]]
-        initial_window = values[..., VALUE["cwnd_segments"]] * self.packet_bytes[rows]
-        first = (values[..., VALUE["established"]] > 0) & (srtt > 0) & (rate == 0)
-        if first.any():
-            share = np.maximum(
-                self.source_rate[rows] / self._paths[rows], initial_window / np.maximum(srtt, 1e-9)
-            )
-            initial[:] = np.where(first, share, initial)
-            shown = np.where(first, initial, shown)
+        slot_s = episode_values[:, SLOT, None]
+        state, probes = self._state[rows], self.probing.state[rows]
+        packet, overhead, paths = self.packet_bytes[rows], self._overhead[rows], self._paths[rows]
+        captured = self._capture(episode_values[:, TIME], rows)
+        source_rate = self.source_rate[rows]
+        shown = _engine.show_rates(state, probes, values, slot_s, packet, source_rate / paths)
         limits = update_all(
             self.pacing_limits[rows],
             values,
             slot_s=slot_s,
-            overhead=self._overhead[rows],
-            allowed=self.limit[rows],
-            queue_seen=self.known[rows],
+            overhead=overhead,
+            allowed=state["limit"],
+            queue_seen=state["known"],
             shown=shown,
-            probed=self.probing.probed[rows],
+            probed=probes["probed"],
         )
         further_on = self.further_on.update(
-            rows,
-            values,
-            slot_s=slot_s,
-            shown=shown,
-            packet=self.packet_bytes[rows],
-            overhead=self._overhead[rows],
+            rows, values, slot_s=slot_s, shown=shown, packet=packet, overhead=overhead
         )
-        limits = np.minimum(limits, further_on)
-        self.probing.stop(rows, np.isfinite(limits))
-        limit = self._limit(shown, limits, captured, srtt, rows)
-        rate[:] = np.minimum(shown, np.where(self.known[rows], limits, UNKNOWN_GAIN * limit))
-        self.limit[rows] = limit
-        self._count_losses(values, rows)
-
-    def _shown(self, values: FloatArray, slot_s: FloatArray, rows: slice) -> FloatArray:
-        """The rates that queues show, (K, subflows)."""
-        rate, known, packet, before = (
-            self.rate[rows],
-            self.known[rows],
-            self.packet_bytes[rows],
-            self._queue[rows],
-        )
-        deepest, proven, probing = self._deepest[rows], self._proven[rows], self.probing
-        sent, queue = values[..., VALUE["sent_segments"]] * packet, values[..., VALUE["queue_bytes"]]
-        measured, up = (rate > 0) & (slot_s > 0), values[..., VALUE["link_up"]] > 0
-        per_s = 1 / np.maximum(slot_s, 1e-9)
-        pacing_rate = values[..., VALUE["pacing_bps"]] / 8
-        sent_per_s = sent * per_s
-        self.used[rows] = np.where(measured, sent_per_s / np.maximum(pacing_rate, 1e-9), 0.0)
-        used, deep = self.used[rows] > USED, DRAINED_PACKETS * packet
-        running = measured & up
-        standing = running & (queue > deep) & ((before > deep) | used)
-        drained = running & (queue <= deep) & used
-        np.maximum(deepest, queue, out=deepest)
-        space = queue < SPACE * deepest
-        served = np.maximum(sent - (queue - before), packet) * per_s
-        estimate = np.where(known, 0.5 * (rate + served), served)
-        estimate = np.where(space, estimate, np.minimum(estimate, np.where(known, proven, rate)))
-        proof = np.where(standing & space, estimate, np.where(drained, sent_per_s, 0.0))
-        proven[:] = np.maximum(MEMORY * proven, proof)
-        known |= running & space & probing.deep[rows]
-        unknown_gain = np.maximum(UNKNOWN_GAIN, probing.share_gain(rows))
-        gain = np.where(known, np.where(self._drained[rows], KNOWN_GAIN, 1.0), unknown_gain)
-        least = np.maximum(rate, sent_per_s) * gain
-        slots = queue * per_s / np.maximum(estimate, 1e-9)
-        probing.update(rows, measured & used, standing, drained, slots)
-        self._drained[rows], before[:] = drained, queue
-        shown: FloatArray = np.where(standing, estimate, np.where(drained, least, rate))
-        return shown
-
-    def _limit(
-        self, shown: FloatArray, limits: FloatArray, captured: FloatArray, srtt: FloatArray, rows: slice
-    ) -> FloatArray:
-        """Bytes on the wire per second that each path may have, (K, subflows)."""
-        measured, known = shown > 0, self.known[rows]
-        source_rate, paths = self.source_rate[rows], self._paths[rows]
-        slowest = np.maximum(srtt.max(axis=1, keepdims=True), 1e-9)
-        wanted = np.where(source_rate > 0, SOURCE_GAIN * source_rate, captured / (UNTIMED_ROUNDS * slowest))
-        to_come = source_rate * (1 - measured.sum(axis=1, keepdims=True) / paths)
-        carried = np.minimum(np.minimum(self._proven[rows], shown), limits)
-        taken = np.where(measured & known, carried, 0.0).sum(axis=1, keepdims=True)
-        unknown = measured & ~known
-        share = (wanted - taken - to_come) / np.maximum(unknown.sum(axis=1, keepdims=True), 1)
-        share = np.maximum(share, self._initial[rows]) * self.probing.share_gain(rows)
-        limit: FloatArray = np.where(unknown & np.isinf(limits), share, limits)
-        return limit
+        np.minimum(limits, further_on, out=limits)
+        _engine.update_rates(state, probes, values, shown, limits, source_rate, captured, paths, packet)
 
     def _capture(self, time_s: FloatArray, rows: slice) -> FloatArray:
         """Update the source's rate; the bytes on the wire that the source has captured, (K, 1)."""
         known: dict[
             tuple[int, float], tuple[float, float]
         ] = {}  # a group's episodes have one video and one time
-        now = []
+        now, last = [], (0, -1.0)
         for source, at_s in zip(self._sources[rows], time_s.tolist(), strict=True):
             key = id(source), at_s
-            if key not in known:
-                known[key] = source.by(at_s)
-            now.append(known[key])
+            if key != last:
+                last = key
+                if key not in known:
+                    known[key] = source.by(at_s)
+                latest = known[key]
+            now.append(latest)
         on_the_wire = np.array(now) * self._overhead[rows]
         self.source_rate[rows] = on_the_wire[:, 1:]
         return on_the_wire[:, :1]
 
     def loss(self) -> FloatArray:
         """(K, subflows): the share lost of the segments whose fate is known; recent ones count more."""
-        share: FloatArray = self._lost / np.maximum(self._judged, 1.0)
+        share: FloatArray = self._state["lost"] / np.maximum(self._state["judged"], 1.0)
         return share
 
     def units(self, stepper: Stepper) -> Units:
         """What the next actions are relative to."""
-        values = stepper.subflow_values
-        probed_rate = self.rate * self.probing.gain
-        window = probed_rate * values[..., VALUE["srtt_s"]] / self.packet_bytes
-        loss = self.loss()
-        differ = loss.max(axis=1) > np.where(self.rate > 0, loss, np.inf).min(axis=1)
-        lossiest = np.where(differ, loss.argmax(axis=1), -1)
-        slot_s = stepper.episode_values[:, EPISODE_VALUE["slot_s"], None]
-        queue = self._queue / np.maximum(self.rate * slot_s, self.packet_bytes)
-        longest = 2 * values[..., VALUE["one_way_s"]].max(axis=1)
-        limit = self.limit / np.maximum(probed_rate, 1e-9)
-        return Units(window, queue, longest, lossiest, self.top_layer, limit)
-
-    def _count_losses(self, values: FloatArray, rows: slice) -> None:
-        lost, judged = self._lost[rows], self._judged[rows]
-        lost *= MEMORY
-        judged *= MEMORY
-        lost += values[..., VALUE["lost_segments"]]
-        judged += (
-            values[..., VALUE["lost_segments"]]
-            + values[..., VALUE["delivered_bytes"]] / self.packet_bytes[rows]
+        slot_s = stepper.episode_values[:, SLOT, None]
+        window, queue, limit, lossiest, round_trip_s = _engine.path_units(
+            self._state, self.probing.state, stepper.subflow_values, slot_s, self.packet_bytes
         )
+        return Units(window, queue, round_trip_s, lossiest, self.top_layer, limit)

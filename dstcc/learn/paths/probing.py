@@ -12,6 +12,7 @@ queue is deep. So a path that nothing is known of is probed in the first slots t
                   from now on what the path carries, and the probing is over.
 
 On a path with a shallow queue a probing costs what is lost in a slot or two of a sixteenth of a round trip each, once.
+The arithmetic is the engine's (``engine/src/paths/probing.hpp``).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .pacing_limit import MAX_STEP
+from dstcc.engine import _engine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,51 +29,27 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
     BoolArray = NDArray[np.bool_]
 
-SHARE_GAIN = 2.5
-"""How many times its share a path may have. That shows the queue of a path that carries twice its share."""
-SLOTS = 3
-"""In how many slots a path is probed at most. Only slots that use its pacing rate count."""
-DEEP = MAX_STEP
-"""Slots of the rate that a deep queue was seen to hold. An excess of that much for a slot would stand in it."""
-STANDING_GAIN = 1 + 2 * DEEP
-"""How many times the rate that its queue shows a path has. At this rate the queue is deep after a slot."""
+SHARE_GAIN, SLOTS, DEEP, STANDING_GAIN = _engine.PROBING
+"""How many times its share a path may have; in how many slots it is probed at most; slots of the rate that a deep queue
+was seen to hold; how many times the rate that its queue shows a path has."""
 
 
 class Probing:
-    """All paths, (K, subflows); :meth:`update` once a slot."""
+    """All paths, (K, subflows)."""
 
     def __init__(self, episodes: int, subflows: int) -> None:
-        shape = (episodes, subflows)
-        self.deep = np.zeros(shape, dtype=np.bool_)
+        self.state = np.zeros((episodes, subflows), dtype=_engine.PATH_STATES[1])
+        """What the engine brings up to date; the arrays below are its columns."""
+        self.deep: BoolArray = self.state["deep"]
         """Whether the queue was seen to be deep."""
-        self.probed = np.zeros(shape, dtype=np.bool_)
+        self.probed: BoolArray = self.state["probed"]
         """Whether the last slot probed the path."""
-        self.gain = np.ones(shape)
+        self.gain: FloatArray = self.state["gain"]
         """How many times its rate the path has in the next slot."""
-        self._left = np.full(shape, float(SLOTS))
+        self.left: FloatArray = self.state["left"]
+        self.gain[:], self.left[:] = 1.0, SLOTS
 
     def begin(self, episode: int) -> None:
         """A new trial begins in this place."""
         self.deep[episode] = self.probed[episode] = False
-        self.gain[episode], self._left[episode] = 1.0, SLOTS
-
-    def share_gain(self, rows: slice) -> FloatArray:
-        """How many times its share each path may have."""
-        gain: FloatArray = np.where(self._left[rows] > 0, SHARE_GAIN, 1.0)
-        return gain
-
-    def stop(self, rows: slice, where: BoolArray) -> None:
-        """Stop the probing of these paths: acknowledgements tell what they carry."""
-        self._left[rows] = np.where(where, 0.0, self._left[rows])
-
-    def update(
-        self, rows: slice, used: BoolArray, standing: BoolArray, drained: BoolArray, slots: FloatArray
-    ) -> None:
-        """Take in a slot: which pacing rates were used, which queues stand or drained, and how many slots of the rate
-        that it shows each queue holds."""
-        left, deep = self._left[rows], self.deep[rows]
-        self.probed[rows] = (left > 0) & used
-        deep |= standing & (slots > DEEP)
-        over = deep | (drained & (left < SLOTS))
-        left[:] = np.where(over, 0.0, left - self.probed[rows])
-        self.gain[rows] = np.where(standing & (left > 0), STANDING_GAIN, 1.0)
+        self.gain[episode], self.left[episode] = 1.0, SLOTS

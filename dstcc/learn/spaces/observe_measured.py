@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dstcc.engine.stepper import LAYER_VALUES
-from dstcc.learn.paths.measure import ALL, EPISODE_VALUE, VALUE, Rates, Units
+from dstcc.engine.stepper import EPISODE_VALUES, LAYER_VALUES, SUBFLOW_VALUES
+from dstcc.learn.paths.measure import ALL, Rates, Units
 
 from .scales import clip
 
@@ -41,6 +41,8 @@ SUBFLOW = (
     "inflight",
 )
 LAYER = ("present", "backlog", "slack")
+VALUE = {name: place for place, name in enumerate(SUBFLOW_VALUES)}
+EPISODE_VALUE = {name: place for place, name in enumerate(EPISODE_VALUES)}
 LEAST_LOSS = 1e-5
 """The least loss share that differs from none."""
 

@@ -63,7 +63,7 @@ def rates_of(paths: int, need: float, *, probes: bool = False) -> Rates:
     rates.packet_bytes[:], rates._paths[:] = WIRE, paths
     rates.pacing_limits[0] = [PacingLimit(WIRE) for _ in range(paths)]
     if not probes:
-        rates.probing.stop(slice(None), np.ones((1, paths), dtype=np.bool_))
+        rates.probing.left[:] = 0
     rates._sources[0] = Captured(np.array([0.0, 1.0]), np.array([need * WIRE, 2 * need * WIRE]))
     return rates
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from dstcc.engine.config import NEVER_NS
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
@@ -65,7 +64,7 @@ def test_trials_side_by_side_do_not_mix() -> None:
     theirs[0].subflow_values[0, 1] = 0  # its second path is not there yet
     alone = after(*ours, need=8), after(*theirs, need=4)
     both = Rates(2, 2)
-    both.probing.stop(slice(None), np.ones((2, 2), dtype=np.bool_))
+    both.probing.left[:] = 0
     for own, one in enumerate(alone):
         both.packet_bytes[own], both._paths[own] = one.packet_bytes[0], one._paths[0]
         both._sources[own] = one._sources[0]
@@ -86,7 +85,7 @@ def test_trials_side_by_side_do_not_mix() -> None:
 def test_without_a_clock_the_room_is_each_trials_own() -> None:
     # All 800 packets of a trial are there at once: 800 / 2 round trips. Of 40 s that is 10 a second, of 80 s 5.
     both = Rates(2, 1)
-    both.probing.stop(slice(None), np.ones((2, 1), dtype=np.bool_))
+    both.probing.left[:] = 0
     both.packet_bytes[:] = WIRE
     both.pacing_limits = [[PacingLimit(WIRE)], [PacingLimit(WIRE)]]
     both._sources = [Captured(np.array([0.0]), np.array([800.0 * WIRE]))] * 2
@@ -221,24 +220,20 @@ def config(*subflows: int, **of_objects: Any) -> Any:
 
 def test_a_trial_begins_with_nothing_known() -> None:
     rates = Rates(2, 3)
-    memories: tuple[NDArray[Any], ...] = (
-        rates.rate,
-        rates.used,
-        rates.source_rate,
-        rates._queue,
-        rates._lost,
-        rates._judged,
-    )
-    memories += (rates._initial, rates._deepest, rates._proven)
+    state = rates._state
+    flags = {"known", "has_drained"}
+    memories = [rates.source_rate, *(state[name] for name in set(state.dtype.names) - flags - {"limit"})]
     for memory in (*memories, rates.limit):
         memory[:] = 7
-    rates.known[:] = rates._drained[:] = True
+    for name in flags:
+        state[name] = True
     rates.begin(1, config(1, 2))
     assert rates.limit.tolist() == [[7] * 3, [np.inf] * 3]
     for memory in memories:
         assert (memory[0] == 7).all()
         assert (memory[1] == 0).all()
-    assert rates.known.tolist() == rates._drained.tolist() == [[True] * 3, [False] * 3]
+    for name in flags:
+        assert state[name].tolist() == [[True] * 3, [False] * 3]
     assert rates.packet_bytes.ravel().tolist() == [1, 1050]
     assert rates._overhead.ravel().tolist() == [1, 1.05]
     assert rates._paths.ravel().tolist() == [1, 3]

@@ -2,88 +2,75 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from dstcc.engine._testing import parts
 from dstcc.learn.paths.measure import SOURCE_GAIN, UNKNOWN_GAIN
 from dstcc.learn.paths.probing import DEEP, SHARE_GAIN, SLOTS, STANDING_GAIN, Probing
 
 from .test_measure import WIRE, Row, limits, rates_of, slot
 
-ALL = slice(None)
 NEED = 8.0
 SHARE = SOURCE_GAIN * NEED
 """Packets a second: of a source that needs 8, on its only path."""
 
 
-def heard(*slots: tuple[bool, str, float], before: Probing | None = None) -> Probing:
+def heard(*slots: tuple[bool, str, float], before: Any = None) -> Any:
     """Slots of one path: whether its pace was used, how its queue was, and how many slots it held."""
-    probing = before or Probing(1, 1)
+    probe = before or parts.Probe()
     for used, queue, held in slots:
-        pace, stands, dry = (np.array([[flag]]) for flag in (used, queue == "stands", queue == "dry"))
-        probing.update(ALL, pace, stands, dry, np.array([[held]]))
-    return probing
-
-
-def share_gain(probing: Probing) -> float:
-    return float(probing.share_gain(ALL)[0, 0])
+        probe.update(used, queue == "stands", queue == "dry", held)
+    return probe
 
 
 def test_a_path_is_probed_until_it_is_dry_at_more_than_its_share() -> None:
     # The first slot is at its share and says nothing of more; the second was loud.
-    assert share_gain(heard()) == SHARE_GAIN
+    assert heard().share_gain == SHARE_GAIN
     first = heard((True, "dry", 0.0))
-    assert share_gain(first) == SHARE_GAIN and first.probed.tolist() == [[True]]
+    assert first.share_gain == SHARE_GAIN and first.probed
     second = heard((True, "dry", 0.0), before=first)
-    assert share_gain(second) == 1 and second.probed.tolist() == [[True]]
+    assert second.share_gain == 1 and second.probed
     third = heard((True, "dry", 0.0), before=second)
-    assert share_gain(third) == 1 and third.probed.tolist() == [[False]]
+    assert third.share_gain == 1 and not third.probed
 
 
 def test_slots_whose_pace_nobody_used_do_not_count() -> None:
     unused = heard(*[(False, "dry", 0.0)] * 9)
-    assert not unused.probed.any() and share_gain(heard((True, "dry", 0.0), before=unused)) == SHARE_GAIN
+    assert not unused.probed and heard((True, "dry", 0.0), before=unused).share_gain == SHARE_GAIN
 
 
 def test_a_queue_that_stands_is_asked_for_half_as_much_again_until_it_is_deep() -> None:
     standing = heard((True, "stands", 0.1))
-    assert standing.gain.tolist() == [[STANDING_GAIN]] == [[1.5]] and not standing.deep.any()
-    assert share_gain(standing) == SHARE_GAIN
+    assert standing.gain == STANDING_GAIN == 1.5 and not standing.deep
+    assert standing.share_gain == SHARE_GAIN
     state = heard((True, "stands", 0.3), before=standing)
-    assert state.deep.all() and state.gain.tolist() == [[1]] and share_gain(state) == 1
+    assert state.deep and state.gain == 1 and state.share_gain == 1
     # DEEP itself is not more than DEEP; a queue that stands without being deep has three slots
     assert SLOTS == 3
     never = heard(*[(True, "stands", DEEP)] * 3)
-    assert not never.deep.any() and never.gain.tolist() == [[1]] and share_gain(never) == 1
+    assert not never.deep and never.gain == 1 and never.share_gain == 1
     twice = heard(*[(True, "stands", DEEP)] * 2)
-    assert share_gain(twice) == SHARE_GAIN and twice.gain.tolist() == [[STANDING_GAIN]]
+    assert twice.share_gain == SHARE_GAIN and twice.gain == STANDING_GAIN
 
 
 def test_a_queue_may_turn_out_to_be_deep_at_any_time() -> None:
     later = heard(*[(True, "dry", 0.0)] * 2, (False, "stands", 0.3))
-    assert later.deep.all()
-    assert heard((False, "dry", 0.0), before=later).deep.all(), "for good"
+    assert later.deep
+    assert heard((False, "dry", 0.0), before=later).deep, "for good"
     # what waits without standing was fed below the pace, and says nothing
-    assert not heard((False, "waits", 9.0)).deep.any()
-
-
-def test_what_was_heard_of_a_path_ends_its_probing() -> None:
-    probing = Probing(2, 2)
-    probing.stop(slice(0, 1), np.array([[True, False]]))
-    assert probing.share_gain(ALL).tolist() == [[1, SHARE_GAIN], [SHARE_GAIN, SHARE_GAIN]]
+    assert not heard((False, "waits", 9.0)).deep
 
 
 def test_trials_are_probed_each_by_itself() -> None:
     probing = Probing(2, 1)
-    for _ in range(2):
-        one = np.array([[True]])
-        probing.update(slice(1, 2), one, ~one, one, np.zeros((1, 1)))
-    assert probing.share_gain(ALL).tolist() == [[SHARE_GAIN], [1]]
-    probing.deep[:], probing.probed[:], probing.gain[:] = True, True, STANDING_GAIN
+    probing.deep[:] = probing.probed[:] = True
+    probing.gain[:], probing.left[:] = STANDING_GAIN, 0
     probing.begin(1)
-    assert probing.share_gain(ALL).tolist() == [[SHARE_GAIN], [SHARE_GAIN]]
-    for memory, fresh in ((probing.deep, 0), (probing.probed, 0), (probing.gain, 1)):
-        assert memory[1] == fresh and memory[0] != fresh
+    assert probing.state[1].tolist() == [(False, False, 1.0, SLOTS)]
+    assert probing.state[0].tolist() == [(True, True, STANDING_GAIN, 0.0)]
 
 
 def test_a_path_that_carries_twice_its_share_is_found_in_three_slots() -> None:
@@ -139,4 +126,4 @@ def test_a_shallow_queue_is_probed_in_two_slots_and_then_has_its_share() -> None
         if rates.pacing_limits[0][0].limit < np.inf:
             break
     assert limits(rates) == pytest.approx([0.98 * 8])
-    assert rates.probing.share_gain(ALL)[0, 0] == 1
+    assert rates.probing.left.tolist() == [[0]]

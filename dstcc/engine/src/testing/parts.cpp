@@ -6,6 +6,7 @@
 #include <pybind11/stl.h>
 
 #include "paths/pacing_limit.hpp"
+#include "paths/probing.hpp"
 #include "tcp/receiver.hpp"
 #include "tcp/sender.hpp"
 
@@ -196,6 +197,13 @@ void bind_parts(py::module_& engine) {
              py::arg("segments"), py::arg("lost"), py::arg("time_s"))
         .def("beyond", &FateCount::beyond, py::arg("share"), py::arg("deviations") = 2.0)
         .def("complete", &FateCount::complete, py::arg("round_s"));
+    py::class_<Probe>(m, "Probe")
+        .def(py::init<>())
+        .def("update", &Probe::update, py::arg("used"), py::arg("standing"), py::arg("drained"), py::arg("slots"))
+        .def_property_readonly("share_gain", &Probe::share_gain)
+        .def_readonly("deep", &Probe::deep)
+        .def_readonly("probed", &Probe::probed)
+        .def_readonly("gain", &Probe::gain);
 }
 
 }  // namespace dstcc
