@@ -226,6 +226,21 @@ inline void Dispatcher::finish_sending(std::size_t s, Outlet& subflow) {
     arm_timer(s, subflow);
 }
 
+inline void Dispatcher::offer() {
+    if (reinjecting_ != 0) offer_reinjections();
+    strategy_->offer();
+}
+
+// Let a subflow use what an event gave it: repairs first, then new data.
+[[gnu::always_inline]] inline void Dispatcher::pump(std::size_t s) {
+    Outlet& subflow = subflows_[s];
+    if (subflow.sender.repairs_waiting()) repair(s);
+    refresh(s, subflow.sender);
+    if (ready_ != 0 && anything_to_offer()) offer();
+    if (subflow.sender.repairs_instead()) repair(s);
+    finish_sending(s, subflow);
+}
+
 // Ready subflows that may take new data: the stale only when all are.
 inline SubflowSet Dispatcher::usable() const {
     if (stale_ == 0) return ready_;

@@ -43,21 +43,6 @@ void Dispatcher::refresh_delays() {
     }
 }
 
-void Dispatcher::offer() {
-    if (reinjecting_ != 0) offer_reinjections();
-    strategy_->offer();
-}
-
-// Let a subflow use what an event gave it: repairs first, then new data.
-void Dispatcher::pump(std::size_t s) {
-    Outlet& subflow = subflows_[s];
-    if (subflow.sender.repairs_waiting()) repair(s);
-    refresh(s, subflow.sender);
-    if (ready_ != 0 && anything_to_offer()) offer();
-    if (subflow.sender.repairs_instead()) repair(s);
-    finish_sending(s, subflow);
-}
-
 void Dispatcher::offer_reinjections() {
     for (SubflowSet origins = reinjecting_; origins != 0; origins &= origins - 1) {
         const auto origin = static_cast<std::size_t>(lowest(origins));

@@ -27,15 +27,6 @@ inline constexpr const char* kFrameLoss = "frames";
 inline constexpr const char* kScheduledLoss =
     "schedule";  // each packet by itself, with a chance that changes over time
 
-class LossProcess {
-public:
-    virtual ~LossProcess() = default;
-    // Whether the `nth` packet of a slot is lost. Slots must rise.
-    virtual bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t bytes) = 0;
-    // The same, for somebody who asks in an order of his own.
-    virtual std::unique_ptr<LossProcess> clone() const = 0;
-};
-
 // What a process is made with.
 struct LossSetup {
     const LossConfig& config;
@@ -53,6 +44,24 @@ public:
 
 private:
     Stream draws_;
+};
+
+// Each packet is lost with the same chance, whatever its size.
+struct ConstantLoss {
+    SlotDraws draws;
+    std::uint64_t threshold;
+    bool lost(std::int64_t slot, std::uint32_t nth) const { return draws.below(slot, nth, threshold); }
+};
+
+class LossProcess {
+public:
+    virtual ~LossProcess() = default;
+    // Whether the `nth` packet of a slot is lost. Slots must rise.
+    virtual bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t bytes) = 0;
+    // The same, for somebody who asks in an order of his own.
+    virtual std::unique_ptr<LossProcess> clone() const = 0;
+    // What it comes to, where that is so much: for those who ask of every packet.
+    virtual const ConstantLoss* constant() const { return nullptr; }
 };
 
 // A row of the table of loss kinds. A constructor throws std::invalid_argument for numbers that it cannot use.
@@ -77,15 +86,20 @@ inline std::unique_ptr<LossProcess> make_loss(const LossSetup& setup) {
 class Losses {
 public:
     Losses() = default;
-    explicit Losses(const LossSetup& setup) : process_(make_loss(setup)) {}
-    Losses(const Losses& other) : process_(other.process_ ? other.process_->clone() : nullptr) {}
+    explicit Losses(const LossSetup& setup) : Losses(make_loss(setup)) {}
+    Losses(const Losses& other) : Losses(other.process_ ? other.process_->clone() : nullptr) {}
     Losses(Losses&&) = default;
     Losses& operator=(const Losses& other) { return *this = Losses(other); }
     Losses& operator=(Losses&&) = default;
     bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t bytes) { return process_->lost(slot, nth, bytes); }
+    const ConstantLoss* constant() const { return constant_; }
 
 private:
+    explicit Losses(std::unique_ptr<LossProcess> process)
+        : process_(std::move(process)),
+          constant_(process_ ? process_->constant() : nullptr) {}
     std::unique_ptr<LossProcess> process_;
+    const ConstantLoss* constant_ = nullptr;  // the process's
 };
 
 }  // namespace dstcc

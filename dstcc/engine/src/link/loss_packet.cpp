@@ -15,15 +15,12 @@ class PacketLoss final : public LossProcess {
 public:
     std::unique_ptr<LossProcess> clone() const override { return std::make_unique<PacketLoss>(*this); }
     explicit PacketLoss(const LossSetup& setup)
-        : draws_(setup),
-          threshold_(to_threshold(setup.config.number("rate"))) {}
-    bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t) override {
-        return draws_.below(slot, nth, threshold_);
-    }
+        : loss_{SlotDraws(setup), to_threshold(setup.config.number("rate"))} {}
+    bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t) override { return loss_.lost(slot, nth); }
+    const ConstantLoss* constant() const override { return &loss_; }
 
 private:
-    SlotDraws draws_;
-    std::uint64_t threshold_;
+    ConstantLoss loss_;
 };
 
 const Registered<LossEntry> kNone{{kLossless, make_loss<NoLoss>}};

@@ -56,7 +56,7 @@ public:
           share_256_(share_256(constants.receiver, mss)),
           sack_blocks_(options > 0 ? 1 : kSackBlocks),
           growing_(constants.quick_acks > 0 ? growing_bytes : 0),
-          held_alone_(held_bytes(1)) {}
+          held_most_(most_held()) {}
 
     std::int64_t next() const { return next_; }
     Time ack_deadline() const { return ack_deadline_; }
@@ -87,7 +87,7 @@ public:
         if (number != next_) return handle_out_of_order(now, number, sent_ns);
         if (pending_bytes_ == 0) recent_ = sent_ns;
         note_gap(now);
-        if (growing_ > held_alone_) grow(1);  // for most of a connection's life it is done
+        grow(1);
         pending_bytes_ += bytes;
         ++next_;
         if (!out_of_order_.empty()) {
@@ -150,11 +150,16 @@ private:
     // Linux's `quick |= 1` where the window grows: an even count has one more.
     // What came in order is in the buffer, too, until the application has it. 6.1 keeps a segment's place free anyway.
     void grow(std::int64_t own) {
-        if (growing_ <= 0) return;
-        const std::int64_t room = growing_ - held_bytes(held_ + own);
-        if (room <= 0) return;
-        growing_ -= std::min(room, step_);
+        if (held_ + own > held_most_) return;  // for most of a connection's life it is as large as it gets
+        growing_ -= std::min(growing_ - held_bytes(held_ + own), step_);
+        held_most_ = most_held();
         quick_ |= 1;
+    }
+    // How many segments leave it room to grow; -1: none.
+    std::int64_t most_held() const {
+        if (growing_ <= 0) return -1;
+        const std::int64_t each = (mss_ + kBeside) * share_256_;
+        return each == 0 ? kNever : (256 * (growing_ + spare_) - 1) / each;
     }
     // What so many segments leave a window less of its buffer.
     std::int64_t held_bytes(std::int64_t segments) const {
@@ -257,7 +262,7 @@ private:
     int sack_blocks_;  // in an ACK: what fits beside timestamps, and MPTCP's acknowledgement of 12 bytes
     std::int64_t growing_,
         held_ = 0;             // bytes until the window is as large as the buffer lets it be; segments out of order
-    std::int64_t held_alone_;  // by a segment in order with none out of order: no window grows into that
+    std::int64_t held_most_;  // segments in the buffer with which it still grows
     std::int64_t next_ = 0, hole_ = -1;
     int compressed_ = 0, duplicates_ = 0;
     Time last_ns_ = -kNever / 2;
