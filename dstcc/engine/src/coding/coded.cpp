@@ -101,7 +101,7 @@ void Coded::on_data(std::size_t link) {
     Wire& wire = wires_[link];
     const DataPacket& packet = wire.front_data();
     if (!wire.scripted() || !wire.dropped_by_script(packet)) receiving_.handle_data(now_, packet);
-    wire.pop_data();
+    wire.note_data_head(wire.pop_data());
     over_ = finished();
 }
 

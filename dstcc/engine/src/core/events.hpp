@@ -40,6 +40,12 @@ public:
         for (std::size_t i = heads; i-- > 0;) set(i, kNever);
     }
     Time at(std::size_t head) const { return nodes_[head].at; }
+    // Until when nothing else comes before what `head` does: known where there are two heads at most, else not.
+    Time alone_until(std::size_t head) const {
+        if (!few_) return -1;
+        const Time other = nodes_[1 - head].at;
+        return head == 0 ? other : other - 1;  // ties go to the lower
+    }
     [[gnu::always_inline]] void set(std::size_t head, Time at) {
         Node* nodes = nodes_.data();
         nodes[head].at = at;
@@ -88,6 +94,7 @@ public:
     EventHeads(std::size_t busy, std::size_t idle) : busy_count_(busy), busy_(busy), idle_(idle) {}
     const EventTree& busy() const { return busy_; }
     const EventTree& idle() const { return idle_; }
+    Time busy_alone_until(std::size_t head) const { return busy_.alone_until(head); }
     Time at(std::size_t head) const { return head < busy_count_ ? busy_.at(head) : idle_.at(head - busy_count_); }
     void set_busy(std::size_t head, Time at) { busy_.set(head, at); }
     void set(std::size_t head, Time at) {

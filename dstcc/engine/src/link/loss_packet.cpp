@@ -14,8 +14,7 @@ public:
 class PacketLoss final : public LossProcess {
 public:
     std::unique_ptr<LossProcess> clone() const override { return std::make_unique<PacketLoss>(*this); }
-    explicit PacketLoss(const LossSetup& setup)
-        : loss_{SlotDraws(setup), to_threshold(setup.config.number("rate"))} {}
+    explicit PacketLoss(const LossSetup& setup) : loss_{SlotDraws(setup), to_threshold(setup.config.number("rate"))} {}
     bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t) override { return loss_.lost(slot, nth); }
     const ConstantLoss* constant() const override { return &loss_; }
 

@@ -45,11 +45,13 @@ public:
 
     // The packet that arrives next; it lies there until it is popped.
     const DataPacket& front_data() { return data_.front(); }
-    void pop_data() {
+    // When the next one arrives. Pop as many as are due, then note_data_head().
+    Time pop_data() {
         data_.pop_front();
         data_.prefetch_ahead(kPrefetch);
-        arrivals_->set_busy(head_, data_.empty() ? kNever : data_.front().arrive_ns);
+        return data_.empty() ? kNever : data_.front().arrive_ns;
     }
+    void note_data_head(Time next) { arrivals_->set_busy(head_, next); }
     // A transmission that a script takes away, on the far end of the link.
     bool scripted() const { return !drops_.empty(); }
     bool dropped_by_script(const DataPacket& packet) {

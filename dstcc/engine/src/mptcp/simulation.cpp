@@ -15,12 +15,9 @@ constexpr unsigned kNowAndThen = (1u << 16) - 1;  // every so many events: Ctrl-
 }  // namespace
 
 // A packet arrives at the receiving end.
-[[gnu::always_inline]] inline void Simulation::on_data(Time at, std::size_t link) {
-    Wire& wire = wires_[link];
+[[gnu::always_inline]] inline void Simulation::on_data(Time at, Wire& wire) {
     const DataPacket& packet = wire.front_data();
-    if (!plain_ && !on_unusual_data(at, wire, packet)) return wire.pop_data();
-    receiving_.handle_data(at, packet);
-    wire.pop_data();
+    if (plain_ || on_unusual_data(at, wire, packet)) receiving_.handle_data(at, packet);
 }
 
 // Does the packet go on to the receiving end?
@@ -139,24 +136,35 @@ bool Simulation::receive_before(Time next, Time end) {
 // The receiving ends, up to and including a time, or to the last delivery. At one instant packets go first.
 void Simulation::receive(Time until) {
     const EventTree &packets = receiving_heads_.busy(), &timers = receiving_heads_.idle();
-    if (finished()) return;
-    for (;;) {
-        const bool packet = packets.time() <= timers.time();
-        const Time at = packet ? packets.time() : timers.time();
-        if (at > until) return;
-        DSTCC_CHECK(at >= received_until_, "nothing arrives in the past");
-        received_until_ = at;
-        ++events_;
-        if (!packet) {
+    while (!finished()) {
+        if (packets.time() <= timers.time()) {
+            if (packets.time() > until) return;
+            receive_run(packets.head(), until);
+        } else {
+            const Time at = timers.time();
+            if (at > until) return;
+            received_until_ = at;
+            ++events_;
             receiving_.handle_timer(at, timers.head());
-            continue;
-        }
-        on_data(at, packets.head());
-        if (finished()) {
-            finish_ns_ = at;
-            return;
         }
     }
+}
+
+// What arrives over a link before anything else happens there.
+[[gnu::always_inline]] inline void Simulation::receive_run(std::size_t link, Time until) {
+    Wire& wire = wires_[link];
+    const EventTree& timers = receiving_heads_.idle();
+    const Time end = std::min(until, receiving_heads_.busy_alone_until(link));
+    Time next = wire.front_data().arrive_ns;
+    do {
+        DSTCC_CHECK(next >= received_until_, "nothing arrives in the past");
+        received_until_ = next;
+        ++events_;
+        on_data(next, wire);
+        next = wire.pop_data();
+        if (finished()) finish_ns_ = received_until_;
+    } while (next <= end && next <= timers.time() && !finished());
+    wire.note_data_head(next);
 }
 
 // Timers, one per sender; then the source, the sampler, the others' traffic.

@@ -104,10 +104,11 @@ private:
     Time ends_apart_until() const;
     bool receive_before(Time next, Time end);
     void receive(Time until);
+    void receive_run(std::size_t link, Time until);
     void on_sending_head(const EventTree& of, std::size_t head);
     void on_pace(std::size_t sender);
     void on_idle_head(std::size_t head);
-    void on_data(Time at, std::size_t link);
+    void on_data(Time at, Wire& wire);
     bool on_unusual_data(Time at, Wire& wire, const DataPacket& packet);
     void on_acks(std::size_t link);
     void on_slot();

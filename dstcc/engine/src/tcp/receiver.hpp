@@ -261,7 +261,7 @@ private:
     std::int64_t step_, spare_, share_256_;
     int sack_blocks_;  // in an ACK: what fits beside timestamps, and MPTCP's acknowledgement of 12 bytes
     std::int64_t growing_,
-        held_ = 0;             // bytes until the window is as large as the buffer lets it be; segments out of order
+        held_ = 0;            // bytes until the window is as large as the buffer lets it be; segments out of order
     std::int64_t held_most_;  // segments in the buffer with which it still grows
     std::int64_t next_ = 0, hole_ = -1;
     int compressed_ = 0, duplicates_ = 0;
