@@ -7,8 +7,8 @@ they take turns, in an order drawn anew each time, so that a change of the machi
 trial are printed the median of the first build's nanoseconds of CPU a packet, and for each other build the median of
 its ratios to the first, a ratio a turn, with the quartiles.
 
-The trials are bulk transfers over two links by CUBIC (`window-N`: N segments fill one) and four hours of the day that
-fills two Mars links (`day`: `make bench ONLY=mission_day_s`).
+The trials are bulk transfers by CUBIC over two links (`window-N`: N segments fill one) and over one (`flow`: 10,000
+segments fill it), and four hours of the day that fills two Mars links (`day`: `make bench ONLY=mission_day_s`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[1]
 ENGINE = "dstcc.engine._engine"
 PACKETS = {1_000: 500_000, 10_000: 1_000_000, 100_000: 2_000_000, 1_000_000: 6_000_000}
 """Of a bulk transfer, by the segments that fill a link: enough for its windows to open."""
-TRIALS = (*(f"window-{segments}" for segments in PACKETS), "day")
+TRIALS = ("flow", *(f"window-{segments}" for segments in PACKETS), "day")
 DAY_S = 4 * 3600
 
 
@@ -87,6 +87,8 @@ def trial_config(trial: str) -> EngineConfig:
 
     if trial == "day":
         return day_config("open-loop", DAY_S)
+    if trial == "flow":
+        return Bulk(subflows=1, packets=PACKETS[10_000]).config()
     segments = int(trial.removeprefix("window-"))
     return Bulk(segments, packets=PACKETS[segments]).config()
 
