@@ -42,6 +42,12 @@ def test_between_rows_the_chance_runs_in_a_straight_line_and_outside_it_is_const
     assert 0.3 < seen[1900:2100].mean() < 0.5  # 0.4 in the mean; 200 packets have a deviation of 0.035
 
 
+def test_the_chance_is_that_of_the_moment_at_which_a_slot_begins() -> None:
+    step = schedule((0, 0.0), (1, 0.0), (1.000000001, 1.0))
+    seen = losses(step)
+    assert not seen[:1001].any() and seen[1001:].all()  # slot 1,000 begins at 1 s, and ends after the step
+
+
 def test_any_order_of_questions_has_the_same_answers() -> None:
     steps = schedule((0, 0.01), (1, 0.01), (1.000000001, 0.3), (2, 0.3), (2.000000001, 0.05))
     whole = losses(steps)

@@ -9,7 +9,7 @@ import pytest
 
 from dstcc.engine import CodedStepper, Coding, EngineConfig, EngineResult, Link, Loss, Objects, simulate
 from dstcc.engine.coded_stepper import CODED_EPISODE_VALUES, CODED_LAYER_VALUES, CODED_SUBFLOW_VALUES, OTHER
-from dstcc.engine.stepper import FINISHED, RUNNING
+from dstcc.engine.stepper import FINISHED, RUNNING, TIME_OVER
 
 from .net import MSS, config, link, live, ns, rates
 
@@ -199,14 +199,93 @@ def test_a_sender_sees_its_backlog_its_slack_and_what_was_captured() -> None:
     assert own[EPISODE["loss_share"]] == pytest.approx(0.03, abs=0.001)
 
 
+def test_each_slots_values_are_those_of_what_happened_so_far() -> None:
+    """Layer by layer from the objects and blocks, subflow by subflow from the samples, in a trial that lacks rate."""
+    objects = live(30, (60_000, 60_000, 60_000), playout_s=5.0)
+    one = made(objects, LOSSY, repair=(0.3, 0.2), pace_bps=0.7e6, seed=5, handshake=True)
+    stepper = CodedStepper(1, 2, 3)
+    stepper.load(0, one)
+    sent, repaired, began = np.zeros(3), np.zeros(3), 0
+    of_layer = [objects.layer == m for m in range(3)]
+    waited, gave_up, heard_from_s = np.zeros(3), 0, np.zeros(2)
+    while stepper.done[0] == RUNNING:
+        stepper.step()
+        now, so_far = round(stepper.episode_values[0, EPISODE["time_s"]] * 1e9), stepper.result(0)
+        row = {name: stepper.layer_values[0, :, LAYER[name]] for name in CODED_LAYER_VALUES}
+        released = (objects.release_ns <= now) & (objects.release_ns > began)
+        left = np.where(so_far.objects.given_up == 1, 0, objects.payload_bytes - so_far.objects.sent_bytes)
+        left[(objects.release_ns > now) | (objects.deadline_ns < now)] = 0
+        coding = so_far.coding
+        assert coding is not None
+        for m, mine in enumerate(of_layer):
+            assert row["released_bytes"][m] == objects.payload_bytes[mine & released].sum()
+            assert row["released_objects"][m] == (mine & released).sum()
+            assert row["sent_bytes"][m] == so_far.objects.sent_bytes[mine].sum() - sent[m]
+            assert row["repair_packets"][m] == coding.repair_packets[m::3].sum() - repaired[m]
+            assert row["backlog_bytes"][m] == left[mine].sum()
+            waits = objects.deadline_ns[mine & (left > 0)]
+            slack_s = (waits.min() - now) / 1e9 if len(waits) else np.inf
+            assert row["slack_s"][m] == pytest.approx(slack_s)
+            waited[m] += left[mine].sum() > 0
+            sent[m] = so_far.objects.sent_bytes[mine].sum()
+            repaired[m] = coding.repair_packets[m::3].sum()
+        samples, subflows = so_far.samples, stepper.subflow_values[0]
+        if stepper.done[0] == RUNNING:
+            assert (samples.t_ns[-2:] == now).all()
+            for name in ("inflight_segments", "delivered_bytes", "queue_bytes", "pacing_bps"):
+                assert subflows[:, SUBFLOW[name]] == pytest.approx(getattr(samples, name)[-2:]), name
+        heard = subflows[:, SUBFLOW["heard_packets"]] > 0
+        first_s, last_s = (subflows[:, SUBFLOW[name]] for name in ("heard_from_s", "heard_to_s"))
+        assert (first_s[~heard] == 0).all() and (last_s[~heard] == 0).all()
+        assert (first_s[heard] > heard_from_s[heard]).all() and (first_s <= last_s).all()
+        heard_from_s[heard] = first_s[heard]
+        # A handshake takes a round trip of 2 s or 1 s, and what its packets take on the line.
+        started = now > np.array([2e9, 1e9])
+        assert ((subflows[:, SUBFLOW["established"]] == 1) == started).all()
+        assert (subflows[~started][:, SUBFLOW["cwnd_segments"]] == 0).all()
+        began, gave_up = now, int(so_far.objects.given_up.sum())
+    assert (waited > 0).all() and gave_up > 0 and (repaired[:2] > 0).all() and repaired[2] == 0
+
+
+def test_the_block_that_closed_last_is_one_that_is_closed_and_has_packets() -> None:
+    # Blocks of four chunks of two packets, which close just after 4 s, 8 s and 12 s; the third one has none.
+    one = made(live(12, (2 * MSS,)), link(), repair=(0.25,))
+    stepper = CodedStepper(1, 1, 1)
+    stepper.load(0, one)
+    seen = []
+    for second in range(14):
+        stepper.left_out[:] = second >= 8
+        stepper.step()
+        seen.append(stepper.layer_values[0, 0, [LAYER["block_source"], LAYER["block_repair"]]].tolist())
+    assert seen[:4] == [[0, 0]] * 4
+    assert seen[4:] == [[8, 2]] * 10
+
+
+def test_outages_of_the_plan_are_seen_and_paths_move() -> None:
+    on = replace(link(), outages_ns=((ns(3), ns(5)),), delay_t_ns=(0, ns(10)), delay_ns=(ns(1), ns(2)))
+    stepper = CodedStepper(1, 1, 1)
+    stepper.load(0, made(live(8, (2 * MSS,)), on))
+    seen = []
+    for _ in range(6):
+        stepper.step()
+        seen.append(stepper.subflow_values[0, 0, [SUBFLOW[x] for x in ("link_up", "change_s", "one_way_s")]])
+    up, change_s, one_way_s = np.array(seen).T
+    assert up.tolist() == [1, 1, 0, 0, 1, 1]
+    assert change_s.tolist() == [2, 1, 2, 1, np.inf, np.inf]
+    assert one_way_s == pytest.approx([1.1, 1.2, 1.3, 1.4, 1.5, 1.6])
+
+
 def test_what_was_played_adds_up_to_what_the_trial_plays() -> None:
     one = mission(repair=(0.2, 0.1, 0.0))
     stepper = CodedStepper(1, 2, 3)
     stepper.load(0, one)
-    played = 0.0
+    played, time_s = 0.0, 0.0
     while stepper.done[0] == RUNNING:
         stepper.step()
-        played += stepper.episode_values[0, EPISODE["played_weight"]]
+        weight = stepper.episode_values[0, EPISODE["played_weight"]]
+        assert stepper.layer_values[0, :, LAYER["played"]] @ [300, 200, 100] == weight
+        played, time_s = played + weight, time_s + stepper.episode_values[0, EPISODE["slot_s"]]
+    assert time_s == pytest.approx(stepper.episode_values[0, EPISODE["time_s"]])
     complete = stepper.result(0).objects.complete_ns
     whole = ((complete >= 0) & (complete <= one.objects.deadline_ns)).reshape(-1, 3).cumprod(axis=1)
     assert played == (whole.sum(axis=0) * [300, 200, 100]).sum() > 0
@@ -215,13 +294,37 @@ def test_what_was_played_adds_up_to_what_the_trial_plays() -> None:
 def test_trials_side_by_side_are_those_alone() -> None:
     seeds = (1, 2, 3, 4, 5)
     together = CodedStepper(5, 2, 3, threads=2)
+    paces, places = ([1.0, 1.0], [0.5, 1.0], [1.0, 0.25], [2.0, 1.0], [1.0, 1.0]), (0, 1, 2, 1, 0)
     for k, seed in enumerate(seeds):
         together.load(k, mission(seed, repair=()))
         together.repair[k] = [0.1 * k, 0.05, 0.0]
+        together.pace[k], together.place[k] = paces[k], places[k]
     while (together.done == RUNNING).any():
         together.step()
     for k, seed in enumerate(seeds):
-        same(together.result(k), stepped(mission(seed, repair=()), repair=[[0.1 * k, 0.05, 0.0]]))
+        alone = stepped(
+            mission(seed, repair=()), repair=[[0.1 * k, 0.05, 0.0]], pace=[paces[k]], place=places[k]
+        )
+        same(together.result(k), alone)
+
+
+def test_an_episode_that_is_not_active_stands_still() -> None:
+    stepper = CodedStepper(2, 2, 3)
+    for k in range(2):
+        stepper.load(k, mission())
+    stepper.active[1] = 0
+    for _ in range(3):
+        stepper.step()
+    assert stepper.episode_values[:, EPISODE["time_s"]].tolist() == [3, 0]
+
+
+def test_a_trial_that_its_limit_ends_has_not_finished() -> None:
+    stepper = CodedStepper(1, 2, 3)
+    stepper.load(0, mission(duration_s=7.5))
+    while stepper.done[0] == RUNNING:
+        stepper.step()
+    assert stepper.done[0] == TIME_OVER
+    assert stepper.episode_values[0, EPISODE["time_s"]] == 7.5
 
 
 @pytest.mark.parametrize(
@@ -231,8 +334,11 @@ def test_trials_side_by_side_are_those_alone() -> None:
         ("repair", float("nan"), "share of repair"),
         ("repair", 1e4, "share of repair"),
         ("pace", 0.0, "pace is multiplied"),
+        ("pace", 9e-4, "pace is multiplied"),
+        ("pace", 1001.0, "pace is multiplied"),
         ("pace", float("nan"), "pace is multiplied"),
         ("place", 3, "a place is"),
+        ("place", -2, "a place is"),
     ],
 )
 def test_decisions_that_are_none_are_refused(name: str, value: float, rule: str) -> None:

@@ -116,6 +116,14 @@ def test_a_receiver_of_6_12_forgets_how_often_it_waited_in_vain():
         assert end.waits_ms(5520 + 48) == next_ms
 
 
+def test_a_receiver_of_6_12_halves_its_longest_wait_after_a_short_gap():
+    # 10 ticks doubled six times are 50, the bound, and not 640: half of them and the gap of 12 are 37, of 4 ms each.
+    end = established()
+    for k in range(6):
+        end.miss(1400 + 800 * k)
+    assert end.waits_ms(5400 + 48) == 4 * (50 // 2 + 12)
+
+
 @pytest.mark.parametrize(("least_s", "most_ms"), [(0.1, 96), (1.0, 200), (0.008, 40)])
 def test_a_receiver_of_6_12_answers_before_the_least_timeout(least_s, most_ms):
     receiver = established(rto_min_s=least_s)

@@ -65,7 +65,7 @@ def test_own_packets_and_others_share_its_queue_in_order_of_their_coming(at, que
     """An open loop of 10 packets a second over a relay of 8, where 3 large and 3 small ones of others join."""
     on = net.link(120e3, 4.0, **MOVING)
     hop = relay(96e3, at=at, queue_packets=queue_packets, rate_bps=36e3, start_ns=net.ns(5))
-    small = CrossTraffic(4.8e3, packet_bytes=200, start_ns=net.ns(7.1))
+    small = CrossTraffic(4.8e3, packet_bytes=200, start_ns=net.ns(7.03))
     hop = replace(hop, cross_traffic=(*hop.cross_traffic, small))
     config = net.config("open-loop", replace(on, relay=hop), objects=net.bulk(), duration_s=30, trace=True)
     trace = simulate(config).trace

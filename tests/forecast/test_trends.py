@@ -55,6 +55,42 @@ def test_a_straight_rise_is_carried_on_and_ends_where_the_grid_does() -> None:
     assert straight[1] == pytest.approx(np.full(3, LEAST))
 
 
+def test_spans_are_those_of_the_names() -> None:
+    assert SPANS_RTTS.tolist() == [0.3, 1.0, 3.0]
+    assert [name.rpartition(" over ")[2] for name in NAMES] == ["0.3 RTT", "1 RTT", "3 RTT"] * 2
+
+
+def test_what_is_shown_of_now_is_small_numbers_of_level_and_sureness() -> None:
+    # The logarithm of 0.1, a third of it and one more; a slope of 5 deviations is tanh(1).
+    trends = Trends(1)
+    trends.level[:], trends.sure[:] = 0.1, [-5.0, 0.0, 5.0]
+    shown = trends.now()[0]
+    assert shown[:3] == pytest.approx(np.full(3, np.log(0.1) / 3 + 1))
+    assert shown[3:] == pytest.approx([-np.tanh(1), 0, np.tanh(1)])
+
+
+def test_a_line_of_the_logarithm_is_no_steeper_than_ten_a_round_trip() -> None:
+    trends = Trends(1)
+    trends.level[:], trends.slope[:] = 0.05, [-1.0, 0.45, 1.0]  # over the level: -20, 9 and 20
+    bent = (trends.ahead(np.array([[0.1]]))[0, 0, 3:] - 1) * 3
+    assert bent == pytest.approx(np.log(0.05) + np.array([-1.0, 0.9, 1.0]))
+
+
+def test_a_few_packets_of_one_time_are_a_level_without_a_slope() -> None:
+    # Half a packet, as forgotten ones are: its level is its share, and the sums are far below one.
+    trends = Trends(1)
+    trends.hear(np.array([0.5]), np.array([0.1]), np.array([0.05]))
+    assert trends.level[0] == pytest.approx(np.full(3, 0.2)) and (trends.slope[0] == 0).all()
+    trends.hear(np.array([0.5]), np.array([0.2]), np.array([1.0]))
+    weight = np.exp(-1.0 / SPANS_RTTS)
+    share = (0.1 * weight + 0.2) / (0.5 * weight + 0.5)
+    mean = -0.5 * weight / (0.5 * weight + 0.5)  # of the times -1 and 0
+    spread = 0.5 * weight * (1 + mean) ** 2 + 0.5 * mean**2 + RIDGE * (0.5 * weight + 0.5) * SPANS_RTTS**2
+    slope = (0.5 * weight * (-1 - mean) * (0.2 - share) + 0.5 * -mean * (0.4 - share)) / spread
+    assert trends.slope[0] == pytest.approx(slope)
+    assert trends.level[0] == pytest.approx(share - slope * mean)
+
+
 def test_events_of_one_time_have_no_slope_and_rows_that_hear_nothing_keep_theirs() -> None:
     trends = Trends(2)
     assert trends.now().shape == (2, len(NAMES)) and trends.ahead(np.ones((2, 4))).shape == (
