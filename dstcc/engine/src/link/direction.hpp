@@ -95,16 +95,17 @@ private:
     [[gnu::noinline]] bool lost(Time start, std::uint32_t bytes) {
         const ConstantLoss* const constant = loss_.constant();
         if (constant == nullptr || busy_ns_ > dark_from_ns_) return lost_anyhow(start, bytes);
-        const std::uint32_t nth = place_in_slot(start);
-        const bool lost = constant->lost(slot_, bytes == full_bytes_ ? 0 : nth);
-        lost_ += lost ? 1 : 0;
-        return lost;
+        const std::uint32_t draw = draw_in_slot(start, bytes);
+        return count_lost(constant->lost(slot_, draw));
     }
     // The same by an outage, or of whatever kind.
     [[gnu::noinline]] bool lost_anyhow(Time start, std::uint32_t bytes) {
         bool lost = busy_ns_ > dark_from_ns_ && in_outage(start, busy_ns_);
         if (!lossless_) lost |= loss_at(start, bytes);
         if (lossless_) safe_until_ns_ = dark_from_ns_;
+        return count_lost(lost);
+    }
+    bool count_lost(bool lost) {
         lost_ += lost ? 1 : 0;
         return lost;
     }
@@ -122,11 +123,11 @@ private:
     }
     bool loss_at(Time start, std::uint32_t bytes) {
         if (framed_) return frames_.lost(start, bytes);
-        const std::uint32_t nth = place_in_slot(start);
-        return loss_.lost(slot_, bytes == full_bytes_ ? 0 : nth, bytes);
+        const std::uint32_t draw = draw_in_slot(start, bytes);
+        return loss_.lost(slot_, draw, bytes);
     }
-    // Enter the slot of `start`; how many of its packets there were before.
-    std::uint32_t place_in_slot(Time start) {
+    // Enter the slot of `start`; which of its draws a packet takes.
+    std::uint32_t draw_in_slot(Time start, std::uint32_t bytes) {
         if (start >= slot_end_ns_) {
             nth_ = 0;
             if (start < slot_end_ns_ + slot_ns_) {
@@ -137,7 +138,8 @@ private:
                 slot_end_ns_ = (slot_ + 1) * slot_ns_;
             }
         }
-        return nth_++;
+        const std::uint32_t nth = nth_++;
+        return bytes == full_bytes_ ? 0 : nth;
     }
 
     double ns_per_byte_ = 0;
