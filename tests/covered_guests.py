@@ -8,6 +8,7 @@ What children run that leave without Python's own end is lost; so are guests of 
 from __future__ import annotations
 
 import configparser
+import functools
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -55,6 +56,7 @@ def counting(
 ) -> Callable[..., guest.GuestResult]:
     """:func:`guest.run` with coverage, whose data goes beside ``into`` as that of parallel processes does."""
 
+    @functools.wraps(run)
     def counted(kernel: Path, argv: list[str], *, out: Path, **how: Any) -> guest.GuestResult:
         try:
             return run(kernel, words_of(argv, how.get("at") or out.resolve(), rooms), out=out, **how)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def test_a_module_that_a_guest_runs_is_counted_line_by_line(
     room.mkdir()
     (room / "counted_here.py").write_text(SOURCE)
     data = tmp_path / "build" / "data"
-    run = counting(guest.run, data, (room,))
+    run = counting(inspect.unwrap(guest.run), data, (room,))  # it is counted already where this suite is
     for value in (5, 2):
         done = run(
             kernel,
