@@ -1,0 +1,215 @@
+"""The page of a run of programs: what its figures and words say of a folder that is made up here, number by number."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+from dstcc_cli.main import main
+from dstcc_kernel.endhosts.records import LINKS, SOCKETS
+
+from dstcc.errors import RunError
+from dstcc.report.programs import figures, load_program_run
+from dstcc.report.programs.load import SHOWN_LINES
+from dstcc.report.programs.page import render_program_run
+
+TIMES = (0.0, 10.0, 20.0)
+LINK = {"name": "mars", "rtt_s": 600.0, "rate_bps": 2000.0, "up_rate_bps": 500.0, "outages": 0, "outage_s": 0}
+META: dict[str, Any] = {
+    "kind": "programs",
+    "schema": 1,
+    "scenario_name": "a file home",
+    "argv": ["/usr/bin/dstcc", "run", "mars.toml", "--on-craft", "cat a b"],
+    "programs": [
+        {
+            "number": 1,
+            "host": "craft",
+            "argv": ["curl", "-s", "a b"],
+            "exit_code": 3,
+            "ended_by_dstcc": False,
+            "ended_s": 20.0,
+            "last_words": "so long",
+        }
+    ],
+    "problem": None,
+    "mission_s": 90.0,
+    "notes": [],
+    "links": [LINK, LINK | {"name": "unused"}],
+    "distortions": [],
+    "dstcc_version": "0.1.0",
+    "git_commit": None,
+    "seed": 1,
+    "scale": 1.0,
+    "kernel": {"version": "6.12"},
+    "congestion": "cubic",
+    "mptcp": False,
+    "wall_s": 1.0,
+}
+
+
+def socket(name: str, acked: int, **changed: Any) -> list[dict[str, Any]]:
+    """A socket's rows: its bytes come in equal parts."""
+    about = {"host": "craft", "socket": name, "local": f"10.0.0.1:{name}", "remote": "10.0.0.2:80"}
+    values = {
+        "link": "mars",
+        "state": "established",
+        "rtt_s": 600.0,
+        "cwnd_segments": 10,
+        "received_bytes": 0,
+    }
+    return [
+        {"t_s": t_s, **about, **values, "acked_bytes": acked * place // 2, **changed}
+        for place, t_s in enumerate(TIMES)
+    ]
+
+
+def way(name: str, delivered: tuple[int, ...], **counts: int) -> list[dict[str, Any]]:
+    """A way's rows; ``counts`` are those of its last one."""
+    rows = [
+        {
+            "t_s": t_s,
+            "link": "mars",
+            "way": name,
+            "delivered_bytes": bytes_,
+            "lost_packets": 0,
+            "dropped_packets": 0,
+        }
+        for t_s, bytes_ in zip(TIMES, delivered, strict=True)
+    ]
+    rows[-1] |= counts
+    return rows
+
+
+def write(folder: Path, sockets: list[dict[str, Any]], links: list[dict[str, Any]], **meta: Any) -> Path:
+    folder.mkdir()
+    (folder / "run.json").write_text(json.dumps(META | meta))
+    (folder / "scenario.toml").write_text('[scenario]\nname = "a file home"\n')
+    for name, schema, rows in (("sockets", SOCKETS, sockets), ("links", LINKS, links)):
+        pq.write_table(pa.Table.from_pylist(rows, schema), folder / f"{name}.parquet")
+    (folder / "craft.log").write_text("0.0 1 out one\n")
+    (folder / "earth.log").write_text("".join(f"{number}\n" for number in range(2 * SHOWN_LINES + 5)))
+    return folder
+
+
+LINES = [*way("down", (0, 1000, 4000)), *way("up", (0, 0, 0), lost_packets=2)]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return write(tmp_path / "run", [*socket("1000", 100), *socket("2000", 400)], LINES)
+
+
+def report(*words: object) -> Result:
+    return CliRunner().invoke(main, ["report", *map(str, words)])
+
+
+def test_rates_are_bits_between_two_samples(run: Path) -> None:
+    """1,000 bytes in the first 10 s are 800 bit/s, 3,000 in the next 2,400."""
+    (panel, unused) = figures.rate_panels(load_program_run(run))
+    down, up = panel[1]
+    assert (panel[0], panel[2]) == ("mars", 2000.0)
+    assert down.t_s.tolist() == [10.0, 20.0] and down.y.tolist() == [800.0, 2400.0]
+    assert up.y.tolist() == [0.0, 0.0]
+    assert [line.y.size for line in unused[1]] == [0, 0]
+
+
+def test_two_samples_at_one_time_have_no_rate(tmp_path: Path) -> None:
+    rows = way("down", (0, 1000, 4000))
+    rows[1]["t_s"] = rows[2]["t_s"] = 10.0
+    panel, _ = figures.rate_panels(load_program_run(write(tmp_path / "run", [], rows)))
+    assert panel[1][0].y.tolist() == [800.0, 0.0]
+
+
+def test_losses_are_shown_of_ways_that_had_any(run: Path, tmp_path: Path) -> None:
+    ((name, (line,), limit),) = figures.loss_panels(load_program_run(run))
+    assert (name, line.name, line.y.tolist(), limit) == ("mars", "lost to the craft", [0.0, 0.0, 2.0], None)
+    quiet = write(tmp_path / "quiet", [], way("down", (0, 1, 2)))
+    assert figures.loss_panels(load_program_run(quiet)) == []
+
+
+def test_the_sockets_that_moved_most_have_lines(tmp_path: Path) -> None:
+    """Bytes of both ways count, six are shown, and the time before and after a connection has no value."""
+    sockets = [row for number in range(7) for row in socket(str(1000 + number), 100 + number)]
+    received = socket("3000", 0, received_bytes=9000)
+    received[2]["state"] = "time-wait"
+    loaded = load_program_run(write(tmp_path / "run", [*sockets, *received], LINES))
+    ((name, lines, limit),) = figures.socket_panels(
+        loaded, "rtt_s", lambda link: 2 * float(str(link["rtt_s"]))
+    )
+    assert (name, limit) == ("mars", 1200.0)
+    assert [line.name for line in lines] == [
+        f"craft {port} → 80" for port in (3000, 1006, 1005, 1004, 1003, 1002)
+    ]
+    assert np.array_equal(lines[0].y, [600.0, 600.0, np.nan], equal_nan=True)
+
+
+def test_the_page_says_what_the_tables_hold(run: Path) -> None:
+    page = render_program_run(load_program_run(run)).replace("\u202f", " ")
+    assert "curl ended with exit code 3 after 90 s of mission time." in page
+    assert "curl -s &#39;a b&#39;" in page and "so long" in page
+    assert "dstcc run mars.toml --on-craft &#39;cat a b&#39;" in page
+    assert "Packets lost over mission time. At most: on mars lost to the craft 2." in page
+    assert "At most: on mars to Earth 2.4 kb/s, to the craft 0 b/s; on unused nothing." in page
+    assert "5 lines are left out; earth.log has them." in page
+    assert page.count("<svg") == 2 * 5
+    assert page == render_program_run(load_program_run(run)).replace("\u202f", " ")
+
+
+@pytest.mark.parametrize(
+    ("problem", "ended", "said"),
+    [
+        ("computes without waiting", True, '<p class="verdict">computes without waiting</p>'),
+        (None, True, "curl was ended with exit code 3"),
+    ],
+)
+def test_the_verdict_says_how_it_ended(tmp_path: Path, problem: str | None, ended: bool, said: str) -> None:
+    first = META["programs"][0] | {"ended_by_dstcc": ended}
+    run = write(tmp_path / "run", [], way("down", (0, 0, 0)), problem=problem, programs=[first])
+    assert said in render_program_run(load_program_run(run))
+
+
+@pytest.mark.parametrize("name", ["scenario.toml", "links.parquet", "sockets.parquet"])
+def test_a_file_that_is_not_there_is_named(run: Path, name: str) -> None:
+    (run / name).unlink()
+    with pytest.raises(RunError, match=f"{name}: "):
+        load_program_run(run)
+
+
+def test_a_damaged_table_and_another_schema_are_named(run: Path) -> None:
+    (run / "links.parquet").write_bytes(b"PAR1 no table PAR1")
+    with pytest.raises(RunError, match=r"links\.parquet: "):
+        load_program_run(run)
+    (run / "run.json").write_text(json.dumps(META | {"schema": 2}))
+    with pytest.raises(RunError, match=r"run\.json: schema 2; this version reads 1"):
+        load_program_run(run)
+
+
+def test_the_command_writes_the_page(run: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = report(run, "-o", page, "--json")
+    assert done.exit_code == 0, done.output
+    data = page.read_bytes()
+    assert json.loads(done.stdout) == {"report": str(page), "format": "html", "bytes": len(data)}
+    assert data.decode() == render_program_run(load_program_run(run))
+    again = report(run, "-o", page)
+    assert again.exit_code == 2 and page.read_bytes() == data
+    assert report(run, "-o", page, "--force").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-o", "x.md"], "of a run of programs there is an HTML page"),
+        (["-o", "-"], "of a run of programs there is an HTML page"),
+        (["{run}", "-o", "x.html"], "has a page of its own; give it alone"),
+    ],
+)
+def test_there_is_nothing_to_compare_it_with(run: Path, words: list[str], said: str) -> None:
+    done = report(run, *(word.format(run=run) for word in words))
+    assert done.exit_code == 2 and said in done.output
