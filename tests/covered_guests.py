@@ -1,14 +1,15 @@
 """Coverage of the Python that our guests run: counted inside, where nothing can be written but the guest's own folder,
 and taken out of it when the guest has ended.
 
-A guest's ``python -m MODULE`` becomes one that starts coverage before the module, whatever it has of site-packages.
-What children run that leave without Python's own end is lost; so are guests of a command in a process of its own.
+A guest's ``python -m MODULE`` or ``python SCRIPT.py`` becomes one that starts coverage before that, whatever it has of
+site-packages. What children run that are killed is lost; so are guests of a command in a process of its own.
 """
 
 from __future__ import annotations
 
 import configparser
 import functools
+import itertools
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -25,8 +26,8 @@ ROOMS = (ROOT / "dstcc", ROOT / "kernel-cc")
 DATA = ".covered"
 """Begins the names of the files with what was counted, in the folder that a guest writes to."""
 INSIDE = """
-import atexit, runpy, sys
-_, site, data, rooms, module = sys.argv[:5]
+import atexit, os, runpy, sys
+_, site, data, rooms, what = sys.argv[:5]
 sys.path.append(site)
 import coverage
 counted = coverage.Coverage(
@@ -35,20 +36,42 @@ counted = coverage.Coverage(
 counted.start()
 atexit.register(counted.save)
 atexit.register(counted.stop)
+leave = os._exit
+def count_and_leave(status):
+    try:
+        counted.stop()
+        counted.save()
+    finally:
+        leave(status)
+os._exit = count_and_leave
 del sys.argv[1:5]
-runpy.run_module(module, run_name="__main__", alter_sys=True)
+if what.endswith(".py"):
+    sys.argv[0] = what
+    sys.path.insert(0, os.path.dirname(what))
+    runpy.run_path(what, run_name="__main__")
+else:
+    runpy.run_module(what, run_name="__main__", alter_sys=True)
 """
-"""What is run in the module's place."""
+"""What is run in the module's place, or in the script's."""
 
 
 def words_of(argv: list[str], folder: Path, rooms: tuple[Path, ...]) -> list[str]:
-    """The command with coverage, its data in ``folder``; as it is where it runs no module."""
-    if "-m" not in argv:
+    """The command with coverage, its data in ``folder``; as it is where it runs neither a module nor a script."""
+    flags = list(
+        itertools.takewhile(lambda word: word.startswith("-") and word not in ("-m", "-c"), argv[1:])
+    )
+    place = 1 + len(flags)
+    if not Path(argv[0]).name.startswith("python"):
         return argv
-    place = argv.index("-m")
+    if argv[place : place + 1] == ["-m"]:
+        what = argv[place + 1 :]
+    elif argv[place : place + 1] and argv[place].endswith(".py"):
+        what = argv[place:]
+    else:
+        return argv
     site = Path(coverage.__file__).parents[1]
     inside = [INSIDE, str(site), str(folder / DATA), ":".join(f"{room}/*" for room in rooms)]
-    return [*argv[:place], "-c", *inside, *argv[place + 1 :]]
+    return [*argv[:place], "-c", *inside, *what]
 
 
 def counting(
