@@ -53,7 +53,6 @@ def test_a_sweep_its_report_and_a_question(tmp_path: Path, study: Path) -> None:
     assert "a page of its own" in dstcc("report", out, out, "-o", tmp_path / "two.html", code=2)
 
 
-@pytest.mark.slow
 def test_a_dry_run_measures_and_keeps_nothing(tmp_path: Path, study: Path) -> None:
     said = json.loads(dstcc("sweep", study, "-o", tmp_path / "out", "--dry-run", "--json"))
     assert (said["cells"], said["trials"], said["missing"], said["left_out"]) == (2, TRIALS, TRIALS, 0)
@@ -87,6 +86,8 @@ def test_merging(tmp_path: Path, study: Path) -> None:
         (("{study}", "-o", "x", "--trial-limit", "-3"), "a time above 0"),
         (("{study}", "-o", "x", "--engine", "slrm"), "'slrm' is not"),
         (("{study}", "-o", "x", "--merge", "none"), "no study"),
+        (("{study}", "-o", "x", "--tasks", "3"), "--script, --tasks and --slurm are of --engine slurm"),
+        (("{study}", "-o", "x", "--engine", "slurm", "--address", "a:1"), "--address is of --engine ray"),
     ],
 )
 def test_mistakes(
@@ -94,6 +95,38 @@ def test_mistakes(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert said in dstcc("sweep", *(word.replace("{study}", str(study)) for word in words), code=2)
+
+
+def test_a_script_for_slurm_is_printed_and_kept(tmp_path: Path, study: Path) -> None:
+    out = tmp_path / "out"
+    words = ("sweep", study, "-o", out, "--engine", "slurm", "--script", "--tasks", 2, "--jobs", 3)
+    done = CliRunner().invoke(main, [*map(str, words), "--slurm", "--partition=long"])
+    (kept,) = (out / "jobs").glob("*/job.sh")
+    assert done.stdout == kept.read_text()
+    assert done.stderr == f"dstcc: submit it with: sbatch {kept}\n"
+    lines = done.stdout.splitlines()
+    for line in ("#SBATCH --array=0-1", "#SBATCH --cpus-per-task=3", "#SBATCH --partition=long"):
+        assert line in lines
+    said = json.loads(dstcc(*words, "--json"))
+    assert Path(said["script"]).parent.parent == out / "jobs" and said["script"] != str(kept)
+    sweep(study, out)
+    assert json.loads(dstcc(*words, "--json")) == {"script": None}
+    assert CliRunner().invoke(main, list(map(str, words))).stderr == "dstcc: every trial has its result\n"
+
+
+def test_failures_are_listed_up_to_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dstcc_cli.sweep.SHOWN_FAILURES", 1)
+    study = write(tmp_path, STUDY.replace("seeds = 2", 'congestion = "bad.py:Bad"\nseeds = 1'))
+    (tmp_path / "bad.py").write_text(
+        "class Bad:\n    def __init__(self, setup):\n        raise ValueError('no')\n    def on_ack(self, view): ...\n"
+    )
+    out = tmp_path / "out"
+    said = dstcc(
+        "sweep", study, "-o", out, "--allow-extensions", "--retries", 1, "--jobs", 1, code=1
+    ).splitlines()
+    first, cause, more, where = said[-4:]
+    assert "failed 2 times: " in first and cause == "ValueError: no"
+    assert more == "dstcc: and 1 more" and where == f"dstcc: why, with tracebacks: {out / 'failed'}"
 
 
 def test_progress_in_words() -> None:

@@ -191,6 +191,30 @@ def test_a_refused_job_says_why(tmp_path: Path, study_of: Path, monkeypatch: pyt
     assert "#SBATCH --partition=x\n" in script.read_text()
 
 
+def test_an_array_carries_the_study(tmp_path: Path, study_of: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By an sbatch that carries the tasks before it says their number."""
+    each = 'SLURM_CPUS_PER_TASK=1 SLURM_ARRAY_TASK_ID=$task sh "$2" >> "$2.log" 2>&1'
+    fake(tmp_path, sbatch=f"for task in 0 1; do {each} || exit 1; done; echo 7", squeue="exit 0")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    swept = Sweep(study_of, tmp_path / "out").run(slurm(tasks=2))
+    assert (swept.done, swept.failed, swept.engine) == (TRIALS, (), "slurm")
+    (log,) = (tmp_path / "out" / "jobs").glob("*/job.sh.log")
+    said = log.read_text().splitlines()
+    assert [line.partition(" carried")[0] for line in said] == ["4", "4"]
+    sweep(study_of, tmp_path / "whole")
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def test_a_share_of_a_job_that_is_not_there_says_so(
+    tmp_path: Path, study_of: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planned = Sweep(study_of, tmp_path / "out")
+    planned.begin(Place(tmp_path / "out"))
+    monkeypatch.setattr(sys, "argv", ["share", str(tmp_path / "out"), "other", "0"])
+    assert share.main() == 2
+    assert capsys.readouterr().err.endswith("units.json: no such job\n")
+
+
 def test_a_task_that_leaves_nothing_fails_its_units(
     tmp_path: Path, study_of: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
