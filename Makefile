@@ -78,8 +78,9 @@ coverage-engine: $(STAMP)  ## of the engine, by its own tests and random trials,
 	$(PIP) -c requirements/constraints.txt gcovr
 	$(BIN)/python -m scripts.coverage_engine
 
-coverage-python: kernel  ## of Python, by the test suite
-	$(BIN)/python -m pytest -n 2 -m 'not slow and not kernel' --cov --cov-report=html:build/coverage
+coverage-python: kernel  ## of Python, by the test suite and what of `make test-kernel` the plain kernel runs
+	$(BIN)/python -m pytest -n 2 -m '(not slow or kernel) and not debug_kernel' -k 'not older_kernel and not a_kernel_without_it' \
+	  --cov --cov-report=html:build/coverage
 	$(BIN)/python -m scripts.coverage_python
 
 bench: $(STAMP)  ## speed figures, each with its ratio; ONLY=NAME runs one

@@ -32,6 +32,7 @@ FLAGS = (
     "-O1",
     "-g1",
     "--coverage",
+    "-fprofile-update=atomic",  # tests run threads
     "-fprofile-abs-path",
     "-DNDEBUG",  # as in the extension that is shipped
     "-ffp-contract=off",

@@ -97,6 +97,10 @@ def test_a_guest_whose_console_has_no_room_died_of_a_full_disk(kernel: Path, tmp
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_leaves_nothing(kernel: Path, tmp_path: Path, number: signal.Signals) -> None:
     """Two trials at once, in their guests by then: neither these nor their folders outlive the command."""
+    once = ["emulate", str(MINI), "--set", "scenario.duration_s=300", "--backend", "kernel"]
+    assert (
+        CliRunner().invoke(main, [*once, "-o", str(tmp_path / "once")]).exit_code == 0
+    )  # compiles what it takes
     (tmp_path / "tmp").mkdir()
     words = ["emulate", str(MINI), "--backend", "kernel", "--seeds", "4", "--jobs", "2", "-o", "run"]
     process = subprocess.Popen(

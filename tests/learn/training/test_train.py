@@ -219,7 +219,7 @@ def _killed(short, run, steps, delay_s):
         [sys.executable, "-c", KILLED, str(short), str(run), str(steps)], stderr=subprocess.PIPE
     )
     start = time.monotonic()
-    while not run.exists() and child.poll() is None and time.monotonic() - start < 60:
+    while not run.exists() and child.poll() is None and time.monotonic() - start < 600:
         time.sleep(0.005)
     try:
         child.wait(delay_s)
