@@ -1,4 +1,4 @@
-"""A Slurm cluster of two nodes on this machine: its real daemons, in a folder of their own."""
+"""Clusters of two nodes on this machine, each in a folder of its own: Slurm's real daemons, and Ray's."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from dstcc.sweeps.executors.ray import SILENT
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "sinfo")
 CONF = """
@@ -136,3 +139,64 @@ def kill_all_on(node: str, folder: Path) -> list[int]:
         except (OSError, ProcessLookupError):
             continue
     return killed
+
+
+class Nodes:
+    """Two nodes of Ray on this machine, of one core each."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="dstcc-nodes-"))
+        (port,) = free_ports(1)
+        self.address = f"127.0.0.1:{port}"
+        self._marks = (str(self.folder).encode(), f":{port}\0".encode())
+        self._start("--head", f"--port={port}", f"--temp-dir={self.folder}", "--include-dashboard=false")
+        head = set(self.processes())
+        self._start(f"--address={self.address}")
+        self.second = [pid for pid in self.processes() if pid not in head]
+
+    def _start(self, *words: str) -> None:
+        command = [
+            sys.executable,
+            "-m",
+            "ray.scripts.scripts",
+            "start",
+            "--num-cpus=1",
+            "--disable-usage-stats",
+            *words,
+        ]
+        environment = {**os.environ, **SILENT}
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False, timeout=300
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def processes(self) -> list[int]:
+        """Those whose command lines name the nodes' folder or port, and all below them, whose do not."""
+        parents, found = {}, set()
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdecimal() and int(entry.name) != os.getpid():
+                with suppress(OSError):
+                    stat = (entry / "stat").read_text()
+                    parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
+                    words = (entry / "cmdline").read_bytes()
+                    if any(mark in words for mark in self._marks):
+                        found.add(int(entry.name))
+        while below := {pid for pid, parent in parents.items() if parent in found} - found:
+            found |= below
+        return sorted(found)
+
+    def lose_second(self) -> None:
+        for pid in self.second:
+            kill(pid)
+
+    def stop(self) -> None:
+        while left := self.processes():
+            for pid in left:
+                kill(pid)
+            time.sleep(0.1)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)

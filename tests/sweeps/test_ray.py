@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +18,10 @@ import pytest
 from dstcc.errors import MissingCapabilityError
 from dstcc.sweeps.call import Sweep, ray
 from dstcc.sweeps.executors import ray as executor
-from dstcc.sweeps.executors.ray import SILENT, Ray, carry
+from dstcc.sweeps.executors.ray import Ray, carry
 from dstcc.sweeps.places import Place
 from dstcc.trust import allowed
-from tests.sweeps.daemons import free_ports
+from tests.sweeps.daemons import Nodes
 from tests.sweeps.made import TRIALS, contents, sweep, write
 from tests.sweeps.test_crashes import trapped
 from tests.sweeps.test_slurm import slow_study
@@ -94,60 +90,6 @@ def test_what_always_fails_is_noted(tmp_path: Path, what: str, said: str) -> Non
     assert what != "raising" or 'raise ValueError("the trap")' in noted["error"] + noted["traceback"]
 
 
-class Nodes:
-    """Two nodes of Ray on this machine, of one core each."""
-
-    def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="dstcc-nodes-"))
-        (port,) = free_ports(1)
-        self.address = f"127.0.0.1:{port}"
-        self._start("--head", f"--port={port}", f"--temp-dir={self.folder}", "--include-dashboard=false")
-        head = set(self.processes())
-        self._start(f"--address={self.address}")
-        self.second = [pid for pid in self.processes() if pid not in head]
-
-    def _start(self, *words: str) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "ray.scripts.scripts",
-            "start",
-            "--num-cpus=1",
-            "--disable-usage-stats",
-            *words,
-        ]
-        done = subprocess.run(
-            command, env={**os.environ, **SILENT}, capture_output=True, text=True, check=False, timeout=300
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-
-    def processes(self) -> list[int]:
-        """Those of these nodes, by the folder that their command lines name."""
-        found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdecimal() and int(entry.name) != os.getpid():
-                try:
-                    if str(self.folder).encode() in (entry / "cmdline").read_bytes():
-                        found.append(int(entry.name))
-                except OSError:
-                    continue
-        return found
-
-    def lose_second(self) -> None:
-        for pid in self.second:
-            kill(pid)
-
-    def stop(self) -> None:
-        for pid in self.processes():
-            kill(pid)
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def kill(pid: int) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-
-
 @pytest.fixture
 def nodes() -> Iterator[Nodes]:
     started = Nodes()
@@ -182,7 +124,10 @@ def test_two_nodes_and_one_that_goes_away(tmp_path: Path, nodes: Nodes) -> None:
 def test_without_ray_it_says_what_is_missing(
     tmp_path: Path, study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    there = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == "ray" else there(name, *more)
+    )
     with pytest.raises(MissingCapabilityError, match=r"--engine ray needs ray: pip install 'dstcc\[ray\]'"):
         Sweep(study, tmp_path / "out").run(ray())
 

@@ -31,8 +31,15 @@ from .local import ONE_THREAD
 if TYPE_CHECKING:
     from dstcc.sweeps.worker import Carrier
 
-SILENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "RAY_DEDUP_LOGS": "0", **ONE_THREAD}
-"""Ray's environment. Without authentication it listens to this machine alone, unless a cluster is joined."""
+SILENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_AUTH_MODE": "disabled",
+    "RAY_DEDUP_LOGS": "0",
+    "RAY_worker_niceness": "0",
+    **ONE_THREAD,
+}
+"""Ray's environment. Without authentication it listens to this machine alone, unless a cluster is joined. Its workers
+are as urgent as local ones; Ray's own choice is niceness 15, where a busy machine leaves them next to nothing."""
 GRACE_S = 120.0
 """That a task may take beyond its units' limits: a node's first task starts a process and imports dstcc."""
 LOOK_S = 5.0
