@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dstcc.errors import InputError, MissingCapabilityError, RunError
+from dstcc.parquet import UNREADABLE
 
 from .places import Place
 from .results import GLOB, parts_in, settled_parts
@@ -106,8 +107,21 @@ def dataset(place: Place) -> ds.Dataset | None:
         schemas = [pq.read_schema(part).remove_metadata() for part in some]
         schema = pa.unify_schemas(schemas, promote_options="permissive")
         return ds.dataset([str(part) for part in parts], format="parquet", schema=schema)
-    except (OSError, pa.ArrowException) as error:
+    except UNREADABLE as error:
         raise RunError(f"{place.trials / GLOB}: cannot be read ({error})") from None
+
+
+def rows_in(place: Place, parts: ds.Dataset, columns: Sequence[str] | None = None) -> pa.Table:
+    """The rows of all parts, or some columns of them; raises :class:`RunError` for a part that is damaged.
+
+    Without a condition on them: see :mod:`dstcc.parquet`.
+    """
+    try:
+        table = parts.to_table(columns=None if columns is None else list(columns))
+        table.validate(full=True)  # Parquet's reader takes any bytes for text
+    except UNREADABLE as error:
+        raise RunError(f"{place.trials / GLOB}: a part is damaged ({error})") from None
+    return table
 
 
 def whole_table(place: Place) -> pa.Table:
@@ -117,7 +131,7 @@ def whole_table(place: Place) -> pa.Table:
     parts = dataset(place)
     if parts is None:
         return pa.table({"key": pa.array([], pa.string())})
-    table = parts.to_table()
+    table = rows_in(place, parts)
     if settled_parts(place) is not None:
         return table
     first = {key: row for row, key in reversed(list(enumerate(table["key"].to_pylist())))}

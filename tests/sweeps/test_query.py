@@ -12,7 +12,9 @@ import pytest
 
 from dstcc import engine
 from dstcc.errors import InputError, RunError
-from dstcc.sweeps.query import Tables
+from dstcc.report.study import load_study_report
+from dstcc.sweeps.places import Place
+from dstcc.sweeps.query import Tables, whole_table
 from tests.made_results import toy_bound, toy_simulate
 from tests.sweeps import million
 from tests.sweeps.made import TRIALS, contents, sweep, write
@@ -107,6 +109,22 @@ def test_a_damaged_column_chunk_ends_no_process(tmp_path: Path, finished: Path) 
     )
     assert done.returncode == 0, done.stderr
     assert "10" in done.stdout
+
+
+def test_a_part_whose_pages_are_damaged_is_named(tmp_path: Path, finished: Path) -> None:
+    """Its footer is whole, so that it has its columns."""
+    shutil.copytree(finished, tmp_path / "out")
+    (part,) = (tmp_path / "out/trials").iterdir()
+    data = bytearray(part.read_bytes())
+    footer = int.from_bytes(data[-8:-4], "little")
+    for at in range(4, len(data) - footer - 8, 7):
+        data[at] ^= 0x55
+    part.write_bytes(data)
+    for read in (load_study_report, lambda path: whole_table(Place(path))):
+        with pytest.raises(RunError, match=r"trials/part-\*\.parquet: a part is damaged"):
+            read(tmp_path / "out")
+    with Tables(tmp_path / "out") as tables, pytest.raises(InputError, match=r"^query: "):
+        tables.ask("SELECT * FROM trials WHERE seed = 1")
 
 
 def test_a_folder_that_is_no_study(tmp_path: Path) -> None:

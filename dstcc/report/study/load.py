@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dstcc.errors import RunError
 from dstcc.report.catalogue import METRICS, Metric
 from dstcc.sweeps.places import STUDY, Place
-from dstcc.sweeps.query import dataset
+from dstcc.sweeps.query import dataset, rows_in
 from dstcc.sweeps.results import settled_parts
 from dstcc.version import __version__
 
@@ -197,8 +197,8 @@ def _read(place: Place, axes: Sequence[Axis], kind: str) -> pa.Table:
             f"{place.trials}: no part has a column {lacking[0]}; `dstcc sweep` again puts them in order"
         )
     if settled_parts(place) is not None:
-        return parts.to_table(columns=names[1:])
-    whole = parts.to_table(columns=names)  # a trial may be in two parts
+        return rows_in(place, parts, names[1:])
+    whole = rows_in(place, parts, names)  # a trial may be in two parts
     first = pa.TableGroupBy(whole, "key", use_threads=False).aggregate(
         [(name, "first") for name in names[1:]]
     )
