@@ -71,6 +71,22 @@ def test_the_verdict_says_where_there_is_something_to_learn() -> None:
     assert page.count("<figure>") == 2
 
 
+def test_of_one_scenario_the_finding_is_said_once() -> None:
+    alone = ladder()
+    finding = alone.gaps[0].sentence()
+
+    def paragraphs(of: Ladder) -> list[str]:
+        return re.findall(r'<p class="(verdict|finding)">', render_ladder(of, ARGV))
+
+    assert f'<p class="verdict">{finding}.</p>' in render_ladder(alone, ARGV)
+    assert paragraphs(alone) == ["verdict"]
+    assert paragraphs(Ladder((*alone.rungs, *ladder(scenario="two").rungs))) == [
+        "verdict",
+        "finding",
+        "finding",
+    ]
+
+
 def test_one_seed_has_no_interval_and_says_so() -> None:
     page = render_ladder(ladder(seeds=1), ARGV)
     assert "one seed says nothing of the gap" in page
