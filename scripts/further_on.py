@@ -14,26 +14,19 @@ from typing import TYPE_CHECKING
 from unittest import mock
 
 import click
-import numpy as np
 
 from dstcc.errors import DstccError
-from dstcc.learn.paths.further_on import FurtherOn
+from dstcc.learn.paths.measure import Rates
 from dstcc.report.printed import heading, interval, line
 from dstcc.run.trials import Judge, iter_trials, trial_keys
 from dstcc.scenario import load_scenario, load_source, parse_override
 from dstcc.stats import paired_difference
 
 if TYPE_CHECKING:
-    from dstcc.learn.paths.measure import FloatArray
     from dstcc.run.trials import Trial
     from dstcc.scenario import Scenario
 
 METRICS = ("weighted_layers", "playback_ratio", "retransmitted_ratio", "mean_rtt_s")
-
-
-def never(_: FurtherOn, __: slice, values: FloatArray, **___: object) -> FloatArray:
-    """No limits."""
-    return np.full(values.shape[:2], np.inf)
 
 
 def values_of(trials: list[Trial], metric: str) -> list[float]:
@@ -57,7 +50,7 @@ def main(scenario: Path, seeds: int) -> None:
     try:
         loaded = load_scenario(scenario, [parse_override(text) for text in overrides])
         found = driven(loaded)
-        with mock.patch.object(FurtherOn, "update", never):
+        with mock.patch.object(Rates, "LOOKS_FURTHER_ON", False):
             blind = driven(loaded)
     except DstccError as error:
         raise click.ClickException(str(error)) from None

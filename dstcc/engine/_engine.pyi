@@ -103,6 +103,10 @@ class PacingLimit:
     @property
     def phase_number(self) -> int: ...
 
+class Captured:
+    def __init__(self, times_s: NDArray[Any], payload_bytes: NDArray[Any]) -> None: ...
+    def by(self, time_s: float) -> tuple[float, float]: ...
+
 class InvariantError(RuntimeError): ...
 
 def simulate(config: EngineConfig) -> dict[str, Any]: ...
@@ -112,14 +116,19 @@ def channel_losses(
     link: Link, seed: int, index: int, packet_bytes: int, slots: int, first: int = 0
 ) -> NDArray[Any]: ...
 def patience(config: EngineConfig) -> int: ...
-def show_rates(
+def update_paths(
+    sources: Sequence[Any],
+    limits: Sequence[Sequence[PacingLimit]],
     rates: NDArray[Any],
     probes: NDArray[Any],
-    values: NDArray[Any],
-    slot_s: NDArray[Any],
+    further_on: NDArray[Any] | None,
+    source_rate: NDArray[Any],
     packet: NDArray[Any],
-    share: NDArray[Any],
-) -> NDArray[Any]: ...
+    overhead: NDArray[Any],
+    trial_paths: NDArray[Any],
+    values: NDArray[Any],
+    episode_values: NDArray[Any],
+) -> None: ...
 def update_further_on(
     states: NDArray[Any],
     values: NDArray[Any],
@@ -128,17 +137,6 @@ def update_further_on(
     packet: NDArray[Any],
     overhead: NDArray[Any],
 ) -> NDArray[Any]: ...
-def update_rates(
-    rates: NDArray[Any],
-    probes: NDArray[Any],
-    values: NDArray[Any],
-    shown: NDArray[Any],
-    limits: NDArray[Any],
-    source_rate: NDArray[Any],
-    captured: NDArray[Any],
-    trial_paths: NDArray[Any],
-    packet: NDArray[Any],
-) -> None: ...
 def path_units(
     rates: NDArray[Any],
     probes: NDArray[Any],
@@ -146,14 +144,4 @@ def path_units(
     slot_s: NDArray[Any],
     packet: NDArray[Any],
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]: ...
-def update_pacing_limits(
-    paths: Sequence[list[Any]],
-    values: NDArray[Any],
-    slot_s: NDArray[Any],
-    overhead: NDArray[Any],
-    allowed: NDArray[Any],
-    queue_seen: NDArray[Any],
-    shown: NDArray[Any],
-    probed: NDArray[Any],
-) -> NDArray[Any]: ...
 def openings(link: Link, header_bytes: int, at_ns: int) -> tuple[int, int]: ...

@@ -9,7 +9,7 @@ import numpy as np
 
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
 from dstcc.learn.paths.measure import Units
-from dstcc.learn.paths.pacing_limit import PacingLimit, update_all
+from dstcc.learn.paths.pacing_limit import PacingLimit, SlotReport
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -209,16 +209,24 @@ class ReferenceRates:
             )
             initial[:] = np.where(first, share, initial)
             shown = np.where(first, initial, shown)
-        limits = update_all(
-            self.pacing_limits[rows],
-            values,
-            slot_s=slot_s,
-            overhead=self._overhead[rows],
-            allowed=self.limit[rows],
-            queue_seen=self.known[rows],
-            shown=shown,
-            probed=self.probing.probed[rows],
-        )
+        limits = np.full(shown.shape, np.inf)
+        for k, paths in enumerate(self.pacing_limits[rows]):
+            for n, path in enumerate(paths):
+                seen = {name: float(values[k, n, place]) for name, place in VALUE.items()}
+                path.update(
+                    SlotReport(
+                        slot_s=float(slot_s[k, 0]),
+                        srtt_s=seen["srtt_s"],
+                        up=seen["link_up"] > 0,
+                        delivered=seen["delivered_bytes"] * float(self._overhead[rows][k, 0]),
+                        lost=seen["lost_segments"],
+                        limit=float(self.limit[rows][k, n]),
+                        queue_seen=bool(self.known[rows][k, n]),
+                        rate=float(shown[k, n]),
+                        probed=bool(self.probing.probed[rows][k, n]),
+                    )
+                )
+                limits[k, n] = path.limit
         further_on = self.further_on.update(
             rows,
             values,

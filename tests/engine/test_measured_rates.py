@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -129,23 +130,62 @@ def test_rates_are_those_of_the_arithmetic_in_numpy(subflows: int) -> None:
     assert min(known, limited, further) > 50
 
 
-def test_states_of_another_kind_or_number_are_refused() -> None:
-    rates, slot = Rates(2, 2), Sides(2, seed=1).slot(1.0)
-    ones = np.ones((EPISODES, 1))
-    with pytest.raises(ValueError, match="a row for each episode"):
-        _engine.show_rates(rates._state, rates.probing.state, slot.subflow_values, ones, ones, ones)
-    five = Rates(EPISODES, 2)
-    with pytest.raises(ValueError, match="a row for each episode"):
-        _engine.show_rates(five._state, five.probing.state, slot.subflow_values, ones[:2], ones, ones)
-    with pytest.raises(ValueError, match="a stepper's values"):
-        _engine.show_rates(five._state, five.probing.state, slot.subflow_values[..., :3], ones, ones, ones)
-    with pytest.raises(TypeError):  # a copy would be brought up to date, and no state
-        _engine.show_rates(five._state.T, five.probing.state, slot.subflow_values, ones, ones, ones)
-    with pytest.raises(TypeError):
-        _engine.show_rates(five.probing.state, five._state, slot.subflow_values, ones, ones, ones)
+def given(rates: Rates, slot: Any) -> dict[str, Any]:
+    return {
+        "sources": rates._sources,
+        "limits": rates.pacing_limits,
+        "rates": rates._state,
+        "probes": rates.probing.state,
+        "further_on": rates.further_on.state,
+        "source_rate": rates.source_rate,
+        "packet": rates.packet_bytes,
+        "overhead": rates._overhead,
+        "trial_paths": rates._paths,
+        "values": slot.subflow_values,
+        "episode_values": slot.episode_values,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "error", "message"),
+    [
+        ("values", lambda values: values[..., :3], ValueError, "a stepper's values"),
+        ("values", lambda values: values[:3], ValueError, "a row for each"),
+        ("episode_values", lambda values: values[:3], ValueError, "a row for each"),
+        ("episode_values", lambda values: values[:, :3], ValueError, "a row for each"),
+        ("rates", lambda states: states[:, :1], TypeError, "incompatible"),
+        ("rates", lambda states: states[:3], ValueError, "a row for each"),
+        ("rates", lambda states: np.zeros(states.shape), TypeError, "incompatible"),
+        ("probes", lambda states: states[:3], ValueError, "a row for each"),
+        ("further_on", lambda states: states[:3], ValueError, "a row for each"),
+        ("source_rate", lambda values: values[:3], ValueError, "a row for each"),
+        ("packet", lambda values: values[:3], ValueError, "a row for each"),
+        ("sources", lambda sources: sources[:3], ValueError, "a row for each"),
+        ("limits", lambda limits: limits[:3], ValueError, "a row for each"),
+        ("limits", lambda limits: [[*paths] * 9 for paths in limits], ValueError, "more paths than subflows"),
+    ],
+)
+def test_what_does_not_belong_together_is_refused(
+    name: str, wrong: Callable[[Any], Any], error: type[Exception], message: str
+) -> None:
+    """A state that is not whole rows would be copied, and the copy be brought up to date."""
+    sides = Sides(2, seed=1)
+    right = given(sides.rates, sides.slot(1.0))
+    _engine.update_paths(**right)
+    with pytest.raises(error, match=message):
+        _engine.update_paths(**{**right, name: wrong(right[name])})
 
 
 def test_more_paths_than_a_policy_knows_are_refused() -> None:
     slot = Sides(9, seed=1).slot(1.0)
-    with pytest.raises(ValueError, match="1 to 8 subflows"):
+    with pytest.raises(ValueError, match="more subflows than a policy knows"):
         Rates(EPISODES, 9).update(slot)
+
+
+def test_queues_further_on_may_be_left_out() -> None:
+    """What a script compares: the same but for these queues."""
+    sides = Sides(2, seed=3)
+    for _ in range(200):
+        right = given(sides.rates, sides.slot(10.0))
+        _engine.update_paths(**{**right, "further_on": None})
+    assert not sides.rates.further_on.carried.any() and sides.rates.rate.any()

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from dstcc.engine._testing import parts
-from dstcc.engine.stepper import SUBFLOW_VALUES
-from dstcc.learn.paths.pacing_limit import PacingLimit, Phase, SlotReport, update_all
+from dstcc.learn.paths.pacing_limit import PacingLimit, Phase, SlotReport
 
 from .pacing_reference import ReferenceLimit
 
@@ -402,63 +401,3 @@ def test_every_slot_is_the_arithmetics_to_the_last_bit() -> None:
             limits.add(ours.limit)
     assert phases == set(Phase)
     assert len(limits) > 500
-
-
-def test_the_limits_of_many_paths_are_those_of_each() -> None:
-    # Two paths in the first episode, none in the second, three in the third, in a stepper of three subflows.
-    counts, overhead = (2, 0, 3), np.array([[1.5], [1.0], [1.25]])
-    many = [[PacingLimit(WIRE) for _ in range(count)] for count in counts]
-    alone = [[PacingLimit(WIRE) for _ in range(count)] for count in counts]
-    scripts = {(k, n): random_slots(10 * k + n, 20) for k, count in enumerate(counts) for n in range(count)}
-    for step in range(20 * ROUND):
-        values = np.zeros((3, 3, len(SUBFLOW_VALUES)))
-        slot_s = np.array([[slots[step].slot_s] for slots in (scripts[0, 0], scripts[0, 1], scripts[2, 0])])
-        allowed, shown = np.zeros((3, 3)), np.zeros((3, 3))
-        seen, probed = np.zeros((3, 3), dtype=np.bool_), np.zeros((3, 3), dtype=np.bool_)
-        for (k, n), script in scripts.items():
-            slot = script[step]._replace(slot_s=float(slot_s[k, 0]))
-            named = {
-                "srtt_s": slot.srtt_s,
-                "link_up": float(slot.up),
-                "delivered_bytes": slot.delivered,
-                "lost_segments": slot.lost,
-            }
-            values[k, n] = [named.get(name, 7.0) for name in SUBFLOW_VALUES]
-            allowed[k, n], shown[k, n], seen[k, n], probed[k, n] = (
-                slot.limit,
-                slot.rate,
-                slot.queue_seen,
-                slot.probed,
-            )
-            alone[k][n].update(slot._replace(delivered=slot.delivered * float(overhead[k, 0])))
-        limits = update_all(
-            many,
-            values,
-            slot_s=slot_s,
-            overhead=overhead,
-            allowed=allowed,
-            queue_seen=seen,
-            shown=shown,
-            probed=probed,
-        )
-        expected = np.full((3, 3), np.inf)
-        for k, n in scripts:
-            expected[k, n] = alone[k][n].limit
-        assert limits.tolist() == expected.tolist()
-
-
-def test_more_paths_than_subflows_are_refused() -> None:
-    table, flags = np.zeros((1, 1)), np.zeros((1, 1), dtype=np.bool_)
-    values = np.zeros((1, 1, len(SUBFLOW_VALUES)))
-    for paths, message in (([[PacingLimit(WIRE)] * 2], "more paths"), ([[], []], "a row for each")):
-        with pytest.raises(ValueError, match=message):
-            update_all(
-                paths,
-                values,
-                slot_s=table,
-                overhead=table,
-                allowed=table,
-                queue_seen=flags,
-                shown=table,
-                probed=flags,
-            )

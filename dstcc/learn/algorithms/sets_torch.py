@@ -50,6 +50,7 @@ class SetsNetwork(ValueNetwork):
         for name, size in shape.tensors(hidden).items():
             bound = (hidden if "out" in name else fan_in[name.split(".")[0]]) ** -0.5
             self.tensors[name.replace(".", "_")] = nn.Parameter(uniform(size, bound, draws))
+        self._by_name = {name: self.tensors[name.replace(".", "_")] for name in shape.tensors(1)}
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         """The values of every branch's choices."""
@@ -72,8 +73,7 @@ class SetsNetwork(ValueNetwork):
 
     def weights(self) -> Weights:
         """For a policy: the values, with the margin added to the default choices."""
-        names = self.shape.tensors(1)
-        tensors = {name: self.tensors[name.replace(".", "_")].detach().cpu().numpy().copy() for name in names}
+        tensors = {name: tensor.detach().cpu().numpy().copy() for name, tensor in self._by_name.items()}
         prior = self.prior.cpu().numpy()
         tensors["window.out.bias"] += prior[: self.shape.windows]
         tensors["rest.out.bias"] += prior[self.subflows * self.shape.windows :]
@@ -82,7 +82,7 @@ class SetsNetwork(ValueNetwork):
     def choices(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Windows (B, N, choices), the rest (B, choices) and the hidden layer before it."""
         shape, count = self.shape, len(observations)
-        t = {name: self.tensors[name.replace(".", "_")] for name in shape.tensors(1)}
+        t = self._by_name
         first = shape.episode + self.subflows * shape.subflow
         subflows = observations[:, shape.episode : first].view(count, self.subflows, shape.subflow)
         common_values = self._common(observations, first)

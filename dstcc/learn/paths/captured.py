@@ -11,19 +11,14 @@ captured as a whole at the start, gives none either.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from dstcc.engine import _engine
+
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from dstcc.engine import Objects
-
-    FloatArray = NDArray[np.float64]
 
 NS_PER_S = 1e9
 
@@ -35,14 +30,8 @@ class Source(Protocol):
         """Payload bytes captured by then, and payload bytes per second; 0 while the rate is unknown."""
 
 
-@dataclass(frozen=True)
-class Captured:
-    """A source over time."""
-
-    times_s: FloatArray
-    """Capture times, rising."""
-    payload_bytes: FloatArray
-    """All bytes captured by each of these times."""
+class Captured(_engine.Captured):
+    """A source over time: capture times, rising, and all payload bytes captured by each of these times."""
 
     @classmethod
     def of(cls, objects: Objects) -> Captured:
@@ -50,22 +39,6 @@ class Captured:
         times, first = np.unique(objects.release_ns, return_index=True)
         sums = np.concatenate([[0], np.cumsum(objects.payload_bytes)])
         return cls(times / NS_PER_S, sums[np.append(first[1:], len(objects.release_ns))].astype(np.float64))
-
-    def by(self, time_s: float) -> tuple[float, float]:
-        """Payload bytes captured, and payload bytes per second; 0 before the second capture time."""
-        times, sums = self._views
-        count = bisect_right(times, time_s)
-        if count == 0:
-            return 0.0, 0.0
-        captured = sums[count - 1]
-        span_s = times[count - 1] - times[0]
-        return captured, captured * (count - 1) / (span_s * count) if count > 1 else 0.0
-
-    @cached_property
-    def _views(self) -> tuple[memoryview, memoryview]:
-        """Both arrays as views, whose items are Python's numbers: an item costs a tenth of an array's."""
-        times, sums = self.times_s.data, self.payload_bytes.data
-        return times, sums
 
 
 NOTHING = Captured(np.zeros(0), np.zeros(0))

@@ -43,15 +43,16 @@ class FurtherOn:
     """Queues further on, of K episodes' paths."""
 
     def __init__(self, episodes: int, subflows: int) -> None:
-        self._state = np.zeros((episodes, subflows), dtype=_engine.PATH_STATES[2])
-        self.far_s: FloatArray = self._state["far_s"]
+        self.state = np.zeros((episodes, subflows), dtype=_engine.PATH_STATES[2])
+        """What the engine brings up to date; the arrays below are its columns."""
+        self.far_s: FloatArray = self.state["far_s"]
         """The wait that the last acknowledgements showed."""
-        self.carried: FloatArray = self._state["carried"]
+        self.carried: FloatArray = self.state["carried"]
         """c, bytes on the wire per second; 0 while no such queue is known."""
 
     def begin(self, episode: int) -> None:
         """A new trial begins in this place."""
-        self._state[episode] = 0
+        self.state[episode] = 0
 
     def update(
         self,
@@ -68,4 +69,4 @@ class FurtherOn:
         ``shown``: the rates that the sender's own queues show. ``slot_s``, ``packet`` (bytes of a full one) and
         ``overhead`` (bytes on the wire per byte of payload) are (K, 1).
         """
-        return _engine.update_further_on(self._state[rows], values, slot_s, shown, packet, overhead)
+        return _engine.update_further_on(self.state[rows], values, slot_s, shown, packet, overhead)

@@ -36,16 +36,17 @@ Each slot of each path asks for it, so that the arithmetic is the engine's (``en
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from dstcc.engine import _engine
+from dstcc.engine.config import NEVER_NS
 from dstcc.engine.stepper import EPISODE_VALUES
 
 from .captured import NOTHING, Captured, Source
 from .further_on import FurtherOn
-from .pacing_limit import PacingLimit, update_all
+from .pacing_limit import PacingLimit
 from .probing import Probing
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ UNKNOWN_GAIN, SOURCE_GAIN = _engine.RATE_GAINS
 """How much the rate is raised while only its use is known, and how far it may exceed the limit; what all unknown paths
 may have together, as a multiple of the source's rate."""
 ALL = slice(None)
-TIME, SLOT = EPISODE_VALUES.index("time_s"), EPISODE_VALUES.index("slot_s")
+SLOT = EPISODE_VALUES.index("slot_s")
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,34 @@ class Units:
     """(K, subflows): the limit of the pacing rate as a multiple of the rate; infinite without one."""
 
 
+@dataclass(frozen=True)
+class Video:
+    """What is known of a trial's video before it begins."""
+
+    objects: Objects
+    captured: Captured
+    top_layer: int
+    delay_s: float
+    """The least from a chunk's release to its deadline; infinite without one."""
+
+    @classmethod
+    def of(cls, objects: Objects) -> Video:
+        """The video of a trial."""
+        finite = objects.deadline_ns < NEVER_NS
+        wait = (objects.deadline_ns - objects.release_ns)[finite]
+        return cls(
+            objects,
+            Captured.of(objects),
+            int(objects.layer.max()) if len(objects.layer) else 0,
+            float(wait.min()) / NS_PER_S if len(wait) else np.inf,
+        )
+
+
 class Rates:
     """``rate`` (K, subflows): bytes on the wire per second that each path seems to carry."""
+
+    LOOKS_FURTHER_ON: ClassVar[bool] = True
+    """Whether queues further on are looked for."""
 
     def __init__(self, episodes: int, subflows: int) -> None:
         self._state = state = np.zeros((episodes, subflows), dtype=_engine.PATH_STATES[0])
@@ -108,8 +135,8 @@ class Rates:
         self._overhead = np.ones((episodes, 1))
         """Bytes on the wire per byte of payload."""
         self._sources: list[Source] = [NOTHING] * episodes
-        self._video: tuple[Objects, Captured] | None = None
-        """The source that was made last: a group of episodes begins with the same one."""
+        self._video: Video | None = None
+        """That of the trial that began last: a group of episodes begins with the same one."""
         self.pacing_limits: list[list[PacingLimit]] = [[] for _ in range(episodes)]
         """Of each episode's subflows."""
         self.top_layer = np.zeros(episodes, dtype=np.int64)
@@ -124,62 +151,30 @@ class Rates:
         self.further_on.begin(episode)
         packet_bytes = transport.mss_bytes + transport.header_bytes
         self._overhead[episode] = packet_bytes / transport.mss_bytes
-        if source is None:
-            if self._video is None or self._video[0] is not objects:
-                self._video = objects, Captured.of(objects)
-            source = self._video[1]
-        self._sources[episode] = source
+        if self._video is None or self._video.objects is not objects:
+            self._video = Video.of(objects)
+        self._sources[episode] = source or self._video.captured
         self.packet_bytes[episode] = packet_bytes
-        self.top_layer[episode] = int(objects.layer.max()) if len(objects.layer) else 0
+        self.top_layer[episode], self.delay_s[episode] = self._video.top_layer, self._video.delay_s
         paths = sum(link.subflows for link in config.links)
         self._paths[episode] = paths
         self.pacing_limits[episode] = [PacingLimit(packet_bytes) for _ in range(paths)]
-        finite = objects.deadline_ns < np.iinfo(np.int64).max
-        wait = (objects.deadline_ns - objects.release_ns)[finite]
-        self.delay_s[episode] = float(wait.min()) / NS_PER_S if len(wait) else np.inf
 
     def update(self, stepper: Stepper, rows: slice = ALL) -> None:
         """Take in a slot, or an episode's first values."""
-        values, episode_values = stepper.subflow_values[rows], stepper.episode_values[rows]
-        slot_s = episode_values[:, SLOT, None]
-        state, probes = self._state[rows], self.probing.state[rows]
-        packet, overhead, paths = self.packet_bytes[rows], self._overhead[rows], self._paths[rows]
-        captured = self._capture(episode_values[:, TIME], rows)
-        source_rate = self.source_rate[rows]
-        shown = _engine.show_rates(state, probes, values, slot_s, packet, source_rate / paths)
-        limits = update_all(
+        _engine.update_paths(
+            self._sources[rows],
             self.pacing_limits[rows],
-            values,
-            slot_s=slot_s,
-            overhead=overhead,
-            allowed=state["limit"],
-            queue_seen=state["known"],
-            shown=shown,
-            probed=probes["probed"],
+            self._state[rows],
+            self.probing.state[rows],
+            self.further_on.state[rows] if self.LOOKS_FURTHER_ON else None,
+            self.source_rate[rows],
+            self.packet_bytes[rows],
+            self._overhead[rows],
+            self._paths[rows],
+            stepper.subflow_values[rows],
+            stepper.episode_values[rows],
         )
-        further_on = self.further_on.update(
-            rows, values, slot_s=slot_s, shown=shown, packet=packet, overhead=overhead
-        )
-        np.minimum(limits, further_on, out=limits)
-        _engine.update_rates(state, probes, values, shown, limits, source_rate, captured, paths, packet)
-
-    def _capture(self, time_s: FloatArray, rows: slice) -> FloatArray:
-        """Update the source's rate; the bytes on the wire that the source has captured, (K, 1)."""
-        known: dict[
-            tuple[int, float], tuple[float, float]
-        ] = {}  # a group's episodes have one video and one time
-        now, last = [], (0, -1.0)
-        for source, at_s in zip(self._sources[rows], time_s.tolist(), strict=True):
-            key = id(source), at_s
-            if key != last:
-                last = key
-                if key not in known:
-                    known[key] = source.by(at_s)
-                latest = known[key]
-            now.append(latest)
-        on_the_wire = np.array(now) * self._overhead[rows]
-        self.source_rate[rows] = on_the_wire[:, 1:]
-        return on_the_wire[:, :1]
 
     def loss(self) -> FloatArray:
         """(K, subflows): the share lost of the segments whose fate is known; recent ones count more."""

@@ -5,18 +5,10 @@ Each slot of each path asks for it, so that it is the engine's: in Python it too
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from dstcc.engine import _engine
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
-    BoolArray = NDArray[np.bool_]
 
 MIN_STEP, MAX_STEP = _engine.PACING_STEPS
 """How much higher the rate of a trial is."""
@@ -64,22 +56,3 @@ class PacingLimit(_engine.PacingLimit):
     def update(self, slot: SlotReport) -> None:
         """Take in a slot."""
         self.take(*slot)
-
-
-def update_all(
-    paths: Sequence[list[PacingLimit]],
-    values: FloatArray,
-    *,
-    slot_s: FloatArray,
-    overhead: FloatArray,
-    allowed: FloatArray,
-    queue_seen: BoolArray,
-    shown: FloatArray,
-    probed: BoolArray,
-) -> FloatArray:
-    """Give a slot to the limits of K episodes' paths; what they are then, (K, subflows), infinite without one.
-
-    ``values`` are a stepper's, ``slot_s`` and ``overhead`` (bytes on the wire per byte of payload) are (K, 1), the
-    others (K, subflows), as :class:`SlotReport` has them.
-    """
-    return _engine.update_pacing_limits(paths, values, slot_s, overhead, allowed, queue_seen, shown, probed)

@@ -63,12 +63,12 @@ class BranchedActions(ActionSpace):
 
     def _choices(self, actions: NDArray[Any]) -> NDArray[np.int64]:
         """K actions as choices, (K, branches)."""
-        shape = f"(K, {len(self.branches)})"
-        if not np.issubdtype(actions.dtype, np.integer):
-            raise ValueError(f"{self.encoding} actions are whole numbers of shape {shape}")
-        if actions.ndim != 2 or actions.shape[1] != len(self.branches):
-            raise ValueError(f"{self.encoding} actions have the shape {shape}, not {actions.shape}")
-        if actions.min(initial=0) < 0 or (actions >= self._sizes).any():
+        sizes = self._sizes
+        if actions.dtype.kind not in "iu":
+            raise ValueError(f"{self.encoding} actions are whole numbers of shape (K, {len(sizes)})")
+        if actions.ndim != 2 or actions.shape[1] != len(sizes):
+            raise ValueError(f"{self.encoding} actions have the shape (K, {len(sizes)}), not {actions.shape}")
+        if actions.min(initial=0) < 0 or (actions >= sizes).any():
             raise ValueError(f"{self.encoding} actions are numbers below {self.branches}")
         return actions.astype(np.int64, copy=False)
 

@@ -108,6 +108,8 @@ class MeasuredActions(BranchedActions):
         windows, places = self._windows(choices), self._places(choices[:, -2])
         alpha, order = np.zeros(windows.shape[:2], dtype=np.int32), self._orders[choices[:, -1]]
         finite = np.isfinite(order[:, 0])  # an infinite gap stays one on a path without delay
+        factor = windows[..., 0]
+        wanted, least, nothing = factor + windows[..., 1], factor / 10, factor == 0
 
         def decode(units: Units | None = None) -> Actions:
             if units is None:
@@ -116,21 +118,16 @@ class MeasuredActions(BranchedActions):
                 )
             in_seconds = order.copy()
             np.multiply(order[:, 0], units.round_trip_s, out=in_seconds[:, 0], where=finite)
-            return Actions(alpha, self._segments(windows, units), places(units), copied, in_seconds)
+            share = np.minimum(np.maximum(wanted - units.queue, least), units.limit)
+            share[nothing] = 0
+            segments = np.round(np.minimum(share * units.window, BETA_MAX)).astype(np.int32)
+            return Actions(alpha, segments, places(units), copied, in_seconds)
 
         return decode
 
     @cached_property
     def _orders(self) -> FloatArray:
         return np.array(self.orders, dtype=np.float64)
-
-    @staticmethod
-    def _segments(window: FloatArray, units: Units) -> Int32Array:
-        """Windows in segments, (K, subflows)."""
-        factor, queue = window[..., 0], window[..., 1]
-        share = np.minimum(np.maximum(factor + queue - units.queue, factor / 10), units.limit)
-        share[factor == 0] = 0
-        return np.round(np.minimum(share * units.window, BETA_MAX)).astype(np.int32)
 
     def _places(self, place: NDArray[np.int64]) -> Callable[[Units], Int32Array]:
         """The table (K, layers) that an entry of :data:`PLACES` means, by units."""
@@ -141,6 +138,8 @@ class MeasuredActions(BranchedActions):
         alike = np.full((len(place), self.layers), AUTOMATIC, dtype=np.int32)
         alike[base, 0] = REPAIRABLE
         layers = np.arange(self.layers)
+        if not (len(top) or len(repairable)):
+            return lambda _units: alike
 
         def table(units: Units) -> Int32Array:
             entries = alike.copy()

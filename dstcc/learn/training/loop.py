@@ -157,15 +157,22 @@ def check_device(device: str) -> None:
 
 @contextmanager
 def deterministic() -> Iterator[None]:
-    """One thread and deterministic kernels: sums are then made in the same order, on a CPU, every time."""
+    """One thread and deterministic kernels: sums are then made in the same order, on a CPU, every time.
+
+    Memory that is written before it is read is not filled first, as torch would with deterministic kernels.
+    """
     threads, before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    memory: Any = torch.utils.deterministic
+    filled = memory.fill_uninitialized_memory
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True, warn_only=True)
+    memory.fill_uninitialized_memory = False
     try:
         yield
     finally:
         torch.set_num_threads(threads)
         torch.use_deterministic_algorithms(before)
+        memory.fill_uninitialized_memory = filled
 
 
 def _saved(run: Path, tell: Callable[[str], None]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

@@ -2,9 +2,13 @@
 #include "python/paths.hpp"
 
 #include <pybind11/numpy.h>
+#include <pybind11/stl.h>
 
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "mptcp/stepper.hpp"
 #include "paths/further_on.hpp"
@@ -18,7 +22,6 @@ namespace dstcc {
 namespace {
 
 using Table = py::array_t<double, py::array::c_style>;
-using Flags = py::array_t<bool, py::array::c_style>;
 template <class State>
 using States = py::array_t<State, py::array::c_style>;  // (K, N), changed in place: noconvert()
 
@@ -33,6 +36,10 @@ constexpr std::size_t kCwnd = place_of("cwnd_segments"), kSrtt = place_of("srtt_
 constexpr std::size_t kLost = place_of("lost_segments"), kDelivered = place_of("delivered_bytes");
 constexpr std::size_t kQueue = place_of("queue_bytes"), kPacing = place_of("pacing_bps"),
                       kOneWay = place_of("one_way_s");
+
+constexpr std::size_t kTime = 0, kSlot = 1;
+static_assert(std::string_view(kEpisodeValues[kTime]) == "time_s" &&
+              std::string_view(kEpisodeValues[kSlot]) == "slot_s");
 
 PathReport report_of(const double* row) {
     PathReport report;
@@ -49,6 +56,32 @@ PathReport report_of(const double* row) {
     return report;
 }
 
+// A source of live video over time; see dstcc/learn/paths/captured.py.
+class Captured {
+public:
+    Captured(Table times_s, Table payload_bytes) : times_(std::move(times_s)), bytes_(std::move(payload_bytes)) {
+        if (times_.ndim() != 1 || bytes_.ndim() != 1 || times_.size() != bytes_.size())
+            throw py::value_error("as many capture times as sums of bytes");
+    }
+    // Payload bytes captured, and payload bytes per second; 0 before the second capture time.
+    std::pair<double, double> by(double time_s) const {
+        const double* first = times_.data();
+        const auto count = std::upper_bound(first, first + times_.size(), time_s) - first;
+        if (count == 0) return {0.0, 0.0};
+        const double captured = bytes_.data()[count - 1], span_s = first[count - 1] - first[0];
+        const auto chunks = static_cast<double>(count);
+        return {captured, count > 1 ? captured * (chunks - 1) / (span_s * chunks) : 0.0};
+    }
+
+private:
+    Table times_, bytes_;
+};
+
+std::pair<double, double> captured_by(const py::handle& source, double time_s) {
+    if (py::isinstance<Captured>(source)) return source.cast<const Captured&>().by(time_s);
+    return source.attr("by")(time_s).cast<std::pair<double, double>>();
+}
+
 // K episodes' paths: what a stepper says of them, and that every array has as many rows and columns.
 class Paths {
 public:
@@ -57,37 +90,72 @@ public:
         : data_(values.data()) {
         if (values.ndim() != 3 || values.shape(2) != static_cast<py::ssize_t>(kSubflowValues.size()))
             throw py::value_error("a stepper's values");
-        episodes = values.shape(0), subflows = values.shape(1);
+        episodes = static_cast<std::size_t>(values.shape(0)), subflows = static_cast<std::size_t>(values.shape(1));
+        if (subflows > kMostPaths) throw py::value_error("more subflows than a policy knows");
         for (const py::array* one : per_path)
-            if (one->ndim() != 2 || one->shape(0) != episodes || one->shape(1) != subflows)
+            if (one->ndim() != 2 || one->shape(0) != values.shape(0) || one->shape(1) != values.shape(1))
                 throw py::value_error("a row for each episode, a column for each subflow");
         for (const Table* one : per_episode)
-            if (one->size() != episodes) throw py::value_error("a row for each episode");
+            if (one->size() != values.shape(0)) throw py::value_error("a row for each episode");
     }
     // Path n of episode k, of flat arrays (K, N).
-    std::size_t at(py::ssize_t k, py::ssize_t n) const { return static_cast<std::size_t>(k * subflows + n); }
-    const double* row(py::ssize_t k, py::ssize_t n) const { return data_ + at(k, n) * kSubflowValues.size(); }
+    std::size_t at(std::size_t k, std::size_t n) const { return k * subflows + n; }
+    PathReport report(std::size_t k, std::size_t n) const {
+        return report_of(data_ + at(k, n) * kSubflowValues.size());
+    }
 
-    py::ssize_t episodes = 0, subflows = 0;
+    std::size_t episodes = 0, subflows = 0;
 
 private:
     const double* data_;
 };
 
-// The rates that queues show, (K, N). `slot_s`, `packet`, `share` (of the source's rate, a path that begins has so much): (K, 1).
-Table show_rates(States<MeasuredRate>& rates, States<Probe>& probes, const Table& values, const Table& slot_s,
-                 const Table& packet, const Table& share) {
-    const Paths paths(values, {&rates, &probes}, {&slot_s, &packet, &share});
-    Table shown({paths.episodes, paths.subflows});
+// Let K episodes' paths take in a slot. `sources` and `limits` (of each episode's paths): a list entry an episode. `rates`,
+// `probes`, `further_on` (none: such queues are not looked for): (K, N), and `source_rate`, (K, 1), are brought up to date.
+// `packet`, `overhead` (bytes on the wire per byte of payload) and `trial_paths`: (K, 1). Values are a stepper's.
+void update_paths(const py::list& sources, const py::list& limits, States<MeasuredRate>& rates, States<Probe>& probes,
+                  std::optional<States<FurtherOn>>& further_on, Table& source_rate, const Table& packet,
+                  const Table& overhead, const Table& trial_paths, const Table& values, const Table& episode_values) {
+    const Paths paths(values, {&rates, &probes}, {&source_rate, &packet, &overhead, &trial_paths});
+    const std::size_t count = paths.subflows;
+    if (sources.size() != paths.episodes || limits.size() != paths.episodes ||
+        (further_on && further_on->size() != rates.size()) || episode_values.ndim() != 2 ||
+        episode_values.shape(0) != values.shape(0) ||
+        episode_values.shape(1) != static_cast<py::ssize_t>(kEpisodeValues.size()))
+        throw py::value_error("a row for each episode");
     MeasuredRate* rate = rates.mutable_data();
     Probe* probe = probes.mutable_data();
-    for (py::ssize_t k = 0; k < paths.episodes; ++k)
-        for (py::ssize_t n = 0; n < paths.subflows; ++n) {
+    FurtherOn* further = further_on ? further_on->mutable_data() : nullptr;
+    double* of_source = source_rate.mutable_data();
+    std::array<double, kMostPaths> shown{}, limit{}, srtt_s{};
+    for (std::size_t k = 0; k < paths.episodes; ++k) {
+        const double* own = episode_values.data() + k * kEpisodeValues.size();
+        const double bytes = packet.data()[k], on_the_wire = overhead.data()[k], slot_s = own[kSlot];
+        const auto [captured, per_s] = captured_by(sources[k], own[kTime]);
+        of_source[k] = per_s * on_the_wire;
+        const py::list pacing = limits[k];
+        if (pacing.size() > count) throw py::value_error("more paths than subflows");
+        for (std::size_t n = 0; n < count; ++n) {
             const std::size_t at = paths.at(k, n);
-            shown.mutable_data()[at] = rate[at].show(report_of(paths.row(k, n)), probe[at], slot_s.data()[k],
-                                                     packet.data()[k], share.data()[k]);
+            const PathReport report = paths.report(k, n);
+            const double share = of_source[k] / trial_paths.data()[k], allowed = rate[at].limit;
+            srtt_s[n] = report.srtt_s;
+            shown[n] = rate[at].show(report, probe[at], slot_s, bytes, share);
+            rate[at].count_losses(report, bytes);
+            limit[n] = std::numeric_limits<double>::infinity();
+            if (n < pacing.size()) {
+                auto& path = pacing[n].cast<PacingLimit&>();
+                path.update({slot_s, report.srtt_s, report.up, report.delivered_bytes * on_the_wire,
+                             report.lost_segments, allowed, rate[at].known, shown[n], probe[at].probed});
+                limit[n] = path.limit();
+            }
+            if (further != nullptr)
+                limit[n] = std::min(limit[n], further[at].update(report, slot_s, shown[n], bytes, on_the_wire));
         }
-    return shown;
+        const std::size_t first = paths.at(k, 0);
+        limit_rates(rate + first, probe + first, shown.data(), limit.data(), srtt_s.data(), count,
+                    {of_source[k], captured * on_the_wire}, trial_paths.data()[k]);
+    }
 }
 
 // Take in a slot where a queue may stand further on; (K, N) limits, infinite where none is known.
@@ -95,36 +163,13 @@ Table update_further_on(States<FurtherOn>& states, const Table& values, const Ta
                         const Table& packet, const Table& overhead) {
     const Paths paths(values, {&states, &shown}, {&slot_s, &packet, &overhead});
     Table limits({paths.episodes, paths.subflows});
-    FurtherOn* state = states.mutable_data();
-    for (py::ssize_t k = 0; k < paths.episodes; ++k)
-        for (py::ssize_t n = 0; n < paths.subflows; ++n) {
+    for (std::size_t k = 0; k < paths.episodes; ++k)
+        for (std::size_t n = 0; n < paths.subflows; ++n) {
             const std::size_t at = paths.at(k, n);
-            limits.mutable_data()[at] = state[at].update(report_of(paths.row(k, n)), slot_s.data()[k], shown.data()[at],
-                                                         packet.data()[k], overhead.data()[k]);
+            limits.mutable_data()[at] = states.mutable_data()[at].update(
+                paths.report(k, n), slot_s.data()[k], shown.data()[at], packet.data()[k], overhead.data()[k]);
         }
     return limits;
-}
-
-// Bring rates and limits up to date, and count losses. `source_rate`, `captured`, `trial_paths`, `packet`: (K, 1).
-void update_rates(States<MeasuredRate>& rates, States<Probe>& probes, const Table& values, const Table& shown,
-                  const Table& limits, const Table& source_rate, const Table& captured, const Table& trial_paths,
-                  const Table& packet) {
-    const Paths paths(values, {&rates, &probes, &shown, &limits}, {&source_rate, &captured, &trial_paths, &packet});
-    const auto count = static_cast<std::size_t>(paths.subflows);
-    if (count < 1 || count > kMostPaths) throw py::value_error("1 to 8 subflows");
-    MeasuredRate* rate = rates.mutable_data();
-    Probe* probe = probes.mutable_data();
-    std::array<double, kMostPaths> srtt_s{};
-    for (py::ssize_t k = 0; k < paths.episodes; ++k) {
-        const std::size_t first = paths.at(k, 0);
-        for (std::size_t n = 0; n < count; ++n) {
-            const PathReport report = report_of(paths.row(k, static_cast<py::ssize_t>(n)));
-            srtt_s[n] = report.srtt_s;
-            rate[first + n].count_losses(report, packet.data()[k]);
-        }
-        limit_rates(rate + first, probe + first, shown.data() + first, limits.data() + first, srtt_s.data(), count,
-                    {source_rate.data()[k], captured.data()[k]}, trial_paths.data()[k]);
-    }
 }
 
 // What actions are relative to: windows, queues and limits (K, N), then the lossiest paths and the longest round trips (K,).
@@ -132,14 +177,14 @@ py::tuple path_units(const States<MeasuredRate>& rates, const States<Probe>& pro
                      const Table& slot_s, const Table& packet) {
     const Paths paths(values, {&rates, &probes}, {&slot_s, &packet});
     Table window({paths.episodes, paths.subflows}), queue({paths.episodes, paths.subflows});
-    Table limit({paths.episodes, paths.subflows}), round_trip_s(paths.episodes);
-    py::array_t<std::int64_t> worst(paths.episodes);
-    for (py::ssize_t k = 0; k < paths.episodes; ++k) {
+    Table limit({paths.episodes, paths.subflows}), round_trip_s(values.shape(0));
+    py::array_t<std::int64_t> worst(values.shape(0));
+    for (std::size_t k = 0; k < paths.episodes; ++k) {
         double longest = 0;
-        for (py::ssize_t n = 0; n < paths.subflows; ++n) {
+        for (std::size_t n = 0; n < paths.subflows; ++n) {
             const std::size_t at = paths.at(k, n);
             const MeasuredRate& path = rates.data()[at];
-            const PathReport report = report_of(paths.row(k, n));
+            const PathReport report = paths.report(k, n);
             const double probed = path.rate * probes.data()[at].gain, bytes = packet.data()[k];
             window.mutable_data()[at] = probed * report.srtt_s / bytes;
             queue.mutable_data()[at] = path.queue / std::max(path.rate * slot_s.data()[k], bytes);
@@ -147,51 +192,9 @@ py::tuple path_units(const States<MeasuredRate>& rates, const States<Probe>& pro
             longest = std::max(longest, report.one_way_s);
         }
         round_trip_s.mutable_data()[k] = 2 * longest;
-        worst.mutable_data()[k] = lossiest(rates.data() + paths.at(k, 0), static_cast<std::size_t>(paths.subflows));
+        worst.mutable_data()[k] = lossiest(rates.data() + paths.at(k, 0), paths.subflows);
     }
     return py::make_tuple(window, queue, limit, worst, round_trip_s);
-}
-
-// Give each path its slot; (K, N) limits, infinite where there is no path. `paths`: a list of limits for each of K episodes.
-// `values`: a stepper's, (K, N, values). `slot_s` and `overhead`: (K, 1). The others: (K, N), as PathSlot has them.
-Table update_pacing_limits(const py::list& paths, const Table& values, const Table& slot_s, const Table& overhead,
-                           const Table& allowed, const Flags& queue_seen, const Table& shown, const Flags& probed) {
-    const auto episodes = static_cast<py::ssize_t>(paths.size()), subflows = shown.shape(1);
-    const auto value = values.unchecked<3>();
-    const auto slots = slot_s.unchecked<2>(), overheads = overhead.unchecked<2>();
-    const auto limit = allowed.unchecked<2>(), rate = shown.unchecked<2>();
-    const auto seen = queue_seen.unchecked<2>(), probe = probed.unchecked<2>();
-    for (const py::ssize_t rows : {value.shape(0), slots.shape(0), overheads.shape(0), limit.shape(0), rate.shape(0),
-                                   seen.shape(0), probe.shape(0)})
-        if (rows != episodes) throw py::value_error("a row for each episode");
-    for (const py::ssize_t columns : {value.shape(1), limit.shape(1), seen.shape(1), probe.shape(1)})
-        if (columns != subflows) throw py::value_error("a column for each subflow");
-    if (value.shape(2) != static_cast<py::ssize_t>(kSubflowValues.size())) throw py::value_error("a stepper's values");
-    Table limits({episodes, subflows});
-    auto out = limits.mutable_unchecked<2>();
-    for (py::ssize_t k = 0; k < episodes; ++k) {
-        const py::list episode = paths[static_cast<std::size_t>(k)];
-        const auto count = static_cast<py::ssize_t>(episode.size());
-        if (count > subflows) throw py::value_error("more paths than subflows");
-        for (py::ssize_t n = 0; n < subflows; ++n) {
-            out(k, n) = std::numeric_limits<double>::infinity();
-            if (n >= count) continue;
-            auto& path = episode[static_cast<std::size_t>(n)].cast<PacingLimit&>();
-            PathSlot slot;
-            slot.slot_s = slots(k, 0);
-            slot.srtt_s = value(k, n, kSrtt);
-            slot.up = value(k, n, kUp) > 0;
-            slot.delivered = value(k, n, kDelivered) * overheads(k, 0);
-            slot.lost = value(k, n, kLost);
-            slot.limit = limit(k, n);
-            slot.queue_seen = seen(k, n);
-            slot.rate = rate(k, n);
-            slot.probed = probe(k, n);
-            path.update(slot);
-            out(k, n) = path.limit();
-        }
-    }
-    return limits;
 }
 
 }  // namespace
@@ -209,19 +212,19 @@ void bind_paths(py::module_& engine) {
         .def_property_readonly("limit", &PacingLimit::limit)
         .def_property("base_loss", &PacingLimit::base_loss, &PacingLimit::set_base_loss)
         .def_property_readonly("phase_number", [](const PacingLimit& path) { return static_cast<int>(path.phase()); });
-    engine.def("update_pacing_limits", &update_pacing_limits, py::arg("paths"), py::arg("values"), py::arg("slot_s"),
-               py::arg("overhead"), py::arg("allowed"), py::arg("queue_seen"), py::arg("shown"), py::arg("probed"));
+    py::class_<Captured>(engine, "Captured", "A source over time; see dstcc.learn.paths.captured.")
+        .def(py::init<Table, Table>(), py::arg("times_s"), py::arg("payload_bytes"))
+        .def("by", &Captured::by, py::arg("time_s"));
     PYBIND11_NUMPY_DTYPE(MeasuredRate, rate, limit, used, queue, lost, judged, initial, deepest, proven, known,
                          has_drained);
     PYBIND11_NUMPY_DTYPE(Probe, deep, probed, gain, left);
     PYBIND11_NUMPY_DTYPE(FurtherOn, far_s, carried, slot, sent, wait);
-    engine.def("show_rates", &show_rates, py::arg("rates").noconvert(), py::arg("probes").noconvert(),
-               py::arg("values"), py::arg("slot_s"), py::arg("packet"), py::arg("share"));
+    engine.def("update_paths", &update_paths, py::arg("sources"), py::arg("limits"), py::arg("rates").noconvert(),
+               py::arg("probes").noconvert(), py::arg("further_on").noconvert(), py::arg("source_rate").noconvert(),
+               py::arg("packet"), py::arg("overhead"), py::arg("trial_paths"), py::arg("values"),
+               py::arg("episode_values"));
     engine.def("update_further_on", &update_further_on, py::arg("states").noconvert(), py::arg("values"),
                py::arg("slot_s"), py::arg("shown"), py::arg("packet"), py::arg("overhead"));
-    engine.def("update_rates", &update_rates, py::arg("rates").noconvert(), py::arg("probes").noconvert(),
-               py::arg("values"), py::arg("shown"), py::arg("limits"), py::arg("source_rate"), py::arg("captured"),
-               py::arg("trial_paths"), py::arg("packet"));
     engine.def("path_units", &path_units, py::arg("rates").noconvert(), py::arg("probes").noconvert(),
                py::arg("values"), py::arg("slot_s"), py::arg("packet"));
     engine.attr("PATH_STATES") =
