@@ -37,7 +37,7 @@ class RolloutLoss:
         present = present.to(values.dtype)
         weights = present / present.sum(dim=1, keepdim=True)
         gradient = torch.empty_like(values)
-        losses: list[torch.Tensor] = []
+        losses: list[float] = []
 
         def add(start: int, branches: int, choices: int, wanted: slice, weight: torch.Tensor) -> None:
             """Branches of as many choices each, which begin at ``start``; ``wanted`` is where their D lies."""
@@ -45,7 +45,7 @@ class RolloutLoss:
             part = values[:, where].view(count, branches, choices)
             index = chosen[:, len(losses) : len(losses) + branches, None]
             error = part - part.gather(2, index) - gain[:, None, wanted]
-            losses.extend((error.square().mean(dim=2) * weight).t().contiguous().mean(dim=1))
+            losses.extend((error.square().mean(dim=2) * weight).t().contiguous().mean(dim=1).tolist())
             slope = (weight * (1 / count) / choices)[..., None] * (2 * error)
             slope -= slope.sum(dim=2, keepdim=True) * (index == self._numbers[:choices])
             gradient[:, where] = slope.flatten(1)
@@ -57,5 +57,5 @@ class RolloutLoss:
             start, begin = start + choices, begin + choices
         total = np.float32(0)
         for loss in losses:
-            total += np.float32(loss.item())
+            total += np.float32(loss)
         return float(total), gradient

@@ -33,6 +33,7 @@ from .replay import fill
 from .rollout_loss import RolloutLoss
 from .sets_torch import sets_network
 from .streams import generator
+from .torches import to_numpy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,8 +73,10 @@ class Rollouts:
         if self.groups * self.size != recipe.episodes:
             raise ValueError(f"{recipe.episodes} episodes are no groups of {self.size}")
         self.network = sets_network(observation, action, settings.sets, seed=seed).to(self.device)
+        self._action = action
         self.network.favour(settings.default_choices, settings.margin)
-        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=settings.learning_rate, fused=True)
+        self._parameters = list(self.network.parameters())
+        self.optimiser = torch.optim.Adam(self._parameters, lr=settings.learning_rate, fused=True)
         self._kept = np.tile(self._deviations(action), (self.groups, 1))
         self._draw = generator(seed, "replay")
         branches, kept = len(action.branches), settings.kept
@@ -98,13 +101,9 @@ class Rollouts:
         """The policy's choices, but for those that an episode keeps."""
         with torch.inference_mode():
             windows, rest, _ = self.network.choices(torch.from_numpy(observations).to(self.device))
-            first = self._subflows * windows.shape[2]
-            parts = torch.split(rest + self.network.prior[first:], list(self.network.rest), dim=1)
-            windows = windows + self.network.prior[:first].view(1, self._subflows, -1)
-            best = torch.cat(
-                [windows.argmax(dim=2), *(part.argmax(dim=1, keepdim=True) for part in parts)], dim=1
-            )
-        return np.where(self._kept == FOLLOW, best.cpu().numpy(), self._kept)
+            outputs = torch.cat([windows.flatten(1), rest], dim=1) + self.network.prior
+        best = self._action.greedy(to_numpy(outputs))
+        return np.where(self._kept == FOLLOW, best, self._kept)
 
     def take(self, slot: Slot, step: int) -> float | None:
         """Add up rewards, close the groups that are whole, and make the updates that are due."""
@@ -208,11 +207,11 @@ class Rollouts:
         )
         gain = torch.from_numpy(self._data["gain"][groups]).to(self.device)
         values = self.network(seen)
-        present = self.network.mask(seen)[:, : self._subflows]
-        loss, gradient = self._loss(values, present, chosen, gain)
-        self.optimiser.zero_grad()
+        loss, gradient = self._loss(values, self.network.present(seen), chosen, gain)
+        for parameter in self._parameters:
+            parameter.grad = None
         values.backward(gradient)
-        nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.max_grad_norm)
+        nn.utils.clip_grad_norm_(self._parameters, self.settings.max_grad_norm)
         self.optimiser.step()
         self.updates += 1
         return loss

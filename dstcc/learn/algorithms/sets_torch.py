@@ -57,11 +57,16 @@ class SetsNetwork(ValueNetwork):
         windows, rest, _ = self.choices(observations)
         return torch.cat([windows.flatten(1), rest], dim=1)
 
+    def present(self, observations: torch.Tensor) -> torch.Tensor:
+        """Which subflows are there, (B, N)."""
+        shape = self.shape
+        return (
+            observations[:, shape.episode : shape.episode + self.subflows * shape.subflow : shape.subflow] > 0
+        )
+
     def mask(self, observations: torch.Tensor) -> torch.Tensor:
         """Which branches mean something, (B, branches): not those of subflows that are not there."""
-        shape = self.shape
-        first = shape.episode + self.subflows * shape.subflow
-        present = observations[:, shape.episode : first : shape.subflow] > 0
+        present = self.present(observations)
         return torch.cat([present, present.new_ones(len(present), len(self.rest))], dim=1)
 
     def favour(self, defaults: Sequence[int], margin: float) -> None:
