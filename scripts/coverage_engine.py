@@ -39,7 +39,7 @@ FLAGS = (
     "-fPIC",
     "-fvisibility=hidden",
 )
-FLOORS = {"line": 98.0, "branch": 90.5}
+FLOORS = {"line": 98.0, "branch": 90.0}
 """Percent of the engine without its face to Python; below them the command fails."""
 FACE = "python"
 """The folder whose branches are for the most part those of pybind11's templates."""
