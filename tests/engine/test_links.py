@@ -98,9 +98,11 @@ def test_two_controls_meet_the_same_channel():
         np.testing.assert_array_equal(first_copy_lost[alone], table[slots[alone]])
 
 
-def test_an_outage_takes_what_is_sent_meanwhile_and_spares_what_is_in_flight():
+# By chance nothing is lost, or next to nothing.
+@pytest.mark.parametrize("loss", [Loss(), Loss("packet", 1e-9), Loss("ber", 1e-12)])
+def test_an_outage_takes_what_is_sent_meanwhile_and_spares_what_is_in_flight(loss):
     # One packet a second; dark from t = 20.5 s to 30.5 s. The packet sent at 20 s is under way and arrives at 22 s.
-    dark = net.link(12e6, 4.0, outages_s=((20.5, 30.5),))
+    dark = net.link(12e6, 4.0, loss=loss, outages_s=((20.5, 30.5),))
     objects = net.live(40, (net.MSS,))
     result = net.run("open-loop", dark, objects=objects, slot_s=1)
     late = (result.objects.first_arrival_ns - objects.release_ns) / net.S > 2.1
