@@ -61,6 +61,8 @@ NS_PER_S = 1e9
 UNKNOWN_GAIN, SOURCE_GAIN = _engine.RATE_GAINS
 """How much the rate is raised while only its use is known, and how far it may exceed the limit; what all unknown paths
 may have together, as a multiple of the source's rate."""
+VIDEOS = 8
+"""Kept, of those that trials began with."""
 ALL = slice(None)
 SLOT = EPISODE_VALUES.index("slot_s")
 
@@ -135,8 +137,8 @@ class Rates:
         self._overhead = np.ones((episodes, 1))
         """Bytes on the wire per byte of payload."""
         self._sources: list[Source] = [NOTHING] * episodes
-        self._video: Video | None = None
-        """That of the trial that began last: a group of episodes begins with the same one."""
+        self._videos: dict[int, Video] = {}
+        """By the identity of their objects: the episodes of a group begin with the same one, each in its turn."""
         self.pacing_limits: list[list[PacingLimit]] = [[] for _ in range(episodes)]
         """Of each episode's subflows."""
         self.top_layer = np.zeros(episodes, dtype=np.int64)
@@ -151,11 +153,10 @@ class Rates:
         self.further_on.begin(episode)
         packet_bytes = transport.mss_bytes + transport.header_bytes
         self._overhead[episode] = packet_bytes / transport.mss_bytes
-        if self._video is None or self._video.objects is not objects:
-            self._video = Video.of(objects)
-        self._sources[episode] = source or self._video.captured
+        video = self._video(objects)
+        self._sources[episode] = source or video.captured
         self.packet_bytes[episode] = packet_bytes
-        self.top_layer[episode], self.delay_s[episode] = self._video.top_layer, self._video.delay_s
+        self.top_layer[episode], self.delay_s[episode] = video.top_layer, video.delay_s
         paths = sum(link.subflows for link in config.links)
         self._paths[episode] = paths
         self.pacing_limits[episode] = [PacingLimit(packet_bytes) for _ in range(paths)]
@@ -175,6 +176,14 @@ class Rates:
             stepper.subflow_values[rows],
             stepper.episode_values[rows],
         )
+
+    def _video(self, objects: Objects) -> Video:
+        key = id(objects)  # a video holds them, so that no others have it
+        if key not in self._videos:
+            if len(self._videos) == VIDEOS:
+                del self._videos[next(iter(self._videos))]
+            self._videos[key] = Video.of(objects)
+        return self._videos[key]
 
     def loss(self) -> FloatArray:
         """(K, subflows): the share lost of the segments whose fate is known; recent ones count more."""

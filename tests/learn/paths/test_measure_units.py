@@ -11,7 +11,7 @@ import pytest
 from dstcc.engine.config import NEVER_NS
 from dstcc.engine.stepper import EPISODE_VALUES, SUBFLOW_VALUES
 from dstcc.learn.paths.captured import Captured
-from dstcc.learn.paths.measure import Rates
+from dstcc.learn.paths.measure import VIDEOS, Rates
 from dstcc.learn.paths.pacing_limit import PacingLimit
 from tests.made_results import objects
 
@@ -274,3 +274,15 @@ def test_trials_of_one_video_share_its_source_and_others_do_not() -> None:
         rates.begin(episode, begun)
     assert rates._sources[0] is rates._sources[1]
     assert [source.by(5.0)[0] for source in rates._sources] == [200, 200, 400]
+
+
+def test_a_video_that_made_room_for_others_is_known_again() -> None:
+    rates = Rates(1, 1)
+    given = [config(1) for _ in range(VIDEOS + 1)]
+    for number, one in enumerate(given):
+        one.objects = objects(1, [100 + number], [0], [10 + number])
+    for _ in range(2):
+        for number, one in enumerate(given):
+            rates.begin(0, one)
+            assert rates._sources[0].by(5.0)[0] == 100 + number
+            assert rates.delay_s.tolist() == [10 + number]
