@@ -214,6 +214,16 @@ def test_what_is_lost_takes_its_time_on_the_line_all_the_same():
     assert result.objects.first_arrival_ns.max() == net.ns(0.999) + net.ns(0.5)
 
 
+def test_what_a_constant_chance_loses_takes_its_time_too():
+    # As above; the last packet that is not lost arrives when those before it, lost or not, have left.
+    objects = dataclasses.replace(net.live(1000, (net.MSS,)), release_ns=np.zeros(1000, dtype=np.int64))
+    link = net.link(12e6, 1.0, queue_bdp=2.0, loss=Loss("packet", 0.5))
+    knobs = {"green_from_layer": 0, "parameters": net.rates(240e6), "slot_s": 10.0}
+    result = net.run("ltp", link, objects=objects, scheduler="none", **knobs)
+    last = int(np.flatnonzero(~channel_losses(link, 1, 0, net.WIRE, 1000))[-1])
+    assert result.objects.first_arrival_ns.max() == net.ns(0.001) * (last + 1) + net.ns(0.5)
+
+
 def test_a_short_packet_alone_in_its_slot_has_the_slots_draw():
     # One of 140 bytes in each tenth slot of 1 ms: it fares as a full packet of that slot would.
     link = net.link(12e6, 1.0, loss=Loss("packet", 0.5))

@@ -21,6 +21,56 @@ T = (np.arange(1600) + 0.5) / 80
 """Times up to twenty round trips."""
 
 
+SHIPPED = {
+    "steady": (
+        (0.000150563, 0.000150563, 0.000150563, 0.000150563),
+        (0.0103943, 0.0103943, 0.0103943, 0.0103943),
+        (0.00739414, 0.00739414, 0.00739414, 0.00739414),
+    ),
+    "chain": (
+        (0.0207082, 0.0111888, 0.0111888, 0.00760392),
+        (0.00271187, 0.00271187, 0.00271187, 0.00271187),
+        (0.0281687, 0.0173449, 0.115479, 0.0194096),
+    ),
+    "rise": (
+        (0.000150563, 0.253061, 0.37656, 0.241599),
+        (0.01022, 0.179265, 0.179265, 0.174129),
+        (1.57428e-05, 0.049776, 0.049776, 0.044572),
+    ),
+    "lines": (
+        (0.000173095, 0.0591315, 0.444285, 0.114277),
+        (0.00531266, 0.0146135, 0.0360883, 0.00872977),
+        (0.0844801, 0.10309, 0.00504436, 0.0495368),
+    ),
+    "curves": (
+        (0.000173095, 0.0947929, 0.449532, 0.179167),
+        (0.00570827, 0.0756439, 0.0350637, 0.0250631),
+        (0.0857703, 0.245291, 0.00472364, 0.0853408),
+    ),
+    "drift": (
+        (0.00642156, 0.00278231, 0.00285797, 0.0031999),
+        (0.00022021, 5.75334e-05, 5.22048e-05, 8.68658e-05),
+        (0.151135, 0.0957832, 0.272514, 0.201938),
+    ),
+}
+"""Of seeds 1 to 3, at 200 times up to ten round trips: the first chance, the 91st, the last, and the mean."""
+DRAWN = (
+    0.094529,
+    2.27183e-05,
+    1.62743e-05,
+    0.00336314,
+    0.00225521,
+    0.00790882,
+    0.0365456,
+    0.0120477,
+    0.243775,
+    6.7759e-05,
+    0.00343061,
+    1.16416e-05,
+)
+"""Of seeds 0 to 11, over 50 slots of a fifth of a round trip: the chance in the 26th."""
+
+
 def drawn(name: str, count: int = 40) -> list[np.ndarray]:
     """Laws of a family."""
     return [laws.FAMILIES[name][1](np.random.default_rng(seed), T) for seed in range(count)]
@@ -43,6 +93,17 @@ def test_a_family_is_of_chances_and_the_same_draws_give_the_same_law(name: str) 
     for law in drawn(name):
         assert law.shape == T.shape and law.min() >= 0.99 * laws.LEAST and law.max() <= 1.01 * laws.MOST
     assert (drawn(name, 1)[0] == drawn(name, 1)[0]).all()
+
+
+def test_the_histories_are_those_that_the_shipped_forecaster_was_trained_on() -> None:
+    """A seed's draws are what a training's record stands for: who changes a law trains anew."""
+    t = (np.arange(200) + 0.5) / 4 * 0.2
+    for name, seeds in SHIPPED.items():
+        for seed, expected in enumerate(seeds, 1):
+            law = laws.FAMILIES[name][1](np.random.default_rng(seed), t)
+            assert [law[0], law[90], law[199], law.mean()] == pytest.approx(expected, rel=1e-5), name
+    slots = [laws.draw(np.random.default_rng(seed), 50, 0.2)[25] for seed in range(len(DRAWN))]
+    assert slots == pytest.approx(DRAWN, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", laws.FAMILIES)
@@ -168,6 +229,32 @@ def test_inputs_are_sums_that_forget_and_what_levels_were() -> None:
     # The second row had heard nothing before: its first event is as any first one.
     alone = Inputs(1).hear(np.array([50.0]), np.array([0.0]), np.array([0.0]), np.array([FIRST_SPAN]))
     assert later[1] == pytest.approx(alone[0])
+
+
+def test_every_input_is_as_its_formula_says() -> None:
+    """Event by event, written out for each span and each range."""
+    draws = np.random.default_rng(6)
+    inputs, n_of, x_of, time_of = Inputs(1), np.zeros(5), np.zeros(5), np.zeros(6)
+    spans, edges = (0.1, 0.3, 1.0, 3.0, 10.0), (0.002, 0.01, 0.03, 0.08, 0.2)
+    for number in range(40):
+        n = float(draws.integers(1, 400))
+        x = float(draws.binomial(int(n), (0.0, 0.005, 0.02, 0.05, 0.15, 0.5)[number % 6]))
+        runs, span = float(np.ceil(x / 2)), float(draws.uniform(0, 0.4)) if number else 1e-6
+        found = dict(zip(NAMES, inputs.hear(*(np.array([v]) for v in (n, x, runs, span)))[0], strict=True))
+        span = max(span, 1e-3)
+        for k, of in enumerate(spans):
+            n_of[k], x_of[k] = np.exp(-span / of) * n_of[k] + n, np.exp(-span / of) * x_of[k] + x
+            share = np.log((x_of[k] + 0.3) / (n_of[k] + 0.6))
+            assert found[f"log share lost over {of:g} RTT"] == pytest.approx(share / 3 + 1)
+            assert found[f"log heard over {of:g} RTT"] == pytest.approx(np.log(1 + n_of[k]) / 3 - 2)
+        time_of *= np.exp(-span / 30)
+        time_of[sum((x_of[0] + 0.3) / (n_of[0] + 0.6) > edge for edge in edges)] += 1 - np.exp(-span / 30)
+        names = [*(f"time lost to {edge:g}" for edge in edges), "time lost above"]
+        assert [found[name] for name in names] == pytest.approx(2 * time_of / time_of.sum())
+        assert found["log heard"] == pytest.approx(np.log(1 + n) / 3 - 2)
+        assert found["log span"] == pytest.approx(np.log(span) / 2 + 1)
+        assert found["log share lost"] == pytest.approx(np.log((x + 0.3) / (n + 0.6)) / 3 + 1)
+        assert found["log row"] == pytest.approx(np.log(max(x, 1) / max(runs, 1)))
 
 
 def test_histories_are_as_missions_have_them(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from dstcc.forecast.sender import Forecasting, place_of
 from dstcc.ladder.channels import GRID, on_grid
 from dstcc.ladder.fleet import Fleet, Step
 from dstcc.ladder.planner import Planner
-from dstcc.ladder.seen import Seen
+from dstcc.ladder.seen import Decision, Seen
 from dstcc.run import run_trials
 from dstcc.scenario import load_scenario, parse_override
 from tests.ladder.missions import mission, seen
@@ -118,6 +118,32 @@ def test_the_guard_falls_back_where_what_comes_was_not_foretold_and_only_there()
     bare = Forecasting(certain(point), guarded=False)
     run_against([1, 1], 90, bare)
     assert bare.decide(heard(5400.0, [1, 1])).repair[1, 0] > 0.05
+
+
+@pytest.mark.parametrize("paths", [1, 2])
+def test_what_came_is_held_against_the_belief_of_its_time(paths: int) -> None:
+    """Beliefs change from slot to slot; what is heard was sent 20 slots ago, in a slot of the same belief."""
+    of = mission(2, rates=(5_000.0, 2_500.0)[:paths])
+    points = [int(np.abs(GRID - chance).argmin()) for chance in (0.01, 0.2)]
+    sender = Forecasting(replace(policy(), rule=RULE))
+    sender.begin(of)
+    some = np.ones((2, paths))
+    for slot in range(90):
+        now, belief = 60.0 * slot, np.zeros((2, paths, 6, len(GRID)))
+        belief[..., points[slot % 2]] = 1
+        # The first trial loses as was believed then, the second one as was believed a slot later.
+        lost = np.round(300 * GRID[[points[slot % 2], points[(slot + 1) % 2]]])[:, None] * some
+        here = slot >= 20
+        heard_now = seen(
+            of,
+            now,
+            heard=300.0 * here * some,
+            lost=lost * here,
+            runs=lost * here,
+            sent_s=np.where(here, now - 1200, np.nan) * some,
+        )
+        sender.guarded(heard_now, belief, Decision(np.zeros((2, 3))))
+    assert sender.fallen.tolist() == [False, True]
 
 
 def test_the_guard_trusts_again_where_forecasts_come_true_again() -> None:

@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -21,7 +22,7 @@ from dstcc.run.entries import Entries, Entry
 from dstcc.scenario import load_scenario, load_source, parse_override
 from dstcc.sweeps import conduct
 from dstcc.sweeps.call import Sweep
-from dstcc.sweeps.conduct import Pace
+from dstcc.sweeps.conduct import Conductor, Pace, Progress
 from dstcc.sweeps.executors.base import Ended
 from dstcc.sweeps.places import Place
 from dstcc.sweeps.plan import Unit
@@ -101,6 +102,47 @@ def test_parts_come_while_it_runs(tmp_path: Path, study: Path, monkeypatch: pyte
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
+def test_where_nobody_measures_trials_the_rest_takes_as_long_each_as_those_before(
+    tmp_path: Path, study: Path
+) -> None:
+    """Of a clock of our own: a batch of two trials takes 5 s. Parts come once 10 s are over, after the third."""
+    asked = Sweep(study, tmp_path / "out")
+    place, now, seen = Place(tmp_path / "out"), [100.0], []
+
+    class Unmeasured(Inline):
+        def wait(self, seconds: float) -> list[Ended]:
+            now[0] += 5
+            return [replace(one, seconds=None) for one in super().wait(seconds)]
+
+    def watch(progress: Progress) -> None:
+        rows = pq.read_table(place.trials).num_rows if place.trials.is_dir() else 0
+        seen.append((progress.done, progress.left_s, rows))
+
+    place.path.mkdir()
+    with place.locked():
+        asked.begin(place)
+        conductor = Conductor(asked.plan, place, Unmeasured(place), watch=watch, clock=lambda: now[0])
+        swept = conductor.carry()
+    # 4 trials in 10 s, so 4 in as many; 6 in 15 s, so 2 in 5 s
+    assert seen == [(2, None, 0), (4, (10.0, 10.0), 0), (6, (5.0, 5.0), 6), (8, (0.0, 0.0), 6)]
+    assert (swept.wall_s, swept.busy_s, swept.done) == (20.0, 0.0, TRIALS)
+
+
+def test_what_was_measured_adds_up(tmp_path: Path, study: Path) -> None:
+    seen: list[Progress] = []
+    swept = sweep(study, tmp_path / "out", watch=seen.append)
+    assert swept.busy_s == pytest.approx(0.8)  # 8 of 0.1 s
+    assert [one.left_s for one in seen] == [None, *(pytest.approx((0.1 * n, 0.1 * n)) for n in (4, 2, 0))]
+    assert [(one.trials, one.done, one.failed) for one in seen] == [(8, n, 0) for n in (2, 4, 6, 8)]
+    document = swept.document()
+    assert (document["trials"], document["cells"], document["failed"], document["engine"]) == (
+        8,
+        2,
+        0,
+        "inline",
+    )
+
+
 def test_a_unit_that_fails_is_tried_again(tmp_path: Path, study: Path) -> None:
     tries: list[str] = []
 
@@ -122,8 +164,10 @@ def test_a_unit_that_only_fails_is_noted_and_the_rest_goes_on(tmp_path: Path, st
         tries.extend([unit.key] * bad)
         return Ended(unit, f"try {len(tries)}", "Traceback: here") if bad else None
 
-    swept = sweep(study, tmp_path / "out", before)
+    told: list[Progress] = []
+    swept = sweep(study, tmp_path / "out", before, watch=told.append)
     assert len(tries) == 3 and swept.done == TRIALS - 1
+    assert (told[-1].done, told[-1].failed, told[-1].left_s) == (TRIALS - 1, 1, (0, 0))
     (failed,) = Place(tmp_path / "out").failures()
     assert failed["trial"] == "newreno+minrtt/s2 of toy, link.0.loss.packet = 0.01"
     assert failed["tries"] == ["try 1", "try 2", "try 3"] and failed["traceback"] == "Traceback: here"
