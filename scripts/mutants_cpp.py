@@ -1,6 +1,6 @@
 """Do the tests notice a wrong engine? Small wrong changes to the C++ sources, each run against the tests of its file.
 
-    python -m scripts.mutants_cpp [--only PATTERN] [--jobs 2] [--list] [FILE]
+    python -m scripts.mutants_cpp [--only PATTERN] [--jobs 2] [--list] [--record] [FILE]
 
 FILE (tests/mutants/engine.toml) lists the changes; its head says how they are written. All are compiled into one
 extension, which the environment variable DSTCC_MUTANT tells which of them to make: an expression `right` becomes
@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from scripts.engine_build import SOURCES, compile_extensions
+from scripts.mutation_figures import CPP, Figure, record
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests/mutants/engine.toml"
@@ -519,8 +520,23 @@ def line(name: str, row: Sequence[int]) -> str:
     return f"{name:44}{row[0]:>8}{row[1]:>10}{row[2]:>12}{rate(row):>8.1%}"
 
 
-def check(mutants: Sequence[Mutant], tree: Path, jobs: int) -> int:
-    """Run every mutant's tests and report."""
+def figures(mutants: Sequence[Mutant], killed: dict[int, Run]) -> dict[str, Figure]:
+    """Of each family whose mutants were all run, what became of them."""
+    rows: dict[str, list[Mutant]] = {}
+    for mutant in mutants:
+        rows.setdefault(mutant.family, []).append(mutant)
+    found = {}
+    for family, members in rows.items():
+        if all(one.number in killed for one in members):
+            dead = [one for one in members if not one.equivalent and not killed[one.number].passed]
+            equivalent = sum(bool(one.equivalent) for one in members)
+            live = len(members) - len(dead) - equivalent
+            found[family] = Figure(len(members), len(dead), live, equivalent)
+    return found
+
+
+def check(mutants: Sequence[Mutant], tree: Path, jobs: int) -> tuple[int, dict[int, Run]]:
+    """Run every mutant's tests and report: the exit status, and how each ended."""
     loaded_from(tree)
     usual = usual_times(tree, (name for mutant in mutants for name in mutant.tests), jobs)
     print(
@@ -538,7 +554,7 @@ def check(mutants: Sequence[Mutant], tree: Path, jobs: int) -> int:
     limits = {m.number: SLACK_S + SLACK * sum(usual[name] for name in m.tests) for m in mutants}
     run_all(tree, [Job(m.tests, m.number, limits[m.number]) for m in mutants], jobs, done)
     print(f"{sum(run.cpu_s for run in runs.values()):.0f} s of CPU time")
-    return report(mutants, runs)
+    return report(mutants, runs), runs
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -547,6 +563,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", help="mutants whose number, file and note match this")
     parser.add_argument("--jobs", type=int, default=2, help="processes (2)")
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
+    parser.add_argument(
+        "--record", action="store_true", help="put the figures of families that ran whole into figures.json"
+    )
     parser.add_argument("file", nargs="?", type=Path, default=LIST, help="list of mutants")
     options = parser.parse_args(arguments)
     try:
@@ -563,7 +582,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 source, BUILD, (*FLAGS, "-include", str(source / "mutants.hpp")), options.jobs
             ),
         )
-        return check(chosen, tree, options.jobs)
+        status, runs = check(chosen, tree, options.jobs)
+        if options.record:
+            record(CPP, figures(mutants, runs))
+        return status
     except ListError as error:
         print(error, file=sys.stderr)
         return 2

@@ -1,6 +1,6 @@
 """Mutation check of the Python modules that decide what a figure says: does a test fail when one of them is wrong?
 
-    python scripts/mutants_python.py [--only TEXT] [--all] [--show] [--jobs N]
+    python scripts/mutants_python.py [--only TEXT] [--all] [--show] [--jobs N] [--record] [--held]
 
 `mutants_python.toml` beside this file names the modules, the test files of each, and the mutants that are equivalent,
 each with its reason. A mutant is one small change: an operator, a comparison, a constant, a condition. cosmic-ray makes
@@ -13,6 +13,7 @@ draws no others. A mutant is dead if a test fails or its tests take three times 
 runs in a process of its own, forked from one that has imported what is not ours; the files stay as they are.
 
 Prints survivors and a rate per module; exit code 1 where one is below the least rate, or the list of equivalents wrong.
+With --held only the few changes are made that `make test` makes each time; exit code 1 where no test notices one.
 """
 
 from __future__ import annotations
@@ -46,6 +47,9 @@ from cosmic_ray.operators.operator import Operator
 from cosmic_ray.plugins import get_operator, operator_names
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+from scripts.mutation_figures import PYTHON, Figure, record  # noqa: E402
+
 ROOMS = ("channel-models", "svc", "cli", "kernel-cc", ".")
 """Folders from which packages are imported, as `setup.cfg` has them; the root last, as it holds the others."""
 SWAPS = (
@@ -73,6 +77,8 @@ GUARDS = ("strict=", "frozen=")
 """Before a True that is left alone: no input shows what it forbids."""
 SURVIVED = 0
 """pytest's exit code where every test passes."""
+HELD_S = 60
+"""Of CPU time, for the tests of a change that is held."""
 PATIENCE = 3.0
 """Of the CPU time without a mutant, from which on it counts as hung; and two seconds."""
 
@@ -155,6 +161,8 @@ class Plan:
     sample: int
     modules: tuple[Module, ...]
     equivalents: tuple[Equivalent, ...]
+    held: tuple[tuple[str, str, str], ...] = ()
+    """A path, a line and what it becomes: what every `make test` has a test notice."""
 
 
 def load_plan(path: Path) -> Plan:
@@ -167,7 +175,8 @@ def load_plan(path: Path) -> Plan:
     for one in equivalents:
         if one.path not in {module.path for module in modules}:
             raise ValueError(f"{path}: equivalent of {one.path}: not a module of this plan")
-    return Plan(table["least"], table["sample"], modules, equivalents)
+    held = tuple((one["path"], one["was"], one["now"]) for one in table.get("held", []))
+    return Plan(table["least"], table["sample"], modules, equivalents, held)
 
 
 def operators() -> dict[str, Operator]:
@@ -434,6 +443,24 @@ def check(module: Module, plan: Plan, known: dict[str, Operator], options: Optio
     return Score(path, *counts, tuple(f"{path}: {line}" for line in wrong), cpu_s)
 
 
+def unnoticed(plan: Plan, known: dict[str, Operator]) -> list[str]:
+    """Of the changes that are held those that no test notices. ClickException for one that there is none of."""
+    modules = {module.path: module for module in plan.modules}
+    found = []
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        for number, (path, was, now) in enumerate(plan.held):
+            source = (ROOT / path).read_text()
+            changes = [one for one in mutants(modules[path], source, known) if one.was == was]
+            made = [one for change in changes if (one := make(change, source, known)) is not None]
+            chosen = [one for one in made if one.now == now]
+            if not chosen:
+                raise click.ClickException(f"{path}: no such change: {was} -> {now}")
+            tests, output = modules[path].tests, Path(folder) / str(number)
+            if run(path, chosen[0].source, tests, HELD_S, output)[0] == SURVIVED:
+                found.append(f"{path}: no test notices {was} -> {now}")
+    return found
+
+
 def _unknown(
     excuses: Sequence[Equivalent], everyone: Sequence[Mutant], source: str, known: dict[str, Operator]
 ) -> list[str]:
@@ -455,10 +482,19 @@ def _unknown(
 @click.option("--show/--quiet", default=True, help="Print the survivors.")
 @click.option("--jobs", default=len(os.sched_getaffinity(0)), help="Processes at once.")
 @click.option("--plan", "file", default=Path(__file__).with_suffix(".toml"), type=Path, help="The plan.")
-def main(only: str, whole: bool, show: bool, jobs: int, file: Path) -> None:
+@click.option("--record", "recorded", is_flag=True, help="Put the figures into tests/mutants/figures.json.")
+@click.option("--held", is_flag=True, help="The few changes alone that every `make test` makes.")
+def main(*, only: str, whole: bool, show: bool, jobs: int, file: Path, recorded: bool, held: bool) -> None:
     """See the docstring of the module."""
     os.chdir(ROOT)
     plan, known = load_plan(file), operators()
+    if held:
+        paths = {path for path, _, _ in plan.held}
+        warm_up(sorted({test for one in plan.modules if one.path in paths for test in one.tests}))
+        for line in (lines := unnoticed(plan, known)):
+            click.echo(line, err=True)
+        click.echo(f"{len(plan.held) - len(lines)} of {len(plan.held)} noticed")
+        sys.exit(1 if lines else 0)
     chosen = [module for module in plan.modules if only in module.path]
     if not chosen:
         raise click.UsageError(f"--only {only}: no module of {file} has that in its path")
@@ -472,6 +508,11 @@ def main(only: str, whole: bool, show: bool, jobs: int, file: Path) -> None:
         click.echo(
             f"{one.path:<52}{one.of:>8}{tried:>6}{one.killed:>8}{one.survived:>7}{one.equivalent:>8}"
             f"{one.rate:>8.1%}{one.cpu_s:>7.0f}"
+        )
+    if recorded:
+        record(
+            PYTHON,
+            {one.path: Figure(one.of, one.killed, one.survived, one.equivalent) for one in scores},
         )
     killed, survived = sum(one.killed for one in scores), sum(one.survived for one in scores)
     rate = killed / max(1, killed + survived)

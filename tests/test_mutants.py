@@ -92,12 +92,12 @@ def test_what_the_plan_names_is_there(script: ModuleType) -> None:
         script.mutants(one, (root / one.path).read_text(), {})  # raises for a function that is not there
 
 
-def check(tmp_path: Path, tests: str, more: str = "") -> subprocess.CompletedProcess[str]:
+def check(tmp_path: Path, tests: str, more: str = "", *options: str) -> subprocess.CompletedProcess[str]:
     plan = tmp_path / "plan.toml"
     plan.write_text(
         f'least = 0.9\nsample = 60\n[[module]]\npath = "dstcc/weights.py"\ntests = ["{tests}"]\n{more}'
     )
-    command = [sys.executable, str(SCRIPT), "--plan", str(plan), "--jobs", "1"]
+    command = [sys.executable, str(SCRIPT), "--plan", str(plan), "--jobs", "1", *options]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -119,3 +119,23 @@ def test_tests_that_see_nothing_and_excuses_that_are_none_fail(tmp_path: Path) -
     assert "+ WEIGHT = 99" in done.stdout
     assert "dstcc/weights.py: no such change: WEIGHT = 100 -> WEIGHT = 7" in done.stderr
     assert "dstcc/weights.py: a test fails, so not equivalent: WEIGHT = 100 -> WEIGHT = 101" in done.stderr
+
+
+def test_the_changes_that_are_held_are_noticed() -> None:
+    """A few wrong programs, made anew each time."""
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), "--held"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "8 of 8 noticed" in done.stdout
+
+
+def test_a_held_change_that_nothing_notices_fails(tmp_path: Path) -> None:
+    (tmp_path / "test_blind.py").write_text("import dstcc.weights\n\ndef test_it_is_there():\n    pass\n")
+    change = '[[held]]\npath = "dstcc/weights.py"\nwas = "WEIGHT = 100"\nnow = "WEIGHT = {}"\n'.format
+    done = check(tmp_path, str(tmp_path / "test_blind.py"), change(101), "--held")
+    assert done.returncode == 1
+    assert "dstcc/weights.py: no test notices WEIGHT = 100 -> WEIGHT = 101" in done.stderr
+    done = check(tmp_path, str(tmp_path / "test_blind.py"), change(7), "--held")
+    assert done.returncode == 1
+    assert "dstcc/weights.py: no such change: WEIGHT = 100 -> WEIGHT = 7" in done.stderr
