@@ -70,10 +70,11 @@ class SlowError(Exception):
 
 
 @contextmanager
-def room() -> Iterator[Room]:
-    """A folder in memory where there is such a place."""
+def room(within: Path | None = None) -> Iterator[Room]:
+    """A folder in that one, or in memory where there is such a place."""
     memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(prefix="dstcc-fuzz-", dir=memory if memory.is_dir() else None) as folder:
+    above = within or (memory if memory.is_dir() else None)
+    with tempfile.TemporaryDirectory(prefix="dstcc-fuzz-", dir=above) as folder:
         yield Room(Path(folder))
 
 
@@ -122,16 +123,19 @@ def in_process(
     runs: int,
     seed: int = 1,
     most_s: float = 1e9,
+    *,
+    within: Path | None = None,
     before: Callable[[int, bytes], None] = lambda _number, _data: None,
 ) -> tuple[int, list[tuple[bytes, str]]]:
     """Changes of values and of bytes, at random; how many ran, and the inputs that crash by what they do.
 
-    ``before`` is told the number of each input, and the input, before it is read.
+    Readers have their files in a folder in ``within``. ``before`` is told the number of each input, and the input,
+    before it is read.
     """
     rng, target, done = Random(f"{name} {seed}"), TARGETS[name], 0
     found: dict[str, tuple[bytes, str]] = {}
     began = time.monotonic()
-    with room() as place, watched():
+    with room(within) as place, watched():
         inputs = corpus(name, place)
         weights = [1 if target.slow(one) else SLOW_SHARE for one in inputs]
         documents = [_document(name, one) for one in inputs]
@@ -220,7 +224,7 @@ def _inside(name: str, folder: Path, runs: int, seed: int, most_s: float) -> Non
         os.pwrite(handle, number.to_bytes(8, "big") + data, 0)
         os.ftruncate(handle, 8 + len(data))
 
-    result = in_process(name, runs, seed, most_s, before)
+    result = in_process(name, runs, seed, most_s, within=folder, before=before)
     (folder / "said.pickle").write_bytes(pickle.dumps(result))
 
 
