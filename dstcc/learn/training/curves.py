@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import asdict, dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,6 +37,7 @@ class Curves:
     """Writes a run's points; those of before a resume are given."""
 
     def __init__(self, run: Path, points: list[Point]) -> None:
+        self._others, threading.excepthook = threading.excepthook, self._handle_thread_error
         self._path, self._points, self._board = run / "curves.csv", points, _board(run, points)
 
     def add(self, point: Point) -> None:
@@ -54,8 +56,16 @@ class Curves:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._board is not None:
-            self._board.close()
+        try:
+            if self._board is not None:
+                self._board.close()
+        finally:
+            threading.excepthook = self._others
+
+    def _handle_thread_error(self, error: threading.ExceptHookArgs) -> None:
+        """Print nothing of what TensorBoard's thread keeps for its next caller, who raises it: a full disk, say."""
+        if getattr(error.thread, "exception", None) is not error.exc_value:
+            self._others(error)
 
 
 def _board(run: Path, points: list[Point]) -> Any:
