@@ -106,7 +106,7 @@ def _show(ladder: Ladder) -> None:
         low, high = estimate.bounds()
         interval = f"{low:.4f}–{high:.4f}" if estimate.has_interval else "–"
         table.add_row(
-            rung.scenario, rung.rung, rung.name, f"{estimate.value:.4f}", interval, str(len(rung.values))
+            rung.scenario, rung.label, rung.name, f"{estimate.value:.4f}", interval, str(len(rung.values))
         )
     show_figures(table)
     for gap in ladder.gaps:

@@ -80,8 +80,9 @@ class ForecastPolicy:
 
     mode: ClassVar[Literal["coded"]] = "coded"
     """Of the trials that it steers."""
-    knows: ClassVar[tuple[str, ...]] = ()
-    """Nothing but what is heard; what the congestion control knows comes on top."""
+    knows: ClassVar[tuple[str, ...]] = ("rates",)
+    """Its planner counts on the rate that it is configured with on each link
+    (:attr:`dstcc.ladder.seen.Mission.rate_bytes`); what the congestion control knows comes on top."""
     copies: ClassVar[str] = ""
     trained_within: ClassVar[Mapping[str, Any]] = {}
     """See :mod:`dstcc.learn.policies.scope`; the ranges here are :attr:`within`, which are held strictly."""

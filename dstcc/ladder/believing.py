@@ -19,13 +19,19 @@ if TYPE_CHECKING:
 
 
 class PlannerOnLaw:
-    """Knows each link's law, and its true state when what was heard last was sent."""
+    """Knows each link's law, and its true state when what was heard last was sent. Of a loss by a table the law is the
+    table, so that there it knows the future."""
 
     name = "planner-law"
 
     def __init__(self, laws: Sequence[Sequence[Law]]) -> None:
         """``laws`` by trial and subflow."""
         self._laws = laws
+
+    @property
+    def clairvoyant(self) -> bool:
+        """Whether it knows a change of some link's loss before it comes, as no sender can."""
+        return any(law.foretells for laws in self._laws for law in laws)
 
     def begin(self, mission: Mission) -> None:
         """Nothing is heard yet."""

@@ -51,6 +51,10 @@ def on_grid(chance: Float64Array) -> Float64Array:
 class Law(Protocol):
     """The law of one link's losses in one trial."""
 
+    @property
+    def foretells(self) -> bool:
+        """Whether the loss model holds every change to come: its beliefs of any later time are the truth."""
+
     def expect(self, known_s: float | None, times_s: Float64Array) -> Float64Array:
         """(times, points): a belief for each time, from the true state at ``known_s``; ``None`` knows the law alone."""
 
@@ -61,6 +65,12 @@ class Certain:
     def __init__(self, loss: Loss) -> None:
         self._t_s = np.array(loss.t_ns or (0,)) / 1e9
         self._chance = np.array(loss.rates or (loss.rate,))
+
+    @property
+    def foretells(self) -> bool:
+        """A probability that changes by a table, and is known at any time; one that never changes has nothing to
+        foretell."""
+        return bool(np.ptp(self._chance) > 0)
 
     def expect(self, known_s: float | None, times_s: Float64Array) -> Float64Array:
         """The chance at each time."""
@@ -85,6 +95,11 @@ class Hidden:
         self._tick = expm(self._q * self._tick_s)
         self._after = [np.eye(len(states))]
         """The chances of states after so many ticks."""
+
+    @property
+    def foretells(self) -> bool:
+        """The next change is random."""
+        return False
 
     def state_at(self, at_s: float) -> int:
         """The true one."""
@@ -119,6 +134,12 @@ class Ramps:
         self._start = _spread(model.ramp.start_s, even)
         self._length = np.maximum(_spread(model.ramp.length_s, (even * 97) % 1), 1e-9)
         self._t_s, self._rates = np.array(loss.t_ns) / 1e9, np.array(loss.rates)
+
+    @property
+    def foretells(self) -> bool:
+        """Where neither the start nor the length is drawn: then it is a table."""
+        before, after = self._chance
+        return bool(before != after and np.ptp(self._start) == 0 and np.ptp(self._length) == 0)
 
     def _at(self, times_s: Float64Array) -> Float64Array:
         before, after = self._chance

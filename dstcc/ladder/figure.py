@@ -46,7 +46,7 @@ def rungs_figure(scenario: str, rungs: Sequence[Rung], salt: str, *, narrow: boo
             place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
             axes.annotate(f"{estimate.value:.4f}", (1, row), (6, 0), va="center", color=INK, **place)
         axes.set(ylim=(len(rungs) - 0.5, -0.5), yticks=range(len(rungs)))
-        axes.set_yticklabels([f"{rung.rung}\n{short(rung.name)}" for rung in rungs])
+        axes.set_yticklabels([f"{rung.label}\n{short(rung.name)}" for rung in rungs])
         axes.set_xlim(low, max(high, low + 1 / STEPS))
         axes.set_xlabel("weighted layers, share of the most")
         axes.set_title(short(scenario), loc="left", color=INK, weight="bold")

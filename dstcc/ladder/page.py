@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dstcc.report.template import TEMPLATES, Plot, fill
 
 from .figure import rungs_figure
+from .rungs import BOUND
 
 if TYPE_CHECKING:
     from dstcc.stats import Paired
@@ -17,14 +18,19 @@ if TYPE_CHECKING:
     from .rungs import Gap, Ladder, Rung
 
 KNOWS = {
-    "clairvoyant": "every draw of the losses: the bound, of any sender",
-    "planner-law": "the channel's law, its parameters, and its true state as late as feedback comes",
+    BOUND: "every draw of the losses: the bound, of any sender",
+    "planner-law": "the loss model, its parameters, and its true state as late as feedback comes",
     "controller": "what a sender sees: a policy or a file of rules that was given",
     "planner-belief": "what a sender sees: the same planner, on a filter's belief",
     "best-constant": "one choice for the whole mission, picked in hindsight on these seeds",
     "tuned-rule": "the measured loss, by a rule that was tuned on other scenarios",
     "random": "nothing: shares anew in each slot",
 }
+
+FORETOLD = (
+    "where the loss is a table, every change to come as well: there it is clairvoyant, as no sender can be"
+)
+"""Of ``planner-law``."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +50,19 @@ def render_ladder(ladder: Ladder, argv: Sequence[str]) -> str:
         TEMPLATES / "ladder.html",
         views=views,
         verdict=verdict(ladder),
-        knows={kind: words for kind, words in KNOWS.items() if any(one.rung == kind for one in ladder.rungs)},
+        knows=dict(_knows(ladder)),
         interval=interval,
         difference=difference,
         command=shlex.join(["dstcc", *argv[1:]]),
     )
+
+
+def _knows(ladder: Ladder) -> Iterator[tuple[str, str]]:
+    for kind, words in KNOWS.items():
+        those = [one for one in ladder.rungs if one.rung == kind]
+        foretold = kind != BOUND and any(one.clairvoyant for one in those)
+        if those:
+            yield kind, f"{words}; {FORETOLD}" if foretold else words
 
 
 def verdict(ladder: Ladder) -> str:
@@ -58,9 +72,11 @@ def verdict(ladder: Ladder) -> str:
     if all_of == 1:
         return ladder.gaps[0].sentence() + "."
     which = f": {', '.join(teaching)}" if 0 < len(teaching) < all_of else ""
+    foretold = [gap.scenario for gap in ladder.gaps if gap.clairvoyant]
+    future = f" It is clairvoyant in {', '.join(foretold)}, where the loss is a table." if foretold else ""
     return (
-        f"In {len(teaching)} of {all_of} scenarios a planner that knows the channel's law plays more than the best "
-        f"constant{which}."
+        f"In {len(teaching)} of {all_of} scenarios a planner that knows the loss model plays more than the best "
+        f"constant{which}.{future}"
     )
 
 
@@ -81,7 +97,7 @@ def difference(paired: Paired | None) -> tuple[str, str]:
 def _views(ladder: Ladder) -> Iterator[View]:
     for number, (name, gap) in enumerate(zip(ladder.scenarios, ladder.gaps, strict=True)):
         rungs = ladder.rungs_of(name)
-        played = ", ".join(f"{rung.rung} ({rung.name}) {rung.estimate.value:.4f}" for rung in rungs)
+        played = ", ".join(f"{rung.label} ({rung.name}) {rung.estimate.value:.4f}" for rung in rungs)
         label = f"{gap.sentence()}. Weighted layers: {played}."
         wide, narrow = (rungs_figure(name, rungs, f"{number}{key}", narrow=bool(key)) for key in ("", "n"))
         yield View(name, rungs, gap, Plot(wide, label, narrow))

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from .seen import Sender
 
+BOUND = "clairvoyant"
 RUNGS = (
-    "clairvoyant",
+    BOUND,
     "planner-law",
     "controller",
     "planner-belief",
@@ -52,6 +53,13 @@ class Rung:
     name: str
     values: Mapping[int, float]
     """By seed: the share of all weight that was played."""
+    clairvoyant: bool = False
+    """Whether it knows what no sender can: draws, or changes of the loss that are still to come."""
+
+    @property
+    def label(self) -> str:
+        """Its kind, for people."""
+        return f"{self.rung}, clairvoyant" if self.clairvoyant and self.rung != BOUND else self.rung
 
     @property
     def estimate(self) -> Estimate:
@@ -65,6 +73,7 @@ class Rung:
             "scenario": self.scenario,
             "rung": self.rung,
             "name": self.name,
+            "clairvoyant": self.clairvoyant,
             "value": estimate.value,
             "low": estimate.low,
             "high": estimate.high,
@@ -84,6 +93,8 @@ class Gap:
     """The best tuned rule, less the best constant."""
     controller: Paired | None = None
     """The best controller given, less the best constant."""
+    clairvoyant: bool = False
+    """Whether the planner that knows the law knows the future with it."""
 
     @property
     def teaches(self) -> bool:
@@ -99,7 +110,8 @@ class Gap:
             return f"{self.scenario}: one seed says nothing of the gap"
         mean = self.paired.mean
         low, high = mean.bounds()
-        said = f"planner-law plays {mean.value:+.4f} [{low:+.4f}, {high:+.4f}] more than the best constant"
+        who_plays = "planner-law, clairvoyant here," if self.clairvoyant else "planner-law"
+        said = f"{who_plays} plays {mean.value:+.4f} [{low:+.4f}, {high:+.4f}] more than the best constant"
         for who, other in (
             ("the controller", self.controller),
             ("planner-belief", self.belief),
@@ -116,6 +128,7 @@ class Gap:
             "scenario": self.scenario,
             **_interval(self.paired),
             "teaches": self.teaches,
+            "clairvoyant": self.clairvoyant,
             "planner_belief": _interval(self.belief),
             "tuned_rule": _interval(self.rule),
             "controller": _interval(self.controller),
@@ -153,7 +166,11 @@ class Ladder:
         """One a scenario."""
         uppers = ("planner-law", "planner-belief", "tuned-rule", "controller")
         return [
-            Gap(name, *(self.difference(name, upper, "best-constant") for upper in uppers))
+            Gap(
+                name,
+                *(self.difference(name, upper, "best-constant") for upper in uppers),
+                clairvoyant=any(one.clairvoyant for one in self.of(name, "planner-law")),
+            )
             for name in self.scenarios
         ]
 
@@ -213,8 +230,9 @@ def _climb(
             for seed, config in zip(fleet.seeds, fleet.configs, strict=True)
         )
     ]
+    on_law = PlannerOnLaw(laws)
     steered: list[tuple[str, Sender]] = [
-        ("planner-law", PlannerOnLaw(laws)),
+        ("planner-law", on_law),
         ("planner-belief", PlannerOnBelief()),
     ]
     steered += [("controller", one) for one in controllers]
@@ -225,10 +243,11 @@ def _climb(
     share = 0.5 / (len(steered) + 1)
 
     def rung(kind: str, who: str, values: Float64Array) -> Rung:
-        return Rung(name, kind, who, dict(zip(fleet.seeds, map(float, values), strict=True)))
+        clairvoyant = kind == BOUND or (kind == on_law.name and on_law.clairvoyant)
+        return Rung(name, kind, who, dict(zip(fleet.seeds, map(float, values), strict=True)), clairvoyant)
 
-    say(f"{name}: clairvoyant")
-    found = [rung("clairvoyant", "bound", fleet.clairvoyant())]
+    say(f"{name}: {BOUND}")
+    found = [rung(BOUND, "bound", fleet.clairvoyant())]
     advance(share)
     for kind, sender in steered:
         say(f"{name}: {kind} {sender.name}")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .rungs import Ladder
 
 JSON, CSV, SVG, PAGE = "ladder.json", "ladder.csv", "ladder.svg", "index.html"
-COLUMNS = ("scenario", "rung", "name", "value", "low", "high", "seeds")
+COLUMNS = ("scenario", "rung", "name", "clairvoyant", "value", "low", "high", "seeds")
 
 
 def document(ladder: Ladder) -> dict[str, Any]:

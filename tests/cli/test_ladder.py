@@ -84,7 +84,8 @@ def test_json_is_the_interfaces(tmp_path: Path) -> None:
     )
     assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)
-    assert set(document["ladder"][0]) == {"scenario", "rung", "name", "value", "low", "high", "seeds"}
+    keys = {"scenario", "rung", "name", "clairvoyant", "value", "low", "high", "seeds"}
+    assert set(document["ladder"][0]) == keys
     assert {one["seeds"] for one in document["ladder"]} == {3}
     assert [(one["rung"], one["name"]) for one in document["ladder"] if one["name"] == "mine"] == [
         ("controller", "mine"),

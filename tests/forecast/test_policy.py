@@ -81,7 +81,7 @@ def test_a_file_gives_the_same_policy_back(tmp_path: Path) -> None:
     assert isinstance(again, ForecastPolicy) and again.name == "mine"
     assert again.header() == made.header()
     assert {**again.about(), "name": "made"} == made.about()
-    assert again.knows == () and again.copies == "" and again.on_lanes(3) is again
+    assert again.knows == ("rates",) and again.copies == "" and again.on_lanes(3) is again
     (sender,) = load_senders(str(tmp_path / "mine.safetensors"))
     assert sender.name == "mine"
     assert {one.name for one in load_senders(str(SHIPPED))} == {"margin", "threshold"}

@@ -10,6 +10,7 @@ import pytest
 from dstcc.engine import Loss
 from dstcc.errors import InputError
 from dstcc.ladder.channels import GRID, Certain, Hidden, Ramps, laws_of, on_grid
+from dstcc.ladder.fleet import Fleet
 from dstcc.scenario.losses import LossModel
 
 from .missions import short
@@ -83,3 +84,32 @@ def test_each_link_has_the_law_of_its_key(tmp_path: Path) -> None:
         InputError, match=r"link\.0\.loss: a ladder knows the laws of packet, table, ramp, states"
     ):
         laws_of(scenario, 1, [Loss("gilbert-elliott", p=0.1, r=0.1)])
+
+
+@pytest.mark.parametrize(
+    ("loss", "foretells"),
+    [
+        ("{packet = 0.01}", False),  # no change to come
+        ("{table = [[0, 1e-4], [100, 0.1]]}", True),
+        ("{table = [[0, 0.1], [100, 0.1]]}", False),
+        ("{ramp = {before = 1e-4, after = 0.1, start_s = {uniform = [10, 200]}, length_s = 20}}", False),
+        ("{ramp = {before = 1e-4, after = 0.1, start_s = 100, length_s = {uniform = [10, 50]}}}", False),
+        ("{ramp = {before = 1e-4, after = 0.1, start_s = 100, length_s = 20}}", True),
+        ("{states = [{packet = 1e-4, dwell_s = 60}, {packet = 0.2, dwell_s = 40}]}", False),
+    ],
+)
+def test_a_law_foretells_where_what_it_expects_is_the_truth(
+    tmp_path: Path, loss: str, foretells: bool
+) -> None:
+    """Asked before anything is known, of times to come: does it expect, in each of five trials, what will be?"""
+    scenario = short(tmp_path, f"link.0.loss={loss}")
+    fleet = Fleet(scenario, (1, 2, 3, 4, 5))
+    times = np.linspace(0, 250, 26)
+    true = []
+    for seed, config in zip(fleet.seeds, fleet.configs, strict=True):
+        (law,) = laws_of(scenario, seed, [link.loss for link in config.links])
+        assert law.foretells == foretells
+        of = config.links[0].loss
+        chance = np.interp(times, np.array(of.t_ns or (0,)) / 1e9, of.rates or (of.rate,))
+        true.append(np.abs(mean(law.expect(None, times)) - chance).max() < 0.01 and np.ptp(chance) > 0)
+    assert all(true) == foretells

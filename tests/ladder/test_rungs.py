@@ -9,9 +9,11 @@ import pytest
 
 from dstcc.errors import InputError
 from dstcc.ladder.fleet import Fleet
+from dstcc.ladder.page import FORETOLD, render_ladder
 from dstcc.ladder.rules import Automatic, Constant, Random
 from dstcc.ladder.rungs import RUNGS, Gap, Ladder, Rung, best_constant, climb
 from dstcc.ladder.stored import SHIPPED, load_rules
+from dstcc.ladder.written import document, write_ladder
 from dstcc.run.trials import run_trials
 
 from .missions import short
@@ -69,11 +71,38 @@ def test_the_ladder_has_its_rungs_in_order_and_says_the_gap(tmp_path: Path) -> N
         assert all(one.values[seed] <= top.values[seed] + 1e-9 for seed in one.values)
     assert {one.name for one in ladder.rungs if one.rung == "tuned-rule"} == {"margin", "threshold", "auto"}
     document = ladder.rungs[0].document()
-    assert list(document) == ["scenario", "rung", "name", "value", "low", "high", "seeds"]
+    assert list(document) == ["scenario", "rung", "name", "clairvoyant", "value", "low", "high", "seeds"]
     assert document["low"] <= document["value"] <= document["high"] and document["seeds"] == 3
     assert climb([short(tmp_path)], None, load_rules(SHIPPED)).of("short", "planner-law")[0].values == (
         ladder.of("short", "planner-law")[0].values
     )
+
+
+@pytest.mark.parametrize(
+    ("loss", "clairvoyant"),
+    [
+        ("{table = [[0, 1e-4], [150, 0.2], [300, 1e-4]]}", True),
+        ("{states = [{packet = 1e-4, dwell_s = 60}, {packet = 0.2, dwell_s = 40}]}", False),
+    ],
+)
+def test_a_planner_on_a_table_is_called_clairvoyant_wherever_it_is_shown(
+    tmp_path: Path, loss: str, clairvoyant: bool
+) -> None:
+    ladder = climb([short(tmp_path, f"link.0.loss={loss}")], (1, 2), [])
+    bound = {one.rung for one in ladder.rungs if one.clairvoyant}
+    assert bound == ({"clairvoyant", "planner-law"} if clairvoyant else {"clairvoyant"})
+    whole = document(ladder)
+    (planner,) = (one for one in whole["ladder"] if one["rung"] == "planner-law")
+    assert planner["clairvoyant"] == whole["gaps"][0]["clairvoyant"] == clairvoyant
+    page = render_ladder(ladder, ["dstcc", "ladder", "short.toml"])
+    assert ("planner-law, clairvoyant here, plays" in page) == clairvoyant
+    assert ('<th scope="row">planner-law, clairvoyant</th>' in page) == clairvoyant
+    assert (FORETOLD in page) == clairvoyant
+    write_ladder(tmp_path / "out", ladder, ["dstcc"], force=False)
+    (row,) = (
+        line for line in (tmp_path / "out/ladder.csv").read_text().splitlines() if "planner-law" in line
+    )
+    assert row.split(",")[3] == str(clairvoyant)
 
 
 def gap(upper: list[float], lower: list[float]) -> Gap:

@@ -9,14 +9,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dstcc.algorithms import COPIES, KNOWLEDGE, SCHEDULERS, TABLE, everything
+from dstcc.algorithms import COPIES, KNOWLEDGE, SCHEDULERS, TABLE, everything, shipped_policies
 from dstcc.engine.config import Objects
+from dstcc.engine.stepper import RUNNING, SUBFLOW_VALUES
+from dstcc.forecast.files import load_controller
+from dstcc.forecast.policy import ForecastPolicy
+from dstcc.forecast.sender import Forecasting
 from dstcc.learn.env.episodes import Episodes
+from dstcc.learn.env.runner import Runner
 from dstcc.learn.paths.measure import Rates
-from dstcc.learn.policies.policy import load_policy
+from dstcc.learn.policies.policy import Policy, load_policy
+from dstcc.learn.spaces.observe import make_observer
+from dstcc.learn.spaces.observe_measured import MeasuredObserver
 from dstcc.run import backend_of, load_controllers, load_run, trial_keys, write_run
 from dstcc.run.footing import Footing, footings, lanes, letters
 from dstcc.scenario import load_scenario, load_source, parse_override
+from tests.ladder.missions import mission, seen
 
 TEXT = """
 [scenario]
@@ -130,6 +138,67 @@ def test_policies_say_what_they_see_and_rest_on() -> None:
     assert load_policy("iodst-dqn").knows == ()
     assert load_policy("dstcc").copies == "spare"
     assert load_policy("iodst-q").copies == ""
+
+
+MOVED = {"queue": ("queue_bytes",), "contacts": ("link_up", "change_s"), "nothing": ()}
+"""Of a stepper's subflow values, those that hold what acknowledgements do not say."""
+MORE = 5_000.0
+"""Bytes of a queue, seconds until an outage or a contact, a link's state: more than rounding hides."""
+
+
+def shown(policy: Policy) -> dict[str, list[str]]:
+    """What a policy is shown in each slot of a trial that it steers, and what its actions are relative to: as they are,
+    with each of :data:`MOVED` by :data:`MORE`, and with ``rates`` halved in what it is configured with."""
+    config = Episodes().config(1, policy.action)
+    slower = replace(config, links=tuple(replace(one, rate_bps=one.rate_bps / 2) for one in config.links))
+    observers = {name: make_observer(policy.observation, 1) for name in (*MOVED, "rates")}
+    for name, observer in observers.items():
+        told = slower if name == "rates" else config
+        layers, mss = int(told.objects.layer.max()) + 1, told.transport.mss_bytes
+        observer.begin(0, subflows=len(told.links), layers=layers, mss_bytes=mss)
+        if isinstance(observer, MeasuredObserver):
+            observer.rates.begin(0, told)
+    runner = Runner(1, policy.observation, policy.action)
+    runner.begin(0, config)
+    said: dict[str, list[str]] = {name: [] for name in observers}
+    while runner.stepper.done[0] == RUNNING and len(said["nothing"]) < 100:
+        runner.step(policy.act(runner.observations))
+        values = runner.stepper.subflow_values
+        for name, observer in observers.items():
+            whole = values.copy()
+            values[..., [SUBFLOW_VALUES.index(one) for one in MOVED.get(name, ())]] += MORE
+            seen = observer.observe(runner.stepper)
+            said[name].append(f"{seen.tolist()} {observer.units(runner.stepper)}")
+            values[:] = whole
+    return said
+
+
+@pytest.mark.parametrize("name", [name for name in shipped_policies() if name != "gru-mpc"])
+def test_a_policy_of_tcp_knows_what_changes_what_it_is_shown(name: str) -> None:
+    policy = load_policy(name)
+    said = shown(policy)
+    for knowledge in ("queue", "contacts", "rates"):
+        assert (said[knowledge] != said["nothing"]) == (knowledge in policy.knows), knowledge
+
+
+def test_a_policy_of_coded_packets_knows_what_changes_what_it_decides() -> None:
+    """It is shown the same of two links, and configured with 7,500 bytes a second on each or with half of it on one."""
+    policy = load_controller("gru-mpc")
+    assert isinstance(policy, ForecastPolicy)
+    of = mission(load=1.2, rates=(7_500.0, 7_500.0))
+
+    def repair(*rates: float) -> list[float]:
+        sender = Forecasting(policy)
+        sender.begin(replace(of, rate_bytes=np.array([rates])))
+        decisions = []
+        for slot in range(9):
+            heard = {"heard": np.full((1, 2), 300.0), "lost": np.array([[3.0, 40.0]])}
+            sent = np.full((1, 2), 3_800.0 + 60 * slot)
+            decisions.append(sender.decide(seen(of, 5_000.0 + 60 * slot, sent_s=sent, **heard)))
+        return [share for one in decisions for share in one.repair[0].tolist()]
+
+    assert repair(7_500.0, 7_500.0) == repair(7_500.0, 7_500.0)
+    assert (repair(7_500.0, 7_500.0) != repair(7_500.0, 3_750.0)) == ("rates" in policy.knows)
 
 
 def test_a_policy_knows_the_mission_only_if_later_chunks_change_what_it_starts_with() -> None:
