@@ -18,6 +18,7 @@ from .limits import ALLOW, LIMIT
 from .output import console, emit_json, progress, say, show_figures
 
 if TYPE_CHECKING:
+    from dstcc.clock import Clock
     from dstcc.run import Done, Finished, Plan
     from dstcc.run.plan import PlannedLink
     from dstcc.scenario import Scenario
@@ -146,6 +147,7 @@ def command(
     """
     if output is None and not dry_run:
         raise click.UsageError("needs -o RUN, or --dry-run")
+    from dstcc.clock import Clock
     from dstcc.outputs import check_output
     from dstcc.run import RUN, ask, plan, trial_keys, write_run
     from dstcc.run.asked import overrides, read
@@ -170,7 +172,8 @@ def command(
     only_controllers = () if variants or congestions or schedulers else controllers
     asked = ask(loaded, backend, logs=qlog or pcapng, alone=only_controllers)
     if dry_run or output is None:
-        return _show_plan(plan(loaded, asked.source, backend, policies=asked.policies), as_json)
+        planned = plan(loaded, asked.source, backend, policies=asked.policies)
+        return _show_plan(planned, Clock(loaded.scenario.start), as_json)
     argv = [word for word in sys.argv if word != "--resume"]
     trials = len(trial_keys(loaded))
     with _how_to_go_on(output, argv, trials), progress(loaded.scenario.name, trials) as bar:
@@ -219,6 +222,7 @@ def _say_unscheduled(scenario: Scenario) -> None:
 
 def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, as_json: bool) -> int:
     """Print the results; returns the exit code."""
+    from dstcc.clock import Clock
     from dstcc.expect import MISSED, OUT_OF_REACH, check, idle, out_of_reach, unseen
 
     from .trials import show_trials
@@ -229,7 +233,7 @@ def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, 
     if as_json:
         emit_json(_document(output, meta, done))
     else:
-        show_trials(scenario.scenario.name, done, meta["algorithms"])
+        show_trials(_titled(scenario.scenario.name, Clock(scenario.scenario.start)), done, meta["algorithms"])
         console().print(f"{len(done) - len(failed)} of {len(done)} trials in {output}", soft_wrap=True)
     notes = [*meta["warnings"], *(f"{trial.id} failed: {trial.error}" for trial in failed), *map(str, misses)]
     away = {trial.id for trial in done if trial.metrics and out_of_reach(trial.metrics)}
@@ -266,7 +270,7 @@ def _document(output: Path, meta: dict[str, Any], done: list[Done]) -> dict[str,
     }
 
 
-def _show_plan(plan: Plan, as_json: bool) -> int:
+def _show_plan(plan: Plan, clock: Clock, as_json: bool) -> int:
     if as_json:
         emit_json(plan.document())
         return 0
@@ -277,7 +281,7 @@ def _show_plan(plan: Plan, as_json: bool) -> int:
 
     from .trials import show_algorithms
 
-    table = Table(box=SIMPLE, title=f"{plan.scenario} (links as seed {plan.seed} draws them)")
+    table = Table(box=SIMPLE, title=f"{_titled(plan.scenario, clock)} (links as seed {plan.seed} draws them)")
     for heading in ("link", "RTT s", "rate bit/s", "BDP packets", "loss", "queue bytes", "outages s"):
         table.add_column(heading, justify="left" if heading in ("link", "loss") else "right")
     for link in plan.links:
@@ -301,7 +305,8 @@ def _show_plan(plan: Plan, as_json: bool) -> int:
         say(note)
     out.print(f"video: {plan.chunks:,} chunks of {plan.layers} layers, {plan.payload_bytes:,} bytes")
     delay, length = plan.playout_delay_s, plan.mission_s
-    out.print(f"playout delay {delay:,.6g} s; a run lasts about {length:,.6g} s")
+    when = f", {clock.between(0.0, length)} UTC" if clock.dated else ""
+    out.print(f"playout delay {delay:,.6g} s; a run lasts about {length:,.6g} s{when}")
     heading = "in mission time:" if plan.distorts else "nothing distorted"
     out.print(f"time scale S = {plan.scale:g}, {heading}")
     for line in plan.distorts:
@@ -319,6 +324,11 @@ def _show_plan(plan: Plan, as_json: bool) -> int:
         out.print(f"  and {len(plan.trials) - SHOWN_TRIALS} more")
     show_algorithms([one.document() for one in plan.algorithms])
     return 0
+
+
+def _titled(name: str, clock: Clock) -> str:
+    """A table's title: which mission, and when."""
+    return f"{name}, from {clock.moment(0.0)} UTC" if clock.dated else name
 
 
 def _others(link: PlannedLink) -> str:

@@ -73,6 +73,7 @@ def _show(told: Explanation) -> None:
     from rich.box import SIMPLE
     from rich.table import Table
 
+    from dstcc.explain.explanation import PARTS
     from dstcc.explain.page import finding
 
     console().print(finding(told))
@@ -85,14 +86,21 @@ def _show(told: Explanation) -> None:
     table = Table(
         box=SIMPLE, title="loss believed / of the channel, and what was played of what was captured"
     )
-    for heading in ("from s", *(link.name for link in told.links), "played", "in full"):
+    dated, part_s = told.clock.dated, told.end_s / PARTS
+    for heading in (
+        "from (UTC)" if dated else "from s",
+        *(link.name for link in told.links),
+        "played",
+        "in full",
+    ):
         table.add_column(heading, justify="right")
     for part in told.parts():
         links = (
             f"{_share(link['believed_loss'])} / {_share(link['channel_loss'])}" for link in part["links"]
         )
         played = ("–" if part[key] is None else f"{part[key]:.1%}" for key in ("played", "in_full"))
-        table.add_row(f"{part['from_s']:,.0f}", *links, *played)
+        begins = told.clock.moment(part["from_s"], part_s) if dated else f"{part['from_s']:,.0f}"
+        table.add_row(begins, *links, *played)
     show_figures(table)
 
 

@@ -79,12 +79,14 @@ def command(
 ) -> None:
     """Write the video of a trial of RUN as an ordinary MP4: the layers in time, lost chunks frozen.
 
-    A line below the picture says the mission time, which layers arrived, and since when the picture is frozen.
+    A line below the picture says the time of its capture (UTC where the scenario has start, else mission time), which
+    layers arrived, and since when the picture is frozen.
 
     Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 terminated.
     """
     from dstcc_svc import load_manifest, play, shown
 
+    from dstcc.clock import Clock
     from dstcc.run import load_run
 
     loaded = load_run(run)
@@ -94,6 +96,7 @@ def command(
         said = f"trial {chosen['id']}: the best of {len(loaded.trials)} by weighted_layers"
         notices().print(said, soft_wrap=True, highlight=False)
     levels = loaded.levels(chosen["id"])
+    clock = Clock.of(loaded.scenario)
     begin_s, end_s = shown(load_manifest(stream), levels, from_s, to_s)
     with progress("coding", 1.0) as bar:
         report = play(
@@ -103,6 +106,7 @@ def command(
             from_s=begin_s,
             to_s=end_s,
             captions=not plain,
+            clock=clock,
             force=force,
             advance=bar.advance,
         )
@@ -110,8 +114,9 @@ def command(
         emit_json({"run": str(run), "trial": chosen["id"], **report.document()})
         return
     cut = report.chunks < len(levels) and to_s is None
+    begins = clock.reading(report.start_s) if clock.dated else f"{report.start_s:.2f} s"
     console().print(
-        f"{output}: {report.duration_s:.2f} s from {report.start_s:.2f} s on, trial {chosen['id']}, "
+        f"{output}: {report.duration_s:.2f} s from {begins} on, trial {chosen['id']}, "
         f"{report.frozen_chunks} of {report.chunks} chunks frozen"
         + (
             ", coded again with x264 because players do not show the stream's layers"

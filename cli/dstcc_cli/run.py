@@ -15,6 +15,8 @@ from .output import emit_json
 if TYPE_CHECKING:
     from dstcc_kernel.endhosts.flight import Flown
 
+    from dstcc.clock import Clock
+
 EXAMPLES = """\b
 Examples:
   dstcc run mars.toml -o run --scale 1 -- ping -c 5 -W 3000 earth
@@ -118,6 +120,7 @@ def command(
     from dstcc_kernel.endhosts.flight import fly
     from dstcc_kernel.endhosts.planning import Options
 
+    from dstcc.clock import Clock
     from dstcc.scenario import Override, load_scenario, parse_override, scenario_files
     from dstcc.scenario.units import duration_s
 
@@ -148,7 +151,7 @@ def command(
     )
     if as_json:
         emit_json(_document(output, flown))
-    _say(output, flown)
+    _say(output, flown, Clock(loaded.scenario.start))
     return flown.exit_code
 
 
@@ -175,6 +178,7 @@ def _document(output: Path, flown: Flown) -> dict[str, Any]:
         "mission_s": meta["mission_s"],
         "wall_s": meta["wall_s"],
         "exit_code": flown.exit_code,
+        "ended_s": meta["programs"][0]["ended_s"],
         "ended": meta["ended"],
         "earth": [
             {"command": " ".join(program["argv"]), "exit_code": program["exit_code"]}
@@ -185,7 +189,7 @@ def _document(output: Path, flown: Flown) -> dict[str, Any]:
     }
 
 
-def _say(output: Path, flown: Flown) -> None:
+def _say(output: Path, flown: Flown, clock: Clock) -> None:
     """On stderr: stdout is CMD's."""
     meta = flown.meta
     for line in (*meta["distortions"], *meta["notes"]):
@@ -193,9 +197,12 @@ def _say(output: Path, flown: Flown) -> None:
     if flown.problem:
         click.echo(f"dstcc: {flown.problem}", err=True)
         return
-    how = "was ended by --for" if meta["programs"][0]["ended_by_dstcc"] else "ended"
+    first = meta["programs"][0]
+    how = "was ended by --for" if first["ended_by_dstcc"] else "ended"
+    ended_s = meta["mission_s"] if first["ended_s"] is None else first["ended_s"]
+    when = clock.reading(ended_s) if clock.dated else f"mission time {ended_s:,.6g} s"
     click.echo(
-        f"dstcc: {meta['programs'][0]['argv'][0]} {how} with {flown.exit_code} at mission time "
-        f"{meta['mission_s']:,.6g} s (scale {meta['scale']:g}, {meta['wall_s']:.1f} s of real time); {output}",
+        f"dstcc: {first['argv'][0]} {how} with {flown.exit_code} at {when} "
+        f"(scale {meta['scale']:g}, {meta['wall_s']:.1f} s of real time); {output}",
         err=True,
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc.clock import Clock
 from dstcc.engine.config import subflow_links
 from dstcc.engine.stepper import SUBFLOW_VALUES
 from dstcc.errors import RunError
@@ -99,6 +100,7 @@ class Explanation:
 
     trial: str
     scenario: str
+    clock: Clock
     policy: str
     observed: tuple[str, ...]
     """What each place of an observation holds."""
@@ -254,6 +256,7 @@ def explain(run: Run, trial: str) -> Explanation:
     return Explanation(
         trial=trial,
         scenario=run.meta["scenario_name"],
+        clock=Clock.of(run.scenario),
         policy=name,
         observed=recorder.observed,
         decisions=tuple(recorder.decisions),

@@ -9,6 +9,7 @@ import numpy as np
 from dstcc.report.figures.looks import COLOURS
 from dstcc.report.figures.panels import Line, Panel, draw_panels
 from dstcc.report.figures.style import INK, NOT_PLAYED, draw_svg, quiet_ticks, width_in
+from dstcc.report.figures.times import name_times
 from dstcc.report.numbers import unit_for
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def loss_figure(told: Explanation, *, narrow: bool = False) -> str:
             if np.isfinite(bound).any():
                 lines.append(Line(words, told.t_s, bound, BOUND))
         panels.append((link.name, lines, None))
-    return draw_panels(panels, "bps", _salt("loss", narrow), "", floor=LEAST_LOSS, narrow=narrow)
+    return draw_panels(panels, "bps", _salt("loss", narrow), "", told.clock, floor=LEAST_LOSS, narrow=narrow)
 
 
 def rate_figure(told: Explanation, *, narrow: bool = False) -> str:
@@ -58,7 +59,7 @@ def rate_figure(told: Explanation, *, narrow: bool = False) -> str:
             held = told.believed_of(link, "rate_bps") * len(mine)
             lines.insert(0, Line("believed", told.t_s, held, BELIEF))
         panels.append((link.name, lines, link.rate_bps))
-    return draw_panels(panels, "bps", _salt("rate", narrow), "the link's", narrow=narrow)
+    return draw_panels(panels, "bps", _salt("rate", narrow), "the link's", told.clock, narrow=narrow)
 
 
 def choice_figure(told: Explanation, *, narrow: bool = False) -> str:
@@ -84,7 +85,7 @@ def choice_figure(told: Explanation, *, narrow: bool = False) -> str:
         axes.set_yticks([-row for row in range(len(choices))], list(choices))
         axes.set_xlim(0, edges[-1])
         axes.set_ylim(-len(choices) + 0.4, 0.6)
-        axes.set_xlabel(f"mission time ({clock.name})")
+        name_times(axes, told.clock, clock)
         quiet_ticks(axes)
         axes.set_axisbelow(True)
         axes.grid(visible=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from dstcc.report.numbers import quantity
 from dstcc.report.template import TEMPLATES, Plot, fill
 
-from .explanation import Explanation
+from .explanation import PARTS, Explanation
 from .figures import choice_figure, loss_figure, rate_figure
 
 
@@ -23,8 +24,14 @@ def render(told: Explanation) -> str:
         shares=told.shares(),
         parts=told.parts(),
         links=[link.name for link in told.links],
-        quantity=quantity,
+        moment=partial(moment, told),
+        utc=" (UTC)" if told.clock.dated else "",
     )
+
+
+def moment(told: Explanation, t_s: float) -> str:
+    """When a part of the mission begins or ends."""
+    return told.clock.moment(t_s, told.end_s / PARTS) if told.clock.dated else quantity("seconds", t_s)
 
 
 def finding(told: Explanation) -> str:

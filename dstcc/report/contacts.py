@@ -15,7 +15,7 @@ class ContactRow:
     """One contact."""
 
     when: str
-    """Mission time from and to."""
+    """From and to, in UTC or mission time."""
     cells: tuple[str, ...]
     """A cell per algorithm: megabytes in time, and how many of them at full quality."""
 
@@ -26,6 +26,8 @@ class ContactTable:
 
     names: tuple[str, ...]
     seed: int
+    clock: str
+    """What the contacts' times are of."""
     rows: tuple[ContactRow, ...]
 
 
@@ -33,21 +35,22 @@ def contact_table(section: Section) -> ContactTable:
     """The contacts of the seed that the figures over time show; trials of other seeds are left out."""
     trials = section.representative
     if not trials:
-        return ContactTable((), 0, ())
+        return ContactTable((), 0, "", ())
     trials = tuple(trial for trial in trials if trial.seed == trials[0].seed)
     ends: dict[float, float] = {}
     for trial in trials:
         for contact in trial.contacts:
             ends[contact["from_s"]] = max(ends.get(contact["from_s"], 0.0), contact["to_s"])
     by_start = [{contact["from_s"]: contact for contact in trial.contacts} for trial in trials]
+    shortest_s = min((end - begin for begin, end in ends.items()), default=0.0)
     rows = tuple(
         ContactRow(
-            f"{_whole(begin)}–{_whole(ends[begin])} s",
+            section.clock.between(begin, ends[begin], shortest_s),
             tuple(_cell(one.get(begin)) for one in by_start),
         )
         for begin in sorted(ends)
     )
-    return ContactTable(tuple(trial.algorithm for trial in trials), trials[0].seed, rows)
+    return ContactTable(tuple(trial.algorithm for trial in trials), trials[0].seed, section.clock.name, rows)
 
 
 def contact_documents(section: Section) -> dict[str, dict[str, list[dict[str, Any]]]]:
@@ -59,10 +62,6 @@ def contact_documents(section: Section) -> dict[str, dict[str, list[dict[str, An
         for a in section.finished
     }
     return {name: seeds for name, seeds in contacts.items() if seeds}
-
-
-def _whole(seconds: float) -> str:
-    return f"{seconds:,.0f}" if seconds >= 100 else f"{seconds:.3g}"
 
 
 def _cell(contact: Any) -> str:

@@ -15,6 +15,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from dstcc.algorithms import KNOWS_RATES, RECONSTRUCTED
+from dstcc.clock import Clock
 from dstcc.stats import SAME, Estimate, Paired, estimate, paired_difference
 from dstcc.wire import HEADER_BYTES
 
@@ -150,6 +151,11 @@ class Section:
     def name(self) -> str:
         """The scenario's name."""
         return str(self.meta.get("scenario_name") or "unnamed scenario")
+
+    @property
+    def clock(self) -> Clock:
+        """What moments of the mission are shown as."""
+        return Clock.of(self.scenario)
 
     @property
     def waits(self) -> bool:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from dstcc_svc.stream import Stream
     from numpy.typing import NDArray
 
+    from dstcc.clock import Clock
+
 CLIP_S = 10.0
 """Seconds of mission time that a clip lasts, in whole chunks."""
 WIDTH = 480
@@ -90,13 +92,13 @@ class Screening:
     """The pictures of a section."""
 
     moments: tuple[str, ...]
-    """Mission times of the strip's pictures."""
+    """When the strip's pictures were captured."""
     strip: tuple[tuple[str, tuple[Thumb, ...]], ...]
     """A row an algorithm."""
     clock: str
-    """Mission time of the clips' pictures."""
+    """When the clips' pictures were captured."""
     begins: str
-    """Mission time at which the clips begin."""
+    """When the clips begin."""
     lasts_s: float
     shots: tuple[Shot, ...]
 
@@ -164,7 +166,6 @@ def typical(levels: Sequence[NDArray[np.int64]], length: int, within: range | No
 
 def _screening(section: Section, moved_to: Path | None) -> Screening | str:
     """The pictures of a section; an empty text where its video is synthetic or nothing came to an end."""
-    from dstcc_svc.caption import mission_clock
     from dstcc_svc.seen import start_tick
     from dstcc_svc.stream import Stream
 
@@ -181,7 +182,7 @@ def _screening(section: Section, moved_to: Path | None) -> Screening | str:
     first = typical(levels, length)
     span = range(first, first + length)
     still_of = typical(levels, 1, span)
-    camera = _Camera(stream)
+    camera = _Camera(stream, section.clock)
     names = [SENT, *(trial.algorithm for trial in trials)]
     facts = ["every layer", *map(_facts, trials)]
     levels.insert(0, np.full(chunks, manifest.layers - 1))
@@ -190,18 +191,18 @@ def _screening(section: Section, moved_to: Path | None) -> Screening | str:
     for name, fact, one in zip(names, facts, levels, strict=True):
         still, mp4 = camera.film(one, span, still_of)
         looks.setdefault(mp4, (still, []))[1].append((name, fact))
-    clock = [mission_clock(start_tick(manifest, place) * manifest.tick_s) for place in places]
+    moments = [section.clock.reading(start_tick(manifest, place) * manifest.tick_s) for place in places]
     begins, at, ends = (
         start_tick(manifest, index) * manifest.tick_s for index in (span.start, still_of, span.stop)
     )
     return Screening(
-        tuple(clock),
+        tuple(moments),
         tuple(
             (name, tuple(camera.thumb(one, place) for place in places))
             for name, one in zip(names, levels, strict=True)
         ),
-        mission_clock(at),
-        mission_clock(begins),
+        section.clock.reading(at),
+        section.clock.reading(begins),
         float(ends - begins),
         tuple(Shot(tuple(group), still, mp4) for mp4, (still, group) in looks.items()),
     )
@@ -224,8 +225,8 @@ def _facts(trial: Trial) -> str:
 class _Camera:
     """Takes pictures and clips of trials; what looks the same is taken once."""
 
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
+    def __init__(self, stream: Stream, clock: Clock) -> None:
+        self._stream, self._clock = stream, clock
         self._filmed: dict[tuple[int | None, ...], tuple[Still, bytes]] = {}
         self._thumbs: dict[tuple[int, int, float], bytes] = {}
 
@@ -238,8 +239,8 @@ class _Camera:
         key = (span.start, chunk, last, *levels[span.start : span.stop])
         if key not in self._filmed:
             plain = [int(level) for level in levels]
-            one = still(self._stream, plain, chunk, share=SHARE, width=WIDTH)
-            self._filmed[key] = (one, clip(self._stream, plain, span, width=WIDTH))
+            one = still(self._stream, plain, chunk, share=SHARE, width=WIDTH, clock=self._clock)
+            self._filmed[key] = (one, clip(self._stream, plain, span, width=WIDTH, clock=self._clock))
         return self._filmed[key]
 
     def thumb(self, levels: NDArray[np.int64], chunk: int) -> Thumb:

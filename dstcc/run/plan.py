@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from dstcc.algorithms import reconstructed
+from dstcc.clock import Clock
 from dstcc.engine import Link
 from dstcc.scenario import Scenario, Source, describe, draw_trial, horizon_s, link_notes, rtt_s, scale_of
 from dstcc.scenario.coding import notes_on_coding
@@ -118,7 +119,7 @@ def plan(
         notes=(
             *link_notes(scenario),
             *notes_on_coding(scenario, source),
-            *note_on_restart(scenario.transport.restart),
+            *note_on_restart(scenario.transport.restart, Clock(scenario.scenario.start)),
         ),
         algorithms=footings(scenario, source, keys, policies, backend_of(backend)),
         trials=tuple(key.id for key in keys),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, model_validator
 
 from dstcc.algorithms import TRANSFERS
+from dstcc.clock import Clock
 from dstcc.engine.config import Restarts
 
 from .fields import AsTuple, Instant, Seconds, Table, broken, ns
@@ -65,10 +66,11 @@ def check_restart(transport: Transport, links: tuple[Link, ...], coding: Any) ->
         raise broken(f"'{relayed}' has a relay, whose queue would go on; not modelled", key=key)
 
 
-def note_on_restart(restart: Restart | None) -> tuple[str, ...]:
+def note_on_restart(restart: Restart | None, clock: Clock) -> tuple[str, ...]:
     """What a reader of a dry run must know of it."""
     if restart is None:
         return ()
-    times = ", ".join(f"{at:,.6g}" for at in restart.at_s)
+    seconds = (f"{at:,.6g}" for at in restart.at_s)
+    times = f"{', '.join(map(clock.moment, restart.at_s))} UTC" if clock.dated else f"{', '.join(seconds)} s"
     kept = "sends what was not acknowledged then" if restart.spool else "has lost what it had then"
-    return (f"the sender restarts at {times} s, boots for {restart.boot_s:,.6g} s and {kept}",)
+    return (f"the sender restarts at {times}, boots for {restart.boot_s:,.6g} s and {kept}",)

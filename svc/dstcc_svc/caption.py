@@ -1,4 +1,4 @@
-"""A line of text below a picture: the mission clock, the layers that arrived, since when the picture is frozen."""
+"""A line of text below a picture: when it was captured, the layers that arrived, since when it is frozen."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from dstcc.clock import MISSION_TIME, Clock
 from dstcc.levels import level_name
 from dstcc_svc.seen import Seen
 
@@ -30,10 +31,12 @@ _KEPT = 64  # lines kept: the text changes once a second
 class Caption:
     """Puts the line below pictures of one size; they become :attr:`extra` rows higher and lose none of theirs."""
 
-    def __init__(self, size: tuple[int, int], layers: int, tick_s: Fraction) -> None:
+    def __init__(
+        self, size: tuple[int, int], layers: int, tick_s: Fraction, clock: Clock = MISSION_TIME
+    ) -> None:
         self.width, self.height = size
         self.extra = max(LEAST_BAND, self.height // BAND) // 2 * 2
-        self._layers, self._tick_s = layers, tick_s
+        self._layers, self._tick_s, self._clock = layers, tick_s, clock
         self._line = lru_cache(_KEPT)(self._drawn)
 
     def __call__(self, one: Seen) -> VideoFrame:
@@ -41,7 +44,7 @@ class Caption:
         import av
         import numpy as np
 
-        clock, state = words(one, self._layers, self._tick_s)
+        clock, state = words(one, self._layers, self._tick_s, self._clock)
         planes = one.image.to_ndarray().reshape(-1)
         luma = self.width * self.height
         cuts = (slice(luma), slice(luma, luma * 5 // 4), slice(luma * 5 // 4, None))
@@ -85,17 +88,13 @@ class Caption:
         )
 
 
-def words(one: Seen, layers: int, tick_s: Fraction) -> tuple[str, str]:
+def words(one: Seen, layers: int, tick_s: Fraction, clock: Clock = MISSION_TIME) -> tuple[str, str]:
     """What the line says at the left and at the right."""
-    clock = mission_clock(one.tick * tick_s)
+    now_s = one.tick * tick_s
+    left = clock.reading(now_s)
     if one.since is None:
-        return clock, level_name(one.level, layers)
-    return clock, "nothing yet" if one.since == 0 else f"frozen since {mission_clock(one.since * tick_s)}"
-
-
-def mission_clock(time_s: Fraction | float) -> str:
-    """``T+2d 03:04:05``: mission time in whole seconds, days only where there are any."""
-    minutes, seconds = divmod(int(time_s), 60)
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    return f"T+{f'{days}d ' if days else ''}{hours:02}:{minutes:02}:{seconds:02}"
+        return left, level_name(one.level, layers)
+    return (
+        left,
+        "nothing yet" if one.since == 0 else f"frozen since {clock.reading(one.since * tick_s, now_s)}",
+    )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from dstcc.clock import MISSION_TIME, Clock
 from dstcc_svc.caption import Caption, words
 from dstcc_svc.codecs import Codec, EncodeSettings, Sample, SourceFrame
 from dstcc_svc.movie import coder, write_mp4
@@ -44,13 +45,20 @@ def coded(codec: Codec, frames: Iterable[SourceFrame], settings: EncodeSettings)
 
 
 def clip(
-    stream: Stream, levels: Sequence[int], span: range, *, width: int, crf: int = CRF, preset: str = PRESET
+    stream: Stream,
+    levels: Sequence[int],
+    span: range,
+    *,
+    width: int,
+    clock: Clock = MISSION_TIME,
+    crf: int = CRF,
+    preset: str = PRESET,
 ) -> bytes:
     """An MP4 of what Earth saw of the mission chunks of ``span``, ``width`` pixels wide at most, with captions."""
     manifest = stream.manifest
     size = fitted(manifest.width, manifest.height, width)
     origin, end = start_tick(manifest, span.start), start_tick(manifest, span.stop)
-    caption = Caption(size, manifest.layers, manifest.tick_s)
+    caption = Caption(size, manifest.layers, manifest.tick_s, clock)
     settings = replace(stream.settings, crf=crf, preset=preset)
     small = (one._replace(image=_smaller(one.image, size)) for one in seen(stream, levels, span))
     samples = captioned(small, caption, settings, end=end, origin=origin)
@@ -71,15 +79,23 @@ class Still:
     jpeg: bytes
 
 
-def still(stream: Stream, levels: Sequence[int], chunk: int, *, share: float, width: int) -> Still:
+def still(
+    stream: Stream,
+    levels: Sequence[int],
+    chunk: int,
+    *,
+    share: float,
+    width: int,
+    clock: Clock = MISSION_TIME,
+) -> Still:
     """What Earth saw at ``share`` (0 to 1) of mission chunk ``chunk``'s frames, with its caption."""
     manifest = stream.manifest
     pictures = list(seen(stream, levels, range(chunk, chunk + 1)))
     one = pictures[min(len(pictures) - 1, int(share * len(pictures)))]
     size = fitted(manifest.width, manifest.height, width)
-    caption = Caption(size, manifest.layers, manifest.tick_s)
+    caption = Caption(size, manifest.layers, manifest.tick_s, clock)
     image = caption(one._replace(image=_smaller(one.image, size)))
-    state = words(one, manifest.layers, manifest.tick_s)[1]
+    state = words(one, manifest.layers, manifest.tick_s, clock)[1]
     return Still(state, (image.width, image.height), _jpeg(image))
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dstcc.atomic import atomic_file
+from dstcc.clock import MISSION_TIME, Clock
 from dstcc.errors import DstccError, InputError
 from dstcc.outputs import check_output
 from dstcc_svc.caption import Caption
@@ -81,6 +82,7 @@ def play(
     from_s: float = 0.0,
     to_s: float | None = None,
     captions: bool = False,
+    clock: Clock = MISSION_TIME,
     force: bool = False,
     advance: Callable[[float], None] | None = None,
 ) -> PlayReport:
@@ -88,7 +90,8 @@ def play(
 
     ``levels`` as for :func:`~dstcc_svc.played.played_quality`. ``from_s`` and ``to_s`` are mission times; the
     chunks that overlap them are played whole. The picture is black until the first chunk that arrived.
-    ``captions`` adds the line below the picture. ``advance`` is called with the share that is done since its last call.
+    ``captions`` adds the line below the picture, with times of ``clock``. ``advance`` is called with the
+    share that is done since its last call.
 
     Raises :class:`StreamError` for a corrupt payload, :class:`InputError` when the output exists without ``force`` or
     is not a video of ours, or no chunk is between the times. A partial file is never left behind.
@@ -101,7 +104,7 @@ def play(
     origin = start_tick(manifest, span[0])
     end = start_tick(manifest, span[-1] + 1)
     if captions:
-        caption = Caption((manifest.width, manifest.height), manifest.layers, manifest.tick_s)
+        caption = Caption((manifest.width, manifest.height), manifest.layers, manifest.tick_s, clock)
         settings = replace(opened.settings, crf=_CAPTIONED_CRF, preset=_CAPTIONED_PRESET)
         shown = seen(opened, plain, span)
         samples = captioned(shown, caption, settings, end=end, origin=origin)

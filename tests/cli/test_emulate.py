@@ -590,3 +590,24 @@ def test_bounds_of_nobody_are_named_in_one_line(scenario: Path, out: Path) -> No
     said = [line for line in done.stderr.splitlines() if "not looked at" in line]
     names = "expect.westwood.playback_ratio, expect.bbr.playback_ratio"
     assert said == [f"dstcc: not looked at, as no trial is of it: {names}"]
+
+
+def test_people_read_utc_where_the_mission_has_a_date(scenario: Path, out: Path) -> None:
+    """Five chunks of a second and what follows; documents keep mission seconds."""
+    dated = ("--set", "scenario.start=2028-03-11T22:14:05Z")
+    restart = (
+        "--set",
+        "transport.restart.at_s=[60]",
+        "--set",
+        "transport.restart.boot_s=1",
+        "--set",
+        "transport.restart.spool=true",
+    )
+    planned = emulate(scenario, "--dry-run", *dated, *restart)
+    said = " ".join(planned.stdout.split())
+    assert "quick, from 2028-03-11 22:14 UTC (links as seed 1 draws them)" in said
+    assert ", 2028-03-11 22:14–22:14 UTC" in said
+    assert "the sender restarts at 2028-03-11 22:15 UTC, boots for 1 s" in said
+    plain, with_date = (emulate(scenario, "--dry-run", "--json", *more) for more in ((), dated))
+    assert json.loads(plain.stdout) == json.loads(with_date.stdout)
+    assert "quick, from 2028-03-11 22:14 UTC" in emulate(scenario, "-o", out, *dated).stdout

@@ -119,6 +119,26 @@ def test_the_best_trial_is_the_default_and_said(run: Path, tmp_path: Path) -> No
     assert f"trial {best['id']}, " in done.stdout
 
 
+def test_a_dated_mission_is_played_in_utc(stream: Path, run: Path, tmp_path: Path) -> None:
+    """The same pictures with other lines: only the rows below the picture differ."""
+    text = SCENARIO.replace('"short hop"', '"short hop"\nstart = 2028-03-11T22:14:05Z')
+    (tmp_path / "scenario.toml").write_text(
+        text.format(video=f'stream = "{stream}"\nloop_to_s = 6', congestion='["fixed", "newreno"]')
+    )
+    assert dstcc("emulate", tmp_path / "scenario.toml", "-o", tmp_path / "run", "--no-quality").exit_code == 0
+    done = dstcc("play", tmp_path / "run", "-o", tmp_path / "dated.mp4", "--from", 1, "--to", 2)
+    assert " s from 2028-03-11 22:14:06 UTC on, " in done.stdout
+    assert (
+        " s from 1.00 s on, " in dstcc("play", run, "-o", tmp_path / "o.mp4", "--from", 1, "--to", 2).stdout
+    )
+    images = []
+    for name in ("dated.mp4", "o.mp4"):
+        with av.open(str(tmp_path / name)) as container:
+            images.append(next(container.decode(video=0)).to_ndarray(format="gray").astype(int))
+    differ = abs(images[0] - images[1]) > 60
+    assert not differ[:48].any() and differ[48:].any()
+
+
 def test_a_stretch_is_played(run: Path, tmp_path: Path) -> None:
     report = document(dstcc("play", run, "-o", tmp_path / "o.mp4", "--from", 1, "--to", 2, "--json"))
     assert (report["start_s"], report["duration_s"], report["chunks"]) == (

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from dstcc_cli.explain import _show
 from dstcc_cli.main import main
 
 import dstcc
+from dstcc.clock import Clock
 from dstcc.errors import RunError
 from dstcc.explain import Explanation, explain, render
 from dstcc.explain.explanation import PARTS
@@ -182,6 +186,20 @@ def test_the_page_says_the_same_twice(told: Explanation, run: Run) -> None:
 def test_an_action_in_words(space, action, said) -> None:
     """Of a trial of two subflows and two layers, in a space of up to three."""
     assert space.described(np.array(action), 2, 2) == said
+
+
+def test_a_dated_mission_is_told_in_utc(told: Explanation, capsys: pytest.CaptureFixture[str]) -> None:
+    """Parts of 12 seconds or so: with seconds. The document keeps mission seconds."""
+    dated = replace(told, clock=Clock(datetime(2028, 3, 11, 22, 14, 5)))
+    second = dated.clock.moment(told.end_s / PARTS, 0.0)
+    page = render(dated)
+    assert '<th scope="col">From (UTC)</th>' in page and "From (UTC)" not in render(told)
+    assert f"<td>2028-03-11 22:14:05</td><td>{second}</td>" in page
+    assert page.count("UTC, from 2028-03-11 22:14") > 0
+    _show(dated)
+    printed = capsys.readouterr().out
+    assert "from (UTC)" in printed and second in printed
+    assert dated.document() == told.document()
 
 
 def test_what_decides_nothing_is_not_explained(run: Run) -> None:

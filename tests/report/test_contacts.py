@@ -13,9 +13,9 @@ from dstcc.scenario import load_scenario, load_source
 from tests.quick import QUICK
 
 
-def run_of(tmp_path: Path, link: str) -> Path:
+def run_of(tmp_path: Path, link: str, quick: str = QUICK) -> Path:
     path = tmp_path / "quick.toml"
-    path.write_text(QUICK + link + "[playout]\ndelay_s = 20\n[run]\nseeds = 2\n")
+    path.write_text(quick + link + "[playout]\ndelay_s = 20\n[run]\nseeds = 2\n")
     scenario = load_scenario(path)
     write_run(tmp_path / "run", scenario, load_source(scenario), argv=["dstcc"])
     return tmp_path / "run"
@@ -40,6 +40,19 @@ def test_tables_have_the_contacts_of_one_seed(dark: Path) -> None:
     markdown = render(report, "md")
     assert "| 0–2.5 s | 0.0 / 0.0 |" in markdown  # 4,000 bytes are 0.004 MB
     assert "What each contact brought home" in render(report, "html")
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_dated_missions_contacts_are_in_utc(tmp_path: Path) -> None:
+    """Seconds in every row, as the shortest contact is short; machine formats keep mission seconds."""
+    dated = QUICK.replace('"quick"', '"quick"\nstart = 2028-03-11T23:59:58Z')
+    report = load_report([run_of(tmp_path, "outages = [[2.5, 3.5]]\n", dated)])
+    markdown, page = render(report, "md"), render(report, "html")
+    assert "| Contact (UTC) | cubic+minrtt |" in markdown
+    assert "| 2028-03-11 23:59:58–2028-03-12 00:00:00 | 0.0 / 0.0 |" in markdown
+    assert '<th scope="col">Contact (UTC)</th>' in page and "2028-03-12 00:00:01–" in page
+    (section,) = json.loads(render(report, "json"))["sections"]
+    assert section["contacts"]["cubic+minrtt"]["1"][1]["from_s"] == 3.5
 
 
 def test_without_outages_there_is_no_such_table(tmp_path: Path) -> None:

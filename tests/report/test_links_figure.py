@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from dstcc.clock import Clock
 from dstcc.report.figures.links import (
     CURVE_IN,
     CURVES,
     FLAT_IN,
     Scene,
-    _axis,
     _contacts,
     _curve,
     _edges,
@@ -39,7 +39,7 @@ def rows(up: list[bool], ebn0: list[float] | None = None, sun: list[float] | Non
 
 
 def scene(**links: dict[str, Any]) -> Scene:
-    return Scene(tuple(links), links, MINUTES, 240.0, "2026-11-23 10:00")
+    return Scene(tuple(links), links, MINUTES, 240.0, Clock())
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,3 @@ def test_steps_are_lengths_that_people_count_in(end_s: float, step_s: float, wor
     edges = _edges(end_s)
     assert set(np.diff(edges)) == {step_s} and edges[-2] < end_s <= edges[-1]
     assert _step_text(edges).replace("\u202f", " ") == words
-
-
-def test_the_axis_says_its_unit_and_where_it_begins() -> None:
-    assert _axis(scene()) == "mission time (min, from 2026-11-23 10:00 UTC)"
-    assert _axis(Scene((), {}, MINUTES, 1.0, "")) == "mission time (min)"

@@ -149,9 +149,17 @@ def test_the_sockets_that_moved_most_have_lines(tmp_path: Path) -> None:
     assert np.array_equal(lines[0].y, [600.0, 600.0, np.nan], equal_nan=True)
 
 
+def test_the_page_of_a_dated_mission_is_in_utc(run: Path) -> None:
+    (run / "scenario.toml").write_text("[scenario]\nstart = 2028-03-11T22:14:05Z\n")
+    page = render_program_run(load_program_run(run)).replace("\u202f", " ")
+    assert "curl ended with exit code 3 after 20 s of mission time, at 2028-03-11 22:14:25 UTC." in page
+    assert "<td>2028-03-11 22:14:25 UTC</td>" in page
+    assert page.count("UTC, from 2028-03-11 22:14") > 0 and "mission time (s)" not in page
+
+
 def test_the_page_says_what_the_tables_hold(run: Path) -> None:
     page = render_program_run(load_program_run(run)).replace("\u202f", " ")
-    assert "curl ended with exit code 3 after 90 s of mission time." in page
+    assert "curl ended with exit code 3 after 20 s of mission time." in page
     assert "curl -s &#39;a b&#39;" in page and "so long" in page
     assert "dstcc run mars.toml --on-craft &#39;cat a b&#39;" in page
     assert "Packets lost over mission time. At most: on mars lost to the craft 2." in page

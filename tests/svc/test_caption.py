@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from fractions import Fraction
 
 import av
 import numpy as np
 import pytest
-from dstcc_svc.caption import FROZEN, LEAST_BAND, MOVING, Caption, mission_clock, words
+from dstcc_svc.caption import FROZEN, LEAST_BAND, MOVING, Caption, words
 from dstcc_svc.seen import Seen
 from numpy.typing import NDArray
+
+from dstcc.clock import Clock
 
 TICK_S = Fraction(1, 1000)
 
@@ -76,22 +79,26 @@ def test_long_words_fit_a_small_picture() -> None:
     assert (line[:, -2:] == FROZEN[0][0]).all()
 
 
-@pytest.mark.parametrize(
-    ("seconds", "clock"),
-    [
-        (0, "T+00:00:00"),
-        (59.99, "T+00:00:59"),
-        (3661, "T+01:01:01"),
-        (86_399, "T+23:59:59"),
-        (200_000, "T+2d 07:33:20"),
-    ],
-)
-def test_the_clock(seconds: float, clock: str) -> None:
-    assert mission_clock(seconds) == clock
-
-
 def test_the_words() -> None:
     image = picture()
     assert words(Seen(61_000, image, 3, None), 4, TICK_S) == ("T+00:01:01", "up to EL3, full quality")
     assert words(Seen(61_000, image, -1, 60_500), 4, TICK_S) == ("T+00:01:01", "frozen since T+00:01:00")
     assert words(Seen(61_000, image, -1, 0), 4, TICK_S) == ("T+00:01:01", "nothing yet")
+
+
+def test_the_words_are_utc_where_the_mission_has_a_date() -> None:
+    """61 s after 23:59:30 it is 00:00:31 of the next day; what froze half a second before did so on the same day."""
+    image, clock = picture(), Clock(datetime(2028, 3, 11, 23, 59, 30, tzinfo=UTC))
+    now = Seen(61_000, image, 3, None)
+    assert words(now, 4, TICK_S, clock)[0] == "2028-03-12 00:00:31 UTC"
+    assert words(now._replace(level=-1, since=60_500), 4, TICK_S, clock)[1] == "frozen since 00:00:30"
+    assert words(now._replace(level=-1, since=500), 4, TICK_S, clock)[1] == "frozen since 2028-03-11 23:59:30"
+
+
+def test_the_line_has_the_clocks_times() -> None:
+    """The date takes more of the line than T+00:00:05 does."""
+    size, seen = (480, 270), Seen(5000, picture((480, 270)), 3, None)
+    plain = planes(Caption(size, 4, TICK_S)(seen))[0][270:]
+    dated = planes(Caption(size, 4, TICK_S, Clock(datetime(2028, 3, 11, tzinfo=UTC)))(seen))[0][270:]
+    written = [int((line[:, :240] > 150).any(axis=0).nonzero()[0].max()) for line in (plain, dated)]
+    assert written[1] > 1.5 * written[0]

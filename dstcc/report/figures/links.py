@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc.clock import Clock
 from dstcc.report.model import Section, Trial
 from dstcc.report.numbers import Unit, quantity, unit_for
 from dstcc.report.tables import Tables
@@ -16,6 +16,7 @@ from dstcc.report.tables import Tables
 from .looks import Looks
 from .section import SectionFigure, Shown, register
 from .style import INK, NOT_PLAYED, draw_svg, legend_above, legend_chars, quiet_ticks, short, width_in
+from .times import name_times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,8 +57,7 @@ class Scene:
     links: dict[str, Columns]
     clock: Unit
     end_s: float
-    start: str
-    """What the clock shows at mission time 0; empty where the scenario does not say."""
+    dates: Clock
 
 
 def links_figure(section: Section, tables: Tables, looks: Looks, salt: str, *, narrow: bool = False) -> str:
@@ -80,8 +80,8 @@ def links_figure(section: Section, tables: Tables, looks: Looks, salt: str, *, n
         for axes, (column, label) in zip(panels[-1 - len(curves) : -1], curves, strict=True):
             _curve(axes, scene, column, label)
         _home(panels[-1], trials, tables, scene, lines)
-        panels[-1].set_xlabel(_axis(scene))
         panels[-1].set_xlim(0, scene.end_s / scene.clock.factor)
+        name_times(panels[-1], scene.dates, scene.clock)
         above = legend_above(figure, lines, legend_chars(narrow))
         height = figure.get_figheight()
         figure.subplots_adjust(
@@ -136,14 +136,7 @@ def _scene(section: Section, trials: tuple[Trial, ...], tables: Tables) -> Scene
     names = tuple(dict.fromkeys(str(name) for name in rows["link"]))
     links = {name: {key: values[rows["link"] == name] for key, values in rows.items()} for name in names}
     end_s = _end_s(trials, tables)
-    return Scene(names, links, unit_for("seconds", [end_s]), end_s, _start(section))
-
-
-def _start(section: Section) -> str:
-    start = section.runs[0].scenario.get("scenario", {}).get("start")
-    if not isinstance(start, datetime):
-        return ""
-    return f"{start.astimezone(UTC) if start.tzinfo else start:%Y-%m-%d %H:%M}"
+    return Scene(names, links, unit_for("seconds", [end_s]), end_s, section.clock)
 
 
 def _height(scene: Scene, column: str) -> float:
@@ -224,11 +217,6 @@ def _edges(end_s: float) -> NDArray[Any]:
 def _step_text(edges: NDArray[Any]) -> str:
     step = float(edges[1] - edges[0])
     return "a day" if step == DAY_S else quantity("seconds", step)
-
-
-def _axis(scene: Scene) -> str:
-    since = f", from {scene.start} UTC" if scene.start else ""
-    return f"mission time ({scene.clock.name}{since})"
 
 
 def _label(shown: Shown) -> str:

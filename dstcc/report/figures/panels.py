@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dstcc.report.numbers import Unit, unit_for
+from dstcc.clock import Clock
+from dstcc.report.numbers import unit_for
 
 from .style import INK, MUTED, draw_svg, quiet_ticks, short, width_in
+from .times import name_times
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,6 +43,7 @@ def draw_panels(
     kind: str,
     salt: str,
     limit_name: str,
+    dates: Clock,
     *,
     floor: float | None = None,
     narrow: bool = False,
@@ -88,7 +91,7 @@ def draw_panels(
                 axes.set_ylim(floor / LEAST_RISE, 1)
             axes.set_title(short(name), loc="left", color=INK)
             axes.set_xlim(left=0)
-            axes.set_xlabel(_labelled("mission time", clock))
+            name_times(axes, dates, clock)
             quiet_ticks(axes)
             axes.tick_params(labelbottom=True)
             axes.legend(loc="upper left", bbox_to_anchor=(0, -0.2), ncols=columns)
@@ -112,7 +115,3 @@ def _power(value: float, _place: int | None) -> str:
     return (
         "1" if exponent == 0 else "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     )
-
-
-def _labelled(what: str, unit: Unit) -> str:
-    return f"{what} ({unit.name})"

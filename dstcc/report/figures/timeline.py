@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc.clock import Clock
 from dstcc.report.model import Section, Trial
 from dstcc.report.numbers import Unit, unit_for
 from dstcc.report.tables import Tables
@@ -26,6 +27,7 @@ from .style import (
     quiet_ticks,
     width_in,
 )
+from .times import name_times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,6 +61,7 @@ class Scene:
 
     levels: tuple[int, ...]
     looks: Looks
+    dates: Clock
     clock: Unit
     delay: Unit
     top_s: float
@@ -82,7 +85,8 @@ def timeline_figure(
     shown = "shown" if section.waits else "playout\ndeadline"
     bins = NARROW_BINS if narrow else BINS
     differ = len({trial.seed for trial in trials}) > 1
-    scene = Scene(section.levels, looks, clock, unit_for("seconds", [top]), top, shown, differ, bins)
+    delay = unit_for("seconds", [top])
+    scene = Scene(section.levels, looks, section.clock, clock, delay, top, shown, differ, bins)
 
     # first byte sent and not played have entries, too
     more_in = LEGEND_ROW_IN * ((len(section.levels) + 2) // 2 - 1) if narrow else 0.0
@@ -99,7 +103,7 @@ def timeline_figure(
             rows.append((panel, strip))
         for band in [range(len(rows))] if narrow else bands(len(rows)):
             strip = rows[band[-1]][1]
-            strip.set_xlabel(f"captured at mission time ({clock.name})")
+            name_times(strip, scene.dates, clock, "captured at")
             strip.tick_params(labelbottom=True)
         _legend(figure, section.levels, 2 if narrow else 0)
         height = figure.get_figheight()

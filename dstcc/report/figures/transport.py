@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dstcc.clock import Clock
 from dstcc.report.model import Section, Trial, TrialLink
 from dstcc.report.numbers import Unit, quantity, unit_for
 from dstcc.report.tables import Tables
 
 from .looks import Looks
 from .style import INK, MUTED, bands, draw_bands, one_line, quiet_ticks, short, width_in
+from .times import name_times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -102,6 +104,7 @@ class Scene:
     looks: Looks
     clock: Unit
     unit: Unit
+    dates: Clock
     wire_bytes: int
     """A full segment with its headers."""
 
@@ -122,7 +125,7 @@ def transport_figure(
     limits = [what.reference(link, section.segment_bytes) or 0.0 for trial in trials for link in trial.links]
     tops = [_top(y) for samples in columns for link in links for _, y in lines(samples, link, what)]
     unit = unit_for(what.kind, [*limits, *tops])
-    scene = Scene(what, trials, links, looks, clock, unit, section.segment_bytes)
+    scene = Scene(what, trials, links, looks, clock, unit, section.clock, section.segment_bytes)
 
     def draw(figure: Figure) -> Rows:
         grid = _grid(figure, len(trials), len(links), narrow)
@@ -284,7 +287,7 @@ def _dress(figure: Figure, grid: Any, scene: Scene, narrow: bool) -> None:
 
 
 def _name_times(axes: Axes, scene: Scene) -> None:
-    axes.set_xlabel(f"mission time ({scene.clock.name})")
+    name_times(axes, scene.dates, scene.clock)
     axes.tick_params(labelbottom=True)
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dstcc.clock import Clock
 from dstcc.errors import RunError
 from dstcc.parquet import UNREADABLE, read_parquet
-from dstcc.reading import read_json, read_text
+from dstcc.reading import read_json, read_text, read_toml
 
 KIND, SCHEMA = "programs", 1
 HOSTS = ("craft", "earth")
@@ -39,6 +40,7 @@ class ProgramRun:
     path: Path
     meta: dict[str, Any]
     scenario: str
+    clock: Clock
     sockets: Columns
     links: Columns
     logs: tuple[Log, ...]
@@ -60,9 +62,16 @@ def load_program_run(path: Path) -> ProgramRun:
         raise RunError(f"{path / 'run.json'}: schema {meta.get('schema')}; this version reads {SCHEMA}")
     try:
         scenario = read_text(path / "scenario.toml", RunError)
+        clock = Clock.of(read_toml(path / "scenario.toml", RunError))
         logs = tuple(_log(path, host) for host in HOSTS if (path / f"{host}.log").exists())
         return ProgramRun(
-            path, meta, scenario, _table(path / "sockets.parquet"), _table(path / "links.parquet"), logs
+            path,
+            meta,
+            scenario,
+            clock,
+            _table(path / "sockets.parquet"),
+            _table(path / "links.parquet"),
+            logs,
         )
     except OSError as error:
         raise RunError(f"{error.filename}: {error.strerror}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -33,22 +33,26 @@ def render_program_run(run: ProgramRun) -> str:
         TEMPLATES / "programs.html",
         run=run,
         meta=run.meta,
-        verdict=_verdict(run.meta),
+        verdict=_verdict(run),
         figures=list(_figures(run)),
         command=shlex.join(["dstcc", *run.meta["argv"][1:]]),
         line_of=shlex.join,
         quantity=quantity,
+        ended=run.clock.reading if run.clock.dated else partial(quantity, "seconds"),
     )
 
 
-def _verdict(meta: dict[str, Any]) -> str:
+def _verdict(run: ProgramRun) -> str:
+    meta = run.meta
     first = meta["programs"][0]
     if meta["problem"]:
         return str(meta["problem"])
     how = "was ended" if first["ended_by_dstcc"] else "ended"
+    ended_s = meta["mission_s"] if first["ended_s"] is None else first["ended_s"]
+    when = f", at {run.clock.reading(ended_s)}" if run.clock.dated else ""
     return (
         f"{first['argv'][0]} {how} with exit code {first['exit_code']} after "
-        f"{quantity('seconds', meta['mission_s'])} of mission time."
+        f"{quantity('seconds', ended_s)} of mission time{when}."
     )
 
 
@@ -98,8 +102,8 @@ def _figures(run: ProgramRun) -> Iterator[Figure]:
     )
     for key, title, panels, kind, limit_name, caption in found:
         if panels:
-            svg = draw_panels(panels, kind, f"programs-{key}", limit_name)
-            narrow = draw_panels(panels, kind, f"programs-{key}n", limit_name, narrow=True)
+            svg = draw_panels(panels, kind, f"programs-{key}", limit_name, run.clock)
+            narrow = draw_panels(panels, kind, f"programs-{key}n", limit_name, run.clock, narrow=True)
             said = f"{title} over mission time. At most: {'; '.join(_most(panels, kind))}."
             yield Figure(key, title, Plot(svg, said, narrow), caption)
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from dstcc.atomic import atomic_write
+from dstcc.clock import Clock
 from dstcc.outputs import Kind
 from dstcc.run.distortions import distortions
 from dstcc.run.machine import git_commit, machine
@@ -102,7 +103,10 @@ def digest(
         "problem": problem,
     }
     meta["exit_code"] = meta["programs"][0]["exit_code"]
-    meta["notes"] = [*link_notes(scenario), *_notes(meta, said, console, mission)]
+    meta["notes"] = [
+        *link_notes(scenario),
+        *_notes(meta, said, console, mission, Clock(scenario.scenario.start)),
+    ]
     meta["entries"] = _entries(folder)
     atomic_write(folder / "scenario.toml", f"# dstcc {__version__}\n{text}")
     atomic_write(folder / "run.json", json.dumps(meta, indent=2, ensure_ascii=False) + "\n")
@@ -177,14 +181,16 @@ def _last_words(log: Path, number: int, *, failed: bool) -> str | None:
     return last.get(first) or last.get(second)
 
 
-def _notes(meta: dict[str, Any], said: dict[str, Any], console: str, mission: Mission) -> list[str]:
+def _notes(
+    meta: dict[str, Any], said: dict[str, Any], console: str, mission: Mission, clock: Clock
+) -> list[str]:
     notes = []
     for program in meta["programs"][1:]:
         if program["exit_code"] and not program["ended_by_dstcc"]:
             words = f": {program['last_words']}" if program["last_words"] else ""
+            when = clock.reading(program["ended_s"]) if clock.dated else f"{program['ended_s']:g} s"
             notes.append(
-                f"`{' '.join(program['argv'])}` on {program['host']} ended with {program['exit_code']} at "
-                f"{program['ended_s']:g} s{words}"
+                f"`{' '.join(program['argv'])}` on {program['host']} ended with {program['exit_code']} at {when}{words}"
             )
     notes += [
         f"{host}'s folder was full ({mission.disk_mb} MB; --disk gives it more)"

@@ -142,6 +142,12 @@ def test_a_server_has_a_round_trip_more_and_is_ended_then(tmp_path: Path) -> Non
     ]
     assert flown.meta["mission_s"] == pytest.approx(2.0, abs=0.1)
     assert flown.meta["programs"][1]["ended_by_dstcc"]
+    # the program's own end, not the server's
+    said = re.search(r"python3 ended with 0 at mission time ([0-9.]+) s", flown.err)
+    assert said is not None and float(said[1]) == pytest.approx(
+        flown.meta["programs"][0]["ended_s"], rel=1e-3
+    )
+    assert float(said[1]) < 0.5
 
 
 @pytest.mark.kernel
