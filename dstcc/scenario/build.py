@@ -55,11 +55,12 @@ class TrialSetup:
     """The source's payload files."""
 
 
-def scale_of(scenario: Scenario) -> float:
-    """Mission seconds per emulated second, the same for all trials."""
+def scale_of(scenario: Scenario, most_rtt_s: float = LINUX_RTT_LIMIT_S) -> float:
+    """Mission seconds per emulated second, the same for all trials; ``auto`` is the least with round trips of
+    ``most_rtt_s`` emulated seconds."""
     if scenario.run.scale is not None:
         return scenario.run.scale
-    return float(max(1, ceil(longest_possible_rtt_s(scenario) / LINUX_RTT_LIMIT_S)))
+    return float(max(1, ceil(longest_possible_rtt_s(scenario) / most_rtt_s)))
 
 
 def draw_trial(scenario: Scenario, source: Source, seed: int) -> TrialSetup:

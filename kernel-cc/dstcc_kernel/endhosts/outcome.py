@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,6 +38,7 @@ from ..plan import MAX_RTT_S
 from .logs import log_of
 from .mission import DEVICES, HOSTS, OUTCOME, SAMPLES, Mission
 from .packets import capture_name, write_capture
+from .planning import PROGRAMS_RTT_S
 from .records import tables
 
 if TYPE_CHECKING:
@@ -48,6 +50,11 @@ SCHEMA, KIND = 1, "programs"
 """Of ``run.json``."""
 KILLED = "Out of memory: Killed process"
 """The kernel's words."""
+GAVE_UP = re.compile(
+    r"time[d ]?.?out|closed|reset by peer|broken pipe|protocol data stream|no route|unreachable",
+    re.IGNORECASE,
+)
+"""Of last words: what programs say when they, or the other end, have waited too long."""
 CLIPPED_S = 40.0
 """Linux's first timeout is three round trips, and 120 s at most."""
 
@@ -115,8 +122,7 @@ def digest(
 
 def distortions_of(mission: Mission) -> tuple[str, ...]:
     """What the scale makes of constants in seconds, the programs' own among them, or what a long round trip does."""
-    scale = mission.scale
-    longest_s = 2 * max(step.delay_ns for link in mission.links for step in link.down.steps) / 1e9
+    scale, longest_s = mission.scale, _longest_s(mission)
     if longest_s > MAX_RTT_S:
         return (
             f"round trips of {longest_s:g} s: Linux's TCP holds {MAX_RTT_S:g} s at most, and does not work above; "
@@ -130,6 +136,11 @@ def distortions_of(mission: Mission) -> tuple[str, ...]:
             *_own(mission),
         )
     return _own(mission) if scale > 1 else ()
+
+
+def _longest_s(mission: Mission) -> float:
+    """The longest round trip, in emulated seconds."""
+    return 2 * max(step.delay_ns for link in mission.links for step in link.down.steps) / 1e9
 
 
 def _own(mission: Mission) -> tuple[str, ...]:
@@ -192,6 +203,8 @@ def _notes(
             notes.append(
                 f"`{' '.join(program['argv'])}` on {program['host']} ended with {program['exit_code']} at {when}{words}"
             )
+    if hint := _impatient(meta, mission):
+        notes.append(hint)
     notes += [
         f"{host}'s folder was full ({mission.disk_mb} MB; --disk gives it more)"
         for host in said.get("full", [])
@@ -204,6 +217,29 @@ def _notes(
     if KILLED in console:
         notes.append("the guest ran out of memory, and its kernel ended a program")
     return notes
+
+
+def _impatient(meta: dict[str, Any], mission: Mission) -> str:
+    """The likely cause where a program ended as after a timeout and round trips are long by programs' clocks."""
+    longest_s = _longest_s(mission)
+    if longest_s <= PROGRAMS_RTT_S:
+        return ""
+    impatient = next(
+        (
+            program["argv"][0]
+            for program in meta["programs"]
+            if program["exit_code"]
+            and not program["ended_by_dstcc"]
+            and GAVE_UP.search(program["last_words"] or "")
+        ),
+        None,
+    )
+    if impatient is None:
+        return ""
+    return (
+        f"{impatient} ended as after a timeout: by programs' clocks a round trip takes {longest_s:.4g} s here, and "
+        f"many give up after one or two minutes; with --scale auto it takes {PROGRAMS_RTT_S:g} s at most"
+    )
 
 
 def _entries(folder: Path) -> dict[str, list[str]]:

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from dstcc.engine.config import Link
     from dstcc.scenario import Scenario
 
+PROGRAMS_RTT_S = 10.0
+"""Longest emulated round trip under the scale ``auto``: programs have timeouts of their own. iperf3, rsync's daemon and
+nginx give up at 40 s (``scripts/program_timeouts.py``), and pass at 20 s."""
 MAX_LINKS = 16
 LONGEST_S = 365 * 86_400.0
 """Emulated seconds that a guest's clock is let run."""
@@ -75,7 +78,7 @@ def plan(scenario: Scenario, options: Options) -> Mission:
     problem = changing_rate(scenario)
     if problem is not None:
         raise InputError(f"{scenario.scenario.name}: {problem}")
-    links, scale = draw_links(scenario, scenario.run.seed), scale_of(scenario)
+    links, scale = draw_links(scenario, scenario.run.seed), scale_of(scenario, PROGRAMS_RTT_S)
     _check(scenario, links, options, scale)
     for_s = options.for_s if options.for_s is not None else scenario.scenario.duration_s
     if for_s is not None and for_s / scale > LONGEST_S:

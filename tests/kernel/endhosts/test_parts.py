@@ -12,12 +12,12 @@ import pytest
 from dstcc_kernel.endhosts.logs import CUT, LONGEST, Logs
 from dstcc_kernel.endhosts.mission import VARIABLE, Mission, read_mission
 from dstcc_kernel.endhosts.naming import hosts_file, slug, variables
-from dstcc_kernel.endhosts.outcome import OUTPUT
+from dstcc_kernel.endhosts.outcome import OUTPUT, _impatient
 from dstcc_kernel.endhosts.planning import MOST_STEPS, Options, memory_mb, plan
 from dstcc_kernel.endhosts.spinning import busy_program
 
 from dstcc.outputs import obstacle
-from dstcc.scenario import load_scenario, parse_override
+from dstcc.scenario import load_scenario, parse_override, scale_of
 
 from .flights import SHORT
 
@@ -55,6 +55,46 @@ def test_a_plan_is_in_emulated_time_and_reads_back(tmp_path: Path) -> None:
     assert mission.mtu == 1500
     mission.write(tmp_path / "mission.json")
     assert read_mission(tmp_path / "mission.json") == mission
+
+
+def test_the_automatic_scale_lets_programs_through() -> None:
+    """Round trips of 480 and 720 s: 720 / 10; `dstcc emulate` has 720 / 40. What is said is kept."""
+    settings = ("link.0.delay_s=240", "link.1.delay_s=360")
+    assert planned(*settings).scale == 72.0
+    assert scale_of(load_scenario(SHORT, [parse_override(text) for text in settings])) == 18.0
+    assert planned(*settings, "run.scale=18").scale == 18.0
+    assert planned().scale == 1.0  # two seconds
+
+
+def ended(words: str, **changed: object) -> dict[str, object]:
+    program = {"argv": ["iperf3", "-c"], "exit_code": 1, "ended_by_dstcc": False, "last_words": words}
+    return {"programs": [program | changed]}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [  # of iperf3, rsync and curl at round trips of 40 s
+        "iperf3: error - unable to send control message: Broken pipe",
+        "rsync error: error in rsync protocol data stream (code 12) at io.c(285) [Receiver=3.5.0]",
+        "curl: (18) transfer closed with 43084 bytes remaining to read",
+        "curl: (28) Connection timed out after 300000 milliseconds",
+        "TimeoutError: timed out",
+    ],
+)
+def test_a_timeout_at_a_long_round_trip_is_named(words: str) -> None:
+    """Half of 40 s one way, at scale 12."""
+    far = planned("link.0.delay_s=240", "run.scale=12")
+    said = _impatient(ended(words), far)
+    assert said.startswith("iperf3 ended as after a timeout: ") and "a round trip takes 40 s" in said
+    assert "--scale auto" in said
+    assert _impatient(ended(words), planned("link.0.delay_s=240")) == ""  # ten seconds: the automatic scale
+    assert _impatient(ended(words, exit_code=0), far) == ""
+    assert _impatient(ended(words, ended_by_dstcc=True), far) == ""
+
+
+@pytest.mark.parametrize("words", ["cat: x: No such file or directory", "", None])
+def test_another_failure_is_no_timeout(words: str) -> None:
+    assert _impatient(ended(words), planned("link.0.delay_s=240", "run.scale=12")) == ""
 
 
 def test_a_moving_delay_is_followed_within_its_step() -> None:
