@@ -100,5 +100,5 @@ def test_the_line_has_the_clocks_times() -> None:
     size, seen = (480, 270), Seen(5000, picture((480, 270)), 3, None)
     plain = planes(Caption(size, 4, TICK_S)(seen))[0][270:]
     dated = planes(Caption(size, 4, TICK_S, Clock(datetime(2028, 3, 11, tzinfo=UTC)))(seen))[0][270:]
-    written = [int((line[:, :240] > 150).any(axis=0).nonzero()[0].max()) for line in (plain, dated)]
+    written = [int(np.flatnonzero((line[:, :240] > 150).any(axis=0)).max()) for line in (plain, dated)]
     assert written[1] > 1.5 * written[0]
