@@ -7,6 +7,7 @@ outages has no contacts.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -37,6 +38,8 @@ class Contact:
     """Payload of layers that it brought and that were played."""
     full_quality_bytes: int
     """Payload of layers that it brought of chunks that were played with every layer."""
+    capacity_bytes: int
+    """What the links that were up could carry at their rates of the time, on the wire."""
 
     def document(self) -> dict[str, float]:
         """As ``dstcc emulate --json`` prints it."""
@@ -45,6 +48,7 @@ class Contact:
             "to_s": self.to_s,
             "bytes_in_time": self.bytes_in_time,
             "full_quality_bytes": self.full_quality_bytes,
+            "capacity_bytes": self.capacity_bytes,
         }
 
 
@@ -74,7 +78,13 @@ def brought_home(
         for chosen in (played(objects, playback), in_full(objects, playback))
     ]
     return tuple(
-        Contact(begin / NS_PER_S, end / NS_PER_S, round(in_time), round(full))
+        Contact(
+            begin / NS_PER_S,
+            end / NS_PER_S,
+            round(in_time),
+            round(full),
+            round(sum(_capacity(link, begin, end) for link in links)),
+        )
         for (begin, end), in_time, full in zip(windows, *map(list, sums), strict=True)
     )
 
@@ -91,6 +101,20 @@ def contacts(links: Sequence[Link], end_ns: int) -> list[tuple[int, int]]:
         ]
     edges = [0, *(edge for window in dark for edge in window), end_ns]
     return [(begin, end) for begin, end in zip(edges[::2], edges[1::2], strict=True) if begin < end]
+
+
+def _capacity(link: Link, begin: int, end: int) -> float:
+    """What a link could carry between two times, its outages left out, in bytes."""
+    bits, first = 0.0, bisect_right(link.outages_ns, begin, key=lambda outage: outage[1])
+    for start, stop in link.outages_ns[first:]:
+        if start >= end:
+            break
+        if start > begin:
+            bits += link.carried_bits(begin, start)
+        begin = stop
+    if begin < end:
+        bits += link.carried_bits(begin, end)
+    return bits / 8
 
 
 def _contact_of(links: Sequence[Link], windows: list[tuple[int, int]], result: EngineResult) -> Int64Array:

@@ -36,8 +36,21 @@ def test_a_layer_counts_to_the_contact_in_which_its_last_byte_left() -> None:
     made = result(source, [39.9, 20, 35, 60, 61, 81])
     playback = play_by_deadline(source, made)
     assert [contact.document() for contact in brought_home([link((30, 50))], source, made, playback)] == [
-        {"from_s": 0.0, "to_s": 30.0, "bytes_in_time": 350, "full_quality_bytes": 350},
-        {"from_s": 50.0, "to_s": 100.0, "bytes_in_time": 425, "full_quality_bytes": 25},
+        # 1 Mbit/s for 30 s and for 50 s.
+        {
+            "from_s": 0.0,
+            "to_s": 30.0,
+            "bytes_in_time": 350,
+            "full_quality_bytes": 350,
+            "capacity_bytes": 3_750_000,
+        },
+        {
+            "from_s": 50.0,
+            "to_s": 100.0,
+            "bytes_in_time": 425,
+            "full_quality_bytes": 25,
+            "capacity_bytes": 6_250_000,
+        },
     ]
 
 
@@ -49,6 +62,20 @@ def test_light_is_that_of_the_link_that_carried_the_layer() -> None:
     pair = [link((30, 50)), link((30, 50), light_s=20)]
     home = brought_home(pair, source, made, play_by_deadline(source, made))
     assert [contact.bytes_in_time for contact in home] == [100, 200]
+
+
+def test_a_contact_carries_what_each_link_has_while_it_is_up_at_the_rate_of_then() -> None:
+    source = objects(1, [100], [0], [INF])
+    made = result(source, [60])
+    # Contacts of 0 to 30 s and 50 to 100 s. The first link is up in all of both, at 1 Mbit/s until 20 s and a quarter
+    # of it until 80 s, then at a half; the second is up from 10 to 25 s and from 90 s on.
+    slows = replace(link((30, 50)), rate_t_ns=(0, 20 * S, 80 * S), rate_share=(1.0, 0.25, 0.5))
+    other = link((0, 10), (25, 90))
+    home = brought_home([slows, other], source, made, play_by_deadline(source, made))
+    assert [(one.from_s, one.to_s) for one in home] == [(0, 30), (50, 100)]
+    first = 20 * 1e6 + 10 * 0.25e6 + 15 * 1e6
+    second = 30 * 0.25e6 + 20 * 0.5e6 + 10 * 1e6
+    assert [one.capacity_bytes for one in home] == [round(first / 8), round(second / 8)]
 
 
 def test_without_outages_there_is_nothing_to_tell_apart() -> None:

@@ -8,9 +8,9 @@
     # a comment                                                  and empty lines
 
 A time is ``+seconds`` or ``yyyy/mm/dd-hh:mm:ss`` (UTC). Here ``+0`` is the start of the run; a file that names dates
-needs a run whose scenario has a start date. Times and rates are whole numbers, as in ION. ION also truncates light
-seconds to whole ones; here decimals are kept. Registration (``-1``) and hypothetical (``0``) contacts have no times,
-and ION's other commands do not belong in a plan: both are refused.
+needs a run whose scenario has a start date. Rates are whole numbers, as in ION. Seconds may have decimals, down to a
+microsecond, where ION has whole ones, and so may light seconds, which ION truncates. Registration (``-1``) and
+hypothetical (``0``) contacts have no times, and ION's other commands do not belong in a plan: both are refused.
 
 Source: the manual page ionrc(5) of ION-DTN, commands ``a contact``, ``a range`` and ``@``.
 """
@@ -28,15 +28,19 @@ from dstcc.atomic import atomic_write
 from dstcc.errors import InputError
 from dstcc.reading import read_text
 
-from .geometry.times import iso, utc
+from .geometry.times import utc
 from .geometry.windows import Windows, complement, tidy
 
 DATE = "%Y/%m/%d-%H:%M:%S"
-DATE_SHAPE = re.compile(r"\d{4}/\d{2}/\d{2}-\d{2}:\d{2}:\d{2}")
+DATE_SHAPE = re.compile(r"(\d{4}/\d{2}/\d{2}-\d{2}:\d{2}:\d{2})(\.\d{1,6})?", re.ASCII)
+SECONDS_SHAPE = re.compile(r"\+[0-9]+(\.[0-9]{1,6})?", re.ASCII)
+DECIMALS = 6
+"""Of a second; a float holds them exactly enough up to a hundred years."""
 MOST_S = 10**10
 """Largest time, 317 years: a larger number is a typing error."""
 EDGE_S = 0.001
-"""Time in which the delay steps from one range to the next, since the times of a table's rows must increase."""
+"""Time in which the delay steps from one range to the next, since the times of a table's rows must increase; half of a
+range that is shorter than twice this."""
 CONTACT = "a contact START STOP SOURCE DESTINATION RATE [CONFIDENCE]"
 RANGE = "a range START STOP ONE OTHER LIGHT_SECONDS"
 
@@ -45,9 +49,9 @@ RANGE = "a range START STOP ONE OTHER LIGHT_SECONDS"
 class Contact:
     """A time in which one node may send to another."""
 
-    from_s: int
+    from_s: float
     """Seconds after the start of the run, like ``to_s``."""
-    to_s: int
+    to_s: float
     source: int
     destination: int
     rate_bytes_s: int
@@ -64,8 +68,8 @@ class Contact:
 class Range:
     """A time in which two nodes are a constant light time apart."""
 
-    from_s: int
-    to_s: int
+    from_s: float
+    to_s: float
     one: int
     other: int
     light_s: float
@@ -86,16 +90,23 @@ class Plan:
         """When ``source`` may not send to ``destination``, within ``duration_s`` of the start."""
         return complement(self.windows(source, destination), 0.0, duration_s)
 
-    def rate_bps(self, source: int, destination: int) -> float:
-        """The rate of all contacts of the pair; ``InputError`` if they differ, since a link has one rate."""
-        contacts = self._contacts(source, destination)
-        for one, other in pairwise(contacts):
-            if one.rate_bytes_s != other.rate_bytes_s:
-                raise InputError(
-                    f"contacts from {source} to {destination} differ in rate: {one.rate_bytes_s} bytes/s from "
-                    f"+{one.from_s} s, {other.rate_bytes_s} from +{other.from_s} s; give the link its rate_bps"
-                )
-        return contacts[0].rate_bps
+    def rates(self, source: int, destination: int, duration_s: float) -> list[tuple[float, float]]:
+        """The rate over the run as rows ``(t_s, rate_bps)``, each held until the next, the first from 0 s on.
+
+        A rate holds until the next contact begins. Contacts outside the run count for nothing, unless all are.
+        """
+        contacts = self.between(source, destination, duration_s) or self._contacts(source, destination)
+        rows = [(0.0, contacts[0].rate_bps)]
+        for one in contacts[1:]:
+            if one.rate_bps != rows[-1][1]:
+                rows.append((float(one.from_s), one.rate_bps))
+        return rows
+
+    def between(self, source: int, destination: int, duration_s: float) -> list[Contact]:
+        """The pair's contacts that have a part in ``[0, duration_s)``."""
+        return [
+            one for one in self._contacts(source, destination) if one.to_s > 0 and one.from_s < duration_s
+        ]
 
     def delay_table(self, source: int, destination: int) -> list[tuple[float, float]]:
         """One-way light time as rows ``(t_s, delay_s)``, lines between them: steps where ranges meet.
@@ -115,7 +126,7 @@ class Plan:
         for one in ranges:
             begin = float(one.from_s)
             if table and table[-1][0] >= begin:
-                table[-1] = (begin - EDGE_S, table[-1][1])
+                table[-1] = (begin - min(EDGE_S, (begin - table[-2][0]) / 2), table[-1][1])
             table += [(begin, one.light_s), (float(one.to_s), one.light_s)]
         return table
 
@@ -135,19 +146,22 @@ def read_plan(path: str | Path, start: datetime | None = None) -> Plan:
     Raises ``InputError`` with file, line number and rule for a line that breaks one, and for contacts (or ranges) of
     one direction that overlap.
     """
-    file = Path(path)
+    return parse_plan(plan_text(path), start, name=str(path))
+
+
+def plan_text(path: str | Path) -> str:
+    """A plan's file; raises ``InputError`` where there is none."""
     try:
-        text = read_text(file, InputError)
+        return read_text(Path(path), InputError)
     except FileNotFoundError:
-        raise InputError(f"{file}: no such contact plan") from None
-    return parse_plan(text, start, name=str(file))
+        raise InputError(f"{path}: no such contact plan") from None
 
 
 def parse_plan(text: str, start: datetime | None = None, *, name: str = "contact plan") -> Plan:
     """Like :func:`read_plan`, from text; ``name`` is what messages call it."""
     contacts: list[tuple[int, Contact]] = []
     ranges: list[tuple[int, Range]] = []
-    reference = 0
+    reference = 0.0
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split()
         if not words or words[0].startswith("#"):
@@ -177,15 +191,16 @@ def write_plan(plan: Plan, path: str | Path, start: datetime | None = None) -> N
 
 def format_plan(plan: Plan, start: datetime | None = None) -> Iterator[str]:
     """The lines of :func:`write_plan`; ``InputError`` where they could not be read back."""
-    if start is not None and utc(start).microsecond:
-        raise InputError(f"a contact plan in dates starts on a whole second, unlike {utc(start).isoformat()}")
 
-    def time(seconds: int) -> str:
+    def time(seconds: float) -> str:
         if start is not None:
-            return f"{utc(start) + timedelta(seconds=seconds):{DATE}}"
+            moment = utc(start) + timedelta(seconds=seconds)
+            return f"{moment:{DATE}}" + f".{moment.microsecond:06d}".rstrip("0").rstrip(".")
         if seconds < 0:
-            raise InputError(f"a plan that begins {-seconds} s before the start can be written in dates only")
-        return f"+{seconds}"
+            raise InputError(
+                f"a plan that begins {_plain(-seconds)} s before the start can be written in dates only"
+            )
+        return f"+{_plain(seconds)}"
 
     for one in plan.contacts:
         confidence = "" if one.confidence == 1 else f" {_plain(one.confidence)}"
@@ -205,32 +220,32 @@ class _Broken(Exception):  # noqa: N818 - the rule a line breaks; becomes an Inp
 class _Clock:
     """What a time in the file means."""
 
-    reference_s: int
+    reference_s: float
     start: datetime | None
 
-    def read(self, word: str) -> int:
+    def read(self, word: str) -> float:
         """Seconds after the start of the run."""
-        if re.fullmatch(r"\+[0-9]+", word, re.ASCII):
-            seconds = self.reference_s + int(word[1:])
-        elif DATE_SHAPE.fullmatch(word):
-            seconds = self._date(word)
+        if SECONDS_SHAPE.fullmatch(word):
+            seconds = round(self.reference_s + float(word[1:]), DECIMALS)
+        elif shape := DATE_SHAPE.fullmatch(word):
+            seconds = self._date(word, shape[1], shape[2] or ".0")
         else:
-            raise _Broken(f"a time is +seconds or yyyy/mm/dd-hh:mm:ss, not {word!r}")
+            raise _Broken(
+                f"a time is +seconds or yyyy/mm/dd-hh:mm:ss, with at most {DECIMALS} decimals, not {word!r}"
+            )
         if abs(seconds) > MOST_S:
             raise _Broken(f"{word!r} is more than {MOST_S} s from the start")
         return seconds
 
-    def _date(self, word: str) -> int:
+    def _date(self, word: str, whole: str, decimals: str) -> float:
         if self.start is None:
             raise _Broken(f"the date {word!r} means nothing without the run's own: give [scenario] start")
         try:
-            moment = datetime.strptime(word, DATE).replace(tzinfo=UTC)
+            moment = datetime.strptime(whole, DATE).replace(tzinfo=UTC)
         except ValueError as error:
             raise _Broken(f"{word!r} is no date: {error}") from None
-        seconds = (moment - utc(self.start)).total_seconds()
-        if seconds != int(seconds):
-            raise _Broken(f"dates count from a start on a whole second, unlike {iso(self.start)}")
-        return int(seconds)
+        microseconds = int(decimals[1:].ljust(DECIMALS, "0"))
+        return (moment - utc(self.start) + timedelta(microseconds=microseconds)).total_seconds()
 
 
 def _contact(fields: list[str], clock: _Clock) -> Contact:
@@ -259,7 +274,7 @@ def _range(fields: list[str], clock: _Clock) -> Range:
     return Range(*_span(begin, end, clock), *_nodes(one, other), _decimal(light, "a range in light seconds"))
 
 
-def _span(begin: str, end: str, clock: _Clock) -> tuple[int, int]:
+def _span(begin: str, end: str, clock: _Clock) -> tuple[float, float]:
     from_s, to_s = clock.read(begin), clock.read(end)
     if from_s >= to_s:
         raise _Broken(f"it stops after it starts, unlike {begin} to {end}")
@@ -285,13 +300,13 @@ def _decimal(word: str, what: str) -> float:
     return float(word)
 
 
-def _apart(spans: Iterable[tuple[tuple[int, int], int, int, int]], name: str) -> None:
+def _apart(spans: Iterable[tuple[tuple[int, int], float, float, int]], name: str) -> None:
     """Raise ``InputError`` if spans of one direction overlap; a span is (nodes, from, to, line number)."""
     for (nodes, _, end, first), (later_nodes, begin, _, second) in pairwise(sorted(spans)):
         if nodes == later_nodes and begin < end:
             raise InputError(
                 f"{name}:{max(first, second)}: overlaps line {min(first, second)}: from {nodes[0]} to {nodes[1]} "
-                f"one is until {end} s after the start, the other from {begin} s"
+                f"one is until {_plain(end)} s after the start, the other from {_plain(begin)} s"
             )
 
 

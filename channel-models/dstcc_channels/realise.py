@@ -113,6 +113,17 @@ def realise(profile: Profile, start: datetime, duration_s: float, seed: int) -> 
     )
 
 
+def obstacles(
+    profile: Profile, start: datetime, duration_s: float, seed: int, way: str
+) -> dict[str, geometry.Windows]:
+    """What makes a :class:`Realisation`'s outages that way (``down`` or ``up``): the reason in words, and when.
+
+    By the sender's clock; they may overlap. Raises :class:`InputError` as :func:`realise` does.
+    """
+    path, _ = parts(profile)
+    return _Run(path, profile.weather.cd, start, np.array([0.0, duration_s]), seed).obstacles(way)
+
+
 @dataclass(frozen=True)
 class _Run:
     path: PathTable
@@ -167,8 +178,12 @@ class _Run:
 
     def outages(self, way: str) -> geometry.Windows:
         """When nothing can be sent that way."""
+        return geometry.union(*self.obstacles(way).values())
+
+    def obstacles(self, way: str) -> dict[str, geometry.Windows]:
+        """What is in the way of what is sent that way, in words, and when; they may overlap."""
         path, duration_s = self.path, float(self.times[-1])
-        hidden = geometry.link_outages(
+        behind, below = geometry.link_obstacles(
             self._orbit() or path.body,
             [path.station],
             self.start,
@@ -180,7 +195,12 @@ class _Run:
         blinded = geometry.conjunction_windows(
             path.body, self.start, duration_s, [path.conjunction_deg], ephemeris=path.ephemeris
         )
-        return geometry.union(hidden, blinded[path.conjunction_deg])
+        body = path.body.capitalize()
+        return {
+            f"{body} below the mask of {path.mask_deg:g} degrees at {path.station}": below,
+            f"occulted by {body}": behind,
+            f"the Sun nearer than {path.conjunction_deg:g} degrees": blinded[path.conjunction_deg],
+        }
 
     def _orbit(self) -> geometry.CircularOrbit | None:
         orbit = self.path.orbit

@@ -288,7 +288,7 @@ def _show_plan(plan: Plan, clock: Clock, as_json: bool) -> int:
         table.add_row(
             link.name,
             f"{link.rtt_s:,.6g}",
-            f"{link.rate_bps:,.0f}",
+            _rate(link.least_rate_bps, link.rate_bps),
             f"{link.bdp_packets:,.1f}",
             _loss(link.loss),
             f"{link.queue_bytes:,}",
@@ -329,6 +329,11 @@ def _show_plan(plan: Plan, clock: Clock, as_json: bool) -> int:
 def _titled(name: str, clock: Clock) -> str:
     """A table's title: which mission, and when."""
     return f"{name}, from {clock.moment(0.0)} UTC" if clock.dated else name
+
+
+def _rate(least_bps: float, most_bps: float) -> str:
+    """``200,000``, or ``40,000–200,000`` where it changes."""
+    return f"{most_bps:,.0f}" if least_bps == most_bps else f"{least_bps:,.0f}–{most_bps:,.0f}"
 
 
 def _others(link: PlannedLink) -> str:

@@ -5,8 +5,11 @@ The engine knows nothing of files, videos or random scenarios; ``dstcc.run`` res
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -177,11 +180,28 @@ class Link:
     unannounced_ns: tuple[tuple[int, int], ...] = ()
     """Outages of both directions that no sender's contact plan has."""
     rate_t_ns: tuple[int, ...] = ()
-    """The data direction's rate over time: times of its steps, from 0 on. None: it is constant."""
+    """The data direction's rate over time, as the contact plan has it: times of its steps, from 0 on. None: it is
+    constant. Eb/N0 of a code's frames is that at the rate of its time."""
     rate_share: tuple[float, ...] = ()
     """What of ``rate_bps``, the most, the line has from each time on: above 0, at most 1."""
+    up_rate_t_ns: tuple[int, ...] = ()
+    """The same of the acknowledgements' direction."""
+    up_rate_share: tuple[float, ...] = ()
+    hidden_t_ns: tuple[int, ...] = ()
+    """What the channel leaves of the data direction's rate without anybody's notice: times of its steps, from 0 on."""
+    hidden_share: tuple[float, ...] = ()
     relay: Relay | None = None
     """A second hop of the data direction."""
+
+    def carried_bits(self, from_ns: int, to_ns: int) -> float:
+        """What the data direction's line can carry between two times, whatever is in the way or lost."""
+        edges = [from_ns, *(t for t in {*self.rate_t_ns, *self.hidden_t_ns} if from_ns < t < to_ns), to_ns]
+        steps = ((self.rate_t_ns, self.rate_share), (self.hidden_t_ns, self.hidden_share))
+        bits = 0.0
+        for begin, end in pairwise(sorted(edges)):
+            shares = [share[bisect_right(t_ns, begin) - 1] for t_ns, share in steps if t_ns]
+            bits += prod(shares, start=self.rate_bps) * (end - begin) / 1e9
+        return bits
 
 
 def subflow_links(links: Sequence[Link]) -> tuple[int, ...]:

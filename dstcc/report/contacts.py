@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,8 @@ class ContactRow:
 
     when: str
     """From and to, in UTC or mission time."""
+    capacity: str
+    """Megabytes that the links could carry on the wire, at their rates of the time; a dash where a run does not say."""
     cells: tuple[str, ...]
     """A cell per algorithm: megabytes in time, and how many of them at full quality."""
 
@@ -37,18 +40,21 @@ def contact_table(section: Section) -> ContactTable:
     if not trials:
         return ContactTable((), 0, "", ())
     trials = tuple(trial for trial in trials if trial.seed == trials[0].seed)
-    ends: dict[float, float] = {}
+    longest: dict[float, Mapping[str, float]] = {}
     for trial in trials:
         for contact in trial.contacts:
-            ends[contact["from_s"]] = max(ends.get(contact["from_s"], 0.0), contact["to_s"])
+            known = longest.get(contact["from_s"])
+            if known is None or known["to_s"] < contact["to_s"]:
+                longest[contact["from_s"]] = contact
     by_start = [{contact["from_s"]: contact for contact in trial.contacts} for trial in trials]
-    shortest_s = min((end - begin for begin, end in ends.items()), default=0.0)
+    shortest_s = min((one["to_s"] - begin for begin, one in longest.items()), default=0.0)
     rows = tuple(
         ContactRow(
-            section.clock.between(begin, ends[begin], shortest_s),
+            section.clock.between(begin, longest[begin]["to_s"], shortest_s),
+            _megabytes(longest[begin].get("capacity_bytes")),
             tuple(_cell(one.get(begin)) for one in by_start),
         )
-        for begin in sorted(ends)
+        for begin in sorted(longest)
     )
     return ContactTable(tuple(trial.algorithm for trial in trials), trials[0].seed, section.clock.name, rows)
 
@@ -64,8 +70,12 @@ def contact_documents(section: Section) -> dict[str, dict[str, list[dict[str, An
     return {name: seeds for name, seeds in contacts.items() if seeds}
 
 
+def _megabytes(size: float | None) -> str:
+    return "–" if size is None else f"{size / MB:,.1f}"
+
+
 def _cell(contact: Any) -> str:
     """``506.1 / 498.0``; a dash where the run had ended."""
     if contact is None:
         return "–"
-    return f"{contact['bytes_in_time'] / MB:,.1f} / {contact['full_quality_bytes'] / MB:,.1f}"
+    return f"{_megabytes(contact['bytes_in_time'])} / {_megabytes(contact['full_quality_bytes'])}"

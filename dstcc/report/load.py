@@ -136,7 +136,7 @@ def _duplicate_note(first: Path, second: Path, alike: bool, ids: list[str]) -> s
 
 
 def _trial(run: Run, row: Mapping[str, Any], ambiguous: frozenset[str]) -> Trial:
-    from dstcc.run.record import CONTACTS, LINKS, parse
+    from dstcc.run.record import LINKS, parse, parse_contacts
 
     try:
         controller = row["controller"] and distinguished(run, row["controller"], ambiguous)
@@ -158,7 +158,7 @@ def _trial(run: Run, row: Mapping[str, Any], ambiguous: frozenset[str]) -> Trial
             },
             played=_played(row),
             links=_links(parse(row.get("links"), LINKS, "links")),
-            contacts=tuple(parse(row.get("contacts"), CONTACTS, "contacts")),
+            contacts=tuple(parse_contacts(row.get("contacts"))),
         )
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise RunError(f"{run.path / 'trials.parquet'}: a trial's row cannot be used: {error!r}") from error

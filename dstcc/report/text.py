@@ -203,10 +203,10 @@ def _contacts(section: Section) -> Iterator[str]:
         return
     yield f"Megabytes that each contact brought home in time / at full quality (seed {table.seed}):"
     yield ""
-    yield f"| Contact ({table.clock}) | {' | '.join(map(_escape, table.names))} |"
-    yield f"|---|{'---:|' * len(table.names)}"
+    yield f"| Contact ({table.clock}) | Could carry | {' | '.join(map(_escape, table.names))} |"
+    yield f"|---|---:|{'---:|' * len(table.names)}"
     for row in table.rows:
-        yield f"| {row.when} | {' | '.join(row.cells)} |"
+        yield f"| {row.when} | {row.capacity} | {' | '.join(row.cells)} |"
     yield ""
 
 

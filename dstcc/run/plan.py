@@ -32,7 +32,11 @@ class PlannedLink:
 
     name: str
     rate_bps: float
+    """Where rates change, the highest, like that below."""
     up_rate_bps: float
+    least_rate_bps: float
+    """The lowest of the data direction, whether it is announced or not; the same where the rate is constant."""
+    least_up_rate_bps: float
     rtt_s: float
     delay_s: Any
     """One way: a number, a table, or the least and the greatest of a curve."""
@@ -135,6 +139,8 @@ def _planned(link: Link, mss_bytes: int, end_s: float) -> PlannedLink:
         name=link.name,
         rate_bps=link.rate_bps,
         up_rate_bps=link.up_rate_bps,
+        least_rate_bps=values.get("least_rate_bps", link.rate_bps),
+        least_up_rate_bps=values.get("least_up_rate_bps", link.up_rate_bps),
         rtt_s=rtt_s(link),
         delay_s=values["delay_s"],
         bdp_packets=link.rate_bps * rtt_s(link) / 8 / (mss_bytes + HEADER_BYTES),

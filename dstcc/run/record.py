@@ -103,6 +103,12 @@ def parse(text: str | None, shape: list[Any], where: str) -> list[Any]:
     return list(value)
 
 
+def parse_contacts(text: str | None) -> list[Any]:
+    """The column ``contacts``. Runs of older versions do not say what a contact could carry."""
+    parse(text, [{"capacity_bytes": NUMBER}], "contacts")
+    return parse(text, CONTACTS, "contacts")
+
+
 def misshapen(record: dict[str, Any], shape: dict[str, Any] = SHAPE, where: str = "") -> str | None:
     """The first value that is not of its type, as ``links.0.rate_bps: must be a number``; ``None`` if all are."""
     for key, wanted in shape.items():

@@ -127,12 +127,21 @@ def horizon_s(links: tuple[Link, ...], objects: Objects, duration_s: float | Non
     if duration_s is not None:
         return duration_s
     round_trips = 2 * max(map(rtt_s, links))
-    sending_s = 8 * float(objects.payload_bytes.sum()) / sum(link.rate_bps for link in links)
     released_s = float(objects.release_ns.max()) / NS_PER_S
     last_ns = int(objects.deadline_ns.max())
     if last_ns != NEVER_NS:
         return last_ns / NS_PER_S + round_trips
-    return max(released_s, sending_s) + round_trips
+    return max(released_s, _sending_s(links, 8 * float(objects.payload_bytes.sum()))) + round_trips
+
+
+def _sending_s(links: tuple[Link, ...], bits: float) -> float:
+    """How long the links take for so many bits: at changing rates a time that is enough, at most twice too long."""
+    seconds = bits / sum(link.rate_bps for link in links)
+    while seconds < MAX_TIME_S and sum(link.carried_bits(0, ns(seconds)) for link in links) < bits * (
+        1 - 1e-9
+    ):
+        seconds *= 2
+    return seconds
 
 
 def _length_s(scenario: Scenario, links: tuple[Link, ...], expected_s: float) -> float:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field
+
+from dstcc.errors import InputError
 
 from .fields import (
     MAX_RATE_BPS,
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
 
 MOST_SOJOURNS = 100_000
 """Of a chain of hidden states in a run."""
+MOST_RATIO = 1e6
+"""Of the highest rate of a link to its least: a packet takes so many service slots at most."""
 
 Rows = Annotated[
     tuple[Annotated[tuple[Instant, Probability], AsTuple], ...],
@@ -42,6 +48,10 @@ Rows = Annotated[
 def _from_the_start(rows: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
     if rows[0][0] != 0:
         raise broken(f"a rate over time begins at 0 s, not at {rows[0][0]:g} s")
+    try:
+        check_ratio(rate for _, rate in rows)
+    except InputError as error:
+        raise broken(str(error)) from None
     return rows
 
 
@@ -161,26 +171,44 @@ def lines(t_ns: tuple[int, ...], values: tuple[float, ...]) -> tuple[tuple[int, 
 
 
 Steps = tuple[tuple[int, ...], tuple[float, ...]]
-"""Times from 0 on and the share that holds from each; nothing: 1."""
+"""Times from 0 on in ns, and what holds from each until the next. Of shares of a rate nothing means 1."""
 
 
-def both(one: Steps, other: Steps) -> Steps:
-    """The product of two shares over time."""
-    if not one[0] or not other[0]:
-        return one if one[0] else other
+def rate_rows(rows: Iterable[tuple[float, float]]) -> Steps:
+    """A rate over time (seconds, bit/s) in steps of nanoseconds, without those that change nothing."""
+    return _changes([(ns(t), float(rate)) for t, rate in rows])
+
+
+def least(one: Steps, other: Steps) -> Steps:
+    """The lesser of two rates over time."""
     times = sorted({*one[0], *other[0]})
-    return tuple(times), tuple(_at(one, t) * _at(other, t) for t in times)
+    return _changes([(t, min(_at(one, t), _at(other, t))) for t in times])
 
 
-def rate_steps(rows: tuple[tuple[float, float], ...]) -> tuple[float, Steps]:
-    """The highest rate of a table, and the share of it over time."""
-    highest = max(rate for _, rate in rows)
-    return highest, (tuple(ns(t) for t, _ in rows), tuple(rate / highest for _, rate in rows))
+def shares(rates: Steps) -> tuple[float, Steps]:
+    """The highest of a rate over time, and its shares of it; none where it is constant."""
+    highest = max(rates[1])
+    if len(rates[0]) == 1:
+        return highest, ((), ())
+    return highest, (rates[0], tuple(rate / highest for rate in rates[1]))
+
+
+def check_ratio(rates: Iterable[float]) -> None:
+    """Raise :class:`InputError` for rates of one link that are too far apart for one clock of packets."""
+    known = list(rates)
+    if max(known) > MOST_RATIO * min(known):
+        raise InputError(
+            f"rates of {min(known):g} and {max(known):g} bit/s on one link; the highest is at most "
+            f"{MOST_RATIO:g} times the least"
+        )
+
+
+def _changes(rows: list[tuple[int, float]]) -> Steps:
+    kept = [row for before, row in zip([(0, -1.0), *rows], rows, strict=False) if row[1] != before[1]]
+    return tuple(t for t, _ in kept), tuple(value for _, value in kept)
 
 
 def _at(steps: Steps, t: int) -> float:
-    from bisect import bisect_right
-
     return steps[1][bisect_right(steps[0], t) - 1]
 
 
@@ -193,11 +221,7 @@ def chain_until_s(scenario: Scenario) -> float:
 
 def check_changing(scenario: Scenario) -> None:
     """Raise pydantic's error for channels that cannot change as they should."""
-    from dstcc.algorithms import TRANSFERS
-
-    transfers = [name for name in scenario.transport.congestion if name in TRANSFERS]
     for number, link in enumerate(scenario.link):
-        changes_rate = isinstance(link.rate_bps, tuple)
         for key, loss in (("loss", link.loss), ("up_loss", link.up_loss)):
             if loss is None or loss.states is None:
                 continue
@@ -211,14 +235,5 @@ def check_changing(scenario: Scenario) -> None:
                     f"dwell times so short that a run has some {sojourns:,.0f} of them; at most {MOST_SOJOURNS:,}",
                     key=place,
                 )
-            if any(state.rate != 1 for state in loss.states):
-                if key == "up_loss":
-                    raise broken("states of acknowledgements leave the rate as it is", key=place)
-                changes_rate = True
-        if not changes_rate:
-            continue
-        key = f"link.{number}.rate_bps" if isinstance(link.rate_bps, tuple) else f"link.{number}.loss.states"
-        if transfers:
-            raise broken(f"'{transfers[0]}' is told one rate: none that changes over time", key=key)
-        if link.profile is not None or (link.loss is not None and link.loss.ebn0_db is not None):
-            raise broken("a rate that changes over time needs a loss without frames, and no profile", key=key)
+            if key == "up_loss" and any(state.rate != 1 for state in loss.states):
+                raise broken("states of acknowledgements leave the rate as it is", key=place)

@@ -7,6 +7,7 @@ changes no other draw.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -17,11 +18,11 @@ from dstcc.engine.config import Link as EngineLink
 from dstcc.engine.config import Loss as EngineLoss
 from dstcc.errors import InputError, ScenarioError
 
-from .changing import Steps, both, chain_until_s, rate_steps
+from .changing import Steps, chain_until_s, least, rate_rows, shares
 from .fields import NS_PER_S, BodyPair, Draw, ns
 from .losses import Drawing, LossModel, document_of
 from .model import Link, Scenario
-from .physics import DelayColumns, Outages, at_rate, clamped, physics
+from .physics import DelayColumns, Outages, Physics, at_rate, clamped, physics
 from .relay import described
 from .traffic import engine_flows, engine_traffic
 
@@ -38,7 +39,8 @@ def link_notes(scenario: Scenario) -> tuple[str, ...]:
     """Warnings for a reader of the run: link values outside their tables, under the first seed."""
     notes: list[str] = []
     for link in scenario.link:
-        notes += physics(link, scenario.scenario, scenario.run.seed).notes
+        known = physics(link, scenario.scenario, scenario.run.seed)
+        notes += [*known.notes, *_slower_than_planned(scenario, link, known)]
         for key, loss in (("loss", link.loss), ("up_loss", link.up_loss)):
             if loss is None or loss.ebn0_db is None or loss.code is None:
                 continue
@@ -91,9 +93,14 @@ def _changes(link: EngineLink) -> dict[str, object]:
     said: dict[str, object] = {}
     if link.unannounced_ns:
         said["unannounced_s"] = sum(stop - start for start, stop in link.unannounced_ns) / NS_PER_S
-    if link.rate_share:
-        said["rate_steps"] = len(link.rate_share)
-        said["least_rate_bps"] = link.rate_bps * min(link.rate_share)
+    if link.rate_share or link.hidden_share:
+        said["rate_steps"] = len(link.rate_share or (1.0,)) + len(link.hidden_share or (1.0,)) - 1
+        said["least_rate_bps"] = (
+            link.rate_bps * min(link.rate_share or (1.0,)) * min(link.hidden_share or (1.0,))
+        )
+    if link.up_rate_share:
+        said["up_rate_steps"] = len(link.up_rate_share)
+        said["least_up_rate_bps"] = link.up_rate_bps * min(link.up_rate_share)
     if link.relay is not None:
         said["relay"] = described(link.relay)
     return said
@@ -147,26 +154,20 @@ def _link(scenario: Scenario, link: Link, seed: int) -> EngineLink:
         raise ScenarioError(f"link {link.name}: {error}") from None
     draw = partial(_draw, seed=seed, link=link.name)
     until_s = chain_until_s(scenario)
-    steps: Steps = ((), ())
-    rate = known.rate_bps
-    if isinstance(link.rate_bps, tuple):
-        rate, steps = rate_steps(link.rate_bps)
-    elif link.rate_bps is not None:
-        rate = draw(link.rate_bps, key="rate_bps")
+    down, up = _rates(link, known, draw)
+    (rate, steps), (up_rate, up_steps) = shares(down), shares(up)
+    hidden: Steps = ((), ())
     if link.loss is not None:
-        steps = both(steps, link.loss.rate_steps(drawing(seed, link.name, "loss", until_s)))
-    assert rate is not None  # held by the model
-    up_rate = (
-        known.up_rate_bps or rate if link.up_rate_bps is None else draw(link.up_rate_bps, key="up_rate_bps")
-    )
+        hidden = link.loss.rate_steps(drawing(seed, link.name, "loss", until_s))
     delay = _delay(link, seed) or known.delay
     assert delay is not None
     round_trip_s = 2 * max(delay.delay_ns) / NS_PER_S
     loss = _loss(link.loss, drawing(seed, link.name, "loss", until_s))
     up_loss = _loss(link.up_loss, drawing(seed, link.name, "up_loss", until_s))
     if known.loss is not None and known.up_loss is not None and known.rate_bps and known.up_rate_bps:
-        loss = loss or at_rate(known.loss, known.rate_bps, rate)
-        up_loss = up_loss or at_rate(known.up_loss, known.up_rate_bps, up_rate)
+        loss = loss or at_rate(known.loss, known.rate_bps, down)
+        up_loss = up_loss or at_rate(known.up_loss, known.up_rate_bps, up)
+    own_outages = link.given("outages") or (link.contacts is None and link.outages is not None)
     relay = None
     if link.relay is not None:
         onward_bps = draw(link.relay.rate_bps, key="relay.rate_bps")
@@ -182,11 +183,15 @@ def _link(scenario: Scenario, link: Link, seed: int) -> EngineLink:
         up_queue_bytes=link.up_queue_bytes or _default_queue(up_rate, round_trip_s),
         loss=loss or EngineLoss(),
         up_loss=up_loss or loss or EngineLoss(),
-        outages_ns=known.outages or () if link.outages is None else _outages(link.outages),
-        up_outages_ns=known.up_outages if link.outages is None else None,
+        outages_ns=_outages(link.outages) if own_outages else known.outages or (),
+        up_outages_ns=None if own_outages else known.up_outages,
         unannounced_ns=_outages(link.unannounced_outages),
         rate_t_ns=steps[0],
         rate_share=steps[1],
+        up_rate_t_ns=up_steps[0],
+        up_rate_share=up_steps[1],
+        hidden_t_ns=hidden[0],
+        hidden_share=hidden[1],
         cross_traffic=engine_traffic(link.cross_traffic, link.mix),
         subflows=link.subflows,
         flows=engine_flows(
@@ -194,6 +199,43 @@ def _link(scenario: Scenario, link: Link, seed: int) -> EngineLink:
         ),
         relay=relay,
     )
+
+
+def _rates(link: Link, known: Physics, draw: Callable[..., float]) -> tuple[Steps, Steps]:
+    """The announced rates of both directions over time, bit/s."""
+
+    def own(key: str, profile_bps: float | None) -> Steps | None:
+        value = getattr(link, key)
+        if value is None:
+            return None if profile_bps is None else rate_rows([(0.0, profile_bps)])
+        return rate_rows(value if isinstance(value, tuple) else [(0.0, draw(value, key=key))])
+
+    def within(planned: Steps | None, rate: Steps | None, key: str) -> Steps:
+        if planned is None or link.given(key):
+            assert rate is not None  # held by the model
+            return rate
+        return planned if rate is None or "rate" in link.contacts_override else least(planned, rate)
+
+    down, up = own("rate_bps", known.rate_bps), own("up_rate_bps", known.up_rate_bps)
+    if up is None and down is not None and (link.contacts is None or link.profile is not None):
+        up = rate_rows([(0.0, max(down[1]))])  # a link or a profile with one rate has it both ways
+    return within(known.plan_rate, down, "rate_bps"), within(known.up_plan_rate, up, "up_rate_bps")
+
+
+def _slower_than_planned(scenario: Scenario, link: Link, known: Physics) -> Iterator[str]:
+    """A sentence for each direction in which a plan has more than the link's profile can carry."""
+    if known.plan_rate is None or known.up_plan_rate is None or link.profile is None:
+        return
+    draw = partial(_draw, seed=scenario.run.seed, link=link.name)
+    plans = zip(
+        ("down", "up"), ("rate_bps", "up_rate_bps"), (known.plan_rate, known.up_plan_rate), strict=True
+    )
+    for (way, key, planned), rate in zip(plans, _rates(link, known, draw), strict=True):
+        if not link.given(key) and least(planned, rate) != planned:
+            yield (
+                f"link {link.name}: the plan has up to {max(planned[1]):,.0f} bit/s {way}, the profile carries "
+                f"{max(rate[1]):,.0f}: the lesser rate holds"
+            )
 
 
 def _outages(windows: tuple[tuple[float, float], ...] | None) -> Outages:

@@ -4,6 +4,7 @@ second."""
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -177,7 +178,11 @@ class Link(Table):
     profile: str | None = None
     """A shipped profile's name, or a file, with defaults for the keys below."""
     contacts: str | None = None
-    """A contact plan: its gaps are outages, and it gives rate and delay unless these are given."""
+    """A contact plan: its gaps are outages, and it gives rate and delay unless these are given. Beside a profile the
+    link is up when both say so, at the lesser rate."""
+    contacts_override: Annotated[tuple[Literal["geometry", "rate"], ...], AsTuple] = ()
+    """What of a plan replaces the profile's instead of limiting it: ``geometry``, its contacts, whatever is in view;
+    ``rate``, its rates."""
     source: Annotated[int, Field(ge=1)] | None = None
     """The plan's node that sends the data."""
     destination: Annotated[int, Field(ge=1)] | None = None
@@ -222,6 +227,22 @@ class Link(Table):
             if getattr(self, key) is None and self.profile is None and self.contacts is None:
                 raise broken("missing; give it, a profile, or contacts", key=key)
         return self
+
+    def given(self, key: str) -> bool:
+        """Whether the scenario itself gives a key, which then holds whatever a profile or a plan says.
+
+        What an abstract profile gives does not count: a plan limits that, as it does a physical profile's.
+        """
+        value = getattr(self, key)
+        if value is None or key not in abstract_keys(self.profile):
+            return value is not None
+        return bool(value != getattr(_abstract(str(self.profile)), key))
+
+
+@lru_cache(maxsize=64)
+def _abstract(profile: str) -> Link:
+    """A link that is nothing but its abstract profile."""
+    return Link(name=profile, profile=profile)
 
 
 def _to_names(value: Any) -> Any:

@@ -1,7 +1,8 @@
 """The physics of a link for the engine: profiles, light times between bodies, contact plans, codes.
 
-A key of the scenario takes precedence over a profile and a contact plan. The rate and the delay of a plan are used if
-no profile gives them; the contacts of a plan replace a profile's windows.
+A key of the scenario takes precedence over a profile and a contact plan. Where a link has both, it is up when the plan
+has a contact and the profile a view, at the lesser rate; ``contacts_override`` says otherwise. The delay of a plan is
+used if no profile gives one.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from dstcc.engine.config import FrameSchedule
 from dstcc.engine.config import Loss as EngineLoss
 from dstcc.errors import InputError
 
-from .fields import MAX_TIME_S, BodyPair, broken, ns
+from .changing import Steps
+from .contacts import Obstacles, clipped, dark_windows, nodes_of, plan_of, planned_rate
+from .fields import BodyPair, broken, ns
 
 if TYPE_CHECKING:
-    from dstcc_channels.contacts import Plan
     from dstcc_channels.profiles import Profile
     from dstcc_channels.realise import LossSchedule, Realisation
     from numpy.typing import NDArray
@@ -34,6 +36,8 @@ ROW_S = 600.0
 """Step between rows of a light time: the cubic between them is within a nanosecond for any pair of planets."""
 MAX_ROWS = 50_000
 """A year at ten minutes per row; longer runs have wider steps, and the spline stays within microseconds."""
+WAYS = ("down", "up")
+"""The directions of a link: of the data, and of the acknowledgements."""
 Outages = tuple[tuple[int, int], ...]
 
 
@@ -52,7 +56,11 @@ class Physics:
 
     delay: DelayColumns | None = None
     rate_bps: float | None = None
+    """A physical profile's; its losses are those at this rate."""
     up_rate_bps: float | None = None
+    plan_rate: Steps | None = None
+    """The plan's rate over time, bit/s."""
+    up_plan_rate: Steps | None = None
     loss: EngineLoss | None = None
     up_loss: EngineLoss | None = None
     outages: Outages | None = None
@@ -63,32 +71,42 @@ class Physics:
 def physics(link: Link, about: About, seed: int) -> Physics:
     """Resolve one link of a scenario under a seed."""
     properties = Physics()
+    if is_physical(link):
+        properties = _of_profile(link, about, seed)
     if link.contacts is not None:
-        properties = _of_plan(link, about)
-    if link.profile is not None and profile_of(link.profile).kind == "physical":
-        start, duration_s = _when(about)
-        realisation = _realised(link.profile, start, duration_s, seed)
-        properties = Physics(
-            delay=curve(realisation.delay_t_s, realisation.delay_s),
-            rate_bps=realisation.rate_bps,
-            up_rate_bps=realisation.up_rate_bps,
-            loss=_schedule(realisation.down, _code_of(link.profile, up=False)),
-            up_loss=_schedule(realisation.up, _code_of(link.profile, up=True)),
-            outages=properties.outages if link.contacts else _windows(realisation.outages_s),
-            up_outages=properties.up_outages if link.contacts else _windows(realisation.up_outages_s),
-            notes=tuple(f"link {link.name}: {note}" for note in realisation.notes),
-        )
+        properties = _with_plan(properties, link, about, seed)
     if isinstance(link.delay_s, BodyPair):
         properties = replace(properties, delay=_between(link.delay_s, *_when(about)))
     return properties
 
 
-def at_rate(loss: EngineLoss, planned_bps: float, given_bps: float) -> EngineLoss:
-    """A profile's frame loss at another rate: the energy per bit is proportional to the duration of a bit."""
-    if loss.frames is None or given_bps == planned_bps:
+def is_physical(link: Link) -> bool:
+    """Whether a link has a profile that is computed, and not one that holds keys."""
+    return link.profile is not None and profile_of(link.profile).kind == "physical"
+
+
+def at_rate(loss: EngineLoss, planned_bps: float, rate: Steps) -> EngineLoss:
+    """A profile's frame loss at another rate: the energy per bit is proportional to the duration of a bit.
+
+    Where the rate changes, two rows a nanosecond apart have Eb/N0 before and after.
+    """
+    frames = loss.frames
+    if frames is None or rate == ((0,), (planned_bps,)):
         return loss
-    shift_db = 10 * log10(planned_bps / given_bps)
-    return replace(loss, frames=replace(loss.frames, ebn0_db=loss.frames.ebn0_db + shift_db))
+    changes = np.array(rate[0][1:], dtype=np.int64)
+    t_ns = np.unique(np.concatenate([frames.t_ns, changes - 1, changes]))
+    if len(changes) == 0:
+        t_ns = frames.t_ns
+    row = np.searchsorted(np.array(rate[0], dtype=np.int64), t_ns, side="right") - 1
+    ebn0_db, index = (
+        values if t_ns is frames.t_ns else np.interp(t_ns, frames.t_ns, values)
+        for values in (frames.ebn0_db, frames.scintillation_index)
+    )
+    gain_db = np.array([10 * log10(planned_bps / given_bps) for given_bps in rate[1]])
+    return replace(
+        loss,
+        frames=replace(frames, t_ns=t_ns, ebn0_db=ebn0_db + gain_db[row], scintillation_index=index),
+    )
 
 
 def coded_loss(name: str, ebn0_db: float) -> EngineLoss:
@@ -163,14 +181,18 @@ def check(scenario: Scenario) -> None:
     """Raise pydantic's error for links that could not be drawn."""
     about = scenario.scenario
     for i, link in enumerate(scenario.link):
-        physical = link.profile is not None and profile_of(link.profile).kind == "physical"
+        physical = is_physical(link)
         for key, needed in (("profile", physical), ("delay_s", isinstance(link.delay_s, BodyPair))):
             for what, value in (("start", about.start), ("duration_s", about.duration_s)):
                 if needed and value is None:
                     raise broken(f"needs {what} in [scenario]", key=f"link.{i}.{key}")
+        if link.contacts_override and (link.contacts is None or link.profile is None):
+            raise broken("needs contacts and a profile", key=f"link.{i}.contacts_override")
         if link.contacts is not None:
             with _named_by_key(f"link.{i}.contacts"):
-                _of_plan(link, about)
+                for way in WAYS:
+                    planned_rate(link, about, way)
+                _planned_delay(link, about)
         with _named_by_key(f"link.{i}.{'profile' if physical else 'delay_s'}"):
             if physical or isinstance(link.delay_s, BodyPair):
                 physics(link, about, scenario.run.seed)
@@ -218,29 +240,65 @@ def _between(pair: BodyPair, start: datetime, duration_s: float) -> DelayColumns
     return curve(t_s, light_time_s(sender, receiver, start, t_s, ephemeris=pair.ephemeris, sent=True))
 
 
-def _of_plan(link: Link, about: About) -> Physics:
-    """A contact plan's gaps as outages, and its rate and delay unless the link or its profile gives them."""
-    assert link.contacts is not None and link.source is not None and link.destination is not None
-    plan = _plan(link.contacts, about.start)
-    ways = ((link.source, link.destination), (link.destination, link.source))
-    down, up = (_windows(plan.outages(*way, MAX_TIME_S)) for way in ways)
-    bare = link.profile is None
-    rates = [
-        plan.rate_bps(*way) if bare and given is None else None
-        for way, given in zip(ways, (link.rate_bps, link.up_rate_bps), strict=True)
-    ]
-    delay = None
-    if bare and link.delay_s is None:
-        rows = plan.delay_table(*ways[0])
-        delay = DelayColumns(tuple(ns(t) for t, _ in rows), tuple(ns(delay) for _, delay in rows))
-    return Physics(delay=delay, rate_bps=rates[0], up_rate_bps=rates[1], outages=down, up_outages=up)
+def _of_profile(link: Link, about: About, seed: int) -> Physics:
+    """What a physical profile gives."""
+    assert link.profile is not None
+    realisation = _realised(link.profile, *_when(about), seed)
+    return Physics(
+        delay=curve(realisation.delay_t_s, realisation.delay_s),
+        rate_bps=realisation.rate_bps,
+        up_rate_bps=realisation.up_rate_bps,
+        loss=_schedule(realisation.down, _code_of(link.profile, up=False)),
+        up_loss=_schedule(realisation.up, _code_of(link.profile, up=True)),
+        outages=_windows(realisation.outages_s),
+        up_outages=_windows(realisation.up_outages_s),
+        notes=tuple(f"link {link.name}: {note}" for note in realisation.notes),
+    )
 
 
-@lru_cache(maxsize=16)
-def _plan(path: str, start: datetime | None) -> Plan:
-    from dstcc_channels.contacts import read_plan
+def _with_plan(known: Physics, link: Link, about: About, seed: int) -> Physics:
+    """What a profile gives, if there is one, within a plan's contacts."""
+    outages: list[Outages] = []
+    notes = list(known.notes)
+    for way in WAYS:
+        obstacles = _obstacles(link, about, seed, way)
+        notes += clipped(link, about, way, obstacles)
+        outages.append(_windows(dark_windows(link, about, way, obstacles)))
+    return replace(
+        known,
+        delay=known.delay or _planned_delay(link, about),
+        plan_rate=planned_rate(link, about, "down"),
+        up_plan_rate=planned_rate(link, about, "up"),
+        outages=outages[0],
+        up_outages=outages[1],
+        notes=tuple(notes),
+    )
 
-    return read_plan(path, start)
+
+def _planned_delay(link: Link, about: About) -> DelayColumns | None:
+    """The plan's light times, for a link that has no delay of its own."""
+    if link.delay_s is not None or is_physical(link):
+        return None
+    rows = plan_of(link, about).delay_table(*nodes_of(link)["down"])
+    return DelayColumns(tuple(ns(t) for t, _ in rows), tuple(ns(delay) for _, delay in rows))
+
+
+def _obstacles(link: Link, about: About, seed: int, way: str) -> Obstacles:
+    """What a profile has in the way of a plan's contacts."""
+    if link.profile is None or "geometry" in link.contacts_override or link.given("outages"):
+        return {}
+    if is_physical(link):
+        return _seen(link.profile, *_when(about), seed, way)
+    if link.outages is None:
+        return {}
+    return {f"an outage of profile {profile_of(link.profile).name}": list(link.outages)}
+
+
+@lru_cache(maxsize=64)
+def _seen(name_or_path: str, start: datetime, duration_s: float, seed: int, way: str) -> Obstacles:
+    from dstcc_channels.realise import obstacles
+
+    return obstacles(profile_of(name_or_path), start, duration_s, seed, way)
 
 
 def _windows(windows: Any) -> Outages:

@@ -38,7 +38,7 @@ NOT_EMULATED: Any = {
 }
 """The keys that :func:`content_hash` leaves out."""
 ADDED = ("window", "controller_lanes", "constants", "restart")
-ADDED_TO_LINKS = ("unannounced_outages", "relay")
+ADDED_TO_LINKS = ("unannounced_outages", "relay", "contacts_override")
 ADDED_TO_LOSSES = ("table", "ramp", "states")
 """Keys of ``[transport]``, of a link and of a loss that are newer than recorded hashes (policy files hold the hashes of
 their training scenarios): a scenario without such a key keeps its hash."""

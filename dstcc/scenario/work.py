@@ -22,7 +22,7 @@ from dstcc.engine.config import NEVER_NS, CrossTraffic, EngineConfig, Link
 from dstcc.errors import InputError, ScenarioError
 from dstcc.wire import HEADER_BYTES
 
-from .fields import NS_PER_S
+from .fields import NS_PER_S, ns
 from .units import UNITS, number_of
 
 PER_PACKET, PER_DATAGRAM, PER_PERIOD = 4, 2, 2
@@ -128,7 +128,7 @@ def work_of(config: EngineConfig, length_s: float, *, trials: int = 1, logs: boo
     """What a trial takes that lasts so long, and what so many of them leave on the disk."""
     transport, objects = config.transport, config.objects
     wire_bits = 8 * (transport.mss_bytes + HEADER_BYTES)
-    carried = sum(link.rate_bps for link in config.links) * length_s / wire_bits
+    carried = sum(link.carried_bits(0, ns(length_s)) for link in config.links) / wire_bits
     copies = len(config.links) if transport.scheduler == "redundant" else 1
     packets = min(float((-(-objects.payload_bytes // transport.mss_bytes)).sum()) * copies, carried)
     samples = length_s * NS_PER_S / config.slot_ns * sum(link.subflows for link in config.links)

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from dstcc.algorithms import KNOWS_RATES
+from dstcc.scenario.contacts import planned_rate
 
 if TYPE_CHECKING:
     from dstcc.scenario import Scenario
@@ -70,12 +71,21 @@ def _restart(scenario: Scenario) -> str | None:
 
 
 def changing_rate(scenario: Scenario) -> str | None:
-    """A link whose rate changes over time, with its key: netem's rate is one."""
+    """A link whose rate changes over time, with its key: netem gives a packet its time on the line as it joins the
+    queue, so that a change of its rate would miss what waits."""
     for index, link in enumerate(scenario.link):
         if isinstance(link.rate_bps, tuple):
             return f"link.{index}.rate_bps: a rate over time exists in the simulator only"
         if link.loss is not None and any(state.rate != 1 for state in link.loss.states or ()):
             return f"link.{index}.loss.states: a state that changes the rate exists in the simulator only"
+        if link.contacts is None:
+            continue
+        for way, key in (("down", "rate_bps"), ("up", "up_rate_bps")):
+            if not link.given(key) and len(planned_rate(link, scenario.scenario, way)[0]) > 1:
+                return (
+                    f"link.{index}.contacts: contacts of different rates ({way}) exist in the simulator only: netem "
+                    f"decides a packet's time on the line when it joins the queue; give the link its {key}"
+                )
     return None
 
 

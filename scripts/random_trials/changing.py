@@ -19,18 +19,19 @@ def changing_trial(seed: int, number: int) -> Trial:
     """The trial of that number, its links with what may change on them."""
     trial = draw_trial(seed, number)
     rng = Random(f"changing {seed}/{number}")
-    config = with_changes(rng, trial.config, told=trial.kind == "ltp")
-    return replace(trial, config=with_relays(Random(f"relays {seed}/{number}"), config))
+    config = with_changes(rng, trial.config)
+    config = with_relays(Random(f"relays {seed}/{number}"), config)
+    return replace(trial, config=with_rates(Random(f"rates {seed}/{number}"), config))
 
 
-def with_changes(rng: Random, config: EngineConfig, *, told: bool) -> EngineConfig:
-    """The trial with other links; a transfer that is ``told`` its rate keeps it."""
+def with_changes(rng: Random, config: EngineConfig) -> EngineConfig:
+    """The trial with other links."""
     links = []
     for link in config.links:
         changed = link
         if maybe(rng, 0.25):
             changed = replace(changed, loss=_schedule(rng, config.duration_ns))
-        if maybe(rng, 0.25) and not told and changed.loss.kind != "frames":
+        if maybe(rng, 0.25):
             times, shares = _steps(rng, config.duration_ns)
             changed = replace(changed, rate_t_ns=times, rate_share=shares)
         if maybe(rng, 0.2):
@@ -48,6 +49,21 @@ def with_relays(rng: Random, config: EngineConfig) -> EngineConfig:
     if config.restarts is not None:
         return config
     links = [replace(link, relay=_relay(rng, link)) if maybe(rng, 0.2) else link for link in config.links]
+    return replace(config, links=tuple(links))
+
+
+def with_rates(rng: Random, config: EngineConfig) -> EngineConfig:
+    """The trial with rates of acknowledgements that change on some of its links, and some that nobody announced."""
+    links = []
+    for link in config.links:
+        changed = link
+        if maybe(rng, 0.2):
+            times, shares = _steps(rng, config.duration_ns)
+            changed = replace(changed, up_rate_t_ns=times, up_rate_share=shares)
+        if maybe(rng, 0.2):
+            times, shares = _steps(rng, config.duration_ns)
+            changed = replace(changed, hidden_t_ns=times, hidden_share=shares)
+        links.append(changed)
     return replace(config, links=tuple(links))
 
 

@@ -155,6 +155,8 @@ def _simpler(config: EngineConfig) -> Iterator[EngineConfig]:
         {"relay": None},
         {"outages_ns": (), "up_outages_ns": None},
         {"rate_t_ns": (), "rate_share": ()},
+        {"up_rate_t_ns": (), "up_rate_share": ()},
+        {"hidden_t_ns": (), "hidden_share": ()},
         {"drops": ()},
         {"subflows": 1},
     )

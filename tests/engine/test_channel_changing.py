@@ -152,11 +152,6 @@ def test_a_rate_over_time_that_is_none_is_refused(rows: tuple[tuple[float, float
         run("cubic", line(*rows), duration_s=1)
 
 
-def test_ltp_is_told_one_rate() -> None:
-    with pytest.raises(ValueError, match="ltp is told one rate"):
-        run("ltp", line((0, 1.0), (1, 0.5)), duration_s=1, scheduler="none")
-
-
 # -------------------------------------------------------------------------------------------------- unannounced outages
 
 

@@ -253,6 +253,28 @@ def test_others_traffic_is_refused() -> None:
     )
 
 
+@pytest.mark.parametrize(("rate", "up_rate", "said"), [(500, 10, "down"), (1000, 20, "up"), (1000, 10, None)])
+def test_contacts_of_different_rates_are_refused_with_netems_reason(
+    tmp_path: Path, rate: int, up_rate: int, said: str | None
+) -> None:
+    plan = tmp_path / "plan.txt"
+    plan.write_text(
+        f"a contact +0 +60 2 1 1000\na contact +90 +120 2 1 {rate}\n"
+        f"a contact +0 +60 1 2 10\na contact +90 +120 1 2 {up_rate}\na range +0 +120 1 2 5\n"
+    )
+    link = {"name": "a", "contacts": str(plan), "source": 2, "destination": 1}
+    problem = misfit(scenario([link]))
+    if said is None:
+        assert problem is None
+    else:
+        assert problem is not None
+        assert problem.startswith(
+            f"link.0.contacts: contacts of different rates ({said}) exist in the simulator only: netem"
+        )
+    # The keys that the message names let it run.
+    assert misfit(scenario([link | {"rate_bps": 8000.0, "up_rate_bps": 80.0}])) is None
+
+
 def test_the_table_of_algorithms_names_the_kernels() -> None:
     names = {(row.kind, row.name) for row in TABLE if "kernel" in row.backends}
     assert names == {("congestion", name) for name in CONGESTION} | {

@@ -38,7 +38,7 @@ def test_json_has_the_contacts_of_every_seed(dark: Path) -> None:
 def test_tables_have_the_contacts_of_one_seed(dark: Path) -> None:
     report = load_report([dark])
     markdown = render(report, "md")
-    assert "| 0–2.5 s | 0.0 / 0.0 |" in markdown  # 4,000 bytes are 0.004 MB
+    assert "| 0–2.5 s | 0.3 | 0.0 / 0.0 |" in markdown  # 1 Mbit/s; 4,000 bytes are 0.004 MB
     assert "What each contact brought home" in render(report, "html")
 
 
@@ -48,11 +48,23 @@ def test_a_dated_missions_contacts_are_in_utc(tmp_path: Path) -> None:
     dated = QUICK.replace('"quick"', '"quick"\nstart = 2028-03-11T23:59:58Z')
     report = load_report([run_of(tmp_path, "outages = [[2.5, 3.5]]\n", dated)])
     markdown, page = render(report, "md"), render(report, "html")
-    assert "| Contact (UTC) | cubic+minrtt |" in markdown
-    assert "| 2028-03-11 23:59:58–2028-03-12 00:00:00 | 0.0 / 0.0 |" in markdown
+    assert "| Contact (UTC) | Could carry | cubic+minrtt |" in markdown
+    assert "| 2028-03-11 23:59:58–2028-03-12 00:00:00 | 0.3 | 0.0 / 0.0 |" in markdown
     assert '<th scope="col">Contact (UTC)</th>' in page and "2028-03-12 00:00:01–" in page
     (section,) = json.loads(render(report, "json"))["sections"]
     assert section["contacts"]["cubic+minrtt"]["1"][1]["from_s"] == 3.5
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_tables_say_what_each_contact_could_carry_at_its_rates(tmp_path: Path) -> None:
+    # 1 Mbit/s until 2.5 s, 0.2 Mbit/s from 3.5 s until the run's end.
+    link = "outages = [[2.5, 3.5]]\nrate_bps = [[0, 1e6], [3, 2e5]]\n"
+    run = run_of(tmp_path, link, QUICK.replace("rate_bps = 1_000_000\n", ""))
+    (section,) = json.loads(render(load_report([run]), "json"))["sections"]
+    first, second = section["contacts"]["cubic+minrtt"]["1"]
+    assert first["capacity_bytes"] == 2.5 * 1e6 / 8
+    assert second["capacity_bytes"] == round((second["to_s"] - 3.5) * 2e5 / 8)
+    assert "| 0–2.5 s | 0.3 |" in render(load_report([run]), "md")
 
 
 def test_without_outages_there_is_no_such_table(tmp_path: Path) -> None:

@@ -45,6 +45,59 @@ def link_windows(
     ``mask_deg`` is the least elevation at the stations and at a lander. Raises like :func:`.light_time_s` and
     :func:`.visibility`.
     """
+    there, here = _ends(
+        far, stations, start, duration_s, direction=direction, mask_deg=mask_deg, ephemeris=ephemeris
+    )
+    leaves, arrives = (there, here) if direction == "down" else (here, there)
+    return intersection(leaves, arrives)
+
+
+def link_obstacles(
+    far: Far,
+    stations: Iterable[str],
+    start: datetime,
+    duration_s: float,
+    *,
+    direction: str = "down",
+    mask_deg: float = DEFAULT_MASK_DEG,
+    ephemeris: str = "kepler",
+) -> tuple[Windows, Windows]:
+    """When no packet may leave for what is in the far end's way (its body, or its horizon), and for what is in the
+    stations'. The keywords are those of :func:`link_windows`; the two may overlap."""
+    there, here = _ends(
+        far, stations, start, duration_s, direction=direction, mask_deg=mask_deg, ephemeris=ephemeris
+    )
+    return complement(there, 0.0, duration_s), complement(here, 0.0, duration_s)
+
+
+def link_outages(
+    far: Far,
+    stations: Iterable[str],
+    start: datetime,
+    duration_s: float,
+    *,
+    direction: str = "down",
+    mask_deg: float = DEFAULT_MASK_DEG,
+    ephemeris: str = "kepler",
+) -> Windows:
+    """When no packet may leave: the rest of the run. The keywords are those of :func:`link_windows`."""
+    usable = link_windows(
+        far, stations, start, duration_s, direction=direction, mask_deg=mask_deg, ephemeris=ephemeris
+    )
+    return complement(usable, 0.0, duration_s)
+
+
+def _ends(
+    far: Far,
+    stations: Iterable[str],
+    start: datetime,
+    duration_s: float,
+    *,
+    direction: str,
+    mask_deg: float,
+    ephemeris: str,
+) -> tuple[Windows, Windows]:
+    """When the far end has a view of the Earth and when a station has one of the far end, in the sender's time."""
     if direction not in DIRECTIONS:
         raise InputError(f"direction: {direction!r} is none; allowed: {', '.join(DIRECTIONS)}")
     planet = body(far if isinstance(far, str) else far.body).name
@@ -74,21 +127,6 @@ def link_windows(
     first, last = ends + light_time_s(sender, receiver, start, ends, ephemeris=ephemeris, sent=True)
     edges = np.array(arrives(float(first), float(last - first))).reshape(-1, 2)
     edges = edges - light_time_s(receiver, sender, start, edges, ephemeris=ephemeris)
-    return intersection(leaves(0.0, duration_s), ((float(one), float(other)) for one, other in edges))
-
-
-def link_outages(
-    far: Far,
-    stations: Iterable[str],
-    start: datetime,
-    duration_s: float,
-    *,
-    direction: str = "down",
-    mask_deg: float = DEFAULT_MASK_DEG,
-    ephemeris: str = "kepler",
-) -> Windows:
-    """When no packet may leave: the rest of the run. The keywords are those of :func:`link_windows`."""
-    usable = link_windows(
-        far, stations, start, duration_s, direction=direction, mask_deg=mask_deg, ephemeris=ephemeris
-    )
-    return complement(usable, 0.0, duration_s)
+    moved = [(float(one), float(other)) for one, other in edges]
+    sent = leaves(0.0, duration_s)
+    return (sent, moved) if down else (moved, sent)

@@ -21,8 +21,9 @@ inline Flight make_flight(const EngineConfig& config, std::size_t link, std::siz
     tcp.siblings = &siblings;
     const Time delay = *std::max_element(on.delay_ns.begin(), on.delay_ns.end());
     const Time rtt = 2 * delay + slot + answer, share = slot * on.subflows;
-    const ControlSetup setup{tcp, link, on.rate_bps / on.subflows, std::max<Time>((rtt + share - 1) / share, 2),
-                             config.slot_ns};
+    ControlSetup setup{tcp, link, on.rate_bps / on.subflows, std::max<Time>((rtt + share - 1) / share, 2),
+                       config.slot_ns};
+    setup.plan = &on.rate;
     auto control = transport.make_control ? transport.make_control(setup)
                                           : make_congestion(transport, transport.congestion, setup);
     return {transport, std::move(control), tcp};

@@ -83,11 +83,12 @@ inline void reno_cong_avoid(TcpState& tcp, std::int64_t acked) {
 struct ControlSetup {
     const TcpState& tcp;                     // of its subflow, before the handshake
     std::size_t link = 0;                    // its number, for parameters with a value per link
-    double line_bps = 0;                     // the subflow's share of the link's rate
+    double line_bps = 0;                     // the subflow's share of the link's rate, the most where that changes
     std::int64_t bdp_segments = 0;           // the window that fills this share over the longest round trip
     Time slot_ns = kNever;                   // in which an agent acts once
     bool background = false;                 // of somebody else's flow: parameters with a value per link are not for it
     const Parameters* parameters = nullptr;  // the control's own; make_congestion() looks them up
+    const Shares* plan = nullptr;            // of the link's rate over time, by the contact plan
 
     // All values of a parameter; none where it is not set.
     const std::vector<double>& all(const std::string& name) const { return values_of(parameters, name); }

@@ -88,6 +88,12 @@ struct RelayConfig {
     std::vector<CrossTrafficConfig> cross_traffic;
 };
 
+// Shares of a rate over time: each from its time on until the next, the first at 0. None: all of it.
+struct Shares {
+    std::vector<Time> t_ns;
+    std::vector<double> share;  // above 0, at most 1
+};
+
 struct LinkConfig {
     double rate_bps = 0, up_rate_bps = 0;
     std::vector<Time> delay_t_ns, delay_ns;
@@ -96,8 +102,8 @@ struct LinkConfig {
     LossConfig loss, up_loss;
     std::vector<std::pair<Time, Time>> outages_ns, up_outages_ns;
     std::vector<std::pair<Time, Time>> unannounced_ns;  // outages of both directions that no contact plan has
-    std::vector<Time> rate_t_ns;                        // the data direction's rate over time: its steps, from 0 on;
-    std::vector<double> rate_share;                     // each a share of `rate_bps`, above 0, until the next. None: 1
+    Shares rate, up_rate;                               // of the rates over time, by the contact plan
+    Shares hidden;                                      // of the data direction's, that nobody announced
     std::vector<CrossTrafficConfig> cross_traffic;
     int subflows = 1;  // of the connection under test
     std::vector<FlowConfig> flows;

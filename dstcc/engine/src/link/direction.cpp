@@ -22,7 +22,7 @@ std::vector<std::pair<Time, Time>> all_outages(const LinkConfig& link, bool up) 
 Direction::Direction(const LinkConfig& link, bool up, std::uint64_t seed, std::uint64_t index, std::uint32_t full_bytes)
     : ns_per_byte_(8.0 * kNsPerS / (up ? link.up_rate_bps : link.rate_bps)),
       full_bytes_(full_bytes),
-      steps_(up ? RateSteps() : RateSteps(link.rate_t_ns, link.rate_share)),
+      steps_(RateSteps::actual(link, up)),
       outages_(all_outages(link, up)),
       delay_(link.delay_t_ns, link.delay_ns, link.delay_slope) {
     const LossConfig& loss = up ? link.up_loss : link.loss;
@@ -30,9 +30,10 @@ Direction::Direction(const LinkConfig& link, bool up, std::uint64_t seed, std::u
     slot_ns_ = std::max<Time>(1, service_ns(full_bytes));
     framed_ = loss.kind == kFrameLoss && loss.frames->frame_bits > 1;  // bits are no frames that packets share
     if (framed_)
-        frames_ = FrameLoss(loss.frames, up ? link.up_rate_bps : link.rate_bps, full_bytes, seed, index, up ? 1 : 0);
+        frames_ =
+            FrameLoss(loss.frames, up ? link.up_rate_bps : link.rate_bps, steps_, full_bytes, seed, index, up ? 1 : 0);
     else
-        loss_ = Losses({loss, slot_ns_, seed, index, up ? std::uint64_t{1} : 0});
+        loss_ = Losses({loss, slot_ns_, seed, index, up ? std::uint64_t{1} : 0, steps_});
     steady_rate_ = steps_.steady();
     if (!up && link.relay) relay_.emplace(*link.relay, seed, index, full_bytes);
     steady_delay_ = delay_.constant() && !relay_;
@@ -67,18 +68,19 @@ Direction::Passage Direction::transmit_unsteady(Time now, std::uint32_t bytes) {
 std::int64_t Direction::count_delivering(Time& next, Time to) {
     std::int64_t packets = 0;
     for (std::int64_t slot = next / slot_ns_; next < to;) {
-        if (next + slot_ns_ > dark_from_ns_ && in_outage(next, next + slot_ns_)) {
+        const Time end = steady_rate_ ? next + slot_ns_ : steps_.finish(next, slot_ns_);
+        if (end > dark_from_ns_ && in_outage(next, end)) {
             next = outages_[outage_].second;
             slot = next / slot_ns_;
         } else if (framed_) {
             const std::int64_t erased = frames_.first_erased(frames_.frame_at(next), frames_.frames_of(full_bytes_));
             packets += erased < 0;
-            next = erased < 0 ? next + slot_ns_ : std::max(next + 1, frames_.begin_of(erased + 1));
+            next = erased < 0 ? end : std::max(next + 1, frames_.begin_of(erased + 1));
         } else if (!steady_rate_) {
             slot = next / slot_ns_;
             const bool lost = !lossless_ && loss_.lost(slot, 0, full_bytes_);
             packets += !lost;
-            next = lost ? (slot + 1) * slot_ns_ : steps_.finish(next, slot_ns_);
+            next = lost ? (slot + 1) * slot_ns_ : end;
         } else if (lossless_) {
             const Time lit = std::min(to, dark_from_ns_ - slot_ns_ + 1);  // every start before then gets through
             const std::int64_t more = (lit - next + slot_ns_ - 1) / slot_ns_;

@@ -13,12 +13,15 @@ constexpr double kDeepestDb = -200;  // a gain of 0 would have no logarithm; no 
 
 }  // namespace
 
-ErrorRate::ErrorRate(std::shared_ptr<const FrameSchedule> schedule, double unit_ns, const Stream& gains)
+ErrorRate::ErrorRate(std::shared_ptr<const FrameSchedule> schedule, double unit_ns, const Stream& gains,
+                     RateSteps steps, Clock clock)
     : schedule_(std::move(schedule)),
       gains_(gains),
       unit_ns_(unit_ns),
       units_per_ns_(1 / unit_ns),
-      cell_units_(std::max(static_cast<std::int64_t>(kNsPerS / unit_ns), std::int64_t{1})) {
+      cell_units_(std::max(static_cast<std::int64_t>(kNsPerS / unit_ns), std::int64_t{1})),
+      steps_(std::move(steps)),
+      by_work_(clock == Clock::kWork && !steps_.steady()) {
     const auto& index = schedule_->scintillation;
     scintillates_ = std::any_of(index.begin(), index.end(), [](double m) { return m > 0; });
     steady_ = schedule_->t_ns.size() == 1 && !scintillates_;
@@ -32,7 +35,8 @@ double ErrorRate::enter(std::int64_t unit) {
     }
     cell_begin_ = unit / cell_units_ * cell_units_;
     cell_end_ = cell_begin_ + cell_units_;
-    const Time middle = (begin_of(cell_begin_) + begin_of(cell_end_)) / 2;
+    const Time change = steps_.steady() ? kNever : cut_at_changes(unit);
+    const Time middle = std::min((begin_of(cell_begin_) + begin_of(cell_end_)) / 2, change - 1);
     const std::vector<Time>& t = schedule_->t_ns;
     row_ = row_before(t, middle, row_);
     const std::size_t next = std::min(row_ + 1, t.size() - 1);
@@ -52,6 +56,17 @@ double ErrorRate::enter(std::int64_t unit) {
     cell_end_ = std::min(cell_end_, std::max(unit, unit_at((block + 1) * coherence)) + 1);
     while (cell_end_ > unit + 1 && begin_of(cell_end_ - 1) / coherence > block) --cell_end_;
     return on_curve(ebn0_db + gain_db(block, between(schedule_->scintillation)));
+}
+
+// A unit goes by the rate at which it begins. When that changes next.
+Time ErrorRate::cut_at_changes(std::int64_t unit) {
+    const Time begin = begin_of(unit), from = steps_.change_before(begin), to = steps_.change_after(begin);
+    while (cell_begin_ < unit && begin_of(cell_begin_) < from)
+        cell_begin_ = std::min(unit, std::max(cell_begin_ + 1, unit_at(from)));
+    if (to == kNever) return to;
+    cell_end_ = std::min(cell_end_, std::max(unit, unit_at(to)) + 1);
+    while (cell_end_ > unit + 1 && begin_of(cell_end_ - 1) >= to) --cell_end_;
+    return to;
 }
 
 double ErrorRate::gain_db(std::int64_t block, double index) const {

@@ -7,28 +7,37 @@
 //     G = (sqrt(s) + sigma x)^2 + (sigma y)^2,   sigma^2 = (1 - s) / 2,   x, y standard normal.
 //
 // Time is counted in units (frames, or service slots) and evaluated per *cell*: the units of about a second, in which Eb/N0
-// moves by hundredths of a dB, or one that takes longer; at its middle, and cut where the gain changes. Which cell a unit
-// is in depends on its number alone, so any unit can be asked for, in any order.
+// moves by hundredths of a dB, or one that takes longer; at its middle, and cut where the gain or the line's rate changes.
+// Which cell a unit is in depends on its number alone, so any unit can be asked for, in any order. Frames go by the line's
+// work, so that a slower line has longer ones; slots by time.
 #pragma once
 
-#include "core/config.hpp"
+#include "link/rate_steps.hpp"
 
 namespace dstcc {
 
 class ErrorRate {
 public:
     ErrorRate() = default;
-    ErrorRate(std::shared_ptr<const FrameSchedule> schedule, double unit_ns, const Stream& gains);
+    enum class Clock { kWork, kTime };
+    ErrorRate(std::shared_ptr<const FrameSchedule> schedule, double unit_ns, const Stream& gains, RateSteps steps,
+              Clock clock);
 
     bool covers(std::int64_t unit) const { return unit >= cell_begin_ && unit < cell_end_; }
     std::int64_t cell_begin() const { return cell_begin_; }
     std::int64_t cell_end() const { return cell_end_; }
     double enter(std::int64_t unit);  // moves to the unit's cell and gives its rate
-    std::int64_t unit_at(Time at) const { return static_cast<std::int64_t>(static_cast<double>(at) * units_per_ns_); }
-    Time begin_of(std::int64_t unit) const { return static_cast<Time>(static_cast<double>(unit) * unit_ns_); }
+    std::int64_t unit_at(Time at) const {
+        return static_cast<std::int64_t>((by_work_ ? steps_.done(at) : static_cast<double>(at)) * units_per_ns_);
+    }
+    Time begin_of(std::int64_t unit) const {
+        const double begin = static_cast<double>(unit) * unit_ns_;
+        return static_cast<Time>(by_work_ ? steps_.reach(begin) : begin);
+    }
     double unit_ns() const { return unit_ns_; }
 
 private:
+    Time cut_at_changes(std::int64_t unit);
     double gain_db(std::int64_t block, double index) const;
     double on_curve(double ebn0_db) const;
 
@@ -36,6 +45,8 @@ private:
     Stream gains_;
     double unit_ns_ = 1, units_per_ns_ = 1;
     std::int64_t cell_units_ = 1;
+    RateSteps steps_;
+    bool by_work_ = false;
     bool steady_ = true;  // one Eb/N0, no scintillation
     bool scintillates_ = false;
     std::size_t row_ = 0;

@@ -1,6 +1,7 @@
 // Loss by code frames: a coded link loses whole frames, and every packet that has a bit in one of them.
 //
-// The direction is a clock of frames of k information bits: frame f covers [f Tf, (f + 1) Tf), Tf = k / rate. A packet of
+// The direction is a clock of frames of k information bits: frame f covers [f Tf, (f + 1) Tf), Tf = k / rate, in time at the
+// line's most rate (link/rate_steps.hpp), which is time where that is constant. A packet of
 // b bytes spans n = ceil(8 b / k) frames from the one its service starts in, and is lost when any of them is erased, so
 // packets that share a frame share its fate (losses cluster) while a packet alone is lost with 1 - (1 - FER)^n.
 //
@@ -21,12 +22,12 @@ namespace dstcc {
 class FrameLoss {
 public:
     FrameLoss() = default;
-    FrameLoss(const std::shared_ptr<const FrameSchedule>& schedule, double rate_bps, std::uint32_t full_bytes,
-              std::uint64_t seed, std::uint64_t link, std::uint64_t direction)
+    FrameLoss(const std::shared_ptr<const FrameSchedule>& schedule, double rate_bps, const RateSteps& steps,
+              std::uint32_t full_bytes, std::uint64_t seed, std::uint64_t link, std::uint64_t direction)
         : frames_(seed, kStreamFrame, link, direction),
           groups_(seed, kStreamFrameGroup, link, direction),
           rate_(schedule, static_cast<double>(schedule->frame_bits) * kNsPerS / rate_bps,
-                Stream(seed, kStreamGain, link, direction)),
+                Stream(seed, kStreamGain, link, direction), steps, ErrorRate::Clock::kWork),
           frames_per_bit_(1.0 / static_cast<double>(schedule->frame_bits)),
           full_bytes_(full_bytes) {}
 

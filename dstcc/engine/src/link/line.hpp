@@ -1,10 +1,11 @@
-// A transmitter that knows when its link is dark: what a contact plan tells a station.
+// A transmitter that knows when its link is dark, and its rate over time: what a contact plan tells a station.
 //
 // It starts nothing that an outage would cut: the next start of a transmission of length s at or after t is
 //
 //     fit(t, s) = the least u >= t with [u, u + s] outside every outage,
 //
-// and work of length w begun at t is done at finish(t, w), the outages in between passed over.
+// and work of length w begun at t is done at finish(t, w), the outages in between passed over. Lengths are those at the
+// plan's rates (link/rate_steps.hpp).
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace dstcc {
 class Line {
 public:
     Line() = default;
-    // `told_bps` above 0 spaces transmissions at that wire rate instead of the link's own.
+    // `told_bps` above 0 spaces transmissions at that wire rate, always, instead of the plan's.
     Line(const LinkConfig& link, bool up, std::uint64_t seed, std::uint64_t index, std::uint32_t full_bytes,
          double told_bps)
         : direction_(link, up, seed, index, full_bytes),
@@ -26,7 +27,9 @@ public:
                         : up         ? link.up_rate_bps
                                      : link.rate_bps)),
           full_bytes_(full_bytes),
-          full_gap_(gap_of(full_bytes)) {}
+          full_gap_(gap_of(full_bytes)),
+          plan_(RateSteps::planned(link, up)),
+          pace_(told_bps > 0 ? RateSteps() : plan_) {}
 
     // `departs_ns`: the end of service, which is when the timers of RFC 5326 start; where the queue was full, now.
     struct Sent {
@@ -34,21 +37,24 @@ public:
     };
     Sent transmit(Time now, std::uint32_t bytes) {
         const auto passage = direction_.transmit(now, bytes);
-        free_ns_ = now + (bytes == full_bytes_ ? full_gap_ : gap_of(bytes));
+        free_ns_ = pace_.finish(now, bytes == full_bytes_ ? full_gap_ : gap_of(bytes));
         while (outage_ < outages_.size() && outages_[outage_].second <= now) ++outage_;
-        const Time departs = passage.wait_ns < 0 ? now : now + passage.wait_ns + direction_.service_ns(bytes);
-        return {passage.arrive_ns, departs, passage.wait_ns};
+        return {passage.arrive_ns, passage.wait_ns < 0 ? now : direction_.busy_ns(), passage.wait_ns};
     }
 
     Time free_ns() const { return free_ns_; }
-    double ns_per_byte() const { return ns_per_byte_; }
-    double rate_bps() const { return 8.0 * kNsPerS / ns_per_byte_; }
+    double ns_per_byte() const { return ns_per_byte_; }  // at the most rate
+    // The share of the most rate that transmissions keep to at a time.
+    double share_at(Time at) const { return pace_.share_at(at); }
+    double rate_bps(Time at) const { return 8.0 * kNsPerS / ns_per_byte_ * share_at(at); }
+    // How long a full packet takes that leaves at `at`, by the plan.
+    Time full_service_ns(Time at) const { return plan_.finish(at, direction_.slot_ns()) - at; }
     Direction& direction() { return direction_; }
     const Direction& direction() const { return direction_; }
 
     Time fit(Time at, Time service) const {
         if (outage_ == outages_.size()) return at;
-        for (std::size_t i = first_after(at); i < outages_.size() && at + service > outages_[i].first; ++i)
+        for (std::size_t i = first_after(at); i < outages_.size() && plan_.finish(at, service) > outages_[i].first; ++i)
             at = outages_[i].second;
         return at;
     }
@@ -58,12 +64,13 @@ public:
     }
     Time finish(Time at, Time work) const {
         for (std::size_t i = first_after(at); i < outages_.size(); ++i) {
-            const Time lit = std::max<Time>(outages_[i].first - at, 0);
+            const Time dark = std::max(outages_[i].first, at);
+            const Time lit = pace_.steady() ? dark - at : static_cast<Time>(pace_.work(at, dark));
             if (work <= lit) break;
             work -= lit;
             at = outages_[i].second;
         }
-        return at + work;
+        return pace_.finish(at, work);
     }
 
 private:
@@ -81,6 +88,7 @@ private:
     double ns_per_byte_ = 0;
     std::uint32_t full_bytes_ = 0;
     Time full_gap_ = 0, free_ns_ = 0;
+    RateSteps plan_, pace_;
 };
 
 }  // namespace dstcc

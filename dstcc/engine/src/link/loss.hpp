@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/config.hpp"
+#include "link/rate_steps.hpp"
 #include "core/registry.hpp"
 
 namespace dstcc {
@@ -32,6 +33,7 @@ struct LossSetup {
     const LossConfig& config;
     Time slot_ns = 0;
     std::uint64_t seed = 0, link = 0, direction = 0;  // of its random streams
+    RateSteps steps = {};                             // the line's rate, which Eb/N0 follows
 };
 
 // The draws of packets by their place.

@@ -41,7 +41,8 @@ public:
     explicit BitFrames(const LossSetup& setup)
         : BitLoss(setup),
           error_rate_(setup.config.frames, static_cast<double>(setup.slot_ns),
-                      Stream(setup.seed, kStreamGain, setup.link, setup.direction)) {}
+                      Stream(setup.seed, kStreamGain, setup.link, setup.direction), setup.steps,
+                      ErrorRate::Clock::kTime) {}
     bool lost(std::int64_t slot, std::uint32_t nth, std::uint32_t bytes) override {
         if (!error_rate_.covers(slot)) set_rate(error_rate_.enter(slot));
         return BitLoss::lost(slot, nth, bytes);

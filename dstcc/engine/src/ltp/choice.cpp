@@ -98,7 +98,7 @@ Time Ltp::due(std::uint32_t object, std::size_t l, bool repairable) const {
     const Time deadline = config_.objects.deadline_ns[object];
     if (!repairable || deadline == kNever) return deadline;
     const Time light = links_[l].one_way_ns, spare = deadline - config_.objects.release_ns[object] - light;
-    return deadline - std::clamp<Time>(spare / 2, 0, 2 * light + links_[l].margin_ns);
+    return deadline - std::clamp<Time>(spare / 2, 0, 2 * light + margin(l, now_, now_));
 }
 
 bool Ltp::in_time(std::uint32_t object, std::size_t l, bool repairable) const {

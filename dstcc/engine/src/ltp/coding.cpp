@@ -64,7 +64,8 @@ void Ltp::close_matrix(std::size_t l, std::size_t layer) {
         planned.bytes = static_cast<double>(matrix.source) * planned.packet_bytes;
         planned.most_repair = most_packets(config_.coding.code) - matrix.source;
         matrix.state = link.rule->state();
-        const double carried = static_cast<double>(config_.coding.block_ns) / link.down.ns_per_byte();
+        const double carried =
+            static_cast<double>(config_.coding.block_ns) / link.down.ns_per_byte() * link.down.share_at(now_);
         matrix.planned = link.rule->repair(layer, planned, carried / static_cast<double>(link.open_matrix.size()));
     }
     if (matrix.planned == 0) return finish_matrix(l, number);

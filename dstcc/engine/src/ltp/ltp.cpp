@@ -55,8 +55,6 @@ Ltp::Ltp(const EngineConfig& config)
         state.up = Line(link, true, config_.seed, l, full_bytes_, 0);
         state.bound = LayerQueue(transport.layer_first);
         if (coding_) state.rule.emplace(config_.coding);
-        // The answer may wait for a full segment on the line and be one itself; as much again for what nobody foresaw.
-        state.margin_ns = 2 * (state.down.direction().slot_ns() + state.up.direction().slot_ns());
         links_.push_back(std::move(state));
         for (std::size_t k = 0; k < link.cross_traffic.size(); ++k)
             cross_.push_back({TrafficSource(link.cross_traffic[k], config_.seed, l, k), l});
@@ -116,7 +114,12 @@ void Ltp::on_idle_head(std::size_t head) {
 Time Ltp::answer_by(std::size_t l, const Line& far, Time departed) const {
     const Direction& path = links_[l].down.direction();  // light takes as long both ways
     const Time answered = far.fit_bytes(departed + path.delay_lookup(departed), full_bytes_);
-    return answered + path.delay_lookup(answered) + links_[l].margin_ns;
+    return answered + path.delay_lookup(answered) + margin(l, departed, answered);
+}
+
+// The answer may wait for a full segment on the line and be one itself; as much again for what nobody foresaw.
+Time Ltp::margin(std::size_t l, Time departed, Time answered) const {
+    return 2 * (links_[l].down.full_service_ns(departed) + links_[l].up.full_service_ns(answered));
 }
 
 void Ltp::set_timer(std::size_t l, Clock clock, std::uint32_t slot, std::uint32_t serial, Time at) {
@@ -205,7 +208,7 @@ void Ltp::on_slot() {
         out.retransmitted.push_back(link.slot_retransmitted);
         out.delivered.push_back(link.slot_delivered);
         out.queue.push_back(link.down.direction().queue_bytes(now_));
-        out.pacing_bps.push_back(link.down.rate_bps());
+        out.pacing_bps.push_back(link.down.rate_bps(now_));
         link.slot_sent = link.slot_lost = link.slot_retransmitted = link.slot_delivered = 0;
         wake(l);  // what has been put off may have become urgent, or hopeless
     }

@@ -1,6 +1,7 @@
 // ltp: a transfer without TCP, after the Licklider Transmission Protocol (RFC 5326), in virtual time: one trial.
 //
-//   block      a layer of a chunk: one session, on one link, segments of mss bytes at the link's rate, no window, no handshake
+//   block      a layer of a chunk: one session, on one link, segments of mss bytes at the rate that the contact plan has then,
+//              no window, no handshake
 //   red        the last segment is a checkpoint; the receiver answers it with reports of what came (deferred, not per segment);
 //              gaps are sent again and end in a new checkpoint that asks about the same stretch
 //   green      sent once, handed up as it comes, never repeated
@@ -111,7 +112,7 @@ private:
         std::int64_t current = -1, next_segment = 0;  // session under way, if any
         std::int64_t backlog_bytes = 0;               // bound, under way or to be repaired, on the wire
         std::int64_t in_flight = 0;                   // data segments whose fate the sender does not know
-        Time one_way_ns = 0, margin_ns = 0;
+        Time one_way_ns = 0;
         Time last_rtt_ns = 0, min_rtt_ns = 0;
         std::optional<RateRule> rule;           // where ltp is coded
         std::vector<std::int64_t> open_matrix;  // by layer; -1: none
@@ -145,6 +146,7 @@ private:
     void set_matrix_timer(std::size_t l, Clock clock, std::int64_t matrix, Time at);
     void push_timer(std::size_t l, const Timer& timer);
     Time answer_by(std::size_t l, const Line& far, Time departed) const;
+    Time margin(std::size_t l, Time departed, Time answered) const;
     void refresh_delays();
     void complete(std::uint32_t object);
     void give_up(std::uint32_t object);

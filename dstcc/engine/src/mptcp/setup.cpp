@@ -119,7 +119,10 @@ ControlSetup Simulation::control_setup(const TcpState& tcp, std::size_t link, in
     const Time rtt = 2 * longest_delay(config) + down.slot_ns() +
                      up.service_ns(static_cast<std::uint32_t>(config_.transport.header_bytes));
     const Time slot = down.slot_ns() * sharers;
-    return {tcp, link, config.rate_bps / sharers, std::max<Time>((rtt + slot - 1) / slot, 2), config_.slot_ns};
+    ControlSetup setup{tcp, link, config.rate_bps / sharers, std::max<Time>((rtt + slot - 1) / slot, 2),
+                       config_.slot_ns};
+    setup.plan = &config.rate;
+    return setup;
 }
 
 // A buffer that is not told is four times what the links and their queues hold, 4 MiB at least, as the kernel backend has

@@ -69,7 +69,7 @@ public:
           any_(channel.direction),
           share_(channel.share),
           outages_(all_outages(link, false)),
-          steps_(link.rate_t_ns, link.rate_share),
+          steps_(RateSteps::actual(link, false)),
           horizon_(config.duration_ns),
           wire_(config.transport.mss_bytes + config.transport.header_bytes),
           slot_ns_(full_.slot_ns()) {
@@ -114,8 +114,9 @@ private:
         }
     }
     double packets_before(Time at) {
-        if (coarse_)
+        if (coarse_ && steps_.steady())
             return std::max(0.0, static_cast<double>(lit_before(at + slot_ns_)) / static_cast<double>(slot_ns_));
+        if (coarse_) return lit_work_before(at) / static_cast<double>(slot_ns_) + 1;
         packets_ += static_cast<double>(full_.count_delivering(next_, at));
         return packets_;
     }

@@ -170,8 +170,12 @@ LinkConfig read_link(const py::handle& link) {
     const py::object up_outages = link.attr("up_outages_ns");
     out.up_outages_ns = up_outages.is_none() ? out.outages_ns : up_outages.cast<Outages>();
     out.unannounced_ns = link.attr("unannounced_ns").cast<Outages>();
-    out.rate_t_ns = link.attr("rate_t_ns").cast<std::vector<Time>>();
-    out.rate_share = link.attr("rate_share").cast<std::vector<double>>();
+    const auto shares = [&](const char* t_ns, const char* share) {
+        return Shares{link.attr(t_ns).cast<std::vector<Time>>(), link.attr(share).cast<std::vector<double>>()};
+    };
+    out.rate = shares("rate_t_ns", "rate_share");
+    out.up_rate = shares("up_rate_t_ns", "up_rate_share");
+    out.hidden = shares("hidden_t_ns", "hidden_share");
     for (const auto& source : link.attr("cross_traffic")) out.cross_traffic.push_back(read_cross(source));
     out.subflows = link.attr("subflows").cast<int>();
     out.drops = link.attr("drops").cast<std::vector<std::pair<std::int64_t, int>>>();

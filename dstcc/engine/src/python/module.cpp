@@ -67,10 +67,10 @@ py::array_t<bool> channel_losses(const py::object& link, std::int64_t seed, std:
     py::array_t<bool> out(slots);
     auto view = out.mutable_unchecked<1>();
     if (config.loss.kind == kFrameLoss && config.loss.frames->frame_bits > 1) {
-        FrameLoss process(config.loss.frames, config.rate_bps, bytes, key, index, 0);
+        FrameLoss process(config.loss.frames, config.rate_bps, RateSteps::actual(config, false), bytes, key, index, 0);
         for (std::int64_t k = 0; k < slots; ++k) view(k) = process.lost((first + k) * slot_ns, bytes);
     } else {
-        const auto process = make_loss({config.loss, slot_ns, key, index, 0});
+        const auto process = make_loss({config.loss, slot_ns, key, index, 0, RateSteps::actual(config, false)});
         for (std::int64_t k = 0; k < slots; ++k) view(k) = process->lost(first + k, 0, bytes);
     }
     return out;

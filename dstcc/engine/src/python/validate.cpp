@@ -42,16 +42,13 @@ void validate_sharing(const EngineConfig& config) {
     require(subflows + flows <= 65'535, "at most 65,535 TCP senders");
 }
 
-void validate_rate_steps(const LinkConfig& link, bool ltp) {
-    const std::size_t rows = link.rate_t_ns.size();
-    require(link.rate_share.size() == rows, "a rate over time has as many times as shares");
-    if (rows == 0) return;
-    require(!ltp, "ltp is told one rate");
-    require(link.loss.kind != kFrameLoss || link.loss.frames->frame_bits == 1, "a code's frames have one rate");
-    require(link.rate_t_ns[0] == 0, "a rate over time begins at 0");
+void validate_shares(const Shares& shares) {
+    const std::size_t rows = shares.t_ns.size();
+    require(shares.share.size() == rows, "a rate over time has as many times as shares");
     for (std::size_t i = 0; i < rows; ++i) {
-        require(i == 0 || link.rate_t_ns[i] > link.rate_t_ns[i - 1], "times of a rate must rise");
-        require(link.rate_share[i] >= 1e-6 && link.rate_share[i] <= 1, "a share of the rate is 1e-6 to 1");
+        require(i > 0 || shares.t_ns[0] == 0, "a rate over time begins at 0");
+        require(i == 0 || shares.t_ns[i] > shares.t_ns[i - 1], "times of a rate must rise");
+        require(shares.share[i] >= 1e-6 && shares.share[i] <= 1, "a share of the rate is 1e-6 to 1");
     }
 }
 
@@ -176,7 +173,7 @@ void validate(const EngineConfig& config) {
             require(std::min({m0, m1, 3 * secant - m0 - m1}) > -1,
                     "a curved delay must fall more slowly than time passes");
         }
-        validate_rate_steps(link, t.congestion == kTransferLtp);
+        for (const auto* shares : {&link.rate, &link.up_rate, &link.hidden}) validate_shares(*shares);
         if (link.relay) {
             require(link.relay->at >= 0 && link.relay->at <= 1, "a relay is on the way: at is 0 to 1");
             require(link.relay->rate_bps >= kLeastRateBps, "rates must be at least 0.00023 bit/s");
