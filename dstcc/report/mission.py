@@ -156,14 +156,15 @@ def _link(section: Section, link: Mapping[str, Any]) -> LinkFacts:
     if segments:
         low, high = (f"{count:,.0f}".replace(",", "\u202f") for count in (segments[0], segments[-1]))
         bdp += f" ({low if low == high else f'{low}–{high}'} segments)"
-    loss = link.get("loss") or _resolved(section, name).get("loss")
+    resolved = _resolved(section, name)
+    least = resolved.get("least_rate_bps")  # where the rate changes; those of trials are the highest
     return LinkFacts(
         name,
         span("seconds", rtts),
-        span("bps", rates),
-        describe_loss(loss),
+        span("bps", rates if least is None else [*rates, float(least)]),
+        describe_loss(link.get("loss") or resolved.get("loss")),
         bdp,
-        _more(link, _resolved(section, name)),
+        _more(link, resolved),
     )
 
 

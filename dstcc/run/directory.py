@@ -92,8 +92,9 @@ SCHEMA = 1
 TABLES = ("trials.parquet", "chunks.parquet", "samples.parquet", "links.parquet")
 IDENTITY = ("scenario_sha256", "backend", "scale")
 """What of ``run.json`` distinguishes runs."""
-LINK_FACTS = ("name", "rate_bps", "rtt_s", "delay_s", "loss", "outages", "outage_s")
-"""What ``run.json`` says of each link, as the first seed draws it; outages until the longest trial ends."""
+LINK_FACTS = ("name", "rate_bps", "least_rate_bps", "rtt_s", "delay_s", "loss", "outages", "outage_s")
+"""What ``run.json`` says of each link, as the first seed draws it; outages until the longest trial ends, the least rate
+where it changes."""
 
 
 @dataclass(frozen=True)
@@ -522,7 +523,7 @@ def _meta(
         "seeds": list(scenario.seeds),
         "machine": machine(),
         "wall_s": wall_s,
-        "links": [{key: link[key] for key in LINK_FACTS} for link in links],
+        "links": [{key: link[key] for key in LINK_FACTS if key in link} for link in links],
         "trials": len(trial_keys(scenario)),
         "extensions": [extension.document() for extension in extensions_of(scenario)],
         "warnings": [*link_notes(scenario), *warnings],

@@ -15,7 +15,7 @@ class Whole(dict[str, Any]):
     """The shape of a table that has all of these keys; a value is null only where ``None`` is one of its types."""
 
 
-LINK = {"name": (str,), "rate_bps": NUMBER, "outages": (int,), "outage_s": NUMBER}
+LINK = {"name": (str,), "rate_bps": NUMBER, "least_rate_bps": NUMBER, "outages": (int,), "outage_s": NUMBER}
 SHAPE: dict[str, Any] = {
     "dstcc_version": (str,),
     "git_commit": (str,),

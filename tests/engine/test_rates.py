@@ -227,8 +227,8 @@ def test_the_bound_counts_outages_frames_and_states_at_changing_rates() -> None:
     dark = ((ns(1.1), ns(1.3)), (ns(2.05), ns(2.9)))
     for more in ({"outages_ns": dark}, {"loss": frames(5.0), "outages_ns": dark}):
         quarter = bound(line((0, 0.25), **more))
-        assert quarter == pytest.approx(bound(link(3e6, **more)), rel=0.01)  # type: ignore[arg-type]
-        assert quarter < 0.5 * bound(link(**more))  # type: ignore[arg-type]
+        assert quarter == pytest.approx(bound(link(3e6, **more)), rel=0.01)
+        assert quarter < 0.5 * bound(link(**more))
         assert bound(hidden((0, 0.25), **more)) == quarter
     assert bound(replace(line((0, 0.5)), hidden_t_ns=(0,), hidden_share=(0.5,))) == bound(line((0, 0.25)))
 

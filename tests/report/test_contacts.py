@@ -65,6 +65,8 @@ def test_tables_say_what_each_contact_could_carry_at_its_rates(tmp_path: Path) -
     assert first["capacity_bytes"] == 2.5 * 1e6 / 8
     assert second["capacity_bytes"] == round((second["to_s"] - 3.5) * 2e5 / 8)
     assert "| 0–2.5 s | 0.3 |" in render(load_report([run]), "md")
+    page = render(load_report([run]), "html").replace("\u202f", " ")
+    assert "<td>200 kb/s – 1 Mb/s</td>" in page  # the link's own row
 
 
 def test_without_outages_there_is_no_such_table(tmp_path: Path) -> None:
