@@ -115,6 +115,14 @@ def test_a_line_carries_what_its_table_and_its_states_leave() -> None:
     assert hidden.carried_bits(0, 3 * 10**9) == pytest.approx(100 + 50 + 5)
     assert describe(hidden, 3)["least_rate_bps"] == pytest.approx(5)
     assert describe(hidden, 3)["rate_steps"] == 3
+    only = replace(hidden, rate_t_ns=(), rate_share=())
+    assert (describe(only, 3)["rate_steps"], describe(only, 3)["least_rate_bps"]) == (2, 10)
+    announced = describe(link, 3)
+    assert (announced["rate_steps"], announced["least_rate_bps"]) == (2, 50)
+    assert not {"unannounced_s", "least_up_rate_bps"} & set(announced)
+    up = replace(link, rate_t_ns=(), rate_share=(), up_rate_t_ns=(0, 5), up_rate_share=(0.25, 1.0))
+    assert (describe(up, 3)["up_rate_steps"], describe(up, 3)["least_up_rate_bps"]) == (2, 25)
+    assert "least_rate_bps" not in describe(up, 3)
 
 
 def test_a_run_without_an_end_is_as_long_as_its_rates_make_it(minimal: Path) -> None:

@@ -283,6 +283,20 @@ def test_contacts_of_different_rates_run_under_ltp(plan: Callable[..., Scenario]
     assert most - 3 * 0.4 <= delivered_mb(scenario) <= most
 
 
+def test_acknowledgements_change_their_rate_from_contact_to_contact(plan: Callable[..., Scenario]) -> None:
+    up = "a contact +100 +500 1 2 1000\na contact +600 +700 1 2 4000"
+    made = link(plan("a contact +0 +600 2 1 1000", "", up=up))
+    assert (made.up_rate_bps, made.up_rate_t_ns, made.up_rate_share) == (
+        32_000,
+        (0, 600 * 10**9),
+        (0.25, 1.0),
+    )
+    # A given rate of the data leaves them the plan's; their own key does not.
+    assert link(plan("a contact +0 +600 2 1 1000", "rate_bps = 1e6", up=up)).up_rate_share == (0.25, 1.0)
+    given = link(plan("a contact +0 +600 2 1 1000", "up_rate_bps = 1e3", up=up))
+    assert (given.rate_bps, given.up_rate_bps, given.up_rate_share) == (8_000, 1e3, ())
+
+
 def test_contacts_outside_the_run_count_for_nothing(plan: Callable[..., Scenario]) -> None:
     made = link(plan("a contact +0 +600 2 1 1000\na contact +90000 +90600 2 1 25000", ""))
     assert (made.rate_bps, made.rate_share) == (8_000, ())
