@@ -57,10 +57,10 @@ def clipped(link: Link, about: About, way: str, obstacles: Obstacles) -> Iterato
     """A sentence for each contact of which the obstacles take a part, or all: what is left, and the reasons."""
     from dstcc_channels.geometry import intersection, total_s, union
 
-    end_s = length_s(about)
+    end_s, in_the_way = length_s(about), union(*obstacles.values())
     for contact in plan_of(link, about).between(*nodes_of(link)[way], end_s):
         whole = [(max(contact.from_s, 0.0), min(contact.to_s, end_s))]
-        lost_s = total_s(intersection(whole, union(*obstacles.values())))
+        lost_s = total_s(intersection(whole, in_the_way))
         if lost_s < LEAST_CLIPPED_S:
             continue
         taken = {why: total_s(intersection(whole, windows)) for why, windows in obstacles.items()}

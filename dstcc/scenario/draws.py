@@ -22,7 +22,7 @@ from .changing import Steps, chain_until_s, least, rate_rows, shares
 from .fields import NS_PER_S, BodyPair, Draw, ns
 from .losses import Drawing, LossModel, document_of
 from .model import Link, Scenario
-from .physics import DelayColumns, Outages, Physics, at_rate, clamped, physics
+from .physics import DelayColumns, Outages, Physics, at_rate, clamped, clipped_contacts, physics
 from .relay import described
 from .traffic import engine_flows, engine_traffic
 
@@ -40,7 +40,9 @@ def link_notes(scenario: Scenario) -> tuple[str, ...]:
     notes: list[str] = []
     for link in scenario.link:
         known = physics(link, scenario.scenario, scenario.run.seed)
-        notes += [*known.notes, *_slower_than_planned(scenario, link, known)]
+        notes += known.notes
+        notes += clipped_contacts(link, scenario.scenario, scenario.run.seed)
+        notes += _slower_than_planned(scenario, link, known)
         for key, loss in (("loss", link.loss), ("up_loss", link.up_loss)):
             if loss is None or loss.ebn0_db is None or loss.code is None:
                 continue
@@ -94,7 +96,7 @@ def _changes(link: EngineLink) -> dict[str, object]:
     if link.unannounced_ns:
         said["unannounced_s"] = sum(stop - start for start, stop in link.unannounced_ns) / NS_PER_S
     if link.rate_share or link.hidden_share:
-        said["rate_steps"] = len(link.rate_share or (1.0,)) + len(link.hidden_share or (1.0,)) - 1
+        said["rate_steps"] = max(1, len(link.rate_share)) + max(1, len(link.hidden_share)) - 1
         said["least_rate_bps"] = (
             link.rate_bps * min(link.rate_share or (1.0,)) * min(link.hidden_share or (1.0,))
         )

@@ -80,6 +80,13 @@ def physics(link: Link, about: About, seed: int) -> Physics:
     return properties
 
 
+def clipped_contacts(link: Link, about: About, seed: int) -> list[str]:
+    """A sentence for each contact of a link's plan that its profile clips, or takes whole."""
+    if link.contacts is None:
+        return []
+    return [said for way in WAYS for said in clipped(link, about, way, _obstacles(link, about, seed, way))]
+
+
 def is_physical(link: Link) -> bool:
     """Whether a link has a profile that is computed, and not one that holds keys."""
     return link.profile is not None and profile_of(link.profile).kind == "physical"
@@ -258,20 +265,16 @@ def _of_profile(link: Link, about: About, seed: int) -> Physics:
 
 def _with_plan(known: Physics, link: Link, about: About, seed: int) -> Physics:
     """What a profile gives, if there is one, within a plan's contacts."""
-    outages: list[Outages] = []
-    notes = list(known.notes)
-    for way in WAYS:
-        obstacles = _obstacles(link, about, seed, way)
-        notes += clipped(link, about, way, obstacles)
-        outages.append(_windows(dark_windows(link, about, way, obstacles)))
+    outages, up_outages = (
+        _windows(dark_windows(link, about, way, _obstacles(link, about, seed, way))) for way in WAYS
+    )
     return replace(
         known,
         delay=known.delay or _planned_delay(link, about),
         plan_rate=planned_rate(link, about, "down"),
         up_plan_rate=planned_rate(link, about, "up"),
-        outages=outages[0],
-        up_outages=outages[1],
-        notes=tuple(notes),
+        outages=outages,
+        up_outages=up_outages,
     )
 
 
