@@ -160,6 +160,14 @@ def _kernel(debug: bool) -> Callable[[], str]:
     return look
 
 
+def _confinement() -> str:
+    """What keeps a guest, and whatever runs in it, to itself on this host."""
+    lacking = import_module("dstcc_kernel.confinement").lacking()
+    if lacking:
+        raise Lacking(f"this host has no {'; no '.join(lacking)}")
+    return "namespaces, seccomp, Landlock, read-only mounts, dropped capabilities and limits"
+
+
 def _kernel_build() -> str:
     source = import_module("dstcc_kernel.source")
     version = source.needed_version()
@@ -231,6 +239,12 @@ CHECKS = (
     ),
     Check("virtual-time kernel", _kernel(debug=False), "dstcc kernel build"),
     Check("debug kernel", _kernel(debug=True), "dstcc kernel build --debug"),
+    Check(
+        "guest confinement",
+        _confinement,
+        "gcc, and a host with Landlock (Linux 5.19) that lets its users make user namespaces; not a container that "
+        "forbids them",
+    ),
     Check("ISA-L", _isal, "apt install libisal-dev g++"),
     Check("pyroute2", _pyroute2, "pip install 'dstcc[kernel]'"),
     Check("kernel MPTCP", _mptcp, "a kernel with CONFIG_MPTCP, and: sysctl net.mptcp.enabled=1"),

@@ -5,8 +5,12 @@ idle time in it passes at once. What it does is a function of kernel, job and se
 (``host.c``), its clock starts at a fixed date and stands still while it computes, addresses are not randomised, and
 the kernel's command line, which is entropy too, never differs.
 
-    run ──> boot (host.so) ──> kernel ──> init ──> job
-            ends all processes            says how the job ended
+    run ──> boot ──────────────> keeper ──────────> kernel ─────────────> init ──> job
+            ends all processes   is confined to     gives up the host's   says how the job ended
+                                 the run's folder   system calls (host.so)
+
+Whatever runs in it, its kernel's modules too, can do on the host what ``boot`` and ``host.so`` leave: see
+``kernel-cc/lab/confine.c`` and ``filter.c``; :func:`.confinement.lacking` says what this host does not leave out.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from typing import Any
 
 from dstcc.errors import KernelError, MissingCapabilityError
 
+from .folders import bytes_below
 from .leftovers import remove_leftovers
 from .processor import bound_to, processor
 from .programs import programs
@@ -40,11 +45,19 @@ SMALLEST_MB = 64
 """Below that the kernel does not reach its first process."""
 SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """The job's ``PATH``: root's."""
-PATIENCE_S = 10.0
-"""How long ``boot`` may take to end a guest's processes; it needs milliseconds."""
+PATIENCE_S = 2.5
+"""How long ``boot`` may take to end a guest's processes; it needs milliseconds, and gives up after 1.5 s."""
+OUT_MB = 1 << 20
+"""What a job may leave in its folder unless told otherwise."""
+LOOK_S = 0.5
+"""Between two looks at what it has left there."""
+SPARE_MB = 1024
+"""Of addresses, beside the guest's memory: its kernel with its libraries maps some 100."""
 
 STARTS = "dstcc: the job starts"
-ENDED = re.compile(r"dstcc: the job ended with (\d+) after (\d+\.\d+) s")
+SAID, ENDED = "said", "ended"
+"""The folder, and the file in it, in which the guest's first process says how the job ended. What it prints of it on
+the console anybody can print there."""
 REPORT = re.compile(
     r"(?:BUG|WARNING|UBSAN|INFO: (?:possible|trying|inconsistent)|kmemleak): .*|Kernel panic.*"
 )
@@ -77,6 +90,7 @@ def run(
     environment: Mapping[str, str] | None = None,
     at: Path | None = None,
     at_limit: Callable[[int], None] | None = None,
+    out_mb: int = OUT_MB,
 ) -> GuestResult:
     """Boot ``kernel``, run ``argv`` as its only job, switch it off.
 
@@ -90,8 +104,11 @@ def run(
     then does not depend on these. ``at_limit`` is called with the process id of ``boot`` (the guest's processes are
     its descendants) when ``wall_s`` has passed, while the guest still runs.
 
+    ``out_mb`` is how much may lie in ``out`` on this machine's disk.
+
     Whatever happens, no process of the guest outlives this call, and what it wrote to ``out`` stays. Raises
-    :class:`KernelError` when the guest runs for more than ``wall_s`` seconds or dies without its job's end.
+    :class:`KernelError` when the guest runs for more than ``wall_s`` seconds, writes too much, or dies without its
+    job's end.
     """
     if memory_mb < SMALLEST_MB:
         raise ValueError(f"memory_mb = {memory_mb}: a guest needs at least {SMALLEST_MB}")
@@ -102,18 +119,34 @@ def run(
     started = time.monotonic()
     with _scratch(memory_mb) as scratch:
         _furnish(scratch, kit, argv, out, environment or {}, at=at)
-        command = [str(kit / "boot"), str(kit / "host.so"), str(kernel), *_words(memory_mb)]
-        in_time = _boot(command, scratch, console, seed=seed, wall_s=wall_s, at_limit=at_limit)
-    text = console.read_text(errors="replace")
-    ended = ENDED.search(text)
-    if not in_time:
-        raise KernelError(
-            f"the guest was stopped: it still ran after {wall_s:g} s ({console} has its last words)"
+        limits = [str(max(memory_mb, out_mb)), str(_address_mb(kernel, memory_mb))]
+        command = [str(kit / "boot"), *limits, str(kit / "host.so"), str(kernel), *_words(memory_mb)]
+        problem = _boot(
+            command, scratch, console, out, seed=seed, wall_s=wall_s, at_limit=at_limit, out_mb=out_mb
         )
+        ended = _ended(scratch / SAID / ENDED)
+    if problem is not None:
+        raise KernelError(f"the guest was stopped: {problem} ({console} has its last words)")
+    text = console.read_text(errors="replace")
     if ended is None:
         raise KernelError(f"the guest died: {_last_words(text)} ({console} has all it said)")
-    exit_code, virtual_s = int(ended[1]), float(ended[2])
-    return GuestResult(exit_code, console, virtual_s, time.monotonic() - started, reports(text))
+    return GuestResult(ended[0], console, ended[1], time.monotonic() - started, reports(text))
+
+
+def _ended(path: Path) -> tuple[int, float] | None:
+    """The job's exit code and the virtual seconds since boot; ``None`` of one that did not end."""
+    try:
+        code, seconds = path.read_text().split()
+    except (OSError, ValueError):
+        return None
+    return int(code), float(seconds)
+
+
+def _address_mb(kernel: Path, memory_mb: int) -> int:
+    """What a process of the guest may map; 0, no limit, where the kernel shadows all addresses (KASAN)."""
+    config = kernel.parent / "config"
+    watched = config.exists() and "CONFIG_KASAN=y" in config.read_text()
+    return 0 if watched else memory_mb + SPARE_MB
 
 
 def reports(console: str) -> tuple[str, ...]:
@@ -149,6 +182,7 @@ def _furnish(
     (scratch / "tree").symlink_to("/")
     (scratch / "out").symlink_to(out)
     (scratch / "host").mkdir()
+    (scratch / SAID).mkdir()
     shutil.copy(kit / "init", scratch / "init")
 
 
@@ -175,12 +209,14 @@ def _boot(
     command: list[str],
     scratch: Path,
     console: Path,
+    out: Path,
     *,
     seed: int,
     wall_s: float,
     at_limit: Callable[[int], None] | None,
-) -> bool:
-    """Run the kernel in ``scratch`` to its end; whether it came in time."""
+    out_mb: int,
+) -> str | None:
+    """Run the kernel in ``scratch`` to its end; why it was stopped, if it was."""
     how: dict[str, Any] = {
         "cwd": scratch,
         "env": {"DSTCC_SEED": str(seed), "TMPDIR": "."},
@@ -192,16 +228,45 @@ def _boot(
         with bound_to(number):
             process = stack.enter_context(started(command, stdout=log, **how))
         try:
-            process.wait(timeout=wall_s)
-        except subprocess.TimeoutExpired:
-            if at_limit is not None:
-                at_limit(process.pid)
-            return False
+            return _wait(process, out, wall_s=wall_s, at_limit=at_limit, out_mb=out_mb)
         finally:
-            if process.poll() is None:
-                process.terminate()
-                process.wait(timeout=PATIENCE_S)
-    return True
+            _end(process)
+
+
+def _wait(
+    process: subprocess.Popen[bytes],
+    out: Path,
+    *,
+    wall_s: float,
+    at_limit: Callable[[int], None] | None,
+    out_mb: int,
+) -> str | None:
+    """Wait for the guest's end, and look at what it writes; why it must be stopped, if it must."""
+    until = time.monotonic() + wall_s
+    while True:
+        left = until - time.monotonic()
+        try:
+            process.wait(timeout=max(0.0, min(LOOK_S, left)))
+        except subprocess.TimeoutExpired:
+            if left <= LOOK_S:
+                if at_limit is not None:
+                    at_limit(process.pid)
+                return f"it still ran after {wall_s:g} s"
+        if bytes_below(out) > out_mb << 20:
+            return f"it has written more than {out_mb:,} MB"
+        if process.returncode is not None:
+            return None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()  # all others end with it
+        process.wait()
 
 
 @contextmanager

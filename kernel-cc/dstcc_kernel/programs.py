@@ -21,11 +21,12 @@ from .sources import folder
 
 FLAGS = ("-O2", "-Wall", "-Wextra")
 PROGRAMS = {
-    "boot": ("boot.c", ()),
-    "init": ("init.c", ("-static",)),  # runs where there are no libraries yet
-    "host.so": ("host.c", ("-shared", "-fPIC")),
-    "preload.so": ("preload.c", ("-shared", "-fPIC")),
+    "boot": (("boot.c", "confine.c"), ()),
+    "init": (("init.c",), ("-static",)),  # runs where there are no libraries yet
+    "host.so": (("host.c", "filter.c"), ("-shared", "-fPIC")),
+    "preload.so": (("preload.c",), ("-shared", "-fPIC")),
 }
+HEADERS = ("confine.h",)
 
 BUILT_PROGRAMS = Kind("the programs", lambda _path: None, folder=True)
 """By its name; two that compile at once replace each other's."""
@@ -37,15 +38,16 @@ def programs() -> Path:
     Raises :class:`MissingCapabilityError` without a C compiler, :class:`KernelError` with what it says.
     """
     digest = hashlib.sha256(repr((FLAGS, PROGRAMS)).encode())
-    for file, _ in PROGRAMS.values():
+    for file in (*HEADERS, *(file for files, _ in PROGRAMS.values() for file in files)):
         digest.update((folder("lab") / file).read_bytes())
     made = cache_folder() / "kernel" / f"programs-{digest.hexdigest()[:12]}"
     if not made.is_dir():
         if shutil.which("gcc") is None:
             raise MissingCapabilityError("guests cannot be started: apt install gcc libc6-dev")
         with written(), atomic_directory(made, replaces=BUILT_PROGRAMS) as work:
-            for name, (file, options) in PROGRAMS.items():
-                _compile([*FLAGS, *strictness(), *options, "-o", str(work / name), str(folder("lab") / file)])
+            for name, (files, options) in PROGRAMS.items():
+                sources = [str(folder("lab") / file) for file in files]
+                _compile([*FLAGS, *strictness(), *options, "-o", str(work / name), *sources])
     return made
 
 

@@ -8,9 +8,14 @@
  *   tree   a link to the host's root, which becomes the guest's, read-only
  *   out    a link to the run's folder, which is the one writable place
  *   host   an empty folder
+ *   said   a folder for the file "ended", which says how the job ended: "CODE SECONDS", virtual ones since boot
  * so that the kernel's command line, which goes into its entropy, is the same for every run.
  *
- * On the console it says "dstcc: the job starts" before it. Its last line there: "dstcc: the job ended with CODE after SECONDS s", virtual seconds since boot.
+ * On the console it says "dstcc: the job starts" before it, and how it ended: for who reads the log, as programs may print
+ * there, too. The file is this process's alone: nobody sees the folder it is in.
+ *
+ * What a program may do as the guest's root is bounded for all: no more tasks than TASKS, and what the kernel itself starts
+ * (modprobe) has no rights.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,6 +33,7 @@
 
 #define JOB_BYTES (1 << 20)
 #define JOB_STRINGS 4096
+#define TASKS "2048" /* each process is one of the host's */
 
 static void off(void)
 {
@@ -62,10 +68,32 @@ static void make_folder(const char *path)
 	mkdir(part, 0755);
 }
 
+/* The file that says how the job ended, where nobody else finds it. */
+static int open_ended(void)
+{
+	int file;
+
+	mount_on("hostfs", "/host", MS_NODEV, "said");
+	file = open("/host/ended", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (file < 0 || umount2("/host", MNT_DETACH))
+		die("/said");
+	return file;
+}
+
+static void set_up(const char *path, const char *value)
+{
+	int file = open(path, O_WRONLY | O_CLOEXEC);
+	ssize_t length = (ssize_t)strlen(value);
+
+	if (file < 0 || write(file, value, (size_t)length) != length)
+		die(path);
+	close(file);
+}
+
 /* The host's tree as root, as switch_root does it: moved over what the kernel mounted. */
 static void take_tree(void)
 {
-	mount_on("hostfs", "/host", MS_RDONLY, "tree");
+	mount_on("hostfs", "/host", MS_RDONLY | MS_NODEV, "tree");
 	if (chdir("/host") || mount(".", "/", NULL, MS_MOVE, NULL) || chroot(".") || chdir("/"))
 		die("the host's file tree");
 	mount_on("proc", "/proc", 0, NULL);
@@ -117,7 +145,7 @@ int main(void)
 	static char *strings[JOB_STRINGS];
 	struct timespec now;
 	ssize_t size = 0, got;
-	int count = 0, arguments, code;
+	int count = 0, arguments, code, ended;
 	int job = open("/job", O_RDONLY | O_CLOEXEC);
 
 	while (job >= 0 && (got = read(job, text + size, sizeof(text) - 1 - size)) > 0)
@@ -131,10 +159,13 @@ int main(void)
 	memmove(strings + 2, strings + 3, arguments * sizeof(*strings));
 	strings[2 + arguments] = NULL;
 
+	ended = open_ended();
 	take_tree();
 	set_console();
+	set_up("/proc/sys/kernel/threads-max", TASKS);
+	set_up("/proc/sys/kernel/usermodehelper/bset", "0 0");
 	make_folder(strings[0]);
-	mount_on("hostfs", strings[0], 0, "out");
+	mount_on("hostfs", strings[0], MS_NODEV, "out");
 	setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
 
 	/* The debug kernel complains once of User-Mode Linux's own fork; that is not the job's doing. */
@@ -147,6 +178,8 @@ int main(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	printf("dstcc: the job ended with %d after %lld.%09ld s\n", code, (long long)now.tv_sec, now.tv_nsec);
 	fflush(stdout);
+	if (dprintf(ended, "%d %lld.%09ld\n", code, (long long)now.tv_sec, now.tv_nsec) < 0 || close(ended))
+		die("/said/ended");
 	off();
 	return 0;
 }

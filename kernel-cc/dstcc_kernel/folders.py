@@ -1,0 +1,52 @@
+"""A folder's contents where others may have made it: however deep, and read without following a link."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+
+
+def _ignore(_error: OSError) -> None:
+    """What is gone, or cannot be read, is not there."""
+
+
+def below(folder: Path, on_error: Callable[[OSError], None] = _ignore) -> Iterator[os.DirEntry[str]]:
+    """All entries below, a folder before what is in it, each folder's by their names. :func:`os.walk` of Python 3.11
+    calls itself for each level."""
+    waiting = [os.fspath(folder)]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as opened:
+                entries = sorted(opened, key=lambda entry: entry.name)
+        except OSError as error:
+            on_error(error)
+            continue
+        yield from entries
+        waiting += [entry.path for entry in reversed(entries) if entry.is_dir(follow_symlinks=False)]
+
+
+def bytes_below(folder: Path) -> int:
+    """What lies in a folder on the disk."""
+    used = 0
+    for entry in below(folder):
+        try:
+            used += entry.stat(follow_symlinks=False).st_blocks * 512
+        except OSError:
+            continue  # it has gone meanwhile
+    return used
+
+
+def keep_only_files(folder: Path, but: Collection[str] = ()) -> None:
+    """Remove what is neither file nor folder, and the special rights of what is; but for what has these names in it."""
+    with os.scandir(folder) as opened:
+        tops = [top for top in opened if top.name not in but]
+    for top in tops:
+        within = below(Path(top.path)) if top.is_dir(follow_symlinks=False) else ()
+        for entry in (top, *within):
+            mode = entry.stat(follow_symlinks=False).st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                Path(entry.path).unlink()
+            elif mode & 0o7000:
+                Path(entry.path).chmod(mode & 0o777)
