@@ -12,7 +12,7 @@ from dstcc.errors import DstccError
 
 from .controller_process import ERROR
 from .job import JOB, Job, read_job
-from .module import load
+from .module import load, lock
 from .steer import make
 from .topology import PAGES
 from .transfer import carry
@@ -28,6 +28,8 @@ def main(folder: Path) -> int:
     try:
         if job.module is not None:
             load(Path(job.module))
+        if job.guest:
+            lock()
         if job.coded:
             _carry_coded(job, folder)
         else:

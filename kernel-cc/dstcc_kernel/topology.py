@@ -16,7 +16,6 @@ source says its link. Without names, everything goes when the last process that 
 from __future__ import annotations
 
 import array
-import ctypes
 import fcntl
 import os
 import socket
@@ -30,11 +29,11 @@ from typing import Any
 
 from pyroute2 import MPTCP, IPRoute
 
+from .namespaces import CLONE_NEWNET, new_network, unshare
+from .namespaces import enter as setns
 from .netem import Netem, install
 from .redirect import redirect
 
-CLONE_NEWNET = 0x40000000
-"""sched.h."""
 SIOCETHTOOL = 0x8946
 OFFLOADS = (0x1F, 0x24, 0x2C)
 """ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO: a netem that loses must lose single packets."""
@@ -210,13 +209,19 @@ class Topology:
 
 @contextmanager
 def build(
-    buffer_bytes: int, *, unsent_bytes: int | None = None, sysctls: Mapping[str, str] = MappingProxyType({})
+    buffer_bytes: int,
+    *,
+    unsent_bytes: int | None = None,
+    sysctls: Mapping[str, str] = MappingProxyType({}),
+    roots: Sequence[int] | None = None,
 ) -> Iterator[Topology]:
     """Two hosts without links, whose sockets may hold ``buffer_bytes``, a subflow so many of them unsent; gone when the
-    block ends."""
+    block ends. ``roots`` are the user namespaces, one a host, whose root may change the host's network."""
     home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        spaces = [new_namespace(buffer_bytes, unsent_bytes, sysctls) for _ in range(2)]
+        spaces = [
+            new_namespace(buffer_bytes, unsent_bytes, sysctls, users=users) for users in roots or (None, None)
+        ]
     finally:
         enter(home)
         os.close(home)
@@ -243,14 +248,18 @@ def _outer(shape: Shape) -> Netem:
     return Netem(delay_ns=shape.delay_ns, loss=shape.loss, seed=shape.seed)
 
 
-_LIBC = ctypes.CDLL(None, use_errno=True)
-
-
 def new_namespace(
-    buffer_bytes: int, unsent_bytes: int | None, sysctls: Mapping[str, str] = MappingProxyType({})
+    buffer_bytes: int,
+    unsent_bytes: int | None,
+    sysctls: Mapping[str, str] = MappingProxyType({}),
+    *,
+    users: int | None = None,
 ) -> int:
     """Enter a network namespace of its own, set up for far peers; an open file that holds it."""
-    _called(_LIBC.unshare(CLONE_NEWNET), "unshare")
+    if users is None:
+        unshare(CLONE_NEWNET)
+    else:
+        enter(new_network(users))
     buffers = f"4096 131072 {buffer_bytes}"
     settings = {**SYSCTLS, "net/ipv4/tcp_rmem": buffers, "net/ipv4/tcp_wmem": buffers, **sysctls}
     if unsent_bytes is not None:
@@ -264,13 +273,7 @@ def new_namespace(
 
 def enter(namespace: int) -> None:
     """Be in a namespace from now on."""
-    _called(_LIBC.setns(namespace, CLONE_NEWNET), "setns")
-
-
-def _called(result: int, what: str) -> None:
-    if result != 0:
-        error = ctypes.get_errno()
-        raise OSError(error, f"{what}: {os.strerror(error)}")
+    setns(namespace, CLONE_NEWNET)
 
 
 def offloads_off(namespace: int, device: str, offloads: Sequence[int] = OFFLOADS) -> None:

@@ -20,13 +20,14 @@ from dstcc.scenario import files_of
 
 from .. import guest
 from ..backend import built
+from ..folders import keep_only_files
 from ..programs import programs
 from .inside import PRELOAD
-from .mission import AT, ERROR, MISSION, OUTCOME, RUNNING, STDERR, STDOUT, TOO_LONG, Mission
+from .mission import AT, ERROR, HERE, MISSION, OUTCOME, RUNNING, STDERR, STDOUT, TOO_LONG, Mission
 from .native_bpf import check_program
 from .outcome import OUTPUT, digest
 from .own_module import build_bpf, build_module, check_folder
-from .planning import Options, memory_mb, plan
+from .planning import Options, memory_mb, out_mb, plan
 from .spinning import busy_program
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def _furnish(work: Path, mission: Mission, options: Options) -> None:
     (work / "lib").mkdir(parents=True)
     for name in PACKAGES:
         (work / "lib" / name).symlink_to(_home(name))
-    (work / "here").symlink_to(options.here.resolve())
+    (work / HERE.name).symlink_to(options.here.resolve())
     shutil.copy(programs() / PRELOAD, work / PRELOAD)
     if options.module is not None:
         build_module(options.module, built().kernel, work / MODULE)
@@ -150,6 +151,7 @@ def _boot(work: Path, mission: Mission, *, seed: int, wall_s: float, tell: Tell)
                 environment={"PYTHONPATH": str(AT / "lib")},
                 at=AT,
                 at_limit=look,
+                out_mb=out_mb(mission),
             )
     except MissingCapabilityError as error:
         raise MissingCapabilityError(f"{error}; --disk makes the hosts' folders smaller") from None
@@ -157,6 +159,8 @@ def _boot(work: Path, mission: Mission, *, seed: int, wall_s: float, tell: Tell)
         if not seen:
             raise
         return _stopped(work, mission, wall_s, *seen[0])
+    finally:
+        keep_only_files(work, but=("lib", HERE.name))
     if (work / ERROR).exists():
         raise DstccError((work / ERROR).read_text().strip())
     if not (work / OUTCOME).exists():

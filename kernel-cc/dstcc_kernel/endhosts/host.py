@@ -1,8 +1,9 @@
 """One end host: a process that is PID 1 of a namespace of its own, starts the host's programs and says how they end.
 
 Its programs see the machine's files read-only, one folder of their own (``/run/HOST``, in memory, so that times of
-files are the guest's and a full one is full), names of the other host, and no process of it. When PID 1 is killed, the
-kernel ends all of them, whatever they forked.
+files are the guest's and a full one is full), names of the other host, and no process of it; they are root of the host
+and not of the guest (:mod:`.apart`), as PID 1 is. When PID 1 is killed, the kernel ends all of them, whatever they
+forked.
 
 PID 1 is told over a socket, a line each: ``start N``, ``end N SIGNAL``; it says ``ended N STATUS`` (as
 :func:`os.waitstatus_to_exitcode`) or ``failed N MESSAGE``.
@@ -10,45 +11,29 @@ PID 1 is told over a socket, a line each: ``start N``, ``end N SIGNAL``; it says
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import select
 import signal
 import socket
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Never
 
-from ..topology import CLONE_NEWNET
-from .mission import AT, HOSTS, VARIABLE, Program
+from ..namespaces import CLONE_NEWNET, CLONE_NEWPID, enter, new_mounts, unshare
+from .apart import RUN, become, furnish
+from .mission import VARIABLE, Program
 
-CLONE_NEWNS, CLONE_NEWPID = 0x20000, 0x20000000
-MS_RDONLY, MS_BIND, MS_REC, MS_PRIVATE, MNT_DETACH = 1, 0x1000, 0x4000, 1 << 18, 2
-"""sys/mount.h."""
-RUN = Path("/run")
-NAMES = "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n"
-"""``/etc/nsswitch.conf``: there is no name server on the way to Mars."""
-_LIBC = ctypes.CDLL(None, use_errno=True)
+GUARDED = "-900"
+"""The kernel's ``oom_score_adj`` of what looks after programs: where memory ends, one of them goes."""
 
 
 def folder_of(host: str) -> Path:
     """Where a guest has an end host's own files."""
     return RUN / host
-
-
-def mount(kind: str, source: str, target: Path, flags: int = 0, options: str = "") -> None:
-    """mount(2)."""
-    words = (source.encode(), os.fsencode(target), kind.encode(), ctypes.c_ulong(flags), options.encode())
-    _called(_LIBC.mount(*words), str(target))
-
-
-def unmount(target: Path) -> None:
-    """umount2(2), lazily."""
-    _called(_LIBC.umount2(os.fsencode(target), MNT_DETACH), str(target))
 
 
 @dataclass
@@ -61,16 +46,22 @@ class Output:
 
 @dataclass(frozen=True)
 class Furniture:
-    """What PID 1 is given."""
+    """What an end host is made of."""
 
     name: str
+    users: int
+    """Its user namespace, as an open file."""
     network: int
-    """Its network namespace, as an open file."""
+    """Likewise its network namespace, whose root is that of ``users``."""
     programs: Mapping[int, Program]
-    pipes: Mapping[int, tuple[tuple[int, int], tuple[int, int]]]
-    """Of each program: standard output and error."""
     environment: Mapping[str, str]
     hosts_file: str
+    shared: Sequence[Path]
+    """Files and links of the guest's ``/run`` that it sees."""
+
+
+Pipes = Mapping[int, tuple[tuple[int, int], tuple[int, int]]]
+"""Of each program: standard output and error."""
 
 
 class EndHost:
@@ -109,19 +100,17 @@ class EndHost:
         self._line.close()
 
 
-def launch(
-    name: str, network: int, programs: Mapping[int, Program], environment: Mapping[str, str], hosts_file: str
-) -> EndHost:
-    """Start PID 1 of an end host in the network namespace ``network``; its programs wait for :meth:`EndHost.start`."""
+def launch(given: Furniture) -> EndHost:
+    """Start PID 1 of an end host; its programs wait for :meth:`EndHost.start`."""
     near, far = socket.socketpair()
-    pipes = {number: (os.pipe(), os.pipe()) for number in programs}
+    pipes = {number: (os.pipe(), os.pipe()) for number in given.programs}
     home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-    _called(_LIBC.unshare(CLONE_NEWPID), "unshare")
+    unshare(CLONE_NEWPID)
     pid = os.fork()
     if pid == 0:
         near.close()
-        _first_process(far, Furniture(name, network, programs, pipes, environment, hosts_file))
-    _called(_LIBC.setns(home, CLONE_NEWPID), "setns")
+        _first_process(far, given, pipes)
+    enter(home, CLONE_NEWPID)
     os.close(home)
     far.close()
     outputs = {}
@@ -129,16 +118,16 @@ def launch(
         os.close(out[1])
         os.close(err[1])
         outputs[number] = Output(out[0], err[0])
-    return EndHost(name, pid, near, outputs)
+    return EndHost(given.name, pid, near, outputs)
 
 
-def _first_process(line: socket.socket, given: Furniture) -> Never:
+def _first_process(line: socket.socket, given: Furniture, pipes: Pipes) -> Never:
     code = 1
     try:
-        _called(_LIBC.setns(given.network, CLONE_NEWNET), "setns")
-        _furnish(given.name, given.hosts_file)
+        enter(given.network, CLONE_NEWNET)
+        furnish(folder_of(given.name), given.hosts_file, given.shared)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        _serve(line, given)
+        _Servant(line, given, pipes, new_mounts(given.users)).serve()
         code = 0
     except BaseException as error:
         with suppress(OSError):
@@ -147,89 +136,71 @@ def _first_process(line: socket.socket, given: Furniture) -> Never:
         os._exit(code)
 
 
-def _furnish(name: str, hosts_file: str) -> None:
-    """A view of the files of its own: the machine's, its folder, its names; not the run's, nor the other host's."""
-    _called(_LIBC.unshare(CLONE_NEWNS), "unshare")
-    mount("none", "none", Path("/"), MS_REC | MS_PRIVATE)
-    mount("proc", "proc", Path("/proc"))
-    for path, text in (
-        ("etc/hosts", hosts_file),
-        ("etc/nsswitch.conf", NAMES),
-        ("etc/resolv.conf", ""),
-    ):
-        own = RUN / Path(path).name
-        own.write_text(text)
-        if Path("/", path).exists():
-            mount("none", str(own), Path("/", path), MS_BIND)
-    for other in HOSTS:
-        if other != name:
-            unmount(folder_of(other))
-    unmount(AT)
+class _Servant:
+    """PID 1 at work."""
 
+    def __init__(self, line: socket.socket, given: Furniture, pipes: Pipes, mounts: int) -> None:
+        self._line, self._given, self._pipes, self._mounts = line, given, pipes, mounts
+        self._begun: dict[int, subprocess.Popen[bytes]] = {}
 
-def _serve(line: socket.socket, given: Furniture) -> None:
-    """Do as told until the starter is gone."""
-    awake, bell = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(bell, warn_on_full_buffer=False)
-    begun: dict[int, subprocess.Popen[bytes]] = {}
-    part = b""
-    while True:
-        watched: list[socket.socket | int] = [line, awake]
-        ready, _, _ = select.select(watched, [], [])
-        if awake in ready:
-            os.read(awake, 4096)
-            _reap(line, begun)
-        if line not in ready:
-            continue
-        got = line.recv(4096)
-        if not got:
-            return
-        *lines, part = (part + got).split(b"\n")
-        for words in (text.decode().split() for text in lines):
-            number = int(words[1])
-            if words[0] == "start":
-                _start(line, number, given, begun)
-            elif number in begun:
-                with suppress(ProcessLookupError):
-                    os.killpg(begun[number].pid, int(words[2]))
+    def serve(self) -> None:
+        """Do as told until the starter is gone."""
+        awake, bell = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(bell, warn_on_full_buffer=False)
+        part = b""
+        while True:
+            watched: list[socket.socket | int] = [self._line, awake]
+            ready, _, _ = select.select(watched, [], [])
+            if awake in ready:
+                os.read(awake, 4096)
+                self._reap()
+            if self._line not in ready:
+                continue
+            got = self._line.recv(4096)
+            if not got:
+                return
+            *lines, part = (part + got).split(b"\n")
+            for words in (text.decode().split() for text in lines):
+                self._do(words[0], int(words[1]), words[2:])
 
+    def _do(self, what: str, number: int, more: Sequence[str]) -> None:
+        if what == "start":
+            self._start(number)
+        elif number in self._begun:
+            with suppress(ProcessLookupError):
+                os.killpg(self._begun[number].pid, int(more[0]))
 
-def _start(
-    line: socket.socket, number: int, given: Furniture, begun: dict[int, subprocess.Popen[bytes]]
-) -> None:
-    out, err = given.pipes[number]
-    try:
-        begun[number] = subprocess.Popen(
-            list(given.programs[number].argv),
-            stdin=subprocess.DEVNULL,
-            stdout=out[1],
-            stderr=err[1],
-            cwd=folder_of(given.name),
-            env={**given.environment, VARIABLE: str(number)},
-            start_new_session=True,
-        )
-    except OSError as error:
-        line.sendall(f"failed {number} {error.strerror}\n".encode())
-    os.close(out[1])
-    os.close(err[1])
-
-
-def _reap(line: socket.socket, begun: Mapping[int, subprocess.Popen[bytes]]) -> None:
-    """Take leave of the processes that ended: programs, and what others left behind."""
-    numbers = {process.pid: number for number, process in begun.items()}
-    while True:
+    def _start(self, number: int) -> None:
+        given, (out, err) = self._given, self._pipes[number]
         try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if pid == 0:
-            return
-        if pid in numbers:
-            line.sendall(f"ended {numbers[pid]} {os.waitstatus_to_exitcode(status)}\n".encode())
+            self._begun[number] = subprocess.Popen(
+                list(given.programs[number].argv),
+                stdin=subprocess.DEVNULL,
+                stdout=out[1],
+                stderr=err[1],
+                preexec_fn=self._become,  # noqa: PLW1509 - there is one thread
+                env={**given.environment, VARIABLE: str(number)},
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._line.sendall(f"failed {number} {error.strerror}\n".encode())
+        os.close(out[1])
+        os.close(err[1])
 
+    def _become(self) -> None:
+        become(self._given.users, self._mounts, folder_of(self._given.name))
 
-def _called(result: int, what: str) -> None:
-    if result != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
+    def _reap(self) -> None:
+        """Take leave of the processes that ended: programs, and what others left behind."""
+        numbers = {process.pid: number for number, process in self._begun.items()}
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid in numbers:
+                code = os.waitstatus_to_exitcode(status)
+                self._line.sendall(f"ended {numbers[pid]} {code}\n".encode())

@@ -12,7 +12,6 @@ import os
 import select
 import shutil
 import signal
-import stat
 import sys
 import time
 from collections.abc import Callable
@@ -23,11 +22,13 @@ from typing import Any, BinaryIO
 
 from dstcc.errors import DstccError
 
-from ..module import load
+from ..module import load, lock
+from ..namespaces import MS_NODEV, MS_NOSUID, mount, new_users
 from ..netem import stream
 from ..topology import PAGES, Shape, Topology, Wire, build, craft_address, inside
 from .capture import Ring
-from .host import EndHost, folder_of, launch, mount
+from .host import GUARDED, EndHost, Furniture, folder_of, launch
+from .keeping import keep
 from .logs import STREAMS, Logs
 from .mission import (
     AT,
@@ -36,6 +37,7 @@ from .mission import (
     DEVICES,
     ENDED,
     ERROR,
+    HERE,
     HOSTS,
     MISSION,
     OUTCOME,
@@ -66,6 +68,8 @@ BUCKETS = "1024"
 """Of an end host's table of TCP sockets. A sample goes through all of them; the machine's own table is made for its
 memory, and half a million empty buckets a sample are a second of real time in a long run."""
 READ = 1 << 16
+FILES_PER_MB = 256
+"""Of an end host's folder: the smallest file takes 4 kB on the disk that it is kept on."""
 RUNNING_BYTES = 256
 """Of the file that says how far the mission is: written in place."""
 
@@ -101,23 +105,26 @@ def main() -> int:
 def _carry_out(mission: Mission) -> None:
     Path("/proc/sys/net/ipv4/tcp_mem").write_text(PAGES)
     Path("/proc/sys/net/ipv4/tcp_child_ehash_entries").write_text(BUCKETS)
+    Path("/proc/self/oom_score_adj").write_text(GUARDED)
     congestion = _module(mission)
+    lock()
     sysctls = {
         "net/ipv4/tcp_congestion_control": congestion,
         "net/mptcp/stale_loss_cnt": str(mission.stale_timers),
     }
     unsent = mission.unsent_bytes if mission.mptcp else None
-    with build(mission.buffer_bytes, unsent_bytes=unsent, sysctls=sysctls) as topology:
+    users = {name: new_users() for name in HOSTS}
+    roots = tuple(users.values())
+    with build(mission.buffer_bytes, unsent_bytes=unsent, sysctls=sysctls, roots=roots) as topology:
         _lay(topology, mission)
         _files(mission)
-        hosts = {name: _launch(name, topology, mission) for name in HOSTS}
+        hosts = {name: _launch(name, users[name], topology, mission) for name in HOSTS}
         try:
             outcome = Pilot(mission, topology, hosts).fly()
         finally:
             for host in hosts.values():
                 host.kill()
-    kept = {name: _keep(name) for name in HOSTS}
-    outcome["left_out"] = [f"{name}/{path}" for name in HOSTS for path in kept[name]]
+    outcome["left_out"] = {name: keep(name, mission.disk_mb) for name in HOSTS}
     outcome["congestion"] = congestion
     (AT / OUTCOME).write_text(json.dumps(outcome) + "\n")
 
@@ -178,20 +185,17 @@ def _shape(mission: Mission, link: int, step: int, *, up: bool) -> Shape:
 
 
 def _files(mission: Mission) -> None:
-    """The end hosts' own folders, and what programs expect of /dev."""
+    """The end hosts' own folders, and what both see of the run's."""
     for name in HOSTS:
         folder_of(name).mkdir()
-        mount("tmpfs", "tmpfs", folder_of(name), options=f"size={mission.disk_mb}m,mode=755")
+        options = f"size={mission.disk_mb}m,nr_inodes={FILES_PER_MB * mission.disk_mb},mode=755"
+        mount("tmpfs", "tmpfs", folder_of(name), MS_NOSUID | MS_NODEV, options)
         (folder_of(name) / "tmp").mkdir()
-    Path("/dev/shm").mkdir(exist_ok=True)
-    mount("tmpfs", "tmpfs", Path("/dev/shm"))
-    for link, target in (("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")):
-        Path("/dev", link).symlink_to(f"/proc/self/{target}")
-    (AT.parent / "here").symlink_to((AT / "here").readlink())
+    HERE.symlink_to((AT / HERE.name).readlink())
     shutil.copy(AT / PRELOAD, AT.parent / PRELOAD)
 
 
-def _launch(name: str, topology: Topology, mission: Mission) -> EndHost:
+def _launch(name: str, users: int, topology: Topology, mission: Mission) -> EndHost:
     names = [link.name for link in mission.links]
     environment = {
         **mission.environment,
@@ -206,7 +210,8 @@ def _launch(name: str, topology: Topology, mission: Mission) -> EndHost:
         environment["DSTCC_MPTCP"] = "1"
     programs = {number: it for number, it in enumerate(mission.programs) if it.host == name}
     network = topology.craft if name == CRAFT else topology.earth
-    return launch(name, network, programs, environment, hosts_file(names))
+    shared = (HERE, AT.parent / PRELOAD)
+    return launch(Furniture(name, users, network, programs, environment, hosts_file(names), shared))
 
 
 class Pilot:
@@ -397,31 +402,6 @@ class Pilot:
             "asked": state.asked,
             "failed": state.failed,
         }
-
-
-def _keep(name: str) -> list[str]:
-    """Copy an end host's files out of the guest; what is neither file nor folder stays, and is named."""
-    home, left = folder_of(name), []
-    to = AT / name
-    to.mkdir()
-    if not any((home / "tmp").iterdir()):
-        (home / "tmp").rmdir()
-    for root, folders, files in os.walk(home):
-        here, there = Path(root), to / Path(root).relative_to(home)
-        folders.sort()
-        left += [str((here / folder).relative_to(home)) for folder in folders if (here / folder).is_symlink()]
-        folders[:] = [folder for folder in folders if not (here / folder).is_symlink()]
-        for folder in folders:
-            (there / folder).mkdir()
-        for file in sorted(files):
-            if not stat.S_ISREG((here / file).lstat().st_mode):
-                left.append(str((here / file).relative_to(home)))
-                continue
-            shutil.copyfile(here / file, there / file)
-            status = (here / file).stat()
-            (there / file).chmod(stat.S_IMODE(status.st_mode) & 0o777 | 0o600)
-            os.utime(there / file, ns=(status.st_mtime_ns, status.st_mtime_ns))
-    return sorted(left)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from dstcc.characters import printable
+
 from .mission import HOSTS, STDERR, STDOUT
 
 LINE_END = re.compile(rb"[\r\n]")
@@ -62,8 +64,13 @@ class Logs:
         if not lines or self._room[host] <= 0:
             return
         head = f"{t_ns / 1e9 * self._scale:.6f} {number + 1} {stream} ".encode()
-        text = b"".join(head + line + b"\n" for line in lines)
+        text = b"".join(head + _printable(line) + b"\n" for line in lines)
         self._room[host] -= len(text)
         if self._room[host] <= 0:
             text += f"{t_ns / 1e9 * self._scale:.6f} 0 err {CUT}\n".encode()
         self._files[host].write(text)
+
+
+def _printable(line: bytes) -> bytes:
+    """What a terminal would obey, or cannot decode, is written out in a log, as ``\\x1b``."""
+    return printable(line.decode(errors="backslashreplace")).encode()

@@ -34,6 +34,7 @@ from dstcc.version import __version__
 
 from .. import guest
 from ..backend import built
+from ..confinement import lacking
 from ..plan import MAX_RTT_S
 from .logs import log_of
 from .mission import DEVICES, HOSTS, OUTCOME, SAMPLES, Mission
@@ -55,6 +56,8 @@ GAVE_UP = re.compile(
     re.IGNORECASE,
 )
 """Of last words: what programs say when they, or the other end, have waited too long."""
+NAMED = 5
+"""So many files a note names."""
 CLIPPED_S = 40.0
 """Linux's first timeout is three round trips, and 120 s at most."""
 
@@ -96,6 +99,7 @@ def digest(
         "backend": "kernel",
         "kernel": {name: built().facts[name] for name in ("version", "sha256")},
         "machine": machine(),
+        "unconfined": list(lacking()),
         "seed": scenario.run.seed,
         "scale": mission.scale,
         "distortions": list(distortions_of(replace(mission, congestion=congestion))),
@@ -195,7 +199,9 @@ def _last_words(log: Path, number: int, *, failed: bool) -> str | None:
 def _notes(
     meta: dict[str, Any], said: dict[str, Any], console: str, mission: Mission, clock: Clock
 ) -> list[str]:
-    notes = []
+    notes = [
+        f"the guest is not confined as it should be: this host has no {part}" for part in meta["unconfined"]
+    ]
     for program in meta["programs"][1:]:
         if program["exit_code"] and not program["ended_by_dstcc"]:
             words = f": {program['last_words']}" if program["last_words"] else ""
@@ -210,8 +216,9 @@ def _notes(
         for host in said.get("full", [])
     ]
     notes += [f"{host}.log was cut at {mission.disk_mb} MB (--disk)" for host in said.get("cut", [])]
-    if said.get("left_out"):
-        notes.append(f"not kept, neither files nor folders: {', '.join(said['left_out'][:5])}")
+    for reason, paths in _left_out(said).items():
+        more = f", and {len(paths) - NAMED:,} more" if len(paths) > NAMED else ""
+        notes.append(f"not kept, {reason}: {', '.join(paths[:NAMED])}{more}")
     if said.get("missed_packets"):
         notes.append(f"the captures miss {said['missed_packets']} packets")
     if KILLED in console:
@@ -240,6 +247,15 @@ def _impatient(meta: dict[str, Any], mission: Mission) -> str:
         f"{impatient} ended as after a timeout: by programs' clocks a round trip takes {longest_s:.4g} s here, and "
         f"many give up after one or two minutes; with --scale auto it takes {PROGRAMS_RTT_S:g} s at most"
     )
+
+
+def _left_out(said: dict[str, Any]) -> dict[str, list[str]]:
+    """What stayed in the guest, of both hosts, by reason."""
+    found: dict[str, list[str]] = {}
+    for by_reason in said.get("left_out", {}).values():
+        for reason, paths in by_reason.items():
+            found.setdefault(reason, []).extend(paths)
+    return found
 
 
 def _entries(folder: Path) -> dict[str, list[str]]:

@@ -53,6 +53,9 @@ DELAY_STEP_NS, LEAST_STEPS, MOST_STEPS = 250_000, 500, 20_000
 BASE_MB, RING_MB, PROGRAMS_MB = 192, 40, 768
 """Of a guest: kernel and what runs in it; the rings of a link's capture; the programs."""
 
+SAMPLES_MB, CAPTURES_MB = 1024, 64 * 1024
+"""Of a run's folder: what thousands of sockets, sampled some hundred times, and a hundred million packets take."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -130,6 +133,13 @@ def memory_mb(mission: Mission) -> int:
     )
     rings = RING_MB * len(mission.links) if mission.capture else 0
     return ceil(BASE_MB + PROGRAMS_MB + 2 * mission.disk_mb + rings + PACKET_MEMORY * in_flight / 1e6)
+
+
+def out_mb(mission: Mission) -> int:
+    """What a run may leave on the disk: both hosts' files, their logs, the first program's output as it is, samples,
+    captures."""
+    captures = CAPTURES_MB if mission.capture else 0
+    return 2 * mission.disk_mb + 4 * mission.disk_mb + SAMPLES_MB + captures
 
 
 def _check(scenario: Scenario, links: Sequence[Link], options: Options, scale: float) -> None:

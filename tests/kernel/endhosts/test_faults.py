@@ -196,7 +196,7 @@ def test_a_reader_that_goes_away_does_not_end_the_run(tmp_path: Path) -> None:
 def test_what_is_no_file_is_left_out_and_named(tmp_path: Path) -> None:
     flown = run(tmp_path / "o", "", "sh", "-c", "mkfifo pipe; ln -s /etc/passwd link; echo kept > file")
     assert flown.code == 0
-    assert "not kept, neither files nor folders: craft/link, craft/pipe" in flown.err
+    assert "not kept, neither file nor folder: craft/link, craft/pipe" in flown.err
     assert sorted(path.name for path in (flown.folder / "craft").iterdir()) == ["file"]
 
 
