@@ -4,7 +4,7 @@
 
     uncoded    Pb  = 1/2 erfc(sqrt(Eb/N0))                    exact (BPSK, QPSK); a "frame" is one bit
     a table    log10 FER = monotone cubic through the rows    tables/fer.csv, each row with its source
-    packet     n = ceil(8 bytes / k),  p = 1 - (1 - FER)^n    k information bits a frame; frames fall whole
+    packet     p = 1 - E[(1 - FER)^n]                         n of its k-bit frames, see spans.py; they fall whole
 
 Outside its rows a table is clamped to its first or last row, and :meth:`Code.outside` says so in words. Planned links
 usually run a few decibels above the last row. A warning comes only :data:`FAR_DB` above it, where the table no longer
@@ -27,6 +27,7 @@ import numpy as np
 from dstcc.errors import InputError
 
 from .data import nearest, rows
+from .spans import lost, spans
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -84,13 +85,12 @@ class Code:
 
     def packet_loss(self, ebn0_db: ArrayLike, packet_bytes: int) -> NDArray[np.float64]:
         """Share of packets of ``packet_bytes`` that lose at least one of their frames; shape of ``ebn0_db``."""
-        return any_lost(self.frames(packet_bytes), self.frame_error_rate(ebn0_db))
+        fer = self.frame_error_rate(ebn0_db)
+        return lost(spans(packet_bytes, self.frame_bits), lambda frames: any_lost(frames, fer))
 
-    def frames(self, packet_bytes: int) -> int:
-        """Frames that a packet spans. Raises :class:`InputError` for a size that no packet has."""
-        if packet_bytes < 1:
-            raise InputError(f"bytes = {packet_bytes}: a packet has at least 1 byte")
-        return -(-8 * packet_bytes // self.frame_bits)
+    def frames(self, packet_bytes: int) -> float:
+        """Frames that a packet is in on average. Raises :class:`InputError` for a size that no packet has."""
+        return sum(share * sum(way) for way, share in spans(packet_bytes, self.frame_bits))
 
     def outside(self, ebn0_db: ArrayLike, spare_db: float = 0.0) -> str | None:
         """A warning that names the Eb/N0 (dB) outside the table and the row used for them; ``None`` if none is outside.

@@ -17,9 +17,10 @@ from dstcc.errors import InputError
 
 from . import geometry
 from .budget import Budget, space_loss_db
-from .codes import FAR_DB, Code, any_lost, code
+from .codes import FAR_DB, Code, code
 from .profiles.model import Direction, Down, PathTable, Profile, Up
-from .scintillation import faded, scintillation_index
+from .scintillation import lost_packets, scintillation_index
+from .spans import ONE_FRAME, spans
 from .terminals import atmosphere_db
 from .weather import zenith_db
 
@@ -48,6 +49,7 @@ class LinkStates:
     frame_error_rate: NDArray[np.float64]
     """Averaged over the scintillation."""
     packet_loss: NDArray[np.float64]
+    """Under one gain a packet."""
     rate_bps: NDArray[np.float64]
     """Fixed, or the highest that keeps the profile's margin at that moment."""
     visible: NDArray[np.bool_]
@@ -87,12 +89,6 @@ def link_states(
     ebn0_db = budget.ebn0_db(rate)
     index = scintillation_index(sep, path.band)
     outside = known.outside(ebn0_db, FAR_DB)
-    fer = known.frame_error_rate(ebn0_db)
-    loss = any_lost(known.frames(packet_bytes), fer)
-    if (fading := index > 0).any():
-        fer, loss = np.array(fer), np.array(loss)
-        fer[fading] = faded(known.name, ebn0_db[fading], index[fading])
-        loss[fading] = faded(known.name, ebn0_db[fading], index[fading], known.frames(packet_bytes))
     return LinkStates(
         t_s=times,
         distance_m=one_way_s * geometry.LIGHT_M_S,
@@ -102,8 +98,8 @@ def link_states(
         scintillation_index=index,
         ebn0_db=ebn0_db,
         margin_db=ebn0_db - threshold_db,
-        frame_error_rate=fer,
-        packet_loss=loss,
+        frame_error_rate=lost_packets(known.name, ebn0_db, index, ONE_FRAME),
+        packet_loss=lost_packets(known.name, ebn0_db, index, spans(packet_bytes, known.frame_bits)),
         rate_bps=rate,
         visible=(elevation >= path.mask_deg) & (sep >= path.conjunction_deg),
         notes=(outside,) if outside else (),

@@ -1,12 +1,8 @@
 """One direction of a link, step by step, under a seed: the input of an export or of another emulator.
 
 A physical profile is realised by :mod:`.realise`. The draws of an abstract profile are made here, from random streams
-that no scenario uses. Losses of neighbouring packets are correlated where packets share frames::
-
-    frames a packet spans n, frames from one packet's first to the next one's q = 8 bytes / k <= n
-    P(lost)        = 1 - (1 - FER)^n
-    P(both lost)   = 1 - 2 (1 - FER)^n + (1 - FER)^(n + q)
-    r = 1 - P(both lost) / P(lost)          the chance that a burst of lost packets ends
+that no scenario uses. Losses of neighbouring packets are correlated where packets share frames or a scintillation's
+gain: :func:`.packet_process`.
 """
 
 from __future__ import annotations
@@ -25,7 +21,8 @@ from .codes import any_lost, code
 from .gilbert_elliott import GilbertElliott
 from .profiles.model import Profile
 from .realise import LossSchedule, inside, realise
-from .scintillation import faded
+from .scintillation import lost_packets, packet_process
+from .spans import ONE_FRAME
 from .states import parts
 from .weather import STATES, state_of
 
@@ -87,7 +84,9 @@ def timeline(
     run = realise(profile, start, duration_s, seed)
     loss, outages = (run.up, run.up_outages_s) if up else (run.down, run.outages_s)
     name = "" if loss.kind == "none" else parts(profile, up)[1].code
-    ebn0_db, index, fer, lost, ends = _rates(loss, name, times, packet_bytes)
+    ebn0_db, index, fer, lost, ends = _rates(
+        loss, name, times, packet_bytes, run.up_rate_bps if up else run.rate_bps
+    )
     usable = ~inside(times, outages)
     return Timeline(
         t_s=times,
@@ -105,26 +104,18 @@ def timeline(
     )
 
 
-def _rates(loss: LossSchedule, name: str, times: NDArray[np.float64], packet_bytes: int) -> Any:
+def _rates(
+    loss: LossSchedule, name: str, times: NDArray[np.float64], packet_bytes: int, rate_bps: float
+) -> Any:
     """Eb/N0, index, frame error rate, packet loss and r at each time."""
     nothing = np.zeros(len(times))
     if loss.kind == "none":
         unknown = np.full(len(times), np.nan)
         return unknown, nothing, unknown, nothing, nothing + 1
-    known = code(name)
     ebn0_db = np.interp(times, loss.t_s, loss.ebn0_db)
     index = np.interp(times, loss.t_s, loss.scintillation_index)
-    spans = known.frames(packet_bytes)
-    fer = known.frame_error_rate(ebn0_db)
-    lost = any_lost(spans, fer)
-    both = 2 * lost - any_lost(spans + 8 * packet_bytes / known.frame_bits, fer)
-    with np.errstate(invalid="ignore"):
-        ends = np.where(lost > 0, 1 - both / lost, 1.0)
-    if (fading := index > 0).any():
-        fer, lost = np.array(fer), np.array(lost)
-        fer[fading] = faded(name, ebn0_db[fading], index[fading])
-        lost[fading] = faded(name, ebn0_db[fading], index[fading], spans)
-    return ebn0_db, index, fer, lost, ends
+    process = packet_process(name, ebn0_db, index, packet_bytes, gain_bits=loss.coherence_s * rate_bps)
+    return ebn0_db, index, lost_packets(name, ebn0_db, index, ONE_FRAME), *process
 
 
 def _drawn(

@@ -5,8 +5,8 @@
     delay / S, times / S, rate x S        bandwidth-delay products and counts of packets stay
     queue       bytes / (MSS + 40) packets of the way down, / 40 of the way up
     loss        packet: as it is;  ber b: 1 - (1 - b)^(8 bytes);  Gilbert-Elliott: by packets, not by slots
-    frames      the chain with the same loss and the same chance of two in a row (dstcc_channels.netem), anew when it
-                has changed by a twentieth; scintillation by its mean
+    frames      the chain with the same loss and the same probability of two in a row (dstcc_channels.netem), averaged
+                over a scintillation's gains; anew when either has changed by a twentieth
     schedules   of a chance of loss: steps, anew where it has changed by a twentieth
     outages     all is lost; the unannounced ones too, which no plan of a sender has
     handshakes  when a SYN and its answer pass (dstcc.engine.opening); a look of the program after the link is up
@@ -64,6 +64,8 @@ DELAY_STEPS, LOSS_STEPS = 500, 500
 LOSS_CHANGE = 0.05
 MIN_SLOT_NS = 1_000_000
 LINUX = TcpConstants()
+ACK_EVERY = 2
+"""Full packets that one ACK is for."""
 JOIN_RTTS = 3
 """After the first handshake's begin later subflows join (the first DATA_ACK is there)."""
 MIN_LANES, MAX_LANES = 16, 256
@@ -314,7 +316,7 @@ def _link(link: Link, config: EngineConfig, length_s: float) -> LinkJob:
     return LinkJob(
         link.name,
         way_of(*down, packet_bytes=full, scale=scale),
-        way_of(*up, packet_bytes=HEADER_BYTES, scale=scale),
+        way_of(*up, packet_bytes=HEADER_BYTES, scale=scale, every_s=ACK_EVERY * 8 * full / link.rate_bps),
         1 if transport.apart else link.subflows,
     )
 
@@ -328,9 +330,11 @@ def way_of(
     *,
     packet_bytes: int,
     scale: float,
+    every_s: float = 0.0,
 ) -> Way:
-    """One direction of a link in emulated time; ``packet_bytes`` weighs what its queue and its losses are about."""
-    losses = _loss_rows(loss, packet_bytes)
+    """One direction of a link in emulated time; ``packet_bytes`` weighs what its queue and its losses are about, of
+    packets in mission time ``every_s`` apart, or one behind the other."""
+    losses = _loss_rows(loss, packet_bytes, rate_bps, every_s)
     edges = sorted(
         {0, *(t for t, _ in delay), *(t for t, _ in losses), *(t for pair in outages for t in pair)}
     )
@@ -363,12 +367,14 @@ def delay_rows(link: Link, length_s: float, steps: int = DELAY_STEPS) -> list[tu
     return [(round(a), round(b)) for a, b in zip(t.tolist(), np.asarray(delay).tolist(), strict=True)]
 
 
-def _loss_rows(loss: Loss, packet_bytes: int) -> list[tuple[int, float | GilbertElliott]]:
+def _loss_rows(
+    loss: Loss, packet_bytes: int, rate_bps: float, every_s: float
+) -> list[tuple[int, float | GilbertElliott]]:
     if loss.kind == SCHEDULE:
         return _schedule_rows(loss)
     lost = packets_of(loss, packet_bytes)
     if lost is None:
-        return _frame_rows(loss, packet_bytes)
+        return _frame_rows(loss, packet_bytes, rate_bps, every_s)
     return [(0, GilbertElliott(*lost) if isinstance(lost, tuple) else lost)]
 
 
@@ -387,32 +393,34 @@ def _schedule_rows(loss: Loss) -> list[tuple[int, float | GilbertElliott]]:
     return sorted(dict(rows).items())
 
 
-def _frame_rows(loss: Loss, packet_bytes: int) -> list[tuple[int, float | GilbertElliott]]:
+def _frame_rows(
+    loss: Loss, packet_bytes: int, rate_bps: float, every_s: float
+) -> list[tuple[int, float | GilbertElliott]]:
     """The chains of a frame schedule, where they change enough to be worth a restart of netem's."""
-    from dstcc_channels.codes import any_lost
     from dstcc_channels.netem import chain
-    from dstcc_channels.scintillation import faded
+    from dstcc_channels.scintillation import packet_process
 
     frames = loss.frames
     assert frames is not None
-    grid = frames.curve_from_db + frames.curve_step_db * np.arange(len(frames.log10_fer))
-    fer = 10 ** np.interp(frames.ebn0_db, grid, frames.log10_fer)
-    spans, ratio = ceil(8 * packet_bytes / frames.frame_bits), 8 * packet_bytes / frames.frame_bits
-    lost = any_lost(spans, fer)
-    both = 2 * lost - any_lost(spans + ratio, fer)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ends = np.where(lost > 0, 1 - both / lost, 1.0)
-    fading = frames.scintillation_index > 0
-    if fading.any():
-        lost = np.array(lost)
-        lost[fading] = faded(frames.code, frames.ebn0_db[fading], frames.scintillation_index[fading], spans)
+    lost, ends = packet_process(
+        frames.code,
+        frames.ebn0_db,
+        frames.scintillation_index,
+        packet_bytes,
+        gain_bits=frames.coherence_ns / 1e9 * rate_bps,
+        behind_bits=every_s * rate_bps,
+    )
     rows: list[tuple[int, float | GilbertElliott]] = []
-    last = -1.0
+    last = 0.0, 0.0
     for t, p_lost, end in zip(frames.t_ns.tolist(), lost.tolist(), ends.tolist(), strict=True):
-        if last < 0 or abs(p_lost - last) > LOSS_CHANGE * max(p_lost, last):
+        if not rows or _moved(p_lost, last[0]) or _moved(end, last[1]):
             p, r, bad, good = chain(p_lost, end)
             rows.append((max(0, t), GilbertElliott(p, r, good, bad)))
-            last = p_lost
+            last = p_lost, end
     if len(rows) > LOSS_STEPS:
         rows = rows[:: ceil(len(rows) / LOSS_STEPS)]
     return rows
+
+
+def _moved(now: float, last: float) -> bool:
+    return abs(now - last) > LOSS_CHANGE * max(now, last)

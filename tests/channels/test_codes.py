@@ -143,20 +143,23 @@ def test_the_inverse_reaches_the_first_and_the_last_rate_and_no_further(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "packet_bytes", "frames"),
+    ("name", "packet_bytes", "whole", "more"),
     [
-        ("ccsds-turbo-1/6-8920", 1115, 1),  # 1115 bytes are 8920 bits
-        ("ccsds-turbo-1/6-8920", 1116, 2),
-        ("ccsds-turbo-1/2-1784", 1500, 7),  # 12000 / 1784 = 6.7
-        ("ccsds-c2", 1500, 2),
-        ("ccsds-ar4ja-1/2-1024", 1, 1),
+        # bits a packet L, a frame k: 1 + (L - 1) // k frames, and one more at (L - 1) % k of the k places to begin
+        ("ccsds-turbo-1/6-8920", 1115, 1, 8919 / 8920),
+        ("ccsds-turbo-1/6-8920", 1500, 2, 3079 / 8920),
+        ("ccsds-turbo-1/2-1784", 1500, 7, 1295 / 1784),
+        ("ccsds-c2", 1500, 2, 4863 / 7136),
+        ("ccsds-ar4ja-1/2-1024", 1, 1, 7 / 1024),
+        (UNCODED, 1, 8, 0.0),
     ],
 )
-def test_a_packet_is_lost_with_any_of_its_frames(name, packet_bytes, frames):
-    known = code(name)
-    ebn0_db = known.required_ebn0_db(3e-3)
-    assert known.frames(packet_bytes) == frames
-    assert known.packet_loss(ebn0_db, packet_bytes) == pytest.approx(1 - (1 - 3e-3) ** frames, rel=1e-6)
+def test_a_packet_is_lost_with_any_of_its_frames(name, packet_bytes, whole, more):
+    known, fer = code(name), 3e-3
+    ebn0_db = known.required_ebn0_db(fer)
+    assert known.frames(packet_bytes) == pytest.approx(whole + more)
+    expected = 1 - (1 - more) * (1 - fer) ** whole - more * (1 - fer) ** (whole + 1)
+    assert known.packet_loss(ebn0_db, packet_bytes) == pytest.approx(expected, rel=1e-6)
 
 
 @given(st.sampled_from(CODE_NAMES), st.floats(-5, -2))

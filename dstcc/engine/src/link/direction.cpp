@@ -73,7 +73,7 @@ std::int64_t Direction::count_delivering(Time& next, Time to) {
             next = outages_[outage_].second;
             slot = next / slot_ns_;
         } else if (framed_) {
-            const std::int64_t erased = frames_.first_erased(frames_.frame_at(next), frames_.frames_of(full_bytes_));
+            const std::int64_t erased = frames_.first_erased(next, full_bytes_);
             packets += erased < 0;
             next = erased < 0 ? end : std::max(next + 1, frames_.begin_of(erased + 1));
         } else if (!steady_rate_) {
@@ -97,15 +97,12 @@ std::int64_t Direction::count_delivering(Time& next, Time to) {
 
 double Direction::usable_frames(std::int64_t& frame, Time to) {
     double usable = 0;
-    bool before = frame > 0 && frames_.erased(frame - 1);
     for (; frames_.begin_of(frame) < to; ++frame) {
         const Time begin = frames_.begin_of(frame), end = frames_.begin_of(frame + 1);
         in_outage(begin, begin);  // moves on
         const bool dark =
             outage_ < outages_.size() && outages_[outage_].first <= begin && end <= outages_[outage_].second;
-        const bool now = frames_.erased(frame);
-        if (!dark && !(before && now)) ++usable;
-        before = now;
+        if (!dark && !frames_.erased(frame)) ++usable;
     }
     return usable;
 }

@@ -70,11 +70,11 @@ public:
     // early as it can; `next` is where the count goes on.
     std::int64_t count_delivering(Time& next, Time to);
     // The line time, in frames, that packets of any size which get through can use, of the frames that begin before
-    // `to`; `frame` is where the count goes on. A packet needs the frame it starts in, so its line time lies in frames
-    // that are whole or follow a whole one.
+    // `to`; `frame` is where the count goes on. A packet needs every frame in which it has a bit.
     double usable_frames(std::int64_t& frame, Time to);
     bool framed() const { return framed_; }
-    Time frame_ns() const { return static_cast<Time>(frames_.frame_ns()); }
+    // The most line time of such a frame's packets: of a bit that reaches out of it by less than half, only the middle counts.
+    double usable_frame_ns() const { return frames_.frame_ns() + frames_.bit_ns() + 1; }
 
     std::int64_t sent() const { return sent_; }
     // In its own queue and, of what passed that, in the relay's.

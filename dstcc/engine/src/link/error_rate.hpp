@@ -27,13 +27,14 @@ public:
     std::int64_t cell_begin() const { return cell_begin_; }
     std::int64_t cell_end() const { return cell_end_; }
     double enter(std::int64_t unit);  // moves to the unit's cell and gives its rate
-    std::int64_t unit_at(Time at) const {
-        return static_cast<std::int64_t>((by_work_ ? steps_.done(at) : static_cast<double>(at)) * units_per_ns_);
+    // A time in units, and the other way round.
+    double place(Time at) const { return (by_work_ ? steps_.done(at) : static_cast<double>(at)) * units_per_ns_; }
+    Time time_of(double place) const {
+        const double at = place * unit_ns_;
+        return static_cast<Time>(by_work_ ? steps_.reach(at) : at);
     }
-    Time begin_of(std::int64_t unit) const {
-        const double begin = static_cast<double>(unit) * unit_ns_;
-        return static_cast<Time>(by_work_ ? steps_.reach(begin) : begin);
-    }
+    std::int64_t unit_at(Time at) const { return static_cast<std::int64_t>(place(at)); }
+    Time begin_of(std::int64_t unit) const { return time_of(static_cast<double>(unit)); }
     double unit_ns() const { return unit_ns_; }
 
 private:

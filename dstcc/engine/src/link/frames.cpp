@@ -26,7 +26,7 @@ void FrameLoss::enter(std::int64_t frame) {
             span_end_ = end;
         }
         clear_from_ns_ = begin_of(span_begin_) + 1;  // begin_of rounds down
-        clear_to_ns_ = begin_of(span_end_ - frames_of(full_bytes_) + 1);
+        clear_to_ns_ = rate_.time_of(static_cast<double>(span_end_) - 8.0 * full_bytes_ * frames_per_bit_) - 1;
         return;
     }
     const double least = -std::expm1(std::log1p(-u) / (1 << kGroupLog2));

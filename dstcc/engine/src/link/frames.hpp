@@ -1,9 +1,11 @@
 // Loss by code frames: a coded link loses whole frames, and every packet that has a bit in one of them.
 //
-// The direction is a clock of frames of k information bits: frame f covers [f Tf, (f + 1) Tf), Tf = k / rate, in time at the
-// line's most rate (link/rate_steps.hpp), which is time where that is constant. A packet of
-// b bytes spans n = ceil(8 b / k) frames from the one its service starts in, and is lost when any of them is erased, so
-// packets that share a frame share its fate (losses cluster) while a packet alone is lost with 1 - (1 - FER)^n.
+// The direction is a stream of bits, cut into frames of k information bits: frame f covers [f Tf, (f + 1) Tf), Tf = k / rate,
+// in time at the line's most rate (link/rate_steps.hpp), which is time where that is constant. A packet of b bytes lies
+// where its service does, most often from the middle of a frame on, and is lost when any frame with one of its bits is
+// erased. So packets that share a frame share its fate (losses cluster), and a packet alone is in 1 + (8 b - 1) / k frames
+// on average (dstcc_channels/spans.py has the probabilities). Bits are taken at their middle, which half a bit of rounding
+// does not move into another frame.
 //
 // Frame f is erased when its own number U_f, uniform in [0, 1), is below FER. The numbers are hashes of (seed, link,
 // direction, f), arranged so that most frames need not be looked at: of the 64 in a group the least one is drawn first,
@@ -33,12 +35,25 @@ public:
 
     bool lost(Time start, std::uint32_t bytes) {
         if (start >= clear_from_ns_ && start < clear_to_ns_ && bytes <= full_bytes_) return false;
-        return first_erased(frame_at(start), frames_of(bytes)) >= 0;
+        return first_erased(start, bytes) >= 0;
     }
-    bool erased(std::int64_t frame) { return first_erased(frame, 1) >= 0; }
-    // The first erased frame of so many, `frame` on; -1 if none.
-    std::int64_t first_erased(std::int64_t frame, std::int64_t count) {
-        const std::int64_t end = frame + count;
+    bool erased(std::int64_t frame) { return first_of(frame, frame + 1) >= 0; }
+    // The first erased frame of a packet whose service starts then; -1 if none.
+    std::int64_t first_erased(Time start, std::uint32_t bytes) {
+        const double begin = rate_.place(start);
+        return first_of(static_cast<std::int64_t>(begin + 0.5 * frames_per_bit_),
+                        static_cast<std::int64_t>(begin + (8.0 * bytes - 0.5) * frames_per_bit_) + 1);
+    }
+    Time begin_of(std::int64_t frame) const { return rate_.begin_of(frame); }
+    double frame_ns() const { return rate_.unit_ns(); }
+    double bit_ns() const { return rate_.unit_ns() * frames_per_bit_; }
+
+private:
+    static constexpr int kGroupLog2 = 6;
+    static constexpr std::int64_t kMostGroups = 8;  // of a clear span: looking further would be in vain on idle links
+    void enter(std::int64_t frame);
+    // The first erased frame of [frame, end); -1 if none.
+    std::int64_t first_of(std::int64_t frame, std::int64_t end) {
         while (frame < end) {
             if (frame < span_begin_ || frame >= span_end_) enter(frame);
             if (clear_) {
@@ -50,17 +65,6 @@ public:
         }
         return -1;
     }
-    std::int64_t frame_at(Time at) const { return rate_.unit_at(at); }
-    Time begin_of(std::int64_t frame) const { return rate_.begin_of(frame); }
-    double frame_ns() const { return rate_.unit_ns(); }
-    std::int64_t frames_of(std::uint32_t bytes) const {  // ceil(8 bytes / k), by the product with 1 / k
-        return static_cast<std::int64_t>((8.0 * bytes - 0.5) * frames_per_bit_) + 1;
-    }
-
-private:
-    static constexpr int kGroupLog2 = 6;
-    static constexpr std::int64_t kMostGroups = 8;  // of a clear span: looking further would be in vain on idle links
-    void enter(std::int64_t frame);
 
     Stream frames_, groups_;
     ErrorRate rate_;

@@ -76,7 +76,7 @@ public:
         last = std::min(last, horizon_);
         const auto most = static_cast<double>(last) / kMostDraws;
         coarse_ = static_cast<double>(slot_ns_) < most;
-        framed_ = full_.framed() && static_cast<double>(full_.frame_ns()) >= most;
+        framed_ = full_.framed() && full_.usable_frame_ns() >= most;
         // Service times are rounded to nanoseconds: the shortest packet may take half of one less than its bytes.
         const double ns_per_byte = 8.0 * kNsPerS / link.rate_bps - 0.5 / (config.transport.header_bytes + 1);
         bytes_per_ns_ = ns_per_byte > 0 ? 1 / ns_per_byte : std::numeric_limits<double>::infinity();
@@ -125,7 +125,7 @@ private:
         // A frame that is under way counts for windows that end in it and for those that begin in it.
         usable_ += any_.usable_frames(frame_, at);
         const double frames = begins ? std::max(usable_ - 1, 0.0) : usable_;
-        return frames * static_cast<double>(any_.frame_ns() + 1) * bytes_per_ns_;
+        return frames * any_.usable_frame_ns() * bytes_per_ns_;
     }
     // Time outside outages, up to `at`.
     Time lit_before(Time at) const {
