@@ -14,6 +14,7 @@ from .codes import Code, code
 from .geometry.times import utc_of_tdb
 from .passes import Pass, passes
 from .profiles import Profile, load_profile, profile_names
+from .profiles.model import Down
 from .states import LinkStates, link_budget, link_states, parts, threshold
 
 BACK_S, AHEAD_S = 86_400.0, 40 * 86_400.0
@@ -117,7 +118,7 @@ def describe_code(name: str, ebn0_db: float, packet_bytes: int) -> Described:
         ("Eb/N0", f"{ebn0_db:g} dB"),
         (f"{frame} in error", f"{document['frame_error_rate']:.4g}"),
         (f"packet of {packet_bytes} bytes lost", f"{document['packet_loss']:.4g}"),
-        ("frames it spans", f"{known.frames(packet_bytes)}"),
+        ("frames it is in", f"{known.frames(packet_bytes):.4g} on average"),
         *(("source", ref) for ref in dict.fromkeys(known.refs)),
     )
     return Described(document, (outside,) if outside else (), lines)
@@ -170,10 +171,12 @@ def _lines(profile: Profile, state: LinkStates, packet_bytes: int, up: bool) -> 
         ("Sun-Earth-probe angle", f"{float(state.sun_earth_probe_deg):.2f} degrees"),
         ("elevation", f"{float(state.elevation_deg):.1f} degrees at {path.station}"),
         ("weather", f"no worse in {100 * profile.weather.cd:g} % of the time"),
+        *([("circuit loss", _loss(direction.circuit_loss_db))] if isinstance(direction, Down) else []),
         ("EIRP", f"{float(budget.eirp_dbw):.2f} dBW at {direction.frequency_hz / 1e9:g} GHz"),
         ("space loss", f"{float(budget.space_loss_db):.2f} dB"),
         ("atmosphere", f"{float(budget.atmosphere_db):.2f} dB"),
-        ("pointing, polarisation", f"{budget.losses_db:.2f} dB"),
+        ("pointing", _loss(direction.pointing_loss_db)),
+        ("polarisation", _loss(direction.polarisation_loss_db)),
         ("receiving gain", f"{float(budget.gain_dbi):.2f} dBi"),
         ("noise temperature", f"{float(budget.noise_k):.1f} K"),
         ("C/N0", f"{float(budget.cn0_db):.2f} dB-Hz"),
@@ -191,6 +194,11 @@ def _lines(profile: Profile, state: LinkStates, packet_bytes: int, up: bool) -> 
         ("usable", "yes" if state.visible else "no"),
     ]
     return tuple(figures)
+
+
+def _loss(loss_db: float) -> str:
+    """A loss that a profile may leave out."""
+    return f"{loss_db:.2f} dB" if loss_db else "left out: the profile gives none"
 
 
 def next_pass(profile: Profile, date: datetime) -> Pass | None:

@@ -20,7 +20,6 @@ import numpy as np
 
 from .codes import CURVE_STEP_DB, any_lost, code
 from .geometry import LIGHT_M_S
-from .spans import Spans, burst_end, lost, spans
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -68,47 +67,6 @@ def faded(
     first_db, table = _table(name, frames)
     at = (index * INDEX_STEPS, (ebn0_db - first_db) / _GRID_DB)
     return np.asarray(10 ** map_coordinates(table, at, order=1, mode="nearest"), dtype=np.float64)
-
-
-def lost_packets(
-    name: str, ebn0_db: NDArray[np.float64], index: NDArray[np.float64], ways: Spans
-) -> NDArray[np.float64]:
-    """Probability that a packet which lies over frames and gains in ``ways`` loses a frame of a code, by Eb/N0 (mean,
-    dB) and scintillation index. All arrays have one shape."""
-    fer = code(name).frame_error_rate(ebn0_db)
-    share = np.array(lost(ways, lambda frames: any_lost(frames, fer)))
-    if (fading := index > 0).any():
-        share[fading] = lost(ways, lambda frames: faded(name, ebn0_db[fading], index[fading], frames))
-    return share
-
-
-def packet_process(
-    name: str,
-    ebn0_db: NDArray[np.float64],
-    index: NDArray[np.float64],
-    packet_bytes: int,
-    *,
-    gain_bits: float,
-    behind_bits: float = 0.0,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Probability that a packet is lost, and that the one after a lost packet gets through; shaped as ``ebn0_db``.
-
-    ``gain_bits`` is what is sent in a coherence time. The next packet begins ``behind_bits`` after a packet's first
-    bit, at the packet's own end unless that is later.
-    """
-    known, behind_bits = code(name), max(behind_bits, 8.0 * packet_bytes)
-
-    def share(behind: float) -> NDArray[np.float64]:
-        steady = index <= 0
-        found = np.empty_like(ebn0_db)
-        for chosen, reach in ((steady, np.inf), (~steady, gain_bits)):
-            if chosen.any():
-                ways = spans(packet_bytes, known.frame_bits, behind_bits=behind, gain_bits=reach)
-                found[chosen] = lost_packets(name, ebn0_db[chosen], index[chosen], ways)
-        return found
-
-    one = share(0.0)
-    return one, burst_end(one, share(behind_bits))
 
 
 _LEAST = 1e-300

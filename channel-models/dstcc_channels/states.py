@@ -18,8 +18,9 @@ from dstcc.errors import InputError
 from . import geometry
 from .budget import Budget, space_loss_db
 from .codes import FAR_DB, Code, code
+from .packets import lost_packets
 from .profiles.model import Direction, Down, PathTable, Profile, Up
-from .scintillation import lost_packets, scintillation_index
+from .scintillation import scintillation_index
 from .spans import ONE_FRAME, spans
 from .terminals import atmosphere_db
 from .weather import zenith_db

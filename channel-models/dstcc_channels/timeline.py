@@ -19,9 +19,9 @@ from dstcc.errors import InputError
 from .chance import generator
 from .codes import any_lost, code
 from .gilbert_elliott import GilbertElliott
+from .packets import lost_packets, packet_process
 from .profiles.model import Profile
 from .realise import LossSchedule, inside, realise
-from .scintillation import lost_packets, packet_process
 from .spans import ONE_FRAME
 from .states import parts
 from .weather import STATES, state_of

@@ -15,7 +15,7 @@ import click
 from . import complete
 from .kernel import WHICH
 from .limits import ALLOW, LIMIT
-from .output import console, emit_json, progress, say, show_figures
+from .output import console, emit_json, printable, progress, say, show_figures
 
 if TYPE_CHECKING:
     from dstcc.clock import Clock
@@ -249,7 +249,7 @@ def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, 
     if nobodys := idle(scenario.expect, done):
         notes.append(f"not looked at, as no trial is of it: {', '.join(f'expect.{key}' for key in nobodys)}")
     for note in notes:
-        click.echo(f"dstcc: {note}", err=True)
+        click.echo(f"dstcc: {printable(note)}", err=True)
     if failed:
         return 1
     return MISSED if misses else 0

@@ -36,13 +36,20 @@ def draw_links(scenario: Scenario, seed: int) -> tuple[EngineLink, ...]:
 
 
 def link_notes(scenario: Scenario) -> tuple[str, ...]:
-    """Warnings for a reader of the run: link values outside their tables, under the first seed."""
+    """Warnings for a reader of the run: uplinks that are assumed, and link values outside their tables, under the first
+    seed."""
     notes: list[str] = []
     for link in scenario.link:
         known = physics(link, scenario.scenario, scenario.run.seed)
         notes += known.notes
         notes += clipped_contacts(link, scenario.scenario, scenario.run.seed)
         notes += _slower_than_planned(scenario, link, known)
+        if link.up_rate_bps is None and known.up_rate_bps is None:
+            up_bps = _link(scenario, link, scenario.run.seed).up_rate_bps
+            notes.append(
+                f"link {link.name}: up_rate_bps is not given: acknowledgements have the data's rate, "
+                f"{up_bps:,.0f} bit/s"
+            )
         for key, loss in (("loss", link.loss), ("up_loss", link.up_loss)):
             if loss is None or loss.ebn0_db is None or loss.code is None:
                 continue

@@ -398,7 +398,7 @@ def _frame_rows(
 ) -> list[tuple[int, float | GilbertElliott]]:
     """The chains of a frame schedule, where they change enough to be worth a restart of netem's."""
     from dstcc_channels.netem import chain
-    from dstcc_channels.scintillation import packet_process
+    from dstcc_channels.packets import packet_process
 
     frames = loss.frames
     assert frames is not None

@@ -130,7 +130,7 @@ def test_the_curve_is_the_codes():
 
 def test_a_way_up_without_a_budget_loses_nothing():
     run = realise(load_profile("mro-x-dss43"), START, DAY, seed=1)
-    assert (run.up.kind, run.up_rate_bps) == ("none", 256e3)
+    assert (run.up.kind, run.up_rate_bps) == ("none", 2e3)
     assert run.up_outages_s != run.outages_s
 
 

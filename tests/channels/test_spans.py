@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dstcc_channels.codes import UNCODED, any_lost, code
-from dstcc_channels.scintillation import faded, packet_process, rician_k
+from dstcc_channels.packets import packet_process
+from dstcc_channels.scintillation import faded, rician_k
 from dstcc_channels.spans import lost, spans
 
 from dstcc.errors import InputError

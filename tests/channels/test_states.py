@@ -67,18 +67,21 @@ def test_the_orbiter_keeps_its_published_rate_at_the_greatest_distance():
 def test_ebn0_is_the_budgets():
     profile = load_profile("mro-x-dss35")
     state = link_states(profile, START, 0.0, elevation_deg=20, weather_cd=0.5, rate_bps=1e6)
-    # EIRP 66.7 dBW, G/T 54.12 dB/K with the atmosphere in it, implementation 0.5 dB
-    expected = 66.7 - space_loss_db(state.distance_m, 8.439e9) + 54.12 + 228.60 - 60 - 0.5
+    # EIRP 66.7 dBW less 1.39 dB in line and switch, pointing 0.8 dB, G/T 54.12 dB/K with the atmosphere in it,
+    # implementation 0.5 dB
+    expected = 66.7 - 1.39 - 0.8 - space_loss_db(state.distance_m, 8.439e9) + 54.12 + 228.60 - 60 - 0.5
     assert state.ebn0_db == pytest.approx(expected, abs=0.02)
 
 
 def test_packet_loss_is_by_whole_frames():
     profile = load_profile("mro-x-dss35")
-    state = link_states(profile, START, 0.0, elevation_deg=20, rate_bps=12.5e6, packet_bytes=1500)
+    state = link_states(profile, START, 0.0, elevation_deg=20, rate_bps=7.5e6, packet_bytes=1500)
     assert profile.down is not None
-    known = code(profile.down.code)
-    assert 0 < state.frame_error_rate < 1
-    assert state.packet_loss == pytest.approx(1 - (1 - state.frame_error_rate) ** known.frames(1500))
+    fer = float(state.frame_error_rate)
+    assert 0 < fer < 1
+    # 12,000 bits are in 2 frames of 8,920, or in 3 from 3,079 of the places on
+    more = 3079 / 8920
+    assert state.packet_loss == pytest.approx(1 - (1 - more) * (1 - fer) ** 2 - more * (1 - fer) ** 3)
 
 
 def test_below_the_mask_the_budget_is_the_masks():
@@ -109,8 +112,9 @@ def test_the_sun_blinds_and_scintillates():
 
 def test_the_way_up_has_a_budget_of_its_own():
     up = link_states(load_profile("mro-x-dss35"), START, 0.0, elevation_deg=20, up=True)
-    assert up.rate_bps == 256e3
-    assert up.margin_db > 3
+    assert up.rate_bps == 2e3
+    # 20 kW: 256 kb/s keep more than 3 dB, and 2 kb/s 21 more
+    assert up.margin_db > 3 + 10 * np.log10(128)
     with pytest.raises(InputError, match="mro-x-dss43: its way up has a rate and no budget"):
         link_states(load_profile("mro-x-dss43"), START, 0.0, up=True)
 
@@ -118,9 +122,9 @@ def test_the_way_up_has_a_budget_of_its_own():
 def test_eb_n0_beyond_the_table_is_said():
     profile = load_profile("mro-x-dss35")
     strong = link_states(profile, START, 0.0, elevation_deg=20, rate_bps=1e3)
-    planned = link_states(profile, START, 0.0, elevation_deg=20, rate_bps=6e6)
+    planned = link_states(profile, START, 0.0, elevation_deg=20, rate_bps=3.6e6)
     weak = link_states(profile, START, 0.0, elevation_deg=20, rate_bps=1e9)
-    within = link_states(profile, START, 0.0, elevation_deg=20, rate_bps=12.5e6)
+    within = link_states(profile, START, 0.0, elevation_deg=20, rate_bps=7.5e6)
     assert "clamped to its last row" in strong.notes[0]
     assert "clamped to its first row" in weak.notes[0]
     assert within.notes == ()

@@ -294,7 +294,9 @@ def test_people_read_stdout(scenario: Path, out: Path) -> None:
     done = emulate(scenario, "-o", out)
     assert "cubic+minrtt/s1" in done.stdout
     assert f"1 of 1 trials in {out}" in done.stdout
-    assert done.stderr == ""
+    uplink = "up_rate_bps is not given: acknowledgements have the data's rate, 1,000,000 bit/s"
+    assert done.stderr == f"dstcc: link a: {uplink}\n"
+    assert uplink in " ".join(emulate(scenario, "--dry-run").stdout.split())
 
 
 def test_the_table_says_what_others_carried_beside_it(scenario: Path, out: Path) -> None:

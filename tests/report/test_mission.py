@@ -24,3 +24,7 @@ def test_outages_are_a_profiles_or_a_plans_where_none_are_given() -> None:
     assert _more({"contacts": "/home/me/plan.txt"}, {"outages": 0, "outage_s": 0.0}) == "contacts plan.txt"
     assert _more({"outages": [[0, 60]]}, {"outages": 5, "outage_s": 600.0}).startswith("1 outage, ")
     assert _more({}, {}) == "–"
+    # a profile's uplink, as the run has drawn it; one as fast as the way down is none to speak of
+    given = _more({"profile": "mro-x-dss35"}, {"rate_bps": 6e6, "up_rate_bps": 2e3})
+    assert given.replace("\u202f", " ").replace("\u00a0", " ").endswith("up 2 kb/s")
+    assert _more({"rate_bps": 2e3}, {"rate_bps": 2e3, "up_rate_bps": 2e3}) == "–"

@@ -38,12 +38,15 @@ def test_run_json(run_path: Path) -> None:
     assert meta["schema"] == 1
     assert meta["argv"] == ["dstcc", "emulate"]
     assert (meta["scenario_name"], meta["backend"], meta["scale"]) == ("toy", "simulator", 1.0)
-    assert (meta["seeds"], meta["trials"], meta["warnings"]) == ([1, 2], 4, [])
+    assert (meta["seeds"], meta["trials"]) == ([1, 2], 4)
+    [note] = meta["warnings"]
+    assert note == "link a: up_rate_bps is not given: acknowledgements have the data's rate, 80,000 bit/s"
     assert len(meta["scenario_sha256"]) == 64
     assert meta["video"] == {"name": "synthetic", "manifest_sha256": None}
     assert meta["links"][0].keys() == {
         "name",
         "rate_bps",
+        "up_rate_bps",
         "rtt_s",
         "delay_s",
         "loss",

@@ -13,6 +13,8 @@ from dstcc.engine.config import Loss as EngineLoss
 from dstcc.scenario import describe, draw_links, load_scenario, parse_override, rtt_s
 from dstcc.scenario.draws import describe_loss, link_notes, longest_possible_rtt_s
 
+UPLINKS = [parse_override(f"link.{link}.up_rate_bps=2000") for link in (0, 1)]
+
 
 def drawn(path: Path, *overrides: str, seed: int = 1) -> list[dict[str, object]]:
     scenario = load_scenario(path, [parse_override(text) for text in overrides])
@@ -156,11 +158,32 @@ def test_a_draw_is_the_first_of_a_stream_of_its_own(minimal: Path) -> None:
 def test_a_reader_is_told_of_values_outside_a_codes_table_in_either_direction(minimal: Path) -> None:
     code = "{ebn0_db = {uniform = [-9, -9]}, code = 'ccsds-c2'}"
     weak = [parse_override(f"link.{at}.{key}={code}") for at, key in ((0, "up_loss"), (1, "loss"))]
-    first, second = link_notes(load_scenario(minimal, weak))
+    first, second = link_notes(load_scenario(minimal, [*UPLINKS, *weak]))
     assert first.startswith("link relay: up_loss: Eb/N0 -9.00 dB is below the table of ccsds-c2")
     assert second.startswith("link direct: loss: Eb/N0 -9.00 dB is below the table of ccsds-c2")
     inside = "link.0.loss={ebn0_db = 3.5, code = 'ccsds-c2'}"
-    assert link_notes(load_scenario(minimal, [parse_override(inside)])) == ()
+    assert link_notes(load_scenario(minimal, [*UPLINKS, parse_override(inside)])) == ()
+
+
+def test_an_uplink_as_fast_as_the_data_is_said_where_nobody_asked_for_it(minimal: Path) -> None:
+    def notes(*overrides: str) -> tuple[str, ...]:
+        return link_notes(load_scenario(minimal, [parse_override(text) for text in overrides]))
+
+    assert notes() == tuple(
+        f"link {name}: up_rate_bps is not given: acknowledgements have the data's rate, {rate} bit/s"
+        for name, rate in (("relay", "115,200"), ("direct", "240,000"))
+    )
+    assert notes("link.0.up_rate_bps=2000", "link.1.up_rate_bps=240000") == ()
+    [table] = notes("link.0.rate_bps=[[0, 1000], [60, 3000]]", "link.1.up_rate_bps=2000")
+    assert table.endswith("3,000 bit/s")
+    # a physical profile has an uplink of its own
+    physical = (
+        "link.0.profile=mro-x-dss35",
+        "link.1.up_rate_bps=2000",
+        "scenario.start=2026-11-21T00:00:00Z",
+        "scenario.duration_s=600",
+    )
+    assert not any("up_rate_bps" in note for note in notes(*physical))
 
 
 def frames(**more: Any) -> FrameSchedule:

@@ -211,7 +211,7 @@ def test_what_was_resolved_is_said(drawn, tmp_path):
     # a few decibels above the table are what a margin is for
     assert described["loss"]["frames"]["table_ebn0_db"][1] < low
     assert link_notes(load_scenario(tmp_path / "scenario.toml")) == ()
-    drawn('rate_bps = 1\ndelay_s = 1\nloss = {ebn0_db = -9, code = "ccsds-c2"}')
+    drawn('rate_bps = 1\nup_rate_bps = 1\ndelay_s = 1\nloss = {ebn0_db = -9, code = "ccsds-c2"}')
     [note] = link_notes(load_scenario(tmp_path / "scenario.toml"))
     assert note.startswith("link a: loss: Eb/N0 -9.00 dB is below the table of ccsds-c2")
 
@@ -248,7 +248,7 @@ def test_files_count_by_their_content(drawn, tmp_path):
 
 
 def test_no_sender_beats_the_bound_on_a_profile(drawn, tmp_path):
-    drawn('profile = "mro-x-dss35"\nrate_bps = 15e6')
+    drawn('profile = "mro-x-dss35"\nrate_bps = 9e6')
     scenario = load_scenario(
         tmp_path / "scenario.toml",
         [parse_override("scenario.duration_s=70000"), parse_override("video.loop_to_s=62000")],
