@@ -92,7 +92,17 @@ SCHEMA = 1
 TABLES = ("trials.parquet", "chunks.parquet", "samples.parquet", "links.parquet")
 IDENTITY = ("scenario_sha256", "backend", "scale")
 """What of ``run.json`` distinguishes runs."""
-LINK_FACTS = ("name", "rate_bps", "least_rate_bps", "up_rate_bps", "rtt_s", "delay_s", "loss", "outages", "outage_s")
+LINK_FACTS = (
+    "name",
+    "rate_bps",
+    "least_rate_bps",
+    "up_rate_bps",
+    "rtt_s",
+    "delay_s",
+    "loss",
+    "outages",
+    "outage_s",
+)
 """What ``run.json`` says of each link, as the first seed draws it; outages until the longest trial ends, the least rate
 where it changes."""
 
