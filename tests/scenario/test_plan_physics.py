@@ -45,7 +45,7 @@ def plan(tmp_path: Path) -> Callable[..., Scenario]:
         lines: str,
         keys: str = f'profile = "{RELAY}"',
         *,
-        up: str = "a contact +57000 +86400 1 2 1000",
+        up: str = "a contact +57000 +86400 1 2 125",
         source: str = "synthetic = {chunk_s = 10.0, layer_bps = [40_000]}",
     ) -> Scenario:
         (tmp_path / "plan.txt").write_text(f"{lines}\n{up}\na range +0 +86400 1 2 900\n")
@@ -174,7 +174,7 @@ def test_a_clipped_contact_of_acknowledgements_is_named_with_every_reason(
     plan: Callable[..., Scenario],
 ) -> None:
     scenario = plan(
-        "a contact +58000 +60000 2 1 30000", 'profile = "mro-x-dss35"', up="a contact +53000 +58000 1 2 1000"
+        "a contact +58000 +60000 2 1 30000", 'profile = "mro-x-dss35"', up="a contact +53000 +58000 1 2 125"
     )
     notes = link_notes(scenario)
     assert len(notes) == 1
@@ -201,8 +201,8 @@ def test_eb_n0_is_that_at_the_lesser_rate(plan: Callable[..., Scenario]) -> None
 
 
 def test_acknowledgements_have_the_lesser_rate_too(plan: Callable[..., Scenario]) -> None:
-    # The plan's 1,000 bytes/s are less than the profile's 256 kbit/s.
-    assert link(plan("a contact +58000 +72400 2 1 30000")).up_rate_bps == 8_000
+    # The plan's 125 bytes/s are less than the profile's 2 kbit/s.
+    assert link(plan("a contact +58000 +72400 2 1 30000")).up_rate_bps == 1_000
 
 
 def test_an_override_lets_the_plan_replace_the_profile(plan: Callable[..., Scenario]) -> None:
@@ -213,7 +213,7 @@ def test_an_override_lets_the_plan_replace_the_profile(plan: Callable[..., Scena
     assert link(blind).rate_bps == 2.048e6
     assert [note for note in link_notes(blind) if "contact" in note] == []
     fast = plan(lines, f'profile = "{RELAY}"\ncontacts_override = ["geometry", "rate"]')
-    assert (link(fast).rate_bps, link(fast).up_rate_bps) == (8e6, 8_000)
+    assert (link(fast).rate_bps, link(fast).up_rate_bps) == (8e6, 1_000)
     assert link_notes(fast) == ()
     # Less energy a bit: 8 Mbit/s over 2.048.
     frames = link(fast).loss.frames
@@ -235,7 +235,7 @@ def test_an_abstract_profile_limits_a_plan_as_well(plan: Callable[..., Scenario]
     drawn = link(plan(lines, 'profile = "iodst-link-1"'))
     # 240 kbit/s of the plan are more than the profile's 115.2, its 8 are less.
     assert (drawn.rate_bps, drawn.rate_share) == (115_200, (1.0, 8_000 / 115_200))
-    assert drawn.up_rate_bps == 8_000
+    assert drawn.up_rate_bps == 1_000
     own = tmp_path / "own.toml"
     own.write_text(
         'summary = "dark at times"\nreferences = ["none"]\n'
