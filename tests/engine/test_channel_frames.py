@@ -128,12 +128,14 @@ def test_uncoded_bits_err_on_their_own(size):
     assert (packets[1:] & packets[:-1]).mean() == pytest.approx(p * p, abs=4 * p / np.sqrt(len(packets)))
 
 
+@pytest.mark.parametrize("ebn0_db", [0.0, 10.0])
 @pytest.mark.parametrize("size", [125, 126, 300, 1000])
-def test_a_packet_is_lost_with_any_of_its_frames(size):
+def test_a_packet_is_lost_with_any_of_its_frames(size, ebn0_db):
     # Packet j is bits 8 b j to 8 b (j + 1) - 1 of the stream, and bit i is in frame floor(i / k).
-    loss = frames(0.0)
-    fates = erased(loss, 20_000)
-    count = 15_000 * K // (8 * size)
+    # At 10 dB one frame in a hundred is erased, and half of the groups of 64 are clear.
+    loss = frames(ebn0_db)
+    fates = erased(loss, 200_000)
+    count = 150_000 * K // (8 * size)
     first, last = (np.arange(count) * 8 * size // K, (np.arange(1, count + 1) * 8 * size - 1) // K)
     expected = np.array([fates[f : to + 1].any() for f, to in zip(first, last, strict=True)])
     np.testing.assert_array_equal(losses(loss, size, count), expected)
