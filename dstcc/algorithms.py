@@ -88,6 +88,8 @@ KNOWLEDGE = {
 }
 """What a sender may know beyond what acknowledgements show, in the order of tables. Every sender knows the light times
 and when a handshake can pass."""
+SHOWS_RATES = ("rates", "line", "queue")
+"""Knowledge of a link's rate beforehand, or of what shows it within a slot; others learn it by what comes back."""
 COPIES = {
     "all": "sends everything on every subflow",
     "spare": "fills room that nothing new could use with copies",
@@ -311,7 +313,7 @@ CONGESTION = tuple(row.name for row in TABLE if row.kind == "congestion")
 TRANSFERS = tuple(row.name for row in TABLE if row.kind == "transfer")
 """Transfers, which are named instead of a congestion control. They choose links themselves and take no scheduler."""
 KNOWS_RATES = tuple(row.name for row in TABLE if "rates" in row.knows)
-"""Algorithms that are given the links' rates, by the scenario or by a set window or rate; references for others."""
+"""Algorithms that are given the links' rates, by the scenario or by a set window or rate."""
 COUPLED = tuple(row.name for row in TABLE if row.kind == "congestion" and "paths" in row.needs)
 """Congestion controls whose windows depend on those of the connection's other subflows."""
 SCHEDULERS = tuple(row.name for row in TABLE if row.kind == "scheduler")

@@ -19,6 +19,7 @@ SHOWN = {
     "oracle_ratio": ("of best", "{:.1%}"),
     "bytes_in_time": ("MB home", "{:,.1f}"),
     "full_quality_bytes": ("MB in full", "{:,.1f}"),
+    "sent_bytes": ("MB sent", "{:,.1f}"),
     "startup_s": ("start s", "{:,.1f}"),
     "stalls": ("stalls", "{:.0f}"),
     "stall_s": ("stall s", "{:,.1f}"),
@@ -30,9 +31,13 @@ SHOWN = {
 }
 """The metrics of the table for people, headings and formats; those that no trial has are left out."""
 HOME = ("bytes_in_time", "full_quality_bytes")
-"""Metrics in megabytes. The second is shown for runs with outages only: it says what the passes brought home. So is the
+"""What came home. The second is shown for runs with outages only: it says what the passes brought home. So is the
 first in a table with a row for each algorithm."""
-HEADLINES = ("weighted_layers", "bytes_in_time")
+MEGABYTES = (*HOME, "sent_bytes")
+"""Metrics that are bytes."""
+RANKS = "weighted_layers"
+"""The metric that also shows its mean and its worst seed where the table has a row for each algorithm."""
+HEADLINES = (RANKS, "bytes_in_time")
 """Metrics shown with their confidence intervals where the table has a row for each algorithm."""
 SINGLE = ("oracle_ratio",)
 """Metrics that a table with a row for each algorithm has no room for."""
@@ -133,7 +138,8 @@ def _table(title: str, done: Sequence[Done], algorithms: Mapping[str, Mapping[st
     for name in names:
         table.add_column(SHOWN[name][0], justify="right", no_wrap=True)
         if pooled and name in HEADLINES:
-            table.add_column("95 %", justify="right", no_wrap=True)
+            for heading in ("95 %", *(("mean", "worst") if name == RANKS else ())):
+                table.add_column(heading, justify="right", no_wrap=True)
     for heading in ("knows", "lanes", *(("S",) if apart else ())):
         table.add_column(heading, justify="right" if heading != "knows" else "left", no_wrap=True)
     for name, trials, values in rows:
@@ -141,7 +147,7 @@ def _table(title: str, done: Sequence[Done], algorithms: Mapping[str, Mapping[st
         for key in names:
             cells.append(_cell(key, values.get(key)) if values else "failed" if key == names[0] else "")
             if pooled and key in HEADLINES:
-                cells.append(_interval(trials, key))
+                cells += [_interval(trials, key), *(_spread(trials, key) if key == RANKS else ())]
         table.add_row(*cells, *_footing(algorithms[trials[0].name], apart))
     return table
 
@@ -181,13 +187,23 @@ def _values(trials: Sequence[Done]) -> dict[str, float | None]:
     return {name: estimate(values).value for name, values in samples.items() if values}
 
 
+def _over_seeds(trials: Sequence[Done], key: str) -> list[float]:
+    candidates = [trial.metrics.values.get(key) for trial in trials if trial.metrics]
+    return [value for value in candidates if value is not None]
+
+
+def _spread(trials: Sequence[Done], key: str) -> tuple[str, str]:
+    """Mean and worst of the seeds, beside the interquartile mean."""
+    values = _over_seeds(trials, key)
+    return (_cell(key, sum(values) / len(values)), _cell(key, min(values))) if values else ("–", "–")
+
+
 def _interval(trials: Sequence[Done], key: str) -> str:
     from dstcc.stats import estimate
 
-    candidates = [trial.metrics.values.get(key) for trial in trials if trial.metrics]
-    values = [value for value in candidates if value is not None]
+    values = _over_seeds(trials, key)
     low, high = estimate(values).bounds() if len(values) > 1 else (0.0, 0.0)
-    unit = 1e6 if key in HOME else 0.01
+    unit = 1e6 if key in MEGABYTES else 0.01
     return f"{low / unit:,.1f}–{high / unit:,.1f}" if len(values) > 1 else "–"
 
 
@@ -199,4 +215,4 @@ def _footing(one: Mapping[str, Any], scale: bool) -> list[str]:
 
 
 def _cell(name: str, value: float | None) -> str:
-    return "–" if value is None else SHOWN[name][1].format(value / 1e6 if name in HOME else value)
+    return "–" if value is None else SHOWN[name][1].format(value / 1e6 if name in MEGABYTES else value)

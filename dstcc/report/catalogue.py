@@ -280,9 +280,10 @@ TERMS = (
         "higher, and where lines cross neither algorithm is better throughout. Band: 95 % at each τ (bootstrap).",
     ),
     (
-        "Seed by seed",
+        "Differences at the same seeds",
         "An algorithm minus the reference at the same seed, hence over the same links and losses. The mean of "
-        "these differences has an interval of its own, often much narrower than those of the two values.",
+        "these differences has an interval of its own, often much narrower than those of the two values. Whether "
+        "algorithms differ is a paired t test of them, with Holm's correction for all pairs and scenarios of the page.",
     ),
     (
         "Marks",
@@ -290,8 +291,8 @@ TERMS = (
         "gaps that were filled.",
     ),
     (
-        "Knows the rates",
-        "fixed, open-loop and ltp are given a window or a rate that fits the links. They are shown for reference, and "
-        "the leader is the best of those that find the rates out.",
+        "Knows",
+        "What an algorithm is given or sees beyond acknowledgements, as letters: r, l and q give or show a link's "
+        "rate, which others have to find out. The ranking has everybody in it.",
     ),
 )

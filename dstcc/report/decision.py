@@ -86,7 +86,9 @@ def decide(section: Section, tables: Tables) -> Decision | None:
         letters = (footing.letters, footing.lanes) if footing else (UNKNOWN, UNKNOWN)
         rows.append(Brought(algorithm.name, algorithm is section.best, tuple(cells), *letters))
     name = plain_name(ltp.name) if ltp is not None and gains else ""
-    sentence = _sentence(section.best, ltp, clock, share_s, passes)
+    others = (a for a in section.finished if a is not section.best)
+    other = ltp if ltp is not section.best and ltp is not None else next(others, None)
+    sentence = _sentence(section.best, other, clock, share_s, passes)
     return Decision(sentence, tuple(headings), tuple(rows), passes, name)
 
 
@@ -98,8 +100,8 @@ def _video_s(section: Section, tables: Tables) -> float:
     return float(capture[0] if count == 1 else (capture[-1] - capture[0]) * count / (count - 1))
 
 
-def _sentence(best: Algorithm, ltp: Algorithm | None, clock: Unit, share_s: float, passes: int) -> str:
-    """What the leader brings home, and LTP beside it."""
+def _sentence(best: Algorithm, other: Algorithm | None, clock: Unit, share_s: float, passes: int) -> str:
+    """What the leader brings home, and beside it LTP, or where there is none or it leads the next."""
 
     def home(algorithm: Algorithm) -> str:
         played, full = (algorithm.estimates.get(key) for key, _ in HOURS)
@@ -113,6 +115,6 @@ def _sentence(best: Algorithm, ltp: Algorithm | None, clock: Unit, share_s: floa
         f"Of the {clock.number(share_s)}{SPACE}{clock.name} of video that {whose}, "
         f"{plain_name(best.name)} brings home {home(best)}"
     )
-    if ltp is not None and ltp is not best:
-        text += f"; {plain_name(ltp.name)}, which is given the rates, {home(ltp)}"
+    if other is not None:
+        text += f"; {plain_name(other.name)} {home(other)}"
     return f"{text}."

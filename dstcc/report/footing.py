@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dstcc.algorithms import COPIES, KNOWLEDGE
+from dstcc.algorithms import COPIES, KNOWLEDGE, SHOWS_RATES
 
 from .model import Algorithm, Section
 from .numbers import SPACE, UNKNOWN
@@ -72,6 +72,11 @@ class Footing:
         return ", ".join(
             known.noun for key, known in KNOWLEDGE.items() if key in self.knows and key != SHARED
         )
+
+    @property
+    def shows_rates(self) -> bool:
+        """Whether it knows the links' rates beforehand, or sees within a slot what shows them."""
+        return not set(self.knows).isdisjoint(SHOWS_RATES)
 
     @property
     def twice(self) -> str:

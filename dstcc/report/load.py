@@ -41,7 +41,9 @@ def load_report(paths: Sequence[Path], against: str | None = None) -> Report:
         key = (run.meta.get("scenario_sha256"), run.meta.get("backend"), run.meta.get("scale"))
         pools.setdefault(key, []).append(run)
     ambiguous = namesakes(runs)
-    report = Report(tuple(_section(pooled, ambiguous) for pooled in pools.values()))
+    comparisons = len(pools) + (len(pools) > 1)
+    sections = (_section(pooled, ambiguous) for pooled in pools.values())
+    report = Report(tuple(replace(section, comparisons=comparisons) for section in sections))
     if against is None:
         return report
     name = _chosen(report, against)

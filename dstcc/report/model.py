@@ -14,7 +14,7 @@ from functools import cached_property
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from dstcc.algorithms import KNOWS_RATES, RECONSTRUCTED
+from dstcc.algorithms import RECONSTRUCTED
 from dstcc.clock import Clock
 from dstcc.stats import SAME, Estimate, Paired, estimate, paired_difference
 from dstcc.wire import HEADER_BYTES
@@ -88,11 +88,6 @@ class Algorithm:
     name: str
     trials: tuple[Trial, ...]
 
-    @property
-    def knows_rates(self) -> bool:
-        """Whether it is given the links' rates instead of finding them out."""
-        return self.trials[0].controller is None and self.trials[0].congestion in KNOWS_RATES
-
     @cached_property
     def finished(self) -> tuple[Trial, ...]:
         """The trials that did not fail."""
@@ -136,6 +131,8 @@ class Section:
     notes: tuple[str, ...] = field(default=())
     against: str | None = None
     """The name of the reference, if one was chosen and is here."""
+    comparisons: int = 1
+    """How many comparisons of algorithms the page makes: one for each scenario, and one of all together."""
 
     @property
     def meta(self) -> Mapping[str, Any]:
@@ -207,16 +204,11 @@ class Section:
 
     @cached_property
     def best(self) -> Algorithm | None:
-        """The first by :data:`RANKING`; None when nothing finished.
-
-        Algorithms that are not given the links' rates come before those that are, and among them those without failed
-        trials.
-        """
+        """The first by :data:`RANKING`, of those without failed trials if there are any; None when nothing finished."""
 
         def rank(algorithm: Algorithm) -> tuple[float, ...]:
             estimates = (algorithm.estimates.get(key) for key in RANKING)
             return (
-                not algorithm.knows_rates,
                 algorithm.whole,
                 *(one.value if one else -math.inf for one in estimates),
             )
@@ -302,6 +294,13 @@ def paired(section: Section, key: str, reference: Algorithm | None = None) -> di
         if a is not reference
     }
     return {name: one for name, one in differences.items() if one is not None}
+
+
+def differences(section: Section, key: str, name: str, reference: str) -> list[float]:
+    """An algorithm's differences to another one over their common seeds."""
+    by_name = {a.name: a for a in section.finished}
+    one, other = (_comparable(section, by_name[which], key) for which in (name, reference))
+    return [one[seed] - other[seed] for seed in sorted(one.keys() & other.keys())]
 
 
 def plain_name(name: str) -> str:

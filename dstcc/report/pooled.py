@@ -11,11 +11,18 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 
-from dstcc.stats import Estimate, Paired, Profile, mean_estimate, performance_profile, stratified_estimate
+from dstcc.stats import (
+    Estimate,
+    Paired,
+    Profile,
+    mean_estimate,
+    performance_profile,
+    stratified_estimate,
+)
 
 from .catalogue import METRIC, PROFILED, RANKING, Metric
 from .footing import Footing, footing_of, shared
-from .model import Algorithm, Report, Section, paired
+from .model import Algorithm, Report, Section, differences, paired
 
 
 @dataclass(frozen=True)
@@ -66,12 +73,20 @@ class Pooled:
 
     @cached_property
     def best(self) -> str:
-        """The best algorithm, by those metrics of a scenario's ranking that are shares."""
+        """The best algorithm, by the shares of a scenario's ranking, without failed trials if one has none."""
         keys = [METRIC[key] for key in RANKING if METRIC[key] in self.metrics]
-        given = {name: self.find(self.sections[0], name).knows_rates for name in self.names}
         return max(
-            self.names, key=lambda name: (not given[name], *(self.estimate(name, key).value for key in keys))
+            self.names,
+            key=lambda name: (self.whole(name), *(self.estimate(name, key).value for key in keys)),
         )
+
+    def whole(self, name: str) -> bool:
+        """Whether none of an algorithm's trials failed."""
+        return all(self.find(section, name).whole for section in self.sections)
+
+    def differences(self, metric: Metric, name: str, reference: str) -> list[list[float]]:
+        """An algorithm's differences to another one over their common seeds, for each scenario."""
+        return [differences(section, metric.key, name, reference) for section in self.sections]
 
     @property
     def reference(self) -> str:
@@ -137,7 +152,5 @@ def _alike(values: chain[float]) -> bool:
 
 
 def _together(parts: list[Paired]) -> Paired:
-    differences = [part.differences for part in parts]
-    return Paired(
-        mean_estimate(differences), tuple(chain(*(part.seeds for part in parts))), tuple(chain(*differences))
-    )
+    strata = [part.differences for part in parts]
+    return Paired(mean_estimate(strata), tuple(chain(*(part.seeds for part in parts))), tuple(chain(*strata)))

@@ -9,22 +9,37 @@ from dstcc.stats import Estimate
 
 from .catalogue import METRIC
 from .comparison import HEADLINE, MISSING, WORDS, Comparison
-from .numbers import UNKNOWN, unit_for, with_interval
+from .numbers import UNKNOWN, Unit, unit_for, with_interval
 
-BESIDE = METRIC["playback_ratio"]
-"""The metric that is shown beside the headline."""
+PLAYED, SENT = METRIC["playback_ratio"], METRIC["sent_bytes"]
+"""The metrics that are shown beside the headline."""
+SIZE = Unit(1e6, "MB", 1)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What a row has beside the headline's interquartile mean."""
+
+    mean: float
+    worst: float
+    """The headline's mean over seeds, and its lowest value."""
+    played: Estimate | None
+    sent_bytes: float | None
+    """Interquartile mean; ``None`` over several scenarios, whose bytes do not compare."""
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """A row: the headline and the share of chunks played, as text in percent, and the word for it."""
+    """A row: texts in percent and megabytes, a dash where there is no value, and the word for the comparison."""
 
     name: str
     value: str
     interval: str
+    mean: str
+    worst: str
     played: str
-    """A dash without a value."""
     played_interval: str
+    sent: str
     word: str
     """One of the words of :mod:`dstcc.report.comparison`."""
     knows: str
@@ -35,19 +50,22 @@ class Ranked:
     leader: bool = False
 
 
-def ranking(comparison: Comparison, played: Mapping[str, Estimate]) -> list[Ranked]:
-    """The rows of a comparison, those without a value last; ``played`` has the estimates of :data:`BESIDE`."""
+def ranking(comparison: Comparison, beside: Mapping[str, Beside]) -> list[Ranked]:
+    """The rows of a comparison, those without a value last."""
     unit = unit_for("share", [1.0])
     rows = []
     for name, one in comparison.values.items():
-        beside = played.get(name)
         value, interval = with_interval(one, unit)
+        about = beside[name]
         rows.append(
             Ranked(
                 name,
                 value,
                 interval,
-                *with_interval(beside, unit),
+                unit.number(about.mean),
+                unit.number(about.worst),
+                *with_interval(about.played, unit),
+                UNKNOWN if about.sent_bytes is None else SIZE.number(about.sent_bytes),
                 comparison.word(name),
                 *_footing(comparison, name),
                 bar=(one.value * 100, *(bound * 100 for bound in one.bounds())),  # type: ignore[arg-type]
@@ -55,9 +73,9 @@ def ranking(comparison: Comparison, played: Mapping[str, Estimate]) -> list[Rank
             )
         )
     absent = [name for name in comparison.missing if name not in comparison.values]
+    none = (UNKNOWN, "", UNKNOWN, UNKNOWN, UNKNOWN, "", UNKNOWN)
     return rows + [
-        Ranked(name, UNKNOWN, "", UNKNOWN, "", MISSING, *_footing(comparison, name), bar=(0.0, 0.0, 0.0))
-        for name in absent
+        Ranked(name, *none, MISSING, *_footing(comparison, name), bar=(0.0, 0.0, 0.0)) for name in absent
     ]
 
 
@@ -77,6 +95,12 @@ def words_of(rows: list[Ranked]) -> list[tuple[str, str]]:
     return [(word, meaning) for word, meaning in WORDS.items() if word in used]
 
 
-def headings() -> tuple[str, str]:
-    """Labels of the two columns of numbers."""
-    return HEADLINE.label, BESIDE.label
+def headings() -> tuple[tuple[str, str], ...]:
+    """Label and unit of each column of numbers."""
+    return (
+        (HEADLINE.label, "%"),
+        ("Mean", "%"),
+        ("Worst seed", "%"),
+        (PLAYED.label, "%"),
+        (SENT.label, "MB"),
+    )

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from dstcc.stats import Estimate, Paired, Profile
 from dstcc.version import __version__
 
 from .catalogue import METRIC, PAIRED, Metric
-from .comparison import compare, compare_pooled
+from .comparison import HEADLINE, compare, compare_pooled
 from .contacts import contact_documents
 from .controllers import Controller, controllers_of
 from .footing import Footing, footing_of
@@ -21,7 +24,7 @@ from .frontier import frontiers
 from .model import Algorithm, Report, Section, best_of, paired
 from .numbers import Unit, unit_for, unit_for_row, with_interval
 from .pooled import Pooled, pool, pooled_profiles, section_profiles
-from .ranking import BESIDE, Ranked, ranking
+from .ranking import PLAYED, SENT, Beside, Ranked, ranking
 from .verdict import pooled_verdict, verdict
 
 
@@ -97,15 +100,31 @@ def pooled_table(pooled: Pooled) -> list[tuple[str, list[tuple[str, str]]]]:
 def section_ranking(section: Section) -> list[Ranked]:
     """The ranking of a section; empty without a leader."""
     comparison = compare(section)
-    played = {a.name: a.estimates[BESIDE.key] for a in section.finished if BESIDE.key in a.estimates}
-    return ranking(comparison, played) if comparison else []
+    return ranking(comparison, {a.name: _beside(a) for a in section.finished}) if comparison else []
 
 
 def pooled_ranking(pooled: Pooled) -> list[Ranked]:
     """As :func:`section_ranking`, over all scenarios."""
     comparison = compare_pooled(pooled)
-    played = {n: pooled.estimate(n, BESIDE) for n in pooled.names} if BESIDE in pooled.metrics else {}
-    return ranking(comparison, played) if comparison else []
+    if comparison is None:
+        return []
+    beside = {}
+    for name in pooled.names:
+        values = list(chain(*pooled.strata(name, HEADLINE)))
+        played = pooled.estimate(name, PLAYED) if PLAYED in pooled.metrics else None
+        beside[name] = Beside(fmean(values), min(values), played, None)
+    return ranking(comparison, beside)
+
+
+def _beside(algorithm: Algorithm) -> Beside:
+    values, found = list(algorithm.by_seed(HEADLINE.key).values()), algorithm.estimates
+    sent = found.get(SENT.key)
+    return Beside(
+        fmean(values) if values else math.nan,
+        min(values, default=math.nan),
+        found.get(PLAYED.key),
+        sent.value if sent else None,
+    )
 
 
 def won(metric: Metric, one: Paired) -> int:

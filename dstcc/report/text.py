@@ -185,15 +185,16 @@ def _tables(section: Section) -> Iterator[str]:
 def _ranking_lines(rows: list[Ranked]) -> Iterator[str]:
     if not rows:
         return
-    headline, beside = headings()
-    yield f"| Algorithm | Knows | Lanes | {headline} (%) | {beside} (%) | Beside {_escape(leader_of(rows))} |"
-    yield "|---|---|---:|---:|---:|---|"
+    titles = " | ".join(f"{label} ({unit})" for label, unit in headings())
+    yield f"| Algorithm | Knows | Lanes | {titles} | Beside {_escape(leader_of(rows))} |"
+    yield f"|---|---|---:|{'---:|' * len(headings())}---|"
     for row in rows:
         value, played = (
             f"{text} ({interval})" if interval else text
             for text, interval in ((row.value, row.interval), (row.played, row.played_interval))
         )
-        yield f"| {_escape(row.name)} | {row.knows} | {row.lanes} | {value} | {played} | {row.word} |"
+        cells = (row.knows, row.lanes, value, row.mean, row.worst, played, row.sent, row.word)
+        yield f"| {_escape(row.name)} | {' | '.join(cells)} |"
     yield ""
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dstcc.stats import FEW_SEEDS, SAME, Estimate, Paired
+from dstcc.stats import FEW_SEEDS, SAME, Estimate
 
 from .comparison import (
     ALONE,
     BETTER_SEEDS,
     HEADLINE,
+    HIGHER_MEAN,
     LEADS,
     LOWER,
-    PAIRED_LOWER,
     UNCLEAR,
     WORSE,
     Comparison,
+    Pair,
     compare,
     compare_pooled,
     side,
@@ -38,8 +39,8 @@ def verdict(section: Section) -> str:
         leading(comparison),
         _comparison(comparison),
         equal_lanes(comparison),
-        _knowing_rates(comparison),
-        _against(section),
+        without_rates(comparison),
+        _against(section, comparison),
         _failures(section),
         _missing(comparison),
     )
@@ -54,7 +55,7 @@ def pooled_verdict(pooled: Pooled) -> str:
         leading(comparison),
         _comparison(comparison),
         equal_lanes(comparison),
-        _knowing_rates(comparison),
+        without_rates(comparison),
         _missing(comparison),
     )
 
@@ -62,11 +63,10 @@ def pooled_verdict(pooled: Pooled) -> str:
 def leading(comparison: Comparison) -> str:
     """Which algorithm has most; where lanes and knowledge differ, the same sentence says so."""
     top = comparison.values[comparison.leader]
+    higher = [name for name in comparison.failed if comparison.values[name].value > top.value + SAME]
+    whose = " of those whose trials all finished" if higher else ""
     if comparison.word(comparison.leader) == ALONE:
-        rest = "and as no other algorithm here finds the links' rates out, there is nothing to rank it by"
-        if not comparison.knows_rates:
-            rest = "and there is nothing to rank it by"
-        return f"{comparison.leader} brought home {_interval(top)} of the video, {rest}."
+        return f"{comparison.leader} brought home {_interval(top)} of the video, and there is nothing to rank it by."
     tied = [name for name in comparison.rivals if abs(comparison.values[name].value - top.value) <= SAME]
     behind = [name for name in comparison.rivals if name not in tied]
     apart = _apart(comparison)
@@ -74,9 +74,9 @@ def leading(comparison: Comparison) -> str:
     if tied:
         text = f"{names} each brought home {_interval(top)} of the video"
     elif comparison.word(comparison.leader) == LEADS:
-        text = f"{names} brought home most video, {_interval(top)} of it"
+        text = f"{names} brought home most video{whose}, {_interval(top)} of it"
     else:
-        text = f"{names} brought home {_interval(top)} of the video, the highest value"
+        text = f"{names} brought home {_interval(top)} of the video, the highest value{whose}"
     shown = behind if len(behind) <= NAMED + 1 else behind[:NAMED]
     parts = [
         f"{name}{_with(comparison, name, apart)} {UNIT.text(comparison.values[name].value)}" for name in shown
@@ -117,11 +117,30 @@ def equal_lanes(comparison: Comparison) -> str:
     largest = max(others, key=len, default=[])
     if leader is None or len(largest) < 2:
         return ""
-    ranked = [f"{name} {UNIT.text(comparison.values[name].value)}" for name in largest]
-    shown = ranked if len(ranked) <= NAMED + 1 else [*ranked[:NAMED], f"{len(ranked) - NAMED} others less"]
     alone = "" if len(groups[leader.resources]) > 1 else f"{comparison.leader} is alone on its lanes. "
     lanes = comparison.footings[largest[0]].lanes.rstrip("+")
-    return f"{alone}On equal lanes ({lanes}): {_joined(shown)}."
+    return f"{alone}On equal lanes ({lanes}): {_ranked(comparison, largest)}."
+
+
+def without_rates(comparison: Comparison) -> str:
+    """The values of those that learn the links' rates by what comes back, where the leader need not."""
+    leader = comparison.footings.get(comparison.leader)
+    others = [
+        name for name in comparison.rivals if (one := comparison.footings.get(name)) and not one.shows_rates
+    ]
+    if leader is None or not leader.shows_rates or not others:
+        return ""
+    return (
+        f"Of those without r, l or q, which have to find the links' rates out: {_ranked(comparison, others)}."
+    )
+
+
+def _ranked(comparison: Comparison, names: list[str]) -> str:
+    """Some of the algorithms with their values, in the order of the ranking."""
+    ranked = [f"{name} {UNIT.text(comparison.values[name].value)}" for name in names]
+    return _joined(
+        ranked if len(ranked) <= NAMED + 1 else [*ranked[:NAMED], f"{len(ranked) - NAMED} others less"]
+    )
 
 
 def _missing(comparison: Comparison) -> str:
@@ -133,41 +152,42 @@ def _missing(comparison: Comparison) -> str:
 
 
 def _comparison(comparison: Comparison) -> str:
-    """What disjoint intervals show, then what paired differences show beyond them."""
+    """What the differences at the same seeds show."""
     top = comparison.values[comparison.leader]
     if not top.has_interval:
         return "One seed: no interval exists, so this says nothing about other draws of the links and losses."
     groups = {
         word: [n for n in comparison.rivals if comparison.word(n) == word]
-        for word in (WORSE, LOWER, PAIRED_LOWER, UNCLEAR)
+        for word in (WORSE, LOWER, HIGHER_MEAN, UNCLEAR)
     }
     parts = []
     if worse := groups[WORSE]:
         whom = "each of the others" if len(worse) == len(comparison.rivals) > 1 else _list(worse)
-        parts.append(f"It is better than {whom}: {_seeds(comparison)}, intervals that do not overlap.")
+        parts.append(f"It is better than {whom}{_margin(comparison, worse)}.")
     if lower := groups[LOWER]:
-        parts.append(f"Its interval does not overlap that of {_list(lower)}, but {_why_not(comparison)}.")
+        parts.append(
+            f"It is ahead of {_list(lower)}{_margin(comparison, lower)}, but {_why_not(comparison)}."
+        )
     elif comparison.doubt:
         parts.append(f"Mind that {comparison.doubt}.")
-    parts += _seed_by_seed(comparison, groups[PAIRED_LOWER])
-    if unclear := groups[UNCLEAR]:
+    if higher := groups[HIGHER_MEAN]:
         parts.append(
-            f"The intervals of {_list([comparison.leader, *unclear])} overlap: these seeds do not tell them apart."
+            f"The mean of {_list(higher)} is higher than its own, though the interquartile mean is not."
         )
+    if unclear := groups[UNCLEAR]:
+        parts.append(f"These seeds do not tell {_list([comparison.leader, *unclear])} apart.")
     if comparison.seeds[comparison.leader] < FEW_SEEDS:
         parts.append(
-            f"With {_seeds(comparison)} the intervals are narrower than they should be: take them as a hint."
+            f"With {_seeds(comparison)} the intervals hold less often than they say: take them as a hint."
         )
     return " ".join(parts)
 
 
 def _seeds(comparison: Comparison) -> str:
     least = comparison.seeds[comparison.leader]
-    return (
-        f"{least} seeds"
-        if least == comparison.values[comparison.leader].n
-        else f"{least} seeds or more a scenario"
-    )
+    if least == comparison.values[comparison.leader].n:
+        return f"{least} seeds"
+    return f"{least} seeds or more a scenario"
 
 
 def _why_not(comparison: Comparison) -> str:
@@ -177,43 +197,34 @@ def _why_not(comparison: Comparison) -> str:
     return f"better takes {BETTER_SEEDS} seeds of either"
 
 
-def _seed_by_seed(comparison: Comparison, names: list[str]) -> list[str]:
-    if len(names) == 1:
-        margin = _margin(comparison.differences[names[0]])
-        return [
-            f"{names[0]}: the intervals overlap, but seed by seed {comparison.leader} is ahead, {margin}."
-        ]
-    if names:
-        return [
-            f"{_list(names)}: the intervals overlap, but seed by seed {comparison.leader} is ahead of each."
-        ]
-    return []
-
-
-def _knowing_rates(comparison: Comparison) -> str:
-    """The values of the algorithms that are given the links' rates."""
-    given = [name for name in comparison.values if name in comparison.knows_rates]
-    if not given:
+def _margin(comparison: Comparison, names: list[str]) -> str:
+    """By how much the leader is ahead of the only one named, and at how many seeds."""
+    if len(names) > 1:
         return ""
-    values = [f"{UNIT.text(comparison.values[name].value)}" for name in given]
-    verb = "is" if len(given) == 1 else "are"
-    return f"{_list(given)} {verb} given the links' rates: {_joined(values[:NAMED])}."
+    one = comparison.differences[names[0]]
+    low, high = one.mean.bounds()
+    return (
+        f" by {UNIT.number(-one.mean.value)} points on average (95 % interval {UNIT.number(-high)} to "
+        f"{UNIT.number(-low)}) and at {one.below} of {one.mean.n} seeds"
+    )
 
 
-def _against(section: Section) -> str:
-    """Which algorithms are ahead of a chosen reference, seed by seed."""
+def _against(section: Section, comparison: Comparison) -> str:
+    """Which algorithms are ahead of a chosen reference at the same seeds; with few seeds nothing is said."""
     reference = section.reference
     if reference is None or reference is section.best:
         return ""
-    differences = paired(section, HEADLINE.key)
-    groups = {"ahead": 1, "behind": -1, "unclear": 0}
-    names_by_word = {
-        word: [name for name, one in differences.items() if side(one) == way] for word, way in groups.items()
+    sides = {
+        name: side(one, comparison.adjusted[Pair((name, reference.name))])
+        for name, one in paired(section, HEADLINE.key).items()
+        if one.mean.n >= BETTER_SEEDS
     }
-    if not differences:
-        return ""
+    names_by_word = {
+        word: [name for name, way in sides.items() if way == of]
+        for word, of in (("ahead", 1), ("behind", -1), ("unclear", 0))
+    }
     parts = [f"{word}: {_list(names)}" for word, names in names_by_word.items() if names]
-    return f"Seed by seed against {reference.name}, {'; '.join(parts)}."
+    return f"Against {reference.name} at the same seeds, {'; '.join(parts)}." if parts else ""
 
 
 def _failures(section: Section) -> str:
@@ -223,15 +234,6 @@ def _failures(section: Section) -> str:
     comparison = compare(section)
     beside = f"; {_list(sorted(comparison.failed))} not compared" if comparison and comparison.failed else ""
     return f"{failed} of {len(section.trials)} trials failed and {'is' if failed == 1 else 'are'} left out{beside}."
-
-
-def _margin(one: Paired) -> str:
-    low, high = one.mean.bounds()
-    mean = UNIT.number(-one.mean.value)
-    return (
-        f"by {mean} points on average (95 % interval {UNIT.number(-high)}–{UNIT.number(-low)}) "
-        f"and at {one.below} of {one.mean.n} seeds"
-    )
 
 
 def _interval(one: Estimate) -> str:

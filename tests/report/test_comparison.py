@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from statistics import fmean
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,17 +14,18 @@ import pytest
 from dstcc.report.comparison import (
     ALONE,
     FAILED,
+    HIGHER_MEAN,
     HIGHEST,
-    KNOWS_RATES,
     LEADS,
+    LEAST,
     LOWER,
     MISSING,
     ONE_SEED,
-    PAIRED_LOWER,
     SAME_VALUE,
     UNCLEAR,
     WORSE,
     Comparison,
+    Pair,
     compare_pooled,
     side,
 )
@@ -29,14 +33,34 @@ from dstcc.report.comparison import compare as compare_section
 from dstcc.report.footing import Footing
 from dstcc.report.model import Algorithm, Report, Section, Trial
 from dstcc.report.pooled import pool
-from dstcc.report.ranking import headings, leader_of, ranking, words_of
-from dstcc.report.verdict import equal_lanes, leading
-from dstcc.stats import SAME, Estimate, Paired, estimate, paired_difference
+from dstcc.report.ranking import Beside, Ranked, headings, leader_of, words_of
+from dstcc.report.ranking import ranking as ranking_of
+from dstcc.report.summary import section_ranking
+from dstcc.report.verdict import equal_lanes, leading, verdict, without_rates
+from dstcc.stats import (
+    SAME,
+    SIGNIFICANT,
+    Estimate,
+    Paired,
+    estimate,
+    holm,
+    mean_estimate,
+    paired_difference,
+    paired_p,
+)
 
 HIGH = [0.90, 0.91, 0.92, 0.93, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99]
 LOW = [value - 0.5 for value in HIGH]
 NEAR = [value - 0.01 for value in HIGH]
 """A point less at every seed: the intervals overlap, the differences do not reach zero."""
+MIXED = [value + (0.02 if place % 2 else -0.03) for place, value in enumerate(HIGH)]
+"""Half a point less on average, and more or less by turns: not significantly."""
+
+
+def ranking(comparison: Comparison, played: Mapping[str, Estimate] | None = None) -> list[Ranked]:
+    """The rows, with nothing beside them but what was played."""
+    beside = {n: Beside(0.5, 0.25, (played or {}).get(n), None) for n in comparison.values}
+    return ranking_of(comparison, beside)
 
 
 def compare(samples: Mapping[str, list[float]], **more: Any) -> Comparison:
@@ -48,19 +72,24 @@ def compare(samples: Mapping[str, list[float]], **more: Any) -> Comparison:
         for name, values in by_seed.items()
         if name != leader and (difference := paired_difference(values, by_seed[leader]))
     }
+    p_values = {
+        Pair((a, b)): paired_p([one.differences])
+        for a, b in combinations(samples, 2)
+        if (one := paired_difference(by_seed[a], by_seed[b]))
+    }
     given: dict[str, Any] = {
         "leader": leader,
         "values": {name: estimate(values) for name, values in samples.items()},
-        "knows_rates": frozenset(),
         "differences": differences,
-        "seeds": {name: len(values) for name, values in samples.items()},
+        "adjusted": holm(p_values),
+        "seeds": {name: min(len(values), len(samples[leader])) for name, values in samples.items()},
         "failed": frozenset(),
         "doubt": "",
     }
     return Comparison(**given | more)
 
 
-def test_better_takes_ten_seeds_of_both_and_disjoint_intervals() -> None:
+def test_better_takes_ten_common_seeds_and_a_significant_difference() -> None:
     assert compare({"a": HIGH, "b": LOW}).word("b") == WORSE
     assert compare({"a": HIGH[:9], "b": LOW}).word("b") == LOWER
     assert compare({"a": HIGH, "b": LOW[:9]}).word("b") == LOWER
@@ -70,15 +99,40 @@ def test_a_doubt_about_the_leader_takes_the_word_away() -> None:
     assert compare({"a": HIGH, "b": LOW}, doubt="it was trained on this scenario").word("b") == LOWER
 
 
-def test_where_intervals_overlap_the_differences_at_the_same_seeds_decide() -> None:
-    assert compare({"a": HIGH, "b": NEAR}).word("b") == PAIRED_LOWER
+def test_the_differences_at_the_same_seeds_decide_and_not_the_intervals() -> None:
+    assert compare({"a": HIGH, "b": NEAR}).values["b"].overlaps(estimate(HIGH))
+    assert compare({"a": HIGH, "b": NEAR}).word("b") == WORSE
     assert compare({"a": HIGH, "b": NEAR[::-1]}).word("b") == UNCLEAR
-    assert compare({"a": HIGH, "b": NEAR}, differences={}).word("b") == UNCLEAR
+    assert compare({"a": HIGH, "b": MIXED}).word("b") == UNCLEAR
+    assert compare({"a": HIGH, "b": NEAR}, differences={}).word("b") == ONE_SEED
     assert compare({"a": HIGH, "b": HIGH}).word("b") == SAME_VALUE
 
 
+def test_the_correction_counts_every_pair() -> None:
+    """The same two algorithms, alone and beside eleven that differ from nobody: 1 pair and 13 · 12 / 2 = 78."""
+    noise = [0.012, -0.004, 0.011, 0.002, 0.009, -0.003, 0.013, 0.001, 0.010, 0.004]
+    near = [value - one for value, one in zip(HIGH, noise, strict=True)]
+    p = paired_p([noise])
+    assert SIGNIFICANT / 78 < p < SIGNIFICANT
+    assert compare({"a": HIGH, "b": near}).word("b") == WORSE
+    equals = {f"c{place}": HIGH for place in range(11)}
+    many = compare({"a": HIGH, "b": near, **equals})
+    assert many.word("b") == UNCLEAR
+    assert many.adjusted[Pair(("a", "b"))] == 1.0 or many.adjusted[Pair(("a", "b"))] >= SIGNIFICANT
+
+
+def test_who_has_the_higher_mean_is_not_called_lower() -> None:
+    """The interquartile mean drops the two lowest and the two highest seeds of ten."""
+    skewed = [0.1, 0.1, *HIGH[2:]]
+    above = [value + 0.05 for value in skewed[:2]] + [value - 0.001 for value in HIGH[2:]]
+    assert estimate(skewed).value > estimate(above).value
+    made = compare({"a": skewed, "b": above}, adjusted={Pair(("a", "b")): 0.0})
+    assert made.differences["b"].mean.value == pytest.approx((2 * 0.05 - 8 * 0.001) / 10)
+    assert made.word("b") == HIGHER_MEAN and made.word("a") == HIGHEST
+
+
 def test_a_difference_too_small_to_be_shown_is_none() -> None:
-    # 0.04 percentage points; the last digit shown is 0.1.
+    # 0.04 percentage points at each seed, with no doubt at all; the last digit shown is 0.1.
     assert compare({"a": HIGH, "b": [value - 0.0004 for value in HIGH]}).word("b") == UNCLEAR
 
 
@@ -88,30 +142,39 @@ def test_one_seed_tells_nothing_apart() -> None:
     assert compare({"a": [0.9], "b": [0.9]}).word("b") == SAME_VALUE
 
 
-def test_who_leads_is_given_the_rates_or_failed_gets_no_comparison() -> None:
-    comparison = compare(
-        {"a": LOW, "b": HIGH, "c": HIGH}, knows_rates=frozenset({"b"}), failed=frozenset({"c"})
-    )
-    assert [comparison.word(name) for name in "abc"] == [ALONE, KNOWS_RATES, FAILED]
+def test_who_has_failed_trials_gets_no_comparison() -> None:
+    comparison = compare({"a": LOW, "b": HIGH}, failed=frozenset({"b"}))
+    assert [comparison.word(name) for name in "ab"] == [ALONE, FAILED]
     assert comparison.rivals == []
+
+
+def test_the_highest_value_is_not_said_of_what_is_not_on_top() -> None:
+    """One with failed trials is not compared, and its value is higher."""
+    samples = {"a": NEAR, "b": MIXED, "c": HIGH}
+    plain = leading(compare({"a": HIGH, "b": MIXED}))
+    assert "the highest value;" in plain
+    higher = leading(compare(samples, failed=frozenset({"c"})))
+    assert "the highest value of those whose trials all finished;" in higher
+    lower = leading(compare({"a": HIGH, "b": MIXED, "c": LOW}, failed=frozenset({"c"})))
+    assert "the highest value;" in lower
+    leads = leading(compare({"a": NEAR, "b": LOW, "c": HIGH}, failed=frozenset({"c"})))
+    assert leads.startswith("a brought home most video of those whose trials all finished, ")
 
 
 def test_it_leads_who_is_better_than_each_of_the_others() -> None:
     assert compare({"a": HIGH, "b": LOW, "c": LOW}).word("a") == LEADS
-    assert compare({"a": HIGH, "b": LOW, "c": NEAR}).word("a") == HIGHEST
+    assert compare({"a": HIGH, "b": LOW, "c": MIXED}).word("a") == HIGHEST
     assert compare({"a": HIGH, "b": HIGH, "c": LOW}).word("a") == HIGHEST
     assert compare({"a": HIGH[:9], "b": LOW[:9]}).word("a") == HIGHEST
     assert compare({"a": [0.9], "b": [0.1]}).word("a") == HIGHEST
     assert compare({"a": HIGH, "b": LOW}, doubt="it was trained on this scenario").word("a") == HIGHEST
     assert compare({"a": HIGH}).word("a") == ALONE
-    # who is given the rates is no rival to be better than
-    assert compare({"a": LOW, "b": HIGH, "c": [0.1] * 10}, knows_rates=frozenset({"b"})).word("a") == LEADS
 
 
 def test_the_missing_get_a_row_and_a_word() -> None:
     comparison = compare({"a": HIGH, "b": LOW}, missing={"z": "not run in one"})
     assert comparison.word("z") == MISSING
-    rows = ranking(comparison, {})
+    rows = ranking(comparison)
     assert [(row.name, row.value, row.word) for row in rows][-1] == ("z", "–", MISSING)
     assert [row.leader for row in rows] == [True, False, False]
     assert leader_of(rows) == "a"
@@ -124,7 +187,7 @@ def footing(domains: int | None, windows: int, *knows: str, copies: str = "") ->
 
 def test_rows_say_what_each_knows_and_has() -> None:
     footings = {"a": footing(8192, 2, "queue", copies="spare"), "b": footing(None, 2)}
-    rows = ranking(compare({"a": HIGH, "b": LOW, "c": LOW}, footings=footings), {})
+    rows = ranking(compare({"a": HIGH, "b": LOW, "c": LOW}, footings=footings))
     assert [(row.knows, row.lanes) for row in rows] == [("qd", "8\u202f192/2+"), ("d", "any/2"), ("–", "–")]
 
 
@@ -152,12 +215,68 @@ def test_those_on_equal_lanes_are_ranked_among_themselves() -> None:
     assert equal_lanes(compare(samples)) == ""
 
 
+@pytest.mark.parametrize("knows", ["rates", "line", "queue"])
+def test_those_that_find_the_rates_out_are_named_where_the_leader_need_not(knows: str) -> None:
+    footings = {"a": footing(32, 2, knows), "b": footing(32, 2, "line"), "c": footing(32, 2, "contacts")}
+    samples = {"a": HIGH, "b": LOW, "c": [0.2] * 10, "d": [0.1] * 10}
+    assert without_rates(compare(samples, footings=footings)) == (
+        "Of those without r, l or q, which have to find the links' rates out: c 20.0\u202f%."
+    )
+    assert without_rates(compare(samples, footings=footings | {"a": footing(32, 2, "contacts")})) == ""
+    assert without_rates(compare(samples, footings={"a": footings["a"], "b": footings["b"]})) == ""
+    assert without_rates(compare(samples)) == ""
+
+
+def test_a_margin_has_the_sign_and_the_seeds_of_the_leader() -> None:
+    """10 points ahead at nine seeds, and 2 behind at the last: 8.8 on average."""
+    by = [0.10] * 9 + [-0.02]
+    said = verdict(section({"a": HIGH, "b": [value - one for value, one in zip(HIGH, by, strict=True)]}))
+    low, high = mean_estimate([by]).bounds()
+    assert 0 < low < 0.088 < high
+    assert (
+        f"It is better than b by 8.8 points on average (95 % interval {100 * low:.1f} to {100 * high:.1f}) "
+        "and at 9 of 10 seeds." in said
+    )
+
+
+def test_against_a_reference_each_is_on_its_side() -> None:
+    samples = {"a": HIGH, "ref": LOW, "b": [value - 0.2 for value in LOW], "c": MIXED}
+    whole = replace(section(samples), against="ref")
+    assert verdict(whole).endswith("Against ref at the same seeds, ahead: a and c; behind: b.")
+    like = {"a": HIGH, "ref": NEAR, "c": [value - 0.005 for value in MIXED]}
+    assert verdict(replace(section(like), against="ref")).endswith("ahead: a; unclear: c.")
+
+
+def test_nothing_is_said_against_a_reference_below_ten_seeds() -> None:
+    few = {"a": HIGH[:9], "ref": LOW[:9]}
+    assert "Against" not in verdict(replace(section(few), against="ref"))
+    assert "Against" in verdict(replace(section({"a": HIGH, "ref": LOW}), against="ref"))
+
+
+def test_a_pair_without_two_common_seeds_is_no_comparison() -> None:
+    """In one of the scenarios one seed is enough to leave it out: its differences have no variance there."""
+    first = section({"a": HIGH, "b": LOW, "c": NEAR}, name="one")
+    second = section({"a": HIGH, "b": [0.5], "c": NEAR}, name="two")
+    assert of(second).adjusted.keys() == {Pair("ac")}
+    assert of_all(first, second).adjusted.keys() == {Pair("ac")}
+    assert of(first).adjusted.keys() == {Pair("ab"), Pair("ac"), Pair("bc")}
+
+
+def test_a_page_of_several_scenarios_shares_its_five_percent() -> None:
+    """One pair whose p-value is between 5 % / 8 and 5 % / 3."""
+    noise = [0.011, 0.003, 0.009, -0.002, 0.013, 0.002, 0.008, -0.001, 0.010, 0.001]
+    p = paired_p([noise])
+    assert SIGNIFICANT / 8 < p < SIGNIFICANT / 3
+    one = section({"a": HIGH, "b": [value - by for value, by in zip(HIGH, noise, strict=True)]})
+    assert [of(replace(one, comparisons=count)).word("b") for count in (1, 3, 8)] == [WORSE, WORSE, UNCLEAR]
+
+
 def test_only_one_that_leads_has_most_and_a_lone_one_is_not_praised() -> None:
     assert "a brought home most video" in leading(compare({"a": HIGH, "b": LOW}))
-    assert "the highest value" in leading(compare({"a": HIGH, "b": NEAR}))
-    assert "most" not in leading(compare({"a": HIGH, "b": NEAR}))
-    alone = leading(compare({"a": LOW, "b": HIGH}, knows_rates=frozenset({"b"})))
-    assert "as no other algorithm here finds the links' rates out, there is nothing to rank it by" in alone
+    assert "the highest value" in leading(compare({"a": HIGH, "b": MIXED}))
+    assert "most" not in leading(compare({"a": HIGH, "b": MIXED}))
+    alone = leading(compare({"a": LOW, "b": HIGH}, failed=frozenset({"b"})))
+    assert "there is nothing to rank it by" in alone
     assert "most" not in alone
     assert "highest" not in alone
 
@@ -224,28 +343,15 @@ def of_all(*sections: Section) -> Comparison:
 
 def test_the_highest_comes_first_and_the_leader_before_its_equals() -> None:
     result = of(section({"low": LOW, "given a": HIGH, "b": HIGH, "c": HIGH}))
-    assert result.leader == "b"
-    assert list(result.values) == ["b", "given a", "c", "low"]
-    assert [result.word(name) for name in ("b", "c", "low")] == [HIGHEST, SAME_VALUE, WORSE]
+    assert result.leader == "given a"
+    assert list(result.values) == ["given a", "b", "c", "low"]
+    assert [result.word(name) for name in ("given a", "c", "low")] == [HIGHEST, SAME_VALUE, WORSE]
 
 
-def test_those_given_the_rates_are_shown_and_not_ranked() -> None:
+def test_those_given_the_rates_are_ranked_as_all_others() -> None:
     result = of(section({"given a": HIGH, "b": LOW, "c": NEAR}))
-    assert (result.leader, result.knows_rates) == ("c", {"given a"})
-    assert list(result.values) == ["given a", "c", "b"]
-    assert result.rivals == ["b"]
-    assert {row.name: row.word for row in ranking(result, {})} == {
-        "given a": KNOWS_RATES,
-        "c": LEADS,
-        "b": WORSE,
-    }
-
-
-def test_among_those_given_the_rates_one_leads() -> None:
-    result = of(section({"given a": LOW, "given b": HIGH}))
-    assert (result.leader, result.knows_rates, result.word("given a")) == ("given b", frozenset(), WORSE)
-    # a controller finds the rates out, whatever it steers
-    assert of(section({"given a": HIGH, "b": LOW}, controllers=["given a"])).knows_rates == frozenset()
+    assert (result.leader, result.rivals) == ("given a", ["c", "b"])
+    assert {row.name: row.word for row in ranking(result)} == {"given a": LEADS, "c": WORSE, "b": WORSE}
 
 
 def test_who_lacks_trials_is_not_compared_with_who_lacks_none() -> None:
@@ -280,8 +386,8 @@ def test_scenarios_together_count_the_poorest_and_any_failure() -> None:
     first = section({"a": HIGH, "b": LOW, "given c": HIGH}, name="one")
     second = section({"a": HIGH[:9], "b": LOW, "given c": [None, *HIGH[1:]]}, name="two")
     result = of_all(first, second)
-    assert result.seeds == {"a": 9, "b": 10, "given c": 9}
-    assert (result.leader, result.knows_rates, result.failed) == ("a", {"given c"}, {"given c"})
+    assert result.seeds == {"a": 9, "b": 9, "given c": 8}
+    assert (result.leader, result.failed) == ("a", {"given c"})
     assert list(result.values) == ["given c", "a", "b"]
     assert result.word("b") == LOWER  # nine seeds in one of them
     assert of_all(first, first).word("b") == WORSE
@@ -307,13 +413,20 @@ def test_scenarios_without_the_headline_have_no_contest_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [(0.0006, 0.1, 1), (0.0005, 0.1, 0), (-0.1, -0.0006, -1), (-0.1, -0.0005, 0), (-0.1, 0.1, 0)],
+    ("mean", "adjusted", "expected"),
+    [
+        (0.0006, 0.049, 1),
+        (LEAST, 0.049, 0),
+        (0.0006, SIGNIFICANT, 0),
+        (-0.0006, 0.049, -1),
+        (-LEAST, 0.049, 0),
+        (-0.0006, SIGNIFICANT, 0),
+    ],
 )
-def test_a_difference_has_a_side_from_half_of_the_last_digit_shown_on(
-    low: float, high: float, expected: int
+def test_a_difference_has_a_side_if_it_is_significant_and_shows(
+    mean: float, adjusted: float, expected: int
 ) -> None:
-    assert side(Paired(Estimate((low + high) / 2, low, high, 9), (1, 2), (0.0, 0.0))) == expected
+    assert side(Paired(Estimate(mean, None, None, 9), (1, 2), (0.0, 0.0)), adjusted) == expected
 
 
 def test_one_value_each_is_the_same_up_to_rounding() -> None:
@@ -331,13 +444,34 @@ def test_a_row_has_texts_in_percent_and_a_bar() -> None:
     assert rows["b"].played_interval == "25.0–75.0"
     low, high = comparison.values["b"].bounds()
     assert rows["b"].bar == pytest.approx((94.5, 100 * low, 100 * high))
-    (alone,) = ranking(compare({"a": [0.9]}), {})
+    (alone,) = ranking(compare({"a": [0.9]}))
     assert (alone.played, alone.played_interval) == ("–", "")
 
 
-def test_a_missing_one_is_no_row_twice_and_the_two_columns_have_names() -> None:
+def test_mean_worst_and_megabytes_stand_beside_the_interquartile_mean() -> None:
+    """Ten seeds: one at 0.1 moves the mean and is the worst, and the interquartile mean drops it."""
+    values = [0.1] + [0.9] * 9
+    comparison = compare({"a": values, "b": LOW})
+    beside = {
+        "a": Beside(fmean(values), min(values), None, 1_751e6),
+        "b": Beside(fmean(LOW), min(LOW), None, 20e6),
+    }
+    a, b = ranking_of(comparison, beside)
+    assert (a.value, a.mean, a.worst, a.sent) == ("90.0", "82.0", "10.0", "1\u202f751.0")
+    assert (b.mean, b.worst, b.sent) == ("44.5", "40.0", "20.0")
+    (of_a_section, _) = section_ranking(section({"a": values, "b": LOW}))
+    assert (of_a_section.mean, of_a_section.worst, of_a_section.sent) == ("82.0", "10.0", "–")
+
+
+def test_a_missing_one_is_no_row_twice_and_the_columns_have_names() -> None:
     comparison = compare({"a": HIGH, "b": LOW}, missing={"b": "failed somewhere", "z": "not run"})
-    rows = ranking(comparison, {})
+    rows = ranking(comparison)
     assert [row.name for row in rows] == ["a", "b", "z"]
     assert rows[-1].bar == (0, 0, 0)
-    assert headings() == ("Weighted layers", "Chunks played")
+    assert [label for label, _ in headings()] == [
+        "Weighted layers",
+        "Mean",
+        "Worst seed",
+        "Chunks played",
+        "Sent",
+    ]

@@ -73,14 +73,13 @@ def test_shares_become_hours_and_bytes_megabytes(tmp_path: Path) -> None:
     assert interval[5] == "−50.0 to −30.0"
 
 
-def test_the_sentence_names_the_leader_and_ltp(tmp_path: Path) -> None:
+def test_the_sentence_names_the_leader_and_the_next_where_ltp_leads(tmp_path: Path) -> None:
     section_of(tmp_path)
     change(tmp_path, **PLAYED)
     said = box(tmp_path).sentence.replace("\u202f", " ")
-    # ltp is given the rates, so it does not lead those that find them out.
     assert said == (
-        "Of the 2.00 h of video that the mission captures, cubic+minrtt brings home 1.00 h, 0.50 h of it with every "
-        "layer; ltp, which is given the rates, 1.50 h, 1.00 h of it with every layer."
+        "Of the 2.00 h of video that the mission captures, ltp brings home 1.50 h, 1.00 h of it with every "
+        "layer; cubic+minrtt 1.00 h, 0.50 h of it with every layer."
     )
 
 

@@ -98,7 +98,7 @@ def test_who_is_missing_from_a_scenario_is_said_with_the_reason(make_run: RunFac
     assert "Not ranked: westwood+minrtt (nothing finished in b); newreno+minrtt (not run in b)." in said
     together = json.loads(render(report, "json"))["all_scenarios"]
     assert together["missing"] == pooled.missing
-    assert "| newreno+minrtt | – | – | – | – | missing |" in render(report, "md")
+    assert "| newreno+minrtt | – | – | – | – | – | – | – | missing |" in render(report, "md")
     assert "Not ranked: westwood+minrtt (none of its trials finished)." in verdict(report.sections[1])
 
 

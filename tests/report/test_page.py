@@ -68,7 +68,7 @@ def test_the_page_has_every_part(pages: Pages) -> None:
         "Layers played",
         "Delivery delay",
         "How many trials reach how much",
-        "Seed by seed against bbr-scaled+minrtt",
+        "Differences to bbr-scaled+minrtt at the same seeds",
         "What became of each chunk",
         "Congestion window",
         "Smoothed round-trip time",
@@ -140,7 +140,7 @@ def test_hostile_names_stay_text(pages: Pages) -> None:
 def test_one_seed_shows_values_without_intervals(pages: Pages) -> None:
     page = pages(ONE_SEED, figures=False)
     assert 'class="interval"' not in page
-    assert "Seed by seed against" not in page
+    assert "at the same seeds</h2>" not in page
     assert "How many trials reach" not in page
     assert "there are no intervals" in page
 
