@@ -53,7 +53,7 @@ from dstcc.scenario.coding import notes_on_coding
 from dstcc.scenario.constants import engine_constants
 
 from .backends import Backend
-from .distortions import distortions
+from .distortions import distortions, longest_rtt_s
 from .footing import footings
 from .identity import Identity, carrier_of
 from .kept import Kept, Record
@@ -508,7 +508,8 @@ def _meta(
 ) -> dict[str, Any]:
     from dstcc.version import __version__
 
-    links = [describe(link, end_s) for link in draw_links(scenario, scenario.run.seed)]
+    drawn = draw_links(scenario, scenario.run.seed)
+    links = [describe(link, end_s) for link in drawn]
     return {
         "schema": SCHEMA,
         "dstcc_version": __version__,
@@ -526,6 +527,7 @@ def _meta(
             distortions(
                 scale_of(scenario),
                 scenario.transport.congestion,
+                longest_rtt_s(scenario.transport.mode, drawn),
                 engine_constants(scenario.transport.constants, scale_of(scenario)),
             )
         ),

@@ -1,18 +1,65 @@
-"""What a time scale makes of the constants of a transport that do not scale with it."""
+"""What constants of a transport in seconds do to a mission: its scale changes them, or its round trip is longer."""
 
 from __future__ import annotations
 
-from dstcc.algorithms import TRANSFERS
-from dstcc.engine.config import TcpConstants
+from collections.abc import Iterable
 
+from dstcc.algorithms import TRANSFERS
+from dstcc.engine import Link
+from dstcc.engine.config import TcpConstants
+from dstcc.scenario import rtt_s
+
+INITIAL_WINDOW = 10
+"""Segments, by default."""
 LINUX = TcpConstants()
 """Unscaled."""
 
 
-def distortions(scale: float, congestion: tuple[str, ...], tcp: TcpConstants = LINUX) -> tuple[str, ...]:
-    """What time scale S changes, in mission time: constants in seconds grow S-fold, per-second growth
-    shrinks. Transfers without TCP have no such constants. ``tcp`` are the trial's, which a scenario may have set."""
-    if scale == 1 or all(name in TRANSFERS for name in congestion):
+def longest_rtt_s(mode: str, links: Iterable[Link]) -> float:
+    """Of what TCP's timers wait for: 0 where the transport's mode has none."""
+    return 0.0 if mode == "coded" else max(map(rtt_s, links))
+
+
+def distortions(
+    scale: float, congestion: tuple[str, ...], longest_s: float, tcp: TcpConstants = LINUX
+) -> tuple[str, ...]:
+    """What of a transport's constants in seconds does not fit the mission, in mission time.
+
+    That is a longest retransmission timeout below :func:`longest_rtt_s`, at whatever time scale S; and what S changes:
+    constants in seconds grow S-fold, per-second growth shrinks. Transfers without TCP have no such constants. ``tcp``
+    are the trial's, which a scenario may have set.
+    """
+    if all(name in TRANSFERS for name in congestion):
+        return ()
+    notes = (*_short_timeouts(scale, longest_s, tcp), *_silent_bbr(scale, longest_s, congestion))
+    return (*notes, *_scaled(scale, congestion, tcp))
+
+
+def _short_timeouts(scale: float, longest_s: float, tcp: TcpConstants) -> tuple[str, ...]:
+    timeout_s = tcp.rto_max_s * scale
+    if timeout_s >= longest_s:
+        return ()
+    return (
+        f"longest retransmission timeout {timeout_s:g} s, below the round trip of {longest_s:g} s: TCP times out "
+        "before an ACK can come, repeats what is not lost and reduces its window; not so from "
+        f"scale = {longest_s / tcp.rto_max_s:.3g} on",
+    )
+
+
+def _silent_bbr(scale: float, longest_s: float, congestion: tuple[str, ...]) -> tuple[str, ...]:
+    """Linux's BBR counts 2^-24 segments a microsecond (bbr_init_pacing_rate_from_rtt); MPTCP leaves out a subflow whose
+    pacing rate is 0 (mptcp_subflow_get_send)."""
+    least_s = INITIAL_WINDOW * 2**24 / 1e6 * scale
+    if "bbr" not in congestion or longest_s <= least_s:
+        return ()
+    return (
+        f"BBR's first rate on Linux is 0 at a round trip above {least_s:.4g} s, and MPTCP then sends nothing; the "
+        "simulator does",
+    )
+
+
+def _scaled(scale: float, congestion: tuple[str, ...], tcp: TcpConstants) -> tuple[str, ...]:
+    if scale == 1:
         return ()
     notes = [
         f"least retransmission timeout {LINUX.rto_min_s:g} s → {tcp.rto_min_s * scale:g} s, "

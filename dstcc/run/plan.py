@@ -18,7 +18,7 @@ from dstcc.wire import HEADER_BYTES
 
 from .asked import estimates
 from .backends import backend_of
-from .distortions import distortions
+from .distortions import distortions, longest_rtt_s
 from .footing import Footing, footings
 from .trials import load_controllers, trial_keys
 
@@ -113,6 +113,7 @@ def plan(
         distorts=distortions(
             scale_of(scenario),
             scenario.transport.congestion,
+            longest_rtt_s(scenario.transport.mode, setup.links),
             engine_constants(scenario.transport.constants, scale_of(scenario)),
         ),
         chunks=source.chunks,

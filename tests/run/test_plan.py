@@ -74,22 +74,47 @@ def test_a_large_layer_takes_several_packets(scenario_file: Path) -> None:
 
 
 def test_unscaled_runs_distort_nothing() -> None:
-    assert distortions(1.0, ("cubic", "bbr")) == ()
+    assert distortions(1.0, ("cubic", "bbr"), 120.0) == ()
 
 
 def test_what_a_scale_distorts() -> None:
-    text = "\n".join(distortions(10.0, ("cubic", "bbr", "westwood")))
+    text = "\n".join(distortions(10.0, ("cubic", "bbr", "westwood"), 400.0))
     for part in ("0.2 s → 2 s", "40 ms → 400 ms", "0.0004 segments/s³", "10 s → 100 s", "50 ms → 500 ms"):
         assert part in text
-    assert "BBR" not in "\n".join(distortions(10.0, ("cubic",)))
+    assert "BBR" not in "\n".join(distortions(10.0, ("cubic",), 400.0))
 
 
 def test_a_scale_does_not_touch_a_transfer_without_tcp() -> None:
-    assert distortions(10.0, ("ltp",)) == ()
-    assert distortions(10.0, ("ltp", "cubic")) == distortions(10.0, ("cubic",))
+    assert distortions(10.0, ("ltp",), 9e9) == ()
+    assert distortions(10.0, ("ltp", "cubic"), 400.0) == distortions(10.0, ("cubic",), 400.0)
+
+
+@pytest.mark.parametrize(
+    ("scale", "rtt_s", "rto_max_s", "warns"),
+    [
+        (1.0, 120.0, 120.0, False),
+        (1.0, 121.0, 120.0, True),
+        (4.0, 400.0, 120.0, False),
+        (3.0, 400.0, 120.0, True),
+    ],
+)
+def test_a_longest_timeout_below_the_round_trip_is_said_at_every_scale(scale, rtt_s, rto_max_s, warns):
+    # 4 x 120 s = 480 s of mission time hold a round trip of 400 s, 3 x 120 s = 360 s do not
+    text = "\n".join(distortions(scale, ("cubic",), rtt_s, replace(TcpConstants(), rto_max_s=rto_max_s)))
+    assert (f"below the round trip of {rtt_s:g} s" in text) == warns
+    assert not warns or f"timeout {scale * rto_max_s:g} s" in text
+
+
+@pytest.mark.parametrize(
+    ("scale", "rtt_s", "warns"), [(1.0, 167.0, False), (1.0, 168.0, True), (3.0, 400.0, False)]
+)
+def test_a_round_trip_at_which_linux_has_no_rate_for_bbr_is_said(scale, rtt_s, warns):
+    # 10 segments * 2^24 / 1e6 us = 167.8 s; three times as much at S = 3
+    assert ("sends nothing" in "".join(distortions(scale, ("bbr",), rtt_s))) == warns
+    assert "sends nothing" not in "".join(distortions(scale, ("cubic",), rtt_s))
 
 
 def test_what_a_scenario_sets_stands_in_the_scaled_constants_place() -> None:
     own = replace(TcpConstants(), rto_max_s=5.0)
-    assert "longest 120 s → 50 s" in distortions(10.0, ("newreno",), own)[0]
-    assert "longest 120 s → 1200 s" in distortions(10.0, ("newreno",))[0]
+    assert "longest 120 s → 50 s" in distortions(10.0, ("newreno",), 50.0, own)[0]
+    assert "longest 120 s → 1200 s" in distortions(10.0, ("newreno",), 400.0)[0]
