@@ -192,6 +192,9 @@ class Link:
     hidden_share: tuple[float, ...] = ()
     relay: Relay | None = None
     """A second hop of the data direction."""
+    queue_packets: int = 0
+    """In the place of ``queue_bytes``: the data direction's queue holds so many packets of any size, as netem's does
+    (``sch_netem.c``: ``sch->q.qlen >= sch->limit``). 0: it counts bytes."""
 
     def carried_bits(self, from_ns: int, to_ns: int) -> float:
         """What the data direction's line can carry between two times, whatever is in the way or lost."""

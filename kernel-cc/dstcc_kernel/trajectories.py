@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dstcc.atomic import atomic_write
-from dstcc.errors import DstccError
+from dstcc.errors import DstccError, InputError
 from dstcc.wire import HEADER_BYTES
 
 from . import guest
@@ -26,16 +26,19 @@ from .source import DEFAULT, VARIABLE, release
 from .trajectory import (
     COLUMNS,
     ENDLESS,
+    LANE,
     SEGMENT,
     SILENCE_SLOTS,
     VERSION,
     Case,
     Recorded,
     Row,
+    by_lane,
+    bytes_of,
     merged,
     thinned,
 )
-from .trajectory_cases import CASES, DECISIONS, LAWS
+from .trajectory_cases import CASES, DECISIONS, laws
 
 TCP_OPTIONS, MPTCP_DATA_OPTIONS, MPTCP_ACK_OPTIONS = 12, 24, 12
 """Bytes that the link does not charge: timestamps; MPTCP's mapping, and its acknowledgement alone."""
@@ -47,6 +50,8 @@ START_NS = 1_002_500_000
 each module that the guest's Python imports, end some milliseconds after 0."""
 LOOK_NS = 1_000_000
 """After a decision a row, though no packet comes or goes."""
+REFUSED = "cannot be scripted"
+"""What the program says of such a case (kernel-cc/trajectory/link.hpp)."""
 MODULE_LAW = "dstcc"
 """The control that comes with a module, and that somebody decides for."""
 GAIN_ONE, GAIN_PROBE_BW = 256, 512
@@ -62,7 +67,7 @@ def main(words: Sequence[str] | None = None) -> int:
     chosen = [case for case in CASES if arguments.only is None or case.name in arguments.only]
     arguments.out.mkdir(parents=True, exist_ok=True)
     for case in chosen:
-        parts = [section(case, law, record(case, name)) for law, name in LAWS.items()]
+        parts = [section(case, law, record(case, name)) for law, name in laws(case).items()]
         atomic_write(arguments.out / f"{case.name}.txt", text_of(case, parts).encode())
         print(arguments.out / f"{case.name}.txt", flush=True)
     return 0
@@ -76,7 +81,7 @@ def text_of(case: Case, sections: Sequence[str]) -> str:
         f"# {case.what}.",
         f"{VERSION}{built().facts['version']}: {meant}python -m dstcc_kernel.trajectories"
         f" -o tests/engine/trajectories{folder} --only {case.name}",
-        f"# {COLUMNS}",
+        f"# {COLUMNS}{LANE if case.lanes > 1 else ''}",
     )
     return "\n".join((*head, *sections)) + "\n"
 
@@ -89,7 +94,8 @@ def section(case: Case, law: str, recorded: Recorded) -> str:
 def record(case: Case, congestion: str, *, keep: Path | None = None) -> Recorded:
     """Play a case on the kernel; a row per event.
 
-    Raises :class:`DstccError` with what the guest said when it fails. ``keep``: a folder for what it leaves.
+    Raises :class:`DstccError` with what the guest said when it fails; :class:`InputError` where the order
+    of two packets at an instant decides. ``keep``: a folder for what it leaves.
     """
     with tempfile.TemporaryDirectory(prefix=f"dstcc-trajectory-{os.getpid()}-") as scratch:
         out = keep or Path(scratch)
@@ -105,7 +111,10 @@ def record(case: Case, congestion: str, *, keep: Path | None = None) -> Recorded
             environment={"PYTHONPATH": python_path()},
         )
         if done.exit_code != 0:
-            raise DstccError(f"{case.name}: {' / '.join(done.console.read_text().splitlines()[-3:])}")
+            said = done.console.read_text().splitlines()
+            if refused := [line[line.index(REFUSED) :] for line in said if REFUSED in line]:
+                raise InputError(f"trajectory case '{case.name}' {refused[0]}")
+            raise DstccError(f"{case.name}: {' / '.join(said[-3:])}")
         return parse((out / "events.txt").read_text())
 
 
@@ -114,12 +123,13 @@ def parse(text: str) -> Recorded:
     start, *lines = text.splitlines()
     events = [tuple(map(int, line.split())) for line in lines]
     rows = [_row(event) for event in events]
-    return Recorded(rows, int(start) / 1e9 - BOOT_S, _phases(events), release().name)
+    phases = tuple(_phases([event for event in events if event[-1] == lane]) for lane in by_lane(rows))
+    return Recorded(rows, int(start) / 1e9 - BOOT_S, phases, release().name)
 
 
 def _row(event: tuple[int, ...]) -> Row:
-    t, _, _, una, cwnd, ssthresh, srtt, _, rto, pacing, state, backoff, _, lost, *_ = event
-    return Row(t, una, cwnd, ssthresh, srtt, rto, 8 * pacing, merged(state), backoff, lost)
+    t, _, _, una, cwnd, ssthresh, srtt, _, rto, pacing, state, backoff, _, lost, *_, lane = event
+    return Row(t, una, cwnd, ssthresh, srtt, rto, 8 * pacing, merged(state), backoff, lost, lane)
 
 
 def _phases(events: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
@@ -130,7 +140,7 @@ def _phases(events: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     drawn: list[int] = []
     cruises = probes = False
     since = 0
-    for t, *_, pacing_gain, cwnd_gain, rtprop_us in events:
+    for t, *_, pacing_gain, cwnd_gain, rtprop_us, _ in events:
         came, probes = not probes, cwnd_gain == GAIN_PROBE_BW
         if not probes:
             cruises = False
@@ -153,15 +163,19 @@ def _setup(case: Case, congestion: str) -> dict[str, object]:
         f"congestion {congestion}",
         f"mss {SEGMENT}",
         f"buffers {buffer} {buffer}",
+        "link",
         f"down {rate!r} {case.queue_bytes} {down}",
         f"up {rate!r} 1000000000 {up}",
         f"start {START_NS}",
         f"end {round(case.end_s * 1e9)}",
         *(f"delay {t} {delay}" for t, delay in case.delay_table),
         *(f"outage {round(a * 1e9)} {round(b * 1e9)}" for a, b in case.outages_s),
+        *(f"deaf {round(a * 1e9)} {round(b * 1e9)}" for a, b in case.deaf_s),
+        *("lane" for _ in range(case.lanes)),
         *(f"drop {segment} {times}" for segment, times in case.drops),
         *(
-            f"write {round(t * 1e9)} {-1 if n * SEGMENT >= ENDLESS // 2 else n * SEGMENT}"
+            f"{'write' if case.lanes == 1 else 'layer'} {round(t * 1e9)} "
+            f"{-1 if n * SEGMENT >= ENDLESS // 2 else bytes_of(n)}"
             for t, n in case.writes
         ),
         *(f"look {round(d.at_s * 1e9) + LOOK_NS} {2**62}" for d in decisions if d.at_s < case.end_s),

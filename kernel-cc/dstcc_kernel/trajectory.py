@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import count, pairwise
+from dataclasses import dataclass, replace
+from itertools import combinations, count, pairwise
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from dstcc.engine import (
 )
 from dstcc.engine import simulate as run_engine
 from dstcc.engine.stepper import ONE_Q16, RUNNING, SILENT, Stepper
+from dstcc.errors import InputError
 from dstcc.wire import HEADER_BYTES
 
 from .source import DEFAULT, RELEASES
@@ -49,7 +50,7 @@ OPEN, RECOVERY, LOSS = 0, 3, 4
 
 @dataclass(frozen=True)
 class Case:
-    """A script: one link, one sender."""
+    """A script: one link, and on it one sender or several lanes."""
 
     name: str
     what: str
@@ -63,13 +64,39 @@ class Case:
     drops: tuple[tuple[int, int], ...] = ()
     """(segment, transmissions): so many transmissions of that segment, counted from 0, never arrive."""
     outages_s: tuple[tuple[float, float], ...] = ()
+    deaf_s: tuple[tuple[float, float], ...] = ()
+    """Outages of the way back alone, which lose ACKs."""
     delays_s: tuple[tuple[float, float], ...] = ()
     """(from, one way): changes of the delay, beside half a round trip at 0."""
     change_s: float = 0.0
     """What such a change takes, along a straight line; 0 is a step."""
-    writes: tuple[tuple[float, int], ...] = ((0.0, ENDLESS // SEGMENT),)
-    """(from, segments) that the application writes."""
+    writes: tuple[tuple[float, float], ...] = ((0.0, ENDLESS // SEGMENT),)
+    """(from, segments) that the application writes; a part is a short segment. On lanes each is a layer, which the
+    next that is free has by turns."""
+    lanes: int = 1
+    """Connections that share the link and its queue. Of several each is written what its window has room for, of one
+    write at a time, as the kernel backend does."""
+    without: tuple[str, ...] = ()
+    """Controls that it is not recorded of."""
     mptcp: bool = True
+
+    def __post_init__(self) -> None:
+        """Raises :class:`InputError` where two events of the script have one instant, so that their order decides."""
+        events = [
+            *((t, "a write") for t, _ in self.writes if t > 0),
+            *((t, "an outage's edge") for edges in (*self.outages_s, *self.deaf_s) for t in edges),
+            *((t, "a change of the delay") for t, _ in self.delays_s),
+        ]
+        for (one, first), (other, second) in combinations(events, 2):
+            if one == other:
+                raise InputError(
+                    f"trajectory case '{self.name}' cannot be scripted: {first} and {second} are both at {one:g} s, "
+                    "and their order decides"
+                )
+        if self.lanes > 1 and self.drops:
+            raise InputError(
+                f"trajectory case '{self.name}' cannot be scripted: drops are of one lane, not of several"
+            )
 
     @property
     def rate_bps(self) -> float:
@@ -127,19 +154,21 @@ class Row:
     backoff: int
     lost: int
     """Segments held to be lost and not yet repaired."""
+    lane: int = 0
 
     def line(self) -> str:
-        """As in a file."""
+        """As in a file: of the first lane without its number."""
         threshold = "-" if self.ssthresh >= INFINITE else str(self.ssthresh)
+        lane = f" {self.lane}" if self.lane else ""
         return (
             f"{self.t_ns / 1e9:.4f} {self.una} {self.cwnd} {threshold} {self.srtt_us / 1e3:.1f} "
-            f"{self.rto_us / 1e3:.0f} {self.pacing_bps / 1e3:.0f} {self.state} {self.backoff} {self.lost}"
+            f"{self.rto_us / 1e3:.0f} {self.pacing_bps / 1e3:.0f} {self.state} {self.backoff} {self.lost}{lane}"
         )
 
     @staticmethod
     def read(line: str) -> Row:
         """A line of a file."""
-        t, una, cwnd, threshold, srtt, rto, pacing, state, backoff, lost = line.split()
+        t, una, cwnd, threshold, srtt, rto, pacing, state, backoff, lost, *lane = line.split()
         return Row(
             round(float(t) * 1e9),
             int(una),
@@ -151,6 +180,7 @@ class Row:
             int(state),
             int(backoff),
             int(lost),
+            *map(int, lane),
         )
 
 
@@ -159,6 +189,8 @@ LAST_DIGIT_NS = 100_000
 VERSION = "# Linux "
 """Begins a file's line that says which kernel it was."""
 COLUMNS = "t_s una cwnd ssthresh srtt_ms rto_ms pacing_kbps state backoff lost"
+LANE = " [lane]"
+"""After the columns of a case of several."""
 
 
 def merged(state: int) -> int:
@@ -181,17 +213,27 @@ def at(rows: Sequence[Row], times: Sequence[int], t_ns: int) -> Row:
     return rows[place - 1] if place else rows[0]
 
 
+def by_lane(rows: Iterable[Row]) -> dict[int, list[Row]]:
+    """The rows of each lane."""
+    lanes: dict[int, list[Row]] = {}
+    for row in rows:
+        lanes.setdefault(row.lane, []).append(row)
+    return lanes
+
+
 def thinned(case: Case, rows: Sequence[Row]) -> list[Row]:
     """The rows that a file keeps."""
+    kept = [row for lane in by_lane(rows).values() for row in _thinned_lane(case, lane)]
+    return sorted(kept, key=lambda row: (row.t_ns, row.lane))
+
+
+def _thinned_lane(case: Case, rows: Sequence[Row]) -> list[Row]:
     times = [row.t_ns for row in rows]
-    kept = {
-        t: Row(t, *(getattr(at(rows, times, t), name) for name in list(Row.__dataclass_fields__)[1:]))
-        for t in grid(case)
-    }
+    kept = {t: replace(at(rows, times, t), t_ns=t) for t in grid(case)}
     for before, row in pairwise(rows):
         if (before.state, before.backoff, before.ssthresh) != (row.state, row.backoff, row.ssthresh):
             kept[row.t_ns] = row
-    return [kept[t] for t in sorted(kept)]
+    return list(kept.values())
 
 
 def changes(rows: Iterable[Row]) -> list[tuple[int, int]]:
@@ -236,12 +278,13 @@ def share_together(kernel: Sequence[Row], mine: Sequence[Row]) -> float:
 
     A row of a file is some moment after its event or, by its rounding, before it.
     """
-    times = [row.t_ns for row in mine]
+    lanes = by_lane(mine)
+    times = {lane: [row.t_ns for row in rows] for lane, rows in lanes.items()}
     slack = round(2e9 * JIFFY_S)
 
     def beside(row: Row) -> bool:
         instants = (row.t_ns, row.t_ns + LAST_DIGIT_NS, row.t_ns - slack, row.t_ns + slack)
-        return any(together(at(mine, times, t), row) for t in instants)
+        return any(together(at(lanes[row.lane], times[row.lane], t), row) for t in instants)
 
     return sum(map(beside, kernel)) / len(kernel)
 
@@ -252,7 +295,7 @@ def simulate(
     *,
     kernel: str = DEFAULT,
     uptime_s: float = 0.0,
-    phases: Sequence[int] = (),
+    phases: Sequence[Sequence[int]] = (),
     decisions: Sequence[Decision] = (),
 ) -> list[Row]:
     """The simulator's rows, one per event.
@@ -268,21 +311,27 @@ def simulate(
         delay_ns=tuple(delay + RELAY_NS for _, delay in case.delay_table),
         queue_bytes=case.queue_bytes,
         up_queue_bytes=DEEP,
-        outages_ns=tuple((round(a * 1e9), round(b * 1e9)) for a, b in case.outages_s),
+        outages_ns=_in_ns(case.outages_s),
+        up_outages_ns=_in_ns(sorted((*case.outages_s, *case.deaf_s))),
         drops=case.drops,
+        subflows=case.lanes,
     )
-    pieces = len(case.writes)
-    release = np.array([round(t * 1e9) for t, _ in case.writes], dtype=np.int64)
+    lanes = case.lanes > 1
+    # Something is to come yet when a case ends, so that the trial does not end with what was delivered last.
+    writes = (*case.writes, (case.end_s + 1, 1))
+    pieces = len(writes)
     objects = Objects(
         chunk=np.arange(pieces, dtype=np.int64),
         layer=np.zeros(pieces, dtype=np.int64),
-        payload_bytes=np.array([segments * SEGMENT for _, segments in case.writes], dtype=np.int64),
-        release_ns=release,
+        payload_bytes=np.array([bytes_of(segments) for _, segments in writes], dtype=np.int64),
+        release_ns=np.array([round(t * 1e9) for t, _ in writes], dtype=np.int64),
         deadline_ns=np.full(pieces, NEVER_NS, dtype=np.int64),
     )
     transport = Transport(
         congestion="agent" if law == "dstcc" else law,
-        scheduler="minrtt",
+        scheduler="round-robin" if lanes else "minrtt",
+        mode="lanes" if lanes else "stream",
+        apart=lanes,
         mss_bytes=SEGMENT,
         header_bytes=HEADER_BYTES,
         option_bytes=24 if case.mptcp else 0,
@@ -299,7 +348,8 @@ def simulate(
         duration_ns=round(case.end_s * 1e9),
         trace=True,
     )
-    steps = (steered(config, decisions) if law == "dstcc" else run_engine(config)).steps
+    result = steered(config, decisions) if law == "dstcc" else run_engine(config)
+    steps = result.steps
     assert steps is not None
     columns = zip(
         steps.t_ns.tolist(),
@@ -312,9 +362,19 @@ def simulate(
         steps.state.tolist(),
         steps.backoff.tolist(),
         steps.lost_segments.tolist(),
+        steps.subflow.tolist(),
         strict=True,
     )
     return [Row(*row) for row in columns]
+
+
+def bytes_of(segments: float) -> int:
+    """Of a write."""
+    return round(segments * SEGMENT)
+
+
+def _in_ns(spans_s: Iterable[tuple[float, float]]) -> tuple[tuple[int, int], ...]:
+    return tuple((round(a * 1e9), round(b * 1e9)) for a, b in spans_s)
 
 
 def steered(config: EngineConfig, decisions: Sequence[Decision]) -> EngineResult:
@@ -332,14 +392,15 @@ def steered(config: EngineConfig, decisions: Sequence[Decision]) -> EngineResult
     return stepper.result(0)
 
 
-def seed_of(phases: Sequence[int]) -> int:
-    """The least seed under which the simulator's BBR draws those phases of its gain cycle, one after another."""
-    return next(seed for seed in count(1) if all(_phase(seed, k) == drawn for k, drawn in enumerate(phases)))
+def seed_of(phases: Sequence[Sequence[int]]) -> int:
+    """The least seed under which the simulator's BBR draws those phases of its gain cycle, lane by lane."""
+    drawn = [(lane, k, phase) for lane, of in enumerate(phases) for k, phase in enumerate(of)]
+    return next(seed for seed in count(1) if all(_phase(seed, lane, k) == phase for lane, k, phase in drawn))
 
 
-def _phase(seed: int, draw: int) -> int:
-    """As in dstcc/engine/src/congestion/bbr.cpp, of the first subflow."""
-    key = _mixed(_mixed(_mixed(_mixed(seed) ^ _STREAM_BBR)))
+def _phase(seed: int, lane: int, draw: int) -> int:
+    """As in dstcc/engine/src/congestion/bbr.cpp."""
+    key = _mixed(_mixed((_mixed(_mixed(seed) ^ _STREAM_BBR) + lane) & _MASK))
     drawn = _mixed(key ^ (draw * 0xD1342543DE82EF95 & _MASK)) % 7
     return (8 - drawn) % 8
 
@@ -363,14 +424,15 @@ class Recorded:
     rows: list[Row]
     uptime_s: float = 0.0
     """What its ticks counted when the case began, as time: Linux boots at -300 s. Where the timer wheel stands."""
-    phases: tuple[int, ...] = ()
-    """Of BBR's gain cycle, those with which it began to probe: drawn at random there. 0 is the gain of 5/4."""
+    phases: tuple[tuple[int, ...], ...] = ()
+    """Of BBR's gain cycle, those with which each lane began to probe: drawn at random there. 0 is the gain of 5/4."""
     kernel: str = DEFAULT
     """Which of :data:`~dstcc_kernel.source.RELEASES` it was."""
 
     def head(self, law: str) -> str:
         """As in a file."""
-        phases = f" phases {','.join(map(str, self.phases))}" if self.phases else ""
+        drawn = "/".join(",".join(map(str, of)) for of in self.phases)
+        phases = f" phases {drawn}" if any(self.phases) else ""
         return f"[{law}] uptime_s {self.uptime_s:.6f}{phases}"
 
     def simulated(self, case: Case, law: str, decisions: Sequence[Decision] = ()) -> list[Row]:
@@ -397,7 +459,7 @@ def read_file(text: str) -> dict[str, Recorded]:
             law, _, text_after = line[1:].partition("]")
             words = text_after.split()
             facts = dict(zip(words[::2], words[1::2], strict=True))
-            phases = tuple(int(word) for word in facts.get("phases", "").split(",") if word)
+            phases = tuple(tuple(map(int, of.split(","))) for of in facts.get("phases", "").split("/") if of)
             rows = []
             recorded[law] = Recorded(rows, float(facts["uptime_s"]), phases, kernel)
         elif line and not line.startswith("#"):

@@ -6,7 +6,12 @@ Windows in slow start are 10, 20, 40, 80 and 160 segments, a round trip each; so
 
 from __future__ import annotations
 
-from .trajectory import Case, Decision
+from .trajectory import ENDLESS, SEGMENT, Case, Decision
+
+ALL = ENDLESS // SEGMENT
+"""Segments of a write that no case ends."""
+AGENT = ("dstcc",)
+"""Whose decisions are for one subflow, and begin after a second."""
 
 CASES: tuple[Case, ...] = (
     Case("start-80", "A lossless start on a link that holds 80 segments", 16.0, bdp=80),
@@ -63,6 +68,58 @@ CASES: tuple[Case, ...] = (
         delays_s=((10.0, 0.7), (16.0, 0.4), (22.0, 0.6)),
         change_s=2.0,
     ),
+    Case(
+        "deaf",
+        "ACKs are lost for a fifth of a second, fifteen times, and slow start overflows a queue of 60",
+        40.0,
+        queue=60,
+        deaf_s=tuple((round(8.013 + 1.37 * k, 3), round(8.213 + 1.37 * k, 3)) for k in range(15)),
+        without=("bbr",),
+    ),
+    Case(
+        "tiny-tail",
+        "Writes of a dozen segments, of which the last but one of the first is lost",
+        20.0,
+        drops=((10, 1),),
+        writes=((0.0, 12), (6.13, 12), (9.13, 40), (13.13, 200)),
+    ),
+    Case(
+        "bursts",
+        "Writes of 100 to 1,500 segments, and silence between them",
+        40.0,
+        writes=((0.0, 100), (3.13, 100), (6.13, 300), (9.13, 600), (14.13, 1_500), (24.13, 1_000)),
+    ),
+    Case(
+        "layers",
+        "A live source of two layers over two lanes that share a queue of a quarter of what the link holds",
+        40.0,
+        queue=50,
+        writes=tuple(
+            (round(1.53 + 0.6 * k + 0.1 * layer, 2), min(6 + 2 * k, most) + 0.4)
+            for k in range(60)
+            for layer, most in enumerate((75, 45))
+        ),
+        lanes=2,
+        without=("bbr", *AGENT),
+    ),
+    Case(
+        "lanes-2",
+        "Two lanes share a queue of a quarter of what the link holds, and always have data",
+        60.0,
+        queue=50,
+        writes=((0.0, ALL),) * 2,
+        lanes=2,
+        without=("bbr", *AGENT),
+    ),
+    Case(
+        "mars",
+        "True time at Mars: the round trip of 400 s is more than three of the longest timeouts",
+        12_000.0,
+        rtt_s=400.0,
+        queue=40,
+        drops=((100, 1), (101, 1)),
+        without=AGENT,
+    ),
 )
 """In the order of docs/fidelity.md."""
 
@@ -93,6 +150,11 @@ DECISIONS: tuple[Decision, ...] = (
 )
 """What the agent of `dstcc`'s own law asks for, the same in each case: a start that doubles, steps, cuts. Its law keeps
 windows below twice what it has measured of the path."""
+
+
+def laws(one: Case) -> dict[str, str]:
+    """Those of :data:`LAWS` that a case is recorded of."""
+    return {law: name for law, name in LAWS.items() if law not in one.without}
 
 
 def case(name: str) -> Case:

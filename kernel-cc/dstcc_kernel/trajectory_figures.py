@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dstcc.atomic import atomic_write
 
-from .trajectory import INFINITE, Case, Recorded, at, grid, read_file, share_together
+from .trajectory import INFINITE, Case, Recorded, at, by_lane, grid, read_file, share_together
 from .trajectory_cases import CASES, DECISIONS, LAWS
 
 WIDTH, HEIGHT, COLUMNS = 300, 130, 3
@@ -50,6 +50,8 @@ def table(recorded: Path) -> str:
         kernel = read_file((recorded / f"{case.name}.txt").read_text())
         shares = [
             f"{100 * share_together(kernel[law].rows, kernel[law].simulated(case, law, DECISIONS)):.0f}"
+            if law in kernel
+            else "–"
             for law in LAWS
         ]
         lines.append(f"| `{case.name}` | {' | '.join(shares)} |")
@@ -74,8 +76,8 @@ def drawing(case: Case, recorded: dict[str, Recorded]) -> str:
 
 
 def _panel(case: Case, law: str, recorded: Recorded) -> str:
-    kernel = recorded.rows
-    mine = recorded.simulated(case, law, DECISIONS)
+    kernel = by_lane(recorded.rows)[0]  # of several lanes the first
+    mine = by_lane(recorded.simulated(case, law, DECISIONS))[0]
     times = [row.t_ns for row in mine]
     theirs = [(row.t_ns / 1e9, row.cwnd) for row in kernel]
     ours = [(t / 1e9, at(mine, times, t).cwnd) for t in grid(case)]

@@ -3,12 +3,15 @@
 //
 //   start = max(now, busy);  depart = start + bytes / rate;  arrive = depart + delay(depart), never before the packet ahead
 //
-// A packet that would leave the queue longer than its limit is dropped; one whose service an outage touches is lost.
+// A packet that would leave the queue longer than its limit is dropped; one whose service an outage touches is lost. What
+// computing takes there and here must decide neither: a packet that comes too near to the last place, to an outage's edge,
+// or to a packet of another lane of which one is dropped, ends the program.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -27,6 +30,7 @@ struct Outage {
 
 struct Packet {
     Time arrive;
+    std::size_t lane;
     std::string frame;
 };
 
@@ -39,15 +43,25 @@ public:
     std::vector<Outage> outages;
 
     // Whether the packet goes on the line at all, and when it arrives (kNever: lost there).
-    bool transmit(Time now, std::int64_t bytes, Time& arrive) {
+    bool transmit(Time now, std::int64_t bytes, std::size_t lane, Time& arrive) {
         const Time start = std::max(now, busy_);
         const auto service = static_cast<Time>(8e9 / rate_bps * static_cast<double>(bytes) + 0.5);
         const auto limit = static_cast<Time>(8e9 / rate_bps * static_cast<double>(queue_bytes) + 0.5);
-        if (start - now + service > limit) return false;
+        const Time excess = start - now + service - limit;
+        if (near(excess)) refuse(now, lane, "the queue's last place");
+        const bool taken = excess <= 0;
+        if (lane != last_lane_ && taken != last_taken_ && near(now - last_now_))
+            refuse(now, lane, "another lane's, and one of the two is dropped");
+        last_now_ = now;
+        last_lane_ = lane;
+        last_taken_ = taken;
+        if (!taken) return false;
         busy_ = start + service;
         arrive = kNever;
-        for (const Outage& dark : outages)
+        for (const Outage& dark : outages) {
+            if (near(busy_ - dark.from) || near(start - dark.to)) refuse(now, lane, "an outage's edge");
             if (busy_ > dark.from && start < dark.to) return true;
+        }
         arrive = last_ = std::max(last_, busy_ + delay(busy_));
         return true;
     }
@@ -64,7 +78,17 @@ public:
     std::deque<Packet> flying;
 
 private:
-    Time busy_ = 0, last_ = 0;
+    static constexpr Time kNear =
+        5'000;  // what some looks at the clock take (RELAY_NS of trajectory.py), and half of that
+    static bool near(Time between) { return -kNear < between && between < kNear; }
+    [[noreturn]] static void refuse(Time now, std::size_t lane, const std::string& what) {
+        throw std::runtime_error("cannot be scripted: at " + std::to_string(now) + " ns a packet of lane " +
+                                 std::to_string(lane) + " is within " + std::to_string(kNear) + " ns of " + what);
+    }
+
+    Time busy_ = 0, last_ = 0, last_now_ = 0;
+    std::size_t last_lane_ = 0;
+    bool last_taken_ = true;
 };
 
 }  // namespace trajectory

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
-// One TCP or MPTCP connection over a scripted link, its sender's state written down after every event.
+// TCP or MPTCP connections over scripted links, their senders' state written down after every event.
 //
 //   craft --veth-- relay (this program: packet sockets, link.hpp) --veth-- earth
 //
-// It runs in a guest's virtual time, where its own work takes none: the link's times are exact but for the clock's 256 ns a
+// Lane i is a connection of its own, to port kPort + i; lanes of one link share its queue. Of several a layer goes
+// whole to the next by turns that is free, and each is written what its window has room for, as by kernel-cc/transfer/sender.cpp. It runs in a guest's virtual
+// time, where its own work takes none: the link's times are exact but for the clock's 256 ns a
 // look. A case starts at a time of that clock that the plan gives, so that nothing that ran before has a say in where the
 // ticks stand. `trajectory PLAN` reads a plan (a word and its numbers a line, see read_plan) and writes the machine's clock
-// as the case starts, in ns since it booted, and a line per event; the last three are BBR's gains in 256ths and RTprop, of
-// others 0:
+// as the case starts, in ns since it booted, and a line per event; the last but one to three are BBR's gains in 256ths and
+// RTprop, of others 0:
 //
 //   t_ns acks sent una cwnd ssthresh srtt_us rttvar_us rto_us pacing_Bps state backoff sacked lost retrans unacked
-//   pacing_gain cwnd_gain min_rtt_us
+//   pacing_gain cwnd_gain min_rtt_us lane
+//
+// A plan that two packets' order at an instant would decide ends with an error that says where (Way::transmit).
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/if_packet.h>
@@ -30,6 +34,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <deque>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -44,10 +49,21 @@ constexpr int kMptcp = 262, kMptcpLevel = 284, kMptcpTcpInfo = 2;  // linux/mptc
 constexpr int kBuffer = 1 << 30;
 constexpr std::uint16_t kPort = 5000;
 constexpr std::size_t kChunk = 1 << 20;
+constexpr int kEstablished = 1;  // TCP_ESTABLISHED
 
 struct Write {
     Time at;
     std::int64_t bytes;  // below 0: all that goes in, for ever
+};
+
+struct Link {
+    Way down, up;
+};
+
+struct LanePlan {
+    std::size_t link;
+    std::map<std::int64_t, int> drops;  // segment number: how many of its transmissions never arrive
+    std::vector<Write> writes;
 };
 
 struct Plan {
@@ -55,9 +71,9 @@ struct Plan {
     bool mptcp = false;
     std::string congestion, out;
     int mss = 1460, receive_buffer = 0, send_buffer = 0;
-    Way down, up;
-    std::map<std::int64_t, int> drops;  // segment number: how many of its transmissions never arrive
-    std::vector<Write> writes;
+    std::vector<Link> links;
+    std::vector<LanePlan> lanes;
+    std::vector<Write> layers;
     std::vector<Time> looks;  // times to write a line at, whatever happens
     Time start = 0;           // of the machine's clock
     Time end = 0;
@@ -78,6 +94,8 @@ Plan read_plan(const std::string& path) {
             words >> value;
             return value;
         };
+        const auto link = [&]() -> Link& { return plan.links.at(plan.links.size() - 1); };
+        const auto lane = [&]() -> LanePlan& { return plan.lanes.at(plan.lanes.size() - 1); };
         if (word == "spaces")
             words >> plan.craft >> plan.relay >> plan.earth;
         else if (word == "mptcp")
@@ -90,24 +108,35 @@ Plan read_plan(const std::string& path) {
             plan.mss = static_cast<int>(number());
         else if (word == "buffers")
             words >> plan.receive_buffer >> plan.send_buffer;
+        else if (word == "link")  // what follows is of it
+            plan.links.emplace_back();
         else if (word == "down")
-            words >> plan.down.rate_bps >> plan.down.queue_bytes >> plan.down.free_bytes;
+            words >> link().down.rate_bps >> link().down.queue_bytes >> link().down.free_bytes;
         else if (word == "up")
-            words >> plan.up.rate_bps >> plan.up.queue_bytes >> plan.up.free_bytes;
+            words >> link().up.rate_bps >> link().up.queue_bytes >> link().up.free_bytes;
         else if (word == "delay") {
             const Time from = number(), delay = number();
-            plan.down.delays.push_back({from, delay});
-            plan.up.delays.push_back({from, delay});
+            link().down.delays.push_back({from, delay});
+            link().up.delays.push_back({from, delay});
         } else if (word == "outage") {
             const Time from = number(), to = number();
-            plan.down.outages.push_back({from, to});
-            plan.up.outages.push_back({from, to});
+            link().down.outages.push_back({from, to});
+            link().up.outages.push_back({from, to});
+        } else if (word == "deaf") {  // of the way up alone
+            const Time from = number();
+            link().up.outages.push_back({from, number()});
+        } else if (word == "lane") {  // of the link; what follows is of it
+            link();
+            plan.lanes.push_back({plan.links.size() - 1, {}, {}});
         } else if (word == "drop") {
             const std::int64_t segment = number();
-            plan.drops[segment] = static_cast<int>(number());
+            lane().drops[segment] = static_cast<int>(number());
+        } else if (word == "layer") {  // for whichever lane
+            const Time at = number();
+            plan.layers.push_back({at, number()});
         } else if (word == "write") {
             const Time at = number();
-            plan.writes.push_back({at, number()});
+            lane().writes.push_back({at, number()});
         } else if (word == "look") {
             const Time first = number(), step = number();
             for (Time at = first; at <= plan.end; at += step) plan.looks.push_back(at);
@@ -141,10 +170,10 @@ int packet_socket(const char* device) {
     return made;
 }
 
-sockaddr_in host(const char* name) {
+sockaddr_in host(const char* name, std::size_t lane) {
     sockaddr_in made{};
     made.sin_family = AF_INET;
-    made.sin_port = htons(kPort);
+    made.sin_port = htons(static_cast<std::uint16_t>(kPort + lane));
     inet_pton(AF_INET, name, &made.sin_addr);
     return made;
 }
@@ -155,9 +184,16 @@ std::uint32_t big32(const std::string& frame, std::size_t at) {
     return ntohl(value);
 }
 
+std::uint16_t big16(const std::string& frame, std::size_t at) {
+    std::uint16_t value = 0;
+    std::memcpy(&value, frame.data() + at, 2);
+    return ntohs(value);
+}
+
 struct Parsed {
     std::int64_t ip_bytes = 0, payload = 0;
     std::uint32_t seq = 0, ack = 0;
+    std::uint16_t from = 0, to = 0;  // ports
     bool tcp = false, syn = false;
 };
 
@@ -166,10 +202,10 @@ Parsed parse(const std::string& frame) {
     constexpr std::size_t ip = ETHER_HDR_LEN;
     if (frame.size() < ip + 40 || (static_cast<unsigned char>(frame[ip]) >> 4) != 4 || frame[ip + 9] != IPPROTO_TCP)
         return out;
-    std::uint16_t length = 0;
-    std::memcpy(&length, frame.data() + ip + 2, 2);
-    out.ip_bytes = ntohs(length);
+    out.ip_bytes = big16(frame, ip + 2);
     const std::size_t tcp = ip + 4u * (static_cast<unsigned char>(frame[ip]) & 15u);
+    out.from = big16(frame, tcp);
+    out.to = big16(frame, tcp + 2);
     out.seq = big32(frame, tcp + 4);
     out.ack = big32(frame, tcp + 8);
     out.syn = (frame[tcp + 13] & 2) != 0;
@@ -179,39 +215,44 @@ Parsed parse(const std::string& frame) {
     return out;
 }
 
+struct Lane {
+    int listener = -1, sender = -1, receiver = -1;
+    std::uint32_t isn = 0;
+    std::int64_t acks = 0, sent = 0, unwritten = 0;
+    std::deque<std::int64_t> under_way;  // first bytes of the segments that are not acknowledged in order
+    std::int64_t una = 0;                // how many are
+    std::int64_t written = 0, left = 0;  // bytes; of these those that have been on the device
+    std::int64_t layer = 0;              // what is left of the one that it has; below 0: it has no end
+    std::size_t write = 0;               // of the plan's, the next
+};
+
 class Recorder {
 public:
-    explicit Recorder(Plan plan) : plan_(std::move(plan)), zeros_(kChunk, 0) {
+    explicit Recorder(Plan plan)
+        : plan_(std::move(plan)),
+          lanes_(plan_.lanes.size()),
+          zeros_(kChunk, 0),
+          last_(lanes_.size() - 1) {
         enter(plan_.relay);
         craft_side_ = packet_socket("rcraft");
         earth_side_ = packet_socket("rearth");
-        enter(plan_.earth);
-        listener_ = tcp_socket();
-        buffer(listener_, SO_RCVBUFFORCE, plan_.receive_buffer);
-        const sockaddr_in earth = host("10.0.0.2");
-        if (bind(listener_, reinterpret_cast<const sockaddr*>(&earth), sizeof earth) != 0) fail("bind");
-        if (listen(listener_, 4) != 0) fail("listen");
-        enter(plan_.craft);
-        sender_ = tcp_socket();
-        buffer(sender_, SO_SNDBUFFORCE, plan_.send_buffer);
-        if (setsockopt(sender_, IPPROTO_TCP, TCP_CONGESTION, plan_.congestion.data(),
-                       static_cast<socklen_t>(plan_.congestion.size())) != 0)
-            fail(plan_.congestion);
-        const int on = 1;
-        if (setsockopt(sender_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) fail("TCP_NODELAY");
         timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
         poll_ = epoll_create1(0);
-        for (const int fd : {craft_side_, earth_side_, listener_, timer_}) watch(fd, EPOLLIN);
+        for (const int fd : {craft_side_, earth_side_, timer_}) watch(fd, EPOLLIN);
+        for (std::size_t i = 0; i < lanes_.size(); ++i) open(i);
         out_ = std::fopen(plan_.out.c_str(), "w");
         if (out_ == nullptr) fail(plan_.out);
         wait_for_start();
         start_ = clock();
         std::fprintf(out_, "%lld\n", static_cast<long long>(start_));
         std::fflush(out_);  // who decides over windows waits for it
-        const sockaddr_in to = host("10.0.0.2");
-        if (connect(sender_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 && errno != EINPROGRESS)
-            fail("connect");
-        watch(sender_, EPOLLOUT | EPOLLET);
+        for (std::size_t i = 0; i < lanes_.size(); ++i) {
+            const sockaddr_in to = host("10.0.0.2", i);
+            if (connect(lanes_[i].sender, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 &&
+                errno != EINPROGRESS)
+                fail("connect");
+            watch(lanes_[i].sender, EPOLLOUT | EPOLLET);
+        }
     }
 
     void run() {
@@ -221,34 +262,58 @@ public:
             epoll_event events[8];
             const int count = epoll_wait(poll_, events, 8, -1);
             now = clock() - start_;
-            for (int i = 0; i < count; ++i) {
-                const int fd = events[i].data.fd;
-                if (fd == timer_) {
-                    std::uint64_t ticks = 0;
-                    if (read(timer_, &ticks, sizeof ticks) < 0 && errno != EAGAIN) fail("timer");
-                } else if (fd == listener_) {
-                    receiver_ = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK);
-                    if (receiver_ < 0) fail("accept");
-                    watch(receiver_, EPOLLIN);
-                } else if (fd == receiver_) {
-                    drain();
-                }
+            for (int i = 0; i < count; ++i) handle(events[i].data.fd);
+            take(craft_side_, now, true);
+            take(earth_side_, now, false);
+            for (Link& link : plan_.links) {
+                deliver(link.down, earth_side_, now, false);
+                deliver(link.up, craft_side_, now, true);
             }
-            take(craft_side_, plan_.down, now, true);
-            take(earth_side_, plan_.up, now, false);
-            deliver(plan_.down, earth_side_, now, false);
-            deliver(plan_.up, craft_side_, now, true);
-            write_due(now);
-            take(craft_side_, plan_.down, now, true);
+            for (std::size_t i = 0; i < lanes_.size(); ++i) write_due(i, now);
+            offer(now);
+            take(craft_side_, now, true);
             while (look_ < plan_.looks.size() && plan_.looks[look_] <= now) {
                 ++look_;
-                note(now);
+                for (std::size_t i = 0; i < lanes_.size(); ++i) note(i, now);
             }
         }
         std::fclose(out_);
     }
 
 private:
+    void open(std::size_t i) {
+        Lane& lane = lanes_[i];
+        enter(plan_.earth);
+        lane.listener = tcp_socket();
+        buffer(lane.listener, SO_RCVBUFFORCE, plan_.receive_buffer);
+        const sockaddr_in earth = host("10.0.0.2", i);
+        if (bind(lane.listener, reinterpret_cast<const sockaddr*>(&earth), sizeof earth) != 0) fail("bind");
+        if (listen(lane.listener, 4) != 0) fail("listen");
+        watch(lane.listener, EPOLLIN);
+        enter(plan_.craft);
+        lane.sender = tcp_socket();
+        buffer(lane.sender, SO_SNDBUFFORCE, plan_.send_buffer);
+        if (setsockopt(lane.sender, IPPROTO_TCP, TCP_CONGESTION, plan_.congestion.data(),
+                       static_cast<socklen_t>(plan_.congestion.size())) != 0)
+            fail(plan_.congestion);
+        const int on = 1;
+        if (setsockopt(lane.sender, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) fail("TCP_NODELAY");
+    }
+    void handle(int fd) {
+        if (fd == timer_) {
+            std::uint64_t ticks = 0;
+            if (read(timer_, &ticks, sizeof ticks) < 0 && errno != EAGAIN) fail("timer");
+        }
+        for (Lane& lane : lanes_) {
+            if (fd == lane.listener) {
+                lane.receiver = accept4(lane.listener, nullptr, nullptr, SOCK_NONBLOCK);
+                if (lane.receiver < 0) fail("accept");
+                watch(lane.receiver, EPOLLIN);
+            } else if (fd == lane.receiver) {
+                drain(lane);
+            }
+        }
+    }
     int tcp_socket() const {
         const int made = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, plan_.mptcp ? kMptcp : IPPROTO_TCP);
         if (made < 0) fail("socket");
@@ -280,9 +345,14 @@ private:
     }
     void arm() {
         Time next = plan_.end + 1;
-        for (const Way* way : {&plan_.down, &plan_.up})
-            if (!way->flying.empty()) next = std::min(next, way->flying.front().arrive);
-        if (write_ < plan_.writes.size()) next = std::min(next, plan_.writes[write_].at);
+        for (const Link& link : plan_.links)
+            for (const Way* way : {&link.down, &link.up})
+                if (!way->flying.empty()) next = std::min(next, way->flying.front().arrive);
+        for (std::size_t i = 0; i < lanes_.size(); ++i) {
+            const std::vector<Write>& writes = plan_.lanes[i].writes;
+            if (lanes_[i].write < writes.size()) next = std::min(next, writes[lanes_[i].write].at);
+        }
+        if (layer_ < plan_.layers.size()) next = std::min(next, plan_.layers[layer_].at);
         if (look_ < plan_.looks.size()) next = std::min(next, plan_.looks[look_]);
         next = std::max<Time>(next + start_, 1);
         itimerspec at{};
@@ -290,15 +360,16 @@ private:
         at.it_value.tv_nsec = next % 1'000'000'000;
         if (timerfd_settime(timer_, TFD_TIMER_ABSTIME, &at, nullptr) != 0) fail("timerfd_settime");
     }
-    void drain() {
+    void drain(const Lane& lane) {
+        if (lane.receiver < 0) return;
         for (;;) {
-            const ssize_t got = recv(receiver_, zeros_.data(), zeros_.size(), MSG_DONTWAIT);
+            const ssize_t got = recv(lane.receiver, zeros_.data(), zeros_.size(), MSG_DONTWAIT);
             if (got <= 0) return;
         }
     }
-    // What a host has put on its device goes on the link.
-    void take(int side, Way& way, Time now, bool data) {
-        bool some = false;
+    // What a host has put on its device goes on its lane's link.
+    void take(int side, Time now, bool data) {
+        std::vector<bool> some(lanes_.size());
         for (;;) {
             char room[70'000];
             const ssize_t got = recv(side, room, sizeof room, MSG_DONTWAIT);
@@ -306,67 +377,125 @@ private:
             std::string frame(room, static_cast<std::size_t>(got));
             const Parsed packet = parse(frame);
             if (!packet.tcp) continue;
-            Time arrive = 0;
-            const bool empty = data && packet.payload == 0 && !packet.syn;
-            if (empty) {  // the sender's own ACKs take no line time: the simulator has none
-                way.flying.push_back({now + way.delays.front().delay, std::move(frame)});
+            const auto i = static_cast<std::size_t>((data ? packet.to : packet.from) - kPort);
+            Lane& lane = lanes_.at(i);
+            Link& link = plan_.links[plan_.lanes[i].link];
+            Way& way = data ? link.down : link.up;
+            if (data && packet.payload == 0 &&
+                !packet.syn) {  // the sender's own ACKs take no line time: the simulator has none
+                way.flying.push_back({now + way.delays.front().delay, i, std::move(frame)});
                 std::inplace_merge(way.flying.begin(), way.flying.end() - 1, way.flying.end(),
                                    [](const Packet& a, const Packet& b) { return a.arrive < b.arrive; });
                 continue;
             }
             const std::int64_t charged = packet.syn ? 40 : packet.ip_bytes - way.free_bytes;
-            const bool taken = way.transmit(now, charged, arrive);
-            if (data && packet.syn) isn_ = packet.seq + 1;
+            Time arrive = 0;
+            const bool taken = way.transmit(now, charged, i, arrive);
+            if (data && packet.syn) lane.isn = packet.seq + 1;
             if (data && packet.payload > 0) {
-                some = true;
-                ++sent_;
-                const auto segment =
-                    static_cast<std::int64_t>((packet.seq - isn_) / static_cast<std::uint32_t>(plan_.mss));
-                const auto doomed = plan_.drops.find(segment);
-                if (doomed != plan_.drops.end() && doomed->second > 0) {
-                    --doomed->second;
-                    continue;
-                }
+                const std::uint32_t byte = packet.seq - lane.isn;
+                some[i] = true;
+                ++lane.sent;
+                if (byte >= lane.left) lane.under_way.push_back(byte);
+                lane.left = std::max(lane.left, byte + packet.payload);
+                if (dropped(i, byte)) continue;
             }
-            if (taken && arrive != kNever) way.flying.push_back({arrive, std::move(frame)});
+            if (taken && arrive != kNever) way.flying.push_back({arrive, i, std::move(frame)});
         }
-        if (some) note(now);
+        for (std::size_t i = 0; i < lanes_.size(); ++i)
+            if (some[i]) note(i, now);
+    }
+    bool dropped(std::size_t i, std::uint32_t byte) {
+        auto& drops = plan_.lanes[i].drops;
+        const auto doomed = drops.find(static_cast<std::int64_t>(byte / static_cast<std::uint32_t>(plan_.mss)));
+        if (doomed == drops.end() || doomed->second <= 0) return false;
+        --doomed->second;
+        return true;
     }
     void deliver(Way& way, int side, Time now, bool acks) {
         while (!way.flying.empty() && way.flying.front().arrive <= now) {
             const std::string frame = std::move(way.flying.front().frame);
+            const std::size_t i = way.flying.front().lane;
+            Lane& lane = lanes_[i];
             way.flying.pop_front();
             if (send(side, frame.data(), frame.size(), 0) < 0) fail("send");
             if (acks) {
                 const Parsed packet = parse(frame);
                 if (!packet.syn) {
-                    ++acks_;
-                    una_ = std::max(una_, static_cast<std::int64_t>(packet.ack - isn_));
+                    ++lane.acks;
+                    for (; !lane.under_way.empty() && lane.under_way.front() < packet.ack - lane.isn; ++lane.una)
+                        lane.under_way.pop_front();
                 }
-                note(now);
-                take(craft_side_, plan_.down, now, true);
-            } else if (receiver_ >= 0) {
-                drain();
+                note(i, now);
+                offer(now);
+                take(craft_side_, now, true);
+            } else {
+                drain(lane);
             }
         }
     }
-    void write_due(Time now) {
-        while (write_ < plan_.writes.size() && plan_.writes[write_].at <= now)
-            unwritten_ = add(plan_.writes[write_++].bytes);
-        while (unwritten_ != 0) {
-            const std::size_t most = unwritten_ < 0
-                                         ? zeros_.size()
-                                         : std::min<std::size_t>(zeros_.size(), static_cast<std::size_t>(unwritten_));
-            const ssize_t put = send(sender_, zeros_.data(), most, MSG_DONTWAIT | MSG_NOSIGNAL);
+    void write_due(std::size_t i, Time now) {
+        Lane& lane = lanes_[i];
+        const std::vector<Write>& writes = plan_.lanes[i].writes;
+        while (lane.write < writes.size() && writes[lane.write].at <= now) {
+            const std::int64_t bytes = writes[lane.write++].bytes;
+            lane.unwritten = bytes < 0 || lane.unwritten < 0 ? -1 : lane.unwritten + bytes;
+        }
+        while (lane.unwritten != 0) {
+            const std::size_t most =
+                lane.unwritten < 0 ? zeros_.size()
+                                   : std::min<std::size_t>(zeros_.size(), static_cast<std::size_t>(lane.unwritten));
+            const ssize_t put = ::send(lane.sender, zeros_.data(), most, MSG_DONTWAIT | MSG_NOSIGNAL);
             if (put <= 0) return;
-            if (unwritten_ > 0) unwritten_ -= put;
+            if (lane.unwritten > 0) lane.unwritten -= put;
         }
     }
-    std::int64_t add(std::int64_t bytes) const { return bytes < 0 || unwritten_ < 0 ? -1 : unwritten_ + bytes; }
-    bool info(tcp_info& info_row) const {
+    // Bytes that a lane's window has room for, once all that it was written has left; paced ones are written a segment at a
+    // time, one ahead.
+    std::int64_t room(const Lane& lane) const {
+        tcp_info row{};
+        const std::int64_t ahead = paced() ? plan_.mss : 0;
+        if (lane.written - lane.left > ahead || !info(lane, row) || row.tcpi_state != kEstablished) return 0;
+        const std::int64_t lost = std::int64_t{row.tcpi_sacked} + row.tcpi_lost;
+        const std::int64_t segments = row.tcpi_snd_cwnd - (row.tcpi_unacked - lost + row.tcpi_retrans);
+        return std::min<std::int64_t>(
+            std::max<std::int64_t>(paced() ? std::min<std::int64_t>(segments, 1) : segments, 0) * plan_.mss, kChunk);
+    }
+    bool paced() const { return plan_.congestion == "bbr"; }
+    // A lane that has a layer goes on with it; what waits goes to the next one without.
+    bool choose(std::size_t& lane, std::int64_t& bytes) {
+        for (lane = 0; lane < lanes_.size(); ++lane)
+            if (lanes_[lane].layer != 0 && (bytes = room(lanes_[lane])) > 0) return true;
+        if (waiting_.empty()) return false;
+        for (std::size_t turn = 1; turn <= lanes_.size(); ++turn) {
+            lane = (last_ + turn) % lanes_.size();
+            if (lanes_[lane].layer != 0 || (bytes = room(lanes_[lane])) <= 0) continue;
+            lanes_[lane].layer = waiting_.front();
+            waiting_.pop_front();
+            last_ = lane;
+            return true;
+        }
+        return false;
+    }
+    void offer(Time now) {
+        for (; layer_ < plan_.layers.size() && plan_.layers[layer_].at <= now; ++layer_)
+            waiting_.push_back(plan_.layers[layer_].bytes);
+        std::size_t chosen = 0;
+        std::int64_t bytes = 0;
+        while (!plan_.layers.empty() && choose(chosen, bytes)) {
+            Lane& lane = lanes_[chosen];
+            if (lane.layer > 0) bytes = std::min(bytes, lane.layer);
+            const ssize_t put = ::send(lane.sender, zeros_.data(), static_cast<std::size_t>(bytes), MSG_DONTWAIT);
+            if (put <= 0) return;
+            lane.written += put;
+            if (lane.layer > 0) lane.layer -= put;
+            take(craft_side_, clock() - start_, true);
+        }
+    }
+    bool info(const Lane& lane, tcp_info& info_row) const {
         if (!plan_.mptcp) {
             socklen_t size = sizeof info_row;
-            return getsockopt(sender_, IPPROTO_TCP, TCP_INFO, &info_row, &size) == 0;
+            return getsockopt(lane.sender, IPPROTO_TCP, TCP_INFO, &info_row, &size) == 0;
         }
         struct {
             std::uint32_t header, count, kernel_size, user_size;
@@ -375,34 +504,37 @@ private:
         room.header = 16;
         room.user_size = sizeof(tcp_info);
         socklen_t size = sizeof room;
-        if (getsockopt(sender_, kMptcpLevel, kMptcpTcpInfo, &room, &size) != 0 || room.count == 0) return false;
+        if (getsockopt(lane.sender, kMptcpLevel, kMptcpTcpInfo, &room, &size) != 0 || room.count == 0) return false;
         info_row = room.rows[0];
         return true;
     }
-    void note(Time now) {
+    void note(std::size_t i, Time now) {
+        const Lane& lane = lanes_[i];
         tcp_info info_row{};
-        if (!info(info_row)) return;
+        if (!info(lane, info_row)) return;
         tcp_cc_info gains{};
         socklen_t size = sizeof gains;
-        if (plan_.congestion == "bbr" && getsockopt(sender_, IPPROTO_TCP, TCP_CC_INFO, &gains, &size) != 0)
+        if (plan_.congestion == "bbr" && getsockopt(lane.sender, IPPROTO_TCP, TCP_CC_INFO, &gains, &size) != 0)
             fail("TCP_CC_INFO");
-        std::fprintf(out_, "%lld %lld %lld %lld %u %u %u %u %u %llu %u %u %u %u %u %u %u %u %u\n",
-                     static_cast<long long>(now), static_cast<long long>(acks_), static_cast<long long>(sent_),
-                     static_cast<long long>(una_ / plan_.mss), info_row.tcpi_snd_cwnd, info_row.tcpi_snd_ssthresh,
+        std::fprintf(out_, "%lld %lld %lld %lld %u %u %u %u %u %llu %u %u %u %u %u %u %u %u %u %zu\n",
+                     static_cast<long long>(now), static_cast<long long>(lane.acks), static_cast<long long>(lane.sent),
+                     static_cast<long long>(lane.una), info_row.tcpi_snd_cwnd, info_row.tcpi_snd_ssthresh,
                      info_row.tcpi_rtt, info_row.tcpi_rttvar, info_row.tcpi_rto,
                      static_cast<unsigned long long>(info_row.tcpi_pacing_rate), info_row.tcpi_ca_state,
                      info_row.tcpi_backoff, info_row.tcpi_sacked, info_row.tcpi_lost, info_row.tcpi_retrans,
-                     info_row.tcpi_unacked, gains.bbr.bbr_pacing_gain, gains.bbr.bbr_cwnd_gain, gains.bbr.bbr_min_rtt);
+                     info_row.tcpi_unacked, gains.bbr.bbr_pacing_gain, gains.bbr.bbr_cwnd_gain, gains.bbr.bbr_min_rtt,
+                     i);
     }
 
     Plan plan_;
+    std::vector<Lane> lanes_;
     std::string zeros_;
-    int craft_side_ = -1, earth_side_ = -1, listener_ = -1, sender_ = -1, receiver_ = -1, timer_ = -1, poll_ = -1;
+    int craft_side_ = -1, earth_side_ = -1, timer_ = -1, poll_ = -1;
     std::FILE* out_ = nullptr;
     Time start_ = 0;
-    std::uint32_t isn_ = 0;
-    std::int64_t acks_ = 0, sent_ = 0, una_ = 0, unwritten_ = 0;
-    std::size_t write_ = 0, look_ = 0;
+    std::size_t look_ = 0, layer_ = 0;  // of the plan's, the next
+    std::deque<std::int64_t> waiting_;  // bytes of layers that no lane has
+    std::size_t last_;                  // the lane that got one last
 };
 
 }  // namespace

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dstcc.engine import EngineResult, Link, Loss, Objects
+from dstcc.engine import EngineResult, Link, Loss, Objects, TcpConstants
 
 from . import net
 
@@ -50,6 +50,32 @@ def test_a_loss_halves_the_window_of_its_own_lane_only() -> None:
     hit = result.samples.lost_segments == 1
     windows = result.samples.cwnd_segments
     assert windows[~hit].min() > 1.8 * windows[hit][0]
+
+
+@pytest.mark.parametrize(("drop_late", "waits_ms"), [(True, 0), (False, 40)])
+def test_what_a_lanes_window_had_room_for_is_a_write_whose_end_is_answered_at_once(
+    drop_late, waits_ms
+) -> None:
+    # The program writes three segments of twenty: the first two make a pair, the third is pushed. Without deadlines it
+    # writes the layer whole, and the third waits for a fourth until the delayed ACK's timer.
+    result = lanes(
+        "newreno",
+        (net.link(),),
+        2,
+        objects=many(2),
+        initial_cwnd=3,
+        drop_late=drop_late,
+        constants=TcpConstants(quick_acks=0, jiffy_s=1e-9),
+        duration_s=1.9,
+        trace=True,
+    )
+    assert result.trace is not None
+    trace = result.trace
+    of_lane = (trace.sender == 0) & (trace.syn == 0)
+    answered = trace.t_ns[of_lane & (trace.event == 2)]
+    arrived = trace.t_ns[of_lane & (trace.event == 1)]
+    assert len(arrived) == 3 and trace.number[of_lane & (trace.event == 2)].tolist() == [2, 3]
+    assert (answered - arrived[1:]) / 1e6 == pytest.approx([0, waits_ms], abs=0.01)
 
 
 def many(layers: int) -> Objects:

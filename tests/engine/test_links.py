@@ -55,6 +55,20 @@ def test_the_queue_drops_what_exceeds_its_bytes():
     )  # nine packets of 1 ms wait before the tenth
 
 
+@pytest.mark.parametrize("payload", [net.MSS, net.WIRE // 10 - (net.WIRE - net.MSS)])
+def test_a_queue_may_count_packets_as_netems_does(payload):
+    # 20 full packets of 1 ms each that come at one instant, or 20 of a tenth of their bytes: ten have a place. The
+    # bytes of ten full packets hold all of the short ones.
+    def dropped(queue_packets: int) -> float:
+        narrow = net.link(12e6, 0.1, queue_bdp=10 / 100, queue_packets=queue_packets)
+        objects = net.live(20, (payload,), chunk_s=1e-6)
+        result = net.run("newreno", narrow, objects=objects, initial_cwnd=20, duration_s=0.15)
+        return result.totals["dropped_queue_packets"]
+
+    assert dropped(10) == 10
+    assert dropped(0) == (10 if payload == net.MSS else 0)
+
+
 def test_packet_loss_is_the_given_share_and_independent_of_the_seed_beside_it():
     link = net.link(loss=Loss("packet", 0.01))
     lost = channel_losses(link, 7, 0, net.WIRE, 1_000_000)

@@ -28,6 +28,30 @@ def test_a_probe_comes_no_later_than_the_timeout():
     assert sender.next_timer_ms == pytest.approx(at + 1200, abs=0.01)
 
 
+def test_no_timer_runs_for_longer_than_the_longest_timeout():
+    # True time at Mars: of a round trip of 400 s the timeout is RTO_MAX, 120 s, and so is a probe's wait
+    # (tcp_reset_xmit_timer): at the start, after an ACK, and with new data though the oldest segment left 130 s ago and
+    # its timeout has passed. RFC 8985's two round trips were 800 s.
+    sender = Sender(rtt_ms=400_000)
+    sender.send(0)
+    assert sender.next_timer_ms == 120_000
+    sender.send(130_000)
+    assert sender.next_timer_ms == 130_000 + 120_000
+    sender.ack(400_000, 1)
+    assert sender.next_timer_ms == 400_000 + 120_000
+
+
+def test_racks_timer_runs_no_longer_than_the_timeout():
+    # A quarter of a round trip of 2 s is 500 ms; after 60 equal round trips of 2 s the timeout is 2,200 ms, and with
+    # the longest set to 300 ms it is that (tcp_rack_mark_lost).
+    for longest_s, wait_ms in ((120.0, 500), (0.3, 300)):
+        sender = Sender(rtt_ms=2000, constants={"rto_max_s": longest_s})
+        at, number = clean_rounds(sender, 60, rtt_ms=2000)
+        sender.send(at, at + 1)
+        sender.ack(at + 2001, number, (number + 1, number + 2))
+        assert sender.next_timer_ms - (at + 2001) == pytest.approx(wait_ms, abs=3)
+
+
 def test_a_probe_that_repaired_a_loss_is_a_loss():
     # RFC 8985 section 7.4.2: segment 9 was lost; the answer echoes its probe. W = 10 + 9 + 1 in slow start. Linux
     # halves it with the ACK beyond the probe (tcp_process_tlp_ack); what that covers is one of ten for the next.

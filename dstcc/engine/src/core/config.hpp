@@ -99,6 +99,7 @@ struct LinkConfig {
     std::vector<Time> delay_t_ns, delay_ns;
     std::vector<double> delay_slope;  // s/s at those times; empty: straight lines
     std::int64_t queue_bytes = 0, up_queue_bytes = 0;
+    std::int64_t queue_packets = 0;  // of the data direction, in the place of bytes; 0: bytes count
     LossConfig loss, up_loss;
     std::vector<std::pair<Time, Time>> outages_ns, up_outages_ns;
     std::vector<std::pair<Time, Time>> unannounced_ns;  // outages of both directions that no contact plan has

@@ -22,6 +22,7 @@ namespace dstcc {
 struct Cut {
     std::uint32_t object, order;
     std::uint16_t bytes;
+    bool pushed = false;  // ends a write of the program
 };
 
 class Dispatcher : protected Senders {
@@ -175,7 +176,10 @@ protected:
     std::unique_ptr<Scheduler> scheduler_;
     // What the scheduler says of itself, asked once: it is in every packet's way.
     bool wants_feedback_, may_wait_, deadline_order_;
-    bool bounded_;         // the receiver has a window
+    bool bounded_;  // the receiver has a window
+    // A program that keeps lanes with deadlines writes to each what its window has room for, and so does each write's last
+    // segment push (kernel-cc/transfer/sender.cpp).
+    bool writes_what_fits_;
     SubflowSet held_ = 0;  // ready, but the scheduler waits
     std::vector<Path> paths_;
     Time least_one_way_ns_ = 0;  // of all paths

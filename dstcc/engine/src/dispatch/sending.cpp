@@ -7,8 +7,8 @@ namespace dstcc {
 
 [[gnu::always_inline]] inline void Dispatcher::transmit(std::size_t s, Outlet& subflow, std::int64_t number,
                                                         const Cut& segment, bool repeat) {
-    const Time wait =
-        subflow.out.send(now_, s, number, segment.object, segment.order, segment.bytes, header_bytes_, !repeat);
+    const Time wait = subflow.out.send(now_, s, number, segment.object, segment.order, segment.bytes, header_bytes_,
+                                       !repeat, segment.pushed);
     ++data_packets_;
     ++subflow.sent;
     if (repeat) {
@@ -37,7 +37,8 @@ void Dispatcher::repeat(std::size_t s, std::int64_t number) {
     LayerSending& layer = layers_[segment.object];
     layer.sent_bytes += segment.bytes;
     ++layer.retransmissions;
-    transmit(s, subflows_[s], number, {segment.object, segment.order, segment.bytes}, true);
+    transmit(s, subflows_[s], number, {segment.object, segment.order, segment.bytes, (segment.flags & kPushed) != 0},
+             true);
     arm_timer(s);
 }
 
@@ -83,8 +84,12 @@ void Dispatcher::send_run(std::size_t s, std::uint32_t object) {
     if (!subflow.sender.paced(now_) && !wants_feedback_ && !chunks_ && copied_layers_ == 0)
         send_burst(s, subflow, object, layer, payload);
     else
-        do put(s, subflow, layer, take(subflow, object, layer, payload));
-        while (layer.offset < payload && contains(ready_, s) && room_at_receiver());
+        do {
+            Cut segment = take(subflow, object, layer, payload);
+            segment.pushed = writes_what_fits_ && (subflow.sender.paced(now_) || layer.offset == payload ||
+                                                   subflow.sender.room() <= 1 || !room_at_receiver());
+            put(s, subflow, layer, segment);
+        } while (layer.offset < payload && contains(ready_, s) && room_at_receiver());
     backlog_ -= layer.offset - before;
     if (layer.offset == payload) {
         cut_whole(object);
@@ -109,10 +114,12 @@ void Dispatcher::send_run(std::size_t s, std::uint32_t object) {
     std::uint32_t order = next_order;
     do {
         const auto bytes = static_cast<std::uint16_t>(std::min(mss, left));
-        sender.push(now, object, order, bytes);
-        const Time wait = subflow.out.send(now, s, number, object, order, bytes, header_bytes_, true);
-        if (wait >= 0) waits_.add(wait);
         left -= bytes;
+        const bool pushed = writes_what_fits_ && (number + 1 >= end || left == 0);
+        sender.push(now, object, order, bytes);
+        if (pushed) sender.mark_pushed();
+        const Time wait = subflow.out.send(now, s, number, object, order, bytes, header_bytes_, true, pushed);
+        if (wait >= 0) waits_.add(wait);
         ++order;
         ++number;
     } while (number < end && left > 0);
@@ -167,6 +174,7 @@ void Dispatcher::put_cut(std::size_t s, const Cut& segment) {
                                                            const Cut& segment) {
     note_first(s, layer);
     const std::int64_t number = subflow.sender.append(now_, segment.object, segment.order, segment.bytes);
+    if (segment.pushed) subflow.sender.mark_pushed();
     layer.sent_bytes += segment.bytes;
     new_payload_ += segment.bytes;
     if (copied_layers_ != 0) copy_elsewhere(s, segment.object, segment.order, segment.bytes, number);

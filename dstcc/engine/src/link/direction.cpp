@@ -38,7 +38,8 @@ Direction::Direction(const LinkConfig& link, bool up, std::uint64_t seed, std::u
     if (!up && link.relay) relay_.emplace(*link.relay, seed, index, full_bytes);
     steady_delay_ = delay_.constant() && !relay_;
     first_delay_ns_ = delay_.first();
-    steady_ = steady_rate_ && steady_delay_;
+    if (!up) most_packets_ = link.queue_packets;
+    steady_ = steady_rate_ && steady_delay_ && most_packets_ == 0;
     if (!outages_.empty()) dark_from_ns_ = outages_.front().first;
     safe_until_ns_ = lossless_ ? dark_from_ns_ : -1;
     measure(full_bytes);
@@ -52,11 +53,12 @@ Direction::Passage Direction::transmit_unsteady(Time now, std::uint32_t bytes) {
     const Time start = busy_ns_ > now ? busy_ns_ : now;
     measure(bytes);
     ++sent_;
-    if (waiting_ns(now, start) + last_service_ns_ > limit_ns_) {
+    if (full(now, start)) {
         ++dropped_;
         return {kNever, -1};
     }
     busy_ns_ = steady_rate_ ? start + last_service_ns_ : steps_.finish(start, last_service_ns_);
+    if (most_packets_ > 0) departures_.push_back(busy_ns_);
     if (busy_ns_ > safe_until_ns_ && lost(start, bytes)) return {kNever, start - now};
     if (steady_delay_) return {busy_ns_ + first_delay_ns_, start - now};
     if (relay_) return {beyond(bytes), start - now};

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <deque>
 #include <optional>
 
 #include "link/delay.hpp"
@@ -82,6 +83,12 @@ public:
     std::int64_t lost() const { return lost_; }
 
 private:
+    // No room for a packet that comes now, and that is served from `start` on.
+    bool full(Time now, Time start) {
+        if (most_packets_ == 0) return waiting_ns(now, start) + last_service_ns_ > limit_ns_;
+        while (!departures_.empty() && departures_.front() <= now) departures_.pop_front();
+        return static_cast<std::int64_t>(departures_.size()) >= most_packets_;
+    }
     // What is served from `now` to `start`, in time at the most rate.
     Time waiting_ns(Time now, Time start) const {
         return steady_rate_ || start <= now ? start - now : static_cast<Time>(steps_.work(now, start) + 0.5);
@@ -147,10 +154,12 @@ private:
     std::uint32_t full_bytes_ = 0;
     Time first_delay_ns_ = 0, dark_from_ns_ = kNever;
     bool lossless_ = true, framed_ = false, steady_delay_ = true, steady_rate_ = true;
-    bool steady_ = true;           // rate and delay
+    bool steady_ = true;           // rate and delay, and a queue of bytes
     Time safe_until_ns_ = kNever;  // what has left by then is not lost
     std::uint32_t last_bytes_ = 0;
     Time last_service_ns_ = 0;
+    std::int64_t most_packets_ = 0;  // a queue that counts packets; 0: bytes
+    std::deque<Time> departures_;    // of those in it, where it does
     Time slot_ns_ = 1, limit_ns_ = 0, busy_ns_ = 0, last_arrival_ns_ = 0;
     std::int64_t slot_ = -1;
     Time slot_end_ns_ = 0;

@@ -11,10 +11,10 @@ public:
     explicit Transmitter(Wire& wire) : wire_(&wire) {}
 
     // Returns how long the segment waits in the queue; -1: the queue has no room. A SYN has 0 bytes of payload.
-    // `first`: a layer's segment goes out for the first time; for those who observe the link.
+    // `first`: a layer's segment goes out for the first time; for those who observe the link. `pushed`: it ends a write.
     [[gnu::always_inline]] Time send(Time now, std::size_t sender, std::int64_t number, std::uint32_t object,
-                                     std::uint32_t order, std::uint16_t bytes, std::uint32_t header_bytes,
-                                     bool first) const {
+                                     std::uint32_t order, std::uint16_t bytes, std::uint32_t header_bytes, bool first,
+                                     bool pushed = false) const {
         Wire& wire = *wire_;
         const Direction::Passage passage = wire.down_.transmit(now, bytes + header_bytes);
         const auto fill = [&](DataPacket& packet) {
@@ -24,7 +24,8 @@ public:
             packet.object = object;
             packet.order = order;
             packet.bytes = bytes;
-            packet.sender = static_cast<std::uint16_t>(sender);
+            packet.sender = static_cast<std::uint16_t>(sender) & 0x7FFF;
+            packet.pushed = pushed;
         };
         if (wire.observed_) {
             DataPacket seen{};

@@ -27,7 +27,7 @@ void ReceivingEnd::handle_flow_data(const DataPacket& packet) {
     Receiver& to = receivers_[packet.sender];
     const std::int64_t number = widen(to.receiver.next(), packet.number);
     if (to.receiver.speaks_first(number)) send_ack(packet.sender, to);
-    const auto answered = to.receiver.handle_segment(now_, number, packet.sent_ns, packet.bytes);
+    const auto answered = to.receiver.handle_segment(now_, number, packet.sent_ns, packet.bytes, false);
     if (answered.fresh) {
         FlowArrival& flow = flows_[packet.sender - first_flow_];
         flow.bytes += packet.bytes;

@@ -142,7 +142,7 @@ private:
     if (i >= first_flow_) return handle_flow_data(packet);
     const std::int64_t number = widen(to.receiver.next(), packet.number);
     if (to.receiver.speaks_first(number)) send_ack(i, to);
-    const auto answered = to.receiver.handle_segment(now_, number, packet.sent_ns, packet.bytes);
+    const auto answered = to.receiver.handle_segment(now_, number, packet.sent_ns, packet.bytes, packet.pushed);
     if (answered.fresh) take(to, packet);  // else a needless repeat; its payload was counted
     answer(i, to, answered, packet.sent_ns);
 }

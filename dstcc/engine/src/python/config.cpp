@@ -163,6 +163,7 @@ LinkConfig read_link(const py::handle& link) {
     out.delay_slope = link.attr("delay_slope").cast<std::vector<double>>();
     out.queue_bytes = link.attr("queue_bytes").cast<std::int64_t>();
     out.up_queue_bytes = link.attr("up_queue_bytes").cast<std::int64_t>();
+    out.queue_packets = link.attr("queue_packets").cast<std::int64_t>();
     out.loss = read_loss(link.attr("loss"));
     out.up_loss = read_loss(link.attr("up_loss"));
     using Outages = std::vector<std::pair<Time, Time>>;

@@ -39,7 +39,7 @@ void validate_sharing(const EngineConfig& config) {
         }
     }
     require(subflows <= kMaxSubflows, "1 to 128 subflows are needed");
-    require(subflows + flows <= 65'535, "at most 65,535 TCP senders");
+    require(subflows + flows <= 32'767, "at most 32,767 TCP senders");
 }
 
 void validate_shares(const Shares& shares) {

@@ -17,7 +17,8 @@ namespace dstcc {
 //            - every segment that lets its window grow: by two segments each, to the share of the buffer that segments out
 //              of order leave (tcp_space). On 6.1 from 64 KiB to half of it. On 6.12 (tcp_select_initial_window,
 //              tcp_measure_rcv_mss) from half of it, to what is payload in a full segment's memory;
-//            - what fills a hole, a short segment (the end of a write), and more than one segment unacknowledged;
+//            - what fills a hole, a short segment, the last of a write (PSH: tcp_measure_rcv_mss, tcp_cleanup_rbuf), and
+//              more than one segment unacknowledged;
 //            - the first three segments out of order;
 //            - what was held back, before a segment that touches neither of the last two SACK blocks;
 //   later    - the segments out of order behind those, up to 44 in one ACK within 1.1 ms (tcp_comp_sack_nr,
@@ -81,8 +82,9 @@ public:
         bool fresh;  // the segment was not there before
         bool now;    // call make_ack at once; else there is a deadline for it
     };
-    // A segment of so many bytes came in that was sent at `sent_ns`.
-    [[gnu::always_inline]] Answer handle_segment(Time now, std::int64_t number, Time sent_ns, std::uint32_t bytes) {
+    // A segment of so many bytes came in that was sent at `sent_ns`. `pushed`: it ends a write.
+    [[gnu::always_inline]] Answer handle_segment(Time now, std::int64_t number, Time sent_ns, std::uint32_t bytes,
+                                                 bool pushed) {
         if (pending_bytes_ == 0) echo_ = sent_ns;
         if (number != next_) return handle_out_of_order(now, number, sent_ns);
         if (pending_bytes_ == 0) recent_ = sent_ns;
@@ -94,7 +96,7 @@ public:
             fill_hole(sent_ns);
             return {true, true};
         }
-        if (quick_ > 0 || pending_bytes_ > mss_ || bytes < mss_) return {true, true};
+        if (quick_ > 0 || pending_bytes_ > mss_ || bytes < mss_ || pushed) return {true, true};
         armed_at_ = now;
         ack_deadline_ = now + std::min(wait_, most_wait_) * constants_.jiffy;
         waits_for_tick_ = true;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "congestion/control.hpp"
@@ -24,6 +25,7 @@ enum SegmentFlag : std::uint8_t {
     kEverRetrans = 8,
     kAppLimited = 16,
     kReinjected = 32,  // given to another subflow as well
+    kPushed = 64,      // ends a write of the program
 };
 
 // One segment in flight.
@@ -103,6 +105,7 @@ public:
     std::int64_t append(Time now, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
     void begin_run(Time now);
     void push(Time now, std::uint32_t object, std::uint32_t order, std::uint16_t bytes);
+    void mark_pushed() { segments_[segments_.end() - 1].flags |= kPushed; }  // what was appended last
     void finish_run(Time now, std::int64_t segments);
     // One segment at a time, or what was sent before still holds the next back though the pace is gone.
     bool paced(Time now) const { return tells_sends_ || tcp_.pacing_bytes_per_ns > 0 || tcp_.pacing_until_ns > now; }
@@ -257,6 +260,7 @@ private:
     bool timed_out_ = false, holds_ = false;  // the timeout's repeat is due; has left, and nothing follows
 
     std::int64_t high_seq_ = 0;
+    std::int64_t validated_nxt_ = 0;  // snd_nxt when it was last asked whether the window was in use
     std::int64_t prr_delivered_ = 0, prr_out_ = 0;
     std::int64_t prior_ssthresh_ = 0;  // what an undo brings back, beside prior_cwnd
     Time undo_stamp_ = kNever;         // when the first repeat of this episode left (Linux's retrans_stamp)
@@ -295,11 +299,12 @@ inline RateStamp Subflow::rate_stamp(Time now) const {
 
 // RFC 8985 section 7.2: two round trips from now, but no later than the retransmission timeout, in whose place it then
 // comes: counted from now after an ACK, from when the oldest segment left after new data (Linux tcp_schedule_loss_probe).
+// No timer runs for longer than RTO_MAX (tcp_reset_xmit_timer).
 inline void Subflow::arm_probe(Time now) {
     const Time slack = tcp_.packets_out() == 1 ? constants_.rto_min : constants_.tlp_min;
     armed_at_ = now;
     timer_kind_ = Timer::kProbe;
-    timer_ = std::min(now + 2 * tcp_.srtt_ns + slack, rto_at_);
+    timer_ = std::min(now + std::min(2 * tcp_.srtt_ns + slack, constants_.rto_max), rto_at_);
 }
 
 [[gnu::always_inline]] inline std::int64_t Subflow::append(Time now, std::uint32_t object, std::uint32_t order,
@@ -347,10 +352,13 @@ inline void Subflow::begin_run(Time now) {
 }
 
 inline void Subflow::finish_sending(Time now, bool starved, bool window_full) {
-    // tcp_cwnd_validate(): remember whether the window was in use over the last round trip.
-    if (tcp_.snd_una >= tcp_.cwnd_usage_seq || window_full ||
-        (!tcp_.is_cwnd_limited && tcp_.packets_out() > tcp_.max_packets_out)) {
-        tcp_.is_cwnd_limited = window_full;
+    // tcp_write_xmit() and tcp_cwnd_validate(): where new data left, or none could, remember whether the window was in use
+    // over the last round trip. It was where it is full, though nothing waits.
+    const bool sent = std::exchange(validated_nxt_, tcp_.snd_nxt) != tcp_.snd_nxt;
+    const bool limited = window_full || tcp_.in_flight() >= tcp_.cwnd;
+    if ((sent || (limited && !starved)) && (tcp_.snd_una >= tcp_.cwnd_usage_seq || limited ||
+                                            (!tcp_.is_cwnd_limited && tcp_.packets_out() > tcp_.max_packets_out))) {
+        tcp_.is_cwnd_limited = limited;
         tcp_.max_packets_out = tcp_.packets_out();
         tcp_.cwnd_usage_seq = tcp_.snd_nxt;
     }

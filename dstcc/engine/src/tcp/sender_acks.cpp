@@ -302,7 +302,7 @@ bool Subflow::lengthens_first_block(const AckBlocks& ack) const {
         if (ack.sack[i].begin != last_sack_[i].begin || ack.sack[i].end != last_sack_[i].end) return false;
     if (probe_high_ >= 0 || timer_kind_ == Timer::kReorder || tcp_.ca_state == CaState::kLoss) return false;
     if (tcp_.ca_state == CaState::kRecovery && tcp_.snd_una >= high_seq_) return false;
-    constexpr int kOnce = kAppLimited | kReinjected;
+    constexpr int kOnce = kAppLimited | kReinjected | kPushed;
     for (std::int64_t n = last.end; n < first.end; ++n)
         if ((segments_[n].flags & ~kOnce) != 0) return false;
     return true;

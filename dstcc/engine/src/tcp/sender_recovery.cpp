@@ -74,7 +74,7 @@ void Subflow::detect_losses(Time now) {
     if (wait <= 0) return;
     timer_kind_ = Timer::kReorder;
     armed_at_ = now;
-    timer_ = now + wait + constants_.tlp_min;  // TCP_TIMEOUT_MIN_US
+    timer_ = now + std::min(wait + constants_.tlp_min, rto());  // TCP_TIMEOUT_MIN_US; tcp_rack_mark_lost
 }
 
 // ------------------------------------------------------------------------------------- states and the reduction

@@ -143,11 +143,13 @@ void bind_receivers(py::module_& m) {
              py::arg("transport"), py::arg("window_segments"), py::arg("rtt"))
         .def("speaks_first", &SubflowReceiver::speaks_first)
         // (fresh, answered at once)
-        .def("segment",
-             [](SubflowReceiver& r, Time now, std::int64_t number, Time sent, std::uint32_t bytes) {
-                 const auto answer = r.handle_segment(now, number, sent, bytes);
-                 return std::pair(answer.fresh, answer.now);
-             })
+        .def(
+            "segment",
+            [](SubflowReceiver& r, Time now, std::int64_t number, Time sent, std::uint32_t bytes, bool pushed) {
+                const auto answer = r.handle_segment(now, number, sent, bytes, pushed);
+                return std::pair(answer.fresh, answer.now);
+            },
+            py::arg("now"), py::arg("number"), py::arg("sent"), py::arg("bytes"), py::arg("pushed") = false)
         // (cumulative, echo, duplicate, blocks)
         .def("make_ack",
              [](SubflowReceiver& r) {
