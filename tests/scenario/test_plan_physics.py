@@ -297,28 +297,6 @@ def test_acknowledgements_change_their_rate_from_contact_to_contact(plan: Callab
     assert (given.rate_bps, given.up_rate_bps, given.up_rate_share) == (8_000, 1e3, ())
 
 
-def test_a_table_of_rates_goes_with_a_profile_and_with_a_code(plan: Callable[..., Scenario]) -> None:
-    lines = "a contact +57000 +86400 2 1 30000"
-    table = "rate_bps = [[0, 1e6], [60_000, 2.5e5]]"
-    scenario = plan(lines, f'profile = "{RELAY}"\n{table}', source=stored(2))
-    frames = link(scenario).loss.frames
-    assert frames is not None
-    step = np.interp([59_999.999999999e9, 60_000e9], frames.t_ns, frames.ebn0_db)
-    assert step[1] - step[0] == pytest.approx(10 * log10(4), abs=1e-6)
-    assert delivered_mb(scenario) == 2
-    # The Eb/N0 of a key is what it says, at any rate.
-    coded = plan(lines, f'{table}\nloss = {{ebn0_db = 0.3, code = "ccsds-turbo-1/3-1784"}}', source=stored(2))
-    assert link(coded).loss.frames is not None and link(coded).loss.frames.ebn0_db.tolist() == [0.3]
-    assert delivered_mb(coded) > 0
-
-
-def test_hidden_states_leave_a_share_of_a_profiles_rate(plan: Callable[..., Scenario]) -> None:
-    states = "loss = {states = [{packet = 1e-4, dwell_s = 900}, {packet = 0.05, dwell_s = 300, rate = 0.5}]}"
-    made = link(plan("a contact +57000 +86400 2 1 30000", f'profile = "{RELAY}"\n{states}'))
-    assert (made.rate_bps, made.rate_share, set(made.hidden_share)) == (240_000, (), {1.0, 0.5})
-    assert (made.loss.kind, made.up_loss.kind) == ("schedule", "frames")
-
-
 def test_contacts_outside_the_run_count_for_nothing(plan: Callable[..., Scenario]) -> None:
     made = link(plan("a contact +0 +600 2 1 1000\na contact +90000 +90600 2 1 25000", ""))
     assert (made.rate_bps, made.rate_share) == (8_000, ())

@@ -4,7 +4,8 @@ Three grids. ``saturated``: transfers without end, of 100 full packets' bandwidt
 the rate follows from the round trip, so that cells of one row differ by constants of seconds only (RTO_MIN, delayed
 ACK, HyStart, BBR's windows). ``large``: the same with 800 packets. ``mission``: live video of four layers over two
 links, judged against deadlines; the second link has 3/2 of the first one's round trip and a tenth of its losses. One
-has a third link, with twice the first one's round trip and a hundredth of its losses.
+has a third link, with twice the first one's round trip and a hundredth of its losses. Ten have one link, a shallow
+queue and no losses.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ MISSION_LOAD = 0.83
 LAYER_SHARES = (0.6, 0.2, 0.1, 0.1)
 CHUNKS_PER_RTT = 25
 DELAY_RTTS = 2.5
+SHALLOW = 0.25
+"""Of the bandwidth-delay product: a queue that slow start overflows, and lanes of one link with it."""
 
 
 class Cell(NamedTuple):
@@ -50,16 +53,19 @@ class Cell(NamedTuple):
     """Of the first link, from a third of the run on."""
     kernel: str = DEFAULT
     """Which of :data:`~dstcc_kernel.source.RELEASES`."""
+    queue_share: float = 1.0
+    """Of the bandwidth-delay product, in each link's queue."""
 
     @property
     def name(self) -> str:
         """Every field, so that results are kept under it."""
         lanes = f"lanes {self.lanes}" if self.mode == "lanes" else "stream"
         outage = f" outage {self.outage_rtts}" if self.outage_rtts else ""
+        queue = f" queue {self.queue_share:g}" if self.queue_share != 1 else ""
         kernel = f" Linux {self.kernel}" if self.kernel != DEFAULT else ""
         return (
             f"{self.grid} {self.congestion} rtt {self.rtt_s:g} loss {self.loss:g} links {self.links} "
-            f"bdp {self.bdp_packets} length {self.length_rtts} {lanes} iw {self.initial_cwnd}{outage}{kernel}"
+            f"bdp {self.bdp_packets} length {self.length_rtts} {lanes} iw {self.initial_cwnd}{outage}{queue}{kernel}"
         )
 
     @property
@@ -115,6 +121,10 @@ def _missions() -> Iterator[Cell]:
     yield base._replace(links=3)
     yield base._replace(outage_rtts=4)
     yield base._replace(loss=1e-2)
+    alone = base._replace(loss=0.0, links=1, queue_share=SHALLOW)
+    for name, lanes in product(("newreno", "westwood", "cubic"), (1, 2, 8)):
+        yield alone._replace(congestion=name, lanes=lanes)
+    yield alone._replace(congestion="bbr", lanes=2)
 
 
 def scenario_of(cell: Cell) -> Scenario:
@@ -182,6 +192,6 @@ def _link(cell: Cell, name: str, rtt_s: float, loss: float) -> dict[str, Any]:
         "name": name,
         "rate_bps": 8 * bdp_bytes / rtt_s,
         "delay_s": rtt_s / 2,
-        "queue_bytes": bdp_bytes,
+        "queue_bytes": round(cell.queue_share * bdp_bytes),
         **losses,
     }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import get_type_hints
 
@@ -21,6 +21,8 @@ from .measure import Seen
 Runs = dict[Cell, dict[int, Seen]]
 """By cell and seed."""
 COLUMNS = (*Cell._fields, "seed", *Seen._fields)
+ADDED = ("queue_share",)
+"""Columns that older files lack."""
 PROGRAM = "python -m dstcc_kernel.fidelity"
 """Stands in the first line."""
 
@@ -41,12 +43,19 @@ def read_runs(path: Path) -> Runs:
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(line for line in file if not line.startswith("#")):
             try:
-                cell = Cell(**{name: kind(row[name]) for name, kind in get_type_hints(Cell).items()})
+                cell = Cell(**{name: kind(row[name]) for name, kind in _fields(row)})
                 seen = Seen(*(float(row[name]) if row[name] else None for name in Seen._fields))  # type: ignore[arg-type]
                 runs.setdefault(cell, {})[int(row["seed"])] = seen
             except (KeyError, TypeError, ValueError) as error:
                 raise InputError(f"{path}: {row}: not a run of the kernel ({error})") from None
     return runs
+
+
+def _fields(row: Mapping[str, str]) -> Iterator[tuple[str, type]]:
+    """Of a cell; a file from before a field was added means its default."""
+    for name, kind in get_type_hints(Cell).items():
+        if name in row or name not in ADDED:
+            yield name, kind
 
 
 def write_runs(path: Path, runs: Mapping[Cell, Mapping[int, Seen]], heading: Iterable[str]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dstcc import engine
-from dstcc.engine import EngineConfig, EngineResult, Link
+from dstcc.engine import EngineConfig, EngineResult
 from dstcc.metrics import compute, play_by_deadline
 from dstcc.scenario import Scenario, TrialSetup, draw_trial, engine_config, load_source
 from dstcc.wire import HEADER_BYTES
@@ -41,10 +41,11 @@ def simulated(cell: Cell, seed: int) -> Seen:
     receiver = RELEASES[cell.kernel].receiver
     constants = replace(config.transport.constants, jiffy_s=GUEST_JIFFY_S, receiver=receiver)
     config = replace(config, transport=replace(config.transport, constants=constants))
-    if cell.mode == "lanes":
-        config = replace(
-            config, links=tuple(replace(link, queue_bytes=_queue(link, setup)) for link in config.links)
-        )
+    full = setup.mss_bytes + HEADER_BYTES  # netem's queue counts packets, and a layer's last one may be short
+    config = replace(
+        config,
+        links=tuple(replace(link, queue_packets=max(1, link.queue_bytes // full)) for link in config.links),
+    )
     return _seen(cell, scenario, setup, engine.simulate(_crossing(config)))
 
 
@@ -63,14 +64,6 @@ def _crossing(config: EngineConfig) -> EngineConfig:
         links.append(replace(link, outages_ns=tuple(outages), up_outages_ns=up))
         first += link.subflows
     return replace(config, links=tuple(links))
-
-
-def _queue(link: Link, setup: TrialSetup) -> int:
-    """Bytes of what netem's queue, which counts packets, holds of a lane's: each layer ends with a short one."""
-    payload = setup.objects.payload_bytes
-    packets = -(-payload // setup.mss_bytes).sum()
-    mean = HEADER_BYTES + float(payload.sum()) / float(packets)
-    return round(link.queue_bytes // (setup.mss_bytes + HEADER_BYTES) * mean)
 
 
 def carried(cell: Cell, seed: int) -> Seen:

@@ -16,10 +16,11 @@ HEADINGS = (
     *("control", "RTT s", "loss", "links", "BDP", "RTTs", "mode", "window", "Linux", "runs"),
     *("simulator", "kernel", "ratio", "95 %", "z"),
 )
-BESIDE = ("RTT simulated", "kernel", "repeats simulated", "kernel")
-PLAYED = ("throughput simulated", "kernel", "ratio", "z")
+REPEATS = ("repeats simulated", "kernel")
+PLAYED = ("throughput simulated", "kernel", "ratio", "z", *REPEATS)
 
 
+BESIDE = ("RTT simulated", "kernel", *REPEATS)
 OF_THE_RUNS = ", mean ± standard deviation of the runs"
 
 
@@ -85,7 +86,7 @@ def _cell(cell: Cell) -> Iterator[str]:
     yield f"{cell.rtt_s:g}"
     yield f"{cell.loss:g}"
     yield f"{cell.links}"
-    yield f"{cell.bdp_packets}"
+    yield f"{cell.bdp_packets}" + (f", queue {cell.queue_share:g}" if cell.queue_share != 1 else "")
     yield f"{cell.length_rtts}{outage}"
     yield f"{cell.lanes} lanes" if cell.mode == "lanes" else "stream"
     yield f"{cell.initial_cwnd}"
@@ -106,8 +107,12 @@ def _pair(row: Row) -> Iterator[str]:
 def _beside(row: Row) -> Iterator[str]:
     yield f"{row.mean_rtt.simulated.mean:.4g}"
     yield f"{row.mean_rtt.real.mean:.4g}"
-    yield f"{row.retransmitted.simulated.mean:.2e}"
-    yield f"{row.retransmitted.real.mean:.2e}"
+    yield from _repeats(row)
+
+
+def _repeats(row: Row) -> Iterator[str]:
+    for side in row.retransmitted:
+        yield f"{side.mean:.2e}"
 
 
 def _played(row: Row) -> Iterator[str]:
@@ -115,6 +120,7 @@ def _played(row: Row) -> Iterator[str]:
         yield f"{side.mean * 1e-6:.4g}"
     yield f"{row.throughput.ratio:.3f}"
     yield _z(row.throughput)
+    yield from _repeats(row)
 
 
 def _z(pair: Pair) -> str:

@@ -19,12 +19,12 @@ def links_of(cell: Cell) -> tuple[Link, ...]:
 
 
 @pytest.mark.parametrize("cell", CELLS[::7], ids=lambda cell: cell.name)
-def test_every_link_holds_the_bandwidth_delay_product_in_flight_and_once_more_in_its_queue(
+def test_every_link_holds_the_bandwidth_delay_product_in_flight_and_its_share_more_in_its_queue(
     cell: Cell,
 ) -> None:
     for link in links_of(cell):
         assert link.rate_bps * rtt_s(link) / 8 / 1500 == pytest.approx(cell.bdp_packets)
-        assert link.queue_bytes == cell.bdp_packets * 1500
+        assert link.queue_bytes == cell.queue_share * cell.bdp_packets * 1500
 
 
 def test_no_cell_is_there_twice_and_names_tell_all_apart() -> None:
@@ -34,7 +34,8 @@ def test_no_cell_is_there_twice_and_names_tell_all_apart() -> None:
 
 def test_the_grid_has_what_a_mission_can_differ_in() -> None:
     missions = [cell for cell in CELLS if cell.grid == "mission"]
-    assert {cell.lanes for cell in missions if cell.mode == "lanes"} == {1, 4, 16}
+    assert {cell.lanes for cell in missions if cell.mode == "lanes"} == {1, 2, 4, 8, 16}
+    assert {cell.queue_share for cell in missions} == {0.25, 1.0}
     assert {cell.length_rtts for cell in missions} == {12, 28, 50}
     assert {cell.initial_cwnd for cell in CELLS} == {4, 10, 40}
     assert any(cell.outage_rtts for cell in missions) and any(cell.mode == "stream" for cell in missions)

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 from dstcc_kernel.fidelity import measure
-from dstcc_kernel.fidelity.cells import Cell, scenario_of
+from dstcc_kernel.fidelity.cells import Cell
 
 from dstcc import engine
 from dstcc.engine import EngineConfig, EngineResult
-from dstcc.scenario import draw_trial, load_source
 
 LANES = Cell("mission", "cubic", 25.0, 1e-3, 2, 800, 28, "lanes", 16)
 STREAM = LANES._replace(mode="stream", lanes=1)
@@ -36,13 +35,11 @@ def test_the_receiver_is_that_of_the_cells_kernel(kernel: str, monkeypatch: pyte
     assert config.transport.constants.receiver == f"linux-{kernel}"
 
 
-def test_a_queue_of_lanes_holds_as_many_packets_as_netems(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second is 39,840 + 13,280 + 2 x 6,640 = 66,400 bytes in 28 + 10 + 2 x 5 = 48 packets: 1,383 1/3 each and 40 of
-    headers. 800 of them are 1,138,667 bytes, where 800 full ones are 1,200,000."""
-    scenario = scenario_of(LANES)
-    sizes = draw_trial(scenario, load_source(scenario), 1).objects.payload_bytes[:4].tolist()
-    assert sizes == [39_840, 13_280, 6_640, 6_640]
-    assert {link.queue_bytes for link in config_of(LANES, monkeypatch).links} == {1_138_667}
+def test_a_queue_counts_packets_as_netems_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """800 of any size, as plan.py has netem hold; a quarter of them where the queue is shallow."""
+    assert {link.queue_packets for link in config_of(LANES, monkeypatch).links} == {800}
+    shallow = LANES._replace(queue_share=0.25)
+    assert {link.queue_packets for link in config_of(shallow, monkeypatch).links} == {200}
 
 
 def test_what_stands_in_the_queue_when_an_outage_begins_crosses(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ def test_a_missions_row_is_about_the_layers_played_with_throughput_beside() -> N
     assert cells(list(tables([certain]))[4])[12] == "1.040 *"
     # (0.51 - 0.52) / √(0.0002 / 2 + 0.0008 / 2) = -0.01 / 0.02236
     assert row[12] == "0.981" and row[14] == "-0.4"
-    assert row[15:] == ["1", "2", "0.500", "–"]
+    assert row[15:] == ["1", "2", "0.500", "–", "1.00e-02", "1.00e-02"]
 
 
 def test_the_summary_takes_transfers_alone() -> None:
