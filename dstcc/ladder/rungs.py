@@ -164,15 +164,17 @@ class Ladder:
     @property
     def gaps(self) -> list[Gap]:
         """One a scenario."""
-        uppers = ("planner-law", "planner-belief", "tuned-rule", "controller")
-        return [
-            Gap(
-                name,
-                *(self.difference(name, upper, "best-constant") for upper in uppers),
-                clairvoyant=any(one.clairvoyant for one in self.of(name, "planner-law")),
-            )
-            for name in self.scenarios
-        ]
+        return [self._gap(name) for name in self.scenarios]
+
+    def _gap(self, scenario: str) -> Gap:
+        return Gap(
+            scenario,
+            self.difference(scenario, "planner-law", "best-constant"),
+            belief=self.difference(scenario, "planner-belief", "best-constant"),
+            rule=self.difference(scenario, "tuned-rule", "best-constant"),
+            controller=self.difference(scenario, "controller", "best-constant"),
+            clairvoyant=any(one.clairvoyant for one in self.of(scenario, "planner-law")),
+        )
 
     def difference(self, scenario: str, upper: str, lower: str) -> Paired | None:
         """The best of one kind minus the best of another, by seeds."""
