@@ -43,6 +43,11 @@ class Results:
         return [outcome for (who, where, _), outcome in self.outcomes.items() if (who, where) == (name, x)]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The algorithms that were run."""
+        return self.figure.names_of(self.quick)
+
+    @property
     def points(self) -> tuple[Point, ...]:
         """Those that were run."""
         return self.figure.points(self.quick)

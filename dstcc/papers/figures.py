@@ -47,14 +47,14 @@ def draw(results: Results, rows: list[Row], salt: str) -> str:
     """The figure as an inline ``<svg>``."""
     figure = results.figure
     compared = [row for row in rows if row.published is not None]
-    shown = looks(figure.names)
+    shown = looks(figure.names)  # of all, so that an algorithm looks the same with --quick
     colours = {name: look.colour for name, look in shown.items()}
     dashes = {name: look.dashes for name, look in shown.items()}
     stacked = figure.plot.kind in NAMED_ROWS
-    lines = [] if stacked else [(name, colours[name], dashes[name]) for name in figure.names]
+    lines = [] if stacked else [(name, colours[name], dashes[name]) for name in results.names]
     chars = round(170 * WIDTH_IN / 11.2)
     legend_in = legend_above(None, lines, chars) if lines else 0.0
-    plot_in = PLOT_IN + (0.22 * len(figure.names) - 1.6 if stacked else 0)
+    plot_in = PLOT_IN + (0.22 * len(results.names) - 1.6 if stacked else 0)
     below_in = HEAD_IN + ROW_IN * len(compared) + FOOT_IN if compared else 0.1
     height = legend_in + 0.2 + plot_in + FOOT_IN + below_in
 
@@ -87,7 +87,7 @@ def _lines(axes: Axes, results: Results, colours: dict[str, str], dashes: dict[s
     plot, points = results.figure.plot, [point.x for point in results.points]
     named = any(isinstance(x, str) for x in points) or len(points) == 1
     where = list(range(len(points))) if named else [float(x) for x in points]
-    for name in results.figure.names:
+    for name in results.names:
         means = [mean_of(plot.y, name, x, results) for x in points]
         there = [(x, one) for x, one in zip(where, means, strict=True) if one is not None]
         if not there:
@@ -106,12 +106,12 @@ def _lines(axes: Axes, results: Results, colours: dict[str, str], dashes: dict[s
     if named:
         axes.set_xticks(where, labels=[str(x) for x in points])
         axes.set_xlim(-0.5, len(points) - 0.5)
-    _dress(axes, results)
+    _dress(axes, results, log_x=not named)
 
 
 def _dots(axes: Axes, results: Results, colours: dict[str, str], _dashes: dict[str, Any]) -> None:
     """A figure of one point: a line per algorithm, with its name."""
-    plot, names = results.figure.plot, results.figure.names
+    plot, names = results.figure.plot, results.names
     for row, name in enumerate(names):
         one = mean_of(plot.y, name, results.points[0].x, results)
         if one is not None:
@@ -121,7 +121,7 @@ def _dots(axes: Axes, results: Results, colours: dict[str, str], _dashes: dict[s
     axes.set_yticks(range(len(names)), labels=names, color=INK)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlabel(plot.y_label)
-    if plot.log_y:
+    if plot.log_y and axes.dataLim.x1 > 0:
         from matplotlib.ticker import FuncFormatter
 
         axes.set_xscale("log")
@@ -132,7 +132,7 @@ def _dots(axes: Axes, results: Results, colours: dict[str, str], _dashes: dict[s
 
 
 def _bars(axes: Axes, results: Results, colours: dict[str, str], _dashes: dict[str, Any]) -> None:
-    plot, points, names = results.figure.plot, results.points, results.figure.names
+    plot, points, names = results.figure.plot, results.points, results.names
     width = 0.8 / len(names)
     for index, name in enumerate(names):
         for place, point in enumerate(points):
@@ -150,7 +150,7 @@ def _bars(axes: Axes, results: Results, colours: dict[str, str], _dashes: dict[s
 
 
 def _stack(axes: Axes, results: Results, _colours: dict[str, str], _dashes: dict[str, Any]) -> None:
-    names, x = results.figure.names, results.points[0].x
+    names, x = results.names, results.points[0].x
     keys = [key for key in results.at(names[0], x)[0].values if key.startswith("layers_played.")]
     levels = sorted(-1 if key.endswith("none") else int(key.rpartition(".")[2]) for key in keys)
     shades = level_colours(tuple(levels))
@@ -172,7 +172,7 @@ def _stack(axes: Axes, results: Results, _colours: dict[str, str], _dashes: dict
 def _curve(axes: Axes, results: Results, colours: dict[str, str], dashes: dict[str, Any]) -> None:
     """A series against its place, or against ``rate_t_s`` where it is a rate; a line per algorithm, the seeds' mean."""
     plot = results.figure.plot
-    for name in results.figure.names:
+    for name in results.names:
         runs = [one for point in results.points for one in results.at(name, point.x)]
         columns = [np.array(one.series.get(plot.y, [])) for one in runs]
         length = min((column.size for column in columns), default=0)
@@ -199,10 +199,12 @@ def _smooth(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _boxes(axes: Axes, results: Results, colours: dict[str, str], _dashes: dict[str, Any]) -> None:
-    plot, names = results.figure.plot, results.figure.names
+    plot, names = results.figure.plot, results.names
     for index, name in enumerate(names):
         runs = [one for point in results.points for one in results.at(name, point.x)]
         values = np.concatenate([np.array(one.series[plot.y]) for one in runs]) * plot.times
+        if not values.size:  # nothing arrived
+            continue
         axes.boxplot(
             [values], positions=[index], widths=0.6, showfliers=False, whis=(5, 95),
             medianprops={"color": colours[name], "linewidth": 2}, boxprops={"color": colours[name]},
@@ -213,7 +215,8 @@ def _boxes(axes: Axes, results: Results, colours: dict[str, str], _dashes: dict[
     _dress(axes, results)
 
 
-def _dress(axes: Axes, results: Results) -> None:
+def _dress(axes: Axes, results: Results, *, log_x: bool = True) -> None:
+    """``log_x``: as the plot has it; false where places stand for points."""
     plot = results.figure.plot
     axes.set_ylabel(plot.y_label)
     if plot.x_label:
@@ -221,10 +224,10 @@ def _dress(axes: Axes, results: Results) -> None:
     from matplotlib.ticker import FuncFormatter
 
     plain = FuncFormatter(lambda value, _place: f"{value:,g}")
-    if plot.log_x:
+    if plot.log_x and log_x:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(plain)
-    if plot.log_y:
+    if plot.log_y and axes.dataLim.y1 > 0:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(plain)
         axes.yaxis.set_minor_formatter(FuncFormatter(lambda _value, _place: ""))

@@ -8,8 +8,9 @@ The rule, of a measured mean m with its 95 % interval over seeds, and a publishe
 * An *effect* (by how much one is better than another; positive as the paper has it) is *not reproduced: opposite*
   where the whole interval is below 0, and *not reproduced: no difference seen* where it contains 0, or where m is less
   than 1 % (or a point) either way and p is not; *undecided*, if it contains 0 and p. Else it is *reproduced* where p
-  lies in the interval or m is within 20 % of p, and otherwise *same order, smaller effect* or *larger effect*: who is
-  ahead is the same.
+  lies in the interval or m is within 20 % of p, and within a factor of two of p *same direction, smaller effect* or
+  *larger effect*: who is ahead is the same. Beyond, as with a level, it is *not reproduced*: *same direction, less than
+  half the effect* or *more than twice the effect*.
 * A *claim* has no number: it is *reproduced* where the whole interval is above 0 and m at least 1 % (or a point), and
   else as an effect.
 
@@ -24,7 +25,9 @@ from dstcc.stats import Estimate
 REPRODUCED, UNDECIDED, UNMEASURED = "reproduced", "undecided", "not measured"
 OPPOSITE, NO_DIFFERENCE = "not reproduced: opposite", "not reproduced: no difference seen"
 NOT = "not reproduced"
-SMALLER_EFFECT, LARGER_EFFECT = "same order, smaller effect", "same order, larger effect"
+SMALLER_EFFECT, LARGER_EFFECT = "same direction, smaller effect", "same direction, larger effect"
+FAR_SMALLER = "not reproduced: same direction, less than half the effect"
+FAR_LARGER = "not reproduced: same direction, more than twice the effect"
 SMALLER, LARGER = "within a factor of two, smaller", "within a factor of two, larger"
 NEAR = 0.2
 """Of the published number."""
@@ -71,7 +74,9 @@ def _effect(measured: Estimate, published: Published, unit: str) -> str:
         return UNDECIDED if p is not None and low <= p <= high else NO_DIFFERENCE
     if p is None or low <= p <= high or _near(measured.value, p, 0.0):
         return REPRODUCED
-    return SMALLER_EFFECT if measured.value < p else LARGER_EFFECT
+    if measured.value < p:
+        return SMALLER_EFFECT if measured.value >= p / FACTOR else FAR_SMALLER
+    return LARGER_EFFECT if measured.value <= p * FACTOR else FAR_LARGER
 
 
 def _within(measured: Estimate, low: float, high: float) -> bool:

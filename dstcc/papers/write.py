@@ -137,9 +137,9 @@ def _drawn(results: Results, paper: Paper) -> str:
     lines: list[Any] = [("algorithm", "x", "metric", "mean", "low", "high", "seeds")]
     metrics = metrics_of(figure, paper)
     if figure.plot.kind == "stack":
-        first = results.at(figure.names[0], results.points[0].x)[0].values
+        first = results.at(results.names[0], results.points[0].x)[0].values
         metrics = (*(name for name in first if name.startswith("layers_played.")), *metrics)
-    for name in figure.names:
+    for name in results.names:
         for point in results.points:
             for metric in metrics:
                 one = mean_of(metric, name, point.x, results)

@@ -203,3 +203,32 @@ def test_a_figure_of_its_own_has_its_size_colours_and_fonts() -> None:
     assert "var(--" in inline and "var(--" not in alone
     assert alone.startswith('<?xml version="1.0"') and alone.count("<svg") == 1
     assert ' xmlns="http://www.w3.org/2000/svg"' in alone and 'pt" height="' in alone
+
+
+def test_what_quick_leaves_out_has_no_place_and_the_others_keep_their_looks() -> None:
+    """`mpquic-rl --quick` ended in a traceback: a box plot of no values."""
+    whole = results("boxes", {("ours", 0.0, 1): {"y": [1.0, 2.0]}, ("theirs", 0.0, 1): {"y": [3.0]}})
+    left_out = whole.figure.model_copy(update={"not_quick": ("ours",)})
+    quick = Results(left_out, True, {("theirs", 0.0, 1): whole.outcomes["theirs", 0.0, 1]})
+    axes = drawn(quick)
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["theirs"]
+    assert lines(axes, "#0000ff") and not lines(axes, "#ff0000")
+    for kind in ("stack", "lines", "dots", "bars", "curve"):
+        given = {"layers_played.none": 0.0, "layers_played.0": 1.0, "y": 1.0}
+        plot = left_out.plot.model_copy(update={"kind": kind})
+        figure = left_out.model_copy(update={"plot": plot})
+        svg = draw(Results(figure, True, {("theirs", 0.0, 1): Outcome(given, {"y": [1.0]})}), [], "made")
+        assert ">theirs<" in svg or kind == "curve", kind
+        assert ">ours<" not in svg, kind
+
+
+def test_a_box_of_a_run_in_which_nothing_arrived_is_empty() -> None:
+    axes = drawn(results("boxes", {("ours", 0.0, 1): {"y": []}, ("theirs", 0.0, 1): {"y": [9.0]}}))
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["ours", "theirs"]
+    assert not lines(axes, "#ff0000")
+
+
+def test_one_point_of_a_logarithmic_axis_stands_at_its_name_and_zeros_have_no_logarithm() -> None:
+    axes = drawn(results("lines", {("ours", 1e-3, 1): 0.0}, points=(1e-3,), log_x=True, log_y=True))
+    assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "linear")
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.001"]

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dstcc.papers.carry import plan_figure
 from dstcc.papers.cells import key_of
-from dstcc.papers.model import load_paper
+from dstcc.papers.model import Figure, load_paper
 from dstcc.papers.places import papers_here
-from dstcc.papers.reproduce import reproduce
+from dstcc.papers.reproduce import Reproduced, reproduce
+from dstcc.papers.write import file_name
 
 TINY = {
     "iodst": ("table 1",),
     "mpquic-rl": ("12", "13", "14"),
-    "pbq": ("9b",),
+    "pbq": ("10b",),
     "po-mptcp": ("7",),
     "qaware": ("8",),
 }
-"""A figure of each paper that takes seconds."""
+"""Figures of each paper that a seed and a point are enough for."""
 
 
 @pytest.mark.parametrize("name", papers_here())
@@ -47,16 +49,42 @@ def test_every_cell_is_there(name: str) -> None:
             assert len(set(keys)) == len(keys), figure.id
 
 
+def cut(figure: Figure) -> Figure:
+    """The figure under ``--quick`` with one seed and one point, and a video of seconds where a client asks for it."""
+    first = next(one for one in figure.point if one.quick)
+    changed: dict[str, Any] = {"quick_seeds": 1, "point": (first,)}
+    if figure.kind == "dash":
+        changed["quick_set"] = ("video.loop_to_s=12",)
+    return figure.model_copy(update=changed)
+
+
+def check_page(made: Reproduced, figures: tuple[Figure, ...]) -> None:
+    """Each figure is there, in the page and by itself, and has a row for each of its numbers."""
+    page = (made.folder / "index.html").read_text()
+    for figure in figures:
+        if figure.kind != "links":  # a table has no picture
+            picture = made.folder / "figures" / f"{file_name(figure)}.svg"
+            assert picture.read_text().startswith("<?xml"), figure.id
+        assert figure.heading in page
+    compared = {number.figure for number in made.paper.number} & {figure.id for figure in figures}
+    assert {row.figure for row in made.rows} == compared
+
+
 @pytest.mark.parametrize("name", papers_here())
-def test_a_figure_runs(name: str, tmp_path: Path) -> None:
+def test_every_figure_runs_quickly_to_the_page(name: str, tmp_path: Path) -> None:
     paper = load_paper(name)
-    short = tuple(
-        one.model_copy(update={"quick_set": ("video.loop_to_s=12",)}) if one.kind == "dash" else one
-        for one in paper.figure
-    )
-    made = reproduce(paper.model_copy(update={"figure": short}), tmp_path, figures=TINY[name], quick=True)
-    assert {row.figure for row in made.rows} == set(TINY[name])
-    assert all(row.measured is not None and row.verdict != "not measured" for row in made.rows)
+    short = paper.model_copy(update={"figure": tuple(cut(one) for one in paper.figure)})
+    made = reproduce(short, tmp_path, quick=True, jobs=1)
+    check_page(made, short.chosen(()))
+    measured = [row for row in made.rows if row.figure in TINY[name]]
+    assert all(row.measured is not None and row.verdict != "not measured" for row in measured)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", papers_here())
+def test_quick_runs_to_the_page(name: str, tmp_path: Path) -> None:
+    paper = load_paper(name)
+    check_page(reproduce(paper, tmp_path, quick=True), paper.chosen(()))
 
 
 def test_the_full_run_has_ten_seeds_where_the_simulator_is_fast() -> None:

@@ -48,9 +48,16 @@ def test_a_level(measured: Estimate, published, unit: str, said: str) -> None:
         (estimate(10, -1, 25), 20, "undecided"),
         (estimate(15, 5, 25), 20, "reproduced"),
         (estimate(17, 16, 18), 20, "reproduced"),
-        (estimate(10, 9, 11), 20, "same order, smaller effect"),
-        (estimate(40, 30, 50), 20, "same order, larger effect"),
-        (estimate(inf, inf, inf), 20, "same order, larger effect"),
+        (estimate(10, 9, 11), 20, "same direction, smaller effect"),  # just half of it
+        (estimate(9.9, 9, 11), 20, "not reproduced: same direction, less than half the effect"),
+        (estimate(40, 30, 50), 20, "same direction, larger effect"),  # just twice
+        (estimate(40.1, 30, 50), 20, "not reproduced: same direction, more than twice the effect"),
+        (
+            estimate(44_688, 36_593, 55_120),
+            73.1,
+            "not reproduced: same direction, more than twice the effect",
+        ),
+        (estimate(inf, inf, inf), 20, "not reproduced: same direction, more than twice the effect"),
         (estimate(10, 9, 11), None, "reproduced"),
         (estimate(10, -1, 21), None, "not reproduced: no difference seen"),
         (estimate(-10, -21, -1), None, "not reproduced: opposite"),
@@ -62,7 +69,7 @@ def test_a_level(measured: Estimate, published, unit: str, said: str) -> None:
         (estimate(1.0, 0.8, 1.2), None, "reproduced"),
         (estimate(-0.9, -1.2, -0.8), 20, "not reproduced: no difference seen"),
         (estimate(0.5, 0.4, 0.6), 0.5, "reproduced"),
-        (estimate(40, None, None, 1), 20, "same order, larger effect (one seed)"),
+        (estimate(40, None, None, 1), 20, "same direction, larger effect (one seed)"),
     ],
 )
 def test_an_effect(measured: Estimate, published: float | None, said: str) -> None:

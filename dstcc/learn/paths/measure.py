@@ -35,7 +35,7 @@ Each slot of each path asks for it, so that the arithmetic is the engine's (``en
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -83,6 +83,9 @@ class Units:
     """(K,): the number of the trial's highest layer."""
     limit: FloatArray
     """(K, subflows): the limit of the pacing rate as a multiple of the rate; infinite without one."""
+    probed: BoolArray = field(default_factory=lambda: np.zeros((1, 1), dtype=bool))
+    """(K, subflows): whether the path is being probed, which tells nothing at less than its rate; no path unless
+    given."""
 
 
 @dataclass(frozen=True)
@@ -196,4 +199,4 @@ class Rates:
         window, queue, limit, lossiest, round_trip_s = _engine.path_units(
             self._state, self.probing.state, stepper.subflow_values, slot_s, self.packet_bytes
         )
-        return Units(window, queue, round_trip_s, lossiest, self.top_layer, limit)
+        return Units(window, queue, round_trip_s, lossiest, self.top_layer, limit, self.probing.left > 0)

@@ -118,7 +118,9 @@ class MeasuredActions(BranchedActions):
                 )
             in_seconds = order.copy()
             np.multiply(order[:, 0], units.round_trip_s, out=in_seconds[:, 0], where=finite)
-            share = np.minimum(np.maximum(wanted - units.queue, least), units.limit)
+            # At seven tenths of its rate a path that carries twice its share drains its queue as a slower one does.
+            asked = np.where(units.probed, np.maximum(wanted, 1.0), wanted)
+            share = np.minimum(np.maximum(asked - units.queue, least), units.limit)
             share[nothing] = 0
             segments = np.round(np.minimum(share * units.window, BETA_MAX)).astype(np.int32)
             return Actions(alpha, segments, places(units), copied, in_seconds)

@@ -249,6 +249,29 @@ def test_windows_fill_the_queue_to_a_share_of_a_slot() -> None:
     assert table == [[REPAIRABLE, AUTOMATIC, AUTOMATIC], [REPAIRABLE, REPAIRABLE, AUTOMATIC]]
 
 
+def test_a_path_that_is_probed_is_asked_for_no_less_than_its_rate() -> None:
+    """Probing concludes from a queue that drains at 2.5 times a path's share; at 0.7 of that it was asked for 1.75."""
+    spec = MeasuredActions(
+        subflows=2, layers=2, windows=((0.7, 0.0), (1.0, 0.5), (0.0, 0.0)), orders=((0.0, 0.0),)
+    )
+    units = Units(
+        *(np.full((1, 2), 400.0), np.zeros((1, 2)), np.array([600.0])),
+        lossiest=np.array([-1]),
+        top_layer=np.array([1]),
+        limit=np.full((1, 2), np.inf),
+        probed=np.array([[True, False]]),
+    )
+    assert spec.decode(np.array([[0, 0, 0, 0]]), units).beta.tolist() == [[400, 280]]
+    assert spec.decode(np.array([[1, 1, 0, 0]]), units).beta.tolist() == [
+        [600, 600]
+    ]  # more than its rate is no less
+    assert spec.decode(np.array([[2, 2, 0, 0]]), units).beta.tolist() == [
+        [0, 0]
+    ]  # a path that rests is not probed
+    held = replace(units, limit=np.array([[0.9, 0.9]]), queue=np.array([[0.3, 0.0]]))
+    assert spec.decode(np.array([[0, 0, 0, 0]]), held).beta.tolist() == [[280, 280]]  # 1 - 0.3, and 0.7
+
+
 def test_what_goes_twice_is_nothing_or_base_layers_or_all() -> None:
     spec = MeasuredActions(subflows=1, layers=3, windows=((1.0, 0.0),), orders=((0.0, 0.0),), copies=True)
     assert spec.branches == (1, 3, 4, 1)
