@@ -405,6 +405,9 @@ CONTROLLERS = {
 }
 """Learned controllers, which ``dstcc train`` makes (:mod:`dstcc.learn.algorithms.recipes`); ``dstcc algorithms`` lists
 those whose policy this version ships."""
+CHOSEN_ON = {"dstcc": {"Mars, two links": (1, 6), "near conjunction": (1, 6), "iodst table 1": (1, 10)}}
+"""Constants of a learned controller that people chose by what it played: scenario → the first and the last seed. What
+its network was trained on is in the policy's file."""
 POLICIES = Path(__file__).parent / "learn" / "policies"
 """The folder of the shipped policies, each in NAME.safetensors."""
 

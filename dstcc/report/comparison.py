@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
 
+from dstcc.algorithms import CHOSEN_ON
 from dstcc.stats import SAME, SIGNIFICANT, Estimate, Paired, holm, paired_p
 
 from .catalogue import METRIC, RANKING, Metric
@@ -60,7 +61,7 @@ WORDS = {
     HIGHEST: "the highest interquartile mean of those compared, but not significantly higher than each of the others",
     ALONE: "there is no other algorithm to rank it by",
     WORSE: f"{BETTER_SEEDS} common seeds or more, and a significant difference (paired t test, Holm's correction, 5 %)",
-    LOWER: "a significant difference, but of too few seeds, or the leader was trained on this scenario",
+    LOWER: "a significant difference, but of too few seeds, or the leader was trained or chosen on this scenario",
     HIGHER_MEAN: "its mean is significantly higher than the leader's, though its interquartile mean is not",
     UNCLEAR: "these seeds do not show a difference",
     ONE_SEED: "there are no two seeds in common, so a difference may be chance",
@@ -198,8 +199,13 @@ def _failed(leader: str, whole: Mapping[str, bool]) -> frozenset[str]:
 
 def _doubt(section: Section, algorithm: Algorithm) -> str:
     controller = controller_of(section, algorithm)
-    if controller is None or controller.seen is False:
+    if controller is None:
         return ""
     if controller.seen:
         return f"{algorithm.name} was trained on {section.name}"
-    return f"the run does not say what {algorithm.name} was trained on"
+    if controller.seen is None:
+        return f"the run does not say what {algorithm.name} was trained on"
+    chosen = CHOSEN_ON.get(controller.algorithm, {}).get(section.name)
+    if chosen is None:
+        return ""
+    return f"constants of {algorithm.name} were chosen on {section.name} (seeds {chosen[0]} to {chosen[1]})"

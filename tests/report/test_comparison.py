@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from dstcc.algorithms import CHOSEN_ON
 from dstcc.report.comparison import (
     ALONE,
     FAILED,
@@ -295,6 +296,7 @@ def section(
     controllers: Sequence[str] = (),
     trained_on: Sequence[str] | None = (),
     name: str = "here",
+    algorithm: str = "by-hand",
 ) -> Section:
     """A scenario's algorithms by their values at seeds 0, 1, ..; None is a trial that failed.
 
@@ -307,7 +309,7 @@ def section(
     meta = {
         "scenario_name": name,
         "scenario_sha256": name,
-        "controllers": [{"name": one, **about} for one in controllers],
+        "controllers": [{"name": one, "algorithm": algorithm, **about} for one in controllers],
     }
     run: Any = SimpleNamespace(meta=meta, scenario={})
 
@@ -380,6 +382,20 @@ def test_who_was_trained_here_is_doubted() -> None:
     assert (trained.doubt, trained.word("b")) == ("dstcc was trained on here", LOWER)
     unknown = of(section(samples, controllers=["dstcc"], trained_on=None))
     assert (unknown.doubt, unknown.word("b")) == ("the run does not say what dstcc was trained on", LOWER)
+
+
+def test_who_had_constants_chosen_here_is_doubted_as_who_was_trained_here() -> None:
+    samples = {"dstcc": HIGH, "b": LOW}
+
+    def demo(**of: str) -> Section:
+        return section(samples, controllers=["dstcc"], trained_on=["there"], **of)
+
+    assert CHOSEN_ON["dstcc"]["Mars, two links"] == (1, 6)
+    here = of(demo(name="Mars, two links", algorithm="dstcc"))
+    assert here.doubt == "constants of dstcc were chosen on Mars, two links (seeds 1 to 6)"
+    assert here.word("b") == LOWER
+    assert of(demo(name="another", algorithm="dstcc")).doubt == ""
+    assert of(demo(name="Mars, two links", algorithm="pbq")).doubt == "", "whose constants these are not"
 
 
 def test_scenarios_together_count_the_poorest_and_any_failure() -> None:
