@@ -7,13 +7,15 @@ is imported unless the option is used.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from dstcc.errors import ScenarioError
+from dstcc.reading import read_toml
 
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr
@@ -122,6 +124,6 @@ def _is_scenario(path: Path) -> bool:
     """Whether the file has a ``[scenario]`` table; a file that is not valid TOML counts, so that its item reports
     the error."""
     try:
-        return "scenario" in tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return "scenario" in read_toml(path, ScenarioError)
+    except ScenarioError:
         return True

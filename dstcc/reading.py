@@ -6,18 +6,42 @@ too deep or too long for its parser is an error like any other.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
 import tomllib
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from .errors import DstccError
 
 MOST_BYTES = 64 * 2**20
 """Of a text file: a run's record has some kilobytes, a scenario fewer."""
+MOST_HASHED = 64 * 2**30
+"""Of a video; a sparse file of exabytes takes no room on the disk, and years to be read."""
+LONGEST_REASON = 240
+"""Characters of what a parser says, of which the end names the line."""
+MOST_DEPTH = 64
+"""Tables and lists within each other; a scenario has 6. Python's own limit is some hundreds of calls."""
+
+
+def check_depth(document: object, where: str, error: type[DstccError], most: int = MOST_DEPTH) -> None:
+    """Raise ``error`` for a document whose tables and lists are nested deeper than ``most``; without recursion."""
+    level = [document]
+    for _ in range(most + 1):
+        level = [
+            item
+            for one in level
+            if isinstance(one, (dict, list, tuple))
+            for item in (one.values() if isinstance(one, dict) else one)
+            if isinstance(item, (dict, list, tuple))
+        ]
+        if not level:
+            return
+    raise error(f"{where}: nested deeper than {MOST_DEPTH} tables and lists")
 
 
 def check_regular(path: Path, error: type[DstccError]) -> None:
@@ -25,37 +49,73 @@ def check_regular(path: Path, error: type[DstccError]) -> None:
     if "\0" in str(path):
         raise error(f"{str(path)!r}: no file has a NUL in its name")
     with suppress(OSError):
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode):
-            kind = "is a folder" if stat.S_ISDIR(mode) else "is not a regular file"
-            raise error(f"{path}: cannot be read: {kind}")
+        _check_kind(path, path.stat().st_mode, error)
 
 
-def read_bytes(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> bytes:
-    """All of a regular file; raises ``error`` naming it, and :class:`FileNotFoundError` as it is."""
+def _check_kind(path: Path, mode: int, error: type[DstccError]) -> None:
+    if not stat.S_ISREG(mode):
+        kind = "is a folder" if stat.S_ISDIR(mode) else "is not a regular file"
+        raise error(f"{path}: cannot be read: {kind}")
+
+
+def _size(most: int) -> str:
+    return f"{most / 2**30:g} GiB" if most >= 2**30 else f"{most / 2**20:g} MiB"
+
+
+@contextmanager
+def opened(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> Iterator[tuple[BinaryIO, int]]:
+    """A regular file, open, and its size; raises ``error`` naming it, also for what goes wrong while it is read.
+
+    :class:`FileNotFoundError` is raised as it is. The file is looked at after it was opened (which waits for nobody),
+    since another one may have got its name meanwhile.
+    """
     if "\0" in str(path):
         raise error(f"{str(path)!r}: no file has a NUL in its name")
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(path, "rb", opener=_at_once) as file:
+            found = os.fstat(file.fileno())
+            _check_kind(path, found.st_mode, error)
+            if found.st_size > most:
+                raise error(f"{path}: has more than {_size(most)}, which none of these has")
+            yield file, found.st_size
+            if file.read(1):
+                raise error(f"{path}: grew while it was read")
     except FileNotFoundError:
         raise
+    except IsADirectoryError:
+        raise error(f"{path}: cannot be read: is a folder") from None
     except OSError as problem:
         raise error(f"{path}: cannot be read ({problem.strerror})") from None
-    found = os.fstat(handle)
-    if not stat.S_ISREG(found.st_mode):
-        os.close(handle)
-        kind = "is a folder" if stat.S_ISDIR(found.st_mode) else "is not a regular file"
-        raise error(f"{path}: cannot be read: {kind}")
-    with os.fdopen(handle, "rb") as file:
-        try:
-            data = file.read(min(found.st_size, most) + 1)
-        except OSError as problem:
-            raise error(f"{path}: cannot be read ({problem.strerror})") from None
-    if len(data) > most:
-        raise error(f"{path}: has more than {most / 2**20:g} MiB, which none of these has")
-    if len(data) > found.st_size:
-        raise error(f"{path}: grew while it was read")
-    return data
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open a file, and a pipe without waiting for who writes to it."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def read_bytes(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> bytes:
+    """All of a regular file of at most so many bytes; errors as :func:`opened`."""
+    with opened(path, error, most) as (file, size):
+        return b"".join(_blocks(file, size))
+
+
+def file_sha256(path: Path, error: type[DstccError], most: int = MOST_HASHED) -> str:
+    """The SHA-256 of a regular file; errors as :func:`opened`, and ``error`` for a file that is missing."""
+    digest = hashlib.sha256()
+    try:
+        with opened(path, error, most) as (file, size):
+            for block in _blocks(file, size):
+                digest.update(block)
+    except FileNotFoundError as problem:
+        raise error(f"{path}: cannot be read ({problem.strerror})") from None
+    return digest.hexdigest()
+
+
+def _blocks(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """The first ``size`` bytes of a file, or fewer where it became shorter."""
+    while size > 0 and (block := file.read(min(size, 1 << 20))):
+        size -= len(block)
+        yield block
 
 
 def read_text(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> str:
@@ -70,21 +130,30 @@ def read_json(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> An
     """The same as JSON."""
     text = read_text(path, error, most)
     try:
-        return json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError) as problem:
         raise error(f"{path}: not JSON ({_brief(problem)})") from None
+    check_depth(document, str(path), error)
+    return document
 
 
 def read_toml(path: Path, error: type[DstccError], most: int = MOST_BYTES) -> dict[str, Any]:
     """The same as TOML."""
     text = read_text(path, error, most)
     try:
-        return tomllib.loads(text)
+        document = tomllib.loads(text)
     except (ValueError, RecursionError) as problem:
         raise error(f"{path}: not TOML ({_brief(problem)})") from None
+    check_depth(document, str(path), error)
+    return document
 
 
 def _brief(problem: Exception) -> str:
     if isinstance(problem, RecursionError):
         return "nested too deeply"
-    return str(problem).partition(";")[0]
+    text = str(problem).partition(";")[0]
+    return (
+        text
+        if len(text) <= LONGEST_REASON
+        else f"{text[: LONGEST_REASON // 2]} ... {text[-LONGEST_REASON // 2 :]}"
+    )

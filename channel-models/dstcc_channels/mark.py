@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+from dstcc.errors import InputError
 from dstcc.outputs import Kind, beginning
+from dstcc.reading import read_json
 from dstcc.version import __version__
 
 KEY = "dstcc"
@@ -30,8 +31,8 @@ def _no_export(path: Path) -> str | None:
 
 def _is_document(path: Path) -> bool:
     try:
-        document = json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
+        document = read_json(path, InputError)
+    except InputError:
         return False
     return isinstance(document, dict) and {KEY, "profile", "rows"} <= document.keys()
 

@@ -15,7 +15,7 @@ import click
 from . import complete
 from .kernel import WHICH
 from .limits import ALLOW, LIMIT
-from .output import console, emit_json, printable, progress, say, show_figures
+from .output import console, emit_json, notice, progress, say, show_figures
 
 if TYPE_CHECKING:
     from dstcc.clock import Clock
@@ -205,7 +205,7 @@ def _how_to_go_on(output: Path, argv: list[str], trials: int) -> Iterator[None]:
 
         if not isinstance(error, Exception) and (count := kept_trials(output)):
             again = shlex.join(["dstcc", *argv[1:], "--resume"])
-            click.echo(f"dstcc: {count} of {trials} trials are kept; this goes on: {again}", err=True)
+            notice(f"{count} of {trials} trials are kept; this goes on: {again}")
         raise
 
 
@@ -217,7 +217,7 @@ def _say_unscheduled(scenario: Scenario) -> None:
     for name in scenario.transport.congestion:
         idle = [scheduler for scheduler in named if scheduler not in schedulers_of(name, named)]
         if name in TRANSFERS and len(named) > 1 and idle:
-            click.echo(f"dstcc: {name} takes no scheduler, one trial a seed: not {', '.join(idle)}", err=True)
+            notice(f"{name} takes no scheduler, one trial a seed: not {', '.join(idle)}")
 
 
 def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, as_json: bool) -> int:
@@ -249,7 +249,7 @@ def _conclude(path: Path, output: Path, scenario: Scenario, finished: Finished, 
     if nobodys := idle(scenario.expect, done):
         notes.append(f"not looked at, as no trial is of it: {', '.join(f'expect.{key}' for key in nobodys)}")
     for note in notes:
-        click.echo(f"dstcc: {printable(note)}", err=True)
+        notice(note)
     if failed:
         return 1
     return MISSED if misses else 0

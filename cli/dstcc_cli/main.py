@@ -1,7 +1,8 @@
 """The ``dstcc`` group: commands are imported when called, errors become exit codes.
 
 Exit codes: 0 done, 1 the work failed, 2 bad usage or bad input, 3 an ``[expect]`` bound missed,
-130 interrupted, 143 terminated (SIGTERM). A command whose callback returns an int ends with that code.
+129 hung up (SIGHUP), 130 interrupted, 143 terminated (SIGTERM). A command whose callback returns an int ends with that
+code.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from importlib import import_module
 from io import StringIO
@@ -20,10 +21,12 @@ from typing import Any, Never
 
 import click
 
+from dstcc.characters import printable
 from dstcc.errors import DstccError
 from dstcc.version import __version__
 
-from .output import printable
+from .memory import LACKS_MEMORY, guard, lacks_memory
+from .output import notice
 
 COMMANDS = {
     "encode": "Turn a video file into a layered stream directory.",
@@ -46,11 +49,17 @@ COMMANDS = {
 """Command name → help line; module ``dstcc_cli.NAME`` exports it as ``command``."""
 
 INTERRUPTED = 130
-TERMINATED = 128 + signal.SIGTERM
+ENDS = {signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
+"""Signals that end a command as Ctrl-C does, and how that is said."""
 
 
 class Terminated(BaseException):
-    """SIGTERM as an exception, so that unfinished work is cleaned up as after Ctrl-C."""
+    """A signal of :data:`ENDS` as an exception, so that unfinished work is cleaned up as after Ctrl-C."""
+
+    def __init__(self, number: int) -> None:
+        """Store the signal's number."""
+        super().__init__(number)
+        self.number = signal.Signals(number)
 
 
 EXPLAINED = (click.ClickException, click.Abort, DstccError, OSError, KeyboardInterrupt, Terminated)
@@ -104,6 +113,7 @@ class LazyGroup(click.Group):
     ) -> Any:
         """Run the command line; ends the process with the exit code unless ``standalone_mode`` is off."""
         name = prog_name or "dstcc"
+        guard()
         if sys.stdout is None:  # closed by whoever calls: `dstcc links >&-`
             sys.exit(_fail("stdout is closed; `> /dev/null` leaves the output out", 1))
         if not standalone_mode:
@@ -114,27 +124,34 @@ class LazyGroup(click.Group):
                 sys.stdout.flush()
         except EXPLAINED as error:
             _leave(_explain(error))
+        except Exception as error:
+            if not lacks_memory(error):
+                raise
+            _leave(_fail(LACKS_MEMORY, 1))
         sys.exit(outcome if isinstance(outcome, int) else 0)
 
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Let the first SIGTERM raise :class:`Terminated`; a SIGTERM that the parent process ignored stays ignored."""
+    """Let the first signal of :data:`ENDS` raise :class:`Terminated`; one that the parent process ignored (as `nohup`
+    does) stays ignored."""
 
     def end(number: int, _frame: object) -> Never:
-        signal.signal(number, signal.SIG_IGN)  # a second one must not stop the clean-up
-        raise Terminated
+        for one in before:
+            signal.signal(one, signal.SIG_IGN)  # a second one must not stop the clean-up
+        raise Terminated(number)
 
     if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
         yield
         return
-    before = signal.getsignal(signal.SIGTERM)
-    if before is not signal.SIG_IGN:
-        signal.signal(signal.SIGTERM, end)
+    before = {one: handler for one in ENDS if (handler := signal.getsignal(one)) is not signal.SIG_IGN}
+    for one in before:
+        signal.signal(one, end)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def _leave(code: int) -> Never:
@@ -152,18 +169,21 @@ def _explain(error: BaseException) -> int:
     if isinstance(error, click.ClickException):
         said = StringIO()
         error.show(file=said)
-        click.echo(printable(said.getvalue()), err=True, nl=False)
+        with suppress(OSError):
+            click.echo(printable(said.getvalue()), err=True, nl=False)
         return error.exit_code
     if isinstance(error, DstccError):
         return _fail(str(error), error.exit_code)
     if isinstance(error, OSError):
         return _explain_os(error)
     if isinstance(error, Terminated):
-        return _fail("terminated", TERMINATED)
+        return _fail(ENDS[error.number], 128 + error.number)
     return _fail("interrupted", INTERRUPTED)
 
 
 def _explain_os(error: OSError) -> int:
+    if lacks_memory(error):
+        return _fail(LACKS_MEMORY, 1)
     if isinstance(error, BrokenPipeError):  # the reader of our output went away: `dstcc algorithms | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
@@ -175,7 +195,7 @@ def _explain_os(error: OSError) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    click.echo(f"dstcc: {printable(message)}", err=True)
+    notice(message)
     return code
 
 
@@ -187,5 +207,6 @@ def main() -> None:
     """Carry scalable video home from deep space: encode it, emulate its links, compare what arrives.
 
     Every command takes --json (one document on stdout and nothing else there).
-    Exit codes: 0 done, 1 failed, 2 bad input, 3 an [expect] bound missed, 130 interrupted, 143 terminated.
+    Exit codes: 0 done, 1 failed, 2 bad input, 3 an [expect] bound missed, 129 hung up, 130 interrupted,
+    143 terminated.
     """

@@ -3,24 +3,20 @@ stderr."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from dstcc.characters import CONTROL
+from dstcc.characters import DELETE_AND_C1, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Column, Table
     from rich.text import Text
-
-
-def printable(text: str) -> str:
-    """The text with control characters written out, as ``\\x1b``: a file's name can hold them."""
-    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 class Progress(Protocol):
@@ -44,8 +40,14 @@ def notices() -> Console:
     return _console(stderr=True)
 
 
+def notice(message: str) -> None:
+    """Print a line on stderr that begins with the program's name."""
+    if sys.stderr is not None:  # closed by whoever calls
+        _Forgiving(sys.stderr).write(f"dstcc: {printable(message)}\n")
+
+
 def _console(*, stderr: bool) -> Console:
-    """Rich itself honours ``NO_COLOR`` and whether there is a terminal.
+    """Rich itself honours ``NO_COLOR`` and whether there is a terminal; ``COLUMNS`` and ``LINES`` if they are sizes.
 
     Names given by users may contain ``[/x]`` or ``:key:``, so markup and emoji are off.
     """
@@ -58,7 +60,36 @@ def _console(*, stderr: bool) -> Console:
             """Before rich lays it out."""
             return super().render_str(printable(text), **options)
 
-    return Plain(stderr=stderr, highlight=False, markup=False, emoji=False)
+    sizes = {"COLUMNS": WIDEST, "LINES": WIDEST}
+    known = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in sizes or (value.isascii() and value.isdigit() and 0 < int(value[:9]) <= sizes[key])
+    }
+    file: Any = _Forgiving(sys.stderr) if stderr and sys.stderr is not None else None
+    return Plain(file=file, stderr=stderr, highlight=False, markup=False, emoji=False, _environ=known)
+
+
+class _Forgiving:
+    """Stderr: what cannot be written there (the disk is full, the terminal is gone) is lost, and ends no work."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def __getattr__(self, name: str) -> Any:
+        """All else is as of the file."""
+        return getattr(self._file, name)
+
+    def write(self, text: str) -> int:
+        """Write it, or lose it."""
+        with suppress(OSError):
+            self._file.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Likewise."""
+        with suppress(OSError):
+            self._file.flush()
 
 
 def say(text: str) -> None:
@@ -71,6 +102,8 @@ def say(text: str) -> None:
     out.print(lines, soft_wrap=True)
 
 
+WIDEST = 10_000
+"""Columns, or lines, of a terminal; another number says nothing, as 0 does."""
 FOLDED = 16
 """Columns of text become so narrow, if it must be, before a table is printed in parts."""
 
@@ -152,6 +185,9 @@ def emit_json(document: object) -> None:
     import json
 
     text = json.dumps(_finite(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = DELETE_AND_C1.sub(
+        lambda found: f"\\u{ord(found[0]):04x}", text
+    )  # JSON escapes only those below a blank
     # a file's name need not be UTF-8: its other bytes are written as JSON's own escapes
     sys.stdout.write(text.encode("utf-8", "backslashreplace").decode())
     sys.stdout.flush()

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .output import emit_json, printable, show_figures
+from dstcc.characters import printable
+
+from .output import emit_json, show_figures
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,16 +42,26 @@ Examples:
     show_default=True,
     help="How the answer is printed; json: a list of rows.",
 )
+@click.option(
+    "--time-limit",
+    default="5 min",
+    show_default=True,
+    metavar="TIME",
+    help="After which a question is given up: 90, '15 min', 2h.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout: --format json.")
-def command(*, study: Path, sql: str, form: str, as_json: bool) -> None:
+def command(*, study: Path, sql: str, form: str, time_limit: str, as_json: bool) -> None:
     """Answer SQL, one SELECT, over the tables of STUDY, the folder of a sweep, also while it runs.
 
-    DuckDB answers it. Nothing is changed, and no other file is read or written.
+    DuckDB answers it, in half of this machine's memory at most. Nothing is changed, and no other file is read or
+    written. In CSV a text that a spreadsheet would take for a formula has an apostrophe before it.
     """
+    from dstcc.scenario.units import duration_s
     from dstcc.sweeps.query import Tables
 
+    limit_s = duration_s(time_limit, "--time-limit")
     with Tables(study) as tables:
-        answer = tables.ask(sql)
+        answer = tables.ask(sql, limit_s=limit_s)
     if as_json or form == "json":
         emit_json(answer.to_pylist())
     elif form == "csv":
@@ -59,12 +71,11 @@ def command(*, study: Path, sql: str, form: str, as_json: bool) -> None:
 
 
 def _print_csv(answer: pa.Table) -> None:
-    import csv
+    from dstcc.spreadsheet import write_csv
 
-    out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(answer.column_names)
+    write_csv([answer.column_names], sys.stdout)
     for batch in answer.to_batches():
-        out.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+        write_csv(zip(*(column.to_pylist() for column in batch.columns), strict=True), sys.stdout)
 
 
 def _print_table(answer: pa.Table) -> None:

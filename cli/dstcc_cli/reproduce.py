@@ -11,7 +11,7 @@ import click
 
 from . import complete
 from .limits import LIMIT
-from .output import console, emit_json, progress, show_figures
+from .output import console, emit_json, notice, progress, show_figures
 
 if TYPE_CHECKING:
     from dstcc.papers.reproduce import Reproduced
@@ -61,7 +61,7 @@ def command(
 
         def begin(cells: int, kept: int) -> Callable[[], None]:
             if kept:
-                click.echo(f"dstcc: {kept:,} of {cells:,} cells are in {output} already", err=True)
+                notice(f"{kept:,} of {cells:,} cells are in {output} already")
             bar = stack.enter_context(progress(loaded.about.name, cells))
             bar.advance(kept)
             return lambda: bar.advance(1)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .kernel import WHICH
-from .output import emit_json
+from .output import emit_json, notice
 
 if TYPE_CHECKING:
     from dstcc_kernel.endhosts.flight import Flown
@@ -139,6 +140,7 @@ def command(
         pcapng=pcapng,
         disk_mb=disk_mb,
     )
+    lost: set[str] = set()
     flown = fly(
         output,
         loaded,
@@ -147,22 +149,26 @@ def command(
         wall_s=wall_s,
         force=force,
         inputs=[*scenario_files(scenario), *(path for path in (module, bpf) if path is not None)],
-        tell=_mute if as_json else _tell,
+        tell=_mute if as_json else partial(_tell, lost),
     )
     if as_json:
         emit_json(_document(output, flown))
     _say(output, flown, Clock(loaded.scenario.start))
-    return flown.exit_code
+    for problem in sorted(lost):
+        notice(problem)
+    return flown.exit_code or bool(lost)
 
 
-def _tell(stream: str, data: bytes) -> None:
-    """Pass CMD's output on as it is; a reader that has gone away does not end the run."""
+def _tell(lost: set[str], stream: str, data: bytes) -> None:
+    """Pass CMD's output on as it is; what cannot be written any more does not end the run."""
     to = getattr(sys, stream)
     try:
         to.buffer.write(data)
         to.buffer.flush()
-    except BrokenPipeError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), to.fileno())
+        if not isinstance(error, BrokenPipeError):  # its reader has all that it wanted
+            lost.add(f"{stream}: {error.strerror}; what CMD printed is whole in the host's log")
 
 
 def _mute(_stream: str, _data: bytes) -> None:
@@ -193,16 +199,15 @@ def _say(output: Path, flown: Flown, clock: Clock) -> None:
     """On stderr: stdout is CMD's."""
     meta = flown.meta
     for line in (*meta["distortions"], *meta["notes"]):
-        click.echo(f"dstcc: {line}", err=True)
+        notice(line)
     if flown.problem:
-        click.echo(f"dstcc: {flown.problem}", err=True)
+        notice(flown.problem)
         return
     first = meta["programs"][0]
     how = "was ended by --for" if first["ended_by_dstcc"] else "ended"
     ended_s = meta["mission_s"] if first["ended_s"] is None else first["ended_s"]
     when = clock.reading(ended_s) if clock.dated else f"mission time {ended_s:,.6g} s"
-    click.echo(
-        f"dstcc: {first['argv'][0]} {how} with {flown.exit_code} at {when} "
-        f"(scale {meta['scale']:g}, {meta['wall_s']:.1f} s of real time); {output}",
-        err=True,
+    notice(
+        f"{first['argv'][0]} {how} with {flown.exit_code} at {when} "
+        f"(scale {meta['scale']:g}, {meta['wall_s']:.1f} s of real time); {output}"
     )

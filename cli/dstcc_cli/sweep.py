@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .limits import ALLOW, LIMIT
-from .output import console, emit_json, notices
+from .output import console, emit_json, notice, notices
 
 if TYPE_CHECKING:
     from dstcc.sweeps.call import Sweep
@@ -164,7 +164,7 @@ def command(
 
 
 def _say(note: str) -> None:
-    click.echo(f"dstcc: {note}", err=True)
+    notice(note)
 
 
 @contextmanager

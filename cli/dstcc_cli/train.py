@@ -16,7 +16,7 @@ from dstcc.algorithms import CONTROLLERS
 
 from . import complete
 from .limits import LIMIT
-from .output import console, emit_json, notices, progress
+from .output import console, emit_json, notice, notices, progress
 
 if TYPE_CHECKING:
     from dstcc.learn.training.curves import Point
@@ -101,11 +101,11 @@ def command(
                 device=device,
                 threads=os.cpu_count() or 1,
                 stop=lambda: bool(asked),
-                tell=lambda message: click.echo(f"dstcc: {message}", err=True),
+                tell=notice,
                 watch=watch,
             )
         except Interrupted:
-            click.echo(f"dstcc: saved in {output}; --resume goes on", err=True)
+            notice(f"saved in {output}; --resume goes on")
             _end_as(asked[0])
     if as_json:
         emit_json(trained.document())
@@ -126,12 +126,14 @@ def _need_torch() -> None:
 
 @contextmanager
 def _asked_to_stop() -> Iterator[list[int]]:
-    """A list to which a first SIGINT or SIGTERM is appended; a second one ends the process as usual."""
+    """A list to which a first SIGINT, SIGTERM or SIGHUP is appended; a second one ends the process as usual."""
+    from .main import ENDS
+
     asked: list[int] = []
     if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
         yield asked
         return
-    before = {int(number): signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {int(number): signal.getsignal(number) for number in (signal.SIGINT, *ENDS)}
 
     def note(number: int, _frame: object) -> None:
         asked.append(number)
@@ -150,7 +152,7 @@ def _asked_to_stop() -> Iterator[list[int]]:
 def _end_as(number: int) -> NoReturn:
     from .main import Terminated
 
-    raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
+    raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
 
 
 def _say_point(point: Point) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from dstcc.atomic import atomic_directory
 from dstcc.errors import InputError, RunError
 from dstcc.outputs import Kind, check_output, stranger
+from dstcc.reading import read_json
 from dstcc.run import Run
 from dstcc.version import __version__
 
@@ -58,13 +59,13 @@ class Exported:
 def _no_export(folder: Path) -> str | None:
     """What keeps a folder from being an export and nothing else."""
     try:
-        mark = json.loads((folder / MARK).read_bytes())
+        mark = read_json(folder / MARK, InputError)
         if mark["dstcc_export"] != SCHEMA:
             return f"has an {MARK} of another version"
         known = {MARK, *map(str, mark["files"])}
     except FileNotFoundError:
         return f"has no {MARK}"
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (InputError, TypeError, KeyError):
         return f"has an {MARK} that is damaged, or not dstcc's"
     other = stranger(folder, known)
     return None if other is None else f"holds {other}, which is no part of the export"

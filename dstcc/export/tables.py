@@ -13,6 +13,7 @@ import pyarrow.csv as pa_csv
 from dstcc.errors import RunError
 from dstcc.run.reading import read_table
 from dstcc.run.tables import ALWAYS, SAMPLES, TRIALS
+from dstcc.spreadsheet import cells
 
 if TYPE_CHECKING:
     from dstcc.run import Run
@@ -29,7 +30,7 @@ def write(run: Run, trials: Sequence[str], folder: Path) -> Iterator[list[str]]:
         table = read_table(path, SCHEMAS[name])
         table = table.filter(pc.is_in(table[whose], value_set=pa.array(list(trials), pa.string())))
         try:
-            pa_csv.write_csv(table, folder / f"{name}.csv")
+            pa_csv.write_csv(cells(table), folder / f"{name}.csv")
         except pa.ArrowException as error:
             raise RunError(f"{path}: cannot be written as CSV ({error})") from None
         yield [f"{name}.csv"]

@@ -3,14 +3,15 @@ not at all."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dstcc.atomic import atomic_directory
+from dstcc.errors import InputError
 from dstcc.outputs import Kind, stranger
+from dstcc.reading import read_json
+from dstcc.spreadsheet import records_csv
 from dstcc.version import __version__
 
 from .figure import whole
@@ -42,17 +43,9 @@ def write_ladder(folder: Path, ladder: Ladder, argv: Sequence[str], *, force: bo
     kept = {**about, **document(ladder), "ladder": values}
     with atomic_directory(folder, replaces=LADDER if force else None) as into:
         (into / JSON).write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n")
-        (into / CSV).write_text(_csv(ladder))
+        (into / CSV).write_text(records_csv(COLUMNS, (rung.document() for rung in ladder.rungs)))
         (into / SVG).write_text(whole(ladder, verdict(ladder)))
         (into / PAGE).write_text(render_ladder(ladder, argv))
-
-
-def _csv(ladder: Ladder) -> str:
-    out = io.StringIO()
-    table = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    table.writeheader()
-    table.writerows(rung.document() for rung in ladder.rungs)
-    return out.getvalue()
 
 
 def _no_ladder(folder: Path) -> str | None:
@@ -60,10 +53,10 @@ def _no_ladder(folder: Path) -> str | None:
     if strange is not None:
         return f"holds {strange}"
     try:
-        known = json.loads((folder / JSON).read_text())
+        known = read_json(folder / JSON, InputError)
     except OSError:
         return f"has no {JSON}"
-    except ValueError:
+    except InputError:
         return f"has a {JSON} that is no JSON"
     return None if isinstance(known, dict) and "ladder" in known else f"has a {JSON} of another kind"
 

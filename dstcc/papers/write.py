@@ -11,8 +11,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from math import isfinite
@@ -21,7 +19,9 @@ from typing import Any
 
 from dstcc.atomic import atomic_write, is_sibling
 from dstcc.errors import InputError
+from dstcc.reading import read_json
 from dstcc.report.template import fill
+from dstcc.spreadsheet import to_csv
 from dstcc.version import __version__
 
 from .carry import Results
@@ -63,9 +63,9 @@ def open_folder(folder: Path, paper: Paper) -> None:
 
 def _paper_of(folder: Path) -> str | None:
     try:
-        mark = json.loads((folder / MARK).read_bytes())
+        mark = read_json(folder / MARK, InputError)
         return str(mark["paper"]) if mark["schema"] == SCHEMA else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, InputError, KeyError, TypeError):
         return None
 
 
@@ -97,7 +97,7 @@ def write(folder: Path, paper: Paper, results: list[Results], rows: list[Row], q
         json.dumps(document(paper, rows), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
     )
     atomic_write(folder / "rows.md", markdown(rows))
-    atomic_write(folder / "rows.csv", _csv([COLUMNS, *(_plain(row) for row in rows)]))
+    atomic_write(folder / "rows.csv", to_csv([COLUMNS, *(_plain(row) for row in rows)]))
     atomic_write(folder / "index.html", _page(paper, results, rows, plots, quick))
 
 
@@ -145,13 +145,7 @@ def _drawn(results: Results, paper: Paper) -> str:
                 one = mean_of(metric, name, point.x, results)
                 if one is not None:
                     lines.append((name, point.x, metric, one.value, one.low, one.high, one.n))
-    return _csv(lines)
-
-
-def _csv(lines: list[Any]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(lines)
-    return text.getvalue()
+    return to_csv(lines)
 
 
 def said(value: float | tuple[float, float] | None) -> str:

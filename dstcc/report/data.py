@@ -6,10 +6,7 @@ the run's tables have all of it.
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Iterator, Sequence
-from math import isnan
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .figures.paired import paired_metrics
@@ -21,17 +18,6 @@ from .tables import Tables
 
 Rows = Iterator[Sequence[Any]]
 """The heading first."""
-
-
-def to_csv(rows: Iterable[Sequence[Any]]) -> str:
-    """The rows as text; a missing value is empty."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    for row in rows:
-        writer.writerow(
-            ["" if one is None or (isinstance(one, float) and isnan(one)) else one for one in row]
-        )
-    return out.getvalue()
 
 
 def layers_rows(section: Section) -> Rows:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -15,6 +14,9 @@ from dstcc.errors import InputError, RunError
 from .catalogue import METRICS
 from .controllers import distinguished, labelled, namesakes
 from .model import LEARNED, TRANSFER, Algorithm, Report, Section, Trial, TrialLink, plain_name
+
+MOST_OF_A_METRIC = 1e30
+"""Above all bytes and rates; what is more, or no number, is left out as a missing value."""
 
 if TYPE_CHECKING:
     from dstcc.run import Run
@@ -175,7 +177,7 @@ def _name(controller: str | None, congestion: str, scheduler: str, variant: str 
 
 def _finite(row: Mapping[str, Any], key: str) -> float | None:
     value = row.get(key)
-    return float(value) if value is not None and math.isfinite(value) else None
+    return float(value) if value is not None and abs(value) <= MOST_OF_A_METRIC else None
 
 
 def _played(row: Mapping[str, Any]) -> dict[int, float]:

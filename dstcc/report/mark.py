@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+from dstcc.errors import RunError
 from dstcc.outputs import Kind, beginning, stranger
+from dstcc.reading import read_json
 from dstcc.version import __version__
 
 GENERATOR = '<meta name="generator" content="dstcc '
@@ -14,6 +15,8 @@ PICTURE_MARK = "<metadata>dstcc report "
 """At the head of a figure's file."""
 STUDY_COLUMNS = ("axis", "at", "metric", "algorithm", "mean", "low", "high", "trials")
 """Of the report of a study as CSV."""
+MOST_JSON = 1 << 30
+"""Bytes of a report as JSON, which has each trial's metrics."""
 COMMENT = "<!-- dstcc report "
 """How the last line of Markdown begins."""
 
@@ -46,8 +49,8 @@ KEYS = ({"dstcc_version", "sections", "all_scenarios"}, {"dstcc_version", "study
 
 def _is_document(path: Path) -> bool:
     try:
-        document = json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
+        document = read_json(path, RunError, MOST_JSON)
+    except RunError:
         return False
     return isinstance(document, dict) and any(keys <= document.keys() for keys in KEYS)
 

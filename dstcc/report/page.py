@@ -11,7 +11,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from dstcc.errors import RunError
 from dstcc.levels import level_name
+from dstcc.reading import read_text
 from dstcc.stats import FEW_SEEDS
 
 from .catalogue import METRIC, METRICS, TERMS, Metric
@@ -391,4 +393,4 @@ def _settings(meta: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _toml(path: Path) -> str:
-    return (path / "scenario.toml").read_text(encoding="utf-8")
+    return read_text(path / "scenario.toml", RunError)

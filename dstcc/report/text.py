@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 import json
 from collections.abc import Iterator
 from typing import Any
 
+from dstcc.spreadsheet import records_csv
 from dstcc.stats import Paired, Profile
 
 from .catalogue import Metric
@@ -82,18 +81,19 @@ def render_json(report: Report) -> str:
 
 def render_csv(report: Report) -> str:
     """The summary in long form, see :data:`CSV_COLUMNS`."""
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, CSV_COLUMNS, lineterminator="\n", restval="")
-    writer.writeheader()
+    return records_csv(CSV_COLUMNS, _records(report))
+
+
+def _records(report: Report) -> Iterator[dict[str, Any]]:
     whole = document(report)
     together = whole["all_scenarios"]
     for section in (*whole["sections"], *([{"scenario": ALL, **together}] if together else [])):
         for row in section["rows"]:
             whole_row = {**section, **row, **_footing_columns(row["footing"])}
             shared = {key: value for key, value in whole_row.items() if key in CSV_COLUMNS}
-            writer.writerows({**shared, **measured} for measured in _measured(row))
+            yield from ({**shared, **measured} for measured in _measured(row))
             differences = section["paired"].get(row["algorithm"], {})
-            writer.writerows(
+            yield from (
                 {**shared, "metric": f"paired.{key}", "against": section["reference"], **one}
                 for key, one in differences.items()
             )
@@ -101,8 +101,7 @@ def render_csv(report: Report) -> str:
         shared = {key: frontier[key] for key in ("scenario", "backend", "scale")}
         for row in frontier["rows"]:
             named = {"algorithm": row["algorithm"] or BOUND_NAME, "metric": f"frontier.{frontier['metric']}"}
-            writer.writerow({**shared, **row, **named})
-    return buffer.getvalue()
+            yield {**shared, **row, **named}
 
 
 def _footing_columns(footing: dict[str, Any] | None) -> dict[str, Any]:

@@ -88,7 +88,8 @@ def _with_figures(
     report: Report, output: Path, screenings: Screenings | None, *, force: bool
 ) -> tuple[str, int]:
     """Write the figures into a folder beside the page; the page and the size of the folder in bytes."""
-    from .data import to_csv
+    from dstcc.spreadsheet import to_csv
+
     from .figures.style import standalone
     from .page import draw_page
 

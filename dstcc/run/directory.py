@@ -392,12 +392,12 @@ def _ends_s(rows: Sequence[Mapping[str, Any]]) -> dict[int, float]:
 def _no_run(path: Path) -> str | None:
     """What keeps a folder from being a run and nothing else; its tables need not be whole."""
     try:
-        meta = json.loads((path / "run.json").read_bytes())
+        meta = read_json(path / "run.json", RunError)
         if meta["schema"] != SCHEMA or not (meta["dstcc_version"] and meta["argv"] is not None):
             return "has a run.json that is not dstcc's"
     except FileNotFoundError:
         return "has no run.json"
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (RunError, TypeError, KeyError):
         return "has a run.json that is damaged, or not dstcc's"
     other = stranger(path, {"run.json", "scenario.toml", *TABLES, *_logs_in(path)})
     return None if other is None else f"holds {other}, which is no part of the run"

@@ -18,6 +18,7 @@ from typing import Any
 
 from dstcc.atomic import atomic_write, said_of
 from dstcc.errors import InputError, RunError
+from dstcc.reading import read_json
 
 from .entries import Entries, Entry
 from .gather import Column
@@ -183,8 +184,8 @@ def _short(value: Any) -> str:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+        document = read_json(path, RunError)
+    except (OSError, RunError) as error:
         raise RunError(f"{path}: damaged ({error}); {REMEDY}") from None
     if not isinstance(document, dict):
         raise RunError(f"{path}: damaged; {REMEDY}")

@@ -11,9 +11,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from dstcc.characters import shortened
 from dstcc.errors import ScenarioError
 from dstcc.extensions import anchored, is_file
-from dstcc.reading import read_toml
+from dstcc.reading import MOST_DEPTH, check_depth, read_toml
 from dstcc.trust import name as trust
 
 from .coding import is_rates_file
@@ -73,6 +74,13 @@ class Override:
 
     keys: tuple[str, ...]
     value: Any
+
+    def __post_init__(self) -> None:
+        """Raise :class:`ScenarioError` for a key or a value that no scenario is deep enough for."""
+        where = f"--set {shortened('.'.join(self.keys))}"
+        if len(self.keys) > MOST_DEPTH:
+            raise ScenarioError(f"{where}: {len(self.keys)} parts of a key; at most {MOST_DEPTH}")
+        check_depth(self.value, where, ScenarioError, MOST_DEPTH - len(self.keys))
 
 
 def parse_override(text: str) -> Override:
@@ -316,5 +324,4 @@ def _describe(item: dict[str, Any]) -> str:
     shown = repr(item["input"])
     if item["type"] == "rule" and (isinstance(item["input"], (dict, list, tuple)) or rule.startswith(shown)):
         return f"{'.'.join(keys)}: {rule}"
-    shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
-    return f"{'.'.join(keys)} = {shown}: {rule[0].lower()}{rule[1:]}"
+    return f"{'.'.join(keys)} = {shortened(shown)}: {rule[0].lower()}{rule[1:]}"

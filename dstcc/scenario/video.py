@@ -15,6 +15,7 @@ import numpy as np
 
 from dstcc.cache import cache_folder, written
 from dstcc.errors import ScenarioError, StreamError
+from dstcc.reading import file_sha256
 
 from .coding import is_rates_file
 from .fields import NS_PER_S
@@ -259,11 +260,7 @@ def manifest_hash(stream: Path) -> str:
 
 
 def _file_hash(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise ScenarioError(f"{path}: cannot be read ({error.strerror})") from None
+    return file_sha256(path, ScenarioError)
 
 
 def _synthetic(chunk_s: float, layer_bps: tuple[float, ...], mission_s: float) -> Source:

@@ -24,6 +24,7 @@ from math import exp, isfinite, log
 from typing import Any
 
 from dstcc.errors import InputError, ScenarioError
+from dstcc.reading import MOST_DEPTH
 from dstcc.scenario.units import with_units
 
 DIGITS = 10
@@ -123,7 +124,10 @@ def flattened(table: Mapping[str, Any], where: str, above: str = "") -> dict[str
 
 def check_key(key: str, where: str) -> None:
     """Raise :class:`InputError` for what is no key that a study may vary or set."""
-    if not all(part.strip() == part and part for part in key.split(".")):
+    parts = key.split(".")
+    if len(parts) > MOST_DEPTH:
+        raise InputError(f"{where}: {len(parts)} parts of a key; at most {MOST_DEPTH}")
+    if not all(part.strip() == part and part for part in parts):
         raise InputError(f"{where}: {key!r} is no key, like link.0.loss.packet")
     if key in FIXED:
         raise InputError(f"{where}: {key} cannot be varied here; [study] has {key.rpartition('.')[2]}")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dstcc.errors import InputError
+from dstcc.reading import read_text
 from dstcc.scenario import scenario_files
 
 from .axes import shown
@@ -44,7 +45,7 @@ class Sweep:
             files = [file for path in self.study.scenarios for file in scenario_files(path)]
             check_place(folder, [Path(study), *files])
         self.place = None if folder is None else Place(Path(folder))
-        self._text = Path(study).read_text(encoding="utf-8")
+        self._text = read_text(Path(study), InputError)
         self._train, self._argv, self._tell = train, argv, tell
         self.plan: Plan = make_plan(Work(self.study, train=train))
         self._say_idle_exclusions()

@@ -7,11 +7,13 @@ file system and the network.
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dstcc.errors import InputError, MissingCapabilityError, RunError
+from dstcc.errors import DstccError, InputError, MissingCapabilityError, RunError
 from dstcc.parquet import UNREADABLE
 
 from .places import Place
@@ -26,6 +28,11 @@ ALLOWED = ("SELECT", "EXPLAIN")
 ALL = f"SELECT * FROM parts LIMIT {2**63 - 1}"
 """The limit keeps a question's conditions from Arrow, which would look them up in the parts' statistics: where those of
 a part are damaged, that ends the process, or never ends."""
+TIME_LIMIT_S = 300.0
+"""A question over a million trials takes some seconds."""
+MOST_BYTES = 1 << 30
+"""Of an answer, in memory."""
+BATCH_ROWS = 100_000
 FAILURES = ("trial", "key", "made_by", "error", "tries", "traceback")
 
 
@@ -50,6 +57,8 @@ class Tables:
             self._connection.register("parts", parts)
             self._connection.execute(f"CREATE VIEW trials AS SELECT * FROM ({ALL}){once}")
         self._connection.register("failures", self._failures())
+        self._connection.execute(f"SET memory_limit = '{memory_limit() >> 20}MiB'")
+        self._connection.execute("SET temp_directory = ''")  # nothing is written, also where memory ends
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
@@ -61,19 +70,50 @@ class Tables:
         """Close them."""
         self._connection.close()
 
-    def ask(self, sql: str) -> pa.Table:
-        """The answer to one SELECT; raises :class:`InputError` for another statement, and for a wrong one."""
-        import pyarrow as pa
+    def ask(self, sql: str, *, limit_s: float = TIME_LIMIT_S, most_bytes: int = MOST_BYTES) -> pa.Table:
+        """The answer to one SELECT.
 
+        Raises :class:`InputError` for another statement, and for a wrong one; :class:`DstccError` for one that takes
+        longer than ``limit_s``, and for an answer of more than ``most_bytes`` or one that needs more memory than
+        :func:`memory_limit`.
+        """
+        import duckdb
+
+        late = threading.Timer(limit_s, self._connection.interrupt)
+        late.start()
         try:
             statements: Sequence[Any] = self._connection.extract_statements(sql)
             kinds = [str(one.type).rpartition(".")[2] for one in statements]
             if len(kinds) != 1 or kinds[0] not in ALLOWED:
                 raise InputError(f"query: must be one SELECT, and is {' and '.join(kinds) or 'empty'}")
-            answer = self._connection.sql(sql)
-            return pa.table({}) if answer is None else answer.to_arrow_table()
+            return self._answer(sql, most_bytes)
+        except duckdb.InterruptException:
+            raise DstccError(f"query: took longer than {limit_s:g} s (--time-limit)") from None
+        except duckdb.OutOfMemoryException:
+            size = memory_limit() / 2**30
+            raise DstccError(
+                f"query: needs more than {size:.1f} GiB, half of this machine's memory"
+            ) from None
         except self._error as error:
             raise InputError(f"query: {error}") from None
+        finally:
+            late.cancel()
+
+    def _answer(self, sql: str, most_bytes: int) -> pa.Table:
+        import pyarrow as pa
+
+        relation = self._connection.sql(sql)
+        if relation is None:
+            return pa.table({})
+        reader, batches, size = relation.to_arrow_reader(BATCH_ROWS), [], 0
+        for batch in reader:
+            size += batch.nbytes
+            if size > most_bytes:
+                raise DstccError(
+                    f"query: the answer has more than {most_bytes / 2**20:g} MiB; aggregate, or add a LIMIT"
+                )
+            batches.append(batch)
+        return pa.Table.from_batches(batches, reader.schema)
 
     def _once(self) -> str:
         """Nothing where no trial can be in two parts; else what leaves one of each."""
@@ -90,6 +130,11 @@ class Tables:
         ]
         types = [pa.field(name, pa.int64() if name == "tries" else pa.string()) for name in FAILURES]
         return pa.Table.from_pylist(rows, schema=pa.schema(types))
+
+
+def memory_limit() -> int:
+    """Bytes that a question's work may take: half of the machine's memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
 def dataset(place: Place) -> ds.Dataset | None:

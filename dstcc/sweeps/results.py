@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from dstcc.atomic import atomic_file, atomic_write
 from dstcc.errors import RunError
 from dstcc.parquet import UNREADABLE, parquet_file, rows_of
-from dstcc.reading import check_regular
+from dstcc.reading import check_regular, read_json
 from dstcc.version import __version__
 
 from .places import SCHEMA, Place
@@ -199,8 +199,8 @@ def _own(plan: Plan, rows: pa.Table, numbers: Sequence[int]) -> pa.Table:
 def settled_parts(place: Place) -> list[Path] | None:
     """The parts in the study's order, if they are those that :func:`settle` wrote last, so that no trial is twice."""
     try:
-        names = [str(name) for name in json.loads(place.parts.read_bytes())["parts"]]
-    except (OSError, ValueError, KeyError, TypeError):
+        names = [str(name) for name in read_json(place.parts, RunError)["parts"]]
+    except (OSError, RunError, KeyError, TypeError):
         return None
     there = {part.name: part for part in parts_in(place.trials)}
     return [there[name] for name in names] if there.keys() == set(names) else None

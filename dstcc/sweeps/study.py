@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from dstcc.algorithms import CONTROLLERS
+from dstcc.characters import shortened
 from dstcc.errors import InputError
-from dstcc.reading import read_toml
+from dstcc.reading import check_depth, read_toml
 
 from .axes import Axis, axis_of, check_key, flattened, plain, zipped
 
@@ -162,6 +163,7 @@ def load_study(path: Path, *, folder: Path | None = None, name: str | None = Non
 
 def parse_study(document: Mapping[str, Any], *, source: str, folder: Path, name: str = "study") -> Study:
     """Check a study's document; ``folder`` is what its paths are relative to."""
+    check_depth(document, source, InputError)
     _only(document, TABLES, source)
     study = _typed(_table(document, "study", source), STUDY, f"{source}: study")
     train = _typed(_table(document, "train", source), TRAIN, f"{source}: train")
@@ -212,13 +214,15 @@ def _scenarios(study: Mapping[str, Any], source: str, folder: Path) -> tuple[Pat
 
 def _axes(document: Mapping[str, Any], source: str) -> tuple[Axis, ...]:
     varied = flattened(_table(document, "vary", source), f"{source}: vary")
-    axes = [axis_of(key, given, f"{source}: vary.{key}") for key, given in varied.items()]
+    axes = [axis_of(key, given, f"{source}: vary.{shortened(key)}") for key, given in varied.items()]
     for place, together in enumerate(_tables(document, "zip", source)):
         where = f"{source}: zip.{place}"
         keys = flattened(together, where)
         if len(keys) < 2:
             raise InputError(f"{where}: needs two keys or more, which vary together")
-        axes.append(zipped((axis_of(key, given, f"{where}.{key}") for key, given in keys.items()), where))
+        axes.append(
+            zipped((axis_of(key, given, f"{where}.{shortened(key)}") for key, given in keys.items()), where)
+        )
     for what, names in (
         ("key", [k for axis in axes for k in axis.keys]),
         ("column", [n for axis in axes for n in axis.names]),
@@ -237,7 +241,7 @@ def _settings(document: Mapping[str, Any], axes: Sequence[Axis], source: str) ->
     varied = {key for axis in axes for key in axis.keys}
     settings = []
     for key, value in _leaves(_table(document, "set", source)).items():
-        where = f"{source}: set.{key}"
+        where = f"{source}: set.{shortened(key)}"
         check_key(key, where)
         if key in varied:
             raise InputError(f"{where}: is set and varied")

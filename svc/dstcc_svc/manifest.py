@@ -18,7 +18,7 @@ from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 from dstcc.errors import StreamError
 from dstcc.outputs import Kind, stranger
-from dstcc.reading import read_bytes
+from dstcc.reading import read_bytes, read_json
 from dstcc.version import __version__
 
 if TYPE_CHECKING:
@@ -211,13 +211,13 @@ def load_manifest(stream: Path) -> Manifest:
 def _no_stream(path: Path) -> str | None:
     """Why a folder is not a stream, or holds other files too; ``None`` for a stream. Payloads are not checked."""
     try:
-        document = json.loads((path / MANIFEST_NAME).read_bytes())
+        document = read_json(path / MANIFEST_NAME, StreamError, MOST_BYTES)
         if document["schema"] != 1 or not document["dstcc_version"]:
             return f"has a {MANIFEST_NAME} that is not dstcc's"
         files = {str(layer["file"]) for chunk in document["chunks"] for layer in chunk["layers"]}
     except FileNotFoundError:
         return f"has no {MANIFEST_NAME}"
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (StreamError, TypeError, KeyError):
         return f"has a {MANIFEST_NAME} that is damaged, or not dstcc's"
     other = stranger(path, {MANIFEST_NAME, *files})
     return None if other is None else f"holds {other}, which is no part of the stream"

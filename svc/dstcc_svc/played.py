@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dstcc.atomic import atomic_write
 from dstcc.cache import cache_folder
 from dstcc.errors import InputError, StreamError
+from dstcc.reading import read_json
 from dstcc_svc.encode import mean_quality
 from dstcc_svc.judge import judge
 from dstcc_svc.manifest import Manifest, Quality
@@ -189,8 +190,8 @@ def _cache_file(manifest: Manifest) -> Path:
 def _read_cache(path: Path) -> dict[str, Quality]:
     """Scores by view; empty when there is no usable cache."""
     try:
-        return {key: Quality(*map(_score, values)) for key, values in json.loads(path.read_bytes()).items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+        return {key: Quality(*map(_score, values)) for key, values in read_json(path, StreamError).items()}
+    except (OSError, StreamError, ValueError, TypeError, AttributeError):
         return {}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dstcc.errors import InputError, StreamError
+from dstcc.reading import file_sha256
 from dstcc_svc.codecs.base import SourceFrame
 
 if TYPE_CHECKING:
@@ -45,11 +45,7 @@ class SourceInfo:
 
 def sha256_file(path: Path) -> str:
     """Hash a file; :class:`StreamError` if it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise StreamError(f"{path}: cannot be read: {error.strerror}") from error
+    return file_sha256(path, StreamError)
 
 
 def probe(path: Path, height: int | None = None) -> SourceInfo:

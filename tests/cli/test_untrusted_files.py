@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from dstcc_cli.main import main
-from dstcc_cli.output import printable
 
+from dstcc.characters import printable
 from tests.quick import QUICK
 
 ESCAPE = "\x1b[2J"

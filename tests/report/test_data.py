@@ -11,7 +11,7 @@ import pytest
 
 from dstcc.errors import InputError
 from dstcc.report import load_report, write_report
-from dstcc.report.data import to_csv
+from dstcc.spreadsheet import to_csv
 from tests.report.synthetic_run import RunSpec, build_run
 
 SPEC = RunSpec(chunks=60, congestion=("cubic", "bbr-scaled"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,15 @@ from numpy.typing import NDArray
 from dstcc.clock import Clock
 from dstcc.errors import RunError
 from dstcc.parquet import UNREADABLE, read_parquet
-from dstcc.reading import read_json, read_text, read_toml
+from dstcc.reading import opened, read_json, read_text, read_toml
 
 KIND, SCHEMA = "programs", 1
 HOSTS = ("craft", "earth")
 Columns = Mapping[str, NDArray[Any]]
 SHOWN_LINES = 120
 """Of a log: so many from its beginning and from its end."""
+MOST_LOG, MOST_LINE = 1 << 40, 1 << 17
+"""Bytes of a log, which has a host's disk, and of a line."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +90,21 @@ def _table(path: Path) -> Columns:
 
 
 def _log(path: Path, host: str) -> Log:
-    lines = (path / f"{host}.log").read_text(encoding="utf-8", errors="replace").splitlines()
-    if len(lines) <= 2 * SHOWN_LINES:
-        return Log(host, "\n".join(lines), "", 0)
-    left_out = len(lines) - 2 * SHOWN_LINES
-    return Log(host, "\n".join(lines[:SHOWN_LINES]), "\n".join(lines[-SHOWN_LINES:]), left_out)
+    """The beginning and the end of a host's log, which may be as large as its host's disk."""
+    begin: list[str] = []
+    end: deque[str] = deque(maxlen=SHOWN_LINES)
+    left_out = 0
+    with opened(path / f"{host}.log", RunError, MOST_LOG) as (file, _):
+        for line in iter(partial(file.readline, MOST_LINE), b""):
+            text = line.decode(errors="replace").rstrip("\n")
+            if len(begin) < SHOWN_LINES:
+                begin.append(text)
+                continue
+            left_out += len(end) == SHOWN_LINES
+            end.append(text)
+    if not left_out:
+        return Log(host, "\n".join([*begin, *end]), "", 0)
+    return Log(host, "\n".join(begin), "\n".join(end), left_out)
 
 
 def of_link(columns: Columns, link: str) -> Columns:

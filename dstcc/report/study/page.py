@@ -13,6 +13,7 @@ from dstcc.report.figures.looks import COLOURS, Look, looks
 from dstcc.report.mark import STUDY_COLUMNS, comment
 from dstcc.report.numbers import SPACE, quantity, unit_for_row
 from dstcc.report.template import TEMPLATES, Plot, fill
+from dstcc.spreadsheet import records_csv
 
 from .figures import figure, label
 from .load import Axis, Mean, StudyReport
@@ -131,20 +132,8 @@ def _swatch(look: Look) -> str:
 
 
 def _csv(report: StudyReport) -> str:
-    import csv
-    import io
-
-    out = io.StringIO()
-    table = csv.writer(out, lineterminator="\n")
-    table.writerow(STUDY_COLUMNS)
     document = report.document()
-    for one in document["overall"]:
-        table.writerow(
-            ["", "", *(one[key] for key in ("metric", "algorithm", "mean", "low", "high", "trials"))]
-        )
-    for one in document["along"]:
-        table.writerow([one[key] for key in STUDY_COLUMNS])
-    return out.getvalue()
+    return records_csv(STUDY_COLUMNS, [*document["overall"], *document["along"]])
 
 
 def _markdown(report: StudyReport) -> str:

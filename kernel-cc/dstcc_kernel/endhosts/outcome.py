@@ -26,7 +26,9 @@ import pyarrow.parquet as pq
 
 from dstcc.atomic import atomic_write
 from dstcc.clock import Clock
+from dstcc.errors import RunError
 from dstcc.outputs import Kind
+from dstcc.reading import read_json
 from dstcc.run.distortions import distortions
 from dstcc.run.machine import git_commit, machine
 from dstcc.scenario import describe, draw_links, link_notes, to_toml
@@ -272,13 +274,13 @@ def _entries(folder: Path) -> dict[str, list[str]]:
 def _not_ours(path: Path) -> str | None:
     """What keeps a folder from being such a run and nothing else."""
     try:
-        meta = json.loads((path / "run.json").read_bytes())
+        meta = read_json(path / "run.json", RunError)
         if meta["schema"] != SCHEMA or meta["kind"] != KIND:
             return "has a run.json that is not of `dstcc run`"
         known = {*meta["entries"]["folders"], *meta["entries"]["files"]}
     except FileNotFoundError:
         return "has no run.json"
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (RunError, TypeError, KeyError):
         return "has a run.json that is damaged, or not of `dstcc run`"
     for root, below, names in os.walk(path):
         for name in sorted((*below, *names)):

@@ -1,0 +1,63 @@
+"""Too little memory (`ulimit -v`, a small machine) as an error like any other: one line, no traceback, no hang."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from importlib.machinery import ModuleSpec
+from mmap import mmap
+
+LACKS_MEMORY = (
+    "there is not enough memory, or not enough threads, for this command here (see `ulimit -a`); "
+    "nothing half-written was left"
+)
+OF_MEMORY = (
+    "failed to map segment from shared object",
+    "annot allocate memory",
+    "can't allocate memory",
+    "can't start new thread",
+    "Failed to launch worker thread",
+    "failed to allocate data of size",
+)
+"""What libraries say for want of memory in errors of other kinds: the loader, torch, Python, Arrow, DuckDB."""
+BLAS = frozenset({"numpy", "scipy", "scipy.linalg"})
+"""Modules whose import may load OpenBLAS."""
+BLAS_BYTES = 128 << 20
+"""Its code (25 MB), a buffer of 32 MB for its thread, and as much for what is imported with it."""
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Whether an error, or one that it came of, is that memory or a thread could not be had."""
+    seen: list[BaseException] = []
+    while error not in seen:
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+            return True
+        if any(words in str(error) for words in OF_MEMORY):
+            return True
+        seen.append(error)
+        error = error.__cause__ or error.__context__ or error
+    return False
+
+
+def guard() -> None:
+    """Let an import of OpenBLAS raise :class:`MemoryError` where there is no memory for it.
+
+    OpenBLAS itself asks again without end. It gets one thread, as in a sweep's workers: trials have theirs.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if not any(isinstance(one, _Guard) for one in sys.meta_path):
+        sys.meta_path.insert(0, _Guard())
+
+
+class _Guard:
+    """A finder that finds nothing."""
+
+    def find_spec(self, name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
+        """Raise where there is no room for a module of :data:`BLAS`; others find it."""
+        if name in BLAS:
+            try:
+                mmap(-1, BLAS_BYTES).close()
+            except OSError:
+                raise MemoryError(f"no room for {name}") from None
+        return None

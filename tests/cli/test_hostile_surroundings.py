@@ -1,0 +1,197 @@
+"""Little memory, full disks, odd terminals, signals: one line that says why, no traceback, no hang."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+from dstcc_cli.main import main
+
+from dstcc.spreadsheet import cell
+from tests.quick import QUICK
+
+DSTCC = (sys.executable, "-m", "dstcc_cli")
+ENDS = ("--set", "link.0.source=2", "--set", "link.0.destination=1")
+"""Between which a contact plan has contacts."""
+
+
+def dstcc(*words: object) -> Result:
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture
+def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "s.toml"
+    path.write_text(QUICK)
+    return path
+
+
+@pytest.fixture
+def run(scenario: Path) -> Path:
+    assert dstcc("emulate", scenario, "-o", "run").exit_code == 0
+    return scenario.with_name("run")
+
+
+@pytest.mark.parametrize("parts", [65, 600, 60_000])
+def test_a_key_of_many_parts(parts: int, scenario: Path) -> None:
+    """Deeper than any document of ours; Python calls itself a thousand times at most."""
+    key = ".".join("a" * parts)
+    override = dstcc("emulate", scenario, "--dry-run", "--set", f"{key}=1")
+    assert override.exit_code == 2, override.output
+    scenario.write_text(f"{QUICK}\n[scenario.{key}]\nb = 1\n".replace("[scenario.", "[video.synthetic."))
+    in_file = dstcc("emulate", scenario, "--dry-run")
+    assert in_file.exit_code == 2, in_file.output
+    study = scenario.with_name("study.toml")
+    scenario.write_text(QUICK)
+    study.write_text(f'[study]\nscenario = "s.toml"\n[vary]\n{key} = [1, 2]\n')
+    axis = dstcc("sweep", study, "-o", "out", "--dry-run")
+    assert axis.exit_code == 2, axis.output
+    for said in (override, in_file, axis):
+        assert len(said.stderr) < 2000
+
+
+@pytest.mark.parametrize("odd", ["pipe", "/dev/zero", "folder"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--set", "video.input=ODD", "--set", "video.synthetic="),
+        ("--set", "video.stream=ODD", "--set", "video.synthetic="),
+        ("--set", "link.0.contacts=ODD", *ENDS),
+        ("--set", "link.0.profile=ODD"),
+        ("--set", "transport.controller=ODD"),
+        ("--set", "coding.repair=ODD.json", "--congestion", "ltp"),
+    ],
+)
+def test_a_path_that_is_no_file_holds_nothing_up(words: tuple[str, ...], odd: str, scenario: Path) -> None:
+    """In a process of its own, which may take a minute."""
+    name = odd
+    if odd == "pipe":
+        os.mkfifo("pipe")
+        os.mkfifo("pipe.json")
+    elif odd == "folder":
+        Path("folder").mkdir()
+        Path("folder.json").mkdir()
+    else:
+        Path("zero.json").symlink_to("/dev/zero")
+        name = "zero" if "ODD.json" in words[1] else odd
+    command = [*DSTCC, "emulate", "s.toml", "--dry-run", *(word.replace("ODD", name) for word in words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 1e308])
+@pytest.mark.parametrize("name", ["samples", "chunks", "trials"])
+def test_a_value_that_is_no_number_is_named_or_left_out(name: str, value: float, run: Path) -> None:
+    """In each column of floating-point numbers, one after the other."""
+    path = run / f"{name}.parquet"
+    whole = pq.read_table(path)
+    for index, field in enumerate(whole.schema):
+        if not pa.types.is_floating(field.type):
+            continue
+        column = pc.if_else(pa.array([True] + [False] * (len(whole) - 1)), value, whole.column(index))
+        pq.write_table(whole.set_column(index, field, column.cast(field.type)), path)
+        done = dstcc("report", run, "-o", "page.html", "--force")
+        assert done.exit_code in (0, 2), (field.name, done.output, done.exception)
+        assert done.exit_code == 0 or path.name in done.stderr
+    pq.write_table(whole, path)
+
+
+@pytest.mark.parametrize("variable", ["COLUMNS", "LINES"])
+@pytest.mark.parametrize("value", ["0", "-1", "1", "x", "99999999999999999999", "٣"])
+def test_a_terminal_of_no_size(
+    variable: str, value: str, scenario: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    done = dstcc("emulate", scenario, "--dry-run")
+    assert done.exit_code == 0, done.exception
+    assert "quick" in done.stdout.replace("\n", "")
+
+
+@pytest.mark.parametrize("megabytes", [300, 400, 500, 600])
+def test_little_memory_is_said(megabytes: int, run: Path) -> None:
+    def less() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+
+    for words in (
+        ("emulate", "s.toml", "-o", "out", "--force"),
+        ("report", "run", "-o", "page.html", "--force"),
+    ):
+        done = subprocess.run(
+            [*DSTCC, *words], preexec_fn=less, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert "Traceback" not in done.stderr
+        assert done.returncode in (0, 1, -signal.SIGSEGV, -signal.SIGABRT), done.stderr  # a library's own end
+        assert done.returncode != 1 or "memory" in done.stderr
+
+
+def test_a_full_disk_for_what_is_printed(run: Path) -> None:
+    words = [*DSTCC, "report", "run", "-o", "-"]
+    with Path("/dev/full").open("w") as full:
+        out = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert (out.returncode, "Traceback" in out.stderr) == (1, False)
+        assert "No space left on device" in out.stderr
+        both = subprocess.run(words, stdout=full, stderr=full, check=False)
+        assert both.returncode == 1
+        lost = subprocess.run(
+            [*DSTCC, "emulate", "s.toml", "-o", "again"], stdout=subprocess.DEVNULL, stderr=full, check=False
+        )
+    assert lost.returncode == 0
+    assert (run.with_name("again") / "run.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ('=HYPERLINK("http://x")', '\'=HYPERLINK("http://x")'),
+        ("+1+cmd", "'+1+cmd"),
+        ("-2+3", "'-2+3"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        (" =1", "' =1"),
+        ("\t=1", "'\t=1"),
+        ("-1.5e-3", "-1.5e-3"),
+        ("+7", "+7"),
+        (-1.5, -1.5),
+        ("a=b", "a=b"),
+        ("\x1b[2J", r"\x1b[2J"),
+        (None, ""),
+    ],
+)
+def test_a_cell_is_no_formula(text: object, safe: object) -> None:
+    assert cell(text) == safe
+
+
+def test_a_label_is_no_formula_in_any_csv(scenario: Path) -> None:
+    scenario.write_text(QUICK.replace('"quick"', '"=cmd()"'))
+    assert dstcc("emulate", scenario, "-o", "run").exit_code == 0
+    assert dstcc("report", "run", "-o", "run.csv", "--format", "csv").exit_code == 0
+    assert dstcc("export", "run", "--format", "csv", "-o", "csv").exit_code == 0
+    texts = [path.read_text() for path in (Path("run.csv"), *Path("csv").glob("*.csv"))]
+    assert any("'=cmd()" in text for text in texts)
+    for text in texts:
+        assert not [one for row in text.splitlines() for one in row.split(",") if one.startswith("=")]
+
+
+def test_a_run_that_is_hung_up_keeps_what_is_finished(scenario: Path) -> None:
+    words = [*DSTCC, "emulate", "s.toml", "-o", "run", "--seeds", "100000", "--congestion", "cubic"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        until = time.monotonic() + 60
+        while not list(scenario.parent.glob(".run.*")) and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(1)
+        process.send_signal(signal.SIGHUP)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGHUP, said
+    assert "dstcc: hung up" in said
+    assert not Path("run").exists()
