@@ -14,6 +14,8 @@ An observation has the engine's values by their names, in mission time:
   something in the slot, the pace W per round trip in bytes on the wire, headers included, as the simulator counts it;
 * ``assigned_bytes`` are those handed to the subflow's socket and not sent;
 * layers are not sent twice, so nothing is ever ``copied``;
+* a subflow that joins a connection is there once it can carry data (RFC 8684 section 3.2), as in the simulator: before
+  that it is shown as not established, and no action is for it;
 * a window that says a pace (``rate``) holds beside what was in flight at the action, of which the group is told.
 
 The guard is the simulator's: windows within the law's bounds, Reno for a slot whose decision is not finite and after
@@ -151,6 +153,7 @@ class Agent:
     """Each of a route's connections holds the route's whole window, and all of them together no more."""
     totals: Totals = field(default_factory=Totals)
     _before: dict[int, Subflow] = field(default_factory=dict)
+    _open: list[Subflow] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Tell the control about slots and headroom."""
@@ -244,9 +247,10 @@ class Agent:
 
     @property
     def local_ids(self) -> dict[int, dict[int, int]]:
-        """By connection, its token, the local ids of the subflows on each route when they were last looked at."""
+        """By connection, its token, the local ids of the subflows on each route when they were last looked at, those
+        that join among them: what a table has for one is there when it can send."""
         found: dict[int, dict[int, int]] = {}
-        for subflow in self._before.values():
+        for subflow in self._open:
             for row, route in enumerate(self.routes):
                 if (
                     subflow.token
@@ -257,9 +261,10 @@ class Agent:
         return found
 
     def _groups(self) -> list[list[Subflow]]:
-        """TCP connections by route; what the counters rose by goes into :attr:`totals`."""
-        open_now = self.control.subflows()
-        groups = [[s for s in open_now if s.local_address in route.addresses] for route in self.routes]
+        """TCP connections by route, as soon as they can send; what the counters rose by goes into :attr:`totals`."""
+        self._open = self.control.subflows()
+        there = [s for s in self._open if not s.joining]
+        groups = [[s for s in there if s.local_address in route.addresses] for route in self.routes]
         for subflow in (s for group in groups for s in group):
             before = self._before.get(subflow.id)
             self.totals.clamps += subflow.clamps - (before.clamps if before else 0)

@@ -47,6 +47,8 @@ class Flags(IntFlag):
     """The agent's window holds; without it Reno's."""
     MPTCP = 2
     BACKUP = 4
+    JOINING = 8
+    """It joins a connection and can carry no data yet; unset where the module was built without the kernel's source."""
 
 
 class State(IntEnum):
@@ -192,6 +194,11 @@ class Subflow:
     def steered(self) -> bool:
         """Whether the agent's window holds."""
         return Flags.STEERED in self.flags
+
+    @property
+    def joining(self) -> bool:
+        """Whether it joins a connection and can carry no data yet."""
+        return Flags.JOINING in self.flags
 
 
 @dataclass(frozen=True)

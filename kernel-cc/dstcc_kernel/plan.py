@@ -66,8 +66,8 @@ MIN_SLOT_NS = 1_000_000
 LINUX = TcpConstants()
 ACK_EVERY = 2
 """Full packets that one ACK is for."""
-JOIN_RTTS = 3
-"""After the first handshake's begin later subflows join (the first DATA_ACK is there)."""
+JOIN_RTTS = 2
+"""After the first handshake's begin later subflows join, if there is data at once (the first DATA_ACK is there)."""
 MIN_LANES, MAX_LANES = 16, 256
 """Of a link under a policy that asks for more: each is a connection here, with sockets, a handshake and a state to read
 once a slot."""

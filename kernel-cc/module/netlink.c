@@ -53,7 +53,7 @@ struct sock *dstcc_find(struct dstcc_net *own, u32 id)
 struct dstcc_identity {
 	u32 token;
 	u8 local_id, remote_id;
-	bool known, backup;
+	bool known, backup, joining;
 };
 
 /*
@@ -78,6 +78,7 @@ static struct dstcc_identity dstcc_identify(const struct sock *sk)
 	identity.remote_id = READ_ONCE(context->remote_id);
 	/* The peer's word or ours: the kernel's scheduler heeds either. */
 	identity.backup = context->backup || context->request_bkup;
+	identity.joining = context->request_join && !context->fully_established;
 #endif
 	return identity;
 }
@@ -108,6 +109,8 @@ static int dstcc_put_identity(struct sk_buff *skb, const struct sock *sk,
 		flags |= DSTCC_FLAG_MPTCP;
 	if (identity.backup)
 		flags |= DSTCC_FLAG_BACKUP;
+	if (identity.joining)
+		flags |= DSTCC_FLAG_JOINING;
 	if (nla_put_u32(skb, DSTCC_SUBFLOW_ID, id) ||
 	    nla_put_u32(skb, DSTCC_SUBFLOW_FLAGS, flags))
 		return -EMSGSIZE;

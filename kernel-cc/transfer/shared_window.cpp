@@ -200,11 +200,12 @@ bool SharedWindow::feed(int link) {
     return true;
 }
 
-// Of the links that the table has for a layer the nearest by light, -1 for none.
+// Of the links that the table has for a layer the nearest by light, -1 for none. A lane waits for its handshake; a subflow joins
+// only once others have carried data, which what is told to go on it does until then.
 int SharedWindow::place_of(int object, Set ready) const {
     const View view(*this);
-    const Set links =
-        dstcc_dispatch::allowed(view.entry(waiting_.of(object).layer), ready, view.usable(), paths_.size(), true);
+    const Set links = dstcc_dispatch::allowed(view.entry(waiting_.of(object).layer), ready, view.usable(),
+                                              paths_.size(), plan_.lanes);
     return nearest(links, waiting_.of(object).bytes);
 }
 

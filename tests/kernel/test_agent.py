@@ -121,6 +121,26 @@ def test_a_decision_is_one_message_and_a_subflow_per_layer() -> None:
     assert control.asked == [[Action(3, 0, 40), Action(4, 0, 40)]], "others' subflows are left alone"
 
 
+def test_a_subflow_that_joins_is_not_there_until_it_can_send() -> None:
+    """TCP's handshake is over on it, so it has a round trip and a window; MPTCP's is not (RFC 8684 section 3.2)."""
+    control = two()
+    control.now[:2] = [replace(control.now[i], local_id=i) for i in (0, 1)]
+    joining, joined = replace(control.now[1], flags=Flags.STEERED | Flags.JOINING), control.now[1]
+    control.now[1] = joining
+    tested = agent(control)
+    tested.decide(5, [0, 0], [inf, inf])
+    assert control.asked == [[Action(3, 0, 40)]]
+    assert seen(tested, "established") == [1, 0] and seen(tested, "cwnd_segments")[1] == 0
+    assert seen(tested, "one_way_s") == [1, 2], "the contact plan is known all the same"
+    assert tested.local_ids == {7: {0: 0, 1: 1}}, (
+        "a table that has layers for it holds as soon as it can send"
+    )
+    control.now[1] = joined
+    tested.decide(10, [0, 0], [inf, inf])
+    assert control.asked[1] == [Action(3, 0, 40), Action(4, 0, 40)]
+    assert seen(tested, "established") == [1, 1]
+
+
 def test_connections_of_one_route_share_beta() -> None:
     control = Control(subflow(3, "10.0.1.1"), subflow(6, "10.0.1.1"), subflow(4, "10.0.2.1"))
     agent(control).decide(5, [0, 0], [inf, inf])
