@@ -295,8 +295,6 @@ class Transport:
     so many slots without an action NewReno takes over."""
     layer_links: tuple[int, ...] = ()
     """``layer-pinned``: the link index of each layer; empty lets the earliest expected delivery decide."""
-    join_rtts: float = 3.0
-    """``stream``: later subflows start their handshake this many RTTs of the first path after its start."""
     drop_late: bool = True
     """Stop sending a layer whose last byte cannot arrive by its deadline, and those that build on it."""
     layer_first: bool = False

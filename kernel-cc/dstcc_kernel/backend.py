@@ -347,8 +347,6 @@ def _mptcp_notes(scenario: Scenario, *, on_host: bool) -> list[str]:
         )
     if transport.mode == "lanes" and stock:
         notes.append(f"under {', '.join(stock)} each lane is an MPTCP connection with a window of its own")
-    elif stock and "minrtt" in scenario.transport.scheduler:
-        notes.append("the kernel's own scheduler, by bytes queued over pacing rate, stands in minrtt's place")
     return notes
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from dstcc.algorithms import KNOWS_RATES
 from dstcc.scenario.contacts import planned_rate
 
+from .source import release
+
 if TYPE_CHECKING:
     from dstcc.scenario import Scenario
 
@@ -21,9 +23,8 @@ CONGESTION = {
     "westwood": "westwood",
 }
 """``fixed`` is a window that our module holds. Scenario's name → ``net.ipv4.tcp_available_congestion_control``'s."""
-SCHEDULERS = {"stream": ("minrtt", "linux"), "lanes": ("minrtt", "round-robin", "layer-pinned")}
-"""In a stream the kernel's own scheduler, ``linux``, stands in ``minrtt``'s place as well; lanes are given their layers
-by our sender."""
+LANE_SCHEDULERS = ("minrtt", "round-robin", "layer-pinned")
+"""Lanes are given their layers by our sender; a stream over several subflows has the kernel's own scheduler."""
 CODED_CONGESTION = ("open-loop", "fixed", "newreno", "cubic", "bic", "westwood", "vegas", "bbr")
 """The simulator's own laws, which run in the program for coded packets."""
 MAX_CODED_SUBFLOWS = 64
@@ -46,7 +47,7 @@ def misfit(scenario: Scenario) -> str | None:
         return changing_rate(scenario) or _coded(scenario)
     for key, names, known in (
         ("congestion", transport.congestion, tuple(CONGESTION)),
-        ("scheduler", transport.scheduler, SCHEDULERS[transport.mode]),
+        ("scheduler", transport.scheduler if transport.congestion else (), _schedulers(scenario)),
     ):
         unknown = next((name for name in names if name not in known), None)
         if unknown is not None:
@@ -63,6 +64,13 @@ def misfit(scenario: Scenario) -> str | None:
     if problem is not None:
         return problem
     return _too_many(len(scenario.link), scenario.subflows, lanes=transport.mode == "lanes")
+
+
+def _schedulers(scenario: Scenario) -> tuple[str, ...]:
+    """One subflow leaves nothing to schedule: ``minrtt``, the default, is what any scheduler is there."""
+    if scenario.transport.mode == "lanes":
+        return LANE_SCHEDULERS
+    return (release().scheduler,) if scenario.subflows > 1 else ("minrtt",)
 
 
 def _restart(scenario: Scenario) -> str | None:
@@ -160,6 +168,6 @@ def _too_many(links: int, subflows: int, *, lanes: bool) -> str | None:
 
 
 def _refused(key: str, name: str, known: tuple[str, ...]) -> str:
-    near = get_close_matches(name, known, 1)
+    near = get_close_matches(name, known, 1) or (list(known) if len(known) == 1 else [])
     hint = f"; did you mean '{near[0]}'?" if near else ""
     return f"{key}: '{name}' exists in the simulator only, the kernel has {', '.join(known)}{hint}"

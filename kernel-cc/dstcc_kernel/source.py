@@ -48,6 +48,11 @@ class Release:
         """Its receiver's name in :class:`~dstcc.engine.TcpConstants`."""
         return f"linux-{self.name}"
 
+    @property
+    def scheduler(self) -> str:
+        """What its MPTCP's own scheduler is called among :data:`~dstcc.algorithms.SCHEDULERS`."""
+        return "linux" if self.name == DEFAULT else f"linux-{self.name}"
+
     def window_256(self, mss_bytes: int) -> int:
         """The 256ths of its receive buffer, as the kernel counts that, to which a receiver's window grows.
 

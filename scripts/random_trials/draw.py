@@ -151,7 +151,6 @@ def draw_trial(seed: int, number: int) -> Trial:
     transport = with_parameters(transport, "ltp", parts)
     transport = replace(
         transport,
-        join_rtts=rng.choice([0.0, 3.0]),
         drop_late=maybe(rng, 0.85),
         layer_first=maybe(rng, 0.5),
     )

@@ -85,7 +85,7 @@ def test_what_is_noted_is_in_the_runs_notes() -> None:
             "losses before the line, by packets",
             "begins with a window of one segment",
         ),
-        *("still crosses", "at most 256 lanes", "each lane's", "in minrtt's place", "oracle_ratio"),
+        *("still crosses", "at most 256 lanes", "each lane's", "oracle_ratio"),
         "the policy's choice of links",
     ):
         assert words in notes, words

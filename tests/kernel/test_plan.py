@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from dstcc_kernel import backend
 from dstcc_kernel.job import NEVER_NS, Job, read_job
-from dstcc_kernel.names import CONGESTION, SCHEDULERS, misfit
+from dstcc_kernel.names import CONGESTION, LANE_SCHEDULERS, misfit
 from dstcc_kernel.netem import GilbertElliott
 from dstcc_kernel.plan import job_of, memory_mb, objects_of, slot_ns, steered_by, steered_slot_ns, windows_of
+from dstcc_kernel.source import RELEASES
 
 from dstcc.algorithms import TABLE
 from dstcc.engine import AGENT, EngineConfig, simulate
@@ -278,8 +279,40 @@ def test_contacts_of_different_rates_are_refused_with_netems_reason(
 def test_the_table_of_algorithms_names_the_kernels() -> None:
     names = {(row.kind, row.name) for row in TABLE if "kernel" in row.backends}
     assert names == {("congestion", name) for name in CONGESTION} | {
-        ("scheduler", name) for mode in SCHEDULERS.values() for name in mode
+        ("scheduler", name)
+        for name in (*LANE_SCHEDULERS, *(release.scheduler for release in RELEASES.values()))
     }
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "links", "said"),
+    [
+        (["linux"], 2, None),
+        (["minrtt"], 1, None),
+        (
+            ["linux", "minrtt"],
+            2,
+            "'minrtt' exists in the simulator only, the kernel has linux; did you mean 'linux'?",
+        ),
+        (
+            ["linux-6.1"],
+            2,
+            "'linux-6.1' exists in the simulator only, the kernel has linux; did you mean 'linux'?",
+        ),
+    ],
+)
+def test_a_stream_over_several_links_has_the_kernels_own_scheduler_by_its_name(
+    scheduler: list[str], links: int, said: str | None
+) -> None:
+    given = scenario([{**LINK, "name": f"{i}"} for i in range(links)], transport={"scheduler": scheduler})
+    assert misfit(given) == (said and f"transport.scheduler: {said}")
+
+
+def test_another_kernels_scheduler_has_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DSTCC_KERNEL", "6.1")
+    links = [{**LINK, "name": "a"}, {**LINK, "name": "b"}]
+    assert misfit(scenario(links, transport={"scheduler": "linux-6.1"})) is None
+    assert "the kernel has linux-6.1" in (misfit(scenario(links, transport={"scheduler": "linux"})) or "")
 
 
 LINKS = [{**LINK, "name": "a"}, {**LINK, "name": "b"}]
@@ -426,7 +459,8 @@ def test_subflows_share_the_default_window_and_have_a_given_one_each() -> None:
 
 def test_a_window_that_the_module_cannot_hold_is_refused() -> None:
     for window, problem in ((1, True), (2, False), (2**28, False), (2**28 + 1, True)):
-        given = scenario(LINKS, transport={"congestion": "fixed", "fixed_cwnd_segments": [window]})
+        fixed = {"congestion": "fixed", "scheduler": "linux", "fixed_cwnd_segments": [window]}
+        given = scenario(LINKS, transport=fixed)
         assert (misfit(given) is not None) is problem
 
 

@@ -36,8 +36,7 @@ def simulated(cell: Cell, seed: int) -> Seen:
     """A cell by the engine, which schedules a stream over several links as Linux does."""
     scenario = scenario_of(cell)
     setup = draw_trial(scenario, load_source(scenario), seed)
-    scheduler = "linux" if cell.mode == "stream" and cell.links > 1 else "minrtt"
-    config = engine_config(scenario, setup, cell.congestion, scheduler)
+    config = engine_config(scenario, setup, cell.congestion, _scheduler(cell))
     receiver = RELEASES[cell.kernel].receiver
     constants = replace(config.transport.constants, jiffy_s=GUEST_JIFFY_S, receiver=receiver)
     config = replace(config, transport=replace(config.transport, constants=constants))
@@ -47,6 +46,10 @@ def simulated(cell: Cell, seed: int) -> Seen:
         links=tuple(replace(link, queue_packets=max(1, link.queue_bytes // full)) for link in config.links),
     )
     return _seen(cell, scenario, setup, engine.simulate(_crossing(config)))
+
+
+def _scheduler(cell: Cell) -> str:
+    return RELEASES[cell.kernel].scheduler if cell.mode == "stream" and cell.links > 1 else "minrtt"
 
 
 def _crossing(config: EngineConfig) -> EngineConfig:
@@ -71,7 +74,7 @@ def carried(cell: Cell, seed: int) -> Seen:
     scenario = scenario_of(cell)
     setup = draw_trial(scenario, load_source(scenario), seed)
     tick_ns = None if cell.judged else round(cell.rtt_s / LOOKS_PER_RTT * 1e9)
-    result = backend.run(engine_config(scenario, setup, cell.congestion, "minrtt"), tick_ns=tick_ns)
+    result = backend.run(engine_config(scenario, setup, cell.congestion, _scheduler(cell)), tick_ns=tick_ns)
     return _seen(cell, scenario, setup, result)
 
 

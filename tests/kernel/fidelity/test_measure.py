@@ -71,6 +71,7 @@ def test_a_streams_packets_are_full_ones(cell: Cell, packets: int, monkeypatch: 
         (LANES, "minrtt"),
         (TRANSFER, "minrtt"),
         (TRANSFER._replace(links=2), "linux"),
+        (TRANSFER._replace(links=2, kernel="6.1"), "linux-6.1"),
     ],
 )
 def test_streams_over_several_links_are_scheduled_as_linux_does(

@@ -157,7 +157,6 @@ struct TransportConfig {
     int mss_bytes = 1460, header_bytes = 40, option_bytes = 24, initial_cwnd = 10;
     std::int64_t receive_buffer_bytes = 0;
     std::vector<int> layer_links;
-    double join_rtts = 3;
     bool drop_late = true, layer_first = false;
     std::map<std::string, Parameters> parameters;  // by control or transfer
     ConstantsNs constants{};

@@ -13,7 +13,22 @@ public:
           queues_(d.outlets(), LayerQueue(d.layer_first())),
           busy_(d.bound()) {}
 
-    void handle_release(std::uint32_t object) override { when_released_ ? assign(object) : d_.wait(object); }
+    void handle_release(std::uint32_t object) override {
+        when_released_&& takes_layers() ? assign(object) : d_.wait(object);
+    }
+
+    // Layers that waited for the connection, and those that another subflow was given in its place and has not begun.
+    void handle_established(std::size_t) override {
+        if (!when_released_ || d_.transport().lanes) return;
+        while (d_.anything_waits()) {
+            const std::uint32_t object = d_.first_waiting();
+            d_.unbind(object);
+            assign(object);
+        }
+        LayerSet every;
+        every.fill(true);
+        reassign(every);
+    }
 
     void offer() override {
         for (;;) {
@@ -75,6 +90,8 @@ public:
 private:
     using Slack = Dispatcher::Slack;
     using Spare = Dispatcher::Spare;
+
+    bool takes_layers() const { return d_.transport().lanes || d_.established() != 0; }
 
     void assign(std::uint32_t object) { bind(object, static_cast<std::size_t>(d_.assign(object))); }
 

@@ -6,6 +6,13 @@
 
 namespace dstcc {
 
+constexpr std::int64_t kWrite = 256 << 10;  // bytes: kStretch of kernel-cc/transfer/payloads.hpp
+
+bool Dispatcher::begins_write(std::uint32_t object) const {
+    const std::int64_t offset = layers_[object].offset;
+    return offset == 0 || offset / kWrite != (offset - transport_.mss_bytes) / kWrite;
+}
+
 // The scheduler's choice among `ready`, which is what of `idle` can bring the layer in time.
 int Dispatcher::choose(SubflowSet idle, SubflowSet ready, std::uint32_t object, std::int64_t bytes) {
     if (!may_wait_) return pick_by_paths(ready);
@@ -14,6 +21,7 @@ int Dispatcher::choose(SubflowSet idle, SubflowSet ready, std::uint32_t object, 
     next.layer = static_cast<int>(objects_.layer[object]);
     next.bytes = bytes;
     next.backlog = backlog_;
+    next.write = begins_write(object);
     if (const std::int64_t buffer = transport_.receive_buffer_bytes; buffer != 0)
         next.room = buffer - (new_payload_ + planned_payload_ - peer_delivered_);
     next.busy = established_ & ~stale_ & ~idle;
@@ -64,11 +72,17 @@ void Dispatcher::drop_expired() {
     strategy_->drop_expired();
 }
 
+// Lanes are connections, on which layers may wait for the handshake. A subflow that has not joined takes nothing: the first one's
+// data is what the others wait for.
 int Dispatcher::assign(std::uint32_t object) {
-    const SubflowSet all = subflows_.size() == kMaxSubflows ? ~SubflowSet{0} : bit(subflows_.size()) - 1;
+    const SubflowSet every = subflows_.size() == kMaxSubflows ? ~SubflowSet{0} : bit(subflows_.size()) - 1;
+    const SubflowSet all = transport_.lanes ? every : established_;
     SubflowSet set = all & ~stale_ ? all & ~stale_ : all;
     if (const SubflowSet timely = in_time(object, Slack::kLight, set)) set = timely;
-    return scheduler_->assign(paths_, static_cast<int>(objects_.layer[object]), objects_.payload_bytes[object], set);
+    const std::int64_t bytes = objects_.payload_bytes[object];
+    const int s = scheduler_->assign(paths_, static_cast<int>(objects_.layer[object]), bytes, set);
+    if (contains(all, static_cast<std::size_t>(s))) return s;
+    return least(set, [&](int i) { return paths_[static_cast<std::size_t>(i)].expected_delivery_s(bytes); });
 }
 
 SubflowSet Dispatcher::in_time(std::uint32_t object, Slack slack, SubflowSet set) const {

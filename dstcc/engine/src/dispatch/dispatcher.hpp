@@ -38,6 +38,7 @@ public:
     };
     struct Outlet : SendingEndpoint {  // a subflow
         int next_lane = 0;
+        Time handshake_rtt_ns = -1, confirmed_ns = 0;  // of a join that was answered, and its first ACK to that
         std::deque<Reinjection> reinjections{};
     };
     Dispatcher(const TransportConfig& transport, const ObjectsConfig& objects, std::unique_ptr<Scheduler> scheduler,
@@ -56,7 +57,9 @@ public:
         return objects_.payload_bytes[object] - layers_[object].offset;
     }
     bool anything_waits() const { return !pending_.empty(); }
+    std::uint32_t first_waiting() const { return pending_.front(); }
     bool deadlines() const { return deadlines_; }
+    Time now() const { return now_; }
     SubflowSet ready() const { return ready_; }
     SubflowSet established() const { return established_; }
     SubflowSet fresh() const { return established_ & ~stale_; }
@@ -82,6 +85,7 @@ public:
     }
     bool next_unbound(SubflowSet& ready, std::uint32_t& object);
     int choose(SubflowSet idle, SubflowSet ready, std::uint32_t object, std::int64_t bytes);
+    bool begins_write(std::uint32_t object) const;  // a program's that writes layers one by one
     int pick_by_paths(SubflowSet ready);
     bool may_wait() const { return may_wait_; }
     int assign(std::uint32_t object);  // a pinning scheduler's choice for a whole layer
@@ -125,7 +129,9 @@ protected:
     void pump(std::size_t s);
     void offer();
     void send_probe(std::size_t s);
-    bool data_waits(std::size_t s) const { return !contains(held_, s) && (!pending_.empty() || more_to_send(s)); }
+    bool data_waits(std::size_t s) const {
+        return contains(bound_, s) || (!contains(held_, s) && (!pending_.empty() || more_to_send(s)));
+    }
     bool anything_to_offer() const {
         return !pending_.empty() || reinjecting_ != 0 || (ready_ & bound_) != 0 || any_spares();
     }

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/base.hpp"
+
 namespace dstcc {
 
 class Dispatcher;
@@ -18,6 +20,12 @@ public:
     // Use the room there is. Called only if something waits that a subflow with room could take.
     virtual void offer() = 0;
     virtual void handle_established(std::size_t /*s*/) {}
+    // An ACK came in on a subflow, and so many bytes are known to be delivered in order; only where wants_acks().
+    virtual bool wants_acks() const { return false; }
+    virtual void handle_ack(std::size_t /*s*/, std::int64_t /*delivered*/) {}
+    // A timer of the connection's own.
+    virtual Time due() const { return kNever; }
+    virtual void handle_timer() {}
     // Others take over what subflow s was to send, and some other is there.
     virtual void handle_timeout(std::size_t /*s*/) {}
     virtual void drop_expired() {}

@@ -4,11 +4,12 @@ namespace dstcc {
 
 SendingEnd::SendingEnd(const Setup& setup, LayerHeaders& headers, Timers timers, Timers paces, Remaining& remaining)
     : Dispatcher(setup.transport, setup.objects,
-                 transport_scheduler({setup.transport, setup.seed, setup.slot_ns, setup.subflows}), headers, timers,
-                 paces, remaining),
+                 transport_scheduler({setup.transport, setup.seed, setup.slot_ns, setup.subflows, setup.send_buffer}),
+                 headers, timers, paces, remaining),
       unsent_limit_(setup.unsent_limit),
       backups_(setup.backups),
-      begin_ns_(setup.begin_ns) {
+      begin_ns_(setup.begin_ns),
+      own_timer_(setup.own_timer) {
     const bool per_subflow = transport_.lanes && scheduler_->dispatch() != Dispatch::kRedundant;
     const auto lanes = static_cast<std::size_t>(transport_.lanes ? transport_.lanes_per_link : 1);
     next_order_.resize(per_subflow ? lanes * setup.subflows : lanes);
@@ -31,12 +32,15 @@ void SendingEnd::begin() {
     else if (dispatch == Dispatch::kStream)
         strategy_ = make_stream(*this);
     else
-        strategy_ = make_planned(*this, dispatch == Dispatch::kPlannedAhead, unsent_limit_);
+        strategy_ = make_planned(*this, dispatch != Dispatch::kPlanned,
+                                 dispatch == Dispatch::kPlannedAtOnce ? 0 : unsent_limit_);
+    wants_acks_ = strategy_->wants_acks();
     if (chunks_ || ledger_)
         for (Outlet& subflow : subflows_) subflow.sender.note_acked(&acked_);
     // A lane is a connection of its own and starts at once; the later subflows of one connection wait to join.
     for (std::size_t s = 0; s < subflows_.size(); ++s)
-        if (s == 0 || transport_.lanes) open(s, subflows_[s], begin_ns_);
+        if (!joins(s)) open(s, subflows_[s], begin_ns_);
+    joins_wait_ = !transport_.lanes && subflows_.size() > 1;
 }
 
 // ------------------------------------------------------------------------------------------------------ coming in
@@ -48,6 +52,8 @@ void SendingEnd::handle_ack(Time now, std::size_t s, AckBlocks& ack) {
     if (subflow.sender.tcp().ca_state == CaState::kLoss) ack.more = backlog_ > 0 && room_at_receiver();
     const std::int64_t acked = subflow.sender.handle_ack(now_, ack);
     subflow.delivered_bytes += acked;
+    if (joins_wait_) join();
+    if (wants_acks_) strategy_->handle_ack(s, peer_delivered_);
     if (!acked_.empty()) {
         for (const Acked& segment : acked_) {
             if (chunks_) chunks_->handle_ack(now_, segment, subflow.sender.tcp().srtt_ns);
@@ -58,27 +64,58 @@ void SendingEnd::handle_ack(Time now, std::size_t s, AckBlocks& ack) {
     if (wants_feedback_) scheduler_->on_ack(static_cast<int>(s), acked, ack.echo_ns, now_);
     if (was_stale && !subflow.sender.stale()) erase(stale_, s);
     pump(s);
+    arm_own_timer();
     log_step(s);
 }
 
-// `syn_ns`: when the SYN that was answered left, as its timestamp says (RFC 7323).
+// MPTCP's, where a scheduler is Linux's.
+void SendingEnd::handle_own_timer(Time now) {
+    now_ = now;
+    strategy_->handle_timer();
+    offer();
+    arm_own_timer();
+}
+
+// The later subflows of a connection join with the first acknowledgement of data: Linux's subflow is fully established with the
+// first DATA_ACK (check_fully_established() of net/mptcp/options.c), which has the path manager send all joins
+// (mptcp_pm_nl_fully_established()).
+void SendingEnd::join() {
+    joins_wait_ = false;
+    for (std::size_t s = 1; s < subflows_.size(); ++s) open(s, subflows_[s], now_);
+}
+
+// The third packet of a join, which carries its proof, and again after two round trips without an answer
+// (schedule_3rdack_retransmission() of net/mptcp/protocol.c).
+void SendingEnd::confirm(std::size_t s) {
+    Outlet& subflow = subflows_[s];
+    ++subflow.syns;
+    subflow.syn_at = subflow.plan->opening(transport_.constants.wheel(now_, now_ + 2 * subflow.handshake_rtt_ns));
+    subflow.out.send(now_, s, 0, 0, 0, 0, header_bytes_, false);
+    arm_timer(s);
+}
+
+// `syn_ns`: when the packet that was answered left, as its timestamp says (RFC 7323). A subflow that joins sends once its ACK is
+// acknowledged in turn (RFC 8684 section 3.2; __mptcp_subflow_active() of net/mptcp/protocol.h), a second round trip after its SYN.
 void SendingEnd::handle_established(Time now, std::size_t s, Time syn_ns) {
     now_ = now;
     Outlet& subflow = subflows_[s];
     if (subflow.sender.established()) return;  // an answer to a repeated SYN
+    if (subflow.handshake_rtt_ns < 0) {
+        subflow.handshake_rtt_ns = now_ - syn_ns;
+        subflow.confirmed_ns = now_;
+        subflow.sender.tcp().syn_repeated = subflow.syns > 1;
+        if (joins(s)) return confirm(s);
+    } else if (syn_ns < subflow.confirmed_ns) {
+        return;  // likewise
+    }
     subflow.syn_at = kNever;
     siblings_.push_back(&subflow.sender.tcp());
-    subflow.sender.establish(now_, now_ - syn_ns);
+    subflow.sender.establish(now_, subflow.handshake_rtt_ns);
     log_step(s);
-    strategy_->handle_established(s);
     insert(established_, s);
-    // The later subflows of a connection join once the first has carried data and its DATA_ACK came back.
-    const double rtt = static_cast<double>(now_ - syn_ns);
-    const Time join = syn_ns + static_cast<Time>(transport_.join_rtts * rtt);
-    for (std::size_t other = 0; other < subflows_.size(); ++other)
-        if (subflows_[other].syns == 0 && subflows_[other].syn_at == kNever)
-            open(other, subflows_[other], std::max(now_, join));
+    strategy_->handle_established(s);
     pump(s);
+    arm_own_timer();
 }
 
 void SendingEnd::handle_timer(Time now, std::size_t s) {
@@ -86,7 +123,7 @@ void SendingEnd::handle_timer(Time now, std::size_t s) {
     Outlet& subflow = subflows_[s];
     timers_.set(s, kNever);
     if (!subflow.sender.established()) {
-        if (subflow.syn_at <= now_) send_syn(s, subflow);
+        if (subflow.syn_at <= now_) subflow.handshake_rtt_ns >= 0 ? confirm(s) : send_syn(s, subflow);
         return arm_timer(s);
     }
     if (contains(outage_, s) && rest(s, subflow)) return;
@@ -144,6 +181,7 @@ Time SendingEnd::handle_release(Time now) {
         if (pushed) subflows_[s].sender.push();
         pushed ? pump(s) : finish_sending(s, subflows_[s]);
     }
+    arm_own_timer();
     return released_ < release.size() ? release[released_] : kNever;
 }
 

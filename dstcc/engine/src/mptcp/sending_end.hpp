@@ -23,9 +23,11 @@ public:
         Time slot_ns;
         std::size_t subflows;
         std::int64_t unsent_limit;  // bytes of a subflow, for schedulers that plan ahead without deadlines
+        double send_buffer;         // bytes of memory, of each subflow's socket
         bool backups;               // some link has an outage without end
         Time begin_ns;              // of the first handshakes
         bool ledger;                // keep what is acknowledged of each layer
+        std::size_t own_timer;      // of the connection, among the timers
     };
     // `headers`: what its segments say of their layers.
     SendingEnd(const Setup& setup, LayerHeaders& headers, Timers timers, Timers paces, Remaining& remaining);
@@ -44,6 +46,8 @@ public:
     void handle_pace(Time now, std::size_t s);
     Time handle_release(Time now);  // when the next layer is due
     void handle_slot(Time now);
+    void handle_own_timer(Time now);
+    bool wants_deliveries() const { return wants_acks_; }  // each ACK says how much was delivered in order
 
     // --- steered from outside (mptcp/steering.cpp), slot by slot
     // An action per subflow (those beyond the vector are silent) and one for the layers (nullptr: as before).
@@ -77,6 +81,12 @@ public:
 
 private:
     void on_timeout(std::size_t s);
+    bool joins(std::size_t s) const { return s > 0 && !transport_.lanes; }
+    void join();
+    void confirm(std::size_t s);
+    void arm_own_timer() {
+        if (wants_acks_) timers_.set(own_timer_, strategy_->due());
+    }
     void set_table(const std::vector<std::int32_t>& table);
     void log_step(std::size_t s) {
         if (steps_ != nullptr) steps_->note(now_, s, subflows_[s].sender);
@@ -85,6 +95,9 @@ private:
     std::int64_t unsent_limit_;
     bool backups_;
     Time begin_ns_;
+    bool wants_acks_ = false;
+    std::size_t own_timer_;
+    bool joins_wait_ = false;  // for the first acknowledgement of data
     std::unique_ptr<Acknowledged> ledger_;
     std::vector<const TcpState*> siblings_;  // the established ones
     std::size_t released_ = 0;

@@ -7,7 +7,7 @@ namespace dstcc {
 
 namespace {
 
-constexpr double kLeastBuffer = 4 << 20, kLargestBuffer = 1U << 31;  // bytes, of a receiver whose buffer nobody set
+constexpr double kLeastBuffer = 4 << 20, kLargestBuffer = 1U << 31;  // bytes, of a socket whose buffer nobody set
 constexpr std::uint64_t kFlowNumbers = 1 << 16;  // draws of flows are apart from those of subflows and datagrams
 
 std::size_t count_subflows(const EngineConfig& config) {
@@ -42,6 +42,15 @@ std::int64_t unsent_limit(const EngineConfig& config) {
     return most;
 }
 
+// A socket's that nobody set, as the kernel backend has it: four times what the links and their queues hold, 4 MiB at least.
+double socket_buffer(const EngineConfig& config) {
+    double buffer = 0;
+    for (const LinkConfig& on : config.links)
+        buffer += 4 * (on.rate_bps / 8 * 2 * static_cast<double>(longest_delay(on)) / kNsPerS +
+                       static_cast<double>(on.queue_bytes));
+    return std::clamp(buffer, kLeastBuffer, kLargestBuffer);
+}
+
 bool some_link_ends(const EngineConfig& config) {
     const auto endless = [](const std::pair<Time, Time>& outage) { return outage.second >= kForeverNs; };
     for (const LinkConfig& link : config.links)
@@ -57,14 +66,15 @@ Simulation::Simulation(const EngineConfig& config)
       wire_bytes_(static_cast<std::uint32_t>(config.transport.mss_bytes + config.transport.header_bytes)),
       first_flow_(count_subflows(config)),
       senders_(count_senders(config)),
-      sending_heads_(config.links.size(), senders_ + 2 + count_sources(config)),
+      sending_heads_(config.links.size(), senders_ + 3 + count_sources(config)),
       receiving_heads_(config.links.size(), senders_),
       pacing_heads_(senders_),
       remaining_(config.objects.size()),
       headers_(config.objects.size()),
       packet_log_(first_flow_),
       sending_({config_.transport, config_.objects, config_.seed, config_.slot_ns, first_flow_, unsent_limit(config_),
-                some_link_ends(config_), config_.begin_ns, config_.ledger},
+                socket_buffer(config_), some_link_ends(config_), config_.begin_ns, config_.ledger,
+                senders_ + 2 + count_sources(config)},
                headers_, Timers(sending_heads_.timers(), 0), Timers(pacing_heads_, 0), remaining_),
       receiving_(config_.objects, headers_, sending_.domains(), config_.transport.header_bytes,
                  Timers(receiving_heads_.timers(), 0), remaining_),
@@ -90,7 +100,6 @@ Simulation::Simulation(const EngineConfig& config)
     bool stamps = false;
     for (std::size_t s = 0; s < first_flow_; ++s) stamps = stamps || sending_.subflow(s).sender.wants_one_way_delay();
     for (const auto& flow : background_.flows()) stamps = stamps || flow.sender.wants_one_way_delay();
-    for (Wire& wire : wires_) wire.carry_beside({stamps, config_.transport.receive_buffer_bytes != 0});
     background_.refresh_delays(0);
     watch(nullptr);
     if (config_.trace) sending_.log_steps(&step_log_);
@@ -100,6 +109,8 @@ Simulation::Simulation(const EngineConfig& config)
     if (!finished()) sending_heads_.set_idle(idle_release(), config_.objects.release_ns[0]);
     sending_heads_.set_idle(idle_slot(), config_.slot_ns);
     sending_.begin();
+    for (Wire& wire : wires_)
+        wire.carry_beside({stamps, sending_.wants_deliveries() || config_.transport.receive_buffer_bytes != 0});
     background_.begin();
 }
 
@@ -125,20 +136,14 @@ ControlSetup Simulation::control_setup(const TcpState& tcp, std::size_t link, in
     return setup;
 }
 
-// A buffer that is not told is four times what the links and their queues hold, 4 MiB at least, as the kernel backend has
-// it. One that is told is as large as makes the window which the scenario gives.
+// A buffer that is told is as large as makes the window which the scenario gives.
 SubflowReceiver Simulation::receiver(std::size_t link, int option_bytes) const {
     const TransportConfig& transport = config_.transport;
     const auto mss = static_cast<std::uint32_t>(transport.mss_bytes),
                options = static_cast<std::uint32_t>(option_bytes);
     double buffer = static_cast<double>(transport.receive_buffer_bytes) /
                     SubflowReceiver::window_share(transport.constants.receiver, mss);
-    if (transport.receive_buffer_bytes == 0) {
-        for (const LinkConfig& on : config_.links)
-            buffer += 4 * (on.rate_bps / 8 * 2 * static_cast<double>(longest_delay(on)) / kNsPerS +
-                           static_cast<double>(on.queue_bytes));
-        buffer = std::clamp(buffer, kLeastBuffer, kLargestBuffer);
-    }
+    if (transport.receive_buffer_bytes == 0) buffer = socket_buffer(config_);
     return {transport.constants, SubflowReceiver::growth(transport.constants.receiver, buffer, mss, options),
             2 * longest_delay(config_.links[link]), mss, options};
 }

@@ -175,6 +175,7 @@ void Simulation::on_idle_head(std::size_t head) {
     head -= senders_;
     if (head == 0) return sending_heads_.set_idle(idle_release(), sending_.handle_release(now_));
     if (head == 1) return on_slot();
+    if (head == 2 + sources_.size()) return sending_.handle_own_timer(now_);
     on_source(head - 2);
 }
 

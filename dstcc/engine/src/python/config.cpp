@@ -204,7 +204,6 @@ TransportConfig read_transport_config(const py::handle& transport) {
     out.receive_buffer_bytes = transport.attr("receive_buffer_bytes").cast<std::int64_t>();
     out.parameters = transport.attr("parameters").cast<std::map<std::string, Parameters>>();
     out.layer_links = transport.attr("layer_links").cast<std::vector<int>>();
-    out.join_rtts = transport.attr("join_rtts").cast<double>();
     out.drop_late = transport.attr("drop_late").cast<bool>();
     out.layer_first = transport.attr("layer_first").cast<bool>();
     // NOLINTBEGIN(bugprone-exception-escape): a py::object checks that the lock is held when it goes, and it is

@@ -1,5 +1,5 @@
-// linux: what Linux's MPTCP does by default since 5.10 (mptcp_subflow_get_send() in net/mptcp/protocol.c of 6.1, "blest" in
-// its words).
+// linux: what Linux's MPTCP does by default since 5.10 (mptcp_subflow_get_send() in net/mptcp/protocol.c, "blest" in its
+// words), as 6.12 has it; linux-6.1 as that.
 //
 //   linger_i = queued_i / pace_i     the subflow of least linger takes the next 64 KiB, with room in its window or without
 //   queued   memory that takes what the subflow was given and has no acknowledgement for, sent or not (sk_wmem_queued)
@@ -8,7 +8,11 @@
 //
 // So it levels the times that the subflows' queues take, and not their windows: the slower of two stands with part of its
 // window unused while the quicker one has more than fills its own. The writer keeps an eighth of all windows beyond what is
-// under way in the connection, as that of kernel-cc/transfer does.
+// under way in the connection, as that of kernel-cc/transfer does, where layers have deadlines.
+//
+// 6.1 goes on with a burst over the next writes (last_snd, snd_burst); 6.12 chooses anew for each
+// (mptcp_sched_get_send(), called by __mptcp_push_pending() with each write). 6.1's subflows heed tcp_notsent_lowat; 6.12's do
+// not (mptcp_sockopt_sync_locked()), and take what their send buffers hold (sk_stream_memory_free()).
 #include "scheduler/scheduler.hpp"
 #include "scheduler/rules.hpp"
 
@@ -32,28 +36,41 @@ namespace {
 
 constexpr double kBuffer =
     896;  // bytes of memory of a segment beside its payload: sk_buff, its shared info, room for headers
+// Until the first data is acknowledged the rate is that of the SYN's answer, before the route's window is set: TCP_INIT_CWND, or
+// one segment where a SYN was repeated (tcp_enter_loss()), as it is where a round trip takes more than a second.
+constexpr std::int64_t kInitialWindow = 10;
 constexpr std::int64_t kBurst = 65428;  // bytes: MPTCP_SEND_BURST_SIZE, 64 KiB less headers
 
+enum class Release { k6_1, k6_12 };
+
+template <Release kRelease>
 class Linux final : public Scheduler {
 public:
-    explicit Linux(const SchedulerSetup& setup) : pace_(setup.paths, 0) {}
-    Dispatch dispatch() const override { return Dispatch::kPlannedAhead; }
+    explicit Linux(const SchedulerSetup& setup) : pace_(setup.paths, 0), send_buffer_(setup.send_buffer) {}
+    Dispatch dispatch() const override {
+        return kRelease == Release::k6_1 ? Dispatch::kPlannedAhead : Dispatch::kPlannedAtOnce;
+    }
 
     int pick(const std::vector<Path>& paths, SubflowSet ready, const Next& next) override {
-        if (burst_ <= 0 || (ready & bit_of(last_)) == 0) begin(paths, ready, next);
+        const bool anew = kRelease == Release::k6_12 && next.write;
+        if ((anew || burst_ <= 0 || (ready & bit_of(last_)) == 0) && !begin(paths, ready, next)) return -1;
         burst_ -= next.bytes;
         return last_;
     }
 
 private:
-    void begin(const std::vector<Path>& paths, SubflowSet ready, const Next& next) {
+    bool begin(const std::vector<Path>& paths, SubflowSet ready, const Next& next) {
         for (SubflowSet set = ready; set != 0; set &= set - 1)
             if (double& pace = pace_of(lowest(set)); pace == 0) pace = rate(tcp_of(paths, lowest(set)));
-        last_ = least(ready, [&](int i) { return queued(paths[static_cast<std::size_t>(i)]) / pace_of(i); });
+        const int least_linger =
+            least(ready, [&](int i) { return queued(paths[static_cast<std::size_t>(i)]) / pace_of(i); });
+        const Path& chosen = paths[static_cast<std::size_t>(least_linger)];
+        if (kRelease == Release::k6_12 && queued(chosen) >= send_buffer_) return false;
+        last_ = least_linger;
         burst_ = std::min(kBurst, next.room);
-        const Path& chosen = paths[static_cast<std::size_t>(last_)];
         pace_of(last_) =
             rules::linux_pace(pace_of(last_), queued(chosen), rate(chosen.subflow->tcp()), static_cast<double>(burst_));
+        return true;
     }
     double& pace_of(int i) { return pace_[static_cast<std::size_t>(i)]; }
     static double queued(const Path& path) {
@@ -64,15 +81,21 @@ private:
     }
     static double rate(const TcpState& tcp) {
         if (tcp.pacing_bytes_per_ns > 0) return tcp.pacing_bytes_per_ns;
+        if (tcp.delivered == 0) {
+            const std::int64_t cwnd = tcp.syn_repeated ? 1 : kInitialWindow;
+            return rules::linux_rate(cwnd, kInfiniteWindow, 0, tcp.mss_bytes, tcp.srtt_ns);
+        }
         return rules::linux_rate(tcp.cwnd, tcp.ssthresh, tcp.packets_out(), tcp.mss_bytes, tcp.srtt_ns);
     }
 
     std::vector<double> pace_;  // bytes per ns; 0: not chosen yet
+    double send_buffer_;
     int last_ = 0;
     std::int64_t burst_ = 0;  // bytes that the last one may still take
 };
 
-const Registered<SchedulerEntry> kEntry{{"linux", make_scheduler<Linux>}};
+const Registered<SchedulerEntry> kDefault{{"linux", make_scheduler<Linux<Release::k6_12>>}};
+const Registered<SchedulerEntry> kFormer{{"linux-6.1", make_scheduler<Linux<Release::k6_1>>}};
 
 }  // namespace
 

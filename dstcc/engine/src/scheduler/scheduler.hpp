@@ -54,7 +54,8 @@ struct Next {
     std::int64_t bytes = 0;        // payload: the next segment's; on lanes what the layer has left
     std::int64_t backlog = 0;      // payload released and never sent, this included
     std::int64_t room = kNoLimit;  // payload that the receiver's buffer still takes
-    SubflowSet busy = 0;           // established and not stale, but with no room now
+    bool write = false;   // a program that writes layers one by one, 256 KiB at most at a time, begins another write
+    SubflowSet busy = 0;  // established and not stale, but with no room now
 };
 
 // How data gets to subflows (dispatch/strategy.hpp). With lanes all but kRedundant give whole layers to subflows.
@@ -63,7 +64,8 @@ enum class Dispatch {
     kPinned,        // assign() is asked for every layer when it is released
     kPlanned,       // pick() is asked among all subflows, with room or not, when one with room has nothing
     kPlannedAhead,  // the same before windows have room, as a program that writes and a kernel that binds what is written
-    kRedundant,     // every subflow sends everything
+    kPlannedAtOnce,  // the same without a limit to what is bound but the scheduler's own
+    kRedundant,      // every subflow sends everything
 };
 
 // The order in which layers go.
@@ -104,7 +106,8 @@ struct SchedulerSetup {
     const TransportConfig& transport;
     std::uint64_t seed = 1;
     Time slot_ns = 0;
-    std::size_t paths = 1;  // subflows of the connection
+    std::size_t paths = 1;   // subflows of the connection
+    double send_buffer = 0;  // bytes of memory, of each subflow's socket
 };
 
 // A row of the table of schedulers; the file of each enters it.

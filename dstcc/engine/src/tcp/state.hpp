@@ -42,7 +42,8 @@ struct TcpState {
     double pacing_bytes_per_ns = 0;  // 0: not paced
     Time pacing_until_ns = 0;        // before then the next segment does not leave
     bool linux_pacing = false;       // with Linux's exceptions, see Subflow::pace
-    bool marks_app_limited = true;   // samples of what the application limits are told from others
+    bool syn_repeated = false;
+    bool marks_app_limited = true;  // samples of what the application limits are told from others
     std::uint32_t mss_bytes = 1460, wire_bytes = 1500;
     std::uint32_t option_bytes = 0;  // MPTCP's in each segment: Linux's mss_cache is that much more than the payload
     int initial_cwnd = 10;

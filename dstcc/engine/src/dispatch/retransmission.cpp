@@ -1,0 +1,64 @@
+#include "dispatch/retransmission.hpp"
+
+#include <algorithm>
+
+namespace dstcc {
+
+namespace {
+
+constexpr std::int64_t kPage = 32768, kPieceOverhead = 40;  // bytes: SKB_FRAG_PAGE_ORDER, struct mptcp_data_frag
+constexpr double kShortestNs = 2e8;                         // TCP_RTO_MIN
+
+}  // namespace
+
+Retransmission::Retransmission(const Dispatcher& d) : d_(d), heard_(d.outlets()) {}
+
+void Retransmission::handle_cut(Time now, const Cut& segment, bool write) {
+    const bool page_ends = page_left_ < segment.bytes;
+    if (write || page_ends) {
+        ++piece_;
+        if (page_ends) page_left_ = kPage;
+        page_left_ -= kPieceOverhead;
+        set_interval(now);
+    }
+    page_left_ -= segment.bytes;
+    sent_.push_back({segment, piece_});
+    if (due_ == kNever) due_ = due(now);
+}
+
+void Retransmission::handle_ack(Time now, std::size_t s, std::int64_t delivered) {
+    heard_[s].last_ns = now;
+    if (delivered <= acknowledged_) return;
+    waiting_ += delivered - acknowledged_;
+    acknowledged_ = delivered;
+    while (!sent_.empty() && sent_.front().cut.bytes <= waiting_) {
+        waiting_ -= sent_.front().cut.bytes;
+        sent_.pop_front();
+    }
+    due_ = sent_.empty() ? kNever : due(now);
+}
+
+// mptcp_pm_subflow_chk_stale(): the timer's first end after news notes it, those that follow count silence.
+void Retransmission::check_stale(std::size_t s) {
+    Heard& heard = heard_[s];
+    if (heard.stale && heard.then_ns != heard.last_ns) {
+        heard.stale = false;
+    } else {
+        heard.stale = true;
+        heard.then_ns = heard.last_ns;
+    }
+}
+
+void Retransmission::set_interval(Time now) {
+    interval_ = 0;
+    for (SubflowSet set = d_.fresh(); set != 0; set &= set - 1) {
+        const auto s = static_cast<std::size_t>(lowest(set));
+        const Time timer = d_.sender(s).next_timer();
+        if (!heard_[s].stale && timer != kNever) interval_ = std::max(interval_, timer - now);
+    }
+    if (interval_ <= 0) interval_ = static_cast<Time>(kShortestNs * d_.transport().constants.scale);
+}
+
+Time Retransmission::due(Time now) const { return d_.transport().constants.wheel(now, now + interval_); }
+
+}  // namespace dstcc

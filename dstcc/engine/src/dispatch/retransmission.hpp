@@ -1,0 +1,73 @@
+// MPTCP's own retransmission timer, which runs beside those of its subflows' TCP (__mptcp_retrans() in net/mptcp/protocol.c):
+//
+//   runs        while something is not acknowledged by the connection (DATA_ACK); each acknowledgement begins it anew
+//   interval    the most that any subflow's TCP timer still has to run when bytes were last handed to a subflow; 200 ms where none
+//               runs, or where nothing was heard since the timer last ran out (mptcp_timeout_from_subflow())
+//   runs out    the oldest piece goes again on a subflow that has nothing unacknowledged (mptcp_subflow_get_retrans()), if any
+//
+// A piece (mptcp_data_frag) is what a write put into one page of 32 KiB. With round trips of seconds 200 ms pass between any two
+// bursts, so that whatever subflow is idle repeats what another has in flight. `net.mptcp.stale_loss_cnt` is left out: a subflow is
+// stale by its own timeout here.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "dispatch/dispatcher.hpp"
+
+namespace dstcc {
+
+class Retransmission {
+public:
+    explicit Retransmission(const Dispatcher& d);
+    Time due() const { return due_; }
+    // Handed to a subflow for the first time, in the order of the stream; `write`: a program's write begins.
+    void handle_cut(Time now, const Cut& segment, bool write);
+    // An ACK came in on a subflow: in order, the receiver has so many bytes.
+    void handle_ack(Time now, std::size_t s, std::int64_t delivered);
+    // The timer ran out. The subflow that repeats what is left of the oldest piece; -1: none does.
+    template <class Idle>
+    int handle_timer(Time now, Idle&& idle) {
+        int found = -1;
+        for (SubflowSet set = d_.established(); set != 0; set &= set - 1) {
+            const int s = lowest(set);
+            if (!idle(static_cast<std::size_t>(s)))
+                check_stale(static_cast<std::size_t>(s));
+            else if (found < 0)
+                found = s;
+        }
+        due_ = sent_.empty() ? kNever : due(now);
+        return sent_.empty() ? -1 : found;
+    }
+    // What is left of the oldest piece, segment by segment.
+    template <class Take>
+    void each_of_oldest(Take&& take) const {
+        for (const Sent& segment : sent_) {
+            if (segment.piece != sent_.front().piece) return;
+            take(segment.cut);
+        }
+    }
+
+private:
+    struct Sent {
+        Cut cut;
+        std::uint32_t piece;
+    };
+    struct Heard {
+        Time last_ns = 0, then_ns = 0;  // the newest ACK, and when the timer last ran out
+        bool stale = false;             // the timer ran out since
+    };
+    void check_stale(std::size_t s);
+    void set_interval(Time now);
+    Time due(Time now) const;
+
+    const Dispatcher& d_;
+    std::deque<Sent> sent_;                        // what the connection has not acknowledged, a segment by itself
+    std::int64_t acknowledged_ = 0, waiting_ = 0;  // bytes: of the stream, and of the first of `sent_` that are there
+    std::uint32_t piece_ = 0;
+    std::int64_t page_left_ = 0;
+    Time interval_ = 0, due_ = kNever;
+    std::vector<Heard> heard_;  // by subflow
+};
+
+}  // namespace dstcc
