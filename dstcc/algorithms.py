@@ -93,6 +93,7 @@ SHOWS_RATES = ("rates", "line", "queue")
 COPIES = {
     "all": "sends everything on every subflow",
     "spare": "fills room that nothing new could use with copies",
+    "idle": "repeats on an idle subflow what another has in flight for longer than MPTCP's timer runs",
 }
 """What may be sent twice."""
 
@@ -305,6 +306,7 @@ TABLE = (
         "Linux 6.12, mptcp_subflow_get_send() in net/mptcp/protocol.c: what MPTCP does by default",
         BOTH,
         needs=("paths", "stream"),
+        copies="idle",
     ),
     Algorithm(
         "linux-6.1",
@@ -313,6 +315,7 @@ TABLE = (
         "Linux 6.1, mptcp_subflow_get_send() in net/mptcp/protocol.c: what MPTCP did by default",
         BOTH,
         needs=("paths", "stream"),
+        copies="idle",
     ),
 )
 """Every algorithm of this version, congestion controls first."""

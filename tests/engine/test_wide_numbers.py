@@ -69,7 +69,7 @@ def laboratory(sender: str, scheduler: str) -> EngineConfig:
     """
     links = (
         net.link(1.229e6, 0.1, loss=Loss("packet", 0.003), up_loss=Loss("packet", 0.003)),
-        net.link(2.399e6, 0.2, loss=Loss("packet", 0.003), up_loss=Loss("packet", 0.003)),
+        net.link(2.393e6, 0.2, loss=Loss("packet", 0.003), up_loss=Loss("packet", 0.003)),
         net.link(0.601e6, 0.08),
     )
     return net.config(
