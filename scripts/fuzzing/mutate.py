@@ -6,6 +6,19 @@ from copy import copy
 from random import Random
 from typing import Any
 
+DEVICES = ("/dev/zero", "/dev/full", "/dev/stdin", "/proc/self/mem")
+"""In the place of any path: they have no end, no room, or nobody who writes."""
+LONG_KEY = ".".join("a" * 600)
+
+
+def _nested(levels: int) -> dict[str, Any]:
+    """Tables within each other, as a key of so many parts makes them."""
+    made: dict[str, Any] = {}
+    for _ in range(levels):
+        made = {"a": made}
+    return made
+
+
 TOKENS = (
     *(
         b"\0",
@@ -32,7 +45,8 @@ TOKENS = (
         b"\n",
         b"=",
     ),
-    *(b"\0\0\1", b"\0\0\3", b"\0\0\1\x67", b"/dev/zero", b"..", b"file.py:Class"),
+    *(b"\0\0\1", b"\0\0\3", b"\0\0\1\x67", b"..", b"file.py:Class"),
+    *(LONG_KEY.encode(), *(device.encode() for device in DEVICES)),
 )
 VALUES: tuple[Any, ...] = (
     *(
@@ -53,6 +67,7 @@ VALUES: tuple[Any, ...] = (
         True,
     ),
     *([], {}, [None], [[]], {"a": 1}, [1, "a"], {"name": None}, [[0, 1], [2, 3]], "file.py:Class"),
+    *(*DEVICES, LONG_KEY, {LONG_KEY: 1}, _nested(65), _nested(300)),
 )
 
 
