@@ -928,6 +928,7 @@ def policy() -> dict[str, Any]:
     ]
     with loaded(), connected() as (_, client, _running):
         agent = Agent(by_hand, client, routes, layers=1, slot_s=0.2, scale=1.0, mss_bytes=1448)
+        wait_for(lambda: not any(s.joining for s in client.subflows()))  # which is not the agent's yet
         kept = client.subflows()[1].cwnd
         for slot in range(1, 11):
             assert agent.decide(slot * 0.2, [0], [float("inf")]).layers == [1]
