@@ -182,7 +182,10 @@ def _finite(row: Mapping[str, Any], key: str) -> float | None:
 
 def _played(row: Mapping[str, Any]) -> dict[int, float]:
     prefix = "layers_played."
-    shares = {key.removeprefix(prefix): _finite(row, key) for key in row if key.startswith(prefix)}
+    shares = {key.removeprefix(prefix): row[key] for key in row if key.startswith(prefix)}
+    for key, share in shares.items():
+        if share is not None and not 0 <= share <= 1:
+            raise ValueError(f"{prefix}{key} is {share}, no share of the chunks")
     return {-1 if key == "none" else int(key): share for key, share in shares.items() if share is not None}
 
 

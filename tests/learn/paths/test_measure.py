@@ -306,3 +306,10 @@ def test_the_rates_of_a_mission_are_found(short: Any) -> None:
     for rate, link in zip(8 * learned.rate[0], config.links, strict=True):
         assert rate <= 2.0 * link.rate_bps
     assert 8 * learned.rate[0].sum() > 0.9 * 8 * learned.source_rate[0, 0]
+
+
+def test_a_path_is_probed_while_slots_of_its_probing_are_left() -> None:
+    rates = rates_of(4, 4.0, probes=True)
+    rates.probing.left[:] = [[0, 1, 2, 20]]
+    probed = rates.units(slot(*[Row()] * 4)).probed
+    assert probed.tolist() == [[False, True, True, True]]
