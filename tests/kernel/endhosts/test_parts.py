@@ -124,7 +124,7 @@ def test_lines_are_stamped_when_they_are_whole(tmp_path: Path) -> None:
         b"20.000000 1 out two",
         b"20.000000 1 out 10 %",
         b"20.000000 1 out 20 %",
-        b"25.000000 1 err \xff",
+        rb"25.000000 1 err \xff",  # no UTF-8: written out; what is handed on stays as it is
     ]
     assert (tmp_path / "earth.log").read_bytes() == b"30.000000 2 out rest\n"
     assert (tmp_path / "stdout").read_bytes() == b"one\ntwo\n10 %\r20 %\r"
