@@ -315,7 +315,7 @@ def test_the_programs_around_a_guest_are_compiled_once(bench: Bench) -> None:
     bench.put("gcc", "echo 'init.c:1: error: what' >&2; exit 1")
     assert programs() == kit
     build.clean()
-    with pytest.raises(KernelError, match=r"boot\.c does not compile: init\.c:1: error: what"):
+    with pytest.raises(KernelError, match=r"confine\.c does not compile: init\.c:1: error: what"):
         programs()
     (bench.programs / "gcc").unlink()
     with pytest.raises(MissingCapabilityError, match="apt install gcc"):
