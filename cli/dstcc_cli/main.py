@@ -25,7 +25,7 @@ from dstcc.characters import printable
 from dstcc.errors import DstccError
 from dstcc.version import __version__
 
-from .memory import LACKS_MEMORY, guard, lacks_memory
+from .memory import LACKS_MEMORY, guard, lacks_memory, least_memory
 from .output import notice
 
 COMMANDS = {
@@ -96,6 +96,7 @@ class LazyGroup(click.Group):
             near = get_close_matches(name, COMMANDS, 1)
             hint = f"; did you mean '{near[0]}'?" if near else ""
             raise click.UsageError(f"no command '{name}'{hint}", ctx)
+        least_memory()
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import sys
 from importlib.machinery import ModuleSpec
 from mmap import mmap
 
+from dstcc.errors import MissingCapabilityError
+
+LEAST_BYTES = 1 << 30
+"""Addresses that the libraries of `emulate` and `report` need, with some 200 MB to work in."""
 LACKS_MEMORY = (
     "there is not enough memory, or not enough threads, for this command here (see `ulimit -a`); "
     "nothing half-written was left"
@@ -25,6 +30,18 @@ BLAS = frozenset({"numpy", "scipy", "scipy.linalg"})
 """Modules whose import may load OpenBLAS."""
 BLAS_BYTES = 128 << 20
 """Its code (25 MB), a buffer of 32 MB for its thread, and as much for what is imported with it."""
+
+
+def least_memory() -> None:
+    """Refuse to start under a limit (`ulimit -v`) of fewer addresses than the libraries need.
+
+    Below it Arrow, pandas or the loader fail anywhere in their code: with errors of any kind, or with SIGSEGV.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < LEAST_BYTES:
+        raise MissingCapabilityError(
+            f"`ulimit -v` leaves {limit >> 20} MB of memory: a command needs {LEAST_BYTES >> 20} at least"
+        )
 
 
 def lacks_memory(error: BaseException) -> bool:
