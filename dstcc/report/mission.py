@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dstcc.algorithms import TRANSFERS
+from dstcc.clock import Clock
 from dstcc.errors import RunError
 
 from .controllers import controllers_of
@@ -54,7 +55,9 @@ def describe_mission(section: Section, tables: Tables) -> Mission:
     """Everything from the scenario, the drawn links and one trial's chunks."""
     links = section.scenario.get("link") or section.meta.get("links") or []
     about = section.scenario.get("scenario") or {}
+    clock = Clock.of(section.scenario)
     facts = [
+        *([("Start", f"{clock.moment(0.0, 0.0)} UTC")] if clock.dated else []),
         *_video(section, tables),
         ("Playout", _playout(section)),
         ("Transport", _transport(section)),

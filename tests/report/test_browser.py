@@ -77,6 +77,10 @@ def test_the_page_is_whole_and_quiet(browser: Browser, report: Path, width: int,
     assert [url for url in asked if not url.startswith("data:")] == [report.as_uri()]
     overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert overflow == 0
+    hidden = page.locator(".scroll:has(table.ranking)").evaluate(
+        "part => part.scrollWidth - part.clientWidth"
+    )
+    assert hidden == 0 or width < 1000  # the first table is read without scrolling
     page.close()
 
 

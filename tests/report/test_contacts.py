@@ -50,6 +50,7 @@ def test_a_dated_missions_contacts_are_in_utc(tmp_path: Path) -> None:
     markdown, page = render(report, "md"), render(report, "html")
     assert "| Contact (UTC) | Could carry | cubic+minrtt |" in markdown
     assert "| 2028-03-11 23:59:58–2028-03-12 00:00:00 | 0.3 | 0.0 / 0.0 |" in markdown
+    assert "<dt>Start</dt><dd>2028-03-11 23:59:58 UTC</dd>" in page
     assert '<th scope="col">Contact (UTC)</th>' in page and "2028-03-12 00:00:01–" in page
     (section,) = json.loads(render(report, "json"))["sections"]
     assert section["contacts"]["cubic+minrtt"]["1"][1]["from_s"] == 3.5
