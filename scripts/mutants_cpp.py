@@ -259,8 +259,8 @@ def matched(text: str) -> bool:
 
 
 def one_expression(text: str) -> bool:
-    """Whether brackets match, no comma stands outside of them, and no statement begins."""
-    if re.match(r"\s*(if|for|while|do|return)\b", text):
+    """Whether brackets match, no comma stands outside of them, no statement begins, and no operand is missing."""
+    if re.match(r"\s*(if|for|while|do|return)\b", text) or re.search(rf"({OPERATOR}|=)\s*$", text):
         return False
     depth = 0
     for letter in TEMPLATE.sub("", text):

@@ -9,7 +9,8 @@ mutants have the type of the original: the others fail at once and would flatter
 it leaves out properties and constants of modules, half of what matters here.
 
 Of a module with more mutants than `sample` so many are drawn by a hash of the changed text, so that a change elsewhere
-draws no others. A mutant is dead if a test fails or its tests take three times as long as without it. Each one
+draws no others. Wrong versions that somebody wrote (`[[module.wrong]]`: `find`, `replace`, `note`) are always tried as
+well. A mutant is dead if a test fails or its tests take three times as long as without it. Each one
 runs in a process of its own, forked from one that has imported what is not ours; the files stay as they are.
 
 Prints survivors and a rate per module; exit code 1 where one is below the least rate, or the list of equivalents wrong.
@@ -144,13 +145,26 @@ class Equivalent:
 
 
 @dataclass(frozen=True)
+class Wrong:
+    """A wrong version that somebody wrote, where no operator makes it."""
+
+    find: str
+    """Text that stands in the module once."""
+    replace: str
+    note: str
+    """What is wrong."""
+
+
+@dataclass(frozen=True)
 class Module:
     """A file, and the test files that must notice a change of it."""
 
     path: str
     tests: tuple[str, ...]
     functions: tuple[str, ...] = ()
-    """Those that are changed; all of the module where none are named."""
+    """Those that operators change; all of the module where none are named."""
+    wrong: tuple[Wrong, ...] = ()
+    """Always tried, whatever the sample."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +183,13 @@ def load_plan(path: Path) -> Plan:
     """Read a plan. ValueError where an equivalent is of no listed module."""
     table = tomllib.loads(path.read_text())
     modules = tuple(
-        Module(one["path"], tuple(one["tests"]), tuple(one.get("functions", ()))) for one in table["module"]
+        Module(
+            one["path"],
+            tuple(one["tests"]),
+            tuple(one.get("functions", ())),
+            tuple(Wrong(**wrong) for wrong in one.get("wrong", ())),
+        )
+        for one in table["module"]
     )
     equivalents = tuple(Equivalent(**one) for one in table.get("equivalent", []))
     for one in equivalents:
@@ -217,6 +237,20 @@ def make(one: Mutant, source: str, known: dict[str, Operator]) -> Made | None:
         if ast.dump(ast.parse(text)) != ast.dump(ast.parse(source)):
             return Made(one, text.splitlines()[one.line - 1].strip(), text)
     return None
+
+
+def written(module: Module, source: str) -> list[Made]:
+    """The wrong versions of a module's list. ValueError where a text does not stand there once."""
+    made = []
+    for number, one in enumerate(module.wrong):
+        if source.count(one.find) != 1 or one.find == one.replace:
+            raise ValueError(
+                f"{module.path}: {one.note}: stands {source.count(one.find)} times: {one.find!r}"
+            )
+        line = source[: source.index(one.find)].count("\n") + 1
+        mutant = Mutant(one.note, number, line, one.find)
+        made.append(Made(mutant, one.replace, source.replace(one.find, one.replace)))
+    return made
 
 
 def _guards(line: str, at: int) -> bool:
@@ -401,9 +435,9 @@ def check(module: Module, plan: Plan, known: dict[str, Operator], options: Optio
     """Run a module's sample of mutants and print the survivors. ClickException where its tests fail without one."""
     path, tests = module.path, module.tests
     source = (ROOT / path).read_text()
-    everyone = mutants(module, source, known)
+    everyone, made = mutants(module, source, known), written(module, source)
     sampled = everyone if options.whole else everyone[: plan.sample]
-    made = [mutant for one in sampled if (mutant := make(one, source, known)) is not None]
+    made += [mutant for one in sampled if (mutant := make(one, source, known)) is not None]
     excuses = [one for one in plan.equivalents if one.path == path]
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         code, alone_s = run(path, source, tests, 600, Path(folder) / "alone")
@@ -439,7 +473,7 @@ def check(module: Module, plan: Plan, known: dict[str, Operator], options: Optio
         if (excuse.was, now) in killed
     ]
     cpu_s = alone_s + sum(used for _, used in results)
-    counts = len(everyone), len(dead), len(loose), len(alive) - len(loose)
+    counts = len(everyone) + len(module.wrong), len(dead), len(loose), len(alive) - len(loose)
     return Score(path, *counts, tuple(f"{path}: {line}" for line in wrong), cpu_s)
 
 

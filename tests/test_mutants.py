@@ -89,7 +89,10 @@ def test_what_the_plan_names_is_there(script: ModuleType) -> None:
     assert all(one.why and one.now for one in plan.equivalents)
     assert not [test for one in plan.modules for test in one.tests if not (root / test).is_file()]
     for one in plan.modules:
-        script.mutants(one, (root / one.path).read_text(), {})  # raises for a function that is not there
+        source = (root / one.path).read_text()
+        script.mutants(one, source, {})  # raises for a function that is not there
+        for wrong in script.written(one, source):  # raises for a text that is not there
+            compile(wrong.source, one.path, "exec")
 
 
 def check(tmp_path: Path, tests: str, more: str = "", *options: str) -> subprocess.CompletedProcess[str]:
@@ -119,6 +122,21 @@ def test_tests_that_see_nothing_and_excuses_that_are_none_fail(tmp_path: Path) -
     assert "+ WEIGHT = 99" in done.stdout
     assert "dstcc/weights.py: no such change: WEIGHT = 100 -> WEIGHT = 7" in done.stderr
     assert "dstcc/weights.py: a test fails, so not equivalent: WEIGHT = 100 -> WEIGHT = 101" in done.stderr
+
+
+def test_wrong_versions_that_somebody_wrote_are_tried_beside_the_sample(tmp_path: Path) -> None:
+    wrong = (
+        '[[module.wrong]]\nfind = "WEIGHT = 100"\nreplace = "WEIGHT = {}"\nnote = "another weight"\n'.format
+    )
+    done = check(tmp_path, "tests/test_weights.py", wrong(10) + wrong(99.5))
+    assert done.returncode == 0, done.stderr
+    assert "6 of 6 killed: 100.0%" in done.stdout
+
+
+def test_a_wrong_version_whose_text_is_gone_is_named(script: ModuleType) -> None:
+    gone = script.Module("m.py", (), (), (script.Wrong("max(total, 9)", "total", "no bound"),))
+    with pytest.raises(ValueError, match=r"m\.py: no bound: stands 0 times"):
+        script.written(gone, SOURCE)
 
 
 def test_the_changes_that_are_held_are_noticed() -> None:

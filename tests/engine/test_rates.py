@@ -208,6 +208,40 @@ def test_frames_go_by_the_rate_in_the_middle_of_a_run() -> None:
     assert paced(late, 600, duration_s=3.0).totals["arrived_payload_bytes"] == 500 * MSS
 
 
+@pytest.mark.parametrize("change_s", [1.2, 1.9, 2.7])
+def test_frames_on_either_side_of_a_change_go_by_the_rate_of_theirs(change_s: float) -> None:
+    # As above, wherever in its second the change is: a packet a millisecond from 1 s on, those before it arrive.
+    cut = frames(
+        [10.0, 10.0, -10.0], t_s=[0.0, change_s - 1e-9, change_s], curve=(-10.0, 10.0, [0.0, -9.0, -12.0])
+    )
+    on = line((0, 1.0), (change_s, 0.25), loss=cut, up_loss=Loss())
+    made = paced(replace(on, queue_bytes=10**7), 1800, duration_s=9.0)
+    assert made.totals["arrived_payload_bytes"] == round((change_s - 1) * 1000) * MSS
+
+
+def test_a_frame_that_a_change_lengthens_goes_by_the_rate_at_which_it_began() -> None:
+    # A packet is one frame of 1 ms. That of packet 1001 begins at 2 s, and 0.1 ms later the rate falls to a quarter,
+    # and Eb/N0 with it: the frame ends at 2.0037 s, its middle is behind the change.
+    cut = frames(
+        [10.0, 10.0, -10.0],
+        t_s=[0.0, 2.000099999, 2.0001],
+        bits=8 * WIRE,
+        curve=(-10.0, 10.0, [0.0, -9.0, -12.0]),
+    )
+    on = line((0, 1.0), (2.0001, 0.25), loss=cut, up_loss=Loss())
+    made = paced(replace(on, queue_bytes=10**7), 1100, duration_s=9.0)
+    assert made.totals["arrived_payload_bytes"] == 1001 * MSS
+
+
+def test_uncoded_bits_go_by_time_whatever_the_rate() -> None:
+    # 100 packets at a quarter of the rate, from 1 to 1.4 s. Counted by the line's work, which is four times as slow, or
+    # by the time that this would take, Eb/N0 would be that of 0.3 or of 4 s.
+    ebn0_db, times_s = [-10.0, -10.0, 10.0, 10.0, -10.0], [0.0, 0.8, 0.800000001, 2.0, 2.000000001]
+    loss = frames(ebn0_db, t_s=times_s, bits=1, curve=(-10.0, 10.0, [0.0, -9.0, -12.0]))
+    made = paced(line((0, 0.25), loss=loss, up_loss=Loss()), 100, duration_s=3.0)
+    assert made.totals["arrived_payload_bytes"] == 100 * MSS
+
+
 def test_uncoded_bits_err_as_eb_n0_says_on_each_side_of_a_change() -> None:
     loss = frames(
         [10.0, 10.0, -10.0], t_s=[0.0, 1.499999999, 1.5], bits=1, curve=(-10.0, 10.0, [0.0, -9.0, -12.0])
@@ -248,12 +282,31 @@ def test_rates_of_every_kind_are_checked(way: str) -> None:
             run("ltp", link(**made), duration_s=1, scheduler="none")  # type: ignore[arg-type]
 
 
-def test_blocks_in_matrices_follow_the_plan() -> None:
-    # ltp with erasure coding: a matrix takes what the line carries in block_ns, at the rate of then.
+@pytest.mark.parametrize("repair", [(0.2,), None])
+def test_blocks_in_matrices_follow_the_plan(repair: tuple[float, ...] | None) -> None:
+    # ltp with erasure coding: a matrix takes what the line carries in block_ns, at the rate of then. Where its repair
+    # is left to ltp (None), that is the most that source and repair may be.
+    loss = Loss("periodic", 1 / 7)
+
     def made(on: Link) -> EngineResult:
         config_ = config("ltp", on, objects=blocks(30, 10), scheduler="none", slot_s=0.1)
-        return simulate(replace(config_, coding=Coding(np.zeros(0, dtype=np.int64), ns(0.05), (0.2,))))
+        return simulate(replace(config_, coding=Coding(np.zeros(0, dtype=np.int64), ns(0.05), repair)))
 
-    half, slow = made(line(*HALF)), made(half_link())
+    half, slow = made(line(*HALF, loss=loss, up_loss=Loss())), made(half_link(loss=loss))
     assert half.totals == pytest.approx(slow.totals, rel=1e-6)  # each packet rounds to a nanosecond
     assert half.totals["repair_payload_bytes"] > 0
+
+
+def test_what_ltp_keeps_in_hand_for_a_repeat_is_counted_at_the_rates_of_then() -> None:
+    # Until 2 s a segment takes a second: the margin is 2 s, and from then on 2 ms for each way. At 3 s a block of 1,800
+    # segments (1.8 s, and 0.5 s of light) is due in 3.7 s, another one much later. A repeat takes a round trip and the
+    # margin, 1.004 s, so that the first is to be there within 2.7 s: it goes first. With 2 s more, of which half of
+    # what is spare is the most (1.6 s), it would have to be there within 2.1 s, and would wait for the other.
+    objects = live(2, (1800 * MSS,), chunk_s=1.0)
+    payload = np.array([1800 * MSS, 20 * MSS], dtype=np.int64)
+    deadline = np.array([ns(3 + 3.7), ns(30)], dtype=np.int64)
+    two = replace(objects, payload_bytes=payload, release_ns=np.full(2, ns(3)), deadline_ns=deadline)
+    on = line((0, 1e-3), (2, 1.0))
+    done = run("ltp", on, objects=two, scheduler="none", duration_s=40.0).objects.complete_ns
+    assert done[0] == pytest.approx(ns(3 + 1.8 + 0.5), abs=ns(0.01))
+    assert done[1] > done[0]

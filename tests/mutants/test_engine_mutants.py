@@ -130,6 +130,7 @@ def test_the_environment_chooses_which_is_made(tmp_path: Path) -> None:
         ("find = 'a + x'\nreplace = 'a - x'", "not a whole operand"),  # a + x * 2
         ("find = 'g(a'\nreplace = 'g(0'", "not one expression"),
         ("find = 'return a'\nreplace = 'return x'", "not one expression"),
+        ("find = 'a + x * 2 +'\nreplace = 'a + x * 3 +'", "not one expression"),
         ("find = 'int a, int x'\nreplace = 'int x, int a'", "not one expression"),
         (
             "find = 'constexpr int kA = 1, kB = 2;'\nreplace = 'constexpr int kA = 2, kB = 1;'",

@@ -1,8 +1,9 @@
-// What a link's loss process and delay do, for tests.
+// What a link's loss process, delay and rate do, and what a contact plan says of it, for tests.
 #include <pybind11/stl.h>
 
 #include "link/bursts.hpp"
-#include "link/delay.hpp"
+#include "link/contact.hpp"
+#include "link/line.hpp"
 #include "python/convert.hpp"
 #include "testing/bind.hpp"
 
@@ -33,11 +34,49 @@ py::tuple delays(const py::object& link, const std::vector<Time>& at) {
     return py::make_tuple(to_array(delay), to_array(departure));
 }
 
+// Whether data can be sent at a time, and in how long that changes; -1: never (for tests).
+std::pair<bool, Time> contact(const py::object& link, Time at) {
+    const ContactPlan::Contact now = ContactPlan(read_link(link), 40).contact(at);
+    return {now.up, now.change_ns == kNever ? -1 : now.change_ns};
+}
+
 }  // namespace
 
 void bind_links(py::module_& m) {
     m.def("burst_draws", &burst_draws, py::arg("loss"), py::arg("seed"), py::arg("slot"));
     m.def("delays", &delays, py::arg("link"), py::arg("at_ns"));
+    m.def("contact", &contact, py::arg("link"), py::arg("at_ns"));
+    py::class_<RateSteps>(m, "RateSteps")
+        .def(py::init([](const py::object& link, bool up, bool planned) {
+                 const LinkConfig config = read_link(link);
+                 return planned ? RateSteps::planned(config, up) : RateSteps::actual(config, up);
+             }),
+             py::arg("link"), py::arg("up") = false, py::arg("planned") = false)
+        .def("share_at", &RateSteps::share_at, py::arg("at_ns"))
+        .def("finish", &RateSteps::finish, py::arg("at_ns"), py::arg("work_ns"))
+        .def("work", &RateSteps::work, py::arg("from_ns"), py::arg("to_ns"))
+        .def("done", &RateSteps::done, py::arg("at_ns"))
+        .def("reach", &RateSteps::reach, py::arg("work_ns"))
+        .def("change_before", &RateSteps::change_before, py::arg("at_ns"))
+        .def(
+            "change_after",
+            [](const RateSteps& steps, Time at) {
+                const Time next = steps.change_after(at);
+                return next == kNever ? -1 : next;
+            },
+            py::arg("at_ns"));
+    py::class_<Line>(m, "Line")
+        .def(py::init([](const py::object& link, bool up, double told_bps, std::uint32_t full_bytes) {
+                 return Line(read_link(link), up, 1, 0, full_bytes, told_bps);
+             }),
+             py::arg("link"), py::arg("up") = false, py::arg("told_bps") = 0.0, py::arg("full_bytes") = 1500)
+        .def(
+            "transmit", [](Line& line, Time at, std::uint32_t bytes) { line.transmit(at, bytes); }, py::arg("at_ns"),
+            py::arg("bytes"))
+        .def("free_ns", &Line::free_ns)
+        .def("rate_bps", &Line::rate_bps, py::arg("at_ns"))
+        .def("fit_bytes", &Line::fit_bytes, py::arg("at_ns"), py::arg("bytes"))
+        .def("finish", &Line::finish, py::arg("at_ns"), py::arg("work_ns"));
 }
 
 }  // namespace dstcc
