@@ -4,11 +4,16 @@
 
     uncoded    Pb  = 1/2 erfc(sqrt(Eb/N0))                    exact (BPSK, QPSK); a "frame" is one bit
     a table    log10 FER = monotone cubic through the rows    tables/fer.csv, each row with its source
+    a frame    FER = 1 - (1 - CER)^I                          of I interleaved codewords, whose rate the table has
     packet     p = 1 - E[(1 - FER)^n]                         n of its k-bit frames, see spans.py; they fall whole
 
 Outside its rows a table is clamped to its first or last row, and :meth:`Code.outside` says so in words. Planned links
 usually run a few decibels above the last row. A warning comes only :data:`FAR_DB` above it, where the table no longer
 describes the link. The last row of every table is its floor: no code is credited with fewer errors than were measured.
+
+A transfer frame under Reed-Solomon code fills a codeblock of I codewords (CCSDS 131.0-B, section 4), and is rejected
+with any of them. That they fail independently is the worst of it: bursts of the Viterbi decoder, which interleaving
+spreads over a codeblock, make them fail together.
 
 Sources: CCSDS 131.0-B (the codes), CCSDS 130.1-G-3 and our own bit-true simulations (the rows); the cubic is that of
 Fritsch and Carlson (SIAM J. Numer. Anal. 17, 1980), which never leaves the interval between two rows.
@@ -57,7 +62,7 @@ class Code:
     ebn0_db: NDArray[np.float64]
     """The table's Eb/N0, ascending; empty for ``uncoded``."""
     table_fer: NDArray[np.float64]
-    """The table's frame error rates, falling."""
+    """Frame error rates at the table's rows, falling."""
     refs: tuple[str, ...]
     """The source of each row."""
 
@@ -174,8 +179,15 @@ def code(name: str) -> Code:
         if row["code"] == name
     )
     information, channel = int(known[name]["information_bits"]), int(known[name]["channel_bits"])
-    ebn0_db, fer, refs = zip(*points, strict=True)
-    return Code(name, information, information / channel, np.array(ebn0_db), np.array(fer), refs)
+    ebn0_db, of_codewords, refs = zip(*points, strict=True)
+    fer = of_frames(name, np.array(of_codewords))
+    return Code(name, information, information / channel, np.array(ebn0_db), fer, refs)
+
+
+def of_frames(name: str, of_codewords: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A code's frame error rates from those of its codewords, of which a frame has one or several."""
+    (codewords,) = (int(row["codewords"]) for row in rows("codes.csv") if row["code"] == name)
+    return of_codewords if codewords == 1 else any_lost(codewords, of_codewords)
 
 
 def packet_loss(name: str, ebn0_db: ArrayLike, packet_bytes: int) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from dstcc.outputs import MARK_BYTES, Kind
 from dstcc.version import __version__
 
 from . import geometry
-from .codes import UNCODED, code
+from .codes import UNCODED, code, of_frames
 from .data import nearest, rows
 from .passes import passes
 from .profiles import Profile
@@ -204,8 +204,11 @@ def _points(axes: Axes, name: str) -> None:
             ]
         ).T
         # two standard deviations of a binomial share, where there are counts
-        spread = 2 * np.sqrt(rates * (1 - rates) / frames) if kind == "simulated" else None
-        axes.errorbar(at, rates, yerr=spread, fmt=marker, color=colour, ms=5, capsize=2, lw=1, label=kind)
+        spread = 2 * np.sqrt(rates * (1 - rates) / frames) if kind == "simulated" else np.zeros_like(rates)
+        fer, low, high = (of_frames(name, np.clip(rates + side * spread, 0, 1)) for side in (0, -1, 1))
+        axes.errorbar(
+            at, fer, yerr=(fer - low, high - fer), fmt=marker, color=colour, ms=5, capsize=2, lw=1, label=kind
+        )
 
 
 def _mark(

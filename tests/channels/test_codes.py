@@ -15,8 +15,10 @@ from dstcc.errors import InputError
 
 TABLES = [name for name in CODE_NAMES if name != UNCODED]
 
+CODEWORDS = {"ccsds-rs-conv-5": 5}
+"""Of a frame, where it has several: published and simulated rates are of codewords."""
 PUBLISHED = {
-    # Eb/N0 in dB for frame error rates of 1e-2, 1e-3, 1e-4
+    # Eb/N0 in dB for frame or codeword error rates of 1e-2, 1e-3, 1e-4
     "ccsds-turbo-1/6-1784": (0.03, 0.16, 0.29),
     "ccsds-turbo-1/2-1784": (1.19, 1.35, 1.47),
     "ccsds-turbo-1/6-8920": (-0.23, -0.15, -0.07),
@@ -35,14 +37,30 @@ def test_every_row_of_the_table_is_reproduced_within_two_percent(name):
     assert len(points) >= 5
     for row in points:
         assert code(name).frame_error_rate(float(row["ebn0_db"])) == pytest.approx(
-            float(row["frame_error_rate"]), rel=0.02
+            1 - (1 - float(row["frame_error_rate"])) ** CODEWORDS.get(name, 1), rel=0.02
         )
         assert row["ref"]
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_the_published_thresholds(name):
-    assert code(name).frame_error_rate(PUBLISHED[name]) == pytest.approx([1e-2, 1e-3, 1e-4], rel=0.02)
+    rates = 1 - (1 - np.array([1e-2, 1e-3, 1e-4])) ** CODEWORDS.get(name, 1)
+    assert code(name).frame_error_rate(PUBLISHED[name]) == pytest.approx(rates, rel=0.02)
+
+
+def test_a_frame_is_lost_with_any_of_its_interleaved_codewords():
+    """A packet of 1,500 bytes is in 1 + 11,999 / 8,920 = 2.35 frames of five codewords, in 7.73 frames of one."""
+    one, five = code("ccsds-rs-conv-1"), code("ccsds-rs-conv-5")
+    assert (five.frame_bits, one.frame_bits) == (5 * 223 * 8, 223 * 8)
+    assert (five.frames(1500), one.frames(1500)) == (
+        pytest.approx(2.345, abs=1e-3),
+        pytest.approx(7.726, abs=1e-3),
+    )
+    # At 2.29 dB a codeword in a thousand fails, a frame in two hundred, and 2.345 times as many packets.
+    assert five.frame_error_rate(2.29) == pytest.approx(1 - 0.999**5, rel=1e-6)
+    assert five.packet_loss(2.29, 1500) == pytest.approx(2.345 * 0.00499, rel=0.01)
+    # The floor is 1e-5 for codewords: 5e-5.
+    assert five.floor == pytest.approx(5e-5, rel=1e-3)
 
 
 def test_simulated_rows_say_what_they_rest_on():
