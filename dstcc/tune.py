@@ -183,6 +183,7 @@ def lines(congestion: str, settings: Settings, mean: float, untuned: float, seed
     yield f'label = "tuned {congestion}"'
     yield f'congestion = "{congestion}"'
     yield f"set = {value_text(nested(settings))}"
+    yield f"chosen_on = [{seeds[0]}, {seeds[-1]}]"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,7 +1,8 @@
 #!/bin/sh
 # The demo behind `make demo`: a real clip is layered, sent from Mars over two links under each of the scenario's
-# congestion controls and variants and under the shipped controller, with ten seeds each, judged, and shown. Run again,
-# it replaces what it made.
+# congestion controls and variants and under the shipped controller, with ten seeds each, judged, and shown. Nothing was
+# chosen on these seeds, 701 to 710, and nothing may be: constants of controllers are chosen on 1 to 10, settings of stock
+# controls on 901 to 905. Run again, it replaces what it made.
 #
 #   scripts/demo.sh BIN DEMO     BIN: the folder with the dstcc command; DEMO: the folder to write to; both relative to
 #                                the repository's root, as `make demo` gives them, or absolute
@@ -27,7 +28,7 @@ step "encode: 5 s of video at 360 rows into chunks of a second, four temporal la
 step "emulate: twelve hours of it, live from Mars over both links, ten times: stock controls as they come and as operators
    set them, mission practice, and our controller, on its own lanes and on theirs (some minutes)"
 "$dstcc" emulate examples/demo/mars-two-links.toml --controller dstcc --set video.stream="$demo/stream" \
-    --seeds 10 -o "$demo/run" --force
+    --seed 701 --seeds 10 -o "$demo/run" --force
 
 step "report: the trials side by side on one page"
 "$dstcc" report "$demo/run" -o "$demo/report.html" --force

@@ -125,6 +125,7 @@ def test_the_choice_is_printed_as_a_variant_that_plays_more(
     scenario.write_text(scenario.read_text() + out)
     (variant,) = load_scenario(scenario).variant
     assert (variant.label, variant.congestion) == ("tuned newreno", "newreno")
+    assert variant.chosen_on == (901, 901)
     # 16 kbit/s over a round trip of 200 s are 400 kB or 270 segments: ten are too few, and 640 are enough at once
     assert variant.set["initial_cwnd"] >= 160
 

@@ -4,7 +4,7 @@ The leader is the algorithm with the highest interquartile mean, whatever it kno
 stands in its row. Algorithms are compared by their differences at the same seeds, with a paired t test; as any of them
 may turn out to be the leader, Holm's correction is over all pairs, and over all scenarios of the page. The leader is
 *better* than another if the corrected test says so, both have :data:`BETTER_SEEDS` common seeds or more in every
-scenario, and the leader was not trained on the scenario, which it may have overfitted. The leader *leads* if it is
+scenario, and the leader was not trained or tuned on the scenario, which it may have overfitted. It *leads* if it is
 better than each of its rivals; else it has the highest value, and without rivals it is alone.
 """
 
@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
 
-from dstcc.algorithms import CHOSEN_ON
 from dstcc.stats import SAME, SIGNIFICANT, Estimate, Paired, holm, paired_p
 
 from .catalogue import METRIC, RANKING, Metric
-from .controllers import controller_of
+from .controllers import chosen_on, controller_of
 from .footing import Footing, footings_of
 from .model import Algorithm, Section, differences, paired
 from .pooled import Pooled
@@ -199,13 +198,8 @@ def _failed(leader: str, whole: Mapping[str, bool]) -> frozenset[str]:
 
 def _doubt(section: Section, algorithm: Algorithm) -> str:
     controller = controller_of(section, algorithm)
-    if controller is None:
-        return ""
-    if controller.seen:
+    if controller is not None and controller.seen:
         return f"{algorithm.name} was trained on {section.name}"
-    if controller.seen is None:
+    if controller is not None and controller.seen is None:
         return f"the run does not say what {algorithm.name} was trained on"
-    chosen = CHOSEN_ON.get(controller.algorithm, {}).get(section.name)
-    if chosen is None:
-        return ""
-    return f"constants of {algorithm.name} were chosen on {section.name} (seeds {chosen[0]} to {chosen[1]})"
+    return chosen_on(section, algorithm)

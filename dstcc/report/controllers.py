@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dstcc.algorithms import CHOSEN_ON
+
 if TYPE_CHECKING:
     from dstcc.run import Run
 
@@ -85,6 +87,20 @@ def controller_of(section: Section, algorithm: Algorithm) -> Controller | None:
     return Controller(algorithm.name, about, scenarios, seen)
 
 
+def chosen_on(section: Section, algorithm: Algorithm) -> str:
+    """What of an algorithm people chose by what it played here, and on which seeds; nothing if it is not known."""
+    trial = algorithm.trials[0]
+    of_variant = _variant(trial.run, trial.variant).get("chosen_on")
+    controller = controller_of(section, algorithm)
+    of_policy = CHOSEN_ON.get(controller.algorithm, {}).get(section.name) if controller is not None else None
+    for what, seeds in (("settings", of_variant), ("constants", of_policy)):
+        if seeds is not None:
+            return (
+                f"{what} of {algorithm.name} were chosen on {section.name} (seeds {seeds[0]} to {seeds[1]})"
+            )
+    return ""
+
+
 def namesakes(runs: Sequence[Run]) -> frozenset[str]:
     """Names of more than one policy in these runs (``policy`` is the default name of all trainings) or of more than one
     variant."""
@@ -104,13 +120,18 @@ def distinguished(run: Run, name: str, ambiguous: frozenset[str]) -> str:
 
 def labelled(run: Run, label: str, ambiguous: frozenset[str]) -> str:
     """A variant's label, with the beginning of its settings' checksum where others have the same label."""
+    return f"{label}@{_sum(_variant(run, label))[:SHORT]}" if label in ambiguous else label
+
+
+def _variant(run: Run, label: str | None) -> Mapping[str, Any]:
     known: Sequence[Mapping[str, Any]] = run.scenario.get("variant") or ()
-    variant = next((one for one in known if one["label"] == label), {})
-    return f"{label}@{_sum(variant)[:SHORT]}" if label in ambiguous else label
+    return next((one for one in known if one["label"] == label), {})
 
 
 def _sum(variant: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(variant, sort_keys=True, default=str).encode()).hexdigest()
+    """Of what it runs, so that saying on which seeds it was chosen makes no other variant of it."""
+    runs = {key: value for key, value in variant.items() if key != "chosen_on"}
+    return hashlib.sha256(json.dumps(runs, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _about(run: Run, name: str) -> Mapping[str, Any]:

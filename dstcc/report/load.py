@@ -12,7 +12,7 @@ from dstcc.algorithms import TRANSFERS, algorithm_name, mark
 from dstcc.errors import InputError, RunError
 
 from .catalogue import METRICS
-from .controllers import distinguished, labelled, namesakes
+from .controllers import chosen_on, distinguished, labelled, namesakes
 from .model import LEARNED, TRANSFER, Algorithm, Report, Section, Trial, TrialLink, plain_name
 
 MOST_OF_A_METRIC = 1e30
@@ -80,7 +80,7 @@ def _section(runs: list[Run], ambiguous: frozenset[str]) -> Section:
     )
     section = Section(tuple(runs), algorithms, tuple(notes))
     _check_seeds(section)
-    return replace(section, notes=(*notes, *_split_notes(section)))
+    return replace(section, notes=(*notes, *_split_notes(section), *_chosen_notes(section)))
 
 
 def _check_seeds(section: Section) -> None:
@@ -126,6 +126,12 @@ def _split_notes(section: Section) -> list[str]:
         seeds = ", ".join(map(str, sorted(section.split_seeds)))
         notes.append(f"Seeds whose trials drew different links are left out of the differences: {seeds}.")
     return notes
+
+
+def _chosen_notes(section: Section) -> list[str]:
+    """Notes that say what people chose by what it played here, and on which seeds."""
+    said = (chosen_on(section, algorithm) for algorithm in section.algorithms)
+    return [f"{one[0].upper()}{one[1:]}." for one in said if one]
 
 
 def _alike(known: Trial, other: Trial) -> bool:

@@ -10,13 +10,13 @@ import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, NonNegativeInt, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from dstcc.algorithms import TRANSFERS
 
 from .coding import CODED, Coding
-from .fields import Table, broken
+from .fields import AsTuple, Table, broken
 
 if TYPE_CHECKING:
     from .model import Scenario
@@ -41,6 +41,12 @@ def _label(text: str) -> str:
     return text
 
 
+def _span(seeds: tuple[int, int]) -> tuple[int, int]:
+    if seeds[0] > seeds[1]:
+        raise broken("the first seed and the last, in this order")
+    return seeds
+
+
 class Variant(Table):
     """An algorithm with other settings."""
 
@@ -54,6 +60,8 @@ class Variant(Table):
     """A policy, instead of the two."""
     set: dict[str, Any] = Field(default_factory=dict)
     """Keys of ``[transport]``, ``scale``, and ``coding`` with keys of ``[coding]``, which replace the scenario's."""
+    chosen_on: Annotated[tuple[NonNegativeInt, NonNegativeInt], AsTuple, AfterValidator(_span)] | None = None
+    """The first and the last seed of this scenario on which its settings were chosen; reports say so."""
 
     @model_validator(mode="after")
     def _one_algorithm(self) -> Variant:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 from statistics import fmean
 from types import SimpleNamespace
 from typing import Any
@@ -31,13 +33,16 @@ from dstcc.report.comparison import (
     side,
 )
 from dstcc.report.comparison import compare as compare_section
+from dstcc.report.controllers import namesakes
 from dstcc.report.footing import Footing
+from dstcc.report.load import _chosen_notes
 from dstcc.report.model import Algorithm, Report, Section, Trial
 from dstcc.report.pooled import pool
 from dstcc.report.ranking import Beside, Ranked, headings, leader_of, words_of
 from dstcc.report.ranking import ranking as ranking_of
 from dstcc.report.summary import section_ranking
 from dstcc.report.verdict import equal_lanes, leading, verdict, without_rates
+from dstcc.scenario import load_scenario
 from dstcc.stats import (
     SAME,
     SIGNIFICANT,
@@ -49,6 +54,7 @@ from dstcc.stats import (
     paired_difference,
     paired_p,
 )
+from dstcc.tune import SEEDS
 
 HIGH = [0.90, 0.91, 0.92, 0.93, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99]
 LOW = [value - 0.5 for value in HIGH]
@@ -297,6 +303,7 @@ def section(
     trained_on: Sequence[str] | None = (),
     name: str = "here",
     algorithm: str = "by-hand",
+    variants: Sequence[Mapping[str, Any]] = (),
 ) -> Section:
     """A scenario's algorithms by their values at seeds 0, 1, ..; None is a trial that failed.
 
@@ -311,13 +318,23 @@ def section(
         "scenario_sha256": name,
         "controllers": [{"name": one, "algorithm": algorithm, **about} for one in controllers],
     }
-    run: Any = SimpleNamespace(meta=meta, scenario={})
+    run: Any = SimpleNamespace(meta=meta, scenario={"variant": variants})
+    labels = {one["label"] for one in variants}
 
     def trial(algorithm: str, seed: int, value: float | None) -> Trial:
         control = "open-loop" if algorithm.startswith("given") else "cubic"
         driven = algorithm if algorithm in controllers else None
         metrics = {} if value is None else {key: value}
-        of = (run, f"{algorithm}/s{seed}", algorithm, control, "minrtt", driven, None, seed)
+        of = (
+            run,
+            f"{algorithm}/s{seed}",
+            algorithm,
+            control,
+            "minrtt",
+            driven,
+            algorithm if algorithm in labels else None,
+            seed,
+        )
         return Trial(*of, ok=value is not None, error="", metrics=metrics, played={}, links=())
 
     return Section(
@@ -387,7 +404,7 @@ def test_who_was_trained_here_is_doubted() -> None:
 def test_who_had_constants_chosen_here_is_doubted_as_who_was_trained_here() -> None:
     samples = {"dstcc": HIGH, "b": LOW}
 
-    def demo(**of: str) -> Section:
+    def demo(**of: Any) -> Section:
         return section(samples, controllers=["dstcc"], trained_on=["there"], **of)
 
     assert CHOSEN_ON["dstcc"]["Mars, two links"] == (1, 6)
@@ -396,6 +413,43 @@ def test_who_had_constants_chosen_here_is_doubted_as_who_was_trained_here() -> N
     assert here.word("b") == LOWER
     assert of(demo(name="another", algorithm="dstcc")).doubt == ""
     assert of(demo(name="Mars, two links", algorithm="pbq")).doubt == "", "whose constants these are not"
+
+
+def test_who_was_tuned_here_is_doubted_as_who_was_trained_here() -> None:
+    settings = {"label": "b", "congestion": "cubic", "set": {"initial_cwnd": 160}}
+
+    def tuned(**more: object) -> Section:
+        a_section = section({"a": LOW, "b": HIGH}, variants=[{**settings, **more}])
+        assert _chosen_notes(a_section) == ([f"S{doubt[1:]}."] if more else [])
+        return a_section
+
+    doubt = "settings of b were chosen on here (seeds 901 to 905)"
+    here = of(tuned(chosen_on=[901, 905]))
+    assert (here.leader, here.doubt, here.word("a")) == ("b", doubt, LOWER)
+    assert (of(tuned()).doubt, of(tuned()).word("a")) == ("", WORSE)
+
+
+def test_saying_where_a_variant_was_chosen_makes_no_other_variant_of_it() -> None:
+    said, unsaid = ({"label": "b", "set": {"scale": 2}, **more} for more in ({"chosen_on": [1, 2]}, {}))
+    runs: list[Any] = [SimpleNamespace(meta={}, scenario={"variant": [one]}) for one in (said, unsaid)]
+    assert namesakes(runs) == frozenset()
+    runs[1].scenario["variant"][0] = {**unsaid, "set": {"scale": 3}}
+    assert namesakes(runs) == {"b"}
+
+
+def test_nothing_was_chosen_on_the_seeds_of_the_demos_page() -> None:
+    root = Path(__file__).parents[2]
+    first, count = map(
+        int, re.findall(r"--seed (\d+) --seeds (\d+)", (root / "scripts/demo.sh").read_text())[0]
+    )
+    demo = load_scenario(root / "examples/demo/mars-two-links.toml")
+    spans = [one.chosen_on for one in demo.variant if one.chosen_on is not None]
+    assert len(spans) == 3 and {one.label for one in demo.variant if "tuned" in one.label} == {
+        one.label for one in demo.variant if one.chosen_on
+    }
+    spans += [chosen[demo.scenario.name] for chosen in CHOSEN_ON.values() if demo.scenario.name in chosen]
+    spans.append((SEEDS[0], SEEDS[-1]))
+    assert all(last < first or begin >= first + count for begin, last in spans)
 
 
 def test_scenarios_together_count_the_poorest_and_any_failure() -> None:

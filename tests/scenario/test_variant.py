@@ -173,3 +173,26 @@ def test_a_bound_may_be_on_a_variant(write: Write) -> None:
     assert read(write, TUNED, bound).expect == {"tuned cubic.playback_ratio": ">= 0.5"}
     with pytest.raises(ScenarioError, match=r"expect\.tuned cubic\.playback_ratio: 'tuned cubic': no such"):
         read(write, bound)
+
+
+def test_where_settings_were_chosen_changes_no_trial(write: Write) -> None:
+    plain, said = read(write, TUNED), read(write, TUNED + "chosen_on = [901, 905]\n")
+    assert said.variant[0].chosen_on == (901, 905)
+    assert said.as_variant("tuned cubic") == plain.as_variant("tuned cubic")
+    again = write(to_toml(said))
+    assert load_scenario(again) == said
+
+
+@pytest.mark.parametrize(
+    ("seeds", "rule"),
+    [
+        ("[5, 1]", "the first seed and the last"),
+        ("[-1, 4]", "chosen_on"),
+        ("[1]", "chosen_on"),
+        ("4", "chosen_on"),
+    ],
+)
+def test_seeds_that_are_no_span_are_refused(write: Write, seeds: str, rule: str) -> None:
+    with pytest.raises(ScenarioError, match=rf"variant\.0\.chosen_on.*|{rule}") as error:
+        read(write, f"{TUNED}chosen_on = {seeds}\n")
+    assert "variant.0.chosen_on" in str(error.value) and rule in str(error.value)
