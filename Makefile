@@ -9,6 +9,7 @@ RUNS ?= 100000
 POINTS ?= 1000
 HASHES ?=
 CELLS ?=
+COST ?=
 STAMP := $(VENV)/.ready
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 CXX_SOURCES = $(sort $(shell find dstcc/engine/src svc/dstcc_svc/src kernel-cc/coded kernel-cc/dispatch kernel-cc/transfer kernel-cc/trajectory -name '*.[ch]pp'))
@@ -17,7 +18,7 @@ NATIVE := setup.py setup.cfg pyproject.toml $(wildcard dstcc/engine/src/*/*) $(w
 # Our own builds have no warnings; a user's `pip install` may.
 export DSTCC_WERROR := 1
 
-.PHONY: help setup demo kernel test test-slow test-cluster test-seeds fuzz crash test-kernel test-sanitize coverage coverage-engine coverage-python fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format hashes pip-audit docs wheels picture clean
+.PHONY: help setup demo kernel test test-slow test-cluster test-seeds fuzz crash test-kernel test-sanitize coverage coverage-engine coverage-python fidelity bench mutants mutants-cpp mutants-python held-out lint lint-cpp format hashes pip-audit docs wheels figures picture clean
 .DEFAULT_GOAL := help
 
 help:            ## list the targets
@@ -127,6 +128,9 @@ docs: $(STAMP)   ## the documentation as a site, build/docs/index.html
 
 wheels: $(STAMP) ## a wheel in build/wheels, and a check of what it holds
 	$(BIN)/python scripts/wheels.py
+
+figures: $(STAMP) ## published tables anew, hours; ONLY="PAGE PAGE#TABLE" some, COST=60 what takes less than a minute
+	$(BIN)/python -m scripts.figures $(ONLY) $(if $(COST),--cost $(COST))
 
 picture: demo    ## regenerate the README's picture from the demo's report
 	$(BIN)/python scripts/screenshot.py $(DEMO)/report.html docs/report.png --force

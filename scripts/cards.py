@@ -1,6 +1,6 @@
 """The tables on the model cards of the papers' controllers, each printed anew: docs/policies/NAME.md.
 
-    python scripts/cards.py [--only NAME] [--seeds 20]
+    python scripts/cards.py [--only NAME] [--row TEXT] [--seeds 20]
 
 Every row runs on the same seeds. Values are interquartile means with 95 % bootstrap intervals over the seeds; *lanes*
 are ordering domains / windows over all links. Who steers a window a link stands beside stock controls with as many
@@ -87,9 +87,13 @@ def stock(name: str, settings: Mapping[str, Any], scheduler: str = "minrtt") -> 
 class Bench:
     """Scenarios' trials, each once."""
 
-    def __init__(self, seeds: int) -> None:
-        self.seeds = seeds
+    def __init__(self, seeds: int, only_row: str = "") -> None:
+        self.seeds, self.only_row = seeds, only_row
         self.run = cache(self._run)
+
+    def wanted(self, rows: Iterable[Row]) -> list[Row]:
+        """Those of the rows that are to be printed."""
+        return [row for row in rows if self.only_row in (row.name, row.scheduler, "")]
 
     def _run(self, path: Path, delay: str, row: Row) -> Measured:
         scenario = self._scenario(path, delay)
@@ -143,11 +147,13 @@ def on_table_1(bench: Bench, name: str, *stocks: str, beside: str = "") -> None:
             bench.run(TABLE_1, soon, row).shown("weighted_layers"),
         ]
 
-    table(f"{name}: table 1, delay 2 round trips", titles, map(line, rows))
+    table(f"{name}: table 1, delay 2 round trips", titles, map(line, bench.wanted(rows)))
 
 
 def beside_the_paper(bench: Bench) -> None:
     """How much more iodst-dqn plays than the paper's peers."""
+    if bench.only_row:
+        return
     delay = "playout.delay_rtts=2"
     ours = bench.run(TABLE_1, delay, controller("iodst-dqn")).middle("playback_ratio")
 
@@ -187,11 +193,14 @@ def iodst_q(bench: Bench) -> None:
 def drl_cc(bench: Bench) -> None:
     """Xu et al."""
     on_table_1(bench, "drl-cc", "cubic", "bbr-scaled")
-    rows = [controller("drl-cc"), stock("bbr", LINK)]
+    rows = bench.wanted([controller("drl-cc"), stock("bbr", LINK)])
     lines = ((f"`{row.name}`", bench.run(LOSSY, "", row).shown("throughput_bps", 2, 1e6)) for row in rows)
     table("drl-cc on ten terrestrial megabits", ("", "throughput, Mbit/s"), lines)
-    again = bench.run(TABLE_1, "playout.delay_rtts=2", controller("drl-cc")).shown("retransmitted_ratio", 2)
-    table("drl-cc sends again, on table 1", ("", "`retransmitted_ratio`"), [("`drl-cc`", again)])
+    again = (
+        (f"`{row.name}`", bench.run(TABLE_1, "playout.delay_rtts=2", row).shown("retransmitted_ratio", 2))
+        for row in bench.wanted([controller("drl-cc")])
+    )
+    table("drl-cc sends again, on table 1", ("", "`retransmitted_ratio`"), again)
 
 
 def mpquic_rl(bench: Bench) -> None:
@@ -204,7 +213,7 @@ def mpquic_rl(bench: Bench) -> None:
         shares = (bench.run(DIVERSE, f"playout.delay_s={s}", row).shown("playback_ratio") for s in (0.3, 0.4))
         return [f"`{name}`", *shares]
 
-    table("mpquic-rl: whole in time", ("", "within 0.3 s", "within 0.4 s"), map(line, rows))
+    table("mpquic-rl: whole in time", ("", "within 0.3 s", "within 0.4 s"), map(line, bench.wanted(rows)))
 
 
 def pbq(bench: Bench) -> None:
@@ -217,9 +226,8 @@ def pbq(bench: Bench) -> None:
         ms = measured.shown("mean_rtt_s", 0, 1e-3)
         return [f"`{row.name}`", measured.shown("throughput_bps", 2, 1e6), ms]
 
-    table(
-        "pbq: four flows, 2.5 % of losses", ("", "throughput, Mbit/s", "mean round trip, ms"), map(line, rows)
-    )
+    titles = ("", "throughput, Mbit/s", "mean round trip, ms")
+    table("pbq: four flows, 2.5 % of losses", titles, map(line, bench.wanted(rows)))
 
 
 CARDS: dict[str, Callable[[Bench], None]] = {
@@ -234,11 +242,12 @@ CARDS: dict[str, Callable[[Bench], None]] = {
 
 @click.command(help=__doc__)
 @click.option("--only", type=click.Choice(list(CARDS)), help="One card.")
+@click.option("--row", default="", help="The rows of one algorithm or scheduler.")
 @click.option("--seeds", default=20, show_default=True, type=click.IntRange(2), help="From 1 on.")
-def main(only: str | None, seeds: int) -> None:
+def main(only: str | None, row: str, seeds: int) -> None:
     """Print the tables."""
     began = time.monotonic()
-    bench = Bench(seeds)
+    bench = Bench(seeds, row)
     for name, card in CARDS.items():
         if only in (None, name):
             card(bench)

@@ -64,25 +64,20 @@ def played(scenario: Scenario) -> list[float]:
 def main(seeds: int, episodes: int, controller: str, only: str) -> None:
     """Print the table."""
     with tempfile.TemporaryDirectory() as folder:
-        learned = {f"learned on {name}": str(learn(name, Path(folder), episodes)) for name in TRAINING}
-        for mission in (name for name in HELD_OUT if only in name):
-            path = LEARNING / "held-out" / f"{mission}.toml"
-            heading(mission, ("", "weighted layers", f"{controller} plays more by"))
-            ours = played(
-                scenario_of(
-                    path,
-                    f"run.seeds={seeds}",
-                    f"transport.controller={controller}",
-                    "transport.congestion=open-loop",
-                )
-            )
-            line(controller, interval(ours), "")
-            for name, repair in (RATES | learned).items():
-                theirs = played(scenario_of(path, *LTP, f"run.seeds={seeds}", f"coding.repair={repair}"))
-                more = estimate((np.array(ours) - np.array(theirs)).tolist())
-                line(
-                    f"ltp, {name}", interval(theirs), f"{more.value:+.3f} [{more.low:+.3f}, {more.high:+.3f}]"
-                )
+        rates = RATES | {f"learned on {name}": str(learn(name, Path(folder), episodes)) for name in TRAINING}
+        missions = {name: LEARNING / "held-out" / f"{name}.toml" for name in HELD_OUT if only in name}
+        given = (f"run.seeds={seeds}",)
+        steered = (*given, f"transport.controller={controller}", "transport.congestion=open-loop")
+        ours = {name: played(scenario_of(path, *steered)) for name, path in missions.items()}
+        heading(f"{controller} and its rivals", ("", *missions))
+        line(controller, *map(interval, ours.values()))
+        for name, repair in rates.items():
+            cells = []
+            for mission, path in missions.items():
+                theirs = played(scenario_of(path, *LTP, *given, f"coding.repair={repair}"))
+                more = estimate((np.array(ours[mission]) - np.array(theirs)).tolist())
+                cells.append(f"{interval(theirs)} ({more.value:+.3f} [{more.low:+.3f}, {more.high:+.3f}])")
+            line(f"ltp, {name}", *cells)
 
 
 if __name__ == "__main__":

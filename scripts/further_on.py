@@ -26,7 +26,13 @@ if TYPE_CHECKING:
     from dstcc.run.trials import Trial
     from dstcc.scenario import Scenario
 
-METRICS = ("weighted_layers", "playback_ratio", "retransmitted_ratio", "mean_rtt_s")
+METRICS = {
+    "weighted_layers": ("`weighted_layers`", 3),
+    "playback_ratio": ("played", 3),
+    "retransmitted_ratio": ("sent again", 3),
+    "mean_rtt_s": ("mean round trip, s", 0),
+}
+"""What is printed: a metric's title and its digits."""
 
 
 def values_of(trials: list[Trial], metric: str) -> list[float]:
@@ -54,11 +60,12 @@ def main(scenario: Path, seeds: int) -> None:
             blind = driven(loaded)
     except DstccError as error:
         raise click.ClickException(str(error)) from None
-    heading(f"{loaded.scenario.name}, {seeds} seeds", ("dstcc", *METRICS))
-    for name, trials in (("finds it out", found), ("does not", blind)):
-        line(name, *(interval(values_of(trials, metric)) for metric in METRICS))
+    heading(f"{loaded.scenario.name}, {seeds} seeds", ("`dstcc`", *(title for title, _ in METRICS.values())))
+    for name, trials in (("finds it out", found), ("by losses only", blind)):
+        cells = (interval(values_of(trials, metric), digits) for metric, (_, digits) in METRICS.items())
+        line(name, *cells)
     by_seed = [
-        {one.key.seed: value for one, value in zip(trials, values_of(trials, METRICS[0]), strict=True)}
+        {one.key.seed: value for one, value in zip(trials, values_of(trials, "weighted_layers"), strict=True)}
         for trials in (found, blind)
     ]
     gain = paired_difference(*by_seed)

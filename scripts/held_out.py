@@ -250,9 +250,9 @@ class Card:
         rows = []
         for path in sorted(folder.glob("*.toml"), key=lambda p: (p.stem != "table-1", p.stem)):
             for delay in DELAYS if path.stem == "table-1" else (None,):
-                if only not in path.stem:
-                    continue
                 mission = Mission.of(path, delay, self.seeds, self.pool)
+                if only not in f"{mission.name} {mission.delay:g}":
+                    continue
                 row = before.get((mission.name, mission.delay))
                 if row is None:
                     screened = range(SCREENED, SCREENED + 2)
@@ -268,32 +268,38 @@ class Card:
                 if out is not None:
                     atomic_write(out, json.dumps(rows, indent=1) + "\n", replaces=VALUES)
 
-    def equal_lanes(self, folder: Path) -> None:
+    def equal_lanes(self, folder: Path, only: str) -> None:
         """The controller beside others on as many lanes."""
         rivals = ("open-loop", "tp-planet")
         heading("Equal lanes", ("scenario", "delay", "lanes a link", self.policy.name, *rivals))
         for name, delay in EQUAL:
             mission = Mission.of(folder / f"{name}.toml", delay, self.seeds, self.pool)
             for lanes in (4096, 16, 1):
+                if only not in f"{mission.name} {mission.delay:g} {lanes:,}":
+                    continue
                 ours = mission.driven(self.policy.on_lanes(lanes))[:, 0]
                 others = (mission.plays(shared(lanes, control)) for control in rivals)
                 line(mission.name, f"{mission.delay:g}", f"{lanes:,}", shown(ours), *map(shown, others))
 
-    def passes(self) -> None:
+    def passes(self, only: str) -> None:
         """Beside the practice of scheduled passes."""
         heading("Passes", ("scenario", self.policy.name, "ltp", "open-loop, 16 lanes"))
         for path in PASSES:
             mission = Mission.of(path, None, self.seeds, self.pool)
+            if only not in mission.name:
+                continue
             others = (mission.plays(one) for one in (("ltp", "none", SHARED[16]), shared(16, "open-loop")))
             line(mission.name, shown(mission.driven(self.policy)[:, 0]), *map(shown, others))
 
-    def shallow(self) -> None:
+    def shallow(self, only: str) -> None:
         """Scenarios in which the sender's queue reveals nothing."""
         titles = ("RTT s", "queue bytes", "loss", self.policy.name, "tp-planet, 1,024 lanes")
         heading("Shallow queues", (*titles, "open-loop, 1,024 lanes", "bytes sent, of open-loop's"))
         for rtt_s in RTTS_S:
             for queue in QUEUES:
                 for loss in LOSSES:
+                    if only not in f"{rtt_s:,} {queue:,} {loss:g}":
+                        continue
                     mission = Mission(shallow(rtt_s, queue, loss), self.seeds, self.pool)
                     ours, open_loop = mission.driven(self.policy), mission.trials(shared(1024, "open-loop"))
                     planet = mission.plays(shared(1024, "tp-planet"))
@@ -331,7 +337,7 @@ def shallow(rtt_s: float, queue_bytes: int, loss: float) -> Scenario:
 )
 @click.option("--seeds", default=10, show_default=True)
 @click.option("--first", default=301, show_default=True, help="The first seed.")
-@click.option("--only", default="", help="Scenarios of the first table whose file name contains this.")
+@click.option("--only", default="", help="Rows whose first cells contain this: `table-1 1.5`, `20 3,000 0`.")
 @click.option(
     "--tables", default="held-out,equal,passes,shallow", show_default=True, help="Which, separated by commas."
 )
@@ -368,11 +374,11 @@ def main(
         if "held-out" in tables:
             card.held_out(folder, only, before, out)
         if "equal" in tables:
-            card.equal_lanes(folder)
+            card.equal_lanes(folder, only)
         if "passes" in tables:
-            card.passes()
+            card.passes(only)
         if "shallow" in tables:
-            card.shallow()
+            card.shallow(only)
     click.echo(f"took {time.monotonic() - began:,.0f} s", err=True)
 
 

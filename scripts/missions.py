@@ -2,8 +2,9 @@
 
 ::
 
-    python -m scripts.missions plans     write handover.txt and relay-week.txt
-    python -m scripts.missions figures   run each mission, draw its figure, write its numbers into the README
+    python -m scripts.missions plans                write handover.txt and relay-week.txt
+    python -m scripts.missions tables [MISSION..]   run each mission, or some, and print the README's tables
+    python -m scripts.missions figures [MISSION..]  the same, and draw its figure
 
 Everything follows from the scenarios, the profiles and this file; the same commit gives the same files.
 """
@@ -11,6 +12,7 @@ Everything follows from the scenarios, the profiles and this file; the same comm
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -24,10 +26,11 @@ from dstcc_channels.profiles import load_profile
 from dstcc_channels.states import link_states
 
 from dstcc.atomic import atomic_write
-from dstcc.report import load_report
+from dstcc.report import load_report, printed
 from dstcc.report.figures.links import links_figure
 from dstcc.report.figures.looks import looks
 from dstcc.report.figures.style import standalone
+from dstcc.report.model import Report
 from dstcc.report.tables import Tables
 from dstcc.run import write_run
 from dstcc.scenario import load_scenario, load_source
@@ -205,53 +208,57 @@ def calibration() -> list[Known]:
     ]
 
 
-def calibration_table() -> str:
-    """:func:`calibration` as Markdown."""
-    rows = ["| what | published | here | source |", "|---|---|---|---|"]
-    return "\n".join(
-        [*rows, *(f"| {one.what} | {one.published} | {one.ours} | {one.source} |" for one in calibration())]
-    )
+def mission_names() -> list[str]:
+    """Of the scenarios of this folder, which also holds a profile."""
+    return sorted(file.stem for file in FOLDER.glob("*.toml") if not file.stem.startswith("new-horizons"))
 
 
-def draw(name: str, run: Path) -> tuple[str, str]:
-    """A mission's figure as SVG, and its trials as rows of Markdown."""
+def flown(name: str, run: Path) -> Report:
+    """A mission's report; the run goes to a new folder ``run``."""
     scenario = load_scenario(FOLDER / f"{name}.toml")
     write_run(run, scenario, load_source(scenario), argv=["dstcc", "emulate"], quality=False)
-    report = load_report([run])
-    [section] = report.sections
-    svg = standalone(links_figure(section, Tables(), looks(report.algorithms), name))
-    rows = ["| algorithm | chunks played | in full | home |", "|---|---|---|---|"]
-    for algorithm in section.finished:
-        found = {key: one.value for key, one in algorithm.estimates.items()}
-        shares = " | ".join(f"{found[key] * 100:.1f} %" for key in ("playback_ratio", "full_quality_ratio"))
-        rows.append(f"| {algorithm.name} | {shares} | {found['bytes_in_time'] / 1e6:,.1f} MB |")
-    return svg, "\n".join(rows)
+    return load_report([run])
 
 
-def write_figures(folder: Path = FOLDER) -> None:
-    """Run each mission; write its figure, and its trials and the published figures into the README."""
-    page = (folder / "README.md").read_text(encoding="utf-8")
+def print_tables(names: Iterable[str] = ()) -> None:
+    """Each mission's trials and the published figures beside ours, or those of some missions."""
+    only = list(names)
     with TemporaryDirectory() as scratch:
-        for file in sorted(folder.glob("*.toml")):
-            if file.stem.startswith("new-horizons"):
-                continue
-            svg, rows = draw(file.stem, Path(scratch) / file.stem)
-            atomic_write(folder / "figures" / f"{file.stem}.svg", svg)
-            page = placed(page, file.stem, rows)
-    atomic_write(folder / "README.md", placed(page, "published", calibration_table()))
+        for name in only or mission_names():
+            printed.heading(name, ("algorithm", "chunks played", "in full", "home"))
+            for algorithm in flown(name, Path(scratch) / name).sections[0].finished:
+                found = {key: one.value for key, one in algorithm.estimates.items()}
+                shares = (f"{found[key] * 100:.1f} %" for key in ("playback_ratio", "full_quality_ratio"))
+                printed.line(algorithm.name, *shares, f"{found['bytes_in_time'] / 1e6:,.1f} MB")
+    if not only:
+        printed.heading("published", ("what", "published", "here", "source"))
+        for one in calibration():
+            printed.line(one.what, one.published, one.ours, one.source)
 
 
-def placed(page: str, name: str, text: str) -> str:
-    """The page with ``text`` between the marks of that name. Raises ValueError where it has no such marks."""
-    before, opened, rest = page.partition(f"<!-- {name} -->\n")
-    _, closed, after = rest.partition("<!-- / -->")
-    if not (opened and closed):
-        raise ValueError(f"README.md has no marks for {name}")
-    return f"{before}{opened}{text}\n{closed}{after}"
+def draw(names: Iterable[str] = ()) -> None:
+    """Run each mission, or some, and write its figure."""
+    with TemporaryDirectory() as scratch:
+        for name in list(names) or mission_names():
+            report = flown(name, Path(scratch) / name)
+            svg = standalone(links_figure(report.sections[0], Tables(), looks(report.algorithms), name))
+            atomic_write(FOLDER / "figures" / f"{name}.svg", svg)
+
+
+def main(words: Sequence[str]) -> None:
+    """The command line."""
+    match words:
+        case ["plans"]:
+            write_plans()
+        case ["tables", *names] if set(names) <= set(mission_names()):
+            print_tables(names)
+        case ["figures", *names] if set(names) <= set(mission_names()):
+            draw(names)
+        case _:
+            sys.exit(
+                f"usage: python -m scripts.missions plans|tables|figures [{'|'.join(mission_names())}].."
+            )
 
 
 if __name__ == "__main__":
-    commands = {"plans": write_plans, "figures": write_figures}
-    if sys.argv[1:] not in [[name] for name in commands]:
-        sys.exit(f"usage: python -m scripts.missions {'|'.join(commands)}")
-    commands[sys.argv[1]]()
+    main(sys.argv[1:])

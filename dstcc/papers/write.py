@@ -4,7 +4,7 @@
 
     reproduction.json  which paper, from what; the folder's mark
     rows.json, .csv    a row per published number; rows.md: the same as a table for people
-    figures/*.svg      each figure, published beside measured; *.csv what is drawn
+    figures/*.svg      each figure, published beside measured; *.csv what is drawn, *.md its table
     index.html         all of it on one page that needs no network
     cells/             finished cells, so that an interrupted run goes on
 """
@@ -22,6 +22,7 @@ from dstcc.errors import InputError
 from dstcc.reading import read_json
 from dstcc.report.template import fill
 from dstcc.spreadsheet import to_csv
+from dstcc.stats import Estimate
 from dstcc.version import __version__
 
 from .carry import Results
@@ -92,6 +93,8 @@ def write(folder: Path, paper: Paper, results: list[Results], rows: list[Row], q
         name = file_name(one.figure)
         atomic_write(folder / FIGURES / f"{name}.svg", standalone(svg))
         atomic_write(folder / FIGURES / f"{name}.csv", _drawn(one, paper))
+        if one.figure.plot.kind in ("lines", "dots", "bars"):
+            atomic_write(folder / FIGURES / f"{name}.md", table(one))
     atomic_write(
         folder / "rows.json",
         json.dumps(document(paper, rows), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
@@ -117,6 +120,27 @@ def markdown(rows: list[Row]) -> str:
         )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def table(results: Results) -> str:
+    """What a figure draws, an algorithm a row and a point a column: mean and interval, in the figure's unit."""
+    plot = results.figure.plot
+    columns = [f"{point.x:,g}" if isinstance(point.x, float) else str(point.x) for point in results.points]
+    lines = [f"| {' | '.join(['algorithm', *columns])} |", "|---" * (len(columns) + 1) + "|"]
+    for name in results.names:
+        cells = [name]
+        for point in results.points:
+            mean = mean_of(plot.y, name, point.x, results)
+            cells.append("–" if mean is None else _measured(mean, plot.times))
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _measured(mean: Estimate, times: float) -> str:
+    value, low, high = (
+        "–" if one is None else f"{one * times:,.1f}" for one in (mean.value, mean.low, mean.high)
+    )
+    return f"{value} ({low} to {high})" if mean.low is not None else value
 
 
 def file_name(figure: Figure) -> str:

@@ -1,0 +1,1 @@
+"""Published tables beside what their commands print: :mod:`scripts.figures`."""

@@ -1,0 +1,177 @@
+"""``scripts/figures.py``: published tables are what their commands print."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from scripts import figures
+from scripts.figures import NoTableError, Published, Workshop
+from scripts.published.tables import Difference, differences, marked, placed, shortened, table_of
+
+ROOT = Path(__file__).parents[1]
+TABLES, ELSEWHERE = figures.load()
+SETTINGS: dict[str, list[str]] = tomllib.loads(figures.LIST.read_text(encoding="utf-8"))["settings"]
+NUMBER = re.compile(r"[`*≈+−<-]*\d[\d,.]*")
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
+PAGE = (
+    "# A\n\n<!-- t -->\n| x | a | b |\n|---|---|---|\n| one | 1 | 2 |\n| two | 3 | 4 |\n<!-- / -->\n\nEnd.\n"
+)
+TERMINAL = """
+ trial    played  MB home
+ ────────────────────────
+ cubic/s1  67.3%    847.3
+ cubic/s2  70.1%    942.2
+ ltp/s1    99.6%  1,495.0
+"""
+
+
+def page(one: Published) -> str:
+    return (ROOT / one.page).read_text(encoding="utf-8")
+
+
+def tables_outside_of_marks(text: str) -> list[list[str]]:
+    text = re.sub(r"<!-- [\w.-]+ -->\n.*?<!-- / -->\n", "", text, flags=re.DOTALL)
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    return [block.splitlines() for block in re.findall(r"(?m)(?:^\|.*\n?)+", text)]
+
+
+def is_of_numbers(lines: list[str]) -> bool:
+    """Whether a third of the cells behind the first column are numbers."""
+    cells = [cell.strip() for line in lines[2:] for cell in line.strip("|").split("|")[1:]]
+    return bool(cells) and sum(NUMBER.match(cell) is not None for cell in cells) > len(cells) / 3
+
+
+def test_this_commits_sample_of_published_rows_is_what_the_commands_print() -> None:
+    seed = figures.commit()
+    drawn = figures.sample(TABLES, seed)
+    assert drawn
+    assert figures.check(drawn) == [], f"`make figures` writes what is true; again: --sample {seed}"
+
+
+@pytest.mark.parametrize("one", TABLES, ids=lambda one: one.id)
+def test_a_table_stands_between_its_marks_below_its_command(one: Published) -> None:
+    assert table_of(marked(page(one), one.name), one.keys).rows
+    for command in (one.command, *one.after):
+        assert command in page(one), "so that a reader can print it"
+
+
+def test_every_table_of_numbers_is_made_again_or_said_not_to_be() -> None:
+    used = set()
+    for path in PAGES:
+        name = str(path.relative_to(ROOT))
+        known = [one.what for one in ELSEWHERE if one.page == name] + SETTINGS.get(name, [])
+        for lines in filter(is_of_numbers, tables_outside_of_marks(path.read_text(encoding="utf-8"))):
+            (what,) = [what for what in known if what in lines[0]] or [None]
+            assert what is not None, (
+                f"{name}: {lines[0]}: neither in scripts/figures.toml's tables nor elsewhere"
+            )
+            used.add((name, what))
+    listed = {(one.page, one.what) for one in ELSEWHERE if not one.what.endswith((".svg", ".png"))}
+    listed |= {(name, what) for name, whats in SETTINGS.items() for what in whats}
+    assert listed == used, "what is listed is there"
+
+
+def test_marks_and_tables_are_the_same_set() -> None:
+    in_pages = Counter(
+        f"{path.relative_to(ROOT)}#{name}"
+        for path in PAGES
+        for name in re.findall(r"<!-- ([\w.-]+) -->\n", path.read_text(encoding="utf-8"))
+    )
+    assert in_pages == Counter(one.id for one in TABLES)
+
+
+def test_a_cell_that_drifted_is_named_with_both_values() -> None:
+    there = table_of(marked(PAGE, "t"))
+    here = table_of(marked(PAGE.replace("| 4 |", "| 5 |"), "t"))
+    assert list(differences(there, there)) == []
+    (found,) = differences(there, here)
+    assert found == Difference("two, b", "4", "5")
+    assert str(found) == "two, b: the page has 4, the command prints 5"
+
+
+@pytest.mark.parametrize(
+    ("now", "found"),
+    [
+        (PAGE.replace("| two | 3 | 4 |\n", ""), Difference("two", "a row", "none")),
+        (PAGE.replace("| two |", "| 2 |"), Difference("2", "no such row", "3 | 4")),
+        (PAGE.replace("| b |", "| c |"), Difference("columns", "x | a | b", "x | a | c")),
+        (PAGE.replace("| 3 | 4 |", "| 3 |"), Difference("two", "3 | 4", "3")),
+    ],
+)
+def test_rows_and_columns_drift_too(now: str, found: Difference) -> None:
+    assert found in list(differences(table_of(marked(PAGE, "t")), table_of(marked(now, "t"), 1)))
+
+
+def test_some_rows_are_held_to_theirs_alone() -> None:
+    there, here = table_of(TERMINAL), table_of(TERMINAL.replace(" cubic/s2  70.1%    942.2\n", ""), 1)
+    assert list(differences(there, here, part=True)) == []
+    assert list(differences(there, here)) == [Difference("cubic/s2", "a row", "none")]
+    other = table_of(TERMINAL.replace("ltp/s1 ", "ltp/s9 "), 1)
+    assert list(differences(there, other, part=True)) == [
+        Difference("ltp/s9", "no such row", "99.6% | 1,495.0")
+    ]
+
+
+def test_rows_of_the_same_first_cells_are_told_apart() -> None:
+    table = table_of("| a | lanes | v |\n|---|---|---|\n| cubic | 2 | 5 |\n| cubic | 32 | 5 |\n")
+    assert table.rows == {("cubic", "2"): ("5",), ("cubic", "32"): ("5",)}
+    twice = table_of("one  1\none  1\n", 1)
+    assert twice.rows == {("one",): ("1",), ("one", "(2)"): ("1",)}
+
+
+def test_a_shortened_text_says_where_lines_are_missing() -> None:
+    text = f"     a title\n{TERMINAL}\nlegend: all\nruns/x: 3 trials\n"
+    lines = shortened(text, ["ltp/", "legend"])
+    assert lines == [*TERMINAL.splitlines()[1:3], " ...", TERMINAL.splitlines()[5], "", "legend: all", "..."]
+    assert table_of("\n".join(lines[:-2])).rows == {("ltp/s1",): ("99.6%", "1,495.0")}
+    assert shortened(text, ()) == TERMINAL.strip("\n").splitlines()
+    assert shortened("  a  1\n\n  b  2", ["a"]) == ["  a  1", "  ..."]
+    assert shortened("  a  1\n\n  b  2", ()) == ["  a  1", "  b  2"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "<!-- t -->\n| a |\n", PAGE + PAGE, PAGE.replace("| one", "<!-- u -->\n| one")]
+)
+def test_marks_that_are_no_pair_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="pair of marks"):
+        marked(text, "t")
+
+
+def test_a_page_keeps_all_but_what_is_between_the_marks() -> None:
+    assert placed(PAGE, "t", "new") == "# A\n\n<!-- t -->\nnew\n<!-- / -->\n\nEnd.\n"
+    assert placed(PAGE, "t", marked(PAGE, "t").rstrip("\n")) == PAGE
+
+
+PRINTS = "import sys; print('**one**\\n\\n| x |\\n|---|\\n| 1 |\\n\\n**two**\\n\\n| y |\\n|---|\\n| 2 |')"
+
+
+def test_a_table_is_found_below_its_heading(tmp_path: Path) -> None:
+    command = f'python -c "{PRINTS}"'
+    one = Published("page", "t", command, 1.0, title="**two**")
+    assert Workshop(tmp_path).block(one, command, "") == "| y |\n|---|\n| 2 |"
+
+
+def test_a_command_that_fails_or_prints_no_table_is_an_error(tmp_path: Path) -> None:
+    workshop = Workshop(tmp_path)
+    with pytest.raises(NoTableError, match="exit code 3: bad"):
+        workshop.run("python -c \"import sys; print('bad', file=sys.stderr); sys.exit(3)\"")
+    command = f'python -c "{PRINTS}"'
+    with pytest.raises(NoTableError, match="prints no table 'three'"):
+        workshop.block(Published("page", "t", command, 1.0, title="three"), command, "")
+
+
+def test_a_sample_is_the_seeds_and_within_its_cost() -> None:
+    def cost(drawn: list[tuple[Published, str]]) -> float:
+        return sum(one.cheap()[command] for one, command in drawn)
+
+    first, again, other = (figures.sample(TABLES, seed) for seed in ("a", "a", "b"))
+    assert first == again != other
+    assert max(cost(first), cost(other)) <= figures.SAMPLE_S
+    drawn = {one.id for seed in range(1000) for one, _ in figures.sample(TABLES, str(seed))}
+    cheap = {one.id for one in TABLES if min(one.cheap().values()) <= figures.SAMPLE_S}
+    assert drawn == cheap, "whatever is cheap is drawn some time"
